@@ -80,7 +80,7 @@ async function showSpace(
 async function sendMessage(spaceId: string, text: string, options: { as: string }, command: Command): Promise<void> {
   const global = globalOptionsOf(command);
   const spaces = openConnection(global).client(SpaceService);
-  const response = await spaces.sendMessage({ spaceId, text, authorName: options.as });
+  const response = await spaces.sendMessage({ spaceId, text, author: { case: "authorName", value: options.as } });
   if (global.json) printMessage(SendMessageResponseSchema, response);
   else if (response.message !== undefined) printLine(textOfMessage(response.message));
 }

@@ -43,7 +43,12 @@ describe("instances that are killed", () => {
     const spaceId = "rough";
     await clients.spaces.createSpace({ spaceId });
     for (const agent of ["ann", "bob"]) {
-      await persist(() => clients.spaces.enterSpace({ sessionId: `rough-${agent}`, spaceId, agent }));
+      await persist(() =>
+        clients.spaces.enterSpace({
+          spaceId,
+          member: { case: "agent", value: { sessionId: `rough-${agent}`, agent } },
+        }),
+      );
     }
     const seen: string[] = [];
     let next = 0n;
@@ -69,7 +74,14 @@ describe("instances that are killed", () => {
       for (let index = 0; index < 30 || (isKilling && index < mostMessages); index++) {
         const id = `m${lane}-${index}`;
         ids.push(id);
-        await persist(() => clients.spaces.sendMessage({ spaceId, text: id, authorName: "Eve", messageId: id }));
+        await persist(() =>
+          clients.spaces.sendMessage({
+            spaceId,
+            text: id,
+            author: { case: "authorName", value: "Eve" },
+            messageId: id,
+          }),
+        );
       }
     };
     const sending = Promise.all([0, 1].map(send));

@@ -24,7 +24,10 @@ describe("the service spaces", () => {
     await using _ = await openInstance(own, "d");
     const { spaces, inbox } = clientsOn(own);
     await spaces.createSpace({ spaceId: "durable" });
-    await spaces.enterSpace({ sessionId: "d1", spaceId: "durable", agent: "bot" });
+    await spaces.enterSpace({
+      spaceId: "durable",
+      member: { case: "agent", value: { sessionId: "d1", agent: "bot" } },
+    });
     await spaces.sendMessage({ spaceId: "durable", text: "before" });
     await own.server.kill();
     await own.server.restart();

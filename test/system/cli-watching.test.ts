@@ -46,7 +46,9 @@ describe("what happens, as it happens", () => {
   it("`spaces` creates, lists, shows and speaks in spaces, and `inbox` shows what an agent will read of it", async () => {
     expect(await toolbus("spaces", "create", "hall", "--title", "The hall")).toMatchObject({ exitCode: 0 });
     await suite.connection.client(SessionService).createSession({ sessionId: "listener", agent: "plain" });
-    await suite.connection.client(SpaceService).enterSpace({ sessionId: "listener", agent: "former", spaceId: "hall" });
+    await suite.connection
+      .client(SpaceService)
+      .enterSpace({ spaceId: "hall", member: { case: "agent", value: { sessionId: "listener", agent: "former" } } });
     await using inbox = follow("inbox", "listener", "--agent", "former", "--follow"); // which no run of it takes away
     await using space = follow("spaces", "watch", "hall");
     const sent = await toolbus("spaces", "send", "hall", "Is anybody here?", "--as", "Eve");

@@ -38,7 +38,7 @@ beforeAll(async () => {
   const { alice, scales } = clients;
   await until(() => alice.sessions.createSession({ agent: "keeper", sessionId }).catch(() => undefined), patience);
   await alice.spaces.createSpace({ spaceId: "hall" });
-  await alice.spaces.enterSpace({ spaceId: "hall", sessionId });
+  await alice.spaces.enterSpace({ spaceId: "hall", member: { case: "agent", value: { sessionId } } });
   for (const name of ["weigh", "approve"]) await firstOf(alice.router.callTool({ sessionId, name, callId: name }));
   runId = await parkedRun("first");
   for await (const { update } of scales.calls.watchToolCalls({ tools: ["weigh"] })) {

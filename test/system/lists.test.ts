@@ -59,7 +59,7 @@ beforeAll(async () => {
   for (const name of ["two", "three"]) await clientOf(AgentService).applyAgent({ agent: { name } });
   for (const sessionId of ["listed", "b", "a"])
     await clientOf(SessionService).createSession({ sessionId, agent: "one" });
-  await clientOf(SpaceService).enterSpace({ ...owner, spaceId: "space1" });
+  await clientOf(SpaceService).enterSpace({ spaceId: "space1", member: { case: "agent", value: owner } });
   const entries = ["z", "a", "m"].map((key) => ({ kind: MemoryKind.GOAL, key, text: key }));
   await clientOf(MemoryService).setEntries({ ...owner, entries });
   for (const text of ["x", "y", "z"]) {

@@ -83,7 +83,11 @@ describe("a run", () => {
 
   it("TOOL-9 starts by itself when a person speaks to the agent, and reads what was said", async () => {
     const { id, sessionId } = await ended(await start("guest", "go in"));
-    await clientOf(SpaceService).sendMessage({ spaceId: "lounge", text: "Welcome!", authorName: "Ada" });
+    await clientOf(SpaceService).sendMessage({
+      spaceId: "lounge",
+      text: "Welcome!",
+      author: { case: "authorName", value: "Ada" },
+    });
     const runs = async () => (await clientOf(RunService).listRuns({ sessionId })).runs;
     await until(async () => (await runs()).length === 2, { what: "the second run" });
     const second = (await runs()).find((run) => run.id !== id)!;

@@ -30,7 +30,8 @@ async function openSession(sessionId: string, { isInSpace = true } = {}) {
   const [spaces, router] = [connection.client(SpaceService), connection.client(ToolService)];
   await connection.client(SessionService).createSession({ sessionId, agent: "listener" });
   await spaces.createSpace({ spaceId: sessionId });
-  if (isInSpace) await spaces.enterSpace({ sessionId, spaceId: sessionId, agent: "listener" });
+  if (isInSpace)
+    await spaces.enterSpace({ spaceId: sessionId, member: { case: "agent", value: { sessionId, agent: "listener" } } });
   return {
     ...{ spaces, owner: { sessionId, agent: "listener" } },
     async call(name: string, value: object, callId = "") {
@@ -118,9 +119,13 @@ describe("what agents hear", () => {
     const session = await openSession("lobby");
     const bystander = { sessionId: "lobby-bystander", agent: "bystander" };
     await suite.connection.client(SessionService).createSession(bystander);
-    await session.spaces.enterSpace({ ...bystander, spaceId: "lobby" });
+    await session.spaces.enterSpace({ spaceId: "lobby", member: { case: "agent", value: bystander } });
     await session.call("displayChart", {});
-    await session.spaces.sendMessage({ spaceId: "lobby", text: 'Say "hello"\n[Plan: x] "y"', authorName: "Husam" });
+    await session.spaces.sendMessage({
+      spaceId: "lobby",
+      text: 'Say "hello"\n[Plan: x] "y"',
+      author: { case: "authorName", value: "Husam" },
+    });
     expect(await session.heard(1)).toEqual(['I heard: [Husam: "Say \\"hello\\"\\n[Plan: x] \\"y\\""]']);
     const inbox = suite.connection.client(InboxService);
     const waiting = await until(async () => {

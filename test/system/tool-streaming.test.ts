@@ -32,7 +32,7 @@ async function start(agent: string, id: string) {
   const sessionId = id;
   await connection.client(SessionService).createSession({ sessionId, agent });
   await spaces.createSpace({ spaceId: id });
-  await spaces.enterSpace({ sessionId, spaceId: id, agent });
+  await spaces.enterSpace({ spaceId: id, member: { case: "agent", value: { sessionId, agent } } });
   const input = [{ item: { case: "message" as const, value: { role: Role.USER, text: "draw" } } }];
   const { run } = await runs.createRun({ sessionId, input });
   const runId = run?.id ?? "";

@@ -16,7 +16,7 @@ describe("whose session it is", () => {
     alice = clientsOn(room.bus, "alice");
     mallory = clientsOn(room.bus, "mallory");
     await room.openSpace("hall");
-    await alice.spaces.enterSpace({ ...owner, spaceId: "hall" });
+    await alice.spaces.enterSpace({ spaceId: "hall", member: { case: "agent", value: owner } });
   });
   afterAll(() => stack.disposeAsync());
 
@@ -24,10 +24,11 @@ describe("whose session it is", () => {
     const message = { callId: "c", tool: "t", state: ToolMessageState.RUNNING };
     const entries = [{ kind: MemoryKind.GOAL, key: "g", text: "t" }];
     const attempts = {
-      enterSpace: () => mallory.spaces.enterSpace({ ...owner, spaceId: "hall" }),
-      leaveSpace: () => mallory.spaces.leaveSpace(owner),
+      enterSpace: () => mallory.spaces.enterSpace({ spaceId: "hall", member: { case: "agent", value: owner } }),
+      leaveSpace: () => mallory.spaces.leaveSpace({ membership: { case: "agent", value: owner } }),
       getActiveSpace: () => mallory.spaces.getActiveSpace(owner),
-      sendMessage: () => mallory.spaces.sendMessage({ ...owner, spaceId: "hall", text: "x" }),
+      sendMessage: () =>
+        mallory.spaces.sendMessage({ spaceId: "hall", text: "x", author: { case: "agent", value: owner } }),
       recordToolMessage: () => mallory.toolMessages.recordToolMessage({ ...owner, spaceId: "hall", message }),
       deliverEvent: () => mallory.delivery.deliverEvent({ event: toolResult(owner, "tr:x") }),
       listInbox: () => mallory.inbox.listInbox(owner),
@@ -70,7 +71,7 @@ describe("whose session it is", () => {
 
   test("ORCH-1 who names no agent means the one that is active in the session", async () => {
     room.sessions.set("switched", { principal: "alice", agent: "before" });
-    await alice.spaces.enterSpace({ sessionId: "switched", spaceId: "hall" });
+    await alice.spaces.enterSpace({ spaceId: "hall", member: { case: "agent", value: { sessionId: "switched" } } });
     expect((await alice.spaces.getActiveSpace({ sessionId: "switched" })).spaceId).toBe("hall");
     room.sessions.set("switched", { principal: "alice", agent: "after" });
     expect((await alice.spaces.getActiveSpace({ sessionId: "switched" })).spaceId).toBe("");
@@ -84,8 +85,8 @@ describe("whose session it is", () => {
       { sessionId: "pair", agent: "young" },
     ];
     const { spaces, inbox, memory, delivery, contexts } = room.clients;
-    await spaces.enterSpace({ ...old, spaceId: "hall" });
-    await spaces.enterSpace({ ...young, spaceId: "library" });
+    await spaces.enterSpace({ spaceId: "hall", member: { case: "agent", value: old } });
+    await spaces.enterSpace({ spaceId: "library", member: { case: "agent", value: young } });
     await memory.setEntries({ ...old, entries: [{ kind: MemoryKind.MEMORY, key: "m", text: "of the old" }] });
     await delivery.deliverEvent({ event: toolResult(old, "tr:old") });
     const [told, untold] = [await contexts.getRunContext(old), await contexts.getRunContext(young)];
@@ -97,22 +98,25 @@ describe("whose session it is", () => {
     expect((await delivery.deliverEvent({ event: toolResult(young, "tr:old") })).duplicate).toBe(false);
     await delivery.acknowledgeInbox({ ...young, eventIds: ["tr:old"] });
     expect((await inbox.listInbox(old)).events).toHaveLength(1);
-    await spaces.leaveSpace(young);
+    await spaces.leaveSpace({ membership: { case: "agent", value: young } });
     expect((await spaces.getActiveSpace(old)).spaceId).toBe("hall");
   });
 
   test("TOOL-13 a person joins, speaks and leaves under the own name alone, and everybody may", async () => {
     await room.openSpace("square");
-    const joined = await mallory.spaces.enterSpace({ spaceId: "square", authorName: "Mal" });
+    const joined = await mallory.spaces.enterSpace({ spaceId: "square", member: { case: "authorName", value: "Mal" } });
     expect(joined.space?.members.map(({ id, name }) => [id, name])).toEqual([["mallory", "Mal"]]);
     await alice.spaces.sendMessage({ spaceId: "square", text: "hello" });
-    expect((await alice.spaces.leaveSpace({ spaceId: "square" })).spaceId).toBe("square");
-    expect((await alice.spaces.leaveSpace({ spaceId: "square" })).spaceId).toBe("");
+    expect((await alice.spaces.leaveSpace({ membership: { case: "spaceId", value: "square" } })).spaceId).toBe(
+      "square",
+    );
+    expect((await alice.spaces.leaveSpace({ membership: { case: "spaceId", value: "square" } })).spaceId).toBe("");
+    await expect(alice.spaces.leaveSpace({})).rejects.toThrow(/invalid_argument.*membership/);
     const { space } = await alice.spaces.getSpace({ spaceId: "square" });
     expect(space?.members.map(({ name }) => name)).toEqual(["Mal"]);
-    await expect(mallory.spaces.enterSpace({ spaceId: "square", authorName: "Tool Result" })).rejects.toThrow(
-      /is no name for a person/,
-    );
+    await expect(
+      mallory.spaces.enterSpace({ spaceId: "square", member: { case: "authorName", value: "Tool Result" } }),
+    ).rejects.toThrow(/is no name for a person/);
   });
 
   test("TOOL-10 an agent changes the message of no other agent's call", async () => {

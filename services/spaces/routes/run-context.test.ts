@@ -33,7 +33,11 @@ describe("what a run of an agent is told", () => {
   test("TOOL-9 results and words stand in its inbox in the words of the seed, and wake its session", async () => {
     const owner = { sessionId: "cycle16-booker", agent: "booker" };
     const spaceId = await room.openSpace("cycle16", "booker");
-    await clients.spaces.sendMessage({ spaceId, text: "Book a hotel in Tokyo", authorName: "Husam" });
+    await clients.spaces.sendMessage({
+      spaceId,
+      text: "Book a hotel in Tokyo",
+      author: { case: "authorName", value: "Husam" },
+    });
     await until(async () => (await clients.inbox.listInbox(owner)).events.length === 1);
     const result = { outputJson: '{ "confirmed": true }', isError: false };
     const toolResult = { callId: "tc-abc", tool: "confirmAction", result };
@@ -72,7 +76,7 @@ describe("what a run of an agent is told", () => {
     expect(instructions).toContain('- "ship": Ship it\n  soon');
     expect(instructions).toContain('- "color": blue');
     await clients.memory.deleteEntries({ ...owner, kind: MemoryKind.GOAL, keys: ["ship"] });
-    await clients.spaces.leaveSpace(owner);
+    await clients.spaces.leaveSpace({ membership: { case: "agent", value: owner } });
     const later = await clients.contexts.getRunContext(owner);
     expect(later.instructions).toContain("Call enter_space before");
     expect(later.instructions).not.toContain("Ship it");

@@ -32,26 +32,38 @@ describe("spaces", () => {
     await expect(clients.spaces.getSpace({ spaceId: "nowhere" })).rejects.toThrow(
       /no space "nowhere"; there are .*known/,
     );
-    await expect(clients.spaces.enterSpace({ sessionId: "s", spaceId: "nowhere", agent: "a" })).rejects.toThrow(
-      /not_found/,
-    );
+    await expect(
+      clients.spaces.enterSpace({
+        spaceId: "nowhere",
+        member: { case: "agent", value: { sessionId: "s", agent: "a" } },
+      }),
+    ).rejects.toThrow(/not_found/);
   });
 
   test("TOOL-12 entering a space makes it the session's active one and gives its history; leaving ends that", async () => {
     const spaceId = await room.openSpace("entered");
     await clients.spaces.sendMessage({ spaceId, text: "before you came" });
-    const { space, messages } = await clients.spaces.enterSpace({ sessionId: "s1", spaceId, agent: "writer" });
+    const { space, messages } = await clients.spaces.enterSpace({
+      spaceId,
+      member: { case: "agent", value: { sessionId: "s1", agent: "writer" } },
+    });
     expect(messages).toHaveLength(1);
     expect(space?.members.map(({ name }) => name)).toEqual(["local", "writer"]);
     expect((await clients.spaces.getActiveSpace({ sessionId: "s1", agent: "writer" })).spaceId).toBe(spaceId);
-    expect((await clients.spaces.leaveSpace({ sessionId: "s1", agent: "writer" })).spaceId).toBe(spaceId);
+    expect(
+      (await clients.spaces.leaveSpace({ membership: { case: "agent", value: { sessionId: "s1", agent: "writer" } } }))
+        .spaceId,
+    ).toBe(spaceId);
     expect((await clients.spaces.getActiveSpace({ sessionId: "s1", agent: "writer" })).spaceId).toBe("");
     expect((await clients.spaces.getSpace({ spaceId })).space?.members.map(({ name }) => name)).toEqual(["local"]);
   });
 
   test("TOOL-12 entering another space leaves the first", async () => {
     const [one, two] = [await room.openSpace("one", "mover"), await room.openSpace("two")];
-    await clients.spaces.enterSpace({ sessionId: "one-mover", spaceId: two, agent: "mover" });
+    await clients.spaces.enterSpace({
+      spaceId: two,
+      member: { case: "agent", value: { sessionId: "one-mover", agent: "mover" } },
+    });
     expect((await clients.spaces.getSpace({ spaceId: one })).space?.members).toEqual([]);
     expect((await clients.spaces.getActiveSpace({ sessionId: "one-mover", agent: "mover" })).spaceId).toBe(two);
   });
@@ -80,8 +92,10 @@ describe("spaces", () => {
 
   test("TOOL-13 an agent speaks only where it is", async () => {
     const spaceId = await room.openSpace("closed");
-    const request = { spaceId, text: "hello", sessionId: "elsewhere", agent: "lost" };
-    await expect(clients.spaces.sendMessage(request)).rejects.toThrow(/session elsewhere is not in space "closed"/);
+    const author = { case: "agent", value: { sessionId: "elsewhere", agent: "lost" } } as const;
+    await expect(clients.spaces.sendMessage({ spaceId, text: "hello", author })).rejects.toThrow(
+      /session elsewhere is not in space "closed"/,
+    );
   });
 
   test("TOOL-13 a watch gives what stands from a sequence on and then what comes, and resumes without a gap", async () => {
@@ -98,14 +112,18 @@ describe("spaces", () => {
 
   test("TOOL-13 what is said reaches the inboxes of the other agents in the space, never the author's own", async () => {
     const spaceId = await room.openSpace("office", "ann", "bob");
-    await clients.spaces.sendMessage({ spaceId, text: "hi bob", sessionId: "office-ann", agent: "ann" });
+    await clients.spaces.sendMessage({
+      spaceId,
+      text: "hi bob",
+      author: { case: "agent", value: { sessionId: "office-ann", agent: "ann" } },
+    });
     const bob = { sessionId: "office-bob", agent: "bob" };
     const events = await until(async () => {
       const { events } = await clients.inbox.listInbox(bob);
       return events.length > 0 && events;
     });
     expect(events.map(({ event }) => event.value)).toMatchObject([{ spaceId, author: "ann", text: "hi bob" }]);
-    await clients.spaces.sendMessage({ spaceId, text: "a person", authorName: "Eve" });
+    await clients.spaces.sendMessage({ spaceId, text: "a person", author: { case: "authorName", value: "Eve" } });
     await until(async () => (await clients.inbox.listInbox(bob)).events.length === 2);
     const ann = await clients.inbox.listInbox({ sessionId: "office-ann", agent: "ann" });
     expect(ann.events.map(({ event }) => event.value)).toMatchObject([{ author: "Eve", text: "a person" }]);

@@ -44,20 +44,18 @@ export function spaceRoutes(parts: SpaceParts): ServiceImpl<typeof SpaceService>
       const { items, nextPageToken } = pageOf(["spaces"], listed, request);
       return { spaces: items, nextPageToken };
     },
-    async enterSpace(request, context) {
-      const { spaceId, sessionId, authorName } = request;
+    async enterSpace({ spaceId, member }, context) {
       const space =
-        sessionId === ""
-          ? await membership.join(spaceId, personMember(principalOf(context.requestHeader), authorName))
-          : await membership.enter(spaceId, await sessions.ownerFor(request, askerOf(context)));
+        member.case === "agent"
+          ? await membership.enter(spaceId, await sessions.ownerFor(member.value, askerOf(context)))
+          : await membership.join(spaceId, personMember(principalOf(context.requestHeader), member.value ?? ""));
       const page = await messages.list(space.id, { offset: 0, limit: LATEST, before: 0n });
       return { space, messages: page.messages };
     },
-    async leaveSpace(request, context) {
-      if (request.sessionId !== "") {
-        return { spaceId: (await membership.leave(await sessions.ownerFor(request, askerOf(context)))) ?? "" };
-      }
-      const { id } = await membership.space(request.spaceId);
+    async leaveSpace({ membership: left }, context) {
+      if (left.case === "agent")
+        return { spaceId: (await membership.leave(await sessions.ownerFor(left.value, askerOf(context)))) ?? "" };
+      const { id } = await membership.space(left.value ?? refuseField("membership", "is required"));
       return { spaceId: (await membership.part(id, principalOf(context.requestHeader))) ? id : "" };
     },
     async getActiveSpace(request, context) {
@@ -65,8 +63,8 @@ export function spaceRoutes(parts: SpaceParts): ServiceImpl<typeof SpaceService>
       return { spaceId: (await membership.activeSpace(owner)) ?? "" };
     },
     async sendMessage(request, context) {
-      const person = personMember(principalOf(context.requestHeader), request.authorName);
-      const author = await authorOf(parts, request, { person, asker: askerOf(context) });
+      const by = { principal: principalOf(context.requestHeader), asker: askerOf(context) };
+      const author = await authorOf(parts, request, by);
       const { spaceId, text } = request;
       return { message: await messages.send({ spaceId, author, text, messageId: request.messageId || randomUUID() }) };
     },
@@ -115,17 +113,18 @@ export function toolMessageRoutes({
 /** An agent speaks where it is; a person becomes a member by speaking. */
 async function authorOf(
   { membership, sessions }: SpaceParts,
-  request: SendMessageRequest,
-  { person, asker }: { person: Member; asker: Asker },
+  { spaceId, author }: SendMessageRequest,
+  { principal, asker }: { principal: string; asker: Asker },
 ): Promise<Member> {
-  const { id } = await membership.space(request.spaceId);
-  if (request.sessionId === "") {
+  const { id } = await membership.space(spaceId);
+  if (author.case !== "agent") {
+    const person = personMember(principal, author.value ?? "");
     await membership.join(id, person);
     return person;
   }
-  const owner = await sessions.ownerFor(request, asker);
+  const owner = await sessions.ownerFor(author.value, asker);
   if ((await membership.activeSpace(owner)) === id) return agentMember(owner);
-  return refuse("failed_precondition", `session ${request.sessionId} is not in space "${id}"`, {
+  return refuse("failed_precondition", `session ${owner.sessionId} is not in space "${id}"`, {
     reason: "SESSION_NOT_IN_SPACE",
   });
 }

@@ -49,7 +49,11 @@ export async function openTestSpaces(): Promise<TestSpaces> {
     ...{ bus, clients, submissions, sessions },
     async openSpace(spaceId, ...agents) {
       await clients.spaces.createSpace({ spaceId, title: `Space ${spaceId}` });
-      for (const agent of agents) await clients.spaces.enterSpace({ sessionId: `${spaceId}-${agent}`, spaceId, agent });
+      for (const agent of agents)
+        await clients.spaces.enterSpace({
+          spaceId,
+          member: { case: "agent", value: { sessionId: `${spaceId}-${agent}`, agent } },
+        });
       return spaceId;
     },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),

@@ -17,7 +17,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toolbus/space/v1/space_service.proto.
  */
 export const file_toolbus_space_v1_space_service: GenFile = /*@__PURE__*/
-  fileDesc("CiR0b29sYnVzL3NwYWNlL3YxL3NwYWNlX3NlcnZpY2UucHJvdG8SEHRvb2xidXMuc3BhY2UudjEiXQoSQ3JlYXRlU3BhY2VSZXF1ZXN0Ei4KCHNwYWNlX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MCw2NH0kEhcKBXRpdGxlGAIgASgJQgi6SAVyAxiACCI9ChNDcmVhdGVTcGFjZVJlc3BvbnNlEiYKBXNwYWNlGAEgASgLMhcudG9vbGJ1cy5zcGFjZS52MS5TcGFjZSJBCg9HZXRTcGFjZVJlcXVlc3QSLgoIc3BhY2VfaWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQiOgoQR2V0U3BhY2VSZXNwb25zZRImCgVzcGFjZRgBIAEoCzIXLnRvb2xidXMuc3BhY2UudjEuU3BhY2UiTgoRTGlzdFNwYWNlc1JlcXVlc3QSGwoJcGFnZV9zaXplGAEgASgNQgi6SAUqAxjoBxIcCgpwYWdlX3Rva2VuGAIgASgJQgi6SAVyAxiACCJWChJMaXN0U3BhY2VzUmVzcG9uc2USJwoGc3BhY2VzGAEgAygLMhcudG9vbGJ1cy5zcGFjZS52MS5TcGFjZRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiwQEKEUVudGVyU3BhY2VSZXF1ZXN0EjAKCnNlc3Npb25faWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXswLDY0fSQSLgoIc3BhY2VfaWQYAiABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSKwoFYWdlbnQYAyABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXswLDY0fSQSHQoLYXV0aG9yX25hbWUYBCABKAlCCLpIBXIDGIACIm4KEkVudGVyU3BhY2VSZXNwb25zZRImCgVzcGFjZRgBIAEoCzIXLnRvb2xidXMuc3BhY2UudjEuU3BhY2USMAoIbWVzc2FnZXMYAiADKAsyHi50b29sYnVzLnNwYWNlLnYxLlNwYWNlTWVzc2FnZSKiAQoRTGVhdmVTcGFjZVJlcXVlc3QSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JBIrCgVhZ2VudBgCIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JBIuCghzcGFjZV9pZBgDIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JCImChJMZWF2ZVNwYWNlUmVzcG9uc2USEAoIc3BhY2VfaWQYASABKAkidgoVR2V0QWN0aXZlU3BhY2VSZXF1ZXN0EjAKCnNlc3Npb25faWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSKwoFYWdlbnQYAiABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXswLDY0fSQiKgoWR2V0QWN0aXZlU3BhY2VSZXNwb25zZRIQCghzcGFjZV9pZBgBIAEoCSKQAgoSU2VuZE1lc3NhZ2VSZXF1ZXN0Ei4KCHNwYWNlX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEhkKBHRleHQYAiABKAlCC7pICHIGEAEYgIAQEjAKCnNlc3Npb25faWQYAyABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXswLDY0fSQSHQoLYXV0aG9yX25hbWUYBCABKAlCCLpIBXIDGIACEjEKCm1lc3NhZ2VfaWQYBSABKAlCHbpIGnIYMhZeW2EtekEtWjAtOV8tXXswLDEyOH0kEisKBWFnZW50GAYgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MCw2NH0kIkYKE1NlbmRNZXNzYWdlUmVzcG9uc2USLwoHbWVzc2FnZRgBIAEoCzIeLnRvb2xidXMuc3BhY2UudjEuU3BhY2VNZXNzYWdlIo4BChNMaXN0TWVzc2FnZXNSZXF1ZXN0Ei4KCHNwYWNlX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEhsKCXBhZ2Vfc2l6ZRgCIAEoDUIIukgFKgMY6AcSHAoKcGFnZV90b2tlbhgDIAEoCUIIukgFcgMYgAgSDAoEc2tpcBgEIAEoDSJ1ChRMaXN0TWVzc2FnZXNSZXNwb25zZRIwCghtZXNzYWdlcxgBIAMoCzIeLnRvb2xidXMuc3BhY2UudjEuU3BhY2VNZXNzYWdlEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRISCgp0b3RhbF9zaXplGAMgASgNInEKEVdhdGNoU3BhY2VSZXF1ZXN0Ei4KCHNwYWNlX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEhoKDWZyb21fc2VxdWVuY2UYAiABKARIAIgBAUIQCg5fZnJvbV9zZXF1ZW5jZSKnAQoSV2F0Y2hTcGFjZVJlc3BvbnNlEi0KBWV2ZW50GAEgASgLMhwudG9vbGJ1cy5zcGFjZS52MS5TcGFjZUV2ZW50SAASLQoFc3RhcnQYAiABKAsyHC50b29sYnVzLndhdGNoLnYxLldhdGNoU3RhcnRIABIpCgNnYXAYAyABKAsyGi50b29sYnVzLndhdGNoLnYxLldhdGNoR2FwSABCCAoGdXBkYXRlIu4BChVBbnN3ZXJUb29sQ2FsbFJlcXVlc3QSLgoIc3BhY2VfaWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSLgoHY2FsbF9pZBgCIAEoCUIdukgachgyFl5bYS16QS1aMC05Xy1dezEsMTI4fSQSIwoLcmVzdWx0X2pzb24YAyABKAlCDLpICXIHEAEogICAIEgAEh0KBWVycm9yGAQgASgJQgy6SAlyBxABGICAgAJIABIfCg1zdWJtaXNzaW9uX2lkGAUgASgJQgi6SAVyAxiAAUIQCgdvdXRjb21lEgW6SAIIASJJChZBbnN3ZXJUb29sQ2FsbFJlc3BvbnNlEi8KB21lc3NhZ2UYASABKAsyHi50b29sYnVzLnNwYWNlLnYxLlNwYWNlTWVzc2FnZTKoBwoMU3BhY2VTZXJ2aWNlEloKC0NyZWF0ZVNwYWNlEiQudG9vbGJ1cy5zcGFjZS52MS5DcmVhdGVTcGFjZVJlcXVlc3QaJS50b29sYnVzLnNwYWNlLnYxLkNyZWF0ZVNwYWNlUmVzcG9uc2USUQoIR2V0U3BhY2USIS50b29sYnVzLnNwYWNlLnYxLkdldFNwYWNlUmVxdWVzdBoiLnRvb2xidXMuc3BhY2UudjEuR2V0U3BhY2VSZXNwb25zZRJXCgpMaXN0U3BhY2VzEiMudG9vbGJ1cy5zcGFjZS52MS5MaXN0U3BhY2VzUmVxdWVzdBokLnRvb2xidXMuc3BhY2UudjEuTGlzdFNwYWNlc1Jlc3BvbnNlElcKCkVudGVyU3BhY2USIy50b29sYnVzLnNwYWNlLnYxLkVudGVyU3BhY2VSZXF1ZXN0GiQudG9vbGJ1cy5zcGFjZS52MS5FbnRlclNwYWNlUmVzcG9uc2USVwoKTGVhdmVTcGFjZRIjLnRvb2xidXMuc3BhY2UudjEuTGVhdmVTcGFjZVJlcXVlc3QaJC50b29sYnVzLnNwYWNlLnYxLkxlYXZlU3BhY2VSZXNwb25zZRJjCg5HZXRBY3RpdmVTcGFjZRInLnRvb2xidXMuc3BhY2UudjEuR2V0QWN0aXZlU3BhY2VSZXF1ZXN0GigudG9vbGJ1cy5zcGFjZS52MS5HZXRBY3RpdmVTcGFjZVJlc3BvbnNlEloKC1NlbmRNZXNzYWdlEiQudG9vbGJ1cy5zcGFjZS52MS5TZW5kTWVzc2FnZVJlcXVlc3QaJS50b29sYnVzLnNwYWNlLnYxLlNlbmRNZXNzYWdlUmVzcG9uc2USXQoMTGlzdE1lc3NhZ2VzEiUudG9vbGJ1cy5zcGFjZS52MS5MaXN0TWVzc2FnZXNSZXF1ZXN0GiYudG9vbGJ1cy5zcGFjZS52MS5MaXN0TWVzc2FnZXNSZXNwb25zZRJZCgpXYXRjaFNwYWNlEiMudG9vbGJ1cy5zcGFjZS52MS5XYXRjaFNwYWNlUmVxdWVzdBokLnRvb2xidXMuc3BhY2UudjEuV2F0Y2hTcGFjZVJlc3BvbnNlMAESYwoOQW5zd2VyVG9vbENhbGwSJy50b29sYnVzLnNwYWNlLnYxLkFuc3dlclRvb2xDYWxsUmVxdWVzdBooLnRvb2xidXMuc3BhY2UudjEuQW5zd2VyVG9vbENhbGxSZXNwb25zZWIGcHJvdG8z", [file_buf_validate_validate, file_toolbus_space_v1_space, file_toolbus_watch_v1_watch]);
+  fileDesc("CiR0b29sYnVzL3NwYWNlL3YxL3NwYWNlX3NlcnZpY2UucHJvdG8SEHRvb2xidXMuc3BhY2UudjEiXQoSQ3JlYXRlU3BhY2VSZXF1ZXN0Ei4KCHNwYWNlX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MCw2NH0kEhcKBXRpdGxlGAIgASgJQgi6SAVyAxiACCI9ChNDcmVhdGVTcGFjZVJlc3BvbnNlEiYKBXNwYWNlGAEgASgLMhcudG9vbGJ1cy5zcGFjZS52MS5TcGFjZSJBCg9HZXRTcGFjZVJlcXVlc3QSLgoIc3BhY2VfaWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQiOgoQR2V0U3BhY2VSZXNwb25zZRImCgVzcGFjZRgBIAEoCzIXLnRvb2xidXMuc3BhY2UudjEuU3BhY2UiTgoRTGlzdFNwYWNlc1JlcXVlc3QSGwoJcGFnZV9zaXplGAEgASgNQgi6SAUqAxjoBxIcCgpwYWdlX3Rva2VuGAIgASgJQgi6SAVyAxiACCJWChJMaXN0U3BhY2VzUmVzcG9uc2USJwoGc3BhY2VzGAEgAygLMhcudG9vbGJ1cy5zcGFjZS52MS5TcGFjZRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkibQoMU2Vzc2lvbkFnZW50EjAKCnNlc3Npb25faWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSKwoFYWdlbnQYAiABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXswLDY0fSQinwEKEUVudGVyU3BhY2VSZXF1ZXN0Ei4KCHNwYWNlX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEi8KBWFnZW50GAIgASgLMh4udG9vbGJ1cy5zcGFjZS52MS5TZXNzaW9uQWdlbnRIABIfCgthdXRob3JfbmFtZRgDIAEoCUIIukgFcgMYgAJIAEIICgZtZW1iZXIibgoSRW50ZXJTcGFjZVJlc3BvbnNlEiYKBXNwYWNlGAEgASgLMhcudG9vbGJ1cy5zcGFjZS52MS5TcGFjZRIwCghtZXNzYWdlcxgCIAMoCzIeLnRvb2xidXMuc3BhY2UudjEuU3BhY2VNZXNzYWdlIosBChFMZWF2ZVNwYWNlUmVxdWVzdBIvCgVhZ2VudBgBIAEoCzIeLnRvb2xidXMuc3BhY2UudjEuU2Vzc2lvbkFnZW50SAASMAoIc3BhY2VfaWQYAiABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSRIAEITCgptZW1iZXJzaGlwEgW6SAIIASImChJMZWF2ZVNwYWNlUmVzcG9uc2USEAoIc3BhY2VfaWQYASABKAkidgoVR2V0QWN0aXZlU3BhY2VSZXF1ZXN0EjAKCnNlc3Npb25faWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSKwoFYWdlbnQYAiABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXswLDY0fSQiKgoWR2V0QWN0aXZlU3BhY2VSZXNwb25zZRIQCghzcGFjZV9pZBgBIAEoCSLuAQoSU2VuZE1lc3NhZ2VSZXF1ZXN0Ei4KCHNwYWNlX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEhkKBHRleHQYAiABKAlCC7pICHIGEAEYgIAQEi8KBWFnZW50GAMgASgLMh4udG9vbGJ1cy5zcGFjZS52MS5TZXNzaW9uQWdlbnRIABIfCgthdXRob3JfbmFtZRgEIAEoCUIIukgFcgMYgAJIABIxCgptZXNzYWdlX2lkGAUgASgJQh26SBpyGDIWXlthLXpBLVowLTlfLV17MCwxMjh9JEIICgZhdXRob3IiRgoTU2VuZE1lc3NhZ2VSZXNwb25zZRIvCgdtZXNzYWdlGAEgASgLMh4udG9vbGJ1cy5zcGFjZS52MS5TcGFjZU1lc3NhZ2UijgEKE0xpc3RNZXNzYWdlc1JlcXVlc3QSLgoIc3BhY2VfaWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSGwoJcGFnZV9zaXplGAIgASgNQgi6SAUqAxjoBxIcCgpwYWdlX3Rva2VuGAMgASgJQgi6SAVyAxiACBIMCgRza2lwGAQgASgNInUKFExpc3RNZXNzYWdlc1Jlc3BvbnNlEjAKCG1lc3NhZ2VzGAEgAygLMh4udG9vbGJ1cy5zcGFjZS52MS5TcGFjZU1lc3NhZ2USFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEhIKCnRvdGFsX3NpemUYAyABKA0icQoRV2F0Y2hTcGFjZVJlcXVlc3QSLgoIc3BhY2VfaWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSGgoNZnJvbV9zZXF1ZW5jZRgCIAEoBEgAiAEBQhAKDl9mcm9tX3NlcXVlbmNlIqcBChJXYXRjaFNwYWNlUmVzcG9uc2USLQoFZXZlbnQYASABKAsyHC50b29sYnVzLnNwYWNlLnYxLlNwYWNlRXZlbnRIABItCgVzdGFydBgCIAEoCzIcLnRvb2xidXMud2F0Y2gudjEuV2F0Y2hTdGFydEgAEikKA2dhcBgDIAEoCzIaLnRvb2xidXMud2F0Y2gudjEuV2F0Y2hHYXBIAEIICgZ1cGRhdGUi7gEKFUFuc3dlclRvb2xDYWxsUmVxdWVzdBIuCghzcGFjZV9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIuCgdjYWxsX2lkGAIgASgJQh26SBpyGDIWXlthLXpBLVowLTlfLV17MSwxMjh9JBIjCgtyZXN1bHRfanNvbhgDIAEoCUIMukgJcgcQASiAgIAgSAASHQoFZXJyb3IYBCABKAlCDLpICXIHEAEYgICAAkgAEh8KDXN1Ym1pc3Npb25faWQYBSABKAlCCLpIBXIDGIABQhAKB291dGNvbWUSBbpIAggBIkkKFkFuc3dlclRvb2xDYWxsUmVzcG9uc2USLwoHbWVzc2FnZRgBIAEoCzIeLnRvb2xidXMuc3BhY2UudjEuU3BhY2VNZXNzYWdlMqgHCgxTcGFjZVNlcnZpY2USWgoLQ3JlYXRlU3BhY2USJC50b29sYnVzLnNwYWNlLnYxLkNyZWF0ZVNwYWNlUmVxdWVzdBolLnRvb2xidXMuc3BhY2UudjEuQ3JlYXRlU3BhY2VSZXNwb25zZRJRCghHZXRTcGFjZRIhLnRvb2xidXMuc3BhY2UudjEuR2V0U3BhY2VSZXF1ZXN0GiIudG9vbGJ1cy5zcGFjZS52MS5HZXRTcGFjZVJlc3BvbnNlElcKCkxpc3RTcGFjZXMSIy50b29sYnVzLnNwYWNlLnYxLkxpc3RTcGFjZXNSZXF1ZXN0GiQudG9vbGJ1cy5zcGFjZS52MS5MaXN0U3BhY2VzUmVzcG9uc2USVwoKRW50ZXJTcGFjZRIjLnRvb2xidXMuc3BhY2UudjEuRW50ZXJTcGFjZVJlcXVlc3QaJC50b29sYnVzLnNwYWNlLnYxLkVudGVyU3BhY2VSZXNwb25zZRJXCgpMZWF2ZVNwYWNlEiMudG9vbGJ1cy5zcGFjZS52MS5MZWF2ZVNwYWNlUmVxdWVzdBokLnRvb2xidXMuc3BhY2UudjEuTGVhdmVTcGFjZVJlc3BvbnNlEmMKDkdldEFjdGl2ZVNwYWNlEicudG9vbGJ1cy5zcGFjZS52MS5HZXRBY3RpdmVTcGFjZVJlcXVlc3QaKC50b29sYnVzLnNwYWNlLnYxLkdldEFjdGl2ZVNwYWNlUmVzcG9uc2USWgoLU2VuZE1lc3NhZ2USJC50b29sYnVzLnNwYWNlLnYxLlNlbmRNZXNzYWdlUmVxdWVzdBolLnRvb2xidXMuc3BhY2UudjEuU2VuZE1lc3NhZ2VSZXNwb25zZRJdCgxMaXN0TWVzc2FnZXMSJS50b29sYnVzLnNwYWNlLnYxLkxpc3RNZXNzYWdlc1JlcXVlc3QaJi50b29sYnVzLnNwYWNlLnYxLkxpc3RNZXNzYWdlc1Jlc3BvbnNlElkKCldhdGNoU3BhY2USIy50b29sYnVzLnNwYWNlLnYxLldhdGNoU3BhY2VSZXF1ZXN0GiQudG9vbGJ1cy5zcGFjZS52MS5XYXRjaFNwYWNlUmVzcG9uc2UwARJjCg5BbnN3ZXJUb29sQ2FsbBInLnRvb2xidXMuc3BhY2UudjEuQW5zd2VyVG9vbENhbGxSZXF1ZXN0GigudG9vbGJ1cy5zcGFjZS52MS5BbnN3ZXJUb29sQ2FsbFJlc3BvbnNlYgZwcm90bzM", [file_buf_validate_validate, file_toolbus_space_v1_space, file_toolbus_watch_v1_watch]);
 
 /**
  * Creates a space.
@@ -167,38 +167,68 @@ export const ListSpacesResponseSchema: GenMessage<ListSpacesResponse> = /*@__PUR
   messageDesc(file_toolbus_space_v1_space_service, 5);
 
 /**
- * Makes a space the active one of a session's agent, or lets a person join it.
+ * An agent that acts in a space. Only the owner of its session may let it.
  *
- * @generated from message toolbus.space.v1.EnterSpaceRequest
+ * @generated from message toolbus.space.v1.SessionAgent
  */
-export type EnterSpaceRequest = Message<"toolbus.space.v1.EnterSpaceRequest"> & {
+export type SessionAgent = Message<"toolbus.space.v1.SessionAgent"> & {
   /**
-   * The session; empty when a person joins.
+   * Its session.
    *
    * @generated from field: string session_id = 1;
    */
   sessionId: string;
 
   /**
+   * The agent; empty means the one that is active in the session.
+   *
+   * @generated from field: string agent = 2;
+   */
+  agent: string;
+};
+
+/**
+ * Describes the message toolbus.space.v1.SessionAgent.
+ * Use `create(SessionAgentSchema)` to create a new message.
+ */
+export const SessionAgentSchema: GenMessage<SessionAgent> = /*@__PURE__*/
+  messageDesc(file_toolbus_space_v1_space_service, 6);
+
+/**
+ * Makes a space the active one of a session's agent, or lets a person join it.
+ *
+ * @generated from message toolbus.space.v1.EnterSpaceRequest
+ */
+export type EnterSpaceRequest = Message<"toolbus.space.v1.EnterSpaceRequest"> & {
+  /**
    * The space.
    *
-   * @generated from field: string space_id = 2;
+   * @generated from field: string space_id = 1;
    */
   spaceId: string;
 
   /**
-   * The agent; empty means the one that is active in the session.
+   * Who enters. Absent: whoever asks, as a person who is named by the principal.
    *
-   * @generated from field: string agent = 3;
+   * @generated from oneof toolbus.space.v1.EnterSpaceRequest.member
    */
-  agent: string;
-
-  /**
-   * The person's name as others see it; empty means the principal.
-   *
-   * @generated from field: string author_name = 4;
-   */
-  authorName: string;
+  member: {
+    /**
+     * An agent, of which the space becomes the active one.
+     *
+     * @generated from field: toolbus.space.v1.SessionAgent agent = 2;
+     */
+    value: SessionAgent;
+    case: "agent";
+  } | {
+    /**
+     * Whoever asks, as a person: the name as others see it; empty means the principal.
+     *
+     * @generated from field: string author_name = 3;
+     */
+    value: string;
+    case: "authorName";
+  } | { case: undefined; value?: undefined };
 };
 
 /**
@@ -206,7 +236,7 @@ export type EnterSpaceRequest = Message<"toolbus.space.v1.EnterSpaceRequest"> & 
  * Use `create(EnterSpaceRequestSchema)` to create a new message.
  */
 export const EnterSpaceRequestSchema: GenMessage<EnterSpaceRequest> = /*@__PURE__*/
-  messageDesc(file_toolbus_space_v1_space_service, 6);
+  messageDesc(file_toolbus_space_v1_space_service, 7);
 
 /**
  * The space and its latest messages.
@@ -234,7 +264,7 @@ export type EnterSpaceResponse = Message<"toolbus.space.v1.EnterSpaceResponse"> 
  * Use `create(EnterSpaceResponseSchema)` to create a new message.
  */
 export const EnterSpaceResponseSchema: GenMessage<EnterSpaceResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_space_v1_space_service, 7);
+  messageDesc(file_toolbus_space_v1_space_service, 8);
 
 /**
  * Leaves the active space of a session's agent, or lets a person leave a space.
@@ -243,25 +273,27 @@ export const EnterSpaceResponseSchema: GenMessage<EnterSpaceResponse> = /*@__PUR
  */
 export type LeaveSpaceRequest = Message<"toolbus.space.v1.LeaveSpaceRequest"> & {
   /**
-   * The session; empty when a person leaves.
+   * Who leaves what; required.
    *
-   * @generated from field: string session_id = 1;
+   * @generated from oneof toolbus.space.v1.LeaveSpaceRequest.membership
    */
-  sessionId: string;
-
-  /**
-   * The agent; empty means the one that is active in the session.
-   *
-   * @generated from field: string agent = 2;
-   */
-  agent: string;
-
-  /**
-   * The space that a person leaves.
-   *
-   * @generated from field: string space_id = 3;
-   */
-  spaceId: string;
+  membership: {
+    /**
+     * An agent leaves its active space.
+     *
+     * @generated from field: toolbus.space.v1.SessionAgent agent = 1;
+     */
+    value: SessionAgent;
+    case: "agent";
+  } | {
+    /**
+     * Whoever asks, a person, leaves the space of this id.
+     *
+     * @generated from field: string space_id = 2;
+     */
+    value: string;
+    case: "spaceId";
+  } | { case: undefined; value?: undefined };
 };
 
 /**
@@ -269,7 +301,7 @@ export type LeaveSpaceRequest = Message<"toolbus.space.v1.LeaveSpaceRequest"> & 
  * Use `create(LeaveSpaceRequestSchema)` to create a new message.
  */
 export const LeaveSpaceRequestSchema: GenMessage<LeaveSpaceRequest> = /*@__PURE__*/
-  messageDesc(file_toolbus_space_v1_space_service, 8);
+  messageDesc(file_toolbus_space_v1_space_service, 9);
 
 /**
  * Who left is in that space no more.
@@ -290,7 +322,7 @@ export type LeaveSpaceResponse = Message<"toolbus.space.v1.LeaveSpaceResponse"> 
  * Use `create(LeaveSpaceResponseSchema)` to create a new message.
  */
 export const LeaveSpaceResponseSchema: GenMessage<LeaveSpaceResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_space_v1_space_service, 9);
+  messageDesc(file_toolbus_space_v1_space_service, 10);
 
 /**
  * Asks for the active space of a session's agent.
@@ -318,7 +350,7 @@ export type GetActiveSpaceRequest = Message<"toolbus.space.v1.GetActiveSpaceRequ
  * Use `create(GetActiveSpaceRequestSchema)` to create a new message.
  */
 export const GetActiveSpaceRequestSchema: GenMessage<GetActiveSpaceRequest> = /*@__PURE__*/
-  messageDesc(file_toolbus_space_v1_space_service, 10);
+  messageDesc(file_toolbus_space_v1_space_service, 11);
 
 /**
  * The active space of a session's agent.
@@ -339,7 +371,7 @@ export type GetActiveSpaceResponse = Message<"toolbus.space.v1.GetActiveSpaceRes
  * Use `create(GetActiveSpaceResponseSchema)` to create a new message.
  */
 export const GetActiveSpaceResponseSchema: GenMessage<GetActiveSpaceResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_space_v1_space_service, 11);
+  messageDesc(file_toolbus_space_v1_space_service, 12);
 
 /**
  * Says something in a space.
@@ -362,18 +394,27 @@ export type SendMessageRequest = Message<"toolbus.space.v1.SendMessageRequest"> 
   text: string;
 
   /**
-   * The session of the agent that speaks; empty when a person speaks.
+   * Who speaks. Absent: whoever asks, as a person who is named by the principal.
    *
-   * @generated from field: string session_id = 3;
+   * @generated from oneof toolbus.space.v1.SendMessageRequest.author
    */
-  sessionId: string;
-
-  /**
-   * The person's name as others see it; empty means the principal.
-   *
-   * @generated from field: string author_name = 4;
-   */
-  authorName: string;
+  author: {
+    /**
+     * An agent, which must be in the space.
+     *
+     * @generated from field: toolbus.space.v1.SessionAgent agent = 3;
+     */
+    value: SessionAgent;
+    case: "agent";
+  } | {
+    /**
+     * Whoever asks, as a person: the name as others see it; empty means the principal.
+     *
+     * @generated from field: string author_name = 4;
+     */
+    value: string;
+    case: "authorName";
+  } | { case: undefined; value?: undefined };
 
   /**
    * The message's id; repeating it has no effect. Empty lets the service choose one.
@@ -381,13 +422,6 @@ export type SendMessageRequest = Message<"toolbus.space.v1.SendMessageRequest"> 
    * @generated from field: string message_id = 5;
    */
   messageId: string;
-
-  /**
-   * The agent that speaks; empty with a session means the one that is active in it.
-   *
-   * @generated from field: string agent = 6;
-   */
-  agent: string;
 };
 
 /**
@@ -395,7 +429,7 @@ export type SendMessageRequest = Message<"toolbus.space.v1.SendMessageRequest"> 
  * Use `create(SendMessageRequestSchema)` to create a new message.
  */
 export const SendMessageRequestSchema: GenMessage<SendMessageRequest> = /*@__PURE__*/
-  messageDesc(file_toolbus_space_v1_space_service, 12);
+  messageDesc(file_toolbus_space_v1_space_service, 13);
 
 /**
  * The message, stored.
@@ -416,7 +450,7 @@ export type SendMessageResponse = Message<"toolbus.space.v1.SendMessageResponse"
  * Use `create(SendMessageResponseSchema)` to create a new message.
  */
 export const SendMessageResponseSchema: GenMessage<SendMessageResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_space_v1_space_service, 13);
+  messageDesc(file_toolbus_space_v1_space_service, 14);
 
 /**
  * Asks for messages of a space.
@@ -459,7 +493,7 @@ export type ListMessagesRequest = Message<"toolbus.space.v1.ListMessagesRequest"
  * Use `create(ListMessagesRequestSchema)` to create a new message.
  */
 export const ListMessagesRequestSchema: GenMessage<ListMessagesRequest> = /*@__PURE__*/
-  messageDesc(file_toolbus_space_v1_space_service, 14);
+  messageDesc(file_toolbus_space_v1_space_service, 15);
 
 /**
  * A page of messages of a space.
@@ -494,7 +528,7 @@ export type ListMessagesResponse = Message<"toolbus.space.v1.ListMessagesRespons
  * Use `create(ListMessagesResponseSchema)` to create a new message.
  */
 export const ListMessagesResponseSchema: GenMessage<ListMessagesResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_space_v1_space_service, 15);
+  messageDesc(file_toolbus_space_v1_space_service, 16);
 
 /**
  * Asks to follow a space.
@@ -523,7 +557,7 @@ export type WatchSpaceRequest = Message<"toolbus.space.v1.WatchSpaceRequest"> & 
  * Use `create(WatchSpaceRequestSchema)` to create a new message.
  */
 export const WatchSpaceRequestSchema: GenMessage<WatchSpaceRequest> = /*@__PURE__*/
-  messageDesc(file_toolbus_space_v1_space_service, 16);
+  messageDesc(file_toolbus_space_v1_space_service, 17);
 
 /**
  * What is told of a space.
@@ -568,7 +602,7 @@ export type WatchSpaceResponse = Message<"toolbus.space.v1.WatchSpaceResponse"> 
  * Use `create(WatchSpaceResponseSchema)` to create a new message.
  */
 export const WatchSpaceResponseSchema: GenMessage<WatchSpaceResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_space_v1_space_service, 17);
+  messageDesc(file_toolbus_space_v1_space_service, 18);
 
 /**
  * Answers a tool call that waits in a space.
@@ -628,7 +662,7 @@ export type AnswerToolCallRequest = Message<"toolbus.space.v1.AnswerToolCallRequ
  * Use `create(AnswerToolCallRequestSchema)` to create a new message.
  */
 export const AnswerToolCallRequestSchema: GenMessage<AnswerToolCallRequest> = /*@__PURE__*/
-  messageDesc(file_toolbus_space_v1_space_service, 18);
+  messageDesc(file_toolbus_space_v1_space_service, 19);
 
 /**
  * This answer won.
@@ -649,7 +683,7 @@ export type AnswerToolCallResponse = Message<"toolbus.space.v1.AnswerToolCallRes
  * Use `create(AnswerToolCallResponseSchema)` to create a new message.
  */
 export const AnswerToolCallResponseSchema: GenMessage<AnswerToolCallResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_space_v1_space_service, 19);
+  messageDesc(file_toolbus_space_v1_space_service, 20);
 
 /**
  * Spaces: enter, send, read, answer.

@@ -328,24 +328,80 @@ func (x *ListSpacesResponse) GetNextPageToken() string {
 	return ""
 }
 
+// An agent that acts in a space. Only the owner of its session may let it.
+type SessionAgent struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its session.
+	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	// The agent; empty means the one that is active in the session.
+	Agent         string `protobuf:"bytes,2,opt,name=agent,proto3" json:"agent,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SessionAgent) Reset() {
+	*x = SessionAgent{}
+	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SessionAgent) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SessionAgent) ProtoMessage() {}
+
+func (x *SessionAgent) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SessionAgent.ProtoReflect.Descriptor instead.
+func (*SessionAgent) Descriptor() ([]byte, []int) {
+	return file_toolbus_space_v1_space_service_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *SessionAgent) GetSessionId() string {
+	if x != nil {
+		return x.SessionId
+	}
+	return ""
+}
+
+func (x *SessionAgent) GetAgent() string {
+	if x != nil {
+		return x.Agent
+	}
+	return ""
+}
+
 // Makes a space the active one of a session's agent, or lets a person join it.
 type EnterSpaceRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The session; empty when a person joins.
-	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	// The space.
-	SpaceId string `protobuf:"bytes,2,opt,name=space_id,json=spaceId,proto3" json:"space_id,omitempty"`
-	// The agent; empty means the one that is active in the session.
-	Agent string `protobuf:"bytes,3,opt,name=agent,proto3" json:"agent,omitempty"`
-	// The person's name as others see it; empty means the principal.
-	AuthorName    string `protobuf:"bytes,4,opt,name=author_name,json=authorName,proto3" json:"author_name,omitempty"`
+	SpaceId string `protobuf:"bytes,1,opt,name=space_id,json=spaceId,proto3" json:"space_id,omitempty"`
+	// Who enters. Absent: whoever asks, as a person who is named by the principal.
+	//
+	// Types that are valid to be assigned to Member:
+	//
+	//	*EnterSpaceRequest_Agent
+	//	*EnterSpaceRequest_AuthorName
+	Member        isEnterSpaceRequest_Member `protobuf_oneof:"member"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *EnterSpaceRequest) Reset() {
 	*x = EnterSpaceRequest{}
-	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[6]
+	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -357,7 +413,7 @@ func (x *EnterSpaceRequest) String() string {
 func (*EnterSpaceRequest) ProtoMessage() {}
 
 func (x *EnterSpaceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[6]
+	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -370,14 +426,7 @@ func (x *EnterSpaceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnterSpaceRequest.ProtoReflect.Descriptor instead.
 func (*EnterSpaceRequest) Descriptor() ([]byte, []int) {
-	return file_toolbus_space_v1_space_service_proto_rawDescGZIP(), []int{6}
-}
-
-func (x *EnterSpaceRequest) GetSessionId() string {
-	if x != nil {
-		return x.SessionId
-	}
-	return ""
+	return file_toolbus_space_v1_space_service_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *EnterSpaceRequest) GetSpaceId() string {
@@ -387,19 +436,48 @@ func (x *EnterSpaceRequest) GetSpaceId() string {
 	return ""
 }
 
-func (x *EnterSpaceRequest) GetAgent() string {
+func (x *EnterSpaceRequest) GetMember() isEnterSpaceRequest_Member {
 	if x != nil {
-		return x.Agent
+		return x.Member
 	}
-	return ""
+	return nil
+}
+
+func (x *EnterSpaceRequest) GetAgent() *SessionAgent {
+	if x != nil {
+		if x, ok := x.Member.(*EnterSpaceRequest_Agent); ok {
+			return x.Agent
+		}
+	}
+	return nil
 }
 
 func (x *EnterSpaceRequest) GetAuthorName() string {
 	if x != nil {
-		return x.AuthorName
+		if x, ok := x.Member.(*EnterSpaceRequest_AuthorName); ok {
+			return x.AuthorName
+		}
 	}
 	return ""
 }
+
+type isEnterSpaceRequest_Member interface {
+	isEnterSpaceRequest_Member()
+}
+
+type EnterSpaceRequest_Agent struct {
+	// An agent, of which the space becomes the active one.
+	Agent *SessionAgent `protobuf:"bytes,2,opt,name=agent,proto3,oneof"`
+}
+
+type EnterSpaceRequest_AuthorName struct {
+	// Whoever asks, as a person: the name as others see it; empty means the principal.
+	AuthorName string `protobuf:"bytes,3,opt,name=author_name,json=authorName,proto3,oneof"`
+}
+
+func (*EnterSpaceRequest_Agent) isEnterSpaceRequest_Member() {}
+
+func (*EnterSpaceRequest_AuthorName) isEnterSpaceRequest_Member() {}
 
 // The space and its latest messages.
 type EnterSpaceResponse struct {
@@ -414,7 +492,7 @@ type EnterSpaceResponse struct {
 
 func (x *EnterSpaceResponse) Reset() {
 	*x = EnterSpaceResponse{}
-	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[7]
+	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -426,7 +504,7 @@ func (x *EnterSpaceResponse) String() string {
 func (*EnterSpaceResponse) ProtoMessage() {}
 
 func (x *EnterSpaceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[7]
+	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -439,7 +517,7 @@ func (x *EnterSpaceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnterSpaceResponse.ProtoReflect.Descriptor instead.
 func (*EnterSpaceResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_space_v1_space_service_proto_rawDescGZIP(), []int{7}
+	return file_toolbus_space_v1_space_service_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *EnterSpaceResponse) GetSpace() *Space {
@@ -459,19 +537,20 @@ func (x *EnterSpaceResponse) GetMessages() []*SpaceMessage {
 // Leaves the active space of a session's agent, or lets a person leave a space.
 type LeaveSpaceRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The session; empty when a person leaves.
-	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// The agent; empty means the one that is active in the session.
-	Agent string `protobuf:"bytes,2,opt,name=agent,proto3" json:"agent,omitempty"`
-	// The space that a person leaves.
-	SpaceId       string `protobuf:"bytes,3,opt,name=space_id,json=spaceId,proto3" json:"space_id,omitempty"`
+	// Who leaves what; required.
+	//
+	// Types that are valid to be assigned to Membership:
+	//
+	//	*LeaveSpaceRequest_Agent
+	//	*LeaveSpaceRequest_SpaceId
+	Membership    isLeaveSpaceRequest_Membership `protobuf_oneof:"membership"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *LeaveSpaceRequest) Reset() {
 	*x = LeaveSpaceRequest{}
-	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[8]
+	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -483,7 +562,7 @@ func (x *LeaveSpaceRequest) String() string {
 func (*LeaveSpaceRequest) ProtoMessage() {}
 
 func (x *LeaveSpaceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[8]
+	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -496,29 +575,51 @@ func (x *LeaveSpaceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveSpaceRequest.ProtoReflect.Descriptor instead.
 func (*LeaveSpaceRequest) Descriptor() ([]byte, []int) {
-	return file_toolbus_space_v1_space_service_proto_rawDescGZIP(), []int{8}
+	return file_toolbus_space_v1_space_service_proto_rawDescGZIP(), []int{9}
 }
 
-func (x *LeaveSpaceRequest) GetSessionId() string {
+func (x *LeaveSpaceRequest) GetMembership() isLeaveSpaceRequest_Membership {
 	if x != nil {
-		return x.SessionId
+		return x.Membership
 	}
-	return ""
+	return nil
 }
 
-func (x *LeaveSpaceRequest) GetAgent() string {
+func (x *LeaveSpaceRequest) GetAgent() *SessionAgent {
 	if x != nil {
-		return x.Agent
+		if x, ok := x.Membership.(*LeaveSpaceRequest_Agent); ok {
+			return x.Agent
+		}
 	}
-	return ""
+	return nil
 }
 
 func (x *LeaveSpaceRequest) GetSpaceId() string {
 	if x != nil {
-		return x.SpaceId
+		if x, ok := x.Membership.(*LeaveSpaceRequest_SpaceId); ok {
+			return x.SpaceId
+		}
 	}
 	return ""
 }
+
+type isLeaveSpaceRequest_Membership interface {
+	isLeaveSpaceRequest_Membership()
+}
+
+type LeaveSpaceRequest_Agent struct {
+	// An agent leaves its active space.
+	Agent *SessionAgent `protobuf:"bytes,1,opt,name=agent,proto3,oneof"`
+}
+
+type LeaveSpaceRequest_SpaceId struct {
+	// Whoever asks, a person, leaves the space of this id.
+	SpaceId string `protobuf:"bytes,2,opt,name=space_id,json=spaceId,proto3,oneof"`
+}
+
+func (*LeaveSpaceRequest_Agent) isLeaveSpaceRequest_Membership() {}
+
+func (*LeaveSpaceRequest_SpaceId) isLeaveSpaceRequest_Membership() {}
 
 // Who left is in that space no more.
 type LeaveSpaceResponse struct {
@@ -531,7 +632,7 @@ type LeaveSpaceResponse struct {
 
 func (x *LeaveSpaceResponse) Reset() {
 	*x = LeaveSpaceResponse{}
-	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[9]
+	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -543,7 +644,7 @@ func (x *LeaveSpaceResponse) String() string {
 func (*LeaveSpaceResponse) ProtoMessage() {}
 
 func (x *LeaveSpaceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[9]
+	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -556,7 +657,7 @@ func (x *LeaveSpaceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveSpaceResponse.ProtoReflect.Descriptor instead.
 func (*LeaveSpaceResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_space_v1_space_service_proto_rawDescGZIP(), []int{9}
+	return file_toolbus_space_v1_space_service_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *LeaveSpaceResponse) GetSpaceId() string {
@@ -579,7 +680,7 @@ type GetActiveSpaceRequest struct {
 
 func (x *GetActiveSpaceRequest) Reset() {
 	*x = GetActiveSpaceRequest{}
-	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[10]
+	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -591,7 +692,7 @@ func (x *GetActiveSpaceRequest) String() string {
 func (*GetActiveSpaceRequest) ProtoMessage() {}
 
 func (x *GetActiveSpaceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[10]
+	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -604,7 +705,7 @@ func (x *GetActiveSpaceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetActiveSpaceRequest.ProtoReflect.Descriptor instead.
 func (*GetActiveSpaceRequest) Descriptor() ([]byte, []int) {
-	return file_toolbus_space_v1_space_service_proto_rawDescGZIP(), []int{10}
+	return file_toolbus_space_v1_space_service_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *GetActiveSpaceRequest) GetSessionId() string {
@@ -632,7 +733,7 @@ type GetActiveSpaceResponse struct {
 
 func (x *GetActiveSpaceResponse) Reset() {
 	*x = GetActiveSpaceResponse{}
-	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[11]
+	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -644,7 +745,7 @@ func (x *GetActiveSpaceResponse) String() string {
 func (*GetActiveSpaceResponse) ProtoMessage() {}
 
 func (x *GetActiveSpaceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[11]
+	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -657,7 +758,7 @@ func (x *GetActiveSpaceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetActiveSpaceResponse.ProtoReflect.Descriptor instead.
 func (*GetActiveSpaceResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_space_v1_space_service_proto_rawDescGZIP(), []int{11}
+	return file_toolbus_space_v1_space_service_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *GetActiveSpaceResponse) GetSpaceId() string {
@@ -674,21 +775,22 @@ type SendMessageRequest struct {
 	SpaceId string `protobuf:"bytes,1,opt,name=space_id,json=spaceId,proto3" json:"space_id,omitempty"`
 	// The text.
 	Text string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
-	// The session of the agent that speaks; empty when a person speaks.
-	SessionId string `protobuf:"bytes,3,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// The person's name as others see it; empty means the principal.
-	AuthorName string `protobuf:"bytes,4,opt,name=author_name,json=authorName,proto3" json:"author_name,omitempty"`
+	// Who speaks. Absent: whoever asks, as a person who is named by the principal.
+	//
+	// Types that are valid to be assigned to Author:
+	//
+	//	*SendMessageRequest_Agent
+	//	*SendMessageRequest_AuthorName
+	Author isSendMessageRequest_Author `protobuf_oneof:"author"`
 	// The message's id; repeating it has no effect. Empty lets the service choose one.
-	MessageId string `protobuf:"bytes,5,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
-	// The agent that speaks; empty with a session means the one that is active in it.
-	Agent         string `protobuf:"bytes,6,opt,name=agent,proto3" json:"agent,omitempty"`
+	MessageId     string `protobuf:"bytes,5,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SendMessageRequest) Reset() {
 	*x = SendMessageRequest{}
-	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[12]
+	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -700,7 +802,7 @@ func (x *SendMessageRequest) String() string {
 func (*SendMessageRequest) ProtoMessage() {}
 
 func (x *SendMessageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[12]
+	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -713,7 +815,7 @@ func (x *SendMessageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SendMessageRequest.ProtoReflect.Descriptor instead.
 func (*SendMessageRequest) Descriptor() ([]byte, []int) {
-	return file_toolbus_space_v1_space_service_proto_rawDescGZIP(), []int{12}
+	return file_toolbus_space_v1_space_service_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *SendMessageRequest) GetSpaceId() string {
@@ -730,16 +832,27 @@ func (x *SendMessageRequest) GetText() string {
 	return ""
 }
 
-func (x *SendMessageRequest) GetSessionId() string {
+func (x *SendMessageRequest) GetAuthor() isSendMessageRequest_Author {
 	if x != nil {
-		return x.SessionId
+		return x.Author
 	}
-	return ""
+	return nil
+}
+
+func (x *SendMessageRequest) GetAgent() *SessionAgent {
+	if x != nil {
+		if x, ok := x.Author.(*SendMessageRequest_Agent); ok {
+			return x.Agent
+		}
+	}
+	return nil
 }
 
 func (x *SendMessageRequest) GetAuthorName() string {
 	if x != nil {
-		return x.AuthorName
+		if x, ok := x.Author.(*SendMessageRequest_AuthorName); ok {
+			return x.AuthorName
+		}
 	}
 	return ""
 }
@@ -751,12 +864,23 @@ func (x *SendMessageRequest) GetMessageId() string {
 	return ""
 }
 
-func (x *SendMessageRequest) GetAgent() string {
-	if x != nil {
-		return x.Agent
-	}
-	return ""
+type isSendMessageRequest_Author interface {
+	isSendMessageRequest_Author()
 }
+
+type SendMessageRequest_Agent struct {
+	// An agent, which must be in the space.
+	Agent *SessionAgent `protobuf:"bytes,3,opt,name=agent,proto3,oneof"`
+}
+
+type SendMessageRequest_AuthorName struct {
+	// Whoever asks, as a person: the name as others see it; empty means the principal.
+	AuthorName string `protobuf:"bytes,4,opt,name=author_name,json=authorName,proto3,oneof"`
+}
+
+func (*SendMessageRequest_Agent) isSendMessageRequest_Author() {}
+
+func (*SendMessageRequest_AuthorName) isSendMessageRequest_Author() {}
 
 // The message, stored.
 type SendMessageResponse struct {
@@ -769,7 +893,7 @@ type SendMessageResponse struct {
 
 func (x *SendMessageResponse) Reset() {
 	*x = SendMessageResponse{}
-	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[13]
+	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -781,7 +905,7 @@ func (x *SendMessageResponse) String() string {
 func (*SendMessageResponse) ProtoMessage() {}
 
 func (x *SendMessageResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[13]
+	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -794,7 +918,7 @@ func (x *SendMessageResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SendMessageResponse.ProtoReflect.Descriptor instead.
 func (*SendMessageResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_space_v1_space_service_proto_rawDescGZIP(), []int{13}
+	return file_toolbus_space_v1_space_service_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *SendMessageResponse) GetMessage() *SpaceMessage {
@@ -822,7 +946,7 @@ type ListMessagesRequest struct {
 
 func (x *ListMessagesRequest) Reset() {
 	*x = ListMessagesRequest{}
-	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[14]
+	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -834,7 +958,7 @@ func (x *ListMessagesRequest) String() string {
 func (*ListMessagesRequest) ProtoMessage() {}
 
 func (x *ListMessagesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[14]
+	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -847,7 +971,7 @@ func (x *ListMessagesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListMessagesRequest.ProtoReflect.Descriptor instead.
 func (*ListMessagesRequest) Descriptor() ([]byte, []int) {
-	return file_toolbus_space_v1_space_service_proto_rawDescGZIP(), []int{14}
+	return file_toolbus_space_v1_space_service_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ListMessagesRequest) GetSpaceId() string {
@@ -893,7 +1017,7 @@ type ListMessagesResponse struct {
 
 func (x *ListMessagesResponse) Reset() {
 	*x = ListMessagesResponse{}
-	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[15]
+	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -905,7 +1029,7 @@ func (x *ListMessagesResponse) String() string {
 func (*ListMessagesResponse) ProtoMessage() {}
 
 func (x *ListMessagesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[15]
+	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -918,7 +1042,7 @@ func (x *ListMessagesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListMessagesResponse.ProtoReflect.Descriptor instead.
 func (*ListMessagesResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_space_v1_space_service_proto_rawDescGZIP(), []int{15}
+	return file_toolbus_space_v1_space_service_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ListMessagesResponse) GetMessages() []*SpaceMessage {
@@ -956,7 +1080,7 @@ type WatchSpaceRequest struct {
 
 func (x *WatchSpaceRequest) Reset() {
 	*x = WatchSpaceRequest{}
-	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[16]
+	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -968,7 +1092,7 @@ func (x *WatchSpaceRequest) String() string {
 func (*WatchSpaceRequest) ProtoMessage() {}
 
 func (x *WatchSpaceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[16]
+	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -981,7 +1105,7 @@ func (x *WatchSpaceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchSpaceRequest.ProtoReflect.Descriptor instead.
 func (*WatchSpaceRequest) Descriptor() ([]byte, []int) {
-	return file_toolbus_space_v1_space_service_proto_rawDescGZIP(), []int{16}
+	return file_toolbus_space_v1_space_service_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *WatchSpaceRequest) GetSpaceId() string {
@@ -1015,7 +1139,7 @@ type WatchSpaceResponse struct {
 
 func (x *WatchSpaceResponse) Reset() {
 	*x = WatchSpaceResponse{}
-	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[17]
+	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1027,7 +1151,7 @@ func (x *WatchSpaceResponse) String() string {
 func (*WatchSpaceResponse) ProtoMessage() {}
 
 func (x *WatchSpaceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[17]
+	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1040,7 +1164,7 @@ func (x *WatchSpaceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchSpaceResponse.ProtoReflect.Descriptor instead.
 func (*WatchSpaceResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_space_v1_space_service_proto_rawDescGZIP(), []int{17}
+	return file_toolbus_space_v1_space_service_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *WatchSpaceResponse) GetUpdate() isWatchSpaceResponse_Update {
@@ -1126,7 +1250,7 @@ type AnswerToolCallRequest struct {
 
 func (x *AnswerToolCallRequest) Reset() {
 	*x = AnswerToolCallRequest{}
-	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[18]
+	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1138,7 +1262,7 @@ func (x *AnswerToolCallRequest) String() string {
 func (*AnswerToolCallRequest) ProtoMessage() {}
 
 func (x *AnswerToolCallRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[18]
+	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1151,7 +1275,7 @@ func (x *AnswerToolCallRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerToolCallRequest.ProtoReflect.Descriptor instead.
 func (*AnswerToolCallRequest) Descriptor() ([]byte, []int) {
-	return file_toolbus_space_v1_space_service_proto_rawDescGZIP(), []int{18}
+	return file_toolbus_space_v1_space_service_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *AnswerToolCallRequest) GetSpaceId() string {
@@ -1229,7 +1353,7 @@ type AnswerToolCallResponse struct {
 
 func (x *AnswerToolCallResponse) Reset() {
 	*x = AnswerToolCallResponse{}
-	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[19]
+	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1241,7 +1365,7 @@ func (x *AnswerToolCallResponse) String() string {
 func (*AnswerToolCallResponse) ProtoMessage() {}
 
 func (x *AnswerToolCallResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[19]
+	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1254,7 +1378,7 @@ func (x *AnswerToolCallResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerToolCallResponse.ProtoReflect.Descriptor instead.
 func (*AnswerToolCallResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_space_v1_space_service_proto_rawDescGZIP(), []int{19}
+	return file_toolbus_space_v1_space_service_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *AnswerToolCallResponse) GetMessage() *SpaceMessage {
@@ -1284,22 +1408,25 @@ const file_toolbus_space_v1_space_service_proto_rawDesc = "" +
 	"page_token\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\"m\n" +
 	"\x12ListSpacesResponse\x12/\n" +
 	"\x06spaces\x18\x01 \x03(\v2\x17.toolbus.space.v1.SpaceR\x06spaces\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xe8\x01\n" +
-	"\x11EnterSpaceRequest\x12;\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\x7f\n" +
+	"\fSessionAgent\x12;\n" +
 	"\n" +
-	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\x127\n" +
-	"\bspace_id\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\aspaceId\x122\n" +
-	"\x05agent\x18\x03 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\x05agent\x12)\n" +
-	"\vauthor_name\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\n" +
-	"authorName\"\x7f\n" +
+	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x122\n" +
+	"\x05agent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\x05agent\"\xbb\x01\n" +
+	"\x11EnterSpaceRequest\x127\n" +
+	"\bspace_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\aspaceId\x126\n" +
+	"\x05agent\x18\x02 \x01(\v2\x1e.toolbus.space.v1.SessionAgentH\x00R\x05agent\x12+\n" +
+	"\vauthor_name\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02H\x00R\n" +
+	"authorNameB\b\n" +
+	"\x06member\"\x7f\n" +
 	"\x12EnterSpaceResponse\x12-\n" +
 	"\x05space\x18\x01 \x01(\v2\x17.toolbus.space.v1.SpaceR\x05space\x12:\n" +
-	"\bmessages\x18\x02 \x03(\v2\x1e.toolbus.space.v1.SpaceMessageR\bmessages\"\xbd\x01\n" +
-	"\x11LeaveSpaceRequest\x12;\n" +
+	"\bmessages\x18\x02 \x03(\v2\x1e.toolbus.space.v1.SpaceMessageR\bmessages\"\x9b\x01\n" +
+	"\x11LeaveSpaceRequest\x126\n" +
+	"\x05agent\x18\x01 \x01(\v2\x1e.toolbus.space.v1.SessionAgentH\x00R\x05agent\x129\n" +
+	"\bspace_id\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$H\x00R\aspaceIdB\x13\n" +
 	"\n" +
-	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\x122\n" +
-	"\x05agent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\x05agent\x127\n" +
-	"\bspace_id\x18\x03 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\aspaceId\"/\n" +
+	"membership\x12\x05\xbaH\x02\b\x01\"/\n" +
 	"\x12LeaveSpaceResponse\x12\x19\n" +
 	"\bspace_id\x18\x01 \x01(\tR\aspaceId\"\x88\x01\n" +
 	"\x15GetActiveSpaceRequest\x12;\n" +
@@ -1307,17 +1434,16 @@ const file_toolbus_space_v1_space_service_proto_rawDesc = "" +
 	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x122\n" +
 	"\x05agent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\x05agent\"3\n" +
 	"\x16GetActiveSpaceResponse\x12\x19\n" +
-	"\bspace_id\x18\x01 \x01(\tR\aspaceId\"\xc8\x02\n" +
+	"\bspace_id\x18\x01 \x01(\tR\aspaceId\"\x9b\x02\n" +
 	"\x12SendMessageRequest\x127\n" +
 	"\bspace_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\aspaceId\x12\x1f\n" +
-	"\x04text\x18\x02 \x01(\tB\v\xbaH\br\x06\x10\x01\x18\x80\x80\x10R\x04text\x12;\n" +
-	"\n" +
-	"session_id\x18\x03 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\x12)\n" +
-	"\vauthor_name\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\n" +
+	"\x04text\x18\x02 \x01(\tB\v\xbaH\br\x06\x10\x01\x18\x80\x80\x10R\x04text\x126\n" +
+	"\x05agent\x18\x03 \x01(\v2\x1e.toolbus.space.v1.SessionAgentH\x00R\x05agent\x12+\n" +
+	"\vauthor_name\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02H\x00R\n" +
 	"authorName\x12<\n" +
 	"\n" +
-	"message_id\x18\x05 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_-]{0,128}$R\tmessageId\x122\n" +
-	"\x05agent\x18\x06 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\x05agent\"O\n" +
+	"message_id\x18\x05 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_-]{0,128}$R\tmessageIdB\b\n" +
+	"\x06author\"O\n" +
 	"\x13SendMessageResponse\x128\n" +
 	"\amessage\x18\x01 \x01(\v2\x1e.toolbus.space.v1.SpaceMessageR\amessage\"\xb2\x01\n" +
 	"\x13ListMessagesRequest\x127\n" +
@@ -1379,7 +1505,7 @@ func file_toolbus_space_v1_space_service_proto_rawDescGZIP() []byte {
 	return file_toolbus_space_v1_space_service_proto_rawDescData
 }
 
-var file_toolbus_space_v1_space_service_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
+var file_toolbus_space_v1_space_service_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_toolbus_space_v1_space_service_proto_goTypes = []any{
 	(*CreateSpaceRequest)(nil),     // 0: toolbus.space.v1.CreateSpaceRequest
 	(*CreateSpaceResponse)(nil),    // 1: toolbus.space.v1.CreateSpaceResponse
@@ -1387,63 +1513,67 @@ var file_toolbus_space_v1_space_service_proto_goTypes = []any{
 	(*GetSpaceResponse)(nil),       // 3: toolbus.space.v1.GetSpaceResponse
 	(*ListSpacesRequest)(nil),      // 4: toolbus.space.v1.ListSpacesRequest
 	(*ListSpacesResponse)(nil),     // 5: toolbus.space.v1.ListSpacesResponse
-	(*EnterSpaceRequest)(nil),      // 6: toolbus.space.v1.EnterSpaceRequest
-	(*EnterSpaceResponse)(nil),     // 7: toolbus.space.v1.EnterSpaceResponse
-	(*LeaveSpaceRequest)(nil),      // 8: toolbus.space.v1.LeaveSpaceRequest
-	(*LeaveSpaceResponse)(nil),     // 9: toolbus.space.v1.LeaveSpaceResponse
-	(*GetActiveSpaceRequest)(nil),  // 10: toolbus.space.v1.GetActiveSpaceRequest
-	(*GetActiveSpaceResponse)(nil), // 11: toolbus.space.v1.GetActiveSpaceResponse
-	(*SendMessageRequest)(nil),     // 12: toolbus.space.v1.SendMessageRequest
-	(*SendMessageResponse)(nil),    // 13: toolbus.space.v1.SendMessageResponse
-	(*ListMessagesRequest)(nil),    // 14: toolbus.space.v1.ListMessagesRequest
-	(*ListMessagesResponse)(nil),   // 15: toolbus.space.v1.ListMessagesResponse
-	(*WatchSpaceRequest)(nil),      // 16: toolbus.space.v1.WatchSpaceRequest
-	(*WatchSpaceResponse)(nil),     // 17: toolbus.space.v1.WatchSpaceResponse
-	(*AnswerToolCallRequest)(nil),  // 18: toolbus.space.v1.AnswerToolCallRequest
-	(*AnswerToolCallResponse)(nil), // 19: toolbus.space.v1.AnswerToolCallResponse
-	(*Space)(nil),                  // 20: toolbus.space.v1.Space
-	(*SpaceMessage)(nil),           // 21: toolbus.space.v1.SpaceMessage
-	(*SpaceEvent)(nil),             // 22: toolbus.space.v1.SpaceEvent
-	(*v1.WatchStart)(nil),          // 23: toolbus.watch.v1.WatchStart
-	(*v1.WatchGap)(nil),            // 24: toolbus.watch.v1.WatchGap
+	(*SessionAgent)(nil),           // 6: toolbus.space.v1.SessionAgent
+	(*EnterSpaceRequest)(nil),      // 7: toolbus.space.v1.EnterSpaceRequest
+	(*EnterSpaceResponse)(nil),     // 8: toolbus.space.v1.EnterSpaceResponse
+	(*LeaveSpaceRequest)(nil),      // 9: toolbus.space.v1.LeaveSpaceRequest
+	(*LeaveSpaceResponse)(nil),     // 10: toolbus.space.v1.LeaveSpaceResponse
+	(*GetActiveSpaceRequest)(nil),  // 11: toolbus.space.v1.GetActiveSpaceRequest
+	(*GetActiveSpaceResponse)(nil), // 12: toolbus.space.v1.GetActiveSpaceResponse
+	(*SendMessageRequest)(nil),     // 13: toolbus.space.v1.SendMessageRequest
+	(*SendMessageResponse)(nil),    // 14: toolbus.space.v1.SendMessageResponse
+	(*ListMessagesRequest)(nil),    // 15: toolbus.space.v1.ListMessagesRequest
+	(*ListMessagesResponse)(nil),   // 16: toolbus.space.v1.ListMessagesResponse
+	(*WatchSpaceRequest)(nil),      // 17: toolbus.space.v1.WatchSpaceRequest
+	(*WatchSpaceResponse)(nil),     // 18: toolbus.space.v1.WatchSpaceResponse
+	(*AnswerToolCallRequest)(nil),  // 19: toolbus.space.v1.AnswerToolCallRequest
+	(*AnswerToolCallResponse)(nil), // 20: toolbus.space.v1.AnswerToolCallResponse
+	(*Space)(nil),                  // 21: toolbus.space.v1.Space
+	(*SpaceMessage)(nil),           // 22: toolbus.space.v1.SpaceMessage
+	(*SpaceEvent)(nil),             // 23: toolbus.space.v1.SpaceEvent
+	(*v1.WatchStart)(nil),          // 24: toolbus.watch.v1.WatchStart
+	(*v1.WatchGap)(nil),            // 25: toolbus.watch.v1.WatchGap
 }
 var file_toolbus_space_v1_space_service_proto_depIdxs = []int32{
-	20, // 0: toolbus.space.v1.CreateSpaceResponse.space:type_name -> toolbus.space.v1.Space
-	20, // 1: toolbus.space.v1.GetSpaceResponse.space:type_name -> toolbus.space.v1.Space
-	20, // 2: toolbus.space.v1.ListSpacesResponse.spaces:type_name -> toolbus.space.v1.Space
-	20, // 3: toolbus.space.v1.EnterSpaceResponse.space:type_name -> toolbus.space.v1.Space
-	21, // 4: toolbus.space.v1.EnterSpaceResponse.messages:type_name -> toolbus.space.v1.SpaceMessage
-	21, // 5: toolbus.space.v1.SendMessageResponse.message:type_name -> toolbus.space.v1.SpaceMessage
-	21, // 6: toolbus.space.v1.ListMessagesResponse.messages:type_name -> toolbus.space.v1.SpaceMessage
-	22, // 7: toolbus.space.v1.WatchSpaceResponse.event:type_name -> toolbus.space.v1.SpaceEvent
-	23, // 8: toolbus.space.v1.WatchSpaceResponse.start:type_name -> toolbus.watch.v1.WatchStart
-	24, // 9: toolbus.space.v1.WatchSpaceResponse.gap:type_name -> toolbus.watch.v1.WatchGap
-	21, // 10: toolbus.space.v1.AnswerToolCallResponse.message:type_name -> toolbus.space.v1.SpaceMessage
-	0,  // 11: toolbus.space.v1.SpaceService.CreateSpace:input_type -> toolbus.space.v1.CreateSpaceRequest
-	2,  // 12: toolbus.space.v1.SpaceService.GetSpace:input_type -> toolbus.space.v1.GetSpaceRequest
-	4,  // 13: toolbus.space.v1.SpaceService.ListSpaces:input_type -> toolbus.space.v1.ListSpacesRequest
-	6,  // 14: toolbus.space.v1.SpaceService.EnterSpace:input_type -> toolbus.space.v1.EnterSpaceRequest
-	8,  // 15: toolbus.space.v1.SpaceService.LeaveSpace:input_type -> toolbus.space.v1.LeaveSpaceRequest
-	10, // 16: toolbus.space.v1.SpaceService.GetActiveSpace:input_type -> toolbus.space.v1.GetActiveSpaceRequest
-	12, // 17: toolbus.space.v1.SpaceService.SendMessage:input_type -> toolbus.space.v1.SendMessageRequest
-	14, // 18: toolbus.space.v1.SpaceService.ListMessages:input_type -> toolbus.space.v1.ListMessagesRequest
-	16, // 19: toolbus.space.v1.SpaceService.WatchSpace:input_type -> toolbus.space.v1.WatchSpaceRequest
-	18, // 20: toolbus.space.v1.SpaceService.AnswerToolCall:input_type -> toolbus.space.v1.AnswerToolCallRequest
-	1,  // 21: toolbus.space.v1.SpaceService.CreateSpace:output_type -> toolbus.space.v1.CreateSpaceResponse
-	3,  // 22: toolbus.space.v1.SpaceService.GetSpace:output_type -> toolbus.space.v1.GetSpaceResponse
-	5,  // 23: toolbus.space.v1.SpaceService.ListSpaces:output_type -> toolbus.space.v1.ListSpacesResponse
-	7,  // 24: toolbus.space.v1.SpaceService.EnterSpace:output_type -> toolbus.space.v1.EnterSpaceResponse
-	9,  // 25: toolbus.space.v1.SpaceService.LeaveSpace:output_type -> toolbus.space.v1.LeaveSpaceResponse
-	11, // 26: toolbus.space.v1.SpaceService.GetActiveSpace:output_type -> toolbus.space.v1.GetActiveSpaceResponse
-	13, // 27: toolbus.space.v1.SpaceService.SendMessage:output_type -> toolbus.space.v1.SendMessageResponse
-	15, // 28: toolbus.space.v1.SpaceService.ListMessages:output_type -> toolbus.space.v1.ListMessagesResponse
-	17, // 29: toolbus.space.v1.SpaceService.WatchSpace:output_type -> toolbus.space.v1.WatchSpaceResponse
-	19, // 30: toolbus.space.v1.SpaceService.AnswerToolCall:output_type -> toolbus.space.v1.AnswerToolCallResponse
-	21, // [21:31] is the sub-list for method output_type
-	11, // [11:21] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	21, // 0: toolbus.space.v1.CreateSpaceResponse.space:type_name -> toolbus.space.v1.Space
+	21, // 1: toolbus.space.v1.GetSpaceResponse.space:type_name -> toolbus.space.v1.Space
+	21, // 2: toolbus.space.v1.ListSpacesResponse.spaces:type_name -> toolbus.space.v1.Space
+	6,  // 3: toolbus.space.v1.EnterSpaceRequest.agent:type_name -> toolbus.space.v1.SessionAgent
+	21, // 4: toolbus.space.v1.EnterSpaceResponse.space:type_name -> toolbus.space.v1.Space
+	22, // 5: toolbus.space.v1.EnterSpaceResponse.messages:type_name -> toolbus.space.v1.SpaceMessage
+	6,  // 6: toolbus.space.v1.LeaveSpaceRequest.agent:type_name -> toolbus.space.v1.SessionAgent
+	6,  // 7: toolbus.space.v1.SendMessageRequest.agent:type_name -> toolbus.space.v1.SessionAgent
+	22, // 8: toolbus.space.v1.SendMessageResponse.message:type_name -> toolbus.space.v1.SpaceMessage
+	22, // 9: toolbus.space.v1.ListMessagesResponse.messages:type_name -> toolbus.space.v1.SpaceMessage
+	23, // 10: toolbus.space.v1.WatchSpaceResponse.event:type_name -> toolbus.space.v1.SpaceEvent
+	24, // 11: toolbus.space.v1.WatchSpaceResponse.start:type_name -> toolbus.watch.v1.WatchStart
+	25, // 12: toolbus.space.v1.WatchSpaceResponse.gap:type_name -> toolbus.watch.v1.WatchGap
+	22, // 13: toolbus.space.v1.AnswerToolCallResponse.message:type_name -> toolbus.space.v1.SpaceMessage
+	0,  // 14: toolbus.space.v1.SpaceService.CreateSpace:input_type -> toolbus.space.v1.CreateSpaceRequest
+	2,  // 15: toolbus.space.v1.SpaceService.GetSpace:input_type -> toolbus.space.v1.GetSpaceRequest
+	4,  // 16: toolbus.space.v1.SpaceService.ListSpaces:input_type -> toolbus.space.v1.ListSpacesRequest
+	7,  // 17: toolbus.space.v1.SpaceService.EnterSpace:input_type -> toolbus.space.v1.EnterSpaceRequest
+	9,  // 18: toolbus.space.v1.SpaceService.LeaveSpace:input_type -> toolbus.space.v1.LeaveSpaceRequest
+	11, // 19: toolbus.space.v1.SpaceService.GetActiveSpace:input_type -> toolbus.space.v1.GetActiveSpaceRequest
+	13, // 20: toolbus.space.v1.SpaceService.SendMessage:input_type -> toolbus.space.v1.SendMessageRequest
+	15, // 21: toolbus.space.v1.SpaceService.ListMessages:input_type -> toolbus.space.v1.ListMessagesRequest
+	17, // 22: toolbus.space.v1.SpaceService.WatchSpace:input_type -> toolbus.space.v1.WatchSpaceRequest
+	19, // 23: toolbus.space.v1.SpaceService.AnswerToolCall:input_type -> toolbus.space.v1.AnswerToolCallRequest
+	1,  // 24: toolbus.space.v1.SpaceService.CreateSpace:output_type -> toolbus.space.v1.CreateSpaceResponse
+	3,  // 25: toolbus.space.v1.SpaceService.GetSpace:output_type -> toolbus.space.v1.GetSpaceResponse
+	5,  // 26: toolbus.space.v1.SpaceService.ListSpaces:output_type -> toolbus.space.v1.ListSpacesResponse
+	8,  // 27: toolbus.space.v1.SpaceService.EnterSpace:output_type -> toolbus.space.v1.EnterSpaceResponse
+	10, // 28: toolbus.space.v1.SpaceService.LeaveSpace:output_type -> toolbus.space.v1.LeaveSpaceResponse
+	12, // 29: toolbus.space.v1.SpaceService.GetActiveSpace:output_type -> toolbus.space.v1.GetActiveSpaceResponse
+	14, // 30: toolbus.space.v1.SpaceService.SendMessage:output_type -> toolbus.space.v1.SendMessageResponse
+	16, // 31: toolbus.space.v1.SpaceService.ListMessages:output_type -> toolbus.space.v1.ListMessagesResponse
+	18, // 32: toolbus.space.v1.SpaceService.WatchSpace:output_type -> toolbus.space.v1.WatchSpaceResponse
+	20, // 33: toolbus.space.v1.SpaceService.AnswerToolCall:output_type -> toolbus.space.v1.AnswerToolCallResponse
+	24, // [24:34] is the sub-list for method output_type
+	14, // [14:24] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_space_v1_space_service_proto_init() }
@@ -1452,13 +1582,25 @@ func file_toolbus_space_v1_space_service_proto_init() {
 		return
 	}
 	file_toolbus_space_v1_space_proto_init()
-	file_toolbus_space_v1_space_service_proto_msgTypes[16].OneofWrappers = []any{}
-	file_toolbus_space_v1_space_service_proto_msgTypes[17].OneofWrappers = []any{
+	file_toolbus_space_v1_space_service_proto_msgTypes[7].OneofWrappers = []any{
+		(*EnterSpaceRequest_Agent)(nil),
+		(*EnterSpaceRequest_AuthorName)(nil),
+	}
+	file_toolbus_space_v1_space_service_proto_msgTypes[9].OneofWrappers = []any{
+		(*LeaveSpaceRequest_Agent)(nil),
+		(*LeaveSpaceRequest_SpaceId)(nil),
+	}
+	file_toolbus_space_v1_space_service_proto_msgTypes[13].OneofWrappers = []any{
+		(*SendMessageRequest_Agent)(nil),
+		(*SendMessageRequest_AuthorName)(nil),
+	}
+	file_toolbus_space_v1_space_service_proto_msgTypes[17].OneofWrappers = []any{}
+	file_toolbus_space_v1_space_service_proto_msgTypes[18].OneofWrappers = []any{
 		(*WatchSpaceResponse_Event)(nil),
 		(*WatchSpaceResponse_Start)(nil),
 		(*WatchSpaceResponse_Gap)(nil),
 	}
-	file_toolbus_space_v1_space_service_proto_msgTypes[18].OneofWrappers = []any{
+	file_toolbus_space_v1_space_service_proto_msgTypes[19].OneofWrappers = []any{
 		(*AnswerToolCallRequest_ResultJson)(nil),
 		(*AnswerToolCallRequest_Error)(nil),
 	}
@@ -1468,7 +1610,7 @@ func file_toolbus_space_v1_space_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolbus_space_v1_space_service_proto_rawDesc), len(file_toolbus_space_v1_space_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   20,
+			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

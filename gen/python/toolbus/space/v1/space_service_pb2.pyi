@@ -171,36 +171,62 @@ class ListSpacesResponse(_message.Message):
 Global___ListSpacesResponse: _TypeAlias = ListSpacesResponse  # noqa: Y015
 
 @_typing.final
+class SessionAgent(_message.Message):
+    """An agent that acts in a space. Only the owner of its session may let it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SESSION_ID_FIELD_NUMBER: _builtins.int
+    AGENT_FIELD_NUMBER: _builtins.int
+    session_id: _builtins.str
+    """Its session."""
+    agent: _builtins.str
+    """The agent; empty means the one that is active in the session."""
+    def __init__(
+        self,
+        *,
+        session_id: _builtins.str = ...,
+        agent: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "session_id", b"session_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SessionAgent: _TypeAlias = SessionAgent  # noqa: Y015
+
+@_typing.final
 class EnterSpaceRequest(_message.Message):
     """Makes a space the active one of a session's agent, or lets a person join it."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    SESSION_ID_FIELD_NUMBER: _builtins.int
     SPACE_ID_FIELD_NUMBER: _builtins.int
     AGENT_FIELD_NUMBER: _builtins.int
     AUTHOR_NAME_FIELD_NUMBER: _builtins.int
-    session_id: _builtins.str
-    """The session; empty when a person joins."""
     space_id: _builtins.str
     """The space."""
-    agent: _builtins.str
-    """The agent; empty means the one that is active in the session."""
     author_name: _builtins.str
-    """The person's name as others see it; empty means the principal."""
+    """Whoever asks, as a person: the name as others see it; empty means the principal."""
+    @_builtins.property
+    def agent(self) -> Global___SessionAgent:
+        """An agent, of which the space becomes the active one."""
+
     def __init__(
         self,
         *,
-        session_id: _builtins.str = ...,
         space_id: _builtins.str = ...,
-        agent: _builtins.str = ...,
+        agent: Global___SessionAgent | None = ...,
         author_name: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "author_name", b"author_name", "member", b"member"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "author_name", b"author_name", "session_id", b"session_id", "space_id", b"space_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "author_name", b"author_name", "member", b"member", "space_id", b"space_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType_member: _TypeAlias = _typing.Literal["agent", "author_name"]  # noqa: Y015
+    _WhichOneofArgType_member: _TypeAlias = _typing.Literal["member", b"member"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_member) -> _WhichOneofReturnType_member | None: ...
 
 Global___EnterSpaceRequest: _TypeAlias = EnterSpaceRequest  # noqa: Y015
 
@@ -240,27 +266,27 @@ class LeaveSpaceRequest(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    SESSION_ID_FIELD_NUMBER: _builtins.int
     AGENT_FIELD_NUMBER: _builtins.int
     SPACE_ID_FIELD_NUMBER: _builtins.int
-    session_id: _builtins.str
-    """The session; empty when a person leaves."""
-    agent: _builtins.str
-    """The agent; empty means the one that is active in the session."""
     space_id: _builtins.str
-    """The space that a person leaves."""
+    """Whoever asks, a person, leaves the space of this id."""
+    @_builtins.property
+    def agent(self) -> Global___SessionAgent:
+        """An agent leaves its active space."""
+
     def __init__(
         self,
         *,
-        session_id: _builtins.str = ...,
-        agent: _builtins.str = ...,
+        agent: Global___SessionAgent | None = ...,
         space_id: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "membership", b"membership", "space_id", b"space_id"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "session_id", b"session_id", "space_id", b"space_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "membership", b"membership", "space_id", b"space_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType_membership: _TypeAlias = _typing.Literal["agent", "space_id"]  # noqa: Y015
+    _WhichOneofArgType_membership: _TypeAlias = _typing.Literal["membership", b"membership"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_membership) -> _WhichOneofReturnType_membership | None: ...
 
 Global___LeaveSpaceRequest: _TypeAlias = LeaveSpaceRequest  # noqa: Y015
 
@@ -342,37 +368,37 @@ class SendMessageRequest(_message.Message):
 
     SPACE_ID_FIELD_NUMBER: _builtins.int
     TEXT_FIELD_NUMBER: _builtins.int
-    SESSION_ID_FIELD_NUMBER: _builtins.int
+    AGENT_FIELD_NUMBER: _builtins.int
     AUTHOR_NAME_FIELD_NUMBER: _builtins.int
     MESSAGE_ID_FIELD_NUMBER: _builtins.int
-    AGENT_FIELD_NUMBER: _builtins.int
     space_id: _builtins.str
     """The space."""
     text: _builtins.str
     """The text."""
-    session_id: _builtins.str
-    """The session of the agent that speaks; empty when a person speaks."""
     author_name: _builtins.str
-    """The person's name as others see it; empty means the principal."""
+    """Whoever asks, as a person: the name as others see it; empty means the principal."""
     message_id: _builtins.str
     """The message's id; repeating it has no effect. Empty lets the service choose one."""
-    agent: _builtins.str
-    """The agent that speaks; empty with a session means the one that is active in it."""
+    @_builtins.property
+    def agent(self) -> Global___SessionAgent:
+        """An agent, which must be in the space."""
+
     def __init__(
         self,
         *,
         space_id: _builtins.str = ...,
         text: _builtins.str = ...,
-        session_id: _builtins.str = ...,
+        agent: Global___SessionAgent | None = ...,
         author_name: _builtins.str = ...,
         message_id: _builtins.str = ...,
-        agent: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "author", b"author", "author_name", b"author_name"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "author_name", b"author_name", "message_id", b"message_id", "session_id", b"session_id", "space_id", b"space_id", "text", b"text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "author", b"author", "author_name", b"author_name", "message_id", b"message_id", "space_id", b"space_id", "text", b"text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType_author: _TypeAlias = _typing.Literal["agent", "author_name"]  # noqa: Y015
+    _WhichOneofArgType_author: _TypeAlias = _typing.Literal["author", b"author"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_author) -> _WhichOneofReturnType_author | None: ...
 
 Global___SendMessageRequest: _TypeAlias = SendMessageRequest  # noqa: Y015
 
