@@ -48,7 +48,14 @@ export const bus: Proofs = {
       gateway("what is internal is offered to nobody outside"),
       testsOf("tools/gen/gen.test.ts")("what is internal is generated for the suite's own services"),
     ),
-    open("every refusal carries a reason of one enum", "No test walks the code for reasons outside of one enum."),
+    shown(
+      "every refusal carries a reason of one enum, in which none is unused",
+      testsOf("test/architecture/reasons.test.ts")(
+        "has no reason that nothing raises",
+        "has every reason that is raised",
+        "is used by all who refuse: an error of the wire is made in one place",
+      ),
+    ),
     open("every method declares who may call it", "Methods declare no rule yet."),
   ],
   "BUS-2": [

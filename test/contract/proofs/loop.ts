@@ -128,7 +128,15 @@ export const loop: Proofs = {
       "arguments and outputs are held to the schemas of the function tools",
       functionTools("are not asked with arguments that do not fit", "answer what they promise"),
     ),
-    open("a run brings its own MCP servers", "A request's mcp_server, which the seed has, is not built."),
+    shown(
+      "a run brings its own MCP servers, for itself alone and as far as operators let it",
+      testsOf("test/system/run-servers.test.ts")(
+        "is that run's alone, also beside one of the same name, and is gone at its end",
+        "is there again after the orchestrator was killed",
+        "is refused before the model is called where operators or the agent do not have it",
+        "is not reached at an address inside that operators do not allow",
+      ),
+    ),
     shown(
       "an answer has an id of its submission, so that a repetition is told that it won",
       outputs("of ten clients with submissions of their own one wins, and is told so"),

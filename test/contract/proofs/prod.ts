@@ -6,6 +6,7 @@ const gatewayAgain = testsOf("test/system/gateway-again.test.ts");
 const refusals = testsOf("test/system/cli-refusals.test.ts");
 const policy = testsOf("services/tool-router/policy.test.ts");
 const cli = testsOf("test/system/cli.test.ts");
+const checks = testsOf("tools/check/checks.ts");
 const operations = testsOf("test/contract/operations.test.ts");
 
 export const prod: Proofs = {
@@ -47,7 +48,12 @@ export const prod: Proofs = {
       "every variable stands in docs/operations.md with its default",
       operations("reads exactly the variables of its table", "has the defaults of its table"),
     ),
-    open("every field of agents and tools is in a generated reference and a JSON Schema", "Neither is generated."),
+    shown(
+      "the files of agents and tools have generated JSON Schemas, by which they are read",
+      testsOf("services/tool-router/catalogue/file-schemas.test.ts")("there are examples of both kinds"),
+      checks("generated code is fresh"),
+    ),
+    open("every field of agents, tools and servers is in a generated reference", "There is none for people to read."),
     shown("the examples of agents apply as they stand", cli("applies the example %s as it stands")),
     open("every command of README and tutorial is run by CI", "Nothing runs them."),
   ],
