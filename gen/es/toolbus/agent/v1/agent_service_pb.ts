@@ -306,8 +306,8 @@ export type WatchAgentsResponse = Message<"toolbus.agent.v1.WatchAgentsResponse"
   refusedFiles: RefusedFile[];
 
   /**
-   * Tells states apart: it differs when what is told differs, and is the same for the same state, whichever instance tells it. Who
-   * comes back to the etag that it knows has missed nothing that still holds.
+   * Identifies the state: it differs when what is sent differs, and is the same for the same state, whichever instance sends it.
+   * Who comes back to the etag that it knows has missed nothing that still holds.
    *
    * @generated from field: string etag = 3;
    */
@@ -328,7 +328,7 @@ export const WatchAgentsResponseSchema: GenMessage<WatchAgentsResponse> = /*@__P
  */
 export const AgentService: GenService<{
   /**
-   * Creates or replaces an agent; all faults are told at once, with their paths.
+   * Creates or replaces an agent; all faults are returned at once, with their paths.
    *
    * @generated from rpc toolbus.agent.v1.AgentService.ApplyAgent
    */

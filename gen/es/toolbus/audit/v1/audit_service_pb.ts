@@ -114,7 +114,7 @@ export const WatchAuditRequestSchema: GenMessage<WatchAuditRequest> = /*@__PURE_
   messageDesc(file_toolbus_audit_v1_audit_service, 1);
 
 /**
- * What is told of the trail.
+ * What a watch of the trail sends.
  *
  * @generated from message toolbus.audit.v1.WatchAuditResponse
  */

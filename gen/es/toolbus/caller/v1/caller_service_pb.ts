@@ -99,7 +99,7 @@ export const WatchCallerRequestSchema: GenMessage<WatchCallerRequest> = /*@__PUR
   messageDesc(file_toolbus_caller_v1_caller_service, 2);
 
 /**
- * What the caller is told.
+ * What the caller receives.
  *
  * @generated from message toolbus.caller.v1.WatchCallerResponse
  */
@@ -215,9 +215,10 @@ export type RespondRequest = Message<"toolbus.caller.v1.RespondRequest"> & {
   } | { case: undefined; value?: undefined };
 
   /**
-   * Tells this submission from every other one for the same request, whoever makes them: a random text, such as a UUID. Who is not
-   * sure whether a submission arrived repeats it: the one that won is answered as it was the first time, also after a crash. The
-   * same id with another outcome is refused (REASON_SUBMISSION_ID_REUSED). Empty: then a repetition is refused like any other one.
+   * Distinguishes this submission from every other one for the same request, whoever makes them: a random text, such as a UUID. Who
+   * is not sure whether a submission arrived repeats it: the one that won is answered as it was the first time, also after a crash.
+   * The same id with another outcome is refused (REASON_SUBMISSION_ID_REUSED). Empty: then a repetition is refused like any other
+   * one.
    *
    * @generated from field: string submission_id = 5;
    */

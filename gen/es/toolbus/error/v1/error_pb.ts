@@ -252,7 +252,7 @@ export const Reason = {
   PAGE_TOKEN_INVALID: 19,
 
   /**
-   * The log has not come that far: no event of that sequence has been told. The store was reset or restored; watch from 0.
+   * The log has not come that far: no event has had that sequence. The store was reset or restored; watch from 0.
    * Code: `out_of_range`.
    *
    * @generated from enum value: REASON_SEQUENCE_NOT_REACHED = 20;

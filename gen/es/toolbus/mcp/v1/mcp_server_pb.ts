@@ -59,7 +59,7 @@ export type McpServer = Message<"toolbus.mcp.v1.McpServer"> & {
   name: string;
 
   /**
-   * stdio, http, sse, ws, tcp, or a registered third party's; empty is told from url and command.
+   * stdio, http, sse, ws, tcp, or a registered third party's; empty means what url and command suggest.
    *
    * @generated from field: string transport = 2;
    */
@@ -137,7 +137,7 @@ export const McpServerSchema: GenMessage<McpServer> = /*@__PURE__*/
   messageDesc(file_toolbus_mcp_v1_mcp_server, 1);
 
 /**
- * A connection to a server, and where it stands.
+ * A connection to a server, and its state.
  *
  * @generated from message toolbus.mcp.v1.McpConnection
  */

@@ -404,7 +404,7 @@ export const ReleaseScopeResponseSchema: GenMessage<ReleaseScopeResponse> = /*@_
  */
 export const ToolProviderService: GenService<{
   /**
-   * Tells the whole offer to a scope, which the router needs as one: it is no list with pages. A source that fails is told in
+   * Returns the whole offer to a scope, which the router needs as one: it is no list with pages. A source that fails is reported in
    * `sources` and hides no other.
    *
    * @generated from rpc toolbus.provider.v1.ToolProviderService.GetProvidedTools

@@ -339,7 +339,7 @@ export type FunctionTool = Message$1<"toolbus.run.v1.FunctionTool"> & {
 
   /**
    * JSON Schema of the arguments as JSON text, of at most 65,536 characters, which refers to nothing outside of itself; empty means
-   * {"type":"object"}. The client is not asked with arguments that do not fit: the model is told so.
+   * {"type":"object"}. The client is not asked with arguments that do not fit: the model is notified.
    *
    * @generated from field: string input_schema_json = 3;
    */
@@ -881,7 +881,7 @@ export const RunEndReason = {
   TURN_TOO_LARGE: 15,
 
   /**
-   * Failed: a limit of cost stands, and a model has no price.
+   * Failed: there is a limit of cost, and a model has no price.
    *
    * @generated from enum value: RUN_END_REASON_PRICE_MISSING = 16;
    */

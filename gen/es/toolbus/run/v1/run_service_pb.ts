@@ -72,7 +72,8 @@ export type InputItem = Message<"toolbus.run.v1.InputItem"> & {
   } | {
     /**
      * What came of a call that an earlier run of the conversation left open, as one in single-turn mode does. A call that a run
-     * waits for is answered by SubmitOutputs. It has no `submission_id`: a repetition is told by the request's `idempotency_key`.
+     * waits for is answered by SubmitOutputs. It has no `submission_id`: a repetition is recognized by the request's
+     * `idempotency_key`.
      *
      * @generated from field: toolbus.run.v1.ToolOutput output = 2;
      */
@@ -457,9 +458,10 @@ export type ToolOutput = Message<"toolbus.run.v1.ToolOutput"> & {
   } | { case: undefined; value?: undefined };
 
   /**
-   * Tells this submission from every other one for the same call, whoever makes them: a random text, such as a UUID. Who is not
-   * sure whether a submission arrived repeats it: the one that won is answered as it was the first time, also after a crash. The
-   * same id with another outcome is refused (REASON_SUBMISSION_ID_REUSED). Empty: then a repetition is refused like any other one.
+   * Distinguishes this submission from every other one for the same call, whoever makes them: a random text, such as a UUID. Who is
+   * not sure whether a submission arrived repeats it: the one that won is answered as it was the first time, also after a crash.
+   * The same id with another outcome is refused (REASON_SUBMISSION_ID_REUSED). Empty: then a repetition is refused like any other
+   * one.
    *
    * @generated from field: string submission_id = 4;
    */

@@ -243,8 +243,8 @@ export type SwitchAgentRequest = Message<"toolbus.session.v1.SwitchAgentRequest"
   drainTimeout?: Duration | undefined;
 
   /**
-   * A revision that was told of the context to be left: refused as aborted when the session has gone on to yet another agent, so
-   * that a switch whose answer was lost can be repeated, and made at most once. Absent: from whichever agent.
+   * The revision, as it was returned, of the context to be left: refused as aborted when the session has gone on to yet another
+   * agent, so that a switch whose answer was lost can be repeated, and made at most once. Absent: from whichever agent.
    *
    * @generated from field: optional uint32 expected_context_revision = 4;
    */
@@ -325,8 +325,8 @@ export type WatchSessionResponse = Message<"toolbus.session.v1.WatchSessionRespo
   session?: Session | undefined;
 
   /**
-   * Tells states apart: it differs when what is told differs, and is the same for the same state, whichever instance tells it. Who
-   * comes back to the etag that it knows has missed nothing that still holds.
+   * Identifies the state: it differs when what is sent differs, and is the same for the same state, whichever instance sends it.
+   * Who comes back to the etag that it knows has missed nothing that still holds.
    *
    * @generated from field: string etag = 2;
    */

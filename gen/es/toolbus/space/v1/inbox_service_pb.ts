@@ -126,7 +126,7 @@ export const WatchInboxRequestSchema: GenMessage<WatchInboxRequest> = /*@__PURE_
   messageDesc(file_toolbus_space_v1_inbox_service, 2);
 
 /**
- * What is told of an inbox.
+ * What a watch of an inbox sends.
  *
  * @generated from message toolbus.space.v1.WatchInboxResponse
  */
@@ -155,8 +155,8 @@ export type WatchInboxResponse = Message<"toolbus.space.v1.WatchInboxResponse"> 
   } | {
     /**
      * What a watch that goes on has missed: none of these waits any more, for it was taken, or forgotten after 30 days. Sessions
-     * share one row of sequences, so that some of them, or all, may have been another session's. A watch from 0 is told
-     * of none of them, as what was taken is no part of what waits. What waits and cannot be read is told as a gap to all.
+     * share one row of sequences, so that some of them, or all, may have been another session's. A watch from 0 is told of none of
+     * them, as what was taken is no part of what waits. What waits and cannot be read is reported as a gap to all.
      *
      * @generated from field: toolbus.watch.v1.WatchGap gap = 3;
      */
@@ -189,7 +189,7 @@ export const InboxService: GenService<{
     output: typeof ListInboxResponseSchema;
   },
   /**
-   * Follows an inbox: what waits, and what comes. That an event was taken is not told.
+   * Follows an inbox: what waits, and what comes. That an event was taken is not reported.
    *
    * @generated from rpc toolbus.space.v1.InboxService.WatchInbox
    */

@@ -560,7 +560,7 @@ export const WatchSpaceRequestSchema: GenMessage<WatchSpaceRequest> = /*@__PURE_
   messageDesc(file_toolbus_space_v1_space_service, 17);
 
 /**
- * What is told of a space.
+ * What a watch of a space sends.
  *
  * @generated from message toolbus.space.v1.WatchSpaceResponse
  */
@@ -648,9 +648,10 @@ export type AnswerToolCallRequest = Message<"toolbus.space.v1.AnswerToolCallRequ
   } | { case: undefined; value?: undefined };
 
   /**
-   * Tells this submission from every other one for the same call, whoever makes them: a random text, such as a UUID. Who is not
-   * sure whether a submission arrived repeats it: the one that won is answered as it was the first time, also after a crash. The
-   * same id with another outcome is refused (REASON_SUBMISSION_ID_REUSED). Empty: then a repetition is refused like any other one.
+   * Distinguishes this submission from every other one for the same call, whoever makes them: a random text, such as a UUID. Who is
+   * not sure whether a submission arrived repeats it: the one that won is answered as it was the first time, also after a crash.
+   * The same id with another outcome is refused (REASON_SUBMISSION_ID_REUSED). Empty: then a repetition is refused like any other
+   * one.
    *
    * @generated from field: string submission_id = 5;
    */

@@ -118,7 +118,7 @@ export const ToolCallDeliverySchema: GenMessage<ToolCallDelivery> = /*@__PURE__*
   messageDesc(file_toolbus_tool_v1_tool_call_service, 2);
 
 /**
- * What a watcher is told.
+ * What a watcher receives.
  *
  * @generated from message toolbus.tool.v1.WatchToolCallsResponse
  */
@@ -146,7 +146,7 @@ export type WatchToolCallsResponse = Message<"toolbus.tool.v1.WatchToolCallsResp
     case: "withdrawn";
   } | {
     /**
-     * Why calls of a tool do not come. Told first. The watch goes on, since the tool may come later.
+     * Why calls of a tool do not come. Sent first. The watch goes on, since the tool may come later.
      *
      * @generated from field: toolbus.tool.v1.WatchNotice notice = 3;
      */
@@ -255,9 +255,10 @@ export type SubmitToolResultRequest = Message<"toolbus.tool.v1.SubmitToolResultR
   } | { case: undefined; value?: undefined };
 
   /**
-   * Tells this submission from every other one for the same call, whoever makes them: a random text, such as a UUID. Who is not
-   * sure whether a submission arrived repeats it: the one that won is answered as it was the first time, also after a crash. The
-   * same id with another outcome is refused (REASON_SUBMISSION_ID_REUSED). Empty: then a repetition is refused like any other one.
+   * Distinguishes this submission from every other one for the same call, whoever makes them: a random text, such as a UUID. Who is
+   * not sure whether a submission arrived repeats it: the one that won is answered as it was the first time, also after a crash.
+   * The same id with another outcome is refused (REASON_SUBMISSION_ID_REUSED). Empty: then a repetition is refused like any other
+   * one.
    *
    * @generated from field: string submission_id = 5;
    */
@@ -278,7 +279,7 @@ export const SubmitToolResultRequestSchema: GenMessage<SubmitToolResultRequest> 
  */
 export type SubmitToolResultResponse = Message<"toolbus.tool.v1.SubmitToolResultResponse"> & {
   /**
-   * The call; one that is `resolved_late` is told to the inbox of its agent, which the session may have left.
+   * The call; one that is `resolved_late` goes to the inbox of its agent, which the session may have left.
    *
    * @generated from field: toolbus.tool.v1.ToolCall call = 1;
    */
@@ -661,9 +662,9 @@ export const ToolCallService: GenService<{
     output: typeof ListToolCallsResponseSchema;
   },
   /**
-   * Streams a result, from any byte on, to its owner. One that is larger than a message holds is stored whole and told shortened,
-   * with its reference; it is kept as long as its session has runs, and at least as long as those would be kept. `not_found`
-   * (REASON_RESULT_NOT_FOUND) for one that never was or is no longer kept.
+   * Streams a result, from any byte on, to its owner. One that is larger than a message holds is stored whole and reported
+   * shortened, with its reference; it is kept as long as its session has runs, and at least as long as those would be kept.
+   * `not_found` (REASON_RESULT_NOT_FOUND) for one that never was or is no longer kept.
    *
    * @generated from rpc toolbus.tool.v1.ToolCallService.ReadResult
    */

@@ -548,7 +548,7 @@ export const Effect = {
   IDEMPOTENT: 2,
 
   /**
-   * Must never be repeated silently: an unknown outcome is told to the model as `outcome_unknown`.
+   * Must never be repeated silently: an unknown outcome is reported to the model as `outcome_unknown`.
    *
    * @generated from enum value: EFFECT_AT_MOST_ONCE = 3;
    */

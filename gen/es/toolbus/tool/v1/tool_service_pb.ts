@@ -105,8 +105,8 @@ export type ListToolsRequest = Message<"toolbus.tool.v1.ListToolsRequest"> & {
   agent: string;
 
   /**
-   * A list that the asker has, of this session or of another one, by its `tools_revision`: if it is what would be answered, it
-   * is not told again.
+   * A list that the asker has, of this session or of another one, by its `tools_revision`: if it is what would be answered, it is
+   * not sent again.
    *
    * @generated from field: string known_tools_revision = 3;
    */

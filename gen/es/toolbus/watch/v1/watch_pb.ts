@@ -2,12 +2,13 @@
 // @generated from file toolbus/watch/v1/watch.proto (package toolbus.watch.v1, syntax proto3)
 /* eslint-disable */
 
-// What every watch of a log tells beside the log's events.
+// What every watch of a log sends beside the log's events.
 //
 // A log numbers its events: each has a `sequence`, which grows. A watch takes `from_sequence`, the first event that is wanted:
-// absent for those from now on, 0 for all. What has been told is never told again, and what cannot be told is told as a gap.
-// A sequence beyond the next one is refused (`out_of_range`, REASON_SEQUENCE_NOT_REACHED) and never waited for: nobody was told of it by
-// this store, which has been reset or restored since, and a watch that waited would pass over in silence all that comes until then.
+// absent for those from now on, 0 for all. What has been sent is never sent again, and what can no longer be sent is reported as a
+// gap. A sequence beyond the next one is refused (`out_of_range`, REASON_SEQUENCE_NOT_REACHED) and never waited for: this store, which
+// has been reset or restored since, has sent it to nobody, and a watch that waited would pass over in silence all that comes until
+// then.
 
 import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
@@ -20,7 +21,7 @@ export const file_toolbus_watch_v1_watch: GenFile = /*@__PURE__*/
   fileDesc("Chx0b29sYnVzL3dhdGNoL3YxL3dhdGNoLnByb3RvEhB0b29sYnVzLndhdGNoLnYxIiMKCldhdGNoU3RhcnQSFQoNbmV4dF9zZXF1ZW5jZRgBIAEoBCI5CghXYXRjaEdhcBIWCg5maXJzdF9zZXF1ZW5jZRgBIAEoBBIVCg1sYXN0X3NlcXVlbmNlGAIgASgEYgZwcm90bzM");
 
 /**
- * Where a watch from now on begins. Told first, and only to who gave no `from_sequence`.
+ * Where a watch from now on begins. Sent first, and only if the request has no `from_sequence`.
  *
  * @generated from message toolbus.watch.v1.WatchStart
  */
@@ -41,7 +42,7 @@ export const WatchStartSchema: GenMessage<WatchStart> = /*@__PURE__*/
   messageDesc(file_toolbus_watch_v1_watch, 0);
 
 /**
- * Events that were asked for and cannot be told any more. Told once, before what comes after them; then the watch goes on.
+ * Events that were asked for and can no longer be sent. Sent once, before what comes after them; then the watch goes on.
  *
  * @generated from message toolbus.watch.v1.WatchGap
  */

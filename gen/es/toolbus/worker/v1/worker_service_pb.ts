@@ -219,7 +219,7 @@ export const LeftOutLinesSchema: GenMessage<LeftOutLines> = /*@__PURE__*/
   messageDesc(file_toolbus_worker_v1_worker_service, 6);
 
 /**
- * What is told of the logs.
+ * What a watch of the logs sends.
  *
  * @generated from message toolbus.worker.v1.WatchWorkerLogsResponse
  */
@@ -239,7 +239,7 @@ export type WatchWorkerLogsResponse = Message<"toolbus.worker.v1.WatchWorkerLogs
     case: "line";
   } | {
     /**
-     * Lines that this watcher will not be told.
+     * Lines that this watcher will not receive.
      *
      * @generated from field: toolbus.worker.v1.LeftOutLines left_out = 2;
      */

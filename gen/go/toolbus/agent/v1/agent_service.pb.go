@@ -560,8 +560,8 @@ type WatchAgentsResponse struct {
 	Agents []*StoredAgent `protobuf:"bytes,1,rep,name=agents,proto3" json:"agents,omitempty"`
 	// Files of agents and tools that were refused, by name.
 	RefusedFiles []*v1.RefusedFile `protobuf:"bytes,2,rep,name=refused_files,json=refusedFiles,proto3" json:"refused_files,omitempty"`
-	// Tells states apart: it differs when what is told differs, and is the same for the same state, whichever instance tells it. Who
-	// comes back to the etag that it knows has missed nothing that still holds.
+	// Identifies the state: it differs when what is sent differs, and is the same for the same state, whichever instance sends it.
+	// Who comes back to the etag that it knows has missed nothing that still holds.
 	Etag          string `protobuf:"bytes,3,opt,name=etag,proto3" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

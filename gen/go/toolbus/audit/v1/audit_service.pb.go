@@ -182,7 +182,7 @@ func (x *WatchAuditRequest) GetFromSequence() uint64 {
 	return 0
 }
 
-// What is told of the trail.
+// What a watch of the trail sends.
 type WatchAuditResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// What it is.

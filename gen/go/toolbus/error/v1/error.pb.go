@@ -87,7 +87,7 @@ const (
 	// The page token comes from no earlier answer of this list with these filters. List from the beginning.
 	// Code: `invalid_argument`.
 	Reason_REASON_PAGE_TOKEN_INVALID Reason = 19
-	// The log has not come that far: no event of that sequence has been told. The store was reset or restored; watch from 0.
+	// The log has not come that far: no event has had that sequence. The store was reset or restored; watch from 0.
 	// Code: `out_of_range`.
 	Reason_REASON_SEQUENCE_NOT_REACHED Reason = 20
 	// Another stream was opened in place of this one. Leave it to that one.

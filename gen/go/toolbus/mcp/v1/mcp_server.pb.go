@@ -200,7 +200,7 @@ type McpServer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Its name, the `server` of `@server/tool`.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// stdio, http, sse, ws, tcp, or a registered third party's; empty is told from url and command.
+	// stdio, http, sse, ws, tcp, or a registered third party's; empty means what url and command suggest.
 	Transport string `protobuf:"bytes,2,opt,name=transport,proto3" json:"transport,omitempty"`
 	// Where it listens; empty for stdio.
 	Url string `protobuf:"bytes,3,opt,name=url,proto3" json:"url,omitempty"`
@@ -331,7 +331,7 @@ func (x *McpServer) GetShare() Share {
 	return Share_SHARE_UNSPECIFIED
 }
 
-// A connection to a server, and where it stands.
+// A connection to a server, and its state.
 type McpConnection struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The server's name.

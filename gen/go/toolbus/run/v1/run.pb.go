@@ -136,7 +136,7 @@ const (
 	RunEndReason_RUN_END_REASON_MODEL_ERROR RunEndReason = 14
 	// Failed: one turn of the model is larger than the run's log takes.
 	RunEndReason_RUN_END_REASON_TURN_TOO_LARGE RunEndReason = 15
-	// Failed: a limit of cost stands, and a model has no price.
+	// Failed: there is a limit of cost, and a model has no price.
 	RunEndReason_RUN_END_REASON_PRICE_MISSING RunEndReason = 16
 	// Failed: a limit of cost is in another currency than the price of a model.
 	RunEndReason_RUN_END_REASON_CURRENCY_MISMATCH RunEndReason = 17
@@ -977,7 +977,7 @@ type FunctionTool struct {
 	// What it does, in words for the model.
 	Description string `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
 	// JSON Schema of the arguments as JSON text, of at most 65,536 characters, which refers to nothing outside of itself; empty means
-	// {"type":"object"}. The client is not asked with arguments that do not fit: the model is told so.
+	// {"type":"object"}. The client is not asked with arguments that do not fit: the model is notified.
 	InputSchemaJson string `protobuf:"bytes,3,opt,name=input_schema_json,json=inputSchemaJson,proto3" json:"input_schema_json,omitempty"`
 	// JSON Schema of the output as JSON text, bound in the same way; empty means that any output is valid. An output that does not
 	// fit is refused (REASON_RESULT_INVALID); an error fits always.

@@ -26,7 +26,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// The run was accepted: stored before its creator was told.
+// The run was accepted: stored before its creator was answered.
 type RunAccepted struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The session.

@@ -161,7 +161,8 @@ type InputItem_Message struct {
 
 type InputItem_Output struct {
 	// What came of a call that an earlier run of the conversation left open, as one in single-turn mode does. A call that a run
-	// waits for is answered by SubmitOutputs. It has no `submission_id`: a repetition is told by the request's `idempotency_key`.
+	// waits for is answered by SubmitOutputs. It has no `submission_id`: a repetition is recognized by the request's
+	// `idempotency_key`.
 	Output *ToolOutput `protobuf:"bytes,2,opt,name=output,proto3,oneof"`
 }
 
@@ -818,9 +819,10 @@ type ToolOutput struct {
 	//	*ToolOutput_ResultJson
 	//	*ToolOutput_Error
 	Outcome isToolOutput_Outcome `protobuf_oneof:"outcome"`
-	// Tells this submission from every other one for the same call, whoever makes them: a random text, such as a UUID. Who is not
-	// sure whether a submission arrived repeats it: the one that won is answered as it was the first time, also after a crash. The
-	// same id with another outcome is refused (REASON_SUBMISSION_ID_REUSED). Empty: then a repetition is refused like any other one.
+	// Distinguishes this submission from every other one for the same call, whoever makes them: a random text, such as a UUID. Who is
+	// not sure whether a submission arrived repeats it: the one that won is answered as it was the first time, also after a crash.
+	// The same id with another outcome is refused (REASON_SUBMISSION_ID_REUSED). Empty: then a repetition is refused like any other
+	// one.
 	SubmissionId  string `protobuf:"bytes,4,opt,name=submission_id,json=submissionId,proto3" json:"submission_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

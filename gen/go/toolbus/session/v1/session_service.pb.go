@@ -438,8 +438,8 @@ type SwitchAgentRequest struct {
 	Agent string `protobuf:"bytes,2,opt,name=agent,proto3" json:"agent,omitempty"`
 	// How long calls in flight may take; absent means the router's default of 5 s (TOOLBUS_SWITCH_DRAIN).
 	DrainTimeout *durationpb.Duration `protobuf:"bytes,3,opt,name=drain_timeout,json=drainTimeout,proto3" json:"drain_timeout,omitempty"`
-	// A revision that was told of the context to be left: refused as aborted when the session has gone on to yet another agent, so
-	// that a switch whose answer was lost can be repeated, and made at most once. Absent: from whichever agent.
+	// The revision, as it was returned, of the context to be left: refused as aborted when the session has gone on to yet another
+	// agent, so that a switch whose answer was lost can be repeated, and made at most once. Absent: from whichever agent.
 	ExpectedContextRevision *uint32 `protobuf:"varint,4,opt,name=expected_context_revision,json=expectedContextRevision,proto3,oneof" json:"expected_context_revision,omitempty"`
 	// What of the conversation up to here the agent is shown. It holds for each of the session's runs until the next switch, which
 	// decides anew, of the whole of the session's conversation: what one switch did not show is not deleted. An agent that comes
@@ -613,8 +613,8 @@ type WatchSessionResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The session.
 	Session *Session `protobuf:"bytes,1,opt,name=session,proto3" json:"session,omitempty"`
-	// Tells states apart: it differs when what is told differs, and is the same for the same state, whichever instance tells it. Who
-	// comes back to the etag that it knows has missed nothing that still holds.
+	// Identifies the state: it differs when what is sent differs, and is the same for the same state, whichever instance sends it.
+	// Who comes back to the etag that it knows has missed nothing that still holds.
 	Etag          string `protobuf:"bytes,2,opt,name=etag,proto3" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

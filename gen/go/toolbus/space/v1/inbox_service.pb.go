@@ -218,7 +218,7 @@ func (x *WatchInboxRequest) GetFromSequence() uint64 {
 	return 0
 }
 
-// What is told of an inbox.
+// What a watch of an inbox sends.
 type WatchInboxResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// What it is.
@@ -313,8 +313,8 @@ type WatchInboxResponse_Start struct {
 
 type WatchInboxResponse_Gap struct {
 	// What a watch that goes on has missed: none of these waits any more, for it was taken, or forgotten after 30 days. Sessions
-	// share one row of sequences, so that some of them, or all, may have been another session's. A watch from 0 is told
-	// of none of them, as what was taken is no part of what waits. What waits and cannot be read is told as a gap to all.
+	// share one row of sequences, so that some of them, or all, may have been another session's. A watch from 0 is told of none of
+	// them, as what was taken is no part of what waits. What waits and cannot be read is reported as a gap to all.
 	Gap *v1.WatchGap `protobuf:"bytes,3,opt,name=gap,proto3,oneof"`
 }
 

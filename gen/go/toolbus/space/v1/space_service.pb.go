@@ -1122,7 +1122,7 @@ func (x *WatchSpaceRequest) GetFromSequence() uint64 {
 	return 0
 }
 
-// What is told of a space.
+// What a watch of a space sends.
 type WatchSpaceResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// What it is.
@@ -1240,9 +1240,10 @@ type AnswerToolCallRequest struct {
 	//	*AnswerToolCallRequest_ResultJson
 	//	*AnswerToolCallRequest_Error
 	Outcome isAnswerToolCallRequest_Outcome `protobuf_oneof:"outcome"`
-	// Tells this submission from every other one for the same call, whoever makes them: a random text, such as a UUID. Who is not
-	// sure whether a submission arrived repeats it: the one that won is answered as it was the first time, also after a crash. The
-	// same id with another outcome is refused (REASON_SUBMISSION_ID_REUSED). Empty: then a repetition is refused like any other one.
+	// Distinguishes this submission from every other one for the same call, whoever makes them: a random text, such as a UUID. Who is
+	// not sure whether a submission arrived repeats it: the one that won is answered as it was the first time, also after a crash.
+	// The same id with another outcome is refused (REASON_SUBMISSION_ID_REUSED). Empty: then a repetition is refused like any other
+	// one.
 	SubmissionId  string `protobuf:"bytes,5,opt,name=submission_id,json=submissionId,proto3" json:"submission_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -125,7 +125,7 @@ const (
 	Effect_EFFECT_PURE Effect = 1
 	// Changes something, but twice is the same as once: may be repeated after a crash.
 	Effect_EFFECT_IDEMPOTENT Effect = 2
-	// Must never be repeated silently: an unknown outcome is told to the model as `outcome_unknown`.
+	// Must never be repeated silently: an unknown outcome is reported to the model as `outcome_unknown`.
 	Effect_EFFECT_AT_MOST_ONCE Effect = 3
 )
 

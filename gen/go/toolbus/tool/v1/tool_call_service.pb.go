@@ -209,7 +209,7 @@ func (x *ToolCallDelivery) GetDeliveryId() string {
 	return ""
 }
 
-// What a watcher is told.
+// What a watcher receives.
 type WatchToolCallsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// What it is.
@@ -303,7 +303,7 @@ type WatchToolCallsResponse_Withdrawn struct {
 }
 
 type WatchToolCallsResponse_Notice struct {
-	// Why calls of a tool do not come. Told first. The watch goes on, since the tool may come later.
+	// Why calls of a tool do not come. Sent first. The watch goes on, since the tool may come later.
 	Notice *WatchNotice `protobuf:"bytes,3,opt,name=notice,proto3,oneof"`
 }
 
@@ -428,9 +428,10 @@ type SubmitToolResultRequest struct {
 	//	*SubmitToolResultRequest_ResultJson
 	//	*SubmitToolResultRequest_Error
 	Outcome isSubmitToolResultRequest_Outcome `protobuf_oneof:"outcome"`
-	// Tells this submission from every other one for the same call, whoever makes them: a random text, such as a UUID. Who is not
-	// sure whether a submission arrived repeats it: the one that won is answered as it was the first time, also after a crash. The
-	// same id with another outcome is refused (REASON_SUBMISSION_ID_REUSED). Empty: then a repetition is refused like any other one.
+	// Distinguishes this submission from every other one for the same call, whoever makes them: a random text, such as a UUID. Who is
+	// not sure whether a submission arrived repeats it: the one that won is answered as it was the first time, also after a crash.
+	// The same id with another outcome is refused (REASON_SUBMISSION_ID_REUSED). Empty: then a repetition is refused like any other
+	// one.
 	SubmissionId  string `protobuf:"bytes,5,opt,name=submission_id,json=submissionId,proto3" json:"submission_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -533,7 +534,7 @@ func (*SubmitToolResultRequest_Error) isSubmitToolResultRequest_Outcome() {}
 // The result is stored: this submission won, now or when it was made first.
 type SubmitToolResultResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The call; one that is `resolved_late` is told to the inbox of its agent, which the session may have left.
+	// The call; one that is `resolved_late` goes to the inbox of its agent, which the session may have left.
 	Call          *ToolCall `protobuf:"bytes,1,opt,name=call,proto3" json:"call,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -209,8 +209,8 @@ type ListToolsRequest struct {
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	// The agent, when no session is given; empty lists the whole catalog.
 	Agent string `protobuf:"bytes,2,opt,name=agent,proto3" json:"agent,omitempty"`
-	// A list that the asker has, of this session or of another one, by its `tools_revision`: if it is what would be answered, it
-	// is not told again.
+	// A list that the asker has, of this session or of another one, by its `tools_revision`: if it is what would be answered, it is
+	// not sent again.
 	KnownToolsRevision string `protobuf:"bytes,3,opt,name=known_tools_revision,json=knownToolsRevision,proto3" json:"known_tools_revision,omitempty"`
 	// Maximum number to return; 0 means 100. A page may hold fewer while more follow.
 	PageSize uint32 `protobuf:"varint,4,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`

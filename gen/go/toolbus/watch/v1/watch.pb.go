@@ -4,12 +4,13 @@
 // 	protoc        (unknown)
 // source: toolbus/watch/v1/watch.proto
 
-// What every watch of a log tells beside the log's events.
+// What every watch of a log sends beside the log's events.
 //
 // A log numbers its events: each has a `sequence`, which grows. A watch takes `from_sequence`, the first event that is wanted:
-// absent for those from now on, 0 for all. What has been told is never told again, and what cannot be told is told as a gap.
-// A sequence beyond the next one is refused (`out_of_range`, REASON_SEQUENCE_NOT_REACHED) and never waited for: nobody was told of it by
-// this store, which has been reset or restored since, and a watch that waited would pass over in silence all that comes until then.
+// absent for those from now on, 0 for all. What has been sent is never sent again, and what can no longer be sent is reported as a
+// gap. A sequence beyond the next one is refused (`out_of_range`, REASON_SEQUENCE_NOT_REACHED) and never waited for: this store, which
+// has been reset or restored since, has sent it to nobody, and a watch that waited would pass over in silence all that comes until
+// then.
 
 package watchv1
 
@@ -28,7 +29,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Where a watch from now on begins. Told first, and only to who gave no `from_sequence`.
+// Where a watch from now on begins. Sent first, and only if the request has no `from_sequence`.
 type WatchStart struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// What a watch asks for that goes on from here, so that nothing is missed when this one breaks before its first event.
@@ -74,7 +75,7 @@ func (x *WatchStart) GetNextSequence() uint64 {
 	return 0
 }
 
-// Events that were asked for and cannot be told any more. Told once, before what comes after them; then the watch goes on.
+// Events that were asked for and can no longer be sent. Sent once, before what comes after them; then the watch goes on.
 type WatchGap struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The first sequence that was asked for and is missing.

@@ -411,7 +411,7 @@ func (x *LeftOutLines) GetCount() uint64 {
 	return 0
 }
 
-// What is told of the logs.
+// What a watch of the logs sends.
 type WatchWorkerLogsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// What it is.
@@ -490,7 +490,7 @@ type WatchWorkerLogsResponse_Line struct {
 }
 
 type WatchWorkerLogsResponse_LeftOut struct {
-	// Lines that this watcher will not be told.
+	// Lines that this watcher will not receive.
 	LeftOut *LeftOutLines `protobuf:"bytes,2,opt,name=left_out,json=leftOut,proto3,oneof"`
 }
 

@@ -303,8 +303,8 @@ class WatchAgentsResponse(_message.Message):
     REFUSED_FILES_FIELD_NUMBER: _builtins.int
     ETAG_FIELD_NUMBER: _builtins.int
     etag: _builtins.str
-    """Tells states apart: it differs when what is told differs, and is the same for the same state, whichever instance tells it. Who
-    comes back to the etag that it knows has missed nothing that still holds.
+    """Identifies the state: it differs when what is sent differs, and is the same for the same state, whichever instance sends it.
+    Who comes back to the etag that it knows has missed nothing that still holds.
     """
     @_builtins.property
     def agents(self) -> _containers.RepeatedCompositeFieldContainer[Global___StoredAgent]:

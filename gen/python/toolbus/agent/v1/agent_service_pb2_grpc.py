@@ -67,7 +67,7 @@ class AgentServiceServicer:
     """
 
     def ApplyAgent(self, request, context):
-        """Creates or replaces an agent; all faults are told at once, with their paths.
+        """Creates or replaces an agent; all faults are returned at once, with their paths.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -34,7 +34,7 @@ class AgentServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> AgentServiceAsyncStub: ...
     ApplyAgent: _grpc.UnaryUnaryMultiCallable[_agent_service_pb2.ApplyAgentRequest, _agent_service_pb2.ApplyAgentResponse]
-    """Creates or replaces an agent; all faults are told at once, with their paths."""
+    """Creates or replaces an agent; all faults are returned at once, with their paths."""
     GetAgent: _grpc.UnaryUnaryMultiCallable[_agent_service_pb2.GetAgentRequest, _agent_service_pb2.GetAgentResponse]
     """Returns an agent's configuration."""
     ListAgents: _grpc.UnaryUnaryMultiCallable[_agent_service_pb2.ListAgentsRequest, _agent_service_pb2.ListAgentsResponse]
@@ -50,7 +50,7 @@ class AgentServiceAsyncStub(AgentServiceStub):
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     ApplyAgent: _aio.UnaryUnaryMultiCallable[_agent_service_pb2.ApplyAgentRequest, _agent_service_pb2.ApplyAgentResponse]  # type: ignore[assignment]
-    """Creates or replaces an agent; all faults are told at once, with their paths."""
+    """Creates or replaces an agent; all faults are returned at once, with their paths."""
     GetAgent: _aio.UnaryUnaryMultiCallable[_agent_service_pb2.GetAgentRequest, _agent_service_pb2.GetAgentResponse]  # type: ignore[assignment]
     """Returns an agent's configuration."""
     ListAgents: _aio.UnaryUnaryMultiCallable[_agent_service_pb2.ListAgentsRequest, _agent_service_pb2.ListAgentsResponse]  # type: ignore[assignment]
@@ -69,7 +69,7 @@ class AgentServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _agent_service_pb2.ApplyAgentRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_agent_service_pb2.ApplyAgentResponse, _abc.Awaitable[_agent_service_pb2.ApplyAgentResponse]]:
-        """Creates or replaces an agent; all faults are told at once, with their paths."""
+        """Creates or replaces an agent; all faults are returned at once, with their paths."""
 
     @_abc_1.abstractmethod
     def GetAgent(

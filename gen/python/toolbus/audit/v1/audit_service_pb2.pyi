@@ -105,7 +105,7 @@ Global___WatchAuditRequest: _TypeAlias = WatchAuditRequest  # noqa: Y015
 
 @_typing.final
 class WatchAuditResponse(_message.Message):
-    """What is told of the trail."""
+    """What a watch of the trail sends."""
 
     DESCRIPTOR: _descriptor.Descriptor
 

@@ -106,7 +106,7 @@ Global___WatchCallerRequest: _TypeAlias = WatchCallerRequest  # noqa: Y015
 
 @_typing.final
 class WatchCallerResponse(_message.Message):
-    """What the caller is told."""
+    """What the caller receives."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -188,9 +188,10 @@ class RespondRequest(_message.Message):
     error: _builtins.str
     """Why it failed, in words; never empty."""
     submission_id: _builtins.str
-    """Tells this submission from every other one for the same request, whoever makes them: a random text, such as a UUID. Who is not
-    sure whether a submission arrived repeats it: the one that won is answered as it was the first time, also after a crash. The
-    same id with another outcome is refused (REASON_SUBMISSION_ID_REUSED). Empty: then a repetition is refused like any other one.
+    """Distinguishes this submission from every other one for the same request, whoever makes them: a random text, such as a UUID. Who
+    is not sure whether a submission arrived repeats it: the one that won is answered as it was the first time, also after a crash.
+    The same id with another outcome is refused (REASON_SUBMISSION_ID_REUSED). Empty: then a repetition is refused like any other
+    one.
     """
     def __init__(
         self,

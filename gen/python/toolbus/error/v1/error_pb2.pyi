@@ -105,7 +105,7 @@ class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reason.ValueTy
     Code: `invalid_argument`.
     """
     REASON_SEQUENCE_NOT_REACHED: _Reason.ValueType  # 20
-    """The log has not come that far: no event of that sequence has been told. The store was reset or restored; watch from 0.
+    """The log has not come that far: no event has had that sequence. The store was reset or restored; watch from 0.
     Code: `out_of_range`.
     """
     REASON_STREAM_REPLACED: _Reason.ValueType  # 21
@@ -417,7 +417,7 @@ REASON_PAGE_TOKEN_INVALID: Reason.ValueType  # 19
 Code: `invalid_argument`.
 """
 REASON_SEQUENCE_NOT_REACHED: Reason.ValueType  # 20
-"""The log has not come that far: no event of that sequence has been told. The store was reset or restored; watch from 0.
+"""The log has not come that far: no event has had that sequence. The store was reset or restored; watch from 0.
 Code: `out_of_range`.
 """
 REASON_STREAM_REPLACED: Reason.ValueType  # 21

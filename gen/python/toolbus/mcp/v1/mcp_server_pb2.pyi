@@ -167,7 +167,7 @@ class McpServer(_message.Message):
     name: _builtins.str
     """Its name, the `server` of `@server/tool`."""
     transport: _builtins.str
-    """stdio, http, sse, ws, tcp, or a registered third party's; empty is told from url and command."""
+    """stdio, http, sse, ws, tcp, or a registered third party's; empty means what url and command suggest."""
     url: _builtins.str
     """Where it listens; empty for stdio."""
     command: _builtins.str
@@ -223,7 +223,7 @@ Global___McpServer: _TypeAlias = McpServer  # noqa: Y015
 
 @_typing.final
 class McpConnection(_message.Message):
-    """A connection to a server, and where it stands."""
+    """A connection to a server, and its state."""
 
     DESCRIPTOR: _descriptor.Descriptor
 

@@ -62,7 +62,7 @@ class ToolProviderServiceServicer:
     """
 
     def GetProvidedTools(self, request, context):
-        """Tells the whole offer to a scope, which the router needs as one: it is no list with pages. A source that fails is told in
+        """Returns the whole offer to a scope, which the router needs as one: it is no list with pages. A source that fails is reported in
         `sources` and hides no other.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)

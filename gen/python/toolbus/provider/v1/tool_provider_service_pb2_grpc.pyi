@@ -34,7 +34,7 @@ class ToolProviderServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> ToolProviderServiceAsyncStub: ...
     GetProvidedTools: _grpc.UnaryUnaryMultiCallable[_tool_provider_service_pb2.GetProvidedToolsRequest, _tool_provider_service_pb2.GetProvidedToolsResponse]
-    """Tells the whole offer to a scope, which the router needs as one: it is no list with pages. A source that fails is told in
+    """Returns the whole offer to a scope, which the router needs as one: it is no list with pages. A source that fails is reported in
     `sources` and hides no other.
     """
     WatchProvidedTools: _grpc.UnaryStreamMultiCallable[_tool_provider_service_pb2.WatchProvidedToolsRequest, _tool_provider_service_pb2.WatchProvidedToolsResponse]
@@ -54,7 +54,7 @@ class ToolProviderServiceAsyncStub(ToolProviderServiceStub):
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     GetProvidedTools: _aio.UnaryUnaryMultiCallable[_tool_provider_service_pb2.GetProvidedToolsRequest, _tool_provider_service_pb2.GetProvidedToolsResponse]  # type: ignore[assignment]
-    """Tells the whole offer to a scope, which the router needs as one: it is no list with pages. A source that fails is told in
+    """Returns the whole offer to a scope, which the router needs as one: it is no list with pages. A source that fails is reported in
     `sources` and hides no other.
     """
     WatchProvidedTools: _aio.UnaryStreamMultiCallable[_tool_provider_service_pb2.WatchProvidedToolsRequest, _tool_provider_service_pb2.WatchProvidedToolsResponse]  # type: ignore[assignment]
@@ -77,7 +77,7 @@ class ToolProviderServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _tool_provider_service_pb2.GetProvidedToolsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_tool_provider_service_pb2.GetProvidedToolsResponse, _abc.Awaitable[_tool_provider_service_pb2.GetProvidedToolsResponse]]:
-        """Tells the whole offer to a scope, which the router needs as one: it is no list with pages. A source that fails is told in
+        """Returns the whole offer to a scope, which the router needs as one: it is no list with pages. A source that fails is reported in
         `sources` and hides no other.
         """
 

@@ -25,7 +25,7 @@ DESCRIPTOR: _descriptor.FileDescriptor
 
 @_typing.final
 class RunAccepted(_message.Message):
-    """The run was accepted: stored before its creator was told."""
+    """The run was accepted: stored before its creator was answered."""
 
     DESCRIPTOR: _descriptor.Descriptor
 

@@ -106,7 +106,7 @@ class _RunEndReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_RunEndRe
     RUN_END_REASON_TURN_TOO_LARGE: _RunEndReason.ValueType  # 15
     """Failed: one turn of the model is larger than the run's log takes."""
     RUN_END_REASON_PRICE_MISSING: _RunEndReason.ValueType  # 16
-    """Failed: a limit of cost stands, and a model has no price."""
+    """Failed: there is a limit of cost, and a model has no price."""
     RUN_END_REASON_CURRENCY_MISMATCH: _RunEndReason.ValueType  # 17
     """Failed: a limit of cost is in another currency than the price of a model."""
     RUN_END_REASON_TOOLS_UNAVAILABLE: _RunEndReason.ValueType  # 18
@@ -158,7 +158,7 @@ RUN_END_REASON_MODEL_ERROR: RunEndReason.ValueType  # 14
 RUN_END_REASON_TURN_TOO_LARGE: RunEndReason.ValueType  # 15
 """Failed: one turn of the model is larger than the run's log takes."""
 RUN_END_REASON_PRICE_MISSING: RunEndReason.ValueType  # 16
-"""Failed: a limit of cost stands, and a model has no price."""
+"""Failed: there is a limit of cost, and a model has no price."""
 RUN_END_REASON_CURRENCY_MISMATCH: RunEndReason.ValueType  # 17
 """Failed: a limit of cost is in another currency than the price of a model."""
 RUN_END_REASON_TOOLS_UNAVAILABLE: RunEndReason.ValueType  # 18
@@ -561,7 +561,7 @@ class FunctionTool(_message.Message):
     """What it does, in words for the model."""
     input_schema_json: _builtins.str
     """JSON Schema of the arguments as JSON text, of at most 65,536 characters, which refers to nothing outside of itself; empty means
-    {"type":"object"}. The client is not asked with arguments that do not fit: the model is told so.
+    {"type":"object"}. The client is not asked with arguments that do not fit: the model is notified.
     """
     output_schema_json: _builtins.str
     """JSON Schema of the output as JSON text, bound in the same way; empty means that any output is valid. An output that does not

@@ -64,7 +64,8 @@ class InputItem(_message.Message):
     @_builtins.property
     def output(self) -> Global___ToolOutput:
         """What came of a call that an earlier run of the conversation left open, as one in single-turn mode does. A call that a run
-        waits for is answered by SubmitOutputs. It has no `submission_id`: a repetition is told by the request's `idempotency_key`.
+        waits for is answered by SubmitOutputs. It has no `submission_id`: a repetition is recognized by the request's
+        `idempotency_key`.
         """
 
     def __init__(
@@ -406,9 +407,10 @@ class ToolOutput(_message.Message):
     error: _builtins.str
     """Why it failed, in words; never empty."""
     submission_id: _builtins.str
-    """Tells this submission from every other one for the same call, whoever makes them: a random text, such as a UUID. Who is not
-    sure whether a submission arrived repeats it: the one that won is answered as it was the first time, also after a crash. The
-    same id with another outcome is refused (REASON_SUBMISSION_ID_REUSED). Empty: then a repetition is refused like any other one.
+    """Distinguishes this submission from every other one for the same call, whoever makes them: a random text, such as a UUID. Who is
+    not sure whether a submission arrived repeats it: the one that won is answered as it was the first time, also after a crash.
+    The same id with another outcome is refused (REASON_SUBMISSION_ID_REUSED). Empty: then a repetition is refused like any other
+    one.
     """
     def __init__(
         self,

@@ -238,8 +238,8 @@ class SwitchAgentRequest(_message.Message):
     agent: _builtins.str
     """The agent."""
     expected_context_revision: _builtins.int
-    """A revision that was told of the context to be left: refused as aborted when the session has gone on to yet another agent, so
-    that a switch whose answer was lost can be repeated, and made at most once. Absent: from whichever agent.
+    """The revision, as it was returned, of the context to be left: refused as aborted when the session has gone on to yet another
+    agent, so that a switch whose answer was lost can be repeated, and made at most once. Absent: from whichever agent.
     """
     carry: _session_pb2.Carry.ValueType
     """What of the conversation up to here the agent is shown. It holds for each of the session's runs until the next switch, which
@@ -326,8 +326,8 @@ class WatchSessionResponse(_message.Message):
     SESSION_FIELD_NUMBER: _builtins.int
     ETAG_FIELD_NUMBER: _builtins.int
     etag: _builtins.str
-    """Tells states apart: it differs when what is told differs, and is the same for the same state, whichever instance tells it. Who
-    comes back to the etag that it knows has missed nothing that still holds.
+    """Identifies the state: it differs when what is sent differs, and is the same for the same state, whichever instance sends it.
+    Who comes back to the etag that it knows has missed nothing that still holds.
     """
     @_builtins.property
     def session(self) -> _session_pb2.Session:

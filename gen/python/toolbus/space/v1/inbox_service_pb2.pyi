@@ -118,7 +118,7 @@ Global___WatchInboxRequest: _TypeAlias = WatchInboxRequest  # noqa: Y015
 
 @_typing.final
 class WatchInboxResponse(_message.Message):
-    """What is told of an inbox."""
+    """What a watch of an inbox sends."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -136,8 +136,8 @@ class WatchInboxResponse(_message.Message):
     @_builtins.property
     def gap(self) -> _watch_pb2.WatchGap:
         """What a watch that goes on has missed: none of these waits any more, for it was taken, or forgotten after 30 days. Sessions
-        share one row of sequences, so that some of them, or all, may have been another session's. A watch from 0 is told
-        of none of them, as what was taken is no part of what waits. What waits and cannot be read is told as a gap to all.
+        share one row of sequences, so that some of them, or all, may have been another session's. A watch from 0 is told of none of
+        them, as what was taken is no part of what waits. What waits and cannot be read is reported as a gap to all.
         """
 
     def __init__(

@@ -59,7 +59,7 @@ class InboxServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def WatchInbox(self, request, context):
-        """Follows an inbox: what waits, and what comes. That an event was taken is not told.
+        """Follows an inbox: what waits, and what comes. That an event was taken is not reported.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -36,7 +36,7 @@ class InboxServiceStub:
     ListInbox: _grpc.UnaryUnaryMultiCallable[_inbox_service_pb2.ListInboxRequest, _inbox_service_pb2.ListInboxResponse]
     """Lists what waits, by sequence."""
     WatchInbox: _grpc.UnaryStreamMultiCallable[_inbox_service_pb2.WatchInboxRequest, _inbox_service_pb2.WatchInboxResponse]
-    """Follows an inbox: what waits, and what comes. That an event was taken is not told."""
+    """Follows an inbox: what waits, and what comes. That an event was taken is not reported."""
 
 @_typing.type_check_only
 class InboxServiceAsyncStub(InboxServiceStub):
@@ -46,7 +46,7 @@ class InboxServiceAsyncStub(InboxServiceStub):
     ListInbox: _aio.UnaryUnaryMultiCallable[_inbox_service_pb2.ListInboxRequest, _inbox_service_pb2.ListInboxResponse]  # type: ignore[assignment]
     """Lists what waits, by sequence."""
     WatchInbox: _aio.UnaryStreamMultiCallable[_inbox_service_pb2.WatchInboxRequest, _inbox_service_pb2.WatchInboxResponse]  # type: ignore[assignment]
-    """Follows an inbox: what waits, and what comes. That an event was taken is not told."""
+    """Follows an inbox: what waits, and what comes. That an event was taken is not reported."""
 
 class InboxServiceServicer(metaclass=_abc_1.ABCMeta):
     """The inbox of a session's agent."""
@@ -65,6 +65,6 @@ class InboxServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _inbox_service_pb2.WatchInboxRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_inbox_service_pb2.WatchInboxResponse], _abc.AsyncIterator[_inbox_service_pb2.WatchInboxResponse]]:
-        """Follows an inbox: what waits, and what comes. That an event was taken is not told."""
+        """Follows an inbox: what waits, and what comes. That an event was taken is not reported."""
 
 def add_InboxServiceServicer_to_server(servicer: InboxServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

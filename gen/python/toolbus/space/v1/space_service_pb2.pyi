@@ -526,7 +526,7 @@ Global___WatchSpaceRequest: _TypeAlias = WatchSpaceRequest  # noqa: Y015
 
 @_typing.final
 class WatchSpaceResponse(_message.Message):
-    """What is told of a space."""
+    """What a watch of a space sends."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -582,9 +582,10 @@ class AnswerToolCallRequest(_message.Message):
     error: _builtins.str
     """Why it failed, in words; never empty."""
     submission_id: _builtins.str
-    """Tells this submission from every other one for the same call, whoever makes them: a random text, such as a UUID. Who is not
-    sure whether a submission arrived repeats it: the one that won is answered as it was the first time, also after a crash. The
-    same id with another outcome is refused (REASON_SUBMISSION_ID_REUSED). Empty: then a repetition is refused like any other one.
+    """Distinguishes this submission from every other one for the same call, whoever makes them: a random text, such as a UUID. Who is
+    not sure whether a submission arrived repeats it: the one that won is answered as it was the first time, also after a crash.
+    The same id with another outcome is refused (REASON_SUBMISSION_ID_REUSED). Empty: then a repetition is refused like any other
+    one.
     """
     def __init__(
         self,

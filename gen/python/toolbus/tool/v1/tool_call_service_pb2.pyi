@@ -117,7 +117,7 @@ Global___ToolCallDelivery: _TypeAlias = ToolCallDelivery  # noqa: Y015
 
 @_typing.final
 class WatchToolCallsResponse(_message.Message):
-    """What a watcher is told."""
+    """What a watcher receives."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -134,7 +134,7 @@ class WatchToolCallsResponse(_message.Message):
 
     @_builtins.property
     def notice(self) -> Global___WatchNotice:
-        """Why calls of a tool do not come. Told first. The watch goes on, since the tool may come later."""
+        """Why calls of a tool do not come. Sent first. The watch goes on, since the tool may come later."""
 
     def __init__(
         self,
@@ -223,9 +223,10 @@ class SubmitToolResultRequest(_message.Message):
     error: _builtins.str
     """Why it failed, in words; never empty."""
     submission_id: _builtins.str
-    """Tells this submission from every other one for the same call, whoever makes them: a random text, such as a UUID. Who is not
-    sure whether a submission arrived repeats it: the one that won is answered as it was the first time, also after a crash. The
-    same id with another outcome is refused (REASON_SUBMISSION_ID_REUSED). Empty: then a repetition is refused like any other one.
+    """Distinguishes this submission from every other one for the same call, whoever makes them: a random text, such as a UUID. Who is
+    not sure whether a submission arrived repeats it: the one that won is answered as it was the first time, also after a crash.
+    The same id with another outcome is refused (REASON_SUBMISSION_ID_REUSED). Empty: then a repetition is refused like any other
+    one.
     """
     def __init__(
         self,
@@ -255,7 +256,7 @@ class SubmitToolResultResponse(_message.Message):
     CALL_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def call(self) -> _tool_call_pb2.ToolCall:
-        """The call; one that is `resolved_late` is told to the inbox of its agent, which the session may have left."""
+        """The call; one that is `resolved_late` goes to the inbox of its agent, which the session may have left."""
 
     def __init__(
         self,

@@ -112,9 +112,9 @@ class ToolCallServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ReadResult(self, request, context):
-        """Streams a result, from any byte on, to its owner. One that is larger than a message holds is stored whole and told shortened,
-        with its reference; it is kept as long as its session has runs, and at least as long as those would be kept. `not_found`
-        (REASON_RESULT_NOT_FOUND) for one that never was or is no longer kept.
+        """Streams a result, from any byte on, to its owner. One that is larger than a message holds is stored whole and reported
+        shortened, with its reference; it is kept as long as its session has runs, and at least as long as those would be kept.
+        `not_found` (REASON_RESULT_NOT_FOUND) for one that never was or is no longer kept.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

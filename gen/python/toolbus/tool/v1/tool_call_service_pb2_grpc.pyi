@@ -44,9 +44,9 @@ class ToolCallServiceStub:
     ListToolCalls: _grpc.UnaryUnaryMultiCallable[_tool_call_service_pb2.ListToolCallsRequest, _tool_call_service_pb2.ListToolCallsResponse]
     """Lists recorded calls, by id."""
     ReadResult: _grpc.UnaryStreamMultiCallable[_tool_call_service_pb2.ReadResultRequest, _tool_call_service_pb2.ReadResultResponse]
-    """Streams a result, from any byte on, to its owner. One that is larger than a message holds is stored whole and told shortened,
-    with its reference; it is kept as long as its session has runs, and at least as long as those would be kept. `not_found`
-    (REASON_RESULT_NOT_FOUND) for one that never was or is no longer kept.
+    """Streams a result, from any byte on, to its owner. One that is larger than a message holds is stored whole and reported
+    shortened, with its reference; it is kept as long as its session has runs, and at least as long as those would be kept.
+    `not_found` (REASON_RESULT_NOT_FOUND) for one that never was or is no longer kept.
     """
     CancelToolCall: _grpc.UnaryUnaryMultiCallable[_tool_call_service_pb2.CancelToolCallRequest, _tool_call_service_pb2.CancelToolCallResponse]
     """Keeps a call from starting, or stops it."""
@@ -67,9 +67,9 @@ class ToolCallServiceAsyncStub(ToolCallServiceStub):
     ListToolCalls: _aio.UnaryUnaryMultiCallable[_tool_call_service_pb2.ListToolCallsRequest, _tool_call_service_pb2.ListToolCallsResponse]  # type: ignore[assignment]
     """Lists recorded calls, by id."""
     ReadResult: _aio.UnaryStreamMultiCallable[_tool_call_service_pb2.ReadResultRequest, _tool_call_service_pb2.ReadResultResponse]  # type: ignore[assignment]
-    """Streams a result, from any byte on, to its owner. One that is larger than a message holds is stored whole and told shortened,
-    with its reference; it is kept as long as its session has runs, and at least as long as those would be kept. `not_found`
-    (REASON_RESULT_NOT_FOUND) for one that never was or is no longer kept.
+    """Streams a result, from any byte on, to its owner. One that is larger than a message holds is stored whole and reported
+    shortened, with its reference; it is kept as long as its session has runs, and at least as long as those would be kept.
+    `not_found` (REASON_RESULT_NOT_FOUND) for one that never was or is no longer kept.
     """
     CancelToolCall: _aio.UnaryUnaryMultiCallable[_tool_call_service_pb2.CancelToolCallRequest, _tool_call_service_pb2.CancelToolCallResponse]  # type: ignore[assignment]
     """Keeps a call from starting, or stops it."""
@@ -123,9 +123,9 @@ class ToolCallServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _tool_call_service_pb2.ReadResultRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_tool_call_service_pb2.ReadResultResponse], _abc.AsyncIterator[_tool_call_service_pb2.ReadResultResponse]]:
-        """Streams a result, from any byte on, to its owner. One that is larger than a message holds is stored whole and told shortened,
-        with its reference; it is kept as long as its session has runs, and at least as long as those would be kept. `not_found`
-        (REASON_RESULT_NOT_FOUND) for one that never was or is no longer kept.
+        """Streams a result, from any byte on, to its owner. One that is larger than a message holds is stored whole and reported
+        shortened, with its reference; it is kept as long as its session has runs, and at least as long as those would be kept.
+        `not_found` (REASON_RESULT_NOT_FOUND) for one that never was or is no longer kept.
         """
 
     @_abc_1.abstractmethod

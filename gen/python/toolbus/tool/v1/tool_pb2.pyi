@@ -95,7 +95,7 @@ class _EffectEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Effect.ValueTy
     EFFECT_IDEMPOTENT: _Effect.ValueType  # 2
     """Changes something, but twice is the same as once: may be repeated after a crash."""
     EFFECT_AT_MOST_ONCE: _Effect.ValueType  # 3
-    """Must never be repeated silently: an unknown outcome is told to the model as `outcome_unknown`."""
+    """Must never be repeated silently: an unknown outcome is reported to the model as `outcome_unknown`."""
 
 class Effect(_Effect, metaclass=_EffectEnumTypeWrapper):
     """What a repeated execution of a call may do to the world."""
@@ -107,7 +107,7 @@ EFFECT_PURE: Effect.ValueType  # 1
 EFFECT_IDEMPOTENT: Effect.ValueType  # 2
 """Changes something, but twice is the same as once: may be repeated after a crash."""
 EFFECT_AT_MOST_ONCE: Effect.ValueType  # 3
-"""Must never be repeated silently: an unknown outcome is told to the model as `outcome_unknown`."""
+"""Must never be repeated silently: an unknown outcome is reported to the model as `outcome_unknown`."""
 Global___Effect: _TypeAlias = Effect  # noqa: Y015
 
 class _LogLevel:

@@ -138,8 +138,8 @@ class ListToolsRequest(_message.Message):
     agent: _builtins.str
     """The agent, when no session is given; empty lists the whole catalog."""
     known_tools_revision: _builtins.str
-    """A list that the asker has, of this session or of another one, by its `tools_revision`: if it is what would be answered, it
-    is not told again.
+    """A list that the asker has, of this session or of another one, by its `tools_revision`: if it is what would be answered, it is
+    not sent again.
     """
     page_size: _builtins.int
     """Maximum number to return; 0 means 100. A page may hold fewer while more follow."""

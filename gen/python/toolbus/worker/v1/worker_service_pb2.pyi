@@ -210,7 +210,7 @@ Global___LeftOutLines: _TypeAlias = LeftOutLines  # noqa: Y015
 
 @_typing.final
 class WatchWorkerLogsResponse(_message.Message):
-    """What is told of the logs."""
+    """What a watch of the logs sends."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -222,7 +222,7 @@ class WatchWorkerLogsResponse(_message.Message):
 
     @_builtins.property
     def left_out(self) -> Global___LeftOutLines:
-        """Lines that this watcher will not be told."""
+        """Lines that this watcher will not receive."""
 
     def __init__(
         self,

@@ -50,7 +50,7 @@ const (
 
 // AgentServiceClient is a client for the toolbus.agent.v1.AgentService service.
 type AgentServiceClient interface {
-	// Creates or replaces an agent; all faults are told at once, with their paths.
+	// Creates or replaces an agent; all faults are returned at once, with their paths.
 	ApplyAgent(context.Context, *connect.Request[v1.ApplyAgentRequest]) (*connect.Response[v1.ApplyAgentResponse], error)
 	// Returns an agent's configuration.
 	GetAgent(context.Context, *connect.Request[v1.GetAgentRequest]) (*connect.Response[v1.GetAgentResponse], error)
@@ -142,7 +142,7 @@ func (c *agentServiceClient) WatchAgents(ctx context.Context, req *connect.Reque
 
 // AgentServiceHandler is an implementation of the toolbus.agent.v1.AgentService service.
 type AgentServiceHandler interface {
-	// Creates or replaces an agent; all faults are told at once, with their paths.
+	// Creates or replaces an agent; all faults are returned at once, with their paths.
 	ApplyAgent(context.Context, *connect.Request[v1.ApplyAgentRequest]) (*connect.Response[v1.ApplyAgentResponse], error)
 	// Returns an agent's configuration.
 	GetAgent(context.Context, *connect.Request[v1.GetAgentRequest]) (*connect.Response[v1.GetAgentResponse], error)

@@ -50,7 +50,7 @@ const (
 
 // ToolProviderServiceClient is a client for the toolbus.provider.v1.ToolProviderService service.
 type ToolProviderServiceClient interface {
-	// Tells the whole offer to a scope, which the router needs as one: it is no list with pages. A source that fails is told in
+	// Returns the whole offer to a scope, which the router needs as one: it is no list with pages. A source that fails is reported in
 	// `sources` and hides no other.
 	GetProvidedTools(context.Context, *connect.Request[v1.GetProvidedToolsRequest]) (*connect.Response[v1.GetProvidedToolsResponse], error)
 	// Streams the tools of a scope now and after each change.
@@ -132,7 +132,7 @@ func (c *toolProviderServiceClient) ReleaseScope(ctx context.Context, req *conne
 // ToolProviderServiceHandler is an implementation of the toolbus.provider.v1.ToolProviderService
 // service.
 type ToolProviderServiceHandler interface {
-	// Tells the whole offer to a scope, which the router needs as one: it is no list with pages. A source that fails is told in
+	// Returns the whole offer to a scope, which the router needs as one: it is no list with pages. A source that fails is reported in
 	// `sources` and hides no other.
 	GetProvidedTools(context.Context, *connect.Request[v1.GetProvidedToolsRequest]) (*connect.Response[v1.GetProvidedToolsResponse], error)
 	// Streams the tools of a scope now and after each change.

@@ -44,7 +44,7 @@ const (
 type InboxServiceClient interface {
 	// Lists what waits, by sequence.
 	ListInbox(context.Context, *connect.Request[v1.ListInboxRequest]) (*connect.Response[v1.ListInboxResponse], error)
-	// Follows an inbox: what waits, and what comes. That an event was taken is not told.
+	// Follows an inbox: what waits, and what comes. That an event was taken is not reported.
 	WatchInbox(context.Context, *connect.Request[v1.WatchInboxRequest]) (*connect.ServerStreamForClient[v1.WatchInboxResponse], error)
 }
 
@@ -94,7 +94,7 @@ func (c *inboxServiceClient) WatchInbox(ctx context.Context, req *connect.Reques
 type InboxServiceHandler interface {
 	// Lists what waits, by sequence.
 	ListInbox(context.Context, *connect.Request[v1.ListInboxRequest]) (*connect.Response[v1.ListInboxResponse], error)
-	// Follows an inbox: what waits, and what comes. That an event was taken is not told.
+	// Follows an inbox: what waits, and what comes. That an event was taken is not reported.
 	WatchInbox(context.Context, *connect.Request[v1.WatchInboxRequest], *connect.ServerStream[v1.WatchInboxResponse]) error
 }
 

@@ -69,9 +69,9 @@ type ToolCallServiceClient interface {
 	GetToolCall(context.Context, *connect.Request[v1.GetToolCallRequest]) (*connect.Response[v1.GetToolCallResponse], error)
 	// Lists recorded calls, by id.
 	ListToolCalls(context.Context, *connect.Request[v1.ListToolCallsRequest]) (*connect.Response[v1.ListToolCallsResponse], error)
-	// Streams a result, from any byte on, to its owner. One that is larger than a message holds is stored whole and told shortened,
-	// with its reference; it is kept as long as its session has runs, and at least as long as those would be kept. `not_found`
-	// (REASON_RESULT_NOT_FOUND) for one that never was or is no longer kept.
+	// Streams a result, from any byte on, to its owner. One that is larger than a message holds is stored whole and reported
+	// shortened, with its reference; it is kept as long as its session has runs, and at least as long as those would be kept.
+	// `not_found` (REASON_RESULT_NOT_FOUND) for one that never was or is no longer kept.
 	ReadResult(context.Context, *connect.Request[v1.ReadResultRequest]) (*connect.ServerStreamForClient[v1.ReadResultResponse], error)
 	// Keeps a call from starting, or stops it.
 	CancelToolCall(context.Context, *connect.Request[v1.CancelToolCallRequest]) (*connect.Response[v1.CancelToolCallResponse], error)
@@ -191,9 +191,9 @@ type ToolCallServiceHandler interface {
 	GetToolCall(context.Context, *connect.Request[v1.GetToolCallRequest]) (*connect.Response[v1.GetToolCallResponse], error)
 	// Lists recorded calls, by id.
 	ListToolCalls(context.Context, *connect.Request[v1.ListToolCallsRequest]) (*connect.Response[v1.ListToolCallsResponse], error)
-	// Streams a result, from any byte on, to its owner. One that is larger than a message holds is stored whole and told shortened,
-	// with its reference; it is kept as long as its session has runs, and at least as long as those would be kept. `not_found`
-	// (REASON_RESULT_NOT_FOUND) for one that never was or is no longer kept.
+	// Streams a result, from any byte on, to its owner. One that is larger than a message holds is stored whole and reported
+	// shortened, with its reference; it is kept as long as its session has runs, and at least as long as those would be kept.
+	// `not_found` (REASON_RESULT_NOT_FOUND) for one that never was or is no longer kept.
 	ReadResult(context.Context, *connect.Request[v1.ReadResultRequest], *connect.ServerStream[v1.ReadResultResponse]) error
 	// Keeps a call from starting, or stops it.
 	CancelToolCall(context.Context, *connect.Request[v1.CancelToolCallRequest]) (*connect.Response[v1.CancelToolCallResponse], error)
