@@ -44,7 +44,7 @@ describe("a run for people", () => {
   });
 
   test("an answer that the model starts again is said to be one", () => {
-    const text = written(createRunPrinter, delta("Hal"), { reset: {} }, delta("Hello"), turn(message("Hello")));
+    const text = written(createRunPrinter, delta("Hal"), { replaced: {} }, delta("Hello"), turn(message("Hello")));
     expect(text).toBe("Hal\n(the model starts this answer again)\nHello");
   });
 
@@ -58,7 +58,7 @@ describe("a run for people", () => {
   });
 
   test("LOOP-10 the text so far is shown to who joins in mid-turn, and only what is new of it to who was there", () => {
-    const soFar = { reset: { text: "Hello, " } };
+    const soFar = { replaced: { text: "Hello, " } };
     const rest = [delta("Ada"), turn(message("Hello, Ada"))];
     expect(written(createRunPrinter, soFar, ...rest)).toBe("Hello, Ada");
     expect(written(createRunPrinter, delta("Hel"), soFar, ...rest)).toBe("Hello, Ada");

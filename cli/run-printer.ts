@@ -1,5 +1,5 @@
 import { toJson } from "@bufbuild/protobuf";
-import type { AnswerDropped, RunDelta, RunEnded, RunEvent, RunReset } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import type { AnswerDropped, RunDelta, RunEnded, RunEvent, RunTextReplaced } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { type Item, RunEndReason, RunEndReasonSchema, RunState, RunStateSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import { type WatchRunResponse, WatchRunResponseSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { codeOfValue, colors, nameOfValue, oneLine, progressText } from "./print.ts";
@@ -39,10 +39,10 @@ export function createRunPrinter(write: Write): RunPrinter {
   };
 
   /** What continues the text that stands there is added to it. */
-  const showReset = (reset: RunReset) => {
-    const continues = reset.text !== "" && shown !== "" && reset.text.startsWith(shown);
+  const showReplaced = (replaced: RunTextReplaced) => {
+    const continues = replaced.text !== "" && shown !== "" && replaced.text.startsWith(shown);
     if (shown !== "" && !continues) line(colors.dim("(the model starts this answer again)"));
-    text(reset.text.slice(shown.length));
+    text(replaced.text.slice(shown.length));
   };
 
   const showItems = (items: Item[]) => {
@@ -75,7 +75,7 @@ export function createRunPrinter(write: Write): RunPrinter {
   return {
     show({ update }) {
       if (update.case === "delta") showDelta(update.value);
-      if (update.case === "reset") showReset(update.value);
+      if (update.case === "replaced") showReplaced(update.value);
       if (update.case === "event") showEvent(update.value);
       if (update.case === "gap")
         line(colors.yellow(`events ${update.value.firstSequence} to ${update.value.lastSequence} are lost`));

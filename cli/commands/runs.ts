@@ -91,7 +91,7 @@ async function listRuns(
     run.agent,
     words(run.state),
     codeOfValue(RunEndReasonSchema, run.reason),
-    String(run.turns),
+    String(run.turnCount),
     run.createTime === undefined ? "" : timestampDate(run.createTime).toISOString(),
     oneLine(run.outputText || run.error),
   ]);
@@ -111,7 +111,7 @@ function linesOfRun(run: Run): string[] {
   return [
     `${colors.bold(run.id)} of ${run.agent} in session ${run.sessionId}`,
     endingText(run),
-    `${run.turns} turns, ${run.lastSequence + 1} events, ${spent}`,
+    `${run.turnCount} turns, ${run.lastSequence + 1} events, ${spent}`,
     ...run.requiredCalls.map(textOfRequired),
     ...run.items.map((item) => `${colors.dim((item.item.case ?? "").padEnd(18))} ${oneLine(textOfItem(item))}`),
     ...(run.draft === undefined ? [] : [`${colors.dim("writes".padEnd(18))} ${oneLine(run.draft.text)}`]),

@@ -99,7 +99,7 @@ test("a reader sees each turn with its place in the log, claims, news and the en
 test("LOOP-10 what a turn had said by a checkpoint is a note in its place", () => {
   const checkpoint = eventAt(2, 90, {
     case: "textCheckpoint",
-    value: { turn: 1, attempt: 1, deltas: 3, text: "I lo" },
+    value: { turn: 1, attempt: 1, deltaCount: 3, text: "I lo" },
   });
   const lines = linesOfReplay(replayFromEvents([...events.slice(0, 2), checkpoint])!);
   expect(lines.at(-1)).toBe("   2    +0.09s turn 1, attempt 1, says: I lo");

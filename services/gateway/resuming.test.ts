@@ -25,7 +25,7 @@ const event = (sequence: number, value: object = {}) => told({ case: "event", va
 const committed = (sequence: number, turn: number) =>
   event(sequence, { event: { case: "turnCommitted", value: { turn } } });
 const delta = (n: number, place = { turn: 1, attempt: 1 }) =>
-  told({ case: "delta", value: { ...place, n, delta: { case: "text", value: "x" } } });
+  told({ case: "delta", value: { ...place, index: n, delta: { case: "text", value: "x" } } });
 
 /** A service that plays one part at each opening: its messages, then its failure, if it has one. */
 function createService(...parts: { messages: Message[]; failure?: ConnectError }[]) {
@@ -64,21 +64,27 @@ test("LOOP-10 R1 R2 a watch that breaks goes on behind what was passed on, and p
 });
 
 test("LOOP-10 R3 it asks for the deltas behind those of the turn that is not committed, and for none once it is", async () => {
-  const reset = told({ case: "reset", value: { turn: 2, attempt: 2, text: "so far", deltas: 5 } });
+  const reset = told({ case: "replaced", value: { turn: 2, attempt: 2, text: "so far", deltaCount: 5 } });
   const service = createService(
     { messages: [delta(0), delta(1)], failure: broken() },
     { messages: [committed(0, 1)], failure: broken() },
     { messages: [reset], failure: broken() },
-    { messages: [told({ case: "reset", value: { turn: 2, attempt: 3 } })], failure: broken() },
+    { messages: [told({ case: "replaced", value: { turn: 2, attempt: 3 } })], failure: broken() },
     { messages: [] },
   );
   await Array.fromAsync(resuming({ place: runPlace(), open: service.open, signal }));
   const cursors = service.asked.map((request) => (request as WatchRunRequest).afterDelta);
-  expect(cursors).toMatchObject([undefined, { turn: 1, n: 1 }, undefined, { turn: 2, attempt: 2, n: 4 }, undefined]);
+  expect(cursors).toMatchObject([
+    undefined,
+    { turn: 1, index: 1 },
+    undefined,
+    { turn: 2, attempt: 2, index: 4 },
+    undefined,
+  ]);
 });
 
 test("LOOP-10 R3 where the client stood at first is kept until something is passed on", async () => {
-  const request = { runId: "r", fromSequence: 7n, includeDeltas: true, afterDelta: { turn: 3, attempt: 2, n: 9 } };
+  const request = { runId: "r", fromSequence: 7n, includeDeltas: true, afterDelta: { turn: 3, attempt: 2, index: 9 } };
   const service = createService({ messages: [], failure: broken() }, { messages: [] });
   await Array.fromAsync(resuming({ place: runPlace(request), open: service.open, signal }));
   expect(service.asked).toMatchObject([request, request]);

@@ -104,11 +104,11 @@ function placeInRun(request: WatchRunRequest): Place {
       const committed = update.value.event.case === "turnCommitted" ? update.value.event.value.turn : 0;
       if (next.afterDelta !== undefined && next.afterDelta.turn <= committed) delete next.afterDelta;
     } else if (update.case === "delta") {
-      if (isText(update.value)) next.afterDelta = cursorAt(update.value, update.value.n);
-    } else if (update.case === "reset") {
-      if (update.value.deltas === 0)
+      if (isText(update.value)) next.afterDelta = cursorAt(update.value, update.value.index);
+    } else if (update.case === "replaced") {
+      if (update.value.deltaCount === 0)
         delete next.afterDelta; // nothing was shown that could be lacking
-      else next.afterDelta = cursorAt(update.value, update.value.deltas - 1);
+      else next.afterDelta = cursorAt(update.value, update.value.deltaCount - 1);
     }
     return true;
   }
@@ -125,7 +125,7 @@ function isText({ delta }: RunDelta): boolean {
 }
 
 function cursorAt({ turn, attempt }: { turn: number; attempt: number }, n: number): DeltaCursor {
-  return create(DeltaCursorSchema, { turn, attempt, n });
+  return create(DeltaCursorSchema, { turn, attempt, index: n });
 }
 
 /** Every watch of a log takes `from_sequence` and tells its updates alike. */

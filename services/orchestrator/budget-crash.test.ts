@@ -16,7 +16,7 @@ const router = createFakeRouter([
     name: "step",
     answer: (_, _signal, { callId }) =>
       new Promise((resolve) => {
-        waiting.set(callId, () => resolve(create(ToolResultSchema, { outputJson: "1", usage: used, calls: 1 })));
+        waiting.set(callId, () => resolve(create(ToolResultSchema, { outputJson: "1", usage: used, callCount: 1 })));
       }),
   },
 ]);
@@ -58,7 +58,7 @@ async function runKilled(limits: object) {
 describe("when an orchestrator is killed in the middle of each call", { timeout: 120_000 }, () => {
   test("LOOP-1 LOOP-13 turns count from the log: the run ends at max_turns, and no turn has a number twice", async () => {
     const { run, bounds, executed } = await runKilled({ maxTurns: 3 });
-    expect(run).toMatchObject({ state: RunState.INCOMPLETE, reason: RunEndReason.MAX_TURNS, turns: 3 });
+    expect(run).toMatchObject({ state: RunState.INCOMPLETE, reason: RunEndReason.MAX_TURNS, turnCount: 3 });
     expect(executed).toBe(3);
     expect(bounds.map(({ turn }) => turn)).toEqual([1, 2, 3]);
   });

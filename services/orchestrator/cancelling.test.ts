@@ -38,7 +38,7 @@ describe("cancelling", () => {
     const run = await world.start({ agent: "teller" }, "tell");
     const shown: string[] = [];
     for await (const { update } of world.runs.watchRun({ runId: run.id, fromSequence: 0n, includeDeltas: true })) {
-      if (update.case === "reset") shown.splice(0, shown.length, update.value.text);
+      if (update.case === "replaced") shown.splice(0, shown.length, update.value.text);
       if (update.case === "delta" && update.value.delta.case === "text") shown.push(update.value.delta.value);
       if (shown.length === 3) await world.runs.cancelRun({ runId: run.id });
     }
@@ -62,6 +62,6 @@ describe("cancelling", () => {
     await world.runs.cancelRun({ runId: second!.id });
     await world.runs.cancelRun({ runId: first!.id });
     await world.becomes(third!, RunState.REQUIRES_ACTION);
-    expect(await world.becomes(second!, RunState.CANCELED)).toMatchObject({ turns: 0 });
+    expect(await world.becomes(second!, RunState.CANCELED)).toMatchObject({ turnCount: 0 });
   });
 });

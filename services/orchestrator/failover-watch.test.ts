@@ -30,7 +30,7 @@ test("LOOP-10 LOOP-11 words of a model that fails in the middle are taken back b
       shown += update.value.delta.value;
       if (shown === "half a sen") seen.resolve();
     }
-    if (update.case === "reset") {
+    if (update.case === "replaced") {
       takenBack ||= shown;
       shown = update.value.text;
     }

@@ -166,15 +166,15 @@ export async function* followRun(
   { fromSequence = 0, includeDeltas = false }: FollowOptions = {},
 ): AsyncGenerator<WatchRunResponse["update"]> {
   let next = fromSequence;
-  let afterDelta: { turn: number; attempt: number; n: number } | undefined;
+  let afterDelta: { turn: number; attempt: number; index: number } | undefined;
   for (;;) {
     try {
       const request = { runId, fromSequence: BigInt(next), includeDeltas, ...(afterDelta && { afterDelta }) };
       for await (const { update } of runs.watchRun(request)) {
         if (update.case === "event") next = update.value.sequence + 1;
         if (update.case === "delta") {
-          const { turn, attempt, n } = update.value;
-          afterDelta = { turn, attempt, n };
+          const { turn, attempt, index } = update.value;
+          afterDelta = { turn, attempt, index };
         }
         yield update;
       }

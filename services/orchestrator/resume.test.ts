@@ -20,8 +20,8 @@ async function start(): Promise<string> {
 
 /** Whether so many deltas are stored, or all of the turn is. */
 async function hasStored(runId: string, deltas: number): Promise<boolean> {
-  const { draft, turns = 0 } = (await world.runs.getRun({ runId })).run ?? {};
-  return turns > 0 || (draft?.deltas ?? 0) >= deltas;
+  const { draft, turnCount: turns = 0 } = (await world.runs.getRun({ runId })).run ?? {};
+  return turns > 0 || (draft?.deltaCount ?? 0) >= deltas;
 }
 
 const draftOf = async (runId: string) => (await world.runs.getRun({ runId })).run?.draft;
@@ -32,12 +32,12 @@ function createScreen() {
   let next: { attempt: number; n: number } | undefined;
   return {
     show(update: WatchRunResponse["update"]): void {
-      if (update.case === "reset") {
+      if (update.case === "replaced") {
         text = update.value.text;
-        next = { attempt: update.value.attempt, n: update.value.deltas };
+        next = { attempt: update.value.attempt, n: update.value.deltaCount };
       }
       if (update.case !== "delta") return;
-      const { attempt, n, delta } = update.value;
+      const { attempt, index: n, delta } = update.value;
       expect({ attempt, n }).toEqual(next ?? { attempt, n: 0 });
       next = { attempt, n: n + 1 };
       if (delta.case === "text") text += delta.value;
@@ -53,7 +53,7 @@ describe("who joins a run in mid-turn", { timeout: 60_000 }, () => {
     const slowTakeover = { TOOLBUS_TAKEOVER: "6s", TOOLBUS_CHECKPOINT: "150ms" };
     await using speaker = await openProcess(world, "speaker", slowTakeover);
     const runId = await start();
-    await until(async () => ((await draftOf(runId))?.deltas ?? 0) > 4, { what: "a draft", timeoutMs: 10_000 });
+    await until(async () => ((await draftOf(runId))?.deltaCount ?? 0) > 4, { what: "a draft", timeoutMs: 10_000 });
     speaker.child.kill("SIGKILL");
     await using _heir = await world.openOrchestrator("heir", slowTakeover);
     const draft = (await draftOf(runId))!;
@@ -65,7 +65,7 @@ describe("who joins a run in mid-turn", { timeout: 60_000 }, () => {
         const texts: string[] = [];
         for await (const update of followRun(world.runs, runId, { fromSequence, includeDeltas: true })) {
           screen.show(update);
-          if (update.case === "reset") texts.push(update.value.text);
+          if (update.case === "replaced") texts.push(update.value.text);
         }
         return { first: texts[0], text: screen.text, resets: texts.length };
       }),
@@ -76,7 +76,7 @@ describe("who joins a run in mid-turn", { timeout: 60_000 }, () => {
       expect(text).toBe(story);
     }
     const { run } = await world.runs.getRun({ runId });
-    expect(run).toMatchObject({ outputText: story, turns: 1 });
+    expect(run).toMatchObject({ outputText: story, turnCount: 1 });
     expect(run!.draft).toBeUndefined();
   });
 

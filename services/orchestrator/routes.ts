@@ -31,7 +31,7 @@ export function createRoutes(options: RouteOptions): (router: ConnectRouter) => 
       listRuns: (request, context) => listRuns(options, request, askerOf(context)),
       async *watchRun({ runId, fromSequence, includeDeltas, afterDelta }, context) {
         using ending = openEnding(context.signal, options.stopping);
-        const cursor = afterDelta && { ...afterDelta, next: afterDelta.n + 1 };
+        const cursor = afterDelta && { ...afterDelta, next: afterDelta.index + 1 };
         const request = { runId, fromSequence, includeDeltas, cursor, asker: askerOf(context) };
         yield* watchRun(options, request, ending.signal);
       },

@@ -29,7 +29,7 @@ describe("a run", () => {
     ]);
     expect(await world.becomes(run, RunState.COMPLETED)).toMatchObject({
       reason: RunEndReason.FINAL_ANSWER,
-      turns: 2,
+      turnCount: 2,
       outputText: "It is 42.",
     });
   });
@@ -93,7 +93,7 @@ describe("a run", () => {
       });
       expect(await world.becomes(queued, RunState.INCOMPLETE)).toMatchObject({
         reason: RunEndReason.DEADLINE,
-        turns: 0,
+        turnCount: 0,
       });
       expect((await world.eventsOf(queued)).map(({ event }) => event.case)).toEqual(["accepted", "ended"]);
     }

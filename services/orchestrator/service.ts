@@ -125,7 +125,7 @@ export async function openOrchestrator(
       tellSnapshot(runId) {
         const value = deltasByRunId.get(runId)?.snapshot();
         if (value !== undefined)
-          tellLive(bus, runId, create(WatchRunResponseSchema, { update: { case: "reset", value } }));
+          tellLive(bus, runId, create(WatchRunResponseSchema, { update: { case: "replaced", value } }));
       },
     }),
   );

@@ -108,7 +108,7 @@ describe("when an orchestrator dies", { timeout: 60_000 }, () => {
     let resets = 0;
     let isKilled = false;
     for await (const update of followRun(world.runs, runId, { includeDeltas: true })) {
-      if (update.case === "reset") {
+      if (update.case === "replaced") {
         text = update.value.text;
         resets += 1;
       }

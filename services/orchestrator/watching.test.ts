@@ -27,9 +27,9 @@ describe("watching", () => {
         let seen = 0;
         await until(async () => number === 0 || (await world.statusOf(run)) !== RunState.QUEUED);
         for await (const { update } of world.runs.watchRun({ runId: run.id, fromSequence: 0n, includeDeltas: true })) {
-          if (update.case === "reset") text = update.value.text;
+          if (update.case === "replaced") text = update.value.text;
           if (update.case === "delta" && update.value.delta.case === "text") text += update.value.delta.value;
-          if (update.case === "delta" || update.case === "reset") seen += 1;
+          if (update.case === "delta" || update.case === "replaced") seen += 1;
         }
         return { text, seen };
       }),

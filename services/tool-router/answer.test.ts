@@ -75,8 +75,8 @@ describe("answers", () => {
     const usage = create(UsageSchema, { inputTokens: 3n, outputTokens: 4n, cost: usd(0.5) });
     const texts = [JSON.stringify("x".repeat(2_000)), "no JSON", '{"ok":1}'];
     for (const [outputJson, isError] of texts.flatMap((text) => [[text, false] as const, [text, true] as const])) {
-      const answer = await answers.finish(web(), { ...failure(""), outputJson, isError, usage, calls: 2 }, "s");
-      expect(answer, outputJson.slice(0, 10)).toMatchObject({ usage, calls: 2 });
+      const answer = await answers.finish(web(), { ...failure(""), outputJson, isError, usage, callCount: 2 }, "s");
+      expect(answer, outputJson.slice(0, 10)).toMatchObject({ usage, callCount: 2 });
     }
   });
 });

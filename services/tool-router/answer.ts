@@ -103,6 +103,6 @@ function asError(result: Answer): Answer {
 }
 
 /** What was used on the call's behalf was used, whatever becomes of what it said. */
-function useOf({ usage, calls }: Answer): Pick<Answer, "usage" | "calls"> {
-  return { calls, ...(usage && { usage }) };
+function useOf({ usage, callCount }: Answer): Pick<Answer, "usage" | "callCount"> {
+  return { callCount, ...(usage && { usage }) };
 }

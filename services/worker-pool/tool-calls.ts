@@ -98,7 +98,7 @@ function keyOf({ callId, scope, source, tool }: ExecuteToolRequest): string {
 function eventFromAnswer(answer: Answer): ExecuteToolResponse {
   const isError = answer.kind === "error";
   const outputJson = answer.kind === "error" ? JSON.stringify({ error: answer.error }) : answer.resultJson;
-  const { calls = 0, ...usage } = answer.used ?? {};
-  const value = { outputJson, isError, calls, ...(answer.used && { usage }) };
+  const { calls: callCount = 0, ...usage } = answer.used ?? {};
+  const value = { outputJson, isError, callCount, ...(answer.used && { usage }) };
   return create(ExecuteToolResponseSchema, { event: { case: "result", value } });
 }

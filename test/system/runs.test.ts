@@ -77,7 +77,7 @@ describe("a run", () => {
     expect(await ended(await start("quiet", "hello"))).toMatchObject({
       state: RunState.COMPLETED,
       reason: RunEndReason.SKIPPED,
-      turns: 1,
+      turnCount: 1,
     });
   });
 
@@ -238,7 +238,7 @@ describe("toolbus runs", () => {
 
   it("cancels one", async () => {
     const chief = await start("chief", "x");
-    await until(async () => (await look(chief)).turns > 0, { what: "the first turn" });
+    await until(async () => (await look(chief)).turnCount > 0, { what: "the first turn" });
     expect((await toolbus("runs", "cancel", chief.id, "--reason", "enough")).stdout).toBe(`${chief.id} canceled\n`);
     const done = await ended(await start("helper", "x"));
     expect((await toolbus("runs", "cancel", done.id)).stderr).toContain("has ended");

@@ -142,13 +142,13 @@ describe("ORCH-1 after a switch", () => {
   it("a run in the middle of a call keeps its result and ends as cancelled by itself", async () => {
     const sessionId = await openSession("slow");
     const running = await startRun(sessionId);
-    await until(async () => (await runOf(running))?.turns === 1);
+    await until(async () => (await runOf(running))?.turnCount === 1);
     await clientOf(SessionService).switchAgent({ sessionId, agent: "right", drainTimeout: durationFromMs(30_000) });
     const ended = await until(async () => {
       const run = await runOf(running);
       return run?.state === RunState.CANCELED && run;
     });
-    expect(ended).toMatchObject({ reason: RunEndReason.AGENT_SWITCHED, turns: 1 });
+    expect(ended).toMatchObject({ reason: RunEndReason.AGENT_SWITCHED, turnCount: 1 });
     const results = ended.items.flatMap(({ item }) => (item.case === "functionCallOutput" ? [item.value.result] : []));
     expect(results.map((result) => result?.isError)).toEqual([false]);
   });

@@ -54,7 +54,7 @@ it("LOOP-10 LOOP-13 a watch through the gateway outlives every orchestrator: no 
 function expectWordsOfTurns(updates: readonly WatchRunResponse[]): void {
   let shown = { turn: 0, text: "" };
   for (const { update } of updates) {
-    if (update.case === "reset") shown = { turn: update.value.turn, text: update.value.text };
+    if (update.case === "replaced") shown = { turn: update.value.turn, text: update.value.text };
     if (update.case === "delta" && update.value.delta.case === "text") {
       const { turn, delta } = update.value;
       shown = { turn, text: (shown.turn === turn ? shown.text : "") + delta.value };

@@ -9,7 +9,7 @@ test("ORCH-1 a run whose session has been given another agent asks no model and 
   const run = await openRun({ turns: [{ text: "never" }] });
   run.router.agent = "other";
   expect(await run.work()).toBe("ended");
-  expect(await run.view()).toMatchObject({ ...switched, turns: 0 });
+  expect(await run.view()).toMatchObject({ ...switched, turnCount: 0 });
   expect(run.asked).toEqual([]);
 });
 
@@ -27,7 +27,7 @@ test("ORCH-1 a switch in mid-turn: calls in flight keep their results, further o
   const options = { parallelToolCalls: false };
   const run = await openRun({ turns: [{ calls: [{ name: "first" }, { name: "second" }] }], tools, options });
   expect(await run.work()).toBe("ended");
-  expect(await run.view()).toMatchObject({ ...switched, turns: 1 });
+  expect(await run.view()).toMatchObject({ ...switched, turnCount: 1 });
   expect(run.router.executed).toEqual(["first"]);
   const results = await run.results();
   expect(results.map(({ result }) => result?.isError)).toEqual([false, true]);
@@ -49,5 +49,5 @@ test("ORCH-1 a run that parks while its session is switched does not stay parked
     options: { functionTools: [{ name: "client" }] },
   });
   expect(await run.work()).toBe("ended");
-  expect(await run.view()).toMatchObject({ ...switched, turns: 1 });
+  expect(await run.view()).toMatchObject({ ...switched, turnCount: 1 });
 });

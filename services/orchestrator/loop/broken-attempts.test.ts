@@ -114,7 +114,11 @@ describe("what an attempt used that broke off", () => {
       const models = rowOf(first, second);
       const run = await open(first, { limits: { maxTokens: 100n, modelRetries }, context: { models } });
       await run.work();
-      expect(await run.view()).toMatchObject({ state: RunState.INCOMPLETE, reason: RunEndReason.MAX_TOKENS, turns: 0 });
+      expect(await run.view()).toMatchObject({
+        state: RunState.INCOMPLETE,
+        reason: RunEndReason.MAX_TOKENS,
+        turnCount: 0,
+      });
       expect(first.asked).toHaveLength(1);
       expect(second.asked).toHaveLength(0);
       expect(droppedOf(run)).toMatchObject([{ turn: 1, attempt: 1, model: "m", brokeOff: true }]);

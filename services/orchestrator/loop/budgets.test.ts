@@ -26,7 +26,7 @@ describe("budgets", () => {
   test("LOOP-1 LOOP-12 max_cost ends the run as soon as the log shows that it is used up", async () => {
     const run = await openRun({ turns: [], model: createCaller("double"), agent, limits: { maxCost: usd(0.15) } });
     await run.work();
-    expect(await run.view()).toMatchObject({ state: RunState.INCOMPLETE, reason: RunEndReason.MAX_COST, turns: 3 });
+    expect(await run.view()).toMatchObject({ state: RunState.INCOMPLETE, reason: RunEndReason.MAX_COST, turnCount: 3 });
     expect((await run.view()).usage?.cost).toMatchObject(usd(0.18));
   });
 
@@ -38,7 +38,7 @@ describe("budgets", () => {
       limits: { maxTokens: 2_000n },
     });
     await run.work();
-    expect(await run.view()).toMatchObject({ reason: RunEndReason.MAX_TOKENS, turns: 2 });
+    expect(await run.view()).toMatchObject({ reason: RunEndReason.MAX_TOKENS, turnCount: 2 });
     expect((await run.view()).usage).toMatchObject({ inputTokens: 1_220n, outputTokens: 810n });
   });
 
@@ -71,7 +71,7 @@ describe("budgets", () => {
       limits: { maxCost: usd(0.4) },
     });
     await run.work();
-    expect(await run.view()).toMatchObject({ reason: RunEndReason.MAX_COST, turns: 2 });
+    expect(await run.view()).toMatchObject({ reason: RunEndReason.MAX_COST, turnCount: 2 });
   });
 
   test("LOOP-12 a cost of calls in another currency uses max_cost up: nobody can tell what is left of it", async () => {
@@ -81,10 +81,14 @@ describe("budgets", () => {
       openRun({ turns: [{ calls: [{ name: "expensive" }] }, { text: "done" }], agent, tools: [setting], limits });
     const limited = await open({ maxCost: usd(100) });
     await limited.work();
-    expect(await limited.view()).toMatchObject({ state: RunState.INCOMPLETE, reason: RunEndReason.MAX_COST, turns: 1 });
+    expect(await limited.view()).toMatchObject({
+      state: RunState.INCOMPLETE,
+      reason: RunEndReason.MAX_COST,
+      turnCount: 1,
+    });
     const free = await open({});
     await free.work();
-    expect(await free.view()).toMatchObject({ state: RunState.COMPLETED, turns: 2 });
+    expect(await free.view()).toMatchObject({ state: RunState.COMPLETED, turnCount: 2 });
     expect((await free.view()).usage?.cost, "two currencies have no sum").toBeUndefined();
   });
 
@@ -118,7 +122,7 @@ describe("budgets", () => {
       };
       const outcome = await run.work().catch(() => "killed");
       if (outcome === "killed") await run.work("heir");
-      const { turns, reason } = await run.view();
+      const { turnCount: turns, reason } = await run.view();
       expect({ turns, reason }).toEqual({ turns: 3, reason: RunEndReason.MAX_TOKENS });
       expect(run.router.executed.length).toBe(3);
     }
@@ -137,7 +141,7 @@ describe("budgets", () => {
     await expect(run.work()).rejects.toThrow("killed");
     run.log.append = append;
     await run.work("heir");
-    expect(await run.view()).toMatchObject({ reason: RunEndReason.MAX_TURNS, turns: 4 });
+    expect(await run.view()).toMatchObject({ reason: RunEndReason.MAX_TURNS, turnCount: 4 });
   });
 
   test("LOOP-3 LOOP-12 the router is told with each call what it can enforce once more: names, deadline, the agent's revision", async () => {

@@ -27,7 +27,7 @@ describe("checkpoints of a turn", () => {
     for (const checkpoint of stored) {
       expect(checkpoint).toMatchObject({ turn: 1, attempt: 1, firstDelta: next });
       joined += checkpoint.text;
-      next = checkpoint.deltas;
+      next = checkpoint.deltaCount;
       const told = run.deltas.slice(0, next).map(({ delta }) => delta.value);
       expect(joined).toBe(told.join(""));
     }

@@ -44,7 +44,7 @@ describe("a conversation that outgrows its model's window", () => {
   test("LOOP-1 is summarised as often as needed: no request is over the window, each is valid, and the input stays", async () => {
     const run = await openLong(30);
     await run.work();
-    expect(await run.view()).toMatchObject({ state: RunState.COMPLETED, outputText: "done", turns: 31 });
+    expect(await run.view()).toMatchObject({ state: RunState.COMPLETED, outputText: "done", turnCount: 31 });
     expect(compactions(run).length).toBeGreaterThan(3);
     for (const call of run.asked) {
       expect(faultsOfPrompt(call.prompt)).toEqual([]);

@@ -4,7 +4,12 @@
  */
 
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { type RunDelta, RunDeltaSchema, type RunReset, RunResetSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import {
+  type RunDelta,
+  RunDeltaSchema,
+  type RunTextReplaced,
+  RunTextReplacedSchema,
+} from "#gen/toolbus/run/v1/run_event_pb.ts";
 import type { Piece } from "../model/attempt.ts";
 import { forgetAtBeat, sendAtBeat } from "./delta-beat.ts";
 
@@ -18,7 +23,7 @@ export interface DeltaWriter {
   /** Sends what still waits. */
   flush(): void;
   /** The text so far, for a watcher that missed some of it. */
-  snapshot(): RunReset;
+  snapshot(): RunTextReplaced;
 }
 
 const batchCharacters = 1_024;
@@ -27,7 +32,7 @@ export function createDeltaWriter(
   place: { turn: number; attempt: number },
   publish: (delta: RunDelta) => void,
 ): DeltaWriter {
-  let n = 0;
+  let index = 0;
   let sentText = "";
   /** What waits: its first piece, and the text of all of them. */
   let waiting: Piece | undefined;
@@ -39,8 +44,8 @@ export function createDeltaWriter(
   }
 
   function send(delta: DeltaBody): void {
-    publish(create(RunDeltaSchema, { ...place, n, delta }));
-    n += 1;
+    publish(create(RunDeltaSchema, { ...place, index, delta }));
+    index += 1;
   }
 
   function flush(): void {
@@ -64,7 +69,7 @@ export function createDeltaWriter(
     write,
     tell,
     flush,
-    snapshot: () => create(RunResetSchema, { ...place, text: sentText, deltas: n }),
+    snapshot: () => create(RunTextReplacedSchema, { ...place, text: sentText, deltaCount: index }),
   };
 }
 

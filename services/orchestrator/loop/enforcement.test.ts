@@ -13,11 +13,11 @@ const usage = (tokens: number) => ({
   outputTokens: 0n,
   cost: { currencyCode: "USD", micros: 0n },
 });
-const tool = (name: string, result: Partial<Pick<ToolResult, "calls">> & { tokens?: number }): FakeTool => ({
+const tool = (name: string, result: Partial<Pick<ToolResult, "callCount">> & { tokens?: number }): FakeTool => ({
   name,
   answer: () => {
-    const { calls = 0, tokens = 0 } = result;
-    return create(ToolResultSchema, { outputJson: "1", calls, usage: usage(tokens) });
+    const { callCount = 0, tokens = 0 } = result;
+    return create(ToolResultSchema, { outputJson: "1", callCount, usage: usage(tokens) });
   },
 });
 /** Each answer of the fake model reads 10 tokens and writes 5. */
@@ -33,7 +33,11 @@ describe("budgets of a run", () => {
   test("LOOP-12 once the model's answer has used them up, its calls are told so, and nothing begins", async () => {
     const run = await openRun({ turns: [], model: calling("double"), limits: { maxTokens: BigInt(tokensOfTurn) } });
     await run.work();
-    expect(await run.view()).toMatchObject({ state: RunState.INCOMPLETE, reason: RunEndReason.MAX_TOKENS, turns: 1 });
+    expect(await run.view()).toMatchObject({
+      state: RunState.INCOMPLETE,
+      reason: RunEndReason.MAX_TOKENS,
+      turnCount: 1,
+    });
     expect(run.router.executed).toEqual([]);
     expect(await outputs(run)).toEqual([error("the run's tokens (max_tokens) are used up")]);
     expect(run.refused).toEqual(["double: the run's tokens (max_tokens) are used up"]);
@@ -64,14 +68,14 @@ describe("budgets of a run", () => {
     const run = await openRun({
       turns: [],
       model: calling("busy"),
-      tools: [tool("busy", { calls: 2 })],
+      tools: [tool("busy", { callCount: 2 })],
       limits: { maxToolCalls: 5 },
     });
     await run.work();
     expect(await run.view()).toMatchObject({
       state: RunState.INCOMPLETE,
       reason: RunEndReason.MAX_TOOL_CALLS,
-      turns: 2,
+      turnCount: 2,
     });
     expect(run.router.executed).toEqual(["busy", "busy"]);
   });
@@ -149,7 +153,7 @@ describe("for any model, limits and crashes", () => {
         const run = await openRun({
           turns: [],
           model,
-          tools: [tool("plain", {}), tool("busy", { calls: busyCalls }), tool("big", { tokens: 60 })],
+          tools: [tool("plain", {}), tool("busy", { callCount: busyCalls }), tool("big", { tokens: 60 })],
           options: { parallelToolCalls: parallel },
           limits: { maxTurns, maxToolCalls, maxTokens: BigInt(maxTokens), maxParallelCalls: 2 },
         });
@@ -166,7 +170,7 @@ describe("for any model, limits and crashes", () => {
           if (outcome === "ended") break;
         }
         if ((await run.view()).endTime === undefined) await run.work("heir");
-        const { state: status, turns: taken } = await run.view();
+        const { state: status, turnCount: taken } = await run.view();
         const inFlight = parallel ? 2 : 1;
         const { requests, executed } = run.router;
         expect(taken).toBeLessThanOrEqual(maxTurns);

@@ -11,11 +11,15 @@ describe("limits of a run, and what its model may and must call", () => {
     const turns = Array.from({ length: 12 }, () => ({ calls: [double(1)] }));
     const run = await openRun({ turns });
     await run.work();
-    expect(await run.view()).toMatchObject({ state: RunState.INCOMPLETE, reason: RunEndReason.MAX_TURNS, turns: 10 });
+    expect(await run.view()).toMatchObject({
+      state: RunState.INCOMPLETE,
+      reason: RunEndReason.MAX_TURNS,
+      turnCount: 10,
+    });
     expect(await run.results()).toHaveLength(10);
     const short = await openRun({ turns, limits: { maxTurns: 2 } });
     await short.work();
-    expect(await short.view()).toMatchObject({ reason: RunEndReason.MAX_TURNS, turns: 2 });
+    expect(await short.view()).toMatchObject({ reason: RunEndReason.MAX_TURNS, turnCount: 2 });
   });
 
   test("LOOP-1 max_tool_calls is never exceeded: what is over it is refused, and the run ends", async () => {
@@ -25,7 +29,7 @@ describe("limits of a run, and what its model may and must call", () => {
     expect(await run.view()).toMatchObject({
       state: RunState.INCOMPLETE,
       reason: RunEndReason.MAX_TOOL_CALLS,
-      turns: 2,
+      turnCount: 2,
     });
     expect(run.router.executed).toHaveLength(2);
     expect((await run.results()).at(-1)?.result).toMatchObject({ isError: true });
@@ -37,7 +41,11 @@ describe("limits of a run, and what its model may and must call", () => {
       limits: { timeout: durationFromMs(30) },
     });
     await silent.work();
-    expect(await silent.view()).toMatchObject({ state: RunState.INCOMPLETE, reason: RunEndReason.DEADLINE, turns: 0 });
+    expect(await silent.view()).toMatchObject({
+      state: RunState.INCOMPLETE,
+      reason: RunEndReason.DEADLINE,
+      turnCount: 0,
+    });
     const hang: FakeTool = { name: "hang", answer: () => new Promise(() => {}) };
     const hanging = await openRun({
       turns: [{ calls: [{ name: "hang" }] }],
@@ -45,7 +53,11 @@ describe("limits of a run, and what its model may and must call", () => {
       limits: { timeout: durationFromMs(30) },
     });
     await hanging.work();
-    expect(await hanging.view()).toMatchObject({ state: RunState.INCOMPLETE, reason: RunEndReason.DEADLINE, turns: 1 });
+    expect(await hanging.view()).toMatchObject({
+      state: RunState.INCOMPLETE,
+      reason: RunEndReason.DEADLINE,
+      turnCount: 1,
+    });
     expect(hanging.router.aborted).toHaveLength(1);
   });
 
@@ -82,7 +94,7 @@ describe("limits of a run, and what its model may and must call", () => {
     expect(await run.view()).toMatchObject({
       state: RunState.FAILED,
       reason: RunEndReason.TOOL_CHOICE_UNMET,
-      turns: 0,
+      turnCount: 0,
     });
   });
 
@@ -100,13 +112,17 @@ describe("limits of a run, and what its model may and must call", () => {
     ]);
     expect(await run.view()).toMatchObject({
       reason: RunEndReason.TOOL_CHOICE_UNMET,
-      turns: 0,
+      turnCount: 0,
       usage: { inputTokens: 20n },
     });
     expect((await run.view()).usage?.cost).toMatchObject(usd(0.12));
     const short = await openRun({ ...setting, model: stubborn(), limits: { maxTokens: 15n } });
     expect(await short.work()).toBe("ended");
-    expect(await short.view()).toMatchObject({ state: RunState.INCOMPLETE, reason: RunEndReason.MAX_TOKENS, turns: 0 });
+    expect(await short.view()).toMatchObject({
+      state: RunState.INCOMPLETE,
+      reason: RunEndReason.MAX_TOKENS,
+      turnCount: 0,
+    });
     expect(short.asked).toHaveLength(1);
   });
 

@@ -113,7 +113,11 @@ describe("the loop", () => {
   test("LOOP-6 a single turn returns the calls and executes nothing", async () => {
     const run = await openRun({ turns: [{ calls: [double(1)] }], options: { mode: RunMode.SINGLE_TURN } });
     await run.work();
-    expect(await run.view()).toMatchObject({ state: RunState.COMPLETED, reason: RunEndReason.SINGLE_TURN, turns: 1 });
+    expect(await run.view()).toMatchObject({
+      state: RunState.COMPLETED,
+      reason: RunEndReason.SINGLE_TURN,
+      turnCount: 1,
+    });
     expect(run.router.requests).toEqual([]);
   });
 
@@ -192,7 +196,7 @@ describe("the loop", () => {
   test("LOOP-10 deltas are numbered from 0 within an attempt and make up the text", async () => {
     const run = await openRun({ turns: [{ text: "one two three four" }] });
     await run.work();
-    expect(run.deltas.map(({ n }) => n)).toEqual(run.deltas.map((_, index) => index));
+    expect(run.deltas.map(({ index: n }) => n)).toEqual(run.deltas.map((_, index) => index));
     expect(run.deltas.map(({ delta }) => (delta.case === "text" ? delta.value : "")).join("")).toBe(
       "one two three four",
     );

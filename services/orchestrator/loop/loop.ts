@@ -17,7 +17,7 @@
  */
 
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import type { RunReset } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import type { RunTextReplaced } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { startTimer } from "#runtime/time/timer.ts";
@@ -190,7 +190,7 @@ async function buryPatiently(run: ClaimedRun, { router, clock, signal }: LoopCon
 
 interface Listening extends LoopContext {
   /** What watchers were told of the turn that was taken last. */
-  told(): RunReset | undefined;
+  told(): RunTextReplaced | undefined;
 }
 
 function listening(context: LoopContext): Listening {

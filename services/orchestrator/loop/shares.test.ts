@@ -37,7 +37,7 @@ function createGreedy(executionType: ExecutionType) {
       used.calls += calls;
       await new Promise(setImmediate);
       const usage = { inputTokens: answerTokens * BigInt(answers), outputTokens: 0n, cost };
-      return create(ToolResultSchema, { outputJson: "1", calls, usage });
+      return create(ToolResultSchema, { outputJson: "1", callCount: calls, usage });
     },
   };
   return { greedy, used };
@@ -95,7 +95,7 @@ describe("calls of one turn that can spend", () => {
           return append(event, position);
         };
         if ((await run.work().catch(() => "killed")) === "killed") await run.work("heir");
-        const { turns } = await run.view();
+        const { turnCount: turns } = await run.view();
         expect(run.router.executed.length + used.calls).toBeLessThanOrEqual(more.maxToolCalls);
         expect(Number(used.tokens)).toBeLessThan(maxTokens + turns * tokensOfTurn + children * Number(answerTokens));
         expect(used.micros).toBeLessThan(usd(maxCost).micros + BigInt(children) * answerMicros);

@@ -12,7 +12,7 @@ test("TOOL-12 skip ends the run completed, reason skipped, and the model is not 
   const turns = [{ text: "Not for me.", calls: [{ name: "skip" }, double(2)] }, { text: "never" }];
   const run = await openRun({ turns, tools: [...tools, skip] });
   expect(await run.work()).toBe("ended");
-  const { state, reason, turns: taken } = await run.view();
+  const { state, reason, turnCount: taken } = await run.view();
   expect({ state, reason, taken }).toEqual({ state: RunState.COMPLETED, reason: RunEndReason.SKIPPED, taken: 1 });
   expect(run.router.executed).toEqual(["skip", "double"]);
 });

@@ -37,7 +37,7 @@ describe("spec 04, tool interface hierarchy", () => {
 describe("spec 04, tool_choice and allowed_tools", () => {
   test.each([
     ["auto", ToolChoiceMode.AUTO, { text: "no call needed" }, { reason: RunEndReason.FINAL_ANSWER }],
-    ["required", ToolChoiceMode.REQUIRED, { calls: [double(1)] }, { reason: RunEndReason.FINAL_ANSWER, turns: 2 }],
+    ["required", ToolChoiceMode.REQUIRED, { calls: [double(1)] }, { reason: RunEndReason.FINAL_ANSWER, turnCount: 2 }],
     ["none", ToolChoiceMode.NONE, { text: "no call allowed" }, { reason: RunEndReason.FINAL_ANSWER }],
   ])("LOOP-2 %s is handed to the model, in the first turn", async (choice, value, turn, expected) => {
     const run = await openRun({ turns: [turn, { text: "done" }], options: mode(value) });
@@ -71,7 +71,7 @@ describe("spec 04, the agentic loop ends when", () => {
   test("LOOP-1 the model produces no tool calls", async () => {
     const run = await openRun({ turns: [{ text: "the answer" }] });
     await run.work();
-    expect(await run.view()).toMatchObject({ state: RunState.COMPLETED, outputText: "the answer", turns: 1 });
+    expect(await run.view()).toMatchObject({ state: RunState.COMPLETED, outputText: "the answer", turnCount: 1 });
   });
 
   test("LOOP-1 max_turns is reached", async () => {

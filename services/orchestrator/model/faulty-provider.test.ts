@@ -70,7 +70,7 @@ describe("a provider that misbehaves", () => {
   ])("LOOP-11 that %s is asked again, and nothing of the attempt is in the log", async (_, answer) => {
     const run = await openHttpRun([answer, whole], { modelStallTimeout: durationFromMs(400), modelRetries: 2 });
     await run.work();
-    expect(await run.view()).toMatchObject({ state: RunState.COMPLETED, outputText: "whole", turns: 1 });
+    expect(await run.view()).toMatchObject({ state: RunState.COMPLETED, outputText: "whole", turnCount: 1 });
     expect(run.retries).toHaveLength(1);
     expect(run.provider.asked).toHaveLength(2);
     expect(run.events().find(({ event }) => event.case === "turnCommitted")?.event.value).toMatchObject({ attempt: 2 });

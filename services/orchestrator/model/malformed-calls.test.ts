@@ -31,7 +31,7 @@ const call = (toolCallId: string, toolName: string, input: string): LanguageMode
 
 async function outcome(run: Run) {
   await run.work();
-  expect(await run.view()).toMatchObject({ state: RunState.COMPLETED, outputText: "mended", turns: 2 });
+  expect(await run.view()).toMatchObject({ state: RunState.COMPLETED, outputText: "mended", turnCount: 2 });
   const results = await run.results();
   return results.map(({ result }) => (result?.isError ? JSON.parse(result.outputJson).error : result?.outputJson));
 }

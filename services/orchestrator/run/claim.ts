@@ -11,7 +11,7 @@
  *     log stays out of it.
  */
 
-import type { RunReset } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import type { RunTextReplaced } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { lastCheckpoint } from "./draft.ts";
 import type { FoldedRun } from "./fold.ts";
 import type { EventBody, RunJournal } from "./journal.ts";
@@ -47,7 +47,7 @@ export interface ClaimedRun {
   /** Stores what a model has used, also for a run whose cancellation was asked for (L1); throws `Superseded`. */
   spend(body: Extract<EventBody, { case: "answerDropped" }>): Promise<void>;
   /** Ends the run, also one whose cancellation was asked for; with what was told of its turn so far (L3). */
-  end(body: RunEnd | ((state: FoldedRun) => RunEnd), told?: RunReset): Promise<void>;
+  end(body: RunEnd | ((state: FoldedRun) => RunEnd), told?: RunTextReplaced): Promise<void>;
 }
 
 /** Claims the run as it stands in the journal; undefined when it was claimed or changed by another meanwhile. */
@@ -80,7 +80,7 @@ function claimedRun(journal: RunJournal, epoch: number): ClaimedRun {
   };
 
   /** L3 */
-  async function keepTold(told: RunReset): Promise<void> {
+  async function keepTold(told: RunTextReplaced): Promise<void> {
     try {
       await append((state) => {
         const { turns, draft } = ours(state);

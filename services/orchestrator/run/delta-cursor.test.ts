@@ -1,16 +1,16 @@
 import { create } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type RunDelta, RunDeltaSchema, RunResetSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import { type RunDelta, RunDeltaSchema, RunTextReplacedSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { type DeltaCursor, type Shown, stepFromCommit, stepFromDelta, stepFromSnapshot } from "./delta-cursor.ts";
 
 function delta(attempt: number, n: number, text = `${n} `): RunDelta {
-  return create(RunDeltaSchema, { turn: 1, attempt, n, delta: { case: "text", value: text } });
+  return create(RunDeltaSchema, { turn: 1, attempt, index: n, delta: { case: "text", value: text } });
 }
 
 function textShown(shown: readonly Shown[]): string {
   return shown.reduce((text, { kind, value }) => {
-    if (kind === "reset") return value.text;
+    if (kind === "replaced") return value.text;
     return value.delta.case === "text" ? text + value.delta.value : text;
   }, "");
 }
@@ -39,20 +39,20 @@ describe("a watcher's cursor", () => {
   test("LOOP-10 a gap is told, and the snapshot that answers it continues the stream", () => {
     const gap = stepFromDelta({ turn: 1, attempt: 1, next: 2 }, delta(1, 4), 0);
     expect(gap).toMatchObject({ isGap: true, shown: [] });
-    const reset = create(RunResetSchema, { turn: 1, attempt: 1, text: "all of it", deltas: 5 });
+    const reset = create(RunTextReplacedSchema, { turn: 1, attempt: 1, text: "all of it", deltaCount: 5 });
     const step = stepFromSnapshot(gap.cursor, reset, 0);
-    expect(step).toMatchObject({ cursor: { turn: 1, attempt: 1, next: 5 }, shown: [{ kind: "reset" }] });
+    expect(step).toMatchObject({ cursor: { turn: 1, attempt: 1, next: 5 }, shown: [{ kind: "replaced" }] });
     expect(stepFromDelta(step.cursor, delta(1, 5), 0).shown).toHaveLength(1);
   });
 
   test("a snapshot that tells nothing further is not shown", () => {
-    const reset = create(RunResetSchema, { turn: 1, attempt: 1, text: "known", deltas: 2 });
+    const reset = create(RunTextReplacedSchema, { turn: 1, attempt: 1, text: "known", deltaCount: 2 });
     expect(stepFromSnapshot({ turn: 1, attempt: 1, next: 2 }, reset, 0).shown).toEqual([]);
   });
 
   test("text of an attempt that was given up is replaced when another one is committed", () => {
     const step = stepFromCommit({ turn: 1, attempt: 1, next: 3 }, 1, 2, "the answer");
-    expect(step.shown).toMatchObject([{ kind: "reset", value: { attempt: 2, text: "the answer" } }]);
+    expect(step.shown).toMatchObject([{ kind: "replaced", value: { attempt: 2, text: "the answer" } }]);
     expect(stepFromCommit({ turn: 1, attempt: 2, next: 3 }, 1, 2, "the answer").shown).toEqual([]);
   });
 

@@ -1,12 +1,12 @@
 import { create } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { RunResetSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import { RunTextReplacedSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { TextCheckpointSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import { type Draft, draftAfter, nextCheckpoint, weightOfCheckpoint } from "./draft.ts";
 
 function soFar(attempt: number, deltas: number, text: string) {
-  return create(RunResetSchema, { turn: 1, attempt, deltas, text });
+  return create(RunTextReplacedSchema, { turn: 1, attempt, deltaCount: deltas, text });
 }
 
 /** Writes checkpoints as long as there is room, and folds them. */
@@ -46,7 +46,7 @@ describe("a draft", () => {
             const added = written.write(soFar(index + 1, n + 1, text)) ?? "";
             expect(stored + added).toBe(text);
             stored = text;
-            if (added !== "") expect(written.draft).toMatchObject({ attempt: index + 1, deltas: n + 1, text });
+            if (added !== "") expect(written.draft).toMatchObject({ attempt: index + 1, deltaCount: n + 1, text });
           }
         }
       }),
@@ -68,8 +68,8 @@ describe("a draft", () => {
   });
 
   test("LOOP-10 takes no checkpoint that does not join it", () => {
-    const draft: Draft = { turn: 1, attempt: 2, deltas: 3, text: "so far" };
-    const further = { turn: 1, attempt: 2, deltas: 9, text: " and on" };
+    const draft: Draft = { turn: 1, attempt: 2, deltaCount: 3, text: "so far" };
+    const further = { turn: 1, attempt: 2, deltaCount: 9, text: " and on" };
     const textAfter = (firstDelta: number) =>
       draftAfter(draft, create(TextCheckpointSchema, { ...further, firstDelta }))?.text;
     expect([textAfter(3), textAfter(4), textAfter(0)]).toEqual(["so far and on", "so far", " and on"]);

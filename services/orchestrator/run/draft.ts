@@ -13,10 +13,10 @@
  */
 
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { type RunReset, RunResetSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import { type RunTextReplaced, RunTextReplacedSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import type { Item, TextCheckpoint, TextCheckpointSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 
-export type Draft = Readonly<Pick<TextCheckpoint, "turn" | "attempt" | "deltas" | "text">>;
+export type Draft = Readonly<Pick<TextCheckpoint, "turn" | "attempt" | "deltaCount" | "text">>;
 
 /** How much of a log is what, in characters. */
 export interface LogWeight {
@@ -30,10 +30,10 @@ const shareOfItems = 0.15;
 const envelopeCharacters = 256;
 
 export function draftAfter(draft: Draft | undefined, checkpoint: TextCheckpoint): Draft | undefined {
-  const { turn, attempt, deltas, text, firstDelta } = checkpoint;
-  if (firstDelta === 0) return { turn, attempt, deltas, text }; // D2
-  const joins = isOf(draft, checkpoint) && draft.deltas === firstDelta;
-  return joins ? { turn, attempt, deltas, text: draft.text + text } : draft; // D1
+  const { turn, attempt, deltaCount, text, firstDelta } = checkpoint;
+  if (firstDelta === 0) return { turn, attempt, deltaCount, text }; // D2
+  const joins = isOf(draft, checkpoint) && draft.deltaCount === firstDelta;
+  return joins ? { turn, attempt, deltaCount, text: draft.text + text } : draft; // D1
 }
 
 export interface Place {
@@ -55,7 +55,7 @@ export function lostDraft({
 /** What to append so that the log has the text so far; nothing when it has it, or has no room for it. */
 export function nextCheckpoint(
   { draft, weight }: { draft: Draft | undefined; weight: LogWeight },
-  soFar: RunReset,
+  soFar: RunTextReplaced,
 ): MessageInitShape<typeof TextCheckpointSchema> | undefined {
   const checkpoint = lastCheckpoint(draft, soFar);
   const room = floorCharacters + weight.items * shareOfItems - weight.checkpoints; // D3
@@ -63,17 +63,17 @@ export function nextCheckpoint(
 }
 
 /** D4: all that the log lacks; nothing when it has it. */
-export function lastCheckpoint(draft: Draft | undefined, soFar: RunReset) {
+export function lastCheckpoint(draft: Draft | undefined, soFar: RunTextReplaced) {
   const known = isOf(draft, soFar) ? draft : undefined;
   const text = soFar.text.slice(known?.text.length ?? 0);
   if (text === "") return undefined;
-  const { turn, attempt, deltas } = soFar;
-  return { turn, attempt, deltas, text, firstDelta: known?.deltas ?? 0 };
+  const { turn, attempt, deltaCount } = soFar;
+  return { turn, attempt, deltaCount, text, firstDelta: known?.deltaCount ?? 0 };
 }
 
 /** What a draft tells a watcher. */
-export function resetFromDraft({ turn, attempt, deltas, text }: Draft): RunReset {
-  return create(RunResetSchema, { turn, attempt, deltas, text });
+export function replacedFromDraft({ turn, attempt, deltaCount, text }: Draft): RunTextReplaced {
+  return create(RunTextReplacedSchema, { turn, attempt, deltaCount, text });
 }
 
 export function weightOfCheckpoint({ text }: TextCheckpoint): number {

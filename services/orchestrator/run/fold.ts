@@ -168,7 +168,7 @@ function changeFromRecord(state: FoldedRun, { event: envelope, ...claim }: LogRe
       const turns = withResult(state.turns, event.value);
       if (turns === state.turns) return {};
       const weight = heavier(state, { items: result?.outputJson.length ?? 0 });
-      const callCount = state.callCount + (result?.calls ?? 0);
+      const callCount = state.callCount + (result?.callCount ?? 0);
       return { turns, weight, callCount, spent: plus(state.spent, result?.usage) }; // F5
     }
     case "answerDropped": {

@@ -31,7 +31,7 @@ export function runFromState(state: FoldedRun): Run {
     outputText: ended?.outputText ?? "",
     items: itemsFromState(state),
     requiredCalls: requiredCalls(state),
-    turns: turns.length,
+    turnCount: turns.length,
     usage: usageFromSpent(spent),
     createTime: timestampFromMs(state.acceptedAtMs),
     ...(phase.kind === "ended" && { endTime: timestampFromMs(phase.atMs) }),

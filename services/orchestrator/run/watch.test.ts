@@ -14,7 +14,7 @@ const turn = (number: number, attempt: number, text: string): Body => ({
 const claimed: Body = { case: "claimed", value: {} };
 const ended: Body = { case: "ended", value: {} };
 
-function delta(place: { turn: number; attempt: number; n: number }, text: string): LiveUpdate {
+function delta(place: { turn: number; attempt: number; index: number }, text: string): LiveUpdate {
   const value = { ...place, delta: { case: "text" as const, value: text } };
   return { update: create(WatchRunResponseSchema, { update: { case: "delta", value } }) };
 }
@@ -50,7 +50,7 @@ async function shown(
     if (update.case === "event") return `${update.value.sequence} ${update.value.event.case}`;
     if (update.case === "start") return `start ${update.value.nextSequence}`;
     if (update.case === "gap") return `gap ${update.value.firstSequence}-${update.value.lastSequence}`;
-    return update.case === "reset" ? `reset ${update.value.text}` : `delta ${update.value?.delta.value}`;
+    return update.case === "replaced" ? `reset ${update.value.text}` : `delta ${update.value?.delta.value}`;
   });
 }
 
@@ -60,7 +60,7 @@ describe("a watcher that comes back", () => {
   test("LOOP-10 in mid-turn is reset when another attempt has begun, also after turns that it saw whole", async () => {
     const after = [turn(2, 129, "anew"), ended];
     const seen = { fromSequence: 3n, cursor: { turn: 2, attempt: 1, next: 4 } };
-    expect(await shown({ before, after }, [delta({ turn: 2, attempt: 129, n: 0 }, "anew")], seen)).toEqual([
+    expect(await shown({ before, after }, [delta({ turn: 2, attempt: 129, index: 0 }, "anew")], seen)).toEqual([
       "3 claimed",
       "reset ",
       "delta anew",
@@ -72,7 +72,10 @@ describe("a watcher that comes back", () => {
   test("LOOP-10 in mid-turn goes on where it stood when the attempt still goes on", async () => {
     const after = [turn(2, 1, "on and on"), ended];
     const seen = { fromSequence: 4n, cursor: { turn: 2, attempt: 1, next: 1 } };
-    const deltas = [delta({ turn: 2, attempt: 1, n: 0 }, "on"), delta({ turn: 2, attempt: 1, n: 1 }, " and on")];
+    const deltas = [
+      delta({ turn: 2, attempt: 1, index: 0 }, "on"),
+      delta({ turn: 2, attempt: 1, index: 1 }, " and on"),
+    ];
     expect(await shown({ before, after }, deltas, seen)).toEqual(["delta  and on", "4 turnCommitted", "5 ended"]);
   });
 
@@ -84,13 +87,16 @@ describe("a watcher that comes back", () => {
 
   const checkpoint = (attempt: number, deltas: number, text: string, firstDelta = 0): Body => ({
     case: "textCheckpoint",
-    value: { turn: 2, attempt, deltas, text, firstDelta },
+    value: { turn: 2, attempt, deltaCount: deltas, text, firstDelta },
   });
 
   test("LOOP-10 in mid-turn, or anew, gets the text that the log has, and the next delta joins it", async () => {
     const drafted = [...before, checkpoint(1, 2, "so far"), checkpoint(1, 3, " so good", 2)];
     const after = [turn(2, 1, "so far so good, on"), ended];
-    const next = [delta({ turn: 2, attempt: 1, n: 2 }, " so good"), delta({ turn: 2, attempt: 1, n: 3 }, ", on")];
+    const next = [
+      delta({ turn: 2, attempt: 1, index: 2 }, " so good"),
+      delta({ turn: 2, attempt: 1, index: 3 }, ", on"),
+    ];
     const rest = ["reset so far so good", "delta , on", "6 turnCommitted", "7 ended"];
     expect(await shown({ before: drafted, after: [...after] }, [...next], { fromSequence: 6n })).toEqual(rest);
     const behind = { fromSequence: 6n, cursor: { turn: 2, attempt: 1, next: 1 } };
@@ -123,7 +129,7 @@ describe("a watcher that comes back", () => {
     const drafted = [...before, checkpoint(1, 2, "so far")];
     expect(await shown({ before: drafted, after: [ended] }, [], seen)).toEqual(["reset so far", "5 ended"]);
     const undrafted = { before, after: [ended] };
-    expect(await shown(undrafted, [delta({ turn: 2, attempt: 1, n: 0 }, "so")], { fromSequence: 4n })).toEqual([
+    expect(await shown(undrafted, [delta({ turn: 2, attempt: 1, index: 0 }, "so")], { fromSequence: 4n })).toEqual([
       "delta so",
       "reset ",
       "4 ended",
@@ -158,7 +164,7 @@ describe("a watcher that comes back", () => {
     expect(await shown(going, [], now)).toEqual(["start 2", "2 turnCommitted", "3 ended"]);
     expect(await shown({ before: [...before, ended], after: [] }, [], now)).toEqual(["start 5"]);
     const drafted = { before: [...before, checkpoint(1, 2, "so far")], after: [turn(2, 1, "so far, on"), ended] };
-    const deltas = [delta({ turn: 2, attempt: 1, n: 2 }, ", on")];
+    const deltas = [delta({ turn: 2, attempt: 1, index: 2 }, ", on")];
     const told = ["start 5", "reset so far", "delta , on", "5 turnCommitted", "6 ended"];
     expect(await shown(drafted, deltas, now)).toEqual(told);
   });
@@ -170,7 +176,7 @@ test("LOOP-10 all watchers of a run are given what came live as it came, so that
   const stored = events.map((event, sequence) => create(RunEventSchema, { runId: "r", sequence, event }));
   await log.append({ event: stored[0]!, epoch: 0, instance: "" }, 0);
   const updates: LiveUpdate[] = [
-    delta({ turn: 1, attempt: 1, n: 0 }, "one"),
+    delta({ turn: 1, attempt: 1, index: 0 }, "one"),
     ...stored.map((value, index) => ({
       update: create(WatchRunResponseSchema, { update: { case: "event", value } }),
       position: index + 1,

@@ -35,7 +35,7 @@ import {
   stepFromEnd,
   stepFromSnapshot,
 } from "./delta-cursor.ts";
-import { type Draft, draftAfter, resetFromDraft } from "./draft.ts";
+import { type Draft, draftAfter, replacedFromDraft } from "./draft.ts";
 import type { RunLog } from "./journal.ts";
 import type { LogRecord } from "./log-record.ts";
 
@@ -115,7 +115,7 @@ export async function* watchRun(
         position = Math.max(position, storedAt);
         if (view.hasEnded) return; // V4
         yield* view.draft(); // V6
-      } else if (includeDeltas && (update.case === "delta" || update.case === "reset")) {
+      } else if (includeDeltas && (update.case === "delta" || update.case === "replaced")) {
         const step = view.live(update, response);
         for (const shown of step.shown) yield shown;
         if (step.isGap) ask();
@@ -163,7 +163,7 @@ function createView({ runId, fromSequence: asked, includeDeltas, cursor: startCu
     if (body.case === "parked") holder = undefined;
     if (body.case === "ended") {
       hasEnded = true;
-      const step = stepFromEnd(cursor, draft && resetFromDraft(draft), committedTurns); // V8
+      const step = stepFromEnd(cursor, draft && replacedFromDraft(draft), committedTurns); // V8
       if (includeDeltas && stored.sequence >= fromSequence) yield* take(step);
     }
     if (body.case === "turnCommitted") {
@@ -177,7 +177,7 @@ function createView({ runId, fromSequence: asked, includeDeltas, cursor: startCu
 
   function* showDraft(): Generator<WatchRunResponse> {
     if (includeDeltas && draft !== undefined)
-      yield* take(stepFromSnapshot(cursor, resetFromDraft(draft), committedTurns));
+      yield* take(stepFromSnapshot(cursor, replacedFromDraft(draft), committedTurns));
   }
 
   /** V7: once, when what stood at first has been taken in. */
@@ -191,7 +191,7 @@ function createView({ runId, fromSequence: asked, includeDeltas, cursor: startCu
     yield responseFrom(startUpdate(next));
   }
 
-  function live(update: Extract<Shape, { case: "delta" | "reset" }>, came: WatchRunResponse | undefined) {
+  function live(update: Extract<Shape, { case: "delta" | "replaced" }>, came: WatchRunResponse | undefined) {
     const step =
       update.case === "delta"
         ? stepFromDelta(cursor, update.value, committedTurns)

@@ -267,7 +267,7 @@ describe("the conversation before a run", () => {
 
   test("LOOP-10 has what a run said in the middle of which it ended", async () => {
     const { add, texts } = openConversation();
-    await add("1", {}, [{ case: "textCheckpoint", value: { turn: 2, attempt: 1, deltas: 1, text: "and so" } }]);
+    await add("1", {}, [{ case: "textCheckpoint", value: { turn: 2, attempt: 1, deltaCount: 1, text: "and so" } }]);
     expect(await texts()).toEqual(["1?", "1!", "and so"]);
   });
 });

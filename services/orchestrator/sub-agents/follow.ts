@@ -85,7 +85,7 @@ async function resultOf(options: FollowOptions, runId: string, ended: RunEnded):
   const told = ended.state === RunState.COMPLETED ? success(ended.outputText) : errorResult(textOfEnd(ended));
   if (state === undefined) return told;
   const { spent, callCount: calls, accepted } = state;
-  return { ...told, calls, usage: usageFromSpent(spent, accepted.options?.limits?.maxCost) };
+  return { ...told, callCount: calls, usage: usageFromSpent(spent, accepted.options?.limits?.maxCost) };
 }
 
 function success(text: string): ToolResult {

@@ -168,7 +168,7 @@ describe("an agent that is offered to another", () => {
     const leaving = new AbortController();
     const left = callProvider({ ...call, runId: parent!.id }, leaving.signal).catch(() => "left");
     const child = async () => (await world.runs.listRuns({ sessionId: sessionOfCall("left_1") })).runs[0];
-    await until(async () => (await child())?.turns === 1, { what: "the child to work" });
+    await until(async () => (await child())?.turnCount === 1, { what: "the child to work" });
     leaving.abort();
     expect(await left).toBe("left");
     const again = callProvider({ ...call, runId: parent!.id });

@@ -31,7 +31,7 @@ export function openLiveBus(flush = async () => {}) {
   return {
     bus,
     tell(n: number, text = "x", turn = 1): void {
-      give({ update: { case: "delta", value: { turn, attempt: 1, n, delta: { case: "text", value: text } } } });
+      give({ update: { case: "delta", value: { turn, attempt: 1, index: n, delta: { case: "text", value: text } } } });
     },
     tellEvent: (value: RunEvent, position: number) => give({ update: { case: "event", value } }, position),
     standing: () => subscribers.size,

@@ -8,7 +8,7 @@ const { signal } = new AbortController();
 async function next(subscription: LiveSubscription): Promise<number | "behind" | undefined> {
   const news = await subscription.next();
   const update = news === "behind" ? undefined : news?.update.update;
-  return update?.case === "delta" ? update.value.n : (news as "behind" | undefined);
+  return update?.case === "delta" ? update.value.index : (news as "behind" | undefined);
 }
 
 describe("LOOP-10 a watcher that falls behind", () => {

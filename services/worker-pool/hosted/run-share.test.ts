@@ -53,7 +53,7 @@ beforeAll(async () => {
       router.service(ToolService, {
         async *callTool(request) {
           calls.push(request);
-          yield { event: { case: "result", value: { outputJson: "1", usage, calls: 1 } } };
+          yield { event: { case: "result", value: { outputJson: "1", usage, callCount: 1 } } };
         },
       });
       router.service(SessionService, { closeSession: () => ({}) });
@@ -107,7 +107,7 @@ describe("what a hosted tool has done on its call's behalf", () => {
       { allowedTools, bounds: { ...place, call: 6, tokensLeft: 100n, costLeft: usd(2) } },
       { allowedTools, bounds: { ...place, call: 8, tokensLeft: 60n, costLeft: usd(1.75) } },
     ]);
-    expect(told).toMatchObject({ calls: 4, usage: { inputTokens: 60n, outputTokens: 20n, cost: usd(0.5) } });
+    expect(told).toMatchObject({ callCount: 4, usage: { inputTokens: 60n, outputTokens: 20n, cost: usd(0.5) } });
   });
 
   test("LOOP-12 WORK-12 asks models within what is left, and none once nothing is", async () => {
@@ -118,7 +118,7 @@ describe("what a hosted tool has done on its call's behalf", () => {
       { maxTokens: 40n, maxCost: usd(8.75) },
     ]);
     expect(runs.every(({ options }) => (msFromDuration(options?.limits?.timeout) ?? 0) > 0)).toBe(true);
-    expect(told).toMatchObject({ calls: 0, usage: { inputTokens: 60n, outputTokens: 20n } });
+    expect(told).toMatchObject({ callCount: 0, usage: { inputTokens: 60n, outputTokens: 20n } });
   });
 
   test("LOOP-12 WORK-12 without limits of the run has none but the time of its call", async () => {

@@ -40,7 +40,7 @@ export class AgentTools {
     const request = { ...place, name, argumentsJson, ...shareOfCall(call, used) };
     for await (const { event } of this.#router.callTool(request, { signal: call.signal })) {
       if (event.case !== "result") continue;
-      const { outputJson, isError, usage, calls } = event.value;
+      const { outputJson, isError, usage, callCount: calls } = event.value;
       used.calls += calls;
       addUsage(used, usage);
       return isError ? errorAnswer(outputJson) : { kind: "result", resultJson: outputJson };

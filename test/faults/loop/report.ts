@@ -59,10 +59,10 @@ function linesOf({ runId, events, epochs, effects, watched, cancelledAtMs }: Run
 
 function lineOf(seen: Seen): string {
   if (seen.kind === "event") return `  ${seen.event.sequence} ${seen.event.event.case}`;
-  if (seen.kind === "reset") {
-    const { turn, attempt, deltas, text } = seen.reset;
-    return `  reset ${turn}/${attempt} after ${deltas}: ${text}`;
+  if (seen.kind === "replaced") {
+    const { turn, attempt, deltaCount, text } = seen.replaced;
+    return `  replaced ${turn}/${attempt} after ${deltaCount}: ${text}`;
   }
-  const { turn, attempt, n, delta } = seen.delta;
+  const { turn, attempt, index: n, delta } = seen.delta;
   return `  delta ${turn}/${attempt}/${n} ${delta.case}: ${JSON.stringify(delta.value)}`;
 }

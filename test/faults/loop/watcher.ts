@@ -70,17 +70,17 @@ function nextSequence({ fromSequence }: WatcherOptions, seen: readonly Seen[]): 
 }
 
 /** Where the client stands in a turn that is not committed: after a delta, or after the text that a reset told. */
-function cursorOf(seen: readonly Seen[]): { turn: number; attempt: number; n: number } | undefined {
+function cursorOf(seen: readonly Seen[]): { turn: number; attempt: number; index: number } | undefined {
   const last = seen.findLast((entry) => isSpeech(entry) || isCommit(entry));
-  if (last?.kind === "delta") return { turn: last.delta.turn, attempt: last.delta.attempt, n: last.delta.n };
-  if (last?.kind !== "reset" || last.reset.deltas === 0) return undefined;
-  return { turn: last.reset.turn, attempt: last.reset.attempt, n: last.reset.deltas - 1 };
+  if (last?.kind === "delta") return { turn: last.delta.turn, attempt: last.delta.attempt, index: last.delta.index };
+  if (last?.kind !== "replaced" || last.replaced.deltaCount === 0) return undefined;
+  return { turn: last.replaced.turn, attempt: last.replaced.attempt, index: last.replaced.deltaCount - 1 };
 }
 
 /** Progress and logs of calls are none. */
 function isSpeech(entry: Seen): boolean {
   if (entry.kind === "delta") return entry.delta.delta.case !== "progress" && entry.delta.delta.case !== "log";
-  return entry.kind === "reset";
+  return entry.kind === "replaced";
 }
 
 function isCommit(entry: Seen): boolean {
@@ -90,5 +90,5 @@ function isCommit(entry: Seen): boolean {
 function seenFrom(update: WatchRunResponse["update"]): Seen | undefined {
   if (update.case === "event") return { kind: "event", event: update.value };
   if (update.case === "delta") return { kind: "delta", delta: update.value };
-  return update.case === "reset" ? { kind: "reset", reset: update.value } : undefined;
+  return update.case === "replaced" ? { kind: "replaced", replaced: update.value } : undefined;
 }

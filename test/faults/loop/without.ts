@@ -72,7 +72,7 @@ export const withouts: Readonly<Record<string, Without>> = {
       {
         file: "services/orchestrator/run/watch.ts",
         from: "for (const { kind, value } of step.shown) yield",
-        to: 'for (const { kind, value } of step.shown) if (kind !== "reset") yield',
+        to: 'for (const { kind, value } of step.shown) if (kind !== "replaced") yield',
       },
     ],
     pairs: [

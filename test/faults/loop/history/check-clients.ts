@@ -58,7 +58,8 @@ function* checkSeenText({ seen }: Watched, history: RunHistory): Generator<Viola
     if (entry.kind === "event" && entry.event.event.case === "ended") {
       yield* checkAgainst({ turn: committed + 1, items: itemsOfText(textLeftOpen(history)) }, shown);
     }
-    const place = entry.kind === "delta" ? speechOf(entry.delta) : entry.kind === "reset" ? entry.reset : undefined;
+    const place =
+      entry.kind === "delta" ? speechOf(entry.delta) : entry.kind === "replaced" ? entry.replaced : undefined;
     if (place !== undefined && place.turn <= committed) {
       yield { rule, what: `turn ${place.turn} goes on after it was committed` };
     }
@@ -76,8 +77,8 @@ interface View {
 const emptyView = (): View => ({ text: "", argumentsByCallId: new Map(), hasWholeArguments: true });
 
 function viewAfter(view: View, entry: Seen): View {
-  if (entry.kind === "reset") {
-    return { ...emptyView(), text: entry.reset.text, hasWholeArguments: entry.reset.deltas === 0 };
+  if (entry.kind === "replaced") {
+    return { ...emptyView(), text: entry.replaced.text, hasWholeArguments: entry.replaced.deltaCount === 0 };
   }
   if (entry.kind === "event") return view;
   const { delta } = entry.delta;

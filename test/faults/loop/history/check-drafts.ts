@@ -16,19 +16,19 @@ export function textLeftOpen({ events }: Pick<RunHistory, "events">): string {
 /** H11: the checkpoints of an attempt join, belong to the turn that is due, and are a prefix of it when it is committed. */
 export function* checkDrafts({ events }: RunHistory): Generator<Violation> {
   let committed = 0;
-  let draft: Pick<TextCheckpoint, "attempt" | "deltas" | "text"> | undefined;
+  let draft: Pick<TextCheckpoint, "attempt" | "deltaCount" | "text"> | undefined;
   for (const { event, sequence } of events) {
     if (event.case === "claimed") draft = undefined;
     if (event.case === "textCheckpoint") {
-      const { turn, attempt, deltas, text, firstDelta } = event.value;
+      const { turn, attempt, deltaCount, text, firstDelta } = event.value;
       if (turn !== committed + 1)
         yield { rule, what: `${sequence}: text of turn ${turn} comes after turn ${committed}` };
       if (draft !== undefined && attempt < draft.attempt)
         yield { rule, what: `${sequence}: attempt ${attempt} is over` };
-      const before = draft?.attempt === attempt ? draft : { deltas: 0, text: "" };
-      if (firstDelta !== before.deltas)
-        yield { rule, what: `${sequence}: delta ${firstDelta} follows ${before.deltas}` };
-      draft = { attempt, deltas, text: before.text + text };
+      const before = draft?.attempt === attempt ? draft : { deltaCount: 0, text: "" };
+      if (firstDelta !== before.deltaCount)
+        yield { rule, what: `${sequence}: delta ${firstDelta} follows ${before.deltaCount}` };
+      draft = { attempt, deltaCount, text: before.text + text };
     }
     if (event.case === "turnCommitted") {
       const { turn, attempt, items } = event.value;

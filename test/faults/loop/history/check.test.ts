@@ -1,6 +1,11 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { describe, expect, it } from "vitest";
-import { RunDeltaSchema, type RunEvent, RunEventSchema, RunResetSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import {
+  RunDeltaSchema,
+  type RunEvent,
+  RunEventSchema,
+  RunTextReplacedSchema,
+} from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { type Item, ItemSchema, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { checkHistory } from "./check.ts";
 import type { RunHistory, Seen, Watched } from "./history.ts";
@@ -16,7 +21,7 @@ const call = (callId: string, name: string): Item =>
   });
 const turn = (number: number, items: Item[]): Body => ({ case: "turnCommitted", value: { turn: number, items } });
 const checkpoint = (
-  place: { turn: number; attempt: number; deltas: number; firstDelta?: number },
+  place: { turn: number; attempt: number; deltaCount: number; firstDelta?: number },
   text: string,
 ): Body => ({
   case: "textCheckpoint",
@@ -49,21 +54,21 @@ const goodLog = log([
   [ended(), 2],
 ]);
 
-const delta = (place: { turn: number; attempt: number; n: number }, value: string): Seen => ({
+const delta = (place: { turn: number; attempt: number; index: number }, value: string): Seen => ({
   kind: "delta",
   delta: create(RunDeltaSchema, { ...place, delta: { case: "text", value } }),
 });
-const reset = (value: string, deltas = 0): Seen => ({
-  kind: "reset",
-  reset: create(RunResetSchema, { turn: 2, attempt: 129, text: value, deltas }),
+const toldAnew = (value: string, deltaCount = 0): Seen => ({
+  kind: "replaced",
+  replaced: create(RunTextReplacedSchema, { turn: 2, attempt: 129, text: value, deltaCount }),
 });
 const shown = (events: readonly RunEvent[]): Seen[] => events.map((event) => ({ kind: "event", event }));
 
 const goodSeen: Seen[] = [
   ...shown(goodLog.slice(0, 6)),
-  delta({ turn: 2, attempt: 1, n: 0 }, "All is well"),
-  reset("All is"),
-  delta({ turn: 2, attempt: 129, n: 1 }, " done"),
+  delta({ turn: 2, attempt: 1, index: 0 }, "All is well"),
+  toldAnew("All is"),
+  delta({ turn: 2, attempt: 129, index: 1 }, " done"),
   ...shown(goodLog.slice(6)),
 ];
 
@@ -157,22 +162,22 @@ const bad: [string, Partial<RunHistory>, string][] = [
   ["a request that was refused", { refusals: ["permission denied"] }, "granted"],
   ["a stream that failed", { watched: [watcher({ error: "data loss", hasEnded: false })] }, "streams end"],
   ["a stream that never ended", { watched: [watcher({ hasEnded: false })] }, "streams end"],
-  ["a word after the last", { watched: [watcher({ seen: [...goodSeen, reset("")] })] }, "streams end"],
+  ["a word after the last", { watched: [watcher({ seen: [...goodSeen, toldAnew("")] })] }, "streams end"],
   [
     "text of a former attempt without a reset",
-    { watched: [watcher({ seen: goodSeen.filter(({ kind }) => kind !== "reset") })] },
+    { watched: [watcher({ seen: goodSeen.filter(({ kind }) => kind !== "replaced") })] },
     "prefix or reset",
   ],
   [
     "text that is in no record when the run ends",
-    { events: cutLog(), watched: [watcher({ seen: cutSeen([delta({ turn: 2, attempt: 1, n: 0 }, "All is")]) })] },
+    { events: cutLog(), watched: [watcher({ seen: cutSeen([delta({ turn: 2, attempt: 1, index: 0 }, "All is")]) })] },
     "prefix or reset",
   ],
   [
     "text that goes further than the record of a run that ended in mid-turn",
     {
-      events: cutLog(checkpoint({ turn: 2, attempt: 1, deltas: 1 }, "All")),
-      watched: [watcher({ seen: cutSeen([delta({ turn: 2, attempt: 1, n: 0 }, "All is")], "All") })],
+      events: cutLog(checkpoint({ turn: 2, attempt: 1, deltaCount: 1 }, "All")),
+      watched: [watcher({ seen: cutSeen([delta({ turn: 2, attempt: 1, index: 0 }, "All is")], "All") })],
     },
     "prefix or reset",
   ],
@@ -185,31 +190,35 @@ const bad: [string, Partial<RunHistory>, string][] = [
   ],
   [
     "text of a turn that is committed",
-    { watched: [watcher({ seen: goodSeen.toSpliced(-1, 0, delta({ turn: 2, attempt: 129, n: 2 }, "!")) })] },
+    { watched: [watcher({ seen: goodSeen.toSpliced(-1, 0, delta({ turn: 2, attempt: 129, index: 2 }, "!")) })] },
     "prefix or reset",
   ],
   [
     "a draft with a gap",
     {
       events: drafted(
-        checkpoint({ turn: 2, attempt: 2, deltas: 1 }, "All"),
-        checkpoint({ turn: 2, attempt: 2, deltas: 3, firstDelta: 2 }, " done."),
+        checkpoint({ turn: 2, attempt: 2, deltaCount: 1 }, "All"),
+        checkpoint({ turn: 2, attempt: 2, deltaCount: 3, firstDelta: 2 }, " done."),
       ),
     },
     "drafts",
   ],
-  ["a draft of another text", { events: drafted(checkpoint({ turn: 2, attempt: 2, deltas: 1 }, "Nothing")) }, "drafts"],
+  [
+    "a draft of another text",
+    { events: drafted(checkpoint({ turn: 2, attempt: 2, deltaCount: 1 }, "Nothing")) },
+    "drafts",
+  ],
   [
     "a draft of a turn that is over",
-    { events: drafted(checkpoint({ turn: 1, attempt: 1, deltas: 1 }, "I")) },
+    { events: drafted(checkpoint({ turn: 1, attempt: 1, deltaCount: 1 }, "I")) },
     "drafts",
   ],
   [
     "a draft that goes back to a former attempt",
     {
       events: drafted(
-        checkpoint({ turn: 2, attempt: 2, deltas: 1 }, "All"),
-        checkpoint({ turn: 2, attempt: 1, deltas: 1 }, "All"),
+        checkpoint({ turn: 2, attempt: 2, deltaCount: 1 }, "All"),
+        checkpoint({ turn: 2, attempt: 1, deltaCount: 1 }, "All"),
       ),
     },
     "drafts",
@@ -241,7 +250,7 @@ function cutLog(...checkpoints: Body[]): RunEvent[] {
 }
 
 function cutSeen(told: Seen[], checkpointed?: string): Seen[] {
-  const before = checkpointed === undefined ? [] : [checkpoint({ turn: 2, attempt: 1, deltas: 1 }, checkpointed)];
+  const before = checkpointed === undefined ? [] : [checkpoint({ turn: 2, attempt: 1, deltaCount: 1 }, checkpointed)];
   return shown(cutLog(...before)).toSpliced(-1, 0, ...told);
 }
 
@@ -266,9 +275,9 @@ describe("the checker of histories", () => {
   it("finds nothing in a good one", () => {
     expect(checkHistory(history())).toEqual([]);
     const drafts = drafted(
-      checkpoint({ turn: 2, attempt: 1, deltas: 4 }, "Nothing"),
-      checkpoint({ turn: 2, attempt: 2, deltas: 1 }, "All"),
-      checkpoint({ turn: 2, attempt: 2, deltas: 2, firstDelta: 1 }, " is"),
+      checkpoint({ turn: 2, attempt: 1, deltaCount: 4 }, "Nothing"),
+      checkpoint({ turn: 2, attempt: 2, deltaCount: 1 }, "All"),
+      checkpoint({ turn: 2, attempt: 2, deltaCount: 2, firstDelta: 1 }, " is"),
     );
     expect(checkHistory(history({ events: drafts }))).toEqual([]);
   });

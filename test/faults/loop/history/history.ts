@@ -1,4 +1,4 @@
-import type { RunDelta, RunEvent, RunReset } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import type { RunDelta, RunEvent, RunTextReplaced } from "#gen/toolbus/run/v1/run_event_pb.ts";
 
 /** What a tool promises about its effect (LOOP-14). */
 export type EffectClass = "pure" | "idempotent" | "at_most_once";
@@ -16,7 +16,7 @@ export interface Effect {
 export type Seen =
   | { readonly kind: "event"; readonly event: RunEvent }
   | { readonly kind: "delta"; readonly delta: RunDelta }
-  | { readonly kind: "reset"; readonly reset: RunReset };
+  | { readonly kind: "replaced"; readonly replaced: RunTextReplaced };
 
 /** What one client saw of a run, over all its connections. */
 export interface Watched {

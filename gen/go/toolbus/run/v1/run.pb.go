@@ -1297,7 +1297,7 @@ type Run struct {
 	// Calls that wait for an output of the client.
 	RequiredCalls []*FunctionCall `protobuf:"bytes,9,rep,name=required_calls,json=requiredCalls,proto3" json:"required_calls,omitempty"`
 	// Model responses so far.
-	Turns uint32 `protobuf:"varint,10,opt,name=turns,proto3" json:"turns,omitempty"`
+	TurnCount uint32 `protobuf:"varint,10,opt,name=turn_count,json=turnCount,proto3" json:"turn_count,omitempty"`
 	// Tokens used so far.
 	Usage *v1.Usage `protobuf:"bytes,11,opt,name=usage,proto3" json:"usage,omitempty"`
 	// When it was accepted.
@@ -1411,9 +1411,9 @@ func (x *Run) GetRequiredCalls() []*FunctionCall {
 	return nil
 }
 
-func (x *Run) GetTurns() uint32 {
+func (x *Run) GetTurnCount() uint32 {
 	if x != nil {
-		return x.Turns
+		return x.TurnCount
 	}
 	return 0
 }
@@ -1482,7 +1482,7 @@ type TextCheckpoint struct {
 	// The attempt.
 	Attempt uint32 `protobuf:"varint,2,opt,name=attempt,proto3" json:"attempt,omitempty"`
 	// Number of deltas of the attempt up to here; the next one that follows has this number.
-	Deltas uint32 `protobuf:"varint,3,opt,name=deltas,proto3" json:"deltas,omitempty"`
+	DeltaCount uint32 `protobuf:"varint,3,opt,name=delta_count,json=deltaCount,proto3" json:"delta_count,omitempty"`
 	// The text of the deltas from `first_delta` on.
 	Text string `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`
 	// Number of the first delta that the text is made of; 0 where it is whole.
@@ -1535,9 +1535,9 @@ func (x *TextCheckpoint) GetAttempt() uint32 {
 	return 0
 }
 
-func (x *TextCheckpoint) GetDeltas() uint32 {
+func (x *TextCheckpoint) GetDeltaCount() uint32 {
 	if x != nil {
-		return x.Deltas
+		return x.DeltaCount
 	}
 	return 0
 }
@@ -1632,7 +1632,7 @@ const file_toolbus_run_v1_run_proto_rawDesc = "" +
 	"\aRunFork\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1f\n" +
 	"\vat_sequence\x18\x02 \x01(\rR\n" +
-	"atSequence\"\xea\x05\n" +
+	"atSequence\"\xf3\x05\n" +
 	"\x03Run\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1d\n" +
 	"\n" +
@@ -1644,9 +1644,10 @@ const file_toolbus_run_v1_run_proto_rawDesc = "" +
 	"\x05items\x18\a \x03(\v2\x14.toolbus.run.v1.ItemR\x05items\x12\x1f\n" +
 	"\voutput_text\x18\b \x01(\tR\n" +
 	"outputText\x12C\n" +
-	"\x0erequired_calls\x18\t \x03(\v2\x1c.toolbus.run.v1.FunctionCallR\rrequiredCalls\x12\x14\n" +
-	"\x05turns\x18\n" +
-	" \x01(\rR\x05turns\x12,\n" +
+	"\x0erequired_calls\x18\t \x03(\v2\x1c.toolbus.run.v1.FunctionCallR\rrequiredCalls\x12\x1d\n" +
+	"\n" +
+	"turn_count\x18\n" +
+	" \x01(\rR\tturnCount\x12,\n" +
 	"\x05usage\x18\v \x01(\v2\x16.toolbus.tool.v1.UsageR\x05usage\x12;\n" +
 	"\vcreate_time\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"createTime\x125\n" +
@@ -1656,11 +1657,12 @@ const file_toolbus_run_v1_run_proto_rawDesc = "" +
 	"\x04fork\x18\x10 \x01(\v2\x17.toolbus.run.v1.RunForkR\x04fork\x12\x1d\n" +
 	"\n" +
 	"self_wakes\x18\x11 \x01(\rR\tselfWakes\x124\n" +
-	"\x05draft\x18\x12 \x01(\v2\x1e.toolbus.run.v1.TextCheckpointR\x05draft\"\x8b\x01\n" +
+	"\x05draft\x18\x12 \x01(\v2\x1e.toolbus.run.v1.TextCheckpointR\x05draft\"\x94\x01\n" +
 	"\x0eTextCheckpoint\x12\x12\n" +
 	"\x04turn\x18\x01 \x01(\rR\x04turn\x12\x18\n" +
-	"\aattempt\x18\x02 \x01(\rR\aattempt\x12\x16\n" +
-	"\x06deltas\x18\x03 \x01(\rR\x06deltas\x12\x12\n" +
+	"\aattempt\x18\x02 \x01(\rR\aattempt\x12\x1f\n" +
+	"\vdelta_count\x18\x03 \x01(\rR\n" +
+	"deltaCount\x12\x12\n" +
 	"\x04text\x18\x04 \x01(\tR\x04text\x12\x1f\n" +
 	"\vfirst_delta\x18\x05 \x01(\rR\n" +
 	"firstDelta*\xd6\x01\n" +

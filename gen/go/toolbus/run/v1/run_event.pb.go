@@ -1215,7 +1215,7 @@ type RunDelta struct {
 	// The attempt at the turn, from 1; a new attempt starts over.
 	Attempt uint32 `protobuf:"varint,2,opt,name=attempt,proto3" json:"attempt,omitempty"`
 	// Number within the attempt, from 0.
-	N uint32 `protobuf:"varint,3,opt,name=n,proto3" json:"n,omitempty"`
+	Index uint32 `protobuf:"varint,3,opt,name=index,proto3" json:"index,omitempty"`
 	// What happened.
 	//
 	// Types that are valid to be assigned to Delta:
@@ -1274,9 +1274,9 @@ func (x *RunDelta) GetAttempt() uint32 {
 	return 0
 }
 
-func (x *RunDelta) GetN() uint32 {
+func (x *RunDelta) GetIndex() uint32 {
 	if x != nil {
-		return x.N
+		return x.Index
 	}
 	return 0
 }
@@ -1547,7 +1547,7 @@ func (x *CallLog) GetLog() *v11.ToolLog {
 }
 
 // Text shown before belongs to an attempt that was given up; what counts is this.
-type RunReset struct {
+type RunTextReplaced struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The turn.
 	Turn uint32 `protobuf:"varint,1,opt,name=turn,proto3" json:"turn,omitempty"`
@@ -1556,25 +1556,25 @@ type RunReset struct {
 	// Its text so far.
 	Text string `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
 	// Number of deltas that the text is made of.
-	Deltas        uint32 `protobuf:"varint,4,opt,name=deltas,proto3" json:"deltas,omitempty"`
+	DeltaCount    uint32 `protobuf:"varint,4,opt,name=delta_count,json=deltaCount,proto3" json:"delta_count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *RunReset) Reset() {
-	*x = RunReset{}
+func (x *RunTextReplaced) Reset() {
+	*x = RunTextReplaced{}
 	mi := &file_toolbus_run_v1_run_event_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *RunReset) String() string {
+func (x *RunTextReplaced) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*RunReset) ProtoMessage() {}
+func (*RunTextReplaced) ProtoMessage() {}
 
-func (x *RunReset) ProtoReflect() protoreflect.Message {
+func (x *RunTextReplaced) ProtoReflect() protoreflect.Message {
 	mi := &file_toolbus_run_v1_run_event_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -1586,35 +1586,35 @@ func (x *RunReset) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use RunReset.ProtoReflect.Descriptor instead.
-func (*RunReset) Descriptor() ([]byte, []int) {
+// Deprecated: Use RunTextReplaced.ProtoReflect.Descriptor instead.
+func (*RunTextReplaced) Descriptor() ([]byte, []int) {
 	return file_toolbus_run_v1_run_event_proto_rawDescGZIP(), []int{17}
 }
 
-func (x *RunReset) GetTurn() uint32 {
+func (x *RunTextReplaced) GetTurn() uint32 {
 	if x != nil {
 		return x.Turn
 	}
 	return 0
 }
 
-func (x *RunReset) GetAttempt() uint32 {
+func (x *RunTextReplaced) GetAttempt() uint32 {
 	if x != nil {
 		return x.Attempt
 	}
 	return 0
 }
 
-func (x *RunReset) GetText() string {
+func (x *RunTextReplaced) GetText() string {
 	if x != nil {
 		return x.Text
 	}
 	return ""
 }
 
-func (x *RunReset) GetDeltas() uint32 {
+func (x *RunTextReplaced) GetDeltaCount() uint32 {
 	if x != nil {
-		return x.Deltas
+		return x.DeltaCount
 	}
 	return 0
 }
@@ -1711,11 +1711,11 @@ const file_toolbus_run_v1_run_event_proto_rawDesc = "" +
 	"\x0eanswer_dropped\x18\x0f \x01(\v2\x1d.toolbus.run.v1.AnswerDroppedH\x00R\ranswerDropped\x12:\n" +
 	"\n" +
 	"call_shown\x18\x10 \x01(\v2\x19.toolbus.run.v1.CallShownH\x00R\tcallShownB\a\n" +
-	"\x05event\"\xae\x02\n" +
+	"\x05event\"\xb6\x02\n" +
 	"\bRunDelta\x12\x12\n" +
 	"\x04turn\x18\x01 \x01(\rR\x04turn\x12\x18\n" +
-	"\aattempt\x18\x02 \x01(\rR\aattempt\x12\f\n" +
-	"\x01n\x18\x03 \x01(\rR\x01n\x12\x14\n" +
+	"\aattempt\x18\x02 \x01(\rR\aattempt\x12\x14\n" +
+	"\x05index\x18\x03 \x01(\rR\x05index\x12\x14\n" +
 	"\x04text\x18\x04 \x01(\tH\x00R\x04text\x12>\n" +
 	"\targuments\x18\x05 \x01(\v2\x1e.toolbus.run.v1.ArgumentsDeltaH\x00R\targuments\x12:\n" +
 	"\bprogress\x18\x06 \x01(\v2\x1c.toolbus.run.v1.CallProgressH\x00R\bprogress\x12\x1e\n" +
@@ -1731,12 +1731,13 @@ const file_toolbus_run_v1_run_event_proto_rawDesc = "" +
 	"\bprogress\x18\x02 \x01(\v2\x1d.toolbus.tool.v1.ToolProgressR\bprogress\"N\n" +
 	"\aCallLog\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x12*\n" +
-	"\x03log\x18\x02 \x01(\v2\x18.toolbus.tool.v1.ToolLogR\x03log\"d\n" +
-	"\bRunReset\x12\x12\n" +
+	"\x03log\x18\x02 \x01(\v2\x18.toolbus.tool.v1.ToolLogR\x03log\"t\n" +
+	"\x0fRunTextReplaced\x12\x12\n" +
 	"\x04turn\x18\x01 \x01(\rR\x04turn\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\rR\aattempt\x12\x12\n" +
-	"\x04text\x18\x03 \x01(\tR\x04text\x12\x16\n" +
-	"\x06deltas\x18\x04 \x01(\rR\x06deltasB\xa6\x01\n" +
+	"\x04text\x18\x03 \x01(\tR\x04text\x12\x1f\n" +
+	"\vdelta_count\x18\x04 \x01(\rR\n" +
+	"deltaCountB\xa6\x01\n" +
 	"\x12com.toolbus.run.v1B\rRunEventProtoP\x01Z'toolbus.dev/gen/go/toolbus/run/v1;runv1\xa2\x02\x03TRX\xaa\x02\x0eToolbus.Run.V1\xca\x02\x0eToolbus\\Run\\V1\xe2\x02\x1aToolbus\\Run\\V1\\GPBMetadata\xea\x02\x10Toolbus::Run::V1b\x06proto3"
 
 var (
@@ -1770,7 +1771,7 @@ var file_toolbus_run_v1_run_event_proto_goTypes = []any{
 	(*ArgumentsDelta)(nil),        // 14: toolbus.run.v1.ArgumentsDelta
 	(*CallProgress)(nil),          // 15: toolbus.run.v1.CallProgress
 	(*CallLog)(nil),               // 16: toolbus.run.v1.CallLog
-	(*RunReset)(nil),              // 17: toolbus.run.v1.RunReset
+	(*RunTextReplaced)(nil),       // 17: toolbus.run.v1.RunTextReplaced
 	(*Item)(nil),                  // 18: toolbus.run.v1.Item
 	(*RunOptions)(nil),            // 19: toolbus.run.v1.RunOptions
 	(*RunParent)(nil),             // 20: toolbus.run.v1.RunParent

@@ -613,7 +613,7 @@ type DeltaCursor struct {
 	// The attempt.
 	Attempt uint32 `protobuf:"varint,2,opt,name=attempt,proto3" json:"attempt,omitempty"`
 	// Number of the last delta that was seen.
-	N             uint32 `protobuf:"varint,3,opt,name=n,proto3" json:"n,omitempty"`
+	Index         uint32 `protobuf:"varint,3,opt,name=index,proto3" json:"index,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -662,9 +662,9 @@ func (x *DeltaCursor) GetAttempt() uint32 {
 	return 0
 }
 
-func (x *DeltaCursor) GetN() uint32 {
+func (x *DeltaCursor) GetIndex() uint32 {
 	if x != nil {
-		return x.N
+		return x.Index
 	}
 	return 0
 }
@@ -678,7 +678,7 @@ type WatchRunResponse struct {
 	//
 	//	*WatchRunResponse_Event
 	//	*WatchRunResponse_Delta
-	//	*WatchRunResponse_Reset_
+	//	*WatchRunResponse_Replaced
 	//	*WatchRunResponse_Start
 	//	*WatchRunResponse_Gap
 	Update        isWatchRunResponse_Update `protobuf_oneof:"update"`
@@ -741,10 +741,10 @@ func (x *WatchRunResponse) GetDelta() *RunDelta {
 	return nil
 }
 
-func (x *WatchRunResponse) GetReset_() *RunReset {
+func (x *WatchRunResponse) GetReplaced() *RunTextReplaced {
 	if x != nil {
-		if x, ok := x.Update.(*WatchRunResponse_Reset_); ok {
-			return x.Reset_
+		if x, ok := x.Update.(*WatchRunResponse_Replaced); ok {
+			return x.Replaced
 		}
 	}
 	return nil
@@ -782,9 +782,9 @@ type WatchRunResponse_Delta struct {
 	Delta *RunDelta `protobuf:"bytes,2,opt,name=delta,proto3,oneof"`
 }
 
-type WatchRunResponse_Reset_ struct {
+type WatchRunResponse_Replaced struct {
 	// Text shown before is replaced.
-	Reset_ *RunReset `protobuf:"bytes,3,opt,name=reset,proto3,oneof"`
+	Replaced *RunTextReplaced `protobuf:"bytes,3,opt,name=replaced,proto3,oneof"`
 }
 
 type WatchRunResponse_Start struct {
@@ -801,7 +801,7 @@ func (*WatchRunResponse_Event) isWatchRunResponse_Update() {}
 
 func (*WatchRunResponse_Delta) isWatchRunResponse_Update() {}
 
-func (*WatchRunResponse_Reset_) isWatchRunResponse_Update() {}
+func (*WatchRunResponse_Replaced) isWatchRunResponse_Update() {}
 
 func (*WatchRunResponse_Start) isWatchRunResponse_Update() {}
 
@@ -1287,15 +1287,15 @@ const file_toolbus_run_v1_run_service_proto_rawDesc = "" +
 	"\x0einclude_deltas\x18\x03 \x01(\bR\rincludeDeltas\x12<\n" +
 	"\vafter_delta\x18\x04 \x01(\v2\x1b.toolbus.run.v1.DeltaCursorR\n" +
 	"afterDeltaB\x10\n" +
-	"\x0e_from_sequence\"I\n" +
+	"\x0e_from_sequence\"Q\n" +
 	"\vDeltaCursor\x12\x12\n" +
 	"\x04turn\x18\x01 \x01(\rR\x04turn\x12\x18\n" +
-	"\aattempt\x18\x02 \x01(\rR\aattempt\x12\f\n" +
-	"\x01n\x18\x03 \x01(\rR\x01n\"\x98\x02\n" +
+	"\aattempt\x18\x02 \x01(\rR\aattempt\x12\x14\n" +
+	"\x05index\x18\x03 \x01(\rR\x05index\"\xa5\x02\n" +
 	"\x10WatchRunResponse\x120\n" +
 	"\x05event\x18\x01 \x01(\v2\x18.toolbus.run.v1.RunEventH\x00R\x05event\x120\n" +
-	"\x05delta\x18\x02 \x01(\v2\x18.toolbus.run.v1.RunDeltaH\x00R\x05delta\x120\n" +
-	"\x05reset\x18\x03 \x01(\v2\x18.toolbus.run.v1.RunResetH\x00R\x05reset\x124\n" +
+	"\x05delta\x18\x02 \x01(\v2\x18.toolbus.run.v1.RunDeltaH\x00R\x05delta\x12=\n" +
+	"\breplaced\x18\x03 \x01(\v2\x1f.toolbus.run.v1.RunTextReplacedH\x00R\breplaced\x124\n" +
 	"\x05start\x18\x04 \x01(\v2\x1c.toolbus.watch.v1.WatchStartH\x00R\x05start\x12.\n" +
 	"\x03gap\x18\x05 \x01(\v2\x1a.toolbus.watch.v1.WatchGapH\x00R\x03gapB\b\n" +
 	"\x06update\"\xdc\x01\n" +
@@ -1374,7 +1374,7 @@ var file_toolbus_run_v1_run_service_proto_goTypes = []any{
 	(RunState)(0),                 // 21: toolbus.run.v1.RunState
 	(*RunEvent)(nil),              // 22: toolbus.run.v1.RunEvent
 	(*RunDelta)(nil),              // 23: toolbus.run.v1.RunDelta
-	(*RunReset)(nil),              // 24: toolbus.run.v1.RunReset
+	(*RunTextReplaced)(nil),       // 24: toolbus.run.v1.RunTextReplaced
 	(*v1.WatchStart)(nil),         // 25: toolbus.watch.v1.WatchStart
 	(*v1.WatchGap)(nil),           // 26: toolbus.watch.v1.WatchGap
 }
@@ -1391,7 +1391,7 @@ var file_toolbus_run_v1_run_service_proto_depIdxs = []int32{
 	9,  // 9: toolbus.run.v1.WatchRunRequest.after_delta:type_name -> toolbus.run.v1.DeltaCursor
 	22, // 10: toolbus.run.v1.WatchRunResponse.event:type_name -> toolbus.run.v1.RunEvent
 	23, // 11: toolbus.run.v1.WatchRunResponse.delta:type_name -> toolbus.run.v1.RunDelta
-	24, // 12: toolbus.run.v1.WatchRunResponse.reset:type_name -> toolbus.run.v1.RunReset
+	24, // 12: toolbus.run.v1.WatchRunResponse.replaced:type_name -> toolbus.run.v1.RunTextReplaced
 	25, // 13: toolbus.run.v1.WatchRunResponse.start:type_name -> toolbus.watch.v1.WatchStart
 	26, // 14: toolbus.run.v1.WatchRunResponse.gap:type_name -> toolbus.watch.v1.WatchGap
 	11, // 15: toolbus.run.v1.SubmitOutputsRequest.outputs:type_name -> toolbus.run.v1.ToolOutput
@@ -1435,7 +1435,7 @@ func file_toolbus_run_v1_run_service_proto_init() {
 	file_toolbus_run_v1_run_service_proto_msgTypes[10].OneofWrappers = []any{
 		(*WatchRunResponse_Event)(nil),
 		(*WatchRunResponse_Delta)(nil),
-		(*WatchRunResponse_Reset_)(nil),
+		(*WatchRunResponse_Replaced)(nil),
 		(*WatchRunResponse_Start)(nil),
 		(*WatchRunResponse_Gap)(nil),
 	}

@@ -647,7 +647,7 @@ type ToolResult struct {
 	// currency than the run's max_cost uses that up, since nobody can tell how much of it is left.
 	Usage *Usage `protobuf:"bytes,5,opt,name=usage,proto3" json:"usage,omitempty"`
 	// How many calls were made on the call's behalf; they count in the max_tool_calls of the run that called.
-	Calls         uint32 `protobuf:"varint,6,opt,name=calls,proto3" json:"calls,omitempty"`
+	CallCount     uint32 `protobuf:"varint,6,opt,name=call_count,json=callCount,proto3" json:"call_count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -717,9 +717,9 @@ func (x *ToolResult) GetUsage() *Usage {
 	return nil
 }
 
-func (x *ToolResult) GetCalls() uint32 {
+func (x *ToolResult) GetCallCount() uint32 {
 	if x != nil {
-		return x.Calls
+		return x.CallCount
 	}
 	return 0
 }
@@ -948,7 +948,7 @@ const file_toolbus_tool_v1_tool_proto_rawDesc = "" +
 	"\vannotations\x18\x0e \x01(\v2 .toolbus.tool.v1.ToolAnnotationsR\vannotations\x12<\n" +
 	"\x03ttl\x18\x0f \x01(\v2\x19.google.protobuf.DurationB\x0f\xbaH\f\xaa\x01\t\"\x05\b\x80\xe7\x84\x0f*\x00R\x03ttlB\n" +
 	"\n" +
-	"\b_visible\"\xd2\x01\n" +
+	"\b_visible\"\xdb\x01\n" +
 	"\n" +
 	"ToolResult\x12\x1f\n" +
 	"\voutput_json\x18\x01 \x01(\tR\n" +
@@ -956,8 +956,9 @@ const file_toolbus_tool_v1_tool_proto_rawDesc = "" +
 	"\bis_error\x18\x02 \x01(\bR\aisError\x12)\n" +
 	"\x10stored_reference\x18\x03 \x01(\tR\x0fstoredReference\x12\x19\n" +
 	"\bends_run\x18\x04 \x01(\bR\aendsRun\x12,\n" +
-	"\x05usage\x18\x05 \x01(\v2\x16.toolbus.tool.v1.UsageR\x05usage\x12\x14\n" +
-	"\x05calls\x18\x06 \x01(\rR\x05calls\"Z\n" +
+	"\x05usage\x18\x05 \x01(\v2\x16.toolbus.tool.v1.UsageR\x05usage\x12\x1d\n" +
+	"\n" +
+	"call_count\x18\x06 \x01(\rR\tcallCount\"Z\n" +
 	"\fToolProgress\x12\x1a\n" +
 	"\bprogress\x18\x01 \x01(\x01R\bprogress\x12\x14\n" +
 	"\x05total\x18\x02 \x01(\x01R\x05total\x12\x18\n" +

@@ -584,7 +584,7 @@ class RunDelta(_message.Message):
 
     TURN_FIELD_NUMBER: _builtins.int
     ATTEMPT_FIELD_NUMBER: _builtins.int
-    N_FIELD_NUMBER: _builtins.int
+    INDEX_FIELD_NUMBER: _builtins.int
     TEXT_FIELD_NUMBER: _builtins.int
     ARGUMENTS_FIELD_NUMBER: _builtins.int
     PROGRESS_FIELD_NUMBER: _builtins.int
@@ -594,7 +594,7 @@ class RunDelta(_message.Message):
     """The turn."""
     attempt: _builtins.int
     """The attempt at the turn, from 1; a new attempt starts over."""
-    n: _builtins.int
+    index: _builtins.int
     """Number within the attempt, from 0."""
     text: _builtins.str
     """Further text of the answer."""
@@ -617,7 +617,7 @@ class RunDelta(_message.Message):
         *,
         turn: _builtins.int = ...,
         attempt: _builtins.int = ...,
-        n: _builtins.int = ...,
+        index: _builtins.int = ...,
         text: _builtins.str = ...,
         arguments: Global___ArgumentsDelta | None = ...,
         progress: Global___CallProgress | None = ...,
@@ -626,7 +626,7 @@ class RunDelta(_message.Message):
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["arguments", b"arguments", "delta", b"delta", "log", b"log", "progress", b"progress", "reasoning", b"reasoning", "text", b"text"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["arguments", b"arguments", "attempt", b"attempt", "delta", b"delta", "log", b"log", "n", b"n", "progress", b"progress", "reasoning", b"reasoning", "text", b"text", "turn", b"turn"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["arguments", b"arguments", "attempt", b"attempt", "delta", b"delta", "index", b"index", "log", b"log", "progress", b"progress", "reasoning", b"reasoning", "text", b"text", "turn", b"turn"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType_delta: _TypeAlias = _typing.Literal["text", "arguments", "progress", "reasoning", "log"]  # noqa: Y015
     _WhichOneofArgType_delta: _TypeAlias = _typing.Literal["delta", b"delta"]  # noqa: Y015
@@ -721,7 +721,7 @@ class CallLog(_message.Message):
 Global___CallLog: _TypeAlias = CallLog  # noqa: Y015
 
 @_typing.final
-class RunReset(_message.Message):
+class RunTextReplaced(_message.Message):
     """Text shown before belongs to an attempt that was given up; what counts is this."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -729,14 +729,14 @@ class RunReset(_message.Message):
     TURN_FIELD_NUMBER: _builtins.int
     ATTEMPT_FIELD_NUMBER: _builtins.int
     TEXT_FIELD_NUMBER: _builtins.int
-    DELTAS_FIELD_NUMBER: _builtins.int
+    DELTA_COUNT_FIELD_NUMBER: _builtins.int
     turn: _builtins.int
     """The turn."""
     attempt: _builtins.int
     """The attempt that counts."""
     text: _builtins.str
     """Its text so far."""
-    deltas: _builtins.int
+    delta_count: _builtins.int
     """Number of deltas that the text is made of."""
     def __init__(
         self,
@@ -744,12 +744,12 @@ class RunReset(_message.Message):
         turn: _builtins.int = ...,
         attempt: _builtins.int = ...,
         text: _builtins.str = ...,
-        deltas: _builtins.int = ...,
+        delta_count: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "deltas", b"deltas", "text", b"text", "turn", b"turn"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "delta_count", b"delta_count", "text", b"text", "turn", b"turn"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___RunReset: _TypeAlias = RunReset  # noqa: Y015
+Global___RunTextReplaced: _TypeAlias = RunTextReplaced  # noqa: Y015

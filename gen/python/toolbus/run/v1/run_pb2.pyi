@@ -720,7 +720,7 @@ class Run(_message.Message):
     ITEMS_FIELD_NUMBER: _builtins.int
     OUTPUT_TEXT_FIELD_NUMBER: _builtins.int
     REQUIRED_CALLS_FIELD_NUMBER: _builtins.int
-    TURNS_FIELD_NUMBER: _builtins.int
+    TURN_COUNT_FIELD_NUMBER: _builtins.int
     USAGE_FIELD_NUMBER: _builtins.int
     CREATE_TIME_FIELD_NUMBER: _builtins.int
     END_TIME_FIELD_NUMBER: _builtins.int
@@ -743,7 +743,7 @@ class Run(_message.Message):
     """The error's text, if it failed."""
     output_text: _builtins.str
     """The final answer's text, once there is one."""
-    turns: _builtins.int
+    turn_count: _builtins.int
     """Model responses so far."""
     last_sequence: _builtins.int
     """Sequence of the last stored event."""
@@ -793,7 +793,7 @@ class Run(_message.Message):
         items: _abc.Iterable[Global___Item] | None = ...,
         output_text: _builtins.str = ...,
         required_calls: _abc.Iterable[Global___FunctionCall] | None = ...,
-        turns: _builtins.int = ...,
+        turn_count: _builtins.int = ...,
         usage: _usage_pb2.Usage | None = ...,
         create_time: _timestamp_pb2.Timestamp | None = ...,
         end_time: _timestamp_pb2.Timestamp | None = ...,
@@ -805,7 +805,7 @@ class Run(_message.Message):
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "draft", b"draft", "end_time", b"end_time", "fork", b"fork", "parent", b"parent", "usage", b"usage"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "create_time", b"create_time", "draft", b"draft", "end_time", b"end_time", "error", b"error", "fork", b"fork", "id", b"id", "items", b"items", "last_sequence", b"last_sequence", "output_text", b"output_text", "parent", b"parent", "reason", b"reason", "required_calls", b"required_calls", "self_wakes", b"self_wakes", "session_id", b"session_id", "state", b"state", "turns", b"turns", "usage", b"usage"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "create_time", b"create_time", "draft", b"draft", "end_time", b"end_time", "error", b"error", "fork", b"fork", "id", b"id", "items", b"items", "last_sequence", b"last_sequence", "output_text", b"output_text", "parent", b"parent", "reason", b"reason", "required_calls", b"required_calls", "self_wakes", b"self_wakes", "session_id", b"session_id", "state", b"state", "turn_count", b"turn_count", "usage", b"usage"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -819,14 +819,14 @@ class TextCheckpoint(_message.Message):
 
     TURN_FIELD_NUMBER: _builtins.int
     ATTEMPT_FIELD_NUMBER: _builtins.int
-    DELTAS_FIELD_NUMBER: _builtins.int
+    DELTA_COUNT_FIELD_NUMBER: _builtins.int
     TEXT_FIELD_NUMBER: _builtins.int
     FIRST_DELTA_FIELD_NUMBER: _builtins.int
     turn: _builtins.int
     """The turn."""
     attempt: _builtins.int
     """The attempt."""
-    deltas: _builtins.int
+    delta_count: _builtins.int
     """Number of deltas of the attempt up to here; the next one that follows has this number."""
     text: _builtins.str
     """The text of the deltas from `first_delta` on."""
@@ -837,13 +837,13 @@ class TextCheckpoint(_message.Message):
         *,
         turn: _builtins.int = ...,
         attempt: _builtins.int = ...,
-        deltas: _builtins.int = ...,
+        delta_count: _builtins.int = ...,
         text: _builtins.str = ...,
         first_delta: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "deltas", b"deltas", "first_delta", b"first_delta", "text", b"text", "turn", b"turn"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "delta_count", b"delta_count", "first_delta", b"first_delta", "text", b"text", "turn", b"turn"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -318,23 +318,23 @@ class DeltaCursor(_message.Message):
 
     TURN_FIELD_NUMBER: _builtins.int
     ATTEMPT_FIELD_NUMBER: _builtins.int
-    N_FIELD_NUMBER: _builtins.int
+    INDEX_FIELD_NUMBER: _builtins.int
     turn: _builtins.int
     """The turn."""
     attempt: _builtins.int
     """The attempt."""
-    n: _builtins.int
+    index: _builtins.int
     """Number of the last delta that was seen."""
     def __init__(
         self,
         *,
         turn: _builtins.int = ...,
         attempt: _builtins.int = ...,
-        n: _builtins.int = ...,
+        index: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "n", b"n", "turn", b"turn"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "index", b"index", "turn", b"turn"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -348,7 +348,7 @@ class WatchRunResponse(_message.Message):
 
     EVENT_FIELD_NUMBER: _builtins.int
     DELTA_FIELD_NUMBER: _builtins.int
-    RESET_FIELD_NUMBER: _builtins.int
+    REPLACED_FIELD_NUMBER: _builtins.int
     START_FIELD_NUMBER: _builtins.int
     GAP_FIELD_NUMBER: _builtins.int
     @_builtins.property
@@ -360,7 +360,7 @@ class WatchRunResponse(_message.Message):
         """A delta."""
 
     @_builtins.property
-    def reset(self) -> _run_event_pb2.RunReset:
+    def replaced(self) -> _run_event_pb2.RunTextReplaced:
         """Text shown before is replaced."""
 
     @_builtins.property
@@ -376,15 +376,15 @@ class WatchRunResponse(_message.Message):
         *,
         event: _run_event_pb2.RunEvent | None = ...,
         delta: _run_event_pb2.RunDelta | None = ...,
-        reset: _run_event_pb2.RunReset | None = ...,
+        replaced: _run_event_pb2.RunTextReplaced | None = ...,
         start: _watch_pb2.WatchStart | None = ...,
         gap: _watch_pb2.WatchGap | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["delta", b"delta", "event", b"event", "gap", b"gap", "reset", b"reset", "start", b"start", "update", b"update"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["delta", b"delta", "event", b"event", "gap", b"gap", "replaced", b"replaced", "start", b"start", "update", b"update"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["delta", b"delta", "event", b"event", "gap", b"gap", "reset", b"reset", "start", b"start", "update", b"update"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["delta", b"delta", "event", b"event", "gap", b"gap", "replaced", b"replaced", "start", b"start", "update", b"update"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_update: _TypeAlias = _typing.Literal["event", "delta", "reset", "start", "gap"]  # noqa: Y015
+    _WhichOneofReturnType_update: _TypeAlias = _typing.Literal["event", "delta", "replaced", "start", "gap"]  # noqa: Y015
     _WhichOneofArgType_update: _TypeAlias = _typing.Literal["update", b"update"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_update) -> _WhichOneofReturnType_update | None: ...
 

@@ -399,7 +399,7 @@ class ToolResult(_message.Message):
     STORED_REFERENCE_FIELD_NUMBER: _builtins.int
     ENDS_RUN_FIELD_NUMBER: _builtins.int
     USAGE_FIELD_NUMBER: _builtins.int
-    CALLS_FIELD_NUMBER: _builtins.int
+    CALL_COUNT_FIELD_NUMBER: _builtins.int
     output_json: _builtins.str
     """The result as JSON text. For an error it is {"error":"<text>"}."""
     is_error: _builtins.bool
@@ -410,7 +410,7 @@ class ToolResult(_message.Message):
     """
     ends_run: _builtins.bool
     """Whether the run that called is over with it: completed, reason `skipped`. Heeded for built-ins only."""
-    calls: _builtins.int
+    call_count: _builtins.int
     """How many calls were made on the call's behalf; they count in the max_tool_calls of the run that called."""
     @_builtins.property
     def usage(self) -> _usage_pb2.Usage:
@@ -426,11 +426,11 @@ class ToolResult(_message.Message):
         stored_reference: _builtins.str = ...,
         ends_run: _builtins.bool = ...,
         usage: _usage_pb2.Usage | None = ...,
-        calls: _builtins.int = ...,
+        call_count: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["usage", b"usage"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["calls", b"calls", "ends_run", b"ends_run", "is_error", b"is_error", "output_json", b"output_json", "stored_reference", b"stored_reference", "usage", b"usage"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["call_count", b"call_count", "ends_run", b"ends_run", "is_error", b"is_error", "output_json", b"output_json", "stored_reference", b"stored_reference", "usage", b"usage"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
