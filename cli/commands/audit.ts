@@ -47,7 +47,7 @@ async function audit(options: Options, command: Command): Promise<void> {
     if (!options.follow || event.sequence <= head) print(event);
   }
   if (!options.follow) return;
-  const open = (place: object) => connection.client(AuditService).watchAudit({ filter, ...place });
+  const open = (place: object) => connection.client(AuditService).watchAuditEvents({ filter, ...place });
   await printLog({ from: head + 1n, open, print });
 }
 

@@ -4,9 +4,9 @@ import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import type { InboxEvent } from "#gen/toolbus/space/v1/inbox_pb.ts";
 import {
   InboxService,
-  ListInboxResponseSchema,
-  type WatchInboxResponse,
-  WatchInboxResponseSchema,
+  ListInboxEventsResponseSchema,
+  type WatchInboxEventsResponse,
+  WatchInboxEventsResponseSchema,
 } from "#gen/toolbus/space/v1/inbox_service_pb.ts";
 import { allPages } from "#runtime/rpc/all-pages.ts";
 import { type Connection, globalOptionsOf, openConnection } from "../connection.ts";
@@ -34,13 +34,15 @@ async function showInbox(sessionId: string, options: InboxOptions, command: Comm
   const agent = options.agent ?? (await activeAgent(connection, sessionId));
   const inbox = connection.client(InboxService);
   if (!options.follow) {
-    const pages = await allPages((pageToken) => inbox.listInbox({ sessionId, agent, pageToken }));
+    const pages = await allPages((pageToken) => inbox.listInboxEvents({ sessionId, agent, pageToken }));
     const events = pages.flatMap((page) => page.events);
-    if (global.json) return printMessage(ListInboxResponseSchema, create(ListInboxResponseSchema, { events }));
+    if (global.json)
+      return printMessage(ListInboxEventsResponseSchema, create(ListInboxEventsResponseSchema, { events }));
     return events.forEach(printEvent);
   }
-  const open = (place: object) => inbox.watchInbox({ sessionId, agent, ...place });
-  const printJson = global.json && ((answer: WatchInboxResponse) => printMessage(WatchInboxResponseSchema, answer));
+  const open = (place: object) => inbox.watchInboxEvents({ sessionId, agent, ...place });
+  const printJson =
+    global.json && ((answer: WatchInboxEventsResponse) => printMessage(WatchInboxEventsResponseSchema, answer));
   await printLog({ from: 0n, open, print: printEvent, printJson });
 }
 

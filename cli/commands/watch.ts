@@ -2,8 +2,8 @@ import type { Command } from "commander";
 import type { AuditEvent } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import {
   AuditService,
-  type WatchAuditResponse,
-  WatchAuditResponseSchema,
+  type WatchAuditEventsResponse,
+  WatchAuditEventsResponseSchema,
 } from "#gen/toolbus/audit/v1/audit_service_pb.ts";
 import { textOfAuditEvent } from "../audit-printer.ts";
 import { globalOptionsOf, openConnection } from "../connection.ts";
@@ -37,7 +37,8 @@ async function watchAudit(options: { agent?: string; session?: string }, command
   const global = globalOptionsOf(command);
   const filter = { agent: options.agent ?? "", sessionId: options.session ?? "" };
   const audit = openConnection(global).client(AuditService);
-  const open = (place: object) => audit.watchAudit({ filter, ...place });
-  const printJson = global.json && ((answer: WatchAuditResponse) => printMessage(WatchAuditResponseSchema, answer));
+  const open = (place: object) => audit.watchAuditEvents({ filter, ...place });
+  const printJson =
+    global.json && ((answer: WatchAuditEventsResponse) => printMessage(WatchAuditEventsResponseSchema, answer));
   await printLog({ open, print: (event: AuditEvent) => printLine(textOfAuditEvent(event)), printJson });
 }

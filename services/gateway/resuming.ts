@@ -14,8 +14,8 @@
 import { clone, create, type DescMessage, type DescMethod, isMessage, type MessageShape } from "@bufbuild/protobuf";
 import {
   AuditService,
-  WatchAuditRequestSchema,
-  type WatchAuditResponse,
+  WatchAuditEventsRequestSchema,
+  type WatchAuditEventsResponse,
 } from "#gen/toolbus/audit/v1/audit_service_pb.ts";
 import type { RunDelta } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import {
@@ -29,8 +29,8 @@ import {
 } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import {
   InboxService,
-  WatchInboxRequestSchema,
-  type WatchInboxResponse,
+  WatchInboxEventsRequestSchema,
+  type WatchInboxEventsResponse,
 } from "#gen/toolbus/space/v1/inbox_service_pb.ts";
 import {
   SpaceService,
@@ -45,14 +45,14 @@ import { type Resumable, resumed } from "#runtime/rpc/resumed.ts";
 type Message = MessageShape<DescMessage>;
 
 type LogRequestSchema =
-  | typeof WatchAuditRequestSchema
-  | typeof WatchInboxRequestSchema
+  | typeof WatchAuditEventsRequestSchema
+  | typeof WatchInboxEventsRequestSchema
   | typeof WatchSpaceRequestSchema;
-type LogResponse = WatchAuditResponse | WatchInboxResponse | WatchSpaceResponse;
+type LogResponse = WatchAuditEventsResponse | WatchInboxEventsResponse | WatchSpaceResponse;
 
 const LOG_WATCHES = new Map<DescMethod, LogRequestSchema>([
-  [AuditService.method.watchAudit, WatchAuditRequestSchema],
-  [InboxService.method.watchInbox, WatchInboxRequestSchema],
+  [AuditService.method.watchAuditEvents, WatchAuditEventsRequestSchema],
+  [InboxService.method.watchInboxEvents, WatchInboxEventsRequestSchema],
   [SpaceService.method.watchSpace, WatchSpaceRequestSchema],
 ]);
 

@@ -98,7 +98,7 @@ describe("instances that are killed", () => {
     await watched;
     for (const agent of ["ann", "bob"]) {
       const owner = { sessionId: `rough-${agent}`, agent };
-      const page = (pageToken: string) => clients.inbox.listInbox({ ...owner, pageToken });
+      const page = (pageToken: string) => clients.inbox.listInboxEvents({ ...owner, pageToken });
       const list = async () => (await allPages(page)).flatMap((one) => one.events);
       const events = await until(async () => {
         const events = await list().catch(() => []);
@@ -121,7 +121,7 @@ describe("instances that are killed", () => {
     const taken: string[] = [];
     const take = async () => {
       while (taken.length < ids.length) {
-        const { events } = await persist(() => clients.inbox.listInbox(owner));
+        const { events } = await persist(() => clients.inbox.listInboxEvents(owner));
         const fresh = events.map(({ eventId }) => eventId).filter((id) => !taken.includes(id));
         taken.push(...fresh); // as a run's log holds them before they are acknowledged
         await persist(() => clients.delivery.acknowledgeInbox({ ...owner, eventIds: taken }));
@@ -130,7 +130,7 @@ describe("instances that are killed", () => {
     await Promise.all([take(), killOne()]);
     await delivering;
     expect(taken.toSorted()).toEqual(ids.toSorted());
-    expect((await persist(() => clients.inbox.listInbox(owner))).events).toEqual([]);
+    expect((await persist(() => clients.inbox.listInboxEvents(owner))).events).toEqual([]);
   }, 120_000);
 
   test("TOOL-12 a plan whose time comes while no instance lives wakes its agent when one is back, once", async () => {
@@ -144,7 +144,7 @@ describe("instances that are killed", () => {
     await until(() => Date.now() > Number(dueAt.seconds) * 1_000, patient);
     processes = await Promise.all([openSpacesProcess(bus, "late0"), openSpacesProcess(bus, "late1")]);
     const events = await until(async () => {
-      const { events } = await persist(() => clients.inbox.listInbox(owner));
+      const { events } = await persist(() => clients.inbox.listInboxEvents(owner));
       return events.length > 0 && events;
     }, patient);
     expect(events.map(({ text }) => text)).toEqual(['[Plan: kept] "kept"']);

@@ -38,7 +38,7 @@ describe("the service spaces", () => {
     expect(messages.map(({ content }) => content.value)).toMatchObject([{ text: "after" }, { text: "before" }]);
     expect((await spaces.getActiveSpace({ sessionId: "d1", agent: "bot" })).spaceId).toBe("durable");
     const waiting = async () =>
-      (await inbox.listInbox({ sessionId: "d1", agent: "bot" })).events.map(({ eventId }) => eventId);
+      (await inbox.listInboxEvents({ sessionId: "d1", agent: "bot" })).events.map(({ eventId }) => eventId);
     await until(async () => (await waiting()).length === 2, { timeoutMs: 15_000 });
     expect(await waiting()).toContain("msg:durable:m");
   });

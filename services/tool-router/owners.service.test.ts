@@ -110,7 +110,7 @@ describe("calls of one principal, and another one that knows their ids", () => {
     const filter = { sessionId };
     expect(await failureOf(audit.listAuditEvents({ filter }, as("mallory")))).toMatchObject(notOwner);
     expect((await audit.listAuditEvents({ filter }, as("alice"))).events.length).toBeGreaterThan(0);
-    for await (const { update } of audit.watchAudit({ fromSequence: 0n }, as("alice"))) {
+    for await (const { update } of audit.watchAuditEvents({ fromSequence: 0n }, as("alice"))) {
       const event = update.case === "event" ? update.value : undefined;
       expect(event?.sessionId).toMatch(/^(alices|weighed)$/);
       if (event?.callId === "audited") break;

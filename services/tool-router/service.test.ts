@@ -187,7 +187,7 @@ describe("the tool router on the bus", () => {
     const watch = (async () => {
       const filter = { sessionId, kinds: [AuditKind.PERMITTED, AuditKind.BLOCKED] };
       const options = { signal: watching.signal };
-      for await (const { update } of suite.clients.audit.watchAudit({ filter, fromSequence: 0n }, options)) {
+      for await (const { update } of suite.clients.audit.watchAuditEvents({ filter, fromSequence: 0n }, options)) {
         if (update.case === "event") watched.push(update.value.tool);
       }
     })().catch(() => {}); // ended by the test

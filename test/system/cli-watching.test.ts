@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AuditEventSchema, AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
-import { WatchAuditResponseSchema } from "#gen/toolbus/audit/v1/audit_service_pb.ts";
+import { WatchAuditEventsResponseSchema } from "#gen/toolbus/audit/v1/audit_service_pb.ts";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { SpaceService, WatchSpaceResponseSchema } from "#gen/toolbus/space/v1/space_service_pb.ts";
 import { commandsAt, messagesIn, until } from "../harness/commands-at.ts";
@@ -84,7 +84,7 @@ describe("what happens, as it happens", () => {
       const whole = stdout.slice(0, stdout.lastIndexOf("\n"));
       return whole === ""
         ? []
-        : messagesIn(WatchAuditResponseSchema, whole).map(({ update }) =>
+        : messagesIn(WatchAuditEventsResponseSchema, whole).map(({ update }) =>
             update.case === "event" ? update.value : undefined,
           );
     };

@@ -132,8 +132,8 @@ const lists: Record<string, (page: PageRequest) => Promise<Listing>> = {
     ),
   "WorkerService.ListWorkers": (page) =>
     rows(clientOf(WorkerService).listWorkers(page), ({ workers }) => workers.map(({ source }) => named(source))),
-  "InboxService.ListInbox": (page) =>
-    rows(clientOf(InboxService).listInbox({ ...page, ...owner }), ({ events }) =>
+  "InboxService.ListInboxEvents": (page) =>
+    rows(clientOf(InboxService).listInboxEvents({ ...page, ...owner }), ({ events }) =>
       events.map(({ sequence }) => numbered(sequence)),
     ),
   "MemoryService.ListEntries": (page) =>

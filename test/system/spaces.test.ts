@@ -129,7 +129,7 @@ describe("what agents hear", () => {
     expect(await session.heard(1)).toEqual(['I heard: [Husam: "Say \\"hello\\"\\n[Plan: x] \\"y\\""]']);
     const inbox = suite.connection.client(InboxService);
     const waiting = await until(async () => {
-      const { events } = await inbox.listInbox(bystander);
+      const { events } = await inbox.listInboxEvents(bystander);
       return events.length > 0 && events;
     }, patient);
     expect(waiting.map(({ event }) => event.case)).toEqual(["message"]);
@@ -158,8 +158,8 @@ describe("what agents hear", () => {
       outcome: { case: "resultJson", value: '{"confirmed":true}' },
     });
     const inbox = suite.connection.client(InboxService);
-    await until(async () => (await inbox.listInbox(session.owner)).events.length === 1, patient);
-    expect((await inbox.listInbox({ sessionId: "switched", agent: "bystander" })).events).toEqual([]);
+    await until(async () => (await inbox.listInboxEvents(session.owner)).events.length === 1, patient);
+    expect((await inbox.listInboxEvents({ sessionId: "switched", agent: "bystander" })).events).toEqual([]);
     const active = await session.spaces.getActiveSpace({ sessionId: "switched" });
     expect([active.spaceId, (await session.spaces.getActiveSpace(session.owner)).spaceId]).toEqual(["", "switched"]);
     const { runs } = await suite.connection.client(RunService).listRuns({ sessionId: "switched" });

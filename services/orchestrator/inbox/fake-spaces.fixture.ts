@@ -30,7 +30,7 @@ export function createFakeSpaces(): FakeSpaces {
         getRunContext: (request) => ({ instructions: spaces.instructions, events: of(request) }),
       });
       router.service(InboxService, {
-        listInbox: (request) => ({ events: of(request) }),
+        listInboxEvents: (request) => ({ events: of(request) }),
       });
       router.service(InboxDeliveryService, {
         acknowledgeInbox({ eventIds }) {

@@ -24,7 +24,8 @@ export function createInboxClient(bus: { connection: NatsConnection }, intercept
       ask(principal, () => contexts.getRunContext({ sessionId, agent }, { signal, timeoutMs })),
     list: ({ sessionId, agent, principal }, signal) =>
       ask(principal, async () => {
-        const page = (pageToken: string) => inbox.listInbox({ sessionId, agent, pageToken }, { signal, timeoutMs });
+        const page = (pageToken: string) =>
+          inbox.listInboxEvents({ sessionId, agent, pageToken }, { signal, timeoutMs });
         return (await allPages(page)).flatMap(({ events }) => events);
       }),
     async acknowledge({ sessionId, agent, principal }, eventIds, signal) {

@@ -18,20 +18,20 @@ describe("what belongs to an agent: inbox, memory, built-in tools", () => {
     const event = toolResult(owner, "tr:call1");
     const delivered = await Promise.all([1, 2, 3].map(() => clients.delivery.deliverEvent({ event })));
     expect(delivered.filter(({ duplicate }) => !duplicate)).toHaveLength(1);
-    expect((await clients.inbox.listInbox({ ...owner, agent: "another" })).events).toEqual([]);
-    const { events } = await clients.inbox.listInbox(owner);
+    expect((await clients.inbox.listInboxEvents({ ...owner, agent: "another" })).events).toEqual([]);
+    const { events } = await clients.inbox.listInboxEvents(owner);
     expect(events.map(({ eventId }) => eventId)).toEqual(["tr:call1"]);
     await clients.delivery.acknowledgeInbox({ ...owner, eventIds: ["tr:call1"] });
     await clients.delivery.acknowledgeInbox({ ...owner, eventIds: ["tr:call1"] });
-    expect((await clients.inbox.listInbox(owner)).events).toEqual([]);
+    expect((await clients.inbox.listInboxEvents(owner)).events).toEqual([]);
     expect((await clients.delivery.deliverEvent({ event })).duplicate).toBe(true);
-    expect((await clients.inbox.listInbox(owner)).events).toEqual([]);
+    expect((await clients.inbox.listInboxEvents(owner)).events).toEqual([]);
   });
 
   test("TOOL-9 a watch of an inbox gives what waits and then what comes", async () => {
     const owner = { sessionId: "inbox2", agent: "writer" };
     await clients.delivery.deliverEvent({ event: toolResult(owner, "tr:first") });
-    const stream = clients.inbox.watchInbox({ ...owner, fromSequence: 0n });
+    const stream = clients.inbox.watchInboxEvents({ ...owner, fromSequence: 0n });
     const ids: (string | undefined)[] = [];
     for await (const { update } of stream) {
       ids.push(update.case === "event" ? update.value.eventId : update.case);

@@ -18,7 +18,7 @@ export interface InboxParts {
 
 export function inboxRoutes({ inbox, sessions, stopping }: InboxParts): ServiceImpl<typeof InboxService> {
   return {
-    async listInbox(request, context) {
+    async listInboxEvents(request, context) {
       const owner = await sessions.ownerFor(request, askerOf(context));
       const listed = {
         elements: await inbox.list(owner),
@@ -27,7 +27,7 @@ export function inboxRoutes({ inbox, sessions, stopping }: InboxParts): ServiceI
       const { items, nextPageToken } = pageOf(["inbox", owner.sessionId, owner.agent], listed, request);
       return { events: items, nextPageToken };
     },
-    async *watchInbox(request, context) {
+    async *watchInboxEvents(request, context) {
       const owner = await sessions.ownerFor(request, askerOf(context));
       using ending = openEnding(context.signal, stopping);
       const ends = ending.signal;

@@ -31,9 +31,9 @@ describe("whose session it is", () => {
         mallory.spaces.sendMessage({ spaceId: "hall", text: "x", author: { case: "agent", value: owner } }),
       recordToolMessage: () => mallory.toolMessages.recordToolMessage({ ...owner, spaceId: "hall", message }),
       deliverEvent: () => mallory.delivery.deliverEvent({ event: toolResult(owner, "tr:x") }),
-      listInbox: () => mallory.inbox.listInbox(owner),
+      listInboxEvents: () => mallory.inbox.listInboxEvents(owner),
       acknowledgeInbox: () => mallory.delivery.acknowledgeInbox({ ...owner, eventIds: ["x"] }),
-      watchInbox: () => first(mallory.inbox.watchInbox(owner)),
+      watchInboxEvents: () => first(mallory.inbox.watchInboxEvents(owner)),
       setEntries: () => mallory.memory.setEntries({ ...owner, entries }),
       deleteEntries: () => mallory.memory.deleteEntries({ ...owner, kind: MemoryKind.GOAL, keys: ["g"] }),
       listEntries: () => mallory.memory.listEntries(owner),
@@ -43,7 +43,7 @@ describe("whose session it is", () => {
       await expect(attempt(), name).rejects.toThrow(/permission_denied.*session alices belongs to another caller/);
     }
     expect((await alice.spaces.getActiveSpace(owner)).spaceId).toBe("hall");
-    expect((await alice.inbox.listInbox(owner)).events).toEqual([]);
+    expect((await alice.inbox.listInboxEvents(owner)).events).toEqual([]);
     expect((await alice.memory.listEntries(owner)).entries).toEqual([]);
   });
 
@@ -97,7 +97,7 @@ describe("whose session it is", () => {
     await delivery.acknowledgeInbox({ ...young, eventIds: ["tr:old"] });
     expect((await delivery.deliverEvent({ event: toolResult(young, "tr:old") })).duplicate).toBe(false);
     await delivery.acknowledgeInbox({ ...young, eventIds: ["tr:old"] });
-    expect((await inbox.listInbox(old)).events).toHaveLength(1);
+    expect((await inbox.listInboxEvents(old)).events).toHaveLength(1);
     await spaces.leaveSpace({ membership: { case: "agent", value: young } });
     expect((await spaces.getActiveSpace(old)).spaceId).toBe("hall");
   });

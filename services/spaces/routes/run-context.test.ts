@@ -38,7 +38,7 @@ describe("what a run of an agent is told", () => {
       text: "Book a hotel in Tokyo",
       author: { case: "authorName", value: "Husam" },
     });
-    await until(async () => (await clients.inbox.listInbox(owner)).events.length === 1);
+    await until(async () => (await clients.inbox.listInboxEvents(owner)).events.length === 1);
     const result = { outputJson: '{ "confirmed": true }', isError: false };
     const toolResult = { callId: "tc-abc", tool: "confirmAction", result };
     await clients.delivery.deliverEvent({
@@ -99,12 +99,12 @@ describe("what a run of an agent is told", () => {
         { key: "never", text: "Rest" },
       ],
     });
-    await until(async () => (await clients.inbox.listInbox(owner)).events.length > 0, { timeoutMs: 20_000 });
+    await until(async () => (await clients.inbox.listInboxEvents(owner)).events.length > 0, { timeoutMs: 20_000 });
     expect(Date.now()).toBeGreaterThanOrEqual(dueMs);
     await until(async () => (await call("get_plans", {})).plans[1].woke_at !== undefined);
     const { plans } = await call("get_plans", {});
     expect(plans).toMatchObject([{ key: "never" }, { key: "soon", at, woke_at: expect.any(String) }]);
-    const { events } = await clients.inbox.listInbox(owner);
+    const { events } = await clients.inbox.listInboxEvents(owner);
     expect(events.map(({ text }) => text)).toEqual(['[Plan: soon] "Ask again"']);
     expect((await wakesOf(owner.sessionId)).length).toBeGreaterThan(0);
     expect(await call("set_plans", { entries: [{ key: "x", text: "x", at: "2027-02-31T99:00:00Z" }] })).toMatchObject({

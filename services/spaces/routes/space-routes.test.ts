@@ -119,13 +119,13 @@ describe("spaces", () => {
     });
     const bob = { sessionId: "office-bob", agent: "bob" };
     const events = await until(async () => {
-      const { events } = await clients.inbox.listInbox(bob);
+      const { events } = await clients.inbox.listInboxEvents(bob);
       return events.length > 0 && events;
     });
     expect(events.map(({ event }) => event.value)).toMatchObject([{ spaceId, author: "ann", text: "hi bob" }]);
     await clients.spaces.sendMessage({ spaceId, text: "a person", author: { case: "authorName", value: "Eve" } });
-    await until(async () => (await clients.inbox.listInbox(bob)).events.length === 2);
-    const ann = await clients.inbox.listInbox({ sessionId: "office-ann", agent: "ann" });
+    await until(async () => (await clients.inbox.listInboxEvents(bob)).events.length === 2);
+    const ann = await clients.inbox.listInboxEvents({ sessionId: "office-ann", agent: "ann" });
     expect(ann.events.map(({ event }) => event.value)).toMatchObject([{ author: "Eve", text: "a person" }]);
   });
 
@@ -156,7 +156,7 @@ describe("spaces", () => {
       "toolDone",
     ]);
     const other = { sessionId: "shown-other", agent: "other" };
-    await until(async () => (await clients.inbox.listInbox(other)).events.length === 1);
+    await until(async () => (await clients.inbox.listInboxEvents(other)).events.length === 1);
   });
 
   test("TOOL-10 partial arguments of a call that runs are streamed, and its message says the last of them", async () => {

@@ -66,14 +66,14 @@ describe("TOOL-13 a watch of a space", () => {
 
 describe("TOOL-9 a watch of an inbox", () => {
   const watch = (owner: object, fromSequence?: bigint) =>
-    room.clients.inbox.watchInbox({ ...owner, ...(fromSequence !== undefined && { fromSequence }) });
+    room.clients.inbox.watchInboxEvents({ ...owner, ...(fromSequence !== undefined && { fromSequence }) });
   let calls = 0;
 
   async function deliver(owner: { sessionId: string; agent: string }, count: number): Promise<bigint[]> {
     for (let n = 0; n < count; n++) {
       await room.clients.delivery.deliverEvent({ event: toolResult(owner, `tr:watched${calls++}`) });
     }
-    const { events } = await room.clients.inbox.listInbox(owner);
+    const { events } = await room.clients.inbox.listInboxEvents(owner);
     return events.map(({ sequence }) => sequence);
   }
 

@@ -28,7 +28,7 @@ export function routeAudit(router: ConnectRouter, { audit, ownership, operators,
   }
 
   router.service(AuditService, {
-    async *watchAudit({ filter, fromSequence }, context) {
+    async *watchAuditEvents({ filter, fromSequence }, context) {
       const mayRead = await rightOf(context, filter);
       using ending = openEnding(context.signal, stopping);
       const watched = watchFrom(audit, { filter, fromSequence, mayRead }, ending.signal);

@@ -62,7 +62,7 @@ async function readInbox({ clients, sessionIds }: World): Promise<Map<string, st
   for (const sessionId of sessionIds) {
     const request = { sessionId, agent: agentName };
     const page = (pageToken: string) =>
-      persist(() => clients.inbox.listInbox({ ...request, pageToken }), performance.now() + settleMs);
+      persist(() => clients.inbox.listInboxEvents({ ...request, pageToken }), performance.now() + settleMs);
     for (const { eventId, event } of (await allPages(page)).flatMap(({ events }) => events)) {
       if (event.case !== "toolResult") continue;
       const callId = eventId.replace(/^tr:/, "");

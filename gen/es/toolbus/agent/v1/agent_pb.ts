@@ -111,7 +111,7 @@ export const PriceSchema: GenMessage<Price> = /*@__PURE__*/
  */
 export type ToolUse = Message<"toolbus.agent.v1.ToolUse"> & {
   /**
-   * References of the tools in use: `name`, `@server/tool`, or a pattern such as `@files/*`.
+   * References of the tools in use: `name`, `@source/tool`, or a pattern such as `@files/*`.
    *
    * @generated from field: repeated string use = 1;
    */
@@ -233,7 +233,7 @@ export const LimitsSchema: GenMessage<Limits> = /*@__PURE__*/
  */
 export type AgentSource = Message<"toolbus.agent.v1.AgentSource"> & {
   /**
-   * Name within the agent, the `server` of `@server/tool`.
+   * Name within the agent, the `source` of `@source/tool`.
    *
    * @generated from field: string name = 1;
    */

@@ -177,7 +177,7 @@ export const AuditKind = {
   CONFIGURED: 8,
 
   /**
-   * A caller waits in line for its call no longer; a result goes to the inbox.
+   * Whoever made a call waits in line for it no longer; a result goes to the inbox.
    *
    * @generated from enum value: AUDIT_KIND_TIMED_OUT = 9;
    */

@@ -19,7 +19,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toolbus/audit/v1/audit_service.proto.
  */
 export const file_toolbus_audit_v1_audit_service: GenFile = /*@__PURE__*/
-  fileDesc("CiR0b29sYnVzL2F1ZGl0L3YxL2F1ZGl0X3NlcnZpY2UucHJvdG8SEHRvb2xidXMuYXVkaXQudjEipgIKC0F1ZGl0RmlsdGVyEj0KBWtpbmRzGAEgAygOMhsudG9vbGJ1cy5hdWRpdC52MS5BdWRpdEtpbmRCEbpIDpIBCxBkIgeCAQQQASAAEhYKBWFnZW50GAIgASgJQge6SARyAhhAEjAKCnNlc3Npb25faWQYAyABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXswLDY0fSQSFgoEdG9vbBgEIAEoCUIIukgFcgMYgAQSGAoHc2VydmljZRgFIAEoCUIHukgEcgIYQBIsCgZydW5faWQYBiABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXswLDY0fSQSLgoKc3RhcnRfdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAicAoRV2F0Y2hBdWRpdFJlcXVlc3QSLQoGZmlsdGVyGAEgASgLMh0udG9vbGJ1cy5hdWRpdC52MS5BdWRpdEZpbHRlchIaCg1mcm9tX3NlcXVlbmNlGAIgASgESACIAQFCEAoOX2Zyb21fc2VxdWVuY2UipwEKEldhdGNoQXVkaXRSZXNwb25zZRItCgVldmVudBgBIAEoCzIcLnRvb2xidXMuYXVkaXQudjEuQXVkaXRFdmVudEgAEi0KBXN0YXJ0GAIgASgLMhwudG9vbGJ1cy53YXRjaC52MS5XYXRjaFN0YXJ0SAASKQoDZ2FwGAMgASgLMhoudG9vbGJ1cy53YXRjaC52MS5XYXRjaEdhcEgAQggKBnVwZGF0ZSKCAQoWTGlzdEF1ZGl0RXZlbnRzUmVxdWVzdBItCgZmaWx0ZXIYASABKAsyHS50b29sYnVzLmF1ZGl0LnYxLkF1ZGl0RmlsdGVyEhsKCXBhZ2Vfc2l6ZRgCIAEoDUIIukgFKgMY6AcSHAoKcGFnZV90b2tlbhgDIAEoCUIIukgFcgMYgAgiYAoXTGlzdEF1ZGl0RXZlbnRzUmVzcG9uc2USLAoGZXZlbnRzGAEgAygLMhwudG9vbGJ1cy5hdWRpdC52MS5BdWRpdEV2ZW50EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCTLRAQoMQXVkaXRTZXJ2aWNlElkKCldhdGNoQXVkaXQSIy50b29sYnVzLmF1ZGl0LnYxLldhdGNoQXVkaXRSZXF1ZXN0GiQudG9vbGJ1cy5hdWRpdC52MS5XYXRjaEF1ZGl0UmVzcG9uc2UwARJmCg9MaXN0QXVkaXRFdmVudHMSKC50b29sYnVzLmF1ZGl0LnYxLkxpc3RBdWRpdEV2ZW50c1JlcXVlc3QaKS50b29sYnVzLmF1ZGl0LnYxLkxpc3RBdWRpdEV2ZW50c1Jlc3BvbnNlYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_timestamp, file_toolbus_audit_v1_audit, file_toolbus_watch_v1_watch]);
+  fileDesc("CiR0b29sYnVzL2F1ZGl0L3YxL2F1ZGl0X3NlcnZpY2UucHJvdG8SEHRvb2xidXMuYXVkaXQudjEipgIKC0F1ZGl0RmlsdGVyEj0KBWtpbmRzGAEgAygOMhsudG9vbGJ1cy5hdWRpdC52MS5BdWRpdEtpbmRCEbpIDpIBCxBkIgeCAQQQASAAEhYKBWFnZW50GAIgASgJQge6SARyAhhAEjAKCnNlc3Npb25faWQYAyABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXswLDY0fSQSFgoEdG9vbBgEIAEoCUIIukgFcgMYgAQSGAoHc2VydmljZRgFIAEoCUIHukgEcgIYQBIsCgZydW5faWQYBiABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXswLDY0fSQSLgoKc3RhcnRfdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAidgoXV2F0Y2hBdWRpdEV2ZW50c1JlcXVlc3QSLQoGZmlsdGVyGAEgASgLMh0udG9vbGJ1cy5hdWRpdC52MS5BdWRpdEZpbHRlchIaCg1mcm9tX3NlcXVlbmNlGAIgASgESACIAQFCEAoOX2Zyb21fc2VxdWVuY2UirQEKGFdhdGNoQXVkaXRFdmVudHNSZXNwb25zZRItCgVldmVudBgBIAEoCzIcLnRvb2xidXMuYXVkaXQudjEuQXVkaXRFdmVudEgAEi0KBXN0YXJ0GAIgASgLMhwudG9vbGJ1cy53YXRjaC52MS5XYXRjaFN0YXJ0SAASKQoDZ2FwGAMgASgLMhoudG9vbGJ1cy53YXRjaC52MS5XYXRjaEdhcEgAQggKBnVwZGF0ZSKCAQoWTGlzdEF1ZGl0RXZlbnRzUmVxdWVzdBItCgZmaWx0ZXIYASABKAsyHS50b29sYnVzLmF1ZGl0LnYxLkF1ZGl0RmlsdGVyEhsKCXBhZ2Vfc2l6ZRgCIAEoDUIIukgFKgMY6AcSHAoKcGFnZV90b2tlbhgDIAEoCUIIukgFcgMYgAgiYAoXTGlzdEF1ZGl0RXZlbnRzUmVzcG9uc2USLAoGZXZlbnRzGAEgAygLMhwudG9vbGJ1cy5hdWRpdC52MS5BdWRpdEV2ZW50EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCTLjAQoMQXVkaXRTZXJ2aWNlEmsKEFdhdGNoQXVkaXRFdmVudHMSKS50b29sYnVzLmF1ZGl0LnYxLldhdGNoQXVkaXRFdmVudHNSZXF1ZXN0GioudG9vbGJ1cy5hdWRpdC52MS5XYXRjaEF1ZGl0RXZlbnRzUmVzcG9uc2UwARJmCg9MaXN0QXVkaXRFdmVudHMSKC50b29sYnVzLmF1ZGl0LnYxLkxpc3RBdWRpdEV2ZW50c1JlcXVlc3QaKS50b29sYnVzLmF1ZGl0LnYxLkxpc3RBdWRpdEV2ZW50c1Jlc3BvbnNlYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_timestamp, file_toolbus_audit_v1_audit, file_toolbus_watch_v1_watch]);
 
 /**
  * Which events are wanted; empty fields match all.
@@ -87,9 +87,9 @@ export const AuditFilterSchema: GenMessage<AuditFilter> = /*@__PURE__*/
 /**
  * Asks to follow the trail.
  *
- * @generated from message toolbus.audit.v1.WatchAuditRequest
+ * @generated from message toolbus.audit.v1.WatchAuditEventsRequest
  */
-export type WatchAuditRequest = Message<"toolbus.audit.v1.WatchAuditRequest"> & {
+export type WatchAuditEventsRequest = Message<"toolbus.audit.v1.WatchAuditEventsRequest"> & {
   /**
    * Which events.
    *
@@ -107,22 +107,22 @@ export type WatchAuditRequest = Message<"toolbus.audit.v1.WatchAuditRequest"> & 
 };
 
 /**
- * Describes the message toolbus.audit.v1.WatchAuditRequest.
- * Use `create(WatchAuditRequestSchema)` to create a new message.
+ * Describes the message toolbus.audit.v1.WatchAuditEventsRequest.
+ * Use `create(WatchAuditEventsRequestSchema)` to create a new message.
  */
-export const WatchAuditRequestSchema: GenMessage<WatchAuditRequest> = /*@__PURE__*/
+export const WatchAuditEventsRequestSchema: GenMessage<WatchAuditEventsRequest> = /*@__PURE__*/
   messageDesc(file_toolbus_audit_v1_audit_service, 1);
 
 /**
  * What a watch of the trail sends.
  *
- * @generated from message toolbus.audit.v1.WatchAuditResponse
+ * @generated from message toolbus.audit.v1.WatchAuditEventsResponse
  */
-export type WatchAuditResponse = Message<"toolbus.audit.v1.WatchAuditResponse"> & {
+export type WatchAuditEventsResponse = Message<"toolbus.audit.v1.WatchAuditEventsResponse"> & {
   /**
    * What it is.
    *
-   * @generated from oneof toolbus.audit.v1.WatchAuditResponse.update
+   * @generated from oneof toolbus.audit.v1.WatchAuditEventsResponse.update
    */
   update: {
     /**
@@ -152,10 +152,10 @@ export type WatchAuditResponse = Message<"toolbus.audit.v1.WatchAuditResponse"> 
 };
 
 /**
- * Describes the message toolbus.audit.v1.WatchAuditResponse.
- * Use `create(WatchAuditResponseSchema)` to create a new message.
+ * Describes the message toolbus.audit.v1.WatchAuditEventsResponse.
+ * Use `create(WatchAuditEventsResponseSchema)` to create a new message.
  */
-export const WatchAuditResponseSchema: GenMessage<WatchAuditResponse> = /*@__PURE__*/
+export const WatchAuditEventsResponseSchema: GenMessage<WatchAuditEventsResponse> = /*@__PURE__*/
   messageDesc(file_toolbus_audit_v1_audit_service, 2);
 
 /**
@@ -230,12 +230,12 @@ export const AuditService: GenService<{
   /**
    * Follows the trail.
    *
-   * @generated from rpc toolbus.audit.v1.AuditService.WatchAudit
+   * @generated from rpc toolbus.audit.v1.AuditService.WatchAuditEvents
    */
-  watchAudit: {
+  watchAuditEvents: {
     methodKind: "server_streaming";
-    input: typeof WatchAuditRequestSchema;
-    output: typeof WatchAuditResponseSchema;
+    input: typeof WatchAuditEventsRequestSchema;
+    output: typeof WatchAuditEventsResponseSchema;
   },
   /**
    * Lists past events, latest first.

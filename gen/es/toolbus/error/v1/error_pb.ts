@@ -86,7 +86,7 @@ export const FieldViolationSchema: GenMessage<FieldViolation> = /*@__PURE__*/
   messageDesc(file_toolbus_error_v1_error, 1);
 
 /**
- * What happened. Each value says what the caller does next. Values are added, and never change their meaning.
+ * What happened. Each value says what to do next. Values are added, and never change their meaning.
  *
  * @generated from enum toolbus.error.v1.Reason
  */
@@ -99,7 +99,7 @@ export const Reason = {
   UNSPECIFIED: 0,
 
   /**
-   * Something failed inside that the caller cannot fix. The service's log has the cause; report it, and do not repeat blindly.
+   * Something failed inside that a client cannot fix. The service's log has the cause; report it, and do not repeat blindly.
    * Codes: `internal`, `unknown`.
    *
    * @generated from enum value: REASON_INTERNAL = 1;
@@ -107,7 +107,7 @@ export const Reason = {
   INTERNAL: 1,
 
   /**
-   * The caller, or whoever it called for, gave the call up. Nothing is to be done; a tool may have had its effect.
+   * Whoever made the call, or whoever it was made for, gave it up. Nothing is to be done; a tool may have had its effect.
    * Code: `canceled`.
    *
    * @generated from enum value: REASON_CANCELED = 2;
@@ -316,7 +316,7 @@ export const Reason = {
   AGENT_MISMATCH: 27,
 
   /**
-   * There is no tool of that name for this caller. List the tools.
+   * There is no tool of that name for whoever made the call. List the tools.
    * Code: `not_found`.
    *
    * @generated from enum value: REASON_TOOL_NOT_FOUND = 28;
@@ -564,7 +564,7 @@ export const Reason = {
   CALL_TAKEN: 58,
 
   /**
-   * The call was not taken by this caller. Acknowledge its delivery first, or answer while watching the tool.
+   * The call was not taken by whoever answers it. Acknowledge its delivery first, or answer while watching the tool.
    * Code: `permission_denied`.
    *
    * @generated from enum value: REASON_CALL_NOT_TAKEN = 59;
@@ -710,7 +710,7 @@ export const Reason = {
 } as const;
 
 /**
- * What happened. Each value says what the caller does next. Values are added, and never change their meaning.
+ * What happened. Each value says what to do next. Values are added, and never change their meaning.
  *
  * @generated from enum toolbus.error.v1.Reason
  */

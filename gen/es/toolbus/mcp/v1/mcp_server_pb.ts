@@ -52,7 +52,7 @@ export const HealthCheckSchema: GenMessage<HealthCheck> = /*@__PURE__*/
  */
 export type McpServer = Message<"toolbus.mcp.v1.McpServer"> & {
   /**
-   * Its name, the `server` of `@server/tool`.
+   * Its name, the `source` of `@source/tool`.
    *
    * @generated from field: string name = 1;
    */

@@ -260,7 +260,7 @@ export const ToolChoiceSchema: GenMessage<ToolChoice> = /*@__PURE__*/
  */
 export type RunMcpServer = Message$1<"toolbus.run.v1.RunMcpServer"> & {
   /**
-   * Its name, the `server` of `@server/tool`: none that the agent has for a source of its own.
+   * Its name, the `source` of `@source/tool`: none that the agent has for a source of its own.
    *
    * @generated from field: string name = 1;
    */

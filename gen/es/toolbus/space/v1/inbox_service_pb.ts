@@ -17,14 +17,14 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toolbus/space/v1/inbox_service.proto.
  */
 export const file_toolbus_space_v1_inbox_service: GenFile = /*@__PURE__*/
-  fileDesc("CiR0b29sYnVzL3NwYWNlL3YxL2luYm94X3NlcnZpY2UucHJvdG8SEHRvb2xidXMuc3BhY2UudjEirAEKEExpc3RJbmJveFJlcXVlc3QSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIrCgVhZ2VudBgCIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIbCglwYWdlX3NpemUYAyABKA1CCLpIBSoDGOgHEhwKCnBhZ2VfdG9rZW4YBCABKAlCCLpIBXIDGIAIIloKEUxpc3RJbmJveFJlc3BvbnNlEiwKBmV2ZW50cxgBIAMoCzIcLnRvb2xidXMuc3BhY2UudjEuSW5ib3hFdmVudBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkioAEKEVdhdGNoSW5ib3hSZXF1ZXN0EjAKCnNlc3Npb25faWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSKwoFYWdlbnQYAiABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSGgoNZnJvbV9zZXF1ZW5jZRgDIAEoBEgAiAEBQhAKDl9mcm9tX3NlcXVlbmNlIqcBChJXYXRjaEluYm94UmVzcG9uc2USLQoFZXZlbnQYASABKAsyHC50b29sYnVzLnNwYWNlLnYxLkluYm94RXZlbnRIABItCgVzdGFydBgCIAEoCzIcLnRvb2xidXMud2F0Y2gudjEuV2F0Y2hTdGFydEgAEikKA2dhcBgDIAEoCzIaLnRvb2xidXMud2F0Y2gudjEuV2F0Y2hHYXBIAEIICgZ1cGRhdGUyvwEKDEluYm94U2VydmljZRJUCglMaXN0SW5ib3gSIi50b29sYnVzLnNwYWNlLnYxLkxpc3RJbmJveFJlcXVlc3QaIy50b29sYnVzLnNwYWNlLnYxLkxpc3RJbmJveFJlc3BvbnNlElkKCldhdGNoSW5ib3gSIy50b29sYnVzLnNwYWNlLnYxLldhdGNoSW5ib3hSZXF1ZXN0GiQudG9vbGJ1cy5zcGFjZS52MS5XYXRjaEluYm94UmVzcG9uc2UwAWIGcHJvdG8z", [file_buf_validate_validate, file_toolbus_space_v1_inbox, file_toolbus_watch_v1_watch]);
+  fileDesc("CiR0b29sYnVzL3NwYWNlL3YxL2luYm94X3NlcnZpY2UucHJvdG8SEHRvb2xidXMuc3BhY2UudjEisgEKFkxpc3RJbmJveEV2ZW50c1JlcXVlc3QSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIrCgVhZ2VudBgCIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIbCglwYWdlX3NpemUYAyABKA1CCLpIBSoDGOgHEhwKCnBhZ2VfdG9rZW4YBCABKAlCCLpIBXIDGIAIImAKF0xpc3RJbmJveEV2ZW50c1Jlc3BvbnNlEiwKBmV2ZW50cxgBIAMoCzIcLnRvb2xidXMuc3BhY2UudjEuSW5ib3hFdmVudBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkipgEKF1dhdGNoSW5ib3hFdmVudHNSZXF1ZXN0EjAKCnNlc3Npb25faWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSKwoFYWdlbnQYAiABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSGgoNZnJvbV9zZXF1ZW5jZRgDIAEoBEgAiAEBQhAKDl9mcm9tX3NlcXVlbmNlIq0BChhXYXRjaEluYm94RXZlbnRzUmVzcG9uc2USLQoFZXZlbnQYASABKAsyHC50b29sYnVzLnNwYWNlLnYxLkluYm94RXZlbnRIABItCgVzdGFydBgCIAEoCzIcLnRvb2xidXMud2F0Y2gudjEuV2F0Y2hTdGFydEgAEikKA2dhcBgDIAEoCzIaLnRvb2xidXMud2F0Y2gudjEuV2F0Y2hHYXBIAEIICgZ1cGRhdGUy4wEKDEluYm94U2VydmljZRJmCg9MaXN0SW5ib3hFdmVudHMSKC50b29sYnVzLnNwYWNlLnYxLkxpc3RJbmJveEV2ZW50c1JlcXVlc3QaKS50b29sYnVzLnNwYWNlLnYxLkxpc3RJbmJveEV2ZW50c1Jlc3BvbnNlEmsKEFdhdGNoSW5ib3hFdmVudHMSKS50b29sYnVzLnNwYWNlLnYxLldhdGNoSW5ib3hFdmVudHNSZXF1ZXN0GioudG9vbGJ1cy5zcGFjZS52MS5XYXRjaEluYm94RXZlbnRzUmVzcG9uc2UwAWIGcHJvdG8z", [file_buf_validate_validate, file_toolbus_space_v1_inbox, file_toolbus_watch_v1_watch]);
 
 /**
  * Asks for what waits.
  *
- * @generated from message toolbus.space.v1.ListInboxRequest
+ * @generated from message toolbus.space.v1.ListInboxEventsRequest
  */
-export type ListInboxRequest = Message<"toolbus.space.v1.ListInboxRequest"> & {
+export type ListInboxEventsRequest = Message<"toolbus.space.v1.ListInboxEventsRequest"> & {
   /**
    * The session.
    *
@@ -55,18 +55,18 @@ export type ListInboxRequest = Message<"toolbus.space.v1.ListInboxRequest"> & {
 };
 
 /**
- * Describes the message toolbus.space.v1.ListInboxRequest.
- * Use `create(ListInboxRequestSchema)` to create a new message.
+ * Describes the message toolbus.space.v1.ListInboxEventsRequest.
+ * Use `create(ListInboxEventsRequestSchema)` to create a new message.
  */
-export const ListInboxRequestSchema: GenMessage<ListInboxRequest> = /*@__PURE__*/
+export const ListInboxEventsRequestSchema: GenMessage<ListInboxEventsRequest> = /*@__PURE__*/
   messageDesc(file_toolbus_space_v1_inbox_service, 0);
 
 /**
  * A page of what waits.
  *
- * @generated from message toolbus.space.v1.ListInboxResponse
+ * @generated from message toolbus.space.v1.ListInboxEventsResponse
  */
-export type ListInboxResponse = Message<"toolbus.space.v1.ListInboxResponse"> & {
+export type ListInboxEventsResponse = Message<"toolbus.space.v1.ListInboxEventsResponse"> & {
   /**
    * The events, by sequence.
    *
@@ -83,18 +83,18 @@ export type ListInboxResponse = Message<"toolbus.space.v1.ListInboxResponse"> & 
 };
 
 /**
- * Describes the message toolbus.space.v1.ListInboxResponse.
- * Use `create(ListInboxResponseSchema)` to create a new message.
+ * Describes the message toolbus.space.v1.ListInboxEventsResponse.
+ * Use `create(ListInboxEventsResponseSchema)` to create a new message.
  */
-export const ListInboxResponseSchema: GenMessage<ListInboxResponse> = /*@__PURE__*/
+export const ListInboxEventsResponseSchema: GenMessage<ListInboxEventsResponse> = /*@__PURE__*/
   messageDesc(file_toolbus_space_v1_inbox_service, 1);
 
 /**
  * Asks to follow an inbox.
  *
- * @generated from message toolbus.space.v1.WatchInboxRequest
+ * @generated from message toolbus.space.v1.WatchInboxEventsRequest
  */
-export type WatchInboxRequest = Message<"toolbus.space.v1.WatchInboxRequest"> & {
+export type WatchInboxEventsRequest = Message<"toolbus.space.v1.WatchInboxEventsRequest"> & {
   /**
    * The session.
    *
@@ -119,22 +119,22 @@ export type WatchInboxRequest = Message<"toolbus.space.v1.WatchInboxRequest"> & 
 };
 
 /**
- * Describes the message toolbus.space.v1.WatchInboxRequest.
- * Use `create(WatchInboxRequestSchema)` to create a new message.
+ * Describes the message toolbus.space.v1.WatchInboxEventsRequest.
+ * Use `create(WatchInboxEventsRequestSchema)` to create a new message.
  */
-export const WatchInboxRequestSchema: GenMessage<WatchInboxRequest> = /*@__PURE__*/
+export const WatchInboxEventsRequestSchema: GenMessage<WatchInboxEventsRequest> = /*@__PURE__*/
   messageDesc(file_toolbus_space_v1_inbox_service, 2);
 
 /**
  * What a watch of an inbox sends.
  *
- * @generated from message toolbus.space.v1.WatchInboxResponse
+ * @generated from message toolbus.space.v1.WatchInboxEventsResponse
  */
-export type WatchInboxResponse = Message<"toolbus.space.v1.WatchInboxResponse"> & {
+export type WatchInboxEventsResponse = Message<"toolbus.space.v1.WatchInboxEventsResponse"> & {
   /**
    * What it is.
    *
-   * @generated from oneof toolbus.space.v1.WatchInboxResponse.update
+   * @generated from oneof toolbus.space.v1.WatchInboxEventsResponse.update
    */
   update: {
     /**
@@ -166,10 +166,10 @@ export type WatchInboxResponse = Message<"toolbus.space.v1.WatchInboxResponse"> 
 };
 
 /**
- * Describes the message toolbus.space.v1.WatchInboxResponse.
- * Use `create(WatchInboxResponseSchema)` to create a new message.
+ * Describes the message toolbus.space.v1.WatchInboxEventsResponse.
+ * Use `create(WatchInboxEventsResponseSchema)` to create a new message.
  */
-export const WatchInboxResponseSchema: GenMessage<WatchInboxResponse> = /*@__PURE__*/
+export const WatchInboxEventsResponseSchema: GenMessage<WatchInboxEventsResponse> = /*@__PURE__*/
   messageDesc(file_toolbus_space_v1_inbox_service, 3);
 
 /**
@@ -181,22 +181,22 @@ export const InboxService: GenService<{
   /**
    * Lists what waits, by sequence.
    *
-   * @generated from rpc toolbus.space.v1.InboxService.ListInbox
+   * @generated from rpc toolbus.space.v1.InboxService.ListInboxEvents
    */
-  listInbox: {
+  listInboxEvents: {
     methodKind: "unary";
-    input: typeof ListInboxRequestSchema;
-    output: typeof ListInboxResponseSchema;
+    input: typeof ListInboxEventsRequestSchema;
+    output: typeof ListInboxEventsResponseSchema;
   },
   /**
    * Follows an inbox: what waits, and what comes. That an event was taken is not reported.
    *
-   * @generated from rpc toolbus.space.v1.InboxService.WatchInbox
+   * @generated from rpc toolbus.space.v1.InboxService.WatchInboxEvents
    */
-  watchInbox: {
+  watchInboxEvents: {
     methodKind: "server_streaming";
-    input: typeof WatchInboxRequestSchema;
-    output: typeof WatchInboxResponseSchema;
+    input: typeof WatchInboxEventsRequestSchema;
+    output: typeof WatchInboxEventsResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_toolbus_space_v1_inbox_service, 0);

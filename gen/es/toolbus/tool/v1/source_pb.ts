@@ -23,7 +23,7 @@ export const file_toolbus_tool_v1_source: GenFile = /*@__PURE__*/
  */
 export type Source = Message<"toolbus.tool.v1.Source"> & {
   /**
-   * Name within the agent, the `server` of `@server/tool`.
+   * Name within the agent, the `source` of `@source/tool`.
    *
    * @generated from field: string name = 1;
    */
@@ -59,7 +59,7 @@ export const SourceSchema: GenMessage<Source> = /*@__PURE__*/
  */
 export type RunSource = Message<"toolbus.tool.v1.RunSource"> & {
   /**
-   * Name, the `server` of `@server/tool`; none that the agent's configuration has for a source of its own.
+   * Name, the `source` of `@source/tool`; none that the agent's configuration has for a source of its own.
    *
    * @generated from field: string name = 1;
    */

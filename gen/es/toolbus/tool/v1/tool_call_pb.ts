@@ -20,7 +20,7 @@ export const file_toolbus_tool_v1_tool_call: GenFile = /*@__PURE__*/
 
 /**
  * A call as it is recorded. Who has taken it and answers it, under which delivery and submission, is between the router and that
- * watcher, and is no part of it: `taken` and `state` say whether somebody has it, and whether its caller still waits.
+ * watcher, and is no part of it: `taken` and `state` say whether somebody has it, and whether whoever made it still waits.
  *
  * @generated from message toolbus.tool.v1.ToolCall
  */
@@ -131,7 +131,7 @@ export type ToolCall = Message<"toolbus.tool.v1.ToolCall"> & {
   outputSchemaJson: string;
 
   /**
-   * Whether the result came after the waiting caller had given up.
+   * Whether the result came after whoever made the call had given up waiting.
    *
    * @generated from field: bool resolved_late = 16;
    */
@@ -180,7 +180,7 @@ export const ToolCallState = {
   STARTED: 1,
 
   /**
-   * A caller waits in line for the result.
+   * Whoever made the call waits in line for the result.
    *
    * @generated from enum value: TOOL_CALL_STATE_WAITING = 2;
    */

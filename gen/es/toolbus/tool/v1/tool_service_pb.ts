@@ -258,7 +258,7 @@ export type CallToolRequest = Message<"toolbus.tool.v1.CallToolRequest"> & {
   runId: string;
 
   /**
-   * Revision of the agent's context that the caller decided by; 0 for whatever is active.
+   * Revision of the agent's context by which the call was decided; 0 for whatever is active.
    *
    * @generated from field: uint32 context_revision = 6;
    */
@@ -272,7 +272,7 @@ export type CallToolRequest = Message<"toolbus.tool.v1.CallToolRequest"> & {
   allowedTools?: AllowedTools | undefined;
 
   /**
-   * When the caller's time is over; absent for the tool's own limit.
+   * When the time of whoever made the call is over; absent for the tool's own limit.
    *
    * @generated from field: google.protobuf.Timestamp deadline = 8;
    */

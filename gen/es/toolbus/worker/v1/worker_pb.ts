@@ -23,7 +23,7 @@ export const file_toolbus_worker_v1_worker: GenFile = /*@__PURE__*/
  */
 export type Worker = Message<"toolbus.worker.v1.Worker"> & {
   /**
-   * Name of the source, the `server` of `@server/tool`.
+   * Name of the source, the `source` of `@source/tool`.
    *
    * @generated from field: string source = 1;
    */

@@ -177,7 +177,7 @@ func (x *Price) GetOutputMicrosPerMillionTokens() int64 {
 // Which tools an agent has.
 type ToolUse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// References of the tools in use: `name`, `@server/tool`, or a pattern such as `@files/*`.
+	// References of the tools in use: `name`, `@source/tool`, or a pattern such as `@files/*`.
 	Use []string `protobuf:"bytes,1,rep,name=use,proto3" json:"use,omitempty"`
 	// Which of those may be called: empty allows all in use, `*` too; entries are references, aliases or patterns.
 	Allowed []string `protobuf:"bytes,2,rep,name=allowed,proto3" json:"allowed,omitempty"`
@@ -371,7 +371,7 @@ func (x *Limits) GetMaxDepth() uint32 {
 // A source of tools that the agent declares, served by a provider.
 type AgentSource struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Name within the agent, the `server` of `@server/tool`.
+	// Name within the agent, the `source` of `@source/tool`.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Name of the provider in the catalog, for example `mcp` or `worker`.
 	Provider string `protobuf:"bytes,2,opt,name=provider,proto3" json:"provider,omitempty"`

@@ -46,7 +46,7 @@ const (
 	AuditKind_AUDIT_KIND_UNAVAILABLE AuditKind = 7
 	// Configuration of an agent, a tool or a server was changed or refused.
 	AuditKind_AUDIT_KIND_CONFIGURED AuditKind = 8
-	// A caller waits in line for its call no longer; a result goes to the inbox.
+	// Whoever made a call waits in line for it no longer; a result goes to the inbox.
 	AuditKind_AUDIT_KIND_TIMED_OUT AuditKind = 9
 	// A call takes no results any more.
 	AuditKind_AUDIT_KIND_EXPIRED AuditKind = 10

@@ -127,7 +127,7 @@ func (x *AuditFilter) GetStartTime() *timestamppb.Timestamp {
 }
 
 // Asks to follow the trail.
-type WatchAuditRequest struct {
+type WatchAuditEventsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Which events.
 	Filter *AuditFilter `protobuf:"bytes,1,opt,name=filter,proto3" json:"filter,omitempty"`
@@ -138,20 +138,20 @@ type WatchAuditRequest struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *WatchAuditRequest) Reset() {
-	*x = WatchAuditRequest{}
+func (x *WatchAuditEventsRequest) Reset() {
+	*x = WatchAuditEventsRequest{}
 	mi := &file_toolbus_audit_v1_audit_service_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *WatchAuditRequest) String() string {
+func (x *WatchAuditEventsRequest) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*WatchAuditRequest) ProtoMessage() {}
+func (*WatchAuditEventsRequest) ProtoMessage() {}
 
-func (x *WatchAuditRequest) ProtoReflect() protoreflect.Message {
+func (x *WatchAuditEventsRequest) ProtoReflect() protoreflect.Message {
 	mi := &file_toolbus_audit_v1_audit_service_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -163,19 +163,19 @@ func (x *WatchAuditRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use WatchAuditRequest.ProtoReflect.Descriptor instead.
-func (*WatchAuditRequest) Descriptor() ([]byte, []int) {
+// Deprecated: Use WatchAuditEventsRequest.ProtoReflect.Descriptor instead.
+func (*WatchAuditEventsRequest) Descriptor() ([]byte, []int) {
 	return file_toolbus_audit_v1_audit_service_proto_rawDescGZIP(), []int{1}
 }
 
-func (x *WatchAuditRequest) GetFilter() *AuditFilter {
+func (x *WatchAuditEventsRequest) GetFilter() *AuditFilter {
 	if x != nil {
 		return x.Filter
 	}
 	return nil
 }
 
-func (x *WatchAuditRequest) GetFromSequence() uint64 {
+func (x *WatchAuditEventsRequest) GetFromSequence() uint64 {
 	if x != nil && x.FromSequence != nil {
 		return *x.FromSequence
 	}
@@ -183,34 +183,34 @@ func (x *WatchAuditRequest) GetFromSequence() uint64 {
 }
 
 // What a watch of the trail sends.
-type WatchAuditResponse struct {
+type WatchAuditEventsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// What it is.
 	//
 	// Types that are valid to be assigned to Update:
 	//
-	//	*WatchAuditResponse_Event
-	//	*WatchAuditResponse_Start
-	//	*WatchAuditResponse_Gap
-	Update        isWatchAuditResponse_Update `protobuf_oneof:"update"`
+	//	*WatchAuditEventsResponse_Event
+	//	*WatchAuditEventsResponse_Start
+	//	*WatchAuditEventsResponse_Gap
+	Update        isWatchAuditEventsResponse_Update `protobuf_oneof:"update"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *WatchAuditResponse) Reset() {
-	*x = WatchAuditResponse{}
+func (x *WatchAuditEventsResponse) Reset() {
+	*x = WatchAuditEventsResponse{}
 	mi := &file_toolbus_audit_v1_audit_service_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *WatchAuditResponse) String() string {
+func (x *WatchAuditEventsResponse) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*WatchAuditResponse) ProtoMessage() {}
+func (*WatchAuditEventsResponse) ProtoMessage() {}
 
-func (x *WatchAuditResponse) ProtoReflect() protoreflect.Message {
+func (x *WatchAuditEventsResponse) ProtoReflect() protoreflect.Message {
 	mi := &file_toolbus_audit_v1_audit_service_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -222,69 +222,69 @@ func (x *WatchAuditResponse) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use WatchAuditResponse.ProtoReflect.Descriptor instead.
-func (*WatchAuditResponse) Descriptor() ([]byte, []int) {
+// Deprecated: Use WatchAuditEventsResponse.ProtoReflect.Descriptor instead.
+func (*WatchAuditEventsResponse) Descriptor() ([]byte, []int) {
 	return file_toolbus_audit_v1_audit_service_proto_rawDescGZIP(), []int{2}
 }
 
-func (x *WatchAuditResponse) GetUpdate() isWatchAuditResponse_Update {
+func (x *WatchAuditEventsResponse) GetUpdate() isWatchAuditEventsResponse_Update {
 	if x != nil {
 		return x.Update
 	}
 	return nil
 }
 
-func (x *WatchAuditResponse) GetEvent() *AuditEvent {
+func (x *WatchAuditEventsResponse) GetEvent() *AuditEvent {
 	if x != nil {
-		if x, ok := x.Update.(*WatchAuditResponse_Event); ok {
+		if x, ok := x.Update.(*WatchAuditEventsResponse_Event); ok {
 			return x.Event
 		}
 	}
 	return nil
 }
 
-func (x *WatchAuditResponse) GetStart() *v1.WatchStart {
+func (x *WatchAuditEventsResponse) GetStart() *v1.WatchStart {
 	if x != nil {
-		if x, ok := x.Update.(*WatchAuditResponse_Start); ok {
+		if x, ok := x.Update.(*WatchAuditEventsResponse_Start); ok {
 			return x.Start
 		}
 	}
 	return nil
 }
 
-func (x *WatchAuditResponse) GetGap() *v1.WatchGap {
+func (x *WatchAuditEventsResponse) GetGap() *v1.WatchGap {
 	if x != nil {
-		if x, ok := x.Update.(*WatchAuditResponse_Gap); ok {
+		if x, ok := x.Update.(*WatchAuditEventsResponse_Gap); ok {
 			return x.Gap
 		}
 	}
 	return nil
 }
 
-type isWatchAuditResponse_Update interface {
-	isWatchAuditResponse_Update()
+type isWatchAuditEventsResponse_Update interface {
+	isWatchAuditEventsResponse_Update()
 }
 
-type WatchAuditResponse_Event struct {
+type WatchAuditEventsResponse_Event struct {
 	// An event.
 	Event *AuditEvent `protobuf:"bytes,1,opt,name=event,proto3,oneof"`
 }
 
-type WatchAuditResponse_Start struct {
+type WatchAuditEventsResponse_Start struct {
 	// Where the watch begins.
 	Start *v1.WatchStart `protobuf:"bytes,2,opt,name=start,proto3,oneof"`
 }
 
-type WatchAuditResponse_Gap struct {
+type WatchAuditEventsResponse_Gap struct {
 	// Decisions that are kept no longer; whether the filter would have let them through, nobody can say.
 	Gap *v1.WatchGap `protobuf:"bytes,3,opt,name=gap,proto3,oneof"`
 }
 
-func (*WatchAuditResponse_Event) isWatchAuditResponse_Update() {}
+func (*WatchAuditEventsResponse_Event) isWatchAuditEventsResponse_Update() {}
 
-func (*WatchAuditResponse_Start) isWatchAuditResponse_Update() {}
+func (*WatchAuditEventsResponse_Start) isWatchAuditEventsResponse_Update() {}
 
-func (*WatchAuditResponse_Gap) isWatchAuditResponse_Update() {}
+func (*WatchAuditEventsResponse_Gap) isWatchAuditEventsResponse_Update() {}
 
 // Asks for past events.
 type ListAuditEventsRequest struct {
@@ -419,12 +419,12 @@ const file_toolbus_audit_v1_audit_service_proto_rawDesc = "" +
 	"\aservice\x18\x05 \x01(\tB\a\xbaH\x04r\x02\x18@R\aservice\x123\n" +
 	"\x06run_id\x18\x06 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\x05runId\x129\n" +
 	"\n" +
-	"start_time\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\"\x86\x01\n" +
-	"\x11WatchAuditRequest\x125\n" +
+	"start_time\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\"\x8c\x01\n" +
+	"\x17WatchAuditEventsRequest\x125\n" +
 	"\x06filter\x18\x01 \x01(\v2\x1d.toolbus.audit.v1.AuditFilterR\x06filter\x12(\n" +
 	"\rfrom_sequence\x18\x02 \x01(\x04H\x00R\ffromSequence\x88\x01\x01B\x10\n" +
-	"\x0e_from_sequence\"\xba\x01\n" +
-	"\x12WatchAuditResponse\x124\n" +
+	"\x0e_from_sequence\"\xc0\x01\n" +
+	"\x18WatchAuditEventsResponse\x124\n" +
 	"\x05event\x18\x01 \x01(\v2\x1c.toolbus.audit.v1.AuditEventH\x00R\x05event\x124\n" +
 	"\x05start\x18\x02 \x01(\v2\x1c.toolbus.watch.v1.WatchStartH\x00R\x05start\x12.\n" +
 	"\x03gap\x18\x03 \x01(\v2\x1a.toolbus.watch.v1.WatchGapH\x00R\x03gapB\b\n" +
@@ -436,10 +436,9 @@ const file_toolbus_audit_v1_audit_service_proto_rawDesc = "" +
 	"page_token\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\"w\n" +
 	"\x17ListAuditEventsResponse\x124\n" +
 	"\x06events\x18\x01 \x03(\v2\x1c.toolbus.audit.v1.AuditEventR\x06events\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken2\xd1\x01\n" +
-	"\fAuditService\x12Y\n" +
-	"\n" +
-	"WatchAudit\x12#.toolbus.audit.v1.WatchAuditRequest\x1a$.toolbus.audit.v1.WatchAuditResponse0\x01\x12f\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken2\xe3\x01\n" +
+	"\fAuditService\x12k\n" +
+	"\x10WatchAuditEvents\x12).toolbus.audit.v1.WatchAuditEventsRequest\x1a*.toolbus.audit.v1.WatchAuditEventsResponse0\x01\x12f\n" +
 	"\x0fListAuditEvents\x12(.toolbus.audit.v1.ListAuditEventsRequest\x1a).toolbus.audit.v1.ListAuditEventsResponseB\xb8\x01\n" +
 	"\x14com.toolbus.audit.v1B\x11AuditServiceProtoP\x01Z+toolbus.dev/gen/go/toolbus/audit/v1;auditv1\xa2\x02\x03TAX\xaa\x02\x10Toolbus.Audit.V1\xca\x02\x10Toolbus\\Audit\\V1\xe2\x02\x1cToolbus\\Audit\\V1\\GPBMetadata\xea\x02\x12Toolbus::Audit::V1b\x06proto3"
 
@@ -457,29 +456,29 @@ func file_toolbus_audit_v1_audit_service_proto_rawDescGZIP() []byte {
 
 var file_toolbus_audit_v1_audit_service_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
 var file_toolbus_audit_v1_audit_service_proto_goTypes = []any{
-	(*AuditFilter)(nil),             // 0: toolbus.audit.v1.AuditFilter
-	(*WatchAuditRequest)(nil),       // 1: toolbus.audit.v1.WatchAuditRequest
-	(*WatchAuditResponse)(nil),      // 2: toolbus.audit.v1.WatchAuditResponse
-	(*ListAuditEventsRequest)(nil),  // 3: toolbus.audit.v1.ListAuditEventsRequest
-	(*ListAuditEventsResponse)(nil), // 4: toolbus.audit.v1.ListAuditEventsResponse
-	(AuditKind)(0),                  // 5: toolbus.audit.v1.AuditKind
-	(*timestamppb.Timestamp)(nil),   // 6: google.protobuf.Timestamp
-	(*AuditEvent)(nil),              // 7: toolbus.audit.v1.AuditEvent
-	(*v1.WatchStart)(nil),           // 8: toolbus.watch.v1.WatchStart
-	(*v1.WatchGap)(nil),             // 9: toolbus.watch.v1.WatchGap
+	(*AuditFilter)(nil),              // 0: toolbus.audit.v1.AuditFilter
+	(*WatchAuditEventsRequest)(nil),  // 1: toolbus.audit.v1.WatchAuditEventsRequest
+	(*WatchAuditEventsResponse)(nil), // 2: toolbus.audit.v1.WatchAuditEventsResponse
+	(*ListAuditEventsRequest)(nil),   // 3: toolbus.audit.v1.ListAuditEventsRequest
+	(*ListAuditEventsResponse)(nil),  // 4: toolbus.audit.v1.ListAuditEventsResponse
+	(AuditKind)(0),                   // 5: toolbus.audit.v1.AuditKind
+	(*timestamppb.Timestamp)(nil),    // 6: google.protobuf.Timestamp
+	(*AuditEvent)(nil),               // 7: toolbus.audit.v1.AuditEvent
+	(*v1.WatchStart)(nil),            // 8: toolbus.watch.v1.WatchStart
+	(*v1.WatchGap)(nil),              // 9: toolbus.watch.v1.WatchGap
 }
 var file_toolbus_audit_v1_audit_service_proto_depIdxs = []int32{
 	5,  // 0: toolbus.audit.v1.AuditFilter.kinds:type_name -> toolbus.audit.v1.AuditKind
 	6,  // 1: toolbus.audit.v1.AuditFilter.start_time:type_name -> google.protobuf.Timestamp
-	0,  // 2: toolbus.audit.v1.WatchAuditRequest.filter:type_name -> toolbus.audit.v1.AuditFilter
-	7,  // 3: toolbus.audit.v1.WatchAuditResponse.event:type_name -> toolbus.audit.v1.AuditEvent
-	8,  // 4: toolbus.audit.v1.WatchAuditResponse.start:type_name -> toolbus.watch.v1.WatchStart
-	9,  // 5: toolbus.audit.v1.WatchAuditResponse.gap:type_name -> toolbus.watch.v1.WatchGap
+	0,  // 2: toolbus.audit.v1.WatchAuditEventsRequest.filter:type_name -> toolbus.audit.v1.AuditFilter
+	7,  // 3: toolbus.audit.v1.WatchAuditEventsResponse.event:type_name -> toolbus.audit.v1.AuditEvent
+	8,  // 4: toolbus.audit.v1.WatchAuditEventsResponse.start:type_name -> toolbus.watch.v1.WatchStart
+	9,  // 5: toolbus.audit.v1.WatchAuditEventsResponse.gap:type_name -> toolbus.watch.v1.WatchGap
 	0,  // 6: toolbus.audit.v1.ListAuditEventsRequest.filter:type_name -> toolbus.audit.v1.AuditFilter
 	7,  // 7: toolbus.audit.v1.ListAuditEventsResponse.events:type_name -> toolbus.audit.v1.AuditEvent
-	1,  // 8: toolbus.audit.v1.AuditService.WatchAudit:input_type -> toolbus.audit.v1.WatchAuditRequest
+	1,  // 8: toolbus.audit.v1.AuditService.WatchAuditEvents:input_type -> toolbus.audit.v1.WatchAuditEventsRequest
 	3,  // 9: toolbus.audit.v1.AuditService.ListAuditEvents:input_type -> toolbus.audit.v1.ListAuditEventsRequest
-	2,  // 10: toolbus.audit.v1.AuditService.WatchAudit:output_type -> toolbus.audit.v1.WatchAuditResponse
+	2,  // 10: toolbus.audit.v1.AuditService.WatchAuditEvents:output_type -> toolbus.audit.v1.WatchAuditEventsResponse
 	4,  // 11: toolbus.audit.v1.AuditService.ListAuditEvents:output_type -> toolbus.audit.v1.ListAuditEventsResponse
 	10, // [10:12] is the sub-list for method output_type
 	8,  // [8:10] is the sub-list for method input_type
@@ -496,9 +495,9 @@ func file_toolbus_audit_v1_audit_service_proto_init() {
 	file_toolbus_audit_v1_audit_proto_init()
 	file_toolbus_audit_v1_audit_service_proto_msgTypes[1].OneofWrappers = []any{}
 	file_toolbus_audit_v1_audit_service_proto_msgTypes[2].OneofWrappers = []any{
-		(*WatchAuditResponse_Event)(nil),
-		(*WatchAuditResponse_Start)(nil),
-		(*WatchAuditResponse_Gap)(nil),
+		(*WatchAuditEventsResponse_Event)(nil),
+		(*WatchAuditEventsResponse_Start)(nil),
+		(*WatchAuditEventsResponse_Gap)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

@@ -23,16 +23,16 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// What happened. Each value says what the caller does next. Values are added, and never change their meaning.
+// What happened. Each value says what to do next. Values are added, and never change their meaning.
 type Reason int32
 
 const (
 	// Whoever made the error gave no reason. Act on its code.
 	Reason_REASON_UNSPECIFIED Reason = 0
-	// Something failed inside that the caller cannot fix. The service's log has the cause; report it, and do not repeat blindly.
+	// Something failed inside that a client cannot fix. The service's log has the cause; report it, and do not repeat blindly.
 	// Codes: `internal`, `unknown`.
 	Reason_REASON_INTERNAL Reason = 1
-	// The caller, or whoever it called for, gave the call up. Nothing is to be done; a tool may have had its effect.
+	// Whoever made the call, or whoever it was made for, gave it up. Nothing is to be done; a tool may have had its effect.
 	// Code: `canceled`.
 	Reason_REASON_CANCELED Reason = 2
 	// The time of the call is over. What it did until then may stand: read the state, then repeat with more time.
@@ -111,7 +111,7 @@ const (
 	// The session has another agent than the request to explain a tool names. Name that one, or none.
 	// Code: `failed_precondition`.
 	Reason_REASON_AGENT_MISMATCH Reason = 27
-	// There is no tool of that name for this caller. List the tools.
+	// There is no tool of that name for whoever made the call. List the tools.
 	// Code: `not_found`.
 	Reason_REASON_TOOL_NOT_FOUND Reason = 28
 	// The policy does not allow this tool, or not in this way. Use another, or have the policy changed.
@@ -204,7 +204,7 @@ const (
 	// Another watcher has taken the call. Leave the call to it.
 	// Codes: `failed_precondition`, `permission_denied`.
 	Reason_REASON_CALL_TAKEN Reason = 58
-	// The call was not taken by this caller. Acknowledge its delivery first, or answer while watching the tool.
+	// The call was not taken by whoever answers it. Acknowledge its delivery first, or answer while watching the tool.
 	// Code: `permission_denied`.
 	Reason_REASON_CALL_NOT_TAKEN Reason = 59
 	// The call was not handed over by that delivery. Acknowledge the delivery that came with the call.

@@ -198,7 +198,7 @@ func (x *HealthCheck) GetTimeout() *durationpb.Duration {
 // How an MCP server is reached.
 type McpServer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Its name, the `server` of `@server/tool`.
+	// Its name, the `source` of `@source/tool`.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// stdio, http, sse, ws, tcp, or a registered third party's; empty means what url and command suggest.
 	Transport string `protobuf:"bytes,2,opt,name=transport,proto3" json:"transport,omitempty"`

@@ -871,7 +871,7 @@ func (*ToolChoice_ForcedTool) isToolChoice_Choice() {}
 // An MCP server that a run brings along. Whoever reads the run's events reads all of it, headers too.
 type RunMcpServer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Its name, the `server` of `@server/tool`: none that the agent has for a source of its own.
+	// Its name, the `source` of `@source/tool`: none that the agent has for a source of its own.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Where it listens: `http://` or `https://`, at an address outside unless operators allow it (TOOLBUS_MCP_RUN_ALLOW); other
 	// transports only where they let runs bring servers of all kinds (TOOLBUS_MCP_RUN_SERVERS). Empty for a command.

@@ -26,7 +26,7 @@ const (
 )
 
 // Asks for what waits.
-type ListInboxRequest struct {
+type ListInboxEventsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The session.
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
@@ -40,20 +40,20 @@ type ListInboxRequest struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *ListInboxRequest) Reset() {
-	*x = ListInboxRequest{}
+func (x *ListInboxEventsRequest) Reset() {
+	*x = ListInboxEventsRequest{}
 	mi := &file_toolbus_space_v1_inbox_service_proto_msgTypes[0]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *ListInboxRequest) String() string {
+func (x *ListInboxEventsRequest) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*ListInboxRequest) ProtoMessage() {}
+func (*ListInboxEventsRequest) ProtoMessage() {}
 
-func (x *ListInboxRequest) ProtoReflect() protoreflect.Message {
+func (x *ListInboxEventsRequest) ProtoReflect() protoreflect.Message {
 	mi := &file_toolbus_space_v1_inbox_service_proto_msgTypes[0]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -65,33 +65,33 @@ func (x *ListInboxRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use ListInboxRequest.ProtoReflect.Descriptor instead.
-func (*ListInboxRequest) Descriptor() ([]byte, []int) {
+// Deprecated: Use ListInboxEventsRequest.ProtoReflect.Descriptor instead.
+func (*ListInboxEventsRequest) Descriptor() ([]byte, []int) {
 	return file_toolbus_space_v1_inbox_service_proto_rawDescGZIP(), []int{0}
 }
 
-func (x *ListInboxRequest) GetSessionId() string {
+func (x *ListInboxEventsRequest) GetSessionId() string {
 	if x != nil {
 		return x.SessionId
 	}
 	return ""
 }
 
-func (x *ListInboxRequest) GetAgent() string {
+func (x *ListInboxEventsRequest) GetAgent() string {
 	if x != nil {
 		return x.Agent
 	}
 	return ""
 }
 
-func (x *ListInboxRequest) GetPageSize() uint32 {
+func (x *ListInboxEventsRequest) GetPageSize() uint32 {
 	if x != nil {
 		return x.PageSize
 	}
 	return 0
 }
 
-func (x *ListInboxRequest) GetPageToken() string {
+func (x *ListInboxEventsRequest) GetPageToken() string {
 	if x != nil {
 		return x.PageToken
 	}
@@ -99,7 +99,7 @@ func (x *ListInboxRequest) GetPageToken() string {
 }
 
 // A page of what waits.
-type ListInboxResponse struct {
+type ListInboxEventsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The events, by sequence.
 	Events []*InboxEvent `protobuf:"bytes,1,rep,name=events,proto3" json:"events,omitempty"`
@@ -109,20 +109,20 @@ type ListInboxResponse struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *ListInboxResponse) Reset() {
-	*x = ListInboxResponse{}
+func (x *ListInboxEventsResponse) Reset() {
+	*x = ListInboxEventsResponse{}
 	mi := &file_toolbus_space_v1_inbox_service_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *ListInboxResponse) String() string {
+func (x *ListInboxEventsResponse) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*ListInboxResponse) ProtoMessage() {}
+func (*ListInboxEventsResponse) ProtoMessage() {}
 
-func (x *ListInboxResponse) ProtoReflect() protoreflect.Message {
+func (x *ListInboxEventsResponse) ProtoReflect() protoreflect.Message {
 	mi := &file_toolbus_space_v1_inbox_service_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -134,19 +134,19 @@ func (x *ListInboxResponse) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use ListInboxResponse.ProtoReflect.Descriptor instead.
-func (*ListInboxResponse) Descriptor() ([]byte, []int) {
+// Deprecated: Use ListInboxEventsResponse.ProtoReflect.Descriptor instead.
+func (*ListInboxEventsResponse) Descriptor() ([]byte, []int) {
 	return file_toolbus_space_v1_inbox_service_proto_rawDescGZIP(), []int{1}
 }
 
-func (x *ListInboxResponse) GetEvents() []*InboxEvent {
+func (x *ListInboxEventsResponse) GetEvents() []*InboxEvent {
 	if x != nil {
 		return x.Events
 	}
 	return nil
 }
 
-func (x *ListInboxResponse) GetNextPageToken() string {
+func (x *ListInboxEventsResponse) GetNextPageToken() string {
 	if x != nil {
 		return x.NextPageToken
 	}
@@ -154,7 +154,7 @@ func (x *ListInboxResponse) GetNextPageToken() string {
 }
 
 // Asks to follow an inbox.
-type WatchInboxRequest struct {
+type WatchInboxEventsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The session.
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
@@ -167,20 +167,20 @@ type WatchInboxRequest struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *WatchInboxRequest) Reset() {
-	*x = WatchInboxRequest{}
+func (x *WatchInboxEventsRequest) Reset() {
+	*x = WatchInboxEventsRequest{}
 	mi := &file_toolbus_space_v1_inbox_service_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *WatchInboxRequest) String() string {
+func (x *WatchInboxEventsRequest) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*WatchInboxRequest) ProtoMessage() {}
+func (*WatchInboxEventsRequest) ProtoMessage() {}
 
-func (x *WatchInboxRequest) ProtoReflect() protoreflect.Message {
+func (x *WatchInboxEventsRequest) ProtoReflect() protoreflect.Message {
 	mi := &file_toolbus_space_v1_inbox_service_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -192,26 +192,26 @@ func (x *WatchInboxRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use WatchInboxRequest.ProtoReflect.Descriptor instead.
-func (*WatchInboxRequest) Descriptor() ([]byte, []int) {
+// Deprecated: Use WatchInboxEventsRequest.ProtoReflect.Descriptor instead.
+func (*WatchInboxEventsRequest) Descriptor() ([]byte, []int) {
 	return file_toolbus_space_v1_inbox_service_proto_rawDescGZIP(), []int{2}
 }
 
-func (x *WatchInboxRequest) GetSessionId() string {
+func (x *WatchInboxEventsRequest) GetSessionId() string {
 	if x != nil {
 		return x.SessionId
 	}
 	return ""
 }
 
-func (x *WatchInboxRequest) GetAgent() string {
+func (x *WatchInboxEventsRequest) GetAgent() string {
 	if x != nil {
 		return x.Agent
 	}
 	return ""
 }
 
-func (x *WatchInboxRequest) GetFromSequence() uint64 {
+func (x *WatchInboxEventsRequest) GetFromSequence() uint64 {
 	if x != nil && x.FromSequence != nil {
 		return *x.FromSequence
 	}
@@ -219,34 +219,34 @@ func (x *WatchInboxRequest) GetFromSequence() uint64 {
 }
 
 // What a watch of an inbox sends.
-type WatchInboxResponse struct {
+type WatchInboxEventsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// What it is.
 	//
 	// Types that are valid to be assigned to Update:
 	//
-	//	*WatchInboxResponse_Event
-	//	*WatchInboxResponse_Start
-	//	*WatchInboxResponse_Gap
-	Update        isWatchInboxResponse_Update `protobuf_oneof:"update"`
+	//	*WatchInboxEventsResponse_Event
+	//	*WatchInboxEventsResponse_Start
+	//	*WatchInboxEventsResponse_Gap
+	Update        isWatchInboxEventsResponse_Update `protobuf_oneof:"update"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *WatchInboxResponse) Reset() {
-	*x = WatchInboxResponse{}
+func (x *WatchInboxEventsResponse) Reset() {
+	*x = WatchInboxEventsResponse{}
 	mi := &file_toolbus_space_v1_inbox_service_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *WatchInboxResponse) String() string {
+func (x *WatchInboxEventsResponse) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*WatchInboxResponse) ProtoMessage() {}
+func (*WatchInboxEventsResponse) ProtoMessage() {}
 
-func (x *WatchInboxResponse) ProtoReflect() protoreflect.Message {
+func (x *WatchInboxEventsResponse) ProtoReflect() protoreflect.Message {
 	mi := &file_toolbus_space_v1_inbox_service_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -258,102 +258,101 @@ func (x *WatchInboxResponse) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use WatchInboxResponse.ProtoReflect.Descriptor instead.
-func (*WatchInboxResponse) Descriptor() ([]byte, []int) {
+// Deprecated: Use WatchInboxEventsResponse.ProtoReflect.Descriptor instead.
+func (*WatchInboxEventsResponse) Descriptor() ([]byte, []int) {
 	return file_toolbus_space_v1_inbox_service_proto_rawDescGZIP(), []int{3}
 }
 
-func (x *WatchInboxResponse) GetUpdate() isWatchInboxResponse_Update {
+func (x *WatchInboxEventsResponse) GetUpdate() isWatchInboxEventsResponse_Update {
 	if x != nil {
 		return x.Update
 	}
 	return nil
 }
 
-func (x *WatchInboxResponse) GetEvent() *InboxEvent {
+func (x *WatchInboxEventsResponse) GetEvent() *InboxEvent {
 	if x != nil {
-		if x, ok := x.Update.(*WatchInboxResponse_Event); ok {
+		if x, ok := x.Update.(*WatchInboxEventsResponse_Event); ok {
 			return x.Event
 		}
 	}
 	return nil
 }
 
-func (x *WatchInboxResponse) GetStart() *v1.WatchStart {
+func (x *WatchInboxEventsResponse) GetStart() *v1.WatchStart {
 	if x != nil {
-		if x, ok := x.Update.(*WatchInboxResponse_Start); ok {
+		if x, ok := x.Update.(*WatchInboxEventsResponse_Start); ok {
 			return x.Start
 		}
 	}
 	return nil
 }
 
-func (x *WatchInboxResponse) GetGap() *v1.WatchGap {
+func (x *WatchInboxEventsResponse) GetGap() *v1.WatchGap {
 	if x != nil {
-		if x, ok := x.Update.(*WatchInboxResponse_Gap); ok {
+		if x, ok := x.Update.(*WatchInboxEventsResponse_Gap); ok {
 			return x.Gap
 		}
 	}
 	return nil
 }
 
-type isWatchInboxResponse_Update interface {
-	isWatchInboxResponse_Update()
+type isWatchInboxEventsResponse_Update interface {
+	isWatchInboxEventsResponse_Update()
 }
 
-type WatchInboxResponse_Event struct {
+type WatchInboxEventsResponse_Event struct {
 	// An event that waits.
 	Event *InboxEvent `protobuf:"bytes,1,opt,name=event,proto3,oneof"`
 }
 
-type WatchInboxResponse_Start struct {
+type WatchInboxEventsResponse_Start struct {
 	// Where the watch begins.
 	Start *v1.WatchStart `protobuf:"bytes,2,opt,name=start,proto3,oneof"`
 }
 
-type WatchInboxResponse_Gap struct {
+type WatchInboxEventsResponse_Gap struct {
 	// What a watch that goes on has missed: none of these waits any more, for it was taken, or forgotten after 30 days. Sessions
 	// share one row of sequences, so that some of them, or all, may have been another session's. A watch from 0 is told of none of
 	// them, as what was taken is no part of what waits. What waits and cannot be read is reported as a gap to all.
 	Gap *v1.WatchGap `protobuf:"bytes,3,opt,name=gap,proto3,oneof"`
 }
 
-func (*WatchInboxResponse_Event) isWatchInboxResponse_Update() {}
+func (*WatchInboxEventsResponse_Event) isWatchInboxEventsResponse_Update() {}
 
-func (*WatchInboxResponse_Start) isWatchInboxResponse_Update() {}
+func (*WatchInboxEventsResponse_Start) isWatchInboxEventsResponse_Update() {}
 
-func (*WatchInboxResponse_Gap) isWatchInboxResponse_Update() {}
+func (*WatchInboxEventsResponse_Gap) isWatchInboxEventsResponse_Update() {}
 
 var File_toolbus_space_v1_inbox_service_proto protoreflect.FileDescriptor
 
 const file_toolbus_space_v1_inbox_service_proto_rawDesc = "" +
 	"\n" +
-	"$toolbus/space/v1/inbox_service.proto\x12\x10toolbus.space.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1ctoolbus/space/v1/inbox.proto\x1a\x1ctoolbus/watch/v1/watch.proto\"\xd3\x01\n" +
-	"\x10ListInboxRequest\x12;\n" +
+	"$toolbus/space/v1/inbox_service.proto\x12\x10toolbus.space.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1ctoolbus/space/v1/inbox.proto\x1a\x1ctoolbus/watch/v1/watch.proto\"\xd9\x01\n" +
+	"\x16ListInboxEventsRequest\x12;\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x122\n" +
 	"\x05agent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x05agent\x12%\n" +
 	"\tpage_size\x18\x03 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\bpageSize\x12'\n" +
 	"\n" +
-	"page_token\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\"q\n" +
-	"\x11ListInboxResponse\x124\n" +
+	"page_token\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\"w\n" +
+	"\x17ListInboxEventsResponse\x124\n" +
 	"\x06events\x18\x01 \x03(\v2\x1c.toolbus.space.v1.InboxEventR\x06events\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xc0\x01\n" +
-	"\x11WatchInboxRequest\x12;\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xc6\x01\n" +
+	"\x17WatchInboxEventsRequest\x12;\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x122\n" +
 	"\x05agent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x05agent\x12(\n" +
 	"\rfrom_sequence\x18\x03 \x01(\x04H\x00R\ffromSequence\x88\x01\x01B\x10\n" +
-	"\x0e_from_sequence\"\xba\x01\n" +
-	"\x12WatchInboxResponse\x124\n" +
+	"\x0e_from_sequence\"\xc0\x01\n" +
+	"\x18WatchInboxEventsResponse\x124\n" +
 	"\x05event\x18\x01 \x01(\v2\x1c.toolbus.space.v1.InboxEventH\x00R\x05event\x124\n" +
 	"\x05start\x18\x02 \x01(\v2\x1c.toolbus.watch.v1.WatchStartH\x00R\x05start\x12.\n" +
 	"\x03gap\x18\x03 \x01(\v2\x1a.toolbus.watch.v1.WatchGapH\x00R\x03gapB\b\n" +
-	"\x06update2\xbf\x01\n" +
-	"\fInboxService\x12T\n" +
-	"\tListInbox\x12\".toolbus.space.v1.ListInboxRequest\x1a#.toolbus.space.v1.ListInboxResponse\x12Y\n" +
-	"\n" +
-	"WatchInbox\x12#.toolbus.space.v1.WatchInboxRequest\x1a$.toolbus.space.v1.WatchInboxResponse0\x01B\xb8\x01\n" +
+	"\x06update2\xe3\x01\n" +
+	"\fInboxService\x12f\n" +
+	"\x0fListInboxEvents\x12(.toolbus.space.v1.ListInboxEventsRequest\x1a).toolbus.space.v1.ListInboxEventsResponse\x12k\n" +
+	"\x10WatchInboxEvents\x12).toolbus.space.v1.WatchInboxEventsRequest\x1a*.toolbus.space.v1.WatchInboxEventsResponse0\x01B\xb8\x01\n" +
 	"\x14com.toolbus.space.v1B\x11InboxServiceProtoP\x01Z+toolbus.dev/gen/go/toolbus/space/v1;spacev1\xa2\x02\x03TSX\xaa\x02\x10Toolbus.Space.V1\xca\x02\x10Toolbus\\Space\\V1\xe2\x02\x1cToolbus\\Space\\V1\\GPBMetadata\xea\x02\x12Toolbus::Space::V1b\x06proto3"
 
 var (
@@ -370,23 +369,23 @@ func file_toolbus_space_v1_inbox_service_proto_rawDescGZIP() []byte {
 
 var file_toolbus_space_v1_inbox_service_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
 var file_toolbus_space_v1_inbox_service_proto_goTypes = []any{
-	(*ListInboxRequest)(nil),   // 0: toolbus.space.v1.ListInboxRequest
-	(*ListInboxResponse)(nil),  // 1: toolbus.space.v1.ListInboxResponse
-	(*WatchInboxRequest)(nil),  // 2: toolbus.space.v1.WatchInboxRequest
-	(*WatchInboxResponse)(nil), // 3: toolbus.space.v1.WatchInboxResponse
-	(*InboxEvent)(nil),         // 4: toolbus.space.v1.InboxEvent
-	(*v1.WatchStart)(nil),      // 5: toolbus.watch.v1.WatchStart
-	(*v1.WatchGap)(nil),        // 6: toolbus.watch.v1.WatchGap
+	(*ListInboxEventsRequest)(nil),   // 0: toolbus.space.v1.ListInboxEventsRequest
+	(*ListInboxEventsResponse)(nil),  // 1: toolbus.space.v1.ListInboxEventsResponse
+	(*WatchInboxEventsRequest)(nil),  // 2: toolbus.space.v1.WatchInboxEventsRequest
+	(*WatchInboxEventsResponse)(nil), // 3: toolbus.space.v1.WatchInboxEventsResponse
+	(*InboxEvent)(nil),               // 4: toolbus.space.v1.InboxEvent
+	(*v1.WatchStart)(nil),            // 5: toolbus.watch.v1.WatchStart
+	(*v1.WatchGap)(nil),              // 6: toolbus.watch.v1.WatchGap
 }
 var file_toolbus_space_v1_inbox_service_proto_depIdxs = []int32{
-	4, // 0: toolbus.space.v1.ListInboxResponse.events:type_name -> toolbus.space.v1.InboxEvent
-	4, // 1: toolbus.space.v1.WatchInboxResponse.event:type_name -> toolbus.space.v1.InboxEvent
-	5, // 2: toolbus.space.v1.WatchInboxResponse.start:type_name -> toolbus.watch.v1.WatchStart
-	6, // 3: toolbus.space.v1.WatchInboxResponse.gap:type_name -> toolbus.watch.v1.WatchGap
-	0, // 4: toolbus.space.v1.InboxService.ListInbox:input_type -> toolbus.space.v1.ListInboxRequest
-	2, // 5: toolbus.space.v1.InboxService.WatchInbox:input_type -> toolbus.space.v1.WatchInboxRequest
-	1, // 6: toolbus.space.v1.InboxService.ListInbox:output_type -> toolbus.space.v1.ListInboxResponse
-	3, // 7: toolbus.space.v1.InboxService.WatchInbox:output_type -> toolbus.space.v1.WatchInboxResponse
+	4, // 0: toolbus.space.v1.ListInboxEventsResponse.events:type_name -> toolbus.space.v1.InboxEvent
+	4, // 1: toolbus.space.v1.WatchInboxEventsResponse.event:type_name -> toolbus.space.v1.InboxEvent
+	5, // 2: toolbus.space.v1.WatchInboxEventsResponse.start:type_name -> toolbus.watch.v1.WatchStart
+	6, // 3: toolbus.space.v1.WatchInboxEventsResponse.gap:type_name -> toolbus.watch.v1.WatchGap
+	0, // 4: toolbus.space.v1.InboxService.ListInboxEvents:input_type -> toolbus.space.v1.ListInboxEventsRequest
+	2, // 5: toolbus.space.v1.InboxService.WatchInboxEvents:input_type -> toolbus.space.v1.WatchInboxEventsRequest
+	1, // 6: toolbus.space.v1.InboxService.ListInboxEvents:output_type -> toolbus.space.v1.ListInboxEventsResponse
+	3, // 7: toolbus.space.v1.InboxService.WatchInboxEvents:output_type -> toolbus.space.v1.WatchInboxEventsResponse
 	6, // [6:8] is the sub-list for method output_type
 	4, // [4:6] is the sub-list for method input_type
 	4, // [4:4] is the sub-list for extension type_name
@@ -402,9 +401,9 @@ func file_toolbus_space_v1_inbox_service_proto_init() {
 	file_toolbus_space_v1_inbox_proto_init()
 	file_toolbus_space_v1_inbox_service_proto_msgTypes[2].OneofWrappers = []any{}
 	file_toolbus_space_v1_inbox_service_proto_msgTypes[3].OneofWrappers = []any{
-		(*WatchInboxResponse_Event)(nil),
-		(*WatchInboxResponse_Start)(nil),
-		(*WatchInboxResponse_Gap)(nil),
+		(*WatchInboxEventsResponse_Event)(nil),
+		(*WatchInboxEventsResponse_Start)(nil),
+		(*WatchInboxEventsResponse_Gap)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

@@ -28,7 +28,7 @@ const (
 // Where tools come from: one MCP server, one worker file, one third party's collection.
 type Source struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Name within the agent, the `server` of `@server/tool`.
+	// Name within the agent, the `source` of `@source/tool`.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// What the provider needs to reach it, in the provider's own form.
 	Config *structpb.Struct `protobuf:"bytes,2,opt,name=config,proto3" json:"config,omitempty"`
@@ -93,7 +93,7 @@ func (x *Source) GetOfRun() bool {
 // A source that one run brings along, beside those of its agent. No other run sees it or its tools.
 type RunSource struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Name, the `server` of `@server/tool`; none that the agent's configuration has for a source of its own.
+	// Name, the `source` of `@source/tool`; none that the agent's configuration has for a source of its own.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Name of the provider, one whose sources runs may bring (`Provider.takes_run_sources`).
 	Provider string `protobuf:"bytes,2,opt,name=provider,proto3" json:"provider,omitempty"`

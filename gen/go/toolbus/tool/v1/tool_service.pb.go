@@ -421,11 +421,11 @@ type CallToolRequest struct {
 	ArgumentsJson string `protobuf:"bytes,4,opt,name=arguments_json,json=argumentsJson,proto3" json:"arguments_json,omitempty"`
 	// The run that calls; empty for a call from outside a run.
 	RunId string `protobuf:"bytes,5,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
-	// Revision of the agent's context that the caller decided by; 0 for whatever is active.
+	// Revision of the agent's context by which the call was decided; 0 for whatever is active.
 	ContextRevision uint32 `protobuf:"varint,6,opt,name=context_revision,json=contextRevision,proto3" json:"context_revision,omitempty"`
 	// Narrows what may be called, as the option of a run does; absent allows all.
 	AllowedTools *AllowedTools `protobuf:"bytes,7,opt,name=allowed_tools,json=allowedTools,proto3" json:"allowed_tools,omitempty"`
-	// When the caller's time is over; absent for the tool's own limit.
+	// When the time of whoever made the call is over; absent for the tool's own limit.
 	Deadline *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=deadline,proto3" json:"deadline,omitempty"`
 	// What the calling run leaves to this call; opaque. A provider that calls further tools on the behalf of a call hands on what it
 	// was given in ExecuteToolRequest.run_context, unchanged. It only narrows what the call may do; empty outside a run. Bytes

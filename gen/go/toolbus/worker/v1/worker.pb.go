@@ -92,7 +92,7 @@ func (WorkerState) EnumDescriptor() ([]byte, []int) {
 // A worker, or a file that cannot become one.
 type Worker struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Name of the source, the `server` of `@server/tool`.
+	// Name of the source, the `source` of `@source/tool`.
 	Source string `protobuf:"bytes,1,opt,name=source,proto3" json:"source,omitempty"`
 	// Its file, relative to the directory of workers.
 	File string `protobuf:"bytes,2,opt,name=file,proto3" json:"file,omitempty"`

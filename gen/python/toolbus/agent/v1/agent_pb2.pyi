@@ -126,7 +126,7 @@ class ToolUse(_message.Message):
     ALIASES_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def use(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """References of the tools in use: `name`, `@server/tool`, or a pattern such as `@files/*`."""
+        """References of the tools in use: `name`, `@source/tool`, or a pattern such as `@files/*`."""
 
     @_builtins.property
     def allowed(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
@@ -242,7 +242,7 @@ class AgentSource(_message.Message):
     PROVIDER_FIELD_NUMBER: _builtins.int
     CONFIG_FIELD_NUMBER: _builtins.int
     name: _builtins.str
-    """Name within the agent, the `server` of `@server/tool`."""
+    """Name within the agent, the `source` of `@source/tool`."""
     provider: _builtins.str
     """Name of the provider in the catalog, for example `mcp` or `worker`."""
     @_builtins.property

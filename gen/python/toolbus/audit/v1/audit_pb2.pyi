@@ -43,7 +43,7 @@ class _AuditKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_AuditKind.V
     AUDIT_KIND_CONFIGURED: _AuditKind.ValueType  # 8
     """Configuration of an agent, a tool or a server was changed or refused."""
     AUDIT_KIND_TIMED_OUT: _AuditKind.ValueType  # 9
-    """A caller waits in line for its call no longer; a result goes to the inbox."""
+    """Whoever made a call waits in line for it no longer; a result goes to the inbox."""
     AUDIT_KIND_EXPIRED: _AuditKind.ValueType  # 10
     """A call takes no results any more."""
     AUDIT_KIND_CANCELED: _AuditKind.ValueType  # 11
@@ -75,7 +75,7 @@ AUDIT_KIND_UNAVAILABLE: AuditKind.ValueType  # 7
 AUDIT_KIND_CONFIGURED: AuditKind.ValueType  # 8
 """Configuration of an agent, a tool or a server was changed or refused."""
 AUDIT_KIND_TIMED_OUT: AuditKind.ValueType  # 9
-"""A caller waits in line for its call no longer; a result goes to the inbox."""
+"""Whoever made a call waits in line for it no longer; a result goes to the inbox."""
 AUDIT_KIND_EXPIRED: AuditKind.ValueType  # 10
 """A call takes no results any more."""
 AUDIT_KIND_CANCELED: AuditKind.ValueType  # 11

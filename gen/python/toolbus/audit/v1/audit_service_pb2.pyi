@@ -72,7 +72,7 @@ class AuditFilter(_message.Message):
 Global___AuditFilter: _TypeAlias = AuditFilter  # noqa: Y015
 
 @_typing.final
-class WatchAuditRequest(_message.Message):
+class WatchAuditEventsRequest(_message.Message):
     """Asks to follow the trail."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -101,10 +101,10 @@ class WatchAuditRequest(_message.Message):
     _WhichOneofArgType__from_sequence: _TypeAlias = _typing.Literal["_from_sequence", b"_from_sequence"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType__from_sequence) -> _WhichOneofReturnType__from_sequence | None: ...
 
-Global___WatchAuditRequest: _TypeAlias = WatchAuditRequest  # noqa: Y015
+Global___WatchAuditEventsRequest: _TypeAlias = WatchAuditEventsRequest  # noqa: Y015
 
 @_typing.final
-class WatchAuditResponse(_message.Message):
+class WatchAuditEventsResponse(_message.Message):
     """What a watch of the trail sends."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -139,7 +139,7 @@ class WatchAuditResponse(_message.Message):
     _WhichOneofArgType_update: _TypeAlias = _typing.Literal["update", b"update"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_update) -> _WhichOneofReturnType_update | None: ...
 
-Global___WatchAuditResponse: _TypeAlias = WatchAuditResponse  # noqa: Y015
+Global___WatchAuditEventsResponse: _TypeAlias = WatchAuditEventsResponse  # noqa: Y015
 
 @_typing.final
 class ListAuditEventsRequest(_message.Message):

@@ -35,10 +35,10 @@ class AuditServiceStub:
         Args:
             channel: A grpc.Channel.
         """
-        self.WatchAudit = channel.unary_stream(
-                '/toolbus.audit.v1.AuditService/WatchAudit',
-                request_serializer=toolbus_dot_audit_dot_v1_dot_audit__service__pb2.WatchAuditRequest.SerializeToString,
-                response_deserializer=toolbus_dot_audit_dot_v1_dot_audit__service__pb2.WatchAuditResponse.FromString,
+        self.WatchAuditEvents = channel.unary_stream(
+                '/toolbus.audit.v1.AuditService/WatchAuditEvents',
+                request_serializer=toolbus_dot_audit_dot_v1_dot_audit__service__pb2.WatchAuditEventsRequest.SerializeToString,
+                response_deserializer=toolbus_dot_audit_dot_v1_dot_audit__service__pb2.WatchAuditEventsResponse.FromString,
                 _registered_method=True)
         self.ListAuditEvents = channel.unary_unary(
                 '/toolbus.audit.v1.AuditService/ListAuditEvents',
@@ -51,7 +51,7 @@ class AuditServiceServicer:
     """The audit trail: read and follow. From outside it holds what concerns one's own sessions; operators see all of it.
     """
 
-    def WatchAudit(self, request, context):
+    def WatchAuditEvents(self, request, context):
         """Follows the trail.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -68,10 +68,10 @@ class AuditServiceServicer:
 
 def add_AuditServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
-            'WatchAudit': grpc.unary_stream_rpc_method_handler(
-                    servicer.WatchAudit,
-                    request_deserializer=toolbus_dot_audit_dot_v1_dot_audit__service__pb2.WatchAuditRequest.FromString,
-                    response_serializer=toolbus_dot_audit_dot_v1_dot_audit__service__pb2.WatchAuditResponse.SerializeToString,
+            'WatchAuditEvents': grpc.unary_stream_rpc_method_handler(
+                    servicer.WatchAuditEvents,
+                    request_deserializer=toolbus_dot_audit_dot_v1_dot_audit__service__pb2.WatchAuditEventsRequest.FromString,
+                    response_serializer=toolbus_dot_audit_dot_v1_dot_audit__service__pb2.WatchAuditEventsResponse.SerializeToString,
             ),
             'ListAuditEvents': grpc.unary_unary_rpc_method_handler(
                     servicer.ListAuditEvents,
@@ -91,7 +91,7 @@ class AuditService:
     """
 
     @staticmethod
-    def WatchAudit(request,
+    def WatchAuditEvents(request,
             target,
             options=(),
             channel_credentials=None,
@@ -104,9 +104,9 @@ class AuditService:
         return grpc.experimental.unary_stream(
             request,
             target,
-            '/toolbus.audit.v1.AuditService/WatchAudit',
-            toolbus_dot_audit_dot_v1_dot_audit__service__pb2.WatchAuditRequest.SerializeToString,
-            toolbus_dot_audit_dot_v1_dot_audit__service__pb2.WatchAuditResponse.FromString,
+            '/toolbus.audit.v1.AuditService/WatchAuditEvents',
+            toolbus_dot_audit_dot_v1_dot_audit__service__pb2.WatchAuditEventsRequest.SerializeToString,
+            toolbus_dot_audit_dot_v1_dot_audit__service__pb2.WatchAuditEventsResponse.FromString,
             options,
             channel_credentials,
             insecure,

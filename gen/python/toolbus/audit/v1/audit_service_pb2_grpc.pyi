@@ -33,7 +33,7 @@ class AuditServiceStub:
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> AuditServiceAsyncStub: ...
-    WatchAudit: _grpc.UnaryStreamMultiCallable[_audit_service_pb2.WatchAuditRequest, _audit_service_pb2.WatchAuditResponse]
+    WatchAuditEvents: _grpc.UnaryStreamMultiCallable[_audit_service_pb2.WatchAuditEventsRequest, _audit_service_pb2.WatchAuditEventsResponse]
     """Follows the trail."""
     ListAuditEvents: _grpc.UnaryUnaryMultiCallable[_audit_service_pb2.ListAuditEventsRequest, _audit_service_pb2.ListAuditEventsResponse]
     """Lists past events, latest first."""
@@ -43,7 +43,7 @@ class AuditServiceAsyncStub(AuditServiceStub):
     """The audit trail: read and follow. From outside it holds what concerns one's own sessions; operators see all of it."""
 
     def __init__(self, channel: _aio.Channel) -> None: ...
-    WatchAudit: _aio.UnaryStreamMultiCallable[_audit_service_pb2.WatchAuditRequest, _audit_service_pb2.WatchAuditResponse]  # type: ignore[assignment]
+    WatchAuditEvents: _aio.UnaryStreamMultiCallable[_audit_service_pb2.WatchAuditEventsRequest, _audit_service_pb2.WatchAuditEventsResponse]  # type: ignore[assignment]
     """Follows the trail."""
     ListAuditEvents: _aio.UnaryUnaryMultiCallable[_audit_service_pb2.ListAuditEventsRequest, _audit_service_pb2.ListAuditEventsResponse]  # type: ignore[assignment]
     """Lists past events, latest first."""
@@ -52,11 +52,11 @@ class AuditServiceServicer(metaclass=_abc_1.ABCMeta):
     """The audit trail: read and follow. From outside it holds what concerns one's own sessions; operators see all of it."""
 
     @_abc_1.abstractmethod
-    def WatchAudit(
+    def WatchAuditEvents(
         self,
-        request: _audit_service_pb2.WatchAuditRequest,
+        request: _audit_service_pb2.WatchAuditEventsRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_abc.Iterator[_audit_service_pb2.WatchAuditResponse], _abc.AsyncIterator[_audit_service_pb2.WatchAuditResponse]]:
+    ) -> _typing.Union[_abc.Iterator[_audit_service_pb2.WatchAuditEventsResponse], _abc.AsyncIterator[_audit_service_pb2.WatchAuditEventsResponse]]:
         """Follows the trail."""
 
     @_abc_1.abstractmethod

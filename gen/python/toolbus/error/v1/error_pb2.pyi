@@ -28,11 +28,11 @@ class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reason.ValueTy
     REASON_UNSPECIFIED: _Reason.ValueType  # 0
     """Whoever made the error gave no reason. Act on its code."""
     REASON_INTERNAL: _Reason.ValueType  # 1
-    """Something failed inside that the caller cannot fix. The service's log has the cause; report it, and do not repeat blindly.
+    """Something failed inside that a client cannot fix. The service's log has the cause; report it, and do not repeat blindly.
     Codes: `internal`, `unknown`.
     """
     REASON_CANCELED: _Reason.ValueType  # 2
-    """The caller, or whoever it called for, gave the call up. Nothing is to be done; a tool may have had its effect.
+    """Whoever made the call, or whoever it was made for, gave it up. Nothing is to be done; a tool may have had its effect.
     Code: `canceled`.
     """
     REASON_DEADLINE_EXCEEDED: _Reason.ValueType  # 3
@@ -137,7 +137,7 @@ class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reason.ValueTy
     Code: `failed_precondition`.
     """
     REASON_TOOL_NOT_FOUND: _Reason.ValueType  # 28
-    """There is no tool of that name for this caller. List the tools.
+    """There is no tool of that name for whoever made the call. List the tools.
     Code: `not_found`.
     """
     REASON_TOOL_NOT_ALLOWED: _Reason.ValueType  # 29
@@ -261,7 +261,7 @@ class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reason.ValueTy
     Codes: `failed_precondition`, `permission_denied`.
     """
     REASON_CALL_NOT_TAKEN: _Reason.ValueType  # 59
-    """The call was not taken by this caller. Acknowledge its delivery first, or answer while watching the tool.
+    """The call was not taken by whoever answers it. Acknowledge its delivery first, or answer while watching the tool.
     Code: `permission_denied`.
     """
     REASON_DELIVERY_NOT_FOUND: _Reason.ValueType  # 60
@@ -335,16 +335,16 @@ class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reason.ValueTy
     """
 
 class Reason(_Reason, metaclass=_ReasonEnumTypeWrapper):
-    """What happened. Each value says what the caller does next. Values are added, and never change their meaning."""
+    """What happened. Each value says what to do next. Values are added, and never change their meaning."""
 
 REASON_UNSPECIFIED: Reason.ValueType  # 0
 """Whoever made the error gave no reason. Act on its code."""
 REASON_INTERNAL: Reason.ValueType  # 1
-"""Something failed inside that the caller cannot fix. The service's log has the cause; report it, and do not repeat blindly.
+"""Something failed inside that a client cannot fix. The service's log has the cause; report it, and do not repeat blindly.
 Codes: `internal`, `unknown`.
 """
 REASON_CANCELED: Reason.ValueType  # 2
-"""The caller, or whoever it called for, gave the call up. Nothing is to be done; a tool may have had its effect.
+"""Whoever made the call, or whoever it was made for, gave it up. Nothing is to be done; a tool may have had its effect.
 Code: `canceled`.
 """
 REASON_DEADLINE_EXCEEDED: Reason.ValueType  # 3
@@ -449,7 +449,7 @@ REASON_AGENT_MISMATCH: Reason.ValueType  # 27
 Code: `failed_precondition`.
 """
 REASON_TOOL_NOT_FOUND: Reason.ValueType  # 28
-"""There is no tool of that name for this caller. List the tools.
+"""There is no tool of that name for whoever made the call. List the tools.
 Code: `not_found`.
 """
 REASON_TOOL_NOT_ALLOWED: Reason.ValueType  # 29
@@ -573,7 +573,7 @@ REASON_CALL_TAKEN: Reason.ValueType  # 58
 Codes: `failed_precondition`, `permission_denied`.
 """
 REASON_CALL_NOT_TAKEN: Reason.ValueType  # 59
-"""The call was not taken by this caller. Acknowledge its delivery first, or answer while watching the tool.
+"""The call was not taken by whoever answers it. Acknowledge its delivery first, or answer while watching the tool.
 Code: `permission_denied`.
 """
 REASON_DELIVERY_NOT_FOUND: Reason.ValueType  # 60

@@ -165,7 +165,7 @@ class McpServer(_message.Message):
     STARTUP_TIMEOUT_FIELD_NUMBER: _builtins.int
     SHARE_FIELD_NUMBER: _builtins.int
     name: _builtins.str
-    """Its name, the `server` of `@server/tool`."""
+    """Its name, the `source` of `@source/tool`."""
     transport: _builtins.str
     """stdio, http, sse, ws, tcp, or a registered third party's; empty means what url and command suggest."""
     url: _builtins.str

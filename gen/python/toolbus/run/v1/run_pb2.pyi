@@ -503,7 +503,7 @@ class RunMcpServer(_message.Message):
     ARGS_FIELD_NUMBER: _builtins.int
     ENV_FIELD_NUMBER: _builtins.int
     name: _builtins.str
-    """Its name, the `server` of `@server/tool`: none that the agent has for a source of its own."""
+    """Its name, the `source` of `@source/tool`: none that the agent has for a source of its own."""
     url: _builtins.str
     """Where it listens: `http://` or `https://`, at an address outside unless operators allow it (TOOLBUS_MCP_RUN_ALLOW); other
     transports only where they let runs bring servers of all kinds (TOOLBUS_MCP_RUN_SERVERS). Empty for a command.

@@ -27,33 +27,33 @@ from toolbus.space.v1 import inbox_pb2 as toolbus_dot_space_dot_v1_dot_inbox__pb
 from toolbus.watch.v1 import watch_pb2 as toolbus_dot_watch_dot_v1_dot_watch__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n$toolbus/space/v1/inbox_service.proto\x12\x10toolbus.space.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1ctoolbus/space/v1/inbox.proto\x1a\x1ctoolbus/watch/v1/watch.proto\"\xd3\x01\n\x10ListInboxRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12\x32\n\x05\x61gent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x05\x61gent\x12%\n\tpage_size\x18\x03 \x01(\rB\x08\xbaH\x05*\x03\x18\xe8\x07R\x08pageSize\x12\'\n\npage_token\x18\x04 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x08R\tpageToken\"q\n\x11ListInboxResponse\x12\x34\n\x06\x65vents\x18\x01 \x03(\x0b\x32\x1c.toolbus.space.v1.InboxEventR\x06\x65vents\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xc0\x01\n\x11WatchInboxRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12\x32\n\x05\x61gent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x05\x61gent\x12(\n\rfrom_sequence\x18\x03 \x01(\x04H\x00R\x0c\x66romSequence\x88\x01\x01\x42\x10\n\x0e_from_sequence\"\xba\x01\n\x12WatchInboxResponse\x12\x34\n\x05\x65vent\x18\x01 \x01(\x0b\x32\x1c.toolbus.space.v1.InboxEventH\x00R\x05\x65vent\x12\x34\n\x05start\x18\x02 \x01(\x0b\x32\x1c.toolbus.watch.v1.WatchStartH\x00R\x05start\x12.\n\x03gap\x18\x03 \x01(\x0b\x32\x1a.toolbus.watch.v1.WatchGapH\x00R\x03gapB\x08\n\x06update2\xbf\x01\n\x0cInboxService\x12T\n\tListInbox\x12\".toolbus.space.v1.ListInboxRequest\x1a#.toolbus.space.v1.ListInboxResponse\x12Y\n\nWatchInbox\x12#.toolbus.space.v1.WatchInboxRequest\x1a$.toolbus.space.v1.WatchInboxResponse0\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n$toolbus/space/v1/inbox_service.proto\x12\x10toolbus.space.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1ctoolbus/space/v1/inbox.proto\x1a\x1ctoolbus/watch/v1/watch.proto\"\xd9\x01\n\x16ListInboxEventsRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12\x32\n\x05\x61gent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x05\x61gent\x12%\n\tpage_size\x18\x03 \x01(\rB\x08\xbaH\x05*\x03\x18\xe8\x07R\x08pageSize\x12\'\n\npage_token\x18\x04 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x08R\tpageToken\"w\n\x17ListInboxEventsResponse\x12\x34\n\x06\x65vents\x18\x01 \x03(\x0b\x32\x1c.toolbus.space.v1.InboxEventR\x06\x65vents\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xc6\x01\n\x17WatchInboxEventsRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12\x32\n\x05\x61gent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x05\x61gent\x12(\n\rfrom_sequence\x18\x03 \x01(\x04H\x00R\x0c\x66romSequence\x88\x01\x01\x42\x10\n\x0e_from_sequence\"\xc0\x01\n\x18WatchInboxEventsResponse\x12\x34\n\x05\x65vent\x18\x01 \x01(\x0b\x32\x1c.toolbus.space.v1.InboxEventH\x00R\x05\x65vent\x12\x34\n\x05start\x18\x02 \x01(\x0b\x32\x1c.toolbus.watch.v1.WatchStartH\x00R\x05start\x12.\n\x03gap\x18\x03 \x01(\x0b\x32\x1a.toolbus.watch.v1.WatchGapH\x00R\x03gapB\x08\n\x06update2\xe3\x01\n\x0cInboxService\x12\x66\n\x0fListInboxEvents\x12(.toolbus.space.v1.ListInboxEventsRequest\x1a).toolbus.space.v1.ListInboxEventsResponse\x12k\n\x10WatchInboxEvents\x12).toolbus.space.v1.WatchInboxEventsRequest\x1a*.toolbus.space.v1.WatchInboxEventsResponse0\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'toolbus.space.v1.inbox_service_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_LISTINBOXREQUEST'].fields_by_name['session_id']._loaded_options = None
-  _globals['_LISTINBOXREQUEST'].fields_by_name['session_id']._serialized_options = b'\272H\031r\0272\025^[a-zA-Z0-9_-]{1,64}$'
-  _globals['_LISTINBOXREQUEST'].fields_by_name['agent']._loaded_options = None
-  _globals['_LISTINBOXREQUEST'].fields_by_name['agent']._serialized_options = b'\272H\031r\0272\025^[a-zA-Z0-9_-]{1,64}$'
-  _globals['_LISTINBOXREQUEST'].fields_by_name['page_size']._loaded_options = None
-  _globals['_LISTINBOXREQUEST'].fields_by_name['page_size']._serialized_options = b'\272H\005*\003\030\350\007'
-  _globals['_LISTINBOXREQUEST'].fields_by_name['page_token']._loaded_options = None
-  _globals['_LISTINBOXREQUEST'].fields_by_name['page_token']._serialized_options = b'\272H\005r\003\030\200\010'
-  _globals['_WATCHINBOXREQUEST'].fields_by_name['session_id']._loaded_options = None
-  _globals['_WATCHINBOXREQUEST'].fields_by_name['session_id']._serialized_options = b'\272H\031r\0272\025^[a-zA-Z0-9_-]{1,64}$'
-  _globals['_WATCHINBOXREQUEST'].fields_by_name['agent']._loaded_options = None
-  _globals['_WATCHINBOXREQUEST'].fields_by_name['agent']._serialized_options = b'\272H\031r\0272\025^[a-zA-Z0-9_-]{1,64}$'
-  _globals['_LISTINBOXREQUEST']._serialized_start=148
-  _globals['_LISTINBOXREQUEST']._serialized_end=359
-  _globals['_LISTINBOXRESPONSE']._serialized_start=361
-  _globals['_LISTINBOXRESPONSE']._serialized_end=474
-  _globals['_WATCHINBOXREQUEST']._serialized_start=477
-  _globals['_WATCHINBOXREQUEST']._serialized_end=669
-  _globals['_WATCHINBOXRESPONSE']._serialized_start=672
-  _globals['_WATCHINBOXRESPONSE']._serialized_end=858
-  _globals['_INBOXSERVICE']._serialized_start=861
-  _globals['_INBOXSERVICE']._serialized_end=1052
+  _globals['_LISTINBOXEVENTSREQUEST'].fields_by_name['session_id']._loaded_options = None
+  _globals['_LISTINBOXEVENTSREQUEST'].fields_by_name['session_id']._serialized_options = b'\272H\031r\0272\025^[a-zA-Z0-9_-]{1,64}$'
+  _globals['_LISTINBOXEVENTSREQUEST'].fields_by_name['agent']._loaded_options = None
+  _globals['_LISTINBOXEVENTSREQUEST'].fields_by_name['agent']._serialized_options = b'\272H\031r\0272\025^[a-zA-Z0-9_-]{1,64}$'
+  _globals['_LISTINBOXEVENTSREQUEST'].fields_by_name['page_size']._loaded_options = None
+  _globals['_LISTINBOXEVENTSREQUEST'].fields_by_name['page_size']._serialized_options = b'\272H\005*\003\030\350\007'
+  _globals['_LISTINBOXEVENTSREQUEST'].fields_by_name['page_token']._loaded_options = None
+  _globals['_LISTINBOXEVENTSREQUEST'].fields_by_name['page_token']._serialized_options = b'\272H\005r\003\030\200\010'
+  _globals['_WATCHINBOXEVENTSREQUEST'].fields_by_name['session_id']._loaded_options = None
+  _globals['_WATCHINBOXEVENTSREQUEST'].fields_by_name['session_id']._serialized_options = b'\272H\031r\0272\025^[a-zA-Z0-9_-]{1,64}$'
+  _globals['_WATCHINBOXEVENTSREQUEST'].fields_by_name['agent']._loaded_options = None
+  _globals['_WATCHINBOXEVENTSREQUEST'].fields_by_name['agent']._serialized_options = b'\272H\031r\0272\025^[a-zA-Z0-9_-]{1,64}$'
+  _globals['_LISTINBOXEVENTSREQUEST']._serialized_start=148
+  _globals['_LISTINBOXEVENTSREQUEST']._serialized_end=365
+  _globals['_LISTINBOXEVENTSRESPONSE']._serialized_start=367
+  _globals['_LISTINBOXEVENTSRESPONSE']._serialized_end=486
+  _globals['_WATCHINBOXEVENTSREQUEST']._serialized_start=489
+  _globals['_WATCHINBOXEVENTSREQUEST']._serialized_end=687
+  _globals['_WATCHINBOXEVENTSRESPONSE']._serialized_start=690
+  _globals['_WATCHINBOXEVENTSRESPONSE']._serialized_end=882
+  _globals['_INBOXSERVICE']._serialized_start=885
+  _globals['_INBOXSERVICE']._serialized_end=1112
 # @@protoc_insertion_point(module_scope)

@@ -21,7 +21,7 @@ else:
 DESCRIPTOR: _descriptor.FileDescriptor
 
 @_typing.final
-class ListInboxRequest(_message.Message):
+class ListInboxEventsRequest(_message.Message):
     """Asks for what waits."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -52,10 +52,10 @@ class ListInboxRequest(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___ListInboxRequest: _TypeAlias = ListInboxRequest  # noqa: Y015
+Global___ListInboxEventsRequest: _TypeAlias = ListInboxEventsRequest  # noqa: Y015
 
 @_typing.final
-class ListInboxResponse(_message.Message):
+class ListInboxEventsResponse(_message.Message):
     """A page of what waits."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -80,10 +80,10 @@ class ListInboxResponse(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___ListInboxResponse: _TypeAlias = ListInboxResponse  # noqa: Y015
+Global___ListInboxEventsResponse: _TypeAlias = ListInboxEventsResponse  # noqa: Y015
 
 @_typing.final
-class WatchInboxRequest(_message.Message):
+class WatchInboxEventsRequest(_message.Message):
     """Asks to follow an inbox."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -114,10 +114,10 @@ class WatchInboxRequest(_message.Message):
     _WhichOneofArgType__from_sequence: _TypeAlias = _typing.Literal["_from_sequence", b"_from_sequence"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType__from_sequence) -> _WhichOneofReturnType__from_sequence | None: ...
 
-Global___WatchInboxRequest: _TypeAlias = WatchInboxRequest  # noqa: Y015
+Global___WatchInboxEventsRequest: _TypeAlias = WatchInboxEventsRequest  # noqa: Y015
 
 @_typing.final
-class WatchInboxResponse(_message.Message):
+class WatchInboxEventsResponse(_message.Message):
     """What a watch of an inbox sends."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -155,4 +155,4 @@ class WatchInboxResponse(_message.Message):
     _WhichOneofArgType_update: _TypeAlias = _typing.Literal["update", b"update"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_update) -> _WhichOneofReturnType_update | None: ...
 
-Global___WatchInboxResponse: _TypeAlias = WatchInboxResponse  # noqa: Y015
+Global___WatchInboxEventsResponse: _TypeAlias = WatchInboxEventsResponse  # noqa: Y015

@@ -35,15 +35,15 @@ class InboxServiceStub:
         Args:
             channel: A grpc.Channel.
         """
-        self.ListInbox = channel.unary_unary(
-                '/toolbus.space.v1.InboxService/ListInbox',
-                request_serializer=toolbus_dot_space_dot_v1_dot_inbox__service__pb2.ListInboxRequest.SerializeToString,
-                response_deserializer=toolbus_dot_space_dot_v1_dot_inbox__service__pb2.ListInboxResponse.FromString,
+        self.ListInboxEvents = channel.unary_unary(
+                '/toolbus.space.v1.InboxService/ListInboxEvents',
+                request_serializer=toolbus_dot_space_dot_v1_dot_inbox__service__pb2.ListInboxEventsRequest.SerializeToString,
+                response_deserializer=toolbus_dot_space_dot_v1_dot_inbox__service__pb2.ListInboxEventsResponse.FromString,
                 _registered_method=True)
-        self.WatchInbox = channel.unary_stream(
-                '/toolbus.space.v1.InboxService/WatchInbox',
-                request_serializer=toolbus_dot_space_dot_v1_dot_inbox__service__pb2.WatchInboxRequest.SerializeToString,
-                response_deserializer=toolbus_dot_space_dot_v1_dot_inbox__service__pb2.WatchInboxResponse.FromString,
+        self.WatchInboxEvents = channel.unary_stream(
+                '/toolbus.space.v1.InboxService/WatchInboxEvents',
+                request_serializer=toolbus_dot_space_dot_v1_dot_inbox__service__pb2.WatchInboxEventsRequest.SerializeToString,
+                response_deserializer=toolbus_dot_space_dot_v1_dot_inbox__service__pb2.WatchInboxEventsResponse.FromString,
                 _registered_method=True)
 
 
@@ -51,14 +51,14 @@ class InboxServiceServicer:
     """The inbox of a session's agent.
     """
 
-    def ListInbox(self, request, context):
+    def ListInboxEvents(self, request, context):
         """Lists what waits, by sequence.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def WatchInbox(self, request, context):
+    def WatchInboxEvents(self, request, context):
         """Follows an inbox: what waits, and what comes. That an event was taken is not reported.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -68,15 +68,15 @@ class InboxServiceServicer:
 
 def add_InboxServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
-            'ListInbox': grpc.unary_unary_rpc_method_handler(
-                    servicer.ListInbox,
-                    request_deserializer=toolbus_dot_space_dot_v1_dot_inbox__service__pb2.ListInboxRequest.FromString,
-                    response_serializer=toolbus_dot_space_dot_v1_dot_inbox__service__pb2.ListInboxResponse.SerializeToString,
+            'ListInboxEvents': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListInboxEvents,
+                    request_deserializer=toolbus_dot_space_dot_v1_dot_inbox__service__pb2.ListInboxEventsRequest.FromString,
+                    response_serializer=toolbus_dot_space_dot_v1_dot_inbox__service__pb2.ListInboxEventsResponse.SerializeToString,
             ),
-            'WatchInbox': grpc.unary_stream_rpc_method_handler(
-                    servicer.WatchInbox,
-                    request_deserializer=toolbus_dot_space_dot_v1_dot_inbox__service__pb2.WatchInboxRequest.FromString,
-                    response_serializer=toolbus_dot_space_dot_v1_dot_inbox__service__pb2.WatchInboxResponse.SerializeToString,
+            'WatchInboxEvents': grpc.unary_stream_rpc_method_handler(
+                    servicer.WatchInboxEvents,
+                    request_deserializer=toolbus_dot_space_dot_v1_dot_inbox__service__pb2.WatchInboxEventsRequest.FromString,
+                    response_serializer=toolbus_dot_space_dot_v1_dot_inbox__service__pb2.WatchInboxEventsResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -91,7 +91,7 @@ class InboxService:
     """
 
     @staticmethod
-    def ListInbox(request,
+    def ListInboxEvents(request,
             target,
             options=(),
             channel_credentials=None,
@@ -104,9 +104,9 @@ class InboxService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/toolbus.space.v1.InboxService/ListInbox',
-            toolbus_dot_space_dot_v1_dot_inbox__service__pb2.ListInboxRequest.SerializeToString,
-            toolbus_dot_space_dot_v1_dot_inbox__service__pb2.ListInboxResponse.FromString,
+            '/toolbus.space.v1.InboxService/ListInboxEvents',
+            toolbus_dot_space_dot_v1_dot_inbox__service__pb2.ListInboxEventsRequest.SerializeToString,
+            toolbus_dot_space_dot_v1_dot_inbox__service__pb2.ListInboxEventsResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -118,7 +118,7 @@ class InboxService:
             _registered_method=True)
 
     @staticmethod
-    def WatchInbox(request,
+    def WatchInboxEvents(request,
             target,
             options=(),
             channel_credentials=None,
@@ -131,9 +131,9 @@ class InboxService:
         return grpc.experimental.unary_stream(
             request,
             target,
-            '/toolbus.space.v1.InboxService/WatchInbox',
-            toolbus_dot_space_dot_v1_dot_inbox__service__pb2.WatchInboxRequest.SerializeToString,
-            toolbus_dot_space_dot_v1_dot_inbox__service__pb2.WatchInboxResponse.FromString,
+            '/toolbus.space.v1.InboxService/WatchInboxEvents',
+            toolbus_dot_space_dot_v1_dot_inbox__service__pb2.WatchInboxEventsRequest.SerializeToString,
+            toolbus_dot_space_dot_v1_dot_inbox__service__pb2.WatchInboxEventsResponse.FromString,
             options,
             channel_credentials,
             insecure,

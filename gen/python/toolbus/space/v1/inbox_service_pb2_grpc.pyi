@@ -33,9 +33,9 @@ class InboxServiceStub:
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> InboxServiceAsyncStub: ...
-    ListInbox: _grpc.UnaryUnaryMultiCallable[_inbox_service_pb2.ListInboxRequest, _inbox_service_pb2.ListInboxResponse]
+    ListInboxEvents: _grpc.UnaryUnaryMultiCallable[_inbox_service_pb2.ListInboxEventsRequest, _inbox_service_pb2.ListInboxEventsResponse]
     """Lists what waits, by sequence."""
-    WatchInbox: _grpc.UnaryStreamMultiCallable[_inbox_service_pb2.WatchInboxRequest, _inbox_service_pb2.WatchInboxResponse]
+    WatchInboxEvents: _grpc.UnaryStreamMultiCallable[_inbox_service_pb2.WatchInboxEventsRequest, _inbox_service_pb2.WatchInboxEventsResponse]
     """Follows an inbox: what waits, and what comes. That an event was taken is not reported."""
 
 @_typing.type_check_only
@@ -43,28 +43,28 @@ class InboxServiceAsyncStub(InboxServiceStub):
     """The inbox of a session's agent."""
 
     def __init__(self, channel: _aio.Channel) -> None: ...
-    ListInbox: _aio.UnaryUnaryMultiCallable[_inbox_service_pb2.ListInboxRequest, _inbox_service_pb2.ListInboxResponse]  # type: ignore[assignment]
+    ListInboxEvents: _aio.UnaryUnaryMultiCallable[_inbox_service_pb2.ListInboxEventsRequest, _inbox_service_pb2.ListInboxEventsResponse]  # type: ignore[assignment]
     """Lists what waits, by sequence."""
-    WatchInbox: _aio.UnaryStreamMultiCallable[_inbox_service_pb2.WatchInboxRequest, _inbox_service_pb2.WatchInboxResponse]  # type: ignore[assignment]
+    WatchInboxEvents: _aio.UnaryStreamMultiCallable[_inbox_service_pb2.WatchInboxEventsRequest, _inbox_service_pb2.WatchInboxEventsResponse]  # type: ignore[assignment]
     """Follows an inbox: what waits, and what comes. That an event was taken is not reported."""
 
 class InboxServiceServicer(metaclass=_abc_1.ABCMeta):
     """The inbox of a session's agent."""
 
     @_abc_1.abstractmethod
-    def ListInbox(
+    def ListInboxEvents(
         self,
-        request: _inbox_service_pb2.ListInboxRequest,
+        request: _inbox_service_pb2.ListInboxEventsRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_inbox_service_pb2.ListInboxResponse, _abc.Awaitable[_inbox_service_pb2.ListInboxResponse]]:
+    ) -> _typing.Union[_inbox_service_pb2.ListInboxEventsResponse, _abc.Awaitable[_inbox_service_pb2.ListInboxEventsResponse]]:
         """Lists what waits, by sequence."""
 
     @_abc_1.abstractmethod
-    def WatchInbox(
+    def WatchInboxEvents(
         self,
-        request: _inbox_service_pb2.WatchInboxRequest,
+        request: _inbox_service_pb2.WatchInboxEventsRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_abc.Iterator[_inbox_service_pb2.WatchInboxResponse], _abc.AsyncIterator[_inbox_service_pb2.WatchInboxResponse]]:
+    ) -> _typing.Union[_abc.Iterator[_inbox_service_pb2.WatchInboxEventsResponse], _abc.AsyncIterator[_inbox_service_pb2.WatchInboxEventsResponse]]:
         """Follows an inbox: what waits, and what comes. That an event was taken is not reported."""
 
 def add_InboxServiceServicer_to_server(servicer: InboxServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

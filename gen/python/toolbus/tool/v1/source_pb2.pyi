@@ -27,7 +27,7 @@ class Source(_message.Message):
     CONFIG_FIELD_NUMBER: _builtins.int
     OF_RUN_FIELD_NUMBER: _builtins.int
     name: _builtins.str
-    """Name within the agent, the `server` of `@server/tool`."""
+    """Name within the agent, the `source` of `@source/tool`."""
     of_run: _builtins.bool
     """A run brought it, and no operator wrote it: it belongs to the scope's run alone, and the provider holds it to what operators
     let runs bring.
@@ -61,7 +61,7 @@ class RunSource(_message.Message):
     PROVIDER_FIELD_NUMBER: _builtins.int
     CONFIG_FIELD_NUMBER: _builtins.int
     name: _builtins.str
-    """Name, the `server` of `@server/tool`; none that the agent's configuration has for a source of its own."""
+    """Name, the `source` of `@source/tool`; none that the agent's configuration has for a source of its own."""
     provider: _builtins.str
     """Name of the provider, one whose sources runs may bring (`Provider.takes_run_sources`)."""
     @_builtins.property

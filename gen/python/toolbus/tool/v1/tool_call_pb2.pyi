@@ -30,7 +30,7 @@ class _ToolCallStateEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ToolCal
     TOOL_CALL_STATE_STARTED: _ToolCallState.ValueType  # 1
     """Recorded; its effect may have begun."""
     TOOL_CALL_STATE_WAITING: _ToolCallState.ValueType  # 2
-    """A caller waits in line for the result."""
+    """Whoever made the call waits in line for the result."""
     TOOL_CALL_STATE_PENDING: _ToolCallState.ValueType  # 3
     """Nobody waits; the result goes to the inbox."""
     TOOL_CALL_STATE_RESOLVED: _ToolCallState.ValueType  # 4
@@ -48,7 +48,7 @@ TOOL_CALL_STATE_UNSPECIFIED: ToolCallState.ValueType  # 0
 TOOL_CALL_STATE_STARTED: ToolCallState.ValueType  # 1
 """Recorded; its effect may have begun."""
 TOOL_CALL_STATE_WAITING: ToolCallState.ValueType  # 2
-"""A caller waits in line for the result."""
+"""Whoever made the call waits in line for the result."""
 TOOL_CALL_STATE_PENDING: ToolCallState.ValueType  # 3
 """Nobody waits; the result goes to the inbox."""
 TOOL_CALL_STATE_RESOLVED: ToolCallState.ValueType  # 4
@@ -62,7 +62,7 @@ Global___ToolCallState: _TypeAlias = ToolCallState  # noqa: Y015
 @_typing.final
 class ToolCall(_message.Message):
     """A call as it is recorded. Who has taken it and answers it, under which delivery and submission, is between the router and that
-    watcher, and is no part of it: `taken` and `state` say whether somebody has it, and whether its caller still waits.
+    watcher, and is no part of it: `taken` and `state` say whether somebody has it, and whether whoever made it still waits.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -110,7 +110,7 @@ class ToolCall(_message.Message):
     output_schema_json: _builtins.str
     """JSON Schema of the expected result as JSON text; empty if any."""
     resolved_late: _builtins.bool
-    """Whether the result came after the waiting caller had given up."""
+    """Whether the result came after whoever made the call had given up waiting."""
     principal: _builtins.str
     """The authenticated principal on whose behalf it is made."""
     effect: _tool_pb2.Effect.ValueType

@@ -255,7 +255,7 @@ class CallToolRequest(_message.Message):
     run_id: _builtins.str
     """The run that calls; empty for a call from outside a run."""
     context_revision: _builtins.int
-    """Revision of the agent's context that the caller decided by; 0 for whatever is active."""
+    """Revision of the agent's context by which the call was decided; 0 for whatever is active."""
     run_context: _builtins.bytes
     """What the calling run leaves to this call; opaque. A provider that calls further tools on the behalf of a call hands on what it
     was given in ExecuteToolRequest.run_context, unchanged. It only narrows what the call may do; empty outside a run. Bytes
@@ -267,7 +267,7 @@ class CallToolRequest(_message.Message):
 
     @_builtins.property
     def deadline(self) -> _timestamp_pb2.Timestamp:
-        """When the caller's time is over; absent for the tool's own limit."""
+        """When the time of whoever made the call is over; absent for the tool's own limit."""
 
     @_builtins.property
     def run_sources(self) -> _containers.RepeatedCompositeFieldContainer[_source_pb2.RunSource]:

@@ -75,7 +75,7 @@ class Worker(_message.Message):
     RETRY_TIME_FIELD_NUMBER: _builtins.int
     FUNCTIONS_FIELD_NUMBER: _builtins.int
     source: _builtins.str
-    """Name of the source, the `server` of `@server/tool`."""
+    """Name of the source, the `source` of `@source/tool`."""
     file: _builtins.str
     """Its file, relative to the directory of workers."""
     state: Global___WorkerState.ValueType

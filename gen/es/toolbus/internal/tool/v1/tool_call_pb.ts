@@ -32,7 +32,7 @@ export type StoredToolCall = Message<"toolbus.internal.tool.v1.StoredToolCall"> 
   call?: ToolCall | undefined;
 
   /**
-   * Until when its caller waits in line; absent when nobody does. Clients see whether one does in the call's state.
+   * Until when whoever made it waits in line; absent when nobody does. Clients see whether one does in the call's state.
    *
    * @generated from field: google.protobuf.Timestamp wait_expire_time = 2;
    */

@@ -34,8 +34,9 @@ const (
 // reflection-formatted method names, remove the leading slash and convert the remaining slash to a
 // period.
 const (
-	// AuditServiceWatchAuditProcedure is the fully-qualified name of the AuditService's WatchAudit RPC.
-	AuditServiceWatchAuditProcedure = "/toolbus.audit.v1.AuditService/WatchAudit"
+	// AuditServiceWatchAuditEventsProcedure is the fully-qualified name of the AuditService's
+	// WatchAuditEvents RPC.
+	AuditServiceWatchAuditEventsProcedure = "/toolbus.audit.v1.AuditService/WatchAuditEvents"
 	// AuditServiceListAuditEventsProcedure is the fully-qualified name of the AuditService's
 	// ListAuditEvents RPC.
 	AuditServiceListAuditEventsProcedure = "/toolbus.audit.v1.AuditService/ListAuditEvents"
@@ -44,7 +45,7 @@ const (
 // AuditServiceClient is a client for the toolbus.audit.v1.AuditService service.
 type AuditServiceClient interface {
 	// Follows the trail.
-	WatchAudit(context.Context, *connect.Request[v1.WatchAuditRequest]) (*connect.ServerStreamForClient[v1.WatchAuditResponse], error)
+	WatchAuditEvents(context.Context, *connect.Request[v1.WatchAuditEventsRequest]) (*connect.ServerStreamForClient[v1.WatchAuditEventsResponse], error)
 	// Lists past events, latest first.
 	ListAuditEvents(context.Context, *connect.Request[v1.ListAuditEventsRequest]) (*connect.Response[v1.ListAuditEventsResponse], error)
 }
@@ -60,10 +61,10 @@ func NewAuditServiceClient(httpClient connect.HTTPClient, baseURL string, opts .
 	baseURL = strings.TrimRight(baseURL, "/")
 	auditServiceMethods := v1.File_toolbus_audit_v1_audit_service_proto.Services().ByName("AuditService").Methods()
 	return &auditServiceClient{
-		watchAudit: connect.NewClient[v1.WatchAuditRequest, v1.WatchAuditResponse](
+		watchAuditEvents: connect.NewClient[v1.WatchAuditEventsRequest, v1.WatchAuditEventsResponse](
 			httpClient,
-			baseURL+AuditServiceWatchAuditProcedure,
-			connect.WithSchema(auditServiceMethods.ByName("WatchAudit")),
+			baseURL+AuditServiceWatchAuditEventsProcedure,
+			connect.WithSchema(auditServiceMethods.ByName("WatchAuditEvents")),
 			connect.WithClientOptions(opts...),
 		),
 		listAuditEvents: connect.NewClient[v1.ListAuditEventsRequest, v1.ListAuditEventsResponse](
@@ -77,13 +78,13 @@ func NewAuditServiceClient(httpClient connect.HTTPClient, baseURL string, opts .
 
 // auditServiceClient implements AuditServiceClient.
 type auditServiceClient struct {
-	watchAudit      *connect.Client[v1.WatchAuditRequest, v1.WatchAuditResponse]
-	listAuditEvents *connect.Client[v1.ListAuditEventsRequest, v1.ListAuditEventsResponse]
+	watchAuditEvents *connect.Client[v1.WatchAuditEventsRequest, v1.WatchAuditEventsResponse]
+	listAuditEvents  *connect.Client[v1.ListAuditEventsRequest, v1.ListAuditEventsResponse]
 }
 
-// WatchAudit calls toolbus.audit.v1.AuditService.WatchAudit.
-func (c *auditServiceClient) WatchAudit(ctx context.Context, req *connect.Request[v1.WatchAuditRequest]) (*connect.ServerStreamForClient[v1.WatchAuditResponse], error) {
-	return c.watchAudit.CallServerStream(ctx, req)
+// WatchAuditEvents calls toolbus.audit.v1.AuditService.WatchAuditEvents.
+func (c *auditServiceClient) WatchAuditEvents(ctx context.Context, req *connect.Request[v1.WatchAuditEventsRequest]) (*connect.ServerStreamForClient[v1.WatchAuditEventsResponse], error) {
+	return c.watchAuditEvents.CallServerStream(ctx, req)
 }
 
 // ListAuditEvents calls toolbus.audit.v1.AuditService.ListAuditEvents.
@@ -94,7 +95,7 @@ func (c *auditServiceClient) ListAuditEvents(ctx context.Context, req *connect.R
 // AuditServiceHandler is an implementation of the toolbus.audit.v1.AuditService service.
 type AuditServiceHandler interface {
 	// Follows the trail.
-	WatchAudit(context.Context, *connect.Request[v1.WatchAuditRequest], *connect.ServerStream[v1.WatchAuditResponse]) error
+	WatchAuditEvents(context.Context, *connect.Request[v1.WatchAuditEventsRequest], *connect.ServerStream[v1.WatchAuditEventsResponse]) error
 	// Lists past events, latest first.
 	ListAuditEvents(context.Context, *connect.Request[v1.ListAuditEventsRequest]) (*connect.Response[v1.ListAuditEventsResponse], error)
 }
@@ -106,10 +107,10 @@ type AuditServiceHandler interface {
 // and JSON codecs. They also support gzip compression.
 func NewAuditServiceHandler(svc AuditServiceHandler, opts ...connect.HandlerOption) (string, http.Handler) {
 	auditServiceMethods := v1.File_toolbus_audit_v1_audit_service_proto.Services().ByName("AuditService").Methods()
-	auditServiceWatchAuditHandler := connect.NewServerStreamHandler(
-		AuditServiceWatchAuditProcedure,
-		svc.WatchAudit,
-		connect.WithSchema(auditServiceMethods.ByName("WatchAudit")),
+	auditServiceWatchAuditEventsHandler := connect.NewServerStreamHandler(
+		AuditServiceWatchAuditEventsProcedure,
+		svc.WatchAuditEvents,
+		connect.WithSchema(auditServiceMethods.ByName("WatchAuditEvents")),
 		connect.WithHandlerOptions(opts...),
 	)
 	auditServiceListAuditEventsHandler := connect.NewUnaryHandler(
@@ -120,8 +121,8 @@ func NewAuditServiceHandler(svc AuditServiceHandler, opts ...connect.HandlerOpti
 	)
 	return "/toolbus.audit.v1.AuditService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
-		case AuditServiceWatchAuditProcedure:
-			auditServiceWatchAuditHandler.ServeHTTP(w, r)
+		case AuditServiceWatchAuditEventsProcedure:
+			auditServiceWatchAuditEventsHandler.ServeHTTP(w, r)
 		case AuditServiceListAuditEventsProcedure:
 			auditServiceListAuditEventsHandler.ServeHTTP(w, r)
 		default:
@@ -133,8 +134,8 @@ func NewAuditServiceHandler(svc AuditServiceHandler, opts ...connect.HandlerOpti
 // UnimplementedAuditServiceHandler returns CodeUnimplemented from all methods.
 type UnimplementedAuditServiceHandler struct{}
 
-func (UnimplementedAuditServiceHandler) WatchAudit(context.Context, *connect.Request[v1.WatchAuditRequest], *connect.ServerStream[v1.WatchAuditResponse]) error {
-	return connect.NewError(connect.CodeUnimplemented, errors.New("toolbus.audit.v1.AuditService.WatchAudit is not implemented"))
+func (UnimplementedAuditServiceHandler) WatchAuditEvents(context.Context, *connect.Request[v1.WatchAuditEventsRequest], *connect.ServerStream[v1.WatchAuditEventsResponse]) error {
+	return connect.NewError(connect.CodeUnimplemented, errors.New("toolbus.audit.v1.AuditService.WatchAuditEvents is not implemented"))
 }
 
 func (UnimplementedAuditServiceHandler) ListAuditEvents(context.Context, *connect.Request[v1.ListAuditEventsRequest]) (*connect.Response[v1.ListAuditEventsResponse], error) {

@@ -34,18 +34,20 @@ const (
 // reflection-formatted method names, remove the leading slash and convert the remaining slash to a
 // period.
 const (
-	// InboxServiceListInboxProcedure is the fully-qualified name of the InboxService's ListInbox RPC.
-	InboxServiceListInboxProcedure = "/toolbus.space.v1.InboxService/ListInbox"
-	// InboxServiceWatchInboxProcedure is the fully-qualified name of the InboxService's WatchInbox RPC.
-	InboxServiceWatchInboxProcedure = "/toolbus.space.v1.InboxService/WatchInbox"
+	// InboxServiceListInboxEventsProcedure is the fully-qualified name of the InboxService's
+	// ListInboxEvents RPC.
+	InboxServiceListInboxEventsProcedure = "/toolbus.space.v1.InboxService/ListInboxEvents"
+	// InboxServiceWatchInboxEventsProcedure is the fully-qualified name of the InboxService's
+	// WatchInboxEvents RPC.
+	InboxServiceWatchInboxEventsProcedure = "/toolbus.space.v1.InboxService/WatchInboxEvents"
 )
 
 // InboxServiceClient is a client for the toolbus.space.v1.InboxService service.
 type InboxServiceClient interface {
 	// Lists what waits, by sequence.
-	ListInbox(context.Context, *connect.Request[v1.ListInboxRequest]) (*connect.Response[v1.ListInboxResponse], error)
+	ListInboxEvents(context.Context, *connect.Request[v1.ListInboxEventsRequest]) (*connect.Response[v1.ListInboxEventsResponse], error)
 	// Follows an inbox: what waits, and what comes. That an event was taken is not reported.
-	WatchInbox(context.Context, *connect.Request[v1.WatchInboxRequest]) (*connect.ServerStreamForClient[v1.WatchInboxResponse], error)
+	WatchInboxEvents(context.Context, *connect.Request[v1.WatchInboxEventsRequest]) (*connect.ServerStreamForClient[v1.WatchInboxEventsResponse], error)
 }
 
 // NewInboxServiceClient constructs a client for the toolbus.space.v1.InboxService service. By
@@ -59,16 +61,16 @@ func NewInboxServiceClient(httpClient connect.HTTPClient, baseURL string, opts .
 	baseURL = strings.TrimRight(baseURL, "/")
 	inboxServiceMethods := v1.File_toolbus_space_v1_inbox_service_proto.Services().ByName("InboxService").Methods()
 	return &inboxServiceClient{
-		listInbox: connect.NewClient[v1.ListInboxRequest, v1.ListInboxResponse](
+		listInboxEvents: connect.NewClient[v1.ListInboxEventsRequest, v1.ListInboxEventsResponse](
 			httpClient,
-			baseURL+InboxServiceListInboxProcedure,
-			connect.WithSchema(inboxServiceMethods.ByName("ListInbox")),
+			baseURL+InboxServiceListInboxEventsProcedure,
+			connect.WithSchema(inboxServiceMethods.ByName("ListInboxEvents")),
 			connect.WithClientOptions(opts...),
 		),
-		watchInbox: connect.NewClient[v1.WatchInboxRequest, v1.WatchInboxResponse](
+		watchInboxEvents: connect.NewClient[v1.WatchInboxEventsRequest, v1.WatchInboxEventsResponse](
 			httpClient,
-			baseURL+InboxServiceWatchInboxProcedure,
-			connect.WithSchema(inboxServiceMethods.ByName("WatchInbox")),
+			baseURL+InboxServiceWatchInboxEventsProcedure,
+			connect.WithSchema(inboxServiceMethods.ByName("WatchInboxEvents")),
 			connect.WithClientOptions(opts...),
 		),
 	}
@@ -76,26 +78,26 @@ func NewInboxServiceClient(httpClient connect.HTTPClient, baseURL string, opts .
 
 // inboxServiceClient implements InboxServiceClient.
 type inboxServiceClient struct {
-	listInbox  *connect.Client[v1.ListInboxRequest, v1.ListInboxResponse]
-	watchInbox *connect.Client[v1.WatchInboxRequest, v1.WatchInboxResponse]
+	listInboxEvents  *connect.Client[v1.ListInboxEventsRequest, v1.ListInboxEventsResponse]
+	watchInboxEvents *connect.Client[v1.WatchInboxEventsRequest, v1.WatchInboxEventsResponse]
 }
 
-// ListInbox calls toolbus.space.v1.InboxService.ListInbox.
-func (c *inboxServiceClient) ListInbox(ctx context.Context, req *connect.Request[v1.ListInboxRequest]) (*connect.Response[v1.ListInboxResponse], error) {
-	return c.listInbox.CallUnary(ctx, req)
+// ListInboxEvents calls toolbus.space.v1.InboxService.ListInboxEvents.
+func (c *inboxServiceClient) ListInboxEvents(ctx context.Context, req *connect.Request[v1.ListInboxEventsRequest]) (*connect.Response[v1.ListInboxEventsResponse], error) {
+	return c.listInboxEvents.CallUnary(ctx, req)
 }
 
-// WatchInbox calls toolbus.space.v1.InboxService.WatchInbox.
-func (c *inboxServiceClient) WatchInbox(ctx context.Context, req *connect.Request[v1.WatchInboxRequest]) (*connect.ServerStreamForClient[v1.WatchInboxResponse], error) {
-	return c.watchInbox.CallServerStream(ctx, req)
+// WatchInboxEvents calls toolbus.space.v1.InboxService.WatchInboxEvents.
+func (c *inboxServiceClient) WatchInboxEvents(ctx context.Context, req *connect.Request[v1.WatchInboxEventsRequest]) (*connect.ServerStreamForClient[v1.WatchInboxEventsResponse], error) {
+	return c.watchInboxEvents.CallServerStream(ctx, req)
 }
 
 // InboxServiceHandler is an implementation of the toolbus.space.v1.InboxService service.
 type InboxServiceHandler interface {
 	// Lists what waits, by sequence.
-	ListInbox(context.Context, *connect.Request[v1.ListInboxRequest]) (*connect.Response[v1.ListInboxResponse], error)
+	ListInboxEvents(context.Context, *connect.Request[v1.ListInboxEventsRequest]) (*connect.Response[v1.ListInboxEventsResponse], error)
 	// Follows an inbox: what waits, and what comes. That an event was taken is not reported.
-	WatchInbox(context.Context, *connect.Request[v1.WatchInboxRequest], *connect.ServerStream[v1.WatchInboxResponse]) error
+	WatchInboxEvents(context.Context, *connect.Request[v1.WatchInboxEventsRequest], *connect.ServerStream[v1.WatchInboxEventsResponse]) error
 }
 
 // NewInboxServiceHandler builds an HTTP handler from the service implementation. It returns the
@@ -105,24 +107,24 @@ type InboxServiceHandler interface {
 // and JSON codecs. They also support gzip compression.
 func NewInboxServiceHandler(svc InboxServiceHandler, opts ...connect.HandlerOption) (string, http.Handler) {
 	inboxServiceMethods := v1.File_toolbus_space_v1_inbox_service_proto.Services().ByName("InboxService").Methods()
-	inboxServiceListInboxHandler := connect.NewUnaryHandler(
-		InboxServiceListInboxProcedure,
-		svc.ListInbox,
-		connect.WithSchema(inboxServiceMethods.ByName("ListInbox")),
+	inboxServiceListInboxEventsHandler := connect.NewUnaryHandler(
+		InboxServiceListInboxEventsProcedure,
+		svc.ListInboxEvents,
+		connect.WithSchema(inboxServiceMethods.ByName("ListInboxEvents")),
 		connect.WithHandlerOptions(opts...),
 	)
-	inboxServiceWatchInboxHandler := connect.NewServerStreamHandler(
-		InboxServiceWatchInboxProcedure,
-		svc.WatchInbox,
-		connect.WithSchema(inboxServiceMethods.ByName("WatchInbox")),
+	inboxServiceWatchInboxEventsHandler := connect.NewServerStreamHandler(
+		InboxServiceWatchInboxEventsProcedure,
+		svc.WatchInboxEvents,
+		connect.WithSchema(inboxServiceMethods.ByName("WatchInboxEvents")),
 		connect.WithHandlerOptions(opts...),
 	)
 	return "/toolbus.space.v1.InboxService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
-		case InboxServiceListInboxProcedure:
-			inboxServiceListInboxHandler.ServeHTTP(w, r)
-		case InboxServiceWatchInboxProcedure:
-			inboxServiceWatchInboxHandler.ServeHTTP(w, r)
+		case InboxServiceListInboxEventsProcedure:
+			inboxServiceListInboxEventsHandler.ServeHTTP(w, r)
+		case InboxServiceWatchInboxEventsProcedure:
+			inboxServiceWatchInboxEventsHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -132,10 +134,10 @@ func NewInboxServiceHandler(svc InboxServiceHandler, opts ...connect.HandlerOpti
 // UnimplementedInboxServiceHandler returns CodeUnimplemented from all methods.
 type UnimplementedInboxServiceHandler struct{}
 
-func (UnimplementedInboxServiceHandler) ListInbox(context.Context, *connect.Request[v1.ListInboxRequest]) (*connect.Response[v1.ListInboxResponse], error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("toolbus.space.v1.InboxService.ListInbox is not implemented"))
+func (UnimplementedInboxServiceHandler) ListInboxEvents(context.Context, *connect.Request[v1.ListInboxEventsRequest]) (*connect.Response[v1.ListInboxEventsResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("toolbus.space.v1.InboxService.ListInboxEvents is not implemented"))
 }
 
-func (UnimplementedInboxServiceHandler) WatchInbox(context.Context, *connect.Request[v1.WatchInboxRequest], *connect.ServerStream[v1.WatchInboxResponse]) error {
-	return connect.NewError(connect.CodeUnimplemented, errors.New("toolbus.space.v1.InboxService.WatchInbox is not implemented"))
+func (UnimplementedInboxServiceHandler) WatchInboxEvents(context.Context, *connect.Request[v1.WatchInboxEventsRequest], *connect.ServerStream[v1.WatchInboxEventsResponse]) error {
+	return connect.NewError(connect.CodeUnimplemented, errors.New("toolbus.space.v1.InboxService.WatchInboxEvents is not implemented"))
 }
