@@ -98,7 +98,7 @@ export type ListToolsRequest = Message<"toolbus.tool.v1.ListToolsRequest"> & {
   sessionId: string;
 
   /**
-   * The agent, when no session is given; empty lists the whole catalog.
+   * The agent, when no session is given, and else ignored; empty without a session lists the whole catalog.
    *
    * @generated from field: string agent = 2;
    */
@@ -369,14 +369,15 @@ export const CallToolResponseSchema: GenMessage<CallToolResponse> = /*@__PURE__*
  */
 export type ExplainToolRequest = Message<"toolbus.tool.v1.ExplainToolRequest"> & {
   /**
-   * The agent; not needed when a session is given.
+   * The agent. With a session it may be empty, and one that is not the session's is refused (AGENT_MISMATCH); empty without a session
+   * asks about the whole catalog.
    *
    * @generated from field: string agent = 1;
    */
   agent: string;
 
   /**
-   * The session; empty asks about the agent by itself.
+   * The session; empty asks about the agent by itself, without what a caller or a space adds.
    *
    * @generated from field: string session_id = 2;
    */

@@ -207,7 +207,7 @@ type ListToolsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The session; empty lists what `agent` would have.
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// The agent, when no session is given; empty lists the whole catalog.
+	// The agent, when no session is given, and else ignored; empty without a session lists the whole catalog.
 	Agent string `protobuf:"bytes,2,opt,name=agent,proto3" json:"agent,omitempty"`
 	// A list that the asker has, of this session or of another one, by its `tools_revision`: if it is what would be answered, it is
 	// not sent again.
@@ -663,9 +663,10 @@ func (*CallToolResponse_Result) isCallToolResponse_Event() {}
 // Asks why a tool is visible, callable, or not.
 type ExplainToolRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The agent; not needed when a session is given.
+	// The agent. With a session it may be empty, and one that is not the session's is refused (AGENT_MISMATCH); empty without a session
+	// asks about the whole catalog.
 	Agent string `protobuf:"bytes,1,opt,name=agent,proto3" json:"agent,omitempty"`
-	// The session; empty asks about the agent by itself.
+	// The session; empty asks about the agent by itself, without what a caller or a space adds.
 	SessionId string `protobuf:"bytes,2,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	// Model name, alias or reference.
 	Name          string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`

@@ -136,7 +136,7 @@ class ListToolsRequest(_message.Message):
     session_id: _builtins.str
     """The session; empty lists what `agent` would have."""
     agent: _builtins.str
-    """The agent, when no session is given; empty lists the whole catalog."""
+    """The agent, when no session is given, and else ignored; empty without a session lists the whole catalog."""
     known_tools_revision: _builtins.str
     """A list that the asker has, of this session or of another one, by its `tools_revision`: if it is what would be answered, it is
     not sent again.
@@ -353,9 +353,11 @@ class ExplainToolRequest(_message.Message):
     SESSION_ID_FIELD_NUMBER: _builtins.int
     NAME_FIELD_NUMBER: _builtins.int
     agent: _builtins.str
-    """The agent; not needed when a session is given."""
+    """The agent. With a session it may be empty, and one that is not the session's is refused (AGENT_MISMATCH); empty without a session
+    asks about the whole catalog.
+    """
     session_id: _builtins.str
-    """The session; empty asks about the agent by itself."""
+    """The session; empty asks about the agent by itself, without what a caller or a space adds."""
     name: _builtins.str
     """Model name, alias or reference."""
     def __init__(
