@@ -23,7 +23,7 @@ it("a trace that a client begins goes through the gateway and the router to the 
 
   const spansOf = (service: string) =>
     collector.spans.filter((span) => span.traceId === traceId && span.service === service);
-  const isWhole = () => rooms.every((room) => spansOf(room).some(({ name }) => name.includes("CallTool")));
+  const isWhole = () => rooms.every((room) => spansOf(room).some(({ name }) => /\/(CallTool|ExecuteTool)$/.test(name)));
   await until(isWhole, { timeoutMs: 20_000, what: "the spans of all three services" });
 
   const hasAllParents = () => {
