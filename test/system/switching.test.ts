@@ -328,7 +328,7 @@ describe("toolbus calls", () => {
     expect(cancelled).toMatchObject({ exitCode: 0, stdout: "heavy will not start\n" });
     expect((await toolbus("calls", "--session", sessionId)).stdout).not.toContain("heavy");
     const late = await toolbus("calls", "submit", "heavy", "7");
-    expect(late).toMatchObject({ exitCode: 1, stderr: "toolbus: call heavy is already resolved\n" });
+    expect(late).toMatchObject({ exitCode: 1, stderr: "toolbus: call heavy is already resolved: it was canceled\n" });
     expect(await toolbus("calls", "cancel", "unborn")).toMatchObject({ stdout: "unborn will not start\n" });
     expect(await call("unborn")).toBe('{"error":"the call was canceled"}');
     const json = await toolbus("calls", "cancel", "unborn", "--json");

@@ -1,7 +1,7 @@
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
-import { RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { SessionState as State } from "#gen/toolbus/session/v1/session_pb.ts";
 import { until } from "#runtime/time/until.ts";
 import { ended } from "../testing/fake-provider.ts";
@@ -173,7 +173,7 @@ describe("switching a session's agent, on the bus", () => {
     suite.runs.runs.push({ id: "other", sessionId: "other", agent: "red", state: RunState.REQUIRES_ACTION });
     const cancelled = () => suite.runs.cancelled.filter(({ runId }) => runId.startsWith(`${sessionId}-`));
     await suite.clients.sessions.switchAgent({ sessionId, agent: "blue" });
-    expect(cancelled()).toEqual([{ runId: `${sessionId}-parked`, reason: RunEndReason.AGENT_SWITCHED }]);
+    expect(cancelled()).toEqual([{ runId: `${sessionId}-parked`, reason: "agent_switched" }]);
     await suite.clients.sessions.closeSession({ sessionId });
     expect(
       cancelled()
