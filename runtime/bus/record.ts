@@ -1,5 +1,3 @@
-import type { Bus } from "./bus.ts";
-
 /** A record of a store, as far as it has to be named. */
 export interface RecordPlace {
   readonly subject: string;
@@ -17,7 +15,7 @@ export interface Unreadable extends RecordPlace {
  * record that lacks what makes it one.
  */
 export function readRecord<T>(
-  bus: Pick<Bus, "tellUnreadable">,
+  bus: { readonly tellUnreadable: (record: Unreadable) => void },
   place: RecordPlace,
   parse: () => T | undefined,
 ): T | undefined {
