@@ -26,7 +26,7 @@ export function addSessionsCommand(program: Command): void {
     .description("Give a session another agent; its calls in flight may end first")
     .argument("<id>")
     .argument("<agent>")
-    .option("--drain <ms>", "how long calls in flight may take until they are cancelled (5000)", countFrom)
+    .option("--drain <ms>", "how long calls in flight may take until they are canceled (5000)", countFrom)
     .option(
       "--context-revision <n>",
       "only while its context has this revision (told by watch); so it can be repeated",
@@ -43,7 +43,7 @@ export function addSessionsCommand(program: Command): void {
     .command("close")
     .description("Close a session for good and release what is open for it")
     .argument("<id>")
-    .option("--drain <ms>", "how long calls in flight may take until they are cancelled (5000)", countFrom)
+    .option("--drain <ms>", "how long calls in flight may take until they are canceled (5000)", countFrom)
     .action(closeSession);
 }
 

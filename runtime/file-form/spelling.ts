@@ -39,9 +39,9 @@ const duration = "google.protobuf.Duration";
 /** First rule: a duration is a number of milliseconds, or the contract's own form, such as "30s". */
 export const DURATION: JsonSchema = {
   type: ["integer", "string"],
-  minimum: 0,
+  minimum: 1,
   maximum: 4_294_967_295,
-  pattern: "^[0-9]+(\\.[0-9]{1,9})?s$",
+  pattern: "^(?!0+(\\.0+)?s$)[0-9]{1,8}(\\.[0-9]{1,9})?s$",
 };
 
 /** The form of a duration that is more than none. */

@@ -270,6 +270,24 @@ describe("what tools of gRPC expect", () => {
   });
 });
 
+describe("requests in JSON", () => {
+  it("BUS-3 a name that the contract does not have is refused, since a misspelt restriction would restrict nothing", async () => {
+    const ask = (body: object) =>
+      fetch(`${url}/toolbus.agent.v1.AgentService/ListAgents`, {
+        method: "POST",
+        headers: { "content-type": "application/json", "x-api-key": key },
+        body: JSON.stringify(body),
+      });
+    expect((await ask({ pageSize: 1 })).status).toBe(200);
+    const refused = await ask({ pageSise: 1 });
+    expect(refused.status).toBe(400);
+    expect(await refused.json()).toMatchObject({
+      code: "invalid_argument",
+      message: expect.stringContaining("pageSise"),
+    });
+  });
+});
+
 describe("pages", () => {
   it("an allowed origin may call, another may not", async () => {
     const preflight = (origin: string) =>

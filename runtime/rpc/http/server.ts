@@ -102,7 +102,9 @@ export async function serveOnHttp(options: HttpServerOptions): Promise<HttpServe
 
 function connectOptions(options: HttpServerOptions, shutdownSignal: AbortSignal): ConnectRouterOptions {
   const { interceptors = [], readMaxBytes = 64 * 1024 * 1024, connect } = options;
-  return { ...connect, interceptors, readMaxBytes, shutdownSignal };
+  // a misspelt field of JSON would fail open: a restriction that nobody reads
+  const jsonOptions = { ignoreUnknownFields: false, ...connect?.jsonOptions };
+  return { ...connect, jsonOptions, interceptors, readMaxBytes, shutdownSignal };
 }
 
 async function listen(server: Server, host: string, port: number): Promise<AddressInfo> {

@@ -2,14 +2,14 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import agentForm from "#gen/jsonschema/agent.schema.json" with { type: "json" };
 import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { agentFromFile } from "#runtime/agent-file/agent-from-file.ts";
-import { createFileForm, type Parsed } from "./file-form.ts";
+import { createFileForm, type Parsed, readContract } from "./file-form.ts";
 
 const form = createFileForm<JsonObject>(agentForm);
 
 /** An agent's file; `mcp.servers` and `workers` are a short way to write sources. */
 export function parseAgentFile(text: string): Parsed<Agent> {
   const parsed = form(text);
-  if (parsed.kind === "parsed") return { kind: "parsed", value: agentFromFile(parsed.value) };
+  if (parsed.kind === "parsed") return readContract(() => agentFromFile(parsed.value));
   const { faults, readable } = parsed;
   try {
     return {

@@ -31,6 +31,15 @@ export function createFileForm<T>(schema: object): (text: string) => Parsed<T> {
   };
 }
 
+/** What fits the form of files may still be none of the contract's, such as a duration that is longer than it can say. */
+export function readContract<T>(read: () => T): Parsed<T> {
+  try {
+    return { kind: "parsed", value: read() };
+  } catch (error) {
+    return { kind: "faulty", faults: [messageFromUnknown(error)] };
+  }
+}
+
 /** Faults of an object that are no fault of its values. */
 const OF_THE_OBJECT: ReadonlySet<string> = new Set(["required", "additionalProperties", "oneOf"]);
 

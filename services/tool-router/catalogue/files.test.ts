@@ -41,6 +41,16 @@ describe("agent files", () => {
     });
   });
 
+  test("a model's provider may be a package of one", () => {
+    const model = { provider: "@ai-sdk/anthropic", model: "claude" };
+    expect(parsed(parseAgentFile(JSON.stringify({ name: "a", model })))).toMatchObject({ name: "a", model });
+  });
+
+  test.each(["0s", "0.0s", "99999999999999999s", 0])("a time of %j is refused with its path", (timeout) => {
+    const file = { name: "a", limits: { timeout } };
+    expect(JSON.stringify(parsed(parseAgentFile(JSON.stringify(file))))).toMatch(/limits\.timeout/);
+  });
+
   test("tell all their faults at once, with paths", () => {
     const file = {
       name: "bad name",

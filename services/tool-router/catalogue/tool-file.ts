@@ -4,14 +4,14 @@ import { type Tool, ToolSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { contractJson } from "#runtime/file-form/spelling.ts";
 import { toolSpelling } from "#runtime/file-form/tool-spelling.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
-import { createFileForm, type Parsed } from "./file-form.ts";
+import { createFileForm, type Parsed, readContract } from "./file-form.ts";
 
 const form = createFileForm<JsonObject>(toolForm);
 
 /** TOOL-1: a tool's file. */
 export function parseToolFile(text: string): Parsed<Tool> {
   const parsed = form(text);
-  if (parsed.kind === "parsed") return { kind: "parsed", value: toolFromFile(parsed.value) };
+  if (parsed.kind === "parsed") return readContract(() => toolFromFile(parsed.value));
   const { faults, readable } = parsed;
   const hasKind = (readable?.executionType ?? readable?.kind) !== undefined; // by which the rest is judged
   return {

@@ -14,7 +14,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file toolbus/session/v1/session.proto.
  */
 export const file_toolbus_session_v1_session: GenFile = /*@__PURE__*/
-  fileDesc("CiB0b29sYnVzL3Nlc3Npb24vdjEvc2Vzc2lvbi5wcm90bxISdG9vbGJ1cy5zZXNzaW9uLnYxIukCCgdTZXNzaW9uEgoKAmlkGAEgASgJEg0KBWFnZW50GAIgASgJEhgKEGNvbnRleHRfcmV2aXNpb24YAyABKA0SLwoFc3RhdGUYBCABKA4yIC50b29sYnVzLnNlc3Npb24udjEuU2Vzc2lvblN0YXRlEhEKCXByaW5jaXBhbBgFIAEoCRIvCgtjcmVhdGVfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEgoKbmV4dF9hZ2VudBgHIAEoCRI1ChFkcmFpbl9leHBpcmVfdGltZRgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEAoIc3dpdGNoZXMYCSABKA0SKAoFY2FycnkYCyABKA4yGS50b29sYnVzLnNlc3Npb24udjEuQ2FycnkSLQoKbmV4dF9jYXJyeRgMIAEoDjIZLnRvb2xidXMuc2Vzc2lvbi52MS5DYXJyeSq5AQoMU2Vzc2lvblN0YXRlEh0KGVNFU1NJT05fU1RBVEVfVU5TUEVDSUZJRUQQABIYChRTRVNTSU9OX1NUQVRFX0FDVElWRRABEhoKFlNFU1NJT05fU1RBVEVfRFJBSU5JTkcQAhIeChpTRVNTSU9OX1NUQVRFX1RFQVJJTkdfRE9XThADEhoKFlNFU1NJT05fU1RBVEVfQlVJTERJTkcQBBIYChRTRVNTSU9OX1NUQVRFX0NMT1NFRBAFKkUKBUNhcnJ5EhUKEUNBUlJZX1VOU1BFQ0lGSUVEEAASEgoOQ0FSUllfTUVTU0FHRVMQARIRCg1DQVJSWV9OT1RISU5HEAJiBnByb3RvMw", [file_google_protobuf_timestamp]);
+  fileDesc("CiB0b29sYnVzL3Nlc3Npb24vdjEvc2Vzc2lvbi5wcm90bxISdG9vbGJ1cy5zZXNzaW9uLnYxIukCCgdTZXNzaW9uEgoKAmlkGAEgASgJEg0KBWFnZW50GAIgASgJEhgKEGNvbnRleHRfcmV2aXNpb24YAyABKA0SLwoFc3RhdGUYBCABKA4yIC50b29sYnVzLnNlc3Npb24udjEuU2Vzc2lvblN0YXRlEhEKCXByaW5jaXBhbBgFIAEoCRIvCgtjcmVhdGVfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEgoKbmV4dF9hZ2VudBgHIAEoCRI1ChFkcmFpbl9leHBpcmVfdGltZRgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEAoIc3dpdGNoZXMYCSABKA0SKAoFY2FycnkYCiABKA4yGS50b29sYnVzLnNlc3Npb24udjEuQ2FycnkSLQoKbmV4dF9jYXJyeRgLIAEoDjIZLnRvb2xidXMuc2Vzc2lvbi52MS5DYXJyeSq5AQoMU2Vzc2lvblN0YXRlEh0KGVNFU1NJT05fU1RBVEVfVU5TUEVDSUZJRUQQABIYChRTRVNTSU9OX1NUQVRFX0FDVElWRRABEhoKFlNFU1NJT05fU1RBVEVfRFJBSU5JTkcQAhIeChpTRVNTSU9OX1NUQVRFX1RFQVJJTkdfRE9XThADEhoKFlNFU1NJT05fU1RBVEVfQlVJTERJTkcQBBIYChRTRVNTSU9OX1NUQVRFX0NMT1NFRBAFKkUKBUNhcnJ5EhUKEUNBUlJZX1VOU1BFQ0lGSUVEEAASEgoOQ0FSUllfTUVTU0FHRVMQARIRCg1DQVJSWV9OT1RISU5HEAJiBnByb3RvMw", [file_google_protobuf_timestamp]);
 
 /**
  * One conversation with one active agent.
@@ -88,14 +88,14 @@ export type Session = Message<"toolbus.session.v1.Session"> & {
   /**
    * What of the conversation before the latest switch the active agent is shown; unspecified before the first one.
    *
-   * @generated from field: toolbus.session.v1.Carry carry = 11;
+   * @generated from field: toolbus.session.v1.Carry carry = 10;
    */
   carry: Carry;
 
   /**
    * What the agent will be shown that a switch under way makes the active one; unspecified without a switch.
    *
-   * @generated from field: toolbus.session.v1.Carry next_carry = 12;
+   * @generated from field: toolbus.session.v1.Carry next_carry = 11;
    */
   nextCarry: Carry;
 };

@@ -257,7 +257,7 @@ export type SubmitToolResultRequest = Message<"toolbus.tool.v1.SubmitToolResultR
   /**
    * Distinguishes this submission from every other one for the same call, whoever makes them: a random text, such as a UUID. Who is
    * not sure whether a submission arrived repeats it: the one that won is answered as it was the first time, also after a crash.
-   * The same id with another outcome is refused (REASON_SUBMISSION_ID_REUSED). Empty: then a repetition is refused like any other
+   * The same id with another outcome, byte for byte, is refused (REASON_SUBMISSION_ID_REUSED). Empty: then a repetition is refused like any other
    * one.
    *
    * @generated from field: string submission_id = 5;
@@ -674,7 +674,8 @@ export const ToolCallService: GenService<{
     output: typeof ReadResultResponseSchema;
   },
   /**
-   * Keeps a call from starting, or stops it.
+   * Keeps a call from starting, or stops it. A call that has its result keeps it: the answer is the same, and nothing changes. An id
+   * that no call has is remembered, so that a call that comes under it later does not begin.
    *
    * @generated from rpc toolbus.tool.v1.ToolCallService.CancelToolCall
    */

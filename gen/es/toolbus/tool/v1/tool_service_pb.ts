@@ -369,7 +369,7 @@ export const CallToolResponseSchema: GenMessage<CallToolResponse> = /*@__PURE__*
  */
 export type ExplainToolRequest = Message<"toolbus.tool.v1.ExplainToolRequest"> & {
   /**
-   * The agent. With a session it may be empty, and one that is not the session's is refused (AGENT_MISMATCH); empty without a session
+   * The agent. With a session it may be empty, and one that is not the session's is refused (REASON_AGENT_MISMATCH); empty without a session
    * asks about the whole catalog.
    *
    * @generated from field: string agent = 1;

@@ -30,7 +30,8 @@ const (
 // Which model answers.
 type Model struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Name of a configured model provider, for example `openai-compatible` or `scripted`.
+	// Name of a configured model provider, for example `openai-compatible` or `scripted`, or of an installed package of one, for
+	// example `@ai-sdk/anthropic`.
 	Provider string `protobuf:"bytes,1,opt,name=provider,proto3" json:"provider,omitempty"`
 	// The model's id at that provider; for `scripted` the file to replay.
 	Model string `protobuf:"bytes,2,opt,name=model,proto3" json:"model,omitempty"`
@@ -627,9 +628,9 @@ var File_toolbus_agent_v1_agent_proto protoreflect.FileDescriptor
 
 const file_toolbus_agent_v1_agent_proto_rawDesc = "" +
 	"\n" +
-	"\x1ctoolbus/agent/v1/agent.proto\x12\x10toolbus.agent.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1btoolbus/tool/v1/usage.proto\"\xec\x01\n" +
-	"\x05Model\x128\n" +
-	"\bprovider\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\bprovider\x12 \n" +
+	"\x1ctoolbus/agent/v1/agent.proto\x12\x10toolbus.agent.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1btoolbus/tool/v1/usage.proto\"\x86\x02\n" +
+	"\x05Model\x12R\n" +
+	"\bprovider\x18\x01 \x01(\tB6\xbaH3r12/^(@[a-zA-Z0-9._-]{1,64}/)?[a-zA-Z0-9._-]{1,64}$R\bprovider\x12 \n" +
 	"\x05model\x18\x02 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01\x18\x80\x04R\x05model\x121\n" +
 	"\aoptions\x18\x03 \x01(\v2\x17.google.protobuf.StructR\aoptions\x12%\n" +

@@ -167,9 +167,9 @@ type Session struct {
 	// How many switches it has had.
 	Switches uint32 `protobuf:"varint,9,opt,name=switches,proto3" json:"switches,omitempty"`
 	// What of the conversation before the latest switch the active agent is shown; unspecified before the first one.
-	Carry Carry `protobuf:"varint,11,opt,name=carry,proto3,enum=toolbus.session.v1.Carry" json:"carry,omitempty"`
+	Carry Carry `protobuf:"varint,10,opt,name=carry,proto3,enum=toolbus.session.v1.Carry" json:"carry,omitempty"`
 	// What the agent will be shown that a switch under way makes the active one; unspecified without a switch.
-	NextCarry     Carry `protobuf:"varint,12,opt,name=next_carry,json=nextCarry,proto3,enum=toolbus.session.v1.Carry" json:"next_carry,omitempty"`
+	NextCarry     Carry `protobuf:"varint,11,opt,name=next_carry,json=nextCarry,proto3,enum=toolbus.session.v1.Carry" json:"next_carry,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -298,9 +298,10 @@ const file_toolbus_session_v1_session_proto_rawDesc = "" +
 	"next_agent\x18\a \x01(\tR\tnextAgent\x12F\n" +
 	"\x11drain_expire_time\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\x0fdrainExpireTime\x12\x1a\n" +
 	"\bswitches\x18\t \x01(\rR\bswitches\x12/\n" +
-	"\x05carry\x18\v \x01(\x0e2\x19.toolbus.session.v1.CarryR\x05carry\x128\n" +
+	"\x05carry\x18\n" +
+	" \x01(\x0e2\x19.toolbus.session.v1.CarryR\x05carry\x128\n" +
 	"\n" +
-	"next_carry\x18\f \x01(\x0e2\x19.toolbus.session.v1.CarryR\tnextCarry*\xb9\x01\n" +
+	"next_carry\x18\v \x01(\x0e2\x19.toolbus.session.v1.CarryR\tnextCarry*\xb9\x01\n" +
 	"\fSessionState\x12\x1d\n" +
 	"\x19SESSION_STATE_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14SESSION_STATE_ACTIVE\x10\x01\x12\x1a\n" +

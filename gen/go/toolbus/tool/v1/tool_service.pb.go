@@ -663,7 +663,7 @@ func (*CallToolResponse_Result) isCallToolResponse_Event() {}
 // Asks why a tool is visible, callable, or not.
 type ExplainToolRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The agent. With a session it may be empty, and one that is not the session's is refused (AGENT_MISMATCH); empty without a session
+	// The agent. With a session it may be empty, and one that is not the session's is refused (REASON_AGENT_MISMATCH); empty without a session
 	// asks about the whole catalog.
 	Agent string `protobuf:"bytes,1,opt,name=agent,proto3" json:"agent,omitempty"`
 	// The session; empty asks about the agent by itself, without what a caller or a space adds.

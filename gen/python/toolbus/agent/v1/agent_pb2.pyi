@@ -33,7 +33,9 @@ class Model(_message.Message):
     CONTEXT_WINDOW_FIELD_NUMBER: _builtins.int
     PRICE_FIELD_NUMBER: _builtins.int
     provider: _builtins.str
-    """Name of a configured model provider, for example `openai-compatible` or `scripted`."""
+    """Name of a configured model provider, for example `openai-compatible` or `scripted`, or of an installed package of one, for
+    example `@ai-sdk/anthropic`.
+    """
     model: _builtins.str
     """The model's id at that provider; for `scripted` the file to replay."""
     context_window: _builtins.int

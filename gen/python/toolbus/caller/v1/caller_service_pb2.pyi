@@ -190,7 +190,7 @@ class RespondRequest(_message.Message):
     submission_id: _builtins.str
     """Distinguishes this submission from every other one for the same request, whoever makes them: a random text, such as a UUID. Who
     is not sure whether a submission arrived repeats it: the one that won is answered as it was the first time, also after a crash.
-    The same id with another outcome is refused (REASON_SUBMISSION_ID_REUSED). Empty: then a repetition is refused like any other
+    The same id with another outcome, byte for byte, is refused (REASON_SUBMISSION_ID_REUSED). Empty: then a repetition is refused like any other
     one.
     """
     def __init__(

@@ -121,7 +121,8 @@ class ToolCallServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def CancelToolCall(self, request, context):
-        """Keeps a call from starting, or stops it.
+        """Keeps a call from starting, or stops it. A call that has its result keeps it: the answer is the same, and nothing changes. An id
+        that no call has is remembered, so that a call that comes under it later does not begin.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -49,7 +49,9 @@ class ToolCallServiceStub:
     `not_found` (REASON_RESULT_NOT_FOUND) for one that never was or is no longer kept.
     """
     CancelToolCall: _grpc.UnaryUnaryMultiCallable[_tool_call_service_pb2.CancelToolCallRequest, _tool_call_service_pb2.CancelToolCallResponse]
-    """Keeps a call from starting, or stops it."""
+    """Keeps a call from starting, or stops it. A call that has its result keeps it: the answer is the same, and nothing changes. An id
+    that no call has is remembered, so that a call that comes under it later does not begin.
+    """
 
 @_typing.type_check_only
 class ToolCallServiceAsyncStub(ToolCallServiceStub):
@@ -72,7 +74,9 @@ class ToolCallServiceAsyncStub(ToolCallServiceStub):
     `not_found` (REASON_RESULT_NOT_FOUND) for one that never was or is no longer kept.
     """
     CancelToolCall: _aio.UnaryUnaryMultiCallable[_tool_call_service_pb2.CancelToolCallRequest, _tool_call_service_pb2.CancelToolCallResponse]  # type: ignore[assignment]
-    """Keeps a call from starting, or stops it."""
+    """Keeps a call from starting, or stops it. A call that has its result keeps it: the answer is the same, and nothing changes. An id
+    that no call has is remembered, so that a call that comes under it later does not begin.
+    """
 
 class ToolCallServiceServicer(metaclass=_abc_1.ABCMeta):
     """Recorded calls, and those who answer them from outside."""
@@ -134,6 +138,8 @@ class ToolCallServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _tool_call_service_pb2.CancelToolCallRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_tool_call_service_pb2.CancelToolCallResponse, _abc.Awaitable[_tool_call_service_pb2.CancelToolCallResponse]]:
-        """Keeps a call from starting, or stops it."""
+        """Keeps a call from starting, or stops it. A call that has its result keeps it: the answer is the same, and nothing changes. An id
+        that no call has is remembered, so that a call that comes under it later does not begin.
+        """
 
 def add_ToolCallServiceServicer_to_server(servicer: ToolCallServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -353,7 +353,7 @@ class ExplainToolRequest(_message.Message):
     SESSION_ID_FIELD_NUMBER: _builtins.int
     NAME_FIELD_NUMBER: _builtins.int
     agent: _builtins.str
-    """The agent. With a session it may be empty, and one that is not the session's is refused (AGENT_MISMATCH); empty without a session
+    """The agent. With a session it may be empty, and one that is not the session's is refused (REASON_AGENT_MISMATCH); empty without a session
     asks about the whole catalog.
     """
     session_id: _builtins.str

@@ -73,7 +73,8 @@ type ToolCallServiceClient interface {
 	// shortened, with its reference; it is kept as long as its session has runs, and at least as long as those would be kept.
 	// `not_found` (REASON_RESULT_NOT_FOUND) for one that never was or is no longer kept.
 	ReadResult(context.Context, *connect.Request[v1.ReadResultRequest]) (*connect.ServerStreamForClient[v1.ReadResultResponse], error)
-	// Keeps a call from starting, or stops it.
+	// Keeps a call from starting, or stops it. A call that has its result keeps it: the answer is the same, and nothing changes. An id
+	// that no call has is remembered, so that a call that comes under it later does not begin.
 	CancelToolCall(context.Context, *connect.Request[v1.CancelToolCallRequest]) (*connect.Response[v1.CancelToolCallResponse], error)
 }
 
@@ -195,7 +196,8 @@ type ToolCallServiceHandler interface {
 	// shortened, with its reference; it is kept as long as its session has runs, and at least as long as those would be kept.
 	// `not_found` (REASON_RESULT_NOT_FOUND) for one that never was or is no longer kept.
 	ReadResult(context.Context, *connect.Request[v1.ReadResultRequest], *connect.ServerStream[v1.ReadResultResponse]) error
-	// Keeps a call from starting, or stops it.
+	// Keeps a call from starting, or stops it. A call that has its result keeps it: the answer is the same, and nothing changes. An id
+	// that no call has is remembered, so that a call that comes under it later does not begin.
 	CancelToolCall(context.Context, *connect.Request[v1.CancelToolCallRequest]) (*connect.Response[v1.CancelToolCallResponse], error)
 }
 
