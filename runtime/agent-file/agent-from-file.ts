@@ -1,10 +1,7 @@
 import { fromJson, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
 import { type Agent, AgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
-import { refuse, refuseField } from "../failure/failure.ts";
-
-// How files spell what the contract says otherwise:
-
 import { McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import { refuse, refuseField } from "../failure/failure.ts";
 import { agentSpelling } from "../file-form/agent-spelling.ts";
 import { contractJson } from "../file-form/spelling.ts";
 

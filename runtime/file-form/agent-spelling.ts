@@ -1,4 +1,4 @@
-import { type JsonSchema, positive, type Spelling } from "./spelling.ts";
+import { itsOwn, type JsonSchema, type Spelling } from "./spelling.ts";
 
 const text = { type: "string" };
 const sourceName = { type: "string", pattern: "^[a-zA-Z0-9_.-]{1,64}$" };
@@ -43,7 +43,7 @@ export const agentSpelling: Spelling = {
           description: "Python files and hosted modules, a short way to write sources of the provider `worker`.",
         }),
       },
-      sources: { field: "sources", schema: (own) => own },
+      sources: { field: "sources", schema: itsOwn },
     },
   },
   "toolbus.agent.v1.Limits": {
@@ -61,10 +61,10 @@ export const agentSpelling: Spelling = {
   },
   "toolbus.mcp.v1.HealthCheck": {
     fields: {
-      interval: { field: "interval", schema: positive },
-      intervalMs: { field: "interval", schema: positive },
-      timeout: { field: "timeout", schema: positive },
-      timeoutMs: { field: "timeout", schema: positive },
+      interval: { field: "interval", schema: itsOwn },
+      intervalMs: { field: "interval", schema: itsOwn },
+      timeout: { field: "timeout", schema: itsOwn },
+      timeoutMs: { field: "timeout", schema: itsOwn },
     },
   },
   "toolbus.mcp.v1.McpServer": { schema: { oneOf: [{ required: ["url"] }, { required: ["command"] }] } },

@@ -44,8 +44,8 @@ export const DURATION: JsonSchema = {
   pattern: "^(?!0+(\\.0+)?s$)[0-9]{1,8}(\\.[0-9]{1,9})?s$",
 };
 
-/** The form of a duration that is more than none. */
-export const positive = (own: JsonSchema): JsonSchema => ({ ...own, minimum: 1 });
+/** The form that the field has by itself. */
+export const itsOwn = (own: JsonSchema): JsonSchema => own;
 
 export function isDuration(field: DescField): boolean {
   return messageOf(field)?.typeName === duration;

@@ -1,4 +1,4 @@
-import { type JsonSchema, positive, type Spelling } from "./spelling.ts";
+import { itsOwn, type JsonSchema, type Spelling } from "./spelling.ts";
 
 /** A custom kind (KIND-3): whose provider, and what the provider calls it. */
 const customKind = { pattern: "^[a-zA-Z0-9_-]{1,64}:[a-zA-Z0-9_.-]{1,64}$" };
@@ -41,14 +41,12 @@ export const toolSpelling: Spelling = {
       },
       executionType: kind,
       kind,
-      timeout: { field: "timeout", schema: positive },
-      expires: { field: "ttl", schema: positive },
+      expires: { field: "ttl", schema: itsOwn },
     },
     omitted: ["customType", "annotations"],
     schema: { oneOf: [{ required: ["executionType"] }, { required: ["kind"] }] },
   },
   "toolbus.tool.v1.BuiltinPolicy": {
-    fields: { timeout: { field: "timeout", schema: positive } },
     optional: ["name"], // absent means the tool's own
   },
   "toolbus.tool.v1.HttpExecution": {
