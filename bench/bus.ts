@@ -1,10 +1,9 @@
-import { type ChildProcess, fork } from "node:child_process";
-import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openNatsServer } from "#runtime/bus/nats-server/nats-server.ts";
 import type { Order, Report } from "./bus/setting.ts";
+import { openPeer, type Peer } from "./peer.ts";
 import { type BenchResult, comparedResult } from "./result.ts";
 
 /*
@@ -40,8 +39,10 @@ async function runRounds(): Promise<Series> {
   const directory = await mkdtemp(join(tmpdir(), "bench-bus-"));
   stack.defer(() => rm(directory, { recursive: true, force: true }));
   const { url, user, password } = stack.use(await openNatsServer({ directory }));
-  const server = await openPeer(stack, "server", { url, user, password });
-  const client = await openPeer(stack, "client", { url, user, password, ...server.hello });
+  const open = (program: string, argument: object) =>
+    openPeer<Report>(stack, new URL(`bus/${program}.ts`, import.meta.url), { args: [JSON.stringify(argument)] });
+  const server = await open("server", { url, user, password });
+  const client = await open("client", { url, user, password, ...server.hello });
   const series: Series = { raw64: [], bus64: [], h264: [], raw1: [], bus1: [], stream: [] };
   for (const [, order] of ORDERS) await measured(client, order); // warms up
   for (let round = 0; round < ROUNDS; round += 1) {
@@ -51,30 +52,9 @@ async function runRounds(): Promise<Series> {
   return series;
 }
 
-interface Peer {
-  /** What the process said when it was ready. */
-  readonly hello: object;
-  readonly child: ChildProcess;
-  answer(): Promise<unknown>;
-}
-
-async function openPeer(stack: AsyncDisposableStack, name: string, argument: object): Promise<Peer> {
-  const child = fork(new URL(`bus/${name}.ts`, import.meta.url), [JSON.stringify(argument)]);
-  stack.defer(() => void child.kill());
-  const ended = once(child, "exit").then(([code]) => {
-    throw new Error(`the ${name} of the measurement ended with ${code}`);
-  });
-  ended.catch(() => {}); // matters only while an answer of the process is waited for
-  const answer = async (): Promise<unknown> => {
-    const [message] = await Promise.race([once(child, "message"), ended]);
-    return message;
-  };
-  return { hello: (await answer()) as object, child, answer };
-}
-
-async function measured(client: Peer, order: Order): Promise<Report> {
+async function measured(client: Peer<Report>, order: Order): Promise<Report> {
   client.child.send(order);
-  return (await client.answer()) as Report;
+  return client.answer();
 }
 
 function numberFromReport(report: Report, order: Order): number {

@@ -1,5 +1,6 @@
 import { parseArgs } from "node:util";
 import { measureBus } from "./bus.ts";
+import { measureCall } from "./call.ts";
 import { measureLoop } from "./loop.ts";
 import { measureParked } from "./parked.ts";
 import { measureRecovery } from "./recovery.ts";
@@ -10,6 +11,9 @@ const USAGE = `usage: npm run bench -- <bench> [options]
 
 benches:
   bus        what a call costs on the bus, beside bare NATS and HTTP/2
+  call       how long a call of a tool takes, over the bus and through the gateway, and what it costs
+               --rounds N      how often each way is measured (5)
+               --round-ms N    for how long (1000)
   loop       what the durable loop costs a turn, a call, a delta, and in bytes
   recovery   how long a run stands still when a process dies
   parked     what parked runs cost
@@ -32,6 +36,8 @@ const { values, positionals } = parseArgs({
   options: {
     json: { type: "boolean", default: false },
     help: { type: "boolean", default: false },
+    rounds: { type: "string", default: "5" },
+    "round-ms": { type: "string", default: "1000" },
     runs: { type: "string", default: "100000" },
     "warm-up": { type: "string", default: "5000" },
     "at-once": { type: "string", default: "64" },
@@ -45,6 +51,7 @@ const { values, positionals } = parseArgs({
 const onProgress = (message: string) => console.error(message);
 const benches: Record<string, () => AsyncIterable<BenchResult>> = {
   bus: measureBus,
+  call: () => measureCall({ rounds: Number(values.rounds), roundMs: Number(values["round-ms"]), onProgress }),
   loop: measureLoop,
   recovery: measureRecovery,
   parked: () =>

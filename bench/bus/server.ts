@@ -35,5 +35,5 @@ await raw.flush();
 await serveOnNats({ connection: await openConnection(login.url, login) }, { service: SERVICE, routes, interceptors });
 
 const http2 = createServer(connectNodeAdapter({ routes, interceptors }));
-http2.listen(0, "127.0.0.1", () => process.send?.({ port: (http2.address() as AddressInfo).port }));
+http2.listen(0, "127.0.0.1", () => process.send?.({ kind: "ready", port: (http2.address() as AddressInfo).port }));
 process.on("disconnect", () => process.exit());

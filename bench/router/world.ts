@@ -1,5 +1,3 @@
-import { type ChildProcess, fork } from "node:child_process";
-import { once } from "node:events";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,6 +7,7 @@ import { openNatsServer } from "#runtime/bus/nats-server/nats-server.ts";
 import { until } from "#runtime/time/until.ts";
 import { clientFor } from "../../services/clients.ts";
 import { cpuMicrosecondsOf } from "../loop/cpu.ts";
+import { openPeer } from "../peer.ts";
 import {
   AGENT,
   CALLERS_ROUTER,
@@ -21,7 +20,7 @@ import {
   WATCHERS_ROUTER,
 } from "./setting.ts";
 
-type Told = { kind: "ready" } | { kind: "fault"; text: string } | { kind: "failed"; message: string } | Report;
+type Answer = { kind: "fault" } | Report;
 
 /** A real nats-server, two routers, one who calls and one who watches: five processes beside this one. */
 export interface RouterWorld extends AsyncDisposable {
@@ -47,7 +46,10 @@ export async function openRouterWorld(): Promise<RouterWorld> {
     NATS_PASSWORD: password,
   };
   const open = async (program: string, argument: string, more: NodeJS.ProcessEnv = {}) => {
-    const peer = await openPeer(stack, program, [argument], more);
+    const peer = await openPeer<Answer>(stack, new URL(`${program}.ts`, import.meta.url), {
+      args: [argument],
+      env: more,
+    });
     pids.push(peer.child.pid ?? 0);
     return peer;
   };
@@ -62,52 +64,16 @@ export async function openRouterWorld(): Promise<RouterWorld> {
   const owned = stack.move();
   return {
     async measure(order) {
-      const answered = caller.told();
+      const answered = caller.answer();
       caller.child.send(order);
-      const told = await answered;
-      if (told.kind !== "report") throw new Error(JSON.stringify(told));
-      return told;
+      const answer = await answered;
+      if (answer.kind !== "report") throw new Error(JSON.stringify(answer));
+      return answer;
     },
     cpuMs: () => pids.reduce((sum, one) => sum + cpuMicrosecondsOf(one) / 1_000, 0),
     routerCpuMs: () => cpuMicrosecondsOf(called.child.pid ?? 0) / 1_000,
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
-}
-
-interface Peer {
-  readonly child: ChildProcess;
-  told(): Promise<Told>;
-}
-
-async function openPeer(
-  stack: AsyncDisposableStack,
-  program: string,
-  args: string[],
-  env: NodeJS.ProcessEnv = {},
-): Promise<Peer> {
-  const child = fork(new URL(`${program}.ts`, import.meta.url), args, {
-    env: { ...process.env, ...env },
-    stdio: ["ignore", "ignore", "inherit", "ipc"],
-  });
-  const ended = once(child, "exit");
-  stack.defer(async () => {
-    child.kill();
-    await ended;
-  });
-  const broken = ended.then(([code]) => {
-    throw new Error(`the ${program} of the measurement ended with ${code}`);
-  });
-  broken.catch(() => {}); // matters only while the process is waited for
-  child.on("message", (message: Told) => {
-    if (message.kind === "fault") console.error(`${program}: ${message.text}`);
-  });
-  const told = async (): Promise<Told> => {
-    const [message] = await Promise.race([once(child, "message"), broken]);
-    return message as Told;
-  };
-  const hello = await told();
-  if (hello.kind !== "ready") throw new Error(`${program}: ${JSON.stringify(hello)}`);
-  return { child, told };
 }
 
 /** One agent with a tool of each kind. */

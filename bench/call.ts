@@ -1,0 +1,82 @@
+import type { Order, Report, Way } from "./call/setting.ts";
+import { type CallWorld, openCallWorld } from "./call/world.ts";
+import { type BenchResult, comparedResult } from "./result.ts";
+
+/*
+ * How long does a call of a tool take, from who calls it to the tool and back, and what does it cost the processors? Each
+ * service, who calls, the MCP server and the nats-server are processes of their own.
+ *
+ *   internal   over the bus, a tool that the router answers by itself      beside a bare request on the same bus
+ *   mcp_bus    over the bus, a pure tool of an MCP server behind stdio     beside the SDK's client at the same server
+ *   mcp_http   the same through the gateway, over HTTP/2
+ *   unary_http a list of agents through the gateway                        beside connect-node that serves the same message
+ *
+ * Each round measures every way once, in alternating order; the medians of the rounds are told. `call_cpu_us` is what an MCP
+ * call through the gateway uses of the processors, over all these processes.
+ */
+
+export interface CallOptions {
+  rounds: number;
+  roundMs: number;
+  onProgress: (message: string) => void;
+}
+
+const bench = "call";
+const AT_WORK = 16;
+
+interface Measured extends Report {
+  cpuUs: number;
+}
+
+const ORDERS = {
+  raw: ["raw", 1],
+  internal: ["internal", 1],
+  sdk: ["sdk", 1],
+  mcpBus: ["mcpBus", 1],
+  mcpHttp: ["mcpHttp", 1],
+  mcpHttp16: ["mcpHttp", AT_WORK],
+  unaryHttp16: ["unaryHttp", AT_WORK],
+  unaryBaseline16: ["unaryBaseline", AT_WORK],
+} as const satisfies Record<string, readonly [Way, number]>;
+
+type Name = keyof typeof ORDERS;
+
+export async function* measureCall(options: CallOptions): AsyncIterable<BenchResult> {
+  const series = await runRounds(options);
+  const latencies = (name: Name) => series[name].map(({ p50Ms }) => p50Ms);
+  const rates = (name: Name) => series[name].map(({ perSecond }) => perSecond);
+  const ms = (metric: string) => ({ bench, metric, unit: "ms" });
+  const perSecond = (metric: string) => ({ bench, metric, unit: "1/s" });
+  yield comparedResult(ms("internal_bus_p50_ms"), latencies("internal"), latencies("raw"));
+  yield comparedResult(ms("mcp_bus_p50_ms"), latencies("mcpBus"), latencies("sdk"));
+  yield comparedResult(ms("mcp_http_p50_ms"), latencies("mcpHttp"));
+  yield comparedResult(perSecond("mcp_http_per_s_16"), rates("mcpHttp16"));
+  yield comparedResult(perSecond("unary_http_per_s_16"), rates("unaryHttp16"), rates("unaryBaseline16"));
+  const cpuUs = series.mcpHttp.map((one) => one.cpuUs / one.calls);
+  yield comparedResult({ bench, metric: "call_cpu_us", unit: "µs" }, cpuUs);
+}
+
+async function runRounds({ rounds, roundMs, onProgress }: CallOptions): Promise<Record<Name, Measured[]>> {
+  await using world = await openCallWorld();
+  const names = Object.keys(ORDERS) as Name[];
+  const series = Object.fromEntries(names.map((name) => [name, [] as Measured[]])) as Record<Name, Measured[]>;
+  onProgress("warming up");
+  for (const name of names) await measured(world, orderOf(name, roundMs));
+  for (let round = 0; round < rounds; round += 1) {
+    onProgress(`round ${round + 1} of ${rounds}`);
+    const inOrder = round % 2 === 0 ? names : names.toReversed();
+    for (const name of inOrder) series[name].push(await measured(world, orderOf(name, roundMs)));
+  }
+  return series;
+}
+
+function orderOf(name: Name, durationMs: number): Order {
+  const [way, inFlight] = ORDERS[name];
+  return { way, inFlight, durationMs };
+}
+
+async function measured(world: CallWorld, order: Order): Promise<Measured> {
+  const before = world.cpuUs();
+  const report = await world.measure(order);
+  return { ...report, cpuUs: world.cpuUs() - before };
+}

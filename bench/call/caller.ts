@@ -1,0 +1,93 @@
+/** Calls each way, and says how long a call took. */
+import { randomUUID } from "node:crypto";
+import { type Client, createClient } from "@connectrpc/connect";
+import { createConnectTransport } from "@connectrpc/connect-node";
+import { Client as McpClient } from "@modelcontextprotocol/client";
+import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
+import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
+import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
+import { openBus } from "#runtime/bus/bus.ts";
+import { clientFor } from "../../services/clients.ts";
+import { medianOf } from "../result.ts";
+import {
+  argumentOf,
+  type CallerArguments,
+  INTERNAL_TOOL,
+  MCP_SERVER,
+  MCP_TOOL,
+  type Order,
+  PROCESS_TOOL,
+  RAW_SUBJECT,
+  type Report,
+  SESSION,
+  type Way,
+} from "./setting.ts";
+
+const { login, gatewayUrl, baselineUrl, server } = argumentOf<CallerArguments>();
+const bus = await openBus({ ...login, name: "caller" });
+const [command = "", ...args] = server;
+const mcp = new McpClient({ name: "bench", version: "1" }, { versionNegotiation: { mode: "auto" } });
+await mcp.connect(new StdioClientTransport({ command, args }));
+
+const overHttp2 = (baseUrl: string) =>
+  createConnectTransport({ baseUrl, httpVersion: "2", useBinaryFormat: true, acceptCompression: [] });
+const onBus = clientFor(bus, ToolService);
+const onGateway = createClient(ToolService, overHttp2(gatewayUrl));
+const agents = createClient(AgentService, overHttp2(gatewayUrl));
+const baselineAgents = createClient(AgentService, overHttp2(baselineUrl));
+
+const text = "a line of text that comes back";
+const argumentsJson = JSON.stringify({ text });
+
+async function callTool(tools: Client<typeof ToolService>, name: string): Promise<string> {
+  let answer = "";
+  for await (const { event } of tools.callTool({ callId: randomUUID(), sessionId: SESSION, name, argumentsJson })) {
+    if (event.case === "result") answer = event.value.outputJson;
+  }
+  return answer;
+}
+
+async function callEcho(tools: Client<typeof ToolService>): Promise<void> {
+  const answer = await callTool(tools, `@${MCP_SERVER}/${MCP_TOOL}`);
+  if (answer !== JSON.stringify(text)) throw new Error(`the MCP server's tool was answered with ${answer}`);
+}
+
+const ways: Record<Way, () => Promise<unknown>> = {
+  raw: () => bus.connection.request(RAW_SUBJECT, argumentsJson, { timeout: 10_000 }),
+  async internal() {
+    const answer = await callTool(onBus, INTERNAL_TOOL);
+    if (!answer.includes(text)) throw new Error(`the internal tool was answered with ${answer}`);
+  },
+  sdk: () => mcp.callTool({ name: MCP_TOOL, arguments: { text } }),
+  mcpBus: () => callEcho(onBus),
+  mcpHttp: () => callEcho(onGateway),
+  unaryHttp: () => agents.listAgents({}),
+  unaryBaseline: () => baselineAgents.listAgents({}),
+};
+
+async function measure({ way, inFlight, durationMs }: Order): Promise<Report> {
+  const latenciesMs: number[] = [];
+  const startedAt = performance.now();
+  const endsAt = startedAt + durationMs;
+  const worker = async () => {
+    for (let before = performance.now(); before < endsAt; ) {
+      await ways[way]();
+      const after = performance.now();
+      latenciesMs.push(after - before);
+      before = after;
+    }
+  };
+  await Promise.all(Array.from({ length: inFlight }, worker));
+  const perSecond = (latenciesMs.length * 1_000) / (performance.now() - startedAt);
+  return { kind: "report", calls: latenciesMs.length, p50Ms: medianOf(latenciesMs), perSecond };
+}
+
+process.on("message", (order: Order) => {
+  measure(order).then(
+    (report) => process.send?.(report),
+    (error: unknown) => process.send?.({ kind: "fault", text: `${order.way}: ${error}` }),
+  );
+});
+process.on("disconnect", () => process.exit());
+const serverPid = JSON.parse(await callTool(onBus, `@${MCP_SERVER}/${PROCESS_TOOL}`));
+process.send?.({ kind: "ready", serverPid });
