@@ -9,14 +9,14 @@ import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { CallToolRequestSchema } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { createValidator } from "#runtime/schema/validator.ts";
 import { systemClock as clock } from "#runtime/time/clock.ts";
-import { type AdmissionDesk, createAdmission } from "../../services/tool-router/admission.ts";
+import { type AdmissionDesk, createAdmission } from "../../services/tool-router/calls/admission.ts";
+import { Shelf } from "../../services/tool-router/catalogue/bucket-view.ts";
 import { Catalogue } from "../../services/tool-router/catalogue/catalogue.ts";
-import { Shelf } from "../../services/tool-router/catalogue/shelf.ts";
-import { Contexts } from "../../services/tool-router/contexts.ts";
-import { sessionRecord } from "../../services/tool-router/session-record.ts";
-import { Sessions } from "../../services/tool-router/sessions.ts";
-import { SessionNews } from "../../services/tool-router/switching/session-news.ts";
-import { createMemoryDocuments } from "../../services/tool-router/testing/memory-documents.ts";
+import { Contexts } from "../../services/tool-router/sessions/contexts/contexts.ts";
+import { SessionNews } from "../../services/tool-router/sessions/session-changes.ts";
+import { sessionRecord } from "../../services/tool-router/sessions/session-record.ts";
+import { Sessions } from "../../services/tool-router/sessions/sessions.ts";
+import { createMemoryDocuments } from "../../services/tool-router/testing/fakes/memory-documents.ts";
 
 /*
  * What deciding alone costs: the admission of the router as it is in production (session, context, resolve, policy, validate),

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { until } from "#runtime/time/until.ts";
-import { openReader, type Reader, readFile, removeFile } from "./testing/reader.ts";
+import { openReader, type Reader, readFile, removeFile } from "./testing/peers/reader.ts";
 
 describe("the tool router on the bus", () => {
   let suite: Reader;

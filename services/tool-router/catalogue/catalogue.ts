@@ -6,11 +6,11 @@ import type { StoredProvider } from "#gen/toolbus/provider/v1/provider_service_p
 import type { CatalogTool } from "#gen/toolbus/tool/v1/tool_catalog_service_pb.ts";
 import { type Tool, ToolSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
-import type { Documents } from "../documents.ts";
-import { isByNameOnly } from "../execute/executor.ts";
-import type { NameMatcher } from "../names.ts";
-import { type AgentFindings, checkAgent } from "./check-agent.ts";
-import type { Shelf } from "./shelf.ts";
+import type { NameMatcher } from "../tools/names.ts";
+import { isByNameOnly } from "../tools/tool-set/executor.ts";
+import type { Shelf } from "./bucket-view.ts";
+import { type AgentFindings, checkAgent } from "./checks/check-agent.ts";
+import type { Documents } from "./documents.ts";
 
 /** A kind of thing in the catalogue: where it is written, and what all routers have read of it. */
 export interface Collection<T> {

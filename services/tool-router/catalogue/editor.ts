@@ -9,11 +9,11 @@ import { type Tool, ToolSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { requireRevision } from "#runtime/failure/expected-revision.ts";
 import { Failure, type FieldViolation, refuse } from "#runtime/failure/failure.ts";
 import type { Validator } from "#runtime/schema/validator.ts";
-import type { Audit } from "../audit.ts";
+import type { Audit } from "./audit/audit.ts";
 import { type Catalogue, type Collection, refuseMissing } from "./catalogue.ts";
-import { faultsOfServers, type ServerCheck } from "./check-server.ts";
-import { faultsOfTool } from "./check-tool.ts";
-import { faultsByContract } from "./contract-faults.ts";
+import { faultsOfServers, type ServerCheck } from "./checks/check-server.ts";
+import { faultsOfTool } from "./checks/check-tool.ts";
+import { faultsByContract } from "./checks/contract-faults.ts";
 
 /** The origin of what was applied by RPC; of everything else it is the file's name. */
 export const BY_RPC = "rpc";

@@ -6,8 +6,8 @@ import { askerOf } from "#runtime/rpc/identity.ts";
 import { sizeOfPage } from "#runtime/rpc/page.ts";
 import { placeFromToken, tokenFromPlace } from "#runtime/rpc/page-token.ts";
 import { openEnding } from "#runtime/time/ending.ts";
-import { type AuditReader, type MayRead, readPage, watchFrom } from "../audit-pages.ts";
-import type { Ownership } from "../ownership.ts";
+import { type AuditReader, type MayRead, readPage, watchFrom } from "../catalogue/audit/audit-pages.ts";
+import type { Ownership } from "../sessions/ownership.ts";
 
 export interface AuditRoutes {
   audit: AuditReader;

@@ -4,13 +4,13 @@ import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { askerOf, isFromService } from "#runtime/rpc/identity.ts";
 import { decodeRunContext } from "#runtime/rpc/run-context.ts";
-import type { Calls } from "../call.ts";
-import type { Contexts } from "../contexts.ts";
-import { explainTool } from "../explain.ts";
-import { listTools, toolsRevision } from "../listing.ts";
-import type { Spaces } from "../messages.ts";
-import type { Ownership } from "../ownership.ts";
-import type { Sessions } from "../sessions.ts";
+import type { Calls } from "../calls/call.ts";
+import type { Spaces } from "../calls/messages.ts";
+import type { Contexts } from "../sessions/contexts/contexts.ts";
+import { explainTool } from "../sessions/contexts/explain.ts";
+import { listTools, toolsRevision } from "../sessions/contexts/listing.ts";
+import type { Ownership } from "../sessions/ownership.ts";
+import type { Sessions } from "../sessions/sessions.ts";
 
 export interface CallRoutes {
   calls: Calls;

@@ -9,7 +9,7 @@ import { pageOf } from "#runtime/rpc/page.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import type { Catalogue } from "../catalogue/catalogue.ts";
 import { BY_RPC, type CatalogueEditor, type Terms } from "../catalogue/editor.ts";
-import type { CatalogueFiles } from "../catalogue/files.ts";
+import type { CatalogueFiles } from "../catalogue/files/files.ts";
 
 export interface CatalogueRoutes {
   catalogue: Catalogue;

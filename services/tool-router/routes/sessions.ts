@@ -5,9 +5,9 @@ import { withEtag } from "#runtime/rpc/etag.ts";
 import { askerOf, principalOf } from "#runtime/rpc/identity.ts";
 import { msFromDuration } from "#runtime/time/duration.ts";
 import { openEnding } from "#runtime/time/ending.ts";
-import type { Ownership } from "../ownership.ts";
-import type { Switching } from "../switching/switching.ts";
-import { type WatchParts, watchSession } from "../switching/watch.ts";
+import type { Ownership } from "../sessions/ownership.ts";
+import type { Switching } from "../sessions/switch/switching.ts";
+import { type WatchParts, watchSession } from "../sessions/switch/watch.ts";
 
 export interface SessionRoutes extends WatchParts {
   ownership: Ownership;

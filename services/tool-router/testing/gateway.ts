@@ -1,7 +1,7 @@
 import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { createAddressGuard, type ResolveHost } from "#runtime/address/address-guard.ts";
-import { openGateway } from "../execute/gateway/gateway.ts";
-import { entryOf, tool } from "./tools.ts";
+import { openGateway } from "../calls/execute/http/gateway.ts";
+import { entryOf, tool } from "./fakes/tools.ts";
 
 export interface TestCall {
   method?: string;

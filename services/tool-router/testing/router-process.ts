@@ -3,7 +3,7 @@ import { type ChildProcess, openChildProcess } from "#runtime/lifecycle/child-pr
 
 /** A router under a name of its own as a process, which can be killed. */
 export async function openRouterProcess(env: Record<string, string>, name: string): Promise<ChildProcess> {
-  const program = fileURLToPath(new URL("./named-router.fixture.ts", import.meta.url));
+  const program = fileURLToPath(new URL("./named-router.ts", import.meta.url));
   const args = [program, name];
   const child = await openChildProcess({ command: process.execPath, args, env: { ...process.env, ...env } });
   for await (const line of child.lines()) {

@@ -24,8 +24,8 @@ import { openTestBus, type TestBus } from "../../../test/harness/bus.ts";
 import { clientFor } from "../../clients.ts";
 import { readConfig } from "../config.ts";
 import { openService } from "../service.ts";
-import { FakeProvider } from "./fake-provider.ts";
-import { FakeSpaces } from "./fake-spaces.ts";
+import { FakeProvider } from "./fakes/fake-provider.ts";
+import { FakeSpaces } from "./fakes/fake-spaces.ts";
 import { openRouterProcess } from "./router-process.ts";
 
 const logger = createLogger({ name: "tool-router", level: "silent" });

@@ -7,7 +7,7 @@ const declaration = testsOf("services/caller-relay/declaration.test.ts");
 const death = testsOf("services/caller-relay/death.test.ts");
 const callerDeath = testsOf("test/system/caller-death.test.ts");
 const router = testsOf("services/tool-router/service.test.ts");
-const execution = testsOf("services/tool-router/execute/provider.test.ts");
+const execution = testsOf("services/tool-router/calls/execute/provider.test.ts");
 const runs = testsOf("test/system/runs.test.ts");
 const demo = testsOf("test/system/demo.test.ts");
 

@@ -21,9 +21,9 @@ const clusterRun = testsOf("test/system/cluster-run.test.ts");
 const cluster = testsOf("test/system/cluster.test.ts");
 const streaming = testsOf("test/system/tool-streaming.test.ts");
 const suiteRuns = testsOf("test/system/runs.test.ts");
-const record = testsOf("services/tool-router/record.test.ts");
-const repeated = testsOf("services/tool-router/repeated.service.test.ts");
-const execution = testsOf("services/tool-router/execute/provider.test.ts");
+const record = testsOf("services/tool-router/calls/records/records.test.ts");
+const repeated = testsOf("services/tool-router/testing/calls/repeated.service.test.ts");
+const execution = testsOf("services/tool-router/calls/execute/provider.test.ts");
 const mcpTools = testsOf("services/mcp-bridge/tools/tools.test.ts");
 const workerCancelling = testsOf("services/worker-pool/cancelling.test.ts");
 const worker = testsOf("services/orchestrator/session/worker.test.ts");
@@ -135,7 +135,9 @@ export const loopDurable: Proofs = {
     ),
     shown(
       "reaches the worker: the router tells the provider, which ends the function",
-      testsOf("services/tool-router/endings.service.test.ts")("cancelling a call that a provider runs reaches"),
+      testsOf("services/tool-router/testing/calls/endings.service.test.ts")(
+        "cancelling a call that a provider runs reaches",
+      ),
       workerCancelling("a caller that cancels ends the function"),
     ),
     shown("reaches the MCP server, through the whole suite", suiteRuns("reaches the MCP server that works for it")),
@@ -151,8 +153,12 @@ export const loopDurable: Proofs = {
     shown("a parked run is put down by its process", worker("a run that has parked is put down")),
     shown(
       "what services hold of sessions at rest has a bound",
-      testsOf("services/tool-router/contexts.test.ts")("sessions at rest hold no more streams than there is room for"),
-      testsOf("services/tool-router/run-bounds.test.ts")("are forgotten when many other runs called since"),
+      testsOf("services/tool-router/sessions/contexts/contexts.test.ts")(
+        "sessions at rest hold no more streams than there is room for",
+      ),
+      testsOf("services/tool-router/calls/run-limits/run-bounds.test.ts")(
+        "are forgotten when many other runs called since",
+      ),
     ),
     open(
       "no service's memory grows with parked runs",

@@ -1,7 +1,7 @@
 import { open, type Proofs, shown, testsOf } from "./proof.ts";
 
 const largeResults = testsOf("test/system/large-results.test.ts");
-const results = testsOf("services/tool-router/results.service.test.ts");
+const results = testsOf("services/tool-router/testing/calls/results.service.test.ts");
 const readResult = testsOf("services/spaces/built-ins/result-tools.test.ts");
 const copying = testsOf("cli/commands/call-result.test.ts");
 const runRetention = testsOf("services/orchestrator/session/retention.test.ts");
@@ -16,12 +16,12 @@ const outputs = testsOf("services/orchestrator/run/answers.test.ts");
 const creationNames = testsOf("services/orchestrator/run/creation-names.test.ts");
 const cancelling = testsOf("services/orchestrator/cancelling.test.ts");
 const selfWake = testsOf("services/orchestrator/inbox/self-wake.test.ts");
-const answers = testsOf("services/tool-router/answer.test.ts");
+const answers = testsOf("services/tool-router/calls/answer.test.ts");
 const router = testsOf("services/tool-router/service.test.ts");
-const execution = testsOf("services/tool-router/execute/provider.test.ts");
+const execution = testsOf("services/tool-router/calls/execute/provider.test.ts");
 const registry = testsOf("services/worker-pool/hosted/registry.test.ts");
 const hosted = testsOf("services/worker-pool/hosted/hosted.test.ts");
-const runBounds = testsOf("services/tool-router/run-bounds.test.ts");
+const runBounds = testsOf("services/tool-router/calls/run-limits/run-bounds.test.ts");
 
 /** The course of a run: its ends, choices, calls, results and hosted tools. */
 export const loop: Proofs = {
@@ -231,7 +231,9 @@ export const loopLimits: Proofs = {
         "a budget survives a crash at each event",
       ),
       testsOf("runtime/money/money.test.ts")("is rounded up once a request"),
-      testsOf("services/tool-router/catalogue/files.test.ts")("prices and limits of an agent are in one currency"),
+      testsOf("services/tool-router/catalogue/files/files.test.ts")(
+        "prices and limits of an agent are in one currency",
+      ),
       testsOf("services/orchestrator/session/unpriced.test.ts")("in another currency than the prices is refused"),
     ),
     open(

@@ -4,7 +4,7 @@ const compose = testsOf("test/system/compose.test.ts");
 const up = testsOf("test/system/up.test.ts");
 const gatewayAgain = testsOf("test/system/gateway-again.test.ts");
 const refusals = testsOf("test/system/cli-refusals.test.ts");
-const policy = testsOf("services/tool-router/policy.test.ts");
+const policy = testsOf("services/tool-router/tools/policy.test.ts");
 const cli = testsOf("test/system/cli.test.ts");
 const checks = testsOf("tools/check/checks.ts");
 const operations = testsOf("test/contract/operations.test.ts");
@@ -50,7 +50,7 @@ export const prod: Proofs = {
     ),
     shown(
       "the files of agents and tools have generated JSON Schemas, by which they are read",
-      testsOf("services/tool-router/catalogue/file-schemas.test.ts")("there are examples of both kinds"),
+      testsOf("services/tool-router/catalogue/files/file-schemas.test.ts")("there are examples of both kinds"),
       checks("generated code is fresh"),
     ),
     open("every field of agents, tools and servers is in a generated reference", "There is none for people to read."),

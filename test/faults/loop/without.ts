@@ -32,7 +32,7 @@ export const withouts: Readonly<Record<string, Without>> = {
     meaning: "calls that must not happen twice are not recorded before they start",
     edits: [
       {
-        file: "services/tool-router/record.ts",
+        file: "services/tool-router/calls/records/records.ts",
         from: "return effect === Effect.AT_MOST_ONCE ? State.STARTED : undefined;",
         to: "return effect === Effect.AT_MOST_ONCE && process.pid < 0 ? State.STARTED : undefined;",
       },

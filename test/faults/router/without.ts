@@ -9,7 +9,7 @@ export interface Without {
 const file = (name: string) => `services/tool-router/${name}`;
 
 const handToAll: Edit = {
-  file: file("watch/desk.ts"),
+  file: file("calls/watchers/dispatcher.ts"),
   from: "watcher.hand({ call: record, deliveryId: delivery.id, withdrawn: false });",
   to: `for (const one of this.#watchers) {
       const deliveryId = one === watcher ? delivery.id : createDeliveryId(one.token, callId);
@@ -22,7 +22,7 @@ export const withouts: Readonly<Record<string, Without>> = {
     meaning: "a submission is written whatever stands",
     edits: [
       {
-        file: file("submissions.ts"),
+        file: file("calls/requests/submissions.ts"),
         from: "if (!isOpen(record) || hasExpired(record, clock.now()) || isStranger(record, principal)) return undefined;",
         to: "if (hasExpired(record, clock.now()) || isStranger(record, principal)) return undefined;",
       },
@@ -37,7 +37,7 @@ export const withouts: Readonly<Record<string, Without>> = {
     edits: [
       handToAll,
       {
-        file: file("watch/acknowledgements.ts"),
+        file: file("calls/requests/acknowledgements.ts"),
         from: "isOpen(record) && !record.taken",
         to: "isOpen(record)",
       },
@@ -47,22 +47,22 @@ export const withouts: Readonly<Record<string, Without>> = {
     meaning: "who waits listens two seconds after the call is offered, does not read then, and no news is told twice",
     edits: [
       {
-        file: file("execute/outside.ts"),
+        file: file("calls/execute/outside.ts"),
         from: "    try {\n      return await waiters.until(",
         to: "    try {\n      await clock.delay(2_000, ends);\n      return await waiters.until(",
       },
       {
-        file: file("waiters.ts"),
+        file: file("calls/records/waiters.ts"),
         from: "          news = Promise.withResolvers<void>();\n          const found = await read();",
         to: "          await news.promise;\n          news = Promise.withResolvers<void>();\n          const found = await read();",
       },
       {
-        file: file("waiters.ts"),
+        file: file("calls/records/waiters.ts"),
         from: "          if (!signal.aborted) await news.promise;\n",
         to: "",
       },
       {
-        file: file("subscriptions/call-duties.ts"),
+        file: file("subscriptions/calls/due-work.ts"),
         from: "if (changed.length > 0) options.tell(changed);",
         to: "if (changed.length > mostAtOnce) options.tell(changed);",
       },

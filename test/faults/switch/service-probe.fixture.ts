@@ -18,8 +18,8 @@ type Class = abstract new (...parameters: never[]) => unknown;
 /** What a room keeps for sessions; its modules are loaded by then. */
 const classesByRoom: Readonly<Record<string, () => Promise<Record<string, unknown>>>> = {
   "tool-router": async () => ({
-    ...(await import("../../../services/tool-router/offers/scope-offers.ts")),
-    ...(await import("../../../services/tool-router/offers/offer-watch.ts")),
+    ...(await import("../../../services/tool-router/sessions/offers/scope-offers.ts")),
+    ...(await import("../../../services/tool-router/sessions/offers/offer-watch.ts")),
   }),
   "mcp-bridge": () => import("../../../services/mcp-bridge/connection/connection.ts"),
 };

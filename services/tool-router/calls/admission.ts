@@ -1,0 +1,162 @@
+import { timestampMs } from "@bufbuild/protobuf/wkt";
+import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
+import type { RunContext } from "#gen/toolbus/internal/run/v1/run_context_pb.ts";
+import type { AllowedTools } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import type { CallToolRequest } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
+import { Failure } from "#runtime/failure/failure.ts";
+import type { Validator } from "#runtime/schema/validator.ts";
+import type { Clock } from "#runtime/time/clock.ts";
+import type { Audit } from "../catalogue/audit/audit.ts";
+import type { AgentContext, Contexts } from "../sessions/contexts/contexts.ts";
+import { AGENT_SWITCHED } from "../sessions/failures.ts";
+import { blockedOutsideSpace, type Decision, narrow } from "../tools/policy.ts";
+import { refusalOfArguments, refusalOfLargeArguments, refusalOfMissing, withAlternatives } from "../tools/refusal.ts";
+import { resolve } from "../tools/resolve.ts";
+import type { ToolEntry, ToolSet } from "../tools/tool-set/tool-set.ts";
+import { type Answer, failure } from "./answer.ts";
+import type { PreparedCall } from "./execute/execute.ts";
+import type { Messages, Spaces } from "./messages.ts";
+import { faultOfHandedArguments, recordedArguments, recordedSchema } from "./records/record-size.ts";
+import type { CallFacts } from "./records/records.ts";
+import { decideByRun, decideByTally } from "./run-limits/run-bounds.ts";
+import { createRunTally } from "./run-limits/run-tally.ts";
+
+export interface AdmissionParts {
+  contexts: Contexts;
+  spaces: Spaces;
+  validator: Validator;
+  audit: Audit;
+  clock: Pick<Clock, "now">;
+}
+
+/** Decides whether a call is made: resolve ─▶ policy ─▶ validate. Nothing has happened when it says no. */
+export interface AdmissionDesk {
+  admit(request: IdentifiedCall, signal: AbortSignal): Promise<Admission>;
+}
+
+export function createAdmission(parts: AdmissionParts): AdmissionDesk {
+  const { contexts, spaces, validator, audit: record, clock } = parts;
+  const tally = createRunTally();
+
+  async function admit(request: IdentifiedCall, signal: AbortSignal): Promise<Admission> {
+    const context = await contexts.ofCall(request).catch((error: unknown) => throwTold(record, request, error));
+    const { tools, resolution } = await contexts.find(context, request.name, signal);
+    if (resolution.kind !== "found") {
+      return refused(request, context, resolution.reference, refusalOfMissing(tools, resolution, request.name));
+    }
+    const { entry } = resolution;
+    const decision = decideCall(tools, entry, request);
+    if (decision.kind === "blocked") {
+      return refused(request, context, entry.reference, withAlternatives(decision, tools, request.name));
+    }
+    const allowance = { tools, limits: context.agent.limits };
+    const byRun = decideByRun(allowance, entry, request, clock.now());
+    if (byRun !== undefined) return refused(request, context, entry.reference, byRun);
+    const spaceId = entry.isVisible ? await spaces.activeSpace(request.sessionId, context.agent.name) : "";
+    if (entry.isVisible && spaceId === "") {
+      return refused(request, context, entry.reference, blockedOutsideSpace(entry.tool.name));
+    }
+    const args = validator.parseArguments(entry.tool.inputSchemaJson, request.argumentsJson);
+    if (args.kind === "invalid") {
+      return refused(request, context, entry.reference, refusalOfArguments(entry, args.message));
+    }
+    const tooLarge = entry.executor.kind === "outside" ? faultOfHandedArguments(request.argumentsJson) : undefined;
+    if (tooLarge !== undefined) {
+      return refused(request, context, entry.reference, refusalOfLargeArguments(entry, tooLarge));
+    }
+    const byTally = decideByTally(tally, allowance, entry, request);
+    if (byTally !== undefined) return refused(request, context, entry.reference, byTally);
+    audit(request, context, entry.reference, decision);
+    return { kind: "admitted", call: admittedCall(request, context, { entry, args: args.value, spaceId }) };
+  }
+
+  function refused(request: IdentifiedCall, context: AgentContext, tool: string, decision: Decision): Admission {
+    audit(request, context, tool, decision);
+    return { kind: "refused", answer: failure(decision.kind === "blocked" ? decision.message : decision.rule) };
+  }
+
+  function audit(request: IdentifiedCall, context: AgentContext, tool: string, decision: Decision): void {
+    const { sessionId, runId, callId } = request;
+    const kind = decision.kind === "permitted" ? AuditKind.PERMITTED : AuditKind.BLOCKED;
+    const message = decision.kind === "blocked" ? decision.message : "";
+    record({ kind, agent: context.agent.name, sessionId, runId, callId, tool, rule: decision.rule, message });
+  }
+
+  return { admit };
+}
+
+/** ORCH-1: that a call was decided by a former agent is a decision like any other. */
+function throwTold(record: Audit, { sessionId, runId, callId, name: tool }: IdentifiedCall, error: unknown): never {
+  if (error instanceof Failure && error.reason === AGENT_SWITCHED) {
+    const agent = error.metadata?.agent ?? "";
+    const rule = "decided by a former agent";
+    record({ kind: AuditKind.BLOCKED, agent, sessionId, runId, callId, tool, rule, message: error.message });
+  }
+  throw error;
+}
+
+export type Facts = CallFacts & Parameters<Messages["show"]>[0] & { callId: string };
+export type AdmittedCall = Omit<PreparedCall, "begun" | "deadline" | "callId"> & { facts: Facts };
+export type Admission = { kind: "admitted"; call: AdmittedCall } | { kind: "refused"; answer: Answer };
+
+/** A request under the id that it was given or that was chosen for it. */
+export type IdentifiedCall = Omit<CallToolRequest, "runContext"> & {
+  readonly callId: string;
+  /** What the run that calls leaves to it, as far as its word is believed. */
+  readonly context: RunContext;
+};
+
+function admittedCall(
+  request: IdentifiedCall,
+  context: AgentContext,
+  { entry, args, spaceId }: { entry: ToolEntry; args: unknown; spaceId: string },
+): AdmittedCall {
+  const { callId, sessionId, runId, name: calledAs, argumentsJson, deadline } = request;
+  const { outputSchemaJson, executionType } = entry.tool;
+  const facts = {
+    callId,
+    sessionId,
+    runId,
+    agent: context.agent.name,
+    tool: entry.reference,
+    calledAs,
+    argumentsJson: recordedArguments(argumentsJson),
+    executionType,
+    outputSchemaJson: recordedSchema(outputSchemaJson),
+    spaceId,
+    principal: context.principal,
+    effect: entry.effect,
+  };
+  const runDeadline = deadline === undefined ? undefined : timestampMs(deadline);
+  const scope = { ...context.scope, runId };
+  return { facts, entry, args, argumentsJson, runDeadline, context: leftToFurther(request), scope };
+}
+
+/** What is handed on with a call: it holds for whatever is called on its behalf, none of which repeats anything. */
+function leftToFurther({ context: { bounds, allowedTools }, allowedTools: own }: IdentifiedCall) {
+  return {
+    ...(bounds && { bounds }),
+    allowedTools: own === undefined ? allowedTools : [...allowedTools, own],
+  };
+}
+
+export function decideCall(
+  tools: ToolSet,
+  entry: ToolEntry,
+  request: Pick<CallToolRequest, "name"> & {
+    readonly allowedTools?: Pick<AllowedTools, "names"> | undefined;
+    readonly context?: { readonly allowedTools: readonly Pick<AllowedTools, "names">[] };
+  },
+): Decision {
+  const { allowedTools, name, context } = request;
+  const isNamedIn = (names: readonly string[]) =>
+    names.some((listed) => {
+      const named = resolve(tools, listed);
+      return named.kind === "found" && named.entry === entry;
+    });
+  const isListed =
+    entry.standing === "built-in" ||
+    ((allowedTools === undefined || isNamedIn(allowedTools.names)) &&
+      (context?.allowedTools ?? []).every(({ names }) => isNamedIn(names)));
+  return narrow(entry.decision, name, isListed);
+}

@@ -1,0 +1,82 @@
+import { create } from "@bufbuild/protobuf";
+import { describe, expect, test } from "vitest";
+import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { UsageSchema } from "#gen/toolbus/tool/v1/usage_pb.ts";
+import { usd } from "#runtime/money/dollars.fixture.ts";
+import { createValidator } from "#runtime/schema/validator.ts";
+import { tool } from "../testing/fakes/tools.ts";
+import { createAnswers, failure, successJson } from "./answer.ts";
+
+const stored: string[] = [];
+const answers = createAnswers({
+  validator: createValidator(),
+  maxBytes: 100,
+  store: async (sessionId, text) => `${sessionId}-${stored.push(text)}`,
+});
+const web = (outputSchemaJson = "") => tool("web", { executionType: ExecutionType.GATEWAY, outputSchemaJson });
+
+describe("answers", () => {
+  test("that a record could not hold stand in it as their beginning, with the reference of the whole", async () => {
+    const roomy = createAnswers({
+      validator: createValidator(),
+      maxBytes: 512 * 1_024,
+      store: async (sessionId, text) => `${sessionId}-${stored.push(text)}`,
+    });
+    const answer = successJson(JSON.stringify('"'.repeat(250_000)));
+    expect(await roomy.finish(web(), answer, "s")).toBe(answer);
+    const recorded = await roomy.recorded(answer, "s");
+    expect(stored.at(-1)).toBe(answer.outputJson);
+    expect(recorded.storedReference).toBe(`s-${stored.length}`);
+    expect(JSON.stringify(recorded.outputJson).length).toBeLessThan(530_000);
+    expect(await roomy.recorded(recorded, "s")).toBe(recorded);
+    expect(await roomy.recorded(successJson('"small"'), "s")).toMatchObject({ outputJson: '"small"' });
+  });
+
+  test("go through byte for byte", async () => {
+    const text = '{"n": 12345678901234567890}';
+    expect((await answers.finish(web(), successJson(text), "s")).outputJson).toBe(text);
+  });
+
+  test("LOOP-8 that are no JSON, or not what was promised, are errors of their call", async () => {
+    expect((await answers.finish(web(), successJson("oops"), "s")).isError).toBe(true);
+    const promised = web('{"type":"object","required":["id"]}');
+    expect((await answers.finish(promised, successJson("{}"), "s")).outputJson).toBe(
+      `{"error":"Tool \\"web\\" answered with something invalid: result: must have required property 'id'"}`,
+    );
+  });
+
+  test("KIND-4 errors have one form, whatever their tool wrote", async () => {
+    for (const text of ["boom", '{"message":"boom"}', "[1]"]) {
+      const answer = await answers.finish(web(), { ...failure(""), outputJson: text }, "s");
+      expect(answer).toMatchObject({ isError: true, outputJson: JSON.stringify({ error: text }) });
+    }
+  });
+
+  test("LOOP-8 that are too large are stored whole and shown shortened, as JSON, with the reference", async () => {
+    const whole = JSON.stringify("é".repeat(500));
+    const answer = await answers.finish(web(), successJson(whole), "s");
+    expect(stored.at(-1)).toBe(whole);
+    expect(answer.storedReference).toBe(`s-${stored.length}`);
+    expect(JSON.parse(answer.outputJson)).toEqual({
+      ...{ truncated: true, bytes: 1_002, storedReference: answer.storedReference },
+      beginning: `"${"é".repeat(12)}`, // no half characters
+      rest: `read_result({"reference":"${answer.storedReference}","offset":25,"limit":25})`,
+    });
+    const error = await answers.finish(web(), failure("x".repeat(500)), "s");
+    expect(JSON.parse(error.outputJson).error).toMatch(/stored as s-\d+; the rest: read_result\(/);
+  });
+
+  test("LOOP-8 that claim to be stored somewhere are what they are: the router alone says where", async () => {
+    const claimed = { ...successJson("1"), storedReference: "theirs.sha256-0" };
+    expect(await answers.finish(web(), claimed, "s")).toMatchObject({ outputJson: "1", storedReference: "" });
+  });
+
+  test("LOOP-12 LOOP-17 what was used on a call's behalf was used, whatever becomes of its answer", async () => {
+    const usage = create(UsageSchema, { inputTokens: 3n, outputTokens: 4n, cost: usd(0.5) });
+    const texts = [JSON.stringify("x".repeat(2_000)), "no JSON", '{"ok":1}'];
+    for (const [outputJson, isError] of texts.flatMap((text) => [[text, false] as const, [text, true] as const])) {
+      const answer = await answers.finish(web(), { ...failure(""), outputJson, isError, usage, callCount: 2 }, "s");
+      expect(answer, outputJson.slice(0, 10)).toMatchObject({ usage, callCount: 2 });
+    }
+  });
+});

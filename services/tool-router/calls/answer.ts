@@ -1,0 +1,108 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { Effect, ExecutionType, type Tool, type ToolResult, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { Failure } from "#runtime/failure/failure.ts";
+import { shortenedJson } from "#runtime/results/shortened.ts";
+import { isObject } from "#runtime/schema/json-object.ts";
+import type { Validator } from "#runtime/schema/validator.ts";
+import { AGENT_SWITCHED } from "../sessions/failures.ts";
+import { fitsRecord } from "./records/record-size.ts";
+
+/** What a call answered; a failure is `{"error":"<text>"}` with `isError`, whatever the kind (KIND-4). */
+export type Answer = ToolResult;
+
+export function success(output: unknown): Answer {
+  return successJson(JSON.stringify(output ?? null));
+}
+
+/** For what is JSON text already, and goes on byte for byte. */
+export function successJson(outputJson: string): Answer {
+  return answerFrom({ outputJson });
+}
+
+export function failure(text: string): Answer {
+  return answerFrom({ outputJson: JSON.stringify({ error: text }), isError: true });
+}
+
+/** The outcome of something that must not be repeated is unknown (LOOP-14). */
+export function outcomeUnknown(why: string): Answer {
+  return failure(`outcome_unknown: ${why}`);
+}
+
+/** Nobody waits for the call any more; what must not be repeated may have happened. */
+export function canceled(effect: Effect, cause?: unknown): Answer {
+  const why = cause instanceof Failure && cause.reason === AGENT_SWITCHED ? cause.message : "the call was canceled";
+  return effect === Effect.AT_MOST_ONCE ? outcomeUnknown(why) : failure(why);
+}
+
+function answerFrom(init: MessageInitShape<typeof ToolResultSchema>): Answer {
+  return create(ToolResultSchema, init);
+}
+
+/** Keeps a result of the session that is too large for a message, and gives the reference under which it can be read. */
+export type StoreResult = (sessionId: string, outputJson: string) => Promise<string>;
+
+export interface Answers {
+  /** LOOP-8: JSON where JSON is promised, the schema where there is one, and no more bytes than a message holds. */
+  finish(tool: Tool, result: Answer, sessionId: string): Promise<Answer>;
+  /** Stores what is larger than a message holds, and gives its beginning with the reference. */
+  bound(answer: Answer, sessionId: string): Promise<Answer>;
+  /** What stands for the answer in the call's record: itself, or likewise its beginning. */
+  recorded(answer: Answer, sessionId: string): Promise<Answer>;
+}
+
+export function createAnswers(options: { validator: Validator; maxBytes: number; store: StoreResult }): Answers {
+  const { validator, maxBytes, store } = options;
+
+  function checked(tool: Tool, result: Answer): Answer {
+    if (result.isError) return asError(result);
+    const validation = validator.parseResult(promisedSchema(tool), result.outputJson);
+    if (validation.kind === "valid") return result;
+    const text = `Tool ${JSON.stringify(tool.name)} answered with something invalid: ${validation.message}`;
+    return { ...failure(text), ...useOf(result) };
+  }
+
+  async function bound(answer: Answer, sessionId: string): Promise<Answer> {
+    return Buffer.byteLength(answer.outputJson) <= maxBytes ? answer : put(answer, sessionId);
+  }
+
+  async function put(answer: Answer, sessionId: string): Promise<Answer> {
+    const { outputJson: whole, isError } = answer;
+    const storedReference = await store(sessionId, whole);
+    const beginningBytes = Math.floor(maxBytes / 4);
+    const outputJson = shortenedJson({ outputJson: whole, isError, storedReference, beginningBytes });
+    return { ...answerFrom({ outputJson, isError, storedReference }), ...useOf(answer) };
+  }
+
+  return {
+    finish: (tool, result, sessionId) => bound(checked(tool, unclaimed(result)), sessionId),
+    bound,
+    recorded: async (answer, sessionId) => (fitsRecord(answer) ? answer : put(answer, sessionId)),
+  };
+}
+
+/** Where a result is stored is for the router to say: a provider could name that of somebody else. */
+function unclaimed(result: Answer): Answer {
+  return result.storedReference === "" ? result : { ...result, storedReference: "" };
+}
+
+/** An MCP tool's schema speaks of its structured content, which the bridge's client has checked; arguments need no check. */
+function promisedSchema(tool: Tool): string {
+  const { executionType, outputSchemaJson } = tool;
+  return executionType === ExecutionType.MCP || executionType === ExecutionType.INTERNAL ? "" : outputSchemaJson;
+}
+
+/** Whatever a provider called an error comes out in the one form. */
+function asError(result: Answer): Answer {
+  try {
+    const output: unknown = JSON.parse(result.outputJson);
+    if (isObject(output) && typeof output.error === "string") return result;
+  } catch {
+    // no JSON: the text itself is the error
+  }
+  return { ...failure(result.outputJson), ...useOf(result) };
+}
+
+/** What was used on the call's behalf was used, whatever becomes of what it said. */
+function useOf({ usage, callCount }: Answer): Pick<Answer, "usage" | "callCount"> {
+  return { callCount, ...(usage && { usage }) };
+}

@@ -1,0 +1,205 @@
+import { create } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { describe, expect, test } from "vitest";
+import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
+import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
+import { CancelToolCallRequestSchema } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
+import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { Failure } from "#runtime/failure/failure.ts";
+import { createManualClock } from "#runtime/time/manual-clock.ts";
+import { until } from "#runtime/time/until.ts";
+import { createMemoryCalls } from "../../testing/fakes/memory-calls.ts";
+import { MemoryOffers, MemoryPresence } from "../../testing/fakes/memory-watching.ts";
+import { success } from "../answer.ts";
+import { type CallRecordInit, callRecord } from "../records/call-record.ts";
+import { createWaiters } from "../records/waiters.ts";
+import { createCancellation } from "../requests/cancellation.ts";
+import { createLostWatchers } from "../watchers/lost-watchers.ts";
+import { createKeeper } from "./due-work.ts";
+
+const { signal } = new AbortController();
+
+function open() {
+  const clock = createManualClock(1_000_000);
+  const heldElsewhere = new Set<string>();
+  const { store, records } = createMemoryCalls(createWaiters(), heldElsewhere);
+  const [offers, presence] = [new MemoryOffers(), new MemoryPresence()];
+  const [audited, told]: [AuditKind[], string[]] = [[], []];
+  const audit = ({ kind }: { kind?: AuditKind }) => void audited.push(kind ?? AuditKind.UNSPECIFIED);
+  const messages = {
+    tellResult: async ({ spaceId }: { spaceId: string }) => void (spaceId && told.push(`space ${spaceId}`)),
+    deliver: async ({ callId }: { callId: string }) => void told.push(`inbox ${callId}`),
+  };
+  const lostWatchers = createLostWatchers({ store, offers, presence, audit, clock });
+  const running = new Set<string>();
+  const runningCalls = { cancel: async (callId: string) => running.has(callId) };
+  const { cancel } = createCancellation({ store, running: runningCalls, offers, audit, clock });
+  return {
+    clock,
+    store,
+    heldElsewhere,
+    records,
+    offers,
+    presence,
+    audited,
+    told,
+    messages,
+    running,
+    keeper: createKeeper({ store, messages, offers, lostWatchers, audit, clock }),
+    cancel: (callId: string) => cancel(create(CancelToolCallRequestSchema, { callId }), undefined),
+    put(more: CallRecordInit) {
+      const facts = { callId: "c", tool: "weigh", executionType: ExecutionType.EXTERNAL, state: State.WAITING };
+      const createdAt = timestampFromMs(clock.now());
+      records.set("c", callRecord({ ...facts, createTime: createdAt, ...more }));
+    },
+    at: (ms: number) => timestampFromMs(clock.now() + ms),
+  };
+}
+
+describe("what is due about a call", () => {
+  test("TOOL-5 a wait that nobody ended is ended, and a call at its expiry takes no results any more", async () => {
+    const { keeper, put, at, clock, records, audited } = open();
+    put({ waitExpireTime: at(1_000), expireTime: at(10_000) });
+    expect(await keeper.look("c", signal)).toBe(clock.now() + 2_000);
+    await clock.advance(2_000);
+    expect(await keeper.look("c", signal)).toBeUndefined();
+    expect(records.get("c")?.state).toBe(State.PENDING);
+    await clock.advance(8_000);
+    await keeper.look("c", signal);
+    expect(records.get("c")).toMatchObject({ state: State.EXPIRED, resolvedLate: true, result: { isError: true } });
+    expect(audited).toEqual([AuditKind.TIMED_OUT, AuditKind.EXPIRED]);
+  });
+
+  test("TOOL-5 the answer that comes at the moment of the expiry wins or loses whole", async () => {
+    const { keeper, put, at, clock, records, store } = open();
+    put({ state: State.PENDING, expireTime: at(1_000) });
+    await clock.advance(1_000);
+    const answering = store.update("c", (record) =>
+      record.state === State.PENDING ? { ...record, state: State.RESOLVED, result: success(1) } : undefined,
+    );
+    await Promise.all([answering, keeper.look("c", signal)]);
+    expect(records.get("c")).toMatchObject({ state: State.RESOLVED, result: { outputJson: "1" } });
+  });
+
+  test("W1 a call that its router could not offer is offered, once", async () => {
+    const { keeper, put, offers } = open();
+    put({});
+    await keeper.look("c", signal);
+    await keeper.look("c", signal);
+    expect([...offers.standing.keys()]).toEqual(["c"]);
+  });
+
+  test("W4 a call that a router has is not offered as long as it says so, and is when nobody does", async () => {
+    const { keeper, put, offers, heldElsewhere, clock } = open();
+    put({});
+    heldElsewhere.add("c");
+    expect(await keeper.look("c", signal)).toBe(clock.now() + 1_000);
+    expect(offers.standing.size).toBe(0);
+    heldElsewhere.delete("c");
+    expect(await keeper.look("c", signal)).toBeUndefined();
+    expect([...offers.standing.keys()]).toEqual(["c"]);
+  });
+
+  test("TOOL-9 TOOL-10 a result is told to its space, and to the inbox when nobody waited; what fails is told again", async () => {
+    const { keeper, put, told, messages } = open();
+    put({ state: State.RESOLVED, result: success(1), spaceId: "room" });
+    await keeper.look("c", signal);
+    expect(told).toEqual(["space room"]);
+    put({ state: State.RESOLVED, result: success(1), resolvedLate: true });
+    const { deliver } = messages;
+    messages.deliver = async () => {
+      throw new Failure("unavailable", "no", { reason: "SERVICE_UNAVAILABLE" });
+    };
+    await expect(keeper.look("c", signal)).rejects.toThrow("no");
+    messages.deliver = deliver;
+    await keeper.look("c", signal);
+    expect(told).toEqual(["space room", "inbox c"]);
+  });
+});
+
+describe("a taken call whose watcher is lost", () => {
+  const taken = { taken: true, deliveryId: "w.1", watcherPrincipal: "p" };
+
+  async function lookThroughGrace(parts: ReturnType<typeof open>) {
+    const looking = parts.keeper.look("c", signal);
+    await until(() => parts.clock.sleeping === 1);
+    await parts.clock.advance(2_000);
+    return looking;
+  }
+
+  test("LOOP-14 ends with an unknown outcome when it must not be repeated, and is offered to nobody", async () => {
+    const parts = open();
+    parts.put({ ...taken, effect: Effect.AT_MOST_ONCE });
+    await lookThroughGrace(parts);
+    expect(parts.records.get("c")).toMatchObject({
+      state: State.RESOLVED,
+      result: { isError: true, outputJson: expect.stringContaining("outcome_unknown: ") },
+    });
+    expect(parts.offers.standing.size).toBe(0);
+    expect(parts.audited).toEqual([AuditKind.WATCHER_LOST]);
+  });
+
+  test.each([Effect.PURE, Effect.IDEMPOTENT])(
+    "LOOP-14 is offered again when it may be repeated (%i)",
+    async (effect) => {
+      const parts = open();
+      parts.put({ ...taken, effect });
+      await lookThroughGrace(parts);
+      expect(parts.records.get("c")).toMatchObject({ state: State.WAITING, taken: false, deliveryId: "" });
+      expect([...parts.offers.standing.keys()]).toEqual(["c"]);
+    },
+  );
+
+  test("TOOL-6 stays with a watcher that comes back in time, and with one that is there", async () => {
+    const parts = open();
+    parts.put({ ...taken, effect: Effect.AT_MOST_ONCE });
+    const looking = parts.keeper.look("c", signal);
+    await until(() => parts.clock.sleeping === 1);
+    parts.presence.show({ token: "w", principal: "scales", tools: ["weigh"] }, () => {});
+    await parts.clock.advance(2_000);
+    expect(await looking).toBe(parts.clock.now() + 2_000);
+    expect(await parts.keeper.look("c", signal)).toBe(parts.clock.now() + 2_000);
+    expect(parts.records.get("c")).toMatchObject({ state: State.WAITING, taken: true });
+  });
+
+  test("W2 keeps the answer that came during the grace", async () => {
+    const parts = open();
+    parts.put({ ...taken, effect: Effect.AT_MOST_ONCE });
+    const looking = parts.keeper.look("c", signal);
+    await until(() => parts.clock.sleeping === 1);
+    await parts.store.update("c", (record) => ({ ...record, state: State.RESOLVED, result: success("done") }));
+    await parts.clock.advance(2_000);
+    await looking;
+    expect(parts.records.get("c")?.result?.outputJson).toBe('"done"');
+  });
+});
+
+describe("cancelling", () => {
+  test("LOOP-15 says whether it had started: not before its record, not while it waits, but when taken or run", async () => {
+    const parts = open();
+    expect(await parts.cancel("c")).toBe(false);
+    expect(await parts.cancel("c")).toBe(false);
+    parts.put({});
+    expect(await parts.cancel("c")).toBe(false);
+    expect(parts.records.get("c")).toMatchObject({ state: State.CANCELED, result: { isError: true } });
+    parts.put({ taken: true, deliveryId: "w.1", effect: Effect.PURE });
+    expect(await parts.cancel("c")).toBe(true);
+    parts.put({ state: State.STARTED });
+    expect(await parts.cancel("c")).toBe(true);
+    parts.put({ state: State.RESOLVED, result: success(1) });
+    expect(await parts.cancel("c")).toBe(true);
+    expect(parts.records.get("c")?.result?.outputJson).toBe("1");
+    parts.running.add("unrecorded");
+    expect(await parts.cancel("unrecorded")).toBe(true);
+  });
+
+  test("LOOP-15 a canceled call leaves its queue, and no result changes it", async () => {
+    const parts = open();
+    parts.put({});
+    await parts.offers.offer(parts.records.get("c")!, "first");
+    await parts.cancel("c");
+    expect(parts.offers.standing.size).toBe(0);
+    await parts.keeper.look("c", signal);
+    expect(parts.told).toEqual([]);
+  });
+});

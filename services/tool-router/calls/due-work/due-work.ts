@@ -1,0 +1,96 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { type AuditEventSchema, AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
+import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
+import type { Clock } from "#runtime/time/clock.ts";
+import type { Audit } from "../../catalogue/audit/audit.ts";
+import { failure } from "../answer.ts";
+import type { Messages } from "../messages.ts";
+import type { CallRecord } from "../records/call-record.ts";
+import type { CallStore } from "../records/records.ts";
+import type { LostWatchers } from "../watchers/lost-watchers.ts";
+import type { Offers } from "../watchers/watching.ts";
+import { handedLookAt, hasExpired, isExternal, isForsaken, isOpen, nextLookAt } from "./due.ts";
+
+/** Does what is due about a call, on whichever router it falls; again does no harm. */
+export interface Keeper {
+  /** Gives when the call is to be looked at again; undefined when nothing is left to do about what stands. */
+  look(callId: string, signal: AbortSignal): Promise<number | undefined>;
+}
+
+export interface KeeperParts {
+  store: CallStore;
+  messages: Pick<Messages, "tellResult" | "deliver">;
+  offers: Offers;
+  lostWatchers: LostWatchers;
+  audit: Audit;
+  clock: Clock;
+}
+
+export function createKeeper({ store, messages, offers, lostWatchers, audit, clock }: KeeperParts): Keeper {
+  /** TOOL-9 and TOOL-10: what was resolved is told to who waits, to its space and to the inbox. */
+  async function tell(record: CallRecord): Promise<undefined> {
+    store.announce(record.callId);
+    if (record.result === undefined) return;
+    await messages.tellResult(record, record.result);
+    if (record.resolvedLate) await messages.deliver(record, record.result);
+  }
+
+  async function lookAtOpen(record: CallRecord, signal: AbortSignal): Promise<number | undefined> {
+    const now = clock.now();
+    if (hasExpired(record, now)) return void (await expire(record));
+    if (isForsaken(record, now)) return void (await endWait(store, record.callId, audit));
+    if (record.taken) {
+      if ((await lostWatchers.check(record, signal)) === "decided") return;
+    } else if (isExternal(record) && (await offerUnlessHeld(record, signal)) === "held") {
+      return handedLookAt(record, clock.now());
+    }
+    return nextLookAt(record, clock.now());
+  }
+
+  /** W1, W4: its router may have died before it handed it to somebody, and so may the one to which it was handed. */
+  async function offerUnlessHeld(record: CallRecord, signal: AbortSignal): Promise<"held" | "offered"> {
+    if (await offers.stands(record)) return "offered";
+    if (await store.isHeld(record.callId, signal)) return "held";
+    await offers.offer(record, "again");
+    return "offered";
+  }
+
+  /** TOOL-5: at `expires_at` the call takes no results any more. */
+  async function expire({ callId }: CallRecord): Promise<void> {
+    const updated = await store.update(callId, (record) => {
+      if (!isOpen(record) || !hasExpired(record, clock.now())) return undefined;
+      const result = failure(`Tool call ${callId} expired before it was answered`);
+      return { ...record, state: State.EXPIRED, result, resolvedLate: record.state === State.PENDING };
+    });
+    if (!updated?.hasChanged) return;
+    const { record } = updated;
+    store.announce(callId);
+    audit({ kind: AuditKind.EXPIRED, ...auditedFacts(record) });
+    if (isExternal(record)) await offers.withdraw(record);
+  }
+
+  return {
+    async look(callId, signal) {
+      const record = await store.read(callId);
+      if (record === undefined) return undefined;
+      return isOpen(record) ? lookAtOpen(record, signal) : tell(record);
+    },
+  };
+}
+
+/** TOOL-4: nobody waits in line any more. Gives what stands. */
+export async function endWait(store: CallStore, callId: string, audit: Audit): Promise<CallRecord | undefined> {
+  const updated = await store.update(callId, (record) =>
+    record.state === State.WAITING ? { ...record, state: State.PENDING } : undefined,
+  );
+  if (updated?.hasChanged) {
+    store.announce(callId); // who waits for it elsewhere takes it back
+    audit({ kind: AuditKind.TIMED_OUT, ...auditedFacts(updated.record) });
+  }
+  return updated?.record;
+}
+
+export function auditedFacts(record: CallRecord): MessageInitShape<typeof AuditEventSchema> {
+  const { agent, sessionId, runId, callId, tool } = record;
+  return { agent, sessionId, runId, callId, tool };
+}

@@ -1,0 +1,62 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { RunContextSchema } from "#gen/toolbus/internal/run/v1/run_context_pb.ts";
+import type { Scope } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import { isObject } from "#runtime/schema/json-object.ts";
+import type { ToolEntry } from "../../tools/tool-set/tool-set.ts";
+import type { Answer } from "../answer.ts";
+import type { FlightControl } from "../in-flight.ts";
+import type { Begun } from "../records/records.ts";
+import type { Deadline } from "./deadline.ts";
+import type { Gateway } from "./http/gateway.ts";
+import { executeInternal } from "./internal.ts";
+import type { Outside } from "./outside.ts";
+import type { ProviderCall } from "./provider.ts";
+
+/** A call that was resolved, permitted, validated and recorded. */
+export interface PreparedCall {
+  callId: string;
+  entry: ToolEntry;
+  args: unknown;
+  argumentsJson: string;
+  deadline: Deadline;
+  runDeadline: number | undefined;
+  /** What its run leaves to it, and allows: for whatever calls further tools on its behalf. */
+  context: MessageInitShape<typeof RunContextSchema>;
+  scope: Scope;
+  begun: Exclude<Begun, { kind: "resolved" }>;
+}
+
+export interface Execution {
+  execute(call: PreparedCall, control: FlightControl): Promise<Answer>;
+}
+
+export interface Executors {
+  gateway: Gateway;
+  outside: Outside;
+  providers: { execute(call: ProviderCall, control: FlightControl): Promise<Answer> };
+}
+
+export function createExecution({ gateway, outside, providers }: Executors): Execution {
+  return {
+    async execute(call, control) {
+      const { entry, args, deadline, begun } = call;
+      const { executor, tool } = entry;
+      switch (executor.kind) {
+        case "internal":
+          return executeInternal(call.argumentsJson);
+        case "gateway":
+          return gateway.execute(
+            entry,
+            { value: isObject(args) ? args : {}, json: call.argumentsJson, idempotencyKey: call.callId },
+            deadline,
+            control.signal,
+          );
+        case "outside":
+          if (begun.kind !== "open") throw new TypeError("a call that is answered from outside is always recorded");
+          return outside.execute(begun, tool.isAsync, deadline, control.signal);
+        case "provider":
+          return providers.execute({ ...call, executor, argumentsJson: call.argumentsJson || "{}" }, control);
+      }
+    },
+  };
+}

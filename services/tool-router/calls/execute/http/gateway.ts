@@ -1,0 +1,85 @@
+import { Agent, type Dispatcher, request } from "undici";
+import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import type { AddressGuard } from "#runtime/address/address-guard.ts";
+import { guardedConnector } from "#runtime/address/guarded-connector.ts";
+import { messageFromUnknown } from "#runtime/failure/failure.ts";
+import { openEnding } from "#runtime/time/ending.ts";
+import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
+import type { ToolEntry } from "../../../tools/tool-set/tool-set.ts";
+import { type Answer, canceled, failure, outcomeUnknown } from "../../answer.ts";
+import type { Deadline } from "../deadline.ts";
+import { type CallArguments, isRedirect, type Outgoing, redirected, repeatsAsGet, requestOfCall } from "./request.ts";
+import { answerFromResponse } from "./response.ts";
+import { tellingStart } from "./watched-dispatcher.ts";
+
+/** TOOL-3: calls of URLs over pooled connections that lead only where the guard allows. */
+export interface Gateway extends AsyncDisposable {
+  execute(entry: ToolEntry, args: CallArguments, deadline: Deadline, signal: AbortSignal): Promise<Answer>;
+}
+
+export interface GatewayOptions {
+  guard: AddressGuard;
+  /** By name, for `${secret:NAME}` in header values. */
+  secrets: ReadonlyMap<string, string>;
+  maxResponseBytes: number;
+}
+
+const MAX_REDIRECTS = 5;
+const MAX_REDIRECT_BODY_BYTES = 16_384;
+
+interface Trip {
+  readonly signal: AbortSignal;
+  /** Whether a request has gone out that a server may have carried out. */
+  mayHaveActed: boolean;
+}
+
+export function openGateway(options: GatewayOptions): Gateway {
+  const { guard, secrets, maxResponseBytes: maxBytes } = options;
+  // the call's own deadline ends it, and nothing before that
+  const patience = { headersTimeout: 0, bodyTimeout: 0 };
+  const agent = new Agent({ connect: guardedConnector(guard), connections: 64, ...patience });
+
+  const execute: Gateway["execute"] = async ({ tool, effect }, args, deadline, signal) => {
+    using timeout = timeoutSignal(Math.max(1, deadline.timeoutMs));
+    using ending = openEnding(signal, timeout);
+    const trip: Trip = { signal: ending.signal, mayHaveActed: false };
+    try {
+      return await follow(requestOfCall(tool, args, secrets), trip);
+    } catch (error) {
+      if (timeout.aborted) return failure(`Tool timed out after ${deadline.timeoutMs}ms`);
+      if (signal.aborted) return canceled(trip.mayHaveActed ? effect : Effect.PURE, signal.reason);
+      const [name, cause] = [JSON.stringify(tool.name), messageFromUnknown(error)];
+      if (trip.mayHaveActed && effect === Effect.AT_MOST_ONCE) return outcomeUnknown(`${name} was called: ${cause}`);
+      return failure(`${name} cannot be called: ${cause}`);
+    }
+  };
+
+  /** Each hop is a request of its own, which the guard judges like the first. */
+  async function follow(first: Outgoing, trip: Trip): Promise<Answer> {
+    let outgoing = first;
+    const { signal } = trip;
+    const dispatcher = tellingStart(agent, () => {
+      trip.mayHaveActed = true;
+    });
+    for (let hop = 0; hop <= MAX_REDIRECTS; hop++) {
+      const { url, method, headers, body } = outgoing;
+      const response = await request(url, { method: methodOf(method), headers, body, signal, dispatcher });
+      const { statusCode: status } = response;
+      const { location } = response.headers;
+      if (!isRedirect(status, location)) {
+        return answerFromResponse({ ...response, status }, method, { maxBytes, signal });
+      }
+      await response.body.dump({ limit: MAX_REDIRECT_BODY_BYTES, signal });
+      if (!repeatsAsGet(status, method)) trip.mayHaveActed = false; // whoever sends it on has not carried it out
+      outgoing = redirected(outgoing, status, location);
+    }
+    return failure(`more than ${MAX_REDIRECTS} redirects`);
+  }
+
+  return { execute, [Symbol.asyncDispose]: () => agent.destroy() };
+}
+
+/** undici takes every token for a method and names only the known ones in its type. */
+function methodOf(method: string): Dispatcher.HttpMethod {
+  return method as Dispatcher.HttpMethod;
+}

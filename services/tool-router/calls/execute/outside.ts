@@ -1,0 +1,126 @@
+import { timestampMs } from "@bufbuild/protobuf/wkt";
+import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
+import { messageFromUnknown } from "#runtime/failure/failure.ts";
+import type { Clock } from "#runtime/time/clock.ts";
+import { openEnding } from "#runtime/time/ending.ts";
+import type { Audit } from "../../catalogue/audit/audit.ts";
+import { type Answer, failure, success } from "../answer.ts";
+import { isExternal } from "../due-work/due.ts";
+import { endWait } from "../due-work/due-work.ts";
+import type { CallRecord } from "../records/call-record.ts";
+import type { Begun, CallStore } from "../records/records.ts";
+import type { Waiters } from "../records/waiters.ts";
+import { ABSENCE_GRACE_MS, type Absence } from "../watchers/absence.ts";
+import type { Offers } from "../watchers/watching.ts";
+import type { Deadline } from "./deadline.ts";
+
+/** A recorded call, and whether it was recorded by this execution. */
+export type Opened = Pick<Extract<Begun, { kind: "open" }>, "record" | "isMine">;
+
+export interface OutsideParts {
+  store: CallStore;
+  waiters: Waiters;
+  offers: Offers;
+  absence: Absence;
+  audit: Audit;
+  clock: Clock;
+}
+
+/** TOOL-4 and TOOL-8: calls that somebody outside answers, a person in the space or an external service. */
+export class Outside {
+  readonly #parts: OutsideParts;
+
+  constructor(parts: OutsideParts) {
+    this.#parts = parts;
+  }
+
+  async execute(opened: Opened, isAsync: boolean, deadline: Deadline, signal: AbortSignal): Promise<Answer> {
+    const { store, clock, audit } = this.#parts;
+    const { callId, createTime: createdAt } = opened.record;
+    if (isAsync) {
+      await this.#offer(opened, State.PENDING);
+      const refused = (await store.glance(callId))?.result;
+      return refused ?? success({ status: "pending", pendingToolCallId: callId });
+    }
+    const createdAtMs = createdAt === undefined ? clock.now() : timestampMs(createdAt);
+    const leftMs = Math.min(deadline.at, createdAtMs + deadline.timeoutMs) - clock.now();
+    if (leftMs <= 0) return (await endWait(store, callId, audit))?.result ?? timedOut(deadline);
+    return this.#wait(opened, deadline, leftMs, signal);
+  }
+
+  async #wait(opened: Opened, deadline: Deadline, leftMs: number, signal: AbortSignal): Promise<Answer> {
+    const { store, waiters, clock, audit } = this.#parts;
+    const { record } = opened;
+    using ending = openEnding(signal);
+    const ends = ending.signal;
+    const end = (reason: unknown) => ending.end(reason);
+    void clock.delay(leftMs, ends).then(
+      () => end(new Error("the time is over")),
+      () => {},
+    ); // the wait has ended
+    const offered = this.#offer(opened, State.WAITING);
+    offered.catch(end);
+    const leaveAbsence = this.#followAbsence(record, end);
+    try {
+      return await waiters.until(record.callId, () => this.#read(record.callId), ends);
+    } catch (error) {
+      await offered.catch(() => {}); // the duty of the record offers it once more
+      const answer = (await endWait(store, record.callId, audit))?.result;
+      if (signal.aborted && answer === undefined) throw signal.reason;
+      if (!ends.aborted) throw error;
+      return answer ?? timedOut(deadline);
+    } finally {
+      leaveAbsence();
+      end(OVER);
+    }
+  }
+
+  /** The answer, if there is one; else the record says that somebody waits. */
+  async #read(callId: string): Promise<Answer | undefined> {
+    const { store } = this.#parts;
+    const record = await store.glance(callId);
+    if (record?.state !== State.PENDING) return record?.result;
+    const updated = await store.update(callId, (standing) =>
+      standing.state === State.PENDING ? { ...standing, state: State.WAITING } : undefined,
+    );
+    return updated?.record.result;
+  }
+
+  /** W1: by who recorded it; what became of an earlier offer is seen to by the duty of its record. */
+  async #offer({ record, isMine }: Opened, state: State): Promise<void> {
+    if (!isExternal(record) || !isMine) return;
+    const { offers } = this.#parts;
+    try {
+      if (!offers.hand(record)) await offers.offer(record, "first");
+    } catch (error) {
+      const text = `the call could not be offered to a watcher: ${messageFromUnknown(error)}`;
+      await this.#dismiss(record, state, failure(text));
+    }
+  }
+
+  /** TOOL-6: a service that is down is said to be down, as long as nobody has taken the call. */
+  #followAbsence(record: CallRecord, onFault: (error: unknown) => void): () => void {
+    if (!isExternal(record)) return () => {};
+    const text = `Tool "${record.tool}" has no watcher: no service that executes it was there within ${ABSENCE_GRACE_MS}ms`;
+    const dismiss = () => this.#dismiss(record, State.WAITING, failure(text));
+    return this.#parts.absence.follow(record.tool, () => void dismiss().catch(onFault));
+  }
+
+  /** Ends a call that nobody has taken, while its caller still hears of it. */
+  async #dismiss(record: CallRecord, state: State, result: Answer): Promise<void> {
+    const { store, offers } = this.#parts;
+    const updated = await store.update(record.callId, (standing) =>
+      standing.state === state && !standing.taken ? { ...standing, state: State.RESOLVED, result } : undefined,
+    );
+    if (!updated?.hasChanged) return;
+    store.announce(record.callId);
+    await offers.withdraw(record).catch(() => {}); // whoever finds it there reads that it is resolved
+  }
+}
+
+/** Made once: nobody reads the stack of an error that each wait would make. */
+const OVER = new Error("the wait is over");
+
+function timedOut({ timeoutMs }: Deadline): Answer {
+  return failure(`Tool timed out after ${timeoutMs}ms`);
+}

@@ -1,0 +1,159 @@
+import { create } from "@bufbuild/protobuf";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
+import { describe, expect, test } from "vitest";
+import {
+  type ExecuteToolResponse,
+  ExecuteToolResponseSchema,
+  ScopeSchema,
+} from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { Failure } from "#runtime/failure/failure.ts";
+import { delay } from "#runtime/time/delay.ts";
+import { until } from "#runtime/time/until.ts";
+import type { ProviderClient } from "../../sessions/offers/provider-client.ts";
+import { ended } from "../../testing/fakes/fake-provider.ts";
+import { agent, offer, tool } from "../../testing/fakes/tools.ts";
+import { createToolSet } from "../../tools/tool-set/tool-set.ts";
+import { decideDeadline } from "./deadline.ts";
+import { createProviderExecution } from "./provider.ts";
+
+const result = create(ExecuteToolResponseSchema, { event: { case: "result", value: { outputJson: '"ok"' } } });
+
+type Attempt = (signal: AbortSignal) => AsyncIterable<ExecuteToolResponse>;
+
+function entryFor(effect: Effect, timeoutMs = 60) {
+  const offered = offer("mcp", { files: [] });
+  const tools = [
+    {
+      $typeName: "toolbus.provider.v1.OfferedTool" as const,
+      source: "files",
+      tool: tool("read", { effect, timeout: durationFromMs(timeoutMs) }),
+    },
+  ];
+  return createToolSet(agent({ use: ["*"] }), new Map(), [{ ...offered, tools }]).byReference.get("@files/read")!;
+}
+
+/** One call, whose provider makes the given attempts one after the other. */
+async function call(effect: Effect, attempts: Attempt[], signal = new AbortController().signal, timeoutMs = 60) {
+  const unused = () => Promise.reject(new Error("not asked for"));
+  let made = 0;
+  const client: ProviderClient = {
+    address: "fake",
+    listTools: unused,
+    watchTools: () => ({ [Symbol.asyncIterator]: () => ({ next: unused }) }),
+    callTool: (_, options) => attempts[made++]!(options.signal),
+    releaseScope: unused,
+  };
+  const entry = entryFor(effect, timeoutMs);
+  if (entry.executor.kind !== "provider") throw new Error(entry.executor.kind);
+  const { executor } = entry;
+  const { execute } = createProviderExecution({ find: () => client, graceMs: () => 20 });
+  const deadline = decideDeadline(entry, Date.now(), undefined);
+  const request = {
+    callId: "c",
+    entry,
+    executor,
+    scope: create(ScopeSchema),
+    argumentsJson: "{}",
+    deadline,
+    runDeadline: undefined,
+    context: {},
+  };
+  const answer = await execute(request, { signal, emit: () => {} });
+  return { text: answer.outputJson, made };
+}
+
+/** Like the streams of Connect's clients, which nobody can leave by `return`. */
+function withoutReturn<T>(generate: () => AsyncGenerator<T>): AsyncIterable<T> {
+  const messages = generate();
+  return { [Symbol.asyncIterator]: () => ({ next: () => messages.next() }) };
+}
+
+const succeeds: Attempt = async function* () {
+  yield result;
+};
+const fails = (failure: Failure): Attempt =>
+  // biome-ignore lint/correctness/useYield: a stream that fails before it brings anything
+  async function* () {
+    throw failure;
+  };
+const hangs: Attempt = async function* (signal) {
+  await new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+};
+const lost = new Failure("unavailable", "the peer fell silent", { reason: "OUTCOME_UNKNOWN" });
+
+describe("calls of providers", () => {
+  test("LOOP-14 a lost call is repeated if its effect may be, and told as unknown if not", async () => {
+    expect(await call(Effect.IDEMPOTENT, [fails(lost), succeeds])).toEqual({ text: '"ok"', made: 2 });
+    const { text, made } = await call(Effect.AT_MOST_ONCE, [fails(lost), succeeds]);
+    expect(made).toBe(1);
+    expect(text).toBe('{"error":"outcome_unknown: provider \\"mcp\\": unavailable: the peer fell silent"}');
+  });
+
+  test("a call that was never sent, or that the provider refused, is no unknown outcome", async () => {
+    const notSent = new Failure("unavailable", "nobody serves it", { reason: "CALL_NOT_STARTED" });
+    expect((await call(Effect.AT_MOST_ONCE, [fails(notSent)])).text).toContain("nothing was started");
+    const refusal = new Failure("not_found", "there is no such tool", { reason: "TOOL_NOT_FOUND" });
+    expect((await call(Effect.AT_MOST_ONCE, [fails(refusal)])).text).toBe(
+      '{"error":"provider \\"mcp\\": not_found: there is no such tool"}',
+    );
+  });
+
+  test("KIND-4 a provider that hangs is given up after the tool's own time", async () => {
+    expect((await call(Effect.PURE, [hangs])).text).toBe('{"error":"Tool \\"@files/read\\" timed out after 60ms"}');
+  });
+
+  test("KIND-4 a time of 30 days is not over at once", async () => {
+    const slow: Attempt = async function* (signal) {
+      await delay(100, signal);
+      yield result;
+    };
+    const { signal } = new AbortController();
+    expect((await call(Effect.PURE, [slow], signal, 30 * 86_400_000)).text).toBe('"ok"');
+  });
+
+  test("a stream is read to its end, and cut when it goes on after its result, which waits for neither", async () => {
+    const ends: string[] = [];
+    const settles: Attempt = (signal) =>
+      withoutReturn(async function* () {
+        yield result;
+        await delay(20);
+        ends.push(signal.aborted ? "cut" : "by itself");
+      });
+    const goesOn: Attempt = (signal) =>
+      withoutReturn(async function* () {
+        yield result;
+        await ended(signal);
+        ends.push("cut");
+      });
+    expect((await call(Effect.PURE, [settles])).text).toBe('"ok"');
+    expect((await call(Effect.PURE, [goesOn])).text).toBe('"ok"');
+    expect(ends).toEqual([]);
+    await until(() => ends.length === 2);
+    expect(ends).toEqual(["by itself", "cut"]);
+  });
+
+  test("a stream that ends without a result is no success", async () => {
+    const ends: Attempt = async function* () {};
+    expect((await call(Effect.AT_MOST_ONCE, [ends])).text).toContain("the call ended without a result");
+  });
+
+  test("LOOP-15 cancelling ends the call", async () => {
+    const controller = new AbortController();
+    const calling = call(Effect.AT_MOST_ONCE, [hangs], controller.signal);
+    controller.abort(new Error("enough"));
+    expect((await calling).text).toBe('{"error":"outcome_unknown: the call was canceled"}');
+  });
+});
+
+test("KIND-4 the tool's own time wins, and the run's deadline caps it", () => {
+  const entry = entryFor(Effect.PURE);
+  expect(decideDeadline(entry, 1_000, undefined)).toEqual({ at: 1_060, timeoutMs: 60 });
+  expect(decideDeadline(entry, 1_000, 1_010)).toEqual({ at: 1_010, timeoutMs: 10 });
+  const own = (provider: string) => {
+    const offers = [offer(provider, { "": ["x"] }, { declared: new Map() })];
+    const found = createToolSet(agent({ use: ["x"] }), new Map(), offers).byReference.get("x")!;
+    return decideDeadline(found, 0, undefined).timeoutMs;
+  };
+  expect([own("caller"), own("worker")]).toEqual([60_000, 30_000]);
+});

@@ -1,0 +1,166 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import type { RunContextSchema } from "#gen/toolbus/internal/run/v1/run_context_pb.ts";
+import {
+  ExecuteToolRequestSchema,
+  type ExecuteToolResponse,
+  type Scope,
+} from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
+import { encodeRunContext } from "#runtime/rpc/run-context.ts";
+import { delay } from "#runtime/time/delay.ts";
+import { type Ending, openEnding } from "#runtime/time/ending.ts";
+import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
+import { startTimer } from "#runtime/time/timer.ts";
+import type { FindProvider, ProviderClient } from "../../sessions/offers/provider-client.ts";
+import type { Executor } from "../../tools/tool-set/executor.ts";
+import type { ToolEntry } from "../../tools/tool-set/tool-set.ts";
+import { type Answer, canceled, failure, outcomeUnknown } from "../answer.ts";
+import type { CallEvent, FlightControl } from "../in-flight.ts";
+import type { Deadline } from "./deadline.ts";
+
+export interface ProviderCall {
+  callId: string;
+  entry: ToolEntry;
+  executor: Extract<Executor, { kind: "provider" }>;
+  scope: Scope;
+  context: MessageInitShape<typeof RunContextSchema>;
+  argumentsJson: string;
+  deadline: Deadline;
+  /** The run's deadline, which nothing outlasts. */
+  runDeadline: number | undefined;
+}
+
+export interface ProvidersOptions {
+  find: FindProvider;
+  /**
+   * How long after a call's time its provider may still speak, by provider: each ends its calls itself, with a better word
+   * than the router has. A worker's installation counts as no call time.
+   */
+  graceMs: (provider: string) => number;
+}
+
+/** KIND-2: calls of everything that speaks the provider contract; progress and logs go through as they come. */
+export function createProviderExecution(options: ProvidersOptions) {
+  async function execute(call: ProviderCall, control: FlightControl): Promise<Answer> {
+    const { provider } = call.executor;
+    const client = options.find(provider);
+    if (client === undefined) return failure(`there is no provider ${JSON.stringify(provider)}`);
+    const graceMs = options.graceMs(provider);
+    const ownEnd = call.deadline.at + graceMs;
+    const limitMs = Math.max(1, Math.min(ownEnd, (call.runDeadline ?? ownEnd) + 1_000) - Date.now());
+    using limit = timeoutSignal(limitMs);
+    using ending = openEnding(control.signal, limit);
+    const ends = { ...control, signal: ending.signal };
+    try {
+      return await attempt(client, call, ends);
+    } catch (error) {
+      if (control.signal.aborted) return canceled(call.entry.effect, control.signal.reason);
+      if (limit.aborted)
+        return failure(`Tool ${JSON.stringify(call.entry.reference)} timed out after ${call.deadline.timeoutMs}ms`);
+      return await lost(client, call, ends, error); // under the same limit
+    }
+  }
+
+  return { execute };
+}
+
+/** LOOP-14: what may be repeated is tried once more, on whoever serves the provider by then; the rest is told as unknown. */
+async function lost(
+  client: ProviderClient,
+  call: ProviderCall,
+  control: FlightControl,
+  cause: unknown,
+): Promise<Answer> {
+  const reason = cause instanceof Failure ? cause.reason : undefined;
+  const code = cause instanceof Failure ? cause.code : "unknown";
+  const text = `provider ${JSON.stringify(call.executor.provider)}: ${code}: ${messageFromUnknown(cause)}`;
+  if (reason === "CALL_NOT_STARTED") return failure(`nothing was started: ${text}`);
+  if (isRefusal(code)) return failure(text);
+  if (call.entry.effect === Effect.AT_MOST_ONCE) return outcomeUnknown(text);
+  try {
+    return await attempt(client, call, control);
+  } catch (error) {
+    return failure(`provider ${JSON.stringify(call.executor.provider)}: ${messageFromUnknown(error)}`);
+  }
+}
+
+/** Codes with which a provider says that it did not start the call. */
+function isRefusal(code: string): boolean {
+  return REFUSALS.has(code);
+}
+
+const REFUSALS = new Set([
+  "invalid_argument",
+  "not_found",
+  "failed_precondition",
+  "permission_denied",
+  "unauthenticated",
+  "unimplemented",
+  "resource_exhausted",
+]);
+
+async function attempt(client: ProviderClient, call: ProviderCall, control: FlightControl): Promise<Answer> {
+  const { source, tool } = call.executor;
+  const { config, builtinPolicy } = call.entry.tool;
+  const request = create(ExecuteToolRequestSchema, {
+    callId: call.callId,
+    scope: call.scope,
+    runContext: encodeRunContext(call.context),
+    tool,
+    argumentsJson: call.argumentsJson,
+    deadline: timestampFromMs(call.deadline.at),
+    ...(source && { source }),
+    ...(config && { config }),
+    ...(builtinPolicy && { builtinPolicy }),
+  });
+  const ending = openEnding(control.signal);
+  const messages = client.callTool(request, { signal: ending.signal })[Symbol.asyncIterator]();
+  try {
+    return await resultOf(messages, control);
+  } finally {
+    void leave(messages, ending);
+  }
+}
+
+/** So many events of one call are heard in so long; a provider that tells more waits on its side of the stream. */
+const PACE = { events: 100, perMs: 50 };
+
+async function resultOf(messages: Messages, control: FlightControl): Promise<Answer> {
+  let startedAt = performance.now();
+  for (let heard = 1; ; heard++) {
+    if (heard % PACE.events === 0) {
+      await delay(Math.max(0, PACE.perMs - (performance.now() - startedAt)), control.signal);
+      startedAt = performance.now();
+    }
+    const next = await messages.next();
+    if (next.done) throw new Failure("data_loss", "the call ended without a result", { reason: "OUTCOME_UNKNOWN" });
+    const { event } = next.value;
+    if (event.case === "result") return event.value;
+    if (event.case !== undefined) control.emit(event satisfies CallEvent);
+  }
+}
+
+type Messages = AsyncIterator<ExecuteToolResponse, unknown>;
+
+/** How long a stream may go on after its result. */
+const LEAVING_MS = 1_000;
+
+/**
+ * Reads the stream to its end, which follows its result at once, and cuts one that goes on: Connect's clients are left by
+ * their signal alone, and until then stream and span stay open.
+ */
+async function leave(messages: Messages, ending: Ending): Promise<void> {
+  using _ = ending;
+  const stop = startTimer(LEAVING_MS, () =>
+    ending.end(new Failure("canceled", "the call has its result", { reason: "CANCELED" })),
+  );
+  try {
+    while (!(await messages.next()).done);
+  } catch {
+    // cut, or broken after its result: the call has its answer
+  } finally {
+    stop();
+  }
+}

@@ -1,0 +1,199 @@
+import { durationMs, timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
+import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { openEnding } from "#runtime/time/ending.ts";
+import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
+import type { Stored } from "../../catalogue/documents.ts";
+import type { ToolEntry } from "../../tools/tool-set/tool-set.ts";
+import { type Answer, outcomeUnknown } from "../answer.ts";
+import type { Deadline } from "../execute/deadline.ts";
+import { isBuriedFor, isBuriedForAll, isTombstone } from "../requests/cancellation.ts";
+import { type CallIdentity, differencesOf, isSameArguments, refuseForeign } from "./call-identity.ts";
+import { type CallRecord, type CallRecordInit, callRecord } from "./call-record.ts";
+import { recordedArguments } from "./record-size.ts";
+import type { Waiters } from "./waiters.ts";
+
+/*
+ * Calls that must not happen twice are recorded: started before the effect, resolved after it.
+ *
+ *   (none) ─▶ STARTED ─────────────────────▶ RESOLVED     run by the router or a provider
+ *   (none) ─▶ WAITING ─▶ PENDING ──────────▶ RESOLVED     answered from outside; from WAITING directly, too
+ *   any of these, or none ─────────────────▶ CANCELED     ended by a cancellation, perhaps before it began
+ *
+ * R1  The record is created before anything happens and before anything is shown; who creates it is the one that executes.
+ * R2  Every further step is a compare-and-set that starts from what stands: who loses follows the winner.
+ * R3  STARTED without a router that executes the call means that its outcome is unknown: it is resolved as that, never run again.
+ *     Whoever has it says so from before the record is written until after the call is resolved: a record that stands is held.
+ * R4  News goes out after each step; who waits is registered before it reads.
+ */
+
+/** The bucket of recorded calls. `update` writes what `decide` gives, again if somebody else wrote; undefined keeps. */
+export interface CallStore {
+  read(callId: string): Promise<CallRecord | undefined>;
+  /** What the news said last, as good as a reading for who listens to them: what is open may have moved on. */
+  glance(callId: string): Promise<CallRecord | undefined>;
+  create(record: CallRecord): Promise<boolean>;
+  update(callId: string, decide: (record: CallRecord) => CallRecord | undefined): Promise<Updated | undefined>;
+  /** All records, or those of a session, which was created at that time. */
+  list(signal: AbortSignal, session?: { id: string; createdAtMs: number }): AsyncIterable<Stored<CallRecord>>;
+  /** Tells all routers that a call's record has changed. */
+  announce(callId: string): void;
+  /** Whether a router executes the call: whoever only waits for it does not count. */
+  isHeld(callId: string, signal: AbortSignal): Promise<boolean>;
+}
+
+export interface Updated {
+  /** What stands, and whether it was written by this update. */
+  readonly record: CallRecord;
+  readonly hasChanged: boolean;
+  readonly before: CallRecord;
+}
+
+export type Begun =
+  | { kind: "unrecorded" }
+  | { kind: "begun" }
+  /** Somebody outside is to answer it; made by this call or an earlier one of the same id. */
+  | { kind: "open"; record: CallRecord; isMine: boolean }
+  | { kind: "resolved"; answer: Answer };
+
+export type CallFacts = Omit<CallRecordInit, "$typeName" | "state" | "createTime">;
+
+/** How long a router waits for news between two looks at whether the holder of a call still lives. */
+const HOLDER_CHECK_MS = 1_000;
+
+/** The records of calls, as the router that carries them out writes and follows them. */
+export class Records {
+  readonly #store: CallStore;
+  readonly #waiters: Waiters;
+  readonly #executing: Set<string>;
+
+  /** `executing` holds the calls that this router has started and not yet finished. */
+  constructor(store: CallStore, waiters: Waiters, executing: Set<string>) {
+    this.#store = store;
+    this.#waiters = waiters;
+    this.#executing = executing;
+  }
+
+  async begin(
+    entry: ToolEntry,
+    facts: CallFacts & { callId: string },
+    now: number,
+    signal: AbortSignal,
+  ): Promise<Begun> {
+    const state = firstState(entry);
+    if (state === undefined) return { kind: "unrecorded" };
+    const record = callRecord({ ...facts, state, createTime: timestampFromMs(now) });
+    if (await this.#create(record)) {
+      return state === State.STARTED ? { kind: "begun" } : { kind: "open", record, isMine: true };
+    }
+    const standing = await this.#store.read(record.callId);
+    if (standing === undefined) return this.begin(entry, facts, now, signal); // it aged out between the two
+    return this.#join(standing, record, signal);
+  }
+
+  /**
+   * What came of a call that is repeated after a crash and was run before it, whatever has changed since; undefined when
+   * it is still to be judged.
+   */
+  async recall(call: CallIdentity & { callId: string }, signal: AbortSignal): Promise<Answer | undefined> {
+    const standing = await this.#store.read(call.callId);
+    if (standing === undefined) return undefined;
+    if (isBuriedForAll(standing)) return standing.result;
+    if (!isCallOf(standing, call)) return undefined;
+    return standing.state === State.STARTED ? this.#follow(call.callId, signal) : standing.result;
+  }
+
+  /** Resolves what `begin` began, `recorded` standing for the answer in the record; gives the answer that stands. */
+  finish(callId: string, answer: Answer, recorded = answer): Promise<Answer> {
+    return this.#settle(callId, [State.STARTED], answer, recorded);
+  }
+
+  /** Resolves a call that nobody outside will ever see; gives the answer that stands. */
+  abandon(callId: string, answer: Answer): Promise<Answer> {
+    return this.#settle(callId, [State.WAITING, State.PENDING], answer);
+  }
+
+  /** This router has nothing to do with the call any more, however it went. */
+  release(callId: string): void {
+    this.#executing.delete(callId);
+  }
+
+  /** R3: said before the record stands, taken back when somebody else's does. */
+  async #create(record: CallRecord): Promise<boolean> {
+    if (record.state === State.STARTED) this.#executing.add(record.callId);
+    const isCreated = (await this.#store.create(record)) || (await this.#replace(record));
+    if (!isCreated) this.#executing.delete(record.callId);
+    return isCreated;
+  }
+
+  /** What a stranger canceled under the id of a call is nothing to the call. */
+  async #replace(record: CallRecord): Promise<boolean> {
+    const updated = await this.#store.update(record.callId, (standing) =>
+      isTombstone(standing) && !isBuriedFor(standing, record.principal) ? record : undefined,
+    );
+    if (updated?.hasChanged) this.#store.announce(record.callId);
+    return updated?.hasChanged ?? false;
+  }
+
+  /** What a call has of the record that stood there before its own. */
+  async #join(standing: CallRecord, record: CallRecord, signal: AbortSignal): Promise<Begun> {
+    const { callId, state, result } = standing;
+    if (isBuriedFor(standing, record.principal) && result) return { kind: "resolved", answer: result };
+    const differences = differencesOf(standing, record);
+    if (differences.length > 0) refuseForeign(callId, differences);
+    if (state === State.STARTED) return { kind: "resolved", answer: await this.#follow(callId, signal) };
+    return result ? { kind: "resolved", answer: result } : { kind: "open", record: standing, isMine: false };
+  }
+
+  /** Waits for a call that another router started; R3 when that router is gone. */
+  async #follow(callId: string, signal: AbortSignal): Promise<Answer> {
+    const resolved = async () => (await this.#store.read(callId))?.result;
+    for (;;) {
+      const isHeld = await this.#store.isHeld(callId, signal);
+      if (!isHeld)
+        return this.finish(callId, outcomeUnknown("the router that had started the call was lost during it"));
+      using limit = timeoutSignal(HOLDER_CHECK_MS);
+      using ending = openEnding(signal, limit);
+      try {
+        return await this.#waiters.until(callId, resolved, ending.signal);
+      } catch (error) {
+        signal.throwIfAborted();
+        if (!limit.aborted) throw error;
+      }
+    }
+  }
+
+  /** R2: the answer of somebody else, who was faster, or else this one. */
+  async #settle(callId: string, from: readonly State[], answer: Answer, recorded = answer): Promise<Answer> {
+    const updated = await this.#store.update(callId, (record) =>
+      from.includes(record.state) ? { ...record, state: State.RESOLVED, result: recorded } : undefined,
+    );
+    this.#store.announce(callId);
+    return updated?.hasChanged ? answer : (updated?.record.result ?? answer);
+  }
+}
+
+/** Until when somebody waits for a call that is answered from outside, and takes its result. */
+export function timesOf(
+  { executor, tool }: ToolEntry,
+  { at }: Deadline,
+  now: number,
+): Pick<CallFacts, "waitExpireTime" | "expireTime"> {
+  if (executor.kind !== "outside") return {};
+  return {
+    ...(!tool.isAsync && { waitExpireTime: timestampFromMs(Math.ceil(at)) }),
+    ...(tool.ttl && { expireTime: timestampFromMs(now + durationMs(tool.ttl)) }),
+  };
+}
+
+function firstState({ executor, tool, effect }: ToolEntry): State | undefined {
+  if (executor.kind === "outside") return tool.isAsync ? State.PENDING : State.WAITING;
+  return effect === Effect.AT_MOST_ONCE ? State.STARTED : undefined;
+}
+
+/** By what is known of a call before its name is resolved: its tool by the name that was used. */
+function isCallOf(record: CallRecord, call: CallIdentity): boolean {
+  const isNamed = record.calledAs === call.name || record.tool === call.name || record.calledAs === "";
+  const isOfRun = record.sessionId === call.sessionId && record.runId === call.runId;
+  return isOfRun && isNamed && isSameArguments(record.argumentsJson, recordedArguments(call.argumentsJson));
+}

@@ -1,0 +1,40 @@
+import type { AcknowledgeToolCallRequest } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
+import { refuse } from "#runtime/failure/failure.ts";
+import type { Clock } from "#runtime/time/clock.ts";
+import { isOpen } from "../due-work/due.ts";
+import type { CallRecord } from "../records/call-record.ts";
+import type { CallStore } from "../records/records.ts";
+import { isDeliveryOf } from "../watchers/delivery-id.ts";
+import { refuseUnknown, refuseUnlessOpen } from "./submissions.ts";
+
+export interface Acknowledgements {
+  /** TOOL-6: the call is this watcher's; of two who hold it, one is told that it is too late. Again is the same as once. */
+  acknowledge(request: AcknowledgeToolCallRequest, principal: string): Promise<CallRecord>;
+}
+
+export function createAcknowledgements(store: CallStore, clock: Clock): Acknowledgements {
+  return {
+    async acknowledge({ callId, deliveryId }, principal) {
+      const updated = await store.update(callId, (record) =>
+        isOpen(record) && !record.taken && isDeliveryOf(deliveryId, callId)
+          ? { ...record, taken: true, deliveryId, watcherPrincipal: principal }
+          : undefined,
+      );
+      const { record, hasChanged } = updated ?? refuseUnknown(callId);
+      const isOwn = record.deliveryId === deliveryId;
+      if (hasChanged || (!isOwn && (record.taken || !isOpen(record)))) store.announce(callId); // W6: who still has it may not know
+      if (isOwn) return record;
+      refuseUnlessOpen(record, clock.now());
+      if (!record.taken) {
+        refuse("failed_precondition", `call ${callId} was not handed over by this delivery`, {
+          reason: "DELIVERY_NOT_FOUND",
+          metadata: { call_id: callId },
+        });
+      }
+      return refuse("failed_precondition", `call ${callId} has been handed to another watcher`, {
+        reason: "CALL_TAKEN",
+        metadata: { call_id: callId },
+      });
+    },
+  };
+}

@@ -1,0 +1,105 @@
+import { createHash } from "node:crypto";
+import type { ReadResultRequest } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
+import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { refuse, refuseField } from "#runtime/failure/failure.ts";
+import { type Asker, requireOwner } from "#runtime/failure/session-owner.ts";
+import { type ResultStore, sessionOfReference } from "#runtime/results/store.ts";
+import type { Ownership } from "../../sessions/ownership.ts";
+import type { CallStore } from "../records/records.ts";
+import { refuseUnknown } from "./submissions.ts";
+
+export interface Results {
+  /** LOOP-8: streams a result, wherever it stands, to its owner and to operators. */
+  read(request: ReadResultRequest, asker: Asker, signal: AbortSignal): AsyncIterable<Part>;
+}
+
+type Part =
+  | { case: "result"; value: { storedReference: string; size: bigint; sha256: Uint8Array } }
+  | { case: "chunk"; value: { offset: bigint; data: Uint8Array } };
+
+export interface ResultsParts {
+  calls: Pick<CallStore, "read">;
+  store: Pick<ResultStore, "find" | "read">;
+  ownership: Pick<Ownership, "isOwnSession">;
+  /** They read all results. */
+  operators: ReadonlySet<string>;
+}
+
+/** A result as it is read. */
+interface Whole {
+  readonly storedReference: string;
+  readonly bytes: number;
+  readonly sha256: Uint8Array;
+  from(offset: number, signal: AbortSignal): AsyncIterable<Uint8Array>;
+}
+
+const chunkBytes = 128 * 1_024;
+
+export function createResults({ calls, store, ownership, operators }: ResultsParts): Results {
+  async function ofCall(callId: string, asker: Asker): Promise<Whole> {
+    const record = (await calls.read(callId)) ?? refuseUnknown(callId);
+    requireOwner(record, asker);
+    const result = record.result ?? refuseOpen(callId);
+    return result.storedReference === "" ? wholeOf(result) : stored(result.storedReference);
+  }
+
+  /** A reference names its session; nobody learns from it whether another's session is there. */
+  async function ofReference(reference: string, asker: Asker): Promise<Whole> {
+    const sessionId = sessionOfReference(reference) ?? refuseGone(reference);
+    if (!(await ownership.isOwnSession(sessionId, asker))) refuseGone(reference);
+    return stored(reference);
+  }
+
+  async function stored(reference: string): Promise<Whole> {
+    const found = (await store.find(reference)) ?? refuseGone(reference);
+    const { bytes, sha256 } = found;
+    return { storedReference: reference, bytes, sha256, from: (offset, signal) => store.read(found, offset, signal) };
+  }
+
+  return {
+    async *read({ result, offset, limit }, by, signal) {
+      const asker = by !== undefined && operators.has(by) ? undefined : by;
+      if (result.case === undefined) return refuseField("result", "either call_id or stored_reference is required");
+      const whole = await (result.case === "callId" ? ofCall(result.value, asker) : ofReference(result.value, asker));
+      const { storedReference, bytes, sha256 } = whole;
+      if (offset > BigInt(bytes)) {
+        refuseField("offset", `${offset} is beyond the end of the result, which has ${bytes} bytes`);
+      }
+      yield { case: "result", value: { storedReference, size: BigInt(bytes), sha256 } };
+      let position = Number(offset);
+      const end = limit === 0n ? bytes : Math.min(bytes, position + Number(limit));
+      if (position === end) return;
+      for await (const piece of whole.from(position, signal)) {
+        const data = piece.subarray(0, end - position);
+        yield { case: "chunk", value: { offset: BigInt(position), data } };
+        position += data.length;
+        if (position === end) return;
+      }
+    },
+  };
+}
+
+/** One that its record holds. */
+function wholeOf({ outputJson }: ToolResult): Whole {
+  const text = Buffer.from(outputJson);
+  return {
+    storedReference: "",
+    bytes: text.length,
+    sha256: createHash("sha256").update(text).digest(),
+    async *from(offset) {
+      for (let at = offset; at < text.length; at += chunkBytes) yield text.subarray(at, at + chunkBytes);
+    },
+  };
+}
+
+function refuseOpen(callId: string): never {
+  return refuse("failed_precondition", `call ${callId} has no result yet`, {
+    reason: "CALL_IN_PROGRESS",
+    metadata: { call_id: callId },
+  });
+}
+
+function refuseGone(reference: string): never {
+  const message = `there is no result ${reference} of yours: it never was, or is no longer kept, since its session has no runs any more`;
+  return refuse("not_found", message, { reason: "RESULT_NOT_FOUND", metadata: { stored_reference: reference } });
+}

@@ -1,0 +1,160 @@
+import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
+import type { SubmitToolResultRequest } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
+import { refuse } from "#runtime/failure/failure.ts";
+import { type Asker, isOwner } from "#runtime/failure/session-owner.ts";
+import type { Validator } from "#runtime/schema/validator.ts";
+import { isRepetition, type Submission, submissionFrom, wonBy } from "#runtime/submission/submission.ts";
+import type { Clock } from "#runtime/time/clock.ts";
+import { requireAnswerable } from "../../sessions/ownership.ts";
+import { type Answer, type Answers, failure, successJson } from "../answer.ts";
+import { hasExpired, isExternal, isOpen } from "../due-work/due.ts";
+import type { CallRecord } from "../records/call-record.ts";
+import type { CallStore } from "../records/records.ts";
+import type { Presence } from "../watchers/watching.ts";
+import { isTombstone } from "./cancellation.ts";
+
+export interface Submissions {
+  /**
+   * TOOL-7: exactly one submission wins, and is told so however often it is repeated; the others are told why theirs did not. A call is answered on behalf of the principal
+   * that calls, or of the one whose watcher has taken it; while nobody has, of one that watches for calls of its tool.
+   */
+  submit(request: SubmitToolResultRequest, by: Submitter): Promise<CallRecord>;
+}
+
+export interface Submitter {
+  asker: Asker;
+  principal: string;
+  signal: AbortSignal;
+}
+
+export interface SubmissionParts {
+  store: CallStore;
+  validator: Validator;
+  clock: Clock;
+  answers: Pick<Answers, "bound" | "recorded">;
+  presence: Pick<Presence, "isWatchedBy">;
+}
+
+export function createSubmissions(parts: SubmissionParts): Submissions {
+  const { store, validator, clock, answers, presence } = parts;
+
+  function answerFrom({ outcome }: Submission, record: CallRecord): Answer {
+    if (outcome.case === "error") return failure(outcome.value);
+    const validation = validator.parseResult(record.outputSchemaJson, outcome.value);
+    if (validation.kind === "invalid") {
+      refuse("invalid_argument", `the result of call ${record.callId} is refused: ${validation.message}`, {
+        reason: "RESULT_INVALID",
+      });
+    }
+    return successJson(outcome.value);
+  }
+
+  async function requireWatcher(record: CallRecord, { asker, principal, signal }: Submitter): Promise<void> {
+    if (!isUntaken(record) || isOwner(record.principal, asker)) return;
+    if (!(await presence.isWatchedBy(principal, record.tool, signal))) refuseUntaken(record);
+  }
+
+  /** The call itself may have come to the place of its tombstone meanwhile. */
+  async function find(callId: string): Promise<CallRecord> {
+    const told = await store.glance(callId);
+    const found = told && isTombstone(told) ? await store.read(callId) : told;
+    return found ?? refuseUnknown(callId);
+  }
+
+  return {
+    async submit(request, by) {
+      const { asker, principal } = by;
+      const { callId, runId } = request;
+      const found = await find(callId);
+      if (runId !== "" && found.runId !== runId) refuseUnknown(callId, runId);
+      requireAnswerable(found, asker);
+      const { sessionId } = found;
+      const submission = submissionFrom(request, callId);
+      if (hasWon(found, submission, by)) return found;
+      if (isExternal(found) && !isOpen(found)) store.announce(callId); // the watcher that still has it may not know
+      refuseUnlessOpen(found, clock.now());
+      await requireWatcher(found, by);
+      const result = await answers.recorded(await answers.bound(answerFrom(submission, found), sessionId), sessionId);
+      const won = wonBy(submission);
+      const updated = await store.update(callId, (record) => {
+        if (!isOpen(record) || hasExpired(record, clock.now()) || isStranger(record, principal)) return undefined;
+        const resolvedLate = record.state === State.PENDING;
+        const { submissionId, sha256: submissionSha256 } = won;
+        const answeredBy = isUntaken(record) && !isOwner(record.principal, asker) && { watcherPrincipal: principal };
+        return {
+          ...record,
+          state: State.RESOLVED,
+          result,
+          resolvedLate,
+          submissionId,
+          submissionSha256,
+          ...answeredBy,
+        };
+      });
+      const { record, hasChanged } = updated ?? refuseUnknown(callId);
+      if (!hasChanged) {
+        if (hasWon(record, submission, by)) return record;
+        refuseUnlessOpen(record, clock.now());
+        refuseStranger(record);
+      }
+      store.announce(callId);
+      return record;
+    },
+  };
+}
+
+/** Whether the call has its result by this very submission, of somebody who may be told so. */
+function hasWon(record: CallRecord, submission: Submission, { asker, principal }: Submitter): boolean {
+  const { callId, submissionId, submissionSha256: sha256, watcherPrincipal } = record;
+  const mayKnow = !isExternal(record) || isOwner(record.principal, asker) || principal === watcherPrincipal;
+  return mayKnow && isRepetition({ submissionId, sha256 }, submission, callId);
+}
+
+/** Whether services may answer it that watch for it, since none has taken it. */
+function isUntaken(record: CallRecord): boolean {
+  return isExternal(record) && !record.taken;
+}
+
+function isStranger({ taken, watcherPrincipal, principal: owner }: CallRecord, principal: string): boolean {
+  return taken && principal !== watcherPrincipal && principal !== owner;
+}
+
+function refuseStranger({ callId }: CallRecord): never {
+  return refuse("permission_denied", `call ${callId} has been taken by a watcher of somebody else`, {
+    reason: "CALL_TAKEN",
+    metadata: { call_id: callId },
+  });
+}
+
+function refuseUntaken({ callId, tool }: CallRecord): never {
+  const message = `call ${callId} was not taken: acknowledge its delivery first, or answer while you watch for calls of ${tool}`;
+  return refuse("permission_denied", message, { reason: "CALL_NOT_TAKEN", metadata: { call_id: callId } });
+}
+
+export function refuseUnlessOpen(record: CallRecord, now: number): void {
+  const { callId, state } = record;
+  const metadata = { call_id: callId };
+  if (state === State.RESOLVED) {
+    refuse("failed_precondition", `call ${callId} is already resolved`, { reason: "CALL_ALREADY_RESOLVED", metadata });
+  }
+  if (state === State.CANCELED) {
+    const message = `call ${callId} is already resolved: it was canceled`;
+    refuse("failed_precondition", message, { reason: "CALL_ALREADY_RESOLVED", metadata });
+  }
+  if (state === State.EXPIRED || hasExpired(record, now))
+    refuse("failed_precondition", `call ${callId} has expired`, { reason: "CALL_EXPIRED", metadata });
+  if (!isOpen(record)) {
+    refuse("failed_precondition", `call ${callId} is not answered from outside`, {
+      reason: "CALL_NOT_AWAITED",
+      metadata,
+    });
+  }
+}
+
+export function refuseUnknown(callId: string, runId?: string): never {
+  const ofRun = runId === undefined ? "" : ` of run ${runId}`;
+  return refuse("not_found", `there is no call ${callId}${ofRun}`, {
+    reason: "CALL_NOT_FOUND",
+    metadata: { call_id: callId },
+  });
+}

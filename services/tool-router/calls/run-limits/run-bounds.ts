@@ -1,0 +1,91 @@
+import { timestampMs } from "@bufbuild/protobuf/wkt";
+import type { Limits } from "#gen/toolbus/agent/v1/agent_pb.ts";
+import type { RunBounds, RunContext } from "#gen/toolbus/internal/run/v1/run_context_pb.ts";
+import { ToolChoiceMode } from "#gen/toolbus/run/v1/run_pb.ts";
+import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import type { CallToolRequest } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
+import { blockedAsOffered, type Decision } from "../../tools/policy.ts";
+import { resolve } from "../../tools/resolve.ts";
+import type { ToolEntry, ToolSet } from "../../tools/tool-set/tool-set.ts";
+import type { RunTally } from "./run-tally.ts";
+
+/*
+ * What a run leaves to its calls is held by the loop, and here once more: a loop that went astray, one that is thought dead, and
+ * whatever calls tools on behalf of a call come by here all the same.
+ *
+ * B1  A call says where it stands in its run and what is left (RunBounds), and is judged by that alone: nothing of it is lost with
+ *     a router, and none needs to know what another one saw. It only narrows, so nobody gains by inventing it; and what the agent's
+ *     configuration allows is the most, whatever the call says.
+ * B2  Besides, each router remembers for a while which calls of a run it let go on: more of them than max_tool_calls it refuses,
+ *     whatever they say of themselves.
+ * B3  What may be under way already is no new spending: a call that is repeated after a crash may go on with a used-up budget,
+ *     unless its beginning would have been recorded.
+ */
+
+type BoundCall = Pick<CallToolRequest, "callId" | "sessionId" | "runId" | "name" | "deadline"> & {
+  readonly context: Pick<RunContext, "bounds" | "recovering">;
+};
+
+/** The tools of an agent, and what its runs may do at most. */
+interface Allowance {
+  tools: ToolSet;
+  limits: Pick<Limits, "maxTurns" | "maxToolCalls"> | undefined;
+}
+
+/** Undefined for a call that its run has nothing against. */
+export function decideByRun(agent: Allowance, entry: ToolEntry, request: BoundCall, now: number): Decision | undefined {
+  const { tools, limits } = agent;
+  const { deadline } = request;
+  const { bounds } = request.context;
+  const isLate = deadline !== undefined && timestampMs(deadline) <= now;
+  const rule = isLate
+    ? "the time of its run is over (deadline)"
+    : bounds && (ruleOfChoice(tools, entry, bounds) ?? ruleOfLimits(entry, request, bounds, limits));
+  return rule === undefined ? undefined : blockedAsOffered(tools.agent, entry.reference, rule);
+}
+
+/** B2; to be asked last, since the call counts from then on. */
+export function decideByTally(
+  tally: RunTally,
+  { tools, limits }: Allowance,
+  entry: ToolEntry,
+  request: BoundCall,
+): Decision | undefined {
+  const { sessionId, runId, callId } = request;
+  const { bounds } = request.context;
+  const most = lowest(bounds?.maxToolCalls, limits?.maxToolCalls);
+  if (runId === "" || most === Number.POSITIVE_INFINITY) return undefined;
+  const isCounted = tally.count(`${sessionId} ${runId}`, callId, most);
+  return isCounted ? undefined : blockedAsOffered(tools.agent, entry.reference, CALLS_USED_UP);
+}
+
+const CALLS_USED_UP = "the run's limit of tool calls (max_tool_calls) is used up";
+
+/** LOOP-2 */
+function ruleOfChoice(tools: ToolSet, entry: ToolEntry, { toolChoice, forcedTool }: RunBounds): string | undefined {
+  if (toolChoice === ToolChoiceMode.NONE) return 'tool_choice is "none"';
+  if (forcedTool === "") return undefined;
+  const forced = resolve(tools, forcedTool);
+  const isForced = forced.kind === "found" && forced.entry === entry;
+  return isForced ? undefined : `tool_choice forces ${JSON.stringify(forcedTool)}`;
+}
+
+/** LOOP-1, LOOP-12 */
+function ruleOfLimits(
+  entry: ToolEntry,
+  { context: { recovering } }: BoundCall,
+  bounds: RunBounds,
+  limits: Allowance["limits"],
+): string | undefined {
+  const { turn, call, tokensLeft, costLeft } = bounds;
+  if (turn > lowest(bounds.maxTurns, limits?.maxTurns)) return "the run's turns (max_turns) are used up";
+  if (call > lowest(bounds.maxToolCalls, limits?.maxToolCalls)) return CALLS_USED_UP;
+  if (recovering && entry.effect !== Effect.AT_MOST_ONCE) return undefined; // B3
+  if (tokensLeft === 0n) return "the run's tokens (max_tokens) are used up";
+  return costLeft !== undefined && costLeft.micros <= 0n ? "what the run may cost (max_cost) is used up" : undefined;
+}
+
+/** 0 and absent are no limit. */
+function lowest(one: number | undefined, other: number | undefined): number {
+  return Math.min(one || Number.POSITIVE_INFINITY, other || Number.POSITIVE_INFINITY);
+}

@@ -1,0 +1,64 @@
+import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
+import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
+import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import type { Clock } from "#runtime/time/clock.ts";
+import type { Audit } from "../../catalogue/audit/audit.ts";
+import { outcomeUnknown } from "../answer.ts";
+import { isOpen } from "../due-work/due.ts";
+import type { CallRecord } from "../records/call-record.ts";
+import type { CallStore } from "../records/records.ts";
+import { watcherOf } from "./delivery-id.ts";
+import type { Offers, Presence } from "./watching.ts";
+
+/** How long a watcher whose stream has ended may take to open another one. */
+export const RETURN_MS = 2_000;
+
+export interface LostWatcherParts {
+  store: CallStore;
+  offers: Offers;
+  presence: Presence;
+  audit: Audit;
+  clock: Clock;
+}
+
+export interface LostWatchers {
+  /**
+   * Looks whether the watcher that took the call is still there, with the time to come back. If not, the call is handed on
+   * when it may be repeated; else nobody knows what came of it, and that is its result (TOOL-6, LOOP-14).
+   */
+  check(taken: CallRecord, signal: AbortSignal): Promise<"watcher lives" | "decided">;
+}
+
+export function createLostWatchers({ store, offers, presence, audit, clock }: LostWatcherParts): LostWatchers {
+  async function decide(taken: CallRecord): Promise<void> {
+    const updated = await store.update(taken.callId, (record) => {
+      const isSame = isOpen(record) && record.taken && record.deliveryId === taken.deliveryId;
+      return isSame ? afterLossOf(record) : undefined;
+    });
+    if (!updated?.hasChanged) return; // answered, or taken back, meanwhile
+    const { record } = updated;
+    store.announce(record.callId);
+    if (isOpen(record)) await offers.offer(record, "again");
+    const { agent, sessionId, runId, callId, tool } = record;
+    const message = isOpen(record) ? "the call is handed on" : "its outcome is unknown";
+    audit({ kind: AuditKind.WATCHER_LOST, agent, sessionId, runId, callId, tool, message });
+  }
+
+  return {
+    async check(taken, signal) {
+      const watcher = watcherOf(taken.deliveryId);
+      if (await presence.isWatching(watcher, signal)) return "watcher lives";
+      await clock.delay(RETURN_MS, signal);
+      if (await presence.isWatching(watcher, signal)) return "watcher lives";
+      await decide(taken);
+      return "decided";
+    },
+  };
+}
+
+function afterLossOf(record: CallRecord): CallRecord {
+  const mayRepeat = record.effect === Effect.PURE || record.effect === Effect.IDEMPOTENT;
+  if (mayRepeat) return { ...record, taken: false, deliveryId: "", watcherPrincipal: "" };
+  const result = outcomeUnknown("the service that had taken the call was lost during it");
+  return { ...record, state: State.RESOLVED, result, resolvedLate: record.state === State.PENDING };
+}

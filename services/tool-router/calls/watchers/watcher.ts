@@ -1,0 +1,80 @@
+import type { CallRecord } from "../records/call-record.ts";
+import type { Offer } from "./watching.ts";
+
+/** What a watcher is told: a call to execute, or that one of its calls needs no result any more. */
+export interface Handed {
+  readonly call: CallRecord;
+  readonly deliveryId: string;
+  readonly withdrawn: boolean;
+}
+
+export interface Delivery {
+  readonly id: string;
+  readonly record: CallRecord;
+  offer: Offer;
+  /** Stops the timer of its acknowledgement. */
+  readonly stopTimer: () => void;
+}
+
+/** A stream by which one watcher is handed calls, with what it has been handed and is not done with. */
+export class Watcher {
+  readonly token: string;
+  readonly tools: ReadonlySet<string>;
+  readonly limit: number;
+  /** By call; neither acknowledged nor resolved. They are this watcher's only until its stream ends. */
+  readonly delivered = new Map<string, Delivery>();
+  /** By call; acknowledged, and not resolved. */
+  readonly taken = new Map<string, CallRecord>();
+  /** It let a call lapse, and has acknowledged or answered none since. */
+  isSuspect = false;
+  readonly #unread: Handed[] = [];
+  #news = Promise.withResolvers<void>();
+  #end: { error: unknown } | undefined;
+
+  constructor({ token, tools, limit }: { token: string; tools: Iterable<string>; limit: number }) {
+    this.token = token;
+    this.tools = new Set(tools);
+    this.limit = limit;
+  }
+
+  get free(): number {
+    const limit = this.isSuspect ? 1 : this.limit;
+    return this.#end ? 0 : Math.max(0, limit - this.delivered.size);
+  }
+
+  /** The call is not in its hands any more, or is in them for good. */
+  release(callId: string): Delivery | undefined {
+    const delivery = this.delivered.get(callId);
+    delivery?.stopTimer();
+    this.delivered.delete(callId);
+    return delivery;
+  }
+
+  hand(handed: Handed): void {
+    this.#unread.push(handed);
+    this.#news.resolve();
+  }
+
+  /** A call that it has not read yet it need not read. */
+  unhand(callId: string): boolean {
+    const at = this.#unread.findIndex(({ call, withdrawn }) => call.callId === callId && !withdrawn);
+    if (at >= 0) this.#unread.splice(at, 1);
+    return at >= 0;
+  }
+
+  end(error: unknown): void {
+    this.#end ??= { error };
+    this.#news.resolve();
+  }
+
+  /** Rejects with what ended it. */
+  async next(): Promise<Handed> {
+    for (;;) {
+      if (this.#end) throw this.#end.error;
+      const handed = this.#unread.shift();
+      if (handed) return handed;
+      this.#news = Promise.withResolvers();
+      await this.#news.promise;
+    }
+  }
+}

@@ -1,0 +1,69 @@
+import { ExecutionType, type Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import type { Validator } from "#runtime/schema/validator.ts";
+import { BUILT_IN_NAMES } from "../../tools/names.ts";
+import { CATALOGUE_KINDS } from "../../tools/tool-set/executor.ts";
+import { faultsOfHeaders } from "./check-headers.ts";
+import { faultsOfProvided } from "./check-provided.ts";
+
+export interface ToolCheck {
+  validator: Validator;
+  hasProvider: (name: string) => boolean;
+  /** By name, for headers. */
+  secrets: ReadonlyMap<string, string>;
+}
+
+const NAME = /^[a-zA-Z0-9_-]+(\.[a-zA-Z0-9_-]+)*$/;
+
+/** TOOL-1: everything that is wrong with a tool of the catalogue, each fault with its path. */
+export function faultsOfTool(tool: Tool, { validator, hasProvider, secrets }: ToolCheck): string[] {
+  const faults: string[] = [];
+  const { name, executionType: kind, execution, customType } = tool;
+  const url = execution?.url ?? "";
+  const isLongEnough = name.length > 0 && name.length <= 64;
+  if (!isLongEnough || !NAME.test(name))
+    faults.push(`name: must be 1 to 64 letters, digits, _, - or single dots between them`);
+  if (BUILT_IN_NAMES.has(name)) faults.push(`name: ${name} is a built-in of every agent`);
+  if (!CATALOGUE_KINDS.has(kind)) faults.push(`executionType: ${faultOfKind(kind)}`);
+  if (kind === ExecutionType.GATEWAY && url === "") faults.push("execution.url: a gateway tool needs a URL");
+  if (url !== "" && !isWebUrl(url))
+    faults.push("execution.url: must be an absolute http or https URL without user and password");
+  if (/[{}]/.test(url))
+    faults.push("execution.url: is no template: arguments go into query or body, secrets into headers");
+  if (["CONNECT", "TRACE"].includes(execution?.method ?? ""))
+    faults.push(`execution.method: ${execution?.method} is no method of a tool`);
+  if (url !== "") faults.push(...faultsOfHeaders(execution?.headers ?? {}, secrets));
+  if (url !== "" && tool.isAsync) faults.push("isAsync: a tool with a URL answers at once");
+  if (kind === ExecutionType.SPACE && tool.visible === false) faults.push("visible: a space tool is always visible");
+  if (kind === ExecutionType.CUSTOM) faults.push(...faultsOfCustomType(customType, hasProvider));
+  if (url === "") faults.push(...faultsOfProvided(tool));
+  for (const [path, schema] of [
+    ["inputSchema", tool.inputSchemaJson],
+    ["outputSchema", tool.outputSchemaJson],
+  ] as const) {
+    const fault = schema === "" ? undefined : validator.faultOfSchema(schema);
+    if (fault !== undefined) faults.push(`${path}: is no JSON Schema: ${fault}`);
+  }
+  return faults;
+}
+
+function faultOfKind(kind: ExecutionType): string {
+  if (kind === ExecutionType.UNSPECIFIED) return "is missing";
+  const name =
+    Object.entries(ExecutionType)
+      .find(([, number]) => number === kind)?.[0]
+      .toLowerCase() ?? kind;
+  return `${name} tools come from sources, callers and runs, not from the catalogue`;
+}
+
+/** KIND-3. */
+function faultsOfCustomType(customType: string, hasProvider: (name: string) => boolean): string[] {
+  const [provider = "", type = ""] = customType.split(":", 2);
+  if (provider === "" || type === "") return ["executionType: a custom type is written provider:tool_type"];
+  return hasProvider(provider) ? [] : [`executionType: there is no provider ${JSON.stringify(provider)}`];
+}
+
+function isWebUrl(text: string): boolean {
+  const url = URL.parse(text);
+  if (url === null || url.username !== "" || url.password !== "") return false;
+  return url.protocol === "http:" || url.protocol === "https:";
+}

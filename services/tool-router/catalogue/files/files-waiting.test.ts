@@ -1,0 +1,75 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
+import type { StoredAgent } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
+import { Failure } from "#runtime/failure/failure.ts";
+import { until } from "#runtime/time/until.ts";
+import type { Catalogue } from "../catalogue.ts";
+import type { CatalogueEditor, Terms } from "../editor.ts";
+import { openCatalogueFiles } from "./files.ts";
+
+const away = new Failure("unavailable", "no server said whether the append was stored", { reason: "OUTCOME_UNKNOWN" });
+
+/** A catalogue whose store answers nothing as often as is told. */
+function createAbsentee() {
+  const absentee = { fails: 0, agents: [] as StoredAgent[], refused: [] as string[] };
+  const catalogue = {
+    version: 0,
+    agentsChanged: new Promise(() => {}),
+    catalogTools: [],
+    get agents() {
+      return absentee.agents;
+    },
+  } as unknown as Catalogue;
+  const fail = () => {
+    absentee.fails -= 1;
+    if (absentee.fails >= 0) throw away;
+  };
+  const editor = {
+    async applyAgent(agent: Agent, { origin }: Terms) {
+      fail();
+      const stored = { agent, origin, revision: 1n, warnings: [] as string[] } as unknown as StoredAgent;
+      absentee.agents = [...absentee.agents.filter((other) => other.agent?.name !== agent.name), stored];
+      return stored;
+    },
+    async removeAgent(name: string) {
+      fail();
+      absentee.agents = absentee.agents.filter(({ agent }) => agent?.name !== name);
+    },
+  } as unknown as CatalogueEditor;
+  return { absentee, catalogue, editor };
+}
+
+const agentNamed = (name: string) => JSON.stringify({ name, model: { provider: "scripted", model: "m" } });
+
+test("ORCH-5 files are no worse for a store that does not answer: it is waited for, at the start before any session is opened", async () => {
+  await using stack = new AsyncDisposableStack();
+  const directory = await mkdtemp(join(tmpdir(), "toolbus-files-"));
+  stack.defer(() => rm(directory, { recursive: true, force: true }));
+  await writeFile(join(directory, "one.json"), agentNamed("one"));
+  const { absentee, catalogue, editor } = createAbsentee();
+  absentee.fails = 3;
+  const names = () => absentee.agents.map(({ agent }) => agent?.name);
+  const files = stack.use(
+    await openCatalogueFiles(
+      { catalogue, editor },
+      {
+        agentsDirectory: directory,
+        toolsDirectory: join(directory, "none"),
+        audit: () => {},
+        onFaults: (faults) => void absentee.refused.push(...faults),
+        onWarnings: () => {},
+      },
+    ),
+  );
+  expect([names(), files.refused("agents", "tools"), absentee.refused]).toEqual([["one"], [], []]);
+  absentee.fails = 2;
+  await writeFile(join(directory, "two.json"), agentNamed("two"));
+  await until(() => absentee.agents.length === 2);
+  absentee.fails = 2;
+  await rm(join(directory, "one.json"));
+  await until(() => absentee.agents.length === 1);
+  expect([names(), files.refused("agents", "tools"), absentee.refused]).toEqual([["two"], [], []]);
+});

@@ -1,0 +1,237 @@
+import { readdir, readFile } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { create } from "@bufbuild/protobuf";
+import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
+import { type RefusedFile, RefusedFileSchema } from "#gen/toolbus/tool/v1/refused_file_pb.ts";
+import type { Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
+import { createBackoff } from "#runtime/time/backoff.ts";
+import { delay } from "#runtime/time/delay.ts";
+import type { Audit } from "../audit/audit.ts";
+import { auditRefusals } from "../audit/refusal-audit.ts";
+import type { Catalogue } from "../catalogue.ts";
+import { type CatalogueEditor, ConfigurationRefused } from "../editor.ts";
+import { parseAgentFile } from "./agent-file.ts";
+import type { Parsed } from "./file-form.ts";
+import { parseToolFile } from "./tool-file.ts";
+import { watchDirectories } from "./watch-directories.ts";
+
+/** Of which directory files are: the tools' or the agents'. */
+export type Kind = "tools" | "agents";
+
+/** The catalogue's files: loaded at the start and after each change. */
+export interface CatalogueFiles extends AsyncDisposable {
+  /** The files that are refused, by name, with what is wrong with them. The last good content of a faulty file stays in force. */
+  refused(...kinds: Kind[]): RefusedFile[];
+  /** Resolves when the files have been loaded the next time. */
+  readonly loaded: Promise<void>;
+}
+
+export interface FilesOptions {
+  agentsDirectory: string;
+  toolsDirectory: string;
+  /** Told of the refused files whenever they are others. */
+  onFaults: (faults: readonly string[]) => void;
+  /** ORCH-11: that a file is refused, or refused no longer, is a decision. */
+  audit: Audit;
+  /** Told of what an operator should know of an agent whenever a file of it is loaded. */
+  onWarnings: (agent: string, warnings: readonly string[]) => void;
+}
+
+/** Files of one directory and the part of the catalogue that they fill. */
+interface FileShelf<T extends { name: string }> {
+  directory: string;
+  parse: (text: string) => Parsed<T>;
+  apply: (value: T, file: string) => Promise<unknown>;
+  /** What further is wrong with what a faulty file seems to hold. */
+  faultsOf: (value: T) => string[];
+  remove: (name: string, file: string) => Promise<void>;
+  standing: () => { name: string; origin: string }[];
+}
+
+export async function openCatalogueFiles(
+  { catalogue, editor }: { catalogue: Catalogue; editor: CatalogueEditor },
+  options: FilesOptions,
+): Promise<CatalogueFiles> {
+  const warned = new Map<string, string>();
+  const tools: FileShelf<Tool> = {
+    directory: options.toolsDirectory,
+    parse: parseToolFile,
+    apply: (tool, file) => editor.applyTool(tool, { origin: file }),
+    faultsOf: (tool) => editor.faultsOfTool(tool),
+    remove: (name, file) => editor.removeTool(name, { origin: file }),
+    standing: () => catalogue.catalogTools.map(({ tool, origin }) => ({ name: tool?.name ?? "", origin })),
+  };
+  const agents: FileShelf<Agent> = {
+    directory: options.agentsDirectory,
+    parse: parseAgentFile,
+    async apply(agent, file) {
+      const { revision, warnings } = await editor.applyAgent(agent, { origin: file });
+      const told = `${revision} ${warnings.join("; ")}`;
+      if (warnings.length > 0 && warned.get(agent.name) !== told) options.onWarnings(agent.name, warnings);
+      warned.set(agent.name, told);
+    },
+    faultsOf: (agent) => editor.faultsOfAgent(agent, true),
+    remove: (name, file) => editor.removeAgent(name, { origin: file }),
+    standing: () => catalogue.agents.map(({ agent, origin }) => ({ name: agent?.name ?? "", origin })),
+  };
+  let refused: readonly RefusedFile[] = [];
+  let refusedByKind: Record<Kind, readonly RefusedFile[]> = { tools: [], agents: [] };
+  let loaded = Promise.withResolvers<void>();
+
+  /** Tools stand before the agents that name them, and go after them. */
+  async function load(): Promise<void> {
+    const foundByKind = { tools: await applyFiles(tools), agents: await applyFiles(agents) };
+    const found = [...foundByKind.tools, ...foundByKind.agents];
+    await removeOrphans(agents);
+    await removeOrphans(tools);
+    const isNews = linesFrom(found).join("\n") !== linesFrom(refused).join("\n");
+    auditRefusals(options.audit, refused, found);
+    refused = found;
+    refusedByKind = foundByKind;
+    if (isNews) options.onFaults(linesFrom(refused));
+    loaded.resolve();
+    loaded = Promise.withResolvers();
+  }
+
+  const closing = new AbortController();
+
+  /** A store that does not answer makes no file worse: it is waited for, at the start before anybody asks for an agent. */
+  async function loadPatiently(): Promise<void> {
+    const backoff = createBackoff({ initialMs: 50, maxMs: 1_000 });
+    while (!closing.signal.aborted) {
+      try {
+        return await load();
+      } catch (error) {
+        if (!isPassing(error)) throw error;
+      }
+      await delay(backoff.next(), closing.signal).catch(() => {}); // closed: the loop's condition sees it
+    }
+  }
+
+  let last = loadPatiently();
+  await last;
+  const reload = () => {
+    last = last
+      .then(loadPatiently)
+      .catch((error: unknown) => options.onFaults([`files: ${messageFromUnknown(error)}`]));
+  };
+  const changes = await watchDirectories([options.toolsDirectory, options.agentsDirectory], reload);
+  void retryFaulty();
+
+  /** A file that was refused for the lack of a tool or a provider is good as soon as that is there. */
+  async function retryFaulty(): Promise<void> {
+    while (!closing.signal.aborted) {
+      const { version } = catalogue;
+      await catalogue.agentsChanged;
+      if (catalogue.version !== version && refused.length > 0 && !closing.signal.aborted) reload();
+    }
+  }
+
+  return {
+    refused: (...kinds) =>
+      kinds.flatMap((kind) => refusedByKind[kind]).sort((one, other) => (one.file < other.file ? -1 : 1)),
+    get loaded() {
+      return loaded.promise;
+    },
+    async [Symbol.asyncDispose]() {
+      closing.abort();
+      await changes[Symbol.asyncDispose]();
+      await last;
+    },
+  };
+}
+
+async function filesOf(directory: string): Promise<string[] | undefined> {
+  try {
+    return (await readdir(directory)).filter((file) => file.endsWith(".json")).sort();
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
+async function parsedFile<T extends { name: string }>(shelf: FileShelf<T>, file: string): Promise<Parsed<T>> {
+  try {
+    return shelf.parse(await readFile(join(shelf.directory, file), "utf8"));
+  } catch (error) {
+    return { kind: "faulty", faults: [messageFromUnknown(error)] };
+  }
+}
+
+/** A fault a line, with its file. */
+export function linesFrom(refused: readonly RefusedFile[]): string[] {
+  return refused.flatMap(({ file, faults }) => faults.map((fault) => `${file}: ${fault}`));
+}
+
+async function applyFiles<T extends { name: string }>(shelf: FileShelf<T>): Promise<RefusedFile[]> {
+  const names = (await filesOf(shelf.directory)) ?? [];
+  const files = await Promise.all(names.map(async (file) => ({ file, parsed: await parsedFile(shelf, file) })));
+  const filesByName = Map.groupBy(
+    files.flatMap(({ file, parsed }) => (parsed.kind === "parsed" ? [{ file, name: parsed.value.name }] : [])),
+    ({ name }) => name,
+  );
+  const refused: RefusedFile[] = [];
+  for (const { file, parsed } of files) {
+    const name = parsed.kind === "parsed" ? parsed.value.name : "";
+    const others = (filesByName.get(name) ?? []).map((one) => one.file).filter((other) => other !== file);
+    const faults = others.length > 0 ? [faultOfDuplicate(name, others)] : await faultsOfApplying(shelf, parsed, file);
+    if (faults.length > 0) {
+      refused.push(create(RefusedFileSchema, { file: `${basename(shelf.directory)}/${file}`, faults }));
+    }
+  }
+  return refused;
+}
+
+/** None of them is applied: which one is meant, only their author knows. */
+function faultOfDuplicate(name: string, others: string[]): string {
+  return `name: ${JSON.stringify(name)} is defined in ${others.join(" and ")}, too`;
+}
+
+async function faultsOfApplying<T extends { name: string }>(
+  shelf: FileShelf<T>,
+  parsed: Parsed<T>,
+  file: string,
+): Promise<string[]> {
+  if (parsed.kind === "faulty") {
+    const { faults, readable } = parsed;
+    const paths = new Set(faults.map(pathOf));
+    return [...faults, ...(readable ? shelf.faultsOf(readable).filter((fault) => !paths.has(pathOf(fault))) : [])];
+  }
+  try {
+    await shelf.apply(parsed.value, file);
+    return [];
+  } catch (error) {
+    if (isPassing(error)) throw error;
+    return error instanceof ConfigurationRefused ? [...error.faults] : [messageFromUnknown(error)];
+  }
+}
+
+function isPassing(error: unknown): boolean {
+  return error instanceof Failure && error.code === "unavailable";
+}
+
+/** Where a fault is; for a field that is missing, where that would be. */
+function pathOf(fault: string): string {
+  const path = fault.slice(0, fault.indexOf(": "));
+  const [, missing] = /: must have required property '(.+)'$/.exec(fault) ?? [];
+  if (missing === undefined) return path;
+  return path === "the file" ? missing : `${path}.${missing}`;
+}
+
+/** What came from a file that is gone, or that defines something else by now. A directory that is missing says nothing. */
+async function removeOrphans<T extends { name: string }>(shelf: FileShelf<T>): Promise<void> {
+  const files = await filesOf(shelf.directory);
+  if (files === undefined) return;
+  for (const { name, origin } of shelf.standing()) {
+    if (!origin.endsWith(".json")) continue;
+    const parsed = files.includes(origin) ? await parsedFile(shelf, origin) : undefined;
+    const isKept = parsed !== undefined && (parsed.kind === "faulty" || parsed.value.name === name);
+    if (!isKept) await shelf.remove(name, origin).catch(unlessGone);
+  }
+}
+
+/** Another router with the same files was quicker. */
+function unlessGone(error: unknown): void {
+  if (!(error instanceof Failure && error.code === "not_found")) throw error;
+}

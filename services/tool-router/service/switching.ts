@@ -1,0 +1,80 @@
+import type { Bus } from "#runtime/bus/bus.ts";
+import type { Telemetry } from "#runtime/telemetry/telemetry.ts";
+import type { Clock } from "#runtime/time/clock.ts";
+import type { Audit } from "../catalogue/audit/audit.ts";
+import type { Catalogue } from "../catalogue/catalogue.ts";
+import type { Contexts } from "../sessions/contexts/contexts.ts";
+import { decideAsks } from "../sessions/offers/asks.ts";
+import type { FindProvider } from "../sessions/offers/provider-client.ts";
+import type { SessionNews } from "../sessions/session-changes.ts";
+import type { Sessions } from "../sessions/sessions.ts";
+import { createContextBuild } from "../sessions/switch/context-build.ts";
+import { Departures } from "../sessions/switch/drain.ts";
+import { createScopeRelease } from "../sessions/switch/scope-release.ts";
+import type { SessionCalls } from "../sessions/switch/session-calls.ts";
+import { Switching } from "../sessions/switch/switching.ts";
+import { openCustody } from "../sessions/switch/takeover.ts";
+import { openRouters } from "../subscriptions/sessions/routers.ts";
+import { openSessionRuns } from "../subscriptions/sessions/runs.ts";
+import { openSessionNews } from "../subscriptions/sessions/sessions.ts";
+
+export interface SwitchingNeeds {
+  /** This router, unlike every other one and every former one. */
+  self: string;
+  catalogue: Catalogue;
+  sessions: Sessions;
+  contexts: Contexts;
+  news: SessionNews;
+  present: SessionCalls;
+  find: FindProvider;
+  drainMs: number;
+  /** How long a context may take until its agent can be used without the sources that have not answered. */
+  buildMs: number;
+  clock: Clock;
+  audit: Audit;
+  logger: { warn(facts: object, message: string): void };
+  telemetry: Pick<Telemetry, "clientTracing">;
+  onFault: (fault: string) => void;
+}
+
+/** Switching, and this router's part in the switches of others. */
+export async function openSwitching(
+  bus: Bus,
+  needs: SwitchingNeeds,
+): Promise<{ switching: Switching } & AsyncDisposable> {
+  const { catalogue, contexts, present, news, find, clock, audit, logger, telemetry } = needs;
+  await using stack = new AsyncDisposableStack();
+  const fleet = stack.use(
+    await openRouters(bus, needs.self, (session, revision) => departures.asked(session, revision)),
+  );
+  const { tellLeft } = fleet;
+  const departures = new Departures({ calls: present, contexts, clock, audit, logger, tellLeft });
+  news.mind((told) => departures.take(told));
+  const runs = stack.use(openSessionRuns(bus, { telemetry, logger }));
+  const release = createScopeRelease({
+    find,
+    logger,
+    agent: (name) => catalogue.agent(name)?.agent,
+    providersOf(agent) {
+      const providers = catalogue.providers.map(({ name }) => name);
+      const own = providers.filter((name) => catalogue.isOwnProvider(name));
+      const options = { catalogue: catalogue.tools, providers, find, hasSession: true };
+      return agent === undefined ? own : [...own, ...decideAsks(agent, options).map(({ provider }) => provider)];
+    },
+  });
+  const stopping = new AbortController();
+  const switching = new Switching({
+    ...needs,
+    fleet,
+    release,
+    build: createContextBuild(contexts, needs.buildMs),
+    cancelRuns: (session, reason) => runs.cancel(session, reason),
+    signal: stopping.signal,
+  });
+  stack.defer(() => switching.idle());
+  stack.use(openCustody({ news, switching, fleet, clock }));
+  stack.use(await openSessionNews(bus, news, needs.onFault));
+  stack.defer(() => stopping.abort());
+  const owned = stack.move();
+  return { switching, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+}

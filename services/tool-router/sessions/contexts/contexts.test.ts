@@ -1,0 +1,79 @@
+import { create } from "@bufbuild/protobuf";
+import { expect, test } from "vitest";
+import { AgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
+import { ProviderSchema } from "#gen/toolbus/provider/v1/provider_pb.ts";
+import { WatchProvidedToolsResponseSchema } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import { SessionSchema, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
+import { createValidator } from "#runtime/schema/validator.ts";
+import { createManualClock } from "#runtime/time/manual-clock.ts";
+import { until } from "#runtime/time/until.ts";
+import type { Catalogue } from "../../catalogue/catalogue.ts";
+import { ended } from "../../testing/fakes/fake-provider.ts";
+import { createOfferJudge } from "../offers/fitness.ts";
+import type { ProviderClient } from "../offers/provider-client.ts";
+import type { Sessions } from "../sessions.ts";
+import { Contexts } from "./contexts.ts";
+
+/** Contexts of as many sessions as are asked for, whose only provider says of none that its offer is that of all. */
+function openContexts() {
+  const clock = createManualClock();
+  const streams = { open: 0 };
+  const client: ProviderClient = {
+    address: "fake",
+    async *watchTools(_, { signal }) {
+      streams.open += 1;
+      try {
+        yield create(WatchProvidedToolsResponseSchema, { tools: [{ tool: { name: "do" } }] });
+        await ended(signal);
+      } finally {
+        streams.open -= 1;
+      }
+    },
+    listTools: () => Promise.reject(new Error("not asked for")),
+    callTool: () => {
+      throw new Error("not asked for");
+    },
+    releaseScope: async () => 0,
+  };
+  const agent = create(AgentSchema, { name: "helper", tools: { use: ["*"] } });
+  const catalogue: Partial<Catalogue> = {
+    agent: () => ({ agent, revision: 1 }),
+    tools: new Map(),
+    providers: [create(ProviderSchema, { name: "acme", address: { case: "service", value: "acme" } })],
+    version: 1,
+    caughtUp: async () => {},
+  };
+  const session = (id: string) => create(SessionSchema, { id, agent: "helper", state: SessionState.ACTIVE });
+  const sessions: Partial<Sessions> = { active: async (id) => ({ session: session(id), since: 0 }) };
+  const contexts = new Contexts({
+    catalogue: catalogue as Catalogue,
+    sessions: sessions as Sessions,
+    find: () => client,
+    clock,
+    startupMs: 5_000,
+    idleMs: 60_000,
+    judge: createOfferJudge(createValidator().faultOfShape),
+    onUnavailable: () => {},
+    onAvailable: () => {},
+  });
+  const list = async (sessionId: string) => {
+    const context = await contexts.of({ sessionId, agent: "" });
+    return contexts.tools(context, new AbortController().signal);
+  };
+  return { clock, contexts, streams, list };
+}
+
+test("LOOP-16 sessions at rest hold no more streams than there is room for", async () => {
+  const { clock, contexts, streams, list } = openContexts();
+  const first = await list("first");
+  for (let count = 0; count < 2_100; count += 1) await list(`early-${count}`);
+  expect(streams.open, "those that were used lately stay").toBe(2_101);
+  await clock.advance(7_000);
+  for (let count = 0; count < 50; count += 1) await list(`late-${count}`);
+  await until(() => streams.open <= 2_101);
+  for (let count = 0; count < 200; count += 1) await list("first");
+  await until(() => streams.open === 2_000);
+  expect([...(await list("first")).byReference.keys()]).toEqual([...first.byReference.keys()]);
+  contexts[Symbol.dispose]();
+  await until(() => streams.open === 0);
+});

@@ -1,0 +1,284 @@
+import { createHash } from "node:crypto";
+import { create } from "@bufbuild/protobuf";
+import { type Agent, AgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
+import { type Scope, ScopeSchema } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import type { Session } from "#gen/toolbus/session/v1/session_pb.ts";
+import type { CallToolRequest } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
+import { refuse } from "#runtime/failure/failure.ts";
+import type { Catalogue } from "../../catalogue/catalogue.ts";
+import { type Resolution, resolve } from "../../tools/resolve.ts";
+import { CALLER_PROVIDER, type ToolSet } from "../../tools/tool-set/tool-set.ts";
+import { ToolSets } from "../../tools/tool-set/tool-sets.ts";
+import { refuseSwitching } from "../failures.ts";
+import { decideAsks } from "../offers/asks.ts";
+import type { FindProvider } from "../offers/provider-client.ts";
+import { ScopeOffers, type ScopeOffersOptions } from "../offers/scope-offers.ts";
+import { SharedOffers } from "../offers/shared-offers.ts";
+import { type ActiveSession, refuseAgent, type Sessions } from "../sessions.ts";
+import { agentOfRun, type RunSources } from "./run-sources.ts";
+
+/** An agent as it acts: in a session, by itself, or the catalogue as if one agent had it all. */
+export interface AgentContext {
+  readonly agent: Agent;
+  readonly revision: number;
+  readonly principal: string;
+  readonly scope: Scope;
+  /** In a session: the stored revision since which its agent is the active one. */
+  readonly since: number;
+  /** Of a run that brings sources: the agent without them, and what tells its context from the session's and other runs'. */
+  readonly run?: { readonly key: string; readonly base: Agent; readonly names: ReadonlySet<string> };
+}
+
+export interface ContextsOptions extends Omit<ScopeOffersOptions, "shared"> {
+  catalogue: Catalogue;
+  sessions: Sessions;
+  find: FindProvider;
+  /** How long what nobody asks for is still followed. */
+  idleMs: number;
+}
+
+interface Open {
+  readonly offers: ScopeOffers;
+  readonly signature: string;
+  readonly since: number;
+  /** Of a run that brings sources: its agent without them and with them. */
+  readonly run: { readonly base: Agent; readonly agent: Agent } | undefined;
+  catalogueVersion: number;
+  usedAt: number;
+  tools?: { set: ToolSet; agent: Agent; version: string };
+}
+
+/** So many stay open at most, but for those that were used lately: their providers may still be on the way with an answer. */
+const MOST_OPEN = 2_000;
+const LATELY_MS = 1_000;
+
+/** The contexts in use, each with what its providers offer. */
+export class Contexts implements Disposable {
+  readonly #options: ContextsOptions;
+  readonly #shared: SharedOffers;
+  readonly #sets = new ToolSets();
+  /** The one that was used last stands last. */
+  readonly #open = new Map<string, Open>();
+  /** Sessions that drain, with the revision whose context is not opened any more. */
+  readonly #left = new Map<string, Session>();
+
+  constructor(options: ContextsOptions) {
+    this.#options = options;
+    this.#shared = new SharedOffers(options);
+  }
+
+  /** The context of a call, at least as recent as the one by which its caller decided, and of the same agent. */
+  async ofCall({
+    sessionId,
+    contextRevision,
+    ...run
+  }: Pick<CallToolRequest, "sessionId" | "contextRevision" | "runId" | "runSources">): Promise<AgentContext> {
+    const { catalogue, sessions } = this.#options;
+    const active = await sessions.active(sessionId, contextRevision);
+    const { session } = active;
+    if (session.contextRevision >= contextRevision && catalogue.agent(session.agent))
+      return this.#ofRun(this.#ofSession(active), run);
+    await catalogue.caughtUp();
+    const again = await sessions.active(sessionId, contextRevision);
+    const { contextRevision: standing } = again.session;
+    if (standing >= contextRevision) return this.#ofRun(this.#ofSession(again), run);
+    const message = `the agent's context has revision ${standing}, the call was decided by ${contextRevision}`;
+    return refuse("aborted", message, { reason: "CONTEXT_REVISION_AHEAD" });
+  }
+
+  /** The context that is asked about: of a session, of an agent, or of the whole catalogue. */
+  async of(request: { sessionId: string; agent: string } & Partial<RunSources>): Promise<AgentContext> {
+    const { catalogue, sessions } = this.#options;
+    await catalogue.caughtUp();
+    if (request.sessionId !== "") {
+      return this.#ofRun(this.#ofSession(await sessions.active(request.sessionId)), request);
+    }
+    if (request.agent === "") return contextOf(create(AgentSchema, { tools: { use: ["*"] } }), { revision: 0 });
+    const { agent, revision } = catalogue.agent(request.agent) ?? refuseAgent(request.agent);
+    return contextOf(agent, { revision });
+  }
+
+  /** All tools, once every provider has answered, failed, or taken too long; the caller's as they are declared now. */
+  async tools(context: AgentContext, signal: AbortSignal): Promise<ToolSet> {
+    const open = this.#opened(context);
+    await Promise.all([open.offers.settled(signal), open.offers.refresh(CALLER_PROVIDER, signal)]);
+    this.#refuseLeft(context);
+    return this.#toolSet(open, context.agent);
+  }
+
+  /** What a name means, as soon as the provider that has it has answered, whatever the others do. */
+  async find(
+    context: AgentContext,
+    name: string,
+    signal: AbortSignal,
+  ): Promise<{ tools: ToolSet; resolution: Resolution }> {
+    const open = this.#opened(context);
+    const { offers } = open;
+    offers.follow();
+    let isFresh = false;
+    for (;;) {
+      const changed = offers.changed;
+      const isSettled = offers.isSettled;
+      const tools = this.#toolSet(open, context.agent);
+      const resolution = resolve(tools, name);
+      if (resolution.kind === "found" || (isSettled && isFresh)) return { tools, resolution };
+      if (isSettled) await offers.refresh(CALLER_PROVIDER, signal);
+      else await changed;
+      isFresh = isSettled;
+      signal.throwIfAborted();
+    }
+  }
+
+  /** The tools of a session that is in use here, as far as they are known without asking anybody. */
+  known(sessionId: string, run: Partial<RunSources> = {}): { tools: ToolSet; contextRevision: number } | undefined {
+    const open = this.#open.get(keyOfRun(sessionId, run) ?? `session ${sessionId}`);
+    const { agent: name, contextRevision } = open?.offers.scope ?? {};
+    const standing = name === undefined ? undefined : this.#options.catalogue.agent(name)?.agent;
+    const agent = open?.run && open.run.base === standing ? open.run.agent : standing;
+    const isKnown = open?.offers.isSettled && open.offers.isCurrent;
+    if (!isKnown || agent === undefined || contextRevision === undefined) return undefined;
+    return open.tools?.agent === agent ? { tools: this.#toolSet(open, agent), contextRevision } : undefined;
+  }
+
+  /** The context of a session that is being built for its agent. */
+  async ofBuilding(session: Session): Promise<AgentContext> {
+    const { catalogue, sessions } = this.#options;
+    await catalogue.caughtUp();
+    return this.#ofSession({ session: sessions.told(session), since: session.contextRevision });
+  }
+
+  leave(session: Session): void {
+    this.#left.set(session.id, session);
+    for (const [key, open] of this.#open) {
+      const isLeft = open.offers.scope.sessionId === session.id && open.since === session.contextRevision;
+      if (isLeft) this.#close(key, open);
+    }
+  }
+
+  mayReturn(sessionId: string): void {
+    this.#left.delete(sessionId);
+  }
+
+  /** Lets go of what nobody has asked for in a while. */
+  closeIdle(): void {
+    const before = this.#options.clock.now() - this.#options.idleMs;
+    for (const [key, open] of this.#open) if (open.usedAt < before) this.#close(key, open);
+    this.#shared.closeIdle(before);
+  }
+
+  [Symbol.dispose](): void {
+    for (const [key, open] of this.#open) this.#close(key, open);
+    this.#shared[Symbol.dispose]();
+  }
+
+  /** The context of a run that brings sources; of any other run, its session's. */
+  #ofRun(context: AgentContext, run: Partial<RunSources>): AgentContext {
+    const { runId = "", runSources = [] } = run;
+    const key = keyOfRun(context.scope.sessionId, run);
+    if (key === undefined) return context;
+    if (runId === "")
+      refuse("invalid_argument", "run_sources need the run that brings them", { reason: "INVALID_REQUEST" });
+    const { agent: base, scope } = context;
+    const open = this.#open.get(key);
+    const takes = (provider: string) => this.#options.catalogue.provider(provider)?.takesRunSources === true;
+    const agent = open?.run?.base === base ? open.run.agent : agentOfRun(base, runSources, takes);
+    const names = new Set(runSources.map(({ name }) => name));
+    return { ...context, agent, scope: { ...scope, runId }, run: { key, base, names } };
+  }
+
+  #ofSession({ session, since }: ActiveSession): AgentContext {
+    const { agent } = this.#options.catalogue.agent(session.agent) ?? refuseAgent(session.agent);
+    const { id: sessionId, principal, contextRevision: revision } = session;
+    return contextOf(agent, { revision, since, sessionId, principal });
+  }
+
+  /** The session was read before it began to drain. */
+  #refuseLeft({ scope, since }: AgentContext): void {
+    const left = this.#left.get(scope.sessionId);
+    if (left?.contextRevision === since) refuseSwitching(left);
+  }
+
+  #opened(context: AgentContext): Open {
+    this.#refuseLeft(context);
+    const { sessionId, agent } = context.scope;
+    const key = context.run?.key ?? (sessionId === "" ? `agent ${agent}` : `session ${sessionId}`);
+    const open = this.#standingOrOpened(key, context);
+    open.usedAt = this.#options.clock.now();
+    this.#open.delete(key);
+    this.#open.set(key, open);
+    this.#closeOldest();
+    return open;
+  }
+
+  #standingOrOpened(key: string, context: AgentContext): Open {
+    const { catalogue, clock } = this.#options;
+    const { agent, contextRevision } = context.scope;
+    const standing = this.#open.get(key);
+    const { scope } = standing?.offers ?? {};
+    const isCurrent =
+      scope?.contextRevision === contextRevision && scope.agent === agent && !standing?.offers.isOutdated;
+    if (standing && isCurrent && standing.catalogueVersion === catalogue.version) return standing;
+    const asks = this.#asks(context);
+    const signature = JSON.stringify(
+      asks.map(({ provider, client, sources }) => [provider, client?.address, sources.length]),
+    );
+    if (standing && isCurrent && standing.signature === signature) {
+      standing.catalogueVersion = catalogue.version;
+      return standing;
+    }
+    if (standing) this.#close(key, standing);
+    const offers = new ScopeOffers(context.scope, asks, { ...this.#options, shared: this.#shared });
+    const run = context.run && { base: context.run.base, agent: context.agent };
+    return { offers, signature, since: context.since, run, catalogueVersion: catalogue.version, usedAt: clock.now() };
+  }
+
+  /** A session that is at rest holds nothing here for long, and less the more of them there are. */
+  #closeOldest(): void {
+    if (this.#open.size <= MOST_OPEN) return;
+    const [oldest] = this.#open;
+    const { clock, startupMs } = this.#options;
+    if (oldest !== undefined && oldest[1].usedAt < clock.now() - startupMs - LATELY_MS) this.#close(...oldest);
+  }
+
+  #asks({ agent, scope, run }: AgentContext) {
+    const { catalogue, find } = this.#options;
+    const providers = catalogue.providers.map(({ name }) => name);
+    return decideAsks(agent, {
+      catalogue: catalogue.tools,
+      providers,
+      find,
+      hasSession: scope.sessionId !== "",
+      ...(run && { ofRun: run.names }),
+    });
+  }
+
+  #toolSet(open: Open, agent: Agent): ToolSet {
+    const { catalogue } = this.#options;
+    const version = `${open.offers.version} ${catalogue.version}`;
+    if (open.tools?.version === version && open.tools.agent === agent) return open.tools.set;
+    open.tools = { set: this.#sets.of(agent, catalogue, open.offers.offers), agent, version };
+    return open.tools.set;
+  }
+
+  #close(key: string, open: Open): void {
+    open.offers[Symbol.dispose]();
+    if (this.#open.get(key) === open) this.#open.delete(key);
+  }
+}
+
+/** Undefined for a run that brings no sources. One that brought others under the same id has another context. */
+function keyOfRun(sessionId: string, { runId = "", runSources = [] }: Partial<RunSources>): string | undefined {
+  if (runSources.length === 0) return undefined;
+  const told = runSources.map(({ name, provider, config }) => [name, provider, config]);
+  const digest = createHash("sha256").update(JSON.stringify(told)).digest("base64url");
+  return `run ${sessionId} ${runId} ${digest}`;
+}
+
+function contextOf(
+  agent: Agent,
+  of: { revision: number; since?: number; sessionId?: string; principal?: string },
+): AgentContext {
+  const { revision, since = 0, sessionId = "", principal = "" } = of;
+  const scope = create(ScopeSchema, { sessionId, agent: agent.name, contextRevision: revision, principal });
+  return { agent, revision, principal, scope, since };
+}

@@ -1,0 +1,174 @@
+import { create } from "@bufbuild/protobuf";
+import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import {
+  ExplainStage,
+  type ExplainStep,
+  ExplainStepSchema,
+  type ExplainToolRequest,
+  type ExplainToolResponse,
+  ExplainToolResponseSchema,
+} from "#gen/toolbus/tool/v1/tool_service_pb.ts";
+import { refuse } from "#runtime/failure/failure.ts";
+import type { Spaces } from "../../calls/messages.ts";
+import { closestNames } from "../../tools/advice.ts";
+import { parseReference } from "../../tools/names.ts";
+import { aliasesOf, type Resolution, resolve } from "../../tools/resolve.ts";
+import type { ToolEntry, ToolSet } from "../../tools/tool-set/tool-set.ts";
+import type { Contexts } from "./contexts.ts";
+
+type Step = Pick<ExplainStep, "stage" | "finding" | "passed">;
+
+/** ORCH-5: the whole way from a name to a decision. */
+export async function explainTool(
+  { contexts, spaces }: { contexts: Contexts; spaces: Spaces },
+  request: ExplainToolRequest,
+  signal: AbortSignal,
+): Promise<ExplainToolResponse> {
+  const context = await contexts.of(request);
+  const { sessionId } = request;
+  if (request.agent !== "" && request.agent !== context.agent.name) {
+    const has = `session ${sessionId} has agent ${JSON.stringify(context.agent.name)}`;
+    refuse("failed_precondition", `${has}, not ${JSON.stringify(request.agent)}`, { reason: "AGENT_MISMATCH" });
+  }
+  const tools = await contexts.tools(context, signal);
+  return explain(tools, request.name, {
+    activeSpace: sessionId === "" ? undefined : () => spaces.activeSpace(sessionId, context.agent.name),
+  });
+}
+
+export interface ExplainOptions {
+  /** The session's active space, empty for none; undefined outside a session. */
+  activeSpace: (() => Promise<string>) | undefined;
+}
+
+export async function explain(
+  tools: ToolSet,
+  name: string,
+  { activeSpace }: ExplainOptions,
+): Promise<ExplainToolResponse> {
+  const resolution = resolve(tools, name);
+  const entry = resolution.kind === "found" ? resolution.entry : tools.outside(resolution.reference);
+  const steps = [stepOfAlias(tools, name), stepOfResolution(tools, name, resolution)];
+  if (entry !== undefined) {
+    steps.push(step(ExplainStage.PROVIDER, describe(entry), true));
+    steps.push(
+      step(ExplainStage.AVAILABILITY, entry.unavailable || "its source can be used", entry.unavailable === ""),
+    );
+  }
+  if (resolution.kind !== "unknown") steps.push(...stepsOfPolicy(tools, entry, resolution));
+  if (entry !== undefined) steps.push(await stepOfVisibility(entry, activeSpace));
+  return explanation(tools, { name, steps, entry, resolution });
+}
+
+/** Each alias on the way, since one may lead to another. */
+function stepOfAlias(tools: ToolSet, name: string): Step {
+  const target = tools.policy.aliases.get(name);
+  return step(ExplainStage.ALIAS, target === undefined ? "it is no alias" : `it is an alias of ${target}`, true);
+}
+
+function stepOfResolution(tools: ToolSet, name: string, resolution: Resolution): Step {
+  const { kind } = resolution;
+  if (kind === "found")
+    return step(
+      ExplainStage.RESOLVE,
+      `${JSON.stringify(name)} is the ${resolution.by} of ${resolution.entry.reference}`,
+      true,
+    );
+  if (kind === "outside") return step(ExplainStage.RESOLVE, `the real name is ${resolution.reference}`, true);
+  const away = tools.sources.filter(({ available }) => !available);
+  const told = away.map(({ source, reason }) => `; ${source} cannot be used: ${reason}`).join("");
+  return step(ExplainStage.RESOLVE, `no tool has this name${told}`, false);
+}
+
+function stepsOfPolicy(
+  tools: ToolSet,
+  entry: ToolEntry | undefined,
+  { kind, reference }: { kind: "found" | "outside"; reference?: string },
+): Step[] {
+  const { policy } = tools;
+  if (kind === "outside") return [stepOfUse(tools, entry, reference ?? "")];
+  const { standing, decision, reference: real } = entry!;
+  if (standing !== "in use")
+    return [step(ExplainStage.USE, `needs no listing: ${decision.rule}`, decision.kind === "permitted")];
+  const steps = [
+    step(ExplainStage.USE, `the entry ${JSON.stringify(policy.entryOf("use", real))} of tools.use fits`, true),
+  ];
+  const allowedBy = policy.entryOf("allowed", real);
+  const isRefusedByList = decision.rule === "not in tools.allowed";
+  if (isRefusedByList) steps.push(step(ExplainStage.ALLOWED, "not in tools.allowed", false));
+  else {
+    const finding =
+      allowedBy === undefined
+        ? "in tools.use, and tools.allowed is empty"
+        : `the entry ${JSON.stringify(allowedBy)} of tools.allowed fits`;
+    steps.push(step(ExplainStage.ALLOWED, finding, true));
+    if (decision.kind === "blocked") steps.push(step(ExplainStage.OFFER, decision.rule, false));
+  }
+  return steps;
+}
+
+function stepOfUse({ policy }: ToolSet, entry: ToolEntry | undefined, reference: string): Step {
+  const { source } = parseReference(reference);
+  const isUnasked = entry === undefined && source !== undefined && !policy.isInUse(reference);
+  const hint = isUnasked ? `, so that @${source} is not asked for its tools` : "";
+  const rule = policy.ruleOutside(reference);
+  return step(
+    ExplainStage.USE,
+    rule === "not in tools.use" ? `no entry of tools.use fits${hint}` : `it is ${rule}`,
+    false,
+  );
+}
+
+async function stepOfVisibility(entry: ToolEntry, activeSpace: ExplainOptions["activeSpace"]): Promise<Step> {
+  if (!entry.isVisible) return step(ExplainStage.VISIBLE, "call and result appear in no space", true);
+  if (activeSpace === undefined) return step(ExplainStage.VISIBLE, "a call needs an active space", true);
+  const spaceId = await activeSpace();
+  return spaceId === ""
+    ? step(ExplainStage.VISIBLE, "a call needs an active space, and the session has none", false)
+    : step(ExplainStage.VISIBLE, `call and result appear in space ${spaceId}`, true);
+}
+
+function describe({ executor, tool }: ToolEntry): string {
+  switch (executor.kind) {
+    case "internal":
+      return "nobody runs it: the arguments are the result";
+    case "gateway":
+      return "the router calls its URL";
+    case "outside":
+      return tool.executionType === ExecutionType.SPACE
+        ? "a person answers, in the active space"
+        : "a service that watches for its calls answers";
+    case "provider":
+      return `provider ${executor.provider}${executor.source ? `, source ${executor.source.name}` : ""}`;
+  }
+}
+
+function step(stage: ExplainStage, finding: string, passed: boolean): Step {
+  return { stage, finding, passed };
+}
+
+interface Found {
+  name: string;
+  steps: Step[];
+  entry: ToolEntry | undefined;
+  resolution: Resolution;
+}
+
+function explanation(tools: ToolSet, { name, steps, entry, resolution }: Found): ExplainToolResponse {
+  const failed = steps.find(({ passed }) => !passed);
+  const isFound = resolution.kind === "found";
+  const reference = entry?.reference ?? (resolution.kind === "outside" ? resolution.reference : "");
+  return create(ExplainToolResponseSchema, {
+    reference,
+    modelName: isFound ? resolution.entry.modelName : "",
+    aliases: reference === "" ? [] : aliasesOf(tools, reference),
+    provider: entry?.executor.kind === "provider" ? entry.executor.provider : "",
+    visible: entry?.isVisible ?? false,
+    available: entry !== undefined && entry.unavailable === "",
+    unavailableReason: entry?.unavailable ?? "",
+    callable: failed === undefined,
+    rule: failed?.finding ?? entry?.decision.rule ?? "",
+    closestNames: failed === undefined ? [] : closestNames(tools, name).filter((one) => one !== entry?.modelName),
+    steps: steps.map((one) => create(ExplainStepSchema, one)),
+  });
+}

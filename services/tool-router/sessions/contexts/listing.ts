@@ -1,0 +1,74 @@
+import { createHash } from "node:crypto";
+import { create, toBinary } from "@bufbuild/protobuf";
+import {
+  type ListToolsRequest,
+  type ListToolsResponse,
+  ListToolsResponseSchema,
+  type ModelTool,
+  ModelToolSchema,
+} from "#gen/toolbus/tool/v1/tool_service_pb.ts";
+import { pageOf } from "#runtime/rpc/page.ts";
+import { aliasesOf } from "../../tools/resolve.ts";
+import type { ToolEntry, ToolSet } from "../../tools/tool-set/tool-set.ts";
+import type { Contexts } from "./contexts.ts";
+import type { RunSources } from "./run-sources.ts";
+
+/** The tools of a session, of an agent, or of the whole catalogue, by model name. */
+export async function listTools(
+  contexts: Contexts,
+  request: ListToolsRequest,
+  signal: AbortSignal,
+): Promise<ListToolsResponse> {
+  const context = await contexts.of(request);
+  const tools = await contexts.tools(context, signal);
+  const list = listFrom(tools, context.revision);
+  const { agent, contextRevision, toolsRevision } = list;
+  const isFirst = request.pageToken === "";
+  if (isFirst && toolsRevision === request.knownToolsRevision) {
+    return create(ListToolsResponseSchema, { agent, contextRevision, toolsRevision, isKnown: true });
+  }
+  const listed = { elements: list.tools, placeOf: ({ modelName }: ModelTool) => modelName };
+  const { items, nextPageToken } = pageOf(["tools", request.sessionId, request.agent], listed, request);
+  return { ...list, tools: items, sources: isFirst ? list.sources : [], nextPageToken };
+}
+
+/**
+ * The name of the list that a session would be told, by what is known here at this moment; empty when the session is not in
+ * use here, or somebody has not said yet what it offers.
+ */
+export function toolsRevision(contexts: Contexts, sessionId: string, run?: Partial<RunSources>): string {
+  const known = contexts.known(sessionId, run);
+  return known === undefined ? "" : listFrom(known.tools, known.contextRevision).toolsRevision;
+}
+
+const listsByToolSet = new WeakMap<ToolSet, ListToolsResponse>();
+
+function listFrom(tools: ToolSet, contextRevision: number): ListToolsResponse {
+  const made = listsByToolSet.get(tools);
+  if (made?.contextRevision === contextRevision) return made;
+  const names = [...tools.byModelName.keys()].sort();
+  const list = create(ListToolsResponseSchema, {
+    tools: names.map((name) => modelToolFrom(tools, tools.byModelName.get(name)!)),
+    sources: [...tools.sources],
+    agent: tools.agent,
+    contextRevision,
+  });
+  list.toolsRevision = createHash("sha256").update(toBinary(ListToolsResponseSchema, list)).digest("base64url");
+  listsByToolSet.set(tools, list);
+  return list;
+}
+
+function modelToolFrom(tools: ToolSet, entry: ToolEntry): ModelTool {
+  const { modelName, reference, tool, decision, unavailable, isVisible, effect } = entry;
+  const blockedBy = decision.kind === "blocked" ? decision.message : "";
+  const told = { ...tool, visible: isVisible, effect, inputSchemaJson: tool.inputSchemaJson || '{"type":"object"}' };
+  return create(ModelToolSchema, {
+    modelName,
+    reference,
+    aliases: aliasesOf(tools, reference),
+    tool: told,
+    callable: decision.kind === "permitted",
+    available: unavailable === "",
+    reason: blockedBy || unavailable,
+  });
+}

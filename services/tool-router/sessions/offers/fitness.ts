@@ -1,0 +1,89 @@
+import type { OfferedTool } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import { ExecutionType, type Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { type FaultOfSchema, faultOfToolSchema, type SchemaPlace } from "#runtime/schema/tool-schema.ts";
+import { referenceFrom } from "../../tools/names.ts";
+
+/** An offer as it may be used: one tool that is unfit takes no other with it. */
+export interface Fitness {
+  /** At most `MAX_TOOLS`, each with a name. */
+  readonly tools: readonly OfferedTool[];
+  /** What keeps a tool of these from being called. */
+  readonly faults: ReadonlyMap<OfferedTool, string>;
+  /** What was left out, and what is faulty, in a few words; empty when all is well. */
+  readonly told: string;
+}
+
+export const MAX_TOOLS = 5_000;
+const MAX_NAME_CHARACTERS = 256;
+const MAX_SCHEMA_CHARACTERS = 256 * 1_024;
+const MAX_DESCRIPTION_CHARACTERS = 65_536;
+const MAX_TOLD = 3;
+
+/** Judges what a provider says that it has, before anybody relies on it. */
+export type JudgeOffer = (offered: readonly OfferedTool[]) => Fitness;
+
+/** Each text of a schema is judged once, and the last of the verdicts are kept: sessions share their sources' tools. */
+export function createOfferJudge(faultOfSchema: FaultOfSchema, maxVerdicts = 20_000): JudgeOffer {
+  const verdicts = new Map<string, string | undefined>();
+
+  function faultOfText(text: string, place: SchemaPlace): string | undefined {
+    if (text === "") return undefined;
+    const key = `${place} ${text}`;
+    if (verdicts.has(key)) return verdicts.get(key);
+    const verdict = faultOfToolSchema(text, place, { maxCharacters: MAX_SCHEMA_CHARACTERS, faultOf: faultOfSchema });
+    if (verdicts.size >= maxVerdicts) verdicts.delete(verdicts.keys().next().value!);
+    verdicts.set(key, verdict);
+    return verdict;
+  }
+
+  function faultOfTool(tool: Tool): string | undefined {
+    if (tool.description.length > MAX_DESCRIPTION_CHARACTERS) {
+      return `its description is longer than ${MAX_DESCRIPTION_CHARACTERS} characters`;
+    }
+    const input = faultOfText(tool.inputSchemaJson, "arguments");
+    if (input !== undefined) return `its input schema ${input}`;
+    // what an MCP tool says of its results speaks of their structured form, which the bridge's client checks
+    const output = tool.executionType === ExecutionType.MCP ? "" : tool.outputSchemaJson;
+    const fault = faultOfText(output, "results");
+    return fault && `its output schema ${fault}`;
+  }
+
+  return (offered) => {
+    const tools = new Map<string, OfferedTool>();
+    const faults = new Map<OfferedTool, string>();
+    const remarks: string[] = [];
+    for (const one of offered) {
+      const name = one.tool?.name ?? "";
+      const reference = referenceFrom(one.source, name);
+      const flaw = flawOfName(name, one.source) ?? (tools.has(reference) ? "is offered twice" : undefined);
+      if (flaw !== undefined) {
+        remarks.push(`${JSON.stringify(name.slice(0, 64))} ${flaw}`);
+        continue;
+      }
+      if (tools.size === MAX_TOOLS) {
+        remarks.unshift(`it offers ${offered.length} tools, of which ${MAX_TOOLS} are taken`);
+        break;
+      }
+      tools.set(reference, one);
+      const fault = faultOfTool(one.tool!);
+      if (fault === undefined) continue;
+      faults.set(one, fault);
+      remarks.push(`${JSON.stringify(name)}: ${fault}`);
+    }
+    return { tools: [...tools.values()], faults, told: told(remarks) };
+  };
+}
+
+/** A name that reads like a pattern, or a bare one like that of a source's tool, would make references mean two things. */
+function flawOfName(name: string, source: string): string | undefined {
+  if (name === "") return "is no name";
+  if (name.includes("*")) return "holds a *, which stands for any characters where tools are named";
+  if (source === "" && name.startsWith("@")) return "begins with @, by which tools of sources are named";
+  if (name.length > MAX_NAME_CHARACTERS) return `is longer than ${MAX_NAME_CHARACTERS} characters`;
+  return /\p{Cc}|\p{Cs}/u.test(name) ? "holds characters that no name has" : undefined;
+}
+
+function told(remarks: readonly string[]): string {
+  const rest = remarks.length > MAX_TOLD ? `; and ${remarks.length - MAX_TOLD} more` : "";
+  return remarks.slice(0, MAX_TOLD).join("; ") + rest;
+}

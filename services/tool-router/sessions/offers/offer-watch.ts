@@ -1,0 +1,150 @@
+import type {
+  GetProvidedToolsResponse,
+  Scope,
+  WatchProvidedToolsResponse,
+} from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import type { Source } from "#gen/toolbus/tool/v1/source_pb.ts";
+import { messageFromUnknown } from "#runtime/failure/failure.ts";
+import { createBackoff } from "#runtime/time/backoff.ts";
+import type { Clock } from "#runtime/time/clock.ts";
+import { openEnding } from "#runtime/time/ending.ts";
+import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
+import type { Offer } from "../../tools/tool-set/tool-set.ts";
+import type { JudgeOffer } from "./fitness.ts";
+import type { ProviderClient } from "./provider-client.ts";
+
+export interface Ask {
+  readonly provider: string;
+  /** Undefined when the catalogue has no provider of that name. */
+  readonly client: ProviderClient | undefined;
+  /** What the agent declares for it; empty asks for what it offers by itself. */
+  readonly sources: readonly Source[];
+}
+
+export interface OfferWatchOptions {
+  scope: Scope;
+  clock: Clock;
+  /** How long the first answer may take until the provider counts as unavailable. It is still heard when it comes later. */
+  startupMs: number;
+  judge: JudgeOffer;
+  signal: AbortSignal;
+  onChange: () => void;
+  /** Told when the provider says that it offers the same in every scope. */
+  onAlike?: (ask: Ask) => void;
+}
+
+/** Who tells of changes without end is heard so often; the rest waits on its side of the stream. */
+const BETWEEN_CHANGES_MS = 50;
+
+/** A stream that lived this long was a good one. */
+const LASTING_MS = 1_000;
+
+/**
+ * What one provider offers in one scope, followed from when somebody says so. A stream that ends is opened again, after waits that grow but stay below
+ * a second. The tools that were known stay known meanwhile; only a stream that brings nothing makes them unavailable.
+ */
+export class OfferWatch {
+  readonly ask: Ask;
+  readonly #options: OfferWatchOptions;
+  #offer: Offer;
+  #isSettled = false;
+  #isFollowing = false;
+  #isCurrent = false;
+
+  constructor(ask: Ask, options: OfferWatchOptions) {
+    this.ask = ask;
+    this.#options = options;
+    const declared = new Map(ask.sources.map((source) => [source.name, source]));
+    this.#offer = { provider: ask.provider, declared, tools: [], sources: [], failure: "" };
+    if (ask.client === undefined) this.#fail(`there is no provider ${JSON.stringify(ask.provider)}`);
+  }
+
+  /** From here on changes are heard. */
+  follow(): void {
+    if (this.#isFollowing || this.ask.client === undefined) return;
+    this.#isFollowing = true;
+    void this.#follow(this.ask.client);
+  }
+
+  /** Whether every change is heard: what is known is what stands, but for what is on its way. */
+  get isCurrent(): boolean {
+    return this.#isCurrent || this.ask.client === undefined;
+  }
+
+  get offer(): Offer {
+    return this.#offer;
+  }
+
+  /** Whether it has answered, failed, or taken too long. */
+  get isSettled(): boolean {
+    return this.#isSettled;
+  }
+
+  /** Asks afresh, so that what was declared before this call is seen after it. */
+  async refresh(signal: AbortSignal): Promise<void> {
+    const { scope, startupMs } = this.#options;
+    using limit = timeoutSignal(startupMs);
+    using ending = openEnding(signal, limit);
+    try {
+      const listed = await this.ask.client?.listTools(
+        { scope, sources: [...this.ask.sources] },
+        { signal: ending.signal },
+      );
+      if (listed !== undefined) this.#take(listed);
+    } catch (error) {
+      signal.throwIfAborted();
+      this.#fail(messageFromUnknown(error));
+    }
+  }
+
+  async #follow(client: ProviderClient): Promise<void> {
+    const { scope, clock, signal } = this.#options;
+    const backoff = createBackoff({ initialMs: 50, maxMs: 800 });
+    void this.#limitStartup();
+    while (!signal.aborted) {
+      const openedAt = clock.now();
+      let hasAnswered = false;
+      try {
+        for await (const told of client.watchTools({ scope, sources: [...this.ask.sources] }, { signal })) {
+          hasAnswered = true;
+          this.#isCurrent = true;
+          this.#take(told);
+          await clock.delay(BETWEEN_CHANGES_MS, signal);
+        }
+      } catch (error) {
+        if (signal.aborted) return;
+        this.#isCurrent = true;
+        if (!hasAnswered) this.#fail(messageFromUnknown(error));
+      }
+      if (hasAnswered && clock.now() - openedAt > LASTING_MS) backoff.reset();
+      await clock.delay(backoff.next(), signal).catch(() => {}); // aborted: the loop's condition sees it
+    }
+  }
+
+  async #limitStartup(): Promise<void> {
+    const { clock, startupMs, signal } = this.#options;
+    await clock.delay(startupMs, signal).catch(() => {}); // aborted: nobody asks any more
+    if (this.#isSettled) return;
+    this.#fail(
+      `did not list its tools within ${startupMs} ms: the first message of WatchProvidedTools has to tell them at once`,
+    );
+  }
+
+  #take(told: GetProvidedToolsResponse | WatchProvidedToolsResponse): void {
+    const { tools, faults, told: unfit } = this.#options.judge(told.tools);
+    const isAlike = told.alikeInAllScopes && this.ask.sources.length === 0;
+    this.#settle({ ...this.#offer, tools, faults, unfit, sources: told.sources, failure: "", isAlike });
+    if (isAlike) this.#options.onAlike?.(this.ask);
+  }
+
+  #fail(reason: string): void {
+    if (this.#offer.failure === reason) return;
+    this.#settle({ ...this.#offer, failure: reason });
+  }
+
+  #settle(offer: Offer): void {
+    this.#offer = offer;
+    this.#isSettled = true;
+    this.#options.onChange();
+  }
+}

@@ -1,0 +1,66 @@
+import type { Session } from "#gen/toolbus/session/v1/session_pb.ts";
+import { type Asker, isOwner, requireOwner } from "#runtime/failure/session-owner.ts";
+import { isExternal } from "../calls/due-work/due.ts";
+import type { CallRecord } from "../calls/records/call-record.ts";
+
+/*
+ * What belongs to a session is, from outside, for the principal that opened it:
+ *
+ * O1  The session itself, and what is called, listed and explained in it.
+ * O2  Its recorded calls. A call that a watcher has taken is shown to that watcher, too.
+ * O3  Results: calls that services watch for are answered by those who watch for them or have taken them, which
+ *     submissions.ts decides; all others by the owner, and by people through spaces, which is one of the suite's own services.
+ * O4  Its decisions in the audit trail. What concerns no session, or one of somebody else, is for operators.
+ *
+ * There is nothing to keep from anybody in a session that does not exist: whoever looks for it says so.
+ */
+export interface Ownership {
+  /** O1; an empty id is no session. */
+  requireSession(sessionId: string, asker: Asker): Promise<void>;
+  /** O4 */
+  isOwnSession(sessionId: string, asker: Asker): Promise<boolean>;
+}
+
+const KNOWN_OWNERS = 10_000;
+
+/** An owner is read once: a session is its for ever. */
+export function createOwnership(
+  read: (sessionId: string) => Promise<Pick<Session, "principal"> | undefined>,
+): Ownership {
+  const ownersBySession = new Map<string, string>();
+
+  async function ownerOf(sessionId: string): Promise<string | undefined> {
+    const known = ownersBySession.get(sessionId) ?? (await read(sessionId))?.principal;
+    if (known === undefined) return undefined;
+    ownersBySession.set(sessionId, known);
+    const [oldest] = ownersBySession.keys();
+    if (ownersBySession.size > KNOWN_OWNERS && oldest !== undefined) ownersBySession.delete(oldest);
+    return known;
+  }
+
+  return {
+    async requireSession(sessionId, asker) {
+      if (asker === undefined || sessionId === "") return;
+      const principal = await ownerOf(sessionId);
+      if (principal !== undefined) requireOwner({ sessionId, principal }, asker);
+    },
+    async isOwnSession(sessionId, asker) {
+      return asker === undefined || (sessionId !== "" && (await ownerOf(sessionId)) === asker);
+    },
+  };
+}
+
+/** O2 */
+export function isShownTo({ principal, taken, watcherPrincipal }: CallRecord, asker: Asker): boolean {
+  return isOwner(principal, asker) || (taken && watcherPrincipal === asker);
+}
+
+/** O2 */
+export function requireShown(record: CallRecord, asker: Asker): void {
+  if (!isShownTo(record, asker)) requireOwner(record, asker);
+}
+
+/** O3 */
+export function requireAnswerable(record: CallRecord, asker: Asker): void {
+  if (!isExternal(record)) requireOwner(record, asker);
+}

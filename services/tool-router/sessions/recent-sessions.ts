@@ -1,0 +1,70 @@
+import { type Session, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
+import type { Clock } from "#runtime/time/clock.ts";
+import type { Documents, Stored } from "../catalogue/documents.ts";
+import type { SessionRecord } from "./session-record.ts";
+
+/*
+ * What was read of sessions a moment ago, so that not every call reads its session.
+ *
+ * M1  Only that a session is active is remembered, for a time shorter than routers are waited for when it drains: a router that
+ *     hears of nothing believes no longer in a former agent when the next one is built.
+ * M2  What is heard or written since makes older readings void, also those that are on their way.
+ */
+
+const FRESH_MS = 1_000;
+const MOST = 4_000;
+
+interface Known {
+  readonly session: Session;
+  readonly revision: number;
+  readonly readAtMs: number;
+}
+
+export class RecentSessions {
+  readonly #clock: Clock;
+  readonly #known = new Map<string, Known>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** The session as it was a moment ago, if it was active. */
+  active(id: string): Session | undefined {
+    const known = this.#known.get(id);
+    if (known?.session.state !== SessionState.ACTIVE || this.#clock.now() - known.readAtMs >= FRESH_MS)
+      return undefined;
+    return known.session;
+  }
+
+  /** M2 */
+  hear({ key, value, revision }: Stored<SessionRecord>): void {
+    this.#put(key, { session: value, revision, readAtMs: Number.NEGATIVE_INFINITY });
+  }
+
+  /** The same documents, remembered as they are read. */
+  remembering(documents: Documents<SessionRecord>): Documents<SessionRecord> {
+    return {
+      ...documents,
+      read: async (key) => {
+        const readAtMs = this.#clock.now();
+        const found = await documents.read(key);
+        if (found) this.#put(key, { session: found.value, revision: found.revision, readAtMs });
+        return found;
+      },
+      update: async (key, decide) => {
+        const updated = await documents.update(key, decide);
+        const { value, revision, hasChanged } = updated;
+        if (hasChanged && value) this.hear({ key, value, revision });
+        return updated;
+      },
+    };
+  }
+
+  #put(id: string, known: Known): void {
+    if ((this.#known.get(id)?.revision ?? 0) > known.revision) return;
+    this.#known.delete(id); // the youngest stands last
+    this.#known.set(id, known);
+    const [oldest] = this.#known.keys();
+    if (this.#known.size > MOST && oldest !== undefined) this.#known.delete(oldest);
+  }
+}

@@ -1,0 +1,67 @@
+import { unlessAborted } from "#runtime/time/unless-aborted.ts";
+import type { Stored } from "../catalogue/documents.ts";
+import type { SessionRecord } from "./session-record.ts";
+
+export type News = Stored<SessionRecord>;
+
+/** News of one session, each once and in order. */
+export interface NewsReader extends Disposable {
+  /** Whether there is news that was not taken. */
+  readonly arrived: Promise<void>;
+  take(): News | undefined;
+  /** As if there was news, for who is waiting: something else has happened. */
+  wake(): void;
+}
+
+/** What becomes of sessions, as it is written: told to whoever follows one, and to whoever minds all. */
+export class SessionNews {
+  readonly #readers = new Map<string, Set<(news: News) => void>>();
+  readonly #minders: ((news: News) => void)[] = [];
+
+  tell(news: News): void {
+    for (const minder of this.#minders) minder(news);
+    for (const reader of [...(this.#readers.get(news.key) ?? [])]) reader(news);
+  }
+
+  mind(minder: (news: News) => void): void {
+    this.#minders.push(minder);
+  }
+
+  follow(sessionId: string): NewsReader {
+    const unread: News[] = [];
+    let arrived = Promise.withResolvers<void>();
+    const wake = () => arrived.resolve();
+    const reader = (news: News) => {
+      unread.push(news);
+      wake();
+    };
+    const readers = this.#readers.get(sessionId) ?? new Set();
+    this.#readers.set(sessionId, readers.add(reader));
+    return {
+      get arrived() {
+        return arrived.promise;
+      },
+      wake,
+      take() {
+        const news = unread.shift();
+        if (unread.length === 0) arrived = Promise.withResolvers<void>();
+        return news;
+      },
+      [Symbol.dispose]: () => {
+        readers.delete(reader);
+        if (readers.size === 0 && this.#readers.get(sessionId) === readers) this.#readers.delete(sessionId);
+      },
+    };
+  }
+
+  /** Reads until there is something, again after each news of the session. Rejects with the signal's reason. */
+  async until<T>(sessionId: string, read: () => Promise<T | undefined>, signal: AbortSignal): Promise<T> {
+    using reader = this.follow(sessionId);
+    for (;;) {
+      const found = await read();
+      if (found !== undefined) return found;
+      await unlessAborted(reader.arrived, signal);
+      while (reader.take() !== undefined);
+    }
+  }
+}

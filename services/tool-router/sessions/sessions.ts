@@ -1,0 +1,140 @@
+import { randomUUID } from "node:crypto";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { type Session, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
+import { refuse } from "#runtime/failure/failure.ts";
+import { type Asker, isOwner } from "#runtime/failure/session-owner.ts";
+import { type PageRequest, pageOf } from "#runtime/rpc/page.ts";
+import type { Clock } from "#runtime/time/clock.ts";
+import type { Catalogue } from "../catalogue/catalogue.ts";
+import type { Documents, Stored } from "../catalogue/documents.ts";
+import { isSettled, isSwitching, refuseClosed, refuseMissing, refuseSwitched, refuseSwitching } from "./failures.ts";
+import type { RecentSessions } from "./recent-sessions.ts";
+import type { SessionNews } from "./session-changes.ts";
+import { type SessionRecord, sessionRecord } from "./session-record.ts";
+
+export interface SessionParts {
+  documents: Documents<SessionRecord>;
+  catalogue: Catalogue;
+  clock: Clock;
+  news: SessionNews;
+  /** Unless told, each call reads its session. */
+  recent?: Pick<RecentSessions, "active">;
+}
+
+/** A session whose agent can be used. */
+export interface ActiveSession {
+  readonly session: Session;
+  /** The stored revision: what was told before its agent became the active one is at most that. */
+  readonly since: number;
+}
+
+/**
+ * Sessions as they are stored. The stored `context_revision` grows with each switch; the revision that is told adds that of the
+ * agent's configuration, so that it grows with each reload, too, and is the same on every router.
+ */
+export class Sessions {
+  readonly #parts: SessionParts;
+
+  constructor(parts: SessionParts) {
+    this.#parts = parts;
+  }
+
+  get documents(): Documents<SessionRecord> {
+    return this.#parts.documents;
+  }
+
+  /** An id that is taken by the same principal for the same agent is that session. */
+  async open(request: { agent: string; sessionId: string; principal: string }): Promise<Session> {
+    const { documents, catalogue, clock } = this.#parts;
+    await catalogue.caughtUp();
+    if (catalogue.agent(request.agent) === undefined) refuseAgent(request.agent);
+    const { agent, principal } = request;
+    const id = request.sessionId || randomUUID();
+    const createdAt = timestampFromMs(clock.now());
+    const session = sessionRecord({ id, agent, principal, createTime: createdAt, state: SessionState.ACTIVE });
+    if ((await documents.create(id, session)) !== undefined) return this.told(session);
+    const standing = await this.#stored(id);
+    const isSame = standing.agent === agent && standing.principal === principal;
+    if (isSame && standing.state === SessionState.ACTIVE) return this.told(standing);
+    return refuse("already_exists", `there is another session ${id}`, {
+      reason: "SESSION_ALREADY_EXISTS",
+      metadata: { session_id: id },
+    });
+  }
+
+  async get(id: string): Promise<Session> {
+    return this.told(await this.#stored(id));
+  }
+
+  /**
+   * The session if its agent can be used by who decided at that revision, or by anybody if it is 0. What another agent decided
+   * is refused; who is bound to none is told to wait while the session is on its way (`whenSettled`).
+   */
+  async active(id: string, revision = 0): Promise<ActiveSession> {
+    const recent = this.#parts.recent?.active(id);
+    const isKnown = recent && (revision === 0 || this.#isDecidedBy(recent, revision));
+    if (isKnown) return this.#activeFrom(recent);
+    const session = await this.#stored(id);
+    if (session.state === SessionState.CLOSED) refuseClosed(id);
+    if (revision !== 0 && (!isSettled(session) || revision <= session.contextRevision)) refuseSwitched(session);
+    if (!isSettled(session)) refuseSwitching(session);
+    return this.#activeFrom(session);
+  }
+
+  /** Whether its agent decided at that revision, as far as the catalogue is known here. */
+  #isDecidedBy(session: Session, revision: number): boolean {
+    return revision > session.contextRevision && revision <= this.told(session).contextRevision;
+  }
+
+  #activeFrom(session: Session): ActiveSession {
+    return { session: this.told(session), since: session.contextRevision };
+  }
+
+  /** Whether the revision was told of the agent that the session has; of one that is gone from the catalogue any later one may be. */
+  isOfStanding(session: Session, revision: number): boolean {
+    const isTold =
+      this.#parts.catalogue.agent(session.agent) === undefined || revision <= this.told(session).contextRevision;
+    return revision > session.contextRevision && isTold;
+  }
+
+  /** Does something with the session's agent; while the session is on its way to another one, it is waited for. */
+  async whenSettled<T>(id: string, signal: AbortSignal, action: () => Promise<T>): Promise<T> {
+    for (;;) {
+      try {
+        return await action();
+      } catch (error) {
+        if (!isSwitching(error)) throw error;
+      }
+      const settled = async () => (isSettled(await this.#stored(id)) ? true : undefined);
+      await this.#parts.news.until(id, settled, signal);
+    }
+  }
+
+  /** By id; from outside only the asker's own. */
+  async list(request: PageRequest & { asker: Asker }, signal: AbortSignal) {
+    const { asker } = request;
+    const shown: Stored<SessionRecord>[] = [];
+    for await (const entry of this.#parts.documents.list(signal)) {
+      if (isOwner(entry.value.principal, asker)) shown.push(entry);
+    }
+    const listed = { elements: shown, placeOf: ({ key }: Stored<SessionRecord>) => key };
+    const { items, nextPageToken } = pageOf(["sessions", asker ?? ""], listed, request);
+    return { sessions: items.map(({ value }) => this.told(value)), nextPageToken };
+  }
+
+  async #stored(id: string): Promise<Session> {
+    return (await this.#parts.documents.read(id))?.value ?? refuseMissing(id);
+  }
+
+  told(session: Session): Session {
+    const revision = this.#parts.catalogue.agent(session.agent)?.revision ?? 0;
+    return { ...session, contextRevision: session.contextRevision + revision };
+  }
+}
+
+export function refuseAgent(name: string): never {
+  return refuse("not_found", `there is no agent ${JSON.stringify(name)}`, {
+    reason: "AGENT_NOT_FOUND",
+    metadata: { agent: name },
+  });
+}

@@ -1,0 +1,17 @@
+import type { Session } from "#gen/toolbus/session/v1/session_pb.ts";
+import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
+import { unresolvedOf } from "../../tools/tool-set/unresolved.ts";
+import type { Contexts } from "../contexts/contexts.ts";
+
+/** Opens the context of a session's agent, waits until its sources have answered or taken too long, and says what it holds. */
+export function createContextBuild(contexts: Pick<Contexts, "ofBuilding" | "tools">, limitMs: number) {
+  return async (session: Session): Promise<string> => {
+    using limit = timeoutSignal(limitMs);
+    const context = await contexts.ofBuilding(session);
+    const tools = await contexts.tools(context, limit);
+    const failing = tools.sources
+      .filter(({ available }) => !available)
+      .map(({ source, reason }) => `${source}: ${reason}`);
+    return [`${tools.byReference.size} tools`, ...failing, ...unresolvedOf(tools, context.agent)].join("; ");
+  };
+}

@@ -1,0 +1,130 @@
+import { timestampMs } from "@bufbuild/protobuf/wkt";
+import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
+import { type Session, SessionState as State } from "#gen/toolbus/session/v1/session_pb.ts";
+import type { Clock } from "#runtime/time/clock.ts";
+import type { Audit } from "../../catalogue/audit/audit.ts";
+import type { Stored } from "../../catalogue/documents.ts";
+import { cancelledBySwitch, isSettled } from "../failures.ts";
+import type { SessionCalls } from "./session-calls.ts";
+
+/** A router's open contexts, as far as a switch touches them. */
+export interface LeavableContexts {
+  /** Closes the session's context, and opens none that is as old until it may. */
+  leave(session: Session): void;
+  mayReturn(sessionId: string): void;
+}
+
+export interface DeparturesParts {
+  calls: SessionCalls;
+  contexts: LeavableContexts;
+  clock: Clock;
+  audit: Audit;
+  logger: { warn(facts: object, message: string): void };
+  /** Tells the other routers that this one has left the session which drains since that revision. */
+  tellLeft: (sessionId: string, revision: number) => void;
+}
+
+/** A session that drains, left or not. */
+interface Draining {
+  /** As it was when it began to. */
+  readonly session: Session;
+  readonly revision: number;
+  /** The calls that were under way then. */
+  readonly callIds: readonly string[];
+  hasLeft: boolean;
+}
+
+/** How long calls that were cancelled may take to end. */
+const ENDING_MS = 1_000;
+
+/**
+ * Takes this router out of sessions that drain: its calls there may end until the time is over, are cancelled then, and the
+ * context is closed. What it has left it says again whenever it is asked.
+ */
+export class Departures {
+  readonly #parts: DeparturesParts;
+  readonly #draining = new Map<string, Draining>();
+
+  constructor(parts: DeparturesParts) {
+    this.#parts = parts;
+  }
+
+  /** Hears how a session stands. */
+  take({ key: sessionId, value: session, revision }: Stored<Session>): void {
+    if (session.state === State.DRAINING) void this.#leave(session, revision);
+    if (!isSettled(session)) return;
+    const draining = this.#draining.get(sessionId);
+    if (draining && !draining.hasLeft && hasMovedOn(draining.session, session)) this.#flee(draining);
+    this.#draining.delete(sessionId);
+    this.#parts.contexts.mayReturn(sessionId);
+  }
+
+  /** Another router asks whether this one has left. */
+  asked(sessionId: string, revision: number): void {
+    const draining = this.#draining.get(sessionId);
+    if (draining?.hasLeft && draining.revision >= revision) this.#parts.tellLeft(sessionId, draining.revision);
+  }
+
+  async #leave(session: Session, revision: number): Promise<void> {
+    const { calls, contexts, tellLeft } = this.#parts;
+    const draining = { session, revision, callIds: calls.callIds(session.id), hasLeft: false };
+    this.#draining.set(session.id, draining);
+    const isOver = () => this.#draining.get(session.id) !== draining; // the session has moved on
+    if (!(await this.#emptiedBefore(session))) {
+      if (isOver()) return;
+      this.#cancel(session, calls.callIds(session.id));
+      if (!(await this.#emptiedWithin(session.id, ENDING_MS))) {
+        const callIds = calls.callIds(session.id);
+        this.#parts.logger.warn({ sessionId: session.id, callIds }, "cancelled calls do not end: they are left behind");
+      }
+    }
+    if (isOver()) return;
+    contexts.leave(session);
+    draining.hasLeft = true;
+    tellLeft(session.id, revision);
+  }
+
+  /** This router was away so long that the others went on without it. */
+  #flee({ session, callIds }: Draining): void {
+    const { calls, contexts } = this.#parts;
+    const left = calls.callIds(session.id).filter((callId) => callIds.includes(callId));
+    if (left.length > 0) this.#cancel(session, left);
+    contexts.leave(session);
+  }
+
+  #emptiedBefore({ id, drainExpireTime: drainUntil }: Session): Promise<boolean> {
+    const until = drainUntil === undefined ? 0 : timestampMs(drainUntil);
+    return this.#emptiedWithin(id, until - this.#parts.clock.now());
+  }
+
+  async #emptiedWithin(sessionId: string, ms: number): Promise<boolean> {
+    const { calls, clock } = this.#parts;
+    if (calls.callIds(sessionId).length === 0) return true;
+    const over = new AbortController();
+    const time = clock.delay(Math.max(0, ms), over.signal).then(
+      () => false,
+      () => true, // the calls have ended
+    );
+    try {
+      return await Promise.race([calls.emptied(sessionId).then(() => true), time]);
+    } finally {
+      over.abort();
+    }
+  }
+
+  #cancel(session: Session, callIds: readonly string[]): void {
+    const { calls, audit, logger } = this.#parts;
+    const { id: sessionId, agent, nextAgent } = session;
+    logger.warn({ sessionId, agent, nextAgent, callIds }, "a switch waits no longer: calls in flight are cancelled");
+    const reason = cancelledBySwitch(session);
+    for (const callId of callIds) {
+      audit({ kind: AuditKind.SWITCH_TIMED_OUT, agent, sessionId, callId, message: reason.message });
+    }
+    calls.cancel(sessionId, callIds, reason);
+  }
+}
+
+/** Whether the session came to another agent or its end, and was not taken back. */
+function hasMovedOn(before: Session, after: Session): boolean {
+  return after.state === State.CLOSED || after.contextRevision !== before.contextRevision;
+}

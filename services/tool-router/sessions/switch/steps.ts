@@ -1,0 +1,153 @@
+import { timestampMs } from "@bufbuild/protobuf/wkt";
+import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
+import { Carry, type Session, SessionState as State } from "#gen/toolbus/session/v1/session_pb.ts";
+import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
+import type { Clock } from "#runtime/time/clock.ts";
+import type { Audit } from "../../catalogue/audit/audit.ts";
+import type { Catalogue } from "../../catalogue/catalogue.ts";
+import type { Documents, Stored } from "../../catalogue/documents.ts";
+import { AGENT_SWITCHED, SESSION_CLOSED } from "../failures.ts";
+import type { SessionRecord } from "../session-record.ts";
+import { refuseAgent } from "../sessions.ts";
+
+/*
+ * From one agent to the next (ORCH-1), and to the end:
+ *
+ *   ACTIVE ─▶ DRAINING ─▶ TEARING_DOWN ─▶ BUILDING ─▶ ACTIVE     a switch
+ *     ▲          │              └───────────────────▶ CLOSED     a closing
+ *     └──────────┘ the agent turned out unusable: nothing has been taken down
+ *
+ * S1  The state is the session's record. Each step is a compare-and-set from the state and the holder that it began with; what
+ *     a step does besides may be done twice. So of two that want to switch one wins, and a holder that was frozen and
+ *     replaced stops at its next step.
+ * S2  The next agent is checked before the first step, and again before anything is taken down.
+ * S3  DRAINING ends when every router that lives has left the old context (drain.ts); one that does not say so is waited
+ *     for until two seconds after the time of the calls.
+ * S4  With BUILDING the session's own revision grows beyond every revision that was ever told of its former agents: what was
+ *     decided before is known by it, on every router.
+ * S5  A session whose holder is gone is taken over by any router, which goes on with the step that it finds.
+ * S6  A switch that expects a revision begins only from the agent of which that was told. So of a switch that is repeated since
+ *     its answer was lost one is made, and what is left of it on the way does nothing when it arrives.
+ */
+
+export interface StepParts {
+  documents: Documents<SessionRecord>;
+  catalogue: Catalogue;
+  fleet: { allLeft(sessionId: string, revision: number, limit: { ms: number; signal: AbortSignal }): Promise<boolean> };
+  /** Closes what providers keep open for the scope of a session and agent; gives what was closed, in words. */
+  release: (session: Session) => Promise<string>;
+  /** Opens the context of the session's agent, and gives what it holds, in words. */
+  build: (session: Session) => Promise<string>;
+  /** Cancels the runs of a session that cannot go on: those of agents that it no longer has, or all. */
+  cancelRuns: (session: Session, reason: string) => Promise<void>;
+  clock: Clock;
+  audit: Audit;
+  logger: { warn(facts: object, message: string): void };
+  /** Aborts when this router stops: what it has not finished goes on elsewhere. */
+  signal: AbortSignal;
+}
+
+const LEAVING_GRACE_MS = 2_000;
+
+const SETTLED = { nextAgent: "", nextCarry: Carry.UNSPECIFIED, holder: "" };
+
+/** What is done in each state of a session that is on its way. */
+export class SwitchSteps {
+  readonly #parts: StepParts;
+
+  constructor(parts: StepParts) {
+    this.#parts = parts;
+  }
+
+  /** What stands after the step; undefined when somebody else goes on. */
+  async take({ value: session, revision }: Stored<SessionRecord>): Promise<Stored<SessionRecord> | undefined> {
+    switch (session.state) {
+      case State.DRAINING:
+        return this.#drain(session, revision);
+      case State.TEARING_DOWN:
+        return this.#tearDown(session);
+      default:
+        return this.#build(session);
+    }
+  }
+
+  /** S1 */
+  async advance(from: SessionRecord, to: Partial<SessionRecord>): Promise<Stored<SessionRecord> | undefined> {
+    const { value, hasChanged, revision } = await this.#parts.documents.update(from.id, (standing) =>
+      standing?.state === from.state && standing.holder === from.holder ? changed(standing, to) : undefined,
+    );
+    return hasChanged && value ? { key: from.id, value, revision } : undefined;
+  }
+
+  /** Why an agent cannot be used; undefined when it can. */
+  faultsOf(name: string): string[] | undefined {
+    const found = this.#parts.catalogue.agent(name);
+    if (found === undefined) return [`there is no agent ${JSON.stringify(name)}`];
+    const { faults } = this.#parts.catalogue.findings(found.agent);
+    return faults.length > 0 ? faults : undefined;
+  }
+
+  refuseFaulty(name: string, faults: string[]): never {
+    if (this.#parts.catalogue.agent(name) === undefined) refuseAgent(name);
+    const message = `agent ${JSON.stringify(name)} cannot be loaded: ${faults.join("; ")}`;
+    return refuse("failed_precondition", message, { reason: "AGENT_INVALID", metadata: { agent: name } });
+  }
+
+  async #drain(session: SessionRecord, revision: number): Promise<Stored<SessionRecord> | undefined> {
+    const { fleet, clock, catalogue, logger, signal } = this.#parts;
+    const { id: sessionId, nextAgent, drainExpireTime: drainUntil } = session;
+    const leftMs = (drainUntil === undefined ? 0 : timestampMs(drainUntil) - clock.now()) + LEAVING_GRACE_MS; // S3
+    if (!(await fleet.allLeft(sessionId, revision, { ms: Math.max(LEAVING_GRACE_MS, leftMs), signal }))) {
+      if (signal.aborted) return undefined;
+      logger.warn({ sessionId }, "not every router has left the session: the switch goes on without it");
+    }
+    await catalogue.caughtUp();
+    const faults = nextAgent === "" ? undefined : this.faultsOf(nextAgent); // S2
+    return faults === undefined
+      ? this.advance(session, { state: State.TEARING_DOWN })
+      : this.#takeBack(session, faults);
+  }
+
+  #takeBack(session: SessionRecord, faults: string[]): Promise<Stored<SessionRecord> | undefined> {
+    const { audit, logger } = this.#parts;
+    const { id: sessionId, nextAgent } = session;
+    const message = `the switch to agent ${JSON.stringify(nextAgent)} is taken back: ${faults.join("; ")}`;
+    logger.warn({ sessionId }, message);
+    audit({ kind: AuditKind.BLOCKED, agent: nextAgent, sessionId, rule: "agent cannot be loaded", message });
+    return this.advance(session, { state: State.ACTIVE, ...SETTLED });
+  }
+
+  async #tearDown(session: SessionRecord): Promise<Stored<SessionRecord> | undefined> {
+    const { release, audit, catalogue, cancelRuns } = this.#parts;
+    const { id: sessionId, agent, nextAgent, nextCarry: carry } = session;
+    const message = await release(session);
+    audit({ kind: AuditKind.TORN_DOWN, agent, sessionId, message });
+    if (nextAgent !== "") {
+      await catalogue.caughtUp();
+      const contextRevision = session.contextRevision + catalogue.lastAgentRevision + 1; // S4
+      const switches = session.switches + 1;
+      return this.advance(session, { state: State.BUILDING, agent: nextAgent, contextRevision, switches, carry });
+    }
+    await cancelRuns(session, SESSION_CLOSED.toLowerCase());
+    return this.advance(session, { state: State.CLOSED, ...SETTLED });
+  }
+
+  async #build(session: SessionRecord): Promise<Stored<SessionRecord> | undefined> {
+    const { build, cancelRuns, audit } = this.#parts;
+    const { id: sessionId, agent } = session;
+    const [message] = await Promise.all([
+      build(session).catch((error: unknown) => `not usable yet: ${messageFromUnknown(error)}`),
+      cancelRuns(session, AGENT_SWITCHED.toLowerCase()),
+    ]);
+    audit({ kind: AuditKind.BUILT, agent, sessionId, message });
+    const next = await this.advance(session, { state: State.ACTIVE, ...SETTLED });
+    if (next) audit({ kind: AuditKind.SWITCHED, agent, sessionId, message: `session ${sessionId} has agent ${agent}` });
+    return next;
+  }
+}
+
+function changed(session: SessionRecord, to: Partial<SessionRecord>): SessionRecord {
+  const { drainExpireTime: drainUntil, ...rest } = { ...session, ...to };
+  const isDraining = rest.state === State.DRAINING && drainUntil !== undefined;
+  return { ...rest, ...(isDraining && { drainExpireTime: drainUntil }) }; // no `create`: it would leave out what it does not know
+}

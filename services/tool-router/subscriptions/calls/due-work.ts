@@ -1,0 +1,110 @@
+import type { Msg } from "@nats-io/transport-node";
+import type { Bus } from "#runtime/bus/bus.ts";
+import { messageFromUnknown } from "#runtime/failure/failure.ts";
+import type { Duty } from "../../calls/due-work/due.ts";
+import { deliveryInfoFrom } from "../queues/delivery-info.ts";
+import { openFetches } from "../queues/fetches.ts";
+
+/*
+ * What has to be done about calls outlives the router that knew it: each write of a record says so in a header, and one
+ * durable consumer of the bucket hands it to whichever router is there.
+ *
+ * D1  What is acknowledged is done. A router that dies with it in its hands leaves it to the next.
+ * D2  What has its time later is put back until then: the server is the clock.
+ * D3  A record that is written again takes its earlier duty away, since the bucket keeps the last value alone. So duties are
+ *     fetched a moment later, when most calls are over; a router that has written something urgent fetches at once.
+ * D4  It may be done twice, at the same time too: whatever is done is a compare-and-set, or idempotent by the call's id.
+ */
+
+const DUTY = "Toolbus-Duty";
+const stream = "KV_toolbus_calls";
+const durable = "tool_router_duties";
+const ackWaitMs = 6_000;
+const mostAtOnce = 256;
+const nanosecondsPerMillisecond = 1_000_000;
+
+export function dutyHeader(duty: Duty): Record<string, string> {
+  return { [DUTY]: duty.kind === "look" ? String(Math.ceil(duty.at)) : duty.kind };
+}
+
+function dutyOf({ headers }: Msg): Duty {
+  const text = headers?.get(DUTY) || "none";
+  if (text === "tell" || text === "none") return { kind: text };
+  return { kind: "look", at: Number(text) };
+}
+
+export interface DutyOptions {
+  /** All these calls have changed. */
+  tell(callIds: string[]): void;
+  /** Gives when it is to be looked at again; undefined when nothing is left to do. */
+  look(callId: string): Promise<number | undefined>;
+  onFault(fault: string): void;
+}
+
+export interface CallDuties extends AsyncDisposable {
+  /** Something has been written that is due at once. */
+  hurry(): void;
+}
+
+export async function openCallDuties(bus: Bus, options: DutyOptions): Promise<CallDuties> {
+  const underWay = new Set<Promise<void>>();
+  const say = ({ reply = "" }: Msg, text: string) => bus.connection.publish(reply, text);
+  const putBack = (message: Msg, ms: number) =>
+    say(message, `-NAK {"delay":${Math.max(1, Math.ceil(ms)) * nanosecondsPerMillisecond}}`);
+
+  async function look(message: Msg): Promise<void> {
+    const callId = callIdOf(message);
+    try {
+      const again = await options.look(callId);
+      if (again === undefined) say(message, "+ACK");
+      else putBack(message, again - Date.now());
+    } catch (error) {
+      const { deliveries } = deliveryInfoFrom(message.reply ?? "", stream);
+      if (deliveries === 2) options.onFault(`what is due for call ${callId} waits: ${messageFromUnknown(error)}`);
+      putBack(message, Math.min(100 * 2 ** Math.min(deliveries, 10), 10_000));
+    }
+  }
+
+  function handle(batch: Msg[]): void {
+    const changed: string[] = [];
+    for (const message of batch) {
+      const duty = dutyOf(message);
+      if (duty.kind === "tell") changed.push(callIdOf(message));
+      const leftMs = duty.kind === "look" ? duty.at - Date.now() : 0;
+      if (duty.kind !== "look") say(message, "+ACK");
+      else if (leftMs > 0)
+        putBack(message, leftMs); // D2
+      else {
+        const task = look(message).finally(() => underWay.delete(task));
+        underWay.add(task);
+      }
+    }
+    if (changed.length > 0) options.tell(changed);
+  }
+
+  const fetches = await openFetches(bus, {
+    stream,
+    config: {
+      durable_name: durable,
+      ack_policy: "explicit",
+      ack_wait: ackWaitMs * nanosecondsPerMillisecond,
+      deliver_policy: "all",
+      headers_only: true,
+      max_ack_pending: -1, // what is put back until its time counts as well
+    },
+    room: () => mostAtOnce - underWay.size,
+    onBatch: handle,
+    onFault: options.onFault,
+  });
+  return {
+    hurry: fetches.hurry,
+    async [Symbol.asyncDispose]() {
+      fetches[Symbol.dispose]();
+      await Promise.all(underWay);
+    },
+  };
+}
+
+function callIdOf({ subject }: Msg): string {
+  return subject.slice(subject.lastIndexOf(".") + 1);
+}

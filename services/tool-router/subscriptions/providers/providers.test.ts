@@ -1,0 +1,47 @@
+import { create } from "@bufbuild/protobuf";
+import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from "@opentelemetry/sdk-trace-base";
+import { expect, test } from "vitest";
+import { ProviderSchema } from "#gen/toolbus/provider/v1/provider_pb.ts";
+import { ScopeSchema } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { serveOnNats } from "#runtime/rpc/nats/server.ts";
+import { createClientTracing } from "#runtime/telemetry/tracing.ts";
+import { until } from "#runtime/time/until.ts";
+import { openTestBus } from "../../../../test/harness/bus.ts";
+import { createProviderExecution } from "../../calls/execute/provider.ts";
+import { ended, FakeProvider } from "../../testing/fakes/fake-provider.ts";
+import { entryOf, tool } from "../../testing/fakes/tools.ts";
+import { createProviders } from "./providers.ts";
+
+test("the span of a call ends with it, also when its provider goes on after the result", async () => {
+  await using bus = await openTestBus();
+  const provider = new FakeProvider();
+  await using _ = await serveOnNats(bus, { service: "mcp-bridge", routes: provider.routes, drainTimeoutMs: 1 });
+  const exporter = new InMemorySpanExporter();
+  const tracer = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] }).getTracer("test");
+  const mcp = create(ProviderSchema, { name: "mcp", address: { case: "service", value: "mcp-bridge" } });
+  const find = createProviders(bus, () => mcp, { clientTracing: createClientTracing(tracer) });
+  const { execute } = createProviderExecution({ find, graceMs: () => 0 });
+  const call = (callId: string) => {
+    const executor = { kind: "provider", provider: "mcp", source: undefined, tool: "echo" } as const;
+    const deadline = { at: Date.now() + 5_000, timeoutMs: 5_000 };
+    const entry = entryOf(tool("echo", { effect: Effect.PURE }));
+    const more = {
+      scope: create(ScopeSchema),
+      argumentsJson: "{}",
+      runDeadline: undefined,
+      context: {},
+    };
+    const control = { signal: new AbortController().signal, emit: () => {} };
+    return execute({ callId, entry, executor, deadline, ...more }, control);
+  };
+  expect((await call("ends")).outputJson).toBe("{}");
+  await until(() => exporter.getFinishedSpans().length === 1);
+  provider.answer = async function* (_request, signal) {
+    yield { event: { case: "result", value: { outputJson: '"early"' } } };
+    await ended(signal);
+  };
+  expect((await call("goes-on")).outputJson).toBe('"early"');
+  await until(() => exporter.getFinishedSpans().length === 2);
+  await until(() => provider.cancelled.includes("goes-on"), { what: "the provider to be told" });
+});

@@ -1,0 +1,117 @@
+import type { Client, Transport } from "@connectrpc/connect";
+import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
+import type { Provider } from "#gen/toolbus/provider/v1/provider_pb.ts";
+import { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import type { Bus } from "#runtime/bus/bus.ts";
+import { failureFromConnectError } from "#runtime/failure/connect.ts";
+import { Failure } from "#runtime/failure/failure.ts";
+import { clientOver } from "#runtime/rpc/client-over.ts";
+import { clientInterceptors } from "#runtime/rpc/interceptors.ts";
+import { deliveryOf } from "#runtime/rpc/nats/delivery.ts";
+import type { Telemetry } from "#runtime/telemetry/telemetry.ts";
+import { clientFor } from "../../../clients.ts";
+import type { FindProvider, ProviderClient } from "../../sessions/offers/provider-client.ts";
+import { createPulse, type Pulse } from "./keepalive.ts";
+
+const MAX_MESSAGE_BYTES = 64 * 2 ** 20;
+
+/** A peer that is frozen, or whose machine is gone, closes nothing: HTTP/2 can ask; for HTTP/1.1 see keepalive.ts. */
+const SIGNS_OF_LIFE = { pingIntervalMs: 5_000, pingTimeoutMs: 3_000 };
+
+/** Clients of providers, made when they are first asked for and kept while their address stands. */
+export function createProviders(
+  bus: Bus,
+  provider: (name: string) => Provider | undefined,
+  telemetry?: Pick<Telemetry, "clientTracing">,
+): FindProvider {
+  const clients = new Map<string, ProviderClient>();
+  // the scope names the principal; a watch outlives the request that opened it
+  const interceptors = clientInterceptors({ ...(telemetry && { telemetry }), identity: () => undefined });
+
+  function clientAt({ address: { case: kind, value = "" } }: Provider): Client<typeof ToolProviderService> {
+    if (kind === "service") return clientFor(bus, ToolProviderService, { process: value, interceptors });
+    return clientOver(transportTo(value), ToolProviderService);
+  }
+
+  /** `grpc://` and `grpcs://` speak gRPC, `http://` and `https://` the Connect protocol. */
+  function transportTo(url: string): Transport {
+    const options = { interceptors, readMaxBytes: MAX_MESSAGE_BYTES };
+    if (!url.startsWith("grpc")) return createConnectTransport({ ...options, baseUrl: url, httpVersion: "1.1" });
+    return createGrpcTransport({ ...options, ...SIGNS_OF_LIFE, baseUrl: url.replace(/^grpc/, "http") });
+  }
+
+  return (name) => {
+    const found = provider(name);
+    if (found === undefined) return undefined;
+    const { case: kind, value = "" } = found.address;
+    const address = kind === "service" ? `bus:${value}` : value;
+    const known = clients.get(name);
+    if (known?.address === address) return known;
+    const made = providerClient(address, clientAt(found), pulseOf(address));
+    clients.set(name, made);
+    return made;
+  };
+}
+
+/** Any answer is one, also that there is no such page. */
+function pulseOf(address: string): Pulse | undefined {
+  if (!/^https?:/.test(address)) return undefined;
+  return createPulse((signal) => fetch(address, { method: "HEAD", redirect: "manual", signal }));
+}
+
+function providerClient(
+  address: string,
+  client: Client<typeof ToolProviderService>,
+  pulse: Pulse | undefined,
+): ProviderClient {
+  const call: ProviderClient["callTool"] = (request, { signal }) =>
+    pulse
+      ? pulse.during((ends) => client.executeTool(request, { signal: ends }), signal)
+      : client.executeTool(request, { signal });
+  return {
+    address,
+    async listTools(request, { signal }) {
+      try {
+        return await client.getProvidedTools(request, { signal });
+      } catch (error) {
+        throw failureFrom(error);
+      }
+    },
+    watchTools: (request, options) => translated(client.watchProvidedTools(request, options)),
+    callTool: (request, options) => translated(call(request, options)),
+    async releaseScope(scope, { signal }) {
+      try {
+        return (await client.releaseScope({ scope }, { signal })).closed;
+      } catch (error) {
+        throw failureFrom(error);
+      }
+    },
+  };
+}
+
+async function* translated<T>(messages: AsyncIterable<T>): AsyncGenerator<T> {
+  try {
+    yield* messages;
+  } catch (error) {
+    throw failureFrom(error);
+  }
+}
+
+function failureFrom(error: unknown): Failure {
+  const failure = failureFromConnectError(error);
+  const wasNotSent = deliveryOf(error) === "NOT_SENT" || isUnreached(error);
+  if (wasNotSent) return new Failure(failure.code, failure.message, { reason: "CALL_NOT_STARTED", cause: error });
+  // the client's own refusal of what came says nothing of whether the call was started
+  const isOversized = failure.code === "resource_exhausted" && failure.message.includes("readMaxBytes");
+  return isOversized ? new Failure("data_loss", failure.message, { reason: "OUTCOME_UNKNOWN", cause: error }) : failure;
+}
+
+/** Nobody took the connection, so that nothing was sent on it. */
+const UNREACHED = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH"]);
+
+function isUnreached(error: unknown): boolean {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    if ("code" in cause && UNREACHED.has(String(cause.code))) return true;
+  }
+  return false;
+}

@@ -1,0 +1,81 @@
+import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import type { Session } from "#gen/toolbus/session/v1/session_pb.ts";
+import type { Bus } from "#runtime/bus/bus.ts";
+import { failureFromConnectError } from "#runtime/failure/connect.ts";
+import { withPrincipal } from "#runtime/rpc/identity.ts";
+import { clientInterceptors } from "#runtime/rpc/interceptors.ts";
+import type { Telemetry } from "#runtime/telemetry/telemetry.ts";
+import { createBackoff } from "#runtime/time/backoff.ts";
+import { delay } from "#runtime/time/delay.ts";
+import { clientFor } from "../../../clients.ts";
+
+export interface SessionRuns extends AsyncDisposable {
+  /**
+   * Cancels runs that cannot go on: the parked ones of agents that the session no longer has; all, when it is closed. Goes on
+   * in the background when the orchestrator cannot be reached.
+   */
+  cancel(session: Session, reason: string): Promise<void>;
+}
+
+const TIMEOUT_MS = 5_000;
+const PATIENCE_MS = 60_000;
+
+export function openSessionRuns(
+  bus: Bus,
+  options: { telemetry: Pick<Telemetry, "clientTracing">; logger: { warn(facts: object, message: string): void } },
+): SessionRuns {
+  const runs = clientFor(bus, RunService, { interceptors: clientInterceptors({ telemetry: options.telemetry }) });
+  const closing = new AbortController();
+  const underWay = new Set<Promise<void>>();
+
+  async function cancelOnce({ id: sessionId, agent, nextAgent, principal }: Session, reason: string): Promise<void> {
+    const isClosing = reason !== SWITCHED;
+    const statuses = isClosing ? LIVING : [RunState.REQUIRES_ACTION];
+    const limits = { timeoutMs: TIMEOUT_MS, signal: closing.signal };
+    const list = await runs.listRuns({ sessionId, states: statuses, pageSize: 1_000 }, limits);
+    const ending = list.runs.filter((run) => isClosing || run.agent !== (nextAgent || agent));
+    const cancel = ({ id: runId }: { id: string }) => runs.cancelRun({ runId, reason }, limits).catch(unlessEnded);
+    await withPrincipal(principal, () => Promise.all(ending.map(cancel)));
+  }
+
+  async function persist(session: Session, reason: string): Promise<void> {
+    const backoff = createBackoff({ initialMs: 200, maxMs: 5_000 });
+    const givesUpAt = performance.now() + PATIENCE_MS;
+    for (;;) {
+      await delay(backoff.next(), closing.signal).catch(() => {}); // closing: one last attempt follows
+      try {
+        return await cancelOnce(session, reason);
+      } catch (error) {
+        if (performance.now() < givesUpAt && !closing.signal.aborted) continue;
+        options.logger.warn({ sessionId: session.id, err: error }, "runs of a former agent could not be cancelled");
+        return;
+      }
+    }
+  }
+
+  return {
+    async cancel(session, reason) {
+      try {
+        await cancelOnce(session, reason);
+      } catch {
+        const task = persist(session, reason).finally(() => underWay.delete(task)); // which tells what goes wrong for good
+        underWay.add(task);
+      }
+    },
+    async [Symbol.asyncDispose]() {
+      closing.abort();
+      await Promise.all(underWay);
+    },
+  };
+}
+
+const SWITCHED = "agent_switched";
+
+const LIVING = [RunState.QUEUED, RunState.IN_PROGRESS, RunState.REQUIRES_ACTION];
+
+/** It came to its end by itself. */
+function unlessEnded(error: unknown): void {
+  const failure = failureFromConnectError(error);
+  if (failure.code !== "failed_precondition" && failure.code !== "not_found") throw failure;
+}

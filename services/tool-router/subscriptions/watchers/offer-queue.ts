@@ -1,0 +1,132 @@
+import type { Msg } from "@nats-io/transport-node";
+import { appendFenced, lastOf } from "#runtime/bus/append.ts";
+import type { Bus } from "#runtime/bus/bus.ts";
+import { isPassing } from "#runtime/bus/jetstream-errors.ts";
+import { persist } from "#runtime/bus/link.ts";
+import { readRecord } from "#runtime/bus/record.ts";
+import { type CallRecord, decodeCall, encodeCall } from "../../calls/records/call-record.ts";
+import type { Offer, Offers } from "../../calls/watchers/watching.ts";
+import { type DeliveryInfo, deliveryInfoFrom } from "../queues/delivery-info.ts";
+import { openPulls } from "../queues/pulls.ts";
+import { tokenFrom } from "./subject-token.ts";
+
+/*
+ * Calls that wait for a watcher stand in a work queue, a subject a call, a consumer a tool. The server hands each to one router
+ * at a time, and to another one when that one says so, falls silent or dies.
+ *
+ * Q1  A call stands there once: an offer is appended only where none stands.
+ * Q2  As much is asked for as this router's watchers can take at once, but one only while none is known to wait: the room is
+ *     for what is handed straight (direct-delivery.ts). What waits goes first: meanwhile nothing is taken straight.
+ * Q3  What is in this router's hands is kept by saying so each second; who said nothing for three has it no longer, and
+ *     then says nothing more about it.
+ * Q4  What was in other hands says so, in a header: whoever gets it reads first what stands.
+ */
+
+const KEEP_MS = 1_000;
+const ACK_WAIT_MS = 3_000;
+const OLD_MS = 1_000;
+/** How long it is believed that calls wait in a queue, since others may take them. */
+const WAITING_MS = 500;
+const AGAIN = "Toolbus-Again";
+const stream = "TOOLBUS_OFFERS";
+
+export interface OfferQueueOptions {
+  onOffer(offer: Offer): void;
+  onFault(fault: string): void;
+}
+
+export interface OfferQueue extends Omit<Offers, "hand">, Disposable {
+  /** Q2 */
+  areWaiting(tool: string): boolean;
+}
+
+export function openOfferQueue(bus: Bus, { onOffer, onFault }: OfferQueueOptions): OfferQueue {
+  const held = new Set<Held>();
+  /** By tool: until when it is believed that calls wait in its queue. */
+  const waiting = new Map<string, number>();
+  const areWaiting = (tool: string) => (waiting.get(tool) ?? 0) > performance.now();
+  const keeping = setInterval(() => {
+    for (const one of held) one.keep();
+  }, KEEP_MS);
+
+  function receive({ subject, reply = "", data, headers }: Msg): void {
+    const info = deliveryInfoFrom(reply, stream);
+    const record = readRecord(bus, { subject, sequence: 0 }, () => decodeCall(data));
+    if (record === undefined) return void bus.connection.publish(reply, "+TERM"); // no router can offer it
+    if (info.pending > 0) waiting.set(record.tool, performance.now() + WAITING_MS);
+    else waiting.delete(record.tool);
+    const one = new Held((word) => bus.connection.publish(reply, word), held);
+    onOffer({
+      record,
+      isOld: isOld(info) || headers?.has(AGAIN) === true,
+      settle: () => one.end("+ACK"),
+      handOn: () => one.end("-NAK"),
+    });
+  }
+
+  const pulls = openPulls(bus, { stream, ackWaitMs: ACK_WAIT_MS, onFault, onMessage: receive });
+
+  return {
+    areWaiting,
+    async offer(record, standing) {
+      await appendFenced(bus, {
+        subject: subjectOf(record),
+        expectedLastSequence: 0, // Q1: a conflict says that it stands
+        payload: encodeCall(record),
+        ...(standing === "again" && { headers: { [AGAIN]: "1" } }), // Q4
+      });
+    },
+    stands: async (record) => (await lastOf(bus, subjectOf(record))) !== null,
+    async withdraw(record) {
+      const purge = () => bus.manager.streams.purge(stream, { filter: subjectOf(record) });
+      await persist(bus.link, purge, { what: `withdrawing call ${record.callId}`, timeoutMs: 30_000, isPassing });
+    },
+    demand: (tool, count) => pulls.demand(queueOf(tool), areWaiting(tool) ? count : Math.min(count, 1)),
+    leave: (tool) => pulls.leave(queueOf(tool)),
+    [Symbol.dispose]() {
+      clearInterval(keeping);
+      pulls[Symbol.dispose]();
+      for (const one of held) one.end("-NAK");
+    },
+  };
+}
+
+/** A message of the queue that this router has. */
+class Held {
+  readonly #say: (text: string) => void;
+  readonly #all: Set<Held>;
+  #saidAt = performance.now();
+
+  constructor(say: (text: string) => void, all: Set<Held>) {
+    this.#say = say;
+    this.#all = all;
+    all.add(this);
+  }
+
+  keep(): void {
+    if (this.#isMine()) this.#say("+WPI");
+    else this.#all.delete(this);
+    this.#saidAt = performance.now();
+  }
+
+  end(word: "+ACK" | "-NAK"): void {
+    if (this.#all.delete(this) && this.#isMine()) this.#say(word);
+  }
+
+  #isMine(): boolean {
+    return performance.now() - this.#saidAt < ACK_WAIT_MS; // Q3
+  }
+}
+
+function isOld({ deliveries, storedAtMs }: DeliveryInfo): boolean {
+  return deliveries > 1 || Date.now() - storedAtMs > OLD_MS;
+}
+
+function queueOf(tool: string) {
+  const token = tokenFrom(tool);
+  return { consumer: `tool_${token}`, filter: `toolbus.offer.${token}.*`, description: tool.slice(0, 1_024) };
+}
+
+function subjectOf({ tool, callId }: CallRecord): string {
+  return `toolbus.offer.${tokenFrom(tool)}.${callId}`;
+}

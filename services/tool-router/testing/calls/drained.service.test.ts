@@ -1,0 +1,30 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
+import { openReader, type Reader } from "../peers/reader.ts";
+
+let suite: Reader;
+beforeAll(async () => {
+  suite = await openReader();
+});
+afterAll(() => suite[Symbol.asyncDispose]());
+
+test("ORCH-11 what a router decided right before SIGTERM stands on the trail when it has ended", async () => {
+  const sessionId = await suite.openSession();
+  const { pid, exited } = await suite.startRouterProcess("leaving");
+  const leaving = suite.clientsOf("leaving");
+  await leaving.router.listTools({ sessionId });
+  const names = ["echo", "remove_file", "echo", "nothing"];
+  await Promise.all(names.map((name, n) => leaving.call({ sessionId, name, callId: `last-${n}` })));
+  process.kill(pid, "SIGTERM"); // within the moment for which events are gathered
+  expect(await exited).toMatchObject({ code: 0 });
+  const { events } = await suite.clients.audit.listAuditEvents({ filter: { sessionId }, pageSize: 100 });
+  const decisions = events.filter(({ service, callId }) => service === "leaving" && callId.startsWith("last-"));
+  expect(new Map(decisions.map(({ callId, kind }) => [callId, kind]))).toEqual(
+    new Map([
+      ["last-0", AuditKind.PERMITTED],
+      ["last-1", AuditKind.BLOCKED],
+      ["last-2", AuditKind.PERMITTED],
+      ["last-3", AuditKind.BLOCKED],
+    ]),
+  );
+});

@@ -1,0 +1,103 @@
+import { createHash } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { ToolMessageState as Status } from "#gen/toolbus/space/v1/space_pb.ts";
+import { failureFromConnectError } from "#runtime/failure/connect.ts";
+import { createResultRemoval } from "#runtime/results/removal.ts";
+import { createResultStore } from "#runtime/results/store.ts";
+import { until } from "#runtime/time/until.ts";
+import { openReader, type Reader } from "../peers/reader.ts";
+
+const as = (principal: string) => ({ headers: { "toolbus-principal": principal } });
+const sessionId = "alices";
+
+describe("results over the limit", () => {
+  let suite: Reader;
+  beforeAll(async () => {
+    suite = await openReader({ TOOLBUS_OPERATORS: "olga", TOOLBUS_MAX_RESULT_BYTES: "2048" });
+    await suite.clients.sessions.createSession({ agent: "reader", sessionId }, as("alice"));
+    suite.spaces.activeSpaces.set(sessionId, "room");
+  });
+  afterAll(() => suite[Symbol.asyncDispose]());
+
+  type Asked = Parameters<Reader["clients"]["calls"]["readResult"]>[0];
+  async function read(asked: Asked, principal = "alice") {
+    const parts = await Array.fromAsync(suite.clients.calls.readResult(asked, as(principal)));
+    const [first, ...rest] = parts.map(({ part }) => part);
+    const chunks = rest.flatMap((part) => (part.case === "chunk" ? [part.value] : []));
+    return {
+      result: first?.case === "result" ? first.value : undefined,
+      text: Buffer.concat(chunks.map(({ data }) => data)).toString(),
+      offsets: chunks.map(({ offset }) => Number(offset)),
+    };
+  }
+  const refusalOf = (reading: Promise<unknown>) => reading.then(() => undefined, failureFromConnectError);
+  const args = { text: "é".repeat(200_000), end: "here" };
+  const whole = JSON.stringify({ success: true, args });
+  const echo = async (callId: string) => {
+    const { output } = await suite.clients.call({
+      sessionId,
+      name: "echo",
+      callId,
+      argumentsJson: JSON.stringify(args),
+    });
+    return output as { storedReference: string; beginning: string; rest: string; bytes: number };
+  };
+
+  test("LOOP-8 are read whole by their owner and by operators, from any byte on and to any length, with size and digest", async () => {
+    const shown = await echo("large");
+    const value = shown.storedReference;
+    expect(shown.rest).toContain(`"offset":${Buffer.byteLength(shown.beginning)}`);
+    const bytes = Buffer.from(whole);
+    const asked = { result: { case: "storedReference" as const, value } };
+    for (const principal of ["alice", "olga"]) {
+      const { result, text, offsets } = await read(asked, principal);
+      expect(text).toBe(whole);
+      expect(result).toMatchObject({ storedReference: value, size: BigInt(bytes.length) });
+      expect(Buffer.from(result?.sha256 ?? [])).toEqual(createHash("sha256").update(bytes).digest());
+      expect(offsets[0]).toBe(0);
+    }
+    const part = await read({ ...asked, offset: 300_000n, limit: 100_000n });
+    expect(part.text).toBe(bytes.subarray(300_000, 400_000).toString());
+    expect([part.offsets[0], part.result?.size]).toEqual([300_000, BigInt(bytes.length)]);
+    expect(await read({ ...asked, offset: BigInt(bytes.length) })).toMatchObject({ text: "", offsets: [] });
+    expect(await refusalOf(read({ ...asked, offset: BigInt(bytes.length + 1) }))).toMatchObject({
+      code: "invalid_argument",
+    });
+  });
+
+  test("LOOP-8 are nobody else's to read, whose session is not told apart from one that never was", async () => {
+    const { storedReference } = await echo("foreign");
+    const readAs = (value: string) => read({ result: { case: "storedReference", value } }, "mallory");
+    const other = storedReference.replace(sessionId, "nobodys");
+    for (const value of [storedReference, other, "nonsense"])
+      expect(await refusalOf(readAs(value))).toMatchObject({ code: "not_found", reason: "RESULT_NOT_FOUND" });
+  });
+
+  test("LOOP-8 are read by the call's id where it is recorded, short ones too; one without a result says so", async () => {
+    const answers = { short: '"yes"', long: JSON.stringify("x".repeat(300_000)) };
+    for (const [callId, value] of Object.entries(answers)) {
+      const calling = suite.clients.call({ sessionId, name: "ask", callId });
+      await until(() => suite.spaces.statusesOf(callId).includes(Status.REQUIRES_ACTION));
+      const asked = { result: { case: "callId" as const, value: callId } };
+      expect(await refusalOf(read(asked))).toMatchObject({ code: "failed_precondition", reason: "CALL_IN_PROGRESS" });
+      await suite.clients.calls.submitToolResult({ callId, outcome: { case: "resultJson", value } }, as("alice"));
+      await calling;
+      expect((await read(asked)).text).toBe(value);
+      expect(await refusalOf(read(asked, "mallory"))).toMatchObject({ code: "permission_denied" });
+      expect((await read({ ...asked, offset: 2n, limit: 2n })).text).toBe(value.slice(2, 4));
+    }
+    const unknown = read({ result: { case: "callId", value: "nothing" } });
+    expect(await refusalOf(unknown)).toMatchObject({ code: "not_found" });
+  });
+
+  test("LOOP-8 that are no longer kept are told as such", async () => {
+    const { storedReference: value } = await echo("gone");
+    const stored = await createResultStore(suite.bus).find(value);
+    await createResultRemoval(suite.bus).remove(stored!);
+    expect(await refusalOf(read({ result: { case: "storedReference", value } }))).toMatchObject({
+      code: "not_found",
+      reason: "RESULT_NOT_FOUND",
+      message: expect.stringContaining("no longer kept"),
+    });
+  });
+});

@@ -1,0 +1,30 @@
+import type { CallRecord } from "../../calls/records/call-record.ts";
+import type { CallStore } from "../../calls/records/records.ts";
+import type { Waiters } from "../../calls/records/waiters.ts";
+
+/** The recorded calls in memory, with the same promises as the bucket: each update is one step. */
+export function createMemoryCalls(waiters: Waiters, heldElsewhere: ReadonlySet<string> = new Set()) {
+  const records = new Map<string, CallRecord>();
+  const store: CallStore = {
+    read: async (callId) => records.get(callId),
+    glance: async (callId) => records.get(callId),
+    async create(record) {
+      if (records.has(record.callId)) return false;
+      records.set(record.callId, record);
+      return true;
+    },
+    async update(callId, decide) {
+      const before = records.get(callId);
+      if (before === undefined) return undefined;
+      const after = decide(before);
+      if (after !== undefined) records.set(callId, after);
+      return { before, record: after ?? before, hasChanged: after !== undefined };
+    },
+    async *list() {
+      for (const [key, value] of records) yield { key, value, revision: 1 };
+    },
+    announce: waiters.wake,
+    isHeld: async (callId) => heldElsewhere.has(callId),
+  };
+  return { records, store };
+}

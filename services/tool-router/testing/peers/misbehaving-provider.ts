@@ -1,0 +1,66 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { ExecuteToolResponseSchema } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import { createLogger } from "#runtime/lifecycle/logger.ts";
+import { allPages } from "#runtime/rpc/all-pages.ts";
+import { serverInterceptors } from "#runtime/rpc/interceptors.ts";
+import { serveOnNats } from "#runtime/rpc/nats/server.ts";
+import { FakeProvider } from "../fakes/fake-provider.ts";
+import { openTestRouter } from "../test-router.ts";
+
+export type Event = MessageInitShape<typeof ExecuteToolResponseSchema>;
+
+export function resultEvent(outputJson: string, isError = false): Event {
+  return { event: { case: "result", value: { outputJson, isError } } };
+}
+
+const logger = createLogger({ name: "liar", level: "silent" });
+
+export type LiarWorld = Awaited<ReturnType<typeof openLiarWorld>>;
+
+/** A session of an agent `both` with a source `shop` of an honest provider and a source `lies` of a liar. */
+export async function openLiarWorld() {
+  const suite = await openTestRouter({ TOOLBUS_PROVIDER_STARTUP: "300ms" });
+  suite.use(await suite.startRouter("a"));
+  const honest = new FakeProvider();
+  const liar = new FakeProvider();
+  const interceptors = serverInterceptors({ logger });
+  const serve = (service: string, { routes }: FakeProvider) =>
+    serveOnNats(suite.bus, { service, routes, drainTimeoutMs: 1, interceptors });
+  suite.use(await serve("honest", honest));
+  let liarService = await serve("liar", liar);
+  suite.use({ [Symbol.asyncDispose]: () => liarService[Symbol.asyncDispose]() });
+  honest.tools = [{ source: "shop", tool: { name: "buy" } }];
+  liar.tools = [{ source: "lies", tool: { name: "tell" } }];
+  const { providers, agents, sessions, router } = suite.clients;
+  for (const name of ["honest", "liar"])
+    await providers.applyProvider({ provider: { name, address: { case: "service", value: name } } });
+  const sources = [
+    { name: "shop", provider: "honest" },
+    { name: "lies", provider: "liar" },
+  ];
+  const applyAgent = (name: string) =>
+    agents.applyAgent({ agent: { name, sources, tools: { use: ["@shop/*", "@lies/*"] } } });
+  await applyAgent("both");
+  const sessionId = (await sessions.createSession({ agent: "both" })).session!.id;
+  return {
+    ...suite,
+    liar,
+    sessionId,
+    applyAgent,
+    async listed() {
+      const page = (pageToken: string) => router.listTools({ sessionId, pageToken, pageSize: 1_000 });
+      return (await allPages(page)).flatMap(({ tools }) => tools);
+    },
+    /** Calls the liar's tool. */
+    tell: (signal?: AbortSignal) => suite.clients.call({ sessionId, name: "lies__tell", argumentsJson: "{}" }, signal),
+    /** Uses the honest provider; fails when the liar's deeds reach it. */
+    async buyElsewhere(): Promise<void> {
+      const bought = await suite.clients.call({ sessionId, name: "shop__buy", argumentsJson: '{"n":1}' });
+      if (JSON.stringify(bought.output) !== '{"n":1}') throw new Error(JSON.stringify(bought.output));
+    },
+    stopLiar: () => liarService[Symbol.asyncDispose](),
+    startLiar: async () => {
+      liarService = await serve("liar", liar);
+    },
+  };
+}

@@ -1,0 +1,154 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
+import { until } from "#runtime/time/until.ts";
+import { type Event, type LiarWorld, openLiarWorld, resultEvent } from "../peers/misbehaving-provider.ts";
+
+/*
+ * KIND-2: a third party's provider that lies hurts nobody else: after each lie, the honest one beside it is used.
+ */
+
+let world: LiarWorld;
+beforeAll(async () => {
+  world = await openLiarWorld();
+});
+afterAll(() => world[Symbol.asyncDispose]());
+
+describe("KIND-2 a provider that lies about its tools", () => {
+  test("tools of sources that it was not asked for, and names of others, are not heard", async () => {
+    const taken = ["send_message", "buy", "shop__buy"].map((name) => ({ source: "", tool: { name } }));
+    const unasked = { source: "shop", tool: { name: "steal" } };
+    world.liar.answer = async function* () {
+      yield resultEvent('"stolen"');
+    };
+    world.liar.isCandid = false;
+    world.liar.offer([...taken, unasked, { source: "lies", tool: { name: "honest" } }]);
+    await until(async () => (await world.listed()).some(({ reference }) => reference === "@lies/honest"));
+    expect((await world.listed()).map(({ reference }) => reference)).toEqual(["@lies/honest", "@shop/buy"]);
+    await world.buyElsewhere();
+    world.liar.isCandid = true;
+  });
+
+  test("bad schemas, bad names and duplicates take no other tool with them, and are told", async () => {
+    const bad = { name: "bad", inputSchemaJson: '{"type":"object","properties":7}' };
+    const tools = [bad, { name: "tell" }, { name: "tell", description: "twice" }, { name: "" }, { name: "a\u0000b" }];
+    world.liar.offer(tools.map((tool) => ({ source: "lies", tool })));
+    const all = await until(async () => {
+      const found = await world.listed();
+      return found.some(({ reference }) => reference === "@lies/bad") && found;
+    });
+    expect(all.map(({ modelName, callable }) => [modelName, callable])).toEqual([
+      ["lies__bad", false],
+      ["lies__tell", true],
+      ["shop__buy", true],
+    ]);
+    expect((await world.clients.call({ sessionId: world.sessionId, name: "lies__bad" })).output).toMatchObject({
+      error: expect.stringMatching(/its input schema is no JSON Schema.*It may call: "lies__tell", "shop__buy"/),
+    });
+    const { events } = await until(async () => {
+      const page = await world.clients.audit.listAuditEvents({
+        filter: { sessionId: world.sessionId, kinds: [AuditKind.UNAVAILABLE], tool: "lies" },
+      });
+      return page.events.length > 0 && page;
+    });
+    expect(events[0]?.message).toMatch(/not all of its tools can be called: "bad": its input schema/);
+    await world.buyElsewhere();
+  });
+
+  test("thousands of tools, told again and again", async () => {
+    const many = Array.from({ length: 7_000 }, (_, n) => ({ source: "lies", tool: { name: `t${n}` } }));
+    world.liar.offer(many);
+    await until(async () => (await world.listed()).length > 5_000, { timeoutMs: 30_000 });
+    expect((await world.listed()).length).toBe(5_001);
+    await world.buyElsewhere();
+    for (let n = 0; n < 100; n++) world.liar.offer([{ source: "lies", tool: { name: `only${n}` } }]);
+    world.liar.offer([{ source: "lies", tool: { name: "tell" } }]);
+    await world.buyElsewhere();
+    await until(async () => (await world.listed()).length === 2, { timeoutMs: 30_000 });
+  });
+});
+
+const answers: [string, (signal: AbortSignal) => AsyncIterable<Event>, unknown][] = [
+  [
+    "gives two results",
+    async function* () {
+      yield resultEvent('"first"');
+      yield resultEvent('"second"');
+    },
+    "first",
+  ],
+  [
+    "gives a result after an error",
+    async function* () {
+      yield resultEvent('{"error":"it failed"}', true);
+      yield resultEvent('"it did not"');
+    },
+    { error: "it failed" },
+  ],
+  [
+    "calls anything an error",
+    async function* () {
+      yield resultEvent("just text", true);
+    },
+    { error: "just text" },
+  ],
+  [
+    "gives no result",
+    async function* () {
+      yield { event: { case: "progress", value: { progress: 1, total: 1 } } };
+    },
+    { error: expect.stringContaining("outcome_unknown") },
+  ],
+  ["gives nothing at all", async function* () {}, { error: expect.stringContaining("ended without a result") }],
+  [
+    "gives no JSON",
+    async function* () {
+      yield resultEvent("{");
+    },
+    { error: expect.stringContaining("must be valid JSON") },
+  ],
+  [
+    "breaks off",
+    // biome-ignore lint/correctness/useYield: it breaks off before it says anything
+    async function* () {
+      throw new Error("boom");
+    },
+    { error: expect.stringMatching(/outcome_unknown: .*internal error/) },
+  ],
+  [
+    "gives a huge answer",
+    async function* () {
+      yield resultEvent(JSON.stringify("x".repeat(20_000_000)));
+    },
+    {
+      ...{ truncated: true, bytes: 20_000_002, storedReference: expect.any(String), beginning: expect.any(String) },
+      rest: expect.stringMatching(/^read_result\(\{"reference":/),
+    },
+  ],
+];
+
+describe("KIND-2 a provider whose call", () => {
+  test.each(answers)("%s has that one answer, and hurts nobody", async (_, answer, output) => {
+    world.liar.answer = (_request, signal) => answer(signal);
+    expect((await world.tell()).output).toEqual(output);
+    await world.buyElsewhere();
+  });
+
+  test("tells of progress without end keeps others waiting for nothing, and ends with its caller", async () => {
+    let told = 0;
+    let hasEnded = false;
+    world.liar.answer = async function* (_request, signal) {
+      try {
+        while (!signal.aborted) yield { event: { case: "progress", value: { progress: told++, total: 0 } } };
+      } finally {
+        hasEnded = true;
+      }
+    };
+    const controller = new AbortController();
+    const telling = world.tell(controller.signal).catch(() => "canceled");
+    await until(() => told > 200);
+    for (let n = 0; n < 5; n++) await world.buyElsewhere();
+    controller.abort();
+    expect(await telling).toBe("canceled");
+    await until(() => hasEnded);
+  });
+});

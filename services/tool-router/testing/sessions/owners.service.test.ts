@@ -1,0 +1,119 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { failureFromConnectError } from "#runtime/failure/connect.ts";
+import { until } from "#runtime/time/until.ts";
+import { ended } from "../fakes/fake-provider.ts";
+import { ExternalService, neither } from "../peers/external-service.ts";
+import { openReader, type Reader, readFile } from "../peers/reader.ts";
+
+const as = (principal: string) => ({ headers: { "toolbus-principal": principal } });
+const notOwner = { code: "permission_denied", reason: "PRINCIPAL_NOT_OWNER" };
+
+describe("calls of one principal, and another one that knows their ids", () => {
+  let suite: Reader;
+  let sessionId = "";
+  beforeAll(async () => {
+    suite = await openReader({ TOOLBUS_OPERATORS: "olga" });
+    const tool = { ...readFile.tool, effect: Effect.PURE };
+    suite.mcp.offer([{ source: "files", tool }], [{ source: "files", available: true }]);
+    const agent = { name: "weigher", tools: { use: ["weigh"] } };
+    const weigh = { name: "weigh", executionType: ExecutionType.EXTERNAL, visible: false, isAsync: true };
+    await suite.clients.catalogue.applyCatalogTool({ tool: weigh });
+    await suite.clients.agents.applyAgent({ agent });
+    sessionId = "alices";
+    await suite.clients.sessions.createSession({ agent: "reader", sessionId }, as("alice"));
+    await suite.clients.sessions.createSession({ agent: "weigher", sessionId: "weighed" }, as("alice"));
+  });
+  afterAll(() => suite[Symbol.asyncDispose]());
+
+  const failureOf = (attempt: Promise<unknown>) => attempt.then(() => undefined, failureFromConnectError);
+
+  test("LOOP-15 ORCH-1 a call that is not recorded is cancelled by its owner, not by who knows its id", async () => {
+    const { calls } = suite.clients;
+    suite.mcp.answer = async function* (_, signal) {
+      yield { event: { case: "log", value: { message: "working" } } };
+      await ended(signal);
+    };
+    const request = { sessionId, name: "read", argumentsJson: '{"path":"a"}', callId: "pure" };
+    const calling = suite.clients.call(request);
+    await until(() => suite.mcp.calls.some(({ callId }) => callId === "pure"));
+    expect(await failureOf(calls.cancelToolCall({ callId: "pure" }, as("mallory")))).toMatchObject(notOwner);
+    expect(suite.mcp.cancelled).not.toContain("pure");
+    expect((await calls.cancelToolCall({ callId: "pure" }, as("alice"))).started).toBe(true);
+    expect((await calling).isError).toBe(true);
+  });
+
+  test("LOOP-15 a call that has not begun is cancelled for who cancels it, and for nobody else", async () => {
+    const { calls } = suite.clients;
+    suite.mcp.answer = async function* () {
+      yield { event: { case: "result", value: { outputJson: '"read"' } } };
+    };
+    suite.spaces.activeSpaces.set(sessionId, "room");
+    const read = { sessionId, name: "read", argumentsJson: '{"path":"a"}' };
+    const ask = { sessionId, name: "ask", argumentsJson: "{}" };
+    for (const callId of ["early-read", "early-ask"])
+      await calls.cancelToolCall({ callId, reason: "!" }, as("mallory"));
+    expect((await suite.clients.call({ ...read, callId: "early-read" })).output).toBe("read");
+    const asking = suite.clients.call({ ...ask, callId: "early-ask", recovering: true });
+    await until(() => suite.spaces.messages.some(({ callId }) => callId === "early-ask"));
+    await calls.submitToolResult(
+      { callId: "early-ask", outcome: { case: "resultJson", value: '"asked"' } },
+      as("alice"),
+    );
+    expect((await asking).output).toBe("asked");
+
+    for (const principal of ["mallory", "alice"]) await calls.cancelToolCall({ callId: "both" }, as(principal));
+    for (const name of [read, ask]) {
+      expect((await suite.clients.call({ ...name, callId: "both" })).output).toEqual({
+        error: "the call was canceled",
+      });
+    }
+  });
+
+  test("TOOL-7 a call that nobody has taken is answered by its owner and by who watches for it, not by who knows its id", async () => {
+    const { calls } = suite.clients;
+    const { call } = suite.clients;
+    for (const callId of ["w1", "w2", "w3"]) await call({ sessionId: "weighed", name: "weigh", callId });
+    const submit = (callId: string, by: string) =>
+      calls.submitToolResult({ callId, outcome: { case: "resultJson", value: "1" } }, as(by));
+    expect(await failureOf(submit("w1", "mallory"))).toMatchObject({
+      code: "permission_denied",
+      reason: "CALL_NOT_TAKEN",
+      message: expect.stringContaining("acknowledge its delivery first, or answer while you watch for calls of weigh"),
+    });
+    expect((await submit("w1", "alice")).call?.result?.outputJson).toBe("1");
+    await using scales = new ExternalService(calls, { tools: ["weigh"] }, neither, as("scales").headers);
+    await until(() => scales.callIds.includes("w2") && scales.callIds.includes("w3"), { timeoutMs: 20_000 });
+    expect((await submit("w2", "scales")).call?.result?.outputJson).toBe("1");
+    expect((await failureOf(submit("w3", "mallory")))?.reason).toBe("CALL_NOT_TAKEN");
+    const handed = scales.handed.find((one) => one.call?.callId === "w3");
+    const delivery = { callId: "w3", deliveryId: handed?.deliveryId ?? "" };
+    await calls.acknowledgeToolCall(delivery, as("scales"));
+    await scales[Symbol.asyncDispose]();
+    expect((await failureOf(submit("w3", "mallory")))?.reason).toBe("CALL_TAKEN");
+    expect((await submit("w3", "scales")).call?.result?.outputJson).toBe("1");
+  });
+
+  test("ORCH-11 the audit trail of a session is for its owner, the whole for operators", async () => {
+    const { audit, call } = { ...suite.clients };
+    await call({ sessionId, name: "echo", callId: "audited" });
+    await call({ sessionId: await suite.openSession(), name: "echo", callId: "others" });
+    const callsSeenBy = async (by: Parameters<typeof audit.listAuditEvents>[1]) => {
+      const { events } = await audit.listAuditEvents({ pageSize: 1_000 }, by);
+      return ["audited", "others"].filter((callId) => events.some((event) => event.callId === callId));
+    };
+    await until(async () => (await callsSeenBy(as("local"))).length === 2);
+    expect(await callsSeenBy(undefined)).toEqual(["audited", "others"]);
+    expect(await callsSeenBy(as("olga"))).toEqual(["audited", "others"]);
+    expect(await callsSeenBy(as("alice"))).toEqual(["audited"]);
+    expect(await callsSeenBy(as("mallory"))).toEqual([]);
+    const filter = { sessionId };
+    expect(await failureOf(audit.listAuditEvents({ filter }, as("mallory")))).toMatchObject(notOwner);
+    expect((await audit.listAuditEvents({ filter }, as("alice"))).events.length).toBeGreaterThan(0);
+    for await (const { update } of audit.watchAuditEvents({ fromSequence: 0n }, as("alice"))) {
+      const event = update.case === "event" ? update.value : undefined;
+      expect(event?.sessionId).toMatch(/^(alices|weighed)$/);
+      if (event?.callId === "audited") break;
+    }
+  });
+});

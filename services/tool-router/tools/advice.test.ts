@@ -1,0 +1,44 @@
+import { expect, test } from "vitest";
+import { agent, catalogueOf, offer, tool } from "../testing/fakes/tools.ts";
+import { alternatives, closestNames } from "./advice.ts";
+import { createToolSet } from "./tool-set/tool-set.ts";
+
+const toolUse = {
+  use: ["@files/*", "weather", "secret_weather"],
+  allowed: ["@files/read_file", "@files/list_directory", "weather"],
+  aliases: { forecast: "weather" },
+};
+const offers = [offer("mcp", { files: ["read_file", "write_file", "list_directory"] })];
+const catalogue = catalogueOf(tool("weather"), tool("secret_weather"), tool("hidden"));
+const tools = createToolSet(agent(toolUse), catalogue, offers);
+
+test.each([
+  ["@files/read_fil", ["files__read_file"]],
+  ["read_file", ["files__read_file"]],
+  ["files.readFile", ["files__read_file"]],
+  ["READ-FILE", ["files__read_file"]],
+  ["forcast", ["weather"]],
+  ["get_weather", ["weather"]],
+  ["secret_weather", ["weather"]],
+  ["hiden", []],
+  ["x".repeat(500), []],
+])("ORCH-2 %s is closest to %j, and nothing that may not be called is named", (name, closest) => {
+  expect(closestNames(tools, name)).toEqual(closest);
+});
+
+test("ORCH-2 where no name is close, all are told, and how many there are", () => {
+  expect(alternatives(tools, "hammer")).toBe('It may call: "files__list_directory", "files__read_file", "weather".');
+  expect(alternatives(createToolSet(agent(), catalogue, []), "hammer")).toBe("There is no tool that it may call.");
+  const many = Array.from({ length: 30 }, (_, n) => tool(`t${n}`));
+  const wide = createToolSet(agent({ use: ["*"] }), catalogueOf(...many), []);
+  expect(alternatives(wide, "hammer")).toMatch(/, and 10 more\.$/);
+});
+
+test("ORCH-2 advice on the longest name among 1,000 tools takes little time", () => {
+  const many = Array.from({ length: 1_000 }, (_, n) => tool(`${"long_name_".repeat(5)}${n}`));
+  const wide = createToolSet(agent({ use: ["*"] }), catalogueOf(...many), []);
+  closestNames(wide, "warm");
+  const startedAt = performance.now();
+  closestNames(wide, "long_name_".repeat(51));
+  expect(performance.now() - startedAt).toBeLessThan(2_000);
+});

@@ -1,0 +1,47 @@
+import { argumentsRefused } from "#runtime/schema/tool-schema.ts";
+import { alternatives } from "./advice.ts";
+import { blocked, type Decision } from "./policy.ts";
+import type { Resolution } from "./resolve.ts";
+import type { ToolEntry, ToolSet } from "./tool-set/tool-set.ts";
+
+type Blocked = Extract<Decision, { kind: "blocked" }>;
+
+/** A refusal by policy, with what the model may call instead. */
+export function withAlternatives(decision: Blocked, tools: ToolSet, name: string): Blocked {
+  const isOwnList = decision.rule === "not in allowed_tools"; // its words are fixed (LOOP-3)
+  return isOwnList ? decision : { ...decision, message: `${decision.message} ${alternatives(tools, name)}` };
+}
+
+/** A name that is no tool's, or that of a tool which the agent does not use. */
+export function refusalOfMissing(
+  tools: ToolSet,
+  missing: Exclude<Resolution, { kind: "found" }>,
+  name: string,
+): Blocked {
+  if (missing.kind === "outside") {
+    return withAlternatives(
+      blocked(tools.agent, missing.reference, tools.policy.ruleOutside(missing.reference)),
+      tools,
+      name,
+    );
+  }
+  const away = tools.sources.filter(({ available }) => !available);
+  const hint =
+    away.length === 0
+      ? ""
+      : ` Sources that cannot be used: ${away.map(({ source, reason }) => `${source}: ${reason}`).join("; ")}.`;
+  const message = `There is no tool ${JSON.stringify(name)} for agent ${JSON.stringify(tools.agent)}.${hint}`;
+  return { kind: "blocked", rule: "no such tool", message: `${message} ${alternatives(tools, name)}` };
+}
+
+/** Arguments that do not fit what the tool says of them. */
+export function refusalOfArguments({ reference }: ToolEntry, fault: string): Blocked {
+  const rule = "arguments do not fit the tool's schema";
+  return { kind: "blocked", rule, message: argumentsRefused(reference, fault) };
+}
+
+/** Arguments that somebody outside would be handed cut short. */
+export function refusalOfLargeArguments({ reference }: ToolEntry, fault: string): Blocked {
+  const rule = "arguments are too large to be handed outside";
+  return { kind: "blocked", rule, message: argumentsRefused(reference, fault) };
+}

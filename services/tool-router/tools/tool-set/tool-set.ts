@@ -1,0 +1,195 @@
+import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
+import type { OfferedTool } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import type { Source, SourceStatus } from "#gen/toolbus/tool/v1/source_pb.ts";
+import { Effect, type Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { BUILT_IN_NAMES, modelNameFromReference, parseReference, referenceFrom } from "../names.ts";
+import { blockedAsOffered, createPolicy, type Decision, type Policy } from "../policy.ts";
+import { createDescriptions, isDescriptionOnly } from "./descriptions.ts";
+import { type Executor, executorOfCatalogueTool, isByNameOnly, isVisible } from "./executor.ts";
+
+export const SPACES_PROVIDER = "spaces";
+export const CALLER_PROVIDER = "caller";
+
+/** What one provider offers in a scope: by itself, or from the sources that the agent declares. */
+export interface Offer {
+  readonly provider: string;
+  /** Sources by name; empty for the provider's own offer. */
+  readonly declared: ReadonlyMap<string, Source>;
+  readonly tools: readonly OfferedTool[];
+  readonly sources: readonly SourceStatus[];
+  /** Why the provider itself cannot be asked; empty when it can. */
+  readonly failure: string;
+  /** What makes a tool of it unfit for being called, for those that are. */
+  readonly faults?: ReadonlyMap<OfferedTool, string>;
+  /** The same for people, with what was left out; empty when all is well. */
+  readonly unfit?: string;
+  /** Whether the provider says that it offers the same in every scope. */
+  readonly isAlike?: boolean;
+}
+
+/** A tool of an agent: its names, who runs it, and what policy says. */
+export interface ToolEntry {
+  readonly reference: string;
+  readonly modelName: string;
+  readonly tool: Tool;
+  readonly executor: Executor;
+  readonly decision: Decision;
+  readonly isVisible: boolean;
+  readonly effect: Effect;
+  readonly standing: "built-in" | "caller" | "in use";
+  /** Why its source cannot be used; empty when it can. */
+  readonly unavailable: string;
+}
+
+export interface ToolSet {
+  readonly agent: string;
+  readonly policy: Policy;
+  readonly byReference: ReadonlyMap<string, ToolEntry>;
+  readonly byModelName: ReadonlyMap<string, ToolEntry>;
+  readonly sources: readonly SourceStatus[];
+  /** Whether the name is a tool's at all, in use or not. */
+  exists(reference: string): boolean;
+  /** A tool that is known, and not in use: as it would be, but for that. */
+  outside(reference: string): ToolEntry | undefined;
+}
+
+/**
+ * All tools of an agent. Where two are called the same, the first stands: built-ins, then the catalogue, then declared
+ * sources, then the caller, then what providers offer by themselves.
+ */
+export function createToolSet(
+  agent: Pick<Agent, "name" | "tools" | "sources">,
+  catalogue: ReadonlyMap<string, Tool>,
+  offers: readonly Offer[],
+): ToolSet {
+  const policy = createPolicy(agent.name, agent.tools, (name) => isByNameOnly(catalogue.get(name)));
+  const byReference = new Map<string, ToolEntry>();
+  const byModelName = new Map<string, ToolEntry>();
+  const known = new Map<string, Candidate>();
+  const add = (found: Candidate) => {
+    if (!known.has(found.reference)) known.set(found.reference, found);
+    if (found.standing === "in use" && !policy.isInUse(found.reference)) return;
+    const entry = entryFrom(found, policy);
+    if (byReference.has(entry.reference) || byModelName.has(entry.modelName)) return;
+    byReference.set(entry.reference, entry);
+    byModelName.set(entry.modelName, entry);
+  };
+  const describe = createDescriptions(offers);
+  const declaredNames = new Set(offers.flatMap((offer) => [...offer.declared.keys()]));
+  const offered = offers.flatMap((offer) => candidatesOfOffer(offer, declaredNames));
+  for (const one of offered.filter(({ standing }) => standing === "built-in")) add(one);
+  for (const tool of catalogue.values()) if (!BUILT_IN_NAMES.has(tool.name)) add(candidateOfCatalogue(tool, describe));
+  for (const one of offered.filter(({ isDeclared }) => isDeclared)) add(one);
+  for (const one of offered.filter(({ standing }) => standing === "caller")) add(one);
+  for (const one of offered) add(one);
+  const sourceNames = new Set(agent.sources.map(({ name }) => name));
+  // the tools of a source into which `use` does not reach are not followed, and none of them is in use
+  const isOfUnusedSource = (reference: string) => {
+    const { source } = parseReference(reference);
+    return source !== undefined && sourceNames.has(source) && !declaredNames.has(source);
+  };
+  return {
+    agent: agent.name,
+    policy,
+    byReference,
+    byModelName,
+    sources: statuses(offers),
+    exists: (reference) => known.has(reference) || isOfUnusedSource(reference),
+    outside(reference) {
+      const found = byReference.has(reference) ? undefined : known.get(reference);
+      return found && entryFrom(found, policy);
+    },
+  };
+}
+
+interface Candidate {
+  reference: string;
+  tool: Tool;
+  executor: Executor;
+  standing: ToolEntry["standing"];
+  isDeclared: boolean;
+  unavailable: string;
+  fault?: string | undefined;
+}
+
+function candidateOfCatalogue(entry: Tool, describe: ReturnType<typeof createDescriptions>): Candidate {
+  const executor = executorOfCatalogueTool(entry);
+  return { reference: entry.name, ...describe(entry, executor), executor, standing: "in use", isDeclared: false };
+}
+
+function candidatesOfOffer(offer: Offer, declaredNames: ReadonlySet<string>): Candidate[] {
+  const isDeclared = offer.declared.size > 0;
+  const reasons = new Map(offer.sources.filter(({ available }) => !available).map((one) => [one.source, one.reason]));
+  const candidates: Candidate[] = [];
+  for (const one of offer.tools) {
+    const { source: name, tool } = one;
+    if (tool === undefined || isDeclared !== declaredNames.has(name)) continue;
+    const source = offer.declared.get(name);
+    if (isDeclared && source === undefined) continue; // a source that this provider was not asked for
+    const standing = standingOf(offer.provider, name, tool.name);
+    if (standing === undefined || isDescriptionOnly(tool, offer.provider)) continue;
+    const ownSource: Source | undefined =
+      name === "" ? undefined : { $typeName: "toolbus.tool.v1.Source", name, ofRun: false };
+    candidates.push({
+      reference: referenceFrom(name, tool.name),
+      tool,
+      executor: { kind: "provider", provider: offer.provider, source: source ?? ownSource, tool: tool.name },
+      standing,
+      isDeclared,
+      unavailable: offer.failure || (reasons.get(name) ?? ""),
+      fault: offer.faults?.get(one),
+    });
+  }
+  return candidates;
+}
+
+/** Only spaces may offer what is named like a built-in (TOOL-12). */
+function standingOf(provider: string, source: string, tool: string): ToolEntry["standing"] | undefined {
+  const isReserved = source === "" && BUILT_IN_NAMES.has(tool);
+  if (isReserved) return provider === SPACES_PROVIDER ? "built-in" : undefined;
+  return source === "" && provider === CALLER_PROVIDER ? "caller" : "in use";
+}
+
+function entryFrom(found: Candidate, policy: Policy): ToolEntry {
+  const { reference, tool, executor, standing, unavailable } = found;
+  return {
+    reference,
+    modelName: modelNameFromReference(reference, policy.aliases),
+    tool,
+    executor,
+    decision: decisionOn(found, policy),
+    isVisible: standing !== "built-in" && isVisible(tool, executor),
+    effect: effectOf(tool, executor),
+    standing,
+    unavailable,
+  };
+}
+
+/** What policy refuses is refused by policy; only what it permits can fail by how it was offered. */
+function decisionOn({ reference, standing, fault }: Candidate, policy: Policy): Decision {
+  const decision: Decision =
+    standing === "in use" ? policy.decide(reference) : { kind: "permitted", rule: EXEMPTIONS[standing] };
+  if (fault === undefined || decision.kind === "blocked") return decision;
+  return blockedAsOffered(policy.agent, reference, fault);
+}
+
+const EXEMPTIONS = { "built-in": "built-in of every agent", caller: "tool of the session's caller" };
+
+function effectOf(tool: Tool, executor: Executor): Effect {
+  if (executor.kind === "internal") return Effect.PURE;
+  if (tool.effect !== Effect.UNSPECIFIED) return tool.effect;
+  if (tool.annotations?.readOnlyHint) return Effect.PURE;
+  return tool.annotations?.idempotentHint ? Effect.IDEMPOTENT : Effect.AT_MOST_ONCE;
+}
+
+function statuses(offers: readonly Offer[]): SourceStatus[] {
+  return offers.flatMap((offer) => {
+    if (offer.failure === "") return offer.sources;
+    const names = offer.declared.size > 0 ? [...offer.declared.keys()] : [offer.provider];
+    return names.map((source) => statusOf(source, offer.failure));
+  });
+}
+
+function statusOf(source: string, reason: string): SourceStatus {
+  return { $typeName: "toolbus.tool.v1.SourceStatus", source, available: false, reason };
+}

@@ -1,0 +1,27 @@
+import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
+import type { Catalogue } from "../../catalogue/catalogue.ts";
+import { createToolSet, type Offer, type ToolSet } from "./tool-set.ts";
+
+/** Sessions of one agent whose providers say the same have one tool set: the last of each agent is kept. */
+export class ToolSets {
+  readonly #last = new WeakMap<Agent, { version: number; offers: readonly Offer[]; set: ToolSet }>();
+
+  of(agent: Agent, catalogue: Pick<Catalogue, "tools" | "version">, all: readonly Offer[]): ToolSet {
+    const offers = all.filter(saysAnything);
+    const { version } = catalogue;
+    const last = this.#last.get(agent);
+    if (last?.version === version && areSame(last.offers, offers)) return last.set;
+    const set = createToolSet(agent, catalogue.tools, offers);
+    this.#last.set(agent, { version, offers, set });
+    return set;
+  }
+}
+
+/** Who declares nothing and has nothing to offer makes no difference. */
+function saysAnything({ declared, tools, sources, failure, unfit = "" }: Offer): boolean {
+  return declared.size + tools.length + sources.length > 0 || failure !== "" || unfit !== "";
+}
+
+function areSame(some: readonly Offer[], others: readonly Offer[]): boolean {
+  return some.length === others.length && some.every((offer, index) => offer === others[index]);
+}
