@@ -3,6 +3,9 @@ import { describe, expect, test } from "vitest";
 import { Failure, messageFromUnknown } from "../failure/failure.ts";
 import { readEnvironment } from "./environment.ts";
 import { readServiceConfig, serviceConfigFromReader } from "./service-config.ts";
+import { settingsOf } from "./settings.ts";
+
+const declared = { meaning: "tested" };
 
 function refusal(work: () => void): string {
   try {
@@ -27,28 +30,28 @@ describe("readEnvironment", () => {
       PLACE: "data",
       EMPTY: " ",
     });
-    expect(reader.string("NAME")).toBe("x");
-    expect(reader.integer("SIZE")).toBe(-3);
-    expect(reader.milliseconds("WAIT")).toBe(600_000);
-    expect(reader.milliseconds("PLAIN_WAIT")).toBe(1_500);
-    expect(reader.boolean("ON")).toBe(true);
-    expect(reader.list("NAMES")).toEqual(["a", "b", "c"]);
-    expect(reader.path("PLACE")).toBe(resolve("data"));
-    expect(reader.string("EMPTY", { default: "d" })).toBe("d");
-    expect(reader.optionalString("EMPTY")).toBeUndefined();
-    expect(reader.integer("NONE", { default: 0 })).toBe(0);
-    expect(reader.boolean("NONE", { default: false })).toBe(false);
+    expect(reader.string("NAME", declared)).toBe("x");
+    expect(reader.integer("SIZE", declared)).toBe(-3);
+    expect(reader.milliseconds("WAIT", declared)).toBe(600_000);
+    expect(reader.milliseconds("PLAIN_WAIT", declared)).toBe(1_500);
+    expect(reader.boolean("ON", declared)).toBe(true);
+    expect(reader.list("NAMES", declared)).toEqual(["a", "b", "c"]);
+    expect(reader.path("PLACE", declared)).toBe(resolve("data"));
+    expect(reader.string("EMPTY", { ...declared, default: "d" })).toBe("d");
+    expect(reader.optionalString("EMPTY", declared)).toBeUndefined();
+    expect(reader.integer("NONE", { ...declared, default: 0 })).toBe(0);
+    expect(reader.boolean("NONE", { ...declared, default: false })).toBe(false);
     reader.finish();
   });
 
   test("lists every fault with the variable, what was given and what is expected", () => {
     const reader = readEnvironment({ SIZE: "12", WAIT: "soon", ON: "perhaps", MODE: "c", HALF: "1.5" });
-    reader.integer("SIZE", { min: 1, max: 10 });
-    reader.milliseconds("WAIT");
-    reader.boolean("ON");
-    reader.string("MODE", { oneOf: ["a", "b"] });
-    reader.integer("HALF");
-    reader.string("ABSENT");
+    reader.integer("SIZE", { ...declared, min: 1, max: 10 });
+    reader.milliseconds("WAIT", declared);
+    reader.boolean("ON", declared);
+    reader.string("MODE", { ...declared, oneOf: ["a", "b"] });
+    reader.integer("HALF", declared);
+    reader.string("ABSENT", declared);
     const message = refusal(() => reader.finish());
     expect(message).toContain('SIZE is "12"; expected a whole number from 1 up to 10');
     expect(message).toContain('WAIT is "soon"; expected milliseconds, or a time like 30s or 10m');
@@ -56,6 +59,36 @@ describe("readEnvironment", () => {
     expect(message).toContain('MODE is "c"; expected one of a, b');
     expect(message).toContain('HALF is "1.5"; expected a whole number');
     expect(message).toContain("ABSENT is not set; expected some text");
+  });
+});
+
+describe("settingsOf", () => {
+  test("tells what a config reads: name, meaning, form and default as an operator writes them", () => {
+    const settings = settingsOf((env) => {
+      const reader = readEnvironment(env);
+      reader.milliseconds("WAIT", { meaning: "How long to wait.", default: 90_000, min: 1_000, max: 3_600_000 });
+      reader.integer("SIZE", { meaning: "How much.", unit: "bytes", default: 8, min: 1 });
+      reader.string("MODE", { meaning: "Which one.", default: "a", oneOf: ["a", "b"] });
+      reader.list("NAMES", { meaning: "Which ones.", form: "list of names", default: ["x", "y"] });
+      reader.optionalString("PLACE", { meaning: "Where.", whenUnset: "somewhere" });
+      reader.string("ID", { meaning: "Who.", default: "random", whenUnset: "a random one" });
+      reader.prefixed("KEY_", { meaning: "Key NAME.", placeholder: "<NAME>" });
+    });
+    expect(settings).toEqual([
+      { name: "WAIT", meaning: "How long to wait.", form: "time from 1s up to 1h", fallback: "90s" },
+      { name: "SIZE", meaning: "How much.", form: "bytes from 1", fallback: "8" },
+      { name: "MODE", meaning: "Which one.", form: "`a`, `b`", fallback: "a" },
+      { name: "NAMES", meaning: "Which ones.", form: "list of names", fallback: "x,y" },
+      { name: "PLACE", meaning: "Where.", form: "text", whenUnset: "somewhere" },
+      { name: "ID", meaning: "Who.", form: "text", whenUnset: "a random one" },
+      { name: "KEY_<NAME>", meaning: "Key NAME.", form: "text" },
+    ]);
+  });
+
+  test("hears of nothing that is read later", () => {
+    const settings = settingsOf(() => undefined);
+    readServiceConfig({});
+    expect(settings).toEqual([]);
   });
 });
 
@@ -97,7 +130,7 @@ describe("readServiceConfig", () => {
   test("its faults and a room's stand in one list", () => {
     const reader = readEnvironment({ TOOLBUS_REPLICAS: "2", TOOLBUS_INSTANCE: "a.b", POOL_SIZE: "x" });
     serviceConfigFromReader(reader);
-    reader.integer("POOL_SIZE");
+    reader.integer("POOL_SIZE", declared);
     const message = refusal(() => reader.finish());
     expect(message).toContain("TOOLBUS_REPLICAS");
     expect(message).toContain("TOOLBUS_INSTANCE");

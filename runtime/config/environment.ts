@@ -1,5 +1,16 @@
-import { isAbsolute, resolve } from "node:path";
 import { LocalFailure } from "../failure/local-failure.ts";
+import {
+  absolute,
+  BOOLEAN,
+  type Bounds,
+  type Form,
+  integerForm,
+  LIST,
+  millisecondsForm,
+  PATH,
+  textForm,
+} from "./forms.ts";
+import { type Declaration, declareSetting } from "./settings.ts";
 
 interface Fault {
   name: string;
@@ -8,35 +19,44 @@ interface Fault {
   expected: string;
 }
 
-interface NumberOptions {
+interface NumberDeclaration extends Declaration, Bounds {
   default?: number;
-  min?: number;
-  max?: number;
 }
 
 /**
  * Reads the variables of one process. A fault does not stop the reading: the value returned then is a placeholder, and
- * `finish` refuses with every fault at once. An empty variable counts as one that is not set.
+ * `finish` refuses with every fault at once. An empty variable counts as one that is not set. Each reading declares what
+ * the variable means: docs/settings.md is made of that.
  */
 export interface EnvironmentReader {
   /** Required unless there is a default. */
-  string<T extends string = string>(name: string, options?: { default?: T; oneOf?: readonly T[] }): T;
-  optionalString(name: string): string | undefined;
+  string<T extends string = string>(name: string, options: Declaration & { default?: T; oneOf?: readonly T[] }): T;
+  optionalString(name: string, options: Declaration): string | undefined;
   /** Like `optionalString`; for values that no message may repeat. */
-  optionalSecret(name: string): string | undefined;
-  integer(name: string, options?: NumberOptions): number;
+  optionalSecret(name: string, options: Declaration): string | undefined;
+  integer(name: string, options: NumberDeclaration & { unit?: string }): number;
   /** A whole number of milliseconds, or one with a unit: `1500`, `250ms`, `30s`, `10m`, `2h`. */
-  milliseconds(name: string, options?: NumberOptions): number;
+  milliseconds(name: string, options: NumberDeclaration): number;
   /** `true`, `false`, `1`, `0`, `yes`, `no`, `on`, `off`. */
-  boolean(name: string, options?: { default?: boolean }): boolean;
+  boolean(name: string, options: Declaration & { default?: boolean }): boolean;
   /** Separated by commas; blanks around an item and empty items do not count. */
-  list(name: string, options?: { default?: readonly string[] }): string[];
+  list(name: string, options: Declaration & { default?: readonly string[] }): string[];
   /** Made absolute from the working directory. */
-  path(name: string, options?: { default?: string }): string;
+  path(name: string, options: Declaration & { default?: string }): string;
+  /** The values of all variables that begin with a prefix, by the rest of their name, which the placeholder stands for. */
+  prefixed(prefix: string, options: Declaration & { placeholder: string }): Map<string, string>;
   /** Notes a fault that a config finds itself, in what it read. The value is repeated unless it is undefined. */
   fault(name: string, given: string | undefined, expected: string): void;
   /** Throws `invalid_argument`, which lists every fault by the name of its variable. */
   finish(): void;
+}
+
+/** How to read one variable. */
+interface Reading<T> {
+  form: Form<T>;
+  declaration: Declaration & { default?: T | undefined };
+  /** Returned beside a fault. */
+  placeholder: T;
 }
 
 export function readEnvironment(env: NodeJS.ProcessEnv): EnvironmentReader {
@@ -52,7 +72,12 @@ export function readEnvironment(env: NodeJS.ProcessEnv): EnvironmentReader {
   }
 
   /** The parsed value; else the default; else a fault and the placeholder. */
-  function read<T>(name: string, fallback: T | undefined, placeholder: T, form: Form<T>): T {
+  function read<T>(name: string, { form, declaration, placeholder }: Reading<T>): T {
+    const fallback = declaration.default;
+    declareSetting({
+      ...settingFrom(name, declaration, form.name),
+      ...(fallback !== undefined && declaration.whenUnset === undefined && { fallback: form.write(fallback) }),
+    });
     const value = given(name);
     if (value === undefined) {
       if (fallback !== undefined) return fallback;
@@ -65,23 +90,42 @@ export function readEnvironment(env: NodeJS.ProcessEnv): EnvironmentReader {
     return placeholder;
   }
 
+  function optional(name: string, declaration: Declaration): string | undefined {
+    declareSetting(settingFrom(name, declaration, "text"));
+    return given(name);
+  }
+
   return {
-    string<T extends string = string>(name: string, options: { default?: T; oneOf?: readonly T[] } = {}): T {
-      return read(name, options.default, "" as T, textForm(options.oneOf));
+    string: <T extends string = string>(
+      name: string,
+      declaration: Declaration & { default?: T; oneOf?: readonly T[] },
+    ) => read(name, { form: textForm(declaration.oneOf), declaration, placeholder: "" as T }),
+    optionalString: optional,
+    optionalSecret: optional,
+    integer: (name, declaration) => read(name, { form: integerForm(declaration), declaration, placeholder: 0 }),
+    milliseconds: (name, declaration) =>
+      read(name, { form: millisecondsForm(declaration), declaration, placeholder: 0 }),
+    boolean: (name, declaration) => read(name, { form: BOOLEAN, declaration, placeholder: false }),
+    list: (name, declaration) => {
+      const fallback = declaration.default && [...declaration.default];
+      return read(name, { form: LIST, declaration: { ...declaration, default: fallback }, placeholder: [] });
     },
-    optionalString: given,
-    optionalSecret: given,
-    integer: (name, options = {}) => read(name, options.default, 0, integerForm(options)),
-    milliseconds: (name, options = {}) => read(name, options.default, 0, millisecondsForm(options)),
-    boolean: (name, options = {}) => read(name, options.default, false, BOOLEAN),
-    list: (name, options = {}) => read(name, options.default && [...options.default], [], LIST),
-    path: (name, options = {}) => read(name, options.default && absolute(options.default), "", PATH),
+    path: (name, declaration) => absolute(read(name, { form: PATH, declaration, placeholder: "" })),
+    prefixed(prefix, { placeholder, ...declaration }) {
+      declareSetting(settingFrom(prefix + placeholder, declaration, "text"));
+      const named = Object.entries(env).filter(([name, value]) => name.startsWith(prefix) && value);
+      return new Map(named.map(([name, value]) => [name.slice(prefix.length), value ?? ""]));
+    },
     fault,
     finish() {
       if (faults.length > 0)
         throw new LocalFailure("invalid_argument", messageFromFaults(faults), { kind: "configuration" });
     },
   };
+}
+
+function settingFrom(name: string, { meaning, form, whenUnset }: Declaration, formName: string) {
+  return { name, meaning, form: form ?? formName, ...(whenUnset !== undefined && { whenUnset }) };
 }
 
 function messageFromFaults(faults: Fault[]): string {
@@ -91,67 +135,4 @@ function messageFromFaults(faults: Fault[]): string {
       : `${name} is ${JSON.stringify(given)}; expected ${expected}`,
   );
   return lines.join(" · ");
-}
-
-/** How a value is written; `parse` gives undefined for what is not written so. */
-interface Form<T> {
-  expected: string;
-  parse: (text: string) => T | undefined;
-}
-
-function textForm<T extends string>(oneOf: readonly T[] | undefined): Form<T> {
-  if (!oneOf) return { expected: "some text", parse: (text) => text as T };
-  return { expected: `one of ${oneOf.join(", ")}`, parse: (text) => oneOf.find((word) => word === text) };
-}
-
-function integerForm({ min = Number.MIN_SAFE_INTEGER, max = Number.MAX_SAFE_INTEGER }: NumberOptions): Form<number> {
-  return {
-    expected: `a whole number${rangeText(min, max)}`,
-    parse: (text) => (/^-?\d+$/.test(text) ? within(Number(text), min, max) : undefined),
-  };
-}
-
-const MILLISECONDS_BY_UNIT: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
-
-function millisecondsForm({ min = 0, max = Number.MAX_SAFE_INTEGER }: NumberOptions): Form<number> {
-  return {
-    expected: `milliseconds, or a time like 30s or 10m${rangeText(min, max)}`,
-    parse(text) {
-      const [, digits, unit = "ms"] = /^(\d+)\s*(ms|s|m|h)?$/.exec(text) ?? [];
-      return digits === undefined ? undefined : within(Number(digits) * MILLISECONDS_BY_UNIT[unit]!, min, max);
-    },
-  };
-}
-
-function within(value: number, min: number, max: number): number | undefined {
-  return value >= min && value <= max ? value : undefined;
-}
-
-function rangeText(min: number, max: number): string {
-  const from = min > Number.MIN_SAFE_INTEGER ? ` from ${min}` : "";
-  const to = max < Number.MAX_SAFE_INTEGER ? ` up to ${max}` : "";
-  return from + to;
-}
-
-const BOOLEAN: Form<boolean> = {
-  expected: "true or false",
-  parse(text) {
-    if (/^(true|1|yes|on)$/i.test(text)) return true;
-    return /^(false|0|no|off)$/i.test(text) ? false : undefined;
-  },
-};
-
-const LIST: Form<string[]> = {
-  expected: "a list separated by commas",
-  parse: (text) =>
-    text
-      .split(",")
-      .map((item) => item.trim())
-      .filter((item) => item !== ""),
-};
-
-const PATH: Form<string> = { expected: "a path", parse: absolute };
-
-function absolute(path: string): string {
-  return isAbsolute(path) ? path : resolve(path);
 }

@@ -9,7 +9,12 @@ export type RunServers = (typeof kinds)[number];
 
 export function runServersFromReader(reader: EnvironmentReader): RunServers {
   const name = "TOOLBUS_MCP_RUN_SERVERS";
-  const given = reader.string(name, { default: "http" });
+  const given = reader.string(name, {
+    meaning:
+      "MCP servers that a run may bring along: none, those at `http` and `https` URLs, or all, which includes commands.",
+    form: kinds.map((kind) => `\`${kind}\``).join(", "),
+    default: "http",
+  });
   const kind = kinds.find((one) => one === given);
   if (kind === undefined) reader.fault(name, given, kinds.join(", "));
   return kind ?? "none";

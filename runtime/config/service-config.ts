@@ -33,17 +33,30 @@ export function readServiceConfig(env: NodeJS.ProcessEnv): ServiceConfig {
 
 /** For a room's `readConfig`, which reads its own variables with the same reader and finishes it: one list of all faults. */
 export function serviceConfigFromReader(reader: EnvironmentReader): ServiceConfig {
-  const natsUser = reader.optionalString("NATS_USER");
-  const natsPassword = reader.optionalSecret("NATS_PASSWORD");
-  const bus = busFromUrls(reader, reader.list("NATS_URL", { default: ["nats://127.0.0.1:4222"] }));
+  const natsUser = reader.optionalString("NATS_USER", { meaning: "User of the NATS server, if not in the URL." });
+  const natsPassword = reader.optionalSecret("NATS_PASSWORD", { meaning: "Password of that user, if not in the URL." });
+  const urls = reader.list("NATS_URL", {
+    meaning: "One NATS server, or several servers of one cluster. A URL may hold user and password.",
+    form: "list of URLs",
+    default: ["nats://127.0.0.1:4222"],
+  });
+  const bus = busFromUrls(reader, urls);
   const otlpEndpoint = endpointFrom(reader, "OTEL_EXPORTER_OTLP_ENDPOINT");
   return {
     ...bus,
     ...(natsUser !== undefined && { natsUser }),
     ...(natsPassword !== undefined && { natsPassword }),
     instance: instanceFrom(reader),
-    logLevel: reader.string("TOOLBUS_LOG_LEVEL", { default: "info", oneOf: LOG_LEVELS }),
-    logFormat: reader.string("TOOLBUS_LOG_FORMAT", { default: "json", oneOf: ["json", "pretty"] }),
+    logLevel: reader.string("TOOLBUS_LOG_LEVEL", {
+      meaning: "Log lines below this level are left out.",
+      default: "info",
+      oneOf: LOG_LEVELS,
+    }),
+    logFormat: reader.string("TOOLBUS_LOG_FORMAT", {
+      meaning: "Log lines as JSON, or in colors for people.",
+      default: "json",
+      oneOf: ["json", "pretty"],
+    }),
     ...(otlpEndpoint !== undefined && { otlpEndpoint }),
     ...replicasFrom(reader),
   };
@@ -81,7 +94,12 @@ function withoutCredentials(text: string): string {
 
 /** An instance is a token of subjects and names of consumers, so it keeps to their letters. */
 function instanceFrom(reader: EnvironmentReader): string {
-  const instance = reader.string("TOOLBUS_INSTANCE", { default: processInstance });
+  const instance = reader.string("TOOLBUS_INSTANCE", {
+    meaning: "Name of this process among those of its service.",
+    form: "1 to 64 letters, digits, `_`, `-`",
+    default: processInstance,
+    whenUnset: "eight random hex digits",
+  });
   if (!/^[A-Za-z0-9_-]{1,64}$/.test(instance)) {
     reader.fault("TOOLBUS_INSTANCE", instance, "1 to 64 letters, digits, _ or -");
   }
@@ -89,14 +107,22 @@ function instanceFrom(reader: EnvironmentReader): string {
 }
 
 function replicasFrom(reader: EnvironmentReader): Pick<ServiceConfig, "replicas"> {
-  const text = reader.optionalString("TOOLBUS_REPLICAS");
+  const text = reader.optionalString("TOOLBUS_REPLICAS", {
+    meaning: "Copies of every stream and bucket. A service that starts with it set changes those that exist.",
+    form: "`1`, `3`",
+    whenUnset: "what exists is kept; what is created gets 1",
+  });
   if (text === undefined) return {};
   if (text !== "1" && text !== "3") reader.fault("TOOLBUS_REPLICAS", text, "1 or 3");
   return { replicas: text === "3" ? 3 : 1 };
 }
 
 function endpointFrom(reader: EnvironmentReader, name: string): string | undefined {
-  const text = reader.optionalString(name);
+  const text = reader.optionalString(name, {
+    meaning: "Traces are sent to this OpenTelemetry collector, over HTTP.",
+    form: "URL like `http://127.0.0.1:4318`",
+    whenUnset: "no traces",
+  });
   if (text === undefined) return undefined;
   const url = URL.parse(text);
   if (url?.protocol !== "http:" && url?.protocol !== "https:") {

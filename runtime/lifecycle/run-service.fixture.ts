@@ -10,7 +10,10 @@ await runService({
   drainTimeoutMs: 500,
   readConfig(env) {
     const reader = readEnvironment(env);
-    const config = { ...serviceConfigFromReader(reader), behaviour: reader.string("BEHAVIOUR") };
+    const config = {
+      ...serviceConfigFromReader(reader),
+      behaviour: reader.string("BEHAVIOUR", { meaning: "What the test wants." }),
+    };
     reader.finish();
     return config;
   },

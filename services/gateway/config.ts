@@ -18,9 +18,22 @@ const loopback = new Set(["127.0.0.1", "::1", "localhost"]);
 export function readConfig(env: NodeJS.ProcessEnv): GatewayConfig {
   const reader = readEnvironment(env);
   const service = serviceConfigFromReader(reader);
-  const host = reader.string("TOOLBUS_HTTP_HOST", { default: "127.0.0.1" });
-  const port = reader.integer("TOOLBUS_HTTP_PORT", { default: 7480, min: 0, max: 65_535 });
-  const apiKeys = apiKeysFrom(reader.optionalSecret("TOOLBUS_API_KEYS"), () =>
+  const host = reader.string("TOOLBUS_HTTP_HOST", {
+    meaning: "Address to listen on. Any other than loopback needs keys.",
+    default: "127.0.0.1",
+  });
+  const port = reader.integer("TOOLBUS_HTTP_PORT", {
+    meaning: "Port to listen on; 0 takes a free one.",
+    default: 7480,
+    min: 0,
+    max: 65_535,
+  });
+  const keys = reader.optionalSecret("TOOLBUS_API_KEYS", {
+    meaning: "Keys of the gateway, each with the principal that it stands for.",
+    form: "list of `name:KEY`, each key at least 16 characters",
+    whenUnset: "no key is needed, on loopback only",
+  });
+  const apiKeys = apiKeysFrom(keys, () =>
     reader.fault(
       "TOOLBUS_API_KEYS",
       "a list that is not shown here",
@@ -30,8 +43,16 @@ export function readConfig(env: NodeJS.ProcessEnv): GatewayConfig {
   if (apiKeys.length === 0 && !loopback.has(host)) {
     reader.fault("TOOLBUS_HTTP_HOST", host, "a loopback address, unless TOOLBUS_API_KEYS holds keys");
   }
-  const maxRequestBytes = reader.integer("TOOLBUS_MAX_REQUEST_BYTES", { default: 64 * 2 ** 20, min: 1024 });
-  const corsOrigins = reader.list("TOOLBUS_CORS_ORIGINS", { default: [] });
+  const maxRequestBytes = reader.integer("TOOLBUS_MAX_REQUEST_BYTES", {
+    meaning: "Largest message of a request.",
+    unit: "bytes",
+    default: 64 * 2 ** 20,
+    min: 1024,
+  });
+  const corsOrigins = reader.list("TOOLBUS_CORS_ORIGINS", {
+    meaning: "Origins of web pages that may call the gateway; `*` for all.",
+    default: [],
+  });
   reader.finish();
   return { ...service, host, port, apiKeys, maxRequestBytes, corsOrigins };
 }

@@ -2,7 +2,7 @@ import { addressRulesFromReader } from "#runtime/address/address-rules.ts";
 import { readEnvironment } from "#runtime/config/environment.ts";
 import { operatorsFromReader } from "#runtime/config/operators.ts";
 import { type RunServers, runServersFromReader } from "#runtime/config/run-servers.ts";
-import { secretsFromEnvironment } from "#runtime/config/secrets.ts";
+import { secretsFromReader } from "#runtime/config/secrets.ts";
 import { type ServiceConfig, serviceConfigFromReader } from "#runtime/config/service-config.ts";
 
 export interface McpBridgeConfig extends ServiceConfig {
@@ -36,18 +36,49 @@ const PASSED_ON = [
 export function readConfig(env: NodeJS.ProcessEnv): McpBridgeConfig {
   const reader = readEnvironment(env);
   const service = serviceConfigFromReader(reader);
-  const passedOn = [...PASSED_ON, ...reader.list("TOOLBUS_MCP_ENVIRONMENT", { default: [] })];
+  const inherited = reader.list("TOOLBUS_MCP_ENVIRONMENT", {
+    meaning: "Names of further variables that MCP servers inherit when they are started as processes.",
+    form: "list of names",
+    default: [],
+  });
+  const passedOn = [...PASSED_ON, ...inherited];
   const config: McpBridgeConfig = {
     ...service,
-    secrets: secretsFromEnvironment(env),
+    secrets: secretsFromReader(reader, "Secret NAME, which `env` and `headers` of MCP servers may name."),
     environment: Object.fromEntries(passedOn.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]]))),
-    idleTimeoutMs: reader.milliseconds("TOOLBUS_MCP_IDLE_TIMEOUT", { default: 600_000, min: 1 }),
-    startupTimeoutMs: reader.milliseconds("TOOLBUS_MCP_STARTUP_TIMEOUT", { default: 5_000, min: 1 }),
-    callTimeoutMs: reader.milliseconds("TOOLBUS_MCP_CALL_TIMEOUT", { default: 60_000, min: 1 }),
-    maxMessageBytes: reader.integer("TOOLBUS_MCP_MAX_MESSAGE_BYTES", { default: 64 * 2 ** 20, min: 1_024 }),
-    transportModules: reader.list("TOOLBUS_MCP_TRANSPORTS", { default: [] }),
+    idleTimeoutMs: reader.milliseconds("TOOLBUS_MCP_IDLE_TIMEOUT", {
+      meaning: "A connection that nobody uses for so long is closed.",
+      default: 600_000,
+      min: 1,
+    }),
+    startupTimeoutMs: reader.milliseconds("TOOLBUS_MCP_STARTUP_TIMEOUT", {
+      meaning:
+        "How long a server may take until it is initialized and its tools are listed, unless the server's entry says otherwise.",
+      default: 5_000,
+      min: 1,
+    }),
+    callTimeoutMs: reader.milliseconds("TOOLBUS_MCP_CALL_TIMEOUT", {
+      meaning: "Time limit of a call that comes without a deadline.",
+      default: 60_000,
+      min: 1,
+    }),
+    maxMessageBytes: reader.integer("TOOLBUS_MCP_MAX_MESSAGE_BYTES", {
+      meaning: "A longer message of a server ends its connection.",
+      unit: "bytes",
+      default: 64 * 2 ** 20,
+      min: 1_024,
+    }),
+    transportModules: reader.list("TOOLBUS_MCP_TRANSPORTS", {
+      meaning: "Modules that add transports; each exports a `transport`.",
+      form: "list of modules",
+      default: [],
+    }),
     runServers: runServersFromReader(reader),
-    runAllow: addressRulesFromReader(reader, "TOOLBUS_MCP_RUN_ALLOW"),
+    runAllow: addressRulesFromReader(
+      reader,
+      "TOOLBUS_MCP_RUN_ALLOW",
+      "Addresses that are not public, at which MCP servers of runs may be reached all the same.",
+    ),
     operators: operatorsFromReader(reader),
   };
   reader.finish();

@@ -30,11 +30,14 @@ export interface Config extends ServiceConfig {
 
 export function readConfig(env: NodeJS.ProcessEnv): Config {
   const reader = readEnvironment(env);
-  const openaiApiKey = reader.optionalSecret("OPENAI_API_KEY");
-  const modules = reader.list("TOOLBUS_MODEL_PROVIDERS", { default: [] }).map((entry) => ({
-    entry,
-    parsed: /^([a-zA-Z0-9_-]{1,64})=(\S+)$/.exec(entry),
-  }));
+  const openaiApiKey = reader.optionalSecret("OPENAI_API_KEY", { meaning: "Key for `OPENAI_BASE_URL`." });
+  const entries = reader.list("TOOLBUS_MODEL_PROVIDERS", {
+    meaning:
+      "Packages or files that export a provider of models, like `house=./house.ts#house,openai=@ai-sdk/openai`. Packages of `@ai-sdk` need no entry.",
+    form: "list of `name=module` or `name=module#export`",
+    default: [],
+  });
+  const modules = entries.map((entry) => ({ entry, parsed: /^([a-zA-Z0-9_-]{1,64})=(\S+)$/.exec(entry) }));
   for (const { entry, parsed } of modules) {
     if (parsed === null)
       reader.fault("TOOLBUS_MODEL_PROVIDERS", entry, "name=package or name=./file, with an optional #export");
@@ -42,17 +45,45 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   const config: Config = {
     ...serviceConfigFromReader(reader),
     model: {
-      openaiBaseUrl: reader.string("OPENAI_BASE_URL", { default: "https://api.openai.com/v1" }),
-      scripts: reader.path("TOOLBUS_SCRIPTS", { default: "examples/models" }),
+      openaiBaseUrl: reader.string("OPENAI_BASE_URL", {
+        meaning: "Where the models of the provider `openai-compatible` are.",
+        form: "URL",
+        default: "https://api.openai.com/v1",
+      }),
+      scripts: reader.path("TOOLBUS_SCRIPTS", {
+        meaning: "Directory of the files that the model provider `scripted` replays.",
+        default: "examples/models",
+      }),
       modules: new Map(modules.flatMap(({ parsed }) => (parsed === null ? [] : [[parsed[1]!, parsed[2]!] as const]))),
       ...(openaiApiKey !== undefined && { openaiApiKey }),
     },
     runServers: runServersFromReader(reader),
-    slots: reader.integer("TOOLBUS_RUN_SLOTS", { default: 1_024, min: 1, max: 10_000 }),
-    takeoverMs: reader.milliseconds("TOOLBUS_TAKEOVER", { default: 1_000, min: 200, max: 60_000 }),
-    checkpointMs: reader.milliseconds("TOOLBUS_CHECKPOINT", { default: 5_000, min: 100 }),
-    retentionMs: reader.milliseconds("TOOLBUS_RUN_RETENTION", { default: 30 * 24 * 3_600_000, min: 1 }),
-    drainMs: reader.milliseconds("TOOLBUS_DRAIN", { default: 5_000 }),
+    slots: reader.integer("TOOLBUS_RUN_SLOTS", {
+      meaning: "How many sessions one process works on at a time.",
+      default: 1_024,
+      min: 1,
+      max: 10_000,
+    }),
+    takeoverMs: reader.milliseconds("TOOLBUS_TAKEOVER", {
+      meaning: "When a process gives no sign of life for so long, another process takes over its runs.",
+      default: 1_000,
+      min: 200,
+      max: 60_000,
+    }),
+    checkpointMs: reader.milliseconds("TOOLBUS_CHECKPOINT", {
+      meaning: "How often the text is stored that the model has written so far in a turn.",
+      default: 5_000,
+      min: 100,
+    }),
+    retentionMs: reader.milliseconds("TOOLBUS_RUN_RETENTION", {
+      meaning: "How long a session is kept after its last run has ended.",
+      default: 30 * 24 * 3_600_000,
+      min: 1,
+    }),
+    drainMs: reader.milliseconds("TOOLBUS_DRAIN", {
+      meaning: "How long calls in flight may take while the service stops.",
+      default: 5_000,
+    }),
   };
   if (!URL.canParse(config.model.openaiBaseUrl)) {
     reader.fault("OPENAI_BASE_URL", config.model.openaiBaseUrl, "a URL like https://api.openai.com/v1");

@@ -1,7 +1,7 @@
 import { addressRulesFromReader } from "#runtime/address/address-rules.ts";
 import { readEnvironment } from "#runtime/config/environment.ts";
 import { operatorsFromReader } from "#runtime/config/operators.ts";
-import { secretsFromEnvironment } from "#runtime/config/secrets.ts";
+import { secretsFromReader } from "#runtime/config/secrets.ts";
 import { type ServiceConfig, serviceConfigFromReader } from "#runtime/config/service-config.ts";
 
 export interface Config extends ServiceConfig {
@@ -34,28 +34,81 @@ export interface Config extends ServiceConfig {
 
 export function readConfig(env: NodeJS.ProcessEnv): Config {
   const reader = readEnvironment(env);
-  const providers = reader
-    .list("TOOLBUS_PROVIDERS", { default: [] })
-    .map((entry) => ({ entry, parsed: providerFrom(entry) }));
+  const entries = reader.list("TOOLBUS_PROVIDERS", {
+    meaning: "Further providers of tools, by service on the bus or by URL.",
+    form: "list of `name=service` or `name=url`",
+    default: [],
+  });
+  const providers = entries.map((entry) => ({ entry, parsed: providerFrom(entry) }));
   for (const { entry, parsed } of providers) {
     if (parsed === undefined) reader.fault("TOOLBUS_PROVIDERS", entry, "name=service or name=url");
   }
-  const gatewayAllow = addressRulesFromReader(reader, "TOOLBUS_GATEWAY_ALLOW");
+  const transports = reader.list("TOOLBUS_MCP_TRANSPORTS", {
+    meaning: "The value that the mcp-bridge has. When it is set, this service accepts unknown names of transports.",
+    form: "list of modules",
+    default: [],
+  });
+  const gatewayAllow = addressRulesFromReader(
+    reader,
+    "TOOLBUS_GATEWAY_ALLOW",
+    "Addresses that are not public, which GATEWAY tools may reach all the same.",
+  );
   const config: Config = {
     ...serviceConfigFromReader(reader),
-    agentsDirectory: reader.path("TOOLBUS_AGENTS", { default: "examples/agents" }),
-    toolsDirectory: reader.path("TOOLBUS_TOOLS", { default: "examples/tools" }),
+    agentsDirectory: reader.path("TOOLBUS_AGENTS", {
+      meaning: "Directory of agents; a file is read again when it changes.",
+      default: "examples/agents",
+    }),
+    toolsDirectory: reader.path("TOOLBUS_TOOLS", {
+      meaning: "Directory of tools; a file is read again when it changes.",
+      default: "examples/tools",
+    }),
     providers: providers.flatMap(({ parsed }) => parsed ?? []),
     gatewayAllow,
-    gatewayMaxResponseBytes: reader.integer("TOOLBUS_GATEWAY_MAX_RESPONSE", { default: 8 * 2 ** 20, min: 1_024 }),
-    secrets: secretsFromEnvironment(env),
-    maxResultBytes: reader.integer("TOOLBUS_MAX_RESULT_BYTES", { default: 256 * 1_024, min: 1_024, max: 512 * 1_024 }),
-    providerStartupMs: reader.milliseconds("TOOLBUS_PROVIDER_STARTUP", { default: 5_000, min: 1 }),
-    contextIdleMs: reader.milliseconds("TOOLBUS_CONTEXT_IDLE", { default: 60_000, min: 1_000 }),
-    switchDrainMs: reader.milliseconds("TOOLBUS_SWITCH_DRAIN", { default: 5_000, min: 0 }),
-    acknowledgeMs: reader.milliseconds("TOOLBUS_WATCHER_ACKNOWLEDGE", { default: 5_000, min: 100 }),
-    workerStartupMs: reader.milliseconds("TOOLBUS_WORKER_STARTUP", { default: 180_000, min: 0 }),
-    hasOtherTransports: reader.list("TOOLBUS_MCP_TRANSPORTS", { default: [] }).length > 0,
+    gatewayMaxResponseBytes: reader.integer("TOOLBUS_GATEWAY_MAX_RESPONSE", {
+      meaning: "Largest response of a GATEWAY tool.",
+      unit: "bytes",
+      default: 8 * 2 ** 20,
+      min: 1_024,
+    }),
+    secrets: secretsFromReader(
+      reader,
+      "Secret NAME, for headers of GATEWAY tools. A tool that names a secret that is not set is refused.",
+    ),
+    maxResultBytes: reader.integer("TOOLBUS_MAX_RESULT_BYTES", {
+      meaning: "A larger result is stored whole and shown shortened.",
+      unit: "bytes",
+      default: 256 * 1_024,
+      min: 1_024,
+      max: 512 * 1_024,
+    }),
+    providerStartupMs: reader.milliseconds("TOOLBUS_PROVIDER_STARTUP", {
+      meaning: "How long a provider may take to list its tools; then the others are shown without it.",
+      default: 5_000,
+      min: 1,
+    }),
+    contextIdleMs: reader.milliseconds("TOOLBUS_CONTEXT_IDLE", {
+      meaning:
+        "How long the router follows the tools of a session that nobody uses. With many sessions it may stop earlier.",
+      default: 60_000,
+      min: 1_000,
+    }),
+    switchDrainMs: reader.milliseconds("TOOLBUS_SWITCH_DRAIN", {
+      meaning: "How long calls in flight may take when a session is closed or gets another agent.",
+      default: 5_000,
+      min: 0,
+    }),
+    acknowledgeMs: reader.milliseconds("TOOLBUS_WATCHER_ACKNOWLEDGE", {
+      meaning: "How long a watcher may leave a call unacknowledged; then another watcher gets the call.",
+      default: 5_000,
+      min: 100,
+    }),
+    workerStartupMs: reader.milliseconds("TOOLBUS_WORKER_STARTUP", {
+      meaning: "How long installing a worker's dependencies may take, in addition to the time of the call.",
+      default: 180_000,
+      min: 0,
+    }),
+    hasOtherTransports: transports.length > 0,
     operators: operatorsFromReader(reader),
   };
   reader.finish();

@@ -1,5 +1,5 @@
 import { readEnvironment } from "#runtime/config/environment.ts";
-import { SECRET_PREFIX, secretsFromEnvironment } from "#runtime/config/secrets.ts";
+import { SECRET_PREFIX, secretsFromReader } from "#runtime/config/secrets.ts";
 import { type ServiceConfig, serviceConfigFromReader } from "#runtime/config/service-config.ts";
 
 /** What a call does when everything that it needs is busy. */
@@ -72,42 +72,101 @@ const MEBIBYTE = 2 ** 20;
 
 export function readConfig(env: NodeJS.ProcessEnv): WorkerPoolConfig {
   const reader = readEnvironment(env);
-  const count = (name: string, fallback: number, min = 1) => reader.integer(name, { default: fallback, min });
-  const time = (name: string, fallbackMs: number) => reader.milliseconds(name, { default: fallbackMs, min: 1 });
-  const uv = reader.optionalString("TOOLBUS_UV");
+  const count = (name: string, fallback: number, options: { meaning: string; min?: number; unit?: string }) =>
+    reader.integer(name, { default: fallback, min: 1, ...options });
+  const time = (name: string, fallbackMs: number, meaning: string) =>
+    reader.milliseconds(name, { meaning, default: fallbackMs, min: 1 });
+  const uv = reader.optionalString("TOOLBUS_UV", {
+    meaning: "Path of the program uv.",
+    form: "path",
+    whenUnset: "the one on the PATH, else fetched from PyPI",
+  });
   const config: WorkerPoolConfig = {
     ...serviceConfigFromReader(reader),
-    directory: reader.path("TOOLBUS_WORKERS", { default: "examples/workers" }),
+    directory: reader.path("TOOLBUS_WORKERS", {
+      meaning: "Directory of Python files whose functions are tools.",
+      default: "examples/workers",
+    }),
     ...(uv !== undefined && { uv }),
-    installsAhead: reader.boolean("TOOLBUS_WORKER_INSTALL_AHEAD", { default: true }),
+    installsAhead: reader.boolean("TOOLBUS_WORKER_INSTALL_AHEAD", {
+      meaning: "Install what a file depends on when the file appears, not at its first call.",
+      default: true,
+    }),
     worker: {
-      calls: count("TOOLBUS_WORKER_CALLS", 8),
-      maxLineBytes: count("TOOLBUS_WORKER_MAX_LINE_BYTES", 64 * MEBIBYTE, 64 * 1024),
-      memoryBytes: count("TOOLBUS_WORKER_MEMORY_BYTES", 0, 0),
-      processorSeconds: count("TOOLBUS_WORKER_PROCESSOR_SECONDS", 0, 0),
+      calls: count("TOOLBUS_WORKER_CALLS", 8, { meaning: "Calls in flight on one worker." }),
+      maxLineBytes: count("TOOLBUS_WORKER_MAX_LINE_BYTES", 64 * MEBIBYTE, {
+        meaning: "Largest arguments of a call, and largest result.",
+        unit: "bytes",
+        min: 64 * 1024,
+      }),
+      memoryBytes: count("TOOLBUS_WORKER_MEMORY_BYTES", 0, {
+        meaning: "Limit of a worker's address space; 0 for none.",
+        unit: "bytes",
+        min: 0,
+      }),
+      processorSeconds: count("TOOLBUS_WORKER_PROCESSOR_SECONDS", 0, {
+        meaning: "Limit of the processor time that a worker may use in its whole life; 0 for none.",
+        unit: "seconds",
+        min: 0,
+      }),
     },
     pool: {
-      calls: count("TOOLBUS_POOL_CALLS", 64),
-      workers: count("TOOLBUS_POOL_WORKERS", 32),
-      overflow: reader.string<Overflow>("TOOLBUS_POOL_OVERFLOW", { default: "wait", oneOf: ["wait", "refuse"] }),
-      waiting: count("TOOLBUS_POOL_WAITING", 1_000, 0),
+      calls: count("TOOLBUS_POOL_CALLS", 64, {
+        meaning: "Calls in flight on all workers together; as many on hosted modules, and of built-ins.",
+      }),
+      workers: count("TOOLBUS_POOL_WORKERS", 32, {
+        meaning: "Worker processes; an idle one makes room for another.",
+      }),
+      overflow: reader.string<Overflow>("TOOLBUS_POOL_OVERFLOW", {
+        meaning:
+          "What a call does when everything that it needs is busy: wait in line, or be refused with `resource_exhausted`.",
+        default: "wait",
+        oneOf: ["wait", "refuse"],
+      }),
+      waiting: count("TOOLBUS_POOL_WAITING", 1_000, {
+        meaning: "Calls that may wait in line; further ones are refused.",
+        min: 0,
+      }),
     },
     times: {
-      idleMs: time("TOOLBUS_WORKER_IDLE", 600_000),
-      installMs: time("TOOLBUS_WORKER_INSTALL_TIMEOUT", 300_000),
-      startMs: time("TOOLBUS_WORKER_START_TIMEOUT", 30_000),
-      callMs: time("TOOLBUS_WORKER_CALL_TIMEOUT", 30_000),
-      cancelGraceMs: time("TOOLBUS_WORKER_CANCEL_GRACE", 1_000),
-      backoffMs: time("TOOLBUS_WORKER_BACKOFF", 1_000),
-      maxBackoffMs: time("TOOLBUS_WORKER_MAX_BACKOFF", 60_000),
+      idleMs: time("TOOLBUS_WORKER_IDLE", 600_000, "A worker that gets no call for so long is ended."),
+      installMs: time("TOOLBUS_WORKER_INSTALL_TIMEOUT", 300_000, "Time limit for installing dependencies."),
+      startMs: time("TOOLBUS_WORKER_START_TIMEOUT", 30_000, "Time limit for starting Python and importing the file."),
+      callMs: time("TOOLBUS_WORKER_CALL_TIMEOUT", 30_000, "Time limit of a call that comes without a deadline."),
+      cancelGraceMs: time(
+        "TOOLBUS_WORKER_CANCEL_GRACE",
+        1_000,
+        "How long a canceled function may take to end; then its worker is replaced.",
+      ),
+      backoffMs: time(
+        "TOOLBUS_WORKER_BACKOFF",
+        1_000,
+        "First wait before a worker is started again that keeps crashing.",
+      ),
+      maxBackoffMs: time(
+        "TOOLBUS_WORKER_MAX_BACKOFF",
+        60_000,
+        "Longest wait before a worker is started again that keeps crashing.",
+      ),
     },
     hosted: {
-      directory: reader.path("TOOLBUS_HOSTED", { default: "examples/hosted" }),
-      heapBytes: count("TOOLBUS_HOSTED_MEMORY_BYTES", 512 * MEBIBYTE, 16 * MEBIBYTE),
+      directory: reader.path("TOOLBUS_HOSTED", {
+        meaning: "Directory of hosted modules, which run in threads of this process.",
+        default: "examples/hosted",
+      }),
+      heapBytes: count("TOOLBUS_HOSTED_MEMORY_BYTES", 512 * MEBIBYTE, {
+        meaning: "JavaScript heap of each hosted module.",
+        unit: "bytes",
+        min: 16 * MEBIBYTE,
+      }),
     },
-    secrets: secretsFromEnvironment(env),
+    secrets: secretsFromReader(reader, "Secret NAME, for sources that name it."),
     secretPrefix: SECRET_PREFIX,
-    commandPath: reader.string("TOOLBUS_COMMAND_PATH", { default: "/usr/local/bin:/usr/bin:/bin" }),
+    commandPath: reader.string("TOOLBUS_COMMAND_PATH", {
+      meaning: "Where `shell_exec` looks for commands that are allowed by their bare name.",
+      form: "directories separated by colons",
+      default: "/usr/local/bin:/usr/bin:/bin",
+    }),
     installEnvironment: variables(env, WORKER_VARIABLES, TRUST_VARIABLES, INSTALL_VARIABLES),
     workerEnvironment: variables(env, WORKER_VARIABLES, TRUST_VARIABLES),
   };

