@@ -3,15 +3,15 @@ import { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_serv
 import { type CancelRunRequest, RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { askerOf } from "#runtime/rpc/identity.ts";
 import { openEnding } from "#runtime/time/ending.ts";
+import { runFromState } from "./log/state/view.ts";
 import { providerRoutes } from "./routes/provider-routes.ts";
-import { notFound, openExisting, submitOutputs } from "./run/answers.ts";
-import { cancelRun } from "./run/cancellation.ts";
-import { type CreationOptions, createRun } from "./run/creation.ts";
-import { forkRun } from "./run/fork.ts";
-import { type ListingOptions, listRuns } from "./run/listing.ts";
-import { runFromState } from "./run/view.ts";
-import { watchRun } from "./run/watch.ts";
-import type { FollowOptions } from "./sub-agents/follow.ts";
+import { notFound, openExisting, submitOutputs } from "./runs/answer/answers.ts";
+import { cancelRun } from "./runs/cancellation.ts";
+import { type CreationOptions, createRun } from "./runs/create/creation.ts";
+import { forkRun } from "./runs/create/fork.ts";
+import { type ListingOptions, listRuns } from "./runs/listing.ts";
+import type { FollowOptions } from "./runs/sub-agents/follow.ts";
+import { watchRun } from "./runs/watch/watch.ts";
 
 /** `stopping` aborts when the service stops: watches end, and their clients resume elsewhere. */
 export interface RouteOptions extends CreationOptions, ListingOptions, Omit<FollowOptions, "router" | "sessions"> {}

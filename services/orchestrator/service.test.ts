@@ -3,11 +3,11 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { until } from "#runtime/time/until.ts";
-import { userItem } from "./orchestrator.fixture.ts";
-import { createJournal, type EventBody } from "./run/journal.ts";
-import { asking, openScriptedWorld, type ScriptedWorld } from "./scripted-world.fixture.ts";
-import { createStreamRunLog } from "./subscriptions/stream-run-log.ts";
-import { openStreamWakes } from "./subscriptions/stream-wakes.ts";
+import { createJournal, type EventBody } from "./log/journal.ts";
+import { createStreamRunLog } from "./subscriptions/streams/stream-run-log.ts";
+import { openStreamWakes } from "./subscriptions/streams/stream-wakes.ts";
+import { asking, openScriptedWorld, type ScriptedWorld } from "./testing/scripted-world.ts";
+import { userItem } from "./testing/test-orchestrator.ts";
 
 let world: ScriptedWorld;
 beforeAll(async () => {

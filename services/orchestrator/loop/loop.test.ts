@@ -5,10 +5,10 @@ import { RunEndReason, RunMode, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { ToolOutputSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { until } from "#runtime/time/until.ts";
-import { submitOutputs } from "../run/answers.ts";
-import { Superseded } from "../run/claim.ts";
-import type { FakeTool } from "./fake-router.fixture.ts";
-import { double, openRun, tools } from "./loop-run.fixture.ts";
+import { Superseded } from "../log/claim.ts";
+import { submitOutputs } from "../runs/answer/answers.ts";
+import type { FakeTool } from "../testing/fakes/fake-router.ts";
+import { double, openRun, tools } from "../testing/loop-run.ts";
 
 describe("the loop", () => {
   test("LOOP-1 turns from the model over its calls to the final answer", async () => {

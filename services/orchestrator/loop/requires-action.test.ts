@@ -2,8 +2,8 @@ import { describe, expect, test } from "vitest";
 import { RunState, ToolChoiceMode } from "#gen/toolbus/run/v1/run_pb.ts";
 import { createManualClock } from "#runtime/time/manual-clock.ts";
 import { until } from "#runtime/time/until.ts";
-import type { FakeTool } from "./fake-router.fixture.ts";
-import { double, openRun, tools } from "./loop-run.fixture.ts";
+import type { FakeTool } from "../testing/fakes/fake-router.ts";
+import { double, openRun, tools } from "../testing/loop-run.ts";
 
 const options = { functionTools: [{ name: "ask" }, { name: "tell" }] };
 const json = (value: unknown) => JSON.stringify(value);

@@ -5,8 +5,8 @@ import { refuse } from "#runtime/failure/failure.ts";
 import { withEtag } from "#runtime/rpc/etag.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
-import { callSubAgent, type FollowOptions } from "../sub-agents/follow.ts";
-import { offerSubAgents } from "../sub-agents/offer.ts";
+import { callSubAgent, type FollowOptions } from "../runs/sub-agents/follow.ts";
+import { offerSubAgents } from "../runs/sub-agents/provided-tools.ts";
 
 /** The provider `agents`: the agents that an agent may call. A changed agent has a changed scope, which is listed anew. */
 export function providerRoutes(options: FollowOptions): ServiceImpl<typeof ToolProviderService> {

@@ -5,7 +5,7 @@
 
 import { type Msg, RequestError, TimeoutError } from "@nats-io/transport-node";
 import type { Bus } from "#runtime/bus/bus.ts";
-import type { HolderAnswer, Holders } from "../session/wake.ts";
+import type { HolderAnswer, Holders } from "../sessions/wakes/wake.ts";
 import { runSubjects } from "./run-subjects.ts";
 
 type Question = { kind: "session"; sessionId: string; wakeId?: number } | { kind: "snapshot"; runId: string };

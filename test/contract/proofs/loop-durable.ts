@@ -1,20 +1,20 @@
 import { open, type Proofs, shown, testsOf } from "./proof.ts";
 
 const service = testsOf("services/orchestrator/service.test.ts");
-const takeover = testsOf("services/orchestrator/takeover.test.ts");
-const watching = testsOf("services/orchestrator/watching.test.ts");
-const watcher = testsOf("services/orchestrator/run/watch.test.ts");
-const resume = testsOf("services/orchestrator/resume.test.ts");
-const cursor = testsOf("services/orchestrator/run/delta-cursor.test.ts");
-const fold = testsOf("services/orchestrator/run/fold.test.ts");
+const takeover = testsOf("services/orchestrator/testing/crashes/takeover.service.test.ts");
+const watching = testsOf("services/orchestrator/testing/watching/watching.service.test.ts");
+const watcher = testsOf("services/orchestrator/runs/watch/watch.test.ts");
+const resume = testsOf("services/orchestrator/testing/crashes/resume.service.test.ts");
+const cursor = testsOf("services/orchestrator/runs/watch/delta-cursor.test.ts");
+const fold = testsOf("services/orchestrator/log/state/fold.test.ts");
 const loopTests = testsOf("services/orchestrator/loop/loop.test.ts");
-const toolSystem = testsOf("services/orchestrator/loop/tool-system.test.ts");
-const effects = testsOf("services/orchestrator/loop/effects.test.ts");
+const toolSystem = testsOf("services/orchestrator/loop/calls/tool-system.test.ts");
+const effects = testsOf("services/orchestrator/loop/calls/effects.test.ts");
 const requiresAction = testsOf("services/orchestrator/loop/requires-action.test.ts");
-const cancelling = testsOf("services/orchestrator/cancelling.test.ts");
-const openai = testsOf("services/orchestrator/model/openai-compatible.test.ts");
-const faulty = testsOf("services/orchestrator/model/faulty-provider.test.ts");
-const packages = testsOf("services/orchestrator/model/package-models.test.ts");
+const cancelling = testsOf("services/orchestrator/testing/runs/cancelling.service.test.ts");
+const openai = testsOf("services/orchestrator/model/providers/openai-compatible.test.ts");
+const faulty = testsOf("services/orchestrator/model/providers/faulty-provider.test.ts");
+const packages = testsOf("services/orchestrator/model/providers/package-models.test.ts");
 const failover = testsOf("test/system/watch-failover.test.ts");
 const faults = testsOf("test/faults/loop.test.ts");
 const clusterRun = testsOf("test/system/cluster-run.test.ts");
@@ -26,11 +26,11 @@ const repeated = testsOf("services/tool-router/testing/calls/repeated.service.te
 const execution = testsOf("services/tool-router/calls/execute/provider.test.ts");
 const mcpTools = testsOf("services/mcp-bridge/tools/tools.test.ts");
 const workerCancelling = testsOf("services/worker-pool/cancelling.test.ts");
-const worker = testsOf("services/orchestrator/session/worker.test.ts");
-const subAgents = testsOf("services/orchestrator/sub-agents/sub-agents.test.ts");
-const childLimits = testsOf("services/orchestrator/sub-agents/child-limits.test.ts");
-const history = testsOf("services/orchestrator/session/history.test.ts");
-const creation = testsOf("services/orchestrator/run/creation.test.ts");
+const worker = testsOf("services/orchestrator/sessions/worker/worker.test.ts");
+const subAgents = testsOf("services/orchestrator/testing/runs/sub-agents.service.test.ts");
+const childLimits = testsOf("services/orchestrator/runs/sub-agents/child-limits.test.ts");
+const history = testsOf("services/orchestrator/sessions/history/history.test.ts");
+const creation = testsOf("services/orchestrator/runs/create/creation.test.ts");
 
 const noResponses = "POST /v1/responses is not built.";
 

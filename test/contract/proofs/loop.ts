@@ -4,18 +4,18 @@ const largeResults = testsOf("test/system/large-results.test.ts");
 const results = testsOf("services/tool-router/testing/calls/results.service.test.ts");
 const readResult = testsOf("services/spaces/built-ins/result-tools.test.ts");
 const copying = testsOf("cli/commands/call-result.test.ts");
-const runRetention = testsOf("services/orchestrator/session/retention.test.ts");
+const runRetention = testsOf("services/orchestrator/testing/runs/retention.service.test.ts");
 const service = testsOf("services/orchestrator/service.test.ts");
-const limits = testsOf("services/orchestrator/loop/limits-and-choices.test.ts");
-const toolSystem = testsOf("services/orchestrator/loop/tool-system.test.ts");
+const limits = testsOf("services/orchestrator/loop/tools/limits-and-choices.test.ts");
+const toolSystem = testsOf("services/orchestrator/loop/calls/tool-system.test.ts");
 const loopTests = testsOf("services/orchestrator/loop/loop.test.ts");
-const enforcement = testsOf("services/orchestrator/loop/enforcement.test.ts");
+const enforcement = testsOf("services/orchestrator/loop/calls/enforcement.test.ts");
 const requiresAction = testsOf("services/orchestrator/loop/requires-action.test.ts");
-const functionTools = testsOf("services/orchestrator/function-tools.test.ts");
-const outputs = testsOf("services/orchestrator/run/answers.test.ts");
-const creationNames = testsOf("services/orchestrator/run/creation-names.test.ts");
-const cancelling = testsOf("services/orchestrator/cancelling.test.ts");
-const selfWake = testsOf("services/orchestrator/inbox/self-wake.test.ts");
+const functionTools = testsOf("services/orchestrator/testing/runs/function-tools.service.test.ts");
+const outputs = testsOf("services/orchestrator/runs/answer/answers.test.ts");
+const creationNames = testsOf("services/orchestrator/runs/create/creation-names.test.ts");
+const cancelling = testsOf("services/orchestrator/testing/runs/cancelling.service.test.ts");
+const selfWake = testsOf("services/orchestrator/testing/runs/self-wake.service.test.ts");
 const answers = testsOf("services/tool-router/calls/answer.test.ts");
 const router = testsOf("services/tool-router/service.test.ts");
 const execution = testsOf("services/tool-router/calls/execute/provider.test.ts");
@@ -160,7 +160,7 @@ export const loop: Proofs = {
       answers("errors have one form"),
       outputs("that are errors have the form of all errors"),
       toolSystem("a result has its call's id, its output, and says whether"),
-      testsOf("services/orchestrator/model/prompt.test.ts")("an error stays an error"),
+      testsOf("services/orchestrator/model/prompt/prompt.test.ts")("an error stays an error"),
     ),
     shown(
       "a tool that hangs, or whose answer is invalid, is an error of its call",
@@ -212,12 +212,12 @@ export const loopLimits: Proofs = {
     ),
     shown(
       "of agent and run the lower limit holds, at the router too",
-      testsOf("services/orchestrator/loop/limits.test.ts")("of agent and run the lower limit holds"),
+      testsOf("services/orchestrator/loop/limits/limits.test.ts")("of agent and run the lower limit holds"),
       runBounds("is at most what the agent's configuration allows"),
     ),
     shown(
       "retries and timeouts of a model are options",
-      testsOf("services/orchestrator/model/openai-compatible.test.ts")(
+      testsOf("services/orchestrator/model/providers/openai-compatible.test.ts")(
         "after model_retries the run fails with the provider's words",
         "a stream that stalls is cut",
       ),
@@ -225,7 +225,7 @@ export const loopLimits: Proofs = {
     ),
     shown(
       "budgets of tokens and money, which a crash does not reset",
-      testsOf("services/orchestrator/loop/budgets.test.ts")(
+      testsOf("services/orchestrator/loop/limits/budgets.test.ts")(
         "max_cost ends the run as soon as the log shows",
         "max_tokens counts what was read and written",
         "a budget survives a crash at each event",
@@ -234,7 +234,9 @@ export const loopLimits: Proofs = {
       testsOf("services/tool-router/catalogue/files/files.test.ts")(
         "prices and limits of an agent are in one currency",
       ),
-      testsOf("services/orchestrator/session/unpriced.test.ts")("in another currency than the prices is refused"),
+      testsOf("services/orchestrator/testing/runs/unpriced.service.test.ts")(
+        "in another currency than the prices is refused",
+      ),
     ),
     open(
       "stop conditions are options of agent and run",

@@ -43,7 +43,7 @@ export const withouts: Readonly<Record<string, Without>> = {
     meaning: "the calls of a cancelled run are not buried at the router",
     edits: [
       {
-        file: "services/orchestrator/run/cancellation.ts",
+        file: "services/orchestrator/runs/cancellation.ts",
         from: "const calls = openCalls(state).filter((call) => ",
         to: "const calls = openCalls(state).filter((call) => process.pid < 0 && ",
       },
@@ -54,12 +54,12 @@ export const withouts: Readonly<Record<string, Without>> = {
     meaning: "a session is woken after its news is stored, not before",
     edits: [
       {
-        file: "services/orchestrator/run/journal.ts",
+        file: "services/orchestrator/log/journal.ts",
         from: "await announce?.(event.sequence + 1); // J4\n      if (onWay)",
         to: "if (onWay)",
       },
       {
-        file: "services/orchestrator/run/journal.ts",
+        file: "services/orchestrator/log/journal.ts",
         from: "if (clock.now() - announcedAtMs > wakeWaitsMs / 2) await",
         to: "await",
       },
@@ -70,7 +70,7 @@ export const withouts: Readonly<Record<string, Without>> = {
     meaning: "watchers are not told that an attempt was given up",
     edits: [
       {
-        file: "services/orchestrator/run/watch.ts",
+        file: "services/orchestrator/runs/watch/watch.ts",
         from: "for (const { kind, value } of step.shown) yield",
         to: 'for (const { kind, value } of step.shown) if (kind !== "replaced") yield',
       },

@@ -1,0 +1,163 @@
+/**
+ * A run in the hands of one process.
+ *
+ * L1  Under a claim, nothing is appended once a newer epoch, a cancellation or the end stands in the log (`Superseded`).
+ *     The fence makes this hold for a process that was frozen: its next append is refused and J2 shows it why.
+ *     What a model has used by then is the one exception beside the end: it counts while a cancellation stands.
+ * L2  A result may be followed before the log has it: the model is asked, or the next call made, while the log takes it.
+ *     Whatever is appended stands behind it, what watchers are told waits for it, and when it cannot be stored nothing
+ *     follows: the next claim finds the log without it, and asks the router again.
+ * L3  An end in mid-turn follows what watchers were told of the turn, also after a cancellation. What does not fit into the
+ *     log stays out of it.
+ */
+
+import type { RunTextReplaced } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import type { EventBody, RunJournal } from "./journal.ts";
+import { lastCheckpoint } from "./state/draft.ts";
+import type { FoldedRun } from "./state/fold.ts";
+import { isTooLarge } from "./too-large.ts";
+
+/** Somebody else decides about the run by now: whoever is told stops, without writing. */
+export class Superseded extends Error {
+  constructor(why: string) {
+    super(why);
+    this.name = "Superseded";
+  }
+}
+
+/** So that an end always fits its log: see `check`. */
+const maxErrorCharacters = 4_000;
+
+type RunEnd = Extract<EventBody, { case: "ended" }>["value"];
+type DecideClaimed = (state: FoldedRun) => EventBody | undefined;
+
+export interface ClaimedRun {
+  readonly epoch: number;
+  readonly state: FoldedRun;
+  /** L2: rejects when what is on its way cannot be stored. */
+  readonly arrived: Promise<void>;
+  /** Reads what others wrote; throws `Superseded`. */
+  refresh(): Promise<FoldedRun>;
+  /** Like the journal's, under the claim; throws `Superseded`. */
+  append(decide: DecideClaimed): Promise<void>;
+  /** L2: the same, but resolves as soon as the state has the event. */
+  appendAhead(decide: DecideClaimed): Promise<void>;
+  /** L2: acts at once, or when what is on its way is stored; not at all when it is not. */
+  afterArrival(act: () => void): void;
+  /** Stores what a model has used, also for a run whose cancellation was asked for (L1); throws `Superseded`. */
+  spend(body: Extract<EventBody, { case: "answerDropped" }>): Promise<void>;
+  /** Ends the run, also one whose cancellation was asked for; with what was told of its turn so far (L3). */
+  end(body: RunEnd | ((state: FoldedRun) => RunEnd), told?: RunTextReplaced): Promise<void>;
+}
+
+/** Claims the run as it stands in the journal; undefined when it was claimed or changed by another meanwhile. */
+export async function claimRun(journal: RunJournal, instance: string): Promise<ClaimedRun | undefined> {
+  const seen = journal.state;
+  const epoch = (seen?.claim?.epoch ?? 0) + 1;
+  const claimed = await journal.append(
+    (state) => {
+      const isAsSeen = state !== undefined && state.phase.kind !== "ended" && (state.claim?.epoch ?? 0) + 1 === epoch;
+      return isAsSeen ? { case: "claimed", value: {} } : undefined;
+    },
+    { epoch, instance },
+  );
+  return claimed === undefined ? undefined : claimedRun(journal, epoch);
+}
+
+function claimedRun(journal: RunJournal, epoch: number): ClaimedRun {
+  const arrivals = openArrivals();
+  const ours = (state: FoldedRun | undefined) => stateUnder(epoch, state);
+
+  function going(state: FoldedRun | undefined): FoldedRun {
+    const current = ours(state);
+    if (current.cancel !== undefined) throw new Superseded("the run is to be cancelled"); // L1
+    arrivals.throwIfLost();
+    return current;
+  }
+
+  const append = async (decide: (state: FoldedRun | undefined) => EventBody | undefined) => {
+    await journal.append(decide, { epoch });
+  };
+
+  /** L3 */
+  async function keepTold(told: RunTextReplaced): Promise<void> {
+    try {
+      await append((state) => {
+        const { turns, draft } = ours(state);
+        const value = told.turn > turns.length ? lastCheckpoint(draft, told) : undefined;
+        return value && { case: "textCheckpoint", value };
+      });
+    } catch (error) {
+      if (!isTooLarge(error)) throw error;
+    }
+  }
+
+  return {
+    epoch,
+    get state() {
+      return ours(journal.state);
+    },
+    get arrived() {
+      return arrivals.last ?? Promise.resolve();
+    },
+    refresh: async () => going(await journal.refresh()),
+    append: (decide) => append((state) => decide(going(state))),
+    appendAhead: (decide) =>
+      arrivals.begin((onWay) => journal.append((state) => decide(going(state)), { epoch, onWay })),
+    afterArrival(act) {
+      if (arrivals.last === undefined) act();
+      else arrivals.last.then(act, () => {}); // who asks next for the arrival, or appends, hears why
+    },
+    spend: (body) => append((state) => ours(state) && body),
+    end: async (body, told) => {
+      if (told !== undefined) await keepTold(told);
+      await append((state) => {
+        const value = typeof body === "function" ? body(ours(state)) : ours(state) && body;
+        return { case: "ended", value: { ...value, error: value.error?.slice(0, maxErrorCharacters) ?? "" } };
+      });
+    },
+  };
+}
+
+/** The state if the run is still worked on under this claim. */
+function stateUnder(epoch: number, state: FoldedRun | undefined): FoldedRun {
+  if (state === undefined) throw new Superseded("the log is gone");
+  if (state.claim?.epoch !== epoch) throw new Superseded(`epoch ${state.claim?.epoch} took over from epoch ${epoch}`);
+  if (state.phase.kind === "ended") throw new Superseded("the run has ended"); // L1
+  return state;
+}
+
+/** L2: what is on its way to the log, of which the last one tells: it stands behind all others. */
+function openArrivals() {
+  let last: Promise<void> | undefined; // for good when it is lost
+  let lost: { cause: unknown } | undefined;
+
+  return {
+    get last() {
+      return last;
+    },
+    throwIfLost(): void {
+      if (lost !== undefined) throw lost.cause;
+    },
+    /** Resolves when the event is on its way, or when there was nothing to append. */
+    begin(store: (onWay: () => void) => Promise<unknown>): Promise<void> {
+      const started = Promise.withResolvers<void>();
+      const onWay = () => {
+        last = settled;
+        started.resolve();
+      };
+      const settled: Promise<void> = store(onWay).then(
+        () => {},
+        (cause: unknown) => {
+          if (last === settled) lost = { cause };
+          throw cause;
+        },
+      );
+      settled.then(() => {
+        if (last === settled) last = undefined;
+        started.resolve();
+      }, started.reject);
+      return started.promise;
+    },
+  };
+}

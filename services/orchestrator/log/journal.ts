@@ -1,0 +1,139 @@
+/**
+ * Reads and writes one run's log. Every writer goes through here: who accepts, works, answers, cancels.
+ *
+ * J1  Each append follows the state that it was decided on: it names the position of the last event that was folded.
+ * J2  An append that was refused because somebody else wrote is no failure: read, fold, decide again. What was decided
+ *     on the former state is forgotten.
+ * J3  Appends of one journal go one after the other, so that a process never competes with itself.
+ * J4  News for a session are announced before they are written, in each attempt: a crash between the two loses nothing, as
+ *     the wake-up waits for its news. An append that took so long that nobody waited any more is announced again.
+ * J5  What an append lost to is found in the log: a log that shows nothing after a refusal has been removed (`data_loss`).
+ * J6  Who goes on ahead sees the state with an event that is on its way. Whatever is appended next stands in line behind it
+ *     (J3), and while a refusal makes it be decided again (J2) nobody sees the state without it.
+ */
+
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { type RunEvent, RunEventSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import { refuse } from "#runtime/failure/failure.ts";
+import type { Clock } from "#runtime/time/clock.ts";
+import { type FoldedRun, foldEvent } from "./state/fold.ts";
+import type { LogPart, LogRecord, StoredEvent } from "./state/log-record.ts";
+
+/** Where logs are kept. Reads see every append that was acknowledged. */
+export interface RunLog {
+  /** Throws `invalid_argument` with reason `MESSAGE_TOO_LARGE` for an event that no log takes, and names the sizes. */
+  check(record: LogRecord): void;
+  /** What an event of the run takes at most. */
+  maxEventBytes(runId: string): number;
+  /** The run's events after a position; 0 for all. What nobody can read is passed over. */
+  read(runId: string, afterPosition: number): Promise<LogPart>;
+  /** The run's first event; undefined while there is no log. What it costs does not grow with the log. */
+  first(runId: string): Promise<StoredEvent | undefined>;
+  /** Its last one, likewise. */
+  last(runId: string): Promise<StoredEvent | undefined>;
+  /** Stores the event if the run's last one stands at `position` (0: there is none). */
+  append(record: LogRecord, position: number): Promise<{ kind: "appended"; position: number } | { kind: "conflict" }>;
+}
+
+export type EventBody = NonNullable<MessageInitShape<typeof RunEventSchema>["event"]>;
+
+export interface RunJournal {
+  /** The state as it was last read or written here, J6 included; undefined while there is no log. */
+  readonly state: FoldedRun | undefined;
+  /** Position of the last event that was folded. */
+  readonly position: number;
+  /** Reads what others wrote. */
+  refresh(): Promise<FoldedRun | undefined>;
+  /** Appends what `decide` makes of the state. `decide` may be called often. Gives the event, if there was one to append. */
+  append(decide: Decide, options?: AppendOptions): Promise<RunEvent | undefined>;
+}
+
+export interface AppendOptions {
+  /** The claim under which the event is written; none unless told. */
+  readonly epoch?: number;
+  /** Of a claim: the process that takes the run. */
+  readonly instance?: string;
+  /** J4: wakes the session; told how many events the log has with the news. */
+  readonly announce?: (eventCount: number) => Promise<void>;
+  /** J6: the event is on its way, and the state has it. May be told again. */
+  readonly onWay?: () => void;
+}
+
+/** How long a wake-up waits for the news that it was sent for. */
+export const wakeWaitsMs = 30_000;
+
+/** What to append to the state, if anything. */
+export type Decide = (state: FoldedRun | undefined) => EventBody | undefined;
+
+export async function openJournal(log: RunLog, runId: string, clock: Clock): Promise<RunJournal> {
+  const journal = createJournal(log, runId, clock);
+  await journal.refresh();
+  return journal;
+}
+
+/** A journal that has read nothing yet. */
+export function createJournal(log: RunLog, runId: string, clock: Clock): RunJournal {
+  let state: FoldedRun | undefined;
+  let ahead: FoldedRun | undefined; // J6
+  let position = 0;
+  let tail: Promise<unknown> = Promise.resolve();
+
+  function inTurn<T>(action: () => Promise<T>): Promise<T> {
+    const result = tail.then(action); // J3
+    tail = result.catch(() => {}); // its caller hears of it; the next in line starts all the same
+    return result;
+  }
+
+  async function read(): Promise<FoldedRun | undefined> {
+    const part = await log.read(runId, position);
+    for (const record of part.records) state = foldEvent(state, record);
+    position = part.position;
+    return state;
+  }
+
+  async function append(decide: Decide, { epoch = 0, instance = "", announce, onWay }: AppendOptions) {
+    for (;;) {
+      const body = decide(state);
+      if (body === undefined) return undefined;
+      const event = create(RunEventSchema, {
+        runId,
+        sequence: state?.eventCount ?? 0,
+        createTime: timestampFromMs(clock.now()),
+        event: body,
+      });
+      const record = { event, epoch, instance };
+      log.check(record);
+      const announcedAtMs = clock.now();
+      await announce?.(event.sequence + 1); // J4
+      if (onWay) ahead = foldEvent(state, record); // J6
+      onWay?.();
+      const outcome = await log.append(record, position); // J1
+      if (outcome.kind === "appended") {
+        state = ahead ?? foldEvent(state, record);
+        position = outcome.position;
+        if (clock.now() - announcedAtMs > wakeWaitsMs / 2) await announce?.(event.sequence + 1); // J4
+        return event;
+      }
+      const refusedAt = position;
+      await read(); // J2
+      if (position === refusedAt) refuse("data_loss", `the log of run ${runId} is gone`, { reason: "RECORD_LOST" }); // J5
+    }
+  }
+
+  return {
+    get state() {
+      return ahead ?? state;
+    },
+    get position() {
+      return position;
+    },
+    refresh: () => inTurn(read),
+    append: (decide, options = {}) =>
+      inTurn(() =>
+        append(decide, options).finally(() => {
+          ahead = undefined;
+        }),
+      ),
+  };
+}

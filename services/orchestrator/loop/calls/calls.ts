@@ -1,0 +1,176 @@
+/**
+ * Executes the calls of a turn.
+ *
+ * C1  Each call gets exactly one result in the log, whatever happens to it: refusals and failures are results.
+ * C2  What was committed is dispatched, also again by a later claim: under the same call id, `recovering`, so that the
+ *     router joins the first execution, gives its result, or says that the outcome is unknown.
+ * C3  A router that cannot be reached is asked again for a while under C2; then its failure is the result.
+ * C4  When an attempt that failed may have begun what must not happen twice, the model is told that the outcome is unknown.
+ */
+
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import type { FunctionCall } from "#gen/toolbus/run/v1/run_pb.ts";
+import { Effect, type ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
+import { encodeRunContext } from "#runtime/rpc/run-context.ts";
+import { createBackoff } from "#runtime/time/backoff.ts";
+import type { ClaimedRun } from "../../log/claim.ts";
+import { routerCallId } from "../../log/state/call-id.ts";
+import { isOpenCall, openCalls } from "../../log/state/fold.ts";
+import { isTooLarge } from "../../log/too-large.ts";
+import type { LoopContext } from "../context.ts";
+import { AGENT_SWITCHED } from "../errors/agent-switched.ts";
+import { boundsOfCall, faultOfBudget } from "../limits/budget.ts";
+import type { DeltaWriter } from "../streaming/deltas.ts";
+import { endDraftOfCall } from "../streaming/end-shown-calls.ts";
+import { runSourcesOf } from "../tools/run-servers.ts";
+import type { ToolTable } from "../tools/tool-table.ts";
+import { inParallel } from "./in-parallel.ts";
+import { decideRefusals, errorResult } from "./refusal.ts";
+
+export interface CallWork {
+  readonly table: ToolTable;
+  readonly deltas: DeltaWriter;
+  readonly signal: AbortSignal;
+  /** C2: whether a process before this one may have dispatched the calls. */
+  readonly isRecovering: boolean;
+}
+
+/** Gives every open call its result, but those that wait for the client of the run. */
+export async function executeCalls(run: ClaimedRun, context: LoopContext, work: CallWork): Promise<void> {
+  const { options } = run.state.accepted;
+  const { turns, atTurn } = run.state;
+  const { limits } = context;
+  const calls = turns.at(-1)?.calls ?? [];
+  const refusals = decideRefusals(calls, { table: work.table, options, turn: turns.length, ...atTurn, limits });
+  const dispatched: FunctionCall[] = [];
+  const finish = async (callId: string, result: ToolResult) => {
+    await endDraftOfCall({ callId, result }, run, context, work.signal);
+    await record(run, callId, result);
+  };
+  const refuse = (call: FunctionCall, why: string) => {
+    context.onRefused(call, why);
+    return finish(call.callId, errorResult(why));
+  };
+  for (const call of openCalls(run.state)) {
+    const refusal = refusals.get(call.callId);
+    if (refusal !== undefined) await refuse(call, refusal);
+    else if (work.table.find(call.name)?.kind !== "function") dispatched.push(call);
+  }
+  const limit = options?.parallelToolCalls === false ? 1 : limits.maxParallelCalls;
+  await inParallel(dispatched, limit, async (call) => {
+    const isUsedUp = work.isRecovering ? undefined : faultOfBudget(run.state.spent, limits); // by calls beside it, meanwhile
+    if (isUsedUp !== undefined) return refuse(call, isUsedUp);
+    const result = await execute(run, call, context, work);
+    const endsRun = result.endsRun && work.table.isBuiltIn(call.name);
+    await finish(call.callId, { ...result, endsRun });
+  });
+}
+
+/** C1: the first result counts, whoever wrote it. The router shortens results to far less than the log takes. */
+async function record(run: ClaimedRun, callId: string, result: ToolResult): Promise<void> {
+  const write = (value: ToolResult) =>
+    run.appendAhead((state) =>
+      isOpenCall(state, callId) ? { case: "callFinished", value: { callId, result: value } } : undefined,
+    );
+  try {
+    await write(result);
+  } catch (error) {
+    if (!isTooLarge(error)) throw error;
+    await write(errorResult(error.message));
+  }
+}
+
+const patienceMs = 30_000;
+
+async function execute(run: ClaimedRun, call: FunctionCall, context: LoopContext, work: CallWork): Promise<ToolResult> {
+  const { clock } = context;
+  const backoff = createBackoff({ initialMs: 50, maxMs: 1_000 });
+  const givesUpAtMs = clock.now() + patienceMs;
+  let mayHaveBegun = work.isRecovering;
+  for (let isRecovering = work.isRecovering; ; isRecovering = true) {
+    try {
+      return await dispatch(run, call, context, { ...work, isRecovering });
+    } catch (error) {
+      work.signal.throwIfAborted();
+      if (error instanceof Failure && error.reason === AGENT_SWITCHED.toUpperCase()) work.table.hear(""); // list again
+      mayHaveBegun ||= leavesUnknown(error);
+      const mayPass = error instanceof Failure && passingCodes.has(error.code) && clock.now() < givesUpAtMs; // C3
+      if (!mayPass) return givenUp(call, error, mayHaveBegun && work.table.effectOf(call.name) === Effect.AT_MOST_ONCE);
+      await clock.delay(backoff.next(), work.signal);
+    }
+  }
+}
+
+const passingCodes: ReadonlySet<string> = new Set(["unavailable", "aborted"]);
+
+/** C4. */
+function givenUp({ name }: FunctionCall, error: unknown, isUnknown: boolean): ToolResult {
+  const why = messageFromUnknown(error);
+  if (!isUnknown) return errorResult(`tool "${name}" could not be called: ${why}`);
+  return errorResult(
+    `outcome_unknown: tool "${name}" may have been executed, and must not be repeated blindly: ${why}`,
+  );
+}
+
+/** Whether a call that failed so may have begun all the same: not when it was never sent, nor when the router refused it. */
+function leavesUnknown(error: unknown): boolean {
+  if (!(error instanceof Failure)) return true;
+  return error.reason !== "CALL_NOT_STARTED" && !refusingCodes.has(error.code);
+}
+
+const refusingCodes: ReadonlySet<string> = new Set([
+  "invalid_argument",
+  "not_found",
+  "already_exists",
+  "failed_precondition",
+  "permission_denied",
+  "unauthenticated",
+  "unimplemented",
+  "resource_exhausted",
+]);
+
+async function dispatch(
+  run: ClaimedRun,
+  call: FunctionCall,
+  { router, limits }: LoopContext,
+  { table, deltas, signal, isRecovering }: CallWork,
+): Promise<ToolResult> {
+  const { runId, accepted, acceptedAtMs } = run.state;
+  const { callId } = call;
+  const request = {
+    callId: routerCallId(runId, callId),
+    sessionId: accepted.sessionId,
+    name: call.name,
+    argumentsJson: call.argumentsJson.trim() === "" ? "{}" : call.argumentsJson,
+    runId,
+    contextRevision: table.contextRevision,
+    runSources: runSourcesOf(accepted.options),
+    ...(accepted.options?.allowedTools && { allowedTools: accepted.options.allowedTools }), // whole: what is the client's alone is no tool of the router
+    runContext: encodeRunContext({
+      recovering: isRecovering,
+      bounds: boundsOfCall(run.state, limits, {
+        index: run.state.turns.at(-1)?.calls.indexOf(call) ?? 0,
+        sharers: table.canSpend(call.name)
+          ? openCalls(run.state).filter(({ name }) => table.canSpend(name)).length
+          : undefined,
+      }),
+    }),
+    ...(Number.isFinite(limits.deadlineMs) && { deadline: timestampFromMs(acceptedAtMs + limits.deadlineMs) }),
+  };
+  let result: ToolResult | undefined;
+  try {
+    for await (const { event, toolsRevision } of router.callTool(request, { signal, principal: accepted.principal })) {
+      if (event.case === "progress") deltas.tell({ case: "progress", value: { callId, progress: event.value } });
+      if (event.case === "log") deltas.tell({ case: "log", value: { callId, log: event.value } });
+      if (event.case === "result") {
+        result = event.value; // the stream is read to its end, which closes it
+        table.hear(toolsRevision);
+      }
+    }
+  } catch (error) {
+    if (result === undefined) throw error; // after the result nothing is missed
+  }
+  if (result !== undefined) return result;
+  throw new Failure("unavailable", "the call ended without a result", { reason: "OUTCOME_UNKNOWN" });
+}

@@ -1,0 +1,203 @@
+import { describe, expect, test } from "vitest";
+import { RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { Failure } from "#runtime/failure/failure.ts";
+import { createManualClock } from "#runtime/time/manual-clock.ts";
+import { until } from "#runtime/time/until.ts";
+import { cancelRun } from "../../runs/cancellation.ts";
+import type { FakeTool } from "../../testing/fakes/fake-router.ts";
+import { openRun } from "../../testing/loop-run.ts";
+
+const effects: FakeTool[] = [
+  { name: "read", tool: { effect: Effect.PURE }, answer: () => 1 },
+  { name: "put", tool: { effect: Effect.IDEMPOTENT }, answer: () => 1 },
+  { name: "pay", tool: { effect: Effect.AT_MOST_ONCE }, answer: () => 1 },
+  { name: "unsaid", answer: () => 1 },
+];
+const calls = effects.map(({ name }) => ({ name }));
+const turns = [{ calls }, { text: "done" }];
+
+/** A router that fails each call in the same way, until a time that no patience reaches. */
+async function runWithFailing(failure: Failure) {
+  const clock = createManualClock();
+  const run = await openRun({ turns, tools: effects, context: { clock } });
+  run.router.callTool = async function* () {
+    yield* [];
+    void clock.advance(31_000);
+    throw failure;
+  };
+  return run;
+}
+
+const outcomes = async (run: Awaited<ReturnType<typeof openRun>>) =>
+  (await run.results()).map(({ result }) => (JSON.parse(result?.outputJson ?? "null") as { error: string }).error);
+
+describe("what a call does to the world", () => {
+  test("LOOP-14 an attempt that may have begun is told as outcome_unknown for what must not happen twice, and for nothing else", async () => {
+    const run = await runWithFailing(new Failure("unavailable", "the router is gone", { reason: "OUTCOME_UNKNOWN" }));
+    await run.work();
+    expect(await outcomes(run)).toEqual([
+      'tool "read" could not be called: the router is gone',
+      'tool "put" could not be called: the router is gone',
+      expect.stringMatching(/^outcome_unknown: tool "pay" may have been executed/),
+      expect.stringMatching(/^outcome_unknown: tool "unsaid" may have been executed/),
+    ]);
+    expect(await run.view()).toMatchObject({ state: RunState.COMPLETED });
+  });
+
+  test("LOOP-14 what was never sent, or was refused, is told as not called", async () => {
+    for (const failure of [
+      new Failure("unavailable", "nobody there", { reason: "CALL_NOT_STARTED" }),
+      new Failure("failed_precondition", "not in this session", { reason: "TOOL_NOT_FOUND" }),
+    ]) {
+      const run = await runWithFailing(failure);
+      await run.work();
+      for (const outcome of await outcomes(run)) expect(outcome).toContain("could not be called");
+    }
+  });
+
+  test("LOOP-14 after a takeover a call that cannot be asked for again is unknown, even if this attempt was never sent", async () => {
+    const clock = createManualClock();
+    const hang: FakeTool = { name: "pay", tool: { effect: Effect.AT_MOST_ONCE }, answer: () => new Promise(() => {}) };
+    const run = await openRun({
+      turns: [{ calls: [{ name: "pay" }] }, { text: "done" }],
+      tools: [hang],
+      context: { clock },
+    });
+    const dead = run.work("dead").catch((error: unknown) => error);
+    await until(() => run.router.requests.length === 1, { what: "the call to begin" });
+    run.router.callTool = async function* () {
+      yield* [];
+      void clock.advance(31_000);
+      throw new Failure("unavailable", "nobody there", { reason: "CALL_NOT_STARTED" });
+    };
+    await run.work("heir");
+    expect((await outcomes(run))[0]).toMatch(/^outcome_unknown/);
+    run.given.abort(new Error("over"));
+    await dead;
+  });
+
+  test("LOOP-14 a repeated call carries the same id and says that it repeats; the router's own outcome_unknown reaches the model", async () => {
+    let attempts = 0;
+    const run = await openRun({
+      turns: [{ calls: [{ name: "pay", id: "p" }] }, { text: "{{result.pay.error}}" }],
+      tools: effects,
+    });
+    const { callTool } = run.router;
+    run.router.callTool = async function* (request, options) {
+      attempts += 1;
+      if (attempts === 1) throw new Failure("unavailable", "lost in the middle", { reason: "OUTCOME_UNKNOWN" });
+      expect(request).toMatchObject({ callId: "r_p", recovering: true });
+      for await (const response of callTool(request, options)) {
+        if (response.event.case === "result") {
+          response.event.value.outputJson =
+            '{"error":"outcome_unknown: the router that had started the call was lost"}';
+          response.event.value.isError = true;
+        }
+        yield response;
+      }
+    };
+    await run.work();
+    expect(attempts).toBe(2);
+    expect(await run.view()).toMatchObject({ outputText: expect.stringMatching(/^outcome_unknown/) });
+  });
+});
+
+describe("cancelling", () => {
+  const hang: FakeTool = { name: "hang", answer: () => new Promise(() => {}) };
+  const cancelling = (run: Awaited<ReturnType<typeof openRun>>, nudge = () => {}) =>
+    cancelRun(
+      {
+        log: run.log,
+        wakes: { send: async () => {} },
+        clock: createManualClock(),
+        router: run.router,
+        nudge,
+        showing: run.showing,
+        onUnshown: () => {},
+      },
+      "r",
+      { principal: "p", reason: "enough", signal: new AbortController().signal },
+    );
+
+  test("LOOP-15 the calls are buried before the end is written, those of the client are left alone", async () => {
+    const run = await openRun({
+      turns: [
+        {
+          calls: [
+            { name: "hang", id: "h" },
+            { name: "ask", id: "q" },
+          ],
+        },
+      ],
+      tools: [hang],
+      options: { functionTools: [{ name: "ask" }] },
+    });
+    const working = run.work().catch((error: unknown) => error);
+    await until(() => run.router.running === 1, { what: "the call to begin" });
+    const lastEvents: (string | undefined)[] = [];
+    const { cancelCall } = run.router;
+    run.router.cancelCall = async (...args) => {
+      lastEvents.push(run.events().at(-1)?.event.case);
+      return cancelCall(...args);
+    };
+    await cancelling(run, () => run.given.abort(new Error("cancelled")));
+    await working;
+    expect(run.router.cancelled).toEqual(["r_h"]);
+    expect(lastEvents).toEqual(["cancelRequested"]);
+    expect(run.events().at(-1)?.event).toMatchObject({ case: "ended", value: { state: RunState.CANCELED } });
+    expect(run.router.aborted).toEqual(["r_h"]);
+  });
+
+  test("LOOP-15 a process that was frozen with a call in its hand cannot make it after the cancellation", async () => {
+    const run = await openRun({ turns: [{ calls: [{ name: "pay", id: "p" }] }, { text: "never" }], tools: effects });
+    const thawed = Promise.withResolvers<void>();
+    const { callTool } = run.router;
+    let isFrozen = false;
+    run.router.callTool = async function* (request, options) {
+      isFrozen = true;
+      await thawed.promise;
+      yield* callTool(request, options);
+    };
+    const frozen = run.work().catch((error: unknown) => error);
+    await until(() => isFrozen, { what: "the process to be frozen before its call" });
+    await cancelling(run);
+    const events = run.events().length;
+    thawed.resolve();
+    await frozen;
+    expect(run.router.executed).toEqual([]);
+    expect(run.events()).toHaveLength(events);
+  });
+
+  test("LOOP-15 without a router the end is left to whoever takes the run up, which buries the calls first", async () => {
+    const run = await openRun({ turns: [{ calls: [{ name: "hang", id: "h" }] }], tools: [hang] });
+    const working = run.work().catch((error: unknown) => error);
+    await until(() => run.router.running === 1, { what: "the call to begin" });
+    run.given.abort(new Error("killed"));
+    await working;
+    const { cancelCall } = run.router;
+    run.router.cancelCall = () =>
+      Promise.reject(new Failure("unavailable", "no router", { reason: "SERVICE_UNAVAILABLE" }));
+    expect((await cancelling(run)).phase.kind).toBe("working");
+    let tries = 0;
+    run.router.cancelCall = async (...args) => {
+      tries += 1;
+      if (tries < 3) throw new Failure("unavailable", "no router", { reason: "SERVICE_UNAVAILABLE" });
+      return cancelCall(...args);
+    };
+    expect(await run.work("heir", { signal: new AbortController().signal })).toBe("ended");
+    expect(run.router.cancelled).toEqual(["r_h"]);
+    expect(await run.view()).toMatchObject({ state: RunState.CANCELED, reason: RunEndReason.CANCELED });
+  });
+
+  test("LOOP-5 LOOP-15 a parked run is cancelled without anybody working on it, and takes no output any more", async () => {
+    const run = await openRun({
+      turns: [{ text: "Wait.", calls: [{ name: "ask", id: "q" }] }],
+      options: { functionTools: [{ name: "ask" }] },
+    });
+    expect(await run.work()).toBe("parked");
+    expect((await cancelling(run)).phase.kind).toBe("ended");
+    await expect(run.answer("q", "1")).rejects.toThrow("run r has ended");
+    expect(await run.view()).toMatchObject({ state: RunState.CANCELED, outputText: "Wait.", requiredCalls: [] });
+  });
+});

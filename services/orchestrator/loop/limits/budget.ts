@@ -1,0 +1,60 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { RunBoundsSchema } from "#gen/toolbus/internal/run/v1/run_context_pb.ts";
+import type { RunOptions } from "#gen/toolbus/run/v1/run_pb.ts";
+import { amountLeft, shareOfAmount } from "#runtime/money/money.ts";
+import type { FoldedRun } from "../../log/state/fold.ts";
+import type { Spent } from "../../log/state/spent.ts";
+import type { RunLimits } from "./limits.ts";
+
+type Budget = Pick<RunLimits, "maxTokens" | "maxCost">;
+
+/** What is left of a run's tokens, infinite where nothing limits it, and of what it may cost, undefined where nothing does. */
+export function leftOf({ inputTokens, outputTokens, cost }: Spent, { maxTokens, maxCost }: Budget) {
+  return {
+    tokens: Math.max(0, maxTokens - Number(inputTokens + outputTokens)),
+    cost: maxCost && amountLeft(maxCost, cost),
+  };
+}
+
+/** Why nothing further may begin; undefined as long as something is left. What is in flight is over it at most. */
+export function faultOfBudget(spent: Spent, budget: Budget): string | undefined {
+  const left = leftOf(spent, budget);
+  if (left.tokens <= 0) return "the run's tokens (max_tokens) are used up";
+  return left.cost?.micros === 0n ? "what the run may cost (max_cost) is used up" : undefined;
+}
+
+/**
+ * What the router is told with a call of the last turn, `index` among its calls, so that it can hold it to the same once more.
+ *
+ * A call that can spend is one of `sharers` open ones, and has its share of what the log shows to be left. Who keeps to its share
+ * leaves no less to each of the others than they were promised, whenever they begin and whoever begins them: what all of
+ * them use is over the limit by no more than each exceeds its own share, which is its answer in flight.
+ */
+export function boundsOfCall(
+  state: FoldedRun,
+  limits: RunLimits,
+  { index, sharers }: { index: number; sharers?: number | undefined },
+): MessageInitShape<typeof RunBoundsSchema> {
+  const { accepted, turns, atTurn, spent, callCount } = state;
+  const { maxTurns, maxToolCalls } = limits;
+  const whole = leftOf(spent, limits);
+  const tokens = whole.tokens / (sharers ?? 1);
+  const number = atTurn.callsBefore + index + 1;
+  const ownCalls = sharers && Math.floor(Math.max(0, maxToolCalls - callCount) / sharers);
+  return {
+    turn: turns.length,
+    maxTurns,
+    call: ownCalls !== undefined && Number.isFinite(ownCalls) ? Math.max(number, maxToolCalls - ownCalls) : number,
+    ...(Number.isFinite(maxToolCalls) && { maxToolCalls }),
+    ...choiceOfTurn(accepted.options, turns.length),
+    ...(Number.isFinite(tokens) && { tokensLeft: BigInt(Math.floor(tokens)) }),
+    ...(whole.cost && { costLeft: shareOfAmount(whole.cost, sharers ?? 1) }),
+  };
+}
+
+/** LOOP-2: a tool is forced for the first turn only. */
+function choiceOfTurn(options: RunOptions | undefined, turn: number) {
+  const choice = options?.toolChoice?.choice;
+  if (choice?.case === "mode") return { toolChoice: choice.value };
+  return choice?.case === "forcedTool" && turn === 1 ? { forcedTool: choice.value } : {};
+}

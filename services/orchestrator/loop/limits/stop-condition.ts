@@ -1,0 +1,107 @@
+/**
+ * When a run is over. Each condition looks at the run before the next step and says how it ends, or nothing (LOOP-1).
+ */
+
+import { RunEndReason, RunMode, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { amountLeft } from "#runtime/money/money.ts";
+import { type FoldedRun, openCallCount, openCalls } from "../../log/state/fold.ts";
+import { isFunctionToolCall } from "../../log/state/view.ts";
+import { endOfCancelled } from "../../runs/cancellation.ts";
+import { needsNews } from "../inbox/read-inbox.ts";
+import type { RunLimits } from "./limits.ts";
+
+export interface Stop {
+  readonly state: RunState;
+  readonly reason: RunEndReason;
+  readonly error?: string;
+}
+
+export type StopCondition = (state: FoldedRun, limits: RunLimits, nowMs: number) => Stop | undefined;
+
+export const cancelled: StopCondition = (state) => (state.cancel === undefined ? undefined : endOfCancelled(state));
+
+/** News started the run and another one took them. */
+export const nothingToSay: StopCondition = (state) =>
+  needsNews(state) ? { state: RunState.COMPLETED, reason: RunEndReason.NO_NEWS } : undefined;
+
+export const deadlinePassed: StopCondition = ({ acceptedAtMs }, { deadlineMs }, nowMs) =>
+  nowMs >= acceptedAtMs + deadlineMs ? { state: RunState.INCOMPLETE, reason: RunEndReason.DEADLINE } : undefined;
+
+export const singleTurnTaken: StopCondition = ({ accepted, turns }) =>
+  accepted.options?.mode === RunMode.SINGLE_TURN && turns.length > 0
+    ? { state: RunState.COMPLETED, reason: RunEndReason.SINGLE_TURN }
+    : undefined;
+
+/** A last turn without calls is the answer, whole or cut off. */
+export const answered: StopCondition = ({ turns }) => {
+  const last = turns.at(-1);
+  if (last === undefined || last.calls.length > 0) return undefined;
+  const cutOff = reasonsOfCutOff.get(last.committed.finishReason);
+  return cutOff === undefined
+    ? { state: RunState.COMPLETED, reason: RunEndReason.FINAL_ANSWER }
+    : { state: RunState.INCOMPLETE, reason: cutOff };
+};
+
+const reasonsOfCutOff = new Map([
+  ["length", RunEndReason.MAX_OUTPUT_TOKENS],
+  ["content-filter", RunEndReason.CONTENT_FILTER],
+]);
+
+/** TOOL-12: a built-in said so. Calls of the same turn that run here are waited for, those of the client are not. */
+export const skipped: StopCondition = (state) => {
+  const isDone = () => openCalls(state).every((call) => isFunctionToolCall(state, call));
+  return hasSkipped(state) && isDone() ? { state: RunState.COMPLETED, reason: RunEndReason.SKIPPED } : undefined;
+};
+
+export function hasSkipped({ turns }: FoldedRun): boolean {
+  return (
+    turns
+      .at(-1)
+      ?.resultsByCallId.values()
+      .some(({ endsRun }) => endsRun) ?? false
+  );
+}
+
+/** The calls over the limit were refused: the run ends with the results of the others. */
+export const toolCallsExceeded: StopCondition = (state, { maxToolCalls }) =>
+  openCallCount(state) === 0 && state.callCount > maxToolCalls
+    ? { state: RunState.INCOMPLETE, reason: RunEndReason.MAX_TOOL_CALLS }
+    : undefined;
+
+export const turnsUsedUp: StopCondition = (state, { maxTurns }) =>
+  openCallCount(state) === 0 && state.turns.length >= maxTurns
+    ? { state: RunState.INCOMPLETE, reason: RunEndReason.MAX_TURNS }
+    : undefined;
+
+export const tokensUsedUp: StopCondition = (state, { maxTokens }) => {
+  const { inputTokens, outputTokens } = state.spent;
+  const isOver = openCallCount(state) === 0 && Number(inputTokens + outputTokens) >= maxTokens;
+  return isOver ? { state: RunState.INCOMPLETE, reason: RunEndReason.MAX_TOKENS } : undefined;
+};
+
+export const costUsedUp: StopCondition = (state, { maxCost }) =>
+  openCallCount(state) === 0 && maxCost !== undefined && amountLeft(maxCost, state.spent.cost).micros === 0n
+    ? { state: RunState.INCOMPLETE, reason: RunEndReason.MAX_COST }
+    : undefined;
+
+const stopConditions: readonly StopCondition[] = [
+  cancelled,
+  nothingToSay,
+  skipped,
+  answered,
+  singleTurnTaken,
+  deadlinePassed,
+  toolCallsExceeded,
+  turnsUsedUp,
+  tokensUsedUp,
+  costUsedUp,
+];
+
+/** The first condition that holds. */
+export function decideStop(state: FoldedRun, limits: RunLimits, nowMs: number): Stop | undefined {
+  for (const condition of stopConditions) {
+    const stop = condition(state, limits, nowMs);
+    if (stop !== undefined) return stop;
+  }
+  return undefined;
+}

@@ -1,0 +1,63 @@
+/**
+ * The part of a conversation that one run is, as a model reads it.
+ *
+ * V1  Once it was compacted, the summary stands for everything before: earlier runs, and the run's own turns before the
+ *     compaction's sequence. What the run was given, and its later turns, stay word for word.
+ * V2  A compaction names a commit, so that a call and its result are on the same side of it.
+ * V3  After a switch of the session's agent only what users and agents said is left of it (ORCH-1): what came from the former
+ *     agent's inbox, its instructions and its summaries, which may tell of results, are no part of that.
+ */
+
+import { create } from "@bufbuild/protobuf";
+import { type Item, ItemSchema, Role } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { FoldedRun, Turn } from "../../log/state/fold.ts";
+import { itemsCutOff, openingItems } from "../../log/state/view.ts";
+import { resultInWords } from "../../model/prompt/prompt-parts.ts";
+
+export interface Conversation {
+  /** What stands before the turns. */
+  readonly opening: readonly Item[];
+  readonly turns: readonly Turn[];
+  /** Whether earlier runs belong before it: not when a summary stands for them. */
+  readonly continuesEarlier: boolean;
+}
+
+export function conversationFromState(state: FoldedRun): Conversation {
+  const { compaction, turns } = state;
+  if (compaction === undefined) return { opening: openingItems(state), turns, continuesEarlier: true };
+  const kept = turns.filter(({ sequence }) => sequence >= compaction.beforeSequence); // V2
+  const opening = [
+    itemFromText(`[Summary of the conversation so far]\n${compaction.summary}`),
+    ...givenAfterSummary(state),
+  ];
+  return { opening, turns: kept, continuesEarlier: false }; // V1
+}
+
+/** An output that answers a call of an earlier run is told in words once a summary stands for the call. */
+function givenAfterSummary({ accepted, inbox }: FoldedRun): Item[] {
+  const input = accepted.input.map((item) => {
+    if (item.item.case !== "functionCallOutput") return item;
+    const { callId, result } = item.item.value;
+    return itemFromText(resultInWords(callId, result));
+  });
+  return [...(inbox?.items ?? []), ...input];
+}
+
+/** V3: what was said in a run, as it is shown to an agent; what another one said is told as that. */
+export function wordsFromState(state: FoldedRun, toAgent: string): Item[] {
+  const { accepted, turns } = state;
+  const items = [...accepted.input, ...turns.flatMap(({ committed }) => committed.items), ...itemsCutOff(state)];
+  return items.flatMap(({ item }) => {
+    if (item.case !== "message" || item.value.text.trim() === "") return [];
+    const { role, text } = item.value;
+    if (role === Role.USER) return [itemFromText(text)];
+    if (role !== Role.ASSISTANT) return [];
+    return accepted.agent === toAgent
+      ? [create(ItemSchema, { item: { case: "message", value: { role, text } } })]
+      : [itemFromText(`[Agent ${accepted.agent} said]\n${text}`)];
+  });
+}
+
+function itemFromText(text: string): Item {
+  return create(ItemSchema, { item: { case: "message", value: { role: Role.USER, text } } });
+}

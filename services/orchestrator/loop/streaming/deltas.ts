@@ -1,0 +1,85 @@
+/**
+ * What streams between two stored events, numbered within an attempt, so that a watcher knows a gap when it sees one.
+ * Pieces of one kind that come within one beat travel together.
+ */
+
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import {
+  type RunDelta,
+  RunDeltaSchema,
+  type RunTextReplaced,
+  RunTextReplacedSchema,
+} from "#gen/toolbus/run/v1/run_event_pb.ts";
+import type { Piece } from "../../model/attempt/attempt.ts";
+import { forgetAtBeat, sendAtBeat } from "./delta-beat.ts";
+
+type DeltaBody = NonNullable<MessageInitShape<typeof RunDeltaSchema>["delta"]>;
+
+export interface DeltaWriter {
+  /** A piece of what the model says. */
+  write(piece: Piece): void;
+  /** Something that is told at once: progress and logs of calls. */
+  tell(body: DeltaBody): void;
+  /** Sends what still waits. */
+  flush(): void;
+  /** The text so far, for a watcher that missed some of it. */
+  snapshot(): RunTextReplaced;
+}
+
+const batchCharacters = 1_024;
+
+export function createDeltaWriter(
+  place: { turn: number; attempt: number },
+  publish: (delta: RunDelta) => void,
+): DeltaWriter {
+  let index = 0;
+  let sentText = "";
+  /** What waits: its first piece, and the text of all of them. */
+  let waiting: Piece | undefined;
+  let waitingText = "";
+
+  function tell(delta: DeltaBody): void {
+    flush();
+    send(delta);
+  }
+
+  function send(delta: DeltaBody): void {
+    publish(create(RunDeltaSchema, { ...place, index, delta }));
+    index += 1;
+  }
+
+  function flush(): void {
+    forgetAtBeat(flush);
+    const piece = waiting;
+    waiting = undefined;
+    if (piece === undefined) return;
+    if (piece.kind === "text") sentText += waitingText;
+    send(bodyFrom(piece, waitingText));
+  }
+
+  function write(piece: Piece): void {
+    if (waiting !== undefined && !isContinued(waiting, piece)) flush();
+    waitingText = waiting === undefined ? piece.text : waitingText + piece.text;
+    waiting ??= piece;
+    if (waitingText.length >= batchCharacters) flush();
+    else sendAtBeat(flush);
+  }
+
+  return {
+    write,
+    tell,
+    flush,
+    snapshot: () => create(RunTextReplacedSchema, { ...place, text: sentText, deltaCount: index }),
+  };
+}
+
+function isContinued(before: Piece, piece: Piece): boolean {
+  if (before.kind !== piece.kind) return false;
+  return before.kind !== "arguments" || (piece.kind === "arguments" && before.callId === piece.callId);
+}
+
+function bodyFrom(piece: Piece, text: string): DeltaBody {
+  if (piece.kind !== "arguments") return { case: piece.kind, value: text };
+  const { callId, name } = piece;
+  return { case: "arguments", value: { callId, name, text } };
+}

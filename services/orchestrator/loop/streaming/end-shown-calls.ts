@@ -1,0 +1,56 @@
+/** When the loop tells drafts of calls their end; the rules stand in shown-calls.ts. */
+
+import { type Item, type RunEndReason, RunEndReasonSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import type { ClaimedRun } from "../../log/claim.ts";
+import { wordOf } from "../../log/word.ts";
+import { errorResult } from "../calls/refusal.ts";
+import { draftsOfTurn, endDrafts, openDrafts, type ShowingParts } from "./shown-calls.ts";
+
+/** What an event waits for that leaves drafts behind. */
+const patienceMs = 30_000;
+
+const dropped = errorResult("the model began its answer anew: this call was not made");
+const elsewhere = errorResult("the agent went to another space: the call is shown there");
+
+/** Between two attempts at a turn: what was shown so far. The model waits for no patience here; the commit has it. */
+export async function endDraftsOfTurn(run: ClaimedRun, parts: ShowingParts, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return; // who claims the run next knows them from the log
+  await endDrafts(parts, run.state, { drafts: draftsOfTurn(run.state), result: dropped, signal, patienceMs: 0 });
+}
+
+/** Before the turn is committed: those that are no calls of it. */
+export async function endDraftsBeside(
+  items: readonly Item[],
+  run: ClaimedRun,
+  parts: ShowingParts,
+  signal: AbortSignal,
+): Promise<void> {
+  if (run.state.shown.length === 0) return;
+  const made = new Set(items.map(({ item }) => (item.case === "functionCall" ? item.value.callId : "")));
+  const drafts = draftsOfTurn(run.state).filter(({ callId }) => !made.has(callId));
+  await endDrafts(parts, run.state, { drafts, result: dropped, signal, patienceMs });
+}
+
+/** Before a call's result is written: its draft, which stands where the router did not go on with it. */
+export async function endDraftOfCall(
+  { callId, result }: { callId: string; result: ToolResult },
+  run: ClaimedRun,
+  parts: ShowingParts,
+  signal: AbortSignal,
+): Promise<void> {
+  const drafts = run.state.shown.filter((draft) => draft.callId === callId);
+  await endDrafts(parts, run.state, { drafts, result: result.isError ? result : elsewhere, signal, patienceMs });
+}
+
+/** Before the run ends. */
+export async function endDraftsOfRun(
+  reason: RunEndReason,
+  run: ClaimedRun,
+  parts: ShowingParts,
+  signal: AbortSignal,
+): Promise<void> {
+  const why = wordOf(RunEndReasonSchema, reason);
+  const result = errorResult(`the run ended before this call was made: ${why}`);
+  await endDrafts(parts, run.state, { drafts: openDrafts(run.state), result, signal, patienceMs });
+}

@@ -1,0 +1,22 @@
+import { RunEndReason } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { FoldedRun } from "../../log/state/fold.ts";
+import type { LoopContext } from "../context.ts";
+import { AgentSwitched } from "../errors/agent-switched.ts";
+import { patiently } from "../errors/patiently.ts";
+import { runSourcesOf } from "./run-servers.ts";
+import { createToolTable, type ToolTable } from "./tool-table.ts";
+
+/**
+ * The tools as they are now: they may change from turn to turn. A router that is away is waited for. Throws `AgentSwitched` when
+ * the session has another agent by now.
+ */
+export async function listTools(state: FoldedRun, context: LoopContext, signal: AbortSignal): Promise<ToolTable> {
+  const { router, clock } = context;
+  const { sessionId, agent, options, principal } = state.accepted;
+  const patience = { clock, signal, reason: RunEndReason.TOOLS_UNAVAILABLE, what: "the tools cannot be listed" };
+  const runSources = runSourcesOf(options);
+  const request = { sessionId, ...(runSources.length > 0 && { runId: state.runId, runSources }) };
+  const listed = await patiently(patience, () => router.listTools(request, { signal, principal, agent }));
+  if (listed.agent !== agent) throw new AgentSwitched(agent, listed.agent);
+  return createToolTable(listed, options);
+}

@@ -1,0 +1,136 @@
+import type { LanguageModelV4FunctionTool } from "@ai-sdk/provider";
+import type { FunctionTool, RunOptions } from "#gen/toolbus/run/v1/run_pb.ts";
+import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import type { ListToolsResponse, ModelTool } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
+import { modelToolFromTool } from "../../model/prompt/call-options.ts";
+import { isOfRunServer } from "./run-servers.ts";
+
+/** What a name that the model uses leads to. */
+export type Target = { kind: "function"; tool: FunctionTool } | { kind: "router"; tool: ModelTool };
+
+/** The tools of one turn: the session's and those that the client of the run executes. */
+export interface ToolTable {
+  readonly contextRevision: number;
+  /** LOOP-3: all that can be called stay visible, whatever `allowed_tools` says. */
+  readonly modelTools: LanguageModelV4FunctionTool[];
+  /** By model name, alias or reference; the client's own tools win over the session's of the same name. */
+  find(name: string): Target | undefined;
+  isAllowed(name: string): boolean;
+  /** Whether it is a tool of every agent (TOOL-12), which `allowed_tools` does not narrow (ORCH-2). */
+  isBuiltIn(name: string): boolean;
+  /** What a repeated execution may do; for a tool that says nothing, or is not known, that it must not happen twice. */
+  effectOf(name: string): Effect;
+  /** Whether a call may ask models, or call further tools, on the run's behalf: an agent, a hosted module, a third party's provider. */
+  canSpend(name: string): boolean;
+  /** The reference of a tool of the router whose calls are shown in spaces (TOOL-10). */
+  visibleReferenceOf(name: string): string | undefined;
+  /** The name under which the model knows the tool. */
+  modelNameOf(name: string): string | undefined;
+  /** Takes what the end of a call told of the router's list. */
+  hear(toolsRevision: string): void;
+  /** Whether the calls that ended since the last question told that the list is still this one: then nobody is asked for it. */
+  isStillCurrent(): boolean;
+}
+
+export function createToolTable(listed: ListToolsResponse, options: RunOptions | undefined): ToolTable {
+  const functionTools = options?.functionTools ?? [];
+  const functionsByName = new Map(functionTools.map((tool) => [tool.name, tool]));
+  const sessionTools = listed.tools.filter(({ modelName }) => !functionsByName.has(modelName));
+  const toolsByName = new Map<string, ModelTool>();
+  for (const tool of sessionTools) {
+    for (const name of [tool.modelName, tool.reference, ...tool.aliases]) {
+      if (!toolsByName.has(name)) toolsByName.set(name, tool);
+    }
+  }
+
+  function find(name: string): Target | undefined {
+    const own = functionsByName.get(name);
+    if (own !== undefined) return { kind: "function", tool: own };
+    const tool = toolsByName.get(name);
+    return tool && { kind: "router", tool };
+  }
+
+  function isBuiltIn(name: string): boolean {
+    const target = find(name);
+    return target?.kind === "router" && isToolOfEveryAgent(target.tool);
+  }
+
+  function effectOf(name: string): Effect {
+    const target = find(name);
+    const effect = target?.kind === "router" ? target.tool.tool?.effect : undefined;
+    return effect || Effect.AT_MOST_ONCE;
+  }
+
+  function canSpend(name: string): boolean {
+    const target = find(name);
+    return target?.kind === "router" && spendingTypes.has(target.tool.tool?.executionType ?? 0);
+  }
+
+  function visibleReferenceOf(name: string): string | undefined {
+    const target = find(name);
+    return target?.kind === "router" && target.tool.tool?.visible ? target.tool.reference : undefined;
+  }
+
+  function modelNameOf(name: string): string | undefined {
+    return functionsByName.has(name) ? name : toolsByName.get(name)?.modelName;
+  }
+
+  let heard = new Set<string>();
+  const allowed = new Set((options?.allowedTools?.names ?? []).map((entry) => modelNameOf(entry) ?? entry));
+  return {
+    contextRevision: listed.contextRevision,
+    modelTools: [
+      ...sessionTools.filter(({ callable }) => callable).map(toldTool),
+      ...functionTools.map((tool) => modelToolFromTool(tool.name, tool)),
+    ],
+    find,
+    isAllowed: (name) =>
+      options?.allowedTools === undefined || isBuiltIn(name) || allowed.has(modelNameOf(name) ?? name),
+    isBuiltIn,
+    effectOf,
+    canSpend,
+    visibleReferenceOf,
+    modelNameOf,
+    hear: (toolsRevision) => heard.add(toolsRevision),
+    isStillCurrent() {
+      const [revision = "", ...others] = heard;
+      heard = new Set();
+      return others.length === 0 && revision !== "" && revision === listed.toolsRevision;
+    },
+  };
+}
+
+const spendingTypes: ReadonlySet<ExecutionType> = new Set([ExecutionType.HOSTED, ExecutionType.CUSTOM]);
+
+const toldTools = new WeakMap<ModelTool, LanguageModelV4FunctionTool>();
+
+/** Runs share their lists, and so what their models are told. */
+function toldTool(tool: ModelTool): LanguageModelV4FunctionTool {
+  const told = toldTools.get(tool) ?? modelToolFromTool(tool.modelName, tool.tool);
+  toldTools.set(tool, told);
+  return told;
+}
+
+/** The router keeps their names to itself; what stands under a policy or in a source is a tool like any other. */
+function isToolOfEveryAgent({ reference, tool }: ModelTool): boolean {
+  const isBare = !reference.startsWith("@");
+  return isBare && tool?.executionType === ExecutionType.BUILTIN && tool.builtinPolicy === undefined;
+}
+
+/** LOOP-2, LOOP-3: what a run's options name and no tool answers to; a run with such options is refused. */
+export function faultsOfOptions(table: ToolTable, options: RunOptions | undefined): string[] {
+  const unknown = (options?.allowedTools?.names ?? []).filter(
+    (entry) => table.find(entry) === undefined && !isOfRunServer(entry, options),
+  );
+  const faults = unknown.map((entry) => `allowed_tools names ${JSON.stringify(entry)}, which no tool is called`);
+  const choice = options?.toolChoice?.choice;
+  if (choice?.case !== "forcedTool") return faults;
+  const target = table.find(choice.value);
+  if (target === undefined && isOfRunServer(choice.value, options)) return faults;
+  if (target === undefined) faults.push(`the forced tool ${JSON.stringify(choice.value)} does not exist`);
+  else if (!table.isAllowed(choice.value))
+    faults.push(`the forced tool ${JSON.stringify(choice.value)} is not allowed`);
+  else if (target.kind === "router" && !target.tool.callable)
+    faults.push(`the forced tool ${JSON.stringify(choice.value)} cannot be called: ${target.tool.reason}`);
+  return faults;
+}

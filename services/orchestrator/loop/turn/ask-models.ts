@@ -1,0 +1,86 @@
+/**
+ * Asks an agent's models until one answers.
+ *
+ * R1  What passes (a limit, a stall, a reset) is tried again with the same model, as often as the limits say, after what the
+ *     provider asked for or a growing pause. All else is not: an error in a provider's program comes again.
+ * R2  A model that is given up is followed by the next one, which starts over: an answer is of one model from its first
+ *     word to its last. One that asks for a long wait is not waited for while there is another.
+ * R3  Between two attempts stands what the first one used: a run that may use no more asks nobody.
+ * R4  A provider that asks for more than the longest wait is not waited for at all: the run fails and says so.
+ */
+
+import { RunEndReason } from "#gen/toolbus/run/v1/run_pb.ts";
+import { createBackoff } from "#runtime/time/backoff.ts";
+import { messageOfModelError } from "../../model/retry/provider-errors.ts";
+import { decideRetry } from "../../model/retry/retry.ts";
+import type { LoopContext } from "../context.ts";
+import { RunFailed } from "../errors/run-failed.ts";
+import type { AgentModel } from "./models.ts";
+
+type Asking = Pick<LoopContext, "models" | "limits" | "clock" | "onRetry" | "onFailover">;
+
+export interface Attempts<T> {
+  /** Throws `RunFailed` for what no model mends. */
+  readonly ask: (model: AgentModel) => Promise<T>;
+  /** After each attempt that failed, aborted ones too: gives whether the run may go on (R3). */
+  readonly settle: () => Promise<boolean>;
+}
+
+type Outcome<T> = { kind: "answered"; answer: T } | { kind: "given_up"; error: unknown } | { kind: "stopped" };
+
+const longestWaitBeforeNextMs = 10_000;
+const longestWaitMs = 600_000;
+
+/** Undefined when the run may not go on. */
+export async function askModels<T>(
+  context: Asking,
+  signal: AbortSignal,
+  attempts: Attempts<T>,
+): Promise<T | undefined> {
+  const { models, onFailover } = context;
+  for (;;) {
+    const outcome = await askOne(context, signal, attempts);
+    if (outcome.kind === "answered") return outcome.answer;
+    if (outcome.kind === "stopped") return undefined;
+    const { error } = outcome;
+    if (!models.hasNext)
+      throw new RunFailed(RunEndReason.MODEL_ERROR, messageOfModelError(error, models.current.language.modelId), error);
+    models.failOver(); // R2
+    onFailover(error, models.current.language.modelId);
+  }
+}
+
+async function askOne<T>(context: Asking, signal: AbortSignal, attempts: Attempts<T>): Promise<Outcome<T>> {
+  const { models, limits, clock, onRetry } = context;
+  const backoff = createBackoff({ initialMs: 250, maxMs: 10_000, jitter: 0.5 });
+  for (let failures = 0; ; failures += 1) {
+    const outcome = await askOnce(models.current, attempts);
+    if (outcome.kind === "answered") return outcome;
+    const { error } = outcome;
+    const goesOn = await attempts.settle(); // R3
+    signal.throwIfAborted();
+    if (error instanceof RunFailed) throw error;
+    if (!goesOn) return { kind: "stopped" };
+    const retry = decideRetry(error, backoff, clock.now());
+    if (retry.kind === "give_up" || failures >= limits.modelRetries) return outcome; // R1
+    if (retry.afterMs > (models.hasNext ? longestWaitBeforeNextMs : longestWaitMs)) {
+      return models.hasNext ? outcome : refuseWait(error, models.current, retry.afterMs); // R2, R4
+    }
+    onRetry(error, retry.afterMs);
+    await clock.delay(retry.afterMs, signal);
+  }
+}
+
+async function askOnce<T>(model: AgentModel, { ask }: Attempts<T>): Promise<Exclude<Outcome<T>, { kind: "stopped" }>> {
+  try {
+    return { kind: "answered", answer: await ask(model) };
+  } catch (error) {
+    return { kind: "given_up", error };
+  }
+}
+
+function refuseWait(error: unknown, { language }: AgentModel, afterMs: number): never {
+  const asked = `the provider asks to wait ${Math.ceil(afterMs / 1_000)} s`;
+  const message = `${messageOfModelError(error, language.modelId)} (${asked}, and ${longestWaitMs / 1_000} s are the most)`;
+  throw new RunFailed(RunEndReason.MODEL_ERROR, message, error);
+}

@@ -1,0 +1,48 @@
+/**
+ * What attempts used that came to nothing: the log has it before anything else is asked (fold F5), and the run ends there when
+ * it has used up what it may.
+ */
+
+import type { LanguageModelV4Prompt } from "@ai-sdk/provider";
+import type { ClaimedRun } from "../../log/claim.ts";
+import type { EventBody } from "../../log/journal.ts";
+import type { Draft, Place } from "../../log/state/draft.ts";
+import type { Used } from "../../model/attempt/attempt.ts";
+import { usageFrom } from "../../model/attempt/usage.ts";
+import type { LoopContext } from "../context.ts";
+import { decideStop } from "../limits/stop-condition.ts";
+import { type AgentModel, pricedUsage } from "./models.ts";
+
+export interface BrokenAttempts {
+  /** An attempt broke off that had used something. */
+  note(place: Place, model: AgentModel, used: Used): void;
+  /** One of a process that was killed had said this: what it was asked with is what is asked again (draft D5). */
+  noteLost(lost: Draft, model: AgentModel, prompt: LanguageModelV4Prompt): void;
+  /** It was answered, with nothing that is of use. */
+  drop(place: Place, model: AgentModel, used: Used): void;
+  /** Stores what was noted; gives whether the run may go on. Throws what the log says. */
+  settle(): Promise<boolean>;
+}
+
+export function createBrokenAttempts(run: ClaimedRun, { limits, clock }: LoopContext): BrokenAttempts {
+  let noted: Extract<EventBody, { case: "answerDropped" }> | undefined;
+
+  function keep(place: Place, { config }: AgentModel, { usage, modelId }: Used, brokeOff: boolean): void {
+    noted = { case: "answerDropped", value: { ...place, usage: pricedUsage(config, usage), model: modelId, brokeOff } };
+  }
+
+  return {
+    note: (place, model, used) => keep(place, model, used, true),
+    noteLost({ turn, attempt, text }, model, prompt) {
+      const usage = usageFrom(undefined, { prompt, saidBytes: Buffer.byteLength(text) });
+      keep({ turn, attempt }, model, { usage, modelId: model.language.modelId }, true);
+    },
+    drop: (place, model, used) => keep(place, model, used, false),
+    async settle() {
+      const body = noted;
+      noted = undefined;
+      if (body !== undefined) await run.spend(body);
+      return decideStop(run.state, limits, clock.now()) === undefined;
+    },
+  };
+}

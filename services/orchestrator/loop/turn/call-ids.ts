@@ -1,0 +1,67 @@
+/**
+ * A call's id is the model's own, made fit for the router and unique in the run: models repeat themselves.
+ * An id that comes twice in one turn marks the second call, which is refused wherever the run goes on.
+ */
+
+import type { TurnCommitted } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import type { Turn } from "../../log/state/fold.ts";
+
+const duplicateMark = "duplicate_";
+const maxLength = 64;
+const roomOfNumber = 8;
+
+/** The ids of one turn's calls, in order. */
+export function callIdsOfTurn(
+  turn: number,
+  modelIds: readonly string[],
+  taken: Pick<ReadonlySet<string>, "has">,
+): string[] {
+  const given = new Set<string>();
+  const isGone = (id: string) => given.has(id) || taken.has(id);
+  const inTurn = new Set<string>();
+  return modelIds.map((modelId, index) => {
+    const isDuplicate = modelId !== "" && inTurn.has(modelId);
+    inTurn.add(modelId);
+    const fitting = fittingId(modelId, turn, index);
+    const id = unique(isDuplicate ? `${duplicateMark}${fitting}`.slice(0, maxLength) : fitting, isGone);
+    given.add(id);
+    return id;
+  });
+}
+
+/** The ids of a run's calls up to a turn, by that turn; they move on with the run. */
+const takenByLastTurn = new WeakMap<TurnCommitted, Set<string>>();
+
+/** The ids of all calls of a run; what it costs does not depend on how many they are. */
+export function takenCallIds(turns: readonly Turn[]): ReadonlySet<string> {
+  const last = turns.at(-1);
+  if (last === undefined) return new Set();
+  const before = turns.at(-2);
+  const moved = before && takenByLastTurn.get(before.committed);
+  const taken = takenByLastTurn.get(last.committed) ?? moved ?? new Set(turns.flatMap(idsOfTurn));
+  for (const id of idsOfTurn(last)) taken.add(id);
+  if (before !== undefined) takenByLastTurn.delete(before.committed);
+  takenByLastTurn.set(last.committed, taken);
+  return taken;
+}
+
+function idsOfTurn({ calls }: Turn): string[] {
+  return calls.map(({ callId }) => callId);
+}
+
+export function isDuplicateCallId(callId: string): boolean {
+  return callId.startsWith(duplicateMark);
+}
+
+function fittingId(modelId: string, turn: number, index: number): string {
+  const fitting = modelId.replace(/[^a-zA-Z0-9_-]/g, "_").slice(0, maxLength);
+  if (fitting === "") return `call_${turn}_${index + 1}`;
+  return isDuplicateCallId(fitting) ? `_${fitting}`.slice(0, maxLength) : fitting;
+}
+
+function unique(id: string, isTaken: (callId: string) => boolean): string {
+  let candidate = id;
+  for (let number = 2; isTaken(candidate); number += 1)
+    candidate = `${id.slice(0, maxLength - roomOfNumber)}_${number}`;
+  return candidate;
+}

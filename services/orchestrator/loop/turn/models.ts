@@ -1,0 +1,52 @@
+import type { LanguageModelV4 } from "@ai-sdk/provider";
+import type { Model } from "#gen/toolbus/agent/v1/agent_pb.ts";
+import { costOfTokens } from "#runtime/money/money.ts";
+import type { TokensUsed } from "../../model/attempt/usage.ts";
+
+/** A model and what its agent says of it. */
+export interface AgentModel {
+  readonly language: LanguageModelV4;
+  readonly config: Model;
+}
+
+/** The models of an agent in the order in which they are asked; who fails over stays there while this process has the run. */
+export interface ModelRow {
+  readonly current: AgentModel;
+  /** How many were given up. */
+  readonly failovers: number;
+  /** Whether there is another one to ask. */
+  readonly hasNext: boolean;
+  /** Goes on to the next one. */
+  failOver(): void;
+}
+
+export function createModelRow(first: AgentModel, ...others: readonly AgentModel[]): ModelRow {
+  let current = first;
+  const rest = [...others];
+  let failovers = 0;
+  return {
+    get current() {
+      return current;
+    },
+    get failovers() {
+      return failovers;
+    },
+    get hasNext() {
+      return rest.length > 0;
+    },
+    failOver() {
+      current = rest.shift() ?? current;
+      failovers += 1;
+    },
+  };
+}
+
+/** What one request used, with what it costs at the model's price. */
+export function pricedUsage({ price }: Model, { inputTokens, outputTokens }: TokensUsed) {
+  if (price === undefined) return { inputTokens, outputTokens };
+  const micros = costOfTokens([
+    { count: inputTokens, microsPerMillion: price.inputMicrosPerMillionTokens },
+    { count: outputTokens, microsPerMillion: price.outputMicrosPerMillionTokens },
+  ]);
+  return { inputTokens, outputTokens, cost: { currencyCode: price.currencyCode, micros } };
+}

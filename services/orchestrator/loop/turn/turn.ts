@@ -1,0 +1,198 @@
+/**
+ * Takes one turn of the model: as many attempts as it needs, one append when it is whole.
+ *
+ * T1  An attempt that was given up leaves nothing in the log but checkpoints, and what it used. The next one has a higher
+ *     number, which resets watchers.
+ * T2  Attempts under a later claim are numbered after all of an earlier one, whose number nobody knows any more.
+ * T3  What is asked for again after a reset, a stall or a crash is asked for under the same key, so that a provider that keeps
+ *     keys answers once. Another model, and an answer that was whole and of no use, make another key.
+ */
+
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import type { RunDelta } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import { type Item, ItemSchema, Role, RunEndReason } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { Ending } from "#runtime/time/ending.ts";
+import type { ClaimedRun } from "../../log/claim.ts";
+import type { FoldedRun } from "../../log/state/fold.ts";
+import { type Answer, AnswerTooLarge, type SpokenPart, takeAttempt, type Used } from "../../model/attempt/attempt.ts";
+import { callOptionsFromModelOptions } from "../../model/prompt/call-options.ts";
+import type { LoopContext } from "../context.ts";
+import { RunFailed } from "../errors/run-failed.ts";
+import { decideStop } from "../limits/stop-condition.ts";
+import { callIdsBefore, promptOfRun } from "../prompt/prompt-of-run.ts";
+import { openCheckpoints } from "../streaming/checkpoints.ts";
+import { createDeltaWriter, type DeltaWriter } from "../streaming/deltas.ts";
+import { endDraftsOfTurn } from "../streaming/end-shown-calls.ts";
+import { type CallDrafts, openCallDrafts } from "../streaming/show-calls.ts";
+import { toolChoiceOfTurn } from "../tools/tool-choice.ts";
+import type { ToolTable } from "../tools/tool-table.ts";
+import { flawOfAnswer, mayStayEmpty } from "./answer-flaws.ts";
+import { askModels } from "./ask-models.ts";
+import { createBrokenAttempts } from "./broken-attempts.ts";
+import { callIdsOfTurn, takenCallIds } from "./call-ids.ts";
+import { type AgentModel, type ModelRow, pricedUsage } from "./models.ts";
+
+/**
+ * More attempts than one claim may need at a turn: `model_retries` is at most 100, there are two models, and an answer may be
+ * asked for twice.
+ */
+const attemptsOfClaim = 1_024;
+
+/** T2. */
+export function firstAttemptOfClaim({ claimsInTurn }: Pick<FoldedRun, "claimsInTurn">): number {
+  return (claimsInTurn - 1) * attemptsOfClaim + 1;
+}
+
+export interface TurnTaken {
+  readonly table: ToolTable;
+  readonly answer: Answer;
+  readonly usage: ReturnType<typeof pricedUsage>;
+  readonly turn: number;
+  readonly attempt: number;
+  readonly items: Item[];
+  readonly deltas: DeltaWriter;
+}
+
+/** Undefined when what came to nothing has used up what the run may spend. */
+export async function takeTurn(
+  run: ClaimedRun,
+  context: LoopContext,
+  table: ToolTable,
+  ending: Ending,
+): Promise<TurnTaken | undefined> {
+  const { state } = run;
+  const { signal } = ending;
+  const turn = state.turns.length + 1;
+  let attempt = firstAttemptOfClaim(state) - 1;
+  let hasFailed = false;
+  const broken = createBrokenAttempts(run, context);
+  if (state.lost !== undefined) broken.noteLost(state.lost, context.models.current, promptOfRun(state, context));
+  if (state.lost !== undefined && !(await broken.settle())) return undefined;
+  for (;;) {
+    const question = async (model: AgentModel) => {
+      attempt += 1; // T1
+      const place = { turn, attempt };
+      const onBroken = (used: Used) => broken.note(place, model, used);
+      const publish = (delta: RunDelta) => run.afterArrival(() => context.publishDelta(delta));
+      const deltas = createDeltaWriter(place, publish);
+      context.setDeltas(deltas);
+      await endDraftsOfTurn(run, context, signal);
+      const onSuperseded = ending.end;
+      using _ = openCheckpoints(run, deltas, { everyMs: context.checkpointMs, onSuperseded });
+      try {
+        const shown = { table, turn, attempt, taken: takenIds(context, attempt), onSuperseded };
+        await using drafts = openCallDrafts(run, context, shown);
+        return {
+          ...(await ask(context, { model, state: run.state, table, turn, deltas, drafts, signal, onBroken })),
+          model,
+          deltas,
+        };
+      } catch (error) {
+        await endDraftsOfTurn(run, context, signal);
+        throw error;
+      } finally {
+        deltas.flush();
+      }
+    };
+    const asked = await askModels(context, signal, { ask: question, settle: broken.settle });
+    if (asked === undefined) return undefined;
+    const { answer, model, deltas, flaw } = asked;
+    const usage = pricedUsage(model.config, answer.usage);
+    if (flaw === undefined || (hasFailed && mayStayEmpty(flaw, answer, turn)))
+      return {
+        table,
+        answer,
+        usage,
+        turn,
+        attempt,
+        deltas,
+        items: itemsFromAnswer(answer, turn, takenIds(context, attempt)(run.state)),
+      };
+    await run.append(() => ({ case: "answerDropped", value: { turn, attempt, usage, model: answer.modelId } }));
+    if (hasFailed) throw new RunFailed(flaw.reason, flaw.message);
+    if (decideStop(run.state, context.limits, context.clock.now()) !== undefined) return undefined;
+    hasFailed = true;
+  }
+}
+
+interface Question {
+  model: AgentModel;
+  state: FoldedRun;
+  table: ToolTable;
+  turn: number;
+  deltas: DeltaWriter;
+  drafts: CallDrafts;
+  signal: AbortSignal;
+  onBroken: (used: Used) => void;
+}
+
+async function ask(context: LoopContext, question: Question) {
+  const { limits, models, maxTurnBytes: maxBytes } = context;
+  const { model, state, table, turn, deltas, drafts, signal, onBroken } = question;
+  const options = state.accepted.options;
+  const toolChoice = toolChoiceOfTurn(options, turn, table);
+  const tools = table.modelTools.length > 0 ? { tools: table.modelTools, toolChoice } : {};
+  const request = {
+    ...callOptionsFromModelOptions(model.config.provider, model.config.options),
+    ...tools,
+    prompt: promptOfRun(state, context),
+    headers: { "idempotency-key": keyOfRequest(state, models, `${turn}`) }, // T3
+  };
+  const answer = await takeAttempt(model.language, request, {
+    stallMs: limits.modelStallMs,
+    signal,
+    maxBytes,
+    onBroken,
+    onPiece(piece) {
+      deltas.write(piece);
+      drafts.write(piece);
+    },
+  }).catch((error: unknown) => {
+    if (!(error instanceof AnswerTooLarge)) throw error;
+    throw new RunFailed(RunEndReason.TURN_TOO_LARGE, `the model's turn takes ${error.message}`, error);
+  });
+  return { answer, flaw: flawOfAnswer(answer, toolChoice, table) };
+}
+
+/** T3. `what` is asked for, once more after each answer that was dropped in its turn. */
+export function keyOfRequest({ runId, droppedInTurn }: FoldedRun, { failovers }: ModelRow, what: string): string {
+  const place = failovers === 0 ? "" : `-${failovers + 1}`;
+  return `${runId}-${what}-${droppedInTurn + 1}${place}`;
+}
+
+type TakenIds = Pick<ReadonlySet<string>, "has">;
+
+/** The ids that no call of an attempt at the next turn can have: those of calls, and of drafts of other attempts (D4). */
+function takenIds({ history }: LoopContext, attempt: number): (state: FoldedRun) => TakenIds {
+  return (state) => {
+    const inRun = takenCallIds(state.turns);
+    const before = callIdsBefore(state, history);
+    const turn = state.turns.length + 1;
+    const others = state.shown.filter((draft) => draft.turn !== turn || draft.attempt !== attempt);
+    const drafted = new Set(others.map(({ callId }) => callId));
+    return { has: (id) => inRun.has(id) || before.has(id) || drafted.has(id) };
+  };
+}
+
+function itemsFromAnswer(answer: Answer, turn: number, taken: TakenIds): Item[] {
+  const modelIds = answer.parts.flatMap((part) => (part.kind === "call" ? [part.id] : []));
+  const callIds = callIdsOfTurn(turn, modelIds, taken).values();
+  return answer.parts.map((part) => create(ItemSchema, { item: itemFromPart(part, () => callIds.next().value ?? "") }));
+}
+
+function itemFromPart(
+  part: SpokenPart,
+  nextCallId: () => string,
+): NonNullable<MessageInitShape<typeof ItemSchema>["item"]> {
+  const { metadataJson: providerMetadataJson } = part;
+  switch (part.kind) {
+    case "text":
+      return { case: "message", value: { role: Role.ASSISTANT, text: part.text, providerMetadataJson } };
+    case "reasoning":
+      return { case: "reasoning", value: { text: part.text, providerMetadataJson } };
+    case "call": {
+      const { name, argumentsJson } = part;
+      return { case: "functionCall", value: { callId: nextCallId(), name, argumentsJson, providerMetadataJson } };
+    }
+  }
+}

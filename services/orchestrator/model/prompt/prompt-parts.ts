@@ -1,0 +1,93 @@
+/** Items of the conversation as parts of messages that every provider takes, whatever a model or a client wrote. */
+
+import {
+  isJSONObject,
+  type JSONObject,
+  type JSONValue,
+  type LanguageModelV4Message,
+  type LanguageModelV4ToolResultOutput,
+  type SharedV4ProviderMetadata,
+} from "@ai-sdk/provider";
+import type { FunctionCall, Item } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { isTooDeep } from "#runtime/schema/depth.ts";
+import { namelessCall } from "../providers/nameless-calls.ts";
+
+/** A call under the id that it has in the prompt. */
+export interface ShownCall {
+  readonly call: FunctionCall;
+  readonly shownId: string;
+}
+
+export type AssistantPart = Extract<LanguageModelV4Message, { role: "assistant" }>["content"][number];
+
+export function assistantPartFromItem(item: Item["item"], callId: string): AssistantPart | undefined {
+  switch (item.case) {
+    case "message": {
+      const { text, providerMetadataJson } = item.value;
+      return text.trim() === "" ? undefined : { type: "text", text, ...optionsFrom(providerMetadataJson) };
+    }
+    case "reasoning":
+      return { type: "reasoning", text: item.value.text, ...optionsFrom(item.value.providerMetadataJson) };
+    case "functionCall": {
+      const { name, argumentsJson, providerMetadataJson } = item.value;
+      const input = inputFromArguments(argumentsJson);
+      const toolName = fittingName(name);
+      return { type: "tool-call", toolCallId: callId, toolName, input, ...optionsFrom(providerMetadataJson) };
+    }
+    default:
+      return undefined;
+  }
+}
+
+/** An object, whatever the model wrote. */
+function inputFromArguments(argumentsJson: string): JSONObject {
+  const input = parsedOr(argumentsJson.trim() === "" ? "{}" : argumentsJson, undefined);
+  if (input === undefined) return { unreadable_arguments: argumentsJson };
+  return isJSONObject(input) && !Array.isArray(input) ? input : { arguments: input };
+}
+
+/** A name that a model made up is shown to it as far as providers take it. */
+function fittingName(name: string): string {
+  return name.replace(/[^a-zA-Z0-9_-]/g, "_").slice(0, 64) || namelessCall;
+}
+
+/** What a provider said of a part by the way, which it wants back. */
+function optionsFrom(metadataJson: string): { providerOptions?: SharedV4ProviderMetadata } {
+  const metadata = parsedOr(metadataJson, undefined);
+  const isMetadata = isJSONObject(metadata) && [metadata, ...Object.values(metadata)].every(isPlainObject);
+  return isMetadata ? { providerOptions: metadata as SharedV4ProviderMetadata } : {};
+}
+
+function isPlainObject(value: unknown): boolean {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+export function resultPart({ call, shownId }: ShownCall, results: ReadonlyMap<string, ToolResult>) {
+  const result = results.get(call.callId);
+  const output: LanguageModelV4ToolResultOutput =
+    result === undefined
+      ? { type: "error-text", value: "this call was not answered: its run ended before" }
+      : outputFromResult(result);
+  return { type: "tool-result" as const, toolCallId: shownId, toolName: fittingName(call.name), output };
+}
+
+function outputFromResult({ outputJson, isError }: ToolResult): LanguageModelV4ToolResultOutput {
+  const value = parsedOr(outputJson, outputJson) ?? null;
+  if (typeof value === "string") return { type: isError ? "error-text" : "text", value };
+  return { type: isError ? "error-json" : "json", value };
+}
+
+function parsedOr(text: string, fallback: JSONValue | undefined): JSONValue | undefined {
+  if (text === "" || isTooDeep(text)) return fallback; // providers walk through what they are given
+  try {
+    return JSON.parse(text) as JSONValue;
+  } catch {
+    return fallback; // a model reads what a parser cannot
+  }
+}
+
+/** A result that stands beside no call. */
+export function resultInWords(callId: string, result: ToolResult | undefined): string {
+  return `[Tool Result] (callId: ${callId}) ${result?.outputJson ?? ""}`;
+}

@@ -1,0 +1,150 @@
+/**
+ * Items of the conversation as a prompt that every provider takes.
+ *
+ * P1  Each call is followed by its result, in the order of the calls: one that has none gets a result that says so.
+ * P2  What the model wrote in one turn is one assistant message, which ends with its calls.
+ * P3  No provider refuses it for what was written: names and ids fit, arguments are objects, nothing is nested too deeply, no
+ *     text is blank, and no message ends in a thought.
+ * P4  No two calls have the same id, also where runs of one conversation gave the same one.
+ * P5  One system message stands first. Instructions that come later stand where they came, as a message of the user.
+ * P6  A result whose call is not in the turn before it is told in words: it is not passed over.
+ */
+
+import type { LanguageModelV4Message, LanguageModelV4Prompt } from "@ai-sdk/provider";
+import { type FunctionCallOutput, type Item, type Message, Role } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import type { Turn } from "../../log/state/fold.ts";
+import { itemsFromTurns } from "../../log/state/view.ts";
+import {
+  type AssistantPart,
+  assistantPartFromItem,
+  resultInWords,
+  resultPart,
+  type ShownCall,
+} from "./prompt-parts.ts";
+
+export function promptFromItems(instructions: string, items: readonly Item[]): LanguageModelV4Prompt {
+  const { first, rest } = apartFromInstructions(items);
+  const system = [instructions, ...first].filter((text) => text.trim() !== "").join("\n\n");
+  const prompt: LanguageModelV4Prompt = system === "" ? [] : [{ role: "system", content: system }];
+  const shownIds = new Set<string>();
+  let turn = emptyTurn();
+
+  function closeTurn(): void {
+    prompt.push(...messagesOfTurn(turn));
+    turn = emptyTurn();
+  }
+
+  for (const { item } of rest) {
+    if (item.case === "functionCallOutput") {
+      takeOutput(turn, item.value);
+      continue;
+    }
+    const isSpoken = item.case !== "message" || item.value.role === Role.ASSISTANT;
+    if (!isSpoken || turn.isAnswered) closeTurn(); // P2: a turn goes on until it is answered or somebody else speaks
+    const shownId = item.case === "functionCall" ? unusedId(item.value.callId, shownIds) : "";
+    if (item.case === "functionCall") turn.calls.push({ call: item.value, shownId });
+    if (item.case === "message" && !isSpoken) prompt.push(userMessage(textForUser(item.value)));
+    const part = isSpoken ? assistantPartFromItem(item, shownId) : undefined;
+    if (part !== undefined) turn.spoken.push(part);
+  }
+  closeTurn();
+  return prompt;
+}
+
+/** P5. */
+function apartFromInstructions(items: readonly Item[]): { first: string[]; rest: readonly Item[] } {
+  const begin = items.findIndex(({ item }) => item.case !== "message" || item.value.role !== Role.SYSTEM);
+  const count = begin < 0 ? items.length : begin;
+  const first = items.slice(0, count).flatMap(({ item }) => (item.case === "message" ? [item.value.text] : []));
+  return { first, rest: items.slice(count) };
+}
+
+/** What the model said, and what it was answered. */
+interface SpokenTurn {
+  readonly spoken: AssistantPart[];
+  readonly calls: ShownCall[];
+  readonly results: Map<string, ToolResult>;
+  /** P6. */
+  readonly strays: string[];
+  isAnswered: boolean;
+}
+
+function emptyTurn(): SpokenTurn {
+  return { spoken: [], calls: [], results: new Map(), strays: [], isAnswered: false };
+}
+
+function takeOutput(turn: SpokenTurn, { callId, result }: FunctionCallOutput): void {
+  if (result === undefined) return;
+  turn.isAnswered = true;
+  if (turn.results.has(callId)) return; // the first result of a call counts
+  if (turn.calls.some(({ call }) => call.callId === callId)) turn.results.set(callId, result);
+  else turn.strays.push(resultInWords(callId, result)); // P6
+}
+
+function messagesOfTurn({ spoken, calls, results, strays }: SpokenTurn): LanguageModelV4Message[] {
+  const said = spoken.slice(0, spoken.findLastIndex(({ type }) => type !== "reasoning") + 1); // P3
+  return [
+    ...(said.length > 0 ? [{ role: "assistant" as const, content: said }] : []),
+    ...(calls.length > 0
+      ? [{ role: "tool" as const, content: calls.map((call) => resultPart(call, results)) }] // P1
+      : []),
+    ...strays.map(userMessage),
+  ];
+}
+
+/** P3, P4. */
+function unusedId(callId: string, used: Set<string>): string {
+  const fitting = callId.replace(/[^a-zA-Z0-9_-]/g, "_").slice(0, 64) || "call";
+  let id = fitting;
+  for (let number = 2; used.has(id); number += 1) id = `${fitting.slice(0, 58)}-${number}`;
+  used.add(id);
+  return id;
+}
+
+interface Said {
+  readonly first: Turn | undefined;
+  readonly count: number;
+  readonly messages: LanguageModelV4Message[];
+}
+
+/** What was said up to a turn, by that turn; it moves on with the run. */
+const saidByLastTurn = new WeakMap<Turn, Said>();
+
+/**
+ * The same for turns whose calls have their results, of a run that goes on. Each turn is put into words once, and what it adds
+ * does not depend on how many went before. What is given grows with the run's next turn: to be copied at once.
+ */
+export function promptFromTurns(turns: readonly Turn[]): readonly LanguageModelV4Message[] {
+  const last = turns.at(-1);
+  if (last === undefined) return [];
+  const said = saidBefore(turns, turns.length) ?? saidBefore(turns, turns.length - 1);
+  const messages = said?.messages ?? [];
+  for (const turn of turns.slice(said?.count ?? 0)) messages.push(...promptFromItems("", itemsFromTurns([turn])));
+  saidByLastTurn.set(last, { first: turns[0], count: turns.length, messages });
+  return messages;
+}
+
+function saidBefore(turns: readonly Turn[], count: number): Said | undefined {
+  const last = turns[count - 1];
+  const said = last && saidByLastTurn.get(last);
+  if (last === undefined || said?.count !== count || said.first !== turns[0]) return undefined;
+  saidByLastTurn.delete(last); // its messages are about to be another turn's
+  return said;
+}
+
+/** P5. */
+function textForUser({ role, text }: Message): string {
+  return role === Role.SYSTEM ? `[Further instructions]\n${text}` : text;
+}
+
+function userMessage(text: string): LanguageModelV4Message {
+  return { role: "user", content: [{ type: "text", text }] };
+}
+
+/** As most providers want it: the user speaks first, also where the conversation was given without its beginning. */
+export function begunByUser(prompt: LanguageModelV4Prompt): LanguageModelV4Prompt {
+  const begin = prompt[0]?.role === "system" ? 1 : 0;
+  if (prompt[begin]?.role === "user") return prompt;
+  return prompt.toSpliced(begin, 0, userMessage("[The conversation begins here]"));
+}

@@ -1,0 +1,96 @@
+/**
+ * What an error of a provider means: whether asking again may help, and what it says.
+ *
+ * The provider's own word decides, where it gives one. Without one: what the network or the provider's server did passes,
+ * what is wrong with the request or with the program does not.
+ */
+
+import {
+  EmptyResponseBodyError,
+  InvalidResponseDataError,
+  JSONParseError,
+  TypeValidationError,
+} from "@ai-sdk/provider";
+import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
+import { ModelInterrupted, ModelStalled } from "../attempt/attempt.ts";
+
+export function mayPass(error: unknown): boolean {
+  if (error instanceof ModelStalled || error instanceof ModelInterrupted) return true;
+  if (error instanceof Failure) return false;
+  if (chainOf(error).some(isOfNetwork)) return true;
+  const { isRetryable } = fieldsOf(error);
+  if (typeof isRetryable === "boolean") return isRetryable;
+  const status = statusOf(error);
+  if (status !== undefined) return status >= 500 || passingStatuses.has(status);
+  if (error instanceof Error) return isGarbage(error) || error.name === "TimeoutError" || error.name === "AbortError";
+  return !wordsOf(error).some((word) => lastingWords.test(word)); // told inside of a stream
+}
+
+/** A time-out, a conflict of requests, too early, a limit. */
+const passingStatuses: ReadonlySet<number> = new Set([408, 409, 425, 429]);
+
+/** Types and codes of errors that providers tell inside of a stream, and that the same request meets again. */
+const lastingWords = /invalid|auth|permission|forbidden|not_found|too_large|length_exceeded|quota|billing|unsupported/;
+
+/** Codes of Node, of undici and of its parser. */
+const networkCodes =
+  /^(E(CONN|PIPE|TIMEDOUT|NOTFOUND|AI_AGAIN|HOST|NET)|UND_ERR_(SOCKET|ABORTED|CLOSED|\w+_TIMEOUT)|HPE_|ERR_HTTP2_|ERR_STREAM_PREMATURE_CLOSE)/;
+
+function isOfNetwork(error: unknown): boolean {
+  const { code } = fieldsOf(error);
+  return typeof code === "string" && networkCodes.test(code);
+}
+
+/** The provider's server answered with what nobody can read. */
+function isGarbage(error: Error): boolean {
+  return [JSONParseError, TypeValidationError, InvalidResponseDataError, EmptyResponseBodyError].some((kind) =>
+    kind.isInstance(error),
+  );
+}
+
+function statusOf(error: unknown): number | undefined {
+  const { statusCode, status, code } = fieldsOf(error);
+  const told = [statusCode, status, code].map(Number).find((number) => number >= 400 && number < 600);
+  return told;
+}
+
+/** What it calls itself, also where it is wrapped. */
+function wordsOf(error: unknown): string[] {
+  const { type, code } = fieldsOf(error);
+  const own = [type, code].filter((word) => typeof word === "string");
+  const inner = innerOf(error);
+  return inner === undefined ? own : [...own, ...wordsOf(inner)];
+}
+
+function innerOf(error: unknown): unknown {
+  const { error: inner, response } = fieldsOf(error);
+  return inner ?? fieldsOf(response).error;
+}
+
+/** The error and its causes. */
+function chainOf(error: unknown): unknown[] {
+  const chain: unknown[] = [];
+  for (let next = error; next !== undefined && !chain.includes(next); next = fieldsOf(next).cause) chain.push(next);
+  return chain;
+}
+
+export function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
+}
+
+/** The error in words for the client of the run. */
+export function messageOfModelError(error: unknown, modelId: string): string {
+  if (isOfProgram(error)) return `the provider of model "${modelId}" is broken: ${error.name}: ${error.message}`;
+  if (error === undefined || error === null || error === "")
+    return `the provider of model "${modelId}" failed without a word of why`;
+  if (error instanceof Error || typeof error !== "object") return messageFromUnknown(error);
+  const { message } = fieldsOf(error);
+  if (typeof message === "string" && message !== "") return message;
+  const inner = innerOf(error);
+  return inner === undefined ? JSON.stringify(error) : messageOfModelError(inner, modelId);
+}
+
+function isOfProgram(error: unknown): error is Error {
+  const kinds = [TypeError, RangeError, ReferenceError, SyntaxError];
+  return kinds.some((kind) => error instanceof kind) && !chainOf(error).some(isOfNetwork);
+}

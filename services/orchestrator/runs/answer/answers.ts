@@ -1,0 +1,71 @@
+/**
+ * LOOP-5: outputs of the client's tools.
+ *
+ * O1  All of a request are checked before the first is stored, their sizes too: one that is refused loses no other.
+ * O2  An event has one output, so a crash may leave a part. An output whose submission has won counts as taken: a repetition
+ *     stores what is missing, and nothing twice.
+ * O3  Requests answer their calls in the order of the turn: of two that differ, the first call decides, and the other stores none.
+ * O4  The session is woken for the last output, before it is written (J4), and by a repetition that finds all of them there.
+ */
+
+import type { ToolOutput } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { refuse } from "#runtime/failure/failure.ts";
+import { type Asker, requireOwner } from "#runtime/failure/session-owner.ts";
+import type { Clock } from "#runtime/time/clock.ts";
+import { openJournal, type RunJournal, type RunLog } from "../../log/journal.ts";
+import { type FoldedRun, openCallCount } from "../../log/state/fold.ts";
+import type { WakeQueue } from "../../sessions/wakes/wake.ts";
+import { checkedOutputs, isTaken } from "./outputs.ts";
+
+export interface AnswerOptions {
+  readonly log: RunLog;
+  readonly wakes: Pick<WakeQueue, "send">;
+  readonly clock: Clock;
+}
+
+export async function submitOutputs(
+  options: AnswerOptions,
+  runId: string,
+  outputs: readonly ToolOutput[],
+  asker?: Asker,
+): Promise<FoldedRun> {
+  const journal = await openExisting(options, runId, asker);
+  const bodies = checkedOutputs(options.log, journal.state ?? notFound(runId), outputs); // O1, O3
+  const wake = announcer(options, journal);
+  const announce = async (eventCount: number) => (isLastOutput(journal) ? wake(eventCount) : undefined);
+  let isStored = false;
+  for (const body of bodies) {
+    const event = await journal.append((state) => (isTaken(state, body.value) ? undefined : body), { announce }); // O2
+    isStored = event !== undefined;
+  }
+  const state = journal.state ?? notFound(runId);
+  const waits = state.phase.kind === "parked" && openCallCount(state) === 0;
+  if (waits && !isStored) await wake(state.eventCount); // O4
+  return state;
+}
+
+/** Of outputs that come in parts, only the last one makes the run go on: the others wake nobody. */
+function isLastOutput({ state }: RunJournal): boolean {
+  return state === undefined || openCallCount(state) <= 1;
+}
+
+/** A run is for the owner of its session, which is the principal that it is made for. */
+export async function openExisting(
+  { log, clock }: Pick<AnswerOptions, "log" | "clock">,
+  runId: string,
+  asker?: Asker,
+): Promise<RunJournal> {
+  const journal = await openJournal(log, runId, clock);
+  requireOwner(journal.state?.accepted ?? notFound(runId), asker);
+  return journal;
+}
+
+/** Wakes the session for what is to be appended. */
+export function announcer({ wakes }: AnswerOptions, { state }: RunJournal) {
+  return (eventCount: number) =>
+    wakes.send({ sessionId: state?.accepted.sessionId ?? "", runId: state?.runId ?? "", eventCount });
+}
+
+export function notFound(runId: string): never {
+  return refuse("not_found", `there is no run ${runId}`, { reason: "RUN_NOT_FOUND", metadata: { run_id: runId } });
+}

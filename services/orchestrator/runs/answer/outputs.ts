@@ -1,0 +1,164 @@
+/** What a client may say of its calls; how it is stored is told in `answers.ts`. */
+
+import { create } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { RunEventSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import type { ToolOutput } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { type ReasonName, refuse } from "#runtime/failure/failure.ts";
+import { type Outcome, refuseReused, type Submission, submissionFrom } from "#runtime/submission/submission.ts";
+import type { RunLog } from "../../log/journal.ts";
+import { type FoldedRun, openCalls, type Turn } from "../../log/state/fold.ts";
+import { functionToolOf, isFunctionToolCall } from "../../log/state/view.ts";
+import { isTooLarge } from "../../log/too-large.ts";
+import { faultOfOutput } from "../../loop/tools/function-tools.ts";
+
+export interface OutputBody {
+  readonly case: "callFinished";
+  readonly value: Output;
+}
+
+interface Output {
+  readonly callId: string;
+  readonly submissionId: string;
+  readonly result: Pick<ToolResult, "outputJson" | "isError">;
+}
+
+/** What is to be stored of a request, in the order of the calls. Refuses all of it for any that may not be. */
+export function checkedOutputs(
+  log: Pick<RunLog, "check">,
+  state: FoldedRun,
+  outputs: readonly ToolOutput[],
+): OutputBody[] {
+  const callIds = outputs.map(({ callId }) => callId);
+  const twice = callIds.find((callId, index) => callIds.indexOf(callId) !== index);
+  if (twice !== undefined) refuseCall("invalid_argument", twice, "has two outputs in one request", "INVALID_REQUEST");
+  const told = outputs.map(toldOutput);
+  const missing = told.filter((output) => !isTaken(state, output));
+  refuseUnfit(state, missing);
+  refuseTooLarge(log, state.runId, missing);
+  const order = state.turns.flatMap(({ calls }) => calls.map(({ callId }) => callId));
+  const inOrder = told.toSorted((one, other) => order.indexOf(one.callId) - order.indexOf(other.callId));
+  return inOrder.map((value) => ({ case: "callFinished", value }));
+}
+
+function toldOutput({ callId, submissionId, outcome }: ToolOutput): Output {
+  const submission = submissionFrom({ submissionId, outcome }, callId);
+  return { callId, submissionId, result: checkedResult(submission, callId) };
+}
+
+function checkedResult({ outcome }: Submission, callId: string): Output["result"] {
+  if (outcome.case === "resultJson" && !isJson(outcome.value))
+    refuseCall("invalid_argument", callId, "is given an output that is not JSON", "RESULT_INVALID"); // LOOP-8
+  return resultFromOutcome(outcome);
+}
+
+/** What a call answered, as it is stored. */
+export function resultFromOutcome({ case: kind, value }: Outcome): Output["result"] {
+  if (kind === "error") return { outputJson: JSON.stringify({ error: value }), isError: true }; // KIND-4
+  return { outputJson: value, isError: false };
+}
+
+export function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Whether the call has this very output; refuses what may not be given one. */
+export function isTaken(state: FoldedRun | undefined, output: Output): boolean {
+  const { callId } = output;
+  const turn = state?.turns.findLast(({ calls }) => calls.some((call) => call.callId === callId));
+  const call = turn?.calls.find((candidate) => candidate.callId === callId);
+  const standing = turn?.resultsByCallId.get(callId);
+  const isOurs = state !== undefined && call !== undefined && isFunctionToolCall(state, call);
+  if (isOurs && standing !== undefined && hasWon(standing, turn?.submissionsByCallId.get(callId), output)) return true;
+  if (state?.phase.kind === "ended")
+    refuse("failed_precondition", `run ${state.runId} has ended`, { reason: "RUN_ENDED" });
+  if (state === undefined || turn === undefined || call === undefined)
+    return refuseCall("not_found", callId, "is unknown in this run", "CALL_NOT_FOUND");
+  if (!isOurs) refuseCall("failed_precondition", callId, "is not the client's to answer", "CALL_NOT_AWAITED");
+  if (standing !== undefined)
+    refuseCall("failed_precondition", callId, "has its answer already", "CALL_ALREADY_RESOLVED");
+  if (!mayBeAnswered(state, turn, callId))
+    refuseCall("failed_precondition", callId, "is not one that the run waits for", "CALL_NOT_AWAITED");
+  return false;
+}
+
+/** Whether this submission has won. Refuses another outcome under its id. */
+function hasWon(standing: ToolResult, wonBy: string | undefined, { callId, submissionId, result }: Output): boolean {
+  if (submissionId === "" || submissionId !== wonBy) return false;
+  const isSame = standing.outputJson === result.outputJson && standing.isError === result.isError;
+  return isSame || refuseReused(callId, submissionId);
+}
+
+/** Whether the run goes on with an output of the client's for the call. */
+export function awaitsOutput(state: FoldedRun, callId: string): boolean {
+  const turn = state.turns.at(-1);
+  const call = openCalls(state).find((candidate) => candidate.callId === callId);
+  if (turn === undefined || call === undefined || state.phase.kind === "ended" || state.cancel !== undefined)
+    return false;
+  return isFunctionToolCall(state, call) && mayBeAnswered(state, turn, callId);
+}
+
+/** LOOP-3: what the loop is about to refuse is nobody's to answer; who may is told by the turn's commit, or by the parking. */
+function mayBeAnswered({ parkedCallIds }: FoldedRun, { committed }: Turn, callId: string): boolean {
+  return parkedCallIds.has(callId) || committed.clientCallIds.includes(callId);
+}
+
+function refuseCall(
+  code: "not_found" | "failed_precondition" | "invalid_argument",
+  callId: string,
+  what: string,
+  reason: ReasonName,
+): never {
+  return refuse(code, `call ${callId} ${what}`, { reason, metadata: { call_id: callId } });
+}
+
+/** LOOP-8: all outputs that are not what their tools promise, by their calls. An error promises nothing. */
+function refuseUnfit(state: FoldedRun, outputs: readonly Output[]): void {
+  const unfit = outputs.flatMap(({ callId, result }) => {
+    const call = state.turns.at(-1)?.calls.find((candidate) => candidate.callId === callId);
+    const tool = call && functionToolOf(state, call);
+    const fault = tool && !result.isError ? faultOfOutput(tool, result.outputJson) : undefined;
+    return fault === undefined ? [] : [{ callId, fault }];
+  });
+  refuseAll(unfit, { reason: "RESULT_INVALID" });
+}
+
+/** No event that follows is larger: numbers and times take the most bytes that they can. */
+const largest = 2 ** 32 - 1;
+const largestEnvelope = { sequence: largest, createTime: timestampFromMs(2 ** 41 - 1) };
+
+/** All that the log takes no event of, by their calls. */
+function refuseTooLarge(log: Pick<RunLog, "check">, runId: string, outputs: readonly Output[]): void {
+  let metadata: Readonly<Record<string, string>> = {};
+  const tooLarge = outputs.flatMap((value) => {
+    try {
+      const event = create(RunEventSchema, { runId, ...largestEnvelope, event: { case: "callFinished", value } });
+      log.check({ event, epoch: largest, instance: "" });
+      return [];
+    } catch (error) {
+      if (!isTooLarge(error)) throw error;
+      metadata = { ...error.metadata, ...metadata };
+      return [{ callId: value.callId, fault: error.message }];
+    }
+  });
+  refuseAll(tooLarge, { reason: "MESSAGE_TOO_LARGE", metadata });
+}
+
+function refuseAll(
+  faults: readonly { callId: string; fault: string }[],
+  { reason, metadata }: { reason: ReasonName; metadata?: Readonly<Record<string, string>> },
+): void {
+  if (faults.length === 0) return;
+  const callIds = faults.map(({ callId }) => callId);
+  refuse(
+    "invalid_argument",
+    faults.map(({ callId, fault }) => `the output of call ${callId} is refused: ${fault}`).join("; "),
+    { reason, metadata: { ...metadata, call_id: callIds[0] ?? "", call_ids: callIds.join(" ") } },
+  );
+}

@@ -1,0 +1,86 @@
+/**
+ * "Accepted" means stored (LOOP-13).
+ *
+ * A1  The wake-up is published first, then `accepted` is appended, then the run joins its session's queue, then the
+ *     creator is told. Whoever has the wake-up does what a creator that died in between left undone.
+ * A2  A key leads to one run id for ever, and a run id to one `accepted`: a repeated creation finds the first run, and
+ *     finishes what the first creator did not.
+ */
+
+import { randomBytes } from "node:crypto";
+import type { RunAccepted } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import { refuse } from "#runtime/failure/failure.ts";
+import type { Clock } from "#runtime/time/clock.ts";
+import { createJournal, openJournal, type RunLog } from "../../log/journal.ts";
+import type { FoldedRun } from "../../log/state/fold.ts";
+import { enqueue, type SessionQueues } from "../../sessions/queue.ts";
+import type { WakeQueue } from "../../sessions/wakes/wake.ts";
+import type { Beginnings } from "../../sessions/worker/accepted-here.ts";
+
+export interface RunKeys {
+  /** The run that the key leads to: `runId`, unless the key was taken before. */
+  take(sessionId: string, key: string, runId: string): Promise<string>;
+  /** The run that the key leads to; undefined for one that nobody took. */
+  find(sessionId: string, key: string): Promise<string | undefined>;
+}
+
+export interface AcceptanceOptions {
+  readonly log: RunLog;
+  readonly queues: SessionQueues;
+  readonly wakes: Pick<WakeQueue, "send">;
+  readonly keys: RunKeys;
+  readonly clock: Clock;
+  /** For the worker of the same process; unless told, it finds all in the log. */
+  readonly beginnings?: Pick<Beginnings, "open">;
+}
+
+/** `isFirst` says that the session was opened for this run. */
+export async function acceptRun(
+  options: AcceptanceOptions,
+  accepted: RunAccepted,
+  { isFirst = false }: { isFirst?: boolean } = {},
+): Promise<FoldedRun> {
+  const { log, queues, wakes, keys, clock } = options;
+  const { sessionId, idempotencyKey } = accepted;
+  const freshId = newRunId(clock.now());
+  const runId = idempotencyKey === "" ? freshId : await keys.take(sessionId, idempotencyKey, freshId); // A2
+  const journal = createJournal(log, runId, clock);
+  const announce = (eventCount: number) => wakes.send({ sessionId, runId, eventCount });
+  using beginning = isFirst ? options.beginnings?.open(runId) : undefined;
+  const event = await journal.append(
+    (state) => (state === undefined ? { case: "accepted", value: accepted } : undefined),
+    { announce }, // A1
+  );
+  const acceptedPosition = event === undefined ? (await log.first(runId))?.position : journal.position;
+  const { state } = journal;
+  if (state === undefined || acceptedPosition === undefined)
+    return refuse("data_loss", `run ${runId} has vanished`, { reason: "RECORD_LOST" });
+  const entry = await enqueue(queues, { sessionId, runId, acceptedPosition, isFirst });
+  const isAlone = event !== undefined && entry?.queued.previousEntrySequence === 0n;
+  if (isAlone) beginning?.hand({ journal, entry });
+  return state;
+}
+
+/** A2: the run that was accepted under a key, whatever has become of its session; undefined when there is none. */
+export async function findAccepted(
+  { log, queues, keys, clock }: AcceptanceOptions,
+  sessionId: string,
+  key: string,
+): Promise<FoldedRun | undefined> {
+  const runId = await keys.find(sessionId, key);
+  if (runId === undefined) return undefined;
+  const [first, { state }] = await Promise.all([log.first(runId), openJournal(log, runId, clock)]);
+  if (first === undefined || state === undefined) return undefined; // its creator died, and is made up for
+  await enqueue(queues, { sessionId, runId, acceptedPosition: first.position });
+  return state;
+}
+
+const digits = "0123456789abcdefghjkmnpqrstvwxyz";
+
+/** Ids sort by the time of their making. */
+function newRunId(nowMs: number): string {
+  let time = "";
+  for (let rest = nowMs; time.length < 9; rest = Math.floor(rest / 32)) time = digits[rest % 32] + time;
+  const random = Array.from(randomBytes(12), (byte) => digits[byte % 32]).join("");
+  return `run_${time}${random}`;
+}

@@ -1,0 +1,203 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { expect, test } from "vitest";
+import { AgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
+import { Role, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import {
+  CreateRunRequestSchema,
+  ForkRunRequestSchema,
+  type InputItemSchema,
+} from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { Carry, SessionSchema, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
+import { refuse } from "#runtime/failure/failure.ts";
+import { systemClock } from "#runtime/time/clock.ts";
+import { createJournal } from "../../log/journal.ts";
+import { createFakeRouter } from "../../testing/fakes/fake-router.ts";
+import { createMemoryKeys } from "../../testing/fakes/memory-keys.ts";
+import { createMemoryRunLog } from "../../testing/fakes/memory-log.ts";
+import { createMemoryQueues } from "../../testing/fakes/memory-queues.ts";
+import { type CreationOptions, createRun } from "./creation.ts";
+import { forkRun } from "./fork.ts";
+
+const by = { signal: new AbortController().signal, principal: "ada", asker: "ada" };
+
+function said(text: string) {
+  return { item: { case: "message" as const, value: { role: Role.USER, text } } };
+}
+
+function openOptions(agent: string, switching: MessageInitShape<typeof SessionSchema> = {}) {
+  const log = createMemoryRunLog();
+  let sessions = 0;
+  const sessionOf = (id: string) =>
+    create(SessionSchema, { id, agent, principal: "ada", state: SessionState.ACTIVE, ...(switching as object) });
+  const options: CreationOptions = {
+    runServers: "http",
+    log,
+    queues: createMemoryQueues(),
+    wakes: { send: async () => {} },
+    keys: createMemoryKeys(),
+    agents: { getAgent: async (name: string) => create(AgentSchema, { name }) },
+    clock: systemClock,
+    router: createFakeRouter([]),
+    sessions: {
+      getSession: async (id) => sessionOf(id),
+      createSession: async () => {
+        sessions += 1;
+        return sessionOf(`new-${sessions}`);
+      },
+    },
+  };
+  const add = (runId: string, sessionId: string, standing: { agent: string; switches?: number }) =>
+    createJournal(log, runId, systemClock).append(() => ({
+      case: "accepted",
+      value: { sessionId, ...standing, principal: "ada", input: [said("before")] },
+    }));
+  const start = (previousRunId: string) =>
+    createRun(options, create(CreateRunRequestSchema, { sessionId: "s", input: [said("go")], previousRunId }), by);
+  return { options, add, start };
+}
+
+test("ORCH-1 LOOP-18 a run continues only one of its own session that its agent is shown", async () => {
+  const { add, start } = openOptions("a", { switches: 1, carry: Carry.NOTHING });
+  await add("own", "s", { agent: "a", switches: 1 });
+  await add("elsewhere", "t", { agent: "a", switches: 1 });
+  await add("formers", "s", { agent: "b" });
+  await add("earlier", "s", { agent: "a" });
+  expect((await start("own")).accepted).toMatchObject({ previousRunId: "own", agent: "a", switches: 1 });
+  for (const foreign of ["elsewhere", "formers", "earlier", "nothing"]) {
+    await expect(start(foreign)).rejects.toMatchObject({ code: "not_found", reason: "RUN_NOT_FOUND" });
+  }
+});
+
+test("ORCH-1 while a session is switched, a run continues what the agent will be shown that it will have", async () => {
+  const way = { nextAgent: "next", state: SessionState.DRAINING };
+  const messages = openOptions("former", { ...way, nextCarry: Carry.MESSAGES });
+  await messages.add("formers", "s", { agent: "former" });
+  const standing = { agent: "next", switches: 1, carry: Carry.MESSAGES };
+  expect((await messages.start("formers")).accepted).toMatchObject({ previousRunId: "formers", ...standing });
+  const nothing = openOptions("former", { ...way, nextCarry: Carry.NOTHING });
+  await nothing.add("formers", "s", { agent: "former" });
+  await expect(nothing.start("formers")).rejects.toMatchObject({ code: "not_found", reason: "RUN_NOT_FOUND" });
+  const building = { nextAgent: "next", state: SessionState.BUILDING, switches: 1, carry: Carry.NOTHING };
+  const built = openOptions("next", building);
+  await built.add("nexts", "s", { agent: "next", switches: 1 });
+  expect((await built.start("nexts")).accepted).toMatchObject({ switches: 1, carry: Carry.NOTHING });
+});
+
+test("a fork has the agent, the options and the point of the other run, and needs no input", async () => {
+  const { options } = openOptions("a");
+  const journal = createJournal(options.log, "r", systemClock);
+  const accepted = {
+    sessionId: "s",
+    agent: "a",
+    principal: "ada",
+    input: [said("go")],
+    options: { instructions: "Be brief." },
+  };
+  await journal.append(() => ({ case: "accepted", value: accepted }));
+  await journal.append(() => ({ case: "ended", value: { state: RunState.FAILED } }));
+  const fork = (atSequence: number, input: MessageInitShape<typeof InputItemSchema>[] = []) =>
+    forkRun(options, create(ForkRunRequestSchema, { runId: "r", atSequence, input }), by);
+  expect((await fork(1)).accepted).toMatchObject({
+    agent: "a",
+    sessionId: "new-1",
+    input: [],
+    options: { instructions: "Be brief." },
+    fork: { runId: "r", atSequence: 1 },
+  });
+  await expect(fork(2)).rejects.toThrow("run r has no event 2: its last is 1");
+  await expect(fork(0, [{}])).rejects.toThrow("input[0] holds nothing");
+});
+
+test("LOOP-13 a key without a session leads to one session and one run for a principal and an agent", async () => {
+  const { options } = openOptions("a");
+  const opened: string[] = [];
+  const keyed: CreationOptions = {
+    ...options,
+    sessions: {
+      ...options.sessions,
+      createSession: async (agent, { sessionId = `new-${opened.length}`, principal }) => {
+        opened.push(sessionId);
+        return create(SessionSchema, { id: sessionId, agent, principal, state: SessionState.ACTIVE });
+      },
+    },
+  };
+  const start = async (idempotencyKey: string, agent = "a", principal = "ada") => {
+    const request = create(CreateRunRequestSchema, { agent, idempotencyKey, input: [said("go")] });
+    return (await createRun(keyed, request, { ...by, principal, asker: principal })).runId;
+  };
+  const first = await start("k");
+  expect(await start("k")).toBe(first);
+  expect(new Set(opened).size).toBe(1);
+  expect(opened[0]).toMatch(/^[a-zA-Z0-9_-]{1,64}$/);
+  const others = [
+    await start("l"),
+    await start("k", "b"),
+    await start("k", "a", "bob"),
+    await start(""),
+    await start(""),
+  ];
+  expect(new Set([first, ...others]).size).toBe(6);
+  expect(new Set(opened).size).toBe(6);
+});
+
+test.each(["closed", "switched", "gone"])(
+  "LOOP-13 a creation that is repeated with its key finds its run, though the session was %s since",
+  async (change) => {
+    const { options } = openOptions("a");
+    let now = "open";
+    const sessionOf = (id: string) => {
+      if (now === "gone") return refuse("not_found", `there is no session ${id}`, { reason: "SESSION_NOT_FOUND" });
+      const state = now === "closed" ? SessionState.CLOSED : SessionState.ACTIVE;
+      return create(SessionSchema, { id, agent: now === "switched" ? "b" : "a", principal: "ada", state });
+    };
+    const sessions: CreationOptions["sessions"] = {
+      getSession: async (id) => sessionOf(id),
+      async createSession(agent, { sessionId = "new" }) {
+        if (now === "switched") refuse("already_exists", "another agent's", { reason: "SESSION_ALREADY_EXISTS" });
+        return { ...sessionOf(sessionId), agent };
+      },
+    };
+    const start = (where: { sessionId?: string; agent?: string }, asker = "ada") => {
+      const request = create(CreateRunRequestSchema, { ...where, idempotencyKey: "k", input: [said("go")] });
+      return createRun({ ...options, sessions }, request, { ...by, principal: asker, asker });
+    };
+    const first = [await start({ sessionId: "s" }), await start({ agent: "a" })];
+    now = change;
+    const again = [await start({ sessionId: "s" }), await start({ agent: "a" })];
+    expect(again.map(({ runId }) => runId)).toEqual(first.map(({ runId }) => runId));
+    await expect(start({ sessionId: "s" }, "bob")).rejects.toMatchObject({ reason: "PRINCIPAL_NOT_OWNER" });
+  },
+);
+
+test("LOOP-16 a session is opened without a look at its queue, and its list is asked for only when tools are named", async () => {
+  const { options } = openOptions("a");
+  const { router, queues } = options;
+  const asked: unknown[] = [];
+  const looked: string[] = [];
+  const creating: CreationOptions = {
+    ...options,
+    router: {
+      ...router,
+      listTools(request, ...about) {
+        asked.push(request);
+        return router.listTools(request, ...about);
+      },
+    },
+    queues: {
+      ...queues,
+      last(sessionId) {
+        looked.push(sessionId);
+        return queues.last(sessionId);
+      },
+    },
+  };
+  const functionTools = [{ name: "ask" }];
+  const start = (more: object) =>
+    createRun(creating, create(CreateRunRequestSchema, { agent: "a", input: [said("go")], ...more }), by);
+  await start({ options: { functionTools } });
+  expect([asked, looked]).toEqual([[{ agent: "a" }], []]);
+  await start({ options: { functionTools, allowedTools: { names: ["ask"] } } });
+  expect(asked.slice(1)).toEqual([{ sessionId: "new-2" }]);
+  await start({ sessionId: "s" });
+  expect(looked).toEqual(["s"]);
+});

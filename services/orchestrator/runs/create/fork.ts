@@ -1,0 +1,65 @@
+import { clone, create } from "@bufbuild/protobuf";
+import { RunAcceptedSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import { RunForkSchema, type RunOptions, RunOptionsSchema, ToolChoiceMode } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { ForkRunRequest } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { Carry } from "#gen/toolbus/session/v1/session_pb.ts";
+import { refuse } from "#runtime/failure/failure.ts";
+import { type Asker, requireOwner } from "#runtime/failure/session-owner.ts";
+import { type FoldedRun, foldLog } from "../../log/state/fold.ts";
+import { notFound } from "../answer/answers.ts";
+import { acceptRun, findAccepted } from "./acceptance.ts";
+import type { CreationOptions } from "./creation.ts";
+import { itemsFromInput, refuseUnknownCalls } from "./input.ts";
+import { refuseOther, sessionOfKey } from "./repetition.ts";
+
+/**
+ * Starts a run that goes on from a point of another one, with the same agent and options, in a session of its own: the other
+ * one and what follows it stay as they are. Its conversation up to the point is read where it stands, and copied nowhere.
+ */
+export async function forkRun(
+  options: CreationOptions,
+  { runId, atSequence, idempotencyKey, ...request }: ForkRunRequest,
+  by: { signal: AbortSignal; principal: string; asker: Asker },
+): Promise<FoldedRun> {
+  const input = itemsFromInput(request.input);
+  const { records } = await options.log.read(runId, 0);
+  const last = records.at(-1)?.event.sequence ?? notFound(runId);
+  const state = foldLog(records) ?? notFound(runId);
+  const { accepted } = state;
+  requireOwner(accepted, by.asker);
+  const fork = create(RunForkSchema, { runId, atSequence });
+  const given = optionsAt(state, atSequence);
+  const asked = { input, fork, previousRunId: "", ...(given && { options: given }) };
+  const sessionId = idempotencyKey === "" ? "" : sessionOfKey("fork", by.principal, runId, idempotencyKey);
+  const repeated = sessionId === "" ? undefined : await findAccepted(options, sessionId, idempotencyKey);
+  if (repeated !== undefined) {
+    refuseOther(repeated, asked);
+    return repeated;
+  }
+  if (atSequence > last) {
+    refuse("out_of_range", `run ${runId} has no event ${atSequence}: its last is ${last}`, {
+      reason: "RUN_EVENT_NOT_FOUND",
+    });
+  }
+  const standing = { agent: accepted.agent, switches: 0, carry: Carry.UNSPECIFIED }; // of a session of its own
+  await refuseUnknownCalls(options, { ...standing, previousRunId: "", fork, before: undefined }, input);
+  const session = await options.sessions.createSession(accepted.agent, {
+    ...by,
+    ...(sessionId !== "" && { sessionId }),
+  });
+  const { principal } = session;
+  const forked = { ...asked, ...standing, sessionId: session.id, principal, idempotencyKey };
+  const started = await acceptRun(options, create(RunAcceptedSchema, forked), { isFirst: sessionId === "" });
+  refuseOther(started, asked); // who was first may have come in between
+  return started;
+}
+
+/** LOOP-2: `required` and a forced tool are done with once a turn that met them is behind the fork. */
+function optionsAt({ accepted: { options }, turns }: FoldedRun, atSequence: number): RunOptions | undefined {
+  const choice = options?.toolChoice?.choice;
+  const isOnce = choice?.case === "forcedTool" || (choice?.case === "mode" && choice.value === ToolChoiceMode.REQUIRED);
+  if (options === undefined || !isOnce || !turns.some(({ sequence }) => sequence <= atSequence)) return options;
+  const rest = clone(RunOptionsSchema, options);
+  delete rest.toolChoice;
+  return rest;
+}

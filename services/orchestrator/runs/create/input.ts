@@ -1,0 +1,86 @@
+/** What a client gives as conversation: refused where it cannot be right, with its place. What only looks odd is made fit. */
+
+import { create } from "@bufbuild/protobuf";
+import { type Item, ItemSchema, Role } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { InputItem, InputMessage, ToolOutput } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { type ReasonName, refuse } from "#runtime/failure/failure.ts";
+import { submissionFrom } from "#runtime/submission/submission.ts";
+import type { RunLog } from "../../log/journal.ts";
+import { type Continuation, readHistory } from "../../sessions/history/history.ts";
+import type { SessionQueues } from "../../sessions/queue.ts";
+import { isJson, resultFromOutcome } from "../answer/outputs.ts";
+
+export function refuseEmptyInput(input: readonly Item[]): void {
+  if (input.length === 0)
+    refuse("invalid_argument", "a run needs input", {
+      reason: "INVALID_REQUEST",
+      fieldViolations: [{ field: "input", message: "is empty" }],
+    });
+}
+
+/** The input as it stands in the conversation. */
+export function itemsFromInput(input: readonly InputItem[]): Item[] {
+  return input.map(({ item }, index) => {
+    const place = `input[${index}]`;
+    if (item.case === undefined) return refuseAt(place, "holds nothing");
+    return item.case === "message" ? itemFromMessage(item.value, place) : itemFromOutput(item.value, `${place}.output`);
+  });
+}
+
+function itemFromMessage({ role, text }: InputMessage, place: string): Item {
+  if (role !== Role.USER && role !== Role.ASSISTANT)
+    refuseAt(`${place}.message.role`, "must be ROLE_USER or ROLE_ASSISTANT"); // on the bus nobody has looked before
+  // no provider takes a message without words; one of the assistant is left out
+  if (role !== Role.ASSISTANT && text.trim() === "") refuseAt(place, "holds nothing");
+  return create(ItemSchema, { item: { case: "message", value: { role, text } } });
+}
+
+function itemFromOutput({ callId, submissionId, outcome }: ToolOutput, place: string): Item {
+  if (submissionId !== "")
+    refuseAt(`${place}.submission_id`, "is not for input: a repetition is told by the idempotency_key");
+  const submission = submissionFrom({ submissionId, outcome }, callId);
+  if (submission.outcome.case === "resultJson" && !isJson(submission.outcome.value))
+    refuseAt(`${place}.result_json`, "is not JSON", "RESULT_INVALID"); // LOOP-8
+  return create(ItemSchema, {
+    item: { case: "functionCallOutput", value: { callId, result: resultFromOutcome(submission.outcome) } },
+  });
+}
+
+function refuseAt(field: string, what: string, reason: ReasonName = "INVALID_REQUEST"): never {
+  return refuse("invalid_argument", `${field} ${what}`, { reason, fieldViolations: [{ field, message: what }] });
+}
+
+/** Input may answer calls that a former run left open, as one in single-turn mode does. */
+export async function refuseUnknownCalls(
+  { log, queues }: { log: RunLog; queues: SessionQueues },
+  previous: Continuation,
+  input: readonly Item[],
+): Promise<void> {
+  const answered = callIdsOf("functionCallOutput", input);
+  if (answered.length === 0) return;
+  const items = await readHistory(queues, log, previous);
+  refuseAnsweredTwice([...callIdsOf("functionCallOutput", items), ...answered], answered);
+  const known = new Set(callIdsOf("functionCall", items));
+  const unknown = answered.find((callId) => !known.has(callId));
+  if (unknown === undefined) return;
+  refuse("not_found", `call ${unknown}, which the input answers, is unknown in this conversation`, {
+    reason: "CALL_NOT_FOUND",
+    metadata: { call_id: unknown },
+  });
+}
+
+/** The first answer of a call stands, whoever gave it. */
+function refuseAnsweredTwice(all: readonly string[], answered: readonly string[]): void {
+  const seen = new Set<string>();
+  const twice = new Set(all.filter((callId) => seen.size === seen.add(callId).size));
+  const callId = answered.find((candidate) => twice.has(candidate));
+  if (callId === undefined) return;
+  refuse("failed_precondition", `call ${callId}, which the input answers, has its answer already`, {
+    reason: "CALL_ALREADY_RESOLVED",
+    metadata: { call_id: callId },
+  });
+}
+
+export function callIdsOf(kind: "functionCall" | "functionCallOutput", items: readonly Item[]): string[] {
+  return items.flatMap(({ item }) => (item.case === kind ? [item.value.callId] : []));
+}

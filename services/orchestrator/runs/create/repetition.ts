@@ -1,0 +1,50 @@
+import { createHash } from "node:crypto";
+import { clone, create, equals } from "@bufbuild/protobuf";
+import { type RunAccepted, RunAcceptedSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import { type RunOptions, RunOptionsSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import { refuse } from "#runtime/failure/failure.ts";
+import type { FoldedRun } from "../../log/state/fold.ts";
+
+/** What the creator of a run says of it; the rest is the session's. */
+export type Asked = Pick<RunAccepted, "input" | "previousRunId"> & Partial<Pick<RunAccepted, "options" | "fork">>;
+
+/** A key without a session leads to a session, too: a repetition finds the run there. */
+export function sessionOfKey(...names: string[]): string {
+  return `key_${createHash("sha256").update(JSON.stringify(names)).digest("hex").slice(0, 40)}`;
+}
+
+/**
+ * LOOP-13: a key stands for one request. The run that it leads to answers no other one: what differs is named. Limits may
+ * differ, as the time that is left does with each repetition.
+ */
+export function refuseOther({ runId, accepted }: Pick<FoldedRun, "runId" | "accepted">, asked: Asked): void {
+  const first = partsOf(accepted);
+  const again = partsOf(asked);
+  const fields = Object.keys(first).filter((name) => {
+    const [one = nothing, other = nothing] = [first[name], again[name]];
+    return !equals(RunAcceptedSchema, one, other);
+  });
+  if (fields.length === 0) return;
+  const what = fields.join(", ");
+  refuse("already_exists", `the idempotency key was used for run ${runId}, whose request differs in ${what}`, {
+    reason: "IDEMPOTENCY_KEY_REUSED",
+    metadata: { run_id: runId, fields: what },
+  });
+}
+
+const nothing = create(RunAcceptedSchema);
+
+function partsOf({ input, options, previousRunId, fork }: Asked): Record<string, RunAccepted> {
+  return {
+    input: create(RunAcceptedSchema, { input }),
+    options: create(RunAcceptedSchema, { options: withoutLimits(options) }),
+    previous_run_id: create(RunAcceptedSchema, { previousRunId }),
+    at_sequence: create(RunAcceptedSchema, fork && { fork }),
+  };
+}
+
+function withoutLimits(options: RunOptions | undefined): RunOptions {
+  const told = options === undefined ? create(RunOptionsSchema) : clone(RunOptionsSchema, options);
+  delete told.limits;
+  return told;
+}

@@ -1,0 +1,90 @@
+/**
+ * Lists runs by the queues that they stand in, latest first.
+ *
+ * L1  A page costs what it shows: its token is the place where the page before it ended, and the listing goes on from there.
+ * L2  A request looks at a bounded number of runs. With states that few runs are in, a page may be short, or empty, and name
+ *     where to go on all the same.
+ */
+
+import type { Run } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { ListRunsRequest } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { type Asker, isOwner, requireOwner } from "#runtime/failure/session-owner.ts";
+import { sizeOfPage } from "#runtime/rpc/page.ts";
+import { placeFromToken, tokenFromPlace } from "#runtime/rpc/page-token.ts";
+import type { RunLog } from "../log/journal.ts";
+import { type FoldedRun, foldLog } from "../log/state/fold.ts";
+import { runFromState } from "../log/state/view.ts";
+import { entriesBackward, type QueueEntry, type QueuePages, type SessionQueues } from "../sessions/queue.ts";
+
+export interface ListingOptions {
+  readonly log: RunLog;
+  readonly queues: SessionQueues;
+  readonly pages: QueuePages;
+}
+
+const mostLookedAt = 1_000;
+const atOnce = 16;
+
+/** Runs without their items and drafts; from outside only those of the asker's own sessions. */
+export async function listRuns(
+  options: ListingOptions,
+  { sessionId, states: statuses, pageSize, pageToken }: ListRunsRequest,
+  asker?: Asker,
+): Promise<{ runs: Run[]; nextPageToken: string }> {
+  const limit = sizeOfPage(pageSize);
+  const list = ["runs", asker ?? "", sessionId, statuses.toSorted()];
+  const place = placeFromToken(list, pageToken);
+  const before = place === "" ? undefined : Number(place);
+  const entries = sessionId === "" ? entriesOfAll(options.pages, before) : entriesOfSession(options, sessionId, before);
+  const runs: Run[] = [];
+  let lookedAt = 0;
+  for await (const some of inChunks(entries, Math.min(atOnce, limit))) {
+    const read = await Promise.all(some.map(async (entry) => ({ entry, state: await stateOf(options.log, entry) })));
+    for (const { entry, state } of read) {
+      lookedAt += 1;
+      if (state !== undefined && sessionId !== "") requireOwner(state.accepted, asker);
+      const run = state && isOwner(state.accepted.principal, asker) ? rowFrom(state) : undefined;
+      if (run && (statuses.length === 0 || statuses.includes(run.state))) runs.push(run);
+      if (runs.length === limit || lookedAt === mostLookedAt) {
+        return { runs, nextPageToken: tokenFromPlace(list, String(entry.position)) };
+      }
+    }
+  }
+  return { runs, nextPageToken: "" };
+}
+
+async function* entriesOfSession({ queues, pages }: ListingOptions, sessionId: string, before: number | undefined) {
+  if (before === undefined) yield* entriesBackward(queues, await queues.last(sessionId));
+  else yield* entriesBackward(queues, await pages.beforePosition(sessionId, before));
+}
+
+async function* entriesOfAll(pages: QueuePages, before: number | undefined): AsyncGenerator<QueueEntry> {
+  for (let next = before; ; ) {
+    const entries = await pages.latest(next);
+    yield* entries;
+    next = entries.at(-1)?.position;
+    if (next === undefined) return;
+  }
+}
+
+async function* inChunks<T>(elements: AsyncIterable<T>, size: number): AsyncGenerator<T[]> {
+  let chunk: T[] = [];
+  for await (const element of elements) {
+    chunk.push(element);
+    if (chunk.length < size) continue;
+    yield chunk;
+    chunk = [];
+  }
+  if (chunk.length > 0) yield chunk;
+}
+
+async function stateOf(log: RunLog, { queued }: QueueEntry): Promise<FoldedRun | undefined> {
+  return foldLog((await log.read(queued.runId, 0)).records);
+}
+
+function rowFrom(state: FoldedRun): Run {
+  const run = runFromState(state);
+  run.items = [];
+  delete run.draft;
+  return run;
+}

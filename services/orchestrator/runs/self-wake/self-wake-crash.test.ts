@@ -1,0 +1,69 @@
+import { create } from "@bufbuild/protobuf";
+import { expect, test } from "vitest";
+import { AgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
+import { SessionSchema, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
+import { systemClock } from "#runtime/time/clock.ts";
+import { enqueue, entriesBackward } from "../../sessions/queue.ts";
+import { inboxEvent } from "../../testing/fakes/fake-spaces.ts";
+import { createMemoryKeys } from "../../testing/fakes/memory-keys.ts";
+import { createMemoryRunLog } from "../../testing/fakes/memory-log.ts";
+import { createMemoryQueues } from "../../testing/fakes/memory-queues.ts";
+import { type SelfWakeOptions, startFromInbox } from "./self-wake.ts";
+
+const event = inboxEvent({ sessionId: "s", agent: "a", eventId: "tr:1", text: "news" });
+const signal = new AbortController().signal;
+
+/** What a process needs to start a run from an inbox; it dies at the n-th thing that it does to the outside. */
+function openParts() {
+  const log = createMemoryRunLog();
+  const queues = createMemoryQueues();
+  const keys = createMemoryKeys();
+  const wakes: string[] = [];
+  let left = Number.POSITIVE_INFINITY;
+  const step = async <T>(action: () => Promise<T>): Promise<T> => {
+    left -= 1;
+    if (left < 0) throw new Error("killed");
+    return action();
+  };
+  const options: SelfWakeOptions = {
+    clock: systemClock,
+    log: { ...log, append: (...given) => step(() => log.append(...given)) },
+    queues: { ...queues, append: (...given) => step(() => queues.append(...given)) },
+    wakes: { send: ({ runId }) => step(async () => void wakes.push(runId)) },
+    keys: {
+      find: keys.find,
+      take: (...given) => step(() => keys.take(...given)),
+    },
+    sessions: { getSession: async (id) => create(SessionSchema, { id, agent: "a", state: SessionState.ACTIVE }) },
+    agents: { getAgent: async (name) => create(AgentSchema, { name }) },
+    inbox: { list: async () => [event] },
+    logger: { warn: () => {}, error: () => {} },
+    audit: () => {},
+  };
+  const runIds = async () =>
+    (await Array.fromAsync(entriesBackward(queues, await queues.last("s")))).map(({ queued }) => queued.runId);
+  const dieAfter = (count: number) => {
+    left = count;
+  };
+  return { options, log, queues, wakes, runIds, dieAfter };
+}
+
+test("TOOL-9 LOOP-13 an event starts one run, wherever a process dies while it starts it", async () => {
+  for (let survives = 0; survives <= 4; survives += 1) {
+    const { options, log, queues, wakes, runIds, dieAfter } = openParts();
+    dieAfter(survives);
+    const first = await startFromInbox(options, "s", signal).catch(() => "killed");
+    expect(first).toBe(survives < 4 ? "killed" : true);
+    dieAfter(Number.POSITIVE_INFINITY);
+    // the wake-up of the inbox comes again; so do those that were sent for the run
+    for (const runId of [...wakes]) {
+      const [stored] = (await log.read(runId, 0)).records;
+      if (stored) await enqueue(queues, { sessionId: "s", runId, acceptedPosition: stored.position });
+    }
+    await Promise.all([startFromInbox(options, "s", signal), startFromInbox(options, "s", signal)]);
+    const ids = await runIds();
+    expect(ids).toHaveLength(1);
+    expect(log.events(ids[0]!).map(({ event }) => event.case)).toEqual(["accepted"]);
+    expect(log.events(ids[0]!)[0]?.event.value).toMatchObject({ selfWakes: 1, input: [] });
+  }
+});

@@ -1,0 +1,97 @@
+/**
+ * Starts a run when a session has nothing to do and something waits in the inbox of its agent.
+ *
+ * S1  The run's key names the last event that waits: whoever is woken for it again, after a crash too, finds the same run.
+ *     So an event starts one run at most; when that run did not take it, it waits for the next one.
+ * S2  Runs that start by themselves are counted from the last run that a client started or a person's words began. An agent
+ *     whose runs cause each other's news stops at its limit until somebody says something.
+ * S3  In the session of an agent that another one called (LOOP-17) nothing starts by itself: the limits of the run that called
+ *     would not hold for it, nor would it be charged for what it used. The news wait for the session's next run.
+ */
+
+import { create } from "@bufbuild/protobuf";
+import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
+import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
+import { RunAcceptedSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import { SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
+import type { InboxEvent } from "#gen/toolbus/space/v1/inbox_pb.ts";
+import { MemberKind } from "#gen/toolbus/space/v1/space_pb.ts";
+import { foldLog } from "../../log/state/fold.ts";
+import type { Inbox } from "../../loop/inbox/inbox.ts";
+import type { Agents } from "../../sessions/turn-loop.ts";
+import type { Log } from "../../sessions/worker/worker-options.ts";
+import { type AcceptanceOptions, acceptRun } from "../create/acceptance.ts";
+import type { SessionSource } from "../create/creation.ts";
+import { isCalledSession } from "../sub-agents/called-session.ts";
+
+export interface SelfWakeOptions extends AcceptanceOptions {
+  readonly sessions: Pick<SessionSource, "getSession">;
+  readonly agents: Agents;
+  readonly inbox: Pick<Inbox, "list">;
+  readonly logger: Log;
+  readonly audit: (event: Refusal) => void;
+}
+
+export interface Refusal {
+  readonly kind: AuditKind;
+  readonly agent: string;
+  readonly sessionId: string;
+  readonly rule: string;
+  readonly message: string;
+}
+
+export const defaultMaxSelfWakes = 10;
+
+/** Gives whether there is a run that has to be worked on. */
+export async function startFromInbox(
+  options: SelfWakeOptions,
+  sessionId: string,
+  signal: AbortSignal,
+): Promise<boolean> {
+  if (await isCalledSession(options, sessionId)) return false; // S3
+  const session = await options.sessions.getSession(sessionId, { signal, principal: "" });
+  const { agent: name, principal, switches, carry } = session;
+  if (session.state === SessionState.CLOSED) return false;
+  const events = await options.inbox.list({ sessionId, agent: name, principal }, signal);
+  const last = events.at(-1);
+  if (last === undefined) return false;
+  const agent = await options.agents.getAgent(name, { signal, principal });
+  if (agent.wakeOnInbox === false) return false;
+  const selfWakes = await countSelfWakes(options, sessionId, events);
+  if (isOverLimit(options, agent, { sessionId, selfWakes })) return false;
+  const idempotencyKey = `inbox ${name} ${last.eventId}`; // S1
+  const accepted = create(RunAcceptedSchema, {
+    ...{ sessionId, agent: name, switches, carry },
+    ...{ principal, idempotencyKey, selfWakes },
+  });
+  return (await acceptRun(options, accepted)).phase.kind !== "ended";
+}
+
+/** S2. */
+async function countSelfWakes(
+  { queues, log }: SelfWakeOptions,
+  sessionId: string,
+  events: readonly InboxEvent[],
+): Promise<number> {
+  if (events.some(isFromPerson)) return 1;
+  const last = await queues.last(sessionId);
+  const before = last && foldLog((await log.read(last.queued.runId, 0)).records);
+  return (before?.accepted.selfWakes ?? 0) + 1;
+}
+
+function isFromPerson({ event }: InboxEvent): boolean {
+  return event.case === "message" && event.value.authorKind === MemberKind.PERSON;
+}
+
+function isOverLimit(
+  { logger, audit }: SelfWakeOptions,
+  agent: Agent,
+  { sessionId, selfWakes }: { sessionId: string; selfWakes: number },
+): boolean {
+  const limit = agent.limits?.maxSelfWakes ?? defaultMaxSelfWakes;
+  if (selfWakes <= limit) return false;
+  const message = `${limit} runs in a row started by themselves: news wait until a client or a person says something`;
+  logger.warn({ sessionId, agent: agent.name, limit }, message);
+  audit({ kind: AuditKind.BLOCKED, agent: agent.name, sessionId, rule: "limits.maxSelfWakes", message });
+  return true;
+}

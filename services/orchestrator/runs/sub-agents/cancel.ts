@@ -1,0 +1,32 @@
+import { Failure } from "#runtime/failure/failure.ts";
+import type { ToolRouter } from "../../loop/tools/tool-router.ts";
+import { type CancelOptions, cancelRun } from "../cancellation.ts";
+import type { AcceptanceOptions } from "../create/acceptance.ts";
+import { findRunOfCall } from "./call.ts";
+
+interface Cancelling extends Omit<CancelOptions, "router">, AcceptanceOptions {}
+
+/** A router whose cancelled calls take the runs along that they started, whether anybody waits for those or not. */
+export function cancellingSubAgents(router: ToolRouter, options: Cancelling): ToolRouter {
+  const whole: ToolRouter = {
+    ...router,
+    async cancelCall(callId, reason, by) {
+      await router.cancelCall(callId, reason, by);
+      const called = await findRunOfCall(options, callId);
+      if (called !== undefined) await cancelIfOpen({ ...options, router: whole }, called.runId, { ...by, reason });
+    },
+  };
+  return whole;
+}
+
+export async function cancelIfOpen(
+  options: CancelOptions,
+  runId: string,
+  by: { principal: string; reason: string; signal: AbortSignal },
+): Promise<void> {
+  try {
+    await cancelRun(options, runId, by);
+  } catch (error) {
+    if (!(error instanceof Failure && error.reason === "RUN_ENDED")) throw error;
+  }
+}

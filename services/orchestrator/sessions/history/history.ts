@@ -1,0 +1,151 @@
+/**
+ * The conversation before a run: the runs that it continues, latest first.
+ *
+ * H1  A run continues the one that it names, or else the one before it in its session's queue; a run that was forked
+ *     continues the other run up to the point of the fork, in that one's session.
+ * H2  Of the runs before the session's latest switch what was said is shown, or nothing, as the switch carried it (ORCH-1). A run
+ *     knows its switch from its log, so that it sees the same on every replica. The runs that a fork goes on from are shown as
+ *     they were to the one at whose point it stands.
+ * H3  What is kept no longer is not passed over in silence.
+ * H4  It goes back as far as the model can make something of it, and says where it begins later.
+ */
+
+import { create } from "@bufbuild/protobuf";
+import { type Item, ItemSchema, Role, type RunFork } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { RunLog } from "../../log/journal.ts";
+import { type FoldedRun, foldLog } from "../../log/state/fold.ts";
+import { itemsCutOff, itemsFromTurns } from "../../log/state/view.ts";
+import { conversationFromState, wordsFromState } from "../../loop/prompt/conversation.ts";
+import { tokensOfItems } from "../../loop/prompt/transcript.ts";
+import { entriesBackward, type QueueEntry, type SessionQueues } from "../queue.ts";
+import { pastRunsOf } from "./past-runs.ts";
+import { isHidden, isSameTime, type Standing } from "./standing.ts";
+
+/** What a run says of the one that it continues. */
+export interface Continuation extends Standing {
+  readonly previousRunId: string;
+  readonly fork: RunFork | undefined;
+  /** The entry before it in its session's queue. */
+  readonly before: QueueEntry | undefined;
+}
+
+export async function readHistory(
+  queues: SessionQueues,
+  log: RunLog,
+  run: Continuation,
+  maxTokens: () => Promise<number> = async () => Number.POSITIVE_INFINITY,
+): Promise<Item[]> {
+  const parts: Item[][] = [];
+  let tokens = 0;
+  let seen: Seen = { from: run, isWhole: true, isForkWhole: true };
+  for await (const past of runsBefore(queues, log, run)) {
+    if (past.kind === "removed") {
+      parts.push([removed(past.runId)]);
+      break;
+    }
+    const { state, isForked } = past;
+    seen = isForked ? seenFromFork(state.accepted, seen) : seenInSession(state.accepted, seen);
+    if (isHidden(state.accepted, seen.from)) {
+      if (state.accepted.switches < seen.from.switches) break;
+      continue; // of an agent that the session was not given after all
+    }
+    if (tokens > 0 && tokens >= (await maxTokens())) {
+      parts.push([leftOut(state.runId)]); // H4
+      break;
+    }
+    const { items, continuesEarlier } = seen.isWhole
+      ? wholeFromState(state)
+      : { items: wordsFromState(state, run.agent), continuesEarlier: true };
+    parts.push(items);
+    tokens += tokensOfItems(items);
+    if (!continuesEarlier) break;
+  }
+  return parts.reverse().flat();
+}
+
+/** H2: how a past run is seen. */
+interface Seen {
+  /** Whose switch counts: the run's own, or that of the one that it was forked from. */
+  readonly from: Standing;
+  /** With calls and results. */
+  readonly isWhole: boolean;
+  /** Whether this side of the latest fork on the way no switch stands. */
+  readonly isForkWhole: boolean;
+}
+
+function seenFromFork(past: Standing, { isWhole }: Seen): Seen {
+  return { from: past, isWhole, isForkWhole: isWhole };
+}
+
+function seenInSession(past: Standing, { from, isForkWhole }: Seen): Seen {
+  return { from, isWhole: isForkWhole && isSameTime(past, from), isForkWhole };
+}
+
+function wholeFromState(state: FoldedRun): { items: Item[]; continuesEarlier: boolean } {
+  const { opening, turns, continuesEarlier } = conversationFromState(state);
+  return { items: [...opening, ...itemsFromTurns(turns), ...itemsCutOff(state)], continuesEarlier };
+}
+
+/** H4: what a model with such a window can be asked about, or be given to summarise. */
+export function historyTokens(contextWindow: number): number {
+  return contextWindow === 0 ? 1_000_000 : contextWindow * 4;
+}
+
+/** H4. */
+function leftOut(runId: string): Item {
+  const text = `[What was said before, up to run ${runId}, is too long to be shown]`;
+  return create(ItemSchema, { item: { case: "message", value: { role: Role.USER, text } } });
+}
+
+/** H3. */
+function removed(runId: string): Item {
+  const text = `[What was said before, in run ${runId}, has been removed]`;
+  return create(ItemSchema, { item: { case: "message", value: { role: Role.USER, text } } });
+}
+
+type Past = { kind: "run"; state: FoldedRun; isForked: boolean } | { kind: "removed"; runId: string };
+
+/** H1; at the end, the id of a run that was removed (H3). */
+async function* runsBefore(queues: SessionQueues, log: RunLog, run: Continuation): AsyncGenerator<Past> {
+  const past = pastRunsOf(queues, log);
+  let { previousRunId, fork, before } = run;
+  for (;;) {
+    if (fork !== undefined) {
+      const found = await findForked(queues, log, fork);
+      if (found === undefined) {
+        yield { kind: "removed", runId: fork.runId };
+        return;
+      }
+      yield { kind: "run", state: found.state, isForked: true };
+      ({ previousRunId, fork } = found.state.accepted);
+      before = found.entry && (await queues.before(found.entry));
+      continue;
+    }
+    const from: QueueEntry | undefined = previousRunId === "" ? before : await past.find(previousRunId, before);
+    let goesElsewhere = false;
+    for await (const { state, ...at } of past.backward(from)) {
+      if (state === undefined && previousRunId !== "") return;
+      if (state === undefined) continue;
+      yield { kind: "run", state, isForked: false };
+      ({ previousRunId, fork } = state.accepted);
+      before = at.before;
+      goesElsewhere = fork !== undefined || (previousRunId !== "" && previousRunId !== before?.queued.runId);
+      if (goesElsewhere) break;
+    }
+    if (!goesElsewhere) return;
+  }
+}
+
+async function findForked(queues: SessionQueues, log: RunLog, { runId, atSequence }: RunFork) {
+  const state = await readState(log, runId, atSequence);
+  if (state === undefined) return undefined;
+  for await (const entry of entriesBackward(queues, await queues.last(state.accepted.sessionId))) {
+    if (entry.queued.runId === runId) return { state, entry };
+  }
+  return { state, entry: undefined };
+}
+
+async function readState(log: RunLog, runId: string, atSequence = Number.POSITIVE_INFINITY) {
+  const { records } = await log.read(runId, 0);
+  return foldLog(records.filter(({ event }) => event.sequence <= atSequence));
+}

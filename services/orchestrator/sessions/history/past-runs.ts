@@ -1,0 +1,129 @@
+/**
+ * Runs of a session, the latest first.
+ *
+ * R1  A run that has ended changes no more: what it came to is remembered by the process, with its place in the queue. What is
+ *     remembered is bounded in size; what was not asked for the longest is forgotten first.
+ * R2  Logs are read ahead, a few at once, and the more the further back they are asked for: most ask for few.
+ */
+
+import { toBinary } from "@bufbuild/protobuf";
+import { RunOptionsSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { RunLog } from "../../log/journal.ts";
+import { weightOfItems } from "../../log/state/draft.ts";
+import { type FoldedRun, foldLog } from "../../log/state/fold.ts";
+import type { QueueEntry, SessionQueues } from "../queue.ts";
+
+export interface PastRun {
+  readonly entry: QueueEntry;
+  /** Undefined when its log is gone. */
+  readonly state: FoldedRun | undefined;
+  readonly before: QueueEntry | undefined;
+}
+
+export interface PastRuns {
+  backward(from: QueueEntry | undefined): AsyncGenerator<PastRun>;
+  /** The entry of a run, there or further back. */
+  find(runId: string, from: QueueEntry | undefined): Promise<QueueEntry | undefined>;
+}
+
+interface Remembered {
+  readonly entry: QueueEntry;
+  readonly state: FoldedRun;
+  readonly characters: number;
+}
+
+const maxRememberedCharacters = 32 * 1_024 * 1_024;
+/** What a run takes besides its words. */
+const frameCharacters = 2_048;
+const atOnce = 8;
+
+const rememberedByLog = new WeakMap<RunLog, Memory>();
+
+export function pastRunsOf(queues: SessionQueues, log: RunLog): PastRuns {
+  const memory = rememberedByLog.get(log) ?? createMemory(maxRememberedCharacters);
+  rememberedByLog.set(log, memory);
+
+  async function before(entry: QueueEntry): Promise<QueueEntry | undefined> {
+    return memory.get(Number(entry.queued.previousEntrySequence))?.entry ?? queues.before(entry);
+  }
+
+  async function stateAt(entry: QueueEntry): Promise<FoldedRun | undefined> {
+    const known = memory.get(entry.position);
+    if (known !== undefined) return known.state;
+    const state = foldLog((await log.read(entry.queued.runId, 0)).records);
+    if (state?.phase.kind === "ended") memory.put(entry, state); // R1
+    return state;
+  }
+
+  return {
+    async *backward(from) {
+      const ahead: { entry: QueueEntry; state: Promise<FoldedRun | undefined>; before: QueueEntry | undefined }[] = [];
+      let next = from;
+      for (let width = 1; ; width = Math.min(atOnce, width + 1)) {
+        while (next !== undefined && ahead.length < width) {
+          const entry: QueueEntry = next;
+          const state = stateAt(entry);
+          state.catch(() => {}); // whoever asks for this run hears of it
+          next = await before(entry);
+          ahead.push({ entry, state, before: next });
+        }
+        const run = ahead.shift();
+        if (run === undefined) return;
+        yield { ...run, state: await run.state };
+      }
+    },
+    async find(runId, from) {
+      let entry = from;
+      while (entry !== undefined && entry.queued.runId !== runId) entry = await before(entry);
+      return entry;
+    },
+  };
+}
+
+function weightOf({ accepted, inbox, weight, compaction }: FoldedRun): number {
+  const options = accepted.options === undefined ? 0 : toBinary(RunOptionsSchema, accepted.options).length;
+  return (
+    options +
+    weightOfItems(inbox?.items ?? []) +
+    weight.items +
+    weight.checkpoints +
+    (compaction?.summary.length ?? 0) +
+    frameCharacters
+  );
+}
+
+interface Memory {
+  get(position: number): Remembered | undefined;
+  put(entry: QueueEntry, state: FoldedRun): void;
+}
+
+export function createMemory(maxCharacters: number): Memory {
+  const byPosition = new Map<number, Remembered>();
+  let held = 0;
+
+  function forget(position: number): void {
+    held -= byPosition.get(position)?.characters ?? 0;
+    byPosition.delete(position);
+  }
+
+  return {
+    get(position) {
+      const found = byPosition.get(position);
+      if (found === undefined) return undefined;
+      byPosition.delete(position);
+      byPosition.set(position, found); // the latest stands last
+      return found;
+    },
+    put(entry, state) {
+      const characters = weightOf(state);
+      if (characters > maxCharacters / 8) return;
+      forget(entry.position);
+      byPosition.set(entry.position, { entry, state, characters });
+      held += characters;
+      for (const position of byPosition.keys()) {
+        if (held <= maxCharacters) break;
+        forget(position);
+      }
+    },
+  };
+}

@@ -1,0 +1,111 @@
+/**
+ * A session's runs take their turns in the order of its queue: a log of small entries, each of which links back to the
+ * one before it.
+ *
+ * Q1  An entry is written after its run was accepted, once: whoever finds an accepted run without one writes it.
+ * Q2  A run is claimed only when all before it have ended. So, going back from the last entry, the first run that was ever
+ *     claimed has only ended ones before it, and nothing further back has to be looked at.
+ */
+
+import { create } from "@bufbuild/protobuf";
+import { type QueuedRun, QueuedRunSchema } from "#gen/toolbus/internal/run/v1/queue_pb.ts";
+import type { Clock } from "#runtime/time/clock.ts";
+import { createJournal, type RunJournal, type RunLog } from "../log/journal.ts";
+import type { FoldedRun } from "../log/state/fold.ts";
+
+export interface QueueEntry {
+  readonly queued: QueuedRun;
+  /** Where it stands in the store, which it shares with the logs of runs. */
+  readonly position: number;
+}
+
+export interface SessionQueues {
+  last(sessionId: string): Promise<QueueEntry | undefined>;
+  before(entry: QueueEntry): Promise<QueueEntry | undefined>;
+  /** Stores the entry if the session's last one stands where the entry says; gives where it stands. */
+  append(queued: QueuedRun): Promise<{ kind: "appended"; position: number } | { kind: "conflict" }>;
+}
+
+/** Queues as they are looked through. */
+export interface QueuePages {
+  /** The entry before the one of the session that stands there. */
+  beforePosition(sessionId: string, position: number): Promise<QueueEntry | undefined>;
+  /** Some of the entries of all sessions before a position, the latest first; none when there are none. */
+  latest(beforePosition: number | undefined): Promise<QueueEntry[]>;
+}
+
+/** The entries from the last one back. */
+export async function* entriesBackward(
+  queues: SessionQueues,
+  from: QueueEntry | undefined,
+): AsyncGenerator<QueueEntry> {
+  for (let entry = from; entry !== undefined; entry = await queues.before(entry)) yield entry;
+}
+
+export interface Enqueued {
+  readonly sessionId: string;
+  readonly runId: string;
+  readonly acceptedPosition: number;
+  /** The session was opened for this run: most likely its queue is empty, and is not looked at first. */
+  readonly isFirst?: boolean;
+}
+
+/**
+ * Q1: puts a run, accepted at that position, at the end of its session's queue unless it stands in it. Gives the entry if it
+ * was written here.
+ */
+export async function enqueue(queues: SessionQueues, run: Enqueued): Promise<QueueEntry | undefined> {
+  let last = run.isFirst ? undefined : await queues.last(run.sessionId);
+  for (;;) {
+    if (await isQueued(queues, last, run)) return undefined;
+    const queued = create(QueuedRunSchema, {
+      sessionId: run.sessionId,
+      runId: run.runId,
+      previousRunId: last?.queued.runId ?? "",
+      previousEntrySequence: BigInt(last?.position ?? 0),
+    });
+    const outcome = await queues.append(queued);
+    if (outcome.kind === "appended") return { queued, position: outcome.position };
+    last = await queues.last(run.sessionId);
+  }
+}
+
+async function isQueued(
+  queues: SessionQueues,
+  last: QueueEntry | undefined,
+  { runId, acceptedPosition }: Enqueued,
+): Promise<boolean> {
+  for await (const { queued, position } of entriesBackward(queues, last)) {
+    if (position < acceptedPosition) return false;
+    if (queued.runId === runId) return true;
+  }
+  return false;
+}
+
+export interface ActiveRun {
+  readonly entry: QueueEntry;
+  readonly journal: RunJournal;
+  readonly state: FoldedRun;
+}
+
+/** The run whose turn it is: the first in the queue that has not ended. Of the run of a known journal only what is new is read. */
+export async function findActiveRun(
+  queues: SessionQueues,
+  log: RunLog,
+  sessionId: string,
+  clock: Clock,
+  known?: RunJournal,
+  onEnded: (state: FoldedRun) => void = () => {},
+): Promise<ActiveRun | undefined> {
+  let active: ActiveRun | undefined;
+  for await (const entry of entriesBackward(queues, await queues.last(sessionId))) {
+    const { runId } = entry.queued;
+    const journal = known?.state?.runId === runId ? known : createJournal(log, runId, clock);
+    const state = await journal.refresh();
+    if (state === undefined) continue;
+    if (state.phase.kind !== "ended") active = { entry, journal, state };
+    else onEnded(state);
+    if (state.claim !== undefined) break; // Q2
+  }
+  return active;
+}

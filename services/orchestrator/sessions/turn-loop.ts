@@ -1,0 +1,153 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { Agent, Model } from "#gen/toolbus/agent/v1/agent_pb.ts";
+import { type AuditEventSchema, AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
+import type { RunDelta } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import { RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { messageFromUnknown } from "#runtime/failure/failure.ts";
+import type { Clock } from "#runtime/time/clock.ts";
+import { type ClaimedRun, Superseded } from "../log/claim.ts";
+import type { RunLog } from "../log/journal.ts";
+import { routerCallId } from "../log/state/call-id.ts";
+import type { LoopContext } from "../loop/context.ts";
+import { patiently } from "../loop/errors/patiently.ts";
+import { RunFailed } from "../loop/errors/run-failed.ts";
+import type { Inbox } from "../loop/inbox/inbox.ts";
+import { readNews } from "../loop/inbox/read-inbox.ts";
+import type { News } from "../loop/inbox/take-events.ts";
+import { faultOfCost, limitsFrom } from "../loop/limits/limits.ts";
+import { type LoopOutcome, runLoop } from "../loop/loop.ts";
+import type { DeltaWriter } from "../loop/streaming/deltas.ts";
+import { endDraftsOfRun } from "../loop/streaming/end-shown-calls.ts";
+import type { ShowingParts } from "../loop/streaming/shown-calls.ts";
+import type { ToolRouter } from "../loop/tools/tool-router.ts";
+import { type AgentModel, createModelRow, type ModelRow } from "../loop/turn/models.ts";
+import type { ModelSource } from "../model/providers/model-source.ts";
+import { historyTokens, readHistory } from "./history/history.ts";
+import { takenEventIds } from "./history/taken-events.ts";
+import type { ActiveRun, QueueEntry, SessionQueues } from "./queue.ts";
+import { isPassing } from "./worker/is-transient.ts";
+import type { Log } from "./worker/worker-options.ts";
+
+export interface Agents {
+  /** The configuration of an agent; throws `not_found`. */
+  getAgent(name: string, options: { signal: AbortSignal; principal: string }): Promise<Agent>;
+}
+
+export interface TurnLoopOptions extends ShowingParts {
+  readonly log: RunLog;
+  readonly queues: SessionQueues;
+  readonly agents: Agents;
+  readonly inbox: Inbox;
+  readonly router: ToolRouter;
+  readonly modelOf: ModelSource;
+  readonly clock: Clock;
+  readonly logger: Log;
+  readonly audit: (event: MessageInitShape<typeof AuditEventSchema>) => void;
+  readonly publishDelta: (runId: string, delta: RunDelta) => void;
+  readonly setDeltas: (runId: string, deltas: DeltaWriter | undefined) => void;
+  readonly checkpointMs: number;
+  readonly handover: AbortSignal;
+}
+
+/** Gathers what the loop of a claimed run needs, and turns it. */
+export async function turnLoop(
+  options: TurnLoopOptions,
+  run: ClaimedRun,
+  active: ActiveRun,
+  signal: AbortSignal,
+): Promise<LoopOutcome> {
+  const { runId } = run.state;
+  try {
+    const context = await openContext(options, run, active, signal);
+    return await runLoop(run, context);
+  } catch (error) {
+    if (error instanceof Superseded || signal.aborted || isPassing(error)) throw error;
+    const reason = error instanceof RunFailed ? error.reason : RunEndReason.INTERNAL_ERROR;
+    await endDraftsOfRun(reason, run, options, signal);
+    if (!(error instanceof RunFailed)) throw error;
+    await run.end({ state: RunState.FAILED, reason: error.reason, error: error.message });
+    return "ended";
+  } finally {
+    options.setDeltas(runId, undefined);
+  }
+}
+
+const reasonOfFault = { unpriced: RunEndReason.PRICE_MISSING, currency: RunEndReason.CURRENCY_MISMATCH } as const;
+
+async function openContext(
+  options: TurnLoopOptions,
+  run: ClaimedRun,
+  { entry }: ActiveRun,
+  signal: AbortSignal,
+): Promise<LoopContext> {
+  const { log, queues, router, clock, logger, checkpointMs, handover, showing, onUnshown } = options;
+  const { runId, accepted } = run.state;
+  const before = await queues.before(entry);
+  const { agent: name, switches, carry, previousRunId, fork } = accepted;
+  const previous = { agent: name, switches, carry, previousRunId, fork, before };
+  const agentAsked = getAgent(options, run, signal);
+  const [agent, history, news] = await Promise.all([
+    agentAsked,
+    readHistory(queues, log, previous, async () => tokensBefore(await agentAsked)),
+    newsOfRun(options, run, before, signal),
+  ]);
+  const limits = limitsFrom(agent.limits, accepted.options?.limits);
+  const fault = faultOfCost(agent, accepted.options?.limits);
+  if (fault !== undefined) throw new RunFailed(reasonOfFault[fault.kind], fault.text);
+  return {
+    agent,
+    models: modelsOfAgent(options, agent),
+    limits,
+    history,
+    news,
+    router,
+    clock,
+    signal,
+    maxTurnBytes: log.maxEventBytes(runId),
+    checkpointMs,
+    handover,
+    showing,
+    onUnshown,
+    publishDelta: (delta) => options.publishDelta(runId, delta),
+    setDeltas: (deltas) => options.setDeltas(runId, deltas),
+    onRefused: ({ name, callId }, why) => {
+      const { sessionId } = accepted;
+      const subject = { agent: accepted.agent, sessionId, runId, callId: routerCallId(runId, callId), tool: name };
+      options.audit({ kind: AuditKind.BLOCKED, ...subject, rule: why, message: `agent ${accepted.agent}: ${why}` });
+    },
+    onRetry: (error, afterMs) => logger.warn({ err: error, runId, afterMs }, "the model is asked again"),
+    onFailover: (error, modelId) => logger.warn({ err: error, runId, modelId }, "the fallback model is asked"),
+  };
+}
+
+/** History H4. */
+function tokensBefore({ model, fallbackModel }: Agent): number {
+  const windows = [model, fallbackModel].flatMap((config) => (config === undefined ? [] : [config.contextWindow]));
+  return historyTokens(Math.max(0, ...windows));
+}
+
+async function newsOfRun(
+  options: TurnLoopOptions,
+  run: ClaimedRun,
+  before: QueueEntry | undefined,
+  signal: AbortSignal,
+): Promise<News> {
+  const news = await readNews(options, run.state, signal);
+  return { ...news, takenEventIds: await takenEventIds(options.queues, options.log, before, news.events) };
+}
+
+function modelsOfAgent({ modelOf }: TurnLoopOptions, { name, model, fallbackModel }: Agent): ModelRow {
+  if (model === undefined) throw new RunFailed(RunEndReason.MODEL_ERROR, `agent ${name} names no model`);
+  const open = (config: Model): AgentModel => ({ language: modelOf(config), config });
+  try {
+    return fallbackModel === undefined ? createModelRow(open(model)) : createModelRow(open(model), open(fallbackModel));
+  } catch (error) {
+    throw new RunFailed(RunEndReason.MODEL_ERROR, messageFromUnknown(error), error);
+  }
+}
+
+function getAgent({ agents, clock }: TurnLoopOptions, run: ClaimedRun, signal: AbortSignal): Promise<Agent> {
+  const { agent: name, principal } = run.state.accepted;
+  const patience = { clock, signal, reason: RunEndReason.AGENT_UNAVAILABLE, what: `agent ${name}` };
+  return patiently(patience, () => agents.getAgent(name, { signal, principal }));
+}

@@ -1,0 +1,46 @@
+import { createBackoff } from "#runtime/time/backoff.ts";
+import type { Clock } from "#runtime/time/clock.ts";
+import type { Log } from "../worker/worker-options.ts";
+import type { Wake, WakeQueue } from "./wake.ts";
+
+export interface WakeLoopOptions {
+  readonly queue: WakeQueue;
+  /** How many wake-ups are worked on at the same time: none is fetched that no slot is free for. */
+  readonly slots: number;
+  readonly work: (wake: Wake) => Promise<void>;
+  readonly clock: Clock;
+  readonly logger: Log;
+}
+
+/** What a process has asked for comes to it also when it is frozen, and to others only after their wait. */
+const mostAtOnce = 16;
+
+/**
+ * Fetches and works until the signal aborts; resolves when everything that was fetched has been put down. One is asked for
+ * while few come; the more come, the more are asked for together.
+ */
+export async function runWakeLoop(options: WakeLoopOptions, signal: AbortSignal): Promise<void> {
+  const { queue, slots, work, clock, logger } = options;
+  const atWork = new Set<Promise<void>>();
+  const backoff = createBackoff({ initialMs: 50, maxMs: 1_000 });
+  let atOnce = 1;
+  while (!signal.aborted) {
+    try {
+      const asked = Math.min(atOnce, slots - atWork.size);
+      let came = 0;
+      for await (const wake of queue.next(asked, signal)) {
+        came += 1;
+        const done = work(wake).finally(() => atWork.delete(done));
+        atWork.add(done);
+      }
+      backoff.reset();
+      atOnce = came < asked ? 1 : Math.min(mostAtOnce, atOnce * 2);
+      if (atWork.size >= slots) await Promise.race(atWork);
+    } catch (error) {
+      if (signal.aborted) break;
+      logger.warn({ err: error }, "wake-ups cannot be fetched");
+      await clock.delay(backoff.next(), signal).catch(() => {}); // aborted: the loop's condition sees it
+    }
+  }
+  await Promise.all(atWork);
+}

@@ -1,0 +1,37 @@
+import type { Clock } from "#runtime/time/clock.ts";
+import type { ClaimedRun } from "../../log/claim.ts";
+import type { RunLog } from "../../log/journal.ts";
+import type { FoldedRun } from "../../log/state/fold.ts";
+import type { LoopOutcome } from "../../loop/loop.ts";
+import type { ActiveRun, SessionQueues } from "../queue.ts";
+import type { Holders, Timers } from "../wakes/wake.ts";
+import type { Beginnings } from "./accepted-here.ts";
+
+/** Where a service tells its operator what happened. */
+export interface Log {
+  warn(details: object, message: string): void;
+  error(details: object, message: string): void;
+}
+
+export interface WorkerOptions {
+  readonly log: RunLog;
+  readonly queues: SessionQueues;
+  readonly holders: Holders;
+  readonly timers: Timers;
+  /** Runs that were accepted in this process; unless told, all are found in the log. */
+  readonly beginnings?: Pick<Beginnings, "take">;
+  /** This process in claims: never the same for two processes, nor for two lives of one. */
+  readonly instance: string;
+  readonly clock: Clock;
+  readonly logger: Log;
+  /** Turns the loop of a claimed run until it ends, parks, or is handed over. */
+  readonly turnLoop: (run: ClaimedRun, active: ActiveRun, signal: AbortSignal) => Promise<LoopOutcome>;
+  /** Starts a run when something waits in the session's inbox; gives whether there is one to work on. */
+  readonly startFromInbox: (sessionId: string, signal: AbortSignal) => Promise<boolean>;
+  /** Closes what was open for a run alone that has ended; called again for the same run by whoever looks at its session. */
+  readonly releaseRun?: (run: FoldedRun) => Promise<void>;
+  /** Aborts when this process is to stop: no further run is claimed. */
+  readonly handover: AbortSignal;
+  /** Aborts when it has to stop at once: what is under way is dropped. */
+  readonly abandon: AbortSignal;
+}

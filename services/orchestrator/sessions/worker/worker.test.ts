@@ -1,0 +1,246 @@
+import { create } from "@bufbuild/protobuf";
+import { expect, test } from "vitest";
+import { SessionWakeSchema } from "#gen/toolbus/internal/run/v1/queue_pb.ts";
+import { RunAcceptedSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import { RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { systemClock } from "#runtime/time/clock.ts";
+import { until } from "#runtime/time/until.ts";
+import { claimRun } from "../../log/claim.ts";
+import { createJournal } from "../../log/journal.ts";
+import { acceptRun } from "../../runs/create/acceptance.ts";
+import { createMemoryRunLog } from "../../testing/fakes/memory-log.ts";
+import { createMemoryQueues } from "../../testing/fakes/memory-queues.ts";
+import { enqueue } from "../queue.ts";
+import type { HolderAnswer, Wake } from "../wakes/wake.ts";
+import { type Beginnings, createBeginnings } from "./accepted-here.ts";
+import { createSessionWorker } from "./worker.ts";
+import type { WorkerOptions } from "./worker-options.ts";
+
+const sessionId = "s";
+const logger = { warn: () => {}, error: () => {} };
+
+function wakeOf(id: number, { runId }: { runId: string }): Wake & { putDown: string } {
+  const put = (how: string) => () => {
+    wake.putDown = how;
+  };
+  const message = create(SessionWakeSchema, { sessionId, runId, eventCount: 1 });
+  const wake = { message, id, ageMs: 0, putDown: "", done: put("done"), later: put("later"), leave: put("leave") };
+  return wake;
+}
+
+interface Setting {
+  told?: HolderAnswer | "gone" | { now: HolderAnswer | "gone" | "unsure" };
+  beginnings?: Beginnings;
+  /** In place of one that ends the run when it is let go. */
+  turn?: WorkerOptions["turnLoop"];
+}
+
+/** A worker whose runs end when they are let go. */
+function openWorker({ told = "gone", beginnings, turn }: Setting = {}) {
+  const log = createMemoryRunLog();
+  const queues = createMemoryQueues();
+  const finish = Promise.withResolvers<void>();
+  const started: string[] = [];
+  const worker = createSessionWorker({
+    log,
+    queues,
+    holders: {
+      ask: async () => (typeof told === "string" ? told : told.now),
+      nudge: () => {},
+      askForSnapshot: () => {},
+    },
+    timers: { set: async () => {} },
+    instance: "here",
+    clock: systemClock,
+    logger,
+    ...(beginnings && { beginnings }),
+    turnLoop: async (run, ...about) => {
+      if (turn !== undefined) return turn(run, ...about);
+      started.push(run.state.runId);
+      await finish.promise;
+      await run.end({ state: RunState.COMPLETED, reason: RunEndReason.FINAL_ANSWER });
+      return "ended";
+    },
+    startFromInbox: async () => false,
+    handover: new AbortController().signal,
+    abandon: new AbortController().signal,
+  });
+  const accept = async (runId: string) => {
+    const journal = createJournal(log, runId, systemClock);
+    await journal.append(() => ({ case: "accepted", value: { sessionId } }));
+    await enqueue(queues, { sessionId, runId, acceptedPosition: journal.position });
+    return journal;
+  };
+  return { worker, accept, started, letGo: finish.resolve, log, queues };
+}
+
+test("LOOP-13 a wake-up that is earlier than its news waits for them, also while the session is worked on", async () => {
+  const { worker, accept, started, letGo } = openWorker();
+  await accept("first");
+  const firstWake = wakeOf(1, { runId: "first" });
+  const working = worker.work(firstWake);
+  await until(() => started.includes("first"), { what: "the first run to be worked on" });
+  const early = wakeOf(2, { runId: "second" });
+  await worker.work(early);
+  letGo();
+  await working;
+  expect([firstWake.putDown, early.putDown]).toEqual(["done", "later"]);
+
+  await accept("second");
+  const again = wakeOf(2, { runId: "second" });
+  await worker.work(again);
+  expect(again.putDown).toBe("done");
+  expect(started).toEqual(["first", "second"]);
+});
+
+test("LOOP-13 a wake-up of a session that is worked on stands until its work is done: the first one may be gone", async () => {
+  const { worker, accept, started, letGo } = openWorker();
+  await accept("first");
+  const firstWake = wakeOf(1, { runId: "first" });
+  const working = worker.work(firstWake);
+  await until(() => started.includes("first"), { what: "the first run to be worked on" });
+  await accept("second");
+  const further = wakeOf(2, { runId: "second" });
+  await worker.work(further);
+  expect(further.putDown, "its run is to be worked on").toBe("");
+  letGo();
+  await working;
+  expect(started).toEqual(["first", "second"]);
+  expect([firstWake.putDown, further.putDown]).toEqual(["done", "done"]);
+});
+
+test("LOOP-13 a wake-up of a session that another process works on is put back", async () => {
+  const { worker, accept, started } = openWorker({ told: "taken" });
+  await claimRun(await accept("first"), "elsewhere");
+  const wake = wakeOf(1, { runId: "first" });
+  await worker.work(wake);
+  expect(wake.putDown).toBe("later");
+  expect(started).toEqual([]);
+});
+
+test("LOOP-13 a wake-up that comes back while another process works on its session reads no log again", async () => {
+  const told = { now: "taken" as HolderAnswer | "gone" | "unsure" };
+  const { worker, accept, started, letGo, log } = openWorker({ told });
+  const journal = await accept("first");
+  await claimRun(journal, "elsewhere");
+  await accept("second"); // waits for its turn, and its wake-up for a holder that is gone
+  let reads = 0;
+  const { read } = log;
+  log.read = (...about) => read(...about).finally(() => (reads += 1));
+  const comes = async (id: number) => {
+    const wake = wakeOf(id, { runId: "second" });
+    await worker.work(wake);
+    return wake.putDown;
+  };
+  expect([await comes(1), reads]).toEqual(["later", 2]);
+  expect([await comes(1), await comes(2), reads]).toEqual(["later", "later", 2]);
+  told.now = "unsure";
+  expect([await comes(1), reads]).toEqual(["later", 2]);
+  told.now = "leave";
+  expect([await comes(1), reads]).toEqual(["leave", 2]);
+  told.now = "gone";
+  const working = comes(1);
+  await until(() => started.includes("first"), { what: "the first run to be taken over" });
+  letGo();
+  expect(await working).toBe("done");
+  expect(started).toEqual(["first", "second"]);
+});
+
+test("LOOP-13 what a wake-up costs does not grow with the log of its run", async () => {
+  const { worker, accept, started, letGo, log } = openWorker();
+  const journal = await accept("first");
+  for (let n = 0; n < 200; n += 1) await journal.append(() => ({ case: "callStarted", value: { callId: `c${n}` } }));
+  const working = worker.work(wakeOf(1, { runId: "first" }));
+  await until(() => started.includes("first"), { what: "the run to be worked on" });
+  const { read } = log;
+  let events = 0;
+  log.read = async (...about) => {
+    const stored = await read(...about);
+    events += stored.records.length;
+    return stored;
+  };
+  const further = Array.from({ length: 10 }, (_, n) => worker.work(wakeOf(n + 2, { runId: "first" })));
+  await Promise.all(further);
+  expect(events).toBe(0);
+  letGo();
+  await working;
+});
+
+test("LOOP-13 a run that was accepted in this process is worked on from what its creator knows, once it is stored", async () => {
+  const beginnings = createBeginnings();
+  const { worker, started, letGo, log, queues } = openWorker({ beginnings });
+  let reads = 0;
+  const { read, last } = log;
+  log.read = (...about) => read(...about).finally(() => (reads += 1));
+  log.last = (...about) => last(...about).finally(() => (reads += 1));
+  const sent = Promise.withResolvers<string>();
+  const stored = Promise.withResolvers<void>();
+  const accepting = acceptRun(
+    {
+      ...{ log, queues, beginnings, clock: systemClock },
+      wakes: {
+        async send({ runId }) {
+          sent.resolve(runId);
+          await stored.promise;
+        },
+      },
+      keys: { take: async (_session, _key, runId) => runId, find: async () => undefined },
+    },
+    create(RunAcceptedSchema, { sessionId }),
+    { isFirst: true },
+  );
+  const wake = wakeOf(1, { runId: await sent.promise });
+  const working = worker.work(wake);
+  expect([started, wake.putDown]).toEqual([[], ""]);
+  stored.resolve();
+  const { runId } = await accepting;
+  await until(() => started.includes(runId), { what: "the run to be worked on" });
+  expect(reads).toBe(0);
+  letGo();
+  await working;
+  expect(wake.putDown).toBe("done");
+});
+
+test("LOOP-13 a run whose creator fails here is looked for like any other", async () => {
+  const beginnings = createBeginnings();
+  const { worker, accept, started, letGo } = openWorker({ beginnings });
+  const opened = beginnings.open("first");
+  await accept("first");
+  const working = worker.work(wakeOf(1, { runId: "first" }));
+  opened[Symbol.dispose]();
+  await until(() => started.includes("first"), { what: "the run to be worked on" });
+  letGo();
+  await working;
+});
+
+test("LOOP-16 a run that has parked is put down without another look at its log", async () => {
+  const { worker, accept, log } = openWorker({
+    turn: async (run) => {
+      await run.append(() => ({ case: "turnCommitted", value: { turn: 1, items: [callItem] } }));
+      log.read = () => Promise.reject(new Error("nobody has to look"));
+      await run.append(() => ({ case: "parked", value: { calls: [callItem.item.value] } }));
+      return "parked";
+    },
+  });
+  await accept("first");
+  const wake = wakeOf(1, { runId: "first" });
+  await worker.work(wake);
+  expect(wake.putDown).toBe("done");
+});
+
+const callItem = { item: { case: "functionCall" as const, value: { callId: "c", name: "ask", argumentsJson: "{}" } } };
+
+test("LOOP-13 when a run has ended, what this process has read of its log is not read again", async () => {
+  const { worker, accept, log, letGo } = openWorker();
+  await accept("first");
+  const readAfter: number[] = [];
+  const read = log.read.bind(log);
+  log.read = (runId, afterPosition) => {
+    readAfter.push(afterPosition);
+    return read(runId, afterPosition);
+  };
+  letGo();
+  await worker.work(wakeOf(1, { runId: "first" }));
+  expect(log.events("first").at(-1)?.event.case).toBe("ended");
+  expect(readAfter.filter((position) => position === 0)).toHaveLength(1);
+});

@@ -1,0 +1,141 @@
+import type { Interceptor } from "@connectrpc/connect";
+import type { NatsConnection } from "@nats-io/transport-node";
+import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
+import { McpServerService } from "#gen/toolbus/mcp/v1/mcp_server_service_pb.ts";
+import { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import { SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
+import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
+import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
+import { type ListToolsResponse, ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
+import { failureFromConnectError } from "#runtime/failure/connect.ts";
+import { Failure, refuse } from "#runtime/failure/failure.ts";
+import { allPages } from "#runtime/rpc/all-pages.ts";
+import { SERVICE_HEADER, withPrincipal } from "#runtime/rpc/identity.ts";
+import { deliveryOf } from "#runtime/rpc/nats/delivery.ts";
+import { clientFor } from "../../../clients.ts";
+import { processOf } from "../../../processes.ts";
+import type { FoldedRun } from "../../log/state/fold.ts";
+import { createKnownLists } from "../../loop/tools/known-lists.ts";
+import type { ToolRouter } from "../../loop/tools/tool-router.ts";
+import type { SessionSource } from "../../runs/create/creation.ts";
+import type { Agents } from "../../sessions/turn-loop.ts";
+
+/** A look into the router's memory must not hold a run up: it is asked again. */
+const lookTimeoutMs = 10_000;
+/** Tools are listed at their sources, some of which start first. */
+const listTimeoutMs = 120_000;
+/** Whoever asked for the cancellation waits for it. */
+const cancelTimeoutMs = 2_000;
+/** A call is made on the behalf of the run's owner, and by the loop: what it says of the run is its own word. */
+const headers = { [SERVICE_HEADER]: "orchestrator" };
+
+export interface RouterClients {
+  readonly router: ToolRouter;
+  readonly agents: Agents;
+  readonly sessions: SessionSource;
+  /** Closes what is open for a run that brought MCP servers. Never rejects: what nobody uses any more is closed all the same. */
+  readonly releaseRun: (run: FoldedRun) => Promise<void>;
+}
+
+export function createRouterClients(
+  bus: { connection: NatsConnection },
+  interceptors: Interceptor[],
+  onUnreleased: (error: unknown) => void = () => {},
+): RouterClients {
+  const bridge = clientFor(bus, ToolProviderService, { interceptors, process: processOf(McpServerService) });
+  const tools = clientFor(bus, ToolService, { interceptors });
+  const calls = clientFor(bus, ToolCallService, { interceptors });
+  const agents = clientFor(bus, AgentService, { interceptors });
+  const sessions = clientFor(bus, SessionService, { interceptors });
+  const lists = createKnownLists();
+  return {
+    async releaseRun({ runId, accepted: { sessionId, agent, principal } }) {
+      const scope = { sessionId, agent, runId, principal };
+      const release = () => bridge.releaseScope({ scope }, { timeoutMs: lookTimeoutMs });
+      await withPrincipal(principal, release).catch(onUnreleased);
+    },
+    router: {
+      listTools(request, { signal, principal, agent = request.agent ?? "" }) {
+        const list = (knownToolsRevision: string) => {
+          const page = (pageToken: string) =>
+            tools.listTools({ ...request, knownToolsRevision, pageToken }, { signal, timeoutMs: listTimeoutMs });
+          return asFailures(principal, () => wholeList(page));
+        };
+        if (request.runSources?.length) return list(""); // no other run has that list
+        return lists.ask(`${agent} ${request.sessionId ? "in a session" : ""}`, list);
+      },
+      async agentOf(sessionId, { signal, principal }) {
+        const look = () => sessions.getSession({ sessionId }, { signal, timeoutMs: lookTimeoutMs });
+        const { session } = await asFailures(principal, look);
+        return session?.state === SessionState.ACTIVE ? session.agent : undefined;
+      },
+      async cancelCall(callId, reason, { signal, principal }) {
+        const cancel = () => calls.cancelToolCall({ callId, reason }, { signal, timeoutMs: cancelTimeoutMs });
+        await asFailures(principal, cancel);
+      },
+      async *callTool(request, { signal, principal }) {
+        const leaving = new AbortController(); // a stream that is left goes on until its signal aborts
+        let isRead = false;
+        const leave = () => leaving.abort(signal.reason);
+        signal.addEventListener("abort", leave, { once: true });
+        if (signal.aborted) leave();
+        try {
+          yield* withPrincipal(principal, () => tools.callTool(request, { signal: leaving.signal, headers }));
+          isRead = true;
+        } catch (error) {
+          throw failureFrom(error);
+        } finally {
+          signal.removeEventListener("abort", leave);
+          if (!isRead) leave();
+        }
+      },
+    },
+    agents: {
+      async getAgent(name, { signal, principal }) {
+        const look = () => agents.getAgent({ name }, { signal, timeoutMs: lookTimeoutMs });
+        const { agent } = await asFailures(principal, look);
+        return agent?.agent ?? refuse("not_found", `there is no agent ${name}`, { reason: "AGENT_NOT_FOUND" });
+      },
+    },
+    sessions: {
+      async getSession(sessionId, { signal, principal }) {
+        const look = () => sessions.getSession({ sessionId }, { signal, timeoutMs: lookTimeoutMs });
+        return (
+          (await asFailures(principal, look)).session ??
+          refuse("not_found", `there is no session ${sessionId}`, { reason: "SESSION_NOT_FOUND" })
+        );
+      },
+      async createSession(agent, { signal, principal, sessionId = "" }) {
+        const open = () => sessions.createSession({ agent, sessionId }, { signal, timeoutMs: lookTimeoutMs });
+        return (
+          (await asFailures(principal, open)).session ??
+          refuse("internal", "the router opened no session", { reason: "INTERNAL" })
+        );
+      },
+    },
+  };
+}
+
+/** All tools of one list: it is read again when it changed between two of its pages. */
+async function wholeList(readPage: (pageToken: string) => Promise<ListToolsResponse>): Promise<ListToolsResponse> {
+  for (;;) {
+    const [first, ...others] = await allPages(readPage);
+    const isOne = others.every(({ toolsRevision }) => toolsRevision === first.toolsRevision);
+    if (isOne) return { ...first, tools: [first, ...others].flatMap(({ tools }) => tools), nextPageToken: "" };
+  }
+}
+
+async function asFailures<T>(principal: string, call: () => Promise<T>): Promise<T> {
+  try {
+    return await withPrincipal(principal, call);
+  } catch (error) {
+    throw failureFrom(error);
+  }
+}
+
+/** What was not sent has not been begun by anybody, and is told as that. */
+function failureFrom(error: unknown): Failure {
+  const failure = failureFromConnectError(error);
+  if (deliveryOf(error) !== "NOT_SENT") return failure;
+  return new Failure(failure.code, failure.message, { reason: "CALL_NOT_STARTED", cause: error });
+}

@@ -1,0 +1,126 @@
+/**
+ * What is told of runs, to those who watch them in this process.
+ *
+ * U1  A run has one subscription, which the first of its watchers opens and the last closes. A message is decoded once, and
+ *     goes on to all of them as the bytes that it came as.
+ * U2  A watcher has joined before it asks the server whether the subscription stands, and reads the log after that: nothing falls
+ *     between the two, whoever opened it.
+ * U3  Each watcher holds what it has not read for itself, up to a limit: who reads nothing costs the others nothing.
+ * U4  While one of them is behind, the stored events that it missed are held, once for all of them: from there they go on, and
+ *     nothing is read, decoded or encoded for them. While all keep up nothing is held.
+ */
+
+import { fromBinary } from "@bufbuild/protobuf";
+import type { Msg } from "@nats-io/transport-node";
+import { WatchRunResponseSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import type { Bus } from "#runtime/bus/bus.ts";
+import { isPassing } from "#runtime/bus/jetstream-errors.ts";
+import { persist } from "#runtime/bus/link.ts";
+import { keepEncoded } from "#runtime/rpc/nats/encoded.ts";
+import type { LiveUpdate, LiveUpdates } from "../../runs/watch/watch.ts";
+import { runSubjects } from "../run-subjects.ts";
+import { instanceHeader, positionHeader } from "../streams/stream-run-log.ts";
+import { type Arrival, type Inlet, openInlet } from "./live-inlet.ts";
+import { createRecentEvents, type RecentEvents } from "./recent-events.ts";
+
+/** A server that is away for longer is left to the client, which comes back. */
+const standsWithinMs = 15_000;
+
+export function createLiveUpdates(bus: Bus): LiveUpdates {
+  const feedsByRunId = new Map<string, Feed>();
+
+  /** U1 */
+  function join(runId: string, inlet: Inlet): Pick<Feed, "recent"> & { leave(): void } {
+    const feed = feedsByRunId.get(runId) ?? openFeed(bus, runId);
+    feedsByRunId.set(runId, feed);
+    feed.inlets.add(inlet);
+    return {
+      recent: feed.recent,
+      leave() {
+        if (!feed.inlets.delete(inlet) || feed.inlets.size > 0) return;
+        feedsByRunId.delete(runId);
+        feed.close();
+      },
+    };
+  }
+
+  return {
+    async subscribe(runId, signal) {
+      const inlet = openInlet();
+      const { recent, leave } = join(runId, inlet);
+      const onAbort = () => inlet.end(signal.reason);
+      signal.addEventListener("abort", onAbort, { once: true });
+      if (signal.aborted) onAbort();
+      const close = async () => {
+        signal.removeEventListener("abort", onAbort);
+        inlet.end(undefined);
+        leave();
+      };
+      try {
+        const flush = () => bus.connection.flush(); // U2; a lost server's successor knows the subscription, too
+        await persist(bus.link, flush, { signal, timeoutMs: standsWithinMs, what: `following ${runId}`, isPassing });
+      } catch (error) {
+        await close();
+        throw error;
+      }
+      return { next: inlet.next, since: recent.since, [Symbol.asyncDispose]: close };
+    },
+  };
+}
+
+interface Feed {
+  readonly inlets: Set<Inlet>;
+  readonly recent: RecentEvents;
+  close(): void;
+}
+
+function openFeed(bus: Bus, runId: string): Feed {
+  const inlets = new Set<Inlet>();
+  const recent = createRecentEvents();
+  const loseAll = () => {
+    recent.clear();
+    for (const inlet of inlets) inlet.lose();
+  };
+  const subscription = bus.connection.subscribe(runSubjects.live(runId), {
+    callback(error, message) {
+      if (error !== null) return;
+      const update = updateFromMessage(message);
+      if (update === undefined) return loseAll(); // what cannot be read may be an event: the log has it
+      const arrival = { update, bytes: message.data.length };
+      let unread: readonly Arrival[] = [arrival];
+      for (const inlet of inlets) {
+        const left = inlet.push(arrival);
+        if (left !== undefined && left.length > unread.length) unread = left;
+      }
+      if (!isAnyBehind(inlets))
+        recent.clear(); // U4
+      else recent.take(recent.isEmpty() ? unread : [arrival]);
+    },
+  });
+  const stopListening = bus.link.onReturn(loseAll);
+  return {
+    inlets,
+    recent,
+    close() {
+      stopListening();
+      subscription.unsubscribe();
+    },
+  };
+}
+
+function isAnyBehind(inlets: Iterable<Inlet>): boolean {
+  for (const inlet of inlets) if (inlet.isBehind()) return true;
+  return false;
+}
+
+function updateFromMessage(message: Msg): LiveUpdate | undefined {
+  const position = message.headers?.get(positionHeader);
+  const instance = message.headers?.get(instanceHeader);
+  try {
+    const update = fromBinary(WatchRunResponseSchema, message.data);
+    keepEncoded(update, message.data.slice()); // of its own: the connection's buffer holds others as well
+    return { update, ...(position && { position: Number(position) }), ...(instance && { instance }) };
+  } catch {
+    return undefined; // no update, whoever sent it
+  }
+}

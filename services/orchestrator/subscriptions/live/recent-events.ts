@@ -1,0 +1,49 @@
+import type { LiveUpdate } from "../../runs/watch/watch.ts";
+import type { Arrival } from "./live-inlet.ts";
+
+/** How much of a run is held for those who fell behind, once for all of them. */
+const maxHeldBytes = 512 * 1_024;
+
+export type RecentEvents = ReturnType<typeof createRecentEvents>;
+
+/** The stored events that came live since somebody fell behind, without a gap: from here they go on, and read no log. */
+export function createRecentEvents() {
+  let held: Arrival[] = [];
+  let heldBytes = 0;
+
+  function clear(): void {
+    held = [];
+    heldBytes = 0;
+  }
+
+  function hold(arrival: Arrival): void {
+    const sequence = sequenceOf(arrival);
+    if (sequence === undefined) return;
+    const last = held.at(-1);
+    if (last !== undefined && sequence !== (sequenceOf(last) ?? 0) + 1) clear();
+    held.push(arrival);
+    heldBytes += arrival.bytes;
+    while (heldBytes > maxHeldBytes && held.length > 1) heldBytes -= held.shift()?.bytes ?? 0;
+  }
+
+  return {
+    clear,
+    isEmpty() {
+      return held.length === 0;
+    },
+    take(arrivals: readonly Arrival[]): void {
+      for (const arrival of arrivals) hold(arrival);
+    },
+    /** From that event on; undefined when some of them are not held. */
+    since(sequence: number): LiveUpdate[] | undefined {
+      const first = held[0] && sequenceOf(held[0]);
+      if (first === undefined || sequence < first) return undefined;
+      return held.slice(sequence - first).map(({ update }) => update);
+    },
+  };
+}
+
+/** Of a stored event whose position is known. */
+function sequenceOf({ update: { update, position } }: Arrival): number | undefined {
+  return update.update.case === "event" && position !== undefined ? update.update.value.sequence : undefined;
+}

@@ -1,0 +1,40 @@
+import { create } from "@bufbuild/protobuf";
+import { type ToolMessage, ToolMessageSchema, type ToolMessageState } from "#gen/toolbus/space/v1/space_pb.ts";
+import type { Showing } from "../../loop/streaming/shown-calls.ts";
+
+export interface FakeShowing extends Showing {
+  /** The active space of everybody. */
+  space: string;
+  /** Every question for the active space, and every message, in order. */
+  readonly asked: string[];
+  readonly told: ToolMessage[];
+  readonly faults: unknown[];
+  /** Fails each request, if it is set. */
+  failure: Error | undefined;
+  /** The last status of each call that was told. */
+  statuses(): Record<string, ToolMessageState>;
+}
+
+/** Spaces for tests of the loop: everything that is told is kept. */
+export function createFakeShowing(): FakeShowing {
+  const told: ToolMessage[] = [];
+  const asked: string[] = [];
+  const fake: FakeShowing = {
+    space: "hall",
+    asked,
+    told,
+    faults: [],
+    failure: undefined,
+    async activeSpace({ sessionId }) {
+      asked.push(sessionId);
+      if (fake.failure) throw fake.failure;
+      return fake.space;
+    },
+    async record(_caller, _spaceId, message) {
+      if (fake.failure) throw fake.failure;
+      told.push(create(ToolMessageSchema, message));
+    },
+    statuses: () => Object.fromEntries(told.map(({ callId, state: status }) => [callId, status])),
+  };
+  return fake;
+}

@@ -1,0 +1,67 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { until } from "#runtime/time/until.ts";
+import { asking, openScriptedWorld, type ScriptedWorld } from "../scripted-world.ts";
+
+let world: ScriptedWorld;
+beforeAll(async () => {
+  world = await openScriptedWorld();
+});
+afterAll(() => world[Symbol.asyncDispose]());
+
+describe("cancelling", () => {
+  test("LOOP-15 reaches the model's request and the call in flight, and nothing follows it", async () => {
+    const silent = await world.start({ agent: "silent" }, "x");
+    const waiting = await world.start({ agent: "waiter" }, "cancelled");
+    await until(() => world.router.requests.some(({ runId }) => runId === waiting.id), {
+      what: "the call to be dispatched",
+    });
+    for (const run of [silent, waiting]) {
+      const { run: cancelled } = await world.runs.cancelRun({ runId: run.id, reason: "enough" });
+      expect(cancelled).toMatchObject({ state: RunState.CANCELED, reason: RunEndReason.CANCELED });
+    }
+    await until(() => world.router.aborted.some((callId) => callId.startsWith(waiting.id)), {
+      what: "the call's abort",
+    });
+    world.gateOf("cancelled").resolve("too late");
+    const events = await world.eventsOf(waiting);
+    expect(events.slice(-2)).toMatchObject([
+      { event: { case: "cancelRequested", value: { reason: "enough" } } },
+      { event: { case: "ended" } },
+    ]);
+    await expect(world.runs.cancelRun({ runId: waiting.id })).resolves.toMatchObject({
+      run: { state: RunState.CANCELED },
+    });
+  });
+
+  test("LOOP-15 in mid-text leaves what was shown in the record, and the session goes on from there", async () => {
+    const run = await world.start({ agent: "teller" }, "tell");
+    const shown: string[] = [];
+    for await (const { update } of world.runs.watchRun({ runId: run.id, fromSequence: 0n, includeDeltas: true })) {
+      if (update.case === "replaced") shown.splice(0, shown.length, update.value.text);
+      if (update.case === "delta" && update.value.delta.case === "text") shown.push(update.value.delta.value);
+      if (shown.length === 3) await world.runs.cancelRun({ runId: run.id });
+    }
+    const { outputText, items } = await world.becomes(run, RunState.CANCELED);
+    expect(outputText).toBe(shown.join(""));
+    expect(outputText).toMatch(/^once/);
+    expect(items.at(-1)?.item.value).toMatchObject({ text: outputText, incomplete: true });
+    const next = await world.start({ sessionId: run.sessionId }, "go on");
+    await world.becomes(next, RunState.COMPLETED);
+  });
+
+  test("LOOP-15 a run that waits in its queue is cancelled there, and the next one gets its turn", async () => {
+    const [first, second, third] = await Promise.all(
+      ["a", "b", "c"].map(async (name) => world.start({ sessionId: `asker-${name}` }, name, { options: asking })),
+    ).then(async ([head]) => [
+      head!,
+      await world.start({ sessionId: "asker-a" }, "second", { options: asking }),
+      await world.start({ sessionId: "asker-a" }, "third", { options: asking }),
+    ]);
+    await world.becomes(first!, RunState.REQUIRES_ACTION);
+    await world.runs.cancelRun({ runId: second!.id });
+    await world.runs.cancelRun({ runId: first!.id });
+    await world.becomes(third!, RunState.REQUIRES_ACTION);
+    expect(await world.becomes(second!, RunState.CANCELED)).toMatchObject({ turnCount: 0 });
+  });
+});
