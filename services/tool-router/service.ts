@@ -11,7 +11,7 @@ import { serveOnNats } from "#runtime/rpc/nats/server.ts";
 import { createValidator, type Validator } from "#runtime/schema/validator.ts";
 import { systemClock as clock } from "#runtime/time/clock.ts";
 import { createAdmission } from "./calls/admission.ts";
-import { createAnswers } from "./calls/answer.ts";
+import { createAnswers } from "./calls/answers/answer.ts";
 import { createCalls } from "./calls/call.ts";
 import { createExecution, type Execution, type Executors } from "./calls/execute/execute.ts";
 import { openGateway } from "./calls/execute/http/gateway.ts";

@@ -4,7 +4,7 @@ import { openEnding } from "#runtime/time/ending.ts";
 import type { Sessions } from "../sessions/sessions.ts";
 import type { SessionCalls } from "../sessions/switch/session-calls.ts";
 import type { AdmissionDesk, AdmittedCall, Facts, IdentifiedCall } from "./admission.ts";
-import { type Answer, type Answers, canceled, failure } from "./answer.ts";
+import { type Answer, type Answers, canceled, failure } from "./answers/answer.ts";
 import { decideDeadline } from "./execute/deadline.ts";
 import type { Execution } from "./execute/execute.ts";
 import type { CallEvent, FlightControl, Flights } from "./in-flight.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { success } from "./answer.ts";
+import { success } from "./answers/answer.ts";
 import { type FlightControl, Flights } from "./in-flight.ts";
 
 const identity = { sessionId: "s", runId: "", name: "tool", argumentsJson: "{}" };

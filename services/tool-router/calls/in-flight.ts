@@ -3,7 +3,7 @@ import type { CallToolResponse } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { TransientMap } from "#runtime/collections/transient-map.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import { type Asker, isOwner } from "#runtime/failure/session-owner.ts";
-import { type Answer, canceled } from "./answer.ts";
+import { type Answer, canceled } from "./answers/answer.ts";
 import { type CallIdentity, differencesOfRequests, refuseForeign } from "./records/call-identity.ts";
 
 /** What happens in a call: progress, logs, then its one result. */

@@ -1,20 +1,11 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { DeliverEventRequestSchema } from "#gen/toolbus/internal/space/v1/inbox_delivery_service_pb.ts";
-import type { RecordToolMessageRequestSchema } from "#gen/toolbus/internal/space/v1/tool_message_service_pb.ts";
 import { ToolMessageState as Status, type ToolMessageSchema } from "#gen/toolbus/space/v1/space_pb.ts";
 import type { ToolCall } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { Failure, type FailureCode, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { createBackoff } from "#runtime/time/backoff.ts";
 import type { Clock } from "#runtime/time/clock.ts";
-import type { Answer } from "./answer.ts";
-
-/** What the router needs of the spaces service. */
-export interface Spaces {
-  /** The active space of a session's agent; empty when there is none. */
-  activeSpace(sessionId: string, agent: string): Promise<string>;
-  recordToolMessage(request: MessageInitShape<typeof RecordToolMessageRequestSchema>): Promise<void>;
-  deliverEvent(request: MessageInitShape<typeof DeliverEventRequestSchema>): Promise<void>;
-}
+import type { Spaces } from "../sessions/spaces.ts";
+import type { Answer } from "./answers/answer.ts";
 
 /** A call as its message in the space shows it. */
 export type Shown = Pick<

@@ -5,12 +5,12 @@ import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { askerOf, isFromService } from "#runtime/rpc/identity.ts";
 import { decodeRunContext } from "#runtime/rpc/run-context.ts";
 import type { Calls } from "../calls/call.ts";
-import type { Spaces } from "../calls/messages.ts";
 import type { Contexts } from "../sessions/contexts/contexts.ts";
 import { explainTool } from "../sessions/contexts/explain.ts";
 import { listTools, toolsRevision } from "../sessions/contexts/listing.ts";
 import type { Ownership } from "../sessions/ownership.ts";
 import type { Sessions } from "../sessions/sessions.ts";
+import type { Spaces } from "../sessions/spaces.ts";
 
 export interface CallRoutes {
   calls: Calls;

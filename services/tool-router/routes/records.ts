@@ -7,6 +7,7 @@ import { askerOf, principalOf } from "#runtime/rpc/identity.ts";
 import { pageOf } from "#runtime/rpc/page.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import type { CallRecord } from "../calls/records/call-record.ts";
+import { isShownTo, requireShown } from "../calls/records/owners.ts";
 import type { CallStore } from "../calls/records/records.ts";
 import type { Acknowledgements } from "../calls/requests/acknowledgements.ts";
 import type { Cancellation } from "../calls/requests/cancellation.ts";
@@ -16,7 +17,7 @@ import type { Desk } from "../calls/watchers/dispatcher.ts";
 import { noticesOf } from "../calls/watchers/notices.ts";
 import type { Catalogue } from "../catalogue/catalogue.ts";
 import type { Stored } from "../catalogue/documents.ts";
-import { isShownTo, type Ownership, requireShown } from "../sessions/ownership.ts";
+import type { Ownership } from "../sessions/ownership.ts";
 import type { Sessions } from "../sessions/sessions.ts";
 import { tokenFrom } from "../subscriptions/watchers/subject-token.ts";
 

@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { SessionSchema, SessionState as State } from "#gen/toolbus/session/v1/session_pb.ts";
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { canceled } from "../calls/answer.ts";
+import { canceled } from "../calls/answers/answer.ts";
 import { cancelledBySwitch, refuseOutdated, refuseSwitched, refuseSwitching } from "./failures.ts";
 
 const session = create(SessionSchema, { id: "s", agent: "red", nextAgent: "blue", state: State.DRAINING });

@@ -1,7 +1,5 @@
 import type { Session } from "#gen/toolbus/session/v1/session_pb.ts";
-import { type Asker, isOwner, requireOwner } from "#runtime/failure/session-owner.ts";
-import { isExternal } from "../calls/due-work/due.ts";
-import type { CallRecord } from "../calls/records/call-record.ts";
+import { type Asker, requireOwner } from "#runtime/failure/session-owner.ts";
 
 /*
  * What belongs to a session is, from outside, for the principal that opened it:
@@ -48,19 +46,4 @@ export function createOwnership(
       return asker === undefined || (sessionId !== "" && (await ownerOf(sessionId)) === asker);
     },
   };
-}
-
-/** O2 */
-export function isShownTo({ principal, taken, watcherPrincipal }: CallRecord, asker: Asker): boolean {
-  return isOwner(principal, asker) || (taken && watcherPrincipal === asker);
-}
-
-/** O2 */
-export function requireShown(record: CallRecord, asker: Asker): void {
-  if (!isShownTo(record, asker)) requireOwner(record, asker);
-}
-
-/** O3 */
-export function requireAnswerable(record: CallRecord, asker: Asker): void {
-  if (!isExternal(record)) requireOwner(record, asker);
 }

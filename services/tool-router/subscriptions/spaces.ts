@@ -7,7 +7,7 @@ import { withoutPrincipal } from "#runtime/rpc/identity.ts";
 import { clientInterceptors } from "#runtime/rpc/interceptors.ts";
 import type { Telemetry } from "#runtime/telemetry/telemetry.ts";
 import { clientFor } from "../../clients.ts";
-import type { Spaces } from "../calls/messages.ts";
+import type { Spaces } from "../sessions/spaces.ts";
 
 const TIMEOUT_MS = 10_000;
 

@@ -1,15 +1,15 @@
-import type { MessageInitShape } from "@bufbuild/protobuf";
-import { type AuditEventSchema, AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
+import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { Audit } from "../../catalogue/audit/audit.ts";
-import { failure } from "../answer.ts";
+import { failure } from "../answers/answer.ts";
 import type { Messages } from "../messages.ts";
-import type { CallRecord } from "../records/call-record.ts";
+import { auditedFacts, type CallRecord } from "../records/call-record.ts";
 import type { CallStore } from "../records/records.ts";
+import { hasExpired, isExternal, isOpen } from "../records/states.ts";
 import type { LostWatchers } from "../watchers/lost-watchers.ts";
 import type { Offers } from "../watchers/watching.ts";
-import { handedLookAt, hasExpired, isExternal, isForsaken, isOpen, nextLookAt } from "./due.ts";
+import { handedLookAt, isForsaken, nextLookAt } from "./due.ts";
 
 /** Does what is due about a call, on whichever router it falls; again does no harm. */
 export interface Keeper {
@@ -88,9 +88,4 @@ export async function endWait(store: CallStore, callId: string, audit: Audit): P
     audit({ kind: AuditKind.TIMED_OUT, ...auditedFacts(updated.record) });
   }
   return updated?.record;
-}
-
-export function auditedFacts(record: CallRecord): MessageInitShape<typeof AuditEventSchema> {
-  const { agent, sessionId, runId, callId, tool } = record;
-  return { agent, sessionId, runId, callId, tool };
 }

@@ -2,7 +2,7 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
 import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { success } from "../answer.ts";
+import { success } from "../answers/answer.ts";
 import { type CallRecordInit, callRecord } from "../records/call-record.ts";
 import { decideDuty, handedLookAt, nextLookAt } from "./due.ts";
 

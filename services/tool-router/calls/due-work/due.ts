@@ -1,7 +1,7 @@
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
-import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { CallRecord } from "../records/call-record.ts";
+import { isExternal, isOpen } from "../records/states.ts";
 
 /**
  * What has to be done about a record that was written, by whichever router is there when it is time: nothing, tell that it
@@ -43,19 +43,6 @@ export function nextLookAt(record: CallRecord, now: number): number | undefined 
 /** When a call that a watcher has and has not taken is to be looked at again: the router that holds the watcher may die. */
 export function handedLookAt(record: CallRecord, now: number): number {
   return Math.min(dueAt(record) ?? Number.POSITIVE_INFINITY, now + HANDED_LOOK_MS);
-}
-
-export function isOpen({ state }: CallRecord): boolean {
-  return state === State.WAITING || state === State.PENDING;
-}
-
-/** Whether services watch for it; the others are answered by people. */
-export function isExternal({ executionType }: CallRecord): boolean {
-  return executionType === ExecutionType.EXTERNAL;
-}
-
-export function hasExpired({ expireTime: expiresAt }: CallRecord, now: number): boolean {
-  return expiresAt !== undefined && timestampMs(expiresAt) <= now;
 }
 
 /** Whether its caller's time is over and nobody said so. */

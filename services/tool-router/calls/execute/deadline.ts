@@ -1,5 +1,6 @@
 import { msFromDuration } from "#runtime/time/duration.ts";
-import { CALLER_PROVIDER, type ToolEntry } from "../../tools/tool-set/tool-set.ts";
+import { CALLER_PROVIDER } from "../../tools/tool-set/offer.ts";
+import type { ToolEntry } from "../../tools/tool-set/tool-set.ts";
 
 /** When a call's time is over, and how long that was at its start. */
 export interface Deadline {

@@ -3,7 +3,7 @@ import type { RunContextSchema } from "#gen/toolbus/internal/run/v1/run_context_
 import type { Scope } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
 import type { ToolEntry } from "../../tools/tool-set/tool-set.ts";
-import type { Answer } from "../answer.ts";
+import type { Answer } from "../answers/answer.ts";
 import type { FlightControl } from "../in-flight.ts";
 import type { Begun } from "../records/records.ts";
 import type { Deadline } from "./deadline.ts";

@@ -16,7 +16,7 @@ import { startTimer } from "#runtime/time/timer.ts";
 import type { FindProvider, ProviderClient } from "../../sessions/offers/provider-client.ts";
 import type { Executor } from "../../tools/tool-set/executor.ts";
 import type { ToolEntry } from "../../tools/tool-set/tool-set.ts";
-import { type Answer, canceled, failure, outcomeUnknown } from "../answer.ts";
+import { type Answer, canceled, failure, outcomeUnknown } from "../answers/answer.ts";
 import type { CallEvent, FlightControl } from "../in-flight.ts";
 import type { Deadline } from "./deadline.ts";
 

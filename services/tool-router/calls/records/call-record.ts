@@ -1,4 +1,5 @@
 import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import type { AuditEventSchema } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { type StoredToolCall, StoredToolCallSchema } from "#gen/toolbus/internal/tool/v1/tool_call_pb.ts";
 import { type ToolCall, ToolCallSchema } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 
@@ -31,4 +32,10 @@ function fieldsOf<F extends Partial<Fields>>(record: F): Pick<F, keyof Fields> {
   const { waitExpireTime, deliveryId, watcherPrincipal, calledAs, canceledBy, submissionId, submissionSha256 } = record;
   const told = { waitExpireTime, deliveryId, watcherPrincipal, calledAs, canceledBy, submissionId, submissionSha256 };
   return Object.fromEntries(Object.entries(told).filter(([, value]) => value !== undefined)) as Pick<F, keyof Fields>;
+}
+
+/** What an audit event says of the call that it is about. */
+export function auditedFacts(record: CallRecord): MessageInitShape<typeof AuditEventSchema> {
+  const { agent, sessionId, runId, callId, tool } = record;
+  return { agent, sessionId, runId, callId, tool };
 }

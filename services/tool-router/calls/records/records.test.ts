@@ -7,7 +7,7 @@ import { until } from "#runtime/time/until.ts";
 import { createMemoryCalls } from "../../testing/fakes/memory-calls.ts";
 import { MemoryOffers, MemoryPresence } from "../../testing/fakes/memory-watching.ts";
 import { entryOf, tool } from "../../testing/fakes/tools.ts";
-import { success } from "../answer.ts";
+import { success } from "../answers/answer.ts";
 import { Outside } from "../execute/outside.ts";
 import { createAbsence } from "../watchers/absence.ts";
 import { type CallStore, Records } from "./records.ts";

@@ -5,12 +5,11 @@ import { openEnding } from "#runtime/time/ending.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
 import type { Stored } from "../../catalogue/documents.ts";
 import type { ToolEntry } from "../../tools/tool-set/tool-set.ts";
-import { type Answer, outcomeUnknown } from "../answer.ts";
-import type { Deadline } from "../execute/deadline.ts";
-import { isBuriedFor, isBuriedForAll, isTombstone } from "../requests/cancellation.ts";
+import { type Answer, outcomeUnknown } from "../answers/answer.ts";
+import { recordedArguments } from "../answers/record-size.ts";
 import { type CallIdentity, differencesOf, isSameArguments, refuseForeign } from "./call-identity.ts";
 import { type CallRecord, type CallRecordInit, callRecord } from "./call-record.ts";
-import { recordedArguments } from "./record-size.ts";
+import { isBuriedFor, isBuriedForAll, isTombstone } from "./states.ts";
 import type { Waiters } from "./waiters.ts";
 
 /*
@@ -176,7 +175,7 @@ export class Records {
 /** Until when somebody waits for a call that is answered from outside, and takes its result. */
 export function timesOf(
   { executor, tool }: ToolEntry,
-  { at }: Deadline,
+  { at }: { at: number },
   now: number,
 ): Pick<CallFacts, "waitExpireTime" | "expireTime"> {
   if (executor.kind !== "outside") return {};

@@ -1,9 +1,9 @@
 import type { AcknowledgeToolCallRequest } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
-import { isOpen } from "../due-work/due.ts";
 import type { CallRecord } from "../records/call-record.ts";
 import type { CallStore } from "../records/records.ts";
+import { isOpen } from "../records/states.ts";
 import { isDeliveryOf } from "../watchers/delivery-id.ts";
 import { refuseUnknown, refuseUnlessOpen } from "./submissions.ts";
 

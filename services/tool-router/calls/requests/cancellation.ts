@@ -2,14 +2,13 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import type { CancelToolCallRequest } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
-import { type Asker, isOwner, requireOwner } from "#runtime/failure/session-owner.ts";
+import { type Asker, requireOwner } from "#runtime/failure/session-owner.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { Audit } from "../../catalogue/audit/audit.ts";
-import { type Answer, canceled, failure } from "../answer.ts";
-import { isExternal, isOpen } from "../due-work/due.ts";
-import { auditedFacts } from "../due-work/due-work.ts";
-import { type CallRecord, callRecord } from "../records/call-record.ts";
+import { type Answer, canceled, failure } from "../answers/answer.ts";
+import { auditedFacts, type CallRecord, callRecord } from "../records/call-record.ts";
 import type { CallStore } from "../records/records.ts";
+import { cancelersOf, isExternal, isOpen, isTombstone } from "../records/states.ts";
 import type { Offers } from "../watchers/watching.ts";
 
 /*
@@ -82,27 +81,8 @@ export function createCancellation({ store, running, offers, audit, clock }: Can
   };
 }
 
-/** C1: what stands for a call that was canceled before it began. */
-export function isTombstone({ state, tool }: CallRecord): boolean {
-  return state === State.CANCELED && tool === "";
-}
-
-/** C5: whether the call of a principal was canceled by it. */
-export function isBuriedFor(record: CallRecord, principal: string): boolean {
-  return isTombstone(record) && cancelersOf(record).some((by) => isOwner(principal, by || undefined));
-}
-
-/** Whether it was canceled by one of the suite's own services, and so whoever it belongs to. */
-export function isBuriedForAll(record: CallRecord): boolean {
-  return isTombstone(record) && cancelersOf(record).includes("");
-}
-
 function joined(tombstone: CallRecord, by: string): CallRecord | undefined {
   const standing = cancelersOf(tombstone);
   if (standing.includes(by) || standing.includes("")) return undefined;
   return { ...tombstone, canceledBy: [...standing, by], result: failure("the call was canceled") };
-}
-
-function cancelersOf({ canceledBy, principal }: CallRecord): readonly string[] {
-  return canceledBy.length > 0 ? canceledBy : [principal];
 }

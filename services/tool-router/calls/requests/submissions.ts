@@ -5,13 +5,12 @@ import { type Asker, isOwner } from "#runtime/failure/session-owner.ts";
 import type { Validator } from "#runtime/schema/validator.ts";
 import { isRepetition, type Submission, submissionFrom, wonBy } from "#runtime/submission/submission.ts";
 import type { Clock } from "#runtime/time/clock.ts";
-import { requireAnswerable } from "../../sessions/ownership.ts";
-import { type Answer, type Answers, failure, successJson } from "../answer.ts";
-import { hasExpired, isExternal, isOpen } from "../due-work/due.ts";
+import { type Answer, type Answers, failure, successJson } from "../answers/answer.ts";
 import type { CallRecord } from "../records/call-record.ts";
+import { requireAnswerable } from "../records/owners.ts";
 import type { CallStore } from "../records/records.ts";
+import { hasExpired, isExternal, isOpen, isTombstone } from "../records/states.ts";
 import type { Presence } from "../watchers/watching.ts";
-import { isTombstone } from "./cancellation.ts";
 
 export interface Submissions {
   /**

@@ -5,7 +5,7 @@ import { systemClock } from "#runtime/time/clock.ts";
 import { until } from "#runtime/time/until.ts";
 import { createMemoryCalls } from "../../testing/fakes/memory-calls.ts";
 import { MemoryOffers, MemoryPresence } from "../../testing/fakes/memory-watching.ts";
-import { success } from "../answer.ts";
+import { success } from "../answers/answer.ts";
 import { type CallRecord, callRecord } from "../records/call-record.ts";
 import { createWaiters } from "../records/waiters.ts";
 import { createAcknowledgements } from "../requests/acknowledgements.ts";

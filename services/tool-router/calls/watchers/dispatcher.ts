@@ -1,9 +1,9 @@
 import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import { startTimer } from "#runtime/time/timer.ts";
-import { isOpen } from "../due-work/due.ts";
 import type { CallRecord } from "../records/call-record.ts";
 import type { CallStore } from "../records/records.ts";
+import { isOpen } from "../records/states.ts";
 import { createDeliveryId, watcherOf } from "./delivery-id.ts";
 import { type Delivery, type Handed, Watcher } from "./watcher.ts";
 import type { Offer, Offers, Presence, WatcherFacts } from "./watching.ts";

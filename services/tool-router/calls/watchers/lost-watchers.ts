@@ -3,10 +3,10 @@ import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { Audit } from "../../catalogue/audit/audit.ts";
-import { outcomeUnknown } from "../answer.ts";
-import { isOpen } from "../due-work/due.ts";
+import { outcomeUnknown } from "../answers/answer.ts";
 import type { CallRecord } from "../records/call-record.ts";
 import type { CallStore } from "../records/records.ts";
+import { isOpen } from "../records/states.ts";
 import { watcherOf } from "./delivery-id.ts";
 import type { Offers, Presence } from "./watching.ts";
 

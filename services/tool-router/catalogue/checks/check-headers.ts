@@ -1,4 +1,4 @@
-import { SECRET } from "../../calls/execute/http/request.ts";
+import { SECRET } from "../secrets.ts";
 
 /** RFC 9110, section 5.6.2: a token. */
 const NAME = /^[!#$%&'*+.^_`|~0-9a-zA-Z-]+$/;

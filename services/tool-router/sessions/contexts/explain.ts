@@ -9,11 +9,11 @@ import {
   ExplainToolResponseSchema,
 } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
-import type { Spaces } from "../../calls/messages.ts";
 import { closestNames } from "../../tools/advice.ts";
 import { parseReference } from "../../tools/names.ts";
 import { aliasesOf, type Resolution, resolve } from "../../tools/resolve.ts";
 import type { ToolEntry, ToolSet } from "../../tools/tool-set/tool-set.ts";
+import type { Spaces } from "../spaces.ts";
 import type { Contexts } from "./contexts.ts";
 
 type Step = Pick<ExplainStep, "stage" | "finding" | "passed">;

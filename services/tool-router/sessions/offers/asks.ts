@@ -3,7 +3,7 @@ import type { Source } from "#gen/toolbus/tool/v1/source_pb.ts";
 import type { Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { createNameMatcher, parseReference } from "../../tools/names.ts";
 import { executorOfCatalogueTool, PROVIDER_BY_KIND } from "../../tools/tool-set/executor.ts";
-import { CALLER_PROVIDER, SPACES_PROVIDER } from "../../tools/tool-set/tool-set.ts";
+import { CALLER_PROVIDER, SPACES_PROVIDER } from "../../tools/tool-set/offer.ts";
 import type { Ask } from "./offer-watch.ts";
 import type { FindProvider } from "./provider-client.ts";
 

@@ -9,7 +9,7 @@ import { createBackoff } from "#runtime/time/backoff.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
-import type { Offer } from "../../tools/tool-set/tool-set.ts";
+import type { Offer } from "../../tools/tool-set/offer.ts";
 import type { JudgeOffer } from "./fitness.ts";
 import type { ProviderClient } from "./provider-client.ts";
 

@@ -1,6 +1,6 @@
 import type { Scope } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { Clock } from "#runtime/time/clock.ts";
-import { CALLER_PROVIDER, type Offer } from "../../tools/tool-set/tool-set.ts";
+import { CALLER_PROVIDER, type Offer } from "../../tools/tool-set/offer.ts";
 import type { JudgeOffer } from "./fitness.ts";
 import { type Ask, OfferWatch } from "./offer-watch.ts";
 import type { SharedOffer, SharedOffers } from "./shared-offers.ts";

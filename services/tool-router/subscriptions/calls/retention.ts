@@ -5,8 +5,8 @@ import { persist } from "#runtime/bus/link.ts";
 import { readSubject } from "#runtime/bus/read.ts";
 import { readRecord } from "#runtime/bus/record.ts";
 import { Failure } from "#runtime/failure/failure.ts";
+import type { CallRoom } from "../../calls/due-work/retention.ts";
 import { decodeCall } from "../../calls/records/call-record.ts";
-import type { CallRoom } from "../../calls/records/retention.ts";
 
 const bucket = "toolbus_calls";
 const stream = `KV_${bucket}`;

@@ -1,7 +1,7 @@
 import type { Bus } from "#runtime/bus/bus.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
-import { isOpen } from "../../calls/due-work/due.ts";
 import type { CallRecord } from "../../calls/records/call-record.ts";
+import { isOpen } from "../../calls/records/states.ts";
 import type { Offer, Offers } from "../../calls/watchers/watching.ts";
 import { canBeHanded, openHandings } from "./direct-delivery.ts";
 import { type OfferQueueOptions, openOfferQueue } from "./offer-queue.ts";

@@ -2,7 +2,8 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { AgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { type Source, SourceSchema } from "#gen/toolbus/tool/v1/source_pb.ts";
 import { ExecutionType, type Tool, ToolSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { createToolSet, type Offer, type ToolEntry } from "../../tools/tool-set/tool-set.ts";
+import type { Offer } from "../../tools/tool-set/offer.ts";
+import { createToolSet, type ToolEntry } from "../../tools/tool-set/tool-set.ts";
 
 export function tool(name: string, more: MessageInitShape<typeof ToolSchema> = {}): Tool {
   return create(ToolSchema, { name, executionType: ExecutionType.INTERNAL, ...more });

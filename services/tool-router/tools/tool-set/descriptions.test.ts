@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { agent, catalogueOf, offer, tool } from "../../testing/fakes/tools.ts";
-import { createToolSet, type Offer } from "./tool-set.ts";
+import type { Offer } from "./offer.ts";
+import { createToolSet } from "./tool-set.ts";
 
 const policy = { name: "fs_read", allowedPaths: ["/data"] };
 const entry = (name: string, more = {}) =>

@@ -1,6 +1,6 @@
 import { Effect, ExecutionType, type Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { type Executor, PROVIDER_BY_KIND } from "./executor.ts";
-import type { Offer } from "./tool-set.ts";
+import type { Offer } from "./offer.ts";
 
 /** A tool of the catalogue with what its provider says of it, and why that cannot be used; empty when it can. */
 export interface DescribedTool {

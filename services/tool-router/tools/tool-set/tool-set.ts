@@ -1,31 +1,11 @@
 import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
-import type { OfferedTool } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { Source, SourceStatus } from "#gen/toolbus/tool/v1/source_pb.ts";
 import { Effect, type Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { BUILT_IN_NAMES, modelNameFromReference, parseReference, referenceFrom } from "../names.ts";
 import { blockedAsOffered, createPolicy, type Decision, type Policy } from "../policy.ts";
 import { createDescriptions, isDescriptionOnly } from "./descriptions.ts";
 import { type Executor, executorOfCatalogueTool, isByNameOnly, isVisible } from "./executor.ts";
-
-export const SPACES_PROVIDER = "spaces";
-export const CALLER_PROVIDER = "caller";
-
-/** What one provider offers in a scope: by itself, or from the sources that the agent declares. */
-export interface Offer {
-  readonly provider: string;
-  /** Sources by name; empty for the provider's own offer. */
-  readonly declared: ReadonlyMap<string, Source>;
-  readonly tools: readonly OfferedTool[];
-  readonly sources: readonly SourceStatus[];
-  /** Why the provider itself cannot be asked; empty when it can. */
-  readonly failure: string;
-  /** What makes a tool of it unfit for being called, for those that are. */
-  readonly faults?: ReadonlyMap<OfferedTool, string>;
-  /** The same for people, with what was left out; empty when all is well. */
-  readonly unfit?: string;
-  /** Whether the provider says that it offers the same in every scope. */
-  readonly isAlike?: boolean;
-}
+import { CALLER_PROVIDER, type Offer, SPACES_PROVIDER } from "./offer.ts";
 
 /** A tool of an agent: its names, who runs it, and what policy says. */
 export interface ToolEntry {

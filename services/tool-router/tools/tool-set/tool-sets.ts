@@ -1,12 +1,17 @@
 import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
-import type { Catalogue } from "../../catalogue/catalogue.ts";
-import { createToolSet, type Offer, type ToolSet } from "./tool-set.ts";
+import type { Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import type { Offer } from "./offer.ts";
+import { createToolSet, type ToolSet } from "./tool-set.ts";
 
 /** Sessions of one agent whose providers say the same have one tool set: the last of each agent is kept. */
 export class ToolSets {
   readonly #last = new WeakMap<Agent, { version: number; offers: readonly Offer[]; set: ToolSet }>();
 
-  of(agent: Agent, catalogue: Pick<Catalogue, "tools" | "version">, all: readonly Offer[]): ToolSet {
+  of(
+    agent: Agent,
+    catalogue: { readonly tools: ReadonlyMap<string, Tool>; readonly version: number },
+    all: readonly Offer[],
+  ): ToolSet {
     const offers = all.filter(saysAnything);
     const { version } = catalogue;
     const last = this.#last.get(agent);

@@ -6,7 +6,7 @@ import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
 import type { ToolEntry } from "../../../tools/tool-set/tool-set.ts";
-import { type Answer, canceled, failure, outcomeUnknown } from "../../answer.ts";
+import { type Answer, canceled, failure, outcomeUnknown } from "../../answers/answer.ts";
 import type { Deadline } from "../deadline.ts";
 import { type CallArguments, isRedirect, type Outgoing, redirected, repeatsAsGet, requestOfCall } from "./request.ts";
 import { answerFromResponse } from "./response.ts";

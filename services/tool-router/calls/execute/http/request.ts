@@ -1,4 +1,5 @@
 import type { Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { withSecrets } from "../../../catalogue/secrets.ts";
 
 /** One request of a call: the first, or one that a redirect asks for. */
 export interface Outgoing {
@@ -52,18 +53,6 @@ function appendToQuery(url: URL, name: string, value: unknown): void {
 function refuseUnfit(url: URL): void {
   if (url.protocol !== "http:" && url.protocol !== "https:") throw new Error(`${url.protocol} URLs are not called`);
   if (url.username !== "" || url.password !== "") throw new Error("the URL holds a user or a password: use a header");
-}
-
-/** Where a header's value names a secret. */
-export const SECRET = /\$\{secret:([A-Za-z0-9_]+)\}/g;
-
-function withSecrets(template: string, secrets: ReadonlyMap<string, string>): string {
-  return template.replace(SECRET, (_, name: string) => {
-    const secret = secrets.get(name);
-    if (secret === undefined)
-      throw new Error(`the secret ${name} is not set: give TOOLBUS_SECRET_${name} to the tool router`);
-    return secret;
-  });
 }
 
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);

@@ -3,7 +3,7 @@ import { pipeline } from "node:stream/promises";
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from "node:zlib";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
-import { type Answer, failure, success, successJson } from "../../answer.ts";
+import { type Answer, failure, success, successJson } from "../../answers/answer.ts";
 
 export interface Incoming {
   readonly status: number;

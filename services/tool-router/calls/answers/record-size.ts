@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Answer } from "../answer.ts";
+import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 
 /*
  * A record holds arguments, schema and result, each a JSON text that is escaped once more in it, and has to fit into one
@@ -52,6 +52,6 @@ export function recordedSchema(outputSchemaJson: string): string {
 }
 
 /** Whether the result can be recorded as it is. */
-export function fitsRecord({ outputJson, storedReference }: Answer): boolean {
+export function fitsRecord({ outputJson, storedReference }: ToolResult): boolean {
   return storedReference !== "" || fits(outputJson, MAX_RECORDED_RESULT_BYTES);
 }

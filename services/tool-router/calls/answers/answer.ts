@@ -4,8 +4,8 @@ import { Failure } from "#runtime/failure/failure.ts";
 import { shortenedJson } from "#runtime/results/shortened.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
 import type { Validator } from "#runtime/schema/validator.ts";
-import { AGENT_SWITCHED } from "../sessions/failures.ts";
-import { fitsRecord } from "./records/record-size.ts";
+import { AGENT_SWITCHED } from "../../sessions/failures.ts";
+import { fitsRecord } from "./record-size.ts";
 
 /** What a call answered; a failure is `{"error":"<text>"}` with `isError`, whatever the kind (KIND-4). */
 export type Answer = ToolResult;

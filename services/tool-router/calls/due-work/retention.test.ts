@@ -4,9 +4,9 @@ import { systemClock } from "#runtime/time/clock.ts";
 import { openTestBus, type TestBus } from "../../../../test/harness/bus.ts";
 import { openCallStore } from "../../subscriptions/calls/call-store.ts";
 import { createCallRoom } from "../../subscriptions/calls/retention.ts";
-import { type CallRecordInit, callRecord } from "./call-record.ts";
+import { type CallRecordInit, callRecord } from "../records/call-record.ts";
+import { createWaiters } from "../records/waiters.ts";
 import { KEPT_MS, sweepCalls } from "./retention.ts";
-import { createWaiters } from "./waiters.ts";
 
 const kib = 1_024;
 let bus: TestBus;

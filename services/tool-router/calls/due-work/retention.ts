@@ -1,7 +1,7 @@
 import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
-import type { CallRecord } from "./call-record.ts";
+import type { CallRecord } from "../records/call-record.ts";
 
 /*
  * The bucket of calls refuses when it is full, and with it every call that is recorded. So what has ended leaves before its age

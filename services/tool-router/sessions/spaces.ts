@@ -1,0 +1,11 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { DeliverEventRequestSchema } from "#gen/toolbus/internal/space/v1/inbox_delivery_service_pb.ts";
+import type { RecordToolMessageRequestSchema } from "#gen/toolbus/internal/space/v1/tool_message_service_pb.ts";
+
+/** What the router needs of the spaces service. */
+export interface Spaces {
+  /** The active space of a session's agent; empty when there is none. */
+  activeSpace(sessionId: string, agent: string): Promise<string>;
+  recordToolMessage(request: MessageInitShape<typeof RecordToolMessageRequestSchema>): Promise<void>;
+  deliverEvent(request: MessageInitShape<typeof DeliverEventRequestSchema>): Promise<void>;
+}
