@@ -7,8 +7,8 @@ import { addCallCommand } from "./commands/call.ts";
 import { addCallsCommand } from "./commands/calls.ts";
 import { addExplainCommand } from "./commands/explain.ts";
 import { addInboxCommand } from "./commands/inbox.ts";
-import { addRunCommand } from "./commands/run.ts";
-import { addRunsCommand } from "./commands/runs.ts";
+import { addRunCommand } from "./commands/runs/run.ts";
+import { addRunsCommand } from "./commands/runs/runs.ts";
 import { addServeCommand } from "./commands/serve.ts";
 import { addSessionsCommand } from "./commands/sessions.ts";
 import { addSpacesCommand } from "./commands/spaces.ts";
@@ -17,7 +17,7 @@ import { addUpCommand } from "./commands/up.ts";
 import { addWatchCommand } from "./commands/watch.ts";
 import { defaultUrl, globalOptionsOf } from "./connection.ts";
 import { exitCodes, toldFromError } from "./fault.ts";
-import { colors } from "./print.ts";
+import { colors } from "./printing/print.ts";
 
 const program = new Command("toolbus")
   .description("Tools for agents: every kind behind one contract, on one bus")

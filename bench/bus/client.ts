@@ -1,9 +1,9 @@
 import { createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { clientInterceptors } from "#runtime/rpc/interceptors.ts";
-import { EchoService } from "#runtime/rpc/nats/echo-service.fixture.ts";
-import { openConnection } from "#runtime/rpc/nats/echo-world.fixture.ts";
-import { createNatsTransport } from "#runtime/rpc/nats/transport.ts";
+import { createNatsTransport } from "#runtime/rpc/nats/client/transport.ts";
+import { EchoService } from "#runtime/rpc/nats/testing/echo-service.ts";
+import { openConnection } from "#runtime/rpc/nats/testing/echo-world.ts";
 import { openTelemetry } from "#runtime/telemetry/telemetry.ts";
 import { medianOf } from "../result.ts";
 import { type Login, type Order, RAW_SUBJECT, type Report, SERVICE, UNARY_BYTES, type Way } from "./setting.ts";

@@ -4,9 +4,9 @@ import type { ConnectRouter } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { createLogger } from "#runtime/lifecycle/logger.ts";
 import { serverInterceptors } from "#runtime/rpc/interceptors.ts";
-import { EchoService } from "#runtime/rpc/nats/echo-service.fixture.ts";
-import { openConnection } from "#runtime/rpc/nats/echo-world.fixture.ts";
-import { serveOnNats } from "#runtime/rpc/nats/server.ts";
+import { serveOnNats } from "#runtime/rpc/nats/server/server.ts";
+import { EchoService } from "#runtime/rpc/nats/testing/echo-service.ts";
+import { openConnection } from "#runtime/rpc/nats/testing/echo-world.ts";
 import { openTelemetry } from "#runtime/telemetry/telemetry.ts";
 import { type Login, RAW_SUBJECT, SERVICE, STREAM_BYTES } from "./setting.ts";
 

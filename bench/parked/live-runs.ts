@@ -2,7 +2,7 @@ import { fromBinary } from "@bufbuild/protobuf";
 import { StoredRunEventSchema } from "#gen/toolbus/internal/run/v1/run_log_pb.ts";
 import type { RunEvent } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { WatchRunResponseSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
-import { readSubject } from "#runtime/bus/read.ts";
+import { readSubject } from "#runtime/bus/streams/read.ts";
 import type { World } from "../loop/world.ts";
 
 type EventKind = NonNullable<RunEvent["event"]["case"]>;

@@ -6,7 +6,7 @@
 import { fromBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { StoredRunEventSchema } from "#gen/toolbus/internal/run/v1/run_log_pb.ts";
-import { readSubject } from "#runtime/bus/read.ts";
+import { readSubject } from "#runtime/bus/streams/read.ts";
 import { until } from "#runtime/time/until.ts";
 import { quiet } from "../loop/plan.ts";
 import { quantileOf } from "../loop/quantile.ts";

@@ -3,7 +3,7 @@ import { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_serv
 import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { openBus } from "#runtime/bus/bus.ts";
 import { serverInterceptors } from "#runtime/rpc/interceptors.ts";
-import { serveOnNats } from "#runtime/rpc/nats/server.ts";
+import { serveOnNats } from "#runtime/rpc/nats/server/server.ts";
 import { clientFor } from "../../services/clients.ts";
 import {
   CALLERS_ROUTER,

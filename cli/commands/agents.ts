@@ -5,10 +5,10 @@ import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { AgentService, ListAgentsResponseSchema, StoredAgentSchema } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { agentFromFile } from "#runtime/agent-file/agent-from-file.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
-import { allPages } from "#runtime/rpc/all-pages.ts";
+import { allPages } from "#runtime/rpc/paging/all-pages.ts";
 import { globalOptionsOf, openConnection } from "../connection.ts";
 import { UsageFault } from "../fault.ts";
-import { colors, oneLine, printLine, printMessage, printTable } from "../print.ts";
+import { colors, oneLine, printLine, printMessage, printTable } from "../printing/print.ts";
 
 const EXPECTED = "only if it stands at this revision, as `agents show` tells it; 0: only if there is none yet";
 

@@ -2,8 +2,8 @@ import type { Command } from "commander";
 import { SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
 import { globalOptionsOf, openConnection } from "../connection.ts";
 import { UsageFault } from "../fault.ts";
-import { printLine } from "../print.ts";
-import { addSubmissionOption, submissionOf } from "../submission.ts";
+import { printLine } from "../printing/print.ts";
+import { addSubmissionOption, submissionOf } from "../requests/submission.ts";
 
 export function addAnswerCommand(program: Command): void {
   const command = program

@@ -3,10 +3,10 @@ import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { type Command, InvalidArgumentError } from "commander";
 import { type AuditEvent, AuditEventSchema, type AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { type AuditFilter, AuditFilterSchema, AuditService } from "#gen/toolbus/audit/v1/audit_service_pb.ts";
-import { auditKindFrom, auditKindNames, textOfAuditEvent } from "../audit-printer.ts";
 import { type Connection, globalOptionsOf, openConnection } from "../connection.ts";
-import { printLog } from "../log-watch.ts";
-import { printLine, printMessage } from "../print.ts";
+import { auditKindFrom, auditKindNames, textOfAuditEvent } from "../printing/audit-printer.ts";
+import { printLine, printMessage } from "../printing/print.ts";
+import { printLog } from "../watching/log-watch.ts";
 
 interface Options {
   agent?: string;

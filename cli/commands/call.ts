@@ -4,8 +4,8 @@ import { ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { type Connection, globalOptionsOf, openConnection } from "../connection.ts";
 import { exitCodes, UsageFault } from "../fault.ts";
 import { openInterruption } from "../interruption.ts";
-import { printLine, printMessage } from "../print.ts";
-import { resultOfToolCall } from "../tool-call.ts";
+import { printLine, printMessage } from "../printing/print.ts";
+import { resultOfToolCall } from "../requests/tool-call.ts";
 
 interface Options {
   agent?: string;

@@ -6,7 +6,7 @@ import {
   ToolService,
 } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { globalOptionsOf, openConnection } from "../connection.ts";
-import { codeOfValue, colors, printLine, printMessage } from "../print.ts";
+import { codeOfValue, colors, printLine, printMessage } from "../printing/print.ts";
 
 export function addExplainCommand(program: Command): void {
   program

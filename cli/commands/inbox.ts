@@ -8,10 +8,10 @@ import {
   type WatchInboxEventsResponse,
   WatchInboxEventsResponseSchema,
 } from "#gen/toolbus/space/v1/inbox_service_pb.ts";
-import { allPages } from "#runtime/rpc/all-pages.ts";
+import { allPages } from "#runtime/rpc/paging/all-pages.ts";
 import { type Connection, globalOptionsOf, openConnection } from "../connection.ts";
-import { printLog } from "../log-watch.ts";
-import { colors, printLine, printMessage } from "../print.ts";
+import { colors, printLine, printMessage } from "../printing/print.ts";
+import { printLog } from "../watching/log-watch.ts";
 
 interface InboxOptions {
   agent?: string;

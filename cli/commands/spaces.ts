@@ -10,11 +10,11 @@ import {
   type WatchSpaceResponse,
   WatchSpaceResponseSchema,
 } from "#gen/toolbus/space/v1/space_service_pb.ts";
-import { allPages } from "#runtime/rpc/all-pages.ts";
+import { allPages } from "#runtime/rpc/paging/all-pages.ts";
 import { globalOptionsOf, openConnection } from "../connection.ts";
-import { printLog } from "../log-watch.ts";
-import { colors, oneLine, printLine, printMessage, printTable } from "../print.ts";
-import { textOfMessage, textOfSpaceEvent } from "../space-printer.ts";
+import { colors, oneLine, printLine, printMessage, printTable } from "../printing/print.ts";
+import { textOfMessage, textOfSpaceEvent } from "../printing/space-printer.ts";
+import { printLog } from "../watching/log-watch.ts";
 
 export function addSpacesCommand(program: Command): void {
   const spaces = program.command("spaces").description("List, create, show, speak in and watch spaces");

@@ -1,9 +1,9 @@
 import type { Command } from "commander";
 import { ExecutionType, ExecutionTypeSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { ListToolsResponseSchema, type ModelTool, ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
-import { allPages } from "#runtime/rpc/all-pages.ts";
+import { allPages } from "#runtime/rpc/paging/all-pages.ts";
 import { globalOptionsOf, openConnection } from "../connection.ts";
-import { colors, nameOfValue, oneLine, printLine, printMessage, printTable } from "../print.ts";
+import { colors, nameOfValue, oneLine, printLine, printMessage, printTable } from "../printing/print.ts";
 
 interface Options {
   agent?: string;

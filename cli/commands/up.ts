@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { readServiceConfig } from "#runtime/config/service-config.ts";
 import { globalOptionsOf } from "../connection.ts";
-import { colors, printLine, printNote } from "../print.ts";
+import { colors, printLine, printNote } from "../printing/print.ts";
 import { listRooms } from "../suite/rooms.ts";
 import type { ServiceEvent } from "../suite/service-process.ts";
 import { openSuite } from "../suite/suite.ts";

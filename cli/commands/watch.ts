@@ -5,11 +5,11 @@ import {
   type WatchAuditEventsResponse,
   WatchAuditEventsResponseSchema,
 } from "#gen/toolbus/audit/v1/audit_service_pb.ts";
-import { textOfAuditEvent } from "../audit-printer.ts";
 import { globalOptionsOf, openConnection } from "../connection.ts";
-import { printLog } from "../log-watch.ts";
-import { printLine, printMessage } from "../print.ts";
-import { showToEnd } from "../show-to-end.ts";
+import { textOfAuditEvent } from "../printing/audit-printer.ts";
+import { printLine, printMessage } from "../printing/print.ts";
+import { printLog } from "../watching/log-watch.ts";
+import { showToEnd } from "../watching/show-to-end.ts";
 import { watchSpace } from "./spaces.ts";
 
 export function addWatchCommand(program: Command): void {

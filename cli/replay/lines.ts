@@ -1,5 +1,5 @@
 import { textOfAmount } from "#runtime/money/money.ts";
-import { colors, oneLine } from "../print.ts";
+import { colors, oneLine } from "../printing/print.ts";
 import type { Replay, ReplayedCall, Step } from "./replay.ts";
 
 /** A replay as lines for a reader: turn by turn, each with its place in the log, from which the run can be forked. */

@@ -3,8 +3,8 @@
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import type { RunEvent } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { type Item, RunEndReasonSchema, RunStateSchema } from "#gen/toolbus/run/v1/run_pb.ts";
-import { codeOfValue, nameOfValue } from "../print.ts";
-import { whyDropped } from "../run-printer.ts";
+import { codeOfValue, nameOfValue } from "../printing/print.ts";
+import { whyDropped } from "../printing/run-printer.ts";
 
 export interface Replay {
   readonly runId: string;

@@ -4,7 +4,7 @@
 
 import { delimiter, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { removeStores } from "#runtime/bus/remove-stores.ts";
+import { removeStores } from "#runtime/bus/declarations/remove-stores.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import { openLogFiles } from "./log-files.ts";
 import { openKeptNats } from "./nats.ts";

@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
-import { findUv } from "#runtime/bus/nats-server/find-uv.ts";
+import { findUv } from "#runtime/bus/nats-server/find/find-uv.ts";
 import { type ChildProcess, openChildProcess, textFromExit } from "#runtime/lifecycle/child-process.ts";
-import { printLine, printNote } from "../../cli/print.ts";
+import { printLine, printNote } from "../../cli/printing/print.ts";
 
 export interface Client {
   /** What it does; it ends with 0 only if all of it went well. */

@@ -3,7 +3,7 @@
 import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { until } from "#runtime/time/until.ts";
 import { openConnection } from "../../cli/connection.ts";
-import { colors, printLine, printNote } from "../../cli/print.ts";
+import { colors, printLine, printNote } from "../../cli/printing/print.ts";
 import { openSuite } from "../../cli/suite/suite.ts";
 import { freePort } from "../free-port.ts";
 import { clients, faultOf } from "./clients.ts";

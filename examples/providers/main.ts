@@ -4,10 +4,10 @@ import { fileURLToPath } from "node:url";
 import { Role, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { openConnection } from "../../cli/connection.ts";
-import { printLine, printNote } from "../../cli/print.ts";
-import { followRun } from "../../cli/run-follower.ts";
-import { createRunPrinter } from "../../cli/run-printer.ts";
+import { printLine, printNote } from "../../cli/printing/print.ts";
+import { createRunPrinter } from "../../cli/printing/run-printer.ts";
 import { openSuite } from "../../cli/suite/suite.ts";
+import { followRun } from "../../cli/watching/run-follower.ts";
 import { findPlaces, startProvider } from "./start.ts";
 
 const here = (name: string) => fileURLToPath(new URL(name, import.meta.url));

@@ -1,5 +1,5 @@
 import { fileURLToPath } from "node:url";
-import { findUv } from "#runtime/bus/nats-server/find-uv.ts";
+import { findUv } from "#runtime/bus/nats-server/find/find-uv.ts";
 import { type ChildProcess, openChildProcess, textFromExit } from "#runtime/lifecycle/child-process.ts";
 import { freePort } from "../free-port.ts";
 

@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { openBus } from "#runtime/bus/bus.ts";
-import { findUv } from "#runtime/bus/nats-server/find-uv.ts";
+import { findUv } from "#runtime/bus/nats-server/find/find-uv.ts";
 import { openNatsServer } from "#runtime/bus/nats-server/nats-server.ts";
 import { openOurSubject } from "./subject/ours.ts";
 

@@ -2,8 +2,8 @@ import { fromJson, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
 import { type Agent, AgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { refuse, refuseField } from "../failure/failure.ts";
-import { agentSpelling } from "../file-form/agent-spelling.ts";
-import { contractJson } from "../file-form/spelling.ts";
+import { agentSpelling } from "./agent-spelling.ts";
+import { contractJson } from "./spelling.ts";
 
 /**
  * The agent that a file holds: the contract's form, and two short ways to write its sources, `mcp.servers` and `workers`.

@@ -9,13 +9,13 @@ import {
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { nuid } from "@nats-io/nats-core";
 import { type AuditEvent, AuditEventSchema, AuditKindSchema } from "#gen/toolbus/audit/v1/audit_pb.ts";
-import { appendOnce, firstSince } from "../bus/append.ts";
 import type { Bus } from "../bus/bus.ts";
-import { boundsOf, followLog } from "../bus/follow-log.ts";
-import { lastSequenceOf, readSubject, type StoredMessage } from "../bus/read.ts";
 import { readRecord } from "../bus/record.ts";
+import { appendOnce, firstSince } from "../bus/streams/append.ts";
+import { boundsOf, followLog } from "../bus/streams/follow-log.ts";
+import { lastSequenceOf, readSubject, type StoredMessage } from "../bus/streams/read.ts";
 import { requireReached } from "../failure/sequence.ts";
-import { gapUpdate, type LogUpdate, startUpdate } from "../rpc/log-update.ts";
+import { gapUpdate, type LogUpdate, startUpdate } from "../rpc/watching/log-update.ts";
 
 /*
  * Decisions are many and small, so a message of the stream holds those of one service and kind that fell within a moment, a line

@@ -12,11 +12,11 @@ import { openTestBus, openTestServer } from "../../test/harness/bus.ts";
 import { openChildProcess } from "../lifecycle/child-process.ts";
 import { until } from "../time/until.ts";
 import { type BusStatus, openBus } from "./bus.ts";
-import { BUCKETS, formatKey, OBJECT_STORES, STREAMS, storeFormat } from "./declarations.ts";
-import { configsFromDeclarations } from "./declared-config.ts";
-import { differences, ensureDeclared } from "./ensure-declared.ts";
-import { removeStores } from "./remove-stores.ts";
-import { streamOfSubject } from "./streams-of-subjects.ts";
+import { BUCKETS, formatKey, OBJECT_STORES, STREAMS, storeFormat } from "./declarations/declarations.ts";
+import { configsFromDeclarations } from "./declarations/declared-config.ts";
+import { differences, ensureDeclared } from "./declarations/ensure-declared.ts";
+import { removeStores } from "./declarations/remove-stores.ts";
+import { streamOfSubject } from "./declarations/streams-of-subjects.ts";
 
 describe("what is declared", () => {
   const configs = configsFromDeclarations(1).map((config) => [config.name, config] as const);
@@ -59,7 +59,7 @@ describe("declaring", () => {
   test("is done by eight processes at once, and each finds it done as declared", async () => {
     await using server = await openTestServer();
     const { url, user, password } = server;
-    const script = fileURLToPath(new URL("./declarer.fixture.ts", import.meta.url));
+    const script = fileURLToPath(new URL("./testing/declarer.ts", import.meta.url));
     const processes = Array.from({ length: 8 }, () =>
       fork(script, [JSON.stringify({ url, user, password })], { execArgv: [] }),
     );

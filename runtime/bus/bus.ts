@@ -6,13 +6,13 @@ import { messageFromUnknown } from "../failure/failure.ts";
 import { LocalFailure } from "../failure/local-failure.ts";
 import { createBackoff } from "../time/backoff.ts";
 import { delay } from "../time/delay.ts";
-import { coalesceWrites } from "./coalesced-writes.ts";
-import type { BucketName, ObjectStoreName } from "./declarations.ts";
-import { ensureDeclared } from "./ensure-declared.ts";
+import type { BucketName, ObjectStoreName } from "./declarations/declarations.ts";
+import { ensureDeclared } from "./declarations/ensure-declared.ts";
 import { type Link, openLink } from "./link.ts";
-import { refuseOldNatsServer } from "./nats-server/version.ts";
+import { coalesceWrites } from "./nats-patches/coalesced-writes.ts";
+import { saveOnRequests } from "./nats-patches/thrifty-requests.ts";
+import { refuseOldNatsServer } from "./nats-server/find/version.ts";
 import { tellingOnce, type Unreadable } from "./record.ts";
-import { saveOnRequests } from "./thrifty-requests.ts";
 
 /** A connection to NATS and the stores behind it. Disposing drains: what was received is handled, what was sent goes out. */
 export interface Bus extends AsyncDisposable {

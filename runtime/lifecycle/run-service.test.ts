@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { until } from "../time/until.ts";
 import type { ServiceMessage } from "./run-service.ts";
 
-const fixture = fileURLToPath(new URL("run-service.fixture.ts", import.meta.url));
+const fixture = fileURLToPath(new URL("testing/run-service.ts", import.meta.url));
 
 interface Tiny {
   process: ChildProcess;

@@ -1,6 +1,5 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { usd } from "./dollars.fixture.ts";
 import {
   amountLeft,
   costOfTokens,
@@ -11,6 +10,7 @@ import {
   textOfAmount,
   toldAmount,
 } from "./money.ts";
+import { usd } from "./testing/dollars.ts";
 
 const eur = (micros: bigint) => ({ currencyCode: "EUR", micros });
 const int64Max = 2n ** 63n - 1n;

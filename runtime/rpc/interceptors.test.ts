@@ -13,12 +13,12 @@ import { describe, expect, test } from "vitest";
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { failureFromConnectError } from "../failure/connect.ts";
 import { Failure } from "../failure/failure.ts";
-import { openCollector } from "../telemetry/collector.fixture.ts";
 import { openTelemetry, type Telemetry } from "../telemetry/telemetry.ts";
+import { openCollector } from "../telemetry/testing/collector.ts";
 import { currentTrace } from "../telemetry/trace-context.ts";
 import { currentPrincipal, LOCAL_PRINCIPAL, principalOf, withPrincipal, writePrincipal } from "./identity.ts";
 import { clientInterceptors, serverInterceptors } from "./interceptors.ts";
-import { EchoService } from "./nats/echo-service.fixture.ts";
+import { EchoService } from "./nats/testing/echo-service.ts";
 
 const TRACEPARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 const bytes = (text: string) => create(BytesValueSchema, { value: new TextEncoder().encode(text) });

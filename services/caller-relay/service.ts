@@ -1,23 +1,23 @@
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { openAuditTrail } from "#runtime/audit/trail.ts";
-import { instanceService } from "#runtime/bus/ownership.ts";
+import { instanceService } from "#runtime/bus/ownership/ownership.ts";
 import { openServiceBus } from "#runtime/bus/service-bus.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
 import { serverInterceptors } from "#runtime/rpc/interceptors.ts";
-import { serveOnNats } from "#runtime/rpc/nats/server.ts";
+import { serveOnNats } from "#runtime/rpc/nats/server/server.ts";
 import { type Clock, systemClock } from "#runtime/time/clock.ts";
-import { createAnswers } from "./answers.ts";
-import { createAttachments } from "./attachments.ts";
-import { createCalls } from "./calls.ts";
-import { createChanges } from "./changes.ts";
 import type { Config } from "./config.ts";
-import { type DeliveryParts, deliver } from "./delivery.ts";
-import { createRelay } from "./relay.ts";
-import { createRequests } from "./requests.ts";
+import { type DeliveryParts, deliver } from "./delivery/delivery.ts";
+import { createRelay } from "./delivery/relay.ts";
+import { createAnswers } from "./requests/answers.ts";
+import { createCalls } from "./requests/calls.ts";
+import { createRequests } from "./requests/requests.ts";
 import { createPeerRoutes, createRoutes } from "./routes.ts";
 import { createSessions } from "./sessions.ts";
+import { createAttachments } from "./streams/attachments.ts";
+import { createChanges } from "./streams/changes.ts";
+import { openVerifying } from "./streams/verifying.ts";
 import { createNeighbours, createPeers, createStores, openHearing, reasonOfCancellation } from "./subscriptions.ts";
-import { openVerifying } from "./verifying.ts";
 
 export async function openService(
   config: Config,

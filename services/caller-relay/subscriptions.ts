@@ -1,8 +1,8 @@
 import type { Bus } from "#runtime/bus/bus.ts";
-import { followSubject, lastSequenceOf, type StoredMessage } from "#runtime/bus/read.ts";
+import { followSubject, lastSequenceOf, type StoredMessage } from "#runtime/bus/streams/read.ts";
 import { openBackground } from "#runtime/lifecycle/background.ts";
-import type { Attachments } from "./attachments.ts";
-import { type Changes, createChanges } from "./changes.ts";
+import type { Attachments } from "./streams/attachments.ts";
+import { type Changes, createChanges } from "./streams/changes.ts";
 import { createBucketAnsweredRequests } from "./subscriptions/bucket-answered-requests.ts";
 import { createBucketDeclarations, declarationsSubject } from "./subscriptions/bucket-declarations.ts";
 import { createBucketLateRequests } from "./subscriptions/bucket-late-requests.ts";

@@ -1,6 +1,6 @@
 import { readEnvironment } from "#runtime/config/environment.ts";
 import { type ServiceConfig, serviceConfigFromReader } from "#runtime/config/service-config.ts";
-import type { ApiKey } from "./authentication.ts";
+import type { ApiKey } from "./access/authentication.ts";
 
 export interface GatewayConfig extends ServiceConfig {
   host: string;

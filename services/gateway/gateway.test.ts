@@ -12,7 +12,7 @@ import { StoredRunEventSchema } from "#gen/toolbus/internal/run/v1/run_log_pb.ts
 import { RunContextService } from "#gen/toolbus/internal/space/v1/run_context_service_pb.ts";
 import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { detailOf } from "#runtime/failure/error-detail.ts";
-import { serveOnNats } from "#runtime/rpc/nats/server.ts";
+import { serveOnNats } from "#runtime/rpc/nats/server/server.ts";
 import { openTelemetry } from "#runtime/telemetry/telemetry.ts";
 import { openTestBus } from "../../test/harness/bus.ts";
 import { internalServices, publicServices } from "../processes.ts";

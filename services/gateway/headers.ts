@@ -1,6 +1,6 @@
 import type { HandlerContext } from "@connectrpc/connect";
 import { PRINCIPAL_HEADER, SERVICE_HEADER, writePrincipal } from "#runtime/rpc/identity.ts";
-import { principalKey } from "./authentication.ts";
+import { principalKey } from "./access/authentication.ts";
 
 /** Belongs to the connection between client and gateway, and means nothing behind it. */
 const ownOfConnection = new Set([

@@ -8,7 +8,7 @@ import type {
 } from "@bufbuild/protobuf";
 import { Code, ConnectError, type HandlerContext, type ServiceImpl, type Transport } from "@connectrpc/connect";
 import { connectError } from "#runtime/failure/connect.ts";
-import { deliveryOf } from "#runtime/rpc/nats/delivery.ts";
+import { deliveryOf } from "#runtime/rpc/nats/call/delivery.ts";
 import { forwardedHeaders, passHeaders } from "./headers.ts";
 import { placeOf, resuming } from "./resuming.ts";
 

@@ -13,7 +13,7 @@ import {
   WatchSpaceRequestSchema,
   WatchSpaceResponseSchema,
 } from "#gen/toolbus/space/v1/space_service_pb.ts";
-import { notSent, unknownOutcome } from "#runtime/rpc/nats/delivery.ts";
+import { notSent, unknownOutcome } from "#runtime/rpc/nats/call/delivery.ts";
 import { type Place, placeOf, resuming } from "./resuming.ts";
 
 type Message = MessageShape<DescMessage>;

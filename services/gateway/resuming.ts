@@ -38,9 +38,9 @@ import {
   type WatchSpaceResponse,
 } from "#gen/toolbus/space/v1/space_service_pb.ts";
 import { isUnavailable } from "#runtime/failure/connect.ts";
-import { placeAfterUpdate } from "#runtime/rpc/log-update.ts";
-import { deliveryOf } from "#runtime/rpc/nats/delivery.ts";
-import { type Resumable, resumed } from "#runtime/rpc/resumed.ts";
+import { deliveryOf } from "#runtime/rpc/nats/call/delivery.ts";
+import { placeAfterUpdate } from "#runtime/rpc/watching/log-update.ts";
+import { type Resumable, resumed } from "#runtime/rpc/watching/resumed.ts";
 
 type Message = MessageShape<DescMessage>;
 

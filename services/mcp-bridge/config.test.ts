@@ -3,9 +3,9 @@ import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
 import { McpServerSchema, Share } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { readConfig } from "./config.ts";
-import { holderOf, keyOf } from "./key.ts";
-import { createRedaction, withSecrets } from "./secrets.ts";
-import { parseServer } from "./source.ts";
+import { holderOf, keyOf } from "./servers/key.ts";
+import { createRedaction, withSecrets } from "./servers/secrets.ts";
+import { parseServer } from "./servers/source.ts";
 
 const secretNamed = (name: string) => `$${`{secret:${name}}`}`;
 

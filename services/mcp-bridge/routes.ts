@@ -10,13 +10,13 @@ import { refuse, refuseField } from "#runtime/failure/failure.ts";
 import { requireOperator } from "#runtime/failure/operator.ts";
 import { withEtag } from "#runtime/rpc/etag.ts";
 import { askerOf } from "#runtime/rpc/identity.ts";
-import { pageOf } from "#runtime/rpc/page.ts";
+import { pageOf } from "#runtime/rpc/paging/page.ts";
 import { openEnding } from "#runtime/time/ending.ts";
-import type { Part } from "./fleet.ts";
-import { type OfferWatchParts, watchTools } from "./offer-watch.ts";
-import type { Asker, Provider } from "./provider.ts";
-import type { AppliedServers } from "./servers.ts";
-import { validServer } from "./source.ts";
+import type { Part } from "./connection/fleet.ts";
+import { type OfferWatchParts, watchTools } from "./provider/offer-watch.ts";
+import type { Asker, Provider } from "./provider/provider.ts";
+import type { AppliedServers } from "./servers/servers.ts";
+import { validServer } from "./servers/source.ts";
 
 /** How often a request has gone from one instance of the bridge to another. */
 export const HOPS_HEADER = "toolbus-bridge-hops";

@@ -1,14 +1,14 @@
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { type McpServer, McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { type StoredMcpServer, StoredMcpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_service_pb.ts";
+import { casUpdate, type Decision, readKey, removeKey } from "#runtime/bus/buckets/key-value.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
-import { casUpdate, type Decision, readKey, removeKey } from "#runtime/bus/key-value.ts";
-import { followSubject, lastSequenceOf, readSubject, type StoredMessage } from "#runtime/bus/read.ts";
+import { followSubject, lastSequenceOf, readSubject, type StoredMessage } from "#runtime/bus/streams/read.ts";
 import { requireRevision } from "#runtime/failure/expected-revision.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { Logger } from "#runtime/lifecycle/logger.ts";
-import { createChanges, orAborted } from "./connection/changes.ts";
-import type { AppliedServers } from "./servers.ts";
+import { createChanges, orAborted } from "./servers/changes.ts";
+import type { AppliedServers } from "./servers/servers.ts";
 
 const BUCKET = "toolbus_tools";
 const PREFIX = "mcp-server.";

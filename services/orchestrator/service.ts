@@ -10,7 +10,7 @@ import { openBackground } from "#runtime/lifecycle/background.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
 import { createResultRemoval } from "#runtime/results/removal.ts";
 import { clientInterceptors, serverInterceptors } from "#runtime/rpc/interceptors.ts";
-import { serveOnNats } from "#runtime/rpc/nats/server.ts";
+import { serveOnNats } from "#runtime/rpc/nats/server/server.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { delay } from "#runtime/time/delay.ts";
 import type { Config } from "./config.ts";

@@ -1,10 +1,10 @@
 import type { InboxEvent } from "#gen/toolbus/space/v1/inbox_pb.ts";
 import { type MemoryEntry, MemoryKind } from "#gen/toolbus/space/v1/memory_pb.ts";
-import type { Inbox } from "./inbox.ts";
-import { meaningOfLines } from "./inbox-text.ts";
-import type { Membership } from "./membership.ts";
-import type { Memory } from "./memory.ts";
-import type { Owner } from "./owner.ts";
+import type { Inbox } from "./inbox/inbox.ts";
+import { meaningOfLines } from "./inbox/inbox-text.ts";
+import type { Memory } from "./memory/memory.ts";
+import type { Owner } from "./owners/owner.ts";
+import type { Membership } from "./space/membership.ts";
 
 export interface RunContext {
   instructions: string;

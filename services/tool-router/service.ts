@@ -7,7 +7,7 @@ import { openServiceBus } from "#runtime/bus/service-bus.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
 import { createResultStore } from "#runtime/results/store.ts";
 import { serverInterceptors } from "#runtime/rpc/interceptors.ts";
-import { serveOnNats } from "#runtime/rpc/nats/server.ts";
+import { serveOnNats } from "#runtime/rpc/nats/server/server.ts";
 import { createValidator, type Validator } from "#runtime/schema/validator.ts";
 import { systemClock as clock } from "#runtime/time/clock.ts";
 import { createAdmission } from "./calls/admission.ts";

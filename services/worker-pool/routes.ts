@@ -16,13 +16,13 @@ import {
   WorkerService,
 } from "#gen/toolbus/worker/v1/worker_service_pb.ts";
 import { withEtag } from "#runtime/rpc/etag.ts";
-import { pageOf, placeOfNumber } from "#runtime/rpc/page.ts";
+import { pageOf, placeOfNumber } from "#runtime/rpc/paging/page.ts";
 import { currentTrace, logFieldsFromTrace } from "#runtime/telemetry/trace-context.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import type { LogHub, LogNews } from "./logs/log-hub.ts";
 import type { LogLine } from "./logs/log-line.ts";
-import { watchOffers } from "./offer-changes.ts";
-import type { ToolCalls } from "./tool-calls.ts";
+import { watchOffers } from "./provider/offer-changes.ts";
+import type { ToolCalls } from "./provider/tool-calls.ts";
 
 export interface WorkerPoolRoutes {
   offer: (sources: readonly Source[]) => GetProvidedToolsResponse;

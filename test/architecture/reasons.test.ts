@@ -17,7 +17,7 @@ function raisedIn({ text }: SourceFile): string[] {
 }
 
 /** Where the errors of the wire are made out of failures, and where one that came is passed on. */
-const makers = ["runtime/failure/connect.ts", "runtime/rpc/nats/error-frame.ts", "services/gateway/proxy.ts"];
+const makers = ["runtime/failure/connect.ts", "runtime/rpc/nats/frame/error-frame.ts", "services/gateway/proxy.ts"];
 
 describe("the dictionary of errors", () => {
   it("has no reason that nothing raises", () => {

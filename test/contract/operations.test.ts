@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { describe, expect, it } from "vitest";
-import { BUCKETS, OBJECT_STORES, STREAMS } from "#runtime/bus/declarations.ts";
+import { BUCKETS, OBJECT_STORES, STREAMS } from "#runtime/bus/declarations/declarations.ts";
 import { projectRoot, sourceFilesBelow } from "../architecture/source-files.ts";
 
 const text = readFileSync(join(projectRoot, "docs/operations.md"), "utf8");

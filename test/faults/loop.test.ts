@@ -2,10 +2,10 @@
 
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { runCampaign } from "./loop/campaign.ts";
-import { nameOf, type Pair } from "./loop/points.ts";
+import { nameOf, type Pair } from "./loop/plan/points.ts";
+import { withouts } from "./loop/plan/without.ts";
 import type { TrialOutcome } from "./loop/trial.ts";
-import { withouts } from "./loop/without.ts";
-import { openTreeCopy, type Tree } from "./tree.ts";
+import { openTreeCopy, type Tree } from "./processes/tree.ts";
 
 /** Seconds, unless the machine is busy. */
 const minutes = 8;

@@ -4,11 +4,11 @@ import { parseArgs } from "node:util";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { type CampaignOptions, type CampaignResult, runCampaign } from "./loop/campaign.ts";
 import type { Violation } from "./loop/history/history.ts";
-import { allPairs, faults, nameOf, type Pair, points } from "./loop/points.ts";
+import { allPairs, faults, nameOf, type Pair, points } from "./loop/plan/points.ts";
+import { withouts } from "./loop/plan/without.ts";
 import { countsByPair, coverageTable, writeTrial } from "./loop/report.ts";
 import type { TrialOutcome } from "./loop/trial.ts";
-import { withouts } from "./loop/without.ts";
-import { openTreeCopy } from "./tree.ts";
+import { openTreeCopy } from "./processes/tree.ts";
 
 const table = (meanings: Readonly<Record<string, string>>) =>
   Object.entries(meanings)

@@ -1,10 +1,10 @@
 // The short form of `npm run faults -- router`: real processes, a few kills and one freeze.
 
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { type Figure, figuresFrom, isBroken } from "./router/report.ts";
+import { openTreeCopy, type Tree } from "./processes/tree.ts";
+import { type Figure, figuresFrom, isBroken } from "./router/check/report.ts";
 import { runRouterFaults } from "./router/run.ts";
 import { withouts } from "./router/without.ts";
-import { openTreeCopy, type Tree } from "./tree.ts";
 
 const quick = { seed: 5, minutes: 0.2, calls: 200, kills: 3 };
 

@@ -3,11 +3,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
-import type { RouterHistory, Violation } from "./router/history.ts";
-import { figuresFrom, isBroken } from "./router/report.ts";
+import { openTreeCopy } from "./processes/tree.ts";
+import type { RouterHistory, Violation } from "./router/check/history.ts";
+import { figuresFrom, isBroken } from "./router/check/report.ts";
 import { runRouterFaults as run } from "./router/run.ts";
 import { withouts } from "./router/without.ts";
-import { openTreeCopy } from "./tree.ts";
 
 const parts = Object.entries(withouts).map(([name, { meaning }]) => `  ${name.padEnd(24)} ${meaning}`);
 

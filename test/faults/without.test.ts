@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { projectRoot } from "../architecture/source-files.ts";
-import { withouts as loop } from "./loop/without.ts";
+import { withouts as loop } from "./loop/plan/without.ts";
 import { withouts as router } from "./router/without.ts";
 
 it.each([...Object.entries(loop), ...Object.entries(router)])("the part %s can be taken away", (_, { edits }) => {

@@ -1,5 +1,5 @@
-import { findNatsServer } from "../../runtime/bus/nats-server/find-nats-server.ts";
-import { findUv } from "../../runtime/bus/nats-server/find-uv.ts";
+import { findNatsServer } from "../../runtime/bus/nats-server/find/find-nats-server.ts";
+import { findUv } from "../../runtime/bus/nats-server/find/find-uv.ts";
 
 /**
  * Runs once before all tests: finds, or fetches, the programs that tests run for real. Test processes inherit the

@@ -1,6 +1,6 @@
 import { access, readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { findUv } from "#runtime/bus/nats-server/find-uv.ts";
+import { findUv } from "#runtime/bus/nats-server/find/find-uv.ts";
 import { type CommandOptions, observeCommand, projectRoot } from "../gen/command.ts";
 import { generateFresh } from "../gen/generate.ts";
 import { fetchProtovalidate } from "../gen/protovalidate.ts";

@@ -22,7 +22,7 @@ describe("what the tree may not say", () => {
 
   test.each([
     ["README.md", `https://example.com${pathOf("work", "item")} and services${pathOf("work", "README.md")}`],
-    ["services/mcp-bridge/stdio.test.ts", `const socket = "${pathOf("tmp", "peer.sock")}";`],
+    ["services/mcp-bridge/testing/stdio.test.ts", `const socket = "${pathOf("tmp", "peer.sock")}";`],
     ["docs/operations.md", "kept in `.toolbus/` and found on the PATH"],
   ])("%s with %j is none", (path, text) => {
     expect(faultsInText(path, text)).toEqual([]);

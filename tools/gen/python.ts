@@ -2,7 +2,7 @@ import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fromBinary } from "@bufbuild/protobuf";
 import { type FileDescriptorProto, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
-import { findUv } from "#runtime/bus/nats-server/find-uv.ts";
+import { findUv } from "#runtime/bus/nats-server/find/find-uv.ts";
 import { projectRoot, runCommand } from "./command.ts";
 import { versions } from "./versions.ts";
 

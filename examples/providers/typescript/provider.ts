@@ -14,7 +14,7 @@ import { openBus } from "#runtime/bus/bus.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { createLogger } from "#runtime/lifecycle/logger.ts";
 import { serverInterceptors } from "#runtime/rpc/interceptors.ts";
-import { serveOnNats } from "#runtime/rpc/nats/server.ts";
+import { serveOnNats } from "#runtime/rpc/nats/server/server.ts";
 import { delay } from "#runtime/time/delay.ts";
 
 const roll = {

@@ -8,13 +8,13 @@ import { connect } from "@nats-io/transport-node";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { openChildProcess } from "../../lifecycle/child-process.ts";
 import { until } from "../../time/until.ts";
-import { findNatsServer, pinnedNatsServer } from "./find-nats-server.ts";
-import { findUv } from "./find-uv.ts";
+import { findNatsServer, pinnedNatsServer } from "./find/find-nats-server.ts";
+import { findUv } from "./find/find-uv.ts";
+import { isOlder, parseVersion } from "./find/version.ts";
 import { openLockDirectory } from "./lock-directory.ts";
 import { openNatsServer } from "./nats-server.ts";
 import { identityOfProcess, isSameProcessAlive } from "./process-identity.ts";
 import { openServerFiles, writeRunRecord } from "./server-files.ts";
-import { isOlder, parseVersion } from "./version.ts";
 
 const binary = process.env.TOOLBUS_NATS_SERVER;
 
@@ -37,7 +37,7 @@ async function writeProgram(name: string, script: string): Promise<string> {
 }
 
 async function openOwner(): Promise<{ child: ChildProcess; pid: number; port: number }> {
-  const script = fileURLToPath(new URL("./owner.fixture.ts", import.meta.url));
+  const script = fileURLToPath(new URL("./testing/owner.ts", import.meta.url));
   const child = fork(script, [JSON.stringify({ directory, binary })], { execArgv: [] });
   const [message] = (await once(child, "message")) as [{ pid: number; port: number }];
   return { child, ...message };

@@ -6,7 +6,7 @@ import type { Holdings } from "./holdings.ts";
 import { ownerSubject } from "./names.ts";
 import type { OwnershipOptions } from "./options.ts";
 
-/** O1, O3 and O4 of `../ownership.ts`. */
+/** O1, O3 and O4 of `./ownership.ts`. */
 export interface Claiming<R, A> {
   /** The claim of this key that is under way. */
   running(key: string): Promise<Holding<R> | undefined> | undefined;

@@ -7,9 +7,9 @@ import {
 } from "@connectrpc/connect-node";
 import * as grpc from "@grpc/grpc-js";
 import { describe, expect, test } from "vitest";
-import { EchoService } from "#runtime/rpc/nats/echo-service.fixture.ts";
-import { bytes, echo, openServer, stack, textOf } from "./echo-server.fixture.ts";
-import { createSelfSigned } from "./self-signed.fixture.ts";
+import { EchoService } from "#runtime/rpc/nats/testing/echo-service.ts";
+import { bytes, echo, openServer, stack, textOf } from "./testing/echo-server.ts";
+import { createSelfSigned } from "./testing/self-signed.ts";
 
 function openClient(transport: (sessionManager: Http2SessionManager) => Transport, url: string) {
   const sessions = new Http2SessionManager(url);

@@ -3,8 +3,8 @@ import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { Code, createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { expect, test } from "vitest";
-import { EchoService } from "#runtime/rpc/nats/echo-service.fixture.ts";
-import { bytes, echo, openServer } from "./echo-server.fixture.ts";
+import { EchoService } from "#runtime/rpc/nats/testing/echo-service.ts";
+import { bytes, echo, openServer } from "./testing/echo-server.ts";
 
 test.each(["1.1", "2"] as const)("the calls of a peer that dies are aborted: HTTP/%s", async (httpVersion) => {
   const [entered, aborted] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];

@@ -3,9 +3,9 @@ import { connect } from "node:net";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
 import { describe, expect, test } from "vitest";
-import { EchoService } from "#runtime/rpc/nats/echo-service.fixture.ts";
+import { EchoService } from "#runtime/rpc/nats/testing/echo-service.ts";
 import { until } from "#runtime/time/until.ts";
-import { bytes, echo, openRaw, openServer, textOf } from "./echo-server.fixture.ts";
+import { bytes, echo, openRaw, openServer, textOf } from "./testing/echo-server.ts";
 
 /** A handler that waits until the test lets it answer. */
 function createGate() {

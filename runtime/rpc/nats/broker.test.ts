@@ -1,12 +1,12 @@
 import { Code, createClient } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { until } from "#runtime/time/until.ts";
-import { deliveryOf } from "./delivery.ts";
-import { failureOf, readAll } from "./echo-outcome.fixture.ts";
-import { EchoService } from "./echo-service.fixture.ts";
-import { type EchoWorld, openEchoWorld } from "./echo-world.fixture.ts";
-import { serveOnNats } from "./server.ts";
-import { createNatsTransport } from "./transport.ts";
+import { deliveryOf } from "./call/delivery.ts";
+import { createNatsTransport } from "./client/transport.ts";
+import { serveOnNats } from "./server/server.ts";
+import { failureOf, readAll } from "./testing/echo-outcome.ts";
+import { EchoService } from "./testing/echo-service.ts";
+import { type EchoWorld, openEchoWorld } from "./testing/echo-world.ts";
 
 let world: EchoWorld;
 beforeAll(async () => {

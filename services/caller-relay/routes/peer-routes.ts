@@ -6,9 +6,9 @@ import { type ExecuteToolRequest, ToolProviderService } from "#gen/toolbus/provi
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { submissionFrom } from "#runtime/submission/submission.ts";
-import { type Answers, refuseResolved } from "../answers.ts";
-import type { Attachments } from "../attachments.ts";
-import type { Relay } from "../relay.ts";
+import type { Relay } from "../delivery/relay.ts";
+import { type Answers, refuseResolved } from "../requests/answers.ts";
+import type { Attachments } from "../streams/attachments.ts";
 import { attachmentHeader, cancelledHeader, peerReasons } from "../subscriptions/peers.ts";
 
 export interface PeerRouteParts {

@@ -6,8 +6,8 @@ import type { Source } from "#gen/toolbus/tool/v1/source_pb.ts";
 import { refuse, refuseField } from "#runtime/failure/failure.ts";
 import { withEtag } from "#runtime/rpc/etag.ts";
 import { openEnding } from "#runtime/time/ending.ts";
-import { toolsFromDeclaration } from "../declaration.ts";
-import type { Declarations, Relay } from "../relay.ts";
+import { toolsFromDeclaration } from "../declarations/declaration.ts";
+import type { Declarations, Relay } from "../delivery/relay.ts";
 
 export interface ProviderRouteParts {
   declarations: Declarations;

@@ -4,13 +4,13 @@ import { refuse, refuseField } from "#runtime/failure/failure.ts";
 import { principalOf } from "#runtime/rpc/identity.ts";
 import { submissionFrom } from "#runtime/submission/submission.ts";
 import { msFromDuration } from "#runtime/time/duration.ts";
-import type { Answers } from "../answers.ts";
-import { type AttachingParts, attachCaller } from "../attaching.ts";
-import type { StreamEnd } from "../attachments.ts";
-import { namesFromDeclaration } from "../declaration.ts";
-import type { Declarations } from "../relay.ts";
+import { namesFromDeclaration } from "../declarations/declaration.ts";
+import type { Declarations } from "../delivery/relay.ts";
+import type { Answers } from "../requests/answers.ts";
 import type { Sessions } from "../sessions.ts";
-import type { AttachedRecord } from "../stream-record.ts";
+import { type AttachingParts, attachCaller } from "../streams/attaching.ts";
+import type { StreamEnd } from "../streams/attachments.ts";
+import type { AttachedRecord } from "../streams/stream-record.ts";
 import { peerReasons } from "../subscriptions/peers.ts";
 
 export interface RelayRouteParts extends AttachingParts {

@@ -1,8 +1,8 @@
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import { AnsweredRequestSchema } from "#gen/toolbus/internal/caller/v1/answered_request_pb.ts";
+import { casUpdate, createKey, readKey, removeKey } from "#runtime/bus/buckets/key-value.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
-import { casUpdate, createKey, readKey, removeKey } from "#runtime/bus/key-value.ts";
-import type { AnsweredRequests } from "../answered-requests.ts";
+import type { AnsweredRequests } from "../requests/answered-requests.ts";
 
 const bucket = "toolbus_answers";
 const keyOf = (sessionId: string, requestId: string) => `${sessionId}.${requestId}`;

@@ -1,11 +1,11 @@
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import { CallerDeclarationSchema } from "#gen/toolbus/caller/v1/caller_pb.ts";
+import { casUpdate, readKey, removeKey } from "#runtime/bus/buckets/key-value.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
-import { casUpdate, readKey, removeKey } from "#runtime/bus/key-value.ts";
 import { readRecord } from "#runtime/bus/record.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
-import type { Changes } from "../changes.ts";
-import type { Declarations } from "../relay.ts";
+import type { Declarations } from "../delivery/relay.ts";
+import type { Changes } from "../streams/changes.ts";
 
 const bucket = "toolbus_callers";
 const keyOf = (sessionId: string) => `declaration.${sessionId}`;

@@ -1,7 +1,7 @@
+import { createKey, readKey, removeKey } from "#runtime/bus/buckets/key-value.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
-import { createKey, readKey, removeKey } from "#runtime/bus/key-value.ts";
 import { readRecord } from "#runtime/bus/record.ts";
-import { type LateRequests, lateRequest } from "../late-requests.ts";
+import { type LateRequests, lateRequest } from "../requests/late-requests.ts";
 
 const bucket = "toolbus_callers";
 const keyOf = (sessionId: string, requestId: string) => `late.${sessionId}.${requestId}`;

@@ -1,8 +1,8 @@
+import { casUpdate, compareAndSet, readKey, removeKey } from "#runtime/bus/buckets/key-value.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
-import { casUpdate, compareAndSet, readKey, removeKey } from "#runtime/bus/key-value.ts";
-import type { StoredMessage } from "#runtime/bus/read.ts";
 import { type RecordPlace, readRecord } from "#runtime/bus/record.ts";
-import { type FoundRecord, type StreamRecord, type StreamRecords, streamRecord } from "../stream-record.ts";
+import type { StoredMessage } from "#runtime/bus/streams/read.ts";
+import { type FoundRecord, type StreamRecord, type StreamRecords, streamRecord } from "../streams/stream-record.ts";
 
 const bucket = "toolbus_owners";
 const kind = "caller";

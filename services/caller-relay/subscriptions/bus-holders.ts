@@ -1,7 +1,7 @@
 import { isNobody } from "#runtime/bus/ask.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { Failure } from "#runtime/failure/failure.ts";
-import type { Holders } from "../holders.ts";
+import type { Holders } from "../requests/holders.ts";
 
 const answerTimeoutMs = 1_000;
 const subjectOf = (sessionId: string, requestId: string) => `toolbus.owner.caller-request.${sessionId}.${requestId}`;

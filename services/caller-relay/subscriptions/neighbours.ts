@@ -8,7 +8,7 @@ import { refuse } from "#runtime/failure/failure.ts";
 import { clientInterceptors } from "#runtime/rpc/interceptors.ts";
 import type { Telemetry } from "#runtime/telemetry/telemetry.ts";
 import { clientFor } from "../../clients.ts";
-import type { LateResult } from "../answers.ts";
+import type { LateResult } from "../requests/answers.ts";
 import type { ReadSession } from "../sessions.ts";
 
 const answerTimeoutMs = 10_000;

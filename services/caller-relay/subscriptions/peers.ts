@@ -4,14 +4,14 @@ import { CallerService } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
 import { type ExecuteToolRequest, ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
-import { instanceService } from "#runtime/bus/ownership.ts";
+import { instanceService } from "#runtime/bus/ownership/ownership.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { type Failure, refuse } from "#runtime/failure/failure.ts";
-import { deliveryOf } from "#runtime/rpc/nats/delivery.ts";
+import { deliveryOf } from "#runtime/rpc/nats/call/delivery.ts";
 import type { Submission } from "#runtime/submission/submission.ts";
 import { clientFor } from "../../clients.ts";
-import type { Carriage } from "../attachments.ts";
-import type { AttachedRecord } from "../stream-record.ts";
+import type { Carriage } from "../streams/attachments.ts";
+import type { AttachedRecord } from "../streams/stream-record.ts";
 
 /** Names the attachment that a forwarded request is for; without it, a forwarded call joins one that is held there. */
 export const attachmentHeader = "toolbus-attachment";

@@ -10,7 +10,7 @@ import type { InboxEvent } from "#gen/toolbus/space/v1/inbox_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { createLogger } from "#runtime/lifecycle/logger.ts";
 import { clientInterceptors, serverInterceptors } from "#runtime/rpc/interceptors.ts";
-import { serveOnNats } from "#runtime/rpc/nats/server.ts";
+import { serveOnNats } from "#runtime/rpc/nats/server/server.ts";
 import { openTelemetry } from "#runtime/telemetry/telemetry.ts";
 import { type Clock, systemClock } from "#runtime/time/clock.ts";
 import { openTestBus, type TestBus } from "../../../test/harness/bus.ts";

@@ -3,7 +3,7 @@ import { pino } from "pino";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { type SubmitToolResultRequest, ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { connectError } from "#runtime/failure/connect.ts";
-import { serveOnNats } from "#runtime/rpc/nats/server.ts";
+import { serveOnNats } from "#runtime/rpc/nats/server/server.ts";
 import { openTelemetry } from "#runtime/telemetry/telemetry.ts";
 import { openTestBus } from "../../../test/harness/bus.ts";
 import { readConfig } from "../config.ts";

@@ -15,7 +15,7 @@ import { violationsFrom } from "#runtime/failure/error-detail.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { HttpRequest, HttpResponse } from "#runtime/rpc/http/request-listener.ts";
 import type { Outcome } from "#runtime/submission/submission.ts";
-import type { Authenticate } from "../authentication.ts";
+import type { Authenticate } from "../access/authentication.ts";
 import { answerFailure, answerJson, principalHeaders, readJson } from "./exchange.ts";
 import { isJsonObject, parseKeepingNumbers } from "./json-text.ts";
 

@@ -5,7 +5,7 @@ import {
 } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
-import { type Changes, createChanges, orAborted } from "./changes.ts";
+import { type Changes, createChanges, orAborted } from "../servers/changes.ts";
 
 export type CallEvent = ExecuteToolResponse["event"];
 

@@ -4,12 +4,12 @@ import type { ExecuteToolResponse, OfferedTool } from "#gen/toolbus/provider/v1/
 import type { SourceStatus } from "#gen/toolbus/tool/v1/source_pb.ts";
 import type { ToolLog, ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { msFromDuration } from "#runtime/time/duration.ts";
-import type { Holder } from "../key.ts";
+import { LinkKeeper, type OpenLink } from "../link/link-keeper.ts";
+import { offerFromPhase, statusFromPhase } from "../link/phase.ts";
+import type { Changes } from "../servers/changes.ts";
+import type { Holder } from "../servers/key.ts";
 import { type CallEvent, Calls } from "./calls.ts";
-import type { Changes } from "./changes.ts";
 import { execute } from "./execute.ts";
-import { LinkKeeper, type OpenLink } from "./link-keeper.ts";
-import { offerFromPhase, statusFromPhase } from "./phase.ts";
 
 export interface ConnectionOptions {
   server: McpServer;

@@ -4,11 +4,11 @@ import type { AddressGuard } from "#runtime/address/address-guard.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
-import type { AskedConnection } from "../connections.ts";
-import { createRedaction, withSecrets } from "../secrets.ts";
+import { type Link, openLink } from "../link/link.ts";
+import type { LinkEvents, OpeningLink } from "../link/link-keeper.ts";
+import { createRedaction, withSecrets } from "../servers/secrets.ts";
 import type { FindTransport } from "../transport/registry.ts";
-import { type Link, openLink } from "./link.ts";
-import type { LinkEvents, OpeningLink } from "./link-keeper.ts";
+import type { AskedConnection } from "./connections.ts";
 
 export interface OpenerOptions {
   findTransport: FindTransport;

@@ -5,9 +5,9 @@ import { HealthState } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { createManualClock } from "#runtime/time/manual-clock.ts";
 import { until } from "#runtime/time/until.ts";
+import { decideHealth, type HealthFinding, watchHealth } from "../link/health.ts";
+import { createRefresh } from "../link/refresh.ts";
 import { Calls } from "./calls.ts";
-import { decideHealth, type HealthFinding, watchHealth } from "./health.ts";
-import { createRefresh } from "./refresh.ts";
 
 const noSignal = new AbortController().signal;
 

@@ -2,11 +2,11 @@ import type { McpConnection } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { McpServerService } from "#gen/toolbus/mcp/v1/mcp_server_service_pb.ts";
 import { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
-import { instanceService } from "#runtime/bus/ownership.ts";
-import { allPages } from "#runtime/rpc/all-pages.ts";
+import { instanceService } from "#runtime/bus/ownership/ownership.ts";
+import { allPages } from "#runtime/rpc/paging/all-pages.ts";
 import { type ClientForOptions, clientFor } from "../../clients.ts";
-import type { Part } from "../fleet.ts";
-import type { Peer } from "../provider.ts";
+import type { Part } from "../connection/fleet.ts";
+import type { Peer } from "../provider/provider.ts";
 import { HOPS_HEADER, OWN_PART_HEADER } from "../routes.ts";
 
 type Interceptors = NonNullable<ClientForOptions["interceptors"]>;

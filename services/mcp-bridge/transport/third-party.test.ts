@@ -4,8 +4,8 @@ import { type AddressInfo, createServer } from "node:net";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { openTestBus } from "../../../test/harness/bus.ts";
-import { call, openBridge, scope } from "../bridge.fixture.ts";
-import { oddServer } from "../connection.fixture.ts";
+import { call, openBridge, scope } from "../testing/bridge.ts";
+import { oddServer } from "../testing/connection.ts";
 
 /** A server of its own process for each connection, behind a socket. */
 async function openSocketServer() {
@@ -32,7 +32,7 @@ async function openSocketServer() {
 test("ORCH-13 a transport of a third party's module, named by the environment, reaches a server behind a socket", async () => {
   await using bus = await openTestBus();
   await using server = await openSocketServer();
-  const module = fileURLToPath(new URL("lines.fixture.ts", import.meta.url));
+  const module = fileURLToPath(new URL("../testing/lines.ts", import.meta.url));
   await using bridge = await openBridge(bus, { TOOLBUS_MCP_TRANSPORTS: module });
   const source = { name: "far", config: { url: server.url } };
   const { sources, tools } = await bridge.provider.getProvidedTools({ scope, sources: [source] });

@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
-import { callThrough, openConnection } from "../connection.fixture.ts";
+import { callThrough, openConnection } from "../testing/connection.ts";
 import { type Channel, transportFromChannel } from "./channel.ts";
 import { eventsOf } from "./event-stream.ts";
 import type { TransportModule } from "./module.ts";

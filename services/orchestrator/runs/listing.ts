@@ -9,8 +9,8 @@
 import type { Run } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { ListRunsRequest } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { type Asker, isOwner, requireOwner } from "#runtime/failure/session-owner.ts";
-import { sizeOfPage } from "#runtime/rpc/page.ts";
-import { placeFromToken, tokenFromPlace } from "#runtime/rpc/page-token.ts";
+import { sizeOfPage } from "#runtime/rpc/paging/page.ts";
+import { placeFromToken, tokenFromPlace } from "#runtime/rpc/paging/page-token.ts";
 import type { RunLog } from "../log/journal.ts";
 import { type FoldedRun, foldLog } from "../log/state/fold.ts";
 import { runFromState } from "../log/state/view.ts";

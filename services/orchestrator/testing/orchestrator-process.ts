@@ -13,7 +13,7 @@ export async function openProcess(
   instance: string,
   env: NodeJS.ProcessEnv = {},
 ): Promise<OrchestratorProcess> {
-  const child = spawn(process.execPath, [fileURLToPath(new URL("main.ts", import.meta.url))], {
+  const child = spawn(process.execPath, [fileURLToPath(new URL("../main.ts", import.meta.url))], {
     env: {
       ...process.env,
       NATS_URL: server.url,

@@ -15,7 +15,7 @@ import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { serverInterceptors } from "#runtime/rpc/interceptors.ts";
-import { serveOnNats } from "#runtime/rpc/nats/server.ts";
+import { serveOnNats } from "#runtime/rpc/nats/server/server.ts";
 import { openTelemetry } from "#runtime/telemetry/telemetry.ts";
 import { openTestBus, type TestServer } from "../../../test/harness/bus.ts";
 import { clientFor } from "../../clients.ts";

@@ -4,11 +4,11 @@ import { Effect, ExecutionType, type Tool, ToolSchema } from "#gen/toolbus/tool/
 import { refuse } from "#runtime/failure/failure.ts";
 import type { ResultStore } from "#runtime/results/store.ts";
 import type { Clock } from "#runtime/time/clock.ts";
-import type { Membership } from "../membership.ts";
-import type { Memory } from "../memory.ts";
-import type { Messages } from "../messages.ts";
-import type { Owner } from "../owner.ts";
-import type { Sessions } from "../sessions.ts";
+import type { Memory } from "../memory/memory.ts";
+import type { Messages } from "../messages/messages.ts";
+import type { Owner } from "../owners/owner.ts";
+import type { Sessions } from "../owners/sessions.ts";
+import type { Membership } from "../space/membership.ts";
 
 /** On whose behalf a built-in runs. The call's id makes a repeated call one with the first. */
 export interface BuiltInCall extends Owner {

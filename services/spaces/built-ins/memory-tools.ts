@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { z } from "zod";
 import { MemoryEntrySchema, MemoryKind } from "#gen/toolbus/space/v1/memory_pb.ts";
-import { pluralOf } from "../transcript.ts";
+import { pluralOf } from "../messages/transcript.ts";
 import { type BuiltIn, defineBuiltIn, idempotent } from "./built-in.ts";
 
 export const key = z

@@ -4,7 +4,7 @@ import { z } from "zod";
 import { MemoryEntrySchema, MemoryKind } from "#gen/toolbus/space/v1/memory_pb.ts";
 import { refuseField } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
-import { planForModel } from "../transcript.ts";
+import { planForModel } from "../messages/transcript.ts";
 import { defineBuiltIn, idempotent, pure } from "./built-in.ts";
 import { deleteTool, key } from "./memory-tools.ts";
 

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { refuse } from "#runtime/failure/failure.ts";
-import { agentMember } from "../member.ts";
-import { messageForModel, spaceForModel } from "../transcript.ts";
+import { messageForModel, spaceForModel } from "../messages/transcript.ts";
+import { agentMember } from "../space/member.ts";
 import { type BuiltInCall, defineBuiltIn, idempotent, pure, type Rooms } from "./built-in.ts";
 
 const spaceId = z.string().regex(/^[a-zA-Z0-9_-]{1,64}$/, "must be the id of a space");

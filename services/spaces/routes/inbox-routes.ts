@@ -4,10 +4,10 @@ import type { InboxEvent } from "#gen/toolbus/space/v1/inbox_pb.ts";
 import type { InboxService } from "#gen/toolbus/space/v1/inbox_service_pb.ts";
 import { refuse, refuseField } from "#runtime/failure/failure.ts";
 import { askerOf } from "#runtime/rpc/identity.ts";
-import { pageOf, placeOfNumber } from "#runtime/rpc/page.ts";
+import { pageOf, placeOfNumber } from "#runtime/rpc/paging/page.ts";
 import { openEnding } from "#runtime/time/ending.ts";
-import type { Inbox } from "../inbox.ts";
-import type { Sessions } from "../sessions.ts";
+import type { Inbox } from "../inbox/inbox.ts";
+import type { Sessions } from "../owners/sessions.ts";
 
 export interface InboxParts {
   inbox: Inbox;

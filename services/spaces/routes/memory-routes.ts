@@ -2,11 +2,11 @@ import type { ServiceImpl } from "@connectrpc/connect";
 import type { RunContextService } from "#gen/toolbus/internal/space/v1/run_context_service_pb.ts";
 import type { MemoryService } from "#gen/toolbus/space/v1/memory_service_pb.ts";
 import { askerOf } from "#runtime/rpc/identity.ts";
-import { pageOf } from "#runtime/rpc/page.ts";
-import { type Memory, nameOf } from "../memory.ts";
-import type { Owner } from "../owner.ts";
+import { pageOf } from "#runtime/rpc/paging/page.ts";
+import { type Memory, nameOf } from "../memory/memory.ts";
+import type { Owner } from "../owners/owner.ts";
+import type { Sessions } from "../owners/sessions.ts";
 import type { RunContext } from "../run-context.ts";
-import type { Sessions } from "../sessions.ts";
 
 export interface MemoryParts {
   memory: Memory;

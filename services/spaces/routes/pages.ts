@@ -1,8 +1,8 @@
 import type { SpaceMessage } from "#gen/toolbus/space/v1/space_pb.ts";
 import type { ListMessagesRequest } from "#gen/toolbus/space/v1/space_service_pb.ts";
-import { sizeOfPage } from "#runtime/rpc/page.ts";
-import { placeFromToken, tokenFromPlace } from "#runtime/rpc/page-token.ts";
-import type { Messages } from "../messages.ts";
+import { sizeOfPage } from "#runtime/rpc/paging/page.ts";
+import { placeFromToken, tokenFromPlace } from "#runtime/rpc/paging/page-token.ts";
+import type { Messages } from "../messages/messages.ts";
 
 /** A page of a space's messages, latest first: its token is the position before which the next one begins. */
 export async function pageOfMessages(

@@ -6,15 +6,15 @@ import type { SendMessageRequest, SpaceService } from "#gen/toolbus/space/v1/spa
 import { refuse, refuseField } from "#runtime/failure/failure.ts";
 import type { Asker } from "#runtime/failure/session-owner.ts";
 import { askerOf, principalOf } from "#runtime/rpc/identity.ts";
-import { pageOf } from "#runtime/rpc/page.ts";
+import { pageOf } from "#runtime/rpc/paging/page.ts";
 import { submissionFrom } from "#runtime/submission/submission.ts";
 import { openEnding } from "#runtime/time/ending.ts";
-import type { Answers } from "../answers.ts";
-import { agentMember, personMember } from "../member.ts";
-import type { Membership } from "../membership.ts";
-import type { Messages } from "../messages.ts";
-import type { Sessions } from "../sessions.ts";
-import type { SpaceLog } from "../space-log.ts";
+import type { Answers } from "../messages/answers.ts";
+import type { Messages } from "../messages/messages.ts";
+import type { Sessions } from "../owners/sessions.ts";
+import { agentMember, personMember } from "../space/member.ts";
+import type { Membership } from "../space/membership.ts";
+import type { SpaceLog } from "../space/space-log.ts";
 import { pageOfMessages } from "./pages.ts";
 
 export interface SpaceParts {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { LogUpdate } from "#runtime/rpc/log-update.ts";
+import type { LogUpdate } from "#runtime/rpc/watching/log-update.ts";
 import { openTestSpaces, type TestSpaces, toolResult } from "../testing/test-spaces.ts";
 
 type Answer = { update: LogUpdate<{ sequence: bigint }> | { case: undefined } };

@@ -1,9 +1,9 @@
+import { casUpdate, readKey, removeKey } from "#runtime/bus/buckets/key-value.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
-import type { BucketName } from "#runtime/bus/declarations.ts";
-import { casUpdate, readKey, removeKey } from "#runtime/bus/key-value.ts";
-import { readSubject } from "#runtime/bus/read.ts";
+import type { BucketName } from "#runtime/bus/declarations/declarations.ts";
 import { readRecord } from "#runtime/bus/record.ts";
-import type { Table } from "../table.ts";
+import { readSubject } from "#runtime/bus/streams/read.ts";
+import type { Table } from "../owners/table.ts";
 
 export interface Codec<T> {
   encode(value: T): Uint8Array | string;

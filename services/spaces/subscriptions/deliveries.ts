@@ -4,13 +4,13 @@ import { type SpaceEvent, SpaceEventSchema } from "#gen/toolbus/space/v1/space_p
 import type { Bus } from "#runtime/bus/bus.ts";
 import { isPassing } from "#runtime/bus/jetstream-errors.ts";
 import { persist } from "#runtime/bus/link.ts";
-import { messagesUntil } from "#runtime/bus/messages-until.ts";
+import { messagesUntil } from "#runtime/bus/streams/messages-until.ts";
 import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import { openBackground } from "#runtime/lifecycle/background.ts";
 import { createBackoff } from "#runtime/time/backoff.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { openEnding } from "#runtime/time/ending.ts";
-import { eventAt } from "../space-state.ts";
+import { eventAt } from "../space/space-state.ts";
 
 const stream = "TOOLBUS_SPACES";
 const durable = "spaces_to_inboxes";

@@ -7,8 +7,8 @@ import { withoutPrincipal } from "#runtime/rpc/identity.ts";
 import { clientInterceptors } from "#runtime/rpc/interceptors.ts";
 import type { Telemetry } from "#runtime/telemetry/telemetry.ts";
 import { clientFor } from "../../clients.ts";
-import type { SubmitAnswer } from "../answers.ts";
-import type { ReadSession } from "../sessions.ts";
+import type { SubmitAnswer } from "../messages/answers.ts";
+import type { ReadSession } from "../owners/sessions.ts";
 
 const answerTimeoutMs = 15_000;
 

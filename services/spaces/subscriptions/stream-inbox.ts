@@ -1,16 +1,16 @@
 import { createHash } from "node:crypto";
 import { clone, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { type InboxEvent, InboxEventSchema } from "#gen/toolbus/space/v1/inbox_pb.ts";
-import { appendFenced } from "#runtime/bus/append.ts";
+import { casUpdate } from "#runtime/bus/buckets/key-value.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { isPassing } from "#runtime/bus/jetstream-errors.ts";
-import { casUpdate } from "#runtime/bus/key-value.ts";
 import { persist } from "#runtime/bus/link.ts";
-import { followUpdates } from "#runtime/bus/log-updates.ts";
-import { lastSequenceOf, readSubject, type StoredMessage } from "#runtime/bus/read.ts";
 import { readRecord } from "#runtime/bus/record.ts";
-import type { InboxStore, Mark } from "../inbox.ts";
-import { keyOf, type Owner } from "../owner.ts";
+import { appendFenced } from "#runtime/bus/streams/append.ts";
+import { followUpdates } from "#runtime/bus/streams/log-updates.ts";
+import { lastSequenceOf, readSubject, type StoredMessage } from "#runtime/bus/streams/read.ts";
+import type { InboxStore, Mark } from "../inbox/inbox.ts";
+import { keyOf, type Owner } from "../owners/owner.ts";
 
 const stream = "TOOLBUS_INBOX";
 const markBucket = "toolbus_inbox_seen";

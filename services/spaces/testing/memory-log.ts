@@ -1,7 +1,7 @@
 import { clone } from "@bufbuild/protobuf";
 import { type SpaceEvent, SpaceEventSchema } from "#gen/toolbus/space/v1/space_pb.ts";
-import type { SpaceLog } from "../space-log.ts";
-import { emptySpace, eventAt, foldEvent } from "../space-state.ts";
+import type { SpaceLog } from "../space/space-log.ts";
+import { emptySpace, eventAt, foldEvent } from "../space/space-state.ts";
 
 /** When the process dies: before a write is stored, or after it was and before anybody was told. */
 export interface Death {

@@ -1,4 +1,4 @@
-import type { Table } from "../table.ts";
+import type { Table } from "../owners/table.ts";
 import { type Death, immortal, writeOrDie } from "./memory-log.ts";
 
 export interface MemoryTable<T> extends Table<T> {

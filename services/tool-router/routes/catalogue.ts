@@ -5,7 +5,7 @@ import { type CatalogTool, ToolCatalogService } from "#gen/toolbus/tool/v1/tool_
 import { requireOperator } from "#runtime/failure/operator.ts";
 import { withEtag } from "#runtime/rpc/etag.ts";
 import { askerOf } from "#runtime/rpc/identity.ts";
-import { pageOf } from "#runtime/rpc/page.ts";
+import { pageOf } from "#runtime/rpc/paging/page.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import type { Catalogue } from "../catalogue/catalogue.ts";
 import { BY_RPC, type CatalogueEditor, type Terms } from "../catalogue/editor.ts";

@@ -4,7 +4,7 @@ import type { ConnectRouter } from "@connectrpc/connect";
 import { ToolCallService, type WatchNotice } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { askerOf, principalOf } from "#runtime/rpc/identity.ts";
-import { pageOf } from "#runtime/rpc/page.ts";
+import { pageOf } from "#runtime/rpc/paging/page.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import type { CallRecord } from "../calls/records/call-record.ts";
 import { isShownTo, requireShown } from "../calls/records/owners.ts";

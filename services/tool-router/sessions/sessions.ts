@@ -3,7 +3,7 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { type Session, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { type Asker, isOwner } from "#runtime/failure/session-owner.ts";
-import { type PageRequest, pageOf } from "#runtime/rpc/page.ts";
+import { type PageRequest, pageOf } from "#runtime/rpc/paging/page.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { Catalogue } from "../catalogue/catalogue.ts";
 import type { Documents, Stored } from "../catalogue/documents.ts";

@@ -17,7 +17,7 @@ import {
 } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { createLogger } from "#runtime/lifecycle/logger.ts";
 import { serverInterceptors } from "#runtime/rpc/interceptors.ts";
-import { serveOnNats } from "#runtime/rpc/nats/server.ts";
+import { serveOnNats } from "#runtime/rpc/nats/server/server.ts";
 import { encodeRunContext } from "#runtime/rpc/run-context.ts";
 import { openTelemetry } from "#runtime/telemetry/telemetry.ts";
 import { openTestBus, type TestBus } from "../../../test/harness/bus.ts";

@@ -5,9 +5,9 @@ import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
 import type { Permits } from "../pool/permits.ts";
 import type { Answer } from "../worker/worker.ts";
 import type { Builtin, CommandSettings } from "./builtin.ts";
-import { fsRead } from "./fs-read.ts";
-import { fsWrite } from "./fs-write.ts";
-import { shellExec } from "./shell-exec.ts";
+import { fsRead } from "./files/fs-read.ts";
+import { fsWrite } from "./files/fs-write.ts";
+import { shellExec } from "./shell/shell-exec.ts";
 
 const byName: ReadonlyMap<string, Builtin> = new Map(
   [fsRead, fsWrite, shellExec].map((builtin) => [builtin.tool.name, builtin]),

@@ -6,7 +6,7 @@ import { describe, expect, test } from "vitest";
 import type { OfferedTool } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { WorkerState } from "#gen/toolbus/worker/v1/worker_pb.ts";
 import { openChildProcess } from "#runtime/lifecycle/child-process.ts";
-import { eventually, HEAD, openTestWorkers, uvCache } from "../workers.fixture.ts";
+import { eventually, HEAD, openTestWorkers, uvCache } from "../testing/workers.ts";
 
 const FUNCTION = "def f(): return 1\n";
 

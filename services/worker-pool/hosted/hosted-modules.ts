@@ -9,7 +9,6 @@ import { comesWithin } from "#runtime/time/comes-within.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import type { Permits } from "../pool/permits.ts";
 import type { Answer } from "../worker/worker.ts";
-import type { HostedCall } from "./host.ts";
 import { isModuleFileName, sourceFromModuleFile } from "./module-names.ts";
 import {
   createPlace,
@@ -21,10 +20,11 @@ import {
   type Place,
   refuseBackedOff,
 } from "./module-place.ts";
-import { ModuleThread } from "./module-thread.ts";
 import { openModuleWatch } from "./module-watch.ts";
 import { HostedRegistry } from "./registry.ts";
-import type { ThreadOptions } from "./start-thread.ts";
+import type { HostedCall } from "./thread/host.ts";
+import { ModuleThread } from "./thread/module-thread.ts";
+import type { ThreadOptions } from "./thread/start-thread.ts";
 
 export interface HostedModulesOptions
   extends Pick<ThreadOptions, "heapBytes" | "startMs" | "graceMs" | "environment" | "host" | "redact"> {

@@ -1,8 +1,8 @@
 import { refuse } from "#runtime/failure/failure.ts";
 import { type Backoff, createBackoff } from "#runtime/time/backoff.ts";
-import type { DescribedTool } from "./messages.ts";
-import type { ModuleThread } from "./module-thread.ts";
 import type { RegisteredModule } from "./registry.ts";
+import type { DescribedTool } from "./thread/messages.ts";
+import type { ModuleThread } from "./thread/module-thread.ts";
 
 /** A file of the directory as it stands. */
 export type ModuleFile =

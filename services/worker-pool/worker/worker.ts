@@ -9,7 +9,7 @@
 import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import type { ChildProcess } from "#runtime/lifecycle/child-process.ts";
 import { startTimer } from "#runtime/time/timer.ts";
-import type { ToldUse } from "../hosted/run-share.ts";
+import type { ToldUse } from "../hosted/thread/run-share.ts";
 import { type WrittenLine, writtenLineFromText } from "../logs/log-line.ts";
 import { CallInFlight } from "./call-in-flight.ts";
 import { type CallRequest, type Frame, lineFromCancel, lineFromRequest, type Progress, parseFrame } from "./frames.ts";

@@ -4,10 +4,10 @@ import type { NatsConnection } from "nats";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openOurSubject } from "../../../examples/wire-conformance/subject/ours.ts";
 import type { Subject } from "../../../examples/wire-conformance/subject/subject.ts";
-import { type BothEnds, openBothEnds } from "../both-ends.fixture.ts";
+import { type BothEnds, openBothEnds } from "../two-ends/testing/both-ends.ts";
 import { readCases, type WireCase } from "./case-file.ts";
-import { openPeerSubject } from "./peer-subject.fixture.ts";
 import { runCase } from "./runner.ts";
+import { openPeerSubject } from "./testing/peer-subject.ts";
 
 const atOnce = 12;
 const cases = readCases();

@@ -3,28 +3,28 @@ import { open, type Proofs, shown, testsOf } from "./proof.ts";
 const checks = testsOf("tools/check/checks.ts");
 const methods = testsOf("test/contract/methods.test.ts");
 const doors = testsOf("test/architecture/doors.test.ts");
-const unary = testsOf("runtime/rpc/nats/unary.test.ts");
+const unary = testsOf("runtime/rpc/nats/client/unary.test.ts");
 const stream = testsOf("runtime/rpc/nats/stream.test.ts");
 const streamEnds = testsOf("runtime/rpc/nats/stream-ends.test.ts");
-const flow = testsOf("runtime/rpc/nats/flow.test.ts");
+const flow = testsOf("runtime/rpc/nats/channel/flow.test.ts");
 const deadPeer = testsOf("runtime/rpc/nats/dead-peer.test.ts");
 const microService = testsOf("runtime/rpc/nats/micro-service.test.ts");
-const peer = testsOf("test/contract/independent-peer.test.ts");
-const peerServer = testsOf("test/contract/independent-peer-server.test.ts");
-const peerFailures = testsOf("test/contract/independent-peer-failures.test.ts");
+const peer = testsOf("test/contract/two-ends/independent-peer.test.ts");
+const peerServer = testsOf("test/contract/two-ends/independent-peer-server.test.ts");
+const peerFailures = testsOf("test/contract/two-ends/independent-peer-failures.test.ts");
 const conformance = testsOf("test/contract/conformance/conformance.test.ts");
 const rules = testsOf("test/contract/conformance/rules.test.ts");
-const pairs = testsOf("test/system/pairs.test.ts");
+const pairs = testsOf("test/system/tools/pairs.test.ts");
 const gateway = testsOf("services/gateway/gateway.test.ts");
 const http = testsOf("runtime/rpc/http/peers.test.ts");
-const clients = testsOf("test/system/clients.test.ts");
+const clients = testsOf("test/system/tools/clients.test.ts");
 const clientsOfCi = testsOf("examples/clients/clients.ts");
-const restarts = testsOf("test/system/restarts.test.ts");
+const restarts = testsOf("test/system/operation/restarts.test.ts");
 const busTests = testsOf("runtime/bus/bus.test.ts");
-const up = testsOf("test/system/up.test.ts");
-const compose = testsOf("test/system/compose.test.ts");
-const cluster = testsOf("test/system/cluster.test.ts");
-const clusterRun = testsOf("test/system/cluster-run.test.ts");
+const up = testsOf("test/system/operation/up.test.ts");
+const compose = testsOf("test/system/operation/compose.test.ts");
+const cluster = testsOf("test/system/operation/cluster.test.ts");
+const clusterRun = testsOf("test/system/operation/cluster-run.test.ts");
 
 export const bus: Proofs = {
   "BUS-1": [
@@ -136,7 +136,7 @@ export const bus: Proofs = {
     ),
     shown(
       "a gateway that died is back where it was",
-      testsOf("test/system/gateway-again.test.ts")("a gateway that took a free port and died is back"),
+      testsOf("test/system/operation/gateway-again.test.ts")("a gateway that took a free port and died is back"),
     ),
     shown("services start in any order, before NATS too", restarts("each waits for what it needs")),
     shown(

@@ -1,15 +1,15 @@
 import { open, type Proofs, shown, testsOf } from "./proof.ts";
 
-const relay = testsOf("services/caller-relay/service.test.ts");
-const reconnecting = testsOf("services/caller-relay/reconnecting.test.ts");
-const delivery = testsOf("services/caller-relay/delivery.test.ts");
-const declaration = testsOf("services/caller-relay/declaration.test.ts");
-const death = testsOf("services/caller-relay/death.test.ts");
-const callerDeath = testsOf("test/system/caller-death.test.ts");
+const relay = testsOf("services/caller-relay/testing/service.test.ts");
+const reconnecting = testsOf("services/caller-relay/testing/reconnecting.test.ts");
+const delivery = testsOf("services/caller-relay/delivery/delivery.test.ts");
+const declaration = testsOf("services/caller-relay/declarations/declaration.test.ts");
+const death = testsOf("services/caller-relay/testing/death.test.ts");
+const callerDeath = testsOf("test/system/runs/caller-death.test.ts");
 const router = testsOf("services/tool-router/service.test.ts");
 const execution = testsOf("services/tool-router/calls/execute/provider.test.ts");
-const runs = testsOf("test/system/runs.test.ts");
-const demo = testsOf("test/system/demo.test.ts");
+const runs = testsOf("test/system/runs/runs.test.ts");
+const demo = testsOf("test/system/operation/demo.test.ts");
 
 const noDoor = "The MCP door with session_message and caller_tool_response is not built.";
 const noAgentClient = "The agent's side over a socket (toolbus agent-client) is not built.";

@@ -1,8 +1,8 @@
 import { open, type Proofs, shown, testsOf } from "./proof.ts";
 
-const demo = testsOf("test/system/demo.test.ts");
-const hostedAndBuiltIns = testsOf("test/system/hosted-and-builtins.test.ts");
-const providers = testsOf("test/system/providers.test.ts");
+const demo = testsOf("test/system/operation/demo.test.ts");
+const hostedAndBuiltIns = testsOf("test/system/tools/hosted-and-builtins.test.ts");
+const providers = testsOf("test/system/tools/providers.test.ts");
 const router = testsOf("services/tool-router/service.test.ts");
 const gateway = testsOf("services/tool-router/calls/execute/http/gateway.test.ts");
 const watching = testsOf("services/tool-router/testing/watchers/watch.service.test.ts");
@@ -15,10 +15,10 @@ const outputs = testsOf("services/orchestrator/runs/answer/answers.test.ts");
 const toolSystem = testsOf("services/orchestrator/loop/calls/tool-system.test.ts");
 const builtIns = testsOf("services/spaces/built-ins/built-ins.test.ts");
 const agentRoutes = testsOf("services/spaces/routes/agent-routes.test.ts");
-const bridge = testsOf("services/mcp-bridge/service.test.ts");
+const bridge = testsOf("services/mcp-bridge/testing/service.test.ts");
 const hosted = testsOf("services/worker-pool/hosted/hosted.test.ts");
-const workers = testsOf("services/worker-pool/calls.test.ts");
-const relay = testsOf("services/caller-relay/service.test.ts");
+const workers = testsOf("services/worker-pool/testing/calls.test.ts");
+const relay = testsOf("services/caller-relay/testing/service.test.ts");
 
 export const kind: Proofs = {
   "KIND-1": [

@@ -1,9 +1,9 @@
 import { open, type Proofs, shown, testsOf } from "./proof.ts";
 
-const largeResults = testsOf("test/system/large-results.test.ts");
+const largeResults = testsOf("test/system/runs/large-results.test.ts");
 const results = testsOf("services/tool-router/testing/calls/results.service.test.ts");
 const readResult = testsOf("services/spaces/built-ins/result-tools.test.ts");
-const copying = testsOf("cli/commands/call-result.test.ts");
+const copying = testsOf("cli/printing/call-result.test.ts");
 const runRetention = testsOf("services/orchestrator/testing/runs/retention.service.test.ts");
 const service = testsOf("services/orchestrator/service.test.ts");
 const limits = testsOf("services/orchestrator/loop/tools/limits-and-choices.test.ts");
@@ -130,7 +130,7 @@ export const loop: Proofs = {
     ),
     shown(
       "a run brings its own MCP servers, for itself alone and as far as operators let it",
-      testsOf("test/system/run-servers.test.ts")(
+      testsOf("test/system/runs/run-servers.test.ts")(
         "is that run's alone, also beside one of the same name, and is gone at its end",
         "is there again after the orchestrator was killed",
         "is refused before the model is called where operators or the agent do not have it",

@@ -1,11 +1,11 @@
 import { open, type Proofs, shown, testsOf } from "./proof.ts";
 
-const compose = testsOf("test/system/compose.test.ts");
-const up = testsOf("test/system/up.test.ts");
-const gatewayAgain = testsOf("test/system/gateway-again.test.ts");
-const refusals = testsOf("test/system/cli-refusals.test.ts");
+const compose = testsOf("test/system/operation/compose.test.ts");
+const up = testsOf("test/system/operation/up.test.ts");
+const gatewayAgain = testsOf("test/system/operation/gateway-again.test.ts");
+const refusals = testsOf("test/system/cli/cli-refusals.test.ts");
 const policy = testsOf("services/tool-router/tools/policy.test.ts");
-const cli = testsOf("test/system/cli.test.ts");
+const cli = testsOf("test/system/cli/cli.test.ts");
 const checks = testsOf("tools/check/checks.ts");
 const settings = testsOf("test/contract/settings.test.ts");
 

@@ -1,20 +1,20 @@
 import { open, type Proofs, shown, testsOf } from "./proof.ts";
 
 const gateway = testsOf("services/gateway/gateway.test.ts");
-const hostGuard = testsOf("services/gateway/host-guard.test.ts");
-const keys = testsOf("test/system/keys.test.ts");
-const operators = testsOf("test/system/operators.test.ts");
-const workers = testsOf("services/worker-pool/calls.test.ts");
+const hostGuard = testsOf("services/gateway/access/host-guard.test.ts");
+const keys = testsOf("test/system/operation/keys.test.ts");
+const operators = testsOf("test/system/operation/operators.test.ts");
+const workers = testsOf("services/worker-pool/testing/calls.test.ts");
 const hosted = testsOf("services/worker-pool/hosted/hosted.test.ts");
-const shell = testsOf("services/worker-pool/builtins/shell-exec.test.ts");
-const stdio = testsOf("services/mcp-bridge/stdio.test.ts");
+const shell = testsOf("services/worker-pool/builtins/shell/shell-exec.test.ts");
+const stdio = testsOf("services/mcp-bridge/testing/stdio.test.ts");
 const mcpConfig = testsOf("services/mcp-bridge/config.test.ts");
 const logger = testsOf("runtime/lifecycle/logger.test.ts");
 const failure = testsOf("runtime/failure/connect.test.ts");
 const validator = testsOf("runtime/schema/validator.test.ts");
 const patterns = testsOf("runtime/schema/patterns.test.ts");
 const bus = testsOf("runtime/bus/bus.test.ts");
-const up = testsOf("test/system/up.test.ts");
+const up = testsOf("test/system/operation/up.test.ts");
 const checks = testsOf("tools/check/checks.ts");
 
 export const sec: Proofs = {

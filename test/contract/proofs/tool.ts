@@ -17,26 +17,26 @@ const endings = testsOf("services/tool-router/testing/calls/endings.service.test
 const killed = testsOf("services/tool-router/testing/calls/killed.service.test.ts");
 const retention = testsOf("services/tool-router/calls/due-work/retention.test.ts");
 const watching = testsOf("services/tool-router/testing/watchers/watch.service.test.ts");
-const plain = testsOf("test/system/watchers.test.ts");
+const plain = testsOf("test/system/tools/watchers.test.ts");
 const visible = testsOf("services/tool-router/testing/calls/visible.service.test.ts");
 const policy = testsOf("services/tool-router/tools/policy.test.ts");
 const answers = testsOf("services/spaces/routes/answers.test.ts");
-const inbox = testsOf("services/spaces/inbox.test.ts");
-const runContext = testsOf("services/spaces/routes/run-context.test.ts");
+const inbox = testsOf("services/spaces/inbox/inbox.test.ts");
+const runContext = testsOf("services/spaces/testing/run-context.test.ts");
 const spaces = testsOf("services/spaces/routes/space-routes.test.ts");
 const agentRoutes = testsOf("services/spaces/routes/agent-routes.test.ts");
 const builtIns = testsOf("services/spaces/built-ins/built-ins.test.ts");
-const plans = testsOf("services/spaces/due-plans.test.ts");
-const spaceState = testsOf("services/spaces/space-state.test.ts");
-const spacesDeath = testsOf("services/spaces/death.test.ts");
-const suite = testsOf("test/system/spaces.test.ts");
-const streaming = testsOf("test/system/tool-streaming.test.ts");
-const switching = testsOf("test/system/switching.test.ts");
+const plans = testsOf("services/spaces/memory/due-plans.test.ts");
+const spaceState = testsOf("services/spaces/space/space-state.test.ts");
+const spacesDeath = testsOf("services/spaces/testing/death.test.ts");
+const suite = testsOf("test/system/runs/spaces.test.ts");
+const streaming = testsOf("test/system/tools/tool-streaming.test.ts");
+const switching = testsOf("test/system/runs/switching.test.ts");
 const skip = testsOf("services/orchestrator/loop/limits/skip.test.ts");
 const creationNames = testsOf("services/orchestrator/runs/create/creation-names.test.ts");
 const selfWake = testsOf("services/orchestrator/testing/runs/self-wake.service.test.ts");
-const stdio = testsOf("services/mcp-bridge/stdio.test.ts");
-const bridge = testsOf("services/mcp-bridge/service.test.ts");
+const stdio = testsOf("services/mcp-bridge/testing/stdio.test.ts");
+const bridge = testsOf("services/mcp-bridge/testing/service.test.ts");
 const mcpConfig = testsOf("services/mcp-bridge/config.test.ts");
 
 export const tool: Proofs = {
@@ -247,7 +247,7 @@ export const tool: Proofs = {
     shown(
       "every agent has these twelve, unlisted, and no tool of another shadows one",
       builtIns("are these, none of them visible"),
-      testsOf("test/system/runs.test.ts")("that skips ends completed, without another word"),
+      testsOf("test/system/runs/runs.test.ts")("that skips ends completed, without another word"),
       policy("shadows a built-in: only spaces offers tools of these names"),
       creationNames("a function tool of the client shadows no built-in"),
     ),

@@ -1,11 +1,11 @@
 import { open, type Proofs, shown, testsOf } from "./proof.ts";
 
-const calls = testsOf("services/worker-pool/calls.test.ts");
-const lives = testsOf("services/worker-pool/lives.test.ts");
-const installs = testsOf("services/worker-pool/installs.test.ts");
-const cancelling = testsOf("services/worker-pool/cancelling.test.ts");
-const processes = testsOf("services/worker-pool/process.test.ts");
-const examples = testsOf("services/worker-pool/examples.test.ts");
+const calls = testsOf("services/worker-pool/testing/calls.test.ts");
+const lives = testsOf("services/worker-pool/testing/lives.test.ts");
+const installs = testsOf("services/worker-pool/testing/installs.test.ts");
+const cancelling = testsOf("services/worker-pool/testing/cancelling.test.ts");
+const processes = testsOf("services/worker-pool/testing/process.test.ts");
+const examples = testsOf("services/worker-pool/testing/examples.test.ts");
 const files = testsOf("services/worker-pool/files/files.test.ts");
 const frames = testsOf("services/worker-pool/worker/frames.test.ts");
 const logs = testsOf("services/worker-pool/logs/logs.test.ts");
@@ -13,7 +13,7 @@ const callTime = testsOf("services/worker-pool/pool/call-time.test.ts");
 const permits = testsOf("services/worker-pool/pool/permits.test.ts");
 const hosted = testsOf("services/worker-pool/hosted/hosted.test.ts");
 const hostedFiles = testsOf("services/worker-pool/hosted/files.test.ts");
-const hostedSuite = testsOf("test/system/hosted-and-builtins.test.ts");
+const hostedSuite = testsOf("test/system/tools/hosted-and-builtins.test.ts");
 const toolFile = testsOf("services/worker-pool/inspector/tests/test_tool_file.py");
 const schema = testsOf("services/worker-pool/inspector/tests/test_schema.py");
 const docstring = testsOf("services/worker-pool/inspector/tests/test_docstring.py");

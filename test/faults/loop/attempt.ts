@@ -1,17 +1,17 @@
 import { fromBinary } from "@bufbuild/protobuf";
 import { StoredRunEventSchema } from "#gen/toolbus/internal/run/v1/run_log_pb.ts";
 import type { RunEvent } from "#gen/toolbus/run/v1/run_event_pb.ts";
-import { readSubject } from "#runtime/bus/read.ts";
+import { readSubject } from "#runtime/bus/streams/read.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
-import type { Verdict } from "../../harness/nats-proxy.ts";
+import type { Verdict } from "../../harness/proxy/nats-proxy.ts";
 import type { Random } from "../random.ts";
-import type { Choices } from "./choices.ts";
-import { createRunClient, type RunClient } from "./client.ts";
 import type { RunHistory, Watched } from "./history/history.ts";
-import type { Point } from "./points.ts";
-import { classesByTool, type Script } from "./script.ts";
+import { createRunClient, type RunClient } from "./peers/client.ts";
+import { watch } from "./peers/watcher.ts";
+import type { Choices } from "./plan/choices.ts";
+import type { Point } from "./plan/points.ts";
+import { classesByTool, type Script } from "./plan/script.ts";
 import { createSubject, type Reached, type Subject } from "./subject.ts";
-import { watch } from "./watcher.ts";
 import type { World } from "./world.ts";
 
 /** A run that nothing is heard of for so long is lost, and one that takes so long in all; processes start in that time on any machine. */

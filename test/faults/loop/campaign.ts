@@ -2,8 +2,8 @@
 
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { Violation } from "./history/history.ts";
-import { createPlan, type PlanOptions } from "./plan.ts";
-import type { Pair } from "./points.ts";
+import { createPlan, type PlanOptions } from "./plan/plan.ts";
+import type { Pair } from "./plan/points.ts";
 import { runTrial, type Trial, type TrialOutcome } from "./trial.ts";
 import { openWorld, type World } from "./world.ts";
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { toJson } from "@bufbuild/protobuf";
 import { RunEventSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import type { RunHistory, Seen } from "./history/history.ts";
-import { allFaults, allPoints, nameOf } from "./points.ts";
+import { allFaults, allPoints, nameOf } from "./plan/points.ts";
 import type { TrialOutcome } from "./trial.ts";
 import type { World } from "./world.ts";
 

@@ -2,12 +2,12 @@ import { create, toBinary } from "@bufbuild/protobuf";
 import { SessionWakeSchema } from "#gen/toolbus/internal/run/v1/queue_pb.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { until } from "#runtime/time/until.ts";
-import type { Verdict } from "../../harness/nats-proxy.ts";
-import type { FaultyService } from "../faulty-service.ts";
+import type { Verdict } from "../../harness/proxy/nats-proxy.ts";
+import type { FaultyService } from "../processes/faulty-service.ts";
 import type { Random } from "../random.ts";
-import type { RunClient } from "./client.ts";
-import type { ProviderFault } from "./model-server.ts";
-import type { Fault } from "./points.ts";
+import type { RunClient } from "./peers/client.ts";
+import type { ProviderFault } from "./peers/model-server.ts";
+import type { Fault } from "./plan/points.ts";
 import type { World } from "./world.ts";
 
 /** What a fault is to do with, and what it leaves for later. */

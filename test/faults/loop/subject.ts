@@ -7,12 +7,12 @@
 
 import type { RunEvent } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { until } from "#runtime/time/until.ts";
-import type { Verdict } from "../../harness/nats-proxy.ts";
-import type { FaultyService } from "../faulty-service.ts";
+import type { Verdict } from "../../harness/proxy/nats-proxy.ts";
+import type { FaultyService } from "../processes/faulty-service.ts";
 import type { Effect, PromptMessage, Seen } from "./history/history.ts";
-import type { ModelStage, ProviderFault, Turnout } from "./model-server.ts";
-import type { Point } from "./points.ts";
-import type { Script } from "./script.ts";
+import type { ModelStage, ProviderFault, Turnout } from "./peers/model-server.ts";
+import type { Point } from "./plan/points.ts";
+import type { Script } from "./plan/script.ts";
 import type { WireMoment } from "./wire.ts";
 import type { RunEyes, World } from "./world.ts";
 

@@ -7,11 +7,11 @@
 import { persist } from "../persist.ts";
 import { createRandom } from "../random.ts";
 import { createAttempt } from "./attempt.ts";
-import { type Choices, choose } from "./choices.ts";
 import { checkHistory } from "./history/check.ts";
 import type { RunHistory, Violation } from "./history/history.ts";
-import type { Pair } from "./points.ts";
-import { scriptOf, shortScript } from "./script.ts";
+import { type Choices, choose } from "./plan/choices.ts";
+import type { Pair } from "./plan/points.ts";
+import { scriptOf, shortScript } from "./plan/script.ts";
 import { type Struck, strike } from "./strike.ts";
 import type { Reached, Subject } from "./subject.ts";
 import { agentName, type World } from "./world.ts";

@@ -3,8 +3,8 @@
 import { fromBinary } from "@bufbuild/protobuf";
 import { StoredRunEventSchema } from "#gen/toolbus/internal/run/v1/run_log_pb.ts";
 import type { RunEvent } from "#gen/toolbus/run/v1/run_event_pb.ts";
-import type { NatsFrame } from "../../harness/nats-frames.ts";
-import type { Verdict } from "../../harness/nats-proxy.ts";
+import type { NatsFrame } from "../../harness/proxy/nats-frames.ts";
+import type { Verdict } from "../../harness/proxy/nats-proxy.ts";
 
 export type WireMoment =
   /** An event is on its way to the store, or the store's word that it stands is on its way back. */

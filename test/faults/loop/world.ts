@@ -6,14 +6,14 @@ import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { type Bus, openBus } from "#runtime/bus/bus.ts";
 import { clientFor } from "../../../services/clients.ts";
+import { writeFiles } from "../../harness/agents/write-files.ts";
 import { openTestServer, type TestServer } from "../../harness/bus.ts";
-import { openNatsProxy, type Verdict } from "../../harness/nats-proxy.ts";
-import { writeFiles } from "../../harness/write-files.ts";
-import { type FaultyService, openFaultyService } from "../faulty-service.ts";
-import { type EffectServer, openEffectServer } from "./effect-server.ts";
+import { openNatsProxy, type Verdict } from "../../harness/proxy/nats-proxy.ts";
+import { type FaultyService, openFaultyService } from "../processes/faulty-service.ts";
 import type { Effect } from "./history/history.ts";
-import { type Conversation, type ModelServer, openModelServer } from "./model-server.ts";
-import { classesByTool } from "./script.ts";
+import { type EffectServer, openEffectServer } from "./peers/effect-server.ts";
+import { type Conversation, type ModelServer, openModelServer } from "./peers/model-server.ts";
+import { classesByTool } from "./plan/script.ts";
 import { callBrought, createWireEyes, type WireMoment } from "./wire.ts";
 
 /** Who wants to know what happens to a run. */

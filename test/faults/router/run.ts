@@ -1,13 +1,13 @@
 import { delay } from "#runtime/time/delay.ts";
 import { createRandom, type Random } from "../random.ts";
-import { call } from "./callers.ts";
-import { checkRouterHistory } from "./check.ts";
-import type { RouterHistory, Violation } from "./history.ts";
-import { readOutcome, settled } from "./outcome.ts";
-import { watchPulses } from "./pulse.ts";
+import { checkRouterHistory } from "./check/check.ts";
+import type { RouterHistory, Violation } from "./check/history.ts";
+import { readOutcome, settled } from "./check/outcome.ts";
+import { call } from "./load/callers.ts";
+import { watchPulses } from "./load/pulse.ts";
+import { Witness } from "./load/witness.ts";
 import { peers, type WatcherWord } from "./setting.ts";
 import { strikeRouters } from "./strikes.ts";
-import { Witness } from "./witness.ts";
 import { openWorld, type World } from "./world.ts";
 
 export interface RouterRunOptions {

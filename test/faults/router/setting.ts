@@ -1,4 +1,4 @@
-import type { FaultTool } from "./history.ts";
+import type { FaultTool } from "./check/history.ts";
 
 export const agentName = "struck";
 

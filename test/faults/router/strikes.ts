@@ -1,8 +1,8 @@
 import { delay } from "#runtime/time/delay.ts";
 import { until } from "#runtime/time/until.ts";
-import type { FaultyService } from "../faulty-service.ts";
+import type { FaultyService } from "../processes/faulty-service.ts";
 import type { Random } from "../random.ts";
-import type { Strike } from "./history.ts";
+import type { Strike } from "./check/history.ts";
 
 export interface StrikeOptions {
   readonly routers: readonly FaultyService[];

@@ -1,4 +1,4 @@
-import type { Edit } from "../tree.ts";
+import type { Edit } from "../processes/tree.ts";
 
 /** A part of the router that is taken away in a copy of the tree. */
 export interface Without {

@@ -8,10 +8,10 @@ import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { type Bus, openBus } from "#runtime/bus/bus.ts";
 import { until } from "#runtime/time/until.ts";
 import { clientFor } from "../../../services/clients.ts";
+import { writeFiles } from "../../harness/agents/write-files.ts";
 import { openTestServer, type TestServer } from "../../harness/bus.ts";
-import { writeFiles } from "../../harness/write-files.ts";
-import { type FaultyService, openFaultyService } from "../faulty-service.ts";
-import { openPeer, type Peer } from "./peer.ts";
+import { type FaultyService, openFaultyService } from "../processes/faulty-service.ts";
+import { openPeer, type Peer } from "./load/peer.ts";
 import { agentName, type SubmitterWord, tools, type WatcherWord } from "./setting.ts";
 
 /** A broker, three routers, spaces, those who watch and those who submit: each a process of its own. */

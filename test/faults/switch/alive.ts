@@ -3,14 +3,14 @@ import { mkdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { until } from "#runtime/time/until.ts";
 import type { ServiceProcess } from "../../../cli/suite/service-process.ts";
-import type { Alive } from "./service-probe.fixture.ts";
+import type { Alive } from "./testing/service-probe.ts";
 
-export type { Alive } from "./service-probe.fixture.ts";
+export type { Alive } from "./testing/service-probe.ts";
 
 /** What is alive in each service, by instance, after garbage was collected there. */
 export type AliveByInstance = ReadonlyMap<string, Alive>;
 
-const probe = new URL("service-probe.fixture.ts", import.meta.url);
+const probe = new URL("testing/service-probe.ts", import.meta.url);
 
 /** Lets services tell what is alive in them. */
 export async function openProbes(directory: string, maxHeapMegabytes: number) {

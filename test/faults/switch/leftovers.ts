@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { readSubject } from "#runtime/bus/read.ts";
+import { readSubject } from "#runtime/bus/streams/read.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { descendantsOf, stillRunning } from "../../harness/processes.ts";
 import type { AliveByInstance } from "./alive.ts";

@@ -1,5 +1,5 @@
 import { refuse } from "#runtime/failure/failure.ts";
-import { allPages } from "#runtime/rpc/all-pages.ts";
+import { allPages } from "#runtime/rpc/paging/all-pages.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { until } from "#runtime/time/until.ts";
 import { createRandom, type Random } from "../random.ts";

@@ -12,7 +12,7 @@ import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { type Bus, openBus } from "#runtime/bus/bus.ts";
 import { serverInterceptors } from "#runtime/rpc/interceptors.ts";
-import { serveOnNats } from "#runtime/rpc/nats/server.ts";
+import { serveOnNats } from "#runtime/rpc/nats/server/server.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { openSuite, type Suite } from "../../../cli/suite/suite.ts";
 import { clientFor } from "../../../services/clients.ts";
@@ -38,7 +38,7 @@ export interface World extends AsyncDisposable {
 
 const PROVIDER = "whose-provider";
 const rooms = ["tool-router", "tool-router", "mcp-bridge", "spaces", "caller-relay", "orchestrator"];
-const server = fileURLToPath(new URL("whose-server.fixture.ts", import.meta.url));
+const server = fileURLToPath(new URL("testing/whose-server.ts", import.meta.url));
 
 /** No service may need more: what is left of each switch would end it long before the last one. */
 const MAX_HEAP_MEGABYTES = 128;

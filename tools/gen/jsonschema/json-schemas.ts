@@ -1,9 +1,9 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { FileRegistry } from "@bufbuild/protobuf";
-import { agentSpelling } from "#runtime/file-form/agent-spelling.ts";
-import type { JsonSchema, Spelling } from "#runtime/file-form/spelling.ts";
-import { toolSpelling } from "#runtime/file-form/tool-spelling.ts";
+import { agentSpelling } from "#runtime/agent-file/agent-spelling.ts";
+import type { JsonSchema, Spelling } from "#runtime/agent-file/spelling.ts";
+import { toolSpelling } from "#runtime/agent-file/tool-spelling.ts";
 import { projectRoot, runCommand } from "../command.ts";
 import { publicContract, registryFrom } from "../contract.ts";
 import { type ContractSchema, messageSchema } from "./message-schema.ts";

@@ -8,7 +8,7 @@ import {
   LONG,
   namesOf,
   type Spelling,
-} from "#runtime/file-form/spelling.ts";
+} from "#runtime/agent-file/spelling.ts";
 
 /** The generator's schema of a message's JSON. */
 export interface ContractSchema {

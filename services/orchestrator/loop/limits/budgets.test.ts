@@ -4,7 +4,7 @@ import { durationFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { usd, usdPrice } from "#runtime/money/dollars.fixture.ts";
+import { usd, usdPrice } from "#runtime/money/testing/dollars.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { openJournal } from "../../log/journal.ts";
 import { createFakeModel } from "../../testing/fakes/fake-model.ts";

@@ -2,7 +2,7 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { createValidator } from "@bufbuild/protovalidate";
 import { expect, test } from "vitest";
 import { LimitsSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
-import { usd } from "#runtime/money/dollars.fixture.ts";
+import { usd } from "#runtime/money/testing/dollars.ts";
 import { limitsFrom } from "./limits.ts";
 
 const limits = (given: MessageInitShape<typeof LimitsSchema>) => create(LimitsSchema, given);

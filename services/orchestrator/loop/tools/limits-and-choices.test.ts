@@ -1,7 +1,7 @@
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { RunEndReason, RunState, ToolChoiceMode } from "#gen/toolbus/run/v1/run_pb.ts";
-import { usd, usdPrice } from "#runtime/money/dollars.fixture.ts";
+import { usd, usdPrice } from "#runtime/money/testing/dollars.ts";
 import { createFakeModel } from "../../testing/fakes/fake-model.ts";
 import type { FakeTool } from "../../testing/fakes/fake-router.ts";
 import { double, openRun } from "../../testing/loop-run.ts";

@@ -4,7 +4,7 @@ import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { ModelSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
-import { usd, usdPrice } from "#runtime/money/dollars.fixture.ts";
+import { usd, usdPrice } from "#runtime/money/testing/dollars.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { until } from "#runtime/time/until.ts";
 import { cancelRun } from "../../runs/cancellation.ts";

@@ -3,7 +3,7 @@ import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { type Model, ModelSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
-import { usd, usdPrice } from "#runtime/money/dollars.fixture.ts";
+import { usd, usdPrice } from "#runtime/money/testing/dollars.ts";
 import { createFakeModel, type FakeModel } from "../../testing/fakes/fake-model.ts";
 import { openRun } from "../../testing/loop-run.ts";
 import { createModelRow } from "./models.ts";

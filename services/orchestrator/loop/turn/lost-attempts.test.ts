@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { RunEndReason } from "#gen/toolbus/run/v1/run_pb.ts";
-import { usdPrice } from "#runtime/money/dollars.fixture.ts";
+import { usdPrice } from "#runtime/money/testing/dollars.ts";
 import { until } from "#runtime/time/until.ts";
 import { Superseded } from "../../log/claim.ts";
 import { openRun } from "../../testing/loop-run.ts";

@@ -6,7 +6,7 @@ import { describe, expect, test } from "vitest";
 import { LimitsSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { RunBoundsSchema } from "#gen/toolbus/internal/run/v1/run_context_pb.ts";
 import { RunEventSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
-import { usd } from "#runtime/money/dollars.fixture.ts";
+import { usd } from "#runtime/money/testing/dollars.ts";
 import { msFromDuration } from "#runtime/time/duration.ts";
 import type { EventBody } from "../../log/journal.ts";
 import { type FoldedRun, foldLog } from "../../log/state/fold.ts";

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { LimitsSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { ExecutionType, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { usd } from "#runtime/money/dollars.fixture.ts";
+import { usd } from "#runtime/money/testing/dollars.ts";
 import { limitsFrom } from "../../loop/limits/limits.ts";
 import { createFakeModel } from "../../testing/fakes/fake-model.ts";
 import type { FakeTool, SeenCall } from "../../testing/fakes/fake-router.ts";

@@ -25,7 +25,7 @@ import { type WatchRunResponse, WatchRunResponseSchema } from "#gen/toolbus/run/
 import { refuse } from "#runtime/failure/failure.ts";
 import { requireReached } from "#runtime/failure/sequence.ts";
 import { type Asker, requireOwner } from "#runtime/failure/session-owner.ts";
-import { gapUpdate, startUpdate } from "#runtime/rpc/log-update.ts";
+import { gapUpdate, startUpdate } from "#runtime/rpc/watching/log-update.ts";
 import type { RunLog } from "../../log/journal.ts";
 import { type Draft, draftAfter, replacedFromDraft } from "../../log/state/draft.ts";
 import type { LogRecord } from "../../log/state/log-record.ts";

@@ -6,8 +6,8 @@ import { ToolMessageService } from "#gen/toolbus/internal/space/v1/tool_message_
 import { InboxService } from "#gen/toolbus/space/v1/inbox_service_pb.ts";
 import { SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
-import { allPages } from "#runtime/rpc/all-pages.ts";
 import { withPrincipal } from "#runtime/rpc/identity.ts";
+import { allPages } from "#runtime/rpc/paging/all-pages.ts";
 import { clientFor } from "../../../clients.ts";
 import type { Inbox } from "../../loop/inbox/inbox.ts";
 import type { Showing } from "../../loop/streaming/shown-calls.ts";

@@ -16,7 +16,7 @@ import { WatchRunResponseSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { isPassing } from "#runtime/bus/jetstream-errors.ts";
 import { persist } from "#runtime/bus/link.ts";
-import { keepEncoded } from "#runtime/rpc/nats/encoded.ts";
+import { keepEncoded } from "#runtime/rpc/nats/frame/encoded.ts";
 import type { LiveUpdate, LiveUpdates } from "../../runs/watch/watch.ts";
 import { runSubjects } from "../run-subjects.ts";
 import { instanceHeader, positionHeader } from "../streams/stream-run-log.ts";

@@ -1,12 +1,12 @@
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import type { MsgRequest, StoredMsg } from "@nats-io/jetstream";
 import { QueuedRunSchema } from "#gen/toolbus/internal/run/v1/queue_pb.ts";
-import { appendFenced } from "#runtime/bus/append.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { isPassing } from "#runtime/bus/jetstream-errors.ts";
 import { persist } from "#runtime/bus/link.ts";
-import { readSubject } from "#runtime/bus/read.ts";
 import { type RecordPlace, readRecord } from "#runtime/bus/record.ts";
+import { appendFenced } from "#runtime/bus/streams/append.ts";
+import { readSubject } from "#runtime/bus/streams/read.ts";
 import type { QueueEntry, QueuePages, SessionQueues } from "../../sessions/queue.ts";
 import { runSubjects } from "../run-subjects.ts";
 

@@ -1,8 +1,8 @@
-import { lastOf } from "#runtime/bus/append.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { isPassing } from "#runtime/bus/jetstream-errors.ts";
 import { persist } from "#runtime/bus/link.ts";
-import { readSubject } from "#runtime/bus/read.ts";
+import { lastOf } from "#runtime/bus/streams/append.ts";
+import { readSubject } from "#runtime/bus/streams/read.ts";
 import type { Retention } from "../../sessions/retention/retention.ts";
 import { runSubjects } from "../run-subjects.ts";
 import { entryFromStored } from "./stream-queues.ts";

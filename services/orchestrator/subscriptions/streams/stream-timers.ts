@@ -11,7 +11,7 @@ import { SessionWakeSchema } from "#gen/toolbus/internal/run/v1/queue_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { isPassing } from "#runtime/bus/jetstream-errors.ts";
 import { persist } from "#runtime/bus/link.ts";
-import { messagesUntil } from "#runtime/bus/messages-until.ts";
+import { messagesUntil } from "#runtime/bus/streams/messages-until.ts";
 import { openBackground } from "#runtime/lifecycle/background.ts";
 import { createBackoff } from "#runtime/time/backoff.ts";
 import { delay } from "#runtime/time/delay.ts";

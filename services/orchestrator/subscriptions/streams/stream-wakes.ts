@@ -12,8 +12,8 @@ import { type SessionWake, SessionWakeSchema } from "#gen/toolbus/internal/run/v
 import type { Bus } from "#runtime/bus/bus.ts";
 import { isPassing } from "#runtime/bus/jetstream-errors.ts";
 import { persist } from "#runtime/bus/link.ts";
-import { messagesUntil } from "#runtime/bus/messages-until.ts";
 import { readRecord } from "#runtime/bus/record.ts";
+import { messagesUntil } from "#runtime/bus/streams/messages-until.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import type { Wake, WakeQueue } from "../../sessions/wakes/wake.ts";

@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { usd } from "#runtime/money/dollars.fixture.ts";
+import { usd } from "#runtime/money/testing/dollars.ts";
 import { until } from "#runtime/time/until.ts";
 import { createFakeRouter } from "../fakes/fake-router.ts";
 import { openProcess } from "../orchestrator-process.ts";

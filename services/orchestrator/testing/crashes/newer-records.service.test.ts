@@ -5,7 +5,7 @@ import { StoredRunEventSchema } from "#gen/toolbus/internal/run/v1/run_log_pb.ts
 import { RunEventSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { type Run, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { WatchRunResponseSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
-import { readSubject } from "#runtime/bus/read.ts";
+import { readSubject } from "#runtime/bus/streams/read.ts";
 import { runSubjects } from "../../subscriptions/run-subjects.ts";
 import { openScriptedWorld, type ScriptedWorld } from "../scripted-world.ts";
 

@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { ModelSchema, SubAgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
-import { usd, usdPrice } from "#runtime/money/dollars.fixture.ts";
+import { usd, usdPrice } from "#runtime/money/testing/dollars.ts";
 import { encodeRunContext } from "#runtime/rpc/run-context.ts";
 import { clientFor } from "../../../clients.ts";
 import { sessionOfCall } from "../../runs/sub-agents/called-session.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Run, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
-import { readSubject } from "#runtime/bus/read.ts";
+import { readSubject } from "#runtime/bus/streams/read.ts";
 import { runSubjects } from "../../subscriptions/run-subjects.ts";
 import { openScriptedWorld, type ScriptedWorld } from "../scripted-world.ts";
 

@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { UsageSchema } from "#gen/toolbus/tool/v1/usage_pb.ts";
-import { usd } from "#runtime/money/dollars.fixture.ts";
+import { usd } from "#runtime/money/testing/dollars.ts";
 import { createValidator } from "#runtime/schema/validator.ts";
 import { tool } from "../../testing/fakes/tools.ts";
 import { createAnswers, failure, successJson } from "./answer.ts";

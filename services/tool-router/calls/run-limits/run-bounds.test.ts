@@ -6,7 +6,7 @@ import { type RunBoundsSchema, RunContextSchema } from "#gen/toolbus/internal/ru
 import { ToolChoiceMode } from "#gen/toolbus/run/v1/run_pb.ts";
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { CallToolRequestSchema } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
-import { usd } from "#runtime/money/dollars.fixture.ts";
+import { usd } from "#runtime/money/testing/dollars.ts";
 import { agent, catalogueOf, tool } from "../../testing/fakes/tools.ts";
 import { createToolSet } from "../../tools/tool-set/tool-set.ts";
 import { decideByRun, decideByTally } from "./run-bounds.ts";

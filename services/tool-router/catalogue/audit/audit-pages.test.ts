@@ -3,7 +3,7 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
 import { type AuditEvent, AuditEventSchema, AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { AuditFilterSchema } from "#gen/toolbus/audit/v1/audit_service_pb.ts";
-import type { LogUpdate } from "#runtime/rpc/log-update.ts";
+import type { LogUpdate } from "#runtime/rpc/watching/log-update.ts";
 import { type AuditReader, readPage, watchFrom } from "./audit-pages.ts";
 
 const { signal } = new AbortController();

@@ -2,7 +2,7 @@ import { timestampDate } from "@bufbuild/protobuf/wkt";
 import type { AuditEvent } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import type { AuditFilter } from "#gen/toolbus/audit/v1/audit_service_pb.ts";
 import type { FollowAudit } from "#runtime/audit/trail.ts";
-import type { LogUpdate } from "#runtime/rpc/log-update.ts";
+import type { LogUpdate } from "#runtime/rpc/watching/log-update.ts";
 
 /** The audit trail, read. */
 export interface AuditReader {

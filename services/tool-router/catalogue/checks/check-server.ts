@@ -1,9 +1,9 @@
 import { fromJson, type JsonObject } from "@bufbuild/protobuf";
 import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { type McpServer, McpServerSchema, ShareSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import { agentSpelling } from "#runtime/agent-file/agent-spelling.ts";
+import { contractJson, namesOf } from "#runtime/agent-file/spelling.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
-import { agentSpelling } from "#runtime/file-form/agent-spelling.ts";
-import { contractJson, namesOf } from "#runtime/file-form/spelling.ts";
 import { faultsByContract } from "./contract-faults.ts";
 
 /** TOOL-14. */

@@ -8,7 +8,7 @@ import {
   SubAgentSchema,
 } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { usd, usdPrice } from "#runtime/money/dollars.fixture.ts";
+import { usd, usdPrice } from "#runtime/money/testing/dollars.ts";
 import { createValidator } from "#runtime/schema/validator.ts";
 import { agent, tool } from "../../testing/fakes/tools.ts";
 import { checkAgent } from "../checks/check-agent.ts";

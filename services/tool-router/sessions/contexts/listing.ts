@@ -7,7 +7,7 @@ import {
   type ModelTool,
   ModelToolSchema,
 } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
-import { pageOf } from "#runtime/rpc/page.ts";
+import { pageOf } from "#runtime/rpc/paging/page.ts";
 import { aliasesOf } from "../../tools/resolve.ts";
 import type { ToolEntry, ToolSet } from "../../tools/tool-set/tool-set.ts";
 import type { Contexts } from "./contexts.ts";

@@ -1,11 +1,11 @@
 import { type DescMessage, fromBinary, type MessageShape, toBinary } from "@bufbuild/protobuf";
 import type { KvEntry } from "@nats-io/kv";
-import { firstSince } from "#runtime/bus/append.ts";
+import { casUpdate, createKey, readKey, removeKey } from "#runtime/bus/buckets/key-value.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
-import type { BucketName } from "#runtime/bus/declarations.ts";
-import { casUpdate, createKey, readKey, removeKey } from "#runtime/bus/key-value.ts";
-import { followSubject, lastSequenceOf, readSubject, type StoredMessage } from "#runtime/bus/read.ts";
+import type { BucketName } from "#runtime/bus/declarations/declarations.ts";
 import { readRecord } from "#runtime/bus/record.ts";
+import { firstSince } from "#runtime/bus/streams/append.ts";
+import { followSubject, lastSequenceOf, readSubject, type StoredMessage } from "#runtime/bus/streams/read.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { Shelf } from "../../catalogue/bucket-view.ts";
 import type { Documents, Stored } from "../../catalogue/documents.ts";

@@ -5,7 +5,7 @@ import { StoredSessionSchema } from "#gen/toolbus/internal/session/v1/session_pb
 import { StoredToolCallSchema } from "#gen/toolbus/internal/tool/v1/tool_call_pb.ts";
 import { SessionSchema, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import { ToolCallSchema } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
-import { readKey } from "#runtime/bus/key-value.ts";
+import { readKey } from "#runtime/bus/buckets/key-value.ts";
 import { until } from "#runtime/time/until.ts";
 import { openTestBus } from "../../../../test/harness/bus.ts";
 import { callRecord, decodeCall, encodeCall } from "../../calls/records/call-record.ts";

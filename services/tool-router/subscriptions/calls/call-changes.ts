@@ -1,6 +1,6 @@
 import type { Msg } from "@nats-io/transport-node";
 import type { Bus } from "#runtime/bus/bus.ts";
-import { PlainHeaders } from "#runtime/bus/plain-headers.ts";
+import { PlainHeaders } from "#runtime/bus/nats-patches/plain-headers.ts";
 import { type CallRecord, decodeCall, encodeCall } from "../../calls/records/call-record.ts";
 import { watcherOf } from "../../calls/watchers/delivery-id.ts";
 import type { RecentCall } from "./recent-calls.ts";

@@ -1,9 +1,9 @@
+import { removeKey } from "#runtime/bus/buckets/key-value.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { isPassing } from "#runtime/bus/jetstream-errors.ts";
-import { removeKey } from "#runtime/bus/key-value.ts";
 import { persist } from "#runtime/bus/link.ts";
-import { readSubject } from "#runtime/bus/read.ts";
 import { readRecord } from "#runtime/bus/record.ts";
+import { readSubject } from "#runtime/bus/streams/read.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import type { CallRoom } from "../../calls/due-work/retention.ts";
 import { decodeCall } from "../../calls/records/call-record.ts";

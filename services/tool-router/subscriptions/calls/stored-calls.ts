@@ -1,7 +1,7 @@
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { ToolCallSchema } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
-import { type AppendOutcome, appendFenced, lastOf } from "#runtime/bus/append.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
+import { type AppendOutcome, appendFenced, lastOf } from "#runtime/bus/streams/append.ts";
 import { decideDuty } from "../../calls/due-work/due.ts";
 import { type CallRecord, decodeCall, encodeCall } from "../../calls/records/call-record.ts";
 import type { CallStore, Updated } from "../../calls/records/records.ts";

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { ProviderSchema } from "#gen/toolbus/provider/v1/provider_pb.ts";
 import { ScopeSchema } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { serveOnNats } from "#runtime/rpc/nats/server.ts";
+import { serveOnNats } from "#runtime/rpc/nats/server/server.ts";
 import { createClientTracing } from "#runtime/telemetry/tracing.ts";
 import { until } from "#runtime/time/until.ts";
 import { openTestBus } from "../../../../test/harness/bus.ts";

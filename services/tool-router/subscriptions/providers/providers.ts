@@ -5,9 +5,9 @@ import { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_serv
 import type { Bus } from "#runtime/bus/bus.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { Failure } from "#runtime/failure/failure.ts";
-import { clientOver } from "#runtime/rpc/client-over.ts";
+import { clientOver } from "#runtime/rpc/client/client-over.ts";
 import { clientInterceptors } from "#runtime/rpc/interceptors.ts";
-import { deliveryOf } from "#runtime/rpc/nats/delivery.ts";
+import { deliveryOf } from "#runtime/rpc/nats/call/delivery.ts";
 import type { Telemetry } from "#runtime/telemetry/telemetry.ts";
 import { clientFor } from "../../../clients.ts";
 import type { FindProvider, ProviderClient } from "../../sessions/offers/provider-client.ts";

@@ -1,9 +1,9 @@
 import type { Msg } from "@nats-io/transport-node";
-import { appendFenced, lastOf } from "#runtime/bus/append.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { isPassing } from "#runtime/bus/jetstream-errors.ts";
 import { persist } from "#runtime/bus/link.ts";
 import { readRecord } from "#runtime/bus/record.ts";
+import { appendFenced, lastOf } from "#runtime/bus/streams/append.ts";
 import { type CallRecord, decodeCall, encodeCall } from "../../calls/records/call-record.ts";
 import type { Offer, Offers } from "../../calls/watchers/watching.ts";
 import { type DeliveryInfo, deliveryInfoFrom } from "../queues/delivery-info.ts";

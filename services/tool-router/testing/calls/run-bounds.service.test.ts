@@ -4,7 +4,7 @@ import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { ToolChoiceMode } from "#gen/toolbus/run/v1/run_pb.ts";
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
-import { usd } from "#runtime/money/dollars.fixture.ts";
+import { usd } from "#runtime/money/testing/dollars.ts";
 import { decodeRunContext, encodeRunContext } from "#runtime/rpc/run-context.ts";
 import { until } from "#runtime/time/until.ts";
 import { openReader, type Reader, readFile } from "../peers/reader.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { allPages } from "#runtime/rpc/all-pages.ts";
+import { allPages } from "#runtime/rpc/paging/all-pages.ts";
 import { until } from "#runtime/time/until.ts";
 import { openReader, type Reader, readFile } from "../peers/reader.ts";
 

@@ -1,7 +1,7 @@
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import type { Session, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { serveOnNats } from "#runtime/rpc/nats/server.ts";
+import { serveOnNats } from "#runtime/rpc/nats/server/server.ts";
 import { until } from "#runtime/time/until.ts";
 import { openTestRouter } from "../test-router.ts";
 import { FakeRuns } from "./fake-runs.ts";

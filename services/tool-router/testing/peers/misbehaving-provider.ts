@@ -1,9 +1,9 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { ExecuteToolResponseSchema } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { createLogger } from "#runtime/lifecycle/logger.ts";
-import { allPages } from "#runtime/rpc/all-pages.ts";
 import { serverInterceptors } from "#runtime/rpc/interceptors.ts";
-import { serveOnNats } from "#runtime/rpc/nats/server.ts";
+import { serveOnNats } from "#runtime/rpc/nats/server/server.ts";
+import { allPages } from "#runtime/rpc/paging/all-pages.ts";
 import { FakeProvider } from "../fakes/fake-provider.ts";
 import { openTestRouter } from "../test-router.ts";
 

@@ -1,7 +1,7 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Carry, SessionState as State } from "#gen/toolbus/session/v1/session_pb.ts";
-import { compareAndSet, readKey } from "#runtime/bus/key-value.ts";
+import { compareAndSet, readKey } from "#runtime/bus/buckets/key-value.ts";
 import { until } from "#runtime/time/until.ts";
 import { decodeSession, encodeSession, type SessionRecord } from "../../sessions/session-record.ts";
 import { openSwitcher, type Switcher } from "../fakes/switcher.ts";

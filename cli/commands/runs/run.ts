@@ -1,0 +1,96 @@
+import { create } from "@bufbuild/protobuf";
+import { type Command, InvalidArgumentError } from "commander";
+import { Role, ToolChoiceMode } from "#gen/toolbus/run/v1/run_pb.ts";
+import { CreateRunResponseSchema, InputItemSchema, RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { globalOptionsOf, openConnection } from "../../connection.ts";
+import { UsageFault } from "../../fault.ts";
+import { printMessage, printNote } from "../../printing/print.ts";
+import { readFunctionsFile } from "../../requests/functions-file.ts";
+import { startOnce } from "../../requests/start-once.ts";
+import { showAnswered } from "../../watching/show-answered.ts";
+import { showToEnd } from "../../watching/show-to-end.ts";
+
+interface Options {
+  session?: string;
+  maxTurns?: number;
+  allow?: string[];
+  toolChoice?: string;
+  functions?: string;
+  mcpServer: { name: string; url: string }[];
+  detach?: boolean;
+  key?: string;
+}
+
+export function addRunCommand(program: Command): void {
+  program
+    .command("run")
+    .description("Run an agent and show what happens until it ends")
+    .argument("<agent>", "the agent's name")
+    .argument("<input...>", "what to say to it")
+    .option("-s, --session <id>", "go on in this session instead of opening one")
+    .option("--max-turns <n>", "model responses at most", positiveInteger)
+    .option("--allow <tool...>", "narrow what may be called to these tools")
+    .option("--tool-choice <choice>", "auto, required, none, or a tool that the first turn must call")
+    .option("--functions <file>", "let it call these functions; their outputs are read here, a line of JSON each")
+    .option(
+      "--mcp-server <name=url>",
+      "let it use this MCP server in this run alone; may be given again",
+      serverFrom,
+      [],
+    )
+    .option("-d, --detach", "only start it and print it")
+    .option("--key <key>", "start it once for this key: who asks again with it gets the same run")
+    .action(run);
+}
+
+async function run(agent: string, words: string[], options: Options, command: Command): Promise<void> {
+  const global = globalOptionsOf(command);
+  const connection = openConnection(global);
+  const functionTools = options.functions === undefined ? [] : await readFunctionsFile(options.functions);
+  const request = {
+    ...(options.session === undefined ? { agent } : { sessionId: options.session }),
+    input: [create(InputItemSchema, { item: { case: "message", value: { role: Role.USER, text: words.join(" ") } } })],
+    options: {
+      ...(options.allow && { allowedTools: { names: options.allow } }),
+      functionTools,
+      mcpServers: options.mcpServer,
+      limits: { maxTurns: options.maxTurns ?? 0 },
+      ...(options.toolChoice === undefined ? {} : { toolChoice: toolChoiceFrom(options.toolChoice) }),
+    },
+  };
+  const response = await startOnce(options.key, (idempotencyKey) =>
+    connection.client(RunService).createRun({ ...request, idempotencyKey }),
+  );
+  const started = response.run;
+  if (started === undefined) throw new Error("the suite accepted the run without telling its id");
+  if (options.detach) return printMessage(CreateRunResponseSchema, response);
+  printNote(`run ${started.id} in session ${started.sessionId}`);
+  const show = functionTools.length > 0 ? showAnswered : showToEnd;
+  await show(connection, started.id, { json: global.json });
+}
+
+const toolChoiceModes = new Map([
+  ["auto", ToolChoiceMode.AUTO],
+  ["required", ToolChoiceMode.REQUIRED],
+  ["none", ToolChoiceMode.NONE],
+]);
+
+function toolChoiceFrom(text: string) {
+  if (text === "") throw new UsageFault("--tool-choice needs a value");
+  const mode = toolChoiceModes.get(text);
+  return {
+    choice: mode === undefined ? { case: "forcedTool" as const, value: text } : { case: "mode" as const, value: mode },
+  };
+}
+
+function serverFrom(text: string, others: Options["mcpServer"]): Options["mcpServer"] {
+  const [, name, url] = /^([a-zA-Z0-9_.-]{1,64})=(.+)$/.exec(text) ?? [];
+  if (name === undefined || url === undefined) throw new InvalidArgumentError("expected name=url");
+  return [...others, { name, url }];
+}
+
+function positiveInteger(text: string): number {
+  const value = Number(text);
+  if (!Number.isSafeInteger(value) || value < 1) throw new InvalidArgumentError("expected a whole number above 0");
+  return value;
+}

@@ -1,0 +1,73 @@
+import { randomUUID } from "node:crypto";
+import { ConnectError } from "@connectrpc/connect";
+import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
+import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { type CallToolResponse, ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
+import { isUnavailable } from "#runtime/failure/connect.ts";
+import { createBackoff } from "#runtime/time/backoff.ts";
+import { delay } from "#runtime/time/delay.ts";
+import type { Connection } from "../connection.ts";
+import { isUnreachable } from "../fault.ts";
+import { printNote, progressText } from "../printing/print.ts";
+
+export interface ToolCall {
+  sessionId: string;
+  name: string;
+  argumentsJson: string;
+}
+
+const repetitions = 4;
+
+/**
+ * The result of a call. One that is lost with the service that had it in its hands is made again under the same id: what must
+ * not happen twice does not, and then answers `outcome_unknown`. When `signal` aborts, the call is cancelled, whoever has it; its
+ * result then says so.
+ */
+export async function resultOfToolCall(
+  connection: Connection,
+  call: ToolCall,
+  signal: AbortSignal,
+): Promise<ToolResult> {
+  signal.throwIfAborted();
+  const callId = randomUUID();
+  const cancel = () => void cancelToolCall(connection, callId);
+  signal.addEventListener("abort", cancel);
+  using stack = new DisposableStack();
+  stack.defer(() => signal.removeEventListener("abort", cancel));
+  const backoff = createBackoff({ initialMs: 100, maxMs: 1_000 });
+  for (let repetition = 0; ; repetition += 1) {
+    try {
+      const answers = connection.client(ToolService).callTool({ ...call, callId });
+      return await resultOf(answers);
+    } catch (error) {
+      if (!isLost(error) || repetition === repetitions || signal.aborted) throw error;
+      printNote(`${error.rawMessage}: the call ${callId} is repeated (${repetition + 1} of ${repetitions})`);
+    }
+    await delay(backoff.next());
+  }
+}
+
+async function cancelToolCall(connection: Connection, callId: string): Promise<void> {
+  printNote(`the call ${callId} is cancelled`);
+  try {
+    await connection.client(ToolCallService).cancelToolCall({ callId, reason: "interrupted by its caller" });
+  } catch (error) {
+    printNote(`it could not be cancelled: ${ConnectError.from(error).rawMessage}`);
+  }
+}
+
+async function resultOf(answers: AsyncIterable<CallToolResponse>): Promise<ToolResult> {
+  let result: ToolResult | undefined;
+  for await (const { event } of answers) {
+    if (event.case === "progress") printNote(progressText(event.value));
+    if (event.case === "log") printNote(event.value.message);
+    if (event.case === "result") result = event.value;
+  }
+  if (result === undefined) throw new Error("the call ended without a result");
+  return result;
+}
+
+/** A gateway that cannot be reached at all is another matter. */
+function isLost(error: unknown): error is ConnectError {
+  return isUnavailable(error) && !isUnreachable(error);
+}

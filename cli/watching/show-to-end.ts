@@ -1,0 +1,27 @@
+import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { Connection } from "../connection.ts";
+import { exitCodes } from "../fault.ts";
+import { createJsonRunPrinter, createRunPrinter, type RunPrinter } from "../printing/run-printer.ts";
+import { type FollowOptions, followRun } from "./run-follower.ts";
+
+interface ShowOptions extends Pick<FollowOptions, "staysWhileParked" | "signal"> {
+  readonly json: boolean | undefined;
+  /** Told of all that is shown, after it was. */
+  readonly onUpdate?: RunPrinter["show"];
+}
+
+/** Shows a run on standard output until it ends. One that does not complete is a failure of the command. */
+export async function showToEnd(
+  connection: Connection,
+  runId: string,
+  { json, onUpdate, ...options }: ShowOptions,
+): Promise<void> {
+  const write = (text: string) => void process.stdout.write(text);
+  const lines = json ? createJsonRunPrinter(write) : createRunPrinter(write);
+  const show: RunPrinter["show"] = (update) => {
+    lines.show(update);
+    onUpdate?.(update);
+  };
+  const status = await followRun(connection, runId, { ...options, printer: { show } });
+  if (status !== RunState.COMPLETED) process.exitCode = exitCodes.failure;
+}

@@ -1,0 +1,137 @@
+import { JetStreamApiError, type JetStreamManager, type StreamConfig, type StreamInfo } from "@nats-io/jetstream";
+import { Failure, messageFromUnknown } from "../../failure/failure.ts";
+import { LocalFailure } from "../../failure/local-failure.ts";
+import { createBackoff } from "../../time/backoff.ts";
+import { delay } from "../../time/delay.ts";
+import { formatKey, storeFormat } from "./declarations.ts";
+import { configsFromDeclarations, type DeclaredConfig } from "./declared-config.ts";
+
+export interface EnsureDeclaredOptions {
+  /** Copies of each store: 1 on one machine, 3 in a cluster. Unless told, what stands is kept, and 1 is created. */
+  replicas?: number | undefined;
+  signal?: AbortSignal | undefined;
+  /** Told what is waited for, once a second or less often. */
+  onWait?: ((reason: string) => void) | undefined;
+}
+
+/** The server's codes for a change that will be refused however often it is asked for. */
+const errorCodes = { streamNotFound: 10059, nameInUse: 10058, noResourcesForStorage: 10047 };
+
+/**
+ * Creates what is missing and updates what differs. Any number of processes may do this at once: they all declare the
+ * same, so whoever comes second finds it done. While the server is not ready it waits; a change that cannot be applied
+ * is `failed_precondition`.
+ */
+export async function ensureDeclared(manager: JetStreamManager, options: EnsureDeclaredOptions = {}): Promise<void> {
+  const existing = await whenReady(() => existingStores(manager), options);
+  const wanted = configsFromDeclarations(options.replicas ?? 1);
+  refuseOtherFormats(wanted.flatMap(({ name }) => existing.get(name) ?? []));
+  await Promise.all(wanted.map((config) => whenReady(() => ensureOne(manager, config, existing, options), options)));
+}
+
+async function existingStores(manager: JetStreamManager): Promise<Map<string, StreamInfo>> {
+  const stores = new Map<string, StreamInfo>();
+  for await (const info of manager.streams.list()) stores.set(info.config.name, info);
+  return stores;
+}
+
+async function ensureOne(
+  manager: JetStreamManager,
+  declared: DeclaredConfig,
+  existing: ReadonlyMap<string, StreamInfo>,
+  options: EnsureDeclaredOptions,
+): Promise<void> {
+  const found = existing.get(declared.name)?.config ?? (await createOrFind(manager, declared));
+  if (found === undefined) return;
+  const replicas = options.replicas === undefined ? { num_replicas: found.num_replicas } : {};
+  const wanted = { ...declared, ...replicas, metadata: { ...found.metadata, ...declared.metadata } };
+  const differing = differences(found, wanted);
+  if (differing.length === 0) return;
+  try {
+    await manager.streams.update(declared.name, { ...found, ...wanted });
+  } catch (error) {
+    throw failureFromRefusal(declared.name, `cannot change ${differing.join(", ")}`, error);
+  }
+}
+
+/** Gives the settings of one that somebody else created meanwhile, nothing when it was created as declared. */
+async function createOrFind(manager: JetStreamManager, declared: DeclaredConfig): Promise<StreamConfig | undefined> {
+  try {
+    await manager.streams.add(declared);
+    return undefined;
+  } catch (error) {
+    if (isApiError(error, errorCodes.nameInUse)) {
+      const info = await manager.streams.info(declared.name);
+      refuseOtherFormats([info]);
+      return info.config;
+    }
+    throw failureFromRefusal(declared.name, "cannot be created", error);
+  }
+}
+
+/** The members of the declaration that the server holds another value for. */
+export function differences(found: Partial<StreamConfig>, declared: DeclaredConfig): string[] {
+  const { metadata: marks, ...held } = found as Partial<StreamConfig> & Record<string, unknown>;
+  const { metadata = {}, ...settings } = declared;
+  const differing = Object.entries(settings)
+    .filter(([name, value]) => JSON.stringify(held[name] ?? absentValue(value)) !== JSON.stringify(value))
+    .map(([name]) => name);
+  const isMarked = Object.entries(metadata).every(([name, value]) => marks?.[name] === value); // the server adds marks of its own
+  return isMarked ? differing : [...differing, "metadata"];
+}
+
+/** What holds nothing is of any format. */
+function refuseOtherFormats(stores: readonly StreamInfo[]): void {
+  for (const { config, state } of stores) {
+    const format = Number(config.metadata?.[formatKey] ?? 1);
+    if (format === storeFormat || state.messages === 0) continue;
+    const advice =
+      format < storeFormat
+        ? "It is not read, since it would be read wrongly. `toolbus up --reset` deletes all that is stored and begins anew; " +
+          "another directory (`--directory`), or another NATS server, leaves it as it is."
+        : "A newer release has written it: start that release again.";
+    const what = `the store ${config.name} has format ${format}, and this release reads format ${storeFormat}. ${advice}`;
+    const metadata = { store: config.name, format: String(format), expected: String(storeFormat) };
+    throw new LocalFailure("failed_precondition", what, { kind: "store_format", metadata });
+  }
+}
+
+/** The server leaves out what is false or zero. */
+function absentValue(value: unknown): unknown {
+  return typeof value === "boolean" ? false : typeof value === "number" ? 0 : undefined;
+}
+
+/** Refusals become failures that say what to do; what may pass by itself stays as it is. */
+function failureFromRefusal(name: string, what: string, error: unknown): unknown {
+  if (!(error instanceof JetStreamApiError) || error.status >= 503) return error;
+  const isFull = error.code === errorCodes.noResourcesForStorage;
+  const advice = isFull
+    ? "Give the server's JetStream more storage (max_file_store)."
+    : "Somebody else has declared it otherwise: change or remove it by hand, or use another server.";
+  return new LocalFailure("failed_precondition", `the store ${name} ${what}: ${error.message}. ${advice}`, {
+    kind: "declaration_refused",
+    metadata: { store: name },
+    cause: error,
+  });
+}
+
+/** Repeats what failed because the server, or its cluster, is still starting. */
+async function whenReady<T>(action: () => Promise<T>, options: EnsureDeclaredOptions): Promise<T> {
+  const backoff = createBackoff({ initialMs: 50, maxMs: 1_000 });
+  for (;;) {
+    options.signal?.throwIfAborted();
+    try {
+      return await action();
+    } catch (error) {
+      if (error instanceof Failure) throw error;
+      if (error instanceof JetStreamApiError && error.status < 503 && error.code !== errorCodes.streamNotFound)
+        throw error;
+      options.onWait?.(`JetStream is not ready: ${messageFromUnknown(error)}`);
+      await delay(backoff.next(), options.signal);
+    }
+  }
+}
+
+function isApiError(error: unknown, code: number): boolean {
+  return error instanceof JetStreamApiError && error.code === code;
+}

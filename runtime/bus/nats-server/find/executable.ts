@@ -1,0 +1,73 @@
+import { constants } from "node:fs";
+import { access, mkdir, rename, rm, stat } from "node:fs/promises";
+import { delimiter, dirname, join } from "node:path";
+import { openLockDirectory } from "../lock-directory.ts";
+
+/** How the programs that the suite needs are found; every member has a default that suits a person at a terminal. */
+export interface FindOptions {
+  /** Where fetched programs are kept: `.toolbus` in the working directory unless told. */
+  toolbusDirectory?: string | undefined;
+  /** Folders to look in, as in PATH, which is the default. */
+  searchPath?: string | undefined;
+  /** Told about work that takes longer than a moment; a line on stderr unless told. */
+  onProgress?: ((line: string) => void) | undefined;
+  signal?: AbortSignal | undefined;
+}
+
+export interface FindContext {
+  readonly toolbusDirectory: string;
+  readonly searchPath: string;
+  readonly onProgress: (line: string) => void;
+  readonly signal: AbortSignal | undefined;
+}
+
+export function contextFromOptions(options: FindOptions): FindContext {
+  return {
+    toolbusDirectory: options.toolbusDirectory ?? join(process.cwd(), ".toolbus"),
+    searchPath: options.searchPath ?? process.env.PATH ?? "",
+    onProgress: options.onProgress ?? ((line) => process.stderr.write(`${line}\n`)),
+    signal: options.signal,
+  };
+}
+
+/** The first file of that name in the search path that may be executed. */
+export async function executableOnPath(name: string, searchPath: string): Promise<string | undefined> {
+  for (const folder of searchPath.split(delimiter).filter(Boolean)) {
+    const path = join(folder, name);
+    if (await isExecutable(path)) return path;
+  }
+  return undefined;
+}
+
+export async function isExecutable(path: string): Promise<boolean> {
+  try {
+    await access(path, constants.X_OK);
+    return (await stat(path)).isFile();
+  } catch {
+    return false; // absent or not ours to run: the same to the caller
+  }
+}
+
+/**
+ * Fills a folder by `fetch`, once for all processes that want it at the same time.
+ * It appears under its name only when it is complete: a fetch that was killed leaves nothing that looks finished.
+ */
+export async function fetchOnce(
+  target: string,
+  context: FindContext,
+  fetch: (temporary: string) => Promise<void>,
+): Promise<void> {
+  // one that cannot be looked at is fetched, which says what is wrong with its place
+  const exists = async () => (await stat(target).catch(() => undefined)) !== undefined;
+  if (await exists()) return;
+  await mkdir(dirname(target), { recursive: true });
+  await using _lock = await openLockDirectory(`${target}.lock`, {
+    signal: context.signal,
+    onWait: (pid) => context.onProgress(`toolbus: waiting for process ${pid}, which fetches ${target}`),
+  });
+  if (await exists()) return;
+  const temporary = `${target}.partial`;
+  await rm(temporary, { recursive: true, force: true }); // of a process that was killed while it fetched
+  await fetch(temporary);
+  await rename(temporary, target);
+}

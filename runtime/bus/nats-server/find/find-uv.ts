@@ -1,0 +1,33 @@
+import { join } from "node:path";
+import { messageFromUnknown } from "../../../failure/failure.ts";
+import { LocalFailure } from "../../../failure/local-failure.ts";
+import { runToEnd } from "../run-to-end.ts";
+import { contextFromOptions, executableOnPath, type FindOptions, fetchOnce, isExecutable } from "./executable.ts";
+
+export const pinnedUv = "0.13.9";
+
+/** The path of `uv`: from the PATH, else fetched once from PyPI by pip into the toolbus directory. */
+export async function findUv(options: FindOptions = {}): Promise<string> {
+  const context = contextFromOptions(options);
+  const onPath = await executableOnPath("uv", context.searchPath);
+  if (onPath !== undefined) return onPath;
+  const directory = join(context.toolbusDirectory, "uv", pinnedUv);
+  const path = join(directory, "bin", "uv");
+  if (await isExecutable(path)) return path;
+  try {
+    await fetchOnce(directory, context, async (temporary) => {
+      context.onProgress(`toolbus: fetching uv ${pinnedUv} from PyPI into ${directory}`);
+      const words = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--target", temporary];
+      await runToEnd("python3", [...words, `uv==${pinnedUv}`], context);
+    });
+  } catch (error) {
+    context.signal?.throwIfAborted();
+    throw new LocalFailure(
+      "failed_precondition",
+      `uv is not on the PATH and could not be fetched from PyPI: ${messageFromUnknown(error)}\n` +
+        "Install uv (https://docs.astral.sh/uv), or put Python 3 with pip on the PATH and PyPI in reach.",
+      { kind: "uv_not_found", cause: error },
+    );
+  }
+  return path;
+}

@@ -1,0 +1,83 @@
+/**
+ * Follows a subject as a log of which nothing is lacking in silence: what was asked for and has been removed is told as a gap.
+ *
+ * L1  A gap is told once, before what comes after it, and names what was asked for and is missing.
+ * L2  `dense`: the subject has the whole stream, so that a sequence which is not there has been removed.
+ * L3  `fenced`: others share the stream, so that a sequence which is not there need not have been of this subject. But every append
+ *     was fenced, and a message says in its header which one of the subject it followed: if that one was asked for and did not
+ *     come, it has been removed. A subject that was emptied begins anew, which its first message does not show: then what the
+ *     stream has removed decides, for whoever asks to go on.
+ * L4  `consumed`: what was taken has been removed too, which leaves nothing lacking to whoever asks for what stands. Whoever asks to
+ *     go on is told what the stream has removed, which is all that retention can have removed of the subject.
+ */
+
+import { PubHeaders } from "@nats-io/jetstream";
+import type { MsgHdrs } from "@nats-io/transport-node";
+import type { Bus } from "../bus.ts";
+import { streamOfSubject } from "../declarations/streams-of-subjects.ts";
+import { isPassing } from "../jetstream-errors.ts";
+import { persist } from "../link.ts";
+import { firstAfter } from "./append.ts";
+import { followSubject, lastSequenceOf, type StoredMessage } from "./read.ts";
+
+export type LogKind = "dense" | "fenced" | "consumed";
+
+export type LogStep = { kind: "gap"; first: number; last: number } | { kind: "message"; message: StoredMessage };
+
+export interface LogBounds {
+  /** The first message that the stream has; what stood before it has been removed. */
+  readonly first: number;
+  /** The sequence that the stream gives next. */
+  readonly next: number;
+}
+
+export interface FollowLog extends LogBounds {
+  readonly kind: LogKind;
+  /** The first sequence that is wanted; 0 for all. */
+  readonly from: number;
+  readonly signal: AbortSignal;
+}
+
+/** What the stream of a subject has, from its leader. */
+export async function boundsOf(bus: Bus, subject: string, signal: AbortSignal): Promise<LogBounds> {
+  const read = () => bus.manager.streams.info(streamOfSubject(subject));
+  const { state } = await persist(bus.link, read, { signal, what: `looking at ${subject}`, isPassing });
+  return { first: state.first_seq, next: state.last_seq + 1 };
+}
+
+/** Ends quietly when the signal aborts. */
+export async function* followLog(bus: Bus, subject: string, log: FollowLog): AsyncGenerator<LogStep> {
+  const { kind, from, signal } = log;
+  let next = Math.max(from, 1);
+  const missing = await lastMissing(bus, subject, { ...log, from: next });
+  if (missing >= next) {
+    yield { kind: "gap", first: next, last: missing };
+    next = missing + 1;
+  }
+  for await (const message of followSubject(bus, subject, { fromSequence: next, signal })) {
+    const before = predecessorOf(kind, message);
+    if (before >= next) yield { kind: "gap", first: next, last: before }; // removed before it came
+    next = message.sequence + 1;
+    yield { kind: "message", message };
+  }
+}
+
+/** The last of those that were asked for and are missing before what stands; less than what was asked for when none is. */
+async function lastMissing(bus: Bus, subject: string, { kind, from, first, next, signal }: FollowLog): Promise<number> {
+  const removed = first - 1;
+  if (kind === "dense") return removed; // L2
+  if (kind === "consumed") return from > 1 ? removed : 0; // L4
+  if (from >= next) return 0;
+  const standing = await firstAfter(bus, subject, from - 1, { signal });
+  const before =
+    standing === null
+      ? await lastSequenceOf(bus, subject, signal)
+      : predecessorOf(kind, { sequence: standing.seq, headers: standing.header });
+  return before === 0 && from > 1 ? removed : before; // L3
+}
+
+function predecessorOf(kind: LogKind, message: { sequence: number; headers: MsgHdrs | undefined }): number {
+  if (kind === "dense") return message.sequence - 1;
+  if (kind === "consumed") return 0;
+  return Number(message.headers?.get(PubHeaders.ExpectedLastSubjectSequenceHdr) || 0);
+}

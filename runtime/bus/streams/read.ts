@@ -1,0 +1,161 @@
+import type { Consumer, ConsumerMessages, JsMsg, StoredMsg } from "@nats-io/jetstream";
+import type { MsgHdrs } from "@nats-io/transport-node";
+import { createBackoff } from "../../time/backoff.ts";
+import { delay } from "../../time/delay.ts";
+import { openEnding } from "../../time/ending.ts";
+import type { Bus } from "../bus.ts";
+import { streamOfSubject } from "../declarations/streams-of-subjects.ts";
+import { isPassing } from "../jetstream-errors.ts";
+import { persist } from "../link.ts";
+import { firstAfter, lastOf } from "./append.ts";
+import { messagesUntil } from "./messages-until.ts";
+
+/** A message as it stands in its stream. */
+export interface StoredMessage {
+  readonly subject: string;
+  /** Its place in the stream, which is shared with other subjects: it grows, with gaps. */
+  readonly sequence: number;
+  readonly data: Uint8Array;
+  readonly headers: MsgHdrs | undefined;
+  readonly time: Date;
+}
+
+export interface ReadOptions {
+  /** The first sequence of interest; everything that stands unless told. */
+  fromSequence?: number | undefined;
+  signal?: AbortSignal | undefined;
+}
+
+const batchMessages = 256;
+const batchBytes = 8 * 1024 * 1024;
+const batchMs = 10_000;
+const openMs = 3_000;
+
+/**
+ * What stands under a subject, in order, up to the last message that was acknowledged when the reading began. Never stale,
+ * and goes on after the loss of the server where it stood. A signal that aborts ends it with the signal's reason.
+ */
+export async function* readSubject(
+  bus: Bus,
+  subject: string,
+  options: ReadOptions = {},
+): AsyncGenerator<StoredMessage> {
+  const { signal } = options;
+  const last = await lastSequenceOf(bus, subject, signal);
+  let next = options.fromSequence ?? 1;
+  while (next <= last) {
+    const batch = await readBatch(bus, subject, next, signal);
+    const messages = batch.length > 0 ? batch : [await firstAfter(bus, subject, next - 1, { signal })];
+    for (const message of messages) {
+      if (message === null) return; // what stood there has been removed meanwhile
+      if (message.seq > last) return;
+      yield messageFromStored(message);
+      next = message.seq + 1;
+    }
+  }
+}
+
+/** The sequence of a subject's last message, never stale; 0 when there is none. */
+export async function lastSequenceOf(bus: Bus, subject: string, signal?: AbortSignal): Promise<number> {
+  return (await lastOf(bus, subject, { signal }))?.seq ?? 0;
+}
+
+/**
+ * What stands under a subject and then what comes, each message once and in order, until the signal aborts, which ends the
+ * iteration quietly. The loss of the server interrupts it and ends nothing.
+ */
+export async function* followSubject(
+  bus: Bus,
+  subject: string,
+  options: ReadOptions = {},
+): AsyncGenerator<StoredMessage> {
+  const backoff = createBackoff({ initialMs: 20, maxMs: 1_000 });
+  let next = options.fromSequence ?? 1;
+  while (!options.signal?.aborted) {
+    try {
+      for await (const message of consumeFrom(bus, subject, next, options.signal)) {
+        if (message.seq < next) continue;
+        next = message.seq + 1;
+        backoff.reset();
+        yield messageFromConsumed(message);
+      }
+    } catch (error) {
+      if (options.signal?.aborted) return;
+      if (!isPassing(error)) throw error;
+    }
+    // the server was lost, or the consumer with it: another one goes on from where this one stood
+    await delay(backoff.next(), options.signal).catch(() => {}); // aborted: the loop's condition sees it
+  }
+}
+
+interface Following {
+  readonly consumer: Consumer;
+  readonly messages: ConsumerMessages;
+}
+
+/** One consumer's life: it ends when the server is lost. */
+async function* consumeFrom(bus: Bus, subject: string, sequence: number, signal?: AbortSignal): AsyncGenerator<JsMsg> {
+  const following = await openFollowing(bus, subject, sequence, signal);
+  const { messages } = following;
+  using ending = openEnding(signal, bus.link.down);
+  try {
+    yield* messagesUntil(messages, ending.signal);
+  } finally {
+    close(following);
+  }
+}
+
+/** Of several attempts one is taken; the others are closed, also those that come to something later. */
+async function openFollowing(bus: Bus, subject: string, sequence: number, signal?: AbortSignal): Promise<Following> {
+  const stream = streamOfSubject(subject);
+  const start = { filter_subjects: subject, deliver_policy: "by_start_sequence" as const, opt_start_seq: sequence };
+  const attempts: Promise<Following>[] = [];
+  const attempt = async (): Promise<Following> => {
+    const consumer = await bus.jetstream.consumers.get(stream, start);
+    const messages = await consumer.consume({ max_messages: batchMessages, expires: 10_000, idle_heartbeat: 1_000 });
+    return { consumer, messages };
+  };
+  const open = () => {
+    const opening = attempt();
+    attempts.push(opening);
+    return opening;
+  };
+  let taken: Following | undefined;
+  try {
+    taken = await persist(bus.link, open, { signal, attemptMs: openMs, what: `following ${subject}`, isPassing });
+    return taken;
+  } finally {
+    const closeOther = (other: Following) => (other === taken ? undefined : close(other));
+    for (const opening of attempts) void opening.then(closeOther).catch(() => {}); // an attempt that failed left nothing
+  }
+}
+
+/**
+ * Without removing it the server would keep an ordered consumer for five minutes. Nobody waits for that, and it may fail.
+ * Messages that nobody iterates are stopped and never closed: their `close()` would wait for the iteration's end.
+ */
+function close({ consumer, messages }: Following): void {
+  messages.stop();
+  void consumer.delete().catch(() => {}); // the server is gone, or the consumer is
+}
+
+async function readBatch(bus: Bus, subject: string, sequence: number, signal?: AbortSignal): Promise<StoredMsg[]> {
+  const read = async () => {
+    const query = { seq: sequence, next_by_subj: subject, batch: batchMessages, max_bytes: batchBytes };
+    const stored: StoredMsg[] = [];
+    for await (const message of await bus.manager.direct.getBatch(streamOfSubject(subject), query))
+      stored.push(message);
+    return stored;
+  };
+  return persist(bus.link, read, { signal, attemptMs: batchMs, what: `reading ${subject}`, isPassing });
+}
+
+function messageFromStored(message: StoredMsg): StoredMessage {
+  const { subject, seq, data, header, time } = message;
+  return { subject, sequence: seq, data, headers: header, time };
+}
+
+function messageFromConsumed(message: JsMsg): StoredMessage {
+  const { subject, seq, data, headers, time } = message;
+  return { subject, sequence: seq, data, headers, time };
+}

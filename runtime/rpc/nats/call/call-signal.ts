@@ -1,0 +1,106 @@
+import type { ConnectError } from "@connectrpc/connect";
+import { connectError } from "../../../failure/connect.ts";
+
+/** Whether and why a call is given up by its caller. */
+export interface CallAbort {
+  readonly aborted: { reason: unknown } | undefined;
+  /** The listener is called at once when the call is given up already, and may be called when the call is over. */
+  whenAborted(listener: (reason: unknown) => void): void;
+}
+
+/**
+ * The signal of one call, made when somebody asks for it: most calls end without anybody having looked. Aborted by the
+ * caller's signal, at the deadline, by a failure, and, as Connect has it, when the call is over.
+ */
+export class CallSignal implements CallAbort {
+  #controller: AbortController | undefined;
+  #outcome: { reason: unknown } | undefined;
+  #outer: AbortSignal | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #listener: ((reason: unknown) => void) | undefined;
+
+  constructor(outer?: AbortSignal, timeoutMs?: number) {
+    if (timeoutMs !== undefined) this.#timer = setTimeout(() => this.abort(timedOut()), Math.max(timeoutMs, 0));
+    if (outer?.aborted) this.abort(outer.reason);
+    else if (outer) {
+      this.#outer = outer;
+      outer.addEventListener("abort", this, { once: true });
+    }
+  }
+
+  /** The signal itself, for those who want to listen. */
+  get signal(): AbortSignal {
+    if (!this.#controller) {
+      this.#controller = new AbortController();
+      if (this.#outcome) this.#controller.abort(this.#outcome.reason);
+    }
+    return this.#controller.signal;
+  }
+
+  get aborted(): { reason: unknown } | undefined {
+    return this.#outcome;
+  }
+
+  whenAborted(listener: (reason: unknown) => void): void {
+    if (this.#outcome) listener(this.#outcome.reason);
+    else this.#listener = bothOf(this.#listener, listener);
+  }
+
+  handleEvent(): void {
+    this.abort(this.#outer?.reason);
+  }
+
+  abort(reason: unknown): void {
+    if (this.#outcome) return;
+    this.#finish(reason);
+    this.#listener?.(reason);
+  }
+
+  /** The call is over: whoever holds the signal may clean up. */
+  end(reason: unknown = CALL_OVER): void {
+    if (!this.#outcome) this.#finish(reason);
+  }
+
+  #finish(reason: unknown): void {
+    this.#outcome = { reason };
+    clearTimeout(this.#timer);
+    this.#outer?.removeEventListener("abort", this);
+    this.#controller?.abort(reason);
+  }
+}
+
+/** The same of a signal that Connect or an interceptor has made. */
+export class ForeignAbort implements CallAbort {
+  readonly #signal: AbortSignal;
+
+  constructor(signal: AbortSignal) {
+    this.#signal = signal;
+  }
+
+  get aborted(): { reason: unknown } | undefined {
+    return this.#signal.aborted ? { reason: this.#signal.reason } : undefined;
+  }
+
+  whenAborted(listener: (reason: unknown) => void): void {
+    const signal = this.#signal;
+    if (signal.aborted) listener(signal.reason);
+    else signal.addEventListener("abort", () => listener(signal.reason), { once: true });
+  }
+}
+
+/** Made once: an error with a stack for each call that ends well would cost more than the rest of its ending. */
+const CALL_OVER = connectError("canceled", "the call is over", { reason: "CANCELED" });
+
+function timedOut(): ConnectError {
+  return connectError("deadline_exceeded", "the operation timed out", { reason: "DEADLINE_EXCEEDED" });
+}
+
+type Listener = (reason: unknown) => void;
+
+function bothOf(first: Listener | undefined, second: Listener): Listener {
+  if (!first) return second;
+  return (reason) => {
+    first(reason);
+    second(reason);
+  };
+}

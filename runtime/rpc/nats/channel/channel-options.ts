@@ -1,0 +1,24 @@
+import type { ConnectError } from "@connectrpc/connect";
+import type { Timings } from "../call/timings.ts";
+import type { Credit } from "../frame/frame.ts";
+import type { CallMux } from "./mux.ts";
+
+export interface ChannelOptions {
+  readonly mux: CallMux;
+  readonly timings: Timings;
+  readonly role: "client" | "server";
+  /** The window that this side opens for its peer. */
+  readonly window: Credit;
+  /** What of it the peer has been granted by the opening message, and is booked already. */
+  readonly granted?: Credit;
+  /** The peer's inbox, when it is known from the start. */
+  readonly peer?: string;
+  /** An address that this call has already, for a channel that goes on with it. */
+  readonly inbox?: string;
+  /** Where the request goes, on the client. */
+  readonly subject?: string;
+  /** Where a cancel goes when the server has not shown itself, on the client. */
+  readonly cancelSubject?: string;
+  /** The call is over, by failure or by the peer's cancel. */
+  readonly onFailure?: (error: ConnectError) => void;
+}

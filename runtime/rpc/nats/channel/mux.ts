@@ -1,0 +1,198 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import type { Msg, MsgHdrs, NatsConnection } from "@nats-io/nats-core";
+import {
+  ClosedConnectionError,
+  createInbox,
+  DrainingConnectionError,
+  PermissionViolationError,
+} from "@nats-io/nats-core";
+import { TransientMap } from "#runtime/collections/transient-map.ts";
+import type { CallAbort } from "../call/call-signal.ts";
+import { notSent, unknownOutcome } from "../call/delivery.ts";
+import { ByteBudget, CONNECTION_BUDGET_BYTES, OPENINGS_BUDGET_BYTES } from "./credit.ts";
+
+/*
+ * One inbox a connection, for all calls of all transports and servers on it.
+ *
+ *   CallMux ── one subscription `<inbox>.*` ──▶ token ──▶ MuxCall.receive
+ *           ── one timer                     ──────────▶ MuxCall.tick      (heartbeats, silence, notices)
+ *           ── the connection's status       ──────────▶ MuxCall.fail      (disconnect, close, refused publish)
+ *
+ * X1  A call costs no subscription and no timer of its own.
+ * X2  What was under way when the connection broke has failed, with an unknown outcome: frames may be lost.
+ * X3  Nothing is published while the connection is down, since the client library forgets it: `ready` waits.
+ * X4  The silence of the peer counts only while this process itself was awake: after a stall the counting starts again.
+ */
+
+/** One end of a call that is under way. */
+export interface MuxCall {
+  /** Where its request went, to find the call that a refused publish belongs to. */
+  readonly subject?: string;
+  receive(message: Msg): void;
+  tick(now: number, stalledMs: number): void;
+  fail(error: ConnectError): void;
+}
+
+interface PublishOptions {
+  readonly headers?: MsgHdrs | undefined;
+  readonly reply?: string | undefined;
+}
+
+type Link = { kind: "up" } | { kind: "down"; restored: PromiseWithResolvers<void> } | { kind: "closed" };
+
+const TICK_MS = 50;
+const STALL_MS = 500;
+const muxes = new WeakMap<NatsConnection, CallMux>();
+
+export class CallMux {
+  readonly connection: NatsConnection;
+  /** What may be sent to this connection. */
+  readonly budget = new ByteBudget(CONNECTION_BUDGET_BYTES);
+  /** What this connection has sent in openings, of calls of which nothing has been heard. */
+  readonly openings = new ByteBudget(OPENINGS_BUDGET_BYTES);
+  readonly #prefix: string;
+  readonly #calls = new TransientMap<MuxCall>();
+  #lastToken = 0;
+  #link: Link = { kind: "up" };
+  #timer: NodeJS.Timeout | undefined;
+  #tickedAt = 0;
+
+  /** The mux of a connection, which lives as long as the connection does. */
+  static of(connection: NatsConnection): CallMux {
+    const known = muxes.get(connection);
+    if (known) return known;
+    const mux = new CallMux(connection);
+    muxes.set(connection, mux);
+    return mux;
+  }
+
+  private constructor(connection: NatsConnection) {
+    this.connection = connection;
+    this.#prefix = `${createInbox(inboxPrefixOf(connection))}.`;
+    connection.subscribe(`${this.#prefix}*`, {
+      callback: (error, message) => {
+        if (error) this.#failAll(() => notSent(`the inbox of this connection was refused: ${error.message}`));
+        else this.#calls.get(message.subject.slice(this.#prefix.length))?.receive(message);
+      },
+    });
+    void this.#watch();
+  }
+
+  /** The largest message, headers included, that the server takes. */
+  get maxPayloadBytes(): number {
+    return this.connection.info?.max_payload ?? 1_048_576;
+  }
+
+  /** Publishes if the connection still takes it; whoever waits for an answer is told by the connection's closing. */
+  publish(subject: string, bytes: Uint8Array, options: PublishOptions = {}): boolean {
+    if (this.connection.isClosed()) return false;
+    const { headers, reply } = options;
+    try {
+      this.connection.publish(subject, bytes, { ...(headers && { headers }), ...(reply && { reply }) });
+      return true;
+    } catch (error) {
+      if (error instanceof ClosedConnectionError || error instanceof DrainingConnectionError) return false;
+      throw error;
+    }
+  }
+
+  /** Gives a call its address. */
+  register(call: MuxCall): string {
+    this.#lastToken += 1;
+    const token = this.#lastToken.toString(36);
+    this.#calls.set(token, call);
+    this.#wake();
+    return this.#prefix + token;
+  }
+
+  /** Lets another object go on with a call. */
+  replace(inbox: string, call: MuxCall): void {
+    this.#calls.set(inbox.slice(this.#prefix.length), call);
+  }
+
+  release(inbox: string): void {
+    this.#calls.delete(inbox.slice(this.#prefix.length));
+  }
+
+  /** Resolves when the connection is up (X3), at once when it is; fails NOT_SENT when it is closed or stays down. */
+  ready(abort: CallAbort, patienceMs: number): Promise<void> | undefined {
+    const link = this.#link;
+    if (this.connection.isClosed()) throw notSent("the connection to NATS is closed");
+    return link.kind === "down" ? this.#restored(link.restored.promise, abort, patienceMs) : undefined;
+  }
+
+  async #restored(restored: Promise<void>, abort: CallAbort, patienceMs: number): Promise<void> {
+    const gaveUp = Promise.withResolvers<never>();
+    const timer = setTimeout(() => gaveUp.reject(notSent("NATS cannot be reached")), patienceMs);
+    abort.whenAborted((reason) => gaveUp.reject(ConnectError.from(reason, Code.Canceled)));
+    try {
+      await Promise.race([restored, gaveUp.promise]);
+    } finally {
+      clearTimeout(timer);
+    }
+    if (this.connection.isClosed()) throw notSent("the connection to NATS is closed");
+  }
+
+  async #watch(): Promise<void> {
+    void this.connection.closed().then(() => this.#down("the connection to NATS was closed", { kind: "closed" }));
+    for await (const status of this.connection.status()) {
+      if (status.type === "disconnect" && this.#link.kind === "up") {
+        this.#down("the connection to NATS broke while the call was under way", {
+          kind: "down",
+          restored: Promise.withResolvers<void>(),
+        });
+      } else if (status.type === "reconnect") this.#up();
+      else if (status.type === "error") this.#refused(status.error);
+    }
+  }
+
+  #down(message: string, link: Link): void {
+    if (this.#link.kind === "down" && link.kind === "closed") this.#link.restored.resolve();
+    this.#link = link;
+    this.#failAll(() => unknownOutcome(message)); // X2
+  }
+
+  #up(): void {
+    if (this.#link.kind === "down") this.#link.restored.resolve();
+    this.#link = { kind: "up" };
+  }
+
+  #refused(error: Error): void {
+    if (!(error instanceof PermissionViolationError) || error.operation !== "publish") return;
+    for (const call of this.#calls.values()) {
+      if (call.subject === error.subject) {
+        call.fail(notSent(`this connection may not publish to ${error.subject}`, Code.PermissionDenied));
+      }
+    }
+  }
+
+  #failAll(createError: () => ConnectError): void {
+    for (const call of this.#calls.values()) call.fail(createError());
+  }
+
+  #wake(): void {
+    if (this.#timer) return;
+    this.#tickedAt = Date.now();
+    this.#timer = setInterval(() => this.#tick(), TICK_MS);
+    this.#timer.unref();
+  }
+
+  #tick(): void {
+    const now = Date.now();
+    const lateMs = now - this.#tickedAt - TICK_MS;
+    this.#tickedAt = now;
+    if (this.#calls.size === 0) {
+      clearInterval(this.#timer);
+      this.#timer = undefined;
+      return;
+    }
+    for (const call of this.#calls.values()) call.tick(now, lateMs > STALL_MS ? lateMs : 0); // X4
+  }
+}
+
+/** The library does not show its options in its types, yet a connection's permissions may ask for a prefix of its own. */
+function inboxPrefixOf(connection: NatsConnection): string | undefined {
+  if (!("options" in connection)) return undefined;
+  const options = connection.options as { inboxPrefix?: string } | undefined;
+  return options?.inboxPrefix;
+}

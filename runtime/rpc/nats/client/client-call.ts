@@ -1,0 +1,130 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import type { CallAbort } from "../call/call-signal.ts";
+import { deliveryOf, notSent, withDelivery } from "../call/delivery.ts";
+import type { Timings } from "../call/timings.ts";
+import type { Channel } from "../channel/channel.ts";
+import { SMALLEST_PART_BYTES } from "../channel/credit.ts";
+import type { CallMux } from "../channel/mux.ts";
+import { isRefusedForNow } from "../frame/error-frame.ts";
+import type { Credit } from "../frame/frame.ts";
+import { HeaderKey, WireHeaders } from "../frame/headers.ts";
+import { partLimit, tooBig } from "../frame/parts.ts";
+
+/** What the calls of one transport have in common. */
+export interface ClientContext {
+  readonly mux: CallMux;
+  /** Where cancels go whose sender does not know the instance. */
+  readonly cancelSubject: string;
+  readonly timings: Timings;
+}
+
+/** What the calls of one method have in common. */
+export interface MethodRoute {
+  readonly subject: string;
+  readonly url: string;
+}
+
+/** One call, before it is known how it will go. */
+export interface ClientRequest {
+  readonly subject: string;
+  readonly header: Headers | undefined;
+  readonly deadline: number | undefined;
+  readonly abort: CallAbort;
+  readonly progress: Progress;
+}
+
+/** How far a call has come, from which a failure's delivery follows. */
+export interface Progress {
+  stage: "unsent" | "sent" | "answered";
+}
+
+const MOST_ATTEMPTS = 3;
+
+/** Tries again, a few times, what an instance refused before it started it, for now. */
+export async function repeatRefused<T>(request: ClientRequest, attempt: () => Promise<T>): Promise<T> {
+  for (let count = 1; ; count += 1) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (count === MOST_ATTEMPTS || request.abort.aborted || !isRefusedForNow(error)) throw error;
+    }
+  }
+}
+
+/** The headers of a request. Nobody starts it once its sender has given it up: at its deadline, or after so much silence. */
+export function openingHeaders(
+  context: ClientContext,
+  request: ClientRequest,
+  more: { credit?: Credit; hasMore?: boolean } = {},
+): WireHeaders {
+  const now = Date.now();
+  const silentAt = now + context.timings.silenceMs;
+  const { deadline } = request;
+  const headers = new WireHeaders();
+  headers.add(HeaderKey.expires, String(deadline === undefined ? silentAt : Math.min(silentAt, deadline)));
+  if (deadline !== undefined) headers.add(HeaderKey.timeout, String(Math.max(deadline - now, 0)));
+  if (more.credit) headers.add(HeaderKey.credit, `${more.credit.messages} ${more.credit.bytes}`);
+  if (more.hasMore) headers.add(HeaderKey.more, "1");
+  return request.header ? headers.addMetadata(request.header) : headers;
+}
+
+/** Refuses what cannot or need not be sent. */
+export function assertSendable({ abort }: ClientRequest, body: Uint8Array): void {
+  const error = tooBig("the request", body.length);
+  if (error) throw withDelivery(error, "NOT_SENT");
+  if (abort.aborted) throw withDelivery(ConnectError.from(abort.aborted.reason, Code.Canceled), "NOT_SENT");
+}
+
+/** Sends the message that opens a call. */
+export function publishOpening(
+  context: ClientContext,
+  request: ClientRequest,
+  opening: { body: Uint8Array; inbox: string; headers: WireHeaders },
+): void {
+  const { body, inbox, headers } = opening;
+  if (!context.mux.publish(request.subject, body, { reply: inbox, headers })) {
+    throw notSent("the connection to NATS is closed");
+  }
+  request.progress.stage = "sent";
+}
+
+/**
+ * How much of a request may go with its opening: less than fits when much is under way to servers of which nothing has been
+ * heard, since nats-server holds it for one that does not read, and cuts that off when it is too much.
+ */
+export function openingLimit(mux: CallMux, headers: WireHeaders): number {
+  const limit = partLimit(mux.maxPayloadBytes, headers);
+  return mux.openings.offer(limit, Math.min(limit, SMALLEST_PART_BYTES));
+}
+
+/** Opens a call that goes on in frames; resolves with the rest of the request when the server has shown itself. */
+export async function openChannelCall(
+  context: ClientContext,
+  request: ClientRequest,
+  channel: Channel,
+  body: Uint8Array,
+): Promise<Uint8Array> {
+  const { openings } = context.mux;
+  const credit = channel.openingCredit();
+  const headers = openingHeaders(context, request, { credit, hasMore: true });
+  const first = body.subarray(0, openingLimit(context.mux, headers));
+  const isWhole = first.length === body.length;
+  const bookedBytes = openings.take(first.length, first.length);
+  try {
+    publishOpening(context, request, {
+      body: first,
+      inbox: channel.inbox,
+      headers: isWhole ? openingHeaders(context, request, { credit }) : headers,
+    });
+    await channel.beginning.opened;
+  } finally {
+    openings.giveBack(bookedBytes);
+  }
+  return body.subarray(first.length);
+}
+
+/** Says on a failure of this side, such as an abort, what is known of the delivery; answers of the server stand as they are. */
+export function errorOfCall(error: ConnectError, progress: Progress): ConnectError {
+  if (error.isWireError || progress.stage === "answered" || deliveryOf(error)) return error;
+  return withDelivery(error, progress.stage === "unsent" ? "NOT_SENT" : "UNKNOWN");
+}

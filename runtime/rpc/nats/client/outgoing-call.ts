@@ -1,0 +1,71 @@
+import type { DescMethod } from "@bufbuild/protobuf";
+import {
+  Code,
+  ConnectError,
+  type ContextValues,
+  createContextValues,
+  type Interceptor,
+  type StreamRequest,
+  type UnaryRequest,
+} from "@connectrpc/connect";
+import { CallSignal, ForeignAbort } from "../call/call-signal.ts";
+import type { ClientRequest, MethodRoute, Progress } from "./client-call.ts";
+
+/** One call of a generated client as it came, without what it says. */
+export interface CallInit<D extends DescMethod> {
+  readonly method: D;
+  readonly route: MethodRoute;
+  readonly interceptors: Interceptor[];
+  readonly signal: AbortSignal | undefined;
+  readonly timeoutMs: number | undefined;
+  readonly header: ConstructorParameters<typeof Headers>[0];
+  readonly contextValues: ContextValues | undefined;
+}
+
+/** A call on its way through its interceptors and to the server, with its deadline. */
+export class OutgoingCall<R extends UnaryRequest | StreamRequest> {
+  readonly signal: CallSignal;
+  readonly progress: Progress = { stage: "unsent" };
+  /** What the first of the interceptors gets. */
+  readonly request: R;
+  readonly #subject: string;
+  readonly #deadline: number | undefined;
+
+  constructor(init: CallInit<DescMethod>, stream: R["stream"], message: R["message"]) {
+    const { method, route, timeoutMs } = init;
+    const signal = new CallSignal(init.signal, timeoutMs);
+    this.signal = signal;
+    this.#subject = route.subject;
+    this.#deadline = timeoutMs === undefined ? undefined : Date.now() + timeoutMs;
+    this.request = {
+      stream,
+      method,
+      service: method.parent,
+      requestMethod: "POST",
+      url: route.url,
+      message,
+      signal: signal.signal,
+      header: new Headers(init.header),
+      contextValues: init.contextValues ?? createContextValues(),
+    } as R; // the method is of its kind
+  }
+
+  /** What is sent, from what the last of the interceptors passed on. */
+  sent(passed: R): ClientRequest {
+    return {
+      subject: this.#subject,
+      header: passed.header,
+      deadline: this.#deadline,
+      abort: passed.signal === this.request.signal ? this.signal : new ForeignAbort(passed.signal),
+      progress: this.progress,
+    };
+  }
+
+  /** Ends the call with what was thrown, or with what gave it up before. */
+  fail(thrown: unknown): ConnectError {
+    const { aborted } = this.signal;
+    const error = aborted ? ConnectError.from(aborted.reason, Code.Canceled) : ConnectError.from(thrown);
+    this.signal.end(error);
+    return error;
+  }
+}

@@ -1,0 +1,95 @@
+import {
+  create,
+  type DescMessage,
+  type DescMethodServerStreaming,
+  type MessageInitShape,
+  type MessageShape,
+  toBinary,
+} from "@bufbuild/protobuf";
+import type { StreamRequest, StreamResponse } from "@connectrpc/connect";
+import { connectError } from "../../../failure/connect.ts";
+import { intercepted } from "../call/intercepted.ts";
+import { parseAnswer } from "./answer.ts";
+import { type ClientContext, errorOfCall } from "./client-call.ts";
+import { type CallInit, OutgoingCall } from "./outgoing-call.ts";
+import { callStream } from "./stream-call.ts";
+
+interface ServerStreamInit<I extends DescMessage, O extends DescMessage>
+  extends CallInit<DescMethodServerStreaming<I, O>> {
+  readonly messages: AsyncIterable<MessageInitShape<I>>;
+}
+
+/** Runs a call of one request and many answers with its interceptors and its deadline, as Connect's `runStreamingCall` does. */
+export async function runServerStream<I extends DescMessage, O extends DescMessage>(
+  context: ClientContext,
+  init: ServerStreamInit<I, O>,
+): Promise<StreamResponse<I, O>> {
+  const { method } = init;
+  const requests = mapped(init.messages, (message) => create(method.input, message));
+  const call = new OutgoingCall<StreamRequest>(init, true, requests);
+  const next = async (passed: StreamRequest): Promise<StreamResponse> => {
+    const body = toBinary(method.input, (await firstOf(passed.message)) as MessageShape<I>);
+    const { header, trailer, bodies } = await callStream(context, call.sent(passed), { kind: "one", body });
+    const message = mapped(bodies, (answer) => parseAnswer(method.output, answer));
+    return { stream: true, service: method.parent, method, header, trailer, message };
+  };
+  try {
+    const response = await intercepted(next, init.interceptors)(call.request);
+    return { ...response, message: ending(response.message, call) } as StreamResponse<I, O>;
+  } catch (thrown) {
+    throw errorOfCall(call.fail(thrown), call.progress);
+  }
+}
+
+async function firstOf<T>(messages: AsyncIterable<T>): Promise<T> {
+  const iterator = messages[Symbol.asyncIterator]();
+  const { done, value } = await iterator.next();
+  if (done)
+    throw connectError("invalid_argument", "a call that streams answers needs its one request", {
+      reason: "INVALID_REQUEST",
+    });
+  iterator.return?.().catch(() => {}); // nothing more is asked of it, whatever it says
+  return value;
+}
+
+/** The call is over with its last answer or its failure, and once it was given up nothing more of it is handed out. */
+function ending<T>(messages: AsyncIterable<T>, call: OutgoingCall<StreamRequest>): AsyncIterable<T> {
+  const { signal } = call;
+  return {
+    [Symbol.asyncIterator]() {
+      const iterator = messages[Symbol.asyncIterator]();
+      let isOver = false;
+      return {
+        async next() {
+          if (!isOver && signal.aborted) throw errorOfCall(call.fail(signal.aborted.reason), call.progress);
+          try {
+            const result = await iterator.next();
+            isOver = result.done === true;
+            if (isOver) signal.end();
+            return result;
+          } catch (thrown) {
+            throw errorOfCall(call.fail(thrown), call.progress);
+          }
+        },
+      };
+    },
+  };
+}
+
+function mapped<T, U>(items: AsyncIterable<T>, map: (item: T) => U): AsyncIterable<U> {
+  return {
+    [Symbol.asyncIterator]() {
+      const iterator = items[Symbol.asyncIterator]();
+      return {
+        async next() {
+          const result = await iterator.next();
+          return result.done ? result : { done: false, value: map(result.value) };
+        },
+        async return() {
+          await iterator.return?.();
+          return { done: true, value: undefined };
+        },
+      };
+    },
+  };
+}

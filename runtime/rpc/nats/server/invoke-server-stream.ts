@@ -1,0 +1,63 @@
+import { create, type DescMessage, type MessageShape } from "@bufbuild/protobuf";
+import type { Interceptor, MethodImplSpec, StreamRequest, StreamResponse } from "@connectrpc/connect";
+import { connectError } from "../../../failure/connect.ts";
+import { intercepted, type StreamFunction } from "../call/intercepted.ts";
+import type { CallContext } from "./handler-context.ts";
+import { copyMetadata, requestFrom, responseFrom } from "./invocation.ts";
+
+type ServerStreamSpec = Extract<MethodImplSpec, { kind: "server_streaming" }>;
+type Message = MessageShape<DescMessage>;
+
+/** Runs an implementation that streams answers to one request with its interceptors, as Connect's `transformInvokeImplementation` does. */
+export async function invokeServerStream(
+  spec: ServerStreamSpec,
+  context: CallContext,
+  input: Message,
+  interceptors: readonly Interceptor[],
+): Promise<AsyncIterator<Message>> {
+  const request = requestFrom<StreamRequest>(context, true, iterableOf(input));
+  let untouched: StreamResponse | undefined;
+  const invoke: StreamFunction = async (passed) => {
+    const passedContext = passed === request ? context : context.from(passed);
+    const message = passed === request ? input : await onlyOf(passed.message);
+    // what the implementation leaves out is filled in behind the interceptors' backs, where the message is written
+    const answers = spec.impl(message, passedContext) as AsyncIterable<Message>;
+    untouched = responseFrom<StreamResponse>(context, true, answers);
+    return untouched;
+  };
+  const response = await intercepted(invoke, interceptors)(request);
+  if (response !== untouched) copyMetadata(response, context);
+  const iterator = response.message[Symbol.asyncIterator]();
+  return {
+    async next() {
+      const result = await iterator.next();
+      if (result.done) return result;
+      return { done: false, value: create(spec.method.output, result.value) };
+    },
+    async return() {
+      await iterator.return?.();
+      return { done: true, value: undefined };
+    },
+  };
+}
+
+function iterableOf<T>(item: T): AsyncIterable<T> {
+  return {
+    [Symbol.asyncIterator]() {
+      let isTaken = false;
+      return {
+        async next() {
+          if (isTaken) return { done: true, value: undefined };
+          isTaken = true;
+          return { done: false, value: item };
+        },
+      };
+    },
+  };
+}
+
+async function onlyOf<T>(items: AsyncIterable<T>): Promise<T> {
+  const { done, value } = await items[Symbol.asyncIterator]().next();
+  if (done) throw connectError("unimplemented", "the request is missing", { reason: "METHOD_UNIMPLEMENTED" });
+  return value;
+}

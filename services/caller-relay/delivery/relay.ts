@@ -1,0 +1,103 @@
+import { create } from "@bufbuild/protobuf";
+import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
+import { type CallerDeclaration, CallerToolRequestSchema } from "#gen/toolbus/caller/v1/caller_pb.ts";
+import type { ExecuteToolRequest } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { refuse, refuseField } from "#runtime/failure/failure.ts";
+import type { Clock } from "#runtime/time/clock.ts";
+import { msFromDuration } from "#runtime/time/duration.ts";
+import { findTool } from "../declarations/declaration.ts";
+import type { Calls } from "../requests/calls.ts";
+import type { Holders } from "../requests/holders.ts";
+import { keyOfRequest } from "../requests/requests.ts";
+import type { HeldCall } from "./delivery.ts";
+
+/** What callers declare, by session. */
+export interface Declarations {
+  read(sessionId: string): Promise<CallerDeclaration | undefined>;
+  /** In place of what stood there; without tools it is removed. */
+  write(sessionId: string, declaration: CallerDeclaration): Promise<void>;
+  /** The declaration as it is and after each change, until the signal aborts. */
+  follow(sessionId: string, signal: AbortSignal): AsyncIterable<CallerDeclaration | undefined>;
+}
+
+export interface RelayParts {
+  instance: string;
+  defaultTimeoutMs: number;
+  declarations: Declarations;
+  calls: Calls;
+  holders: Holders;
+  clock: Clock;
+  hold: (call: HeldCall, signal: AbortSignal) => Promise<ToolResult>;
+  /** Joins a call that another instance holds. */
+  join: (instance: string, request: ExecuteToolRequest, signal: AbortSignal) => Promise<ToolResult>;
+}
+
+export interface Relay {
+  /** Calls a tool of the session's caller. A second call of the same id joins the first, whichever instance holds it. */
+  call(request: ExecuteToolRequest, signal: AbortSignal): Promise<ToolResult>;
+  /** Joins a call that is held here; refuses when it is not. */
+  joinHere(request: ExecuteToolRequest, signal: AbortSignal): Promise<ToolResult>;
+}
+
+export function createRelay(parts: RelayParts): Relay {
+  const { calls, holders, instance, declarations } = parts;
+  const keyOf = (request: ExecuteToolRequest) => keyOfRequest(sessionOf(request), request.callId);
+  const nothingHere = async () => refuse("not_found", "the call is not held here", { reason: "CALL_NOT_FOUND" });
+
+  return {
+    async call(request, signal) {
+      const key = keyOf(request);
+      if (!calls.has(key)) {
+        const holder = await holders.locate(sessionOf(request), request.callId);
+        if (holder !== undefined && holder !== instance) return parts.join(holder, request, signal);
+      }
+      const start = async (abandoned: AbortSignal) => {
+        const declaration = await declarations.read(sessionOf(request));
+        return parts.hold(heldCall(request, declaration, parts), abandoned);
+      };
+      return calls.run(key, start, signal);
+    },
+    joinHere: (request, signal) => calls.run(keyOf(request), nothingHere, signal),
+  };
+}
+
+function sessionOf(request: ExecuteToolRequest): string {
+  return request.scope?.sessionId || refuseField("scope.session_id", "a caller's tools belong to a session");
+}
+
+/** How much earlier than the tool's own time a deadline may be and still be the same for who reads it. */
+const sameTimeMs = 1_000;
+
+export function heldCall(
+  request: ExecuteToolRequest,
+  declaration: CallerDeclaration | undefined,
+  { clock, defaultTimeoutMs }: Pick<RelayParts, "clock" | "defaultTimeoutMs">,
+): HeldCall {
+  const sessionId = sessionOf(request);
+  const tool = declaration && findTool(declaration, request.tool);
+  if (!tool)
+    refuse("not_found", `the caller of session ${sessionId} declares no tool "${request.tool}"`, {
+      reason: "TOOL_NOT_FOUND",
+    });
+  const now = clock.now();
+  const givenMs = msFromDuration(tool.timeout) ?? defaultTimeoutMs;
+  const leftMs = request.deadline ? timestampMs(request.deadline) - now : givenMs;
+  const isCapped = leftMs < givenMs - sameTimeMs;
+  const expiresAtMs = now + Math.max(Math.min(givenMs, leftMs), 0);
+  return {
+    request: create(CallerToolRequestSchema, {
+      type: "caller_tool_request",
+      requestId: request.callId,
+      sessionId,
+      tool: tool.name,
+      argumentsJson: request.argumentsJson || "{}",
+      expireTime: timestampFromMs(expiresAtMs),
+    }),
+    agent: request.scope?.agent ?? "",
+    tool: request.tool,
+    expiresAtMs,
+    isCapped,
+    timeoutMs: isCapped ? Math.max(leftMs, 0) : givenMs,
+  };
+}

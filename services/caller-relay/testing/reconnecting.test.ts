@@ -1,0 +1,112 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { CallerToolCancellationReason } from "#gen/toolbus/caller/v1/caller_pb.ts";
+import { createManualClock } from "#runtime/time/manual-clock.ts";
+import { until } from "#runtime/time/until.ts";
+import { type Clients, openTestRelay, owner, type TestRelay } from "./test-relay.ts";
+
+describe("a caller that goes away, and one that comes back", () => {
+  const clock = createManualClock(Date.now());
+  let relay: TestRelay;
+  let app: Clients;
+
+  beforeAll(async () => {
+    relay = await openTestRelay({ instances: ["a", "b"], clock });
+    app = relay.clientsOf(owner);
+  });
+  afterAll(() => relay[Symbol.asyncDispose]());
+
+  test("CTR-7 a caller that goes away ends its requests with an error that is no timeout", async () => {
+    const caller = await app.openCaller("s9");
+    const results = Array.from({ length: 6 }, (_, index) => app.call("s9", "app_ask", `gone-${index}`));
+    for (const _ of results) await caller.next();
+    const closedAt = performance.now();
+    caller.close();
+    for (const { isError, value } of await Promise.all(results)) {
+      expect([isError, value.error]).toEqual([true, expect.stringMatching(/^Connection lost: .*"app_ask"/)]);
+    }
+    expect(performance.now() - closedAt).toBeLessThan(1_000);
+    await expect(app.answer("s9", "gone-0", 1)).rejects.toThrow(/not found or already resolved/);
+  });
+
+  test("CTR-7 a call without an attached caller fails at once", async () => {
+    await app.declare("s10", { name: "ask" });
+    const { value } = await app.call("s10", "app_ask", "alone");
+    expect(value.error).toMatch(/^Connection missing: no caller is attached to session s10/);
+    await expect(app.call("s10", "app_other", "none")).rejects.toThrow(/declares no tool "app_other"/);
+  });
+
+  test("CTR-7 a caller that comes back within the grace gets its open requests again, and those made meanwhile", async () => {
+    const first = await app.openCaller("s11", 5_000);
+    const before = app.call("s11", "app_ask", "before");
+    const { expireTime: expiresAt } = await first.next();
+    first.close();
+    await until(async () => !(await app.relay.getDeclaration({ sessionId: "s11" })).attached);
+    const meanwhile = app.call("s11", "app_ask", "meanwhile");
+    await clock.advance(4_000);
+    const second = await app.attach("s11", 5_000);
+    const again = [await second.next(), await second.next()].toSorted((a, b) => a.requestId.localeCompare(b.requestId));
+    expect(again.map(({ requestId }) => requestId)).toEqual(["before", "meanwhile"]);
+    expect(again[0]?.expireTime).toEqual(expiresAt);
+    await app.answer("s11", "before", 1);
+    await app.answer("s11", "meanwhile", 2);
+    expect([(await before).value, (await meanwhile).value]).toEqual([1, 2]);
+    second.close();
+  });
+
+  test("CTR-7 an answer counts during the grace too", async () => {
+    const caller = await app.openCaller("s12", 5_000);
+    const result = app.call("s12", "app_ask", "no-stream");
+    await caller.next();
+    caller.close();
+    await until(async () => !(await app.relay.getDeclaration({ sessionId: "s12" })).attached);
+    await app.answer("s12", "no-stream", "still");
+    expect((await result).value).toBe("still");
+  });
+
+  test("LOOP-15 CTR-7 a request that is cancelled while its caller is away is told to it when it comes back", async () => {
+    const first = await app.openCaller("s15", 5_000);
+    const leaving = new AbortController();
+    const left = app.call("s15", "app_ask", "left", {}, leaving.signal).catch(String);
+    await first.next();
+    first.close();
+    await until(async () => !(await app.relay.getDeclaration({ sessionId: "s15" })).attached);
+    leaving.abort();
+    await left;
+    await until(
+      () =>
+        app.answer("s15", "left", 1).then(
+          () => false,
+          () => true,
+        ),
+      { what: "the request to be given up" },
+    );
+    const second = await app.attach("s15", 5_000);
+    expect(await second.cancelled()).toMatchObject({
+      requestId: "left",
+      reason: CallerToolCancellationReason.CANCELED,
+    });
+    second.close();
+  });
+
+  test("CTR-7 when the grace is over, the requests end with the connection error", async () => {
+    const caller = await app.openCaller("s13", 5_000);
+    const result = app.call("s13", "app_ask", "waits");
+    await caller.next();
+    caller.close();
+    await until(() => clock.sleeping >= 2, { what: "the call to wait for its end and for its caller" });
+    await clock.advance(5_000);
+    expect((await result).value.error).toMatch(/^Connection lost/);
+  });
+
+  test("CTR-7 a newer stream of a session ends the older one and takes over its requests", async () => {
+    const older = await app.openCaller("s14");
+    const result = app.call("s14", "app_ask", "moved");
+    await older.next();
+    const newer = await app.attach("s14");
+    expect(String(await older.failure())).toMatch(/another stream of session s14 was attached/);
+    expect((await newer.next()).requestId).toBe("moved");
+    await app.answer("s14", "moved", "there");
+    expect((await result).value).toBe("there");
+    newer.close();
+  });
+});

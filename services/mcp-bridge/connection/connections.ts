@@ -1,0 +1,108 @@
+import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import { createChanges } from "../servers/changes.ts";
+import { type Holder, keyOf } from "../servers/key.ts";
+import { Connection, type ConnectionOptions } from "./connection.ts";
+
+/** Which instance has a connection; `#runtime/bus/ownership/ownership.ts` behind it. */
+export interface Owners {
+  acquire(
+    key: string,
+    asked: AskedConnection,
+    options: { signal: AbortSignal },
+  ): Promise<{ kind: "here"; resource: Connection } | { kind: "there"; instance: string }>;
+  release(key: string): Promise<void>;
+}
+
+export interface AskedConnection {
+  server: McpServer;
+  holder: Holder;
+}
+
+/** A connection of this instance, held open until the hold is disposed, or the instance that has it. */
+export type Located = { kind: "here"; connection: Connection; hold: Disposable } | { kind: "there"; instance: string };
+
+export interface ConnectionsOptions {
+  instance: string;
+  startupTimeoutMs: number;
+  idleTimeoutMs: number;
+  logger: ConnectionOptions["logger"];
+  openerOf: (asked: AskedConnection) => ConnectionOptions["open"];
+  /** Told of each change of each connection. */
+  onChange: (connection: Connection) => void;
+  /** Of what fails with nobody waiting for it. */
+  onError: (error: unknown) => void;
+}
+
+/** The connections that this instance has, and the way to those of others. */
+export class Connections {
+  /** A connection came, went, or is different. */
+  readonly changes = createChanges();
+  readonly #options: ConnectionsOptions;
+  readonly #open = new Map<string, Connection>();
+  readonly #released = new WeakSet<Connection>();
+  #owners: Owners | undefined;
+
+  constructor(options: ConnectionsOptions) {
+    this.#options = options;
+  }
+
+  /** Ownership opens through here, and is asked through here. */
+  useOwners(owners: Owners): void {
+    this.#owners = owners;
+  }
+
+  /** For ownership, after the key was won. */
+  open(key: string, { server, holder }: AskedConnection): Connection {
+    const connection: Connection = new Connection({
+      ...this.#options,
+      server,
+      holder,
+      open: this.#options.openerOf({ server, holder }),
+      onIdle: () => this.#owners?.release(key).catch(this.#options.onError),
+      onChange: () => this.#changed(key, connection),
+    });
+    this.#open.set(key, connection);
+    this.changes.tell();
+    return connection;
+  }
+
+  #changed(key: string, connection: Connection): void {
+    this.#options.onChange(connection);
+    if (this.#open.get(key)?.isClosed) this.#open.delete(key);
+    this.changes.tell();
+  }
+
+  list(): Connection[] {
+    return [...this.#open.values()];
+  }
+
+  async locate({ server, holder }: AskedConnection, signal: AbortSignal): Promise<Located> {
+    const key = keyOf(server, holder);
+    for (;;) {
+      const found = await this.#ask(key, { server, holder }, signal);
+      if (found.kind === "there") return found;
+      const hold = found.resource.hold();
+      if (hold) return { kind: "here", connection: found.resource, hold };
+    }
+  }
+
+  #ask(key: string, asked: AskedConnection, signal: AbortSignal) {
+    if (!this.#owners) throw new TypeError("connections are asked for before there are owners");
+    return this.#owners.acquire(key, asked, { signal });
+  }
+
+  /** Closes what belongs to a session's agent alone, or to one run of it, and gives the number. */
+  async releaseScope({ sessionId, agent, runId }: Holder): Promise<number> {
+    const isOwn = ({ holder }: Connection) =>
+      holder.sessionId === sessionId && holder.agent === agent && (runId === "" || holder.runId === runId);
+    const own = [...this.#open].filter(([, connection]) => isOwn(connection));
+    for (const [, connection] of own) this.#released.add(connection);
+    await Promise.all(own.map(([key]) => this.#owners?.release(key)));
+    return own.length;
+  }
+
+  /** Whether it was closed because its scope is over: then nobody opens it again on his own. */
+  isReleased(connection: Connection): boolean {
+    return this.#released.has(connection);
+  }
+}

@@ -1,0 +1,46 @@
+import type { McpConnection } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import { orAborted } from "../servers/changes.ts";
+import type { Holder } from "../servers/key.ts";
+import type { Connection } from "./connection.ts";
+import type { Connections } from "./connections.ts";
+import type { Part } from "./fleet.ts";
+
+/** The connections that this instance has itself. */
+export class OwnPart implements Part {
+  readonly #connections: Connections;
+
+  constructor(connections: Connections) {
+    this.#connections = connections;
+  }
+
+  async list(sessionId: string): Promise<McpConnection[]> {
+    return this.#of(sessionId).map((connection) => connection.status());
+  }
+
+  async *watch(sessionId: string, signal: AbortSignal): AsyncGenerator<McpConnection> {
+    const told = new Map<Connection, string>();
+    for (;;) {
+      const changed = this.#connections.changes.next();
+      const current = this.#of(sessionId);
+      const gone = [...told.keys()].filter((connection) => connection.isClosed);
+      for (const connection of [...current, ...gone]) {
+        const status = connection.status();
+        const text = JSON.stringify([status.health, status.reason, status.toolCount, status.protocolVersion]);
+        const isNews = told.get(connection) !== text;
+        if (connection.isClosed) told.delete(connection);
+        else told.set(connection, text);
+        if (isNews) yield status;
+      }
+      await orAborted(changed, signal);
+    }
+  }
+
+  release(holder: Holder): Promise<number> {
+    return this.#connections.releaseScope(holder);
+  }
+
+  #of(sessionId: string): Connection[] {
+    const all = this.#connections.list();
+    return sessionId === "" ? all : all.filter(({ holder }) => holder.sessionId === sessionId);
+  }
+}

@@ -1,0 +1,78 @@
+import { openEnding } from "#runtime/time/ending.ts";
+import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
+import { type Changes, createChanges, orAborted } from "../servers/changes.ts";
+import { isSettled, type Phase, type ReadyPhase } from "./phase.ts";
+
+/** Where a connection stands at the moment, for its one writer and all who wait for it to be different. */
+export class CurrentPhase {
+  readonly #changes = createChanges();
+  readonly #onChange: () => void;
+  #value: Phase = { kind: "connecting" };
+  #changedAtMs = Date.now();
+  #failedAttempts = 0;
+
+  constructor(onChange: () => void) {
+    this.#onChange = onChange;
+  }
+
+  get value(): Phase {
+    return this.#value;
+  }
+
+  get changes(): Pick<Changes, "next"> {
+    return this.#changes;
+  }
+
+  /** When the phase, or what was found in it, changed last. */
+  get changedAtMs(): number {
+    return this.#changedAtMs;
+  }
+
+  enter(phase: Phase): void {
+    this.#value = phase;
+    this.tell();
+  }
+
+  /** What was found in the phase is different. */
+  tell(): void {
+    this.#changedAtMs = Date.now();
+    this.#changes.tell();
+    this.#onChange();
+  }
+
+  noteFailedAttempt(): void {
+    this.#failedAttempts += 1;
+  }
+
+  /** Resolves when there is something to say about the server. */
+  async settled(signal: AbortSignal): Promise<void> {
+    for (;;) {
+      const changed = this.#changes.next();
+      if (isSettled(this.#value)) return;
+      await orAborted(changed, signal);
+    }
+  }
+
+  /** The ready phase; undefined as soon as an attempt has failed, none can come within the time, or `closing` aborts. */
+  async ready(timeoutMs: number, signal: AbortSignal, closing: AbortSignal): Promise<ReadyPhase | undefined> {
+    const current = this.#value;
+    if (current.kind === "ready") return current;
+    const limitMs = performance.now() + timeoutMs;
+    const failedBefore = this.#failedAttempts;
+    using time = timeoutSignal(timeoutMs);
+    using ending = openEnding(signal, closing, time);
+    for (;;) {
+      const changed = this.#changes.next();
+      const phase = this.#value;
+      if (phase.kind === "ready") return phase;
+      const isTooFar = phase.kind === "waiting" && phase.untilMs > limitMs;
+      if (phase.kind === "closed" || isTooFar || this.#failedAttempts > failedBefore) return undefined;
+      try {
+        await orAborted(changed, ending.signal);
+      } catch (error) {
+        if (signal.aborted) throw error;
+        return undefined;
+      }
+    }
+  }
+}

@@ -1,0 +1,249 @@
+import type { Logger } from "pino";
+import { HealthState, type McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import type { Tool, ToolLog } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
+import { type Backoff, createBackoff } from "#runtime/time/backoff.ts";
+import { delay } from "#runtime/time/delay.ts";
+import { openEnding } from "#runtime/time/ending.ts";
+import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
+import { type Changes, orAborted } from "../servers/changes.ts";
+import { CurrentPhase } from "./current-phase.ts";
+import { type HealthFinding, watchHealth } from "./health.ts";
+import type { Link } from "./link.ts";
+import type { ListedTools } from "./list-tools.ts";
+import { type Outcome, outcomeOf } from "./outcome.ts";
+import { type Phase, type ReadyPhase, reasonOf } from "./phase.ts";
+import { createRefresh } from "./refresh.ts";
+
+/*
+ * Keeps a link to one server open, for as long as it is asked to.
+ *
+ *   connecting ──▶ ready ──link ended──▶ connecting, or waiting if it ended soon
+ *       └──failed──▶ waiting ──backoff──▶ connecting          any ──dispose──▶ closed
+ *
+ * N1  At most one link at a time: what is left of one is closed before the next is opened.
+ * N2  A listing waits for a fresh attempt only. One that follows a failure is reported as that failure, so that a broken
+ *     server costs its startup timeout once, not at each listing.
+ * N3  A call waits for one attempt to end, as long as a start may take; it never cuts the backoff short.
+ */
+
+export interface LinkKeeperOptions {
+  server: McpServer;
+  startupTimeoutMs: number;
+  logger: Logger;
+  open: OpenLink;
+  onLog: (log: ToolLog) => void;
+  onChange: () => void;
+  /** Whether calls are in the server's hands. */
+  isBusy: () => boolean;
+}
+
+/** Opens a link and tells its tools, within the time. */
+export type OpenLink = (events: LinkEvents, timeoutMs: number, signal: AbortSignal) => OpeningLink;
+
+export interface LinkEvents {
+  onToolsChanged: () => void;
+  onLog: (log: ToolLog) => void;
+}
+
+export interface OpeningLink {
+  ready: Promise<{ link: Link; listed: ListedTools }>;
+  /** Resolves when nothing is left of an opening that failed. */
+  closed: Promise<void>;
+}
+
+/** A link that lasted so long, or served a call, was sound: its end is no sign of a server that cannot start. */
+const SOUND_MS = 5_000;
+
+export class LinkKeeper implements AsyncDisposable {
+  readonly #options: LinkKeeperOptions;
+  readonly #logger: Logger;
+  readonly #startupTimeoutMs: number;
+  readonly #closing = new AbortController();
+  readonly #warned = new Set<string>();
+  readonly #backoff: Backoff = createBackoff({ initialMs: 100, maxMs: 30_000 });
+  readonly #current: CurrentPhase;
+  readonly #refresh;
+  readonly #running: Promise<void>;
+  #hasServed = false;
+
+  constructor(options: LinkKeeperOptions) {
+    this.#options = options;
+    this.#logger = options.logger;
+    this.#startupTimeoutMs = options.startupTimeoutMs;
+    this.#current = new CurrentPhase(options.onChange);
+    this.#refresh = createRefresh({
+      work: () => this.readTools(),
+      onError: (error) => this.#logger.warn(`the tools could not be read again: ${messageFromUnknown(error)}`),
+    });
+    this.#running = this.#run();
+  }
+
+  get phase(): Phase {
+    return this.#current.value;
+  }
+
+  get changes(): Pick<Changes, "next"> {
+    return this.#current.changes;
+  }
+
+  get changedAtMs(): number {
+    return this.#current.changedAtMs;
+  }
+
+  /** The link has served a call. */
+  noteServed(): void {
+    this.#hasServed = true;
+  }
+
+  /** Resolves when there is something to say about the server (N2). */
+  settled(signal: AbortSignal): Promise<void> {
+    return this.#current.settled(signal);
+  }
+
+  /** Throws `unavailable` when the server is not there in time (N3). */
+  async whenReady(signal: AbortSignal): Promise<ReadyPhase> {
+    const ready = await this.#current.ready(this.#startupTimeoutMs, signal, this.#closing.signal);
+    if (ready) return ready;
+    const { name } = this.#options.server;
+    return refuse("unavailable", `the MCP server ${name} is unavailable: ${reasonOf(this.phase)}`, {
+      reason: "MCP_SERVER_UNAVAILABLE",
+      metadata: { server: name },
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#refresh[Symbol.dispose]();
+    this.#closing.abort(new Failure("unavailable", "the connection is closed", { reason: "MCP_SERVER_UNAVAILABLE" }));
+    await this.#running;
+    this.#current.enter({ kind: "closed" });
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#closing;
+    while (!signal.aborted) {
+      const failure = await this.#connectAndServe(signal);
+      if (signal.aborted) return;
+      if (failure === undefined) {
+        this.#backoff.reset();
+        this.#current.enter({ kind: "connecting" });
+        continue;
+      }
+      const waitMs = this.#backoff.next();
+      this.#current.enter({ kind: "waiting", reason: failure, untilMs: performance.now() + waitMs });
+      await delay(waitMs, signal).catch(() => {}); // the loop looks at the signal itself
+      this.#current.enter({ kind: "connecting", lastFailure: failure });
+    }
+  }
+
+  /** Resolves when the link has ended and is closed (N1): with why it failed, or with undefined after a sound one. */
+  async #connectAndServe(signal: AbortSignal): Promise<string | undefined> {
+    const events: LinkEvents = { onToolsChanged: () => this.#refresh.request(), onLog: this.#options.onLog };
+    const opening = this.#options.open(events, this.#startupTimeoutMs, signal);
+    let opened: { link: Link; listed: ListedTools };
+    try {
+      opened = await opening.ready;
+    } catch (error) {
+      const reason = messageFromUnknown(error);
+      this.#current.noteFailedAttempt();
+      if (!signal.aborted) {
+        this.#logger.warn(`unavailable: ${reason}`);
+        this.#current.enter({ kind: "waiting", reason, untilMs: performance.now() });
+      }
+      await opening.closed;
+      return reason;
+    }
+    return this.#serve(opened, signal);
+  }
+
+  async #serve(
+    { link, listed }: { link: Link; listed: ListedTools },
+    signal: AbortSignal,
+  ): Promise<string | undefined> {
+    const readyAtMs = performance.now();
+    this.#hasServed = false;
+    const over = new AbortController();
+    using ending = openEnding(over.signal, signal);
+    if (!signal.aborted) {
+      this.#current.enter({ kind: "ready", link, tools: this.#take(listed) });
+      this.#logger.info({ tools: listed.tools.length, protocolVersion: link.protocolVersion }, "ready");
+      this.#watchHealth(link, ending.signal);
+    }
+    const reason = await orAborted(link.ended, signal).catch(() => undefined); // closed by us: nobody asks why
+    over.abort();
+    const isLeftFresh = this.phase.kind === "connecting";
+    const isSound = isLeftFresh || this.#hasServed || performance.now() - readyAtMs > SOUND_MS;
+    if (reason !== undefined) this.#logger.warn(`the link ended: ${reason}`);
+    if (reason !== undefined && this.phase.kind === "ready") {
+      this.#current.enter(isSound ? { kind: "connecting" } : { kind: "waiting", reason, untilMs: performance.now() });
+    }
+    await link[Symbol.asyncDispose]();
+    return isSound ? undefined : reason;
+  }
+
+  #watchHealth(link: Link, signal: AbortSignal): void {
+    const { healthCheck } = this.#options.server;
+    if (healthCheck === undefined) return;
+    void watchHealth({
+      healthCheck,
+      signal,
+      check: (limit) => this.#check(link, limit),
+      onFinding: (finding) => this.#found(link, finding),
+    });
+  }
+
+  async #check(link: Link, signal: AbortSignal): Promise<void> {
+    try {
+      await link.check(signal);
+    } catch (error) {
+      const outcome = outcomeOf(error, link.hasSession);
+      if (outcome.kind === "answered") return; // an error is an answer: the server is there
+      const phase = this.phase;
+      const isOver = outcome.kind === "lost" || outcome.kind === "unreachable";
+      if (isOver && phase.kind === "ready" && phase.link === link) this.leave(phase, outcome);
+      throw error;
+    }
+  }
+
+  /** A link that has shown to be of no use is not used from this moment on. A lost session says nothing against the server. */
+  leave(ready: ReadyPhase, { kind, text }: Outcome): void {
+    if (this.phase === ready) {
+      this.#current.enter(
+        kind === "lost" ? { kind: "connecting" } : { kind: "waiting", reason: text, untilMs: performance.now() },
+      );
+    }
+    ready.link.end(text);
+  }
+
+  /** A server that is red is connected to again, unless calls are in its hands: it may be busy with them. */
+  #found(link: Link, finding: HealthFinding): void {
+    const phase = this.phase;
+    if (phase.kind !== "ready" || phase.link !== link) return;
+    const isNews = phase.finding?.health !== finding.health || phase.finding.reason !== finding.reason;
+    phase.finding = finding;
+    if (isNews) this.#current.tell();
+    if (finding.health === HealthState.RED && !this.#options.isBusy()) {
+      this.leave(phase, { kind: "unreachable", text: finding.reason });
+    }
+  }
+
+  /** Reads the list again, if there is a link. */
+  async readTools(): Promise<void> {
+    const phase = this.phase;
+    if (phase.kind !== "ready") return;
+    using time = timeoutSignal(this.#startupTimeoutMs);
+    using ending = openEnding(this.#closing.signal, time);
+    const listed = await phase.link.list(ending.signal);
+    if (this.phase !== phase) return;
+    phase.tools = this.#take(listed);
+    this.#current.tell();
+  }
+
+  #take({ tools, warnings }: ListedTools): ReadonlyMap<string, Tool> {
+    for (const warning of warnings) {
+      if (!this.#warned.has(warning)) this.#logger.warn(warning);
+      this.#warned.add(warning);
+    }
+    return new Map(tools.map((tool) => [tool.name, tool]));
+  }
+}

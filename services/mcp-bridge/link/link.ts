@@ -1,0 +1,226 @@
+import {
+  type CallToolResult,
+  Client,
+  type ConnectOptions,
+  LOG_LEVEL_META_KEY,
+  type Progress,
+  SdkError,
+  SdkErrorCode,
+} from "@modelcontextprotocol/client";
+import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import type { Tool, ToolLog } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
+import { createBackoff } from "#runtime/time/backoff.ts";
+import { delay } from "#runtime/time/delay.ts";
+import { openEnding } from "#runtime/time/ending.ts";
+import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
+import { orAborted } from "../servers/changes.ts";
+import { logFromNotification } from "../tools/log.ts";
+import type { OpenTransport, TransportContext, TransportModule } from "../transport/module.ts";
+import { type ListedTools, listTools } from "./list-tools.ts";
+import { networkTextOf } from "./outcome.ts";
+
+/** A client and its transport, initialised: they live and end together, and are never used again after that. */
+export interface Link extends AsyncDisposable {
+  readonly protocolVersion: string;
+  /** Whether the server keeps a session for this client, which it can forget. */
+  readonly hasSession: boolean;
+  /** Resolves with the reason when the link is of no use any more; never rejects. */
+  readonly ended: Promise<string>;
+  /** Declares the link to be of no use. */
+  end(reason: string): void;
+  list(signal: AbortSignal): Promise<ListedTools>;
+  /** Rejects with whatever the SDK says; `outcomeOf` knows what it means. */
+  call(request: LinkCall, signal: AbortSignal): Promise<CallToolResult>;
+  /** Resolves when the server has shown that it is there. */
+  check(signal: AbortSignal): Promise<void>;
+}
+
+export interface LinkCall {
+  tool: Tool;
+  /** Equal for each execution of one call, for servers that do once what they are asked twice (LOOP-14). */
+  idempotencyKey: string;
+  arguments: Record<string, unknown>;
+  onProgress: (progress: Progress) => void;
+}
+
+export interface LinkOptions {
+  /** With its secrets resolved. */
+  server: McpServer;
+  module: TransportModule;
+  context: TransportContext;
+  onToolsChanged: () => void;
+  onLog: (log: ToolLog) => void;
+}
+
+/** The SDK's own timeout is out of the way: the signal is the deadline. */
+/** Where the call's own id stands in its `_meta`. */
+const IDEMPOTENCY_META_KEY = "toolbus/idempotency-key";
+
+const NO_TIMEOUT_MS = 2 ** 31 - 1;
+/** The share of the time for starting that a local server may take to say which revision it speaks. */
+const PROBE_SHARE = 0.4;
+
+/** Opens the transport and initialises. A rejected opening has closed, or is closing, what it opened: wait for `closed`. */
+export function openLink(options: LinkOptions, timeoutMs: number, signal: AbortSignal): Opening {
+  const closing: Promise<void>[] = [];
+  const time = timeoutSignal(timeoutMs);
+  const ending = openEnding(signal, time);
+  const limit = ending.signal;
+  const attempt = (connect: ConnectOptions) => openOnce(options, { ...connect, signal: limit }, timeoutMs, closing);
+  const link = attempt({}).catch((error) => {
+    // An old server that exits at a question that it does not know is asked in its own way.
+    if (limit.aborted || !(error instanceof ClosedInProbe)) throw error;
+    return attempt({ prior: { kind: "legacy" } });
+  });
+  const letGo = () => {
+    ending[Symbol.dispose]();
+    time[Symbol.dispose]();
+  };
+  link.then(letGo, letGo);
+  return {
+    link,
+    closed: link.then(
+      () => {},
+      () => Promise.all(closing).then(() => {}),
+    ),
+  };
+}
+
+export interface Opening {
+  link: Promise<Link>;
+  /** Resolves when nothing is left of an opening that failed. */
+  closed: Promise<void>;
+}
+
+class ClosedInProbe extends Error {}
+
+async function openOnce(
+  options: LinkOptions,
+  connect: ConnectOptions & { signal: AbortSignal },
+  timeoutMs: number,
+  closing: Promise<void>[],
+): Promise<Link> {
+  const { server, context } = options;
+  const opened = await options.module.open(server, context);
+  const { transport } = opened;
+  const close = () =>
+    transport.close().catch((error) => context.logger.warn({ err: error }, `closing ${server.name} failed`));
+  const client = new Client(
+    { name: "toolbus", version: "0.1.0" },
+    { versionNegotiation: { mode: "auto", probe: { timeoutMs: timeoutMs * PROBE_SHARE } } },
+  );
+  const lastError = observeErrors(client, options);
+  try {
+    const connecting = client.connect(transport, { timeout: NO_TIMEOUT_MS, ...connect });
+    connecting.catch(() => {}); // when the time is up first, its own end has nobody who waits for it
+    await orAborted(connecting, connect.signal);
+  } catch (error) {
+    const isTimeUp = connect.signal.reason instanceof Error && connect.signal.reason.name === "TimeoutError";
+    closing.push(close());
+    const text = isTimeUp ? `it was not initialised within ${timeoutMs} ms` : (lastError() ?? networkTextOf(error));
+    const message = [text, await lastWords(opened, closing, isTimeUp)].filter(Boolean).join("; ");
+    if (isClosedInProbe(error) && connect.prior === undefined) throw new ClosedInProbe(message);
+    throw new Failure("unavailable", message, { reason: "MCP_SERVER_UNAVAILABLE", cause: error });
+  }
+  return createLink(options, opened, client, close);
+}
+
+/** A process that has failed says why as it goes; one that hangs is not waited for. */
+async function lastWords(opened: OpenTransport, closing: Promise<void>[], isTimeUp: boolean): Promise<string> {
+  if (!isTimeUp && opened.describeEnd) await Promise.race([Promise.all(closing), delay(500)]);
+  return opened.describeEnd?.() ?? "";
+}
+
+function isClosedInProbe(error: unknown): boolean {
+  return (
+    error instanceof SdkError && error.code === SdkErrorCode.EraNegotiationFailed && /closed during/.test(error.message)
+  );
+}
+
+/** Gives what ended the transport, if it was told as an error: a message over the limit, for example. */
+function observeErrors(client: Client, { server, context }: LinkOptions): () => string | undefined {
+  let fatal: string | undefined;
+  client.onerror = (error) => {
+    if (error instanceof Failure) fatal = error.message;
+    context.logger.debug({ server: server.name }, `MCP: ${error.message}`);
+  };
+  return () => fatal;
+}
+
+function createLink(options: LinkOptions, opened: OpenTransport, client: Client, close: () => Promise<void>): Link {
+  const { server, context } = options;
+  const ended = Promise.withResolvers<string>();
+  const closing = new AbortController();
+  const lastError = observeErrors(client, options);
+  client.onclose = () => {
+    ended.resolve([lastError() ?? "the server is gone", opened.describeEnd?.()].filter(Boolean).join("; "));
+    closing.abort();
+  };
+  client.setNotificationHandler("notifications/tools/list_changed", () => options.onToolsChanged());
+  client.setNotificationHandler("notifications/message", ({ params }) => options.onLog(logFromNotification(params)));
+  const isModern = client.getProtocolEra() === "modern";
+  if (isModern && client.getServerCapabilities()?.tools?.listChanged) void listen(client, options, closing.signal);
+  if (!isModern && client.getServerCapabilities()?.logging) {
+    client
+      .setLoggingLevel("info")
+      .catch((error) => context.logger.debug(`${server.name} sets no level: ${error.message}`));
+  }
+  const requestOptions = (signal: AbortSignal) => ({ signal, timeout: NO_TIMEOUT_MS });
+  return {
+    protocolVersion: client.getNegotiatedProtocolVersion() ?? "",
+    get hasSession() {
+      return opened.transport.sessionId !== undefined;
+    },
+    ended: ended.promise,
+    end: (reason) => ended.resolve(reason),
+    list: (signal) => listTools(client, { signal, allowedTools: server.allowedTools }),
+    call: (request, signal) =>
+      client.callTool(
+        {
+          name: request.tool.name,
+          arguments: request.arguments,
+          _meta: {
+            [IDEMPOTENCY_META_KEY]: request.idempotencyKey,
+            ...(isModern && { [LOG_LEVEL_META_KEY]: "info" }),
+          },
+        },
+        {
+          ...requestOptions(signal),
+          onprogress: request.onProgress,
+          // For headers that its schema asks for. Its output schema is left to whoever reads the result.
+          toolDefinition: { name: request.tool.name, inputSchema: JSON.parse(request.tool.inputSchemaJson) },
+        },
+      ),
+    async check(signal) {
+      if (isModern) await client.discover(requestOptions(signal));
+      else await client.ping(requestOptions(signal));
+    },
+    async [Symbol.asyncDispose]() {
+      ended.resolve("the connection was closed");
+      closing.abort();
+      await close();
+    },
+  };
+}
+
+/** Changes are told on a stream of its own since 2026-07-28. One that ends is opened again, and what was missed is read. */
+async function listen(
+  client: Client,
+  { onToolsChanged, context, server }: LinkOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  const backoff = createBackoff({ initialMs: 500, maxMs: 60_000 });
+  for (let isFirst = true; !signal.aborted; isFirst = false) {
+    try {
+      const subscription = await client.listen({ toolsListChanged: true }, { signal });
+      if (!isFirst) onToolsChanged();
+      const openedAt = performance.now();
+      await subscription.closed;
+      if (performance.now() - openedAt > 30_000) backoff.reset();
+    } catch (error) {
+      context.logger.debug(`${server.name} tells no changes: ${messageFromUnknown(error)}`);
+    }
+    await delay(backoff.next(), signal).catch(() => {}); // the loop looks at the signal itself
+  }
+}

@@ -1,0 +1,74 @@
+import { create } from "@bufbuild/protobuf";
+import { durationFromMs, timestampFromMs } from "@bufbuild/protobuf/wkt";
+import {
+  HealthState,
+  type McpConnection,
+  McpConnectionSchema,
+  type McpServer,
+} from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import { type OfferedTool, OfferedToolSchema } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import { type SourceStatus, SourceStatusSchema } from "#gen/toolbus/tool/v1/source_pb.ts";
+import type { Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import type { Holder } from "../servers/key.ts";
+import type { HealthFinding } from "./health.ts";
+import type { Link } from "./link.ts";
+
+export interface ReadyPhase {
+  kind: "ready";
+  link: Link;
+  tools: ReadonlyMap<string, Tool>;
+  /** What the last check found; without checks, the state of the connection is the health. */
+  finding?: HealthFinding;
+}
+
+/** Where a connection stands. Only a failed attempt leaves a reason behind while the next one goes on. */
+export type Phase =
+  | ReadyPhase
+  | { kind: "connecting"; lastFailure?: string }
+  | { kind: "waiting"; reason: string; untilMs: number }
+  | { kind: "closed" };
+
+/** Whether there is something to say about the server: it is ready, or known to have failed. */
+export function isSettled(phase: Phase): boolean {
+  return phase.kind !== "connecting" || phase.lastFailure !== undefined;
+}
+
+/** Why the server cannot be used; empty when it can. */
+export function reasonOf(phase: Phase): string {
+  if (phase.kind === "ready") return "";
+  if (phase.kind === "closed") return "the connection is closed";
+  if (phase.kind === "waiting") return phase.reason;
+  return phase.lastFailure ?? "it is starting";
+}
+
+export function offerFromPhase(source: string, phase: Phase): { tools: OfferedTool[]; status: SourceStatus } {
+  const tools = phase.kind === "ready" ? [...phase.tools.values()] : [];
+  return {
+    tools: tools.map((tool) => create(OfferedToolSchema, { source, tool })),
+    status: create(SourceStatusSchema, { source, available: phase.kind === "ready", reason: reasonOf(phase) }),
+  };
+}
+
+export function statusFromPhase(
+  phase: Phase,
+  about: { server: McpServer; holder: Holder; instance: string; changedAtMs: number },
+): McpConnection {
+  const ready = phase.kind === "ready" ? phase : undefined;
+  const finding = ready?.finding;
+  return create(McpConnectionSchema, {
+    name: about.server.name,
+    ...about.holder,
+    health: finding?.health ?? healthOf(phase),
+    ...(finding && { latency: durationFromMs(Math.round(finding.latencyMs)) }),
+    reason: finding?.reason ?? reasonOf(phase),
+    toolCount: ready?.tools.size ?? 0,
+    protocolVersion: ready?.link.protocolVersion ?? "",
+    instance: about.instance,
+    checkTime: timestampFromMs(finding?.checkedAtMs ?? about.changedAtMs),
+  });
+}
+
+function healthOf(phase: Phase): HealthState {
+  if (phase.kind === "ready") return HealthState.GREEN;
+  return isSettled(phase) ? HealthState.RED : HealthState.UNSPECIFIED;
+}

@@ -1,0 +1,161 @@
+import {
+  type Scope,
+  type WatchProvidedToolsRequest,
+  type WatchProvidedToolsResponse,
+  WatchProvidedToolsResponseSchema,
+} from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
+import { withEtag } from "#runtime/rpc/etag.ts";
+import { createBackoff } from "#runtime/time/backoff.ts";
+import { delay } from "#runtime/time/delay.ts";
+import { openEnding } from "#runtime/time/ending.ts";
+import { createChanges, orAborted } from "../servers/changes.ts";
+import { sourceOfServer, sourcesOf } from "../servers/servers.ts";
+import { type AskedSource, failedOffer, offerFromList, type SourceOffer } from "./offer.ts";
+import type { Asker, Provider, ProviderParts } from "./provider.ts";
+
+export interface OfferWatchParts extends Pick<ProviderParts, "connections" | "applied"> {
+  provider: Pick<Provider, "peerAt" | "askedOf">;
+  /** How long the first snapshot waits for servers that are starting; then they are told as what they are. */
+  firstSnapshotMs: number;
+}
+
+/** Snapshots of what a scope is offered: one soon, and another after each change. Ends with the asker's signal. */
+export async function* watchTools(
+  request: WatchProvidedToolsRequest,
+  asker: Asker,
+  parts: OfferWatchParts,
+): AsyncGenerator<WatchProvidedToolsResponse> {
+  if (request.sources.length > 0) {
+    yield* watchSources(request.sources, request.scope, asker, parts);
+    return;
+  }
+  for (;;) {
+    const changed = parts.applied.changes.next();
+    const sources = sourcesOf(parts.applied);
+    const over = new AbortController();
+    void changed.then(() => over.abort());
+    using ending = openEnding(asker.signal, over.signal);
+    const { signal } = ending;
+    try {
+      yield* watchSources(sources, request.scope, { ...asker, signal }, parts);
+    } catch (error) {
+      asker.signal.throwIfAborted();
+      if (!over.signal.aborted) throw error;
+    }
+  }
+}
+
+async function* watchSources(
+  sources: readonly AskedSource[],
+  scope: Scope | undefined,
+  asker: Asker,
+  parts: OfferWatchParts,
+): AsyncGenerator<WatchProvidedToolsResponse> {
+  const changes = createChanges();
+  const offers = new Map<AskedSource, SourceOffer>();
+  const over = new AbortController();
+  using ending = openEnding(asker.signal, over.signal);
+  const { signal } = ending;
+  const feeds = sources.map((source) => {
+    const tell = (offer: SourceOffer) => {
+      offers.set(source, offer);
+      changes.tell();
+    };
+    const end = (reason: Failure) => over.abort(reason);
+    return followSource(source, scope, { ...asker, signal }, parts, { tell, end });
+  });
+  try {
+    await untilAllTold(offers, sources.length, changes, parts.firstSnapshotMs, signal);
+    for (;;) {
+      const changed = changes.next();
+      const all = sources.map((source) => offers.get(source) ?? failedOffer(source.name, "it is starting"));
+      yield withEtag(WatchProvidedToolsResponseSchema, {
+        tools: all.flatMap(({ tools }) => tools),
+        sources: all.map(({ status }) => status),
+      });
+      await orAborted(changed, signal);
+    }
+  } finally {
+    over.abort();
+    await Promise.all(feeds);
+  }
+}
+
+async function untilAllTold(
+  offers: ReadonlyMap<AskedSource, SourceOffer>,
+  count: number,
+  changes: { next(): Promise<void> },
+  limitMs: number,
+  signal: AbortSignal,
+): Promise<void> {
+  const over = new AbortController();
+  using ending = openEnding(signal, over.signal);
+  const limit = delay(limitMs, ending.signal).catch(() => {}); // whoever waits looks at the signal
+  try {
+    let isLate = false;
+    void limit.then(() => {
+      isLate = true;
+    });
+    while (offers.size < count && !isLate) await orAborted(Promise.race([changes.next(), limit]), signal);
+  } finally {
+    over.abort();
+  }
+}
+
+/** Tells what a source offers, wherever its connection is, until the signal aborts or the scope is released. Never rejects. */
+async function followSource(
+  source: AskedSource,
+  scope: Scope | undefined,
+  asker: Asker,
+  parts: OfferWatchParts,
+  { tell, end }: { tell: (offer: SourceOffer) => void; end: (reason: Failure) => void },
+): Promise<void> {
+  const backoff = createBackoff({ initialMs: 50, maxMs: 2_000 });
+  const { signal } = asker;
+  while (!signal.aborted) {
+    try {
+      const outcome = await followOnce(source, scope, asker, parts, (offer) => {
+        backoff.reset();
+        tell(offer);
+      });
+      if (outcome === "released") return;
+      if (asker.hops > 0) {
+        // Whoever forwarded this watch looks for the owner again, or the watch would go from owner to owner.
+        end(new Failure("unavailable", `${source.name} has another owner`, { reason: "OWNER_CHANGED" }));
+        return;
+      }
+    } catch (error) {
+      if (!signal.aborted) tell(failedOffer(source.name, messageFromUnknown(error)));
+    }
+    await delay(backoff.next(), signal).catch(() => {}); // the loop looks at the signal itself
+  }
+}
+
+async function followOnce(
+  source: AskedSource,
+  scope: Scope | undefined,
+  asker: Asker,
+  parts: OfferWatchParts,
+  tell: (offer: SourceOffer) => void,
+): Promise<"released" | "moved"> {
+  const { connections, provider } = parts;
+  const asked = provider.askedOf(source, scope);
+  const located = await connections.locate(asked, asker.signal);
+  if (located.kind === "there") {
+    const forwarded = { scope, sources: [sourceOfServer(asked.server, source.ofRun)] };
+    const told = provider.peerAt(located.instance, asker).watchTools(forwarded, asker.signal);
+    for await (const response of told) tell(offerFromList(source.name, response));
+    return "moved";
+  }
+  const { connection, hold } = located;
+  using _ = hold;
+  await connection.settled(asker.signal);
+  while (!connection.isClosed) {
+    const changed = connection.changes.next();
+    tell(connection.offer());
+    await orAborted(changed, asker.signal);
+  }
+  tell(connection.offer());
+  return connections.isReleased(connection) ? "released" : "moved";
+}

@@ -1,0 +1,156 @@
+import { create } from "@bufbuild/protobuf";
+import { timestampMs } from "@bufbuild/protobuf/wkt";
+import {
+  type ExecuteToolRequest,
+  type ExecuteToolResponse,
+  type GetProvidedToolsRequest,
+  type GetProvidedToolsResponse,
+  GetProvidedToolsResponseSchema,
+  type Scope,
+  type WatchProvidedToolsRequest,
+  type WatchProvidedToolsResponse,
+} from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import type { RunServers } from "#runtime/config/run-servers.ts";
+import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
+import type { AskedConnection, Connections, Located } from "../connection/connections.ts";
+import { holderOf } from "../servers/key.ts";
+import { type AppliedServers, serverOfSource, sourceOfServer, sourcesOf } from "../servers/servers.ts";
+import { type AskedSource, failedOffer, offerFromList, type SourceOffer } from "./offer.ts";
+
+/** Another instance of the bridge, asked for what it owns. */
+export interface Peer {
+  listTools(
+    request: Pick<GetProvidedToolsRequest, "sources"> & { scope: Scope | undefined },
+    signal: AbortSignal,
+  ): Promise<GetProvidedToolsResponse>;
+  watchTools(
+    request: Pick<WatchProvidedToolsRequest, "sources"> & { scope: Scope | undefined },
+    signal: AbortSignal,
+  ): AsyncIterable<WatchProvidedToolsResponse>;
+  callTool(request: ExecuteToolRequest, signal: AbortSignal): AsyncIterable<ExecuteToolResponse>;
+}
+
+/** Who asks. A request that has been forwarded too often goes in circles. */
+export interface Asker {
+  signal: AbortSignal;
+  hops: number;
+}
+
+export interface ProviderParts {
+  connections: Connections;
+  applied: AppliedServers;
+  peerOf: (instance: string, hops: number) => Peer;
+  /** Whether an error says that the other instance has not begun. */
+  isNotSent: (error: unknown) => boolean;
+  callTimeoutMs: number;
+  /** Which servers runs may bring along. */
+  runServers: RunServers;
+}
+
+const MAX_HOPS = 3;
+/** An instance that owns and does not answer is gone; then its key is taken over. */
+const MAX_ATTEMPTS = 4;
+
+/** Tools and calls of servers, wherever the connection is: here, or at another instance, which is asked for it. */
+export class Provider {
+  readonly #parts: ProviderParts;
+
+  constructor(parts: ProviderParts) {
+    this.#parts = parts;
+  }
+
+  async listTools(request: GetProvidedToolsRequest, asker: Asker): Promise<GetProvidedToolsResponse> {
+    const { scope } = request;
+    const sources = request.sources.length > 0 ? request.sources : sourcesOf(this.#parts.applied);
+    const offers = await Promise.all(sources.map((source) => this.#offerOf(source, scope, asker)));
+    return create(GetProvidedToolsResponseSchema, {
+      tools: offers.flatMap(({ tools }) => tools),
+      sources: offers.map(({ status }) => status),
+    });
+  }
+
+  async *callTool(request: ExecuteToolRequest, asker: Asker): AsyncGenerator<ExecuteToolResponse> {
+    const {
+      source = refuse("invalid_argument", "a tool of an MCP server is called with its source", {
+        reason: "INVALID_REQUEST",
+        fieldViolations: [{ field: "source", message: "is required" }],
+      }),
+      scope,
+    } = request;
+    const asked = this.askedOf(source, scope);
+    const call = this.#callFrom(request, asker);
+    const forwarded = { ...request, source: sourceOfServer(asked.server, source.ofRun) };
+    for (let attempt = 1; ; attempt++) {
+      const located = await this.#parts.connections.locate(asked, asker.signal);
+      if (located.kind === "here") {
+        using _ = located.hold;
+        yield* located.connection.call(call);
+        return;
+      }
+      try {
+        yield* this.peerAt(located.instance, asker).callTool(forwarded, asker.signal);
+        return;
+      } catch (error) {
+        if (!this.#mayAskAgain(error, attempt)) throw error;
+      }
+    }
+  }
+
+  /** The connection that a source means in a scope. */
+  askedOf(source: AskedSource, scope: Scope | undefined): AskedConnection {
+    const server = serverOfSource(source, this.#parts.applied, this.#parts.runServers);
+    return { server, holder: holderOf(server, scope, source.ofRun) };
+  }
+
+  /** Another instance, on behalf of who asks. Throws `unavailable` when the question has gone round too often. */
+  peerAt(instance: string, { hops }: Asker): Peer {
+    if (hops >= MAX_HOPS) {
+      refuse("unavailable", "the owner of the connection keeps changing", { reason: "OWNER_CHANGED" });
+    }
+    return this.#parts.peerOf(instance, hops + 1);
+  }
+
+  /** Never rejects but for the signal: a source that fails is a status. */
+  async #offerOf(source: AskedSource, scope: Scope | undefined, asker: Asker): Promise<SourceOffer> {
+    try {
+      return await this.#askOwner(source, scope, asker);
+    } catch (error) {
+      asker.signal.throwIfAborted();
+      return failedOffer(source.name, messageFromUnknown(error));
+    }
+  }
+
+  async #askOwner(source: AskedSource, scope: Scope | undefined, asker: Asker): Promise<SourceOffer> {
+    const asked = this.askedOf(source, scope);
+    const forwarded = { scope, sources: [sourceOfServer(asked.server, source.ofRun)] };
+    for (let attempt = 1; ; attempt++) {
+      const located = await this.#parts.connections.locate(asked, asker.signal);
+      if (located.kind === "here") return settledOffer(located, asker.signal);
+      try {
+        const listed = await this.peerAt(located.instance, asker).listTools(forwarded, asker.signal);
+        return offerFromList(source.name, listed);
+      } catch (error) {
+        if (!this.#mayAskAgain(error, attempt)) throw error;
+      }
+    }
+  }
+
+  #callFrom({ callId, scope, tool, argumentsJson, deadline }: ExecuteToolRequest, { signal }: Asker) {
+    const deadlineMs = deadline ? timestampMs(deadline) : Date.now() + this.#parts.callTimeoutMs;
+    return { callId, sessionId: scope?.sessionId ?? "", tool, argumentsJson, deadlineMs, signal };
+  }
+
+  /** Who owns the connection is looked up again when the owner that was asked has not begun. */
+  #mayAskAgain(error: unknown, attempt: number): boolean {
+    return attempt < MAX_ATTEMPTS && this.#parts.isNotSent(error);
+  }
+}
+
+async function settledOffer(
+  { connection, hold }: Extract<Located, { kind: "here" }>,
+  signal: AbortSignal,
+): Promise<SourceOffer> {
+  using _ = hold;
+  await connection.settled(signal);
+  return connection.offer();
+}

@@ -1,0 +1,52 @@
+import { fromJson, type JsonObject } from "@bufbuild/protobuf";
+import { createValidator } from "@bufbuild/protovalidate";
+import { type McpServer, McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import { agentSpelling } from "#runtime/agent-file/agent-spelling.ts";
+import { contractJson } from "#runtime/agent-file/spelling.ts";
+import { violationsFrom } from "#runtime/failure/error-detail.ts";
+import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
+
+const validator = createValidator();
+const reason = "INVALID_REQUEST";
+
+/** The server that a source's configuration describes: the JSON form of `McpServer`, whose name is the source's. */
+export function parseServer(sourceName: string, config: JsonObject): McpServer {
+  const server = readServer(sourceName, config);
+  server.name = sourceName;
+  return validServer(server);
+}
+
+function readServer(sourceName: string, config: JsonObject): McpServer {
+  try {
+    return fromJson(McpServerSchema, contractJson(McpServerSchema, config, agentSpelling));
+  } catch (error) {
+    return refuse("invalid_argument", `the MCP server ${sourceName} cannot be read: ${messageFromUnknown(error)}`, {
+      reason,
+    });
+  }
+}
+
+/** The same server if it can be used; else throws `invalid_argument`, which names what is wrong. */
+export function validServer(server: McpServer): McpServer {
+  const { kind, violations } = validator.validate(McpServerSchema, server);
+  if (kind !== "valid") {
+    const faults = violations?.map((fault) => `${fault.field.map(fieldName).join(".")}: ${fault.message}`) ?? [
+      "invalid",
+    ];
+    refuse("invalid_argument", `the MCP server ${server.name} is refused: ${faults.join("; ")}`, {
+      reason,
+      fieldViolations: violationsFrom({ violations: violations ?? [] }),
+    });
+  }
+  if ((server.url === "") === (server.command === "")) {
+    refuse("invalid_argument", `the MCP server ${server.name} needs either a url or a command`, {
+      reason,
+      fieldViolations: [{ field: "url", message: "either this or command is needed" }],
+    });
+  }
+  return server;
+}
+
+function fieldName(part: object): string {
+  return "name" in part ? String(part.name) : "";
+}

@@ -1,0 +1,92 @@
+import type { JsonObject } from "@bufbuild/protobuf";
+import { Code } from "@connectrpc/connect";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { HealthState } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import { openChildProcess } from "#runtime/lifecycle/child-process.ts";
+import { until } from "#runtime/time/until.ts";
+import type { TestBus } from "../../../test/harness/bus.ts";
+import { isAlive } from "../../../test/harness/processes.ts";
+import {
+  type Bridge,
+  call,
+  clientsOf,
+  environmentFor,
+  oddSource,
+  openBridge,
+  openTwoBridges,
+  type TwoBridges,
+} from "./bridge.ts";
+
+let bridges: TwoBridges;
+let bus: TestBus;
+let left: Bridge;
+let right: Bridge;
+
+beforeAll(async () => {
+  bridges = await openTwoBridges();
+  ({ bus, left, right } = bridges);
+});
+afterAll(() => bridges[Symbol.asyncDispose]());
+
+describe("connections", () => {
+  test("ORCH-8 their health is told, whichever instance holds them", async () => {
+    const of = { sessionId: "s-health", agent: "a1" };
+    const over = new AbortController();
+    const lights: [string, HealthState][] = [];
+    const watching = (async () => {
+      for await (const { connection } of left.servers.watchConnections(
+        { sessionId: of.sessionId },
+        { signal: over.signal },
+      )) {
+        if (connection) lights.push([connection.name, connection.health]);
+      }
+    })();
+    await call(right, oddSource("healthy"), "echo", { text: "x" }, { scope: of });
+    await right.provider.getProvidedTools({ scope: of, sources: [oddSource("ill", ["crash"])] });
+    await until(() => lights.some(([name, health]) => name === "healthy" && health === HealthState.GREEN));
+    await until(() => lights.some(([name, health]) => name === "ill" && health === HealthState.RED));
+    over.abort();
+    await expect(watching).rejects.toMatchObject({ code: Code.Canceled });
+  });
+
+  test("ORCH-10 releasing a scope ends its servers on every instance, and nothing else", async () => {
+    const of = { sessionId: "s-release", agent: "a1" };
+    const pids = async (bridge: Bridge, name: string, more: JsonObject = {}) =>
+      (await call(bridge, oddSource(name, [], more), "pids", {}, { scope: of })).output as number[];
+    const own = [...(await pids(left, "first")), ...(await pids(right, "second"))];
+    const shared = await pids(left, "kept", { share: "global" });
+    const { closed } = await left.servers.closeConnections(of);
+    expect(closed).toBe(2);
+    expect(own.some(isAlive)).toBe(false);
+    expect(shared.every(isAlive)).toBe(true);
+  });
+
+  test("that nobody uses are closed after the idle time", async () => {
+    await using brief = await openBridge(bus, { TOOLBUS_MCP_IDLE_TIMEOUT: "50ms" });
+    const { output } = await call(brief, oddSource("idle"), "pids");
+    await until(() => !(output as number[]).some(isAlive));
+    expect((await call(brief, oddSource("idle"), "echo", { text: "again" })).output).toBe("again");
+  });
+
+  test.for(["SIGTERM", "SIGKILL"] as const)(
+    "ORCH-10 %s of the bridge leaves no server and none of its children",
+    { timeout: 60_000 },
+    async (signal) => {
+      const instance = `victim-${signal.toLowerCase()}`;
+      await using bridge = await openChildProcess({
+        command: process.execPath,
+        args: [new URL("../main.ts", import.meta.url).pathname],
+        env: environmentFor(bus, instance),
+      });
+      const lines = bridge.lines()[Symbol.asyncIterator]();
+      await until(async () => String((await lines.next()).value).includes('"msg":"ready"'), { timeoutMs: 30_000 });
+      const { output } = await call(clientsOf(bus, instance), oddSource(instance, ["deaf"]), "pids");
+      const pids = output as number[];
+      expect(pids.map(isAlive)).toEqual([true, true]);
+      process.kill(bridge.pid, signal);
+      const exit = await bridge.exited;
+      if (signal === "SIGTERM") expect(exit.code).toBe(0);
+      await until(() => !pids.some(isAlive), { what: "the servers to be gone", timeoutMs: 15_000 });
+    },
+  );
+});

@@ -1,0 +1,37 @@
+import { type HttpServer, listen } from "./http-server.ts";
+
+/** Answers everything but calls, whose streams it ends after a progress without an answer. */
+export async function openCuttingServer(): Promise<HttpServer & { cut: number }> {
+  const results: Record<string, object> = {
+    initialize: {
+      protocolVersion: "2025-06-18",
+      capabilities: { tools: {} },
+      serverInfo: { name: "cutting", version: "1" },
+    },
+    "tools/list": { tools: [{ name: "cut", inputSchema: { type: "object" } }] },
+  };
+  const seen = { cut: 0 };
+  const server = await listen(async (request, response) => {
+    if (request.method !== "POST") return response.writeHead(405).end();
+    const { id, method }: { id?: number; method: string } = JSON.parse(
+      Buffer.concat(await Array.fromAsync(request)).toString(),
+    );
+    if (id === undefined) return response.writeHead(202).end();
+    if (method === "tools/call") {
+      seen.cut += 1;
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      return response.end(": nothing more\n\n");
+    }
+    const result = results[method];
+    const answer = result ? { result } : { error: { code: -32_601, message: "method not found" } };
+    return response
+      .writeHead(200, { "content-type": "application/json" })
+      .end(JSON.stringify({ jsonrpc: "2.0", id, ...answer }));
+  });
+  return {
+    ...server,
+    get cut() {
+      return seen.cut;
+    },
+  };
+}

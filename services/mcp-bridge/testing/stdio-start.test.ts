@@ -1,0 +1,51 @@
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
+import { describe, expect, test } from "vitest";
+import { HealthState } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import { callThrough, oddServerIn, openConnection } from "./connection.ts";
+
+const noSignal = new AbortController().signal;
+
+describe("a server over stdio that does not start as it should", () => {
+  test("ORCH-6 one that hangs is unavailable after its own startup timeout, with the reason", async () => {
+    await using connection = openConnection({ ...oddServerIn("hang"), startupTimeout: durationFromMs(500) });
+    await connection.settled(noSignal);
+    expect(connection.offer().status).toMatchObject({
+      available: false,
+      reason: "it was not initialised within 500 ms",
+    });
+    expect(connection.status().health).toBe(HealthState.RED);
+  });
+
+  test("ORCH-6 one that initialises and never lists is unavailable likewise", async () => {
+    await using connection = openConnection({ ...oddServerIn("no-list"), startupTimeout: durationFromMs(1_500) });
+    await connection.settled(noSignal);
+    expect(connection.offer().status.reason).toBe("it has not listed its tools within 1500 ms");
+  });
+
+  test("ORCH-6 one that crashes at its start is unavailable with its exit code and its last words", async () => {
+    await using connection = openConnection(oddServerIn("crash"));
+    await connection.settled(noSignal);
+    expect(connection.offer().status.reason).toMatch(/exited with 7: no configuration found/);
+    await expect(callThrough(connection, "echo")).rejects.toMatchObject({
+      code: "unavailable",
+      reason: "MCP_SERVER_UNAVAILABLE",
+    });
+  });
+
+  test("ORCH-6 a command that does not exist is named", async () => {
+    await using connection = openConnection({ name: "none", command: "no-such-command-anywhere" });
+    await connection.settled(noSignal);
+    expect(connection.offer().status.reason).toMatch(/no-such-command-anywhere/);
+  });
+
+  test("one that exits at a question of a later revision is asked in its own way", async () => {
+    await using connection = openConnection(oddServerIn("exit-on-probe"));
+    await connection.settled(noSignal);
+    expect(connection.offer().status).toMatchObject({ available: true, reason: "" });
+  });
+
+  test("one that floods stderr is not blocked by it", async () => {
+    await using connection = openConnection(oddServerIn("flood"));
+    expect((await callThrough(connection, "echo", { text: "through" })).output).toBe("through");
+  });
+});

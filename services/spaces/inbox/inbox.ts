@@ -1,0 +1,142 @@
+import { clone } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { type InboxEvent, InboxEventSchema } from "#gen/toolbus/space/v1/inbox_pb.ts";
+import { refuse, refuseField } from "#runtime/failure/failure.ts";
+import type { LogUpdate } from "#runtime/rpc/watching/log-update.ts";
+import type { Clock } from "#runtime/time/clock.ts";
+import { isSameOwner, type Owner } from "../owners/owner.ts";
+import { textOfEvent } from "./inbox-text.ts";
+
+/** Where inboxes are kept: what waits, and which events wait no longer. */
+export interface InboxStore {
+  /** What waits for agents of the session, in order, from a position on; everything unless told. */
+  read(sessionId: string, fromSequence?: number): Promise<InboxEvent[]>;
+  /** How much waits, and the position to append behind. */
+  end(sessionId: string): Promise<InboxEnd>;
+  /** Appends behind that position; false when somebody else wrote there. */
+  append(event: InboxEvent, after: number): Promise<boolean>;
+  remove(event: InboxEvent): Promise<void>;
+  /** What waits from a sequence on and what comes, or what comes, until the signal aborts. */
+  follow(sessionId: string, fromSequence: bigint | undefined, signal: AbortSignal): Followed;
+  /** Marks an event as waiting unless it has a mark, and gives the mark that it had. */
+  mark(owner: Owner, eventId: string): Promise<Mark>;
+  markSeen(owner: Owner, eventId: string): Promise<void>;
+}
+
+type Followed = AsyncIterable<LogUpdate<InboxEvent>>;
+
+export interface InboxEnd {
+  readonly count: number;
+  readonly lastSequence: number;
+}
+
+export type Mark = "none" | "waiting" | "seen";
+
+export interface Inbox {
+  /** Gives whether it was there before: then nothing is stored. */
+  deliver(event: InboxEvent): Promise<{ duplicate: boolean }>;
+  list(owner: Owner): Promise<InboxEvent[]>;
+  acknowledge(owner: Owner, eventIds: readonly string[]): Promise<void>;
+  follow(owner: Owner, fromSequence: bigint | undefined, signal: AbortSignal): Followed;
+}
+
+export interface InboxParts {
+  store: InboxStore;
+  clock: Clock;
+  /** Lets somebody look whether the session has a reason to run; acknowledged when this resolves. */
+  wake: (sessionId: string) => Promise<void>;
+}
+
+/** For all agents of a session. The stream keeps somewhat more, and would forget whatever is oldest. */
+export const mostWaiting = 900;
+
+/**
+ * I1  An event is marked as waiting before it stands, and as seen before it is removed. So one without a mark was never
+ *     delivered, and nothing has to be read to know that. One that is marked as waiting stands, or its delivery died before
+ *     it did: then the whole inbox is read.
+ * I2  An append names the position that it follows, which was read before the mark: of two deliveries of one event the second
+ *     is refused, reads what came meanwhile, and finds the first.
+ * I3  Room is made for an event by forgetting the oldest words, which stand in their space too; never by forgetting a result
+ *     or a plan: when there is nothing else, the event is refused.
+ * I4  Whoever delivers an event and finds it waiting wakes the session, also when it was there before: the one who stored
+ *     it may have died before the wake. One wake too many finds nothing to do.
+ */
+export function createInbox({ store, clock, wake }: InboxParts): Inbox {
+  const waiting = async (owner: Owner) => {
+    const events = await store.read(owner.sessionId);
+    return events.filter((event) => isSameOwner(event, owner)).map(asRead);
+  };
+
+  /** Gives where it stands: nobody reads what has been seen. */
+  async function put(event: InboxEvent): Promise<"stored" | "waiting" | "seen"> {
+    const { sessionId, eventId } = event;
+    const stands = async (from?: number) => (await store.read(sessionId, from)).some((other) => isSame(other, event));
+    let end = await store.end(sessionId);
+    const mark = await store.mark(event, eventId); // I1
+    if (mark === "seen") return "seen";
+    if (mark === "waiting" && (await stands())) return "waiting";
+    for (;;) {
+      if (end.count >= mostWaiting)
+        await makeRoom(sessionId); // I3
+      else if (await store.append(event, end.lastSequence)) return "stored"; // I2
+      const { lastSequence } = end;
+      end = await store.end(sessionId);
+      if (await stands(lastSequence + 1)) return "waiting";
+    }
+  }
+
+  async function makeRoom(sessionId: string): Promise<void> {
+    const events = await store.read(sessionId);
+    const oldest =
+      events.find(({ event }) => event.case === "message") ??
+      refuse("resource_exhausted", `${events.length} results and plans wait for the agents of the session`, {
+        reason: "INBOX_FULL",
+      });
+    await store.markSeen(oldest, oldest.eventId); // I1
+    await store.remove(oldest);
+  }
+
+  return {
+    async deliver(given) {
+      const outcome = await put(addressed(given, clock));
+      if (outcome !== "seen") await wake(given.sessionId); // I4
+      return { duplicate: outcome !== "stored" };
+    },
+    list: waiting,
+    async acknowledge(owner, eventIds) {
+      const ids = new Set(eventIds);
+      for (const event of await waiting(owner)) {
+        if (!ids.has(event.eventId)) continue;
+        await store.markSeen(owner, event.eventId); // I1
+        await store.remove(event);
+      }
+    },
+    async *follow(owner, fromSequence, signal) {
+      for await (const update of store.follow(owner.sessionId, fromSequence, signal)) {
+        if (update.case !== "event") yield update;
+        else if (isSameOwner(update.value, owner)) yield { case: "event", value: asRead(update.value) };
+      }
+    },
+  };
+}
+
+function isSame(one: InboxEvent, other: InboxEvent): boolean {
+  return one.eventId === other.eventId && isSameOwner(one, other);
+}
+
+const token = /^[a-zA-Z0-9_-]{1,64}$/;
+
+function addressed(given: InboxEvent, clock: Clock): InboxEvent {
+  if (!token.test(given.sessionId)) refuseField("event.session_id", "names no session");
+  if (!token.test(given.agent)) refuseField("event.agent", "names no agent");
+  if (given.event.case === undefined) refuseField("event.event", "is not set");
+  const event = clone(InboxEventSchema, given);
+  event.createTime ??= timestampFromMs(clock.now());
+  event.text = "";
+  return event;
+}
+
+function asRead(event: InboxEvent): InboxEvent {
+  event.text = textOfEvent(event);
+  return event;
+}

@@ -1,0 +1,111 @@
+import { create } from "@bufbuild/protobuf";
+import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
+import { type MemoryRecord, MemoryRecordSchema } from "#gen/toolbus/internal/space/v1/memory_pb.ts";
+import { type MemoryEntry, MemoryEntrySchema, MemoryKind } from "#gen/toolbus/space/v1/memory_pb.ts";
+import { refuse, refuseField } from "#runtime/failure/failure.ts";
+import { keyOf, type Owner } from "../owners/owner.ts";
+import type { Table } from "../owners/table.ts";
+
+/** What an agent chose to remember in a session. One record an agent, so that a change is whole or not at all. */
+export interface Memory {
+  /** Entries of the same kind and key are replaced. */
+  set(owner: Owner, entries: readonly MemoryEntry[]): Promise<void>;
+  /** Gives how many there were. */
+  delete(owner: Owner, kind: MemoryKind, keys: readonly string[]): Promise<number>;
+  /** By kind and key; of all kinds when it is unspecified. */
+  list(owner: Owner, kind: MemoryKind): Promise<MemoryEntry[]>;
+}
+
+export const mostEntries = 1_000;
+
+export function createMemory(records: Table<MemoryRecord>): Memory {
+  return {
+    async set(owner, entries) {
+      for (const entry of entries) refuseUnfit(entry);
+      await records.change(keyOf(owner), (record = newRecord(owner)) => ({
+        ...record,
+        ...ownerFields(owner),
+        entries: merged(record.entries, entries),
+      }));
+    },
+    async delete(owner, kind, keys) {
+      refuseUnknownKind(kind);
+      const isDoomed = (entry: MemoryEntry) => entry.kind === kind && keys.includes(entry.key);
+      const before = await records.change(keyOf(owner), (record) =>
+        record?.entries.some(isDoomed)
+          ? { ...record, entries: record.entries.filter((entry) => !isDoomed(entry)) }
+          : undefined,
+      );
+      return (before?.entries ?? []).filter(isDoomed).length;
+    },
+    async list(owner, kind) {
+      const entries = (await records.read(keyOf(owner)))?.entries ?? [];
+      return entries.filter((entry) => kind === MemoryKind.UNSPECIFIED || entry.kind === kind);
+    },
+  };
+}
+
+function ownerFields({ sessionId, agent }: Owner): Owner {
+  return { sessionId, agent };
+}
+
+function newRecord(owner: Owner): MemoryRecord {
+  return create(MemoryRecordSchema, ownerFields(owner));
+}
+
+function merged(current: readonly MemoryEntry[], given: readonly MemoryEntry[]): MemoryEntry[] {
+  const byKey = new Map(current.map((entry) => [nameOf(entry), entry]));
+  for (const entry of given) byKey.set(nameOf(entry), replacement(byKey.get(nameOf(entry)), entry));
+  if (byKey.size > mostEntries) {
+    refuse("resource_exhausted", `an agent keeps at most ${mostEntries} entries: delete some first`, {
+      reason: "MEMORY_FULL",
+    });
+  }
+  return [...byKey.values()].sort((one, other) => (nameOf(one) < nameOf(other) ? -1 : 1));
+}
+
+/** Unique for each entry of an agent; in the order of entries. */
+export function nameOf({ kind, key }: MemoryEntry): string {
+  return `${kind} ${key}`;
+}
+
+/** A plan that is set again as it stands has not been changed: it does not wake the agent once more. */
+function replacement(current: MemoryEntry | undefined, { kind, key, text, dueTime }: MemoryEntry): MemoryEntry {
+  if (current && current.text === text && dueMs(current) === dueMs({ dueTime })) return current;
+  return create(MemoryEntrySchema, { kind, key, text, ...(dueTime && { dueTime }) });
+}
+
+function dueMs({ dueTime }: Pick<MemoryEntry, "dueTime">): number | undefined {
+  return dueTime && timestampMs(dueTime);
+}
+
+/** When a plan is to wake the agent; undefined for every other entry, and once it has done so. */
+export function dueMsOf({ kind, dueTime, wakeTime }: MemoryEntry): number | undefined {
+  return kind === MemoryKind.PLAN && wakeTime === undefined ? dueMs({ dueTime }) : undefined;
+}
+
+function refuseUnfit(entry: MemoryEntry): void {
+  refuseUnknownKind(entry.kind);
+  if (entry.key === "") refuseField("entries.key", "must not be empty");
+  if (entry.dueTime && entry.kind !== MemoryKind.PLAN) {
+    refuse("invalid_argument", `entry "${entry.key}" has a time, which only plans may have`, {
+      reason: "INVALID_REQUEST",
+      fieldViolations: [{ field: "entries.due_time", message: "only plans may have one" }],
+    });
+  }
+  if (entry.dueTime && !isTime(entry.dueTime))
+    refuse("invalid_argument", `entry "${entry.key}" has a time that is none`, {
+      reason: "INVALID_REQUEST",
+      fieldViolations: [{ field: "entries.due_time", message: "is no time" }],
+    });
+}
+
+function isTime(time: NonNullable<MemoryEntry["dueTime"]>): boolean {
+  const ms = timestampMs(time);
+  return Number.isSafeInteger(ms) && timestampFromMs(ms).seconds === time.seconds;
+}
+
+function refuseUnknownKind(kind: MemoryKind): void {
+  if (kind === MemoryKind.GOAL || kind === MemoryKind.MEMORY || kind === MemoryKind.PLAN) return;
+  refuseField("kind", "must be goal, memory or plan");
+}

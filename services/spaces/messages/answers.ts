@@ -1,0 +1,86 @@
+import { create } from "@bufbuild/protobuf";
+import { type Member, type SpaceMessage, ToolMessageSchema, ToolMessageState } from "#gen/toolbus/space/v1/space_pb.ts";
+import { type ToolResult, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { refuse, refuseField } from "#runtime/failure/failure.ts";
+import type { Submission } from "#runtime/submission/submission.ts";
+import type { Membership } from "../space/membership.ts";
+import type { Messages } from "./messages.ts";
+import { isFinal, toolOf, wordOf } from "./tool-message.ts";
+
+export interface Answer extends Submission {
+  callId: string;
+}
+
+/** Hands an answer to the router, which takes exactly one; gives the result as it is recorded there, if it says so. */
+export type SubmitAnswer = (answer: Answer) => Promise<ToolResult | undefined>;
+
+export interface Answers {
+  /** The person takes part in the space from then on. */
+  answer(spaceId: string, answer: Answer & { by: Member }): Promise<SpaceMessage>;
+}
+
+export interface AnswersParts {
+  messages: Messages;
+  membership: Pick<Membership, "join">;
+  submit: SubmitAnswer;
+}
+
+/**
+ * Answers of people to tool calls that wait in a space. The router decides which answer wins and whether it fits the
+ * schema; what is shown follows.
+ */
+export function createAnswers({ messages, membership, submit }: AnswersParts): Answers {
+  /** What is shown has its end. Whether by this very submission, the router knows, which refuses any other one. */
+  async function repeated(shown: SpaceMessage, answer: Answer): Promise<SpaceMessage> {
+    if (answer.submissionId === "") refuseAnswered(answer.callId);
+    await submit(answer);
+    return shown;
+  }
+
+  return {
+    async answer(spaceId, { by, ...answer }) {
+      const shown = (await messages.findTool(spaceId, answer.callId)) ?? refuseUnknown(spaceId, answer.callId);
+      const { state: status } = toolOf(shown);
+      if (isFinal(status)) return repeated(shown, answer);
+      if (status !== ToolMessageState.REQUIRES_ACTION) {
+        refuse("failed_precondition", `call ${answer.callId} waits for nobody: it is ${wordOf(status)}`, {
+          reason: "CALL_NOT_AWAITED",
+        });
+      }
+      refuseNonJson(answer);
+      await membership.join(spaceId, by);
+      const result = (await submit(answer)) ?? resultFrom(answer);
+      const author = shown.author ?? refuse("internal", `message ${shown.id} has no author`, { reason: "RECORD_LOST" });
+      const tool = create(ToolMessageSchema, {
+        callId: answer.callId,
+        state: result.isError ? ToolMessageState.ERROR : ToolMessageState.COMPLETE,
+        result,
+      });
+      return messages.recordTool({ spaceId, author, tool });
+    },
+  };
+}
+
+function resultFrom({ outcome: { case: kind, value } }: Answer): ToolResult {
+  if (kind === "error") {
+    return create(ToolResultSchema, { outputJson: JSON.stringify({ error: value }), isError: true });
+  }
+  return create(ToolResultSchema, { outputJson: value });
+}
+
+function refuseNonJson({ outcome: { case: kind, value } }: Answer): void {
+  if (kind === "error") return;
+  try {
+    JSON.parse(value);
+  } catch (cause) {
+    refuseField("result_json", "is no JSON text", cause);
+  }
+}
+
+function refuseUnknown(spaceId: string, callId: string): never {
+  return refuse("not_found", `space "${spaceId}" shows no call ${callId}`, { reason: "CALL_NOT_FOUND" });
+}
+
+function refuseAnswered(callId: string): never {
+  return refuse("failed_precondition", `call ${callId} has its answer`, { reason: "CALL_ALREADY_RESOLVED" });
+}

@@ -1,0 +1,93 @@
+import { create } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import {
+  type Member,
+  SpaceEventSchema,
+  type SpaceMessage,
+  SpaceMessageSchema,
+  type ToolMessage,
+} from "#gen/toolbus/space/v1/space_pb.ts";
+import { refuse } from "#runtime/failure/failure.ts";
+import type { Clock } from "#runtime/time/clock.ts";
+import { appendDecided, type SpaceLog } from "../space/space-log.ts";
+import { messageOfEvent, type PageRequest, pageFromLatest } from "../space/space-state.ts";
+import type { Fitting } from "./message-size.ts";
+import { decideToolMessage, idOfToolMessage } from "./tool-message.ts";
+
+export interface Page {
+  messages: SpaceMessage[];
+  total: number;
+  /** Where the page before this one ends; 0 when there is none. */
+  before: bigint;
+}
+
+/** What is said and shown in spaces. Whether a space exists is asked before. */
+export interface Messages {
+  /** Repeating it under the same id has no effect; an id that another author used is refused. */
+  send(said: { spaceId: string; author: Member; text: string; messageId: string }): Promise<SpaceMessage>;
+  list(spaceId: string, page: PageRequest): Promise<Page>;
+  /** Shows a call, or changes what is shown of it. */
+  recordTool(shown: { spaceId: string; author: Member; tool: ToolMessage }): Promise<SpaceMessage>;
+  findTool(spaceId: string, callId: string): Promise<SpaceMessage | undefined>;
+}
+
+export interface MessagesParts {
+  log: SpaceLog;
+  clock: Clock;
+  /** Makes a call fit into a message of the log. */
+  fitted: Fitting;
+}
+
+export function createMessages({ log, clock, fitted }: MessagesParts): Messages {
+  const drafted = (spaceId: string, id: string, author: Member) =>
+    create(SpaceMessageSchema, { id, spaceId, author, createTime: timestampFromMs(clock.now()) });
+
+  return {
+    async send({ spaceId, author, text, messageId }) {
+      const outcome = await appendDecided<SpaceMessage>(log, spaceId, (state) => {
+        const known = state.messagesById.get(messageId);
+        if (known) return { keep: ofSameAuthor(known, author) };
+        const message = drafted(spaceId, messageId, author);
+        message.content = { case: "text", value: { $typeName: "toolbus.space.v1.TextMessage", text } };
+        return { append: create(SpaceEventSchema, { event: { case: "messagePosted", value: message } }) };
+      });
+      return messageFrom(outcome);
+    },
+    async list(spaceId, page) {
+      const { messages } = await log.read(spaceId);
+      return { ...pageFromLatest(messages, page), total: messages.length };
+    },
+    async recordTool({ spaceId, author, tool }) {
+      const id = idOfToolMessage(tool.callId);
+      const update = await fitted(tool, author.sessionId);
+      const outcome = await appendDecided<SpaceMessage>(log, spaceId, (state) => {
+        const shown = state.messagesById.get(id);
+        if (shown) refuseOtherAgent(shown, author);
+        const decision = decideToolMessage(shown, update, () => drafted(spaceId, id, author));
+        return decision.kind === "same" ? { keep: decision.message } : { append: decision.event };
+      });
+      return messageFrom(outcome);
+    },
+    async findTool(spaceId, callId) {
+      return (await log.read(spaceId)).messagesById.get(idOfToolMessage(callId));
+    },
+  };
+}
+
+function ofSameAuthor(known: SpaceMessage, author: Member): SpaceMessage {
+  if (known.author?.id === author.id) return known;
+  return refuse("already_exists", `message ${known.id} is by somebody else`, { reason: "MESSAGE_ID_REUSED" });
+}
+
+function refuseOtherAgent({ author: caller, id }: SpaceMessage, author: Member): void {
+  if (caller?.sessionId === author.sessionId && caller.name === author.name) return;
+  refuse("permission_denied", `message ${id} shows a call of another agent`, { reason: "MESSAGE_ID_REUSED" });
+}
+
+function messageFrom(outcome: Awaited<ReturnType<typeof appendDecided<SpaceMessage>>>): SpaceMessage {
+  if ("kept" in outcome) return outcome.kept;
+  return (
+    messageOfEvent(outcome.appended) ??
+    refuse("internal", "the log lost the message of an event", { reason: "RECORD_LOST" })
+  );
+}

@@ -1,0 +1,118 @@
+import { describe, expect, test } from "vitest";
+import type { Space } from "#gen/toolbus/space/v1/space_pb.ts";
+import { createManualClock } from "#runtime/time/manual-clock.ts";
+import { createMessages } from "../messages/messages.ts";
+import { createMemoryLog, type Death, immortal } from "../testing/memory-log.ts";
+import { createMemoryTable } from "../testing/memory-table.ts";
+import { agentMember, personMember } from "./member.ts";
+import { createMembership } from "./membership.ts";
+
+const agent = { sessionId: "s", agent: "a" };
+const person = personMember("eve", "Eve");
+
+async function createWorld() {
+  const death = immortal();
+  const clock = createManualClock();
+  const { log, eventsOf } = createMemoryLog(death);
+  const tables = { spaces: createMemoryTable<Space>(death), activeSpaces: createMemoryTable<string>(death) };
+  const membership = createMembership({ ...tables, log, clock });
+  const messages = createMessages({ log, clock, fitted: async (tool) => tool });
+  for (const id of ["one", "two"]) await membership.createSpace(id, "");
+  const kindsOf = (spaceId: string) => eventsOf(spaceId).map(({ event }) => event.case);
+  const namesOf = async (spaceId: string) => (await membership.space(spaceId)).members.map(({ name }) => name);
+  return { death, membership, messages, kindsOf, namesOf };
+}
+
+type World = Awaited<ReturnType<typeof createWorld>>;
+
+/** Does it as often as it has writes to die at, before and after each, and once more each time. */
+async function repeatAfterEachDeath(
+  prepare: (world: World) => Promise<unknown>,
+  deed: (world: World) => Promise<unknown>,
+  check: (world: World) => Promise<void>,
+): Promise<number> {
+  for (let deaths = 0; ; deaths++) {
+    const world = await createWorld();
+    await prepare(world);
+    const death: Death = { writesLeft: Math.floor(deaths / 2), isAfterStoring: deaths % 2 === 1 };
+    Object.assign(world.death, death);
+    const hasDied = await deed(world).then(
+      () => false,
+      () => true,
+    );
+    Object.assign(world.death, immortal());
+    await deed(world);
+    await check(world);
+    if (!hasDied) return deaths;
+  }
+}
+
+describe("who is where, whenever a process dies", () => {
+  test("TOOL-13 an agent that enters another space joins it once and leaves the other once", async () => {
+    const tried = await repeatAfterEachDeath(
+      ({ membership }) => membership.enter("one", agent),
+      ({ membership }) => membership.enter("two", agent),
+      async ({ membership, kindsOf, namesOf }) => {
+        expect([kindsOf("one"), kindsOf("two")]).toEqual([["memberJoined", "memberLeft"], ["memberJoined"]]);
+        expect([await namesOf("one"), await namesOf("two")]).toEqual([[], ["a"]]);
+        expect(await membership.activeSpace(agent)).toBe("two");
+        expect(await membership.recipients("two", undefined)).toEqual([agent]);
+      },
+    );
+    expect(tried).toBe(10); // two records of each space and the entry, before and after
+  });
+
+  test("TOOL-13 an agent that leaves has left once, for those who watch too", async () => {
+    await repeatAfterEachDeath(
+      ({ membership }) => membership.enter("one", agent),
+      ({ membership }) => membership.leave(agent),
+      async ({ membership, kindsOf, namesOf }) => {
+        expect(kindsOf("one")).toEqual(["memberJoined", "memberLeft"]);
+        expect(await namesOf("one")).toEqual([]);
+        expect(await membership.activeSpace(agent)).toBeUndefined();
+      },
+    );
+  });
+
+  test("TOOL-13 a person joins and leaves once", async () => {
+    await repeatAfterEachDeath(
+      async () => {},
+      ({ membership }) => membership.join("one", person),
+      async ({ kindsOf, namesOf }) =>
+        expect([kindsOf("one"), await namesOf("one")]).toEqual([["memberJoined"], ["Eve"]]),
+    );
+    await repeatAfterEachDeath(
+      ({ membership }) => membership.join("one", person),
+      ({ membership }) => membership.part("one", "eve"),
+      async ({ kindsOf, namesOf }) => expect([kindsOf("one")[1], await namesOf("one")]).toEqual(["memberLeft", []]),
+    );
+  });
+
+  test("TOOL-13 a message that is repeated because nobody heard of it stands once", async () => {
+    await repeatAfterEachDeath(
+      async () => {},
+      ({ messages }) => messages.send({ spaceId: "one", author: person, text: "x", messageId: "m" }),
+      async ({ kindsOf }) => expect(kindsOf("one")).toEqual(["messagePosted"]),
+    );
+  });
+
+  test("TOOL-13 an agent hears what is said where it is active, though it died on its way to another space", async () => {
+    const { death, membership, namesOf } = await createWorld();
+    await membership.enter("one", agent);
+    Object.assign(death, { writesLeft: 2 });
+    await expect(membership.enter("two", agent)).rejects.toThrow(/died/);
+    expect([await namesOf("one"), await namesOf("two")]).toEqual([["a"], ["a"]]);
+    expect(await membership.recipients("two", undefined)).toEqual([]);
+    expect(await membership.recipients("one", undefined)).toEqual([agent]);
+  });
+
+  test("TOOL-12 an agent that enters two spaces at once is in one of them", async () => {
+    const { membership, namesOf } = await createWorld();
+    await Promise.all(["one", "two"].map((spaceId) => membership.enter(spaceId, agent)));
+    const active = await membership.activeSpace(agent);
+    expect(await membership.recipients(active ?? "", undefined)).toEqual([agent]);
+    const other = active === "one" ? "two" : "one";
+    expect(await membership.recipients(other, agentMember({ ...agent, agent: "b" }))).toEqual([]);
+    expect(await namesOf(active ?? "")).toEqual(["a"]);
+  });
+});

@@ -1,0 +1,134 @@
+/**
+ * Who is where. Three records speak of it, each written after the one that it relies on, so that whoever died in between
+ * left nothing that a repetition does not mend.
+ *
+ * M1  The log of a space is told first that somebody joins or leaves, once: an event is appended only if the log does not
+ *     say so already. The list of members follows.
+ * M2  An agent is in one space at a time, the one that its entry in `activeSpaces` names. It joins the next space and
+ *     leaves the last one before the entry changes.
+ * M3  Where the records differ, the entry decides: an agent hears what is said where it is active.
+ */
+
+import { create } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import {
+  type Member,
+  MemberKind,
+  type Space,
+  type SpaceEvent,
+  SpaceEventSchema,
+  SpaceSchema,
+} from "#gen/toolbus/space/v1/space_pb.ts";
+import { refuse } from "#runtime/failure/failure.ts";
+import type { Clock } from "#runtime/time/clock.ts";
+import { keyOf, type Owner } from "../owners/owner.ts";
+import type { Table } from "../owners/table.ts";
+import { agentMember, memberOf, ownerOf, withMember, withoutMember } from "./member.ts";
+import { appendDecided, type SpaceLog } from "./space-log.ts";
+import type { SpaceState } from "./space-state.ts";
+
+export interface Membership {
+  /** An existing space is given as it is. */
+  createSpace(id: string, title: string): Promise<Space>;
+  /** Refuses an unknown one with the names of those that exist. */
+  space(id: string): Promise<Space>;
+  /** By id. */
+  spaces(): Promise<Space[]>;
+  /** Leaves the space where the agent is, if it is another one. */
+  enter(spaceId: string, agent: Owner): Promise<Space>;
+  /** Gives the space that was left. */
+  leave(agent: Owner): Promise<string | undefined>;
+  activeSpace(agent: Owner): Promise<string | undefined>;
+  /** Adds a person, or an agent that is active there, who is no member yet. */
+  join(spaceId: string, member: Member): Promise<Space>;
+  /** Takes a person out; gives whether there was one. */
+  part(spaceId: string, memberId: string): Promise<boolean>;
+  /** The agents in a space, but for the author. */
+  recipients(spaceId: string, author: Member | undefined): Promise<Owner[]>;
+}
+
+export interface MembershipParts {
+  spaces: Table<Space>;
+  activeSpaces: Table<string>;
+  log: SpaceLog;
+  clock: Clock;
+}
+
+export function createMembership({ spaces, activeSpaces, log, clock }: MembershipParts): Membership {
+  const list = async () => (await spaces.list()).sort((a, b) => (a.id < b.id ? -1 : 1));
+  const find = async (id: string) => (await spaces.read(id)) ?? refuseUnknown(id, await list());
+
+  const announce = async (
+    spaceId: string,
+    event: SpaceEvent["event"],
+    isKnown: (members: SpaceState["membersById"]) => boolean,
+  ) => {
+    await appendDecided(log, spaceId, ({ membersById }) =>
+      isKnown(membersById) ? { keep: undefined } : { append: create(SpaceEventSchema, { event }) },
+    );
+  };
+  const join = async (spaceId: string, member: Member) => {
+    const space = await find(spaceId);
+    if (withMember(space, member) === undefined) return space;
+    const isKnown = (members: SpaceState["membersById"]) => members.get(member.id)?.name === member.name;
+    await announce(spaceId, { case: "memberJoined", value: member }, isKnown); // M1
+    await spaces.change(spaceId, (current) => current && withMember(current, member));
+    return find(spaceId);
+  };
+  const part = async (spaceId: string, memberId: string) => {
+    const space = await spaces.read(spaceId);
+    const member = space && memberOf(space, memberId);
+    if (member === undefined) return false;
+    await announce(spaceId, { case: "memberLeft", value: member }, (members) => !members.has(memberId)); // M1
+    await spaces.change(spaceId, (current) => current && withoutMember(current, memberId));
+    return true;
+  };
+
+  return {
+    space: find,
+    spaces: list,
+    join,
+    part,
+    async createSpace(id, title) {
+      const space = create(SpaceSchema, { id, title, createTime: timestampFromMs(clock.now()) });
+      return (await spaces.change(id, (current) => (current ? undefined : space))) ?? space;
+    },
+    async enter(spaceId, agent) {
+      const member = agentMember(agent);
+      const space = await join(spaceId, member);
+      const last = await activeSpaces.read(keyOf(agent));
+      if (last !== undefined && last !== spaceId) await part(last, member.id); // M2
+      const replaced = await activeSpaces.change(keyOf(agent), (current) =>
+        current === spaceId ? undefined : spaceId,
+      );
+      const isOther = replaced !== undefined && replaced !== last && replaced !== spaceId;
+      if (isOther) await part(replaced, member.id); // entered meanwhile by another call of the agent
+      return space;
+    },
+    async leave(agent) {
+      const left = await activeSpaces.read(keyOf(agent));
+      if (left === undefined) return undefined;
+      await part(left, agentMember(agent).id);
+      await activeSpaces.remove(keyOf(agent), (current) => current === left); // M2
+      return left;
+    },
+    activeSpace: (agent) => activeSpaces.read(keyOf(agent)),
+    async recipients(spaceId, author) {
+      const members = (await spaces.read(spaceId))?.members ?? [];
+      const agents = members
+        .filter((member) => member.kind === MemberKind.AGENT && member.id !== author?.id)
+        .map((member) => ownerOf(member));
+      const active = await Promise.all(agents.map((agent) => activeSpaces.read(keyOf(agent))));
+      return agents.filter((_, index) => active[index] === spaceId); // M3
+    },
+  };
+}
+
+const namedSpaces = 20;
+
+function refuseUnknown(id: string, known: Space[]): never {
+  const names = known.slice(0, namedSpaces).map((space) => space.id);
+  const more = known.length > names.length ? ` and ${known.length - names.length} more` : "";
+  const existing = names.length === 0 ? "there are none yet" : `there are ${names.join(", ")}${more}`;
+  return refuse("not_found", `no space "${id}"; ${existing}`, { reason: "SPACE_NOT_FOUND" });
+}

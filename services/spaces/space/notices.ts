@@ -1,0 +1,31 @@
+import { create } from "@bufbuild/protobuf";
+import { type InboxEvent, InboxEventSchema } from "#gen/toolbus/space/v1/inbox_pb.ts";
+import { MemberKind, type SpaceEvent } from "#gen/toolbus/space/v1/space_pb.ts";
+import type { Inbox } from "../inbox/inbox.ts";
+import type { Membership } from "./membership.ts";
+
+/**
+ * Brings what is said in a space to the inboxes of the other agents in it. Tool calls that are shown wake nobody. Doing it
+ * twice for an event does it once, as the inbox knows what it was given.
+ */
+export function createNotices({ membership, inbox }: { membership: Membership; inbox: Inbox }) {
+  return {
+    async deliver({ event }: SpaceEvent): Promise<void> {
+      if (event.case !== "messagePosted" || event.value.content.case !== "text") return;
+      const { id, spaceId, author, createTime: time, content } = event.value;
+      const text = content.value.text;
+      for (const agent of await membership.recipients(spaceId, author)) {
+        const notice: InboxEvent = create(InboxEventSchema, {
+          eventId: `msg:${spaceId}:${id}`,
+          ...agent,
+          ...(time && { time }),
+          event: {
+            case: "message",
+            value: { spaceId, author: author?.name ?? "", text, authorKind: author?.kind ?? MemberKind.UNSPECIFIED },
+          },
+        });
+        await inbox.deliver(notice);
+      }
+    },
+  };
+}

@@ -1,0 +1,35 @@
+import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
+import type { Answer } from "../../worker/worker.ts";
+import type { Host, HostedCall } from "./host.ts";
+import type { FromThread, ToThread } from "./messages.ts";
+
+/** A call in a module's thread. */
+export interface Flight {
+  readonly call: HostedCall;
+  readonly settle: PromiseWithResolvers<Answer>;
+  /** When the tool has ended, though nobody waits for it any more. */
+  readonly ended: PromiseWithResolvers<void>;
+  isGivenUp: boolean;
+  /** How often it has asked for something; each question has an id of its own. */
+  asks: number;
+}
+
+export function openFlight(call: HostedCall): Flight {
+  return { call, settle: Promise.withResolvers(), ended: Promise.withResolvers(), isGivenUp: false, asks: 0 };
+}
+
+/** What the thread is told of a question that a call in it has asked. */
+export async function answerAsk(
+  host: Host,
+  flight: Flight | undefined,
+  { askId, ask }: Extract<FromThread, { kind: "ask" }>,
+): Promise<ToThread> {
+  try {
+    if (!flight || flight.isGivenUp) throw new Failure("canceled", "the call is over", { reason: "CANCELED" });
+    const answer = await host.answer(ask, `${flight.call.callId}_${++flight.asks}`, flight.call);
+    if (answer.kind === "error") return { kind: "refusal", askId, error: answer.error };
+    return { kind: "reply", askId, valueJson: answer.resultJson };
+  } catch (error) {
+    return { kind: "refusal", askId, error: messageFromUnknown(error) };
+  }
+}

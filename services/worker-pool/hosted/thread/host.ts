@@ -1,0 +1,33 @@
+import type { Scope } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import type { Answer, CallListener } from "../../worker/worker.ts";
+import type { Ask } from "./messages.ts";
+import type { RunShare, Used } from "./run-share.ts";
+
+/** The call in which a hosted tool asks for something. */
+export interface AskingCall extends RunShare {
+  readonly callId: string;
+  readonly scope: Scope | undefined;
+  /** When its time is over. */
+  readonly deadlineMs: number;
+  /** Grows with each thing that is done on its behalf. */
+  readonly used: Used;
+  readonly signal: AbortSignal;
+}
+
+/** What hosted tools reach through the service: the agent's tools and models, on behalf of the session that called. */
+export interface Host {
+  /**
+   * JSON text of the value, or the error of a tool. `id` is the same when the same call asks for the same again. Rejects
+   * with a Failure.
+   */
+  answer(ask: Ask, id: string, call: AskingCall): Promise<Answer>;
+}
+
+/** A call as a module's thread carries it out. */
+export interface HostedCall extends AskingCall {
+  tool: string;
+  argumentsJson: string;
+  configJson: string;
+  secretsJson: string;
+  listener: CallListener;
+}

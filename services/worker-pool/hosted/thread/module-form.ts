@@ -1,0 +1,63 @@
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
+import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { refuse } from "#runtime/failure/failure.ts";
+import type { HostedModule, HostedTool } from "../../../../sdk/typescript/hosted.ts";
+import type { DescribedTool } from "./messages.ts";
+
+const EFFECTS = { pure: Effect.PURE, idempotent: Effect.IDEMPOTENT, at_most_once: Effect.AT_MOST_ONCE } as const;
+const NAME = /^[a-zA-Z0-9_-]{1,64}$/;
+const FIELDS = new Set(["name", "description", "inputSchema", "outputSchema", "effect", "timeoutMs", "run"]);
+
+/** The module that a file exports. Throws `failed_precondition`, which names the fault and its path. */
+export function parseModule(exported: unknown): HostedModule {
+  if (!isObject(exported)) fault("the default export must be an object with a list of tools");
+  const { tools, initialize, shutdown } = exported;
+  if (!Array.isArray(tools) || tools.length === 0) fault("tools: must be a list with at least one tool");
+  for (const [name, hook] of Object.entries({ initialize, shutdown }))
+    if (hook !== undefined && typeof hook !== "function") fault(`${name}: must be a function`);
+  const names = new Set<unknown>();
+  for (const [index, tool] of tools.entries()) {
+    const wrong = faultOfTool(tool);
+    if (wrong) fault(`tools[${index}]${wrong}`);
+    const { name } = tool as HostedTool;
+    if (names.has(name)) fault(`tools[${index}].name: ${JSON.stringify(name)} is there twice`);
+    names.add(name);
+  }
+  return exported as unknown as HostedModule; // field by field, as far as it can be seen from outside
+}
+
+export function describedTool(tool: HostedTool): DescribedTool {
+  const { name, description = "", inputSchema = { type: "object" }, outputSchema, effect, timeoutMs } = tool;
+  return {
+    name,
+    description,
+    inputSchemaJson: JSON.stringify(inputSchema),
+    outputSchemaJson: outputSchema === undefined ? "" : JSON.stringify(outputSchema),
+    effect: effect === undefined ? Effect.UNSPECIFIED : EFFECTS[effect],
+    ...(timeoutMs !== undefined && { timeout: durationFromMs(timeoutMs) }),
+  };
+}
+
+function faultOfTool(tool: unknown): string {
+  if (!isObject(tool)) return ": must be an object";
+  const unknown = Object.keys(tool).find((field) => !FIELDS.has(field));
+  if (unknown !== undefined) return `.${unknown}: is no field of a tool; known are ${[...FIELDS].join(", ")}`;
+  const { name, description, inputSchema, outputSchema, effect, timeoutMs, run } = tool;
+  if (typeof name !== "string" || !NAME.test(name)) return ".name: must be 1 to 64 letters, digits, _ and -";
+  if (description !== undefined && typeof description !== "string") return ".description: must be a text";
+  if (inputSchema !== undefined && !isObject(inputSchema)) return ".inputSchema: must be a JSON Schema";
+  if (outputSchema !== undefined && !isObject(outputSchema)) return ".outputSchema: must be a JSON Schema";
+  if (effect !== undefined && !(typeof effect === "string" && effect in EFFECTS))
+    return `.effect: must be one of ${Object.keys(EFFECTS).join(", ")}`;
+  if (timeoutMs !== undefined && !(Number.isInteger(timeoutMs) && Number(timeoutMs) > 0 && Number(timeoutMs) < 2 ** 32))
+    return ".timeoutMs: must be a whole number of milliseconds";
+  return typeof run === "function" ? "" : ".run: must be a function";
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function fault(words: string): never {
+  return refuse("failed_precondition", words, { reason: "WORKER_INVALID" });
+}

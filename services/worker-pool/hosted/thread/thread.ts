@@ -1,0 +1,157 @@
+// The thread of one hosted module. Everything that the module does happens here, so that a loop without end, an exception that
+// nobody caught, or `process.exit` ends this thread and nothing else.
+
+import { parentPort, workerData } from "node:worker_threads";
+import { LogLevel } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
+import type { HostedLog, HostedModule, Json, JsonObject, RegisteredTool } from "../../../../sdk/typescript/hosted.ts";
+import type { Ask, FromThread, ToThread } from "./messages.ts";
+import { describedTool, parseModule } from "./module-form.ts";
+
+class ResultError extends Error {}
+
+const port = parentPort ?? failOutsideOfThread();
+const calls = new Map<number, AbortController>();
+const asks = new Map<number, PromiseWithResolvers<Json>>();
+let lastAskId = 0;
+let module: HostedModule | undefined;
+
+const tell = (message: FromThread): void => port.postMessage(message);
+
+port.on("message", (message: ToThread) => void take(message));
+await load((workerData as { url: string }).url);
+
+async function load(url: string): Promise<void> {
+  try {
+    const loaded: { default?: unknown } = await import(url);
+    module = parseModule(loaded.default);
+    tell({ kind: "described", tools: module.tools.map(describedTool) });
+  } catch (error) {
+    tell({ kind: "refused", reason: textFromError(error) });
+  }
+}
+
+async function take(message: ToThread): Promise<void> {
+  switch (message.kind) {
+    case "initialize":
+      return initialize();
+    case "call":
+      return run(message);
+    case "cancel":
+      return calls.get(message.id)?.abort(new Error(message.reason));
+    case "reply":
+      return asks.get(message.askId)?.resolve(JSON.parse(message.valueJson));
+    case "refusal":
+      return asks.get(message.askId)?.reject(new Error(message.error));
+    case "ping":
+      return tell({ kind: "pong" });
+    case "shutdown":
+      return shutdown();
+  }
+}
+
+async function initialize(): Promise<void> {
+  try {
+    await module?.initialize?.({ log: createLog() });
+    tell({ kind: "initialized" });
+  } catch (error) {
+    tell({ kind: "refused", reason: `initialize failed: ${textFromError(error)}` });
+  }
+}
+
+async function shutdown(): Promise<void> {
+  try {
+    await module?.shutdown?.();
+  } catch (error) {
+    createLog().error(`shutdown failed: ${textFromError(error)}`);
+  }
+  tell({ kind: "shut down" });
+}
+
+async function run({ id, tool, callId, argumentsJson, configJson, secretsJson }: Extract<ToThread, { kind: "call" }>) {
+  const abort = new AbortController();
+  calls.set(id, abort);
+  try {
+    const found = module?.tools.find(({ name }) => name === tool);
+    const value = await found?.run(JSON.parse(argumentsJson), {
+      callId,
+      signal: abort.signal,
+      config: JSON.parse(configJson),
+      secrets: JSON.parse(secretsJson),
+      log: createLog(id),
+      registry: createRegistry(id),
+      model: {
+        generate: async ({ prompt, instructions = "", agent = "" }) =>
+          (await ask(id, { kind: "generate", prompt, instructions, agent })) as { text: string },
+      },
+      progress: (done, total = 0, message = "") => tell({ kind: "progress", id, done, total, message }),
+    });
+    tell({ kind: "answer", id, answer: { kind: "result", resultJson: jsonFromResult(value) } });
+  } catch (error) {
+    createLog(id).error(error instanceof Error ? (error.stack ?? String(error)) : String(error));
+    tell({ kind: "answer", id, answer: { kind: "error", error: textFromError(error) } });
+  } finally {
+    calls.delete(id);
+  }
+}
+
+function createRegistry(id: number) {
+  // JSON, in the form that `subscriptions/agent-tools.ts` gives it
+  const list = async () => (await ask(id, { kind: "list tools" })) as unknown as RegisteredTool[];
+  return {
+    list,
+    get: async (name: string) => (await list()).find((tool) => tool.name === name || tool.reference === name),
+    call: (name: string, args: JsonObject = {}) =>
+      ask(id, { kind: "call tool", name, argumentsJson: JSON.stringify(args) }),
+  };
+}
+
+async function ask(id: number, what: Ask): Promise<Json> {
+  const askId = ++lastAskId;
+  const reply = Promise.withResolvers<Json>();
+  asks.set(askId, reply);
+  tell({ kind: "ask", askId, id, ask: what });
+  try {
+    return await reply.promise;
+  } finally {
+    asks.delete(askId);
+  }
+}
+
+const levels = { debug: LogLevel.DEBUG, info: LogLevel.INFO, warn: LogLevel.WARN, error: LogLevel.ERROR };
+
+function createLog(id?: number): HostedLog {
+  const at =
+    (level: keyof HostedLog) =>
+    (message: string, fields?: JsonObject): void =>
+      tell({
+        kind: "log",
+        ...(id !== undefined && { id }),
+        level: levels[level],
+        message: String(message),
+        fieldsJson: fields === undefined ? "" : JSON.stringify(fields),
+      });
+  return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
+}
+
+function jsonFromResult(value: unknown): string {
+  try {
+    return JSON.stringify(value ?? null) ?? notJson(`it is a ${typeof value}`);
+  } catch (error) {
+    return notJson(messageFromUnknown(error));
+  }
+}
+
+function notJson(reason: string): never {
+  throw new ResultError(`the result is not JSON: ${reason}`);
+}
+
+function textFromError(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const isPlain = error instanceof ResultError || error instanceof Failure || error.name === "Error";
+  return isPlain ? error.message : `${error.name}: ${error.message}`;
+}
+
+function failOutsideOfThread(): never {
+  throw new Error("this file runs in a thread of the worker pool");
+}

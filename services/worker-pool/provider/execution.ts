@@ -1,0 +1,138 @@
+import { create } from "@bufbuild/protobuf";
+import { timestampMs } from "@bufbuild/protobuf/wkt";
+import {
+  type ExecuteToolRequest,
+  type ExecuteToolResponse,
+  ExecuteToolResponseSchema,
+} from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import type { Source } from "#gen/toolbus/tool/v1/source_pb.ts";
+import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
+import { decodeRunContext } from "#runtime/rpc/run-context.ts";
+import type { Builtins } from "../builtins/builtins.ts";
+import { isToolFileName } from "../files/tool-file.ts";
+import type { HostedModules } from "../hosted/hosted-modules.ts";
+import { nothingUsed, toldUse } from "../hosted/thread/run-share.ts";
+import type { LogHub } from "../logs/log-hub.ts";
+import type { LogLine, WrittenLine } from "../logs/log-line.ts";
+import { startCallTime } from "../pool/call-time.ts";
+import type { Pool } from "../pool/pool.ts";
+import type { Answer, CallListener } from "../worker/worker.ts";
+import type { Secrets } from "./secrets.ts";
+import { parseSourceConfig } from "./source-config.ts";
+
+export interface ExecutionContext {
+  traceId: string;
+  /** Told of progress and logs. */
+  tell: (event: ExecuteToolResponse) => void;
+  signal: AbortSignal;
+}
+
+/** Carries a call out. Rejects with a Failure where nothing was started, or the outcome is unknown. */
+export type Execute = (request: ExecuteToolRequest, context: ExecutionContext) => Promise<Answer>;
+
+export interface ExecutionParts {
+  pool: Pool;
+  builtins: Builtins;
+  hosted: HostedModules;
+  secrets: Secrets;
+  logs: LogHub;
+  /** Whether there is such a file of Python. */
+  hasFile: (file: string) => boolean;
+  /** Of a call that comes without a deadline. */
+  callMs: number;
+}
+
+/**
+ * Who carries a call out: with a source a function of that file or a tool of that module; without one the built-in that the
+ * policy is for, or the hosted tool of that name.
+ */
+export function createExecution(parts: ExecutionParts): Execute {
+  const { pool, builtins, hosted, secrets, logs } = parts;
+
+  async function callFile(request: ExecuteToolRequest, source: Source, context: Context): Promise<Answer> {
+    const { files, secrets: names, config } = parseSourceConfig(source.name, source.config);
+    const secretsJson = secrets.jsonOf(source.name, names);
+    const configJson = JSON.stringify({ ...config, ...request.config });
+    const [python = ""] = files;
+    const module = parts.hasFile(python) ? undefined : files.find((file) => hosted.find(file));
+    const given = { ...context, configJson, secretsJson, source: source.name };
+    if (module !== undefined || !isToolFileName(python)) return callModule(request, module ?? python, given);
+    const { argumentsJson, timeoutMs, signal, traceId, tell } = context;
+    const labels = { source: source.name, function: request.tool, callId: request.callId, traceId };
+    const listener = createListener(tell, logs, labels);
+    const call = { source: source.name, file: python, function: request.tool, argumentsJson, configJson, secretsJson };
+    return pool.call({ ...call, idempotencyKey: request.callId, timeoutMs, signal, listener });
+  }
+
+  async function callModule(request: ExecuteToolRequest, file: string, given: Context & Given): Promise<Answer> {
+    const { tool, callId, scope } = request;
+    const { bounds, allowedTools } = decodeRunContext(request.runContext);
+    const { timeoutMs = parts.callMs, argumentsJson, configJson, secretsJson, source, traceId } = given;
+    const timeUp = () =>
+      new Failure("deadline_exceeded", `${tool} timed out after ${Math.round(timeoutMs)}ms`, {
+        reason: "DEADLINE_EXCEEDED",
+      });
+    const time = startCallTime(timeoutMs, given.signal, timeUp);
+    const listener = createListener(given.tell, logs, { source, function: tool, callId, traceId });
+    const used = nothingUsed();
+    const run = { scope, bounds, allowedTools, used };
+    const call = { tool, callId, ...run, argumentsJson, configJson, secretsJson, signal: time.signal, listener };
+    try {
+      const answer = await hosted.call(file, { ...call, deadlineMs: Date.now() + timeoutMs });
+      return { ...answer, used: toldUse({ bounds }, used) };
+    } finally {
+      time.end();
+    }
+  }
+
+  return async (request, { traceId, tell, signal }) => {
+    const argumentsJson = checkedArguments(request.argumentsJson);
+    const timeoutMs = request.deadline ? Math.max(0, timestampMs(request.deadline) - Date.now()) : undefined;
+    const context: Context = { traceId, tell, signal, argumentsJson, timeoutMs };
+    const { source, tool, builtinPolicy: policy } = request;
+    if (source) return callFile(request, source, context);
+    const module = hosted.registry.get(tool)?.module;
+    if (policy || !module) return builtins.call({ tool, policy, argumentsJson, timeoutMs, signal });
+    const configJson = JSON.stringify(request.config ?? {});
+    return callModule(request, module.file, { ...context, configJson, secretsJson: "{}", source: "" });
+  };
+}
+
+type Context = ExecutionContext & { argumentsJson: string; timeoutMs: number | undefined };
+type Given = { configJson: string; secretsJson: string; source: string };
+type Labels = Pick<LogLine, "source" | "function" | "callId" | "traceId">;
+
+function createListener(tell: (event: ExecuteToolResponse) => void, logs: LogHub, labels: Labels): CallListener {
+  return {
+    onProgress({ done, total, message }) {
+      const value = { progress: done, total, message };
+      tell(create(ExecuteToolResponseSchema, { event: { case: "progress", value } }));
+    },
+    onLine(line) {
+      logs.write(logLineFrom(line, labels));
+      const { level, message, fieldsJson } = line;
+      tell(create(ExecuteToolResponseSchema, { event: { case: "log", value: { level, message, fieldsJson } } }));
+    },
+  };
+}
+
+function logLineFrom({ timeMs, level, message, fieldsJson }: WrittenLine, labels: Labels): LogLine {
+  return { timeMs, level, message, fieldsJson, ...labels };
+}
+
+function checkedArguments(text: string): string {
+  if (text === "") return "{}";
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === "object" && value !== null && !Array.isArray(value)) return text;
+  } catch (error) {
+    refuse("invalid_argument", `arguments_json is not JSON: ${messageFromUnknown(error)}`, {
+      reason: "INVALID_REQUEST",
+      fieldViolations: [{ field: "arguments_json", message: "is no JSON text" }],
+    });
+  }
+  return refuse("invalid_argument", "arguments_json must be a JSON object", {
+    reason: "INVALID_REQUEST",
+    fieldViolations: [{ field: "arguments_json", message: "is no JSON object" }],
+  });
+}

@@ -1,0 +1,93 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import {
+  type GetProvidedToolsResponse,
+  GetProvidedToolsResponseSchema,
+  type OfferedToolSchema,
+} from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import type { Source } from "#gen/toolbus/tool/v1/source_pb.ts";
+import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { Failure } from "#runtime/failure/failure.ts";
+import { builtinTools } from "../builtins/builtins.ts";
+import { sourceFromFile, type ToolFile } from "../files/tool-file.ts";
+import { sourceFromModuleFile } from "../hosted/module-names.ts";
+import type { ModuleFile } from "../hosted/module-place.ts";
+import type { Secrets } from "./secrets.ts";
+import { parseSourceConfig } from "./source-config.ts";
+
+type OfferedToolInit = MessageInitShape<typeof OfferedToolSchema>;
+
+export interface OffersParts {
+  files: () => readonly ToolFile[];
+  find: (file: string) => ToolFile | undefined;
+  modules: () => readonly ModuleFile[];
+  findModule: (file: string) => ModuleFile | undefined;
+  secrets: Secrets;
+}
+
+/**
+ * What the pool offers: of the sources that are asked for, or, without any, of each file under its own name, and what the
+ * built-ins are like, which the catalogue's entries give their policies.
+ */
+export function createOffers(parts: OffersParts): (sources: readonly Source[]) => GetProvidedToolsResponse {
+  /** Throws a Failure that says why the source cannot be used. */
+  function toolsOf(source: Source): OfferedToolInit[] {
+    const { files, secrets } = parseSourceConfig(source.name, source.config);
+    const found = files.map((file) => parts.find(file) ?? parts.findModule(file)).find((file) => file !== undefined);
+    if (!found)
+      throw new Failure("not_found", `there is no file ${files[0]} in the directory of workers or hosted modules`, {
+        reason: "WORKER_NOT_FOUND",
+      });
+    const refusal = refusalOf(found);
+    if (refusal)
+      throw new Failure("failed_precondition", `${found.file} is refused: ${refusal}`, { reason: "WORKER_INVALID" });
+    const fault = parts.secrets.faultOf(source.name, secrets);
+    if (fault) throw new Failure("failed_precondition", fault, { reason: "WORKER_INVALID" });
+    return toolsFromFile(source.name, found);
+  }
+
+  function offerOf(source: Source) {
+    try {
+      return { tools: toolsOf(source), status: { source: source.name, available: true, reason: "" } };
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error;
+      return { tools: [], status: { source: source.name, available: false, reason: error.message } };
+    }
+  }
+
+  function ownOffers() {
+    const python = parts.files().map((file) => ownOffer(sourceFromFile(file.file), file));
+    const taken = new Set(python.map(({ status }) => status.source));
+    const modules = parts.modules().map((file) => ownOffer(sourceFromModuleFile(file.file), file));
+    const described = { tools: builtinTools.map((tool) => ({ source: "", tool })), status: undefined };
+    return [...python, ...modules.filter(({ status }) => !taken.has(status.source)), described];
+  }
+
+  return (sources) => {
+    const offers = sources.length > 0 ? sources.map(offerOf) : ownOffers();
+    return create(GetProvidedToolsResponseSchema, {
+      tools: offers.flatMap((offer): OfferedToolInit[] => offer.tools),
+      sources: offers.flatMap(({ status }) => status ?? []),
+    });
+  };
+}
+
+function ownOffer(source: string, file: ToolFile | ModuleFile) {
+  const reason = refusalOf(file);
+  return { tools: reason ? [] : toolsFromFile(source, file), status: { source, available: reason === "", reason } };
+}
+
+function refusalOf(file: ToolFile | ModuleFile): string {
+  if (file.kind === "loading") return "it is being loaded";
+  return file.kind === "refused" ? file.reason : "";
+}
+
+function toolsFromFile(source: string, file: ToolFile | ModuleFile): OfferedToolInit[] {
+  if (file.kind !== "offered") return [];
+  if ("tools" in file) {
+    return file.tools.map((tool) => ({ source, tool: { ...tool, executionType: ExecutionType.HOSTED } }));
+  }
+  return file.functions.map(({ name, description, inputSchemaJson }) => ({
+    source,
+    tool: { name, description, inputSchemaJson, executionType: ExecutionType.WORKER },
+  }));
+}

@@ -1,0 +1,84 @@
+import { chmod, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { ConnectError } from "@connectrpc/connect";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { WorkerState } from "#gen/toolbus/worker/v1/worker_pb.ts";
+import { failureFromConnectError } from "#runtime/failure/connect.ts";
+import { delay } from "#runtime/time/delay.ts";
+import { eventually, HEAD, openTestWorkers } from "./workers.ts";
+
+const FILES = { "tool.py": `${HEAD}def f(): return 1\n` };
+
+let directory: string;
+
+/** The real uv, whose `sync` takes as long as the test wants: it notes that it began, then waits for a file. */
+async function slowUv(): Promise<{ uv: string; begun: () => Promise<number>; letGo: () => Promise<void> }> {
+  const folder = await mkdtemp(join(directory, "uv-"));
+  const uv = join(folder, "uv");
+  const script = `#!/bin/sh
+if [ "$1" = sync ]; then
+  echo x >> ${folder}/begun
+  while [ ! -e ${folder}/go ]; do sleep 0.02; done
+fi
+exec ${process.env.TOOLBUS_UV} "$@"
+`;
+  await writeFile(uv, script);
+  await chmod(uv, 0o755);
+  const begun = async () => (await readFile(join(folder, "begun"), "utf8").catch(() => "")).length / 2;
+  return { uv, begun, letGo: () => writeFile(join(folder, "go"), "") };
+}
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), "toolbus-slow-"));
+});
+afterAll(() => rm(directory, { recursive: true, force: true }));
+
+const failureOf = (call: Promise<unknown>) =>
+  call.then(
+    () => expect.fail("the call succeeded"),
+    (error) => failureFromConnectError(ConnectError.from(error)),
+  );
+
+test("WORK-3 installing is not counted as call time, and happens once for all who wait", async () => {
+  const { uv, begun, letGo } = await slowUv();
+  const callMs = 300;
+  await using workers = await openTestWorkers(FILES, { TOOLBUS_UV: uv, TOOLBUS_WORKER_CALL_TIMEOUT: String(callMs) });
+  const calls = Promise.all([workers.call("tool.f"), workers.call("tool.f"), workers.call("tool.f")]);
+  await eventually(async () => (await workers.service.listWorkers({})).workers[0]?.state === WorkerState.STARTING);
+  await eventually(async () => (await begun()) > 0);
+  await delay(callMs); // a timer that began after the calls' own has run out: so would they have, if they ran
+  await letGo();
+  expect((await calls).map(({ result }) => result)).toEqual([1, 1, 1]);
+  expect(await begun()).toBe(1);
+}, 60_000);
+
+test("WORK-3 installing has its own timeout, and the next call tries again", async () => {
+  const { uv, begun, letGo } = await slowUv();
+  await using workers = await openTestWorkers(FILES, { TOOLBUS_UV: uv, TOOLBUS_WORKER_INSTALL_TIMEOUT: "4s" });
+  const failure = await failureOf(workers.call("tool.f"));
+  expect(failure).toMatchObject({ code: "failed_precondition", reason: "WORKER_INSTALL_FAILED" });
+  expect(failure.message).toContain("not done after 4000 ms");
+  await letGo();
+  expect((await workers.call("tool.f")).result).toBe(1);
+  expect(await begun()).toBe(2);
+}, 60_000);
+
+test("dependencies are installed as soon as a file is seen, unless configured otherwise", async () => {
+  const { uv, begun, letGo } = await slowUv();
+  await letGo();
+  await using workers = await openTestWorkers(FILES, { TOOLBUS_UV: uv, TOOLBUS_WORKER_INSTALL_AHEAD: "true" });
+  await eventually(async () => (await begun()) === 1);
+  expect((await workers.service.listWorkers({})).workers).toEqual([]);
+  expect((await workers.call("tool.f")).result).toBe(1);
+  expect(await begun()).toBe(1);
+}, 60_000);
+
+test("a pool that stops gives up what is being installed, and tells who waits for it", async () => {
+  const { uv, begun } = await slowUv();
+  const workers = await openTestWorkers(FILES, { TOOLBUS_UV: uv });
+  const failed = failureOf(workers.call("tool.f"));
+  await eventually(async () => (await begun()) === 1);
+  await workers[Symbol.asyncDispose]();
+  expect(await failed).toMatchObject({ code: "unavailable", message: "the pool stops" });
+}, 60_000);

@@ -1,0 +1,122 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { ConnectError } from "@connectrpc/connect";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import { WorkerService } from "#gen/toolbus/worker/v1/worker_service_pb.ts";
+import { openTestBus, type TestBus } from "../../../test/harness/bus.ts";
+import { isAlive } from "../../../test/harness/processes.ts";
+import { clientFor } from "../../clients.ts";
+import { eventually, HEAD, uvCache } from "./workers.ts";
+
+const TOOL = `${HEAD}
+import os, subprocess, sys, time
+
+def pids():
+    child = subprocess.Popen(["sleep", "600"])
+    return [os.getpid(), os.getppid(), child.pid]
+
+def nap(seconds: float):
+    with open(sys.path[-1] + "/napping", "w") as file:
+        file.write("x")
+    time.sleep(seconds)
+    return "rested"
+`;
+
+let bus: TestBus;
+let directory: string;
+const services: ChildProcess[] = [];
+
+beforeAll(async () => {
+  bus = await openTestBus();
+  directory = await mkdtemp(join(tmpdir(), "toolbus-workers-"));
+  await writeFile(join(directory, "tool.py"), TOOL);
+});
+afterAll(async () => {
+  for (const service of services) service.kill("SIGKILL");
+  await bus[Symbol.asyncDispose]();
+  await rm(directory, { recursive: true, force: true });
+});
+
+/** The room as an operator starts it: a process of its own on a real bus. */
+async function startService(): Promise<ChildProcess> {
+  const service = spawn(process.execPath, [fileURLToPath(new URL("../main.ts", import.meta.url))], {
+    stdio: ["ignore", "ignore", "inherit", "ipc"],
+    env: {
+      ...process.env,
+      NATS_URL: bus.server.url,
+      NATS_USER: bus.server.user,
+      NATS_PASSWORD: bus.server.password,
+      TOOLBUS_WORKERS: directory,
+      TOOLBUS_HOSTED: join(directory, "hosted"),
+      TOOLBUS_LOG_LEVEL: "warn",
+      UV_CACHE_DIR: uvCache,
+    },
+  });
+  services.push(service);
+  const [message] = await once(service, "message");
+  expect(message).toMatchObject({ kind: "ready" });
+  return service;
+}
+
+let lastCall = 0;
+
+async function call(tool: string, args: object = {}): Promise<unknown> {
+  const provider = clientFor(bus, ToolProviderService, { process: "worker-pool" });
+  const request = { callId: `call-${++lastCall}`, source: { name: "tool" }, tool, argumentsJson: JSON.stringify(args) };
+  const events = await Array.fromAsync(provider.executeTool(request));
+  const results = events.flatMap(({ event }) => (event.case === "result" ? [event.value.outputJson] : []));
+  expect(results).toHaveLength(1);
+  return JSON.parse(results[0] ?? "");
+}
+
+const stopped = async (service: ChildProcess, signal: NodeJS.Signals) => {
+  const exit = once(service, "exit");
+  service.kill(signal);
+  return (await exit)[0];
+};
+
+test("WORK-9 SIGTERM finishes the calls in flight and leaves nothing behind", async () => {
+  const service = await startService();
+  const pids = (await call("pids")) as number[];
+  expect(pids.every(isAlive)).toBe(true);
+  const watched = Array.fromAsync(
+    clientFor(bus, ToolProviderService, { process: "worker-pool" }).watchProvidedTools({}),
+  );
+  const resting = call("nap", { seconds: 1 });
+  await eventually(async () => (await readFile(join(directory, "napping"), "utf8").catch(() => "")) === "x");
+  expect(await stopped(service, "SIGTERM")).toBe(0);
+  expect(await resting).toBe("rested");
+  expect(await watched).toHaveLength(1);
+  await eventually(() => !pids.some(isAlive));
+}, 60_000);
+
+test("WORK-9 SIGKILL of the service leaves neither workers nor their children; its calls end as unavailable", async () => {
+  const service = await startService();
+  const pids = (await call("pids")) as number[];
+  const failure = call("nap", { seconds: 60 }).catch((error) => ConnectError.from(error).message);
+  await eventually(async () => {
+    const { workers } = await clientFor(bus, WorkerService).listWorkers({});
+    return workers[0]?.callsInFlight === 1;
+  });
+  await stopped(service, "SIGKILL");
+  await eventually(() => !pids.some(isAlive));
+  expect(await failure).toMatch(/unavailable/);
+}, 60_000);
+
+test("BUS-2 two instances share the calls, each with workers of its own; when one is killed the other goes on", async () => {
+  const pair = await Promise.all([startService(), startService()]);
+  const workers = new Set<number>();
+  await eventually(async () => {
+    workers.add(((await call("pids")) as number[])[0] ?? 0);
+    return workers.size === 2;
+  });
+  await stopped(pair[0], "SIGKILL");
+  await eventually(() => [...workers].filter(isAlive).length === 1);
+  const [survivor] = [...workers].filter(isAlive);
+  await eventually(async () => ((await call("pids")) as number[])[0] === survivor);
+}, 60_000);

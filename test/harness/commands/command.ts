@@ -1,0 +1,62 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { projectRoot } from "../../architecture/source-files.ts";
+
+export interface Ending {
+  /** Of a process that a signal ended, undefined. */
+  readonly exitCode: number | undefined;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Disposing kills it, if it still runs. */
+export interface StartedCommand extends AsyncDisposable {
+  readonly pid: number;
+  /** What it has written so far. */
+  readonly written: { readonly stdout: string; readonly stderr: string };
+  readonly ended: Promise<Ending>;
+  signal(name: "SIGINT" | "SIGTERM" | "SIGKILL"): void;
+  /** Reads no more of what it writes, as `head` does. */
+  stopReading(): void;
+}
+
+export interface CommandOptions {
+  env?: NodeJS.ProcessEnv;
+  /** Its standard input; without one it has none. */
+  input?: string;
+}
+
+/** The command `toolbus` as a real process, without colours and without addresses or keys of the machine's own. */
+export function startCommand(args: readonly string[], { env, input }: CommandOptions = {}): StartedCommand {
+  const { TOOLBUS_URL: _url, TOOLBUS_API_KEY: _key, NATS_URL: _nats, ...inherited } = process.env;
+  const child = spawn(process.execPath, [join(projectRoot, "cli", "main.ts"), ...args], {
+    cwd: projectRoot,
+    env: { ...inherited, NO_COLOR: "1", ...env },
+  });
+  const written = { stdout: "", stderr: "" };
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    written.stdout += text;
+  });
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    written.stderr += text;
+  });
+  child.stdin.on("error", () => {}); // it may end without having read
+  child.stdin.end(input ?? "");
+  const ended = once(child, "close").then(([code]) => ({ exitCode: (code as number | null) ?? undefined, ...written }));
+  return {
+    pid: child.pid ?? 0,
+    written,
+    ended,
+    signal: (name) => void child.kill(name),
+    stopReading: () => void child.stdout.destroy(),
+    async [Symbol.asyncDispose]() {
+      child.kill("SIGKILL");
+      await ended;
+    },
+  };
+}
+
+export function runCommand(args: readonly string[], options?: CommandOptions): Promise<Ending> {
+  return startCommand(args, options).ended;
+}

@@ -1,0 +1,168 @@
+// BUS-4: a service can be stopped and started at any time, in any order. The agent `whole` needs a tool of every provider:
+// the suite is whole when the router offers all of them, and a run started then must end well.
+
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
+import { until } from "#runtime/time/until.ts";
+import { type Connection, openConnection } from "../../../cli/connection.ts";
+import { listRooms } from "../../../cli/suite/rooms.ts";
+import { type ServiceEvent, ServiceProcess } from "../../../cli/suite/service-process.ts";
+import { plainAgent, runToEnd } from "../../harness/agents/plain-run.ts";
+import { openTestServer } from "../../harness/bus.ts";
+import { signalProcess } from "../../harness/processes.ts";
+import { openTestSuite, type TestSuite } from "../../harness/suite.ts";
+
+/** How soon after the last service is up the suite must be whole. */
+const wholeAgainMs = 2_000;
+
+const behindGateway = listRooms().filter((room) => room !== "gateway");
+
+describe("BUS-4 a service is killed in a running suite", () => {
+  const stack = new AsyncDisposableStack();
+  const lastReady = createLastReady();
+  let suite: TestSuite;
+  beforeAll(async () => {
+    suite = stack.use(await openTestSuite({ env: plainAgent, onEvent: lastReady.note }));
+    await wholeAfter(suite.connection, lastReady);
+  });
+  afterAll(() => stack.disposeAsync());
+
+  const serviceOf = (room: string): ServiceProcess => {
+    const service = suite.services.find((candidate) => candidate.room === room);
+    if (service === undefined) throw new Error(`no ${room}`);
+    return service;
+  };
+
+  it.each(behindGateway)(
+    "%s: it starts again, the suite is whole within two seconds, a run ends well",
+    async (room) => {
+      const count = lastReady.count();
+      signalProcess(serviceOf(room), "SIGKILL");
+      await until(() => lastReady.count() > count, { timeoutMs: 20_000, what: `${room} to be up again` });
+      expect(await wholeAfter(suite.connection, lastReady)).toBeLessThanOrEqual(wholeAgainMs);
+      await expectRunEndsWell(suite.connection, room);
+    },
+  );
+
+  it("all of them at once", async () => {
+    const count = lastReady.count();
+    for (const room of behindGateway) signalProcess(serviceOf(room), "SIGKILL");
+    const isUp = () => lastReady.count() === count + behindGateway.length;
+    await until(isUp, { timeoutMs: 40_000, what: "all to be up again" });
+    expect(await wholeAfter(suite.connection, lastReady)).toBeLessThanOrEqual(wholeAgainMs);
+    await expectRunEndsWell(suite.connection, "all");
+  });
+
+  it("BUS-6 nats-server: it is started again with its store, and nobody else has to be", async () => {
+    const count = lastReady.count();
+    const first = await runToEnd(suite.connection, { agent: "plain", text: "before" });
+    const before = suite.nats.pid;
+    signalProcess({ pid: before }, "SIGKILL");
+    await until(() => suite.nats.pid !== before, { what: "nats-server to be started again" });
+    const startedAgainMs = performance.now();
+    await wholeAfter(suite.connection, lastReady);
+    expect(performance.now() - startedAgainMs).toBeLessThanOrEqual(wholeAgainMs);
+    await expectRunEndsWell(suite.connection, "after");
+    const { run } = await suite.connection.client(RunService).getRun({ runId: first.id });
+    expect(run?.outputText).toBe("I heard before.");
+    expect(lastReady.count()).toBe(count);
+  });
+});
+
+describe("BUS-4 services are started one by one, before NATS", () => {
+  const orders = {
+    "in the order of their names": listRooms(),
+    "in the reverse order": listRooms().reverse(),
+    "in an order without order": shuffled(listRooms(), 7),
+  };
+
+  it.each(Object.entries(orders))("%s: each waits for what it needs", async (_title, rooms) => {
+    await using stack = new AsyncDisposableStack();
+    const server = stack.use(await openTestServer());
+    await server.kill();
+    const lastReady = createLastReady();
+    const env = {
+      ...process.env,
+      ...plainAgent,
+      NATS_URL: server.url,
+      NATS_USER: server.user,
+      NATS_PASSWORD: server.password,
+      TOOLBUS_HTTP_PORT: "0",
+    };
+    const started = rooms.map((room) =>
+      stack.use(
+        new ServiceProcess({
+          room,
+          instance: `${room}-1`,
+          env: { ...env, TOOLBUS_INSTANCE: `${room}-1` },
+          restart: false,
+          onEvent: lastReady.note,
+        }),
+      ),
+    );
+    await until(() => started.every((service) => service.pid !== undefined), { what: "all to be started" });
+    expect(lastReady.count(), "nobody is ready without NATS").toBe(0);
+    await server.restart();
+    await Promise.all(started.map((service) => service.ready));
+    const connection = openConnection({ url: lastReady.gatewayUrl() });
+    expect(await wholeAfter(connection, lastReady)).toBeLessThanOrEqual(wholeAgainMs);
+    await expectRunEndsWell(connection, "late");
+  });
+});
+
+/** When services said that they are ready. */
+interface LastReady {
+  note(event: ServiceEvent): void;
+  count(): number;
+  atMs(): number;
+  gatewayUrl(): string;
+}
+
+function createLastReady(): LastReady {
+  let count = 0;
+  let atMs = 0;
+  let url = "";
+  return {
+    note(event) {
+      if (event.kind !== "ready") return;
+      count += 1;
+      atMs = performance.now();
+      if (event.room === "gateway") url = String(event.announcement.url);
+    },
+    count: () => count,
+    atMs: () => atMs,
+    gatewayUrl: () => url,
+  };
+}
+
+/** Waits until every tool of the agent `whole` can be called, and tells how long after the last `ready` that was. */
+async function wholeAfter(connection: Connection, lastReady: LastReady): Promise<number> {
+  const router = connection.client(ToolService);
+  const isWhole = async () => {
+    const response = await router.listTools({ agent: "whole" }).catch(() => undefined);
+    const names = response?.tools.filter((tool) => tool.callable && tool.available).map((tool) => tool.modelName);
+    return ["repeat", "everything__echo", "qr__encode", "get_plans"].every((name) => names?.includes(name));
+  };
+  await until(isWhole, { timeoutMs: 20_000, what: "the suite to be whole" });
+  return Math.round(performance.now() - lastReady.atMs());
+}
+
+async function expectRunEndsWell(connection: Connection, text: string): Promise<void> {
+  const run = await runToEnd(connection, { agent: "whole", text });
+  const outputText = `I heard ${text}, Echo: ${text} and ${text}.`;
+  expect(run).toMatchObject({ state: RunState.COMPLETED, error: "", outputText });
+}
+
+/** The same order every time, which nobody chose. */
+function shuffled<T>(items: readonly T[], seed: number): T[] {
+  const order = [...items];
+  let state = seed;
+  for (let index = order.length - 1; index > 0; index--) {
+    state = (state * 1_103_515_245 + 12_345) % 2 ** 31;
+    const other = state % (index + 1);
+    [order[index], order[other]] = [order[other] as T, order[index] as T];
+  }
+  return order;
+}

@@ -1,0 +1,140 @@
+// `toolbus up` and `toolbus serve` as processes: how they begin, share work, and leave nothing behind.
+
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Svcm } from "@nats-io/services";
+import { expect, it } from "vitest";
+import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
+import { openBus } from "#runtime/bus/bus.ts";
+import { until } from "#runtime/time/until.ts";
+import { openConnection } from "../../../cli/connection.ts";
+import { listRooms } from "../../../cli/suite/rooms.ts";
+import { plainAgent } from "../../harness/agents/plain-run.ts";
+import { openTestServer } from "../../harness/bus.ts";
+import { runCommand, type StartedCommand, startCommand } from "../../harness/commands/command.ts";
+import { descendantsOf, stillRunning } from "../../harness/processes.ts";
+
+interface StartedSuite extends StartedCommand {
+  readonly directory: string;
+}
+
+/** `toolbus up` on a free port with a directory of its own; killed at the latest with the test. */
+async function startSuite(...args: string[]): Promise<StartedSuite> {
+  const directory = await mkdtemp(join(tmpdir(), "toolbus-test-up-"));
+  const command = startCommand(["up", "--port", "0", "--directory", directory, ...args], { env: plainAgent });
+  const dispose = async () => {
+    await command[Symbol.asyncDispose]();
+    await rm(directory, { recursive: true, force: true, maxRetries: 20 });
+  };
+  return { ...command, directory, [Symbol.asyncDispose]: dispose };
+}
+
+/** The gateway's address, from the line that says that all is ready. */
+function readyUrl(suite: StartedCommand): Promise<string> {
+  const line = /toolbus is up after [\d.]+ s at (http\S+)|\{"kind":"ready","url":"(http[^"]+)"/;
+  const find = () => {
+    const [, said, printed] = line.exec(suite.written.stdout) ?? [];
+    return said ?? printed;
+  };
+  return until(find, { timeoutMs: 60_000, what: "the suite to be ready" });
+}
+
+it("BUS-6 `up` starts everything, says where it is, and at SIGINT finishes and leaves nothing behind", async () => {
+  await using suite = await startSuite();
+  const url = await readyUrl(suite);
+  expect(suite.written.stdout).toContain("survives the end of any process");
+  expect(suite.written.stdout).toContain(`npx toolbus run demo "hello" --url ${url}`);
+  for (const room of listRooms()) expect(suite.written.stderr).toContain(`${room}-1 ready (`);
+  expect(await runCommand(["run", "plain", "hello", "--url", url])).toMatchObject({ exitCode: 0 });
+
+  const family = await descendantsOf(suite.pid);
+  expect(family.length, "each service, and the server").toBeGreaterThan(listRooms().length);
+  suite.signal("SIGINT");
+  const { exitCode, stderr } = await suite.ended;
+  expect(stderr).toContain("stopping: what is in flight is finished first");
+  expect(stderr).not.toContain("ended (");
+  expect(exitCode).toBe(0);
+  expect(await stillRunning(family)).toEqual([]);
+});
+
+it("`up` that is killed takes everything with it, and its directory serves the next one", async () => {
+  await using suite = await startSuite("--json");
+  await readyUrl(suite);
+  const family = await descendantsOf(suite.pid);
+  expect(family.length).toBeGreaterThan(listRooms().length);
+  suite.signal("SIGKILL");
+  await suite.ended;
+  const areGone = async () => (await stillRunning(family)).length === 0;
+  await until(areGone, { timeoutMs: 40_000, what: "the services and the server to follow" });
+
+  const args = ["up", "--port", "0", "--directory", suite.directory, "--only", "tool-router", "gateway"];
+  await using next = startCommand(args, { env: plainAgent });
+  await readyUrl(next);
+  next.signal("SIGTERM");
+  expect(await next.ended).toMatchObject({ exitCode: 0 });
+});
+
+it("BUS-2 `serve` beside `up` shares its work, on a server that runs already, whose password no line tells", async () => {
+  await using server = await openTestServer();
+  const { url: natsUrl, user, password } = server;
+  const withCredentials = natsUrl.replace("://", `://${user}:${password}@`);
+  await using suite = await startSuite("--json", "--logs", "--nats", withCredentials);
+  const url = await readyUrl(suite);
+  expect(suite.written.stdout).toContain(JSON.stringify(natsUrl));
+
+  await using second = startCommand(["serve", "tool-router"], { env: { ...plainAgent, NATS_URL: withCredentials } });
+  await until(() => second.written.stdout.includes('"msg":"ready"'), { timeoutMs: 30_000, what: "the second router" });
+  await using bus = await openBus({ url: natsUrl, user, password, name: "test" });
+  const client = new Svcm(bus.connection).client({ strategy: "stall", maxWait: 1_000 });
+  const requestsByInstance = async () => {
+    const counts: number[] = [];
+    for await (const { endpoints = [] } of await client.stats("tool-router")) {
+      counts.push(endpoints.reduce((sum, endpoint) => sum + endpoint.num_requests, 0));
+    }
+    return counts;
+  };
+  const before = await requestsByInstance();
+  expect(before).toHaveLength(2);
+  const agents = openConnection({ url }).client(AgentService);
+  const areShared = async () => {
+    await Promise.all(Array.from({ length: 20 }, () => agents.listAgents({})));
+    const after = await requestsByInstance();
+    return after.length === 2 && Math.min(...after) >= Math.min(...before) + 10;
+  };
+  await until(areShared, { timeoutMs: 20_000, what: "both to be asked" });
+
+  second.signal("SIGINT");
+  expect(await second.ended).toMatchObject({ exitCode: 0 });
+  await agents.listAgents({});
+  suite.signal("SIGINT");
+  const { exitCode, stdout, stderr } = await suite.ended;
+  expect(exitCode).toBe(0);
+  expect(stdout + stderr).not.toContain(password);
+});
+
+it("`up` on a port that is taken, or in a directory that is, says so and what to do", async () => {
+  await using first = await startSuite("--only", "gateway");
+  const port = new URL(await readyUrl(first)).port;
+  await using second = await startSuite("--only", "gateway", "--port", port);
+  const { exitCode, stderr } = await second.ended;
+  expect(stderr).toContain(`toolbus: gateway cannot start: cannot listen on 127.0.0.1:${port}: the port is taken`);
+  expect(stderr).toContain("choose another port with --port.");
+  expect(exitCode).toBe(1);
+
+  const third = await runCommand(["up", "--port", "0", "--directory", first.directory]);
+  expect(third.stderr).toMatch(/already: stop it, or use another directory\n$/);
+  expect(third.exitCode).toBe(1);
+});
+
+it("`up` says which files are refused, and what is wrong with each", async () => {
+  const tools = await mkdtemp(join(tmpdir(), "toolbus-test-tools-"));
+  await writeFile(join(tools, "bent.json"), '{ "name": "bent", "executionType": "space", "visible": false }');
+  const args = ["up", "--port", "0", "--directory", join(tools, "state"), "--only", "tool-router", "gateway"];
+  await using suite = startCommand(args, { env: { ...plainAgent, TOOLBUS_TOOLS: tools } });
+  await readyUrl(suite);
+  expect(suite.written.stderr).toContain("bent.json: visible: a space tool is always visible");
+  suite.signal("SIGTERM");
+  await suite.ended;
+  await rm(tools, { recursive: true, force: true, maxRetries: 20 });
+});

@@ -1,0 +1,61 @@
+// A caller that dies with requests in its hands, as a process behind the gateway.
+
+import { fileURLToPath } from "node:url";
+import { expect, it } from "vitest";
+import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
+import { CallerService } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
+import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
+import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
+import { openChildProcess } from "#runtime/lifecycle/child-process.ts";
+import { until } from "#runtime/time/until.ts";
+import { openTestSuite } from "../../harness/suite.ts";
+
+const program = fileURLToPath(new URL("../fixtures/caller.ts", import.meta.url));
+
+it("CTR-7 a caller whose process is killed ends its requests within a second, with an error that is no timeout", async () => {
+  await using suite = await openTestSuite({ rooms: ["gateway", "tool-router", "caller-relay"] });
+  const { client } = suite.connection;
+  const sessionId = "left-alone";
+  await until(
+    () =>
+      client(AgentService)
+        .applyAgent({ agent: { name: "asker" } })
+        .catch(() => undefined),
+    {
+      timeoutMs: 60_000,
+      what: "the router to be there",
+    },
+  );
+  await client(SessionService).createSession({ sessionId, agent: "asker" });
+  const declaration = { callerId: "app", tools: [{ name: "ask" }] };
+  await client(CallerService).declareTools({ sessionId, declaration });
+
+  await using caller = await openChildProcess({
+    command: process.execPath,
+    args: [program, suite.url, sessionId],
+    env: process.env,
+  });
+  const told: string[] = [];
+  void (async () => {
+    for await (const line of caller.lines()) told.push(line);
+  })();
+  await until(() => told.includes("attached"), { timeoutMs: 30_000, what: "the caller to be attached" });
+
+  const ask = async () => {
+    for await (const { event } of client(ToolService).callTool({ sessionId, name: "app_ask" })) {
+      if (event.case === "result") return { ...event.value, endedAtMs: performance.now() };
+    }
+    throw new Error("the call ended without a result");
+  };
+  const calls = [ask(), ask(), ask()];
+  await until(() => told.filter((line) => line === "request").length === calls.length, { what: "the requests" });
+  const killedAtMs = performance.now();
+  void caller.kill();
+  for (const { isError, outputJson, endedAtMs } of await Promise.all(calls)) {
+    expect([isError, JSON.parse(outputJson).error]).toEqual([
+      true,
+      expect.stringMatching(/^Connection lost: .*"app_ask"/),
+    ]);
+    expect(endedAtMs - killedAtMs).toBeLessThan(1_000);
+  }
+}, 120_000);

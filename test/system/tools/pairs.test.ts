@@ -1,0 +1,154 @@
+// Two of each service, side by side. The gateway is no queue group: its clients choose one of the pair by its address.
+
+import { Code, ConnectError } from "@connectrpc/connect";
+import { Svcm } from "@nats-io/services";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
+import { CallerService } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
+import { McpServerService } from "#gen/toolbus/mcp/v1/mcp_server_service_pb.ts";
+import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
+import { WorkerService } from "#gen/toolbus/worker/v1/worker_service_pb.ts";
+import type { Bus } from "#runtime/bus/bus.ts";
+import { until } from "#runtime/time/until.ts";
+import { openConnection } from "../../../cli/connection.ts";
+import { listRooms } from "../../../cli/suite/rooms.ts";
+import type { ServiceProcess } from "../../../cli/suite/service-process.ts";
+import { clientFor } from "../../../services/clients.ts";
+import { plainAgent } from "../../harness/agents/plain-run.ts";
+import { startLoad } from "../../harness/load.ts";
+import { signalProcess } from "../../harness/processes.ts";
+import { openTestSuite, type TestSuite } from "../../harness/suite.ts";
+
+const inFlight = 64;
+const stack = new AsyncDisposableStack();
+let suite: TestSuite;
+let bus: Bus;
+/** Where each gateway listens, in the order of their starts. */
+const gatewayUrls: string[] = [];
+
+beforeAll(async () => {
+  const onEvent = (event: { kind: string; room: string; announcement?: Record<string, unknown> }) => {
+    if (event.kind === "ready" && event.room === "gateway") gatewayUrls.push(String(event.announcement?.url));
+  };
+  suite = stack.use(await openTestSuite({ env: plainAgent, onEvent }));
+  await Promise.all(listRooms().map((room) => suite.start(room)));
+  bus = await suite.openBus();
+});
+afterAll(() => stack.disposeAsync());
+
+/** A cheap call of each room. */
+const calls: Record<string, () => Promise<unknown>> = {
+  "caller-relay": () => clientFor(bus, CallerService).getDeclaration({ sessionId: "nobody" }).catch(onlyIfRefused),
+  "mcp-bridge": () => clientFor(bus, McpServerService).deleteMcpServer({ name: "nothing" }).catch(onlyIfRefused),
+  orchestrator: () => clientFor(bus, RunService).getRun({ runId: "nothing" }).catch(onlyIfRefused),
+  spaces: () => clientFor(bus, SpaceService).listSpaces({}),
+  "tool-router": () => clientFor(bus, AgentService).listAgents({}),
+  "worker-pool": () => clientFor(bus, WorkerService).listWorkers({}),
+};
+
+describe.each(Object.keys(calls))("BUS-2 two of %s", (room) => {
+  const call = () => calls[room]?.() ?? Promise.reject(new Error(`no call of ${room}`));
+
+  it("share the calls: each serves at least a quarter", async () => {
+    const before = await servedByInstance(room);
+    const load = startLoad(call, inFlight);
+    await load.reach(1_000);
+    await load.stop();
+    expect(load.failed).toEqual([]);
+    const after = await servedByInstance(room);
+    const served = [...after].map(([instance, count]) => count - (before.get(instance) ?? 0));
+    expect(served).toHaveLength(2);
+    const all = served.reduce((sum, count) => sum + count, 0);
+    for (const count of served) expect(count / all).toBeGreaterThanOrEqual(0.25);
+  });
+
+  it.each([0, 1])("number %i is killed in mid-load: only the calls in its hands fail", async (index) => {
+    const victim = pairOf(room)[index];
+    const pid = await until(() => victim?.pid, { what: "the victim to run" });
+    const load = startLoad(call, inFlight);
+    await load.reach(300);
+    process.kill(pid, "SIGKILL");
+    const killedAtMs = performance.now();
+    await load.reach(load.answered + 600);
+    await load.stop();
+    const codes = load.failed.map(({ error }) => ConnectError.from(error).code);
+    expect(codes.filter((code) => code !== Code.Unavailable)).toEqual([]);
+    expect(load.failed.length, "it held no more than was in flight").toBeLessThanOrEqual(inFlight);
+    const late = load.failed.filter(({ startedAtMs }) => startedAtMs > killedAtMs + 250);
+    expect(late, "calls made after its death find the other").toEqual([]);
+    await pairIsWhole(room);
+  });
+
+  it("what fails with one of them is what it held, to the call", async () => {
+    const [victim, survivor] = pairOf(room);
+    const before = (await servedByInstance(room)).get(survivor?.instance ?? "") ?? 0;
+    signalProcess({ pid: victim?.pid }, "SIGSTOP"); // it takes calls, and answers none
+    const outcomes = Array.from({ length: inFlight }, () => call().then(answered, ConnectError.from));
+    let count = 0;
+    for (const outcome of outcomes) void outcome.then((result) => (count += result === "answered" ? 1 : 0));
+    const servedBySurvivor = async () => ((await servedByInstance(room)).get(survivor?.instance ?? "") ?? 0) - before;
+    await until(async () => count > 0 && count === (await servedBySurvivor()), {
+      what: "the survivor's to be answered",
+    });
+    signalProcess({ pid: victim?.pid }, "SIGKILL");
+    const results = await Promise.all(outcomes);
+    const failed = results.filter((result) => result instanceof ConnectError);
+    expect(failed.map((error) => error.code)).toEqual(failed.map(() => Code.Unavailable));
+    expect(results.length - failed.length, "no call of the survivor's failed").toBe(await servedBySurvivor());
+    expect(failed.length, "the victim held some").toBeGreaterThan(0);
+    await expect(call()).resolves.not.toThrow();
+    await pairIsWhole(room);
+  });
+});
+
+describe("two gateways", () => {
+  it.each([0, 1])("number %i is killed in mid-load: its clients' calls end, the other's go on", async (index) => {
+    const victim = pairOf("gateway")[index];
+    const urls = gatewayUrls.slice(-2);
+    const agents = urls.map((url) => openConnection({ url }).client(AgentService));
+    const loads = agents.map((client) => startLoad(() => client.listAgents({}), inFlight / 2));
+    await Promise.all(loads.map((load) => load.reach(200)));
+    const count = gatewayUrls.length;
+    signalProcess({ pid: victim?.pid }, "SIGKILL");
+    const isHit = () => loads.some((load) => load.failed.length > 0);
+    await until(isHit, { what: "the victim's clients to notice" });
+    const survivor = loads.findIndex((load) => load.failed.length === 0);
+    const other = loads[survivor];
+    expect(other, "one of the two gateways goes on").toBeDefined();
+    await other?.reach(other.answered + 200);
+    await Promise.all(loads.map((load) => load.stop()));
+    expect(other?.failed).toEqual([]);
+    for (const { error } of loads.flatMap((load) => load.failed)) {
+      expect([Code.Unavailable, Code.Aborted, Code.Canceled]).toContain(ConnectError.from(error).code);
+    }
+    await until(() => gatewayUrls.length > count, { timeoutMs: 30_000, what: "the victim to be started again" });
+    gatewayUrls.push(urls[survivor] ?? "");
+  });
+});
+
+async function pairIsWhole(room: string): Promise<void> {
+  const isWhole = () => servedByInstance(room).then((served) => served.size === 2);
+  await until(isWhole, { timeoutMs: 30_000, what: "the victim to be started again" });
+}
+
+const answered = () => "answered" as const;
+
+function pairOf(room: string): ServiceProcess[] {
+  return suite.services.filter((service) => service.room === room);
+}
+
+/** How many requests each instance has taken, as `nats micro stats` shows it. */
+async function servedByInstance(room: string): Promise<Map<string, number>> {
+  const client = new Svcm(bus.connection).client({ strategy: "stall", maxWait: 1_000 });
+  const served = new Map<string, number>();
+  for await (const { metadata, endpoints } of await client.stats(room)) {
+    served.set(metadata?.instance ?? "", endpoints?.reduce((sum, endpoint) => sum + endpoint.num_requests, 0) ?? 0);
+  }
+  return served;
+}
+
+/** A refusal is an answer too: the call was served. */
+function onlyIfRefused(error: unknown): void {
+  if (ConnectError.from(error).code === Code.Unavailable) throw error;
+}
