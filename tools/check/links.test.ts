@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { faultsInDocuments } from "./links.ts";
 
 const other = { path: "docs/other.md", text: "# Other\n\n## The second, part\n" };
-const paths = ["README.md", "docs/other.md", "services/gateway/proxy.ts"];
+const paths = ["README.md", "docs/other.md", "docs/services/inner.md", "services/gateway/proxy.ts"];
 
 const faultsOf = (text: string, path = "docs/page.md") => faultsInDocuments([{ path, text }, other], [...paths, path]);
 
@@ -31,7 +31,7 @@ test.each([
   ["a heading of the same page", "# Here it is\n[it](#here-it-is)"],
   [
     "a path that is there, a folder, and what is no path of the tree",
-    "`services/gateway/proxy.ts` `services/gateway` `a/b` `GET`",
+    "`services/gateway/proxy.ts` `services/gateway` `services/inner.md` `a/b` `GET`",
   ],
   ["what stands in a block of code", "```md\n[it](gone.md) `services/gone.ts`\n```"],
 ])("%s is none", (_, text) => {

@@ -25,7 +25,7 @@ export function faultsInDocuments(documents: readonly Document[], paths: readonl
     withoutCode(text)
       .split("\n")
       .flatMap((line, index) => {
-        const faults = [...faultyLinks(path, line, { places, anchors }), ...faultyPaths(line, { places, tops })];
+        const faults = [...faultyLinks(path, line, { places, anchors }), ...faultyPaths(path, line, { places, tops })];
         return faults.map((fault) => `${path}:${index + 1}: ${fault}`);
       }),
   );
@@ -48,11 +48,20 @@ function faultyLinks(path: string, line: string, { places, anchors }: Targets): 
   });
 }
 
-/** `services/gateway/proxy.ts` in backticks is a path when it begins with a folder of the tree. */
-function faultyPaths(line: string, { places, tops }: { places: ReadonlySet<string>; tops: ReadonlySet<string> }) {
+interface Places {
+  readonly places: ReadonlySet<string>;
+  readonly tops: ReadonlySet<string>;
+}
+
+/**
+ * `services/gateway/proxy.ts` in backticks is a path when it begins with a folder of the tree. It may also be written
+ * from the folder of the document.
+ */
+function faultyPaths(path: string, line: string, { places, tops }: Places): string[] {
   const quoted = [...line.matchAll(/`([\w./-]+)`/g)].map((match) => (match[1] ?? "").replace(/\/$/, ""));
   const cited = quoted.filter((one) => one.includes("/") && tops.has(one.slice(0, one.indexOf("/"))));
-  return cited.filter((one) => !places.has(one)).map((one) => `there is no ${one}`);
+  const isThere = (one: string) => places.has(one) || places.has(normalize(join(path, "..", one)));
+  return cited.filter((one) => !isThere(one)).map((one) => `there is no ${one}`);
 }
 
 function withFoldersAbove(path: string): string[] {

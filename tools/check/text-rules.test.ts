@@ -11,7 +11,7 @@ const origin = JSON.stringify("resolved");
 
 describe("what the tree may not say", () => {
   test.each([
-    ["docs/operations.md", `cd ${home}/toolbus`, `docs/operations.md:1: ${home} is a path of one machine`],
+    ["docs/page.md", `cd ${home}/toolbus`, `docs/page.md:1: ${home} is a path of one machine`],
     ["README.md", `see ${output}`, `README.md:1: ${output} is a path of one machine`],
     ["cli/up.ts", `const root = "${work}";`, `cli/up.ts:1: ${work} is a path of one machine`],
     [".npmrc", `registry=https://${host}/`, `.npmrc:1: ${host} is the host of a package registry`],
@@ -23,7 +23,7 @@ describe("what the tree may not say", () => {
   test.each([
     ["README.md", `https://example.com${pathOf("work", "item")} and services${pathOf("work", "README.md")}`],
     ["services/mcp-bridge/testing/stdio.test.ts", `const socket = "${pathOf("tmp", "peer.sock")}";`],
-    ["docs/operations.md", "kept in `.toolbus/` and found on the PATH"],
+    ["docs/page.md", "kept in `.toolbus/` and found on the PATH"],
   ])("%s with %j is none", (path, text) => {
     expect(faultsInText(path, text)).toEqual([]);
   });
