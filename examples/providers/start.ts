@@ -1,6 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { findUv } from "#runtime/bus/nats-server/find/find-uv.ts";
-import { type ChildProcess, openChildProcess, textFromExit } from "#runtime/lifecycle/child-process.ts";
+import { textFromExit } from "#runtime/lifecycle/child-process/exit.ts";
+import { type ChildProcess, openChildProcess } from "#runtime/lifecycle/child-process.ts";
 import { freePort } from "../free-port.ts";
 
 export type ProviderName = "python" | "go" | "typescript";

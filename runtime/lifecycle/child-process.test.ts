@@ -4,7 +4,8 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
 import { until } from "../time/until.ts";
-import { type ChildProcess, type ChildProcessOptions, openChildProcess, textFromExit } from "./child-process.ts";
+import { textFromExit } from "./child-process/exit.ts";
+import { type ChildProcess, type ChildProcessOptions, openChildProcess } from "./child-process.ts";
 
 function openShell(script: string, options: Partial<ChildProcessOptions> = {}): Promise<ChildProcess> {
   return openChildProcess({ command: "sh", args: ["-c", script], ...options });

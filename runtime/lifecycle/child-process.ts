@@ -8,6 +8,7 @@
 // C5  It dies with this process, even on SIGKILL (`child-process/watchdog.ts`).
 
 import { executableFromCommand } from "./child-process/command.ts";
+import type { ChildExit } from "./child-process/exit.ts";
 import { type ResourceLimits, spawnGated } from "./child-process/gate.ts";
 import { GroupEnd } from "./child-process/group-end.ts";
 import { createInput, type Input } from "./child-process/input.ts";
@@ -40,13 +41,6 @@ export interface ChildProcessOptions {
   maxLineBytes?: number;
   /** Closes the child when it aborts. */
   signal?: AbortSignal;
-}
-
-export interface ChildExit {
-  code: number | null;
-  signal: NodeJS.Signals | null;
-  /** The end of what it wrote to stderr. */
-  stderrTail: string;
 }
 
 export interface ChildProcess extends AsyncDisposable {
@@ -112,10 +106,4 @@ function closeOnAbort(signal: AbortSignal | undefined, close: () => void, exited
   if (!signal) return;
   signal.addEventListener("abort", close, { once: true });
   void exited.then(() => signal.removeEventListener("abort", close));
-}
-
-/** `child exited with 1: …`, for the messages of those whose child went away. */
-export function textFromExit(exit: ChildExit): string {
-  const how = exit.signal ? `was ended by ${exit.signal}` : `exited with ${exit.code}`;
-  return exit.stderrTail ? `${how}: ${exit.stderrTail}` : how;
 }

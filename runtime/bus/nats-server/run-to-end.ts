@@ -1,5 +1,6 @@
 import { basename } from "node:path";
-import { openChildProcess, textFromExit } from "../../lifecycle/child-process.ts";
+import { textFromExit } from "../../lifecycle/child-process/exit.ts";
+import { openChildProcess } from "../../lifecycle/child-process.ts";
 
 export interface RunOptions {
   searchPath?: string | undefined;

@@ -1,5 +1,5 @@
 import { comesWithin } from "../../time/comes-within.ts";
-import type { ChildExit } from "../child-process.ts";
+import type { ChildExit } from "./exit.ts";
 import type { GatedProcess } from "./gate.ts";
 import { killMarked, type Mark } from "./marked.ts";
 import { closedWithin, letGoOfOutput } from "./output.ts";

@@ -1,4 +1,5 @@
-import { type ChildExit, openChildProcess, textFromExit } from "#runtime/lifecycle/child-process.ts";
+import { type ChildExit, textFromExit } from "#runtime/lifecycle/child-process/exit.ts";
+import { openChildProcess } from "#runtime/lifecycle/child-process.ts";
 import { transportFromChannel } from "./channel.ts";
 import type { TransportModule } from "./module.ts";
 

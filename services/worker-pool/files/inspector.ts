@@ -1,7 +1,8 @@
 import { basename, dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
-import { openChildProcess, textFromExit } from "#runtime/lifecycle/child-process.ts";
+import { textFromExit } from "#runtime/lifecycle/child-process/exit.ts";
+import { openChildProcess } from "#runtime/lifecycle/child-process.ts";
 import type { ToolFile, ToolFunction } from "./tool-file.ts";
 
 export interface Inspector {

@@ -7,8 +7,8 @@ import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts
 import type { Logger } from "#runtime/lifecycle/logger.ts";
 import { comesWithin } from "#runtime/time/comes-within.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
+import type { Answer } from "../calls/answer.ts";
 import type { Permits } from "../pool/permits.ts";
-import type { Answer } from "../worker/worker.ts";
 import { isModuleFileName, sourceFromModuleFile } from "./module-names.ts";
 import {
   createPlace,

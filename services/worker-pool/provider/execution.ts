@@ -9,14 +9,15 @@ import type { Source } from "#gen/toolbus/tool/v1/source_pb.ts";
 import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import { decodeRunContext } from "#runtime/rpc/run-context.ts";
 import type { Builtins } from "../builtins/builtins.ts";
+import type { Answer } from "../calls/answer.ts";
+import { nothingUsed, toldUse } from "../calls/run-share.ts";
 import { isToolFileName } from "../files/tool-file.ts";
 import type { HostedModules } from "../hosted/hosted-modules.ts";
-import { nothingUsed, toldUse } from "../hosted/thread/run-share.ts";
 import type { LogHub } from "../logs/log-hub.ts";
 import type { LogLine, WrittenLine } from "../logs/log-line.ts";
 import { startCallTime } from "../pool/call-time.ts";
 import type { Pool } from "../pool/pool.ts";
-import type { Answer, CallListener } from "../worker/worker.ts";
+import type { CallListener } from "../worker/call-in-flight.ts";
 import type { Secrets } from "./secrets.ts";
 import { parseSourceConfig } from "./source-config.ts";
 

@@ -4,7 +4,7 @@ import {
   type ExecuteToolResponse,
   ExecuteToolResponseSchema,
 } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
-import type { Answer } from "../worker/worker.ts";
+import type { Answer } from "../calls/answer.ts";
 import { createEventQueue } from "./event-queue.ts";
 import type { Execute } from "./execution.ts";
 

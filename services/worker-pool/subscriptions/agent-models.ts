@@ -4,10 +4,10 @@ import type { Scope } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts
 import { Role, type Run, RunMode, RunState, ToolChoiceMode } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import type { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
+import type { Answer } from "../calls/answer.ts";
+import { addUsage, limitsOfRun } from "../calls/run-share.ts";
 import type { AskingCall } from "../hosted/thread/host.ts";
 import type { Ask } from "../hosted/thread/messages.ts";
-import { addUsage, limitsOfRun } from "../hosted/thread/run-share.ts";
-import type { Answer } from "../worker/worker.ts";
 
 interface Given {
   limits: NonNullable<ReturnType<typeof limitsOfRun>>;

@@ -4,10 +4,10 @@ import type { Scope } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts
 import type { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { allPages } from "#runtime/rpc/paging/all-pages.ts";
+import type { Answer } from "../calls/answer.ts";
+import { addUsage, shareOfCall } from "../calls/run-share.ts";
 import type { AskingCall } from "../hosted/thread/host.ts";
 import type { Ask } from "../hosted/thread/messages.ts";
-import { addUsage, shareOfCall } from "../hosted/thread/run-share.ts";
-import type { Answer } from "../worker/worker.ts";
 
 /** The agent's tools by way of the router, under the agent's policy. */
 export class AgentTools {

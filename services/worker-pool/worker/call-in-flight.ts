@@ -1,6 +1,12 @@
+import type { Answer } from "../calls/answer.ts";
 import type { WrittenLine } from "../logs/log-line.ts";
 import type { Frame, Progress } from "./frames.ts";
-import type { Answer, CallListener } from "./worker.ts";
+
+/** Who is told what happens in a call. */
+export interface CallListener {
+  onProgress(progress: Progress): void;
+  onLine(line: WrittenLine): void;
+}
 
 type AnswerFrame = Extract<Frame, { logLines: number }>;
 

@@ -1,6 +1,7 @@
 import { dirname } from "node:path";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
-import { openChildProcess, textFromExit } from "#runtime/lifecycle/child-process.ts";
+import { textFromExit } from "#runtime/lifecycle/child-process/exit.ts";
+import { openChildProcess } from "#runtime/lifecycle/child-process.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
 

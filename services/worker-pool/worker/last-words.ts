@@ -1,5 +1,5 @@
 import { constants } from "node:os";
-import type { ChildExit } from "#runtime/lifecycle/child-process.ts";
+import type { ChildExit } from "#runtime/lifecycle/child-process/exit.ts";
 
 const LINES = 40;
 const LENGTH = 4_000;

@@ -9,22 +9,11 @@
 import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import type { ChildProcess } from "#runtime/lifecycle/child-process.ts";
 import { startTimer } from "#runtime/time/timer.ts";
-import type { ToldUse } from "../hosted/thread/run-share.ts";
+import type { Answer } from "../calls/answer.ts";
 import { type WrittenLine, writtenLineFromText } from "../logs/log-line.ts";
-import { CallInFlight } from "./call-in-flight.ts";
-import { type CallRequest, type Frame, lineFromCancel, lineFromRequest, type Progress, parseFrame } from "./frames.ts";
+import { CallInFlight, type CallListener } from "./call-in-flight.ts";
+import { type CallRequest, type Frame, lineFromCancel, lineFromRequest, parseFrame } from "./frames.ts";
 import { createLastWords } from "./last-words.ts";
-
-export type Answer = ({ kind: "result"; resultJson: string } | { kind: "error"; error: string }) & {
-  /** What was done on the call's behalf, by tools that can have that done. */
-  used?: ToldUse;
-};
-
-/** Who is told what happens in a call. */
-export interface CallListener {
-  onProgress(progress: Progress): void;
-  onLine(line: WrittenLine): void;
-}
 
 export interface RunningCall {
   /** Rejects with the signal's reason, or with `unavailable`, reason WORKER_CRASHED, when the process ends. */

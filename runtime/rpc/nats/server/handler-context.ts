@@ -2,12 +2,12 @@ import {
   type ContextValues,
   createContextValues,
   type HandlerContext,
+  type MethodImplSpec,
   type StreamRequest,
   type UnaryRequest,
 } from "@connectrpc/connect";
 import { CallSignal } from "../call/call-signal.ts";
 import type { Opening } from "../frame/opening.ts";
-import type { ServedMethod } from "./server-call.ts";
 
 /**
  * The context that a handler gets. What costs something to make is made when it is asked for: the metadata and the signal;
@@ -27,7 +27,7 @@ export class CallContext implements HandlerContext {
   #signal: CallSignal | undefined;
   #aborted: { reason: unknown } | undefined;
 
-  constructor({ spec, url }: ServedMethod, opening: Opening) {
+  constructor({ spec, url }: { readonly spec: MethodImplSpec; readonly url: string }, opening: Opening) {
     this.method = spec.method;
     this.service = spec.method.parent;
     this.url = url;

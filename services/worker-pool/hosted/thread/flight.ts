@@ -1,5 +1,5 @@
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
-import type { Answer } from "../../worker/worker.ts";
+import type { Answer } from "../../calls/answer.ts";
 import type { Host, HostedCall } from "./host.ts";
 import type { FromThread, ToThread } from "./messages.ts";
 

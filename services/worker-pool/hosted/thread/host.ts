@@ -1,7 +1,8 @@
 import type { Scope } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
-import type { Answer, CallListener } from "../../worker/worker.ts";
+import type { Answer } from "../../calls/answer.ts";
+import type { RunShare, Used } from "../../calls/run-share.ts";
+import type { CallListener } from "../../worker/call-in-flight.ts";
 import type { Ask } from "./messages.ts";
-import type { RunShare, Used } from "./run-share.ts";
 
 /** The call in which a hosted tool asks for something. */
 export interface AskingCall extends RunShare {

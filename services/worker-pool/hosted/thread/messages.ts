@@ -1,6 +1,6 @@
 import type { Duration } from "@bufbuild/protobuf/wkt";
 import type { Effect, LogLevel } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import type { Answer } from "../../worker/worker.ts";
+import type { Answer } from "../../calls/answer.ts";
 
 /** A tool as its module describes it. */
 export interface DescribedTool {

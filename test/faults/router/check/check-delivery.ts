@@ -1,6 +1,6 @@
-import type { Rule } from "./check.ts";
 import type { RouterHistory } from "./history.ts";
 import { submittedValueFrom } from "./reasons.ts";
+import type { Rule } from "./rule.ts";
 
 /** What is read from a stream may have been sent so long before, and what holds it lost. */
 const UNREAD_MS = 4_000;

@@ -1,6 +1,6 @@
-import type { Rule } from "./check.ts";
 import type { CallHistory, Strike, Submission } from "./history.ts";
 import { errorOf, isPendingAnswer, reasonOf, submittedValueFrom } from "./reasons.ts";
+import type { Rule } from "./rule.ts";
 
 /** How long an answer that stands may take to its caller: routers that stand still are given up within that time. */
 const STALL_MS = 10_000;

@@ -1,9 +1,7 @@
 import { checkDelivery, checkExecution } from "./check-delivery.ts";
 import { checkAnswer, checkInbox, checkInTime, checkRecord, checkWinner } from "./check-result.ts";
 import type { CallHistory, RouterHistory, Violation } from "./history.ts";
-
-/** A rule gives what a call's history breaks of it. */
-export type Rule = (call: CallHistory, history: RouterHistory) => Iterable<string>;
+import type { Rule } from "./rule.ts";
 
 const rules: Readonly<Record<string, Rule>> = {
   "answered, or an error that says why": checkAnswer,

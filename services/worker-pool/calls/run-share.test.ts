@@ -11,7 +11,7 @@ import { serveOnNats } from "#runtime/rpc/nats/server/server.ts";
 import { decodeRunContext } from "#runtime/rpc/run-context.ts";
 import { msFromDuration } from "#runtime/time/duration.ts";
 import { until } from "#runtime/time/until.ts";
-import { openPoolOnBus, type PoolOnBus } from "../../testing/pool-on-bus.ts";
+import { openPoolOnBus, type PoolOnBus } from "../testing/pool-on-bus.ts";
 
 /** Threads start slowly on a machine that does much else. */
 vi.setConfig({ testTimeout: 60_000 });
