@@ -5,6 +5,12 @@ import { currentTrace, logFieldsFromTrace } from "../telemetry/trace-context.ts"
 
 export type { Logger } from "pino";
 
+/** Where a service tells its operator what happened: the part of a logger that most code needs. */
+export interface OperatorLog {
+  warn(details: object, message: string): void;
+  error(details: object, message: string): void;
+}
+
 export interface LoggerSettings {
   name: string;
   instance?: string;

@@ -6,6 +6,21 @@ import { sourceFilesBelow } from "./source-files.ts";
 
 /** Folders whose own folders are ordered. `testing` is imported by tests alone, and stands nowhere. */
 const orders: Readonly<Record<string, readonly string[]>> = {
+  "services/orchestrator": ["log", "model", "loop", "sessions", "runs", "subscriptions", "routes"],
+  "services/orchestrator/model": ["attempt", "providers", "prompt", "retry"],
+  "services/orchestrator/loop": [
+    "errors",
+    "tools",
+    "inbox",
+    "limits",
+    "streaming",
+    "requests",
+    "prompt",
+    "turn",
+    "calls",
+  ],
+  "services/orchestrator/sessions": ["wakes", "history", "retention", "worker"],
+  "services/orchestrator/runs": ["watch", "answer", "create", "sub-agents", "self-wake"],
   "services/tool-router": ["tools", "catalogue", "sessions", "calls", "subscriptions", "routes", "service"],
   "services/tool-router/sessions": ["offers", "contexts", "switch"],
   "services/tool-router/calls": ["answers", "records", "run-limits", "watchers", "due-work", "requests", "execute"],

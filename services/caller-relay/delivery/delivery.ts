@@ -18,13 +18,14 @@
 import type { CallerToolRequest } from "#gen/toolbus/caller/v1/caller_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
+import { errorResult } from "#runtime/results/error-result.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import type { AnsweredRequests } from "../requests/answered-requests.ts";
 import type { Holders } from "../requests/holders.ts";
 import type { LateRequests } from "../requests/late-requests.ts";
-import { errorResult, keyOfRequest, type OpenRequest, type Requests } from "../requests/requests.ts";
+import { keyOfRequest, type OpenRequest, type Requests } from "../requests/requests.ts";
 import type { Carriage } from "../streams/attachments.ts";
 import type { Changes } from "../streams/changes.ts";
 import { type AttachedRecord, endStream, type FoundRecord, type StreamRecords } from "../streams/stream-record.ts";

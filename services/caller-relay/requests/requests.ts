@@ -1,6 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { type ToolResult, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { refuseField } from "#runtime/failure/failure.ts";
+import { errorResult } from "#runtime/results/error-result.ts";
 import { isRepetition, type Submission, type Won, wonBy } from "#runtime/submission/submission.ts";
 
 /**
@@ -104,10 +105,6 @@ function requestOf(key: string): string {
 
 export function resultFrom({ outcome: { case: kind, value } }: Submission): ToolResult {
   return kind === "error" ? errorResult(value) : create(ToolResultSchema, { outputJson: value });
-}
-
-export function errorResult(error: string): ToolResult {
-  return create(ToolResultSchema, { outputJson: JSON.stringify({ error }), isError: true });
 }
 
 /** Refuses an answer that no agent could read; its request stays open. */

@@ -3,11 +3,12 @@ import type { Progress } from "@modelcontextprotocol/client";
 import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { type Tool, ToolProgressSchema, type ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
+import { errorResult } from "#runtime/results/error-result.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import type { LinkKeeper } from "../link/link-keeper.ts";
 import { type Outcome, outcomeOf } from "../link/outcome.ts";
 import type { ReadyPhase } from "../link/phase.ts";
-import { errorResult, resultFromAnswer } from "../tools/result.ts";
+import { resultFromAnswer } from "../tools/result.ts";
 import type { CallEvent } from "./calls.ts";
 
 const LONGEST_TIMER_MS = 2 ** 31 - 1;

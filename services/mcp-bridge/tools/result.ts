@@ -1,6 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import type { CallToolResult } from "@modelcontextprotocol/client";
 import { type ToolResult, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { errorResult } from "#runtime/results/error-result.ts";
 
 /**
  * What a server answered, as one JSON text: its structured content; else its text, as JSON if it is JSON, and as a string if
@@ -16,11 +17,6 @@ export function resultFromAnswer(
   const [only] = texts;
   if (texts.length === 1 && only !== undefined && isJson(only)) return okResult(only);
   return okResult(JSON.stringify(texts.join("\n")));
-}
-
-/** A tool's failure is data: the model reads it. */
-export function errorResult(text: string): ToolResult {
-  return create(ToolResultSchema, { outputJson: JSON.stringify({ error: text }), isError: true });
 }
 
 function okResult(outputJson: string): ToolResult {

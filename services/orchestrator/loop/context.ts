@@ -4,10 +4,10 @@ import type { FunctionCall, Item } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { News } from "./inbox/take-events.ts";
 import type { RunLimits } from "./limits/limits.ts";
+import type { ModelRow } from "./requests/models.ts";
 import type { DeltaWriter } from "./streaming/deltas.ts";
 import type { ShowingParts } from "./streaming/shown-calls.ts";
 import type { ToolRouter } from "./tools/tool-router.ts";
-import type { ModelRow } from "./turn/models.ts";
 
 /** What one run's loop works with while a process holds it. */
 export interface LoopContext extends ShowingParts {

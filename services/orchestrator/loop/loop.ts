@@ -26,8 +26,8 @@ import { type FoldedRun, openCallCount, openCalls } from "../log/state/fold.ts";
 import { plus } from "../log/state/spent.ts";
 import { outputTextFromState } from "../log/state/view.ts";
 import { isTooLarge } from "../log/too-large.ts";
-import { buryCalls } from "../runs/cancellation.ts";
 import { executeCalls } from "./calls/calls.ts";
+import { cancelOpenCalls } from "./calls/cancel-calls.ts";
 import { decideClientCalls } from "./calls/refusal.ts";
 import type { LoopContext } from "./context.ts";
 import { AgentSwitched } from "./errors/agent-switched.ts";
@@ -56,7 +56,7 @@ export async function runLoop(run: ClaimedRun, given: LoopContext): Promise<Loop
   for (;;) {
     const stop = decideStop(run.state, context.limits, context.clock.now());
     if (stop !== undefined) {
-      if (run.state.cancel !== undefined) await buryPatiently(run, context);
+      if (run.state.cancel !== undefined) await cancelCallsPatiently(run, context);
       return end(run, context, stop);
     }
     if (context.handover.aborted) {
@@ -180,12 +180,12 @@ async function refuseSwitched(run: ClaimedRun, context: LoopContext, signal: Abo
   }
 }
 
-const buryingMs = 30_000;
+const cancelingMs = 30_000;
 
 /** LOOP-15: a router that stays away cannot begin a call either; its absence does not keep a run open for ever. */
-async function buryPatiently(run: ClaimedRun, { router, clock, signal }: LoopContext): Promise<void> {
-  const bury = () => buryCalls(router, run.state, signal);
-  await whileAway({ clock, signal, patienceMs: buryingMs }, bury).catch(() => signal.throwIfAborted());
+async function cancelCallsPatiently(run: ClaimedRun, { router, clock, signal }: LoopContext): Promise<void> {
+  const cancel = () => cancelOpenCalls(router, run.state, signal);
+  await whileAway({ clock, signal, patienceMs: cancelingMs }, cancel).catch(() => signal.throwIfAborted());
 }
 
 interface Listening extends LoopContext {

@@ -4,10 +4,11 @@ import { type AuditEventSchema, AuditKind } from "#gen/toolbus/audit/v1/audit_pb
 import type { RunDelta } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
+import type { OperatorLog } from "#runtime/lifecycle/logger.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import { type ClaimedRun, Superseded } from "../log/claim.ts";
 import type { RunLog } from "../log/journal.ts";
-import { routerCallId } from "../log/state/call-id.ts";
+import { routerCallId } from "../log/state/call-ids.ts";
 import type { LoopContext } from "../loop/context.ts";
 import { patiently } from "../loop/errors/patiently.ts";
 import { RunFailed } from "../loop/errors/run-failed.ts";
@@ -16,17 +17,16 @@ import { readNews } from "../loop/inbox/read-inbox.ts";
 import type { News } from "../loop/inbox/take-events.ts";
 import { faultOfCost, limitsFrom } from "../loop/limits/limits.ts";
 import { type LoopOutcome, runLoop } from "../loop/loop.ts";
+import { type AgentModel, createModelRow, type ModelRow } from "../loop/requests/models.ts";
 import type { DeltaWriter } from "../loop/streaming/deltas.ts";
 import { endDraftsOfRun } from "../loop/streaming/end-shown-calls.ts";
 import type { ShowingParts } from "../loop/streaming/shown-calls.ts";
 import type { ToolRouter } from "../loop/tools/tool-router.ts";
-import { type AgentModel, createModelRow, type ModelRow } from "../loop/turn/models.ts";
 import type { ModelSource } from "../model/providers/model-source.ts";
 import { historyTokens, readHistory } from "./history/history.ts";
 import { takenEventIds } from "./history/taken-events.ts";
 import type { ActiveRun, QueueEntry, SessionQueues } from "./queue.ts";
 import { isPassing } from "./worker/is-transient.ts";
-import type { Log } from "./worker/worker-options.ts";
 
 export interface Agents {
   /** The configuration of an agent; throws `not_found`. */
@@ -41,7 +41,7 @@ export interface TurnLoopOptions extends ShowingParts {
   readonly router: ToolRouter;
   readonly modelOf: ModelSource;
   readonly clock: Clock;
-  readonly logger: Log;
+  readonly logger: OperatorLog;
   readonly audit: (event: MessageInitShape<typeof AuditEventSchema>) => void;
   readonly publishDelta: (runId: string, delta: RunDelta) => void;
   readonly setDeltas: (runId: string, deltas: DeltaWriter | undefined) => void;

@@ -18,7 +18,7 @@ import type { LoopContext } from "../loop/context.ts";
 import type { News } from "../loop/inbox/take-events.ts";
 import { limitsFrom } from "../loop/limits/limits.ts";
 import { runLoop } from "../loop/loop.ts";
-import { createModelRow } from "../loop/turn/models.ts";
+import { createModelRow } from "../loop/requests/models.ts";
 import type { ScriptTurn } from "../model/providers/scripted/script.ts";
 import { createScriptedModel } from "../model/providers/scripted/scripted-model.ts";
 import { submitOutputs } from "../runs/answer/answers.ts";

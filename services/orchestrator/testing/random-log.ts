@@ -3,10 +3,10 @@ import fc from "fast-check";
 import { RunEventSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { type Item, ItemSchema, Role } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { EventBody } from "../log/journal.ts";
+import { callIdsOfTurn, takenCallIds } from "../log/state/call-ids.ts";
 import { type FoldedRun, foldEvent, openCalls } from "../log/state/fold.ts";
 import type { LogRecord } from "../log/state/log-record.ts";
 import { callIdsBefore } from "../loop/prompt/prompt-of-run.ts";
-import { callIdsOfTurn, takenCallIds } from "../loop/turn/call-ids.ts";
 
 /** What may happen to a run; each step becomes an event where the log as it stands allows it. */
 export type Step =

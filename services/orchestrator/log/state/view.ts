@@ -122,3 +122,8 @@ export function outputTextFromState({ turns, draft }: FoldedRun): string {
   const items = turns.at(-1)?.committed.items ?? [];
   return items.map(({ item }) => (item.case === "message" ? item.value.text : "")).join("");
 }
+
+/** The ids of the calls that the items make, or that they answer. */
+export function callIdsOf(kind: "functionCall" | "functionCallOutput", items: readonly Item[]): string[] {
+  return items.flatMap(({ item }) => (item.case === kind ? [item.value.callId] : []));
+}

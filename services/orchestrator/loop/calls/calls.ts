@@ -12,10 +12,11 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { FunctionCall } from "#gen/toolbus/run/v1/run_pb.ts";
 import { Effect, type ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
+import { errorResult } from "#runtime/results/error-result.ts";
 import { encodeRunContext } from "#runtime/rpc/run-context.ts";
 import { createBackoff } from "#runtime/time/backoff.ts";
 import type { ClaimedRun } from "../../log/claim.ts";
-import { routerCallId } from "../../log/state/call-id.ts";
+import { routerCallId } from "../../log/state/call-ids.ts";
 import { isOpenCall, openCalls } from "../../log/state/fold.ts";
 import { isTooLarge } from "../../log/too-large.ts";
 import type { LoopContext } from "../context.ts";
@@ -26,7 +27,7 @@ import { endDraftOfCall } from "../streaming/end-shown-calls.ts";
 import { runSourcesOf } from "../tools/run-servers.ts";
 import type { ToolTable } from "../tools/tool-table.ts";
 import { inParallel } from "./in-parallel.ts";
-import { decideRefusals, errorResult } from "./refusal.ts";
+import { decideRefusals } from "./refusal.ts";
 
 export interface CallWork {
   readonly table: ToolTable;

@@ -1,14 +1,12 @@
-import { create } from "@bufbuild/protobuf";
 import { type FunctionCall, RunMode, type RunOptions, ToolChoiceMode } from "#gen/toolbus/run/v1/run_pb.ts";
-import { type ToolResult, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
+import { isDuplicateCallId } from "../../log/state/call-ids.ts";
 import type { Spent } from "../../log/state/spent.ts";
 import { namelessCall } from "../../model/providers/nameless-calls.ts";
 import { faultOfBudget } from "../limits/budget.ts";
 import type { RunLimits } from "../limits/limits.ts";
 import { faultOfArguments } from "../tools/function-tools.ts";
 import type { ToolTable } from "../tools/tool-table.ts";
-import { isDuplicateCallId } from "../turn/call-ids.ts";
 
 export interface CallRules {
   readonly table: ToolTable;
@@ -84,9 +82,4 @@ function faultOfJson({ name, argumentsJson }: FunctionCall): string | undefined 
   } catch (error) {
     return `the arguments of "${name}" are not JSON: ${messageFromUnknown(error)}`;
   }
-}
-
-/** KIND-4: an error of a tool is data, in one form. */
-export function errorResult(text: string): ToolResult {
-  return create(ToolResultSchema, { outputJson: JSON.stringify({ error: text }), isError: true });
 }

@@ -1,7 +1,7 @@
 import { RunEndReason } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { OperatorLog } from "#runtime/lifecycle/logger.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { FoldedRun } from "../../log/state/fold.ts";
-import type { Log } from "../../sessions/worker/worker-options.ts";
 import { patiently } from "../errors/patiently.ts";
 import type { Inbox, Told } from "./inbox.ts";
 import type { News } from "./take-events.ts";
@@ -9,7 +9,7 @@ import type { News } from "./take-events.ts";
 export interface NewsOptions {
   readonly inbox: Inbox;
   readonly clock: Clock;
-  readonly logger: Log;
+  readonly logger: OperatorLog;
 }
 
 const nothing: Told = { instructions: "", events: [] };

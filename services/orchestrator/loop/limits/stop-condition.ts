@@ -5,8 +5,8 @@
 import { RunEndReason, RunMode, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { amountLeft } from "#runtime/money/money.ts";
 import { type FoldedRun, openCallCount, openCalls } from "../../log/state/fold.ts";
-import { isFunctionToolCall } from "../../log/state/view.ts";
-import { endOfCancelled } from "../../runs/cancellation.ts";
+import { isFunctionToolCall, outputTextFromState } from "../../log/state/view.ts";
+import { AGENT_SWITCHED } from "../errors/agent-switched.ts";
 import { needsNews } from "../inbox/read-inbox.ts";
 import type { RunLimits } from "./limits.ts";
 
@@ -18,7 +18,13 @@ export interface Stop {
 
 export type StopCondition = (state: FoldedRun, limits: RunLimits, nowMs: number) => Stop | undefined;
 
-export const cancelled: StopCondition = (state) => (state.cancel === undefined ? undefined : endOfCancelled(state));
+/** How a run ends that was cancelled, by its client or by the switch of its session's agent. */
+export function endOfCanceled(state: FoldedRun) {
+  const reason = state.cancel?.reason === AGENT_SWITCHED ? RunEndReason.AGENT_SWITCHED : RunEndReason.CANCELED;
+  return { state: RunState.CANCELED, reason, outputText: outputTextFromState(state) };
+}
+
+export const cancelled: StopCondition = (state) => (state.cancel === undefined ? undefined : endOfCanceled(state));
 
 /** News started the run and another one took them. */
 export const nothingToSay: StopCondition = (state) =>

@@ -10,7 +10,7 @@ import {
   type RunTextReplaced,
   RunTextReplacedSchema,
 } from "#gen/toolbus/run/v1/run_event_pb.ts";
-import type { Piece } from "../../model/attempt/attempt.ts";
+import type { Piece } from "../../model/attempt/answer.ts";
 import { forgetAtBeat, sendAtBeat } from "./delta-beat.ts";
 
 type DeltaBody = NonNullable<MessageInitShape<typeof RunDeltaSchema>["delta"]>;

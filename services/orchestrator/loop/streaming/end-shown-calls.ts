@@ -2,9 +2,9 @@
 
 import { type Item, type RunEndReason, RunEndReasonSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { errorResult } from "#runtime/results/error-result.ts";
 import type { ClaimedRun } from "../../log/claim.ts";
 import { wordOf } from "../../log/word.ts";
-import { errorResult } from "../calls/refusal.ts";
 import { draftsOfTurn, endDrafts, openDrafts, type ShowingParts } from "./shown-calls.ts";
 
 /** What an event waits for that leaves drafts behind. */

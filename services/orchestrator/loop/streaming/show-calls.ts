@@ -9,11 +9,10 @@
 import { RunMode } from "#gen/toolbus/run/v1/run_pb.ts";
 import { ToolMessageState } from "#gen/toolbus/space/v1/space_pb.ts";
 import { type ClaimedRun, Superseded } from "../../log/claim.ts";
-import { routerCallId } from "../../log/state/call-id.ts";
+import { callIdsOfTurn, routerCallId } from "../../log/state/call-ids.ts";
 import type { FoldedRun } from "../../log/state/fold.ts";
-import type { Piece } from "../../model/attempt/attempt.ts";
+import type { Piece } from "../../model/attempt/answer.ts";
 import type { ToolTable } from "../tools/tool-table.ts";
-import { callIdsOfTurn } from "../turn/call-ids.ts";
 import { callerOf, type ShowingParts } from "./shown-calls.ts";
 
 const pauseMs = 250;

@@ -17,7 +17,7 @@ import type { CallShown } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { type ToolMessageSchema, ToolMessageState } from "#gen/toolbus/space/v1/space_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { Clock } from "#runtime/time/clock.ts";
-import { routerCallId } from "../../log/state/call-id.ts";
+import { routerCallId } from "../../log/state/call-ids.ts";
 import type { FoldedRun } from "../../log/state/fold.ts";
 import { isAway, whileAway } from "../errors/while-away.ts";
 import type { Recipient } from "../inbox/inbox.ts";

@@ -6,16 +6,19 @@ import type {
   ListToolsResponse,
 } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 
-import type { CallGrave } from "../../runs/cancellation.ts";
-
 export interface RouterCallOptions {
   readonly signal: AbortSignal;
   /** On whose behalf. */
   readonly principal: string;
 }
 
+export interface CallCanceler {
+  /** The call is begun by nobody any more, and ended where it runs. */
+  cancelCall(callId: string, reason: string, options: RouterCallOptions): Promise<void>;
+}
+
 /** The router as the loop needs it: `ToolService`, its failures as `Failure`. */
-export interface ToolRouter extends CallGrave {
+export interface ToolRouter extends CallCanceler {
   /** Lists are not to be changed: who asks for one that another run has gets the same object. */
   listTools(
     request: MessageInitShape<typeof ListToolsRequestSchema>,

@@ -1,8 +1,8 @@
 import type { LanguageModelV4ToolChoice } from "@ai-sdk/provider";
 import { RunEndReason } from "#gen/toolbus/run/v1/run_pb.ts";
-import type { Answer } from "../../model/attempt/attempt.ts";
-import { meetsToolChoice } from "../tools/tool-choice.ts";
+import type { Answer } from "../../model/attempt/answer.ts";
 import type { ToolTable } from "../tools/tool-table.ts";
+import { meetsToolChoice } from "./tool-choice.ts";
 
 /** Why an answer is dropped and asked for once more; how the run fails when the next one is no better. */
 export interface Flaw {

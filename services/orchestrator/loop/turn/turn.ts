@@ -13,24 +13,25 @@ import type { RunDelta } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { type Item, ItemSchema, Role, RunEndReason } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { Ending } from "#runtime/time/ending.ts";
 import type { ClaimedRun } from "../../log/claim.ts";
+import { callIdsOfTurn, takenCallIds } from "../../log/state/call-ids.ts";
 import type { FoldedRun } from "../../log/state/fold.ts";
-import { type Answer, AnswerTooLarge, type SpokenPart, takeAttempt, type Used } from "../../model/attempt/attempt.ts";
+import { type Answer, AnswerTooLarge, type SpokenPart, type Used } from "../../model/attempt/answer.ts";
+import { takeAttempt } from "../../model/attempt/attempt.ts";
 import { callOptionsFromModelOptions } from "../../model/prompt/call-options.ts";
 import type { LoopContext } from "../context.ts";
 import { RunFailed } from "../errors/run-failed.ts";
 import { decideStop } from "../limits/stop-condition.ts";
 import { callIdsBefore, promptOfRun } from "../prompt/prompt-of-run.ts";
+import { askModels, keyOfRequest } from "../requests/ask-models.ts";
+import { createBrokenAttempts } from "../requests/broken-attempts.ts";
+import { type AgentModel, pricedUsage } from "../requests/models.ts";
 import { openCheckpoints } from "../streaming/checkpoints.ts";
 import { createDeltaWriter, type DeltaWriter } from "../streaming/deltas.ts";
 import { endDraftsOfTurn } from "../streaming/end-shown-calls.ts";
 import { type CallDrafts, openCallDrafts } from "../streaming/show-calls.ts";
-import { toolChoiceOfTurn } from "../tools/tool-choice.ts";
 import type { ToolTable } from "../tools/tool-table.ts";
 import { flawOfAnswer, mayStayEmpty } from "./answer-flaws.ts";
-import { askModels } from "./ask-models.ts";
-import { createBrokenAttempts } from "./broken-attempts.ts";
-import { callIdsOfTurn, takenCallIds } from "./call-ids.ts";
-import { type AgentModel, type ModelRow, pricedUsage } from "./models.ts";
+import { toolChoiceOfTurn } from "./tool-choice.ts";
 
 /**
  * More attempts than one claim may need at a turn: `model_retries` is at most 100, there are two models, and an answer may be
@@ -152,12 +153,6 @@ async function ask(context: LoopContext, question: Question) {
     throw new RunFailed(RunEndReason.TURN_TOO_LARGE, `the model's turn takes ${error.message}`, error);
   });
   return { answer, flaw: flawOfAnswer(answer, toolChoice, table) };
-}
-
-/** T3. `what` is asked for, once more after each answer that was dropped in its turn. */
-export function keyOfRequest({ runId, droppedInTurn }: FoldedRun, { failovers }: ModelRow, what: string): string {
-  const place = failovers === 0 ? "" : `-${failovers + 1}`;
-  return `${runId}-${what}-${droppedInTurn + 1}${place}`;
 }
 
 type TakenIds = Pick<ReadonlySet<string>, "has">;

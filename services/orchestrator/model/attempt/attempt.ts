@@ -8,39 +8,13 @@
  * M4  Who asks is told what an attempt used that came to nothing, however it ended, before it throws.
  */
 
-import type {
-  LanguageModelV4,
-  LanguageModelV4CallOptions,
-  LanguageModelV4FinishReason,
-  LanguageModelV4StreamPart,
-} from "@ai-sdk/provider";
+import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from "@ai-sdk/provider";
 import { openEnding } from "#runtime/time/ending.ts";
 import { startTimer } from "#runtime/time/timer.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
+import type { Answer, Piece, Used } from "./answer.ts";
 import { type Collector, createCollector } from "./collector.ts";
-import type { TokensUsed } from "./usage.ts";
 import { openWatchdog, type Watchdog } from "./watchdog.ts";
-
-/** What the model said, in order; nothing of it is judged yet. */
-export type SpokenPart =
-  | { kind: "text" | "reasoning"; text: string; metadataJson: string }
-  | { kind: "call"; id: string; name: string; argumentsJson: string; metadataJson: string };
-
-export interface Answer {
-  readonly parts: readonly SpokenPart[];
-  readonly finishReason: LanguageModelV4FinishReason["unified"];
-  /** As the provider counted; an estimate of what it did not tell. */
-  readonly usage: TokensUsed;
-  readonly modelId: string;
-}
-
-/** What an attempt used that came to nothing. */
-export type Used = Pick<Answer, "usage" | "modelId">;
-
-/** What streams while the model speaks. */
-export type Piece =
-  | { kind: "text" | "reasoning"; text: string }
-  | { kind: "arguments"; callId: string; name: string; text: string };
 
 export interface AttemptOptions {
   readonly stallMs: number;
@@ -57,22 +31,6 @@ export class ModelStalled extends Error {
   constructor(stallMs: number) {
     super(`the model was silent for ${stallMs} ms`);
     this.name = "ModelStalled";
-  }
-}
-
-/** The model said more than may be kept. */
-export class AnswerTooLarge extends Error {
-  constructor(bytes: number, limit: number) {
-    super(`at least ${bytes} bytes, over the limit of ${limit}`);
-    this.name = "AnswerTooLarge";
-  }
-}
-
-/** The stream ended in the middle. */
-export class ModelInterrupted extends Error {
-  constructor(why: string) {
-    super(why);
-    this.name = "ModelInterrupted";
   }
 }
 

@@ -1,5 +1,5 @@
 import type { LanguageModelV4Prompt, LanguageModelV4StreamPart, SharedV4ProviderMetadata } from "@ai-sdk/provider";
-import { type Answer, AnswerTooLarge, ModelInterrupted, type Piece, type SpokenPart, type Used } from "./attempt.ts";
+import { type Answer, AnswerTooLarge, ModelInterrupted, type Piece, type SpokenPart, type Used } from "./answer.ts";
 import { refuseProviderTools } from "./provider-tools.ts";
 import { isTold, usageFrom } from "./usage.ts";
 

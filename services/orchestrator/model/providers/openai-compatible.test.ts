@@ -10,7 +10,7 @@ import { createJournal } from "../../log/journal.ts";
 import { runFromState } from "../../log/state/view.ts";
 import { limitsFrom } from "../../loop/limits/limits.ts";
 import { runLoop } from "../../loop/loop.ts";
-import { createModelRow } from "../../loop/turn/models.ts";
+import { createModelRow } from "../../loop/requests/models.ts";
 import { begin, openProvider, stream } from "../../testing/fakes/chat-server.ts";
 import { createFakeRouter } from "../../testing/fakes/fake-router.ts";
 import { createFakeShowing } from "../../testing/fakes/fake-tool-messages.ts";

@@ -12,7 +12,8 @@ import {
   TypeValidationError,
 } from "@ai-sdk/provider";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
-import { ModelInterrupted, ModelStalled } from "../attempt/attempt.ts";
+import { ModelInterrupted } from "../attempt/answer.ts";
+import { ModelStalled } from "../attempt/attempt.ts";
 
 export function mayPass(error: unknown): boolean {
   if (error instanceof ModelStalled || error instanceof ModelInterrupted) return true;

@@ -8,7 +8,8 @@ import {
 import { describe, expect, test } from "vitest";
 import { Failure } from "#runtime/failure/failure.ts";
 import { createBackoff } from "#runtime/time/backoff.ts";
-import { ModelInterrupted, ModelStalled } from "../attempt/attempt.ts";
+import { ModelInterrupted } from "../attempt/answer.ts";
+import { ModelStalled } from "../attempt/attempt.ts";
 import { messageOfModelError } from "./provider-errors.ts";
 import { decideRetry } from "./retry.ts";
 

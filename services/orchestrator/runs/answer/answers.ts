@@ -9,22 +9,14 @@
  */
 
 import type { ToolOutput } from "#gen/toolbus/run/v1/run_service_pb.ts";
-import { refuse } from "#runtime/failure/failure.ts";
-import { type Asker, requireOwner } from "#runtime/failure/session-owner.ts";
-import type { Clock } from "#runtime/time/clock.ts";
-import { openJournal, type RunJournal, type RunLog } from "../../log/journal.ts";
+import type { Asker } from "#runtime/failure/session-owner.ts";
+import type { RunJournal } from "../../log/journal.ts";
 import { type FoldedRun, openCallCount } from "../../log/state/fold.ts";
-import type { WakeQueue } from "../../sessions/wakes/wake.ts";
+import { announcer, type ExistingRunOptions, notFound, openExisting } from "../existing-run.ts";
 import { checkedOutputs, isTaken } from "./outputs.ts";
 
-export interface AnswerOptions {
-  readonly log: RunLog;
-  readonly wakes: Pick<WakeQueue, "send">;
-  readonly clock: Clock;
-}
-
 export async function submitOutputs(
-  options: AnswerOptions,
+  options: ExistingRunOptions,
   runId: string,
   outputs: readonly ToolOutput[],
   asker?: Asker,
@@ -47,25 +39,4 @@ export async function submitOutputs(
 /** Of outputs that come in parts, only the last one makes the run go on: the others wake nobody. */
 function isLastOutput({ state }: RunJournal): boolean {
   return state === undefined || openCallCount(state) <= 1;
-}
-
-/** A run is for the owner of its session, which is the principal that it is made for. */
-export async function openExisting(
-  { log, clock }: Pick<AnswerOptions, "log" | "clock">,
-  runId: string,
-  asker?: Asker,
-): Promise<RunJournal> {
-  const journal = await openJournal(log, runId, clock);
-  requireOwner(journal.state?.accepted ?? notFound(runId), asker);
-  return journal;
-}
-
-/** Wakes the session for what is to be appended. */
-export function announcer({ wakes }: AnswerOptions, { state }: RunJournal) {
-  return (eventCount: number) =>
-    wakes.send({ sessionId: state?.accepted.sessionId ?? "", runId: state?.runId ?? "", eventCount });
-}
-
-export function notFound(runId: string): never {
-  return refuse("not_found", `there is no run ${runId}`, { reason: "RUN_NOT_FOUND", metadata: { run_id: runId } });
 }

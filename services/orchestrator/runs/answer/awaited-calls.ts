@@ -2,8 +2,8 @@ import type { Item } from "#gen/toolbus/run/v1/run_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { RunLog } from "../../log/journal.ts";
+import { callIdsOf } from "../../log/state/view.ts";
 import { findActiveRun, type SessionQueues } from "../../sessions/queue.ts";
-import { callIdsOf } from "../create/input.ts";
 import { awaitsOutput } from "./outputs.ts";
 
 /**

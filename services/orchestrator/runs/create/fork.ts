@@ -6,7 +6,7 @@ import { Carry } from "#gen/toolbus/session/v1/session_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { type Asker, requireOwner } from "#runtime/failure/session-owner.ts";
 import { type FoldedRun, foldLog } from "../../log/state/fold.ts";
-import { notFound } from "../answer/answers.ts";
+import { notFound } from "../existing-run.ts";
 import { acceptRun, findAccepted } from "./acceptance.ts";
 import type { CreationOptions } from "./creation.ts";
 import { itemsFromInput, refuseUnknownCalls } from "./input.ts";

@@ -6,6 +6,7 @@ import type { InputItem, InputMessage, ToolOutput } from "#gen/toolbus/run/v1/ru
 import { type ReasonName, refuse } from "#runtime/failure/failure.ts";
 import { submissionFrom } from "#runtime/submission/submission.ts";
 import type { RunLog } from "../../log/journal.ts";
+import { callIdsOf } from "../../log/state/view.ts";
 import { type Continuation, readHistory } from "../../sessions/history/history.ts";
 import type { SessionQueues } from "../../sessions/queue.ts";
 import { isJson, resultFromOutcome } from "../answer/outputs.ts";
@@ -79,8 +80,4 @@ function refuseAnsweredTwice(all: readonly string[], answered: readonly string[]
     reason: "CALL_ALREADY_RESOLVED",
     metadata: { call_id: callId },
   });
-}
-
-export function callIdsOf(kind: "functionCall" | "functionCallOutput", items: readonly Item[]): string[] {
-  return items.flatMap(({ item }) => (item.case === kind ? [item.value.callId] : []));
 }

@@ -16,10 +16,10 @@ import { RunAcceptedSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import type { InboxEvent } from "#gen/toolbus/space/v1/inbox_pb.ts";
 import { MemberKind } from "#gen/toolbus/space/v1/space_pb.ts";
+import type { OperatorLog } from "#runtime/lifecycle/logger.ts";
 import { foldLog } from "../../log/state/fold.ts";
 import type { Inbox } from "../../loop/inbox/inbox.ts";
 import type { Agents } from "../../sessions/turn-loop.ts";
-import type { Log } from "../../sessions/worker/worker-options.ts";
 import { type AcceptanceOptions, acceptRun } from "../create/acceptance.ts";
 import type { SessionSource } from "../create/creation.ts";
 import { isCalledSession } from "../sub-agents/called-session.ts";
@@ -28,7 +28,7 @@ export interface SelfWakeOptions extends AcceptanceOptions {
   readonly sessions: Pick<SessionSource, "getSession">;
   readonly agents: Agents;
   readonly inbox: Pick<Inbox, "list">;
-  readonly logger: Log;
+  readonly logger: OperatorLog;
   readonly audit: (event: Refusal) => void;
 }
 

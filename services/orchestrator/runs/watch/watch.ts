@@ -29,7 +29,7 @@ import { gapUpdate, startUpdate } from "#runtime/rpc/watching/log-update.ts";
 import type { RunLog } from "../../log/journal.ts";
 import { type Draft, draftAfter, replacedFromDraft } from "../../log/state/draft.ts";
 import type { LogRecord } from "../../log/state/log-record.ts";
-import { notFound } from "../answer/answers.ts";
+import { notFound } from "../existing-run.ts";
 import {
   type DeltaCursor,
   type Step,

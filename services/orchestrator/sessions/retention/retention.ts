@@ -7,10 +7,10 @@
  * R3  The queue, by which the runs are found, goes last: a removal that was cut off is finished by the next sweep.
  */
 
+import type { OperatorLog } from "#runtime/lifecycle/logger.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { RunLog } from "../../log/journal.ts";
 import { entriesBackward, findActiveRun, type QueueEntry, type SessionQueues } from "../queue.ts";
-import type { Log } from "../worker/worker-options.ts";
 import { type ResultSweepOptions, sweepResults } from "./result-retention.ts";
 
 export interface Retention {
@@ -28,7 +28,7 @@ export interface SweepOptions {
   readonly queues: SessionQueues;
   readonly log: RunLog;
   readonly clock: Clock;
-  readonly logger: Pick<Log, "warn">;
+  readonly logger: Pick<OperatorLog, "warn">;
   /** How long a session that is at rest is kept. */
   readonly keptMs: number;
 }

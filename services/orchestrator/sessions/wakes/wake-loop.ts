@@ -1,6 +1,6 @@
+import type { OperatorLog } from "#runtime/lifecycle/logger.ts";
 import { createBackoff } from "#runtime/time/backoff.ts";
 import type { Clock } from "#runtime/time/clock.ts";
-import type { Log } from "../worker/worker-options.ts";
 import type { Wake, WakeQueue } from "./wake.ts";
 
 export interface WakeLoopOptions {
@@ -9,7 +9,7 @@ export interface WakeLoopOptions {
   readonly slots: number;
   readonly work: (wake: Wake) => Promise<void>;
   readonly clock: Clock;
-  readonly logger: Log;
+  readonly logger: OperatorLog;
 }
 
 /** What a process has asked for comes to it also when it is frozen, and to others only after their wait. */

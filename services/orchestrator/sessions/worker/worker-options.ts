@@ -1,3 +1,4 @@
+import type { OperatorLog } from "#runtime/lifecycle/logger.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { ClaimedRun } from "../../log/claim.ts";
 import type { RunLog } from "../../log/journal.ts";
@@ -6,12 +7,6 @@ import type { LoopOutcome } from "../../loop/loop.ts";
 import type { ActiveRun, SessionQueues } from "../queue.ts";
 import type { Holders, Timers } from "../wakes/wake.ts";
 import type { Beginnings } from "./accepted-here.ts";
-
-/** Where a service tells its operator what happened. */
-export interface Log {
-  warn(details: object, message: string): void;
-  error(details: object, message: string): void;
-}
 
 export interface WorkerOptions {
   readonly log: RunLog;
@@ -23,7 +18,7 @@ export interface WorkerOptions {
   /** This process in claims: never the same for two processes, nor for two lives of one. */
   readonly instance: string;
   readonly clock: Clock;
-  readonly logger: Log;
+  readonly logger: OperatorLog;
   /** Turns the loop of a claimed run until it ends, parks, or is handed over. */
   readonly turnLoop: (run: ClaimedRun, active: ActiveRun, signal: AbortSignal) => Promise<LoopOutcome>;
   /** Starts a run when something waits in the session's inbox; gives whether there is one to work on. */

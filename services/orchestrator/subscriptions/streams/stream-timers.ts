@@ -13,12 +13,12 @@ import { isPassing } from "#runtime/bus/jetstream-errors.ts";
 import { persist } from "#runtime/bus/link.ts";
 import { messagesUntil } from "#runtime/bus/streams/messages-until.ts";
 import { openBackground } from "#runtime/lifecycle/background.ts";
+import type { OperatorLog } from "#runtime/lifecycle/logger.ts";
 import { createBackoff } from "#runtime/time/backoff.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import type { Timers, WakeQueue } from "../../sessions/wakes/wake.ts";
-import type { Log } from "../../sessions/worker/worker-options.ts";
 import { runSubjects } from "../run-subjects.ts";
 import { wakeFrom } from "./stream-wakes.ts";
 
@@ -42,7 +42,7 @@ export function createStreamTimers(bus: Bus): Timers {
 export async function openDueTimers(
   bus: Bus,
   wakes: Pick<WakeQueue, "send">,
-  logger: Pick<Log, "warn">,
+  logger: Pick<OperatorLog, "warn">,
 ): Promise<AsyncDisposable> {
   const consumer = await openConsumer(bus);
   return openBackground((signal) => passOn(bus, consumer, { wakes, logger, signal }));
@@ -63,7 +63,7 @@ async function openConsumer(bus: Bus): Promise<Consumer> {
 
 interface PassingOn {
   readonly wakes: Pick<WakeQueue, "send">;
-  readonly logger: Pick<Log, "warn">;
+  readonly logger: Pick<OperatorLog, "warn">;
   readonly signal: AbortSignal;
 }
 

@@ -40,10 +40,10 @@ export const withouts: Readonly<Record<string, Without>> = {
     pairs: [{ point: "effect done, not recorded", fault: "kill -9" }],
   },
   tombstone: {
-    meaning: "the calls of a cancelled run are not buried at the router",
+    meaning: "the open calls of a canceled run are not canceled at the router",
     edits: [
       {
-        file: "services/orchestrator/runs/cancellation.ts",
+        file: "services/orchestrator/loop/calls/cancel-calls.ts",
         from: "const calls = openCalls(state).filter((call) => ",
         to: "const calls = openCalls(state).filter((call) => process.pid < 0 && ",
       },

@@ -1,7 +1,7 @@
 import type { LanguageModelV4ToolChoice } from "@ai-sdk/provider";
 import { type RunOptions, ToolChoiceMode } from "#gen/toolbus/run/v1/run_pb.ts";
-import type { Answer } from "../../model/attempt/attempt.ts";
-import type { ToolTable } from "./tool-table.ts";
+import type { Answer } from "../../model/attempt/answer.ts";
+import type { ToolTable } from "../tools/tool-table.ts";
 
 /** LOOP-2: `required` and a forced tool hold for the first turn only, since a loop that repeats them never ends. */
 export function toolChoiceOfTurn(

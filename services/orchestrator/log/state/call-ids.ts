@@ -4,7 +4,7 @@
  */
 
 import type { TurnCommitted } from "#gen/toolbus/run/v1/run_event_pb.ts";
-import type { Turn } from "../../log/state/fold.ts";
+import type { Turn } from "./fold.ts";
 
 const duplicateMark = "duplicate_";
 const maxLength = 64;
@@ -64,4 +64,9 @@ function unique(id: string, isTaken: (callId: string) => boolean): string {
   for (let number = 2; isTaken(candidate); number += 1)
     candidate = `${id.slice(0, maxLength - roomOfNumber)}_${number}`;
   return candidate;
+}
+
+/** The id under which the router, and so spaces, know a call of a run. */
+export function routerCallId(runId: string, callId: string): string {
+  return `${runId}_${callId}`;
 }

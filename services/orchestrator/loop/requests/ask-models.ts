@@ -11,11 +11,12 @@
 
 import { RunEndReason } from "#gen/toolbus/run/v1/run_pb.ts";
 import { createBackoff } from "#runtime/time/backoff.ts";
+import type { FoldedRun } from "../../log/state/fold.ts";
 import { messageOfModelError } from "../../model/retry/provider-errors.ts";
 import { decideRetry } from "../../model/retry/retry.ts";
 import type { LoopContext } from "../context.ts";
 import { RunFailed } from "../errors/run-failed.ts";
-import type { AgentModel } from "./models.ts";
+import type { AgentModel, ModelRow } from "./models.ts";
 
 type Asking = Pick<LoopContext, "models" | "limits" | "clock" | "onRetry" | "onFailover">;
 
@@ -83,4 +84,10 @@ function refuseWait(error: unknown, { language }: AgentModel, afterMs: number): 
   const asked = `the provider asks to wait ${Math.ceil(afterMs / 1_000)} s`;
   const message = `${messageOfModelError(error, language.modelId)} (${asked}, and ${longestWaitMs / 1_000} s are the most)`;
   throw new RunFailed(RunEndReason.MODEL_ERROR, message, error);
+}
+
+/** Turn T3. `what` is asked for, once more after each answer that was dropped in its turn. */
+export function keyOfRequest({ runId, droppedInTurn }: FoldedRun, { failovers }: ModelRow, what: string): string {
+  const place = failovers === 0 ? "" : `-${failovers + 1}`;
+  return `${runId}-${what}-${droppedInTurn + 1}${place}`;
 }

@@ -6,8 +6,8 @@ import { RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { usd, usdPrice } from "#runtime/money/testing/dollars.ts";
 import { createFakeModel, type FakeModel } from "../../testing/fakes/fake-model.ts";
 import { openRun } from "../../testing/loop-run.ts";
+import { firstAttemptOfClaim } from "../turn/turn.ts";
 import { createModelRow } from "./models.ts";
-import { firstAttemptOfClaim } from "./turn.ts";
 
 function apiError(statusCode: number, headers: Record<string, string> = {}): APICallError {
   return new APICallError({

@@ -1,0 +1,41 @@
+/** What the model said, and the errors of a stream from which no answer comes. */
+
+import type { LanguageModelV4FinishReason } from "@ai-sdk/provider";
+import type { TokensUsed } from "./usage.ts";
+
+/** What the model said, in order; nothing of it is judged yet. */
+export type SpokenPart =
+  | { kind: "text" | "reasoning"; text: string; metadataJson: string }
+  | { kind: "call"; id: string; name: string; argumentsJson: string; metadataJson: string };
+
+export interface Answer {
+  readonly parts: readonly SpokenPart[];
+  readonly finishReason: LanguageModelV4FinishReason["unified"];
+  /** As the provider counted; an estimate of what it did not tell. */
+  readonly usage: TokensUsed;
+  readonly modelId: string;
+}
+
+/** What an attempt used that came to nothing. */
+export type Used = Pick<Answer, "usage" | "modelId">;
+
+/** What streams while the model speaks. */
+export type Piece =
+  | { kind: "text" | "reasoning"; text: string }
+  | { kind: "arguments"; callId: string; name: string; text: string };
+
+/** The model said more than may be kept. */
+export class AnswerTooLarge extends Error {
+  constructor(bytes: number, limit: number) {
+    super(`at least ${bytes} bytes, over the limit of ${limit}`);
+    this.name = "AnswerTooLarge";
+  }
+}
+
+/** The stream ended in the middle. */
+export class ModelInterrupted extends Error {
+  constructor(why: string) {
+    super(why);
+    this.name = "ModelInterrupted";
+  }
+}

@@ -1,0 +1,34 @@
+/** What every request about a run that exists begins with. */
+
+import { refuse } from "#runtime/failure/failure.ts";
+import { type Asker, requireOwner } from "#runtime/failure/session-owner.ts";
+import type { Clock } from "#runtime/time/clock.ts";
+import { openJournal, type RunJournal, type RunLog } from "../log/journal.ts";
+import type { WakeQueue } from "../sessions/wakes/wake.ts";
+
+export interface ExistingRunOptions {
+  readonly log: RunLog;
+  readonly wakes: Pick<WakeQueue, "send">;
+  readonly clock: Clock;
+}
+
+/** A run is for the owner of its session, which is the principal that it is made for. */
+export async function openExisting(
+  { log, clock }: Pick<ExistingRunOptions, "log" | "clock">,
+  runId: string,
+  asker?: Asker,
+): Promise<RunJournal> {
+  const journal = await openJournal(log, runId, clock);
+  requireOwner(journal.state?.accepted ?? notFound(runId), asker);
+  return journal;
+}
+
+/** Wakes the session for what is to be appended. */
+export function announcer({ wakes }: ExistingRunOptions, { state }: RunJournal) {
+  return (eventCount: number) =>
+    wakes.send({ sessionId: state?.accepted.sessionId ?? "", runId: state?.runId ?? "", eventCount });
+}
+
+export function notFound(runId: string): never {
+  return refuse("not_found", `there is no run ${runId}`, { reason: "RUN_NOT_FOUND", metadata: { run_id: runId } });
+}
