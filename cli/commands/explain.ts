@@ -5,6 +5,7 @@ import {
   ExplainToolResponseSchema,
   ToolService,
 } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
+import { refuseLocally } from "#runtime/failure/local-failure.ts";
 import { globalOptionsOf, openConnection } from "../connection.ts";
 import { codeOfValue, colors, printLine, printMessage } from "../printing/print.ts";
 
@@ -23,8 +24,11 @@ export function addExplainCommand(program: Command): void {
 
 async function explain(agent: string, name: string, options: { session?: string }, command: Command): Promise<void> {
   const global = globalOptionsOf(command);
-  const asked = { agent, name, sessionId: options.session ?? "" };
-  const response = await openConnection(global).client(ToolService).explainTool(asked);
+  const { session } = options;
+  const scope = session ? { case: "sessionId" as const, value: session } : { case: "agent" as const, value: agent };
+  const response = await openConnection(global).client(ToolService).explainTool({ scope, name });
+  if (response.agent !== agent)
+    refuseLocally("failed_precondition", `session ${session} has agent "${response.agent}", not "${agent}"`);
   if (global.json) return printMessage(ExplainToolResponseSchema, response);
   for (const line of linesOfExplanation(agent, name, response)) printLine(line);
 }

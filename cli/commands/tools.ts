@@ -19,11 +19,16 @@ export function addToolsCommand(program: Command): void {
     .action(listTools);
 }
 
+function scopeFrom({ agent, session }: Options) {
+  if (session) return { case: "sessionId", value: session } as const;
+  return agent ? ({ case: "agent", value: agent } as const) : { case: undefined };
+}
+
 async function listTools(options: Options, command: Command): Promise<void> {
   const global = globalOptionsOf(command);
   const router = openConnection(global).client(ToolService);
-  const { agent = "", session: sessionId = "" } = options;
-  const pages = await allPages((pageToken) => router.listTools({ agent, sessionId, pageToken }));
+  const scope = scopeFrom(options);
+  const pages = await allPages((pageToken) => router.listTools({ scope, pageToken }));
   const tools = pages.flatMap((page) => page.tools);
   const response = { ...pages[0], tools, nextPageToken: "" };
   if (global.json) return printMessage(ListToolsResponseSchema, response);

@@ -22,7 +22,8 @@ await using suite = await openSuite({
   onProgress: printNote,
 });
 const tools = openConnection(suite).client(ToolService);
-const areAllThere = async () => (await tools.listTools({ agent: "demo" })).sources.every((source) => source.available);
+const areAllThere = async () =>
+  (await tools.listTools({ scope: { case: "agent", value: "demo" } })).sources.every((source) => source.available);
 await until(areAllThere, { timeoutMs: 60_000, what: "the sources of the agent to be up" });
 
 const env = { ...process.env, TOOLBUS_URL: suite.url, TOOLBUS_PAGE_PORT: pagePort };

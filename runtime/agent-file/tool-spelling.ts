@@ -47,7 +47,7 @@ export const toolSpelling: Spelling = {
     schema: { oneOf: [{ required: ["executionType"] }, { required: ["kind"] }] },
   },
   "toolbus.tool.v1.BuiltinPolicy": {
-    optional: ["name"], // absent means the tool's own
+    fields: { name: { field: "builtin", schema: itsOwn } }, // absent means the built-in of the tool's own name
   },
   "toolbus.tool.v1.HttpExecution": {
     fields: { url: { field: "url", schema: (own) => ({ ...own, pattern: "^https?://" }) } },

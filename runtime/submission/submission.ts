@@ -29,6 +29,23 @@ export function submissionFrom({ submissionId, outcome }: GivenSubmission, callI
   return refuse("invalid_argument", message, { reason: "RESULT_INVALID", metadata: { call_id: callId } });
 }
 
+/** Refuses a result that nobody could read; its call stays open. */
+export function refuseNonJson({ outcome: { case: kind, value } }: Submission, callId: string): void {
+  if (kind === "error") return;
+  try {
+    JSON.parse(value);
+  } catch (cause) {
+    const fault = { field: "result_json", message: "is no JSON text" };
+    const options = {
+      reason: "RESULT_INVALID",
+      metadata: { call_id: callId },
+      fieldViolations: [fault],
+      cause,
+    } as const;
+    refuse("invalid_argument", `the result of call ${callId} is no JSON text`, options);
+  }
+}
+
 /** The one that won, as it is remembered. */
 export interface Won {
   readonly submissionId: string;

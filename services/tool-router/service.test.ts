@@ -28,7 +28,7 @@ describe("the tool router on the bus", () => {
 
   test("ORCH-2 ORCH-4 the tools of a session have model names, aliases, and say which may be called", async () => {
     const sessionId = await suite.openSession();
-    const { tools, agent } = await suite.clients.router.listTools({ sessionId });
+    const { tools, agent } = await suite.clients.router.listTools({ scope: { case: "sessionId", value: sessionId } });
     expect(agent).toBe("reader");
     expect(tools.map(({ modelName, callable, aliases }) => [modelName, callable, aliases])).toEqual([
       ["ask", true, []],
@@ -135,28 +135,30 @@ describe("the tool router on the bus", () => {
 
   test("CTR-1 what a caller declares is seen by the next listing and the next call", async () => {
     const sessionId = await suite.openSession();
-    await suite.clients.router.listTools({ sessionId });
+    await suite.clients.router.listTools({ scope: { case: "sessionId", value: sessionId } });
     suite.caller.tools = [
       { tool: { name: "myapp_pick", effect: Effect.IDEMPOTENT, executionType: ExecutionType.CALLER } },
     ];
     expect((await suite.clients.call({ sessionId, name: "myapp_pick" })).isError).toBe(false);
-    const { tools } = await suite.clients.router.listTools({ sessionId });
+    const { tools } = await suite.clients.router.listTools({ scope: { case: "sessionId", value: sessionId } });
     expect(tools.map(({ modelName }) => modelName)).toContain("myapp_pick");
     suite.caller.tools = [];
-    const { tools: fewer } = await suite.clients.router.listTools({ sessionId });
+    const { tools: fewer } = await suite.clients.router.listTools({ scope: { case: "sessionId", value: sessionId } });
     expect(fewer.map(({ modelName }) => modelName)).not.toContain("myapp_pick");
   });
 
   test("a changed offer reaches the next listing; a provider that went away comes back by itself", async () => {
     const sessionId = await suite.openSession();
     const namesOf = async () =>
-      (await suite.clients.router.listTools({ sessionId })).tools.map(({ modelName }) => modelName);
+      (await suite.clients.router.listTools({ scope: { case: "sessionId", value: sessionId } })).tools.map(
+        ({ modelName }) => modelName,
+      );
     await namesOf();
     suite.mcp.offer([readFile, { source: "files", tool: { name: "list" } }], [{ source: "files", available: true }]);
     await until(async () => (await namesOf()).includes("files__list"));
     await suite.mcpService[Symbol.asyncDispose]();
     await until(async () => {
-      const { sources } = await suite.clients.router.listTools({ sessionId });
+      const { sources } = await suite.clients.router.listTools({ scope: { case: "sessionId", value: sessionId } });
       return sources.some(({ source, available, reason }) => source === "files" && !available && reason !== "");
     });
     suite.use(await suite.startMcp());
@@ -165,12 +167,14 @@ describe("the tool router on the bus", () => {
   });
 
   test("the tools of an agent without a session, and of the whole catalogue, can be listed", async () => {
-    const ofAgent = await suite.clients.router.listTools({ agent: "reader" });
+    const ofAgent = await suite.clients.router.listTools({ scope: { case: "agent", value: "reader" } });
     expect(ofAgent.tools.map(({ reference }) => reference)).toContain("@files/read_file");
     const { tools, agent } = await suite.clients.router.listTools({});
     expect(agent).toBe("");
     expect(tools.map(({ reference }) => reference)).toEqual(["ask", "echo"]);
-    await expect(suite.clients.router.listTools({ agent: "nobody" })).rejects.toThrow(/no agent "nobody"/);
+    await expect(suite.clients.router.listTools({ scope: { case: "agent", value: "nobody" } })).rejects.toThrow(
+      /no agent "nobody"/,
+    );
   });
 
   test("ORCH-11 a page of the trail that begins at nobody's token is refused", async () => {

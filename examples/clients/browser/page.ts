@@ -26,7 +26,7 @@ document.querySelector("form")?.addEventListener("submit", (event) => {
 
 async function show(transport: Transport, { agent, text }: { agent: string; text: string }): Promise<void> {
   const toolService = createClient(ToolService, transport);
-  const listed = await toolService.listTools({ agent });
+  const listed = await toolService.listTools({ scope: { case: "agent", value: agent } });
   for (const { modelName } of listed.tools) append(tools, modelName);
 
   const { session } = await createClient(SessionService, transport).createSession({ agent });

@@ -39,7 +39,7 @@ func run(ctx context.Context, text string) error {
 	options := connect.WithClientOptions(connect.WithGRPC(), connect.WithInterceptors(authorize(os.Getenv("TOOLBUS_API_KEY"))))
 
 	tools := toolv1connect.NewToolServiceClient(plaintextHTTP2(), url, options)
-	listed, err := tools.ListTools(ctx, connect.NewRequest(&toolv1.ListToolsRequest{Agent: "demo"}))
+	listed, err := tools.ListTools(ctx, connect.NewRequest(&toolv1.ListToolsRequest{Scope: &toolv1.ListToolsRequest_Agent{Agent: "demo"}}))
 	if err != nil {
 		return fmt.Errorf("list tools: %w", err)
 	}

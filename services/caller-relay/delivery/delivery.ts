@@ -15,7 +15,9 @@
  *     is told when it comes back within its grace.
  */
 
+import { create } from "@bufbuild/protobuf";
 import type { CallerToolRequest } from "#gen/toolbus/caller/v1/caller_pb.ts";
+import { AnsweredRequestSchema } from "#gen/toolbus/internal/caller/v1/answered_request_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import { errorResult } from "#runtime/results/error-result.ts";
@@ -113,6 +115,7 @@ async function hold(parts: DeliveryParts, call: HeldCall, sending: Sending, sign
   try {
     const outcome = await unlessAborted(outcomes, signal);
     if (outcome.kind === "answered") return outcome.result;
+    if (outcome.kind === "disconnected" && !(await resolve(parts, call, open))) return await open.answered;
     if (outcome.kind !== "timed_out") return errorResult(textOf(outcome.kind, call));
     if (!(await expire(parts, call, open))) return await open.answered;
     if (call.isCapped) sending.givenUp = { why: timeIsOver };
@@ -120,9 +123,9 @@ async function hold(parts: DeliveryParts, call: HeldCall, sending: Sending, sign
   } catch (error) {
     // whoever gave up at the call's own deadline was a moment quicker than the timer here
     const isAtItsTime = call.expiresAtMs - parts.clock.now() <= 100;
-    if (signal.aborted && isAtItsTime) await expire(parts, call, open);
     if (signal.aborted && (call.isCapped || !isAtItsTime))
       sending.givenUp = { why: isAtItsTime ? timeIsOver : signal.reason };
+    if (signal.aborted) await (isAtItsTime ? expire : resolve)(parts, call, open);
     throw error;
   }
 }
@@ -132,16 +135,20 @@ const timeIsOver = new Failure("deadline_exceeded", "the time of whoever made th
 });
 
 /** From here on an answer is late, or comes to nobody when the run has no time left; false when one was quicker. */
-function expire(
-  { late, answered }: DeliveryParts,
-  { request, agent, tool, isCapped }: HeldCall,
-  open: OpenRequest,
-): Promise<boolean> {
+function expire(parts: DeliveryParts, call: HeldCall, open: OpenRequest): Promise<boolean> {
+  if (call.isCapped) return resolve(parts, call, open);
   return open.expire(async () => {
-    const { sessionId, requestId } = request;
-    await answered.remove(sessionId, requestId); // of a holder that died with the answer: it is asked for once more
-    if (!isCapped) await late.write(sessionId, requestId, { agent, tool });
+    const { sessionId, requestId } = call.request;
+    await parts.answered.remove(sessionId, requestId); // of a holder that died with the answer: it is asked for once more
+    await parts.late.write(sessionId, requestId, { agent: call.agent, tool: call.tool });
   });
+}
+
+/** From here on the request is resolved without an answer, and whoever answers is told so; false when one was quicker. */
+function resolve({ answered }: DeliveryParts, { request }: HeldCall, open: OpenRequest): Promise<boolean> {
+  const { sessionId, requestId } = request;
+  const unlessAway = () => {}; // without the record an answer is refused all the same, as that of an unknown request
+  return open.expire(() => answered.write(sessionId, requestId, create(AnsweredRequestSchema)).catch(unlessAway));
 }
 
 function textOf(kind: Undelivered | "timed_out", { request, tool, timeoutMs }: HeldCall): string {

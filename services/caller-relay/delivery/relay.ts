@@ -87,7 +87,6 @@ export function heldCall(
   const expiresAtMs = now + Math.max(Math.min(givenMs, leftMs), 0);
   return {
     request: create(CallerToolRequestSchema, {
-      type: "caller_tool_request",
       requestId: request.callId,
       sessionId,
       tool: tool.name,

@@ -2,17 +2,17 @@ import { create } from "@bufbuild/protobuf";
 import { type AnsweredRequest, AnsweredRequestSchema } from "#gen/toolbus/internal/caller/v1/answered_request_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
-import { isRepetition, type Submission, wonBy } from "#runtime/submission/submission.ts";
+import { isRepetition, refuseNonJson, type Submission, wonBy } from "#runtime/submission/submission.ts";
 import type { AnsweredRequests } from "./answered-requests.ts";
 import type { Holders } from "./holders.ts";
 import type { LateRequest, LateRequests } from "./late-requests.ts";
-import { keyOfRequest, type Reception, type Requests, refuseUnreadable, resultFrom } from "./requests.ts";
+import { keyOfRequest, type Reception, type Requests, resultFrom } from "./requests.ts";
 
 /*
  * A1  Of all submissions for a request one wins: in the memory of the instance that holds the call, while somebody waits; then by
  *     the record of the late one.
- * A2  The winner is recorded before anybody is told of it, so that whoever repeats it is told the same, by any instance, also
- *     after the one that took it has died. One without an id cannot be told from others, and needs no record while it is in time.
+ * A2  The winner is recorded before anybody is told of it, so that whoever repeats it is told the same, and whoever answers again
+ *     is told that it is resolved, by any instance, also after the one that took it has died.
  * A3  A late answer stands in its record until the inbox has it: whoever submits next finishes what a crash left undone.
  */
 
@@ -47,7 +47,7 @@ export function createAnswers(parts: AnswersParts): Answers {
 
   const respondHere: Answers["respondHere"] = (sessionId, requestId, submission) =>
     requests.answer(keyOfRequest(sessionId, requestId), submission, async () => {
-      if (submission.submissionId !== "") await answered.write(sessionId, requestId, recordOf(submission)); // A2
+      await answered.write(sessionId, requestId, recordOf(submission)); // A2
     });
 
   async function respondElsewhere(sessionId: string, requestId: string, submission: Submission): Promise<boolean> {
@@ -74,15 +74,15 @@ export function createAnswers(parts: AnswersParts): Answers {
     requestId: string,
     submission: Submission,
   ): Promise<{ late: boolean }> {
-    const standing = submission.submissionId === "" ? undefined : await answered.read(sessionId, requestId);
-    if (standing === undefined || !hasWon(standing, submission, requestId)) return refuseResolved(requestId);
+    const standing = (await answered.read(sessionId, requestId)) ?? refuseUnknown(requestId);
+    if (!hasWon(standing, submission, requestId)) refuseResolved(requestId);
     return { late: standing.lateResult !== undefined };
   }
 
   return {
     respondHere,
     async respond(sessionId, requestId, submission) {
-      refuseUnreadable(submission);
+      refuseNonJson(submission, requestId);
       const reception = await respondHere(sessionId, requestId, submission);
       if (reception === "won") return { late: false };
       if (reception === "lost") return refuseResolved(requestId);
@@ -103,6 +103,14 @@ function hasWon(standing: AnsweredRequest, submission: Submission, requestId: st
   return isRepetition({ submissionId, sha256 }, submission, requestId);
 }
 
+/** CTR-4: one text, as whoever answers too late may find the request forgotten; the reason tells what is known. */
+const textOf = (requestId: string) => `request ${requestId} not found or already resolved`;
+
 export function refuseResolved(requestId: string): never {
-  return refuse("not_found", `request ${requestId} not found or already resolved`, { reason: "CALL_NOT_FOUND" });
+  const metadata = { call_id: requestId };
+  return refuse("failed_precondition", textOf(requestId), { reason: "CALL_ALREADY_RESOLVED", metadata });
+}
+
+export function refuseUnknown(requestId: string): never {
+  return refuse("not_found", textOf(requestId), { reason: "CALL_NOT_FOUND", metadata: { call_id: requestId } });
 }

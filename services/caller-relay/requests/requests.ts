@@ -1,6 +1,5 @@
 import { create } from "@bufbuild/protobuf";
 import { type ToolResult, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { refuseField } from "#runtime/failure/failure.ts";
 import { errorResult } from "#runtime/results/error-result.ts";
 import { isRepetition, type Submission, type Won, wonBy } from "#runtime/submission/submission.ts";
 
@@ -105,14 +104,4 @@ function requestOf(key: string): string {
 
 export function resultFrom({ outcome: { case: kind, value } }: Submission): ToolResult {
   return kind === "error" ? errorResult(value) : create(ToolResultSchema, { outputJson: value });
-}
-
-/** Refuses an answer that no agent could read; its request stays open. */
-export function refuseUnreadable({ outcome: { case: kind, value } }: Submission): void {
-  if (kind === "error") return;
-  try {
-    JSON.parse(value);
-  } catch (cause) {
-    refuseField("result_json", "is no JSON text", cause);
-  }
 }

@@ -7,7 +7,7 @@ import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { submissionFrom } from "#runtime/submission/submission.ts";
 import type { Relay } from "../delivery/relay.ts";
-import { type Answers, refuseResolved } from "../requests/answers.ts";
+import { type Answers, refuseResolved, refuseUnknown } from "../requests/answers.ts";
 import type { Attachments } from "../streams/attachments.ts";
 import { attachmentHeader, cancelledHeader, peerReasons } from "../subscriptions/peers.ts";
 
@@ -50,7 +50,9 @@ export function createPeerRoutes({ attachments, answers, relay }: PeerRouteParts
     router.service(CallerService, {
       async respond({ sessionId, requestId, ...given }) {
         const submission = submissionFrom(given, requestId);
-        if ((await answers.respondHere(sessionId, requestId, submission)) !== "won") refuseResolved(requestId);
+        const reception = await answers.respondHere(sessionId, requestId, submission);
+        if (reception === "lost") refuseResolved(requestId);
+        if (reception !== "won") refuseUnknown(requestId);
         return { late: false };
       },
       getDeclaration: (_, context) => ({
@@ -62,7 +64,6 @@ export function createPeerRoutes({ attachments, answers, relay }: PeerRouteParts
 
 function requestFrom(request: ExecuteToolRequest) {
   return create(CallerToolRequestSchema, {
-    type: "caller_tool_request",
     requestId: request.callId,
     sessionId: request.scope?.sessionId ?? "",
     tool: request.tool,

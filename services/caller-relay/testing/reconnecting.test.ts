@@ -25,7 +25,7 @@ describe("a caller that goes away, and one that comes back", () => {
       expect([isError, value.error]).toEqual([true, expect.stringMatching(/^Connection lost: .*"app_ask"/)]);
     }
     expect(performance.now() - closedAt).toBeLessThan(1_000);
-    await expect(app.answer("s9", "gone-0", 1)).rejects.toThrow(/not found or already resolved/);
+    await expect(app.answer("s9", "gone-0", 1)).rejects.toThrow(/failed_precondition.*already resolved/);
   });
 
   test("CTR-7 a call without an attached caller fails at once", async () => {

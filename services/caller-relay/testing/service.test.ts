@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { CallerToolCancellationReason } from "#gen/toolbus/caller/v1/caller_pb.ts";
 import { readAuditBackwards } from "#runtime/audit/trail.ts";
+import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { createManualClock } from "#runtime/time/manual-clock.ts";
 import { until } from "#runtime/time/until.ts";
 import { type Clients, openTestRelay, owner, type TestRelay } from "./test-relay.ts";
@@ -75,7 +76,7 @@ describe("caller-relay on the bus", () => {
     expect(await app.relay.getDeclaration({ sessionId: "s3" })).toMatchObject({ attached: true });
     const result = app.call("s3", "app_ask", "call-3", { question: 7 });
     const request = await caller.next();
-    expect(request).toMatchObject({ type: "caller_tool_request", requestId: "call-3", sessionId: "s3", tool: "ask" });
+    expect(request).toMatchObject({ requestId: "call-3", sessionId: "s3", tool: "ask" });
     expect(JSON.parse(request.argumentsJson)).toEqual({ question: 7 });
     expect(timestampMs(request.expireTime!)).toBe(clock.now() + 60_000);
     expect(await app.answer("s3", "call-3", 8)).toMatchObject({ late: false });
@@ -121,6 +122,11 @@ describe("caller-relay on the bus", () => {
     expect(refusals).toEqual(Array.from({ length: 9 }, () => "request call-5 not found or already resolved"));
     expect((await result).value).toBe(answers.findIndex(({ status }) => status === "fulfilled"));
     caller.close();
+    expect(await refusalOf(app.answer("s5", "call-5", 1))).toEqual(resolved("call-5"));
+    const message = "request call-6 not found or already resolved";
+    expect(await refusalOf(app.answer("s5", "call-6", 1))).toEqual({
+      ...{ code: "not_found", reason: "CALL_NOT_FOUND", message, metadata: { call_id: "call-6" } },
+    });
   });
 
   test("CTR-4 ten answers race with ids of their own: the winner is told so however often it asks, in time and late", async () => {
@@ -200,7 +206,7 @@ describe("caller-relay on the bus", () => {
       agent: "helper",
       event: { value: { callId: "quick", tool: "app_quick", result: { outputJson: `${winner}` } } },
     });
-    await expect(app.answer("s7", "quick", 4)).rejects.toThrow("request quick not found or already resolved");
+    expect(await refusalOf(app.answer("s7", "quick", 4))).toEqual(resolved("quick"));
     caller.close();
   });
 
@@ -270,7 +276,7 @@ describe("caller-relay on the bus", () => {
           requestId: "left",
           reason: CallerToolCancellationReason.CANCELED,
         });
-        await expect(app.answer(sessionId, "left", 1)).rejects.toThrow("request left not found or already resolved");
+        expect(await refusalOf(app.answer(sessionId, "left", 1))).toEqual(resolved("left"));
         await app.answer(sessionId, "kept", "here");
         expect((await kept).value).toBe("here");
         const next = app.call(sessionId, "app_ask", "next");
@@ -282,4 +288,21 @@ describe("caller-relay on the bus", () => {
     );
     expect(relay.inbox.has("tr:left")).toBe(false);
   });
+});
+
+/** What whoever answers is told: the one text of CTR-4, and a reason that says more. */
+const refusalOf = (answer: Promise<unknown>) =>
+  answer.then(
+    () => "taken",
+    (error: unknown) => {
+      const { code, reason, message, metadata } = failureFromConnectError(error);
+      return { code, reason, message, metadata };
+    },
+  );
+
+const resolved = (requestId: string) => ({
+  code: "failed_precondition",
+  reason: "CALL_ALREADY_RESOLVED",
+  message: `request ${requestId} not found or already resolved`,
+  metadata: { call_id: requestId },
 });

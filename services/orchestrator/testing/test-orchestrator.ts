@@ -142,7 +142,7 @@ async function serveRouter(
       connect.service(ToolService, {
         async listTools(request, { signal }) {
           const listed = await router.listTools(request, { signal, principal: "" });
-          return { ...listed, agent: sessionOf(request.sessionId).agent };
+          return { ...listed, agent: sessionOf(request.scope.value ?? "").agent };
         },
         callTool: (request, { signal }) => router.callTool(request, { signal, principal: "" }),
       });

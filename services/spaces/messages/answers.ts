@@ -1,8 +1,8 @@
 import { create } from "@bufbuild/protobuf";
 import { type Member, type SpaceMessage, ToolMessageSchema, ToolMessageState } from "#gen/toolbus/space/v1/space_pb.ts";
 import { type ToolResult, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { refuse, refuseField } from "#runtime/failure/failure.ts";
-import type { Submission } from "#runtime/submission/submission.ts";
+import { refuse } from "#runtime/failure/failure.ts";
+import { refuseNonJson, type Submission } from "#runtime/submission/submission.ts";
 import type { Membership } from "../space/membership.ts";
 import type { Messages } from "./messages.ts";
 import { isFinal, toolOf, wordOf } from "./tool-message.ts";
@@ -32,7 +32,6 @@ export interface AnswersParts {
 export function createAnswers({ messages, membership, submit }: AnswersParts): Answers {
   /** What is shown has its end. Whether by this very submission, the router knows, which refuses any other one. */
   async function repeated(shown: SpaceMessage, answer: Answer): Promise<SpaceMessage> {
-    if (answer.submissionId === "") refuseAnswered(answer.callId);
     await submit(answer);
     return shown;
   }
@@ -45,9 +44,10 @@ export function createAnswers({ messages, membership, submit }: AnswersParts): A
       if (status !== ToolMessageState.REQUIRES_ACTION) {
         refuse("failed_precondition", `call ${answer.callId} waits for nobody: it is ${wordOf(status)}`, {
           reason: "CALL_NOT_AWAITED",
+          metadata: { call_id: answer.callId },
         });
       }
-      refuseNonJson(answer);
+      refuseNonJson(answer, answer.callId);
       await membership.join(spaceId, by);
       const result = (await submit(answer)) ?? resultFrom(answer);
       const author = shown.author ?? refuse("internal", `message ${shown.id} has no author`, { reason: "RECORD_LOST" });
@@ -68,19 +68,9 @@ function resultFrom({ outcome: { case: kind, value } }: Answer): ToolResult {
   return create(ToolResultSchema, { outputJson: value });
 }
 
-function refuseNonJson({ outcome: { case: kind, value } }: Answer): void {
-  if (kind === "error") return;
-  try {
-    JSON.parse(value);
-  } catch (cause) {
-    refuseField("result_json", "is no JSON text", cause);
-  }
-}
-
 function refuseUnknown(spaceId: string, callId: string): never {
-  return refuse("not_found", `space "${spaceId}" shows no call ${callId}`, { reason: "CALL_NOT_FOUND" });
-}
-
-function refuseAnswered(callId: string): never {
-  return refuse("failed_precondition", `call ${callId} has its answer`, { reason: "CALL_ALREADY_RESOLVED" });
+  return refuse("not_found", `space "${spaceId}" shows no call ${callId}`, {
+    reason: "CALL_NOT_FOUND",
+    metadata: { call_id: callId },
+  });
 }

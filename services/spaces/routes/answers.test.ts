@@ -43,7 +43,7 @@ describe("answers of people", () => {
     expect(await shown("raced")).toMatchObject({ state: Status.COMPLETE, result: { outputJson } });
     await expect(
       ann.spaces.answerToolCall({ spaceId, callId: "raced", outcome: { case: "resultJson", value: "1" } }),
-    ).rejects.toThrow(/failed_precondition.*has its answer/);
+    ).rejects.toThrow(/failed_precondition.*already resolved/);
   });
 
   test("TOOL-7 of ten people who answer with submissions of their own, the winner is told that it won however often it asks", async () => {
@@ -92,7 +92,7 @@ describe("answers of people", () => {
     await show("expired1", Status.ERROR);
     await expect(
       ann.spaces.answerToolCall({ spaceId, callId: "expired1", outcome: { case: "resultJson", value: "1" } }),
-    ).rejects.toThrow(/has its answer/);
+    ).rejects.toThrow(/failed_precondition.*has expired/);
     expect((await shown("expired1"))?.state).toBe(Status.ERROR);
   });
 

@@ -203,5 +203,8 @@ function refuseForeign(what: string, name: string, standing: string, origin: str
     standing === BY_RPC
       ? "was applied by RPC: delete it there first"
       : `comes from the file ${standing}: change the file`;
-  refuse("failed_precondition", `${what} ${JSON.stringify(name)} ${owner}`, { reason: "ORIGIN_MISMATCH" });
+  refuse("failed_precondition", `${what} ${JSON.stringify(name)} ${owner}`, {
+    reason: "ORIGIN_MISMATCH",
+    metadata: { origin: standing },
+  });
 }

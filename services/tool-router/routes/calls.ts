@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { ConnectRouter, HandlerContext } from "@connectrpc/connect";
-import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
+import { type ListToolsRequest, ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { askerOf, isFromService } from "#runtime/rpc/identity.ts";
 import { decodeRunContext } from "#runtime/rpc/run-context.ts";
@@ -24,13 +24,15 @@ export function routeCalls(router: ConnectRouter, { calls, contexts, sessions, o
   router.service(ToolService, {
     async listTools(request, context) {
       const { signal } = context;
-      await ownership.requireSession(request.sessionId, askerOf(context));
-      return sessions.whenSettled(request.sessionId, signal, () => listTools(contexts, request, signal));
+      const sessionId = sessionOf(request);
+      await ownership.requireSession(sessionId, askerOf(context));
+      return sessions.whenSettled(sessionId, signal, () => listTools(contexts, request, signal));
     },
     async explainTool(request, context) {
       const { signal } = context;
-      await ownership.requireSession(request.sessionId, askerOf(context));
-      return sessions.whenSettled(request.sessionId, signal, () => explainTool({ contexts, spaces }, request, signal));
+      const sessionId = sessionOf(request);
+      await ownership.requireSession(sessionId, askerOf(context));
+      return sessions.whenSettled(sessionId, signal, () => explainTool({ contexts, spaces }, request, signal));
     },
     async *callTool(request, context) {
       await ownership.requireSession(request.sessionId, askerOf(context));
@@ -44,6 +46,10 @@ export function routeCalls(router: ConnectRouter, { calls, contexts, sessions, o
       }
     },
   });
+}
+
+function sessionOf({ scope }: Pick<ListToolsRequest, "scope">): string {
+  return scope.case === "sessionId" ? scope.value : "";
 }
 
 /** A caller that fell silent may come back for its call; one that cancelled will not. */

@@ -1,4 +1,5 @@
 import type { BuiltinPolicy, Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { builtinName } from "#runtime/builtin/name.ts";
 import { Failure, refuse } from "#runtime/failure/failure.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
@@ -63,8 +64,9 @@ export function createBuiltins(options: BuiltinsOptions): Builtins {
       const builtin =
         byName.get(tool) ??
         refuse("not_found", `there is no built-in ${JSON.stringify(tool)}`, { reason: "TOOL_NOT_FOUND" });
-      if (policy?.name !== tool)
-        return refuse("failed_precondition", `${tool} is called under a policy for ${policy?.name || "nothing"}`, {
+      const named = builtinName(policy);
+      if (policy === undefined || named !== tool)
+        return refuse("failed_precondition", `${tool} is called under a policy for ${named ?? "nothing"}`, {
           reason: "TOOL_NOT_ALLOWED",
         });
       using ending = openEnding(signal, closing.signal);

@@ -10,6 +10,7 @@ import {
   type ExecuteToolResponse,
   ToolProviderService,
 } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import type { Builtin } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { createLogger } from "#runtime/lifecycle/logger.ts";
 import { encodeRunContext } from "#runtime/rpc/run-context.ts";
 import { openTelemetry } from "#runtime/telemetry/telemetry.ts";
@@ -32,7 +33,7 @@ export interface CallInput {
   timeoutMs?: number;
   source?: { name: string; config?: JsonObject };
   builtinPolicy?: {
-    name: string;
+    builtin: Builtin;
     allowedPaths?: string[];
     allowedCommands?: string[];
     timeout?: MessageInitShape<typeof DurationSchema>;

@@ -83,7 +83,9 @@ export class SessionLoad {
   async callDecided(): Promise<void> {
     while (!this.isDone) {
       try {
-        const { agent, contextRevision, tools } = await this.#world.router.listTools({ sessionId: this.sessionId });
+        const { agent, contextRevision, tools } = await this.#world.router.listTools({
+          scope: { case: "sessionId", value: this.sessionId },
+        });
         for (const { modelName } of tools.filter(({ reference }) => reference.startsWith("@"))) {
           for (let count = 0; count < 3; count++)
             await this.#call({ name: modelName, contextRevision, decidedBy: agent });

@@ -5,7 +5,7 @@ import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { McpServerService } from "#gen/toolbus/mcp/v1/mcp_server_service_pb.ts";
 import { ProviderService } from "#gen/toolbus/provider/v1/provider_service_pb.ts";
 import { ToolCatalogService } from "#gen/toolbus/tool/v1/tool_catalog_service_pb.ts";
-import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { Builtin, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { until } from "#runtime/time/until.ts";
 import { openConnection } from "../../../cli/connection.ts";
@@ -52,7 +52,7 @@ type Clients = ReturnType<typeof clientsWith>;
 const shell = {
   name: "shell",
   executionType: ExecutionType.BUILTIN,
-  builtinPolicy: { name: "shell_exec", allowedCommands: ["sh"], allowedPaths: ["/"] },
+  builtinPolicy: { builtin: Builtin.SHELL_EXEC, allowedCommands: ["sh"], allowedPaths: ["/"] },
 };
 const sly = { name: "sly", sources: [{ name: "sh", provider: "mcp", config: { command: "sh" } }] };
 

@@ -141,7 +141,7 @@ function createLastReady(): LastReady {
 async function wholeAfter(connection: Connection, lastReady: LastReady): Promise<number> {
   const router = connection.client(ToolService);
   const isWhole = async () => {
-    const response = await router.listTools({ agent: "whole" }).catch(() => undefined);
+    const response = await router.listTools({ scope: { case: "agent", value: "whole" } }).catch(() => undefined);
     const names = response?.tools.filter((tool) => tool.callable && tool.available).map((tool) => tool.modelName);
     return ["repeat", "everything__echo", "qr__encode", "get_plans"].every((name) => names?.includes(name));
   };

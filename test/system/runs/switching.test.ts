@@ -131,7 +131,9 @@ describe("ORCH-1 after a switch", () => {
     const declaration = { callerId: "app", tools: [{ name: "notify" }] };
     await clientOf(CallerService).declareTools({ sessionId, declaration });
     const ofCaller = async () => {
-      const { agent, tools } = await clientOf(ToolService).listTools({ sessionId });
+      const { agent, tools } = await clientOf(ToolService).listTools({
+        scope: { case: "sessionId", value: sessionId },
+      });
       return [agent, ...tools.map(({ modelName }) => modelName).filter((name) => name.startsWith("app_"))];
     };
     expect(await ofCaller()).toEqual(["left", "app_notify"]);

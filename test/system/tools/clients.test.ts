@@ -15,7 +15,7 @@ beforeAll(async () => {
   suite = stack.use(await openTestSuite());
   const router = suite.connection.client(ToolService);
   const areAllThere = async () =>
-    (await router.listTools({ agent: "demo" })).sources.every((source) => source.available);
+    (await router.listTools({ scope: { case: "agent", value: "demo" } })).sources.every((source) => source.available);
   await until(areAllThere, { timeoutMs: 30_000, what: "the sources of the agent to be up" });
 });
 afterAll(() => stack.disposeAsync());

@@ -174,7 +174,7 @@ it("ORCH-9 the policy is the catalogue's: nothing that the model says widens it"
 });
 
 async function clerksTools() {
-  const { tools } = await suite.connection.client(ToolService).listTools({ agent: "clerk" });
+  const { tools } = await suite.connection.client(ToolService).listTools({ scope: { case: "agent", value: "clerk" } });
   return tools.filter(({ reference }) => ["fs_read", "listing", "brief", "hidden", "fs_write"].includes(reference));
 }
 

@@ -115,7 +115,7 @@ const lists: Record<string, (page: PageRequest) => Promise<Listing>> = {
       tools.map(({ tool }) => named(tool?.name)),
     ),
   "ToolService.ListTools": (page) =>
-    rows(clientOf(ToolService).listTools({ ...page, sessionId: "listed" }), ({ tools }) =>
+    rows(clientOf(ToolService).listTools({ ...page, scope: { case: "sessionId", value: "listed" } }), ({ tools }) =>
       tools.map(({ modelName }) => named(modelName)),
     ),
   "RunService.ListRuns": (page) =>

@@ -56,7 +56,7 @@ afterAll(() => stack.disposeAsync());
 function areAllThere(): Promise<unknown> {
   const router = suite.connection.client(ToolService);
   const isComplete = async () => {
-    const listed = (await router.listTools({ agent: "visitor" })).tools;
+    const listed = (await router.listTools({ scope: { case: "agent", value: "visitor" } })).tools;
     const tools = listed.filter(({ reference }) => reference.startsWith("@"));
     return tools.length === 5 && tools.every(({ available, callable }) => available && callable);
   };

@@ -15,7 +15,8 @@ export async function listTools(state: FoldedRun, context: LoopContext, signal: 
   const { sessionId, agent, options, principal } = state.accepted;
   const patience = { clock, signal, reason: RunEndReason.TOOLS_UNAVAILABLE, what: "the tools cannot be listed" };
   const runSources = runSourcesOf(options);
-  const request = { sessionId, ...(runSources.length > 0 && { runId: state.runId, runSources }) };
+  const scope = { case: "sessionId" as const, value: sessionId };
+  const request = { scope, ...(runSources.length > 0 && { runId: state.runId, runSources }) };
   const listed = await patiently(patience, () => router.listTools(request, { signal, principal, agent }));
   if (listed.agent !== agent) throw new AgentSwitched(agent, listed.agent);
   return createToolTable(listed, options);

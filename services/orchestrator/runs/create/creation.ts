@@ -150,8 +150,11 @@ async function refuseUnknownTools(
   refuseOptions(await faultsOfFunctionTools(options?.functionTools ?? []));
   const namesTools = options?.allowedTools !== undefined || options?.toolChoice?.choice.case === "forcedTool";
   if (!namesTools && names.length === 0) return;
+  const scope = namesTools
+    ? { case: "sessionId" as const, value: sessionId }
+    : { case: "agent" as const, value: nextAgent || agent };
   // names of tools are the session's; the built-ins are every agent's, and its list costs the session nothing
-  const listed = await router.listTools(namesTools ? { sessionId } : { agent: nextAgent || agent }, by);
+  const listed = await router.listTools({ scope }, by);
   const shadowed = names.filter(createToolTable(listed, undefined).isBuiltIn); // TOOL-12
   refuseOptions(
     shadowed.map((name) => `the function tool ${JSON.stringify(name)} is named like a tool of every agent`),

@@ -55,14 +55,14 @@ export function createRouterClients(
       await withPrincipal(principal, release).catch(onUnreleased);
     },
     router: {
-      listTools(request, { signal, principal, agent = request.agent ?? "" }) {
+      listTools(request, { signal, principal, agent = request.scope?.value ?? "" }) {
         const list = (knownToolsRevision: string) => {
           const page = (pageToken: string) =>
             tools.listTools({ ...request, knownToolsRevision, pageToken }, { signal, timeoutMs: listTimeoutMs });
           return asFailures(principal, () => wholeList(page));
         };
         if (request.runSources?.length) return list(""); // no other run has that list
-        return lists.ask(`${agent} ${request.sessionId ? "in a session" : ""}`, list);
+        return lists.ask(`${agent} ${request.scope?.case === "sessionId" ? "in a session" : ""}`, list);
       },
       async agentOf(sessionId, { signal, principal }) {
         const look = () => sessions.getSession({ sessionId }, { signal, timeoutMs: lookTimeoutMs });

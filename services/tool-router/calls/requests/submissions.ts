@@ -43,6 +43,7 @@ export function createSubmissions(parts: SubmissionParts): Submissions {
     if (validation.kind === "invalid") {
       refuse("invalid_argument", `the result of call ${record.callId} is refused: ${validation.message}`, {
         reason: "RESULT_INVALID",
+        metadata: { call_id: record.callId },
       });
     }
     return successJson(outcome.value);

@@ -1,7 +1,6 @@
-import { type BuiltinPolicy, ExecutionType, type Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { Builtin, type BuiltinPolicy, ExecutionType, type Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { BUILTIN_NAMES, builtinName } from "#runtime/builtin/name.ts";
 import { PROVIDER_BY_KIND } from "../../tools/tool-set/executor.ts";
-
-const POLICIES: ReadonlySet<string> = new Set(["fs_read", "fs_write", "shell_exec"]);
 
 /** What is wrong with a tool of the catalogue that a provider of the suite runs (ORCH-9, WORK-12); each fault with its path. */
 export function faultsOfProvided(tool: Tool): string[] {
@@ -13,8 +12,8 @@ export function faultsOfProvided(tool: Tool): string[] {
   return [...faults, ...(policy ? faultsOfPolicy(policy) : ["builtinPolicy: a builtin tool is nothing without one"])];
 }
 
-function faultsOfPolicy({ name, allowedPaths, allowedCommands }: BuiltinPolicy): string[] {
-  if (!POLICIES.has(name)) return [`builtinPolicy.name: must be one of ${[...POLICIES].join(", ")}`];
+function faultsOfPolicy({ builtin, allowedPaths, allowedCommands }: BuiltinPolicy): string[] {
+  if (builtinName({ builtin }) === undefined) return [`builtinPolicy.name: must be one of ${BUILTIN_NAMES.join(", ")}`];
   const paths = allowedPaths.flatMap((path, index) =>
     path.startsWith("/") && !path.includes("\0")
       ? []
@@ -23,7 +22,7 @@ function faultsOfPolicy({ name, allowedPaths, allowedCommands }: BuiltinPolicy):
   const commands = allowedCommands.flatMap((command, index) =>
     isCommand(command) ? [] : [`builtinPolicy.allowedCommands[${index}]: must be a bare name or an absolute path`],
   );
-  const isForNothing = name !== "shell_exec" && allowedCommands.length > 0;
+  const isForNothing = builtin !== Builtin.SHELL_EXEC && allowedCommands.length > 0;
   return [...paths, ...commands, ...(isForNothing ? ["builtinPolicy.allowedCommands: is for shell_exec"] : [])];
 }
 

@@ -7,7 +7,7 @@ import {
   ModelSchema,
   SubAgentSchema,
 } from "#gen/toolbus/agent/v1/agent_pb.ts";
-import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { Builtin, Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { usd, usdPrice } from "#runtime/money/testing/dollars.ts";
 import { createValidator } from "#runtime/schema/validator.ts";
 import { agent, tool } from "../../testing/fakes/tools.ts";
@@ -83,7 +83,7 @@ describe("tool files", () => {
       parsed(parseToolFile(JSON.stringify({ name: "fs_read", kind: "builtin", builtinPolicy: policy }))),
     ).toMatchObject({
       executionType: ExecutionType.BUILTIN,
-      builtinPolicy: { name: "fs_read", allowedPaths: ["/data"] },
+      builtinPolicy: { builtin: Builtin.FS_READ, allowedPaths: ["/data"] },
     });
     expect(parsed(parseToolFile('{"name":"t","executionType":"acme:thing","effect":"at_most_once"}'))).toMatchObject({
       executionType: ExecutionType.CUSTOM,
@@ -107,7 +107,7 @@ describe("tool files", () => {
 describe("tools of the catalogue", () => {
   const check = { validator: createValidator(), hasProvider: (name: string) => name === "acme", secrets: new Map() };
   const execution = { url: "https://example.org" };
-  const builtin = (builtinPolicy: { name: string; allowedPaths?: string[]; allowedCommands?: string[] }) =>
+  const builtin = (builtinPolicy: { builtin?: Builtin; allowedPaths?: string[]; allowedCommands?: string[] }) =>
     tool("t", { executionType: ExecutionType.BUILTIN, builtinPolicy });
 
   test.each([
@@ -131,20 +131,23 @@ describe("tools of the catalogue", () => {
       "isAsync: hosted and builtin tools answer at once",
     ],
     [
-      tool("t", { executionType: ExecutionType.HOSTED, builtinPolicy: { name: "fs_read" } }),
+      tool("t", { executionType: ExecutionType.HOSTED, builtinPolicy: { builtin: Builtin.FS_READ } }),
       "builtinPolicy: is for tools of kind builtin",
     ],
     [tool("t", { executionType: ExecutionType.BUILTIN }), "builtinPolicy: a builtin tool is nothing without one"],
-    [builtin({ name: "fs_remove" }), "builtinPolicy.name: must be one of fs_read, fs_write, shell_exec"],
+    [builtin({}), "builtinPolicy.name: must be one of fs_read, fs_write, shell_exec"],
     [
-      builtin({ name: "fs_read", allowedPaths: ["/data", "data"] }),
+      builtin({ builtin: Builtin.FS_READ, allowedPaths: ["/data", "data"] }),
       "builtinPolicy.allowedPaths[1]: must be an absolute path",
     ],
     [
-      builtin({ name: "shell_exec", allowedCommands: ["git", "/bin/ls", "./x"] }),
+      builtin({ builtin: Builtin.SHELL_EXEC, allowedCommands: ["git", "/bin/ls", "./x"] }),
       "builtinPolicy.allowedCommands[2]: must be a bare name or an absolute path",
     ],
-    [builtin({ name: "fs_read", allowedCommands: ["cat"] }), "builtinPolicy.allowedCommands: is for shell_exec"],
+    [
+      builtin({ builtin: Builtin.FS_READ, allowedCommands: ["cat"] }),
+      "builtinPolicy.allowedCommands: is for shell_exec",
+    ],
     [
       tool("t", { executionType: ExecutionType.CUSTOM, customType: "nobody:x" }),
       'executionType: there is no provider "nobody"',
@@ -159,7 +162,7 @@ describe("tools of the catalogue", () => {
   });
 
   test("ORCH-9 WORK-12 a built-in with its policy and a hosted tool are good", () => {
-    const policy = { name: "shell_exec", allowedPaths: ["/data"], allowedCommands: ["git", "/bin/ls"] };
+    const policy = { builtin: Builtin.SHELL_EXEC, allowedPaths: ["/data"], allowedCommands: ["git", "/bin/ls"] };
     expect(faultsOfTool(builtin(policy), check)).toEqual([]);
     expect(faultsOfTool(tool("t", { executionType: ExecutionType.HOSTED }), check)).toEqual([]);
   });

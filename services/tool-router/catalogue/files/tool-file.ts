@@ -3,6 +3,7 @@ import toolForm from "#gen/jsonschema/tool.schema.json" with { type: "json" };
 import { type Tool, ToolSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { contractJson } from "#runtime/agent-file/spelling.ts";
 import { toolSpelling } from "#runtime/agent-file/tool-spelling.ts";
+import { BUILTIN_NAMES } from "#runtime/builtin/name.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
 import { createFileForm, type Parsed, readContract } from "./file-form.ts";
 
@@ -23,7 +24,8 @@ export function parseToolFile(text: string): Parsed<Tool> {
 
 function toolFromFile(file: JsonObject, options: { ignoreUnknownFields?: boolean } = {}): Tool {
   const { $schema: _, name = "", inputSchema = { type: "object" }, builtinPolicy: policy, ...rest } = file;
-  const builtinPolicy = isObject(policy) ? { name, ...policy } : policy;
+  const ownName = BUILTIN_NAMES.includes(String(name)) && { name };
+  const builtinPolicy = isObject(policy) ? { ...ownName, ...policy } : policy;
   const spelled = { name, inputSchema, ...(builtinPolicy !== undefined && { builtinPolicy }), ...rest };
   return fromJson(ToolSchema, contractJson(ToolSchema, spelled as JsonObject, toolSpelling), options);
 }

@@ -57,7 +57,7 @@ function openContexts() {
     onAvailable: () => {},
   });
   const list = async (sessionId: string) => {
-    const context = await contexts.of({ sessionId, agent: "" });
+    const context = await contexts.of({ scope: { case: "sessionId", value: sessionId } });
     return contexts.tools(context, new AbortController().signal);
   };
   return { clock, contexts, streams, list };

@@ -3,8 +3,8 @@ import { create } from "@bufbuild/protobuf";
 import { type Agent, AgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { type Scope, ScopeSchema } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { Session } from "#gen/toolbus/session/v1/session_pb.ts";
-import type { CallToolRequest } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
-import { refuse } from "#runtime/failure/failure.ts";
+import type { CallToolRequest, ListToolsRequest } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
+import { refuse, refuseField } from "#runtime/failure/failure.ts";
 import type { Catalogue } from "../../catalogue/catalogue.ts";
 import { type Resolution, resolve } from "../../tools/resolve.ts";
 import { CALLER_PROVIDER } from "../../tools/tool-set/offer.ts";
@@ -88,14 +88,13 @@ export class Contexts implements Disposable {
   }
 
   /** The context that is asked about: of a session, of an agent, or of the whole catalogue. */
-  async of(request: { sessionId: string; agent: string } & Partial<RunSources>): Promise<AgentContext> {
+  async of({ scope, ...run }: Pick<ListToolsRequest, "scope"> & Partial<RunSources>): Promise<AgentContext> {
     const { catalogue, sessions } = this.#options;
     await catalogue.caughtUp();
-    if (request.sessionId !== "") {
-      return this.#ofRun(this.#ofSession(await sessions.active(request.sessionId)), request);
-    }
-    if (request.agent === "") return contextOf(create(AgentSchema, { tools: { use: ["*"] } }), { revision: 0 });
-    const { agent, revision } = catalogue.agent(request.agent) ?? refuseAgent(request.agent);
+    if (scope.case === "sessionId") return this.#ofRun(this.#ofSession(await sessions.active(scope.value)), run);
+    if (run.runSources?.length) refuseField("run_sources", "belong to a run, and a run to a session");
+    if (scope.case === undefined) return contextOf(create(AgentSchema, { tools: { use: ["*"] } }), { revision: 0 });
+    const { agent, revision } = catalogue.agent(scope.value) ?? refuseAgent(scope.value);
     return contextOf(agent, { revision });
   }
 
@@ -177,8 +176,7 @@ export class Contexts implements Disposable {
     const { runId = "", runSources = [] } = run;
     const key = keyOfRun(context.scope.sessionId, run);
     if (key === undefined) return context;
-    if (runId === "")
-      refuse("invalid_argument", "run_sources need the run that brings them", { reason: "INVALID_REQUEST" });
+    if (runId === "") refuseField("run_id", "run_sources need the run that brings them");
     const { agent: base, scope } = context;
     const open = this.#open.get(key);
     const takes = (provider: string) => this.#options.catalogue.provider(provider)?.takesRunSources === true;

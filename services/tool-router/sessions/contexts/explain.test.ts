@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { AgentSourceSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { SourceStatusSchema } from "#gen/toolbus/tool/v1/source_pb.ts";
-import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { Builtin, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { ExplainStage, ExplainStageSchema } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { agent, catalogueOf, offer, tool } from "../../testing/fakes/tools.ts";
 import { createToolSet } from "../../tools/tool-set/tool-set.ts";
@@ -128,7 +128,7 @@ test("ORCH-5 a tool that is permitted, and unfit as it was offered", async () =>
 });
 
 test("ORCH-3 ORCH-5 a pattern that would fit a tool of kind builtin does not reach it, and that is said", async () => {
-  const builtin = tool("notes", { executionType: ExecutionType.BUILTIN, builtinPolicy: { name: "fs_read" } });
+  const builtin = tool("notes", { executionType: ExecutionType.BUILTIN, builtinPolicy: { builtin: Builtin.FS_READ } });
   const set = createToolSet(agent({ use: ["*"], aliases: { n: "notes" } }), catalogueOf(builtin), []);
   const finding = "it is not named in tools.use, and no pattern reaches a tool of kind builtin";
   for (const name of ["notes", "n"])

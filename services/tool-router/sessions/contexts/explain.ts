@@ -8,7 +8,6 @@ import {
   type ExplainToolResponse,
   ExplainToolResponseSchema,
 } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
-import { refuse } from "#runtime/failure/failure.ts";
 import { closestNames } from "../../tools/advice.ts";
 import { parseReference } from "../../tools/names.ts";
 import { aliasesOf, type Resolution, resolve } from "../../tools/resolve.ts";
@@ -25,15 +24,13 @@ export async function explainTool(
   signal: AbortSignal,
 ): Promise<ExplainToolResponse> {
   const context = await contexts.of(request);
-  const { sessionId } = request;
-  if (request.agent !== "" && request.agent !== context.agent.name) {
-    const has = `session ${sessionId} has agent ${JSON.stringify(context.agent.name)}`;
-    refuse("failed_precondition", `${has}, not ${JSON.stringify(request.agent)}`, { reason: "AGENT_MISMATCH" });
-  }
+  const { scope, name } = request;
+  const agent = context.agent.name;
   const tools = await contexts.tools(context, signal);
-  return explain(tools, request.name, {
-    activeSpace: sessionId === "" ? undefined : () => spaces.activeSpace(sessionId, context.agent.name),
+  const explained = await explain(tools, name, {
+    activeSpace: scope.case === "sessionId" ? () => spaces.activeSpace(scope.value, agent) : undefined,
   });
+  return { ...explained, agent };
 }
 
 export interface ExplainOptions {

@@ -23,12 +23,13 @@ export async function listTools(
   const tools = await contexts.tools(context, signal);
   const list = listFrom(tools, context.revision);
   const { agent, contextRevision, toolsRevision } = list;
-  const isFirst = request.pageToken === "";
+  const { scope, pageToken } = request;
+  const isFirst = pageToken === "";
   if (isFirst && toolsRevision === request.knownToolsRevision) {
     return create(ListToolsResponseSchema, { agent, contextRevision, toolsRevision, isKnown: true });
   }
   const listed = { elements: list.tools, placeOf: ({ modelName }: ModelTool) => modelName };
-  const { items, nextPageToken } = pageOf(["tools", request.sessionId, request.agent], listed, request);
+  const { items, nextPageToken } = pageOf(["tools", scope.case ?? "", scope.value ?? ""], listed, request);
   return { ...list, tools: items, sources: isFirst ? list.sources : [], nextPageToken };
 }
 

@@ -1,7 +1,7 @@
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ToolMessageState as Status } from "#gen/toolbus/space/v1/space_pb.ts";
-import { ExecutionType as Kind } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { Builtin, ExecutionType as Kind } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { until } from "#runtime/time/until.ts";
 import { ExternalService } from "../peers/external-service.ts";
 import { openWebServer, type WebServer } from "../peers/web-server.ts";
@@ -23,7 +23,7 @@ describe("calls that a space shows, of every kind, on the bus", () => {
     suite.use(await suite.startMcp());
     suite.use(await suite.startRouter("a"));
     const execution = (path: string) => ({ url: `http://127.0.0.1:${server.port}${path}`, method: "GET", headers: {} });
-    const policy = { name: "fs_read", allowedPaths: ["/srv"], allowedCommands: [] };
+    const policy = { builtin: Builtin.FS_READ, allowedPaths: ["/srv"], allowedCommands: [] };
     for (const tool of [
       { name: "fetchWeather", executionType: Kind.GATEWAY, execution: execution("/now") },
       { name: "fetchLost", executionType: Kind.GATEWAY, execution: execution("/gone") },
@@ -48,7 +48,7 @@ describe("calls that a space shows, of every kind, on the bus", () => {
   const shown = (callId: string) => suite.spaces.messages.filter((message) => message.callId === callId);
 
   test("TOOL-10 gateway, external and space tools are visible unless they say otherwise, and no other kind is", async () => {
-    const { tools } = await suite.clients.router.listTools({ sessionId: "s" });
+    const { tools } = await suite.clients.router.listTools({ scope: { case: "sessionId", value: "s" } });
     const visible = tools.filter(({ tool }) => tool?.visible).map(({ modelName }) => modelName);
     expect(visible.toSorted()).toEqual(["chart", "confirm", "fetchLost", "fetchWeather", "weigh"]);
     const hidden = tools.filter(({ tool }) => tool?.visible === false).map(({ modelName }) => modelName);

@@ -19,7 +19,10 @@ describe("the catalogue on the bus", () => {
 
   test("ORCH-5 explain tells the way and the rule that decides", async () => {
     const sessionId = await suite.openSession();
-    const blocked = await suite.clients.router.explainTool({ sessionId, name: "files__remove_file" });
+    const blocked = await suite.clients.router.explainTool({
+      scope: { case: "sessionId", value: sessionId },
+      name: "files__remove_file",
+    });
     expect(blocked).toMatchObject({
       reference: "@files/remove_file",
       provider: "mcp",
@@ -27,24 +30,26 @@ describe("the catalogue on the bus", () => {
       rule: "not in tools.allowed",
     });
     expect(blocked.steps.filter(({ passed }) => !passed).map(({ stage }) => stage)).toEqual([ExplainStage.ALLOWED]);
-    const aliased = await suite.clients.router.explainTool({ agent: "reader", name: "read" });
+    const aliased = await suite.clients.router.explainTool({ scope: { case: "agent", value: "reader" }, name: "read" });
     expect(aliased).toMatchObject({ reference: "@files/read_file", callable: true });
-    expect(await suite.clients.router.explainTool({ agent: "reader", name: "nothing" })).toMatchObject({
+    expect(
+      await suite.clients.router.explainTool({ scope: { case: "agent", value: "reader" }, name: "nothing" }),
+    ).toMatchObject({
       reference: "",
       callable: false,
     });
     await suite.clients.agents.applyAgent({ agent: { name: "idle" } });
-    const unused = await suite.clients.router.explainTool({ agent: "idle", name: "echo" });
+    const unused = await suite.clients.router.explainTool({ scope: { case: "agent", value: "idle" }, name: "echo" });
     expect(unused).toMatchObject({ reference: "echo", callable: false, rule: "no entry of tools.use fits" });
   });
 
-  test("ORCH-5 explain says so when the session that it is asked about has another agent", async () => {
-    const sessionId = await suite.openSession();
-    await suite.clients.agents.applyAgent({ agent: { name: "other" } });
-    const asking = suite.clients.router.explainTool({ sessionId, agent: "other", name: "read" });
-    await expect(asking).rejects.toThrow(`session ${sessionId} has agent "reader", not "other"`);
-    const asked = await suite.clients.router.explainTool({ sessionId, agent: "reader", name: "read" });
-    expect(asked.callable).toBe(true);
+  test("ORCH-5 explain says for which agent it does, that of the session or the one that was named", async () => {
+    const scope = { case: "sessionId" as const, value: await suite.openSession() };
+    const { explainTool } = suite.clients.router;
+    expect(await explainTool({ scope, name: "read" })).toMatchObject({ agent: "reader", callable: true });
+    const ofAgent = await explainTool({ scope: { case: "agent", value: "reader" }, name: "read" });
+    expect(ofAgent).toMatchObject({ agent: "reader", callable: true });
+    expect(await explainTool({ name: "echo" })).toMatchObject({ agent: "", callable: true });
   });
 
   test("ORCH-3 an agent with faults is refused with all of them; checking alone stores nothing", async () => {
@@ -130,9 +135,9 @@ describe("the tool router's files", () => {
     expect((await written())?.revision).toBe(revision);
     await writeFile(agentFile, JSON.stringify({ ...agent, description: "better" }));
     await until(async () => (await written())?.agent?.description === "better");
-    await expect(suite.clients.agents.applyAgent({ agent: { name: "writer" } })).rejects.toThrow(
-      /comes from the file writer.json/,
-    );
+    const refused = await suite.clients.agents.applyAgent({ agent: { name: "writer" } }).catch(failureFromConnectError);
+    expect(refused).toMatchObject({ reason: "ORIGIN_MISMATCH", metadata: { origin: "writer.json" } });
+    expect(refused).toMatchObject({ message: expect.stringContaining("comes from the file writer.json") });
     await rm(agentFile);
     await until(async () => (await suite.clients.agents.listAgents({})).agents.length === 0);
     const late = { name: "late", tools: { aliases: { it: "later" } } };

@@ -19,7 +19,8 @@ async function revisionAfterCall(sessionId: string): Promise<string> {
 
 test("LOOP-1 the end of a call names the list that would be told, on every router, until the list changes", async () => {
   const sessionId = await suite.openSession();
-  const listed = async () => (await suite.clients.router.listTools({ sessionId })).toolsRevision;
+  const listed = async () =>
+    (await suite.clients.router.listTools({ scope: { case: "sessionId", value: sessionId } })).toolsRevision;
   const before = await listed();
   expect(before).not.toBe("");
   const agrees = async (revision: string) => (await revisionAfterCall(sessionId)) === revision;
@@ -36,11 +37,16 @@ test("LOOP-1 the end of a call names the list that would be told, on every route
 
 test("LOOP-1 pages of a list that changes in between are told apart by its name, and a known list is told without any", async () => {
   const sessionId = await suite.openSession();
-  const page = (pageToken: string) => suite.clients.router.listTools({ sessionId, pageSize: 1, pageToken });
+  const page = (pageToken: string) =>
+    suite.clients.router.listTools({ scope: { case: "sessionId", value: sessionId }, pageSize: 1, pageToken });
   /** Until all routers have heard of an offer of so many tools. */
   const settle = (count: number) =>
     until(async () => {
-      const lists = await Promise.all(Array.from({ length: 16 }, () => suite.clients.router.listTools({ sessionId })));
+      const lists = await Promise.all(
+        Array.from({ length: 16 }, () =>
+          suite.clients.router.listTools({ scope: { case: "sessionId", value: sessionId } }),
+        ),
+      );
       return lists.every(({ tools }) => tools.length === count);
     });
   suite.mcp.offer([readFile], [{ source: "files", available: true }]);
@@ -50,7 +56,11 @@ test("LOOP-1 pages of a list that changes in between are told apart by its name,
   expect(others.length).toBeGreaterThan(0);
   for (const other of others) expect(other).toMatchObject({ toolsRevision: one.toolsRevision, sources: [] });
   const knownToolsRevision = one.toolsRevision;
-  const known = await suite.clients.router.listTools({ sessionId, pageSize: 1, knownToolsRevision });
+  const known = await suite.clients.router.listTools({
+    scope: { case: "sessionId", value: sessionId },
+    pageSize: 1,
+    knownToolsRevision,
+  });
   expect(known).toMatchObject({ isKnown: true, tools: [], nextPageToken: "" });
   const further = { source: "files", tool: { ...readFile.tool, name: "zip_file" } };
   suite.mcp.offer([readFile, further], [{ source: "files", available: true }]);

@@ -48,7 +48,8 @@ export async function openLiarWorld() {
     sessionId,
     applyAgent,
     async listed() {
-      const page = (pageToken: string) => router.listTools({ sessionId, pageToken, pageSize: 1_000 });
+      const page = (pageToken: string) =>
+        router.listTools({ scope: { case: "sessionId", value: sessionId }, pageToken, pageSize: 1_000 });
       return (await allPages(page)).flatMap(({ tools }) => tools);
     },
     /** Calls the liar's tool. */

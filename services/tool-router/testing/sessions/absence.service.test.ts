@@ -17,7 +17,7 @@ describe("KIND-2 a provider that hangs or dies", () => {
     world.liar.isHanging = true;
     world.liar.offer([]);
     await world.applyAgent("hung");
-    const { tools, sources } = await world.clients.router.listTools({ agent: "hung" });
+    const { tools, sources } = await world.clients.router.listTools({ scope: { case: "agent", value: "hung" } });
     expect(tools.map(({ modelName }) => modelName)).toEqual(["shop__buy"]);
     expect(sources).toContainEqual(
       expect.objectContaining({
@@ -26,7 +26,7 @@ describe("KIND-2 a provider that hangs or dies", () => {
         reason: expect.stringContaining("did not list its tools within 300 ms"),
       }),
     );
-    const why = await world.clients.router.explainTool({ agent: "hung", name: "@lies/tell" });
+    const why = await world.clients.router.explainTool({ scope: { case: "agent", value: "hung" }, name: "@lies/tell" });
     expect(why.rule).toContain("lies cannot be used: did not list its tools within 300 ms");
     world.liar.isHanging = false;
     world.liar.offer([{ source: "lies", tool: { name: "tell" } }]);

@@ -46,7 +46,7 @@ test("ORCH-4 a provider that is added later takes over no name of another, whate
     await suite.clients.providers.applyProvider({ provider: { name, address: { case: "service", value: name } } });
     await suite.clients.agents.applyAgent({ agent: { name: "pinger", tools: { use: ["ping"] } } });
     await until(async () => {
-      const { tools } = await suite.clients.router.listTools({ agent: "pinger" });
+      const { tools } = await suite.clients.router.listTools({ scope: { case: "agent", value: "pinger" } });
       return tools.some(({ reference, available }) => reference === "ping" && available);
     });
     const { output } = await suite.clients.call({ sessionId: await suite.openSession("pinger"), name: "ping" });

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { Builtin, Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { agent, catalogueOf, offer, tool } from "../../testing/fakes/tools.ts";
 import type { Offer } from "./offer.ts";
 import { createToolSet } from "./tool-set.ts";
 
-const policy = { name: "fs_read", allowedPaths: ["/data"] };
+const policy = { builtin: Builtin.FS_READ, allowedPaths: ["/data"] };
 const entry = (name: string, more = {}) =>
   tool(name, {
     executionType: ExecutionType.BUILTIN,

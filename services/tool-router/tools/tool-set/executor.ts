@@ -1,5 +1,6 @@
 import type { Source } from "#gen/toolbus/tool/v1/source_pb.ts";
 import { ExecutionType, type Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { builtinName } from "#runtime/builtin/name.ts";
 
 /** Who runs a tool. */
 export type Executor =
@@ -41,7 +42,7 @@ export function executorOfCatalogueTool(tool: Tool): Executor {
   }
   const provider = PROVIDER_BY_KIND.get(tool.executionType);
   if (provider === undefined) return { kind: "outside" };
-  return { kind: "provider", provider, source: undefined, tool: tool.builtinPolicy?.name || tool.name };
+  return { kind: "provider", provider, source: undefined, tool: builtinName(tool.builtinPolicy) ?? tool.name };
 }
 
 /** TOOL-10: what a provider offers is visible only if it says so. */

@@ -1,6 +1,7 @@
 import { readdir, readFile, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { Builtin } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { type FileTree, OUTSIDE, openFileTree, SECRET } from "../testing/file-tree.ts";
 
 let tree: FileTree;
@@ -131,7 +132,7 @@ describe("ORCH-9 fs_read and fs_write below the allowed directories only", () =>
     await expect(tree.pool.call({ tool: "fs_read", args: { path: "plain.txt" } })).rejects.toThrow(
       /under a policy for nothing/,
     );
-    const builtinPolicy = { name: "fs_read", allowedPaths: [inside] };
+    const builtinPolicy = { builtin: Builtin.FS_READ, allowedPaths: [inside] };
     await expect(tree.pool.call({ tool: "fs_write", args: { path: "x", content: "" }, builtinPolicy })).rejects.toThrow(
       /under a policy for fs_read/,
     );

@@ -1,3 +1,4 @@
+import { Builtin } from "#gen/toolbus/tool/v1/tool_pb.ts";
 // Somebody swaps what a path means, as fast as the machine allows, while tools use the path.
 
 import { spawn } from "node:child_process";
@@ -64,7 +65,11 @@ async function openSwapper(name: string, meanings: readonly string[], program = 
 }
 
 const call = (tool: string, args: object) =>
-  pool.call({ tool, args, builtinPolicy: { name: tool, allowedPaths: [inside] } });
+  pool.call({
+    tool,
+    args,
+    builtinPolicy: { builtin: Builtin[tool.toUpperCase() as keyof typeof Builtin], allowedPaths: [inside] },
+  });
 
 /** Many calls, some at a time; how often each kind of answer came. */
 async function storm(one: (index: number) => Promise<string>): Promise<Map<string, number>> {
@@ -135,7 +140,7 @@ test("ORCH-9 nor does a directory that is moved away, with a link out in its pla
 test("ORCH-9 nor does it let a command run outside", async () => {
   const path = join(inside, "cwd-link");
   await using _ = await openSwapper(path, ["real", outside]);
-  const builtinPolicy = { name: "shell_exec", allowedPaths: [inside], allowedCommands: ["cat"] };
+  const builtinPolicy = { builtin: Builtin.SHELL_EXEC, allowedPaths: [inside], allowedCommands: ["cat"] };
   const seen = new Set<string>();
   for (let count = 0; count < 60; count += 1) {
     const { value, isError } = await pool.call({

@@ -1,6 +1,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { Builtin } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { until } from "#runtime/time/until.ts";
 import { isAlive } from "../../../../test/harness/processes.ts";
 import { openPoolOnBus } from "../../testing/pool-on-bus.ts";
@@ -83,7 +84,7 @@ describe("what a command leaves behind, and how long it may take", () => {
 
   test("WORK-10 commands at one time are bounded; one that finds no place in its time was not started", async () => {
     await using own = await openPoolOnBus(() => ({ TOOLBUS_POOL_CALLS: "2" }));
-    const builtinPolicy = { name: "shell_exec", allowedPaths: [inside], allowedCommands: ["sleep", "touch"] };
+    const builtinPolicy = { builtin: Builtin.SHELL_EXEC, allowedPaths: [inside], allowedCommands: ["sleep", "touch"] };
     const exec = (argv: string[], timeoutMs: number) =>
       own.call({ tool: "shell_exec", args: { argv }, builtinPolicy, timeoutMs });
     const busy = [exec(["sleep", "600"], 4_000), exec(["sleep", "600"], 4_000)];
@@ -95,7 +96,7 @@ describe("what a command leaves behind, and how long it may take", () => {
 
   test("stopping the service ends commands", async () => {
     const own = await openPoolOnBus();
-    const builtinPolicy = { name: "shell_exec", allowedPaths: [inside], allowedCommands: ["sh"] };
+    const builtinPolicy = { builtin: Builtin.SHELL_EXEC, allowedPaths: [inside], allowedCommands: ["sh"] };
     const args = { argv: ["sh", "-c", FAMILY("stopped")] };
     const called = own.call({ tool: "shell_exec", args, builtinPolicy }).catch(() => undefined); // however it ends
     await until(async () => (await pidsIn("stopped")).length >= 4, { timeoutMs: 20_000 });

@@ -1,6 +1,7 @@
 import { chmod, mkdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
+import { Builtin } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { openPoolOnBus, type PoolOnBus } from "../../testing/pool-on-bus.ts";
 
 export const ALLOWED = ["printf", "cat", "env", "sleep", "sh", "yes", "pwd", "python3", "wc", "false"];
@@ -53,7 +54,7 @@ async function run(pool: PoolOnBus, argv: string[], input: CommandInput): Promis
       tool: "shell_exec",
       args: { argv, ...args },
       builtinPolicy: {
-        name: "shell_exec",
+        builtin: Builtin.SHELL_EXEC,
         allowedPaths: paths,
         allowedCommands: allowed,
         ...(policyMs > 0 && { timeout: durationFromMs(policyMs) }),

@@ -2,6 +2,7 @@ import { execFileSync } from "node:child_process";
 import { link, mkdir, symlink, truncate, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
+import { Builtin } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { type Outcome, openPoolOnBus, type PoolOnBus } from "../../testing/pool-on-bus.ts";
 
 export const SECRET = "what nobody may read";
@@ -30,7 +31,11 @@ export async function openFileTree(): Promise<FileTree> {
     inside,
     outside,
     call: (tool, args, allowedPaths = [inside]) =>
-      pool.call({ tool, args, builtinPolicy: { name: tool, allowedPaths } }),
+      pool.call({
+        tool,
+        args,
+        builtinPolicy: { builtin: Builtin[tool.toUpperCase() as keyof typeof Builtin], allowedPaths },
+      }),
     async [Symbol.asyncDispose]() {
       socket.close();
       await pool[Symbol.asyncDispose]();

@@ -15,7 +15,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file toolbus/caller/v1/caller.proto.
  */
 export const file_toolbus_caller_v1_caller: GenFile = /*@__PURE__*/
-  fileDesc("Ch50b29sYnVzL2NhbGxlci92MS9jYWxsZXIucHJvdG8SEXRvb2xidXMuY2FsbGVyLnYxIqkBCgpDYWxsZXJUb29sEhgKBG5hbWUYASABKAlCCrpIB3IFEAEYgAISHgoLZGVzY3JpcHRpb24YAiABKAlCCbpIBnIEGICABBIkChFpbnB1dF9zY2hlbWFfanNvbhgDIAEoCUIJukgGcgQYgIBAEjsKB3RpbWVvdXQYBCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CD7pIDKoBCSIFCIDnhA8qACJrChFDYWxsZXJEZWNsYXJhdGlvbhIdCgljYWxsZXJfaWQYASABKAlCCrpIB3IFEAEYgAISNwoFdG9vbHMYAiADKAsyHS50b29sYnVzLmNhbGxlci52MS5DYWxsZXJUb29sQgm6SAaSAQMQ6AcioAEKEUNhbGxlclRvb2xSZXF1ZXN0EgwKBHR5cGUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRISCgpzZXNzaW9uX2lkGAMgASgJEgwKBHRvb2wYBCABKAkSFgoOYXJndW1lbnRzX2pzb24YBSABKAkSLwoLZXhwaXJlX3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIm0KFkNhbGxlclRvb2xDYW5jZWxsYXRpb24SEgoKcmVxdWVzdF9pZBgBIAEoCRI/CgZyZWFzb24YAiABKA4yLy50b29sYnVzLmNhbGxlci52MS5DYWxsZXJUb29sQ2FuY2VsbGF0aW9uUmVhc29uKqsBChxDYWxsZXJUb29sQ2FuY2VsbGF0aW9uUmVhc29uEi8KK0NBTExFUl9UT09MX0NBTkNFTExBVElPTl9SRUFTT05fVU5TUEVDSUZJRUQQABIsCihDQUxMRVJfVE9PTF9DQU5DRUxMQVRJT05fUkVBU09OX0NBTkNFTEVEEAESLAooQ0FMTEVSX1RPT0xfQ0FOQ0VMTEFUSU9OX1JFQVNPTl9ERUFETElORRACYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_duration, file_google_protobuf_timestamp]);
+  fileDesc("Ch50b29sYnVzL2NhbGxlci92MS9jYWxsZXIucHJvdG8SEXRvb2xidXMuY2FsbGVyLnYxIqkBCgpDYWxsZXJUb29sEhgKBG5hbWUYASABKAlCCrpIB3IFEAEYgAISHgoLZGVzY3JpcHRpb24YAiABKAlCCbpIBnIEGICABBIkChFpbnB1dF9zY2hlbWFfanNvbhgDIAEoCUIJukgGcgQYgIBAEjsKB3RpbWVvdXQYBCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CD7pIDKoBCSIFCIDnhA8qACJrChFDYWxsZXJEZWNsYXJhdGlvbhIdCgljYWxsZXJfaWQYASABKAlCCrpIB3IFEAEYgAISNwoFdG9vbHMYAiADKAsyHS50b29sYnVzLmNhbGxlci52MS5DYWxsZXJUb29sQgm6SAaSAQMQ6AcikgEKEUNhbGxlclRvb2xSZXF1ZXN0EhIKCnJlcXVlc3RfaWQYASABKAkSEgoKc2Vzc2lvbl9pZBgCIAEoCRIMCgR0b29sGAMgASgJEhYKDmFyZ3VtZW50c19qc29uGAQgASgJEi8KC2V4cGlyZV90aW1lGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJtChZDYWxsZXJUb29sQ2FuY2VsbGF0aW9uEhIKCnJlcXVlc3RfaWQYASABKAkSPwoGcmVhc29uGAIgASgOMi8udG9vbGJ1cy5jYWxsZXIudjEuQ2FsbGVyVG9vbENhbmNlbGxhdGlvblJlYXNvbiqrAQocQ2FsbGVyVG9vbENhbmNlbGxhdGlvblJlYXNvbhIvCitDQUxMRVJfVE9PTF9DQU5DRUxMQVRJT05fUkVBU09OX1VOU1BFQ0lGSUVEEAASLAooQ0FMTEVSX1RPT0xfQ0FOQ0VMTEFUSU9OX1JFQVNPTl9DQU5DRUxFRBABEiwKKENBTExFUl9UT09MX0NBTkNFTExBVElPTl9SRUFTT05fREVBRExJTkUQAmIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_duration, file_google_protobuf_timestamp]);
 
 /**
  * A tool of the caller.
@@ -95,44 +95,37 @@ export const CallerDeclarationSchema: GenMessage<CallerDeclaration> = /*@__PURE_
  */
 export type CallerToolRequest = Message<"toolbus.caller.v1.CallerToolRequest"> & {
   /**
-   * Always `caller_tool_request`.
-   *
-   * @generated from field: string type = 1;
-   */
-  type: string;
-
-  /**
    * The call's id, to be named in the answer.
    *
-   * @generated from field: string request_id = 2;
+   * @generated from field: string request_id = 1;
    */
   requestId: string;
 
   /**
    * The session.
    *
-   * @generated from field: string session_id = 3;
+   * @generated from field: string session_id = 2;
    */
   sessionId: string;
 
   /**
    * The tool's name without prefix.
    *
-   * @generated from field: string tool = 4;
+   * @generated from field: string tool = 3;
    */
   tool: string;
 
   /**
    * Arguments as JSON text, valid under the tool's schema.
    *
-   * @generated from field: string arguments_json = 5;
+   * @generated from field: string arguments_json = 4;
    */
   argumentsJson: string;
 
   /**
    * When the relay stops waiting.
    *
-   * @generated from field: google.protobuf.Timestamp expire_time = 6;
+   * @generated from field: google.protobuf.Timestamp expire_time = 5;
    */
   expireTime?: Timestamp | undefined;
 };

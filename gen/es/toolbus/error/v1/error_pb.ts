@@ -12,7 +12,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file toolbus/error/v1/error.proto.
  */
 export const file_toolbus_error_v1_error: GenFile = /*@__PURE__*/
-  fileDesc("Chx0b29sYnVzL2Vycm9yL3YxL2Vycm9yLnByb3RvEhB0b29sYnVzLmVycm9yLnYxIuMBCgtFcnJvckRldGFpbBIoCgZyZWFzb24YASABKA4yGC50b29sYnVzLmVycm9yLnYxLlJlYXNvbhI9CghtZXRhZGF0YRgCIAMoCzIrLnRvb2xidXMuZXJyb3IudjEuRXJyb3JEZXRhaWwuTWV0YWRhdGFFbnRyeRI6ChBmaWVsZF92aW9sYXRpb25zGAMgAygLMiAudG9vbGJ1cy5lcnJvci52MS5GaWVsZFZpb2xhdGlvbhovCg1NZXRhZGF0YUVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiQQoORmllbGRWaW9sYXRpb24SDQoFZmllbGQYASABKAkSDwoHbWVzc2FnZRgCIAEoCRIPCgdydWxlX2lkGAMgASgJKrURCgZSZWFzb24SFgoSUkVBU09OX1VOU1BFQ0lGSUVEEAASEwoPUkVBU09OX0lOVEVSTkFMEAESEwoPUkVBU09OX0NBTkNFTEVEEAISHAoYUkVBU09OX0RFQURMSU5FX0VYQ0VFREVEEAMSGgoWUkVBU09OX0lOVkFMSURfUkVRVUVTVBAEEh8KG1JFQVNPTl9NRVRIT0RfVU5JTVBMRU1FTlRFRBAFEhwKGFJFQVNPTl9TRVJWSUNFX05PVF9GT1VORBAGEh4KGlJFQVNPTl9DUkVERU5USUFMU19JTlZBTElEEAcSIQodUkVBU09OX1BSSU5DSVBBTF9OT1RfT1BFUkFUT1IQCBIeChpSRUFTT05fUFJJTkNJUEFMX05PVF9PV05FUhAJEhsKF1JFQVNPTl9DQUxMX05PVF9TVEFSVEVEEAoSGgoWUkVBU09OX09VVENPTUVfVU5LTk9XThALEhwKGFJFQVNPTl9JTlNUQU5DRV9TVE9QUElORxAMEhgKFFJFQVNPTl9PV05FUl9DSEFOR0VEEA0SHgoaUkVBU09OX1NFUlZJQ0VfVU5BVkFJTEFCTEUQDhIaChZSRUFTT05fQlVTX1VOQVZBSUxBQkxFEA8SFQoRUkVBU09OX1NUT1JFX0ZVTEwQEBIWChJSRUFTT05fUkVDT1JEX0xPU1QQERIcChhSRUFTT05fTUVTU0FHRV9UT09fTEFSR0UQEhIdChlSRUFTT05fUEFHRV9UT0tFTl9JTlZBTElEEBMSHwobUkVBU09OX1NFUVVFTkNFX05PVF9SRUFDSEVEEBQSGgoWUkVBU09OX1NUUkVBTV9SRVBMQUNFRBAVEhcKE1JFQVNPTl9TVFJFQU1fRU5ERUQQFhIaChZSRUFTT05fQUdFTlRfTk9UX0ZPVU5EEBcSGAoUUkVBU09OX0FHRU5UX0lOVkFMSUQQGBIZChVSRUFTT05fQUdFTlRfU1dJVENIRUQQGRIhCh1SRUFTT05fQ09OVEVYVF9SRVZJU0lPTl9BSEVBRBAaEhkKFVJFQVNPTl9BR0VOVF9NSVNNQVRDSBAbEhkKFVJFQVNPTl9UT09MX05PVF9GT1VORBAcEhsKF1JFQVNPTl9UT09MX05PVF9BTExPV0VEEB0SGAoUUkVBU09OX1NDT1BFX01JU1NJTkcQHhIaChZSRUFTT05fVE9PTF9OQU1FX1RBS0VOEB8SHQoZUkVBU09OX1BST1ZJREVSX05PVF9GT1VORBAgEh8KG1JFQVNPTl9NQ1BfU0VSVkVSX05PVF9GT1VORBAhEiEKHVJFQVNPTl9NQ1BfU0VSVkVSX1VOQVZBSUxBQkxFECISGwoXUkVBU09OX1NFQ1JFVF9OT1RfRk9VTkQQIxIaChZSRUFTT05fT1JJR0lOX01JU01BVENIECQSHAoYUkVBU09OX1JFVklTSU9OX01JU01BVENIECUSHAoYUkVBU09OX1NFU1NJT05fTk9UX0ZPVU5EECYSIQodUkVBU09OX1NFU1NJT05fQUxSRUFEWV9FWElTVFMQJxIZChVSRUFTT05fU0VTU0lPTl9DTE9TRUQQKBIcChhSRUFTT05fU0VTU0lPTl9TV0lUQ0hJTkcQKRIfChtSRUFTT05fU0VTU0lPTl9OT1RfSU5fU1BBQ0UQKhIaChZSRUFTT05fU1dJVENIX09VVERBVEVEECsSGAoUUkVBU09OX1JVTl9OT1RfRk9VTkQQLBIUChBSRUFTT05fUlVOX0VOREVEEC0SHgoaUkVBU09OX1JVTl9FVkVOVF9OT1RfRk9VTkQQLhIeChpSRUFTT05fTU9ERUxfUFJJQ0VfTUlTU0lORxAvEhwKGFJFQVNPTl9DVVJSRU5DWV9NSVNNQVRDSBAwEiEKHVJFQVNPTl9JREVNUE9URU5DWV9LRVlfUkVVU0VEEDESGQoVUkVBU09OX0NBTExfTk9UX0ZPVU5EEDISGQoVUkVBU09OX0NBTExfSURfUkVVU0VEEDMSHwobUkVBU09OX1NVQk1JU1NJT05fSURfUkVVU0VEEDQSIAocUkVBU09OX0NBTExfQUxSRUFEWV9SRVNPTFZFRBA1EhcKE1JFQVNPTl9DQUxMX0VYUElSRUQQNhIbChdSRUFTT05fQ0FMTF9OT1RfQVdBSVRFRBA3Eh4KGlJFQVNPTl9DQUxMX0FXQUlURURfQllfUlVOEDgSGwoXUkVBU09OX0NBTExfSU5fUFJPR1JFU1MQORIVChFSRUFTT05fQ0FMTF9UQUtFThA6EhkKFVJFQVNPTl9DQUxMX05PVF9UQUtFThA7Eh0KGVJFQVNPTl9ERUxJVkVSWV9OT1RfRk9VTkQQPBIZChVSRUFTT05fUkVTVUxUX0lOVkFMSUQQPRIbChdSRUFTT05fUkVTVUxUX05PVF9GT1VORBA+EhoKFlJFQVNPTl9TUEFDRV9OT1RfRk9VTkQQPxIcChhSRUFTT05fTUVTU0FHRV9JRF9SRVVTRUQQQBIVChFSRUFTT05fSU5CT1hfRlVMTBBBEhYKElJFQVNPTl9NRU1PUllfRlVMTBBCEh4KGlJFQVNPTl9DQUxMRVJfTk9UX0FUVEFDSEVEEEMSFgoSUkVBU09OX0NBTExFUl9CVVNZEEQSGwoXUkVBU09OX1dPUktFUl9OT1RfRk9VTkQQRRIZChVSRUFTT05fV09SS0VSX0lOVkFMSUQQRhIgChxSRUFTT05fV09SS0VSX0lOU1RBTExfRkFJTEVEEEcSHgoaUkVBU09OX1dPUktFUl9TVEFSVF9GQUlMRUQQSBIcChhSRUFTT05fV09SS0VSX0JBQ0tFRF9PRkYQSRIZChVSRUFTT05fV09SS0VSX0NSQVNIRUQQShIZChVSRUFTT05fV09SS0VSX1NUT1BQRUQQSxIbChdSRUFTT05fV09SS0VSX1BPT0xfRlVMTBBMYgZwcm90bzM");
+  fileDesc("Chx0b29sYnVzL2Vycm9yL3YxL2Vycm9yLnByb3RvEhB0b29sYnVzLmVycm9yLnYxIuMBCgtFcnJvckRldGFpbBIoCgZyZWFzb24YASABKA4yGC50b29sYnVzLmVycm9yLnYxLlJlYXNvbhI9CghtZXRhZGF0YRgCIAMoCzIrLnRvb2xidXMuZXJyb3IudjEuRXJyb3JEZXRhaWwuTWV0YWRhdGFFbnRyeRI6ChBmaWVsZF92aW9sYXRpb25zGAMgAygLMiAudG9vbGJ1cy5lcnJvci52MS5GaWVsZFZpb2xhdGlvbhovCg1NZXRhZGF0YUVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiQQoORmllbGRWaW9sYXRpb24SDQoFZmllbGQYASABKAkSDwoHbWVzc2FnZRgCIAEoCRIPCgdydWxlX2lkGAMgASgJKpoRCgZSZWFzb24SFgoSUkVBU09OX1VOU1BFQ0lGSUVEEAASEwoPUkVBU09OX0lOVEVSTkFMEAESEwoPUkVBU09OX0NBTkNFTEVEEAISHAoYUkVBU09OX0RFQURMSU5FX0VYQ0VFREVEEAMSGgoWUkVBU09OX0lOVkFMSURfUkVRVUVTVBAEEh8KG1JFQVNPTl9NRVRIT0RfVU5JTVBMRU1FTlRFRBAFEhwKGFJFQVNPTl9TRVJWSUNFX05PVF9GT1VORBAGEh4KGlJFQVNPTl9DUkVERU5USUFMU19JTlZBTElEEAcSIQodUkVBU09OX1BSSU5DSVBBTF9OT1RfT1BFUkFUT1IQCBIeChpSRUFTT05fUFJJTkNJUEFMX05PVF9PV05FUhAJEhsKF1JFQVNPTl9DQUxMX05PVF9TVEFSVEVEEAoSGgoWUkVBU09OX09VVENPTUVfVU5LTk9XThALEhwKGFJFQVNPTl9JTlNUQU5DRV9TVE9QUElORxAMEhgKFFJFQVNPTl9PV05FUl9DSEFOR0VEEA0SHgoaUkVBU09OX1NFUlZJQ0VfVU5BVkFJTEFCTEUQDhIaChZSRUFTT05fQlVTX1VOQVZBSUxBQkxFEA8SFQoRUkVBU09OX1NUT1JFX0ZVTEwQEBIWChJSRUFTT05fUkVDT1JEX0xPU1QQERIcChhSRUFTT05fTUVTU0FHRV9UT09fTEFSR0UQEhIdChlSRUFTT05fUEFHRV9UT0tFTl9JTlZBTElEEBMSHwobUkVBU09OX1NFUVVFTkNFX05PVF9SRUFDSEVEEBQSGgoWUkVBU09OX1NUUkVBTV9SRVBMQUNFRBAVEhcKE1JFQVNPTl9TVFJFQU1fRU5ERUQQFhIaChZSRUFTT05fQUdFTlRfTk9UX0ZPVU5EEBcSGAoUUkVBU09OX0FHRU5UX0lOVkFMSUQQGBIZChVSRUFTT05fQUdFTlRfU1dJVENIRUQQGRIhCh1SRUFTT05fQ09OVEVYVF9SRVZJU0lPTl9BSEVBRBAaEhkKFVJFQVNPTl9UT09MX05PVF9GT1VORBAbEhsKF1JFQVNPTl9UT09MX05PVF9BTExPV0VEEBwSGAoUUkVBU09OX1NDT1BFX01JU1NJTkcQHRIaChZSRUFTT05fVE9PTF9OQU1FX1RBS0VOEB4SHQoZUkVBU09OX1BST1ZJREVSX05PVF9GT1VORBAfEh8KG1JFQVNPTl9NQ1BfU0VSVkVSX05PVF9GT1VORBAgEiEKHVJFQVNPTl9NQ1BfU0VSVkVSX1VOQVZBSUxBQkxFECESGwoXUkVBU09OX1NFQ1JFVF9OT1RfRk9VTkQQIhIaChZSRUFTT05fT1JJR0lOX01JU01BVENIECMSHAoYUkVBU09OX1JFVklTSU9OX01JU01BVENIECQSHAoYUkVBU09OX1NFU1NJT05fTk9UX0ZPVU5EECUSIQodUkVBU09OX1NFU1NJT05fQUxSRUFEWV9FWElTVFMQJhIZChVSRUFTT05fU0VTU0lPTl9DTE9TRUQQJxIcChhSRUFTT05fU0VTU0lPTl9TV0lUQ0hJTkcQKBIfChtSRUFTT05fU0VTU0lPTl9OT1RfSU5fU1BBQ0UQKRIaChZSRUFTT05fU1dJVENIX09VVERBVEVEECoSGAoUUkVBU09OX1JVTl9OT1RfRk9VTkQQKxIUChBSRUFTT05fUlVOX0VOREVEECwSHgoaUkVBU09OX1JVTl9FVkVOVF9OT1RfRk9VTkQQLRIeChpSRUFTT05fTU9ERUxfUFJJQ0VfTUlTU0lORxAuEhwKGFJFQVNPTl9DVVJSRU5DWV9NSVNNQVRDSBAvEiEKHVJFQVNPTl9JREVNUE9URU5DWV9LRVlfUkVVU0VEEDASGQoVUkVBU09OX0NBTExfTk9UX0ZPVU5EEDESGQoVUkVBU09OX0NBTExfSURfUkVVU0VEEDISHwobUkVBU09OX1NVQk1JU1NJT05fSURfUkVVU0VEEDMSIAocUkVBU09OX0NBTExfQUxSRUFEWV9SRVNPTFZFRBA0EhcKE1JFQVNPTl9DQUxMX0VYUElSRUQQNRIbChdSRUFTT05fQ0FMTF9OT1RfQVdBSVRFRBA2Eh4KGlJFQVNPTl9DQUxMX0FXQUlURURfQllfUlVOEDcSGwoXUkVBU09OX0NBTExfSU5fUFJPR1JFU1MQOBIVChFSRUFTT05fQ0FMTF9UQUtFThA5EhkKFVJFQVNPTl9DQUxMX05PVF9UQUtFThA6Eh0KGVJFQVNPTl9ERUxJVkVSWV9OT1RfRk9VTkQQOxIZChVSRUFTT05fUkVTVUxUX0lOVkFMSUQQPBIbChdSRUFTT05fUkVTVUxUX05PVF9GT1VORBA9EhoKFlJFQVNPTl9TUEFDRV9OT1RfRk9VTkQQPhIcChhSRUFTT05fTUVTU0FHRV9JRF9SRVVTRUQQPxIVChFSRUFTT05fSU5CT1hfRlVMTBBAEhYKElJFQVNPTl9NRU1PUllfRlVMTBBBEh4KGlJFQVNPTl9DQUxMRVJfTk9UX0FUVEFDSEVEEEISFgoSUkVBU09OX0NBTExFUl9CVVNZEEMSGwoXUkVBU09OX1dPUktFUl9OT1RfRk9VTkQQRBIZChVSRUFTT05fV09SS0VSX0lOVkFMSUQQRRIgChxSRUFTT05fV09SS0VSX0lOU1RBTExfRkFJTEVEEEYSHgoaUkVBU09OX1dPUktFUl9TVEFSVF9GQUlMRUQQRxIcChhSRUFTT05fV09SS0VSX0JBQ0tFRF9PRkYQSBIZChVSRUFTT05fV09SS0VSX0NSQVNIRUQQSRIZChVSRUFTT05fV09SS0VSX1NUT1BQRUQQShIbChdSRUFTT05fV09SS0VSX1BPT0xfRlVMTBBLYgZwcm90bzM");
 
 /**
  * The typed detail of every error that a toolbus service answers with.
@@ -308,405 +308,398 @@ export const Reason = {
   CONTEXT_REVISION_AHEAD: 26,
 
   /**
-   * The session has another agent than the request to explain a tool names. Name that one, or none.
-   * Code: `failed_precondition`.
-   *
-   * @generated from enum value: REASON_AGENT_MISMATCH = 27;
-   */
-  AGENT_MISMATCH: 27,
-
-  /**
    * There is no tool of that name for whoever made the call. List the tools.
    * Code: `not_found`.
    *
-   * @generated from enum value: REASON_TOOL_NOT_FOUND = 28;
+   * @generated from enum value: REASON_TOOL_NOT_FOUND = 27;
    */
-  TOOL_NOT_FOUND: 28,
+  TOOL_NOT_FOUND: 27,
 
   /**
    * The policy does not allow this tool, or not in this way. Use another, or have the policy changed.
    * Codes: `failed_precondition`, `permission_denied`.
    *
-   * @generated from enum value: REASON_TOOL_NOT_ALLOWED = 29;
+   * @generated from enum value: REASON_TOOL_NOT_ALLOWED = 28;
    */
-  TOOL_NOT_ALLOWED: 29,
+  TOOL_NOT_ALLOWED: 28,
 
   /**
    * The call comes from no agent or no session, which it needs. Call it from a session.
    * Code: `failed_precondition`.
    *
-   * @generated from enum value: REASON_SCOPE_MISSING = 30;
+   * @generated from enum value: REASON_SCOPE_MISSING = 29;
    */
-  SCOPE_MISSING: 30,
+  SCOPE_MISSING: 29,
 
   /**
    * Two tools would have one name. Rename the one that is offered here.
    * Codes: `already_exists`, `invalid_argument`.
    *
-   * @generated from enum value: REASON_TOOL_NAME_TAKEN = 31;
+   * @generated from enum value: REASON_TOOL_NAME_TAKEN = 30;
    */
-  TOOL_NAME_TAKEN: 31,
+  TOOL_NAME_TAKEN: 30,
 
   /**
    * There is no provider of that name. List the providers, or apply it first.
    * Code: `not_found`.
    *
-   * @generated from enum value: REASON_PROVIDER_NOT_FOUND = 32;
+   * @generated from enum value: REASON_PROVIDER_NOT_FOUND = 31;
    */
-  PROVIDER_NOT_FOUND: 32,
+  PROVIDER_NOT_FOUND: 31,
 
   /**
    * There is no MCP server of that name. List the servers, or apply it first.
    * Code: `not_found`.
    *
-   * @generated from enum value: REASON_MCP_SERVER_NOT_FOUND = 33;
+   * @generated from enum value: REASON_MCP_SERVER_NOT_FOUND = 32;
    */
-  MCP_SERVER_NOT_FOUND: 33,
+  MCP_SERVER_NOT_FOUND: 32,
 
   /**
    * The MCP server cannot be reached; nothing was started. Repeat when its health says that it is ready.
    * Code: `unavailable`.
    *
-   * @generated from enum value: REASON_MCP_SERVER_UNAVAILABLE = 34;
+   * @generated from enum value: REASON_MCP_SERVER_UNAVAILABLE = 33;
    */
-  MCP_SERVER_UNAVAILABLE: 34,
+  MCP_SERVER_UNAVAILABLE: 33,
 
   /**
    * A secret that the tool needs is not known to the service. The operator sets it.
    * Code: `failed_precondition`.
    *
-   * @generated from enum value: REASON_SECRET_NOT_FOUND = 35;
+   * @generated from enum value: REASON_SECRET_NOT_FOUND = 34;
    */
-  SECRET_NOT_FOUND: 35,
+  SECRET_NOT_FOUND: 34,
 
   /**
-   * The current configuration comes from a file and was changed by RPC, or the other way round. Change it where it comes from.
+   * The current configuration comes from a file and was changed by RPC, or the other way round. Change it where it comes from, which
+   * `metadata` names as `origin`: a file's name, or `rpc`.
    * Code: `failed_precondition`.
    *
-   * @generated from enum value: REASON_ORIGIN_MISMATCH = 36;
+   * @generated from enum value: REASON_ORIGIN_MISMATCH = 35;
    */
-  ORIGIN_MISMATCH: 36,
+  ORIGIN_MISMATCH: 35,
 
   /**
    * The current configuration has another revision than was expected. Read it, decide again, and apply with its revision.
    * Code: `aborted`.
    *
-   * @generated from enum value: REASON_REVISION_MISMATCH = 37;
+   * @generated from enum value: REASON_REVISION_MISMATCH = 36;
    */
-  REVISION_MISMATCH: 37,
+  REVISION_MISMATCH: 36,
 
   /**
    * There is no session of that id. List the sessions, or open one.
    * Code: `not_found`.
    *
-   * @generated from enum value: REASON_SESSION_NOT_FOUND = 38;
+   * @generated from enum value: REASON_SESSION_NOT_FOUND = 37;
    */
-  SESSION_NOT_FOUND: 38,
+  SESSION_NOT_FOUND: 37,
 
   /**
    * There is another session of that id. Choose another id.
    * Code: `already_exists`.
    *
-   * @generated from enum value: REASON_SESSION_ALREADY_EXISTS = 39;
+   * @generated from enum value: REASON_SESSION_ALREADY_EXISTS = 38;
    */
-  SESSION_ALREADY_EXISTS: 39,
+  SESSION_ALREADY_EXISTS: 38,
 
   /**
    * The session is closed for good. Open another one.
    * Code: `failed_precondition`.
    *
-   * @generated from enum value: REASON_SESSION_CLOSED = 40;
+   * @generated from enum value: REASON_SESSION_CLOSED = 39;
    */
-  SESSION_CLOSED: 40,
+  SESSION_CLOSED: 39,
 
   /**
    * The session is on its way to another agent, or to its end. Repeat in a moment.
    * Code: `aborted`.
    *
-   * @generated from enum value: REASON_SESSION_SWITCHING = 41;
+   * @generated from enum value: REASON_SESSION_SWITCHING = 40;
    */
-  SESSION_SWITCHING: 41,
+  SESSION_SWITCHING: 40,
 
   /**
    * The session is not in that space, or in none. Enter the space first.
    * Code: `failed_precondition`.
    *
-   * @generated from enum value: REASON_SESSION_NOT_IN_SPACE = 42;
+   * @generated from enum value: REASON_SESSION_NOT_IN_SPACE = 41;
    */
-  SESSION_NOT_IN_SPACE: 42,
+  SESSION_NOT_IN_SPACE: 41,
 
   /**
    * The session has left the agent that the switch starts from. Read the session, and switch again if it is still wanted.
    * Code: `aborted`.
    *
-   * @generated from enum value: REASON_SWITCH_OUTDATED = 43;
+   * @generated from enum value: REASON_SWITCH_OUTDATED = 42;
    */
-  SWITCH_OUTDATED: 43,
+  SWITCH_OUTDATED: 42,
 
   /**
    * There is no run of that id in that place. List the runs.
    * Code: `not_found`.
    *
-   * @generated from enum value: REASON_RUN_NOT_FOUND = 44;
+   * @generated from enum value: REASON_RUN_NOT_FOUND = 43;
    */
-  RUN_NOT_FOUND: 44,
+  RUN_NOT_FOUND: 43,
 
   /**
    * The run has ended. Start another one.
    * Code: `failed_precondition`.
    *
-   * @generated from enum value: REASON_RUN_ENDED = 45;
+   * @generated from enum value: REASON_RUN_ENDED = 44;
    */
-  RUN_ENDED: 45,
+  RUN_ENDED: 44,
 
   /**
    * The run has no event of that number. Ask for one from 0 to its last.
    * Code: `out_of_range`.
    *
-   * @generated from enum value: REASON_RUN_EVENT_NOT_FOUND = 46;
+   * @generated from enum value: REASON_RUN_EVENT_NOT_FOUND = 45;
    */
-  RUN_EVENT_NOT_FOUND: 46,
+  RUN_EVENT_NOT_FOUND: 45,
 
   /**
    * A limit of cost was asked for, and the model has no price. Give the price in the agent, or leave the limit out.
    * Code: `failed_precondition`.
    *
-   * @generated from enum value: REASON_MODEL_PRICE_MISSING = 47;
+   * @generated from enum value: REASON_MODEL_PRICE_MISSING = 46;
    */
-  MODEL_PRICE_MISSING: 47,
+  MODEL_PRICE_MISSING: 46,
 
   /**
    * A limit of cost was asked for in another currency than that of the agent's prices and limits. Ask for it in theirs.
    * Code: `failed_precondition`.
    *
-   * @generated from enum value: REASON_CURRENCY_MISMATCH = 48;
+   * @generated from enum value: REASON_CURRENCY_MISMATCH = 47;
    */
-  CURRENCY_MISMATCH: 48,
+  CURRENCY_MISMATCH: 47,
 
   /**
    * The key was used for another request. Use another key; `metadata` names what differs.
    * Code: `already_exists`.
    *
-   * @generated from enum value: REASON_IDEMPOTENCY_KEY_REUSED = 49;
+   * @generated from enum value: REASON_IDEMPOTENCY_KEY_REUSED = 48;
    */
-  IDEMPOTENCY_KEY_REUSED: 49,
+  IDEMPOTENCY_KEY_REUSED: 48,
 
   /**
    * There is no call of that id in that place, or it is forgotten. List the calls.
    * Code: `not_found`.
    *
-   * @generated from enum value: REASON_CALL_NOT_FOUND = 50;
+   * @generated from enum value: REASON_CALL_NOT_FOUND = 49;
    */
-  CALL_NOT_FOUND: 50,
+  CALL_NOT_FOUND: 49,
 
   /**
    * The id was used for another call. Use another id.
    * Code: `already_exists`.
    *
-   * @generated from enum value: REASON_CALL_ID_REUSED = 51;
+   * @generated from enum value: REASON_CALL_ID_REUSED = 50;
    */
-  CALL_ID_REUSED: 51,
+  CALL_ID_REUSED: 50,
 
   /**
    * The submission id was used for another outcome of the same call. Use another id, or repeat what was submitted under it.
    * Code: `already_exists`.
    *
-   * @generated from enum value: REASON_SUBMISSION_ID_REUSED = 52;
+   * @generated from enum value: REASON_SUBMISSION_ID_REUSED = 51;
    */
-  SUBMISSION_ID_REUSED: 52,
+  SUBMISSION_ID_REUSED: 51,
 
   /**
    * The call has its answer, and the first answer stands. Read the call.
    * Code: `failed_precondition`.
    *
-   * @generated from enum value: REASON_CALL_ALREADY_RESOLVED = 53;
+   * @generated from enum value: REASON_CALL_ALREADY_RESOLVED = 52;
    */
-  CALL_ALREADY_RESOLVED: 53,
+  CALL_ALREADY_RESOLVED: 52,
 
   /**
    * The call waited for its answer too long. Drop the answer.
    * Code: `failed_precondition`.
    *
-   * @generated from enum value: REASON_CALL_EXPIRED = 54;
+   * @generated from enum value: REASON_CALL_EXPIRED = 53;
    */
-  CALL_EXPIRED: 54,
+  CALL_EXPIRED: 53,
 
   /**
    * No answer from outside is awaited for the call. Read its state.
    * Code: `failed_precondition`.
    *
-   * @generated from enum value: REASON_CALL_NOT_AWAITED = 55;
+   * @generated from enum value: REASON_CALL_NOT_AWAITED = 54;
    */
-  CALL_NOT_AWAITED: 55,
+  CALL_NOT_AWAITED: 54,
 
   /**
    * A run waits for the output of the call. Give it with SubmitOutputs of that run.
    * Code: `failed_precondition`.
    *
-   * @generated from enum value: REASON_CALL_AWAITED_BY_RUN = 56;
+   * @generated from enum value: REASON_CALL_AWAITED_BY_RUN = 55;
    */
-  CALL_AWAITED_BY_RUN: 56,
+  CALL_AWAITED_BY_RUN: 55,
 
   /**
    * The call is being carried out, and has no result yet. Wait for its answer, or repeat in a moment.
    * Codes: `aborted`, `failed_precondition`.
    *
-   * @generated from enum value: REASON_CALL_IN_PROGRESS = 57;
+   * @generated from enum value: REASON_CALL_IN_PROGRESS = 56;
    */
-  CALL_IN_PROGRESS: 57,
+  CALL_IN_PROGRESS: 56,
 
   /**
    * Another watcher has taken the call. Leave the call to it.
    * Codes: `failed_precondition`, `permission_denied`.
    *
-   * @generated from enum value: REASON_CALL_TAKEN = 58;
+   * @generated from enum value: REASON_CALL_TAKEN = 57;
    */
-  CALL_TAKEN: 58,
+  CALL_TAKEN: 57,
 
   /**
    * The call was not taken by whoever answers it. Acknowledge its delivery first, or answer while watching the tool.
    * Code: `permission_denied`.
    *
-   * @generated from enum value: REASON_CALL_NOT_TAKEN = 59;
+   * @generated from enum value: REASON_CALL_NOT_TAKEN = 58;
    */
-  CALL_NOT_TAKEN: 59,
+  CALL_NOT_TAKEN: 58,
 
   /**
    * The call was not handed over by that delivery. Acknowledge the delivery that came with the call.
    * Code: `failed_precondition`.
    *
-   * @generated from enum value: REASON_DELIVERY_NOT_FOUND = 60;
+   * @generated from enum value: REASON_DELIVERY_NOT_FOUND = 59;
    */
-  DELIVERY_NOT_FOUND: 60,
+  DELIVERY_NOT_FOUND: 59,
 
   /**
    * The result does not fit what the tool promises. Correct the result and submit again: the call still waits.
    * Code: `invalid_argument`.
    *
-   * @generated from enum value: REASON_RESULT_INVALID = 61;
+   * @generated from enum value: REASON_RESULT_INVALID = 60;
    */
-  RESULT_INVALID: 61,
+  RESULT_INVALID: 60,
 
   /**
    * There is no such result of yours: it never was, or is no longer kept, since its session has no runs any more. Call the tool
    * again.
    * Code: `not_found`.
    *
-   * @generated from enum value: REASON_RESULT_NOT_FOUND = 62;
+   * @generated from enum value: REASON_RESULT_NOT_FOUND = 61;
    */
-  RESULT_NOT_FOUND: 62,
+  RESULT_NOT_FOUND: 61,
 
   /**
    * There is no space of that id. List the spaces, or create it.
    * Code: `not_found`.
    *
-   * @generated from enum value: REASON_SPACE_NOT_FOUND = 63;
+   * @generated from enum value: REASON_SPACE_NOT_FOUND = 62;
    */
-  SPACE_NOT_FOUND: 63,
+  SPACE_NOT_FOUND: 62,
 
   /**
    * The id belongs to another message. Use another id.
    * Codes: `already_exists`, `permission_denied`.
    *
-   * @generated from enum value: REASON_MESSAGE_ID_REUSED = 64;
+   * @generated from enum value: REASON_MESSAGE_ID_REUSED = 63;
    */
-  MESSAGE_ID_REUSED: 64,
+  MESSAGE_ID_REUSED: 63,
 
   /**
    * Too many events wait for the agents of the session. Repeat when they have been read.
    * Code: `resource_exhausted`.
    *
-   * @generated from enum value: REASON_INBOX_FULL = 65;
+   * @generated from enum value: REASON_INBOX_FULL = 64;
    */
-  INBOX_FULL: 65,
+  INBOX_FULL: 64,
 
   /**
    * The agent keeps as many entries as it may. Delete some first.
    * Code: `resource_exhausted`.
    *
-   * @generated from enum value: REASON_MEMORY_FULL = 66;
+   * @generated from enum value: REASON_MEMORY_FULL = 65;
    */
-  MEMORY_FULL: 66,
+  MEMORY_FULL: 65,
 
   /**
    * No stream of the session's caller is attached here. Attach one, or repeat when it is back.
    * Code: `failed_precondition`.
    *
-   * @generated from enum value: REASON_CALLER_NOT_ATTACHED = 67;
+   * @generated from enum value: REASON_CALLER_NOT_ATTACHED = 66;
    */
-  CALLER_NOT_ATTACHED: 67,
+  CALLER_NOT_ATTACHED: 66,
 
   /**
    * The caller has as many requests open as it may. Repeat when some are answered.
    * Code: `resource_exhausted`.
    *
-   * @generated from enum value: REASON_CALLER_BUSY = 68;
+   * @generated from enum value: REASON_CALLER_BUSY = 67;
    */
-  CALLER_BUSY: 68,
+  CALLER_BUSY: 67,
 
   /**
    * There is no worker file or hosted module of that name. Put the file into its directory, or name another one.
    * Code: `not_found`.
    *
-   * @generated from enum value: REASON_WORKER_NOT_FOUND = 69;
+   * @generated from enum value: REASON_WORKER_NOT_FOUND = 68;
    */
-  WORKER_NOT_FOUND: 69,
+  WORKER_NOT_FOUND: 68,
 
   /**
    * The worker file or hosted module cannot be used as it is. Correct the file; it is read again.
    * Code: `failed_precondition`.
    *
-   * @generated from enum value: REASON_WORKER_INVALID = 70;
+   * @generated from enum value: REASON_WORKER_INVALID = 69;
    */
-  WORKER_INVALID: 70,
+  WORKER_INVALID: 69,
 
   /**
    * What the worker needs could not be installed; nothing was started. Correct the worker's dependencies.
    * Code: `failed_precondition`.
    *
-   * @generated from enum value: REASON_WORKER_INSTALL_FAILED = 71;
+   * @generated from enum value: REASON_WORKER_INSTALL_FAILED = 70;
    */
-  WORKER_INSTALL_FAILED: 71,
+  WORKER_INSTALL_FAILED: 70,
 
   /**
    * The worker did not start; nothing was called. Correct the worker; its log has the cause.
    * Code: `failed_precondition`.
    *
-   * @generated from enum value: REASON_WORKER_START_FAILED = 72;
+   * @generated from enum value: REASON_WORKER_START_FAILED = 71;
    */
-  WORKER_START_FAILED: 72,
+  WORKER_START_FAILED: 71,
 
   /**
    * The worker keeps failing and is started again later; nothing was started. Repeat after a while.
    * Code: `unavailable`.
    *
-   * @generated from enum value: REASON_WORKER_BACKED_OFF = 73;
+   * @generated from enum value: REASON_WORKER_BACKED_OFF = 72;
    */
-  WORKER_BACKED_OFF: 73,
+  WORKER_BACKED_OFF: 72,
 
   /**
    * The worker or hosted module ended in mid-call, and the call may have had its effect. Read the state before repeating.
    * Code: `unavailable`.
    *
-   * @generated from enum value: REASON_WORKER_CRASHED = 74;
+   * @generated from enum value: REASON_WORKER_CRASHED = 73;
    */
-  WORKER_CRASHED: 74,
+  WORKER_CRASHED: 73,
 
   /**
    * The worker or hosted module is being stopped; nothing was started. Repeat: another one is started.
    * Code: `unavailable`.
    *
-   * @generated from enum value: REASON_WORKER_STOPPED = 75;
+   * @generated from enum value: REASON_WORKER_STOPPED = 74;
    */
-  WORKER_STOPPED: 75,
+  WORKER_STOPPED: 74,
 
   /**
    * All workers are busy, and none got free in time; nothing was started. Repeat after a while.
    * Code: `resource_exhausted`.
    *
-   * @generated from enum value: REASON_WORKER_POOL_FULL = 76;
+   * @generated from enum value: REASON_WORKER_POOL_FULL = 75;
    */
-  WORKER_POOL_FULL: 76,
+  WORKER_POOL_FULL: 75,
 } as const;
 
 /**

@@ -17,7 +17,7 @@ import type { JsonObject, Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file toolbus/tool/v1/tool.proto.
  */
 export const file_toolbus_tool_v1_tool: GenFile = /*@__PURE__*/
-  fileDesc("Chp0b29sYnVzL3Rvb2wvdjEvdG9vbC5wcm90bxIPdG9vbGJ1cy50b29sLnYxItkBCg1IdHRwRXhlY3V0aW9uEhgKA3VybBgBIAEoCUILukgIcgYYgCCIAQESJwoGbWV0aG9kGAIgASgJQhe6SBRyEjIQXihbQS1aXXsxLDE2fSk/JBJVCgdoZWFkZXJzGAMgAygLMisudG9vbGJ1cy50b29sLnYxLkh0dHBFeGVjdXRpb24uSGVhZGVyc0VudHJ5Qhe6SBSaAREQZCIFcgMYgAIqBnIEGICABBouCgxIZWFkZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASLVAQoNQnVpbHRpblBvbGljeRIyCgRuYW1lGAEgASgJQiS6SCFyH1IHZnNfcmVhZFIIZnNfd3JpdGVSCnNoZWxsX2V4ZWMSJwoNYWxsb3dlZF9wYXRocxgCIAMoCUIQukgNkgEKEOgHIgVyAxiAIBIqChBhbGxvd2VkX2NvbW1hbmRzGAMgAygJQhC6SA2SAQoQ6AciBXIDGIAgEjsKB3RpbWVvdXQYBCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CD7pIDKoBCSIFCIDnhA8qACLyAQoPVG9vbEFubm90YXRpb25zEhcKBXRpdGxlGAEgASgJQgi6SAVyAxiAIBIbCg5yZWFkX29ubHlfaGludBgCIAEoCEgAiAEBEh0KEGRlc3RydWN0aXZlX2hpbnQYAyABKAhIAYgBARIcCg9pZGVtcG90ZW50X2hpbnQYBCABKAhIAogBARIcCg9vcGVuX3dvcmxkX2hpbnQYBSABKAhIA4gBAUIRCg9fcmVhZF9vbmx5X2hpbnRCEwoRX2Rlc3RydWN0aXZlX2hpbnRCEgoQX2lkZW1wb3RlbnRfaGludEISChBfb3Blbl93b3JsZF9oaW50IsIFCgRUb29sEhgKBG5hbWUYASABKAlCCrpIB3IFEAEYgAISHgoLZGVzY3JpcHRpb24YAiABKAlCCbpIBnIEGICABBIkChFpbnB1dF9zY2hlbWFfanNvbhgDIAEoCUIJukgGcgQYgIBAEiUKEm91dHB1dF9zY2hlbWFfanNvbhgEIAEoCUIJukgGcgQYgIBAEkAKDmV4ZWN1dGlvbl90eXBlGAUgASgOMh4udG9vbGJ1cy50b29sLnYxLkV4ZWN1dGlvblR5cGVCCLpIBYIBAhABEkkKC2N1c3RvbV90eXBlGAYgASgJQjS6SDFyLzItXihbYS16QS1aMC05Xy1dezEsNjR9OlthLXpBLVowLTlfLi1dezEsNjR9KT8kEhQKB3Zpc2libGUYByABKAhIAIgBARIQCghpc19hc3luYxgIIAEoCBI7Cgd0aW1lb3V0GAkgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uQg+6SAyqAQkiBQiA54QPKgASMQoJZXhlY3V0aW9uGAogASgLMh4udG9vbGJ1cy50b29sLnYxLkh0dHBFeGVjdXRpb24SMQoGZWZmZWN0GAsgASgOMhcudG9vbGJ1cy50b29sLnYxLkVmZmVjdEIIukgFggECEAESJwoGY29uZmlnGAwgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBI2Cg5idWlsdGluX3BvbGljeRgNIAEoCzIeLnRvb2xidXMudG9vbC52MS5CdWlsdGluUG9saWN5EjUKC2Fubm90YXRpb25zGA4gASgLMiAudG9vbGJ1cy50b29sLnYxLlRvb2xBbm5vdGF0aW9ucxI3CgN0dGwYDyABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CD7pIDKoBCSIFCIDnhA8qAEIKCghfdmlzaWJsZSKaAQoKVG9vbFJlc3VsdBITCgtvdXRwdXRfanNvbhgBIAEoCRIQCghpc19lcnJvchgCIAEoCBIYChBzdG9yZWRfcmVmZXJlbmNlGAMgASgJEhAKCGVuZHNfcnVuGAQgASgIEiUKBXVzYWdlGAUgASgLMhYudG9vbGJ1cy50b29sLnYxLlVzYWdlEhIKCmNhbGxfY291bnQYBiABKA0iQAoMVG9vbFByb2dyZXNzEhAKCHByb2dyZXNzGAEgASgBEg0KBXRvdGFsGAIgASgBEg8KB21lc3NhZ2UYAyABKAkiLwoMQWxsb3dlZFRvb2xzEh8KBW5hbWVzGAEgAygJQhC6SA2SAQoQ6AciBXIDGIAEIlkKB1Rvb2xMb2cSKAoFbGV2ZWwYASABKA4yGS50b29sYnVzLnRvb2wudjEuTG9nTGV2ZWwSDwoHbWVzc2FnZRgCIAEoCRITCgtmaWVsZHNfanNvbhgDIAEoCSrcAgoNRXhlY3V0aW9uVHlwZRIeChpFWEVDVVRJT05fVFlQRV9VTlNQRUNJRklFRBAAEhsKF0VYRUNVVElPTl9UWVBFX0ZVTkNUSU9OEAESGgoWRVhFQ1VUSU9OX1RZUEVfR0FURVdBWRACEhsKF0VYRUNVVElPTl9UWVBFX0VYVEVSTkFMEAMSGAoURVhFQ1VUSU9OX1RZUEVfU1BBQ0UQBBIbChdFWEVDVVRJT05fVFlQRV9JTlRFUk5BTBAFEhYKEkVYRUNVVElPTl9UWVBFX01DUBAGEhkKFUVYRUNVVElPTl9UWVBFX1dPUktFUhAHEhkKFUVYRUNVVElPTl9UWVBFX0hPU1RFRBAIEhoKFkVYRUNVVElPTl9UWVBFX0JVSUxUSU4QCRIZChVFWEVDVVRJT05fVFlQRV9DQUxMRVIQChIZChVFWEVDVVRJT05fVFlQRV9DVVNUT00QCyphCgZFZmZlY3QSFgoSRUZGRUNUX1VOU1BFQ0lGSUVEEAASDwoLRUZGRUNUX1BVUkUQARIVChFFRkZFQ1RfSURFTVBPVEVOVBACEhcKE0VGRkVDVF9BVF9NT1NUX09OQ0UQAyqMAQoITG9nTGV2ZWwSGQoVTE9HX0xFVkVMX1VOU1BFQ0lGSUVEEAASEwoPTE9HX0xFVkVMX1RSQUNFEAESEwoPTE9HX0xFVkVMX0RFQlVHEAISEgoOTE9HX0xFVkVMX0lORk8QAxISCg5MT0dfTEVWRUxfV0FSThAEEhMKD0xPR19MRVZFTF9FUlJPUhAFYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_duration, file_google_protobuf_struct, file_toolbus_tool_v1_usage]);
+  fileDesc("Chp0b29sYnVzL3Rvb2wvdjEvdG9vbC5wcm90bxIPdG9vbGJ1cy50b29sLnYxItkBCg1IdHRwRXhlY3V0aW9uEhgKA3VybBgBIAEoCUILukgIcgYYgCCIAQESJwoGbWV0aG9kGAIgASgJQhe6SBRyEjIQXihbQS1aXXsxLDE2fSk/JBJVCgdoZWFkZXJzGAMgAygLMisudG9vbGJ1cy50b29sLnYxLkh0dHBFeGVjdXRpb24uSGVhZGVyc0VudHJ5Qhe6SBSaAREQZCIFcgMYgAIqBnIEGICABBouCgxIZWFkZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASLYAQoNQnVpbHRpblBvbGljeRI1CgdidWlsdGluGAEgASgOMhgudG9vbGJ1cy50b29sLnYxLkJ1aWx0aW5CCrpIB4IBBBABIAASJwoNYWxsb3dlZF9wYXRocxgCIAMoCUIQukgNkgEKEOgHIgVyAxiAIBIqChBhbGxvd2VkX2NvbW1hbmRzGAMgAygJQhC6SA2SAQoQ6AciBXIDGIAgEjsKB3RpbWVvdXQYBCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CD7pIDKoBCSIFCIDnhA8qACLyAQoPVG9vbEFubm90YXRpb25zEhcKBXRpdGxlGAEgASgJQgi6SAVyAxiAIBIbCg5yZWFkX29ubHlfaGludBgCIAEoCEgAiAEBEh0KEGRlc3RydWN0aXZlX2hpbnQYAyABKAhIAYgBARIcCg9pZGVtcG90ZW50X2hpbnQYBCABKAhIAogBARIcCg9vcGVuX3dvcmxkX2hpbnQYBSABKAhIA4gBAUIRCg9fcmVhZF9vbmx5X2hpbnRCEwoRX2Rlc3RydWN0aXZlX2hpbnRCEgoQX2lkZW1wb3RlbnRfaGludEISChBfb3Blbl93b3JsZF9oaW50IsIFCgRUb29sEhgKBG5hbWUYASABKAlCCrpIB3IFEAEYgAISHgoLZGVzY3JpcHRpb24YAiABKAlCCbpIBnIEGICABBIkChFpbnB1dF9zY2hlbWFfanNvbhgDIAEoCUIJukgGcgQYgIBAEiUKEm91dHB1dF9zY2hlbWFfanNvbhgEIAEoCUIJukgGcgQYgIBAEkAKDmV4ZWN1dGlvbl90eXBlGAUgASgOMh4udG9vbGJ1cy50b29sLnYxLkV4ZWN1dGlvblR5cGVCCLpIBYIBAhABEkkKC2N1c3RvbV90eXBlGAYgASgJQjS6SDFyLzItXihbYS16QS1aMC05Xy1dezEsNjR9OlthLXpBLVowLTlfLi1dezEsNjR9KT8kEhQKB3Zpc2libGUYByABKAhIAIgBARIQCghpc19hc3luYxgIIAEoCBI7Cgd0aW1lb3V0GAkgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uQg+6SAyqAQkiBQiA54QPKgASMQoJZXhlY3V0aW9uGAogASgLMh4udG9vbGJ1cy50b29sLnYxLkh0dHBFeGVjdXRpb24SMQoGZWZmZWN0GAsgASgOMhcudG9vbGJ1cy50b29sLnYxLkVmZmVjdEIIukgFggECEAESJwoGY29uZmlnGAwgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBI2Cg5idWlsdGluX3BvbGljeRgNIAEoCzIeLnRvb2xidXMudG9vbC52MS5CdWlsdGluUG9saWN5EjUKC2Fubm90YXRpb25zGA4gASgLMiAudG9vbGJ1cy50b29sLnYxLlRvb2xBbm5vdGF0aW9ucxI3CgN0dGwYDyABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CD7pIDKoBCSIFCIDnhA8qAEIKCghfdmlzaWJsZSKaAQoKVG9vbFJlc3VsdBITCgtvdXRwdXRfanNvbhgBIAEoCRIQCghpc19lcnJvchgCIAEoCBIYChBzdG9yZWRfcmVmZXJlbmNlGAMgASgJEhAKCGVuZHNfcnVuGAQgASgIEiUKBXVzYWdlGAUgASgLMhYudG9vbGJ1cy50b29sLnYxLlVzYWdlEhIKCmNhbGxfY291bnQYBiABKA0iQAoMVG9vbFByb2dyZXNzEhAKCHByb2dyZXNzGAEgASgBEg0KBXRvdGFsGAIgASgBEg8KB21lc3NhZ2UYAyABKAkiLwoMQWxsb3dlZFRvb2xzEh8KBW5hbWVzGAEgAygJQhC6SA2SAQoQ6AciBXIDGIAEIlkKB1Rvb2xMb2cSKAoFbGV2ZWwYASABKA4yGS50b29sYnVzLnRvb2wudjEuTG9nTGV2ZWwSDwoHbWVzc2FnZRgCIAEoCRITCgtmaWVsZHNfanNvbhgDIAEoCSrcAgoNRXhlY3V0aW9uVHlwZRIeChpFWEVDVVRJT05fVFlQRV9VTlNQRUNJRklFRBAAEhsKF0VYRUNVVElPTl9UWVBFX0ZVTkNUSU9OEAESGgoWRVhFQ1VUSU9OX1RZUEVfR0FURVdBWRACEhsKF0VYRUNVVElPTl9UWVBFX0VYVEVSTkFMEAMSGAoURVhFQ1VUSU9OX1RZUEVfU1BBQ0UQBBIbChdFWEVDVVRJT05fVFlQRV9JTlRFUk5BTBAFEhYKEkVYRUNVVElPTl9UWVBFX01DUBAGEhkKFUVYRUNVVElPTl9UWVBFX1dPUktFUhAHEhkKFUVYRUNVVElPTl9UWVBFX0hPU1RFRBAIEhoKFkVYRUNVVElPTl9UWVBFX0JVSUxUSU4QCRIZChVFWEVDVVRJT05fVFlQRV9DQUxMRVIQChIZChVFWEVDVVRJT05fVFlQRV9DVVNUT00QCyphCgZFZmZlY3QSFgoSRUZGRUNUX1VOU1BFQ0lGSUVEEAASDwoLRUZGRUNUX1BVUkUQARIVChFFRkZFQ1RfSURFTVBPVEVOVBACEhcKE0VGRkVDVF9BVF9NT1NUX09OQ0UQAyplCgdCdWlsdGluEhcKE0JVSUxUSU5fVU5TUEVDSUZJRUQQABITCg9CVUlMVElOX0ZTX1JFQUQQARIUChBCVUlMVElOX0ZTX1dSSVRFEAISFgoSQlVJTFRJTl9TSEVMTF9FWEVDEAMqjAEKCExvZ0xldmVsEhkKFUxPR19MRVZFTF9VTlNQRUNJRklFRBAAEhMKD0xPR19MRVZFTF9UUkFDRRABEhMKD0xPR19MRVZFTF9ERUJVRxACEhIKDkxPR19MRVZFTF9JTkZPEAMSEgoOTE9HX0xFVkVMX1dBUk4QBBITCg9MT0dfTEVWRUxfRVJST1IQBWIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_duration, file_google_protobuf_struct, file_toolbus_tool_v1_usage]);
 
 /**
  * How the router calls a tool's URL.
@@ -56,17 +56,17 @@ export const HttpExecutionSchema: GenMessage<HttpExecution> = /*@__PURE__*/
   messageDesc(file_toolbus_tool_v1_tool, 0);
 
 /**
- * The policy that a built-in tool (`fs_read`, `fs_write`, `shell_exec`) is bound to.
+ * The policy that a built-in tool is bound to.
  *
  * @generated from message toolbus.tool.v1.BuiltinPolicy
  */
 export type BuiltinPolicy = Message<"toolbus.tool.v1.BuiltinPolicy"> & {
   /**
-   * Which built-in this is: fs_read, fs_write or shell_exec.
+   * Which built-in the tool is.
    *
-   * @generated from field: string name = 1;
+   * @generated from field: toolbus.tool.v1.Builtin builtin = 1;
    */
-  name: string;
+  builtin: Builtin;
 
   /**
    * Directories (absolute) below which files may be touched; symbolic links and `..` are resolved before comparing.
@@ -76,7 +76,7 @@ export type BuiltinPolicy = Message<"toolbus.tool.v1.BuiltinPolicy"> & {
   allowedPaths: string[];
 
   /**
-   * Commands that shell_exec may start, compared with argv[0] exactly. Empty permits nothing.
+   * Commands that BUILTIN_SHELL_EXEC may start, compared with argv[0] exactly. Empty permits nothing.
    *
    * @generated from field: repeated string allowed_commands = 3;
    */
@@ -569,6 +569,54 @@ export const EffectSchema: GenEnum<Effect> = /*@__PURE__*/
   enumDesc(file_toolbus_tool_v1_tool, 1);
 
 /**
+ * A built-in tool that can do nothing without a policy.
+ *
+ * @generated from enum toolbus.tool.v1.Builtin
+ */
+export const Builtin = {
+  /**
+   * Not set.
+   *
+   * @generated from enum value: BUILTIN_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * `fs_read`: reads files.
+   *
+   * @generated from enum value: BUILTIN_FS_READ = 1;
+   */
+  FS_READ: 1,
+
+  /**
+   * `fs_write`: writes files.
+   *
+   * @generated from enum value: BUILTIN_FS_WRITE = 2;
+   */
+  FS_WRITE: 2,
+
+  /**
+   * `shell_exec`: runs a command, without a shell.
+   *
+   * @generated from enum value: BUILTIN_SHELL_EXEC = 3;
+   */
+  SHELL_EXEC: 3,
+} as const;
+
+/**
+ * A built-in tool that can do nothing without a policy.
+ *
+ * @generated from enum toolbus.tool.v1.Builtin
+ */
+export type Builtin = (typeof Builtin)[keyof typeof Builtin] | UnknownEnum;
+
+/**
+ * Describes the enum toolbus.tool.v1.Builtin.
+ */
+export const BuiltinSchema: GenEnum<Builtin> = /*@__PURE__*/
+  enumDesc(file_toolbus_tool_v1_tool, 2);
+
+/**
  * How grave a line of a log is.
  *
  * @generated from enum toolbus.tool.v1.LogLevel
@@ -628,5 +676,5 @@ export type LogLevel = (typeof LogLevel)[keyof typeof LogLevel] | UnknownEnum;
  * Describes the enum toolbus.tool.v1.LogLevel.
  */
 export const LogLevelSchema: GenEnum<LogLevel> = /*@__PURE__*/
-  enumDesc(file_toolbus_tool_v1_tool, 2);
+  enumDesc(file_toolbus_tool_v1_tool, 3);
 

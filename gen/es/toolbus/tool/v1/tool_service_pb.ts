@@ -19,7 +19,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file toolbus/tool/v1/tool_service.proto.
  */
 export const file_toolbus_tool_v1_tool_service: GenFile = /*@__PURE__*/
-  fileDesc("CiJ0b29sYnVzL3Rvb2wvdjEvdG9vbF9zZXJ2aWNlLnByb3RvEg90b29sYnVzLnRvb2wudjEinQEKCU1vZGVsVG9vbBISCgptb2RlbF9uYW1lGAEgASgJEhEKCXJlZmVyZW5jZRgCIAEoCRIPCgdhbGlhc2VzGAMgAygJEiMKBHRvb2wYBCABKAsyFS50b29sYnVzLnRvb2wudjEuVG9vbBIQCghjYWxsYWJsZRgFIAEoCBIRCglhdmFpbGFibGUYBiABKAgSDgoGcmVhc29uGAcgASgJIr0CChBMaXN0VG9vbHNSZXF1ZXN0EjAKCnNlc3Npb25faWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXswLDY0fSQSKwoFYWdlbnQYAiABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXswLDY0fSQSJgoUa25vd25fdG9vbHNfcmV2aXNpb24YAyABKAlCCLpIBXIDGIABEhsKCXBhZ2Vfc2l6ZRgEIAEoDUIIukgFKgMY6AcSHAoKcGFnZV90b2tlbhgFIAEoCUIIukgFcgMYgAgSLAoGcnVuX2lkGAYgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MCw2NH0kEjkKC3J1bl9zb3VyY2VzGAcgAygLMhoudG9vbGJ1cy50b29sLnYxLlJ1blNvdXJjZUIIukgFkgECECAi2gEKEUxpc3RUb29sc1Jlc3BvbnNlEikKBXRvb2xzGAEgAygLMhoudG9vbGJ1cy50b29sLnYxLk1vZGVsVG9vbBIuCgdzb3VyY2VzGAIgAygLMh0udG9vbGJ1cy50b29sLnYxLlNvdXJjZVN0YXR1cxINCgVhZ2VudBgDIAEoCRIYChBjb250ZXh0X3JldmlzaW9uGAQgASgNEhYKDnRvb2xzX3JldmlzaW9uGAUgASgJEhAKCGlzX2tub3duGAYgASgIEhcKD25leHRfcGFnZV90b2tlbhgHIAEoCSK4AwoPQ2FsbFRvb2xSZXF1ZXN0Ei4KB2NhbGxfaWQYASABKAlCHbpIGnIYMhZeW2EtekEtWjAtOV8tXXswLDEyOH0kEjAKCnNlc3Npb25faWQYAiABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSGAoEbmFtZRgDIAEoCUIKukgHcgUQARiABBIiCg5hcmd1bWVudHNfanNvbhgEIAEoCUIKukgHcgUogICAIBIsCgZydW5faWQYBSABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXswLDY0fSQSGAoQY29udGV4dF9yZXZpc2lvbhgGIAEoDRI0Cg1hbGxvd2VkX3Rvb2xzGAcgASgLMh0udG9vbGJ1cy50b29sLnYxLkFsbG93ZWRUb29scxIsCghkZWFkbGluZRgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASHgoLcnVuX2NvbnRleHQYCSABKAxCCbpIBnoEGICAQBI5CgtydW5fc291cmNlcxgKIAMoCzIaLnRvb2xidXMudG9vbC52MS5SdW5Tb3VyY2VCCLpIBZIBAhAgIs8BChBDYWxsVG9vbFJlc3BvbnNlEjEKCHByb2dyZXNzGAEgASgLMh0udG9vbGJ1cy50b29sLnYxLlRvb2xQcm9ncmVzc0gAEicKA2xvZxgCIAEoCzIYLnRvb2xidXMudG9vbC52MS5Ub29sTG9nSAASLQoGcmVzdWx0GAMgASgLMhsudG9vbGJ1cy50b29sLnYxLlRvb2xSZXN1bHRIABIPCgdjYWxsX2lkGAQgASgJEhYKDnRvb2xzX3JldmlzaW9uGAUgASgJQgcKBWV2ZW50Io0BChJFeHBsYWluVG9vbFJlcXVlc3QSKwoFYWdlbnQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXswLDY0fSQSMAoKc2Vzc2lvbl9pZBgCIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JBIYCgRuYW1lGAMgASgJQgq6SAdyBRABGIAEIlwKC0V4cGxhaW5TdGVwEiwKBXN0YWdlGAEgASgOMh0udG9vbGJ1cy50b29sLnYxLkV4cGxhaW5TdGFnZRIPCgdmaW5kaW5nGAIgASgJEg4KBnBhc3NlZBgDIAEoCCKDAgoTRXhwbGFpblRvb2xSZXNwb25zZRIRCglyZWZlcmVuY2UYASABKAkSEAoIcHJvdmlkZXIYAiABKAkSEQoJYXZhaWxhYmxlGAMgASgIEg8KB3Zpc2libGUYBCABKAgSEAoIY2FsbGFibGUYBSABKAgSDAoEcnVsZRgGIAEoCRIrCgVzdGVwcxgHIAMoCzIcLnRvb2xidXMudG9vbC52MS5FeHBsYWluU3RlcBISCgptb2RlbF9uYW1lGAggASgJEg8KB2FsaWFzZXMYCSADKAkSGgoSdW5hdmFpbGFibGVfcmVhc29uGAogASgJEhUKDWNsb3Nlc3RfbmFtZXMYCyADKAkqgwIKDEV4cGxhaW5TdGFnZRIdChlFWFBMQUlOX1NUQUdFX1VOU1BFQ0lGSUVEEAASFwoTRVhQTEFJTl9TVEFHRV9BTElBUxABEhkKFUVYUExBSU5fU1RBR0VfUkVTT0xWRRACEhoKFkVYUExBSU5fU1RBR0VfUFJPVklERVIQAxIeChpFWFBMQUlOX1NUQUdFX0FWQUlMQUJJTElUWRAEEhUKEUVYUExBSU5fU1RBR0VfVVNFEAUSGQoVRVhQTEFJTl9TVEFHRV9BTExPV0VEEAYSFwoTRVhQTEFJTl9TVEFHRV9PRkZFUhAHEhkKFUVYUExBSU5fU1RBR0VfVklTSUJMRRAIMo4CCgtUb29sU2VydmljZRJSCglMaXN0VG9vbHMSIS50b29sYnVzLnRvb2wudjEuTGlzdFRvb2xzUmVxdWVzdBoiLnRvb2xidXMudG9vbC52MS5MaXN0VG9vbHNSZXNwb25zZRJRCghDYWxsVG9vbBIgLnRvb2xidXMudG9vbC52MS5DYWxsVG9vbFJlcXVlc3QaIS50b29sYnVzLnRvb2wudjEuQ2FsbFRvb2xSZXNwb25zZTABElgKC0V4cGxhaW5Ub29sEiMudG9vbGJ1cy50b29sLnYxLkV4cGxhaW5Ub29sUmVxdWVzdBokLnRvb2xidXMudG9vbC52MS5FeHBsYWluVG9vbFJlc3BvbnNlYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_timestamp, file_toolbus_tool_v1_source, file_toolbus_tool_v1_tool]);
+  fileDesc("CiJ0b29sYnVzL3Rvb2wvdjEvdG9vbF9zZXJ2aWNlLnByb3RvEg90b29sYnVzLnRvb2wudjEinQEKCU1vZGVsVG9vbBISCgptb2RlbF9uYW1lGAEgASgJEhEKCXJlZmVyZW5jZRgCIAEoCRIPCgdhbGlhc2VzGAMgAygJEiMKBHRvb2wYBCABKAsyFS50b29sYnVzLnRvb2wudjEuVG9vbBIQCghjYWxsYWJsZRgFIAEoCBIRCglhdmFpbGFibGUYBiABKAgSDgoGcmVhc29uGAcgASgJIsoCChBMaXN0VG9vbHNSZXF1ZXN0EjIKCnNlc3Npb25faWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSRIABItCgVhZ2VudBgCIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JEgAEiYKFGtub3duX3Rvb2xzX3JldmlzaW9uGAMgASgJQgi6SAVyAxiAARIbCglwYWdlX3NpemUYBCABKA1CCLpIBSoDGOgHEhwKCnBhZ2VfdG9rZW4YBSABKAlCCLpIBXIDGIAIEiwKBnJ1bl9pZBgGIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JBI5CgtydW5fc291cmNlcxgHIAMoCzIaLnRvb2xidXMudG9vbC52MS5SdW5Tb3VyY2VCCLpIBZIBAhAgQgcKBXNjb3BlItoBChFMaXN0VG9vbHNSZXNwb25zZRIpCgV0b29scxgBIAMoCzIaLnRvb2xidXMudG9vbC52MS5Nb2RlbFRvb2wSLgoHc291cmNlcxgCIAMoCzIdLnRvb2xidXMudG9vbC52MS5Tb3VyY2VTdGF0dXMSDQoFYWdlbnQYAyABKAkSGAoQY29udGV4dF9yZXZpc2lvbhgEIAEoDRIWCg50b29sc19yZXZpc2lvbhgFIAEoCRIQCghpc19rbm93bhgGIAEoCBIXCg9uZXh0X3BhZ2VfdG9rZW4YByABKAkiuAMKD0NhbGxUb29sUmVxdWVzdBIuCgdjYWxsX2lkGAEgASgJQh26SBpyGDIWXlthLXpBLVowLTlfLV17MCwxMjh9JBIwCgpzZXNzaW9uX2lkGAIgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEhgKBG5hbWUYAyABKAlCCrpIB3IFEAEYgAQSIgoOYXJndW1lbnRzX2pzb24YBCABKAlCCrpIB3IFKICAgCASLAoGcnVuX2lkGAUgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MCw2NH0kEhgKEGNvbnRleHRfcmV2aXNpb24YBiABKA0SNAoNYWxsb3dlZF90b29scxgHIAEoCzIdLnRvb2xidXMudG9vbC52MS5BbGxvd2VkVG9vbHMSLAoIZGVhZGxpbmUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEh4KC3J1bl9jb250ZXh0GAkgASgMQgm6SAZ6BBiAgEASOQoLcnVuX3NvdXJjZXMYCiADKAsyGi50b29sYnVzLnRvb2wudjEuUnVuU291cmNlQgi6SAWSAQIQICLPAQoQQ2FsbFRvb2xSZXNwb25zZRIxCghwcm9ncmVzcxgBIAEoCzIdLnRvb2xidXMudG9vbC52MS5Ub29sUHJvZ3Jlc3NIABInCgNsb2cYAiABKAsyGC50b29sYnVzLnRvb2wudjEuVG9vbExvZ0gAEi0KBnJlc3VsdBgDIAEoCzIbLnRvb2xidXMudG9vbC52MS5Ub29sUmVzdWx0SAASDwoHY2FsbF9pZBgEIAEoCRIWCg50b29sc19yZXZpc2lvbhgFIAEoCUIHCgVldmVudCKDAgoSRXhwbGFpblRvb2xSZXF1ZXN0EjIKCnNlc3Npb25faWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSRIABItCgVhZ2VudBgCIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JEgAEhgKBG5hbWUYAyABKAlCCrpIB3IFEAEYgAQSLAoGcnVuX2lkGAQgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MCw2NH0kEjkKC3J1bl9zb3VyY2VzGAUgAygLMhoudG9vbGJ1cy50b29sLnYxLlJ1blNvdXJjZUIIukgFkgECECBCBwoFc2NvcGUiXAoLRXhwbGFpblN0ZXASLAoFc3RhZ2UYASABKA4yHS50b29sYnVzLnRvb2wudjEuRXhwbGFpblN0YWdlEg8KB2ZpbmRpbmcYAiABKAkSDgoGcGFzc2VkGAMgASgIIpICChNFeHBsYWluVG9vbFJlc3BvbnNlEhEKCXJlZmVyZW5jZRgBIAEoCRIQCghwcm92aWRlchgCIAEoCRIRCglhdmFpbGFibGUYAyABKAgSDwoHdmlzaWJsZRgEIAEoCBIQCghjYWxsYWJsZRgFIAEoCBIMCgRydWxlGAYgASgJEisKBXN0ZXBzGAcgAygLMhwudG9vbGJ1cy50b29sLnYxLkV4cGxhaW5TdGVwEhIKCm1vZGVsX25hbWUYCCABKAkSDwoHYWxpYXNlcxgJIAMoCRIaChJ1bmF2YWlsYWJsZV9yZWFzb24YCiABKAkSFQoNY2xvc2VzdF9uYW1lcxgLIAMoCRINCgVhZ2VudBgMIAEoCSqDAgoMRXhwbGFpblN0YWdlEh0KGUVYUExBSU5fU1RBR0VfVU5TUEVDSUZJRUQQABIXChNFWFBMQUlOX1NUQUdFX0FMSUFTEAESGQoVRVhQTEFJTl9TVEFHRV9SRVNPTFZFEAISGgoWRVhQTEFJTl9TVEFHRV9QUk9WSURFUhADEh4KGkVYUExBSU5fU1RBR0VfQVZBSUxBQklMSVRZEAQSFQoRRVhQTEFJTl9TVEFHRV9VU0UQBRIZChVFWFBMQUlOX1NUQUdFX0FMTE9XRUQQBhIXChNFWFBMQUlOX1NUQUdFX09GRkVSEAcSGQoVRVhQTEFJTl9TVEFHRV9WSVNJQkxFEAgyjgIKC1Rvb2xTZXJ2aWNlElIKCUxpc3RUb29scxIhLnRvb2xidXMudG9vbC52MS5MaXN0VG9vbHNSZXF1ZXN0GiIudG9vbGJ1cy50b29sLnYxLkxpc3RUb29sc1Jlc3BvbnNlElEKCENhbGxUb29sEiAudG9vbGJ1cy50b29sLnYxLkNhbGxUb29sUmVxdWVzdBohLnRvb2xidXMudG9vbC52MS5DYWxsVG9vbFJlc3BvbnNlMAESWAoLRXhwbGFpblRvb2wSIy50b29sYnVzLnRvb2wudjEuRXhwbGFpblRvb2xSZXF1ZXN0GiQudG9vbGJ1cy50b29sLnYxLkV4cGxhaW5Ub29sUmVzcG9uc2ViBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_timestamp, file_toolbus_tool_v1_source, file_toolbus_tool_v1_tool]);
 
 /**
  * A tool as the model of a session sees it.
@@ -91,18 +91,27 @@ export const ModelToolSchema: GenMessage<ModelTool> = /*@__PURE__*/
  */
 export type ListToolsRequest = Message<"toolbus.tool.v1.ListToolsRequest"> & {
   /**
-   * The session; empty lists what `agent` would have.
+   * Whose tools; absent lists the whole catalog.
    *
-   * @generated from field: string session_id = 1;
+   * @generated from oneof toolbus.tool.v1.ListToolsRequest.scope
    */
-  sessionId: string;
-
-  /**
-   * The agent, when no session is given, and else ignored; empty without a session lists the whole catalog.
-   *
-   * @generated from field: string agent = 2;
-   */
-  agent: string;
+  scope: {
+    /**
+     * Those of a session: of its active agent, with what its caller declares.
+     *
+     * @generated from field: string session_id = 1;
+     */
+    value: string;
+    case: "sessionId";
+  } | {
+    /**
+     * Those that an agent would have, outside any session.
+     *
+     * @generated from field: string agent = 2;
+     */
+    value: string;
+    case: "agent";
+  } | { case: undefined; value?: undefined };
 
   /**
    * A list that the asker has, of this session or of another one, by its `tools_revision`: if it is what would be answered, it is
@@ -369,19 +378,27 @@ export const CallToolResponseSchema: GenMessage<CallToolResponse> = /*@__PURE__*
  */
 export type ExplainToolRequest = Message<"toolbus.tool.v1.ExplainToolRequest"> & {
   /**
-   * The agent. With a session it may be empty, and one that is not the session's is refused (REASON_AGENT_MISMATCH); empty without a session
-   * asks about the whole catalog.
+   * For whom; absent asks about the whole catalog.
    *
-   * @generated from field: string agent = 1;
+   * @generated from oneof toolbus.tool.v1.ExplainToolRequest.scope
    */
-  agent: string;
-
-  /**
-   * The session; empty asks about the agent by itself, without what a caller or a space adds.
-   *
-   * @generated from field: string session_id = 2;
-   */
-  sessionId: string;
+  scope: {
+    /**
+     * A session: its active agent, its caller's tools and its active space count.
+     *
+     * @generated from field: string session_id = 1;
+     */
+    value: string;
+    case: "sessionId";
+  } | {
+    /**
+     * An agent outside any session, without what a caller or a space adds.
+     *
+     * @generated from field: string agent = 2;
+     */
+    value: string;
+    case: "agent";
+  } | { case: undefined; value?: undefined };
 
   /**
    * Model name, alias or reference.
@@ -389,6 +406,20 @@ export type ExplainToolRequest = Message<"toolbus.tool.v1.ExplainToolRequest"> &
    * @generated from field: string name = 3;
    */
   name: string;
+
+  /**
+   * The run for which it is asked, if it brings sources; empty otherwise.
+   *
+   * @generated from field: string run_id = 4;
+   */
+  runId: string;
+
+  /**
+   * The sources that the run brings, as in ListToolsRequest.
+   *
+   * @generated from field: repeated toolbus.tool.v1.RunSource run_sources = 5;
+   */
+  runSources: RunSource[];
 };
 
 /**
@@ -515,6 +546,13 @@ export type ExplainToolResponse = Message<"toolbus.tool.v1.ExplainToolResponse">
    * @generated from field: repeated string closest_names = 11;
    */
   closestNames: string[];
+
+  /**
+   * The agent that it was explained for; empty for the whole catalog.
+   *
+   * @generated from field: string agent = 12;
+   */
+  agent: string;
 };
 
 /**

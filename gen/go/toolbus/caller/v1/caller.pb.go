@@ -211,18 +211,16 @@ func (x *CallerDeclaration) GetTools() []*CallerTool {
 // A request to the caller to execute one of its tools.
 type CallerToolRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Always `caller_tool_request`.
-	Type string `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
 	// The call's id, to be named in the answer.
-	RequestId string `protobuf:"bytes,2,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	RequestId string `protobuf:"bytes,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	// The session.
-	SessionId string `protobuf:"bytes,3,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	SessionId string `protobuf:"bytes,2,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	// The tool's name without prefix.
-	Tool string `protobuf:"bytes,4,opt,name=tool,proto3" json:"tool,omitempty"`
+	Tool string `protobuf:"bytes,3,opt,name=tool,proto3" json:"tool,omitempty"`
 	// Arguments as JSON text, valid under the tool's schema.
-	ArgumentsJson string `protobuf:"bytes,5,opt,name=arguments_json,json=argumentsJson,proto3" json:"arguments_json,omitempty"`
+	ArgumentsJson string `protobuf:"bytes,4,opt,name=arguments_json,json=argumentsJson,proto3" json:"arguments_json,omitempty"`
 	// When the relay stops waiting.
-	ExpireTime    *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
+	ExpireTime    *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -255,13 +253,6 @@ func (x *CallerToolRequest) ProtoReflect() protoreflect.Message {
 // Deprecated: Use CallerToolRequest.ProtoReflect.Descriptor instead.
 func (*CallerToolRequest) Descriptor() ([]byte, []int) {
 	return file_toolbus_caller_v1_caller_proto_rawDescGZIP(), []int{2}
-}
-
-func (x *CallerToolRequest) GetType() string {
-	if x != nil {
-		return x.Type
-	}
-	return ""
 }
 
 func (x *CallerToolRequest) GetRequestId() string {
@@ -369,16 +360,15 @@ const file_toolbus_caller_v1_caller_proto_rawDesc = "" +
 	"\x11CallerDeclaration\x12'\n" +
 	"\tcaller_id\x18\x01 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01\x18\x80\x02R\bcallerId\x12>\n" +
-	"\x05tools\x18\x02 \x03(\v2\x1d.toolbus.caller.v1.CallerToolB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\x05tools\"\xdd\x01\n" +
-	"\x11CallerToolRequest\x12\x12\n" +
-	"\x04type\x18\x01 \x01(\tR\x04type\x12\x1d\n" +
+	"\x05tools\x18\x02 \x03(\v2\x1d.toolbus.caller.v1.CallerToolB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\x05tools\"\xc9\x01\n" +
+	"\x11CallerToolRequest\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x02 \x01(\tR\trequestId\x12\x1d\n" +
+	"request_id\x18\x01 \x01(\tR\trequestId\x12\x1d\n" +
 	"\n" +
-	"session_id\x18\x03 \x01(\tR\tsessionId\x12\x12\n" +
-	"\x04tool\x18\x04 \x01(\tR\x04tool\x12%\n" +
-	"\x0earguments_json\x18\x05 \x01(\tR\rargumentsJson\x12;\n" +
-	"\vexpire_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"session_id\x18\x02 \x01(\tR\tsessionId\x12\x12\n" +
+	"\x04tool\x18\x03 \x01(\tR\x04tool\x12%\n" +
+	"\x0earguments_json\x18\x04 \x01(\tR\rargumentsJson\x12;\n" +
+	"\vexpire_time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"expireTime\"\x80\x01\n" +
 	"\x16CallerToolCancellation\x12\x1d\n" +
 	"\n" +

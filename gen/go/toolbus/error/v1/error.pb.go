@@ -108,157 +108,155 @@ const (
 	// The revision of the agent's context is newer than what this instance has heard of. Repeat in a moment.
 	// Code: `aborted`.
 	Reason_REASON_CONTEXT_REVISION_AHEAD Reason = 26
-	// The session has another agent than the request to explain a tool names. Name that one, or none.
-	// Code: `failed_precondition`.
-	Reason_REASON_AGENT_MISMATCH Reason = 27
 	// There is no tool of that name for whoever made the call. List the tools.
 	// Code: `not_found`.
-	Reason_REASON_TOOL_NOT_FOUND Reason = 28
+	Reason_REASON_TOOL_NOT_FOUND Reason = 27
 	// The policy does not allow this tool, or not in this way. Use another, or have the policy changed.
 	// Codes: `failed_precondition`, `permission_denied`.
-	Reason_REASON_TOOL_NOT_ALLOWED Reason = 29
+	Reason_REASON_TOOL_NOT_ALLOWED Reason = 28
 	// The call comes from no agent or no session, which it needs. Call it from a session.
 	// Code: `failed_precondition`.
-	Reason_REASON_SCOPE_MISSING Reason = 30
+	Reason_REASON_SCOPE_MISSING Reason = 29
 	// Two tools would have one name. Rename the one that is offered here.
 	// Codes: `already_exists`, `invalid_argument`.
-	Reason_REASON_TOOL_NAME_TAKEN Reason = 31
+	Reason_REASON_TOOL_NAME_TAKEN Reason = 30
 	// There is no provider of that name. List the providers, or apply it first.
 	// Code: `not_found`.
-	Reason_REASON_PROVIDER_NOT_FOUND Reason = 32
+	Reason_REASON_PROVIDER_NOT_FOUND Reason = 31
 	// There is no MCP server of that name. List the servers, or apply it first.
 	// Code: `not_found`.
-	Reason_REASON_MCP_SERVER_NOT_FOUND Reason = 33
+	Reason_REASON_MCP_SERVER_NOT_FOUND Reason = 32
 	// The MCP server cannot be reached; nothing was started. Repeat when its health says that it is ready.
 	// Code: `unavailable`.
-	Reason_REASON_MCP_SERVER_UNAVAILABLE Reason = 34
+	Reason_REASON_MCP_SERVER_UNAVAILABLE Reason = 33
 	// A secret that the tool needs is not known to the service. The operator sets it.
 	// Code: `failed_precondition`.
-	Reason_REASON_SECRET_NOT_FOUND Reason = 35
-	// The current configuration comes from a file and was changed by RPC, or the other way round. Change it where it comes from.
+	Reason_REASON_SECRET_NOT_FOUND Reason = 34
+	// The current configuration comes from a file and was changed by RPC, or the other way round. Change it where it comes from, which
+	// `metadata` names as `origin`: a file's name, or `rpc`.
 	// Code: `failed_precondition`.
-	Reason_REASON_ORIGIN_MISMATCH Reason = 36
+	Reason_REASON_ORIGIN_MISMATCH Reason = 35
 	// The current configuration has another revision than was expected. Read it, decide again, and apply with its revision.
 	// Code: `aborted`.
-	Reason_REASON_REVISION_MISMATCH Reason = 37
+	Reason_REASON_REVISION_MISMATCH Reason = 36
 	// There is no session of that id. List the sessions, or open one.
 	// Code: `not_found`.
-	Reason_REASON_SESSION_NOT_FOUND Reason = 38
+	Reason_REASON_SESSION_NOT_FOUND Reason = 37
 	// There is another session of that id. Choose another id.
 	// Code: `already_exists`.
-	Reason_REASON_SESSION_ALREADY_EXISTS Reason = 39
+	Reason_REASON_SESSION_ALREADY_EXISTS Reason = 38
 	// The session is closed for good. Open another one.
 	// Code: `failed_precondition`.
-	Reason_REASON_SESSION_CLOSED Reason = 40
+	Reason_REASON_SESSION_CLOSED Reason = 39
 	// The session is on its way to another agent, or to its end. Repeat in a moment.
 	// Code: `aborted`.
-	Reason_REASON_SESSION_SWITCHING Reason = 41
+	Reason_REASON_SESSION_SWITCHING Reason = 40
 	// The session is not in that space, or in none. Enter the space first.
 	// Code: `failed_precondition`.
-	Reason_REASON_SESSION_NOT_IN_SPACE Reason = 42
+	Reason_REASON_SESSION_NOT_IN_SPACE Reason = 41
 	// The session has left the agent that the switch starts from. Read the session, and switch again if it is still wanted.
 	// Code: `aborted`.
-	Reason_REASON_SWITCH_OUTDATED Reason = 43
+	Reason_REASON_SWITCH_OUTDATED Reason = 42
 	// There is no run of that id in that place. List the runs.
 	// Code: `not_found`.
-	Reason_REASON_RUN_NOT_FOUND Reason = 44
+	Reason_REASON_RUN_NOT_FOUND Reason = 43
 	// The run has ended. Start another one.
 	// Code: `failed_precondition`.
-	Reason_REASON_RUN_ENDED Reason = 45
+	Reason_REASON_RUN_ENDED Reason = 44
 	// The run has no event of that number. Ask for one from 0 to its last.
 	// Code: `out_of_range`.
-	Reason_REASON_RUN_EVENT_NOT_FOUND Reason = 46
+	Reason_REASON_RUN_EVENT_NOT_FOUND Reason = 45
 	// A limit of cost was asked for, and the model has no price. Give the price in the agent, or leave the limit out.
 	// Code: `failed_precondition`.
-	Reason_REASON_MODEL_PRICE_MISSING Reason = 47
+	Reason_REASON_MODEL_PRICE_MISSING Reason = 46
 	// A limit of cost was asked for in another currency than that of the agent's prices and limits. Ask for it in theirs.
 	// Code: `failed_precondition`.
-	Reason_REASON_CURRENCY_MISMATCH Reason = 48
+	Reason_REASON_CURRENCY_MISMATCH Reason = 47
 	// The key was used for another request. Use another key; `metadata` names what differs.
 	// Code: `already_exists`.
-	Reason_REASON_IDEMPOTENCY_KEY_REUSED Reason = 49
+	Reason_REASON_IDEMPOTENCY_KEY_REUSED Reason = 48
 	// There is no call of that id in that place, or it is forgotten. List the calls.
 	// Code: `not_found`.
-	Reason_REASON_CALL_NOT_FOUND Reason = 50
+	Reason_REASON_CALL_NOT_FOUND Reason = 49
 	// The id was used for another call. Use another id.
 	// Code: `already_exists`.
-	Reason_REASON_CALL_ID_REUSED Reason = 51
+	Reason_REASON_CALL_ID_REUSED Reason = 50
 	// The submission id was used for another outcome of the same call. Use another id, or repeat what was submitted under it.
 	// Code: `already_exists`.
-	Reason_REASON_SUBMISSION_ID_REUSED Reason = 52
+	Reason_REASON_SUBMISSION_ID_REUSED Reason = 51
 	// The call has its answer, and the first answer stands. Read the call.
 	// Code: `failed_precondition`.
-	Reason_REASON_CALL_ALREADY_RESOLVED Reason = 53
+	Reason_REASON_CALL_ALREADY_RESOLVED Reason = 52
 	// The call waited for its answer too long. Drop the answer.
 	// Code: `failed_precondition`.
-	Reason_REASON_CALL_EXPIRED Reason = 54
+	Reason_REASON_CALL_EXPIRED Reason = 53
 	// No answer from outside is awaited for the call. Read its state.
 	// Code: `failed_precondition`.
-	Reason_REASON_CALL_NOT_AWAITED Reason = 55
+	Reason_REASON_CALL_NOT_AWAITED Reason = 54
 	// A run waits for the output of the call. Give it with SubmitOutputs of that run.
 	// Code: `failed_precondition`.
-	Reason_REASON_CALL_AWAITED_BY_RUN Reason = 56
+	Reason_REASON_CALL_AWAITED_BY_RUN Reason = 55
 	// The call is being carried out, and has no result yet. Wait for its answer, or repeat in a moment.
 	// Codes: `aborted`, `failed_precondition`.
-	Reason_REASON_CALL_IN_PROGRESS Reason = 57
+	Reason_REASON_CALL_IN_PROGRESS Reason = 56
 	// Another watcher has taken the call. Leave the call to it.
 	// Codes: `failed_precondition`, `permission_denied`.
-	Reason_REASON_CALL_TAKEN Reason = 58
+	Reason_REASON_CALL_TAKEN Reason = 57
 	// The call was not taken by whoever answers it. Acknowledge its delivery first, or answer while watching the tool.
 	// Code: `permission_denied`.
-	Reason_REASON_CALL_NOT_TAKEN Reason = 59
+	Reason_REASON_CALL_NOT_TAKEN Reason = 58
 	// The call was not handed over by that delivery. Acknowledge the delivery that came with the call.
 	// Code: `failed_precondition`.
-	Reason_REASON_DELIVERY_NOT_FOUND Reason = 60
+	Reason_REASON_DELIVERY_NOT_FOUND Reason = 59
 	// The result does not fit what the tool promises. Correct the result and submit again: the call still waits.
 	// Code: `invalid_argument`.
-	Reason_REASON_RESULT_INVALID Reason = 61
+	Reason_REASON_RESULT_INVALID Reason = 60
 	// There is no such result of yours: it never was, or is no longer kept, since its session has no runs any more. Call the tool
 	// again.
 	// Code: `not_found`.
-	Reason_REASON_RESULT_NOT_FOUND Reason = 62
+	Reason_REASON_RESULT_NOT_FOUND Reason = 61
 	// There is no space of that id. List the spaces, or create it.
 	// Code: `not_found`.
-	Reason_REASON_SPACE_NOT_FOUND Reason = 63
+	Reason_REASON_SPACE_NOT_FOUND Reason = 62
 	// The id belongs to another message. Use another id.
 	// Codes: `already_exists`, `permission_denied`.
-	Reason_REASON_MESSAGE_ID_REUSED Reason = 64
+	Reason_REASON_MESSAGE_ID_REUSED Reason = 63
 	// Too many events wait for the agents of the session. Repeat when they have been read.
 	// Code: `resource_exhausted`.
-	Reason_REASON_INBOX_FULL Reason = 65
+	Reason_REASON_INBOX_FULL Reason = 64
 	// The agent keeps as many entries as it may. Delete some first.
 	// Code: `resource_exhausted`.
-	Reason_REASON_MEMORY_FULL Reason = 66
+	Reason_REASON_MEMORY_FULL Reason = 65
 	// No stream of the session's caller is attached here. Attach one, or repeat when it is back.
 	// Code: `failed_precondition`.
-	Reason_REASON_CALLER_NOT_ATTACHED Reason = 67
+	Reason_REASON_CALLER_NOT_ATTACHED Reason = 66
 	// The caller has as many requests open as it may. Repeat when some are answered.
 	// Code: `resource_exhausted`.
-	Reason_REASON_CALLER_BUSY Reason = 68
+	Reason_REASON_CALLER_BUSY Reason = 67
 	// There is no worker file or hosted module of that name. Put the file into its directory, or name another one.
 	// Code: `not_found`.
-	Reason_REASON_WORKER_NOT_FOUND Reason = 69
+	Reason_REASON_WORKER_NOT_FOUND Reason = 68
 	// The worker file or hosted module cannot be used as it is. Correct the file; it is read again.
 	// Code: `failed_precondition`.
-	Reason_REASON_WORKER_INVALID Reason = 70
+	Reason_REASON_WORKER_INVALID Reason = 69
 	// What the worker needs could not be installed; nothing was started. Correct the worker's dependencies.
 	// Code: `failed_precondition`.
-	Reason_REASON_WORKER_INSTALL_FAILED Reason = 71
+	Reason_REASON_WORKER_INSTALL_FAILED Reason = 70
 	// The worker did not start; nothing was called. Correct the worker; its log has the cause.
 	// Code: `failed_precondition`.
-	Reason_REASON_WORKER_START_FAILED Reason = 72
+	Reason_REASON_WORKER_START_FAILED Reason = 71
 	// The worker keeps failing and is started again later; nothing was started. Repeat after a while.
 	// Code: `unavailable`.
-	Reason_REASON_WORKER_BACKED_OFF Reason = 73
+	Reason_REASON_WORKER_BACKED_OFF Reason = 72
 	// The worker or hosted module ended in mid-call, and the call may have had its effect. Read the state before repeating.
 	// Code: `unavailable`.
-	Reason_REASON_WORKER_CRASHED Reason = 74
+	Reason_REASON_WORKER_CRASHED Reason = 73
 	// The worker or hosted module is being stopped; nothing was started. Repeat: another one is started.
 	// Code: `unavailable`.
-	Reason_REASON_WORKER_STOPPED Reason = 75
+	Reason_REASON_WORKER_STOPPED Reason = 74
 	// All workers are busy, and none got free in time; nothing was started. Repeat after a while.
 	// Code: `resource_exhausted`.
-	Reason_REASON_WORKER_POOL_FULL Reason = 76
+	Reason_REASON_WORKER_POOL_FULL Reason = 75
 )
 
 // Enum value maps for Reason.
@@ -291,56 +289,55 @@ var (
 		24: "REASON_AGENT_INVALID",
 		25: "REASON_AGENT_SWITCHED",
 		26: "REASON_CONTEXT_REVISION_AHEAD",
-		27: "REASON_AGENT_MISMATCH",
-		28: "REASON_TOOL_NOT_FOUND",
-		29: "REASON_TOOL_NOT_ALLOWED",
-		30: "REASON_SCOPE_MISSING",
-		31: "REASON_TOOL_NAME_TAKEN",
-		32: "REASON_PROVIDER_NOT_FOUND",
-		33: "REASON_MCP_SERVER_NOT_FOUND",
-		34: "REASON_MCP_SERVER_UNAVAILABLE",
-		35: "REASON_SECRET_NOT_FOUND",
-		36: "REASON_ORIGIN_MISMATCH",
-		37: "REASON_REVISION_MISMATCH",
-		38: "REASON_SESSION_NOT_FOUND",
-		39: "REASON_SESSION_ALREADY_EXISTS",
-		40: "REASON_SESSION_CLOSED",
-		41: "REASON_SESSION_SWITCHING",
-		42: "REASON_SESSION_NOT_IN_SPACE",
-		43: "REASON_SWITCH_OUTDATED",
-		44: "REASON_RUN_NOT_FOUND",
-		45: "REASON_RUN_ENDED",
-		46: "REASON_RUN_EVENT_NOT_FOUND",
-		47: "REASON_MODEL_PRICE_MISSING",
-		48: "REASON_CURRENCY_MISMATCH",
-		49: "REASON_IDEMPOTENCY_KEY_REUSED",
-		50: "REASON_CALL_NOT_FOUND",
-		51: "REASON_CALL_ID_REUSED",
-		52: "REASON_SUBMISSION_ID_REUSED",
-		53: "REASON_CALL_ALREADY_RESOLVED",
-		54: "REASON_CALL_EXPIRED",
-		55: "REASON_CALL_NOT_AWAITED",
-		56: "REASON_CALL_AWAITED_BY_RUN",
-		57: "REASON_CALL_IN_PROGRESS",
-		58: "REASON_CALL_TAKEN",
-		59: "REASON_CALL_NOT_TAKEN",
-		60: "REASON_DELIVERY_NOT_FOUND",
-		61: "REASON_RESULT_INVALID",
-		62: "REASON_RESULT_NOT_FOUND",
-		63: "REASON_SPACE_NOT_FOUND",
-		64: "REASON_MESSAGE_ID_REUSED",
-		65: "REASON_INBOX_FULL",
-		66: "REASON_MEMORY_FULL",
-		67: "REASON_CALLER_NOT_ATTACHED",
-		68: "REASON_CALLER_BUSY",
-		69: "REASON_WORKER_NOT_FOUND",
-		70: "REASON_WORKER_INVALID",
-		71: "REASON_WORKER_INSTALL_FAILED",
-		72: "REASON_WORKER_START_FAILED",
-		73: "REASON_WORKER_BACKED_OFF",
-		74: "REASON_WORKER_CRASHED",
-		75: "REASON_WORKER_STOPPED",
-		76: "REASON_WORKER_POOL_FULL",
+		27: "REASON_TOOL_NOT_FOUND",
+		28: "REASON_TOOL_NOT_ALLOWED",
+		29: "REASON_SCOPE_MISSING",
+		30: "REASON_TOOL_NAME_TAKEN",
+		31: "REASON_PROVIDER_NOT_FOUND",
+		32: "REASON_MCP_SERVER_NOT_FOUND",
+		33: "REASON_MCP_SERVER_UNAVAILABLE",
+		34: "REASON_SECRET_NOT_FOUND",
+		35: "REASON_ORIGIN_MISMATCH",
+		36: "REASON_REVISION_MISMATCH",
+		37: "REASON_SESSION_NOT_FOUND",
+		38: "REASON_SESSION_ALREADY_EXISTS",
+		39: "REASON_SESSION_CLOSED",
+		40: "REASON_SESSION_SWITCHING",
+		41: "REASON_SESSION_NOT_IN_SPACE",
+		42: "REASON_SWITCH_OUTDATED",
+		43: "REASON_RUN_NOT_FOUND",
+		44: "REASON_RUN_ENDED",
+		45: "REASON_RUN_EVENT_NOT_FOUND",
+		46: "REASON_MODEL_PRICE_MISSING",
+		47: "REASON_CURRENCY_MISMATCH",
+		48: "REASON_IDEMPOTENCY_KEY_REUSED",
+		49: "REASON_CALL_NOT_FOUND",
+		50: "REASON_CALL_ID_REUSED",
+		51: "REASON_SUBMISSION_ID_REUSED",
+		52: "REASON_CALL_ALREADY_RESOLVED",
+		53: "REASON_CALL_EXPIRED",
+		54: "REASON_CALL_NOT_AWAITED",
+		55: "REASON_CALL_AWAITED_BY_RUN",
+		56: "REASON_CALL_IN_PROGRESS",
+		57: "REASON_CALL_TAKEN",
+		58: "REASON_CALL_NOT_TAKEN",
+		59: "REASON_DELIVERY_NOT_FOUND",
+		60: "REASON_RESULT_INVALID",
+		61: "REASON_RESULT_NOT_FOUND",
+		62: "REASON_SPACE_NOT_FOUND",
+		63: "REASON_MESSAGE_ID_REUSED",
+		64: "REASON_INBOX_FULL",
+		65: "REASON_MEMORY_FULL",
+		66: "REASON_CALLER_NOT_ATTACHED",
+		67: "REASON_CALLER_BUSY",
+		68: "REASON_WORKER_NOT_FOUND",
+		69: "REASON_WORKER_INVALID",
+		70: "REASON_WORKER_INSTALL_FAILED",
+		71: "REASON_WORKER_START_FAILED",
+		72: "REASON_WORKER_BACKED_OFF",
+		73: "REASON_WORKER_CRASHED",
+		74: "REASON_WORKER_STOPPED",
+		75: "REASON_WORKER_POOL_FULL",
 	}
 	Reason_value = map[string]int32{
 		"REASON_UNSPECIFIED":            0,
@@ -370,56 +367,55 @@ var (
 		"REASON_AGENT_INVALID":          24,
 		"REASON_AGENT_SWITCHED":         25,
 		"REASON_CONTEXT_REVISION_AHEAD": 26,
-		"REASON_AGENT_MISMATCH":         27,
-		"REASON_TOOL_NOT_FOUND":         28,
-		"REASON_TOOL_NOT_ALLOWED":       29,
-		"REASON_SCOPE_MISSING":          30,
-		"REASON_TOOL_NAME_TAKEN":        31,
-		"REASON_PROVIDER_NOT_FOUND":     32,
-		"REASON_MCP_SERVER_NOT_FOUND":   33,
-		"REASON_MCP_SERVER_UNAVAILABLE": 34,
-		"REASON_SECRET_NOT_FOUND":       35,
-		"REASON_ORIGIN_MISMATCH":        36,
-		"REASON_REVISION_MISMATCH":      37,
-		"REASON_SESSION_NOT_FOUND":      38,
-		"REASON_SESSION_ALREADY_EXISTS": 39,
-		"REASON_SESSION_CLOSED":         40,
-		"REASON_SESSION_SWITCHING":      41,
-		"REASON_SESSION_NOT_IN_SPACE":   42,
-		"REASON_SWITCH_OUTDATED":        43,
-		"REASON_RUN_NOT_FOUND":          44,
-		"REASON_RUN_ENDED":              45,
-		"REASON_RUN_EVENT_NOT_FOUND":    46,
-		"REASON_MODEL_PRICE_MISSING":    47,
-		"REASON_CURRENCY_MISMATCH":      48,
-		"REASON_IDEMPOTENCY_KEY_REUSED": 49,
-		"REASON_CALL_NOT_FOUND":         50,
-		"REASON_CALL_ID_REUSED":         51,
-		"REASON_SUBMISSION_ID_REUSED":   52,
-		"REASON_CALL_ALREADY_RESOLVED":  53,
-		"REASON_CALL_EXPIRED":           54,
-		"REASON_CALL_NOT_AWAITED":       55,
-		"REASON_CALL_AWAITED_BY_RUN":    56,
-		"REASON_CALL_IN_PROGRESS":       57,
-		"REASON_CALL_TAKEN":             58,
-		"REASON_CALL_NOT_TAKEN":         59,
-		"REASON_DELIVERY_NOT_FOUND":     60,
-		"REASON_RESULT_INVALID":         61,
-		"REASON_RESULT_NOT_FOUND":       62,
-		"REASON_SPACE_NOT_FOUND":        63,
-		"REASON_MESSAGE_ID_REUSED":      64,
-		"REASON_INBOX_FULL":             65,
-		"REASON_MEMORY_FULL":            66,
-		"REASON_CALLER_NOT_ATTACHED":    67,
-		"REASON_CALLER_BUSY":            68,
-		"REASON_WORKER_NOT_FOUND":       69,
-		"REASON_WORKER_INVALID":         70,
-		"REASON_WORKER_INSTALL_FAILED":  71,
-		"REASON_WORKER_START_FAILED":    72,
-		"REASON_WORKER_BACKED_OFF":      73,
-		"REASON_WORKER_CRASHED":         74,
-		"REASON_WORKER_STOPPED":         75,
-		"REASON_WORKER_POOL_FULL":       76,
+		"REASON_TOOL_NOT_FOUND":         27,
+		"REASON_TOOL_NOT_ALLOWED":       28,
+		"REASON_SCOPE_MISSING":          29,
+		"REASON_TOOL_NAME_TAKEN":        30,
+		"REASON_PROVIDER_NOT_FOUND":     31,
+		"REASON_MCP_SERVER_NOT_FOUND":   32,
+		"REASON_MCP_SERVER_UNAVAILABLE": 33,
+		"REASON_SECRET_NOT_FOUND":       34,
+		"REASON_ORIGIN_MISMATCH":        35,
+		"REASON_REVISION_MISMATCH":      36,
+		"REASON_SESSION_NOT_FOUND":      37,
+		"REASON_SESSION_ALREADY_EXISTS": 38,
+		"REASON_SESSION_CLOSED":         39,
+		"REASON_SESSION_SWITCHING":      40,
+		"REASON_SESSION_NOT_IN_SPACE":   41,
+		"REASON_SWITCH_OUTDATED":        42,
+		"REASON_RUN_NOT_FOUND":          43,
+		"REASON_RUN_ENDED":              44,
+		"REASON_RUN_EVENT_NOT_FOUND":    45,
+		"REASON_MODEL_PRICE_MISSING":    46,
+		"REASON_CURRENCY_MISMATCH":      47,
+		"REASON_IDEMPOTENCY_KEY_REUSED": 48,
+		"REASON_CALL_NOT_FOUND":         49,
+		"REASON_CALL_ID_REUSED":         50,
+		"REASON_SUBMISSION_ID_REUSED":   51,
+		"REASON_CALL_ALREADY_RESOLVED":  52,
+		"REASON_CALL_EXPIRED":           53,
+		"REASON_CALL_NOT_AWAITED":       54,
+		"REASON_CALL_AWAITED_BY_RUN":    55,
+		"REASON_CALL_IN_PROGRESS":       56,
+		"REASON_CALL_TAKEN":             57,
+		"REASON_CALL_NOT_TAKEN":         58,
+		"REASON_DELIVERY_NOT_FOUND":     59,
+		"REASON_RESULT_INVALID":         60,
+		"REASON_RESULT_NOT_FOUND":       61,
+		"REASON_SPACE_NOT_FOUND":        62,
+		"REASON_MESSAGE_ID_REUSED":      63,
+		"REASON_INBOX_FULL":             64,
+		"REASON_MEMORY_FULL":            65,
+		"REASON_CALLER_NOT_ATTACHED":    66,
+		"REASON_CALLER_BUSY":            67,
+		"REASON_WORKER_NOT_FOUND":       68,
+		"REASON_WORKER_INVALID":         69,
+		"REASON_WORKER_INSTALL_FAILED":  70,
+		"REASON_WORKER_START_FAILED":    71,
+		"REASON_WORKER_BACKED_OFF":      72,
+		"REASON_WORKER_CRASHED":         73,
+		"REASON_WORKER_STOPPED":         74,
+		"REASON_WORKER_POOL_FULL":       75,
 	}
 )
 
@@ -594,7 +590,7 @@ const file_toolbus_error_v1_error_proto_rawDesc = "" +
 	"\x0eFieldViolation\x12\x14\n" +
 	"\x05field\x18\x01 \x01(\tR\x05field\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x17\n" +
-	"\arule_id\x18\x03 \x01(\tR\x06ruleId*\xb5\x11\n" +
+	"\arule_id\x18\x03 \x01(\tR\x06ruleId*\x9a\x11\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fREASON_INTERNAL\x10\x01\x12\x13\n" +
@@ -624,56 +620,55 @@ const file_toolbus_error_v1_error_proto_rawDesc = "" +
 	"\x14REASON_AGENT_INVALID\x10\x18\x12\x19\n" +
 	"\x15REASON_AGENT_SWITCHED\x10\x19\x12!\n" +
 	"\x1dREASON_CONTEXT_REVISION_AHEAD\x10\x1a\x12\x19\n" +
-	"\x15REASON_AGENT_MISMATCH\x10\x1b\x12\x19\n" +
-	"\x15REASON_TOOL_NOT_FOUND\x10\x1c\x12\x1b\n" +
-	"\x17REASON_TOOL_NOT_ALLOWED\x10\x1d\x12\x18\n" +
-	"\x14REASON_SCOPE_MISSING\x10\x1e\x12\x1a\n" +
-	"\x16REASON_TOOL_NAME_TAKEN\x10\x1f\x12\x1d\n" +
-	"\x19REASON_PROVIDER_NOT_FOUND\x10 \x12\x1f\n" +
-	"\x1bREASON_MCP_SERVER_NOT_FOUND\x10!\x12!\n" +
-	"\x1dREASON_MCP_SERVER_UNAVAILABLE\x10\"\x12\x1b\n" +
-	"\x17REASON_SECRET_NOT_FOUND\x10#\x12\x1a\n" +
-	"\x16REASON_ORIGIN_MISMATCH\x10$\x12\x1c\n" +
-	"\x18REASON_REVISION_MISMATCH\x10%\x12\x1c\n" +
-	"\x18REASON_SESSION_NOT_FOUND\x10&\x12!\n" +
-	"\x1dREASON_SESSION_ALREADY_EXISTS\x10'\x12\x19\n" +
-	"\x15REASON_SESSION_CLOSED\x10(\x12\x1c\n" +
-	"\x18REASON_SESSION_SWITCHING\x10)\x12\x1f\n" +
-	"\x1bREASON_SESSION_NOT_IN_SPACE\x10*\x12\x1a\n" +
-	"\x16REASON_SWITCH_OUTDATED\x10+\x12\x18\n" +
-	"\x14REASON_RUN_NOT_FOUND\x10,\x12\x14\n" +
-	"\x10REASON_RUN_ENDED\x10-\x12\x1e\n" +
-	"\x1aREASON_RUN_EVENT_NOT_FOUND\x10.\x12\x1e\n" +
-	"\x1aREASON_MODEL_PRICE_MISSING\x10/\x12\x1c\n" +
-	"\x18REASON_CURRENCY_MISMATCH\x100\x12!\n" +
-	"\x1dREASON_IDEMPOTENCY_KEY_REUSED\x101\x12\x19\n" +
-	"\x15REASON_CALL_NOT_FOUND\x102\x12\x19\n" +
-	"\x15REASON_CALL_ID_REUSED\x103\x12\x1f\n" +
-	"\x1bREASON_SUBMISSION_ID_REUSED\x104\x12 \n" +
-	"\x1cREASON_CALL_ALREADY_RESOLVED\x105\x12\x17\n" +
-	"\x13REASON_CALL_EXPIRED\x106\x12\x1b\n" +
-	"\x17REASON_CALL_NOT_AWAITED\x107\x12\x1e\n" +
-	"\x1aREASON_CALL_AWAITED_BY_RUN\x108\x12\x1b\n" +
-	"\x17REASON_CALL_IN_PROGRESS\x109\x12\x15\n" +
-	"\x11REASON_CALL_TAKEN\x10:\x12\x19\n" +
-	"\x15REASON_CALL_NOT_TAKEN\x10;\x12\x1d\n" +
-	"\x19REASON_DELIVERY_NOT_FOUND\x10<\x12\x19\n" +
-	"\x15REASON_RESULT_INVALID\x10=\x12\x1b\n" +
-	"\x17REASON_RESULT_NOT_FOUND\x10>\x12\x1a\n" +
-	"\x16REASON_SPACE_NOT_FOUND\x10?\x12\x1c\n" +
-	"\x18REASON_MESSAGE_ID_REUSED\x10@\x12\x15\n" +
-	"\x11REASON_INBOX_FULL\x10A\x12\x16\n" +
-	"\x12REASON_MEMORY_FULL\x10B\x12\x1e\n" +
-	"\x1aREASON_CALLER_NOT_ATTACHED\x10C\x12\x16\n" +
-	"\x12REASON_CALLER_BUSY\x10D\x12\x1b\n" +
-	"\x17REASON_WORKER_NOT_FOUND\x10E\x12\x19\n" +
-	"\x15REASON_WORKER_INVALID\x10F\x12 \n" +
-	"\x1cREASON_WORKER_INSTALL_FAILED\x10G\x12\x1e\n" +
-	"\x1aREASON_WORKER_START_FAILED\x10H\x12\x1c\n" +
-	"\x18REASON_WORKER_BACKED_OFF\x10I\x12\x19\n" +
-	"\x15REASON_WORKER_CRASHED\x10J\x12\x19\n" +
-	"\x15REASON_WORKER_STOPPED\x10K\x12\x1b\n" +
-	"\x17REASON_WORKER_POOL_FULL\x10LB\xb3\x01\n" +
+	"\x15REASON_TOOL_NOT_FOUND\x10\x1b\x12\x1b\n" +
+	"\x17REASON_TOOL_NOT_ALLOWED\x10\x1c\x12\x18\n" +
+	"\x14REASON_SCOPE_MISSING\x10\x1d\x12\x1a\n" +
+	"\x16REASON_TOOL_NAME_TAKEN\x10\x1e\x12\x1d\n" +
+	"\x19REASON_PROVIDER_NOT_FOUND\x10\x1f\x12\x1f\n" +
+	"\x1bREASON_MCP_SERVER_NOT_FOUND\x10 \x12!\n" +
+	"\x1dREASON_MCP_SERVER_UNAVAILABLE\x10!\x12\x1b\n" +
+	"\x17REASON_SECRET_NOT_FOUND\x10\"\x12\x1a\n" +
+	"\x16REASON_ORIGIN_MISMATCH\x10#\x12\x1c\n" +
+	"\x18REASON_REVISION_MISMATCH\x10$\x12\x1c\n" +
+	"\x18REASON_SESSION_NOT_FOUND\x10%\x12!\n" +
+	"\x1dREASON_SESSION_ALREADY_EXISTS\x10&\x12\x19\n" +
+	"\x15REASON_SESSION_CLOSED\x10'\x12\x1c\n" +
+	"\x18REASON_SESSION_SWITCHING\x10(\x12\x1f\n" +
+	"\x1bREASON_SESSION_NOT_IN_SPACE\x10)\x12\x1a\n" +
+	"\x16REASON_SWITCH_OUTDATED\x10*\x12\x18\n" +
+	"\x14REASON_RUN_NOT_FOUND\x10+\x12\x14\n" +
+	"\x10REASON_RUN_ENDED\x10,\x12\x1e\n" +
+	"\x1aREASON_RUN_EVENT_NOT_FOUND\x10-\x12\x1e\n" +
+	"\x1aREASON_MODEL_PRICE_MISSING\x10.\x12\x1c\n" +
+	"\x18REASON_CURRENCY_MISMATCH\x10/\x12!\n" +
+	"\x1dREASON_IDEMPOTENCY_KEY_REUSED\x100\x12\x19\n" +
+	"\x15REASON_CALL_NOT_FOUND\x101\x12\x19\n" +
+	"\x15REASON_CALL_ID_REUSED\x102\x12\x1f\n" +
+	"\x1bREASON_SUBMISSION_ID_REUSED\x103\x12 \n" +
+	"\x1cREASON_CALL_ALREADY_RESOLVED\x104\x12\x17\n" +
+	"\x13REASON_CALL_EXPIRED\x105\x12\x1b\n" +
+	"\x17REASON_CALL_NOT_AWAITED\x106\x12\x1e\n" +
+	"\x1aREASON_CALL_AWAITED_BY_RUN\x107\x12\x1b\n" +
+	"\x17REASON_CALL_IN_PROGRESS\x108\x12\x15\n" +
+	"\x11REASON_CALL_TAKEN\x109\x12\x19\n" +
+	"\x15REASON_CALL_NOT_TAKEN\x10:\x12\x1d\n" +
+	"\x19REASON_DELIVERY_NOT_FOUND\x10;\x12\x19\n" +
+	"\x15REASON_RESULT_INVALID\x10<\x12\x1b\n" +
+	"\x17REASON_RESULT_NOT_FOUND\x10=\x12\x1a\n" +
+	"\x16REASON_SPACE_NOT_FOUND\x10>\x12\x1c\n" +
+	"\x18REASON_MESSAGE_ID_REUSED\x10?\x12\x15\n" +
+	"\x11REASON_INBOX_FULL\x10@\x12\x16\n" +
+	"\x12REASON_MEMORY_FULL\x10A\x12\x1e\n" +
+	"\x1aREASON_CALLER_NOT_ATTACHED\x10B\x12\x16\n" +
+	"\x12REASON_CALLER_BUSY\x10C\x12\x1b\n" +
+	"\x17REASON_WORKER_NOT_FOUND\x10D\x12\x19\n" +
+	"\x15REASON_WORKER_INVALID\x10E\x12 \n" +
+	"\x1cREASON_WORKER_INSTALL_FAILED\x10F\x12\x1e\n" +
+	"\x1aREASON_WORKER_START_FAILED\x10G\x12\x1c\n" +
+	"\x18REASON_WORKER_BACKED_OFF\x10H\x12\x19\n" +
+	"\x15REASON_WORKER_CRASHED\x10I\x12\x19\n" +
+	"\x15REASON_WORKER_STOPPED\x10J\x12\x1b\n" +
+	"\x17REASON_WORKER_POOL_FULL\x10KB\xb3\x01\n" +
 	"\x14com.toolbus.error.v1B\n" +
 	"ErrorProtoP\x01Z+toolbus.dev/gen/go/toolbus/error/v1;errorv1\xa2\x02\x03TEX\xaa\x02\x10Toolbus.Error.V1\xca\x02\x11Toolbus\\Error_\\V1\xe2\x02\x1dToolbus\\Error_\\V1\\GPBMetadata\xea\x02\x12Toolbus::Error::V1b\x06proto3"
 

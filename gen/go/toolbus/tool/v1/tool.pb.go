@@ -172,6 +172,63 @@ func (Effect) EnumDescriptor() ([]byte, []int) {
 	return file_toolbus_tool_v1_tool_proto_rawDescGZIP(), []int{1}
 }
 
+// A built-in tool that can do nothing without a policy.
+type Builtin int32
+
+const (
+	// Not set.
+	Builtin_BUILTIN_UNSPECIFIED Builtin = 0
+	// `fs_read`: reads files.
+	Builtin_BUILTIN_FS_READ Builtin = 1
+	// `fs_write`: writes files.
+	Builtin_BUILTIN_FS_WRITE Builtin = 2
+	// `shell_exec`: runs a command, without a shell.
+	Builtin_BUILTIN_SHELL_EXEC Builtin = 3
+)
+
+// Enum value maps for Builtin.
+var (
+	Builtin_name = map[int32]string{
+		0: "BUILTIN_UNSPECIFIED",
+		1: "BUILTIN_FS_READ",
+		2: "BUILTIN_FS_WRITE",
+		3: "BUILTIN_SHELL_EXEC",
+	}
+	Builtin_value = map[string]int32{
+		"BUILTIN_UNSPECIFIED": 0,
+		"BUILTIN_FS_READ":     1,
+		"BUILTIN_FS_WRITE":    2,
+		"BUILTIN_SHELL_EXEC":  3,
+	}
+)
+
+func (x Builtin) Enum() *Builtin {
+	p := new(Builtin)
+	*p = x
+	return p
+}
+
+func (x Builtin) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Builtin) Descriptor() protoreflect.EnumDescriptor {
+	return file_toolbus_tool_v1_tool_proto_enumTypes[2].Descriptor()
+}
+
+func (Builtin) Type() protoreflect.EnumType {
+	return &file_toolbus_tool_v1_tool_proto_enumTypes[2]
+}
+
+func (x Builtin) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Builtin.Descriptor instead.
+func (Builtin) EnumDescriptor() ([]byte, []int) {
+	return file_toolbus_tool_v1_tool_proto_rawDescGZIP(), []int{2}
+}
+
 // How grave a line of a log is.
 type LogLevel int32
 
@@ -221,11 +278,11 @@ func (x LogLevel) String() string {
 }
 
 func (LogLevel) Descriptor() protoreflect.EnumDescriptor {
-	return file_toolbus_tool_v1_tool_proto_enumTypes[2].Descriptor()
+	return file_toolbus_tool_v1_tool_proto_enumTypes[3].Descriptor()
 }
 
 func (LogLevel) Type() protoreflect.EnumType {
-	return &file_toolbus_tool_v1_tool_proto_enumTypes[2]
+	return &file_toolbus_tool_v1_tool_proto_enumTypes[3]
 }
 
 func (x LogLevel) Number() protoreflect.EnumNumber {
@@ -234,7 +291,7 @@ func (x LogLevel) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use LogLevel.Descriptor instead.
 func (LogLevel) EnumDescriptor() ([]byte, []int) {
-	return file_toolbus_tool_v1_tool_proto_rawDescGZIP(), []int{2}
+	return file_toolbus_tool_v1_tool_proto_rawDescGZIP(), []int{3}
 }
 
 // How the router calls a tool's URL.
@@ -302,14 +359,14 @@ func (x *HttpExecution) GetHeaders() map[string]string {
 	return nil
 }
 
-// The policy that a built-in tool (`fs_read`, `fs_write`, `shell_exec`) is bound to.
+// The policy that a built-in tool is bound to.
 type BuiltinPolicy struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Which built-in this is: fs_read, fs_write or shell_exec.
-	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Which built-in the tool is.
+	Builtin Builtin `protobuf:"varint,1,opt,name=builtin,proto3,enum=toolbus.tool.v1.Builtin" json:"builtin,omitempty"`
 	// Directories (absolute) below which files may be touched; symbolic links and `..` are resolved before comparing.
 	AllowedPaths []string `protobuf:"bytes,2,rep,name=allowed_paths,json=allowedPaths,proto3" json:"allowed_paths,omitempty"`
-	// Commands that shell_exec may start, compared with argv[0] exactly. Empty permits nothing.
+	// Commands that BUILTIN_SHELL_EXEC may start, compared with argv[0] exactly. Empty permits nothing.
 	AllowedCommands []string `protobuf:"bytes,3,rep,name=allowed_commands,json=allowedCommands,proto3" json:"allowed_commands,omitempty"`
 	// How long one execution may take; absent means the call's own deadline.
 	Timeout       *durationpb.Duration `protobuf:"bytes,4,opt,name=timeout,proto3" json:"timeout,omitempty"`
@@ -347,11 +404,11 @@ func (*BuiltinPolicy) Descriptor() ([]byte, []int) {
 	return file_toolbus_tool_v1_tool_proto_rawDescGZIP(), []int{1}
 }
 
-func (x *BuiltinPolicy) GetName() string {
+func (x *BuiltinPolicy) GetBuiltin() Builtin {
 	if x != nil {
-		return x.Name
+		return x.Builtin
 	}
-	return ""
+	return Builtin_BUILTIN_UNSPECIFIED
 }
 
 func (x *BuiltinPolicy) GetAllowedPaths() []string {
@@ -909,10 +966,10 @@ const file_toolbus_tool_v1_tool_proto_rawDesc = "" +
 	"\aheaders\x18\x03 \x03(\v2+.toolbus.tool.v1.HttpExecution.HeadersEntryB\x17\xbaH\x14\x9a\x01\x11\x10d\"\x05r\x03\x18\x80\x02*\x06r\x04\x18\x80\x80\x04R\aheaders\x1a:\n" +
 	"\fHeadersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x83\x02\n" +
-	"\rBuiltinPolicy\x128\n" +
-	"\x04name\x18\x01 \x01(\tB$\xbaH!r\x1fR\afs_readR\bfs_writeR\n" +
-	"shell_execR\x04name\x125\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x89\x02\n" +
+	"\rBuiltinPolicy\x12>\n" +
+	"\abuiltin\x18\x01 \x01(\x0e2\x18.toolbus.tool.v1.BuiltinB\n" +
+	"\xbaH\a\x82\x01\x04\x10\x01 \x00R\abuiltin\x125\n" +
 	"\rallowed_paths\x18\x02 \x03(\tB\x10\xbaH\r\x92\x01\n" +
 	"\x10\xe8\a\"\x05r\x03\x18\x80 R\fallowedPaths\x12;\n" +
 	"\x10allowed_commands\x18\x03 \x03(\tB\x10\xbaH\r\x92\x01\n" +
@@ -989,7 +1046,12 @@ const file_toolbus_tool_v1_tool_proto_rawDesc = "" +
 	"\x12EFFECT_UNSPECIFIED\x10\x00\x12\x0f\n" +
 	"\vEFFECT_PURE\x10\x01\x12\x15\n" +
 	"\x11EFFECT_IDEMPOTENT\x10\x02\x12\x17\n" +
-	"\x13EFFECT_AT_MOST_ONCE\x10\x03*\x8c\x01\n" +
+	"\x13EFFECT_AT_MOST_ONCE\x10\x03*e\n" +
+	"\aBuiltin\x12\x17\n" +
+	"\x13BUILTIN_UNSPECIFIED\x10\x00\x12\x13\n" +
+	"\x0fBUILTIN_FS_READ\x10\x01\x12\x14\n" +
+	"\x10BUILTIN_FS_WRITE\x10\x02\x12\x16\n" +
+	"\x12BUILTIN_SHELL_EXEC\x10\x03*\x8c\x01\n" +
 	"\bLogLevel\x12\x19\n" +
 	"\x15LOG_LEVEL_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fLOG_LEVEL_TRACE\x10\x01\x12\x13\n" +
@@ -1011,43 +1073,45 @@ func file_toolbus_tool_v1_tool_proto_rawDescGZIP() []byte {
 	return file_toolbus_tool_v1_tool_proto_rawDescData
 }
 
-var file_toolbus_tool_v1_tool_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+var file_toolbus_tool_v1_tool_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
 var file_toolbus_tool_v1_tool_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_toolbus_tool_v1_tool_proto_goTypes = []any{
 	(ExecutionType)(0),          // 0: toolbus.tool.v1.ExecutionType
 	(Effect)(0),                 // 1: toolbus.tool.v1.Effect
-	(LogLevel)(0),               // 2: toolbus.tool.v1.LogLevel
-	(*HttpExecution)(nil),       // 3: toolbus.tool.v1.HttpExecution
-	(*BuiltinPolicy)(nil),       // 4: toolbus.tool.v1.BuiltinPolicy
-	(*ToolAnnotations)(nil),     // 5: toolbus.tool.v1.ToolAnnotations
-	(*Tool)(nil),                // 6: toolbus.tool.v1.Tool
-	(*ToolResult)(nil),          // 7: toolbus.tool.v1.ToolResult
-	(*ToolProgress)(nil),        // 8: toolbus.tool.v1.ToolProgress
-	(*AllowedTools)(nil),        // 9: toolbus.tool.v1.AllowedTools
-	(*ToolLog)(nil),             // 10: toolbus.tool.v1.ToolLog
-	nil,                         // 11: toolbus.tool.v1.HttpExecution.HeadersEntry
-	(*durationpb.Duration)(nil), // 12: google.protobuf.Duration
-	(*structpb.Struct)(nil),     // 13: google.protobuf.Struct
-	(*Usage)(nil),               // 14: toolbus.tool.v1.Usage
+	(Builtin)(0),                // 2: toolbus.tool.v1.Builtin
+	(LogLevel)(0),               // 3: toolbus.tool.v1.LogLevel
+	(*HttpExecution)(nil),       // 4: toolbus.tool.v1.HttpExecution
+	(*BuiltinPolicy)(nil),       // 5: toolbus.tool.v1.BuiltinPolicy
+	(*ToolAnnotations)(nil),     // 6: toolbus.tool.v1.ToolAnnotations
+	(*Tool)(nil),                // 7: toolbus.tool.v1.Tool
+	(*ToolResult)(nil),          // 8: toolbus.tool.v1.ToolResult
+	(*ToolProgress)(nil),        // 9: toolbus.tool.v1.ToolProgress
+	(*AllowedTools)(nil),        // 10: toolbus.tool.v1.AllowedTools
+	(*ToolLog)(nil),             // 11: toolbus.tool.v1.ToolLog
+	nil,                         // 12: toolbus.tool.v1.HttpExecution.HeadersEntry
+	(*durationpb.Duration)(nil), // 13: google.protobuf.Duration
+	(*structpb.Struct)(nil),     // 14: google.protobuf.Struct
+	(*Usage)(nil),               // 15: toolbus.tool.v1.Usage
 }
 var file_toolbus_tool_v1_tool_proto_depIdxs = []int32{
-	11, // 0: toolbus.tool.v1.HttpExecution.headers:type_name -> toolbus.tool.v1.HttpExecution.HeadersEntry
-	12, // 1: toolbus.tool.v1.BuiltinPolicy.timeout:type_name -> google.protobuf.Duration
-	0,  // 2: toolbus.tool.v1.Tool.execution_type:type_name -> toolbus.tool.v1.ExecutionType
-	12, // 3: toolbus.tool.v1.Tool.timeout:type_name -> google.protobuf.Duration
-	3,  // 4: toolbus.tool.v1.Tool.execution:type_name -> toolbus.tool.v1.HttpExecution
-	1,  // 5: toolbus.tool.v1.Tool.effect:type_name -> toolbus.tool.v1.Effect
-	13, // 6: toolbus.tool.v1.Tool.config:type_name -> google.protobuf.Struct
-	4,  // 7: toolbus.tool.v1.Tool.builtin_policy:type_name -> toolbus.tool.v1.BuiltinPolicy
-	5,  // 8: toolbus.tool.v1.Tool.annotations:type_name -> toolbus.tool.v1.ToolAnnotations
-	12, // 9: toolbus.tool.v1.Tool.ttl:type_name -> google.protobuf.Duration
-	14, // 10: toolbus.tool.v1.ToolResult.usage:type_name -> toolbus.tool.v1.Usage
-	2,  // 11: toolbus.tool.v1.ToolLog.level:type_name -> toolbus.tool.v1.LogLevel
-	12, // [12:12] is the sub-list for method output_type
-	12, // [12:12] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	12, // 0: toolbus.tool.v1.HttpExecution.headers:type_name -> toolbus.tool.v1.HttpExecution.HeadersEntry
+	2,  // 1: toolbus.tool.v1.BuiltinPolicy.builtin:type_name -> toolbus.tool.v1.Builtin
+	13, // 2: toolbus.tool.v1.BuiltinPolicy.timeout:type_name -> google.protobuf.Duration
+	0,  // 3: toolbus.tool.v1.Tool.execution_type:type_name -> toolbus.tool.v1.ExecutionType
+	13, // 4: toolbus.tool.v1.Tool.timeout:type_name -> google.protobuf.Duration
+	4,  // 5: toolbus.tool.v1.Tool.execution:type_name -> toolbus.tool.v1.HttpExecution
+	1,  // 6: toolbus.tool.v1.Tool.effect:type_name -> toolbus.tool.v1.Effect
+	14, // 7: toolbus.tool.v1.Tool.config:type_name -> google.protobuf.Struct
+	5,  // 8: toolbus.tool.v1.Tool.builtin_policy:type_name -> toolbus.tool.v1.BuiltinPolicy
+	6,  // 9: toolbus.tool.v1.Tool.annotations:type_name -> toolbus.tool.v1.ToolAnnotations
+	13, // 10: toolbus.tool.v1.Tool.ttl:type_name -> google.protobuf.Duration
+	15, // 11: toolbus.tool.v1.ToolResult.usage:type_name -> toolbus.tool.v1.Usage
+	3,  // 12: toolbus.tool.v1.ToolLog.level:type_name -> toolbus.tool.v1.LogLevel
+	13, // [13:13] is the sub-list for method output_type
+	13, // [13:13] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_tool_v1_tool_proto_init() }
@@ -1063,7 +1127,7 @@ func file_toolbus_tool_v1_tool_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolbus_tool_v1_tool_proto_rawDesc), len(file_toolbus_tool_v1_tool_proto_rawDesc)),
-			NumEnums:      3,
+			NumEnums:      4,
 			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   0,

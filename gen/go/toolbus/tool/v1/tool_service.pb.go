@@ -205,10 +205,13 @@ func (x *ModelTool) GetReason() string {
 // Asks for the tools of a session.
 type ListToolsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The session; empty lists what `agent` would have.
-	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// The agent, when no session is given, and else ignored; empty without a session lists the whole catalog.
-	Agent string `protobuf:"bytes,2,opt,name=agent,proto3" json:"agent,omitempty"`
+	// Whose tools; absent lists the whole catalog.
+	//
+	// Types that are valid to be assigned to Scope:
+	//
+	//	*ListToolsRequest_SessionId
+	//	*ListToolsRequest_Agent
+	Scope isListToolsRequest_Scope `protobuf_oneof:"scope"`
 	// A list that the asker has, of this session or of another one, by its `tools_revision`: if it is what would be answered, it is
 	// not sent again.
 	KnownToolsRevision string `protobuf:"bytes,3,opt,name=known_tools_revision,json=knownToolsRevision,proto3" json:"known_tools_revision,omitempty"`
@@ -255,16 +258,27 @@ func (*ListToolsRequest) Descriptor() ([]byte, []int) {
 	return file_toolbus_tool_v1_tool_service_proto_rawDescGZIP(), []int{1}
 }
 
+func (x *ListToolsRequest) GetScope() isListToolsRequest_Scope {
+	if x != nil {
+		return x.Scope
+	}
+	return nil
+}
+
 func (x *ListToolsRequest) GetSessionId() string {
 	if x != nil {
-		return x.SessionId
+		if x, ok := x.Scope.(*ListToolsRequest_SessionId); ok {
+			return x.SessionId
+		}
 	}
 	return ""
 }
 
 func (x *ListToolsRequest) GetAgent() string {
 	if x != nil {
-		return x.Agent
+		if x, ok := x.Scope.(*ListToolsRequest_Agent); ok {
+			return x.Agent
+		}
 	}
 	return ""
 }
@@ -303,6 +317,24 @@ func (x *ListToolsRequest) GetRunSources() []*RunSource {
 	}
 	return nil
 }
+
+type isListToolsRequest_Scope interface {
+	isListToolsRequest_Scope()
+}
+
+type ListToolsRequest_SessionId struct {
+	// Those of a session: of its active agent, with what its caller declares.
+	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3,oneof"`
+}
+
+type ListToolsRequest_Agent struct {
+	// Those that an agent would have, outside any session.
+	Agent string `protobuf:"bytes,2,opt,name=agent,proto3,oneof"`
+}
+
+func (*ListToolsRequest_SessionId) isListToolsRequest_Scope() {}
+
+func (*ListToolsRequest_Agent) isListToolsRequest_Scope() {}
 
 // A page of the tools of a session.
 type ListToolsResponse struct {
@@ -663,13 +695,19 @@ func (*CallToolResponse_Result) isCallToolResponse_Event() {}
 // Asks why a tool is visible, callable, or not.
 type ExplainToolRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The agent. With a session it may be empty, and one that is not the session's is refused (REASON_AGENT_MISMATCH); empty without a session
-	// asks about the whole catalog.
-	Agent string `protobuf:"bytes,1,opt,name=agent,proto3" json:"agent,omitempty"`
-	// The session; empty asks about the agent by itself, without what a caller or a space adds.
-	SessionId string `protobuf:"bytes,2,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	// For whom; absent asks about the whole catalog.
+	//
+	// Types that are valid to be assigned to Scope:
+	//
+	//	*ExplainToolRequest_SessionId
+	//	*ExplainToolRequest_Agent
+	Scope isExplainToolRequest_Scope `protobuf_oneof:"scope"`
 	// Model name, alias or reference.
-	Name          string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
+	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
+	// The run for which it is asked, if it brings sources; empty otherwise.
+	RunId string `protobuf:"bytes,4,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
+	// The sources that the run brings, as in ListToolsRequest.
+	RunSources    []*RunSource `protobuf:"bytes,5,rep,name=run_sources,json=runSources,proto3" json:"run_sources,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -704,16 +742,27 @@ func (*ExplainToolRequest) Descriptor() ([]byte, []int) {
 	return file_toolbus_tool_v1_tool_service_proto_rawDescGZIP(), []int{5}
 }
 
-func (x *ExplainToolRequest) GetAgent() string {
+func (x *ExplainToolRequest) GetScope() isExplainToolRequest_Scope {
 	if x != nil {
-		return x.Agent
+		return x.Scope
 	}
-	return ""
+	return nil
 }
 
 func (x *ExplainToolRequest) GetSessionId() string {
 	if x != nil {
-		return x.SessionId
+		if x, ok := x.Scope.(*ExplainToolRequest_SessionId); ok {
+			return x.SessionId
+		}
+	}
+	return ""
+}
+
+func (x *ExplainToolRequest) GetAgent() string {
+	if x != nil {
+		if x, ok := x.Scope.(*ExplainToolRequest_Agent); ok {
+			return x.Agent
+		}
 	}
 	return ""
 }
@@ -724,6 +773,38 @@ func (x *ExplainToolRequest) GetName() string {
 	}
 	return ""
 }
+
+func (x *ExplainToolRequest) GetRunId() string {
+	if x != nil {
+		return x.RunId
+	}
+	return ""
+}
+
+func (x *ExplainToolRequest) GetRunSources() []*RunSource {
+	if x != nil {
+		return x.RunSources
+	}
+	return nil
+}
+
+type isExplainToolRequest_Scope interface {
+	isExplainToolRequest_Scope()
+}
+
+type ExplainToolRequest_SessionId struct {
+	// A session: its active agent, its caller's tools and its active space count.
+	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3,oneof"`
+}
+
+type ExplainToolRequest_Agent struct {
+	// An agent outside any session, without what a caller or a space adds.
+	Agent string `protobuf:"bytes,2,opt,name=agent,proto3,oneof"`
+}
+
+func (*ExplainToolRequest_SessionId) isExplainToolRequest_Scope() {}
+
+func (*ExplainToolRequest_Agent) isExplainToolRequest_Scope() {}
 
 // One step of the way from a name to a decision.
 type ExplainStep struct {
@@ -813,7 +894,9 @@ type ExplainToolResponse struct {
 	// Why its source cannot be used; empty when it can.
 	UnavailableReason string `protobuf:"bytes,10,opt,name=unavailable_reason,json=unavailableReason,proto3" json:"unavailable_reason,omitempty"`
 	// Names that may be called and are spelled most like the one that was asked about, when that one cannot be.
-	ClosestNames  []string `protobuf:"bytes,11,rep,name=closest_names,json=closestNames,proto3" json:"closest_names,omitempty"`
+	ClosestNames []string `protobuf:"bytes,11,rep,name=closest_names,json=closestNames,proto3" json:"closest_names,omitempty"`
+	// The agent that it was explained for; empty for the whole catalog.
+	Agent         string `protobuf:"bytes,12,opt,name=agent,proto3" json:"agent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -925,6 +1008,13 @@ func (x *ExplainToolResponse) GetClosestNames() []string {
 	return nil
 }
 
+func (x *ExplainToolResponse) GetAgent() string {
+	if x != nil {
+		return x.Agent
+	}
+	return ""
+}
+
 var File_toolbus_tool_v1_tool_service_proto protoreflect.FileDescriptor
 
 const file_toolbus_tool_v1_tool_service_proto_rawDesc = "" +
@@ -938,18 +1028,19 @@ const file_toolbus_tool_v1_tool_service_proto_rawDesc = "" +
 	"\x04tool\x18\x04 \x01(\v2\x15.toolbus.tool.v1.ToolR\x04tool\x12\x1a\n" +
 	"\bcallable\x18\x05 \x01(\bR\bcallable\x12\x1c\n" +
 	"\tavailable\x18\x06 \x01(\bR\tavailable\x12\x16\n" +
-	"\x06reason\x18\a \x01(\tR\x06reason\"\x8b\x03\n" +
-	"\x10ListToolsRequest\x12;\n" +
+	"\x06reason\x18\a \x01(\tR\x06reason\"\x98\x03\n" +
+	"\x10ListToolsRequest\x12=\n" +
 	"\n" +
-	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\x122\n" +
-	"\x05agent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\x05agent\x12:\n" +
+	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$H\x00R\tsessionId\x124\n" +
+	"\x05agent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$H\x00R\x05agent\x12:\n" +
 	"\x14known_tools_revision\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\x12knownToolsRevision\x12%\n" +
 	"\tpage_size\x18\x04 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\bpageSize\x12'\n" +
 	"\n" +
 	"page_token\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\x123\n" +
 	"\x06run_id\x18\x06 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\x05runId\x12E\n" +
 	"\vrun_sources\x18\a \x03(\v2\x1a.toolbus.tool.v1.RunSourceB\b\xbaH\x05\x92\x01\x02\x10 R\n" +
-	"runSources\"\xa9\x02\n" +
+	"runSourcesB\a\n" +
+	"\x05scope\"\xa9\x02\n" +
 	"\x11ListToolsResponse\x120\n" +
 	"\x05tools\x18\x01 \x03(\v2\x1a.toolbus.tool.v1.ModelToolR\x05tools\x127\n" +
 	"\asources\x18\x02 \x03(\v2\x1d.toolbus.tool.v1.SourceStatusR\asources\x12\x14\n" +
@@ -981,17 +1072,21 @@ const file_toolbus_tool_v1_tool_service_proto_rawDesc = "" +
 	"\x06result\x18\x03 \x01(\v2\x1b.toolbus.tool.v1.ToolResultH\x00R\x06result\x12\x17\n" +
 	"\acall_id\x18\x04 \x01(\tR\x06callId\x12%\n" +
 	"\x0etools_revision\x18\x05 \x01(\tR\rtoolsRevisionB\a\n" +
-	"\x05event\"\xa5\x01\n" +
-	"\x12ExplainToolRequest\x122\n" +
-	"\x05agent\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\x05agent\x12;\n" +
+	"\x05event\"\xae\x02\n" +
+	"\x12ExplainToolRequest\x12=\n" +
 	"\n" +
-	"session_id\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\x12\x1e\n" +
+	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$H\x00R\tsessionId\x124\n" +
+	"\x05agent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$H\x00R\x05agent\x12\x1e\n" +
 	"\x04name\x18\x03 \x01(\tB\n" +
-	"\xbaH\ar\x05\x10\x01\x18\x80\x04R\x04name\"t\n" +
+	"\xbaH\ar\x05\x10\x01\x18\x80\x04R\x04name\x123\n" +
+	"\x06run_id\x18\x04 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\x05runId\x12E\n" +
+	"\vrun_sources\x18\x05 \x03(\v2\x1a.toolbus.tool.v1.RunSourceB\b\xbaH\x05\x92\x01\x02\x10 R\n" +
+	"runSourcesB\a\n" +
+	"\x05scope\"t\n" +
 	"\vExplainStep\x123\n" +
 	"\x05stage\x18\x01 \x01(\x0e2\x1d.toolbus.tool.v1.ExplainStageR\x05stage\x12\x18\n" +
 	"\afinding\x18\x02 \x01(\tR\afinding\x12\x16\n" +
-	"\x06passed\x18\x03 \x01(\bR\x06passed\"\xf8\x02\n" +
+	"\x06passed\x18\x03 \x01(\bR\x06passed\"\x8e\x03\n" +
 	"\x13ExplainToolResponse\x12\x1c\n" +
 	"\treference\x18\x01 \x01(\tR\treference\x12\x1a\n" +
 	"\bprovider\x18\x02 \x01(\tR\bprovider\x12\x1c\n" +
@@ -1005,7 +1100,8 @@ const file_toolbus_tool_v1_tool_service_proto_rawDesc = "" +
 	"\aaliases\x18\t \x03(\tR\aaliases\x12-\n" +
 	"\x12unavailable_reason\x18\n" +
 	" \x01(\tR\x11unavailableReason\x12#\n" +
-	"\rclosest_names\x18\v \x03(\tR\fclosestNames*\x83\x02\n" +
+	"\rclosest_names\x18\v \x03(\tR\fclosestNames\x12\x14\n" +
+	"\x05agent\x18\f \x01(\tR\x05agent*\x83\x02\n" +
 	"\fExplainStage\x12\x1d\n" +
 	"\x19EXPLAIN_STAGE_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13EXPLAIN_STAGE_ALIAS\x10\x01\x12\x19\n" +
@@ -1066,19 +1162,20 @@ var file_toolbus_tool_v1_tool_service_proto_depIdxs = []int32{
 	14, // 7: toolbus.tool.v1.CallToolResponse.progress:type_name -> toolbus.tool.v1.ToolProgress
 	15, // 8: toolbus.tool.v1.CallToolResponse.log:type_name -> toolbus.tool.v1.ToolLog
 	16, // 9: toolbus.tool.v1.CallToolResponse.result:type_name -> toolbus.tool.v1.ToolResult
-	0,  // 10: toolbus.tool.v1.ExplainStep.stage:type_name -> toolbus.tool.v1.ExplainStage
-	7,  // 11: toolbus.tool.v1.ExplainToolResponse.steps:type_name -> toolbus.tool.v1.ExplainStep
-	2,  // 12: toolbus.tool.v1.ToolService.ListTools:input_type -> toolbus.tool.v1.ListToolsRequest
-	4,  // 13: toolbus.tool.v1.ToolService.CallTool:input_type -> toolbus.tool.v1.CallToolRequest
-	6,  // 14: toolbus.tool.v1.ToolService.ExplainTool:input_type -> toolbus.tool.v1.ExplainToolRequest
-	3,  // 15: toolbus.tool.v1.ToolService.ListTools:output_type -> toolbus.tool.v1.ListToolsResponse
-	5,  // 16: toolbus.tool.v1.ToolService.CallTool:output_type -> toolbus.tool.v1.CallToolResponse
-	8,  // 17: toolbus.tool.v1.ToolService.ExplainTool:output_type -> toolbus.tool.v1.ExplainToolResponse
-	15, // [15:18] is the sub-list for method output_type
-	12, // [12:15] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	10, // 10: toolbus.tool.v1.ExplainToolRequest.run_sources:type_name -> toolbus.tool.v1.RunSource
+	0,  // 11: toolbus.tool.v1.ExplainStep.stage:type_name -> toolbus.tool.v1.ExplainStage
+	7,  // 12: toolbus.tool.v1.ExplainToolResponse.steps:type_name -> toolbus.tool.v1.ExplainStep
+	2,  // 13: toolbus.tool.v1.ToolService.ListTools:input_type -> toolbus.tool.v1.ListToolsRequest
+	4,  // 14: toolbus.tool.v1.ToolService.CallTool:input_type -> toolbus.tool.v1.CallToolRequest
+	6,  // 15: toolbus.tool.v1.ToolService.ExplainTool:input_type -> toolbus.tool.v1.ExplainToolRequest
+	3,  // 16: toolbus.tool.v1.ToolService.ListTools:output_type -> toolbus.tool.v1.ListToolsResponse
+	5,  // 17: toolbus.tool.v1.ToolService.CallTool:output_type -> toolbus.tool.v1.CallToolResponse
+	8,  // 18: toolbus.tool.v1.ToolService.ExplainTool:output_type -> toolbus.tool.v1.ExplainToolResponse
+	16, // [16:19] is the sub-list for method output_type
+	13, // [13:16] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_tool_v1_tool_service_proto_init() }
@@ -1088,10 +1185,18 @@ func file_toolbus_tool_v1_tool_service_proto_init() {
 	}
 	file_toolbus_tool_v1_source_proto_init()
 	file_toolbus_tool_v1_tool_proto_init()
+	file_toolbus_tool_v1_tool_service_proto_msgTypes[1].OneofWrappers = []any{
+		(*ListToolsRequest_SessionId)(nil),
+		(*ListToolsRequest_Agent)(nil),
+	}
 	file_toolbus_tool_v1_tool_service_proto_msgTypes[4].OneofWrappers = []any{
 		(*CallToolResponse_Progress)(nil),
 		(*CallToolResponse_Log)(nil),
 		(*CallToolResponse_Result)(nil),
+	}
+	file_toolbus_tool_v1_tool_service_proto_msgTypes[5].OneofWrappers = []any{
+		(*ExplainToolRequest_SessionId)(nil),
+		(*ExplainToolRequest_Agent)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

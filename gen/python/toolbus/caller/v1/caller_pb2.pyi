@@ -117,14 +117,11 @@ class CallerToolRequest(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    TYPE_FIELD_NUMBER: _builtins.int
     REQUEST_ID_FIELD_NUMBER: _builtins.int
     SESSION_ID_FIELD_NUMBER: _builtins.int
     TOOL_FIELD_NUMBER: _builtins.int
     ARGUMENTS_JSON_FIELD_NUMBER: _builtins.int
     EXPIRE_TIME_FIELD_NUMBER: _builtins.int
-    type: _builtins.str
-    """Always `caller_tool_request`."""
     request_id: _builtins.str
     """The call's id, to be named in the answer."""
     session_id: _builtins.str
@@ -140,7 +137,6 @@ class CallerToolRequest(_message.Message):
     def __init__(
         self,
         *,
-        type: _builtins.str = ...,
         request_id: _builtins.str = ...,
         session_id: _builtins.str = ...,
         tool: _builtins.str = ...,
@@ -149,7 +145,7 @@ class CallerToolRequest(_message.Message):
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["expire_time", b"expire_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["arguments_json", b"arguments_json", "expire_time", b"expire_time", "request_id", b"request_id", "session_id", b"session_id", "tool", b"tool", "type", b"type"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["arguments_json", b"arguments_json", "expire_time", b"expire_time", "request_id", b"request_id", "session_id", b"session_id", "tool", b"tool"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -132,204 +132,201 @@ class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reason.ValueTy
     """The revision of the agent's context is newer than what this instance has heard of. Repeat in a moment.
     Code: `aborted`.
     """
-    REASON_AGENT_MISMATCH: _Reason.ValueType  # 27
-    """The session has another agent than the request to explain a tool names. Name that one, or none.
-    Code: `failed_precondition`.
-    """
-    REASON_TOOL_NOT_FOUND: _Reason.ValueType  # 28
+    REASON_TOOL_NOT_FOUND: _Reason.ValueType  # 27
     """There is no tool of that name for whoever made the call. List the tools.
     Code: `not_found`.
     """
-    REASON_TOOL_NOT_ALLOWED: _Reason.ValueType  # 29
+    REASON_TOOL_NOT_ALLOWED: _Reason.ValueType  # 28
     """The policy does not allow this tool, or not in this way. Use another, or have the policy changed.
     Codes: `failed_precondition`, `permission_denied`.
     """
-    REASON_SCOPE_MISSING: _Reason.ValueType  # 30
+    REASON_SCOPE_MISSING: _Reason.ValueType  # 29
     """The call comes from no agent or no session, which it needs. Call it from a session.
     Code: `failed_precondition`.
     """
-    REASON_TOOL_NAME_TAKEN: _Reason.ValueType  # 31
+    REASON_TOOL_NAME_TAKEN: _Reason.ValueType  # 30
     """Two tools would have one name. Rename the one that is offered here.
     Codes: `already_exists`, `invalid_argument`.
     """
-    REASON_PROVIDER_NOT_FOUND: _Reason.ValueType  # 32
+    REASON_PROVIDER_NOT_FOUND: _Reason.ValueType  # 31
     """There is no provider of that name. List the providers, or apply it first.
     Code: `not_found`.
     """
-    REASON_MCP_SERVER_NOT_FOUND: _Reason.ValueType  # 33
+    REASON_MCP_SERVER_NOT_FOUND: _Reason.ValueType  # 32
     """There is no MCP server of that name. List the servers, or apply it first.
     Code: `not_found`.
     """
-    REASON_MCP_SERVER_UNAVAILABLE: _Reason.ValueType  # 34
+    REASON_MCP_SERVER_UNAVAILABLE: _Reason.ValueType  # 33
     """The MCP server cannot be reached; nothing was started. Repeat when its health says that it is ready.
     Code: `unavailable`.
     """
-    REASON_SECRET_NOT_FOUND: _Reason.ValueType  # 35
+    REASON_SECRET_NOT_FOUND: _Reason.ValueType  # 34
     """A secret that the tool needs is not known to the service. The operator sets it.
     Code: `failed_precondition`.
     """
-    REASON_ORIGIN_MISMATCH: _Reason.ValueType  # 36
-    """The current configuration comes from a file and was changed by RPC, or the other way round. Change it where it comes from.
+    REASON_ORIGIN_MISMATCH: _Reason.ValueType  # 35
+    """The current configuration comes from a file and was changed by RPC, or the other way round. Change it where it comes from, which
+    `metadata` names as `origin`: a file's name, or `rpc`.
     Code: `failed_precondition`.
     """
-    REASON_REVISION_MISMATCH: _Reason.ValueType  # 37
+    REASON_REVISION_MISMATCH: _Reason.ValueType  # 36
     """The current configuration has another revision than was expected. Read it, decide again, and apply with its revision.
     Code: `aborted`.
     """
-    REASON_SESSION_NOT_FOUND: _Reason.ValueType  # 38
+    REASON_SESSION_NOT_FOUND: _Reason.ValueType  # 37
     """There is no session of that id. List the sessions, or open one.
     Code: `not_found`.
     """
-    REASON_SESSION_ALREADY_EXISTS: _Reason.ValueType  # 39
+    REASON_SESSION_ALREADY_EXISTS: _Reason.ValueType  # 38
     """There is another session of that id. Choose another id.
     Code: `already_exists`.
     """
-    REASON_SESSION_CLOSED: _Reason.ValueType  # 40
+    REASON_SESSION_CLOSED: _Reason.ValueType  # 39
     """The session is closed for good. Open another one.
     Code: `failed_precondition`.
     """
-    REASON_SESSION_SWITCHING: _Reason.ValueType  # 41
+    REASON_SESSION_SWITCHING: _Reason.ValueType  # 40
     """The session is on its way to another agent, or to its end. Repeat in a moment.
     Code: `aborted`.
     """
-    REASON_SESSION_NOT_IN_SPACE: _Reason.ValueType  # 42
+    REASON_SESSION_NOT_IN_SPACE: _Reason.ValueType  # 41
     """The session is not in that space, or in none. Enter the space first.
     Code: `failed_precondition`.
     """
-    REASON_SWITCH_OUTDATED: _Reason.ValueType  # 43
+    REASON_SWITCH_OUTDATED: _Reason.ValueType  # 42
     """The session has left the agent that the switch starts from. Read the session, and switch again if it is still wanted.
     Code: `aborted`.
     """
-    REASON_RUN_NOT_FOUND: _Reason.ValueType  # 44
+    REASON_RUN_NOT_FOUND: _Reason.ValueType  # 43
     """There is no run of that id in that place. List the runs.
     Code: `not_found`.
     """
-    REASON_RUN_ENDED: _Reason.ValueType  # 45
+    REASON_RUN_ENDED: _Reason.ValueType  # 44
     """The run has ended. Start another one.
     Code: `failed_precondition`.
     """
-    REASON_RUN_EVENT_NOT_FOUND: _Reason.ValueType  # 46
+    REASON_RUN_EVENT_NOT_FOUND: _Reason.ValueType  # 45
     """The run has no event of that number. Ask for one from 0 to its last.
     Code: `out_of_range`.
     """
-    REASON_MODEL_PRICE_MISSING: _Reason.ValueType  # 47
+    REASON_MODEL_PRICE_MISSING: _Reason.ValueType  # 46
     """A limit of cost was asked for, and the model has no price. Give the price in the agent, or leave the limit out.
     Code: `failed_precondition`.
     """
-    REASON_CURRENCY_MISMATCH: _Reason.ValueType  # 48
+    REASON_CURRENCY_MISMATCH: _Reason.ValueType  # 47
     """A limit of cost was asked for in another currency than that of the agent's prices and limits. Ask for it in theirs.
     Code: `failed_precondition`.
     """
-    REASON_IDEMPOTENCY_KEY_REUSED: _Reason.ValueType  # 49
+    REASON_IDEMPOTENCY_KEY_REUSED: _Reason.ValueType  # 48
     """The key was used for another request. Use another key; `metadata` names what differs.
     Code: `already_exists`.
     """
-    REASON_CALL_NOT_FOUND: _Reason.ValueType  # 50
+    REASON_CALL_NOT_FOUND: _Reason.ValueType  # 49
     """There is no call of that id in that place, or it is forgotten. List the calls.
     Code: `not_found`.
     """
-    REASON_CALL_ID_REUSED: _Reason.ValueType  # 51
+    REASON_CALL_ID_REUSED: _Reason.ValueType  # 50
     """The id was used for another call. Use another id.
     Code: `already_exists`.
     """
-    REASON_SUBMISSION_ID_REUSED: _Reason.ValueType  # 52
+    REASON_SUBMISSION_ID_REUSED: _Reason.ValueType  # 51
     """The submission id was used for another outcome of the same call. Use another id, or repeat what was submitted under it.
     Code: `already_exists`.
     """
-    REASON_CALL_ALREADY_RESOLVED: _Reason.ValueType  # 53
+    REASON_CALL_ALREADY_RESOLVED: _Reason.ValueType  # 52
     """The call has its answer, and the first answer stands. Read the call.
     Code: `failed_precondition`.
     """
-    REASON_CALL_EXPIRED: _Reason.ValueType  # 54
+    REASON_CALL_EXPIRED: _Reason.ValueType  # 53
     """The call waited for its answer too long. Drop the answer.
     Code: `failed_precondition`.
     """
-    REASON_CALL_NOT_AWAITED: _Reason.ValueType  # 55
+    REASON_CALL_NOT_AWAITED: _Reason.ValueType  # 54
     """No answer from outside is awaited for the call. Read its state.
     Code: `failed_precondition`.
     """
-    REASON_CALL_AWAITED_BY_RUN: _Reason.ValueType  # 56
+    REASON_CALL_AWAITED_BY_RUN: _Reason.ValueType  # 55
     """A run waits for the output of the call. Give it with SubmitOutputs of that run.
     Code: `failed_precondition`.
     """
-    REASON_CALL_IN_PROGRESS: _Reason.ValueType  # 57
+    REASON_CALL_IN_PROGRESS: _Reason.ValueType  # 56
     """The call is being carried out, and has no result yet. Wait for its answer, or repeat in a moment.
     Codes: `aborted`, `failed_precondition`.
     """
-    REASON_CALL_TAKEN: _Reason.ValueType  # 58
+    REASON_CALL_TAKEN: _Reason.ValueType  # 57
     """Another watcher has taken the call. Leave the call to it.
     Codes: `failed_precondition`, `permission_denied`.
     """
-    REASON_CALL_NOT_TAKEN: _Reason.ValueType  # 59
+    REASON_CALL_NOT_TAKEN: _Reason.ValueType  # 58
     """The call was not taken by whoever answers it. Acknowledge its delivery first, or answer while watching the tool.
     Code: `permission_denied`.
     """
-    REASON_DELIVERY_NOT_FOUND: _Reason.ValueType  # 60
+    REASON_DELIVERY_NOT_FOUND: _Reason.ValueType  # 59
     """The call was not handed over by that delivery. Acknowledge the delivery that came with the call.
     Code: `failed_precondition`.
     """
-    REASON_RESULT_INVALID: _Reason.ValueType  # 61
+    REASON_RESULT_INVALID: _Reason.ValueType  # 60
     """The result does not fit what the tool promises. Correct the result and submit again: the call still waits.
     Code: `invalid_argument`.
     """
-    REASON_RESULT_NOT_FOUND: _Reason.ValueType  # 62
+    REASON_RESULT_NOT_FOUND: _Reason.ValueType  # 61
     """There is no such result of yours: it never was, or is no longer kept, since its session has no runs any more. Call the tool
     again.
     Code: `not_found`.
     """
-    REASON_SPACE_NOT_FOUND: _Reason.ValueType  # 63
+    REASON_SPACE_NOT_FOUND: _Reason.ValueType  # 62
     """There is no space of that id. List the spaces, or create it.
     Code: `not_found`.
     """
-    REASON_MESSAGE_ID_REUSED: _Reason.ValueType  # 64
+    REASON_MESSAGE_ID_REUSED: _Reason.ValueType  # 63
     """The id belongs to another message. Use another id.
     Codes: `already_exists`, `permission_denied`.
     """
-    REASON_INBOX_FULL: _Reason.ValueType  # 65
+    REASON_INBOX_FULL: _Reason.ValueType  # 64
     """Too many events wait for the agents of the session. Repeat when they have been read.
     Code: `resource_exhausted`.
     """
-    REASON_MEMORY_FULL: _Reason.ValueType  # 66
+    REASON_MEMORY_FULL: _Reason.ValueType  # 65
     """The agent keeps as many entries as it may. Delete some first.
     Code: `resource_exhausted`.
     """
-    REASON_CALLER_NOT_ATTACHED: _Reason.ValueType  # 67
+    REASON_CALLER_NOT_ATTACHED: _Reason.ValueType  # 66
     """No stream of the session's caller is attached here. Attach one, or repeat when it is back.
     Code: `failed_precondition`.
     """
-    REASON_CALLER_BUSY: _Reason.ValueType  # 68
+    REASON_CALLER_BUSY: _Reason.ValueType  # 67
     """The caller has as many requests open as it may. Repeat when some are answered.
     Code: `resource_exhausted`.
     """
-    REASON_WORKER_NOT_FOUND: _Reason.ValueType  # 69
+    REASON_WORKER_NOT_FOUND: _Reason.ValueType  # 68
     """There is no worker file or hosted module of that name. Put the file into its directory, or name another one.
     Code: `not_found`.
     """
-    REASON_WORKER_INVALID: _Reason.ValueType  # 70
+    REASON_WORKER_INVALID: _Reason.ValueType  # 69
     """The worker file or hosted module cannot be used as it is. Correct the file; it is read again.
     Code: `failed_precondition`.
     """
-    REASON_WORKER_INSTALL_FAILED: _Reason.ValueType  # 71
+    REASON_WORKER_INSTALL_FAILED: _Reason.ValueType  # 70
     """What the worker needs could not be installed; nothing was started. Correct the worker's dependencies.
     Code: `failed_precondition`.
     """
-    REASON_WORKER_START_FAILED: _Reason.ValueType  # 72
+    REASON_WORKER_START_FAILED: _Reason.ValueType  # 71
     """The worker did not start; nothing was called. Correct the worker; its log has the cause.
     Code: `failed_precondition`.
     """
-    REASON_WORKER_BACKED_OFF: _Reason.ValueType  # 73
+    REASON_WORKER_BACKED_OFF: _Reason.ValueType  # 72
     """The worker keeps failing and is started again later; nothing was started. Repeat after a while.
     Code: `unavailable`.
     """
-    REASON_WORKER_CRASHED: _Reason.ValueType  # 74
+    REASON_WORKER_CRASHED: _Reason.ValueType  # 73
     """The worker or hosted module ended in mid-call, and the call may have had its effect. Read the state before repeating.
     Code: `unavailable`.
     """
-    REASON_WORKER_STOPPED: _Reason.ValueType  # 75
+    REASON_WORKER_STOPPED: _Reason.ValueType  # 74
     """The worker or hosted module is being stopped; nothing was started. Repeat: another one is started.
     Code: `unavailable`.
     """
-    REASON_WORKER_POOL_FULL: _Reason.ValueType  # 76
+    REASON_WORKER_POOL_FULL: _Reason.ValueType  # 75
     """All workers are busy, and none got free in time; nothing was started. Repeat after a while.
     Code: `resource_exhausted`.
     """
@@ -444,204 +441,201 @@ REASON_CONTEXT_REVISION_AHEAD: Reason.ValueType  # 26
 """The revision of the agent's context is newer than what this instance has heard of. Repeat in a moment.
 Code: `aborted`.
 """
-REASON_AGENT_MISMATCH: Reason.ValueType  # 27
-"""The session has another agent than the request to explain a tool names. Name that one, or none.
-Code: `failed_precondition`.
-"""
-REASON_TOOL_NOT_FOUND: Reason.ValueType  # 28
+REASON_TOOL_NOT_FOUND: Reason.ValueType  # 27
 """There is no tool of that name for whoever made the call. List the tools.
 Code: `not_found`.
 """
-REASON_TOOL_NOT_ALLOWED: Reason.ValueType  # 29
+REASON_TOOL_NOT_ALLOWED: Reason.ValueType  # 28
 """The policy does not allow this tool, or not in this way. Use another, or have the policy changed.
 Codes: `failed_precondition`, `permission_denied`.
 """
-REASON_SCOPE_MISSING: Reason.ValueType  # 30
+REASON_SCOPE_MISSING: Reason.ValueType  # 29
 """The call comes from no agent or no session, which it needs. Call it from a session.
 Code: `failed_precondition`.
 """
-REASON_TOOL_NAME_TAKEN: Reason.ValueType  # 31
+REASON_TOOL_NAME_TAKEN: Reason.ValueType  # 30
 """Two tools would have one name. Rename the one that is offered here.
 Codes: `already_exists`, `invalid_argument`.
 """
-REASON_PROVIDER_NOT_FOUND: Reason.ValueType  # 32
+REASON_PROVIDER_NOT_FOUND: Reason.ValueType  # 31
 """There is no provider of that name. List the providers, or apply it first.
 Code: `not_found`.
 """
-REASON_MCP_SERVER_NOT_FOUND: Reason.ValueType  # 33
+REASON_MCP_SERVER_NOT_FOUND: Reason.ValueType  # 32
 """There is no MCP server of that name. List the servers, or apply it first.
 Code: `not_found`.
 """
-REASON_MCP_SERVER_UNAVAILABLE: Reason.ValueType  # 34
+REASON_MCP_SERVER_UNAVAILABLE: Reason.ValueType  # 33
 """The MCP server cannot be reached; nothing was started. Repeat when its health says that it is ready.
 Code: `unavailable`.
 """
-REASON_SECRET_NOT_FOUND: Reason.ValueType  # 35
+REASON_SECRET_NOT_FOUND: Reason.ValueType  # 34
 """A secret that the tool needs is not known to the service. The operator sets it.
 Code: `failed_precondition`.
 """
-REASON_ORIGIN_MISMATCH: Reason.ValueType  # 36
-"""The current configuration comes from a file and was changed by RPC, or the other way round. Change it where it comes from.
+REASON_ORIGIN_MISMATCH: Reason.ValueType  # 35
+"""The current configuration comes from a file and was changed by RPC, or the other way round. Change it where it comes from, which
+`metadata` names as `origin`: a file's name, or `rpc`.
 Code: `failed_precondition`.
 """
-REASON_REVISION_MISMATCH: Reason.ValueType  # 37
+REASON_REVISION_MISMATCH: Reason.ValueType  # 36
 """The current configuration has another revision than was expected. Read it, decide again, and apply with its revision.
 Code: `aborted`.
 """
-REASON_SESSION_NOT_FOUND: Reason.ValueType  # 38
+REASON_SESSION_NOT_FOUND: Reason.ValueType  # 37
 """There is no session of that id. List the sessions, or open one.
 Code: `not_found`.
 """
-REASON_SESSION_ALREADY_EXISTS: Reason.ValueType  # 39
+REASON_SESSION_ALREADY_EXISTS: Reason.ValueType  # 38
 """There is another session of that id. Choose another id.
 Code: `already_exists`.
 """
-REASON_SESSION_CLOSED: Reason.ValueType  # 40
+REASON_SESSION_CLOSED: Reason.ValueType  # 39
 """The session is closed for good. Open another one.
 Code: `failed_precondition`.
 """
-REASON_SESSION_SWITCHING: Reason.ValueType  # 41
+REASON_SESSION_SWITCHING: Reason.ValueType  # 40
 """The session is on its way to another agent, or to its end. Repeat in a moment.
 Code: `aborted`.
 """
-REASON_SESSION_NOT_IN_SPACE: Reason.ValueType  # 42
+REASON_SESSION_NOT_IN_SPACE: Reason.ValueType  # 41
 """The session is not in that space, or in none. Enter the space first.
 Code: `failed_precondition`.
 """
-REASON_SWITCH_OUTDATED: Reason.ValueType  # 43
+REASON_SWITCH_OUTDATED: Reason.ValueType  # 42
 """The session has left the agent that the switch starts from. Read the session, and switch again if it is still wanted.
 Code: `aborted`.
 """
-REASON_RUN_NOT_FOUND: Reason.ValueType  # 44
+REASON_RUN_NOT_FOUND: Reason.ValueType  # 43
 """There is no run of that id in that place. List the runs.
 Code: `not_found`.
 """
-REASON_RUN_ENDED: Reason.ValueType  # 45
+REASON_RUN_ENDED: Reason.ValueType  # 44
 """The run has ended. Start another one.
 Code: `failed_precondition`.
 """
-REASON_RUN_EVENT_NOT_FOUND: Reason.ValueType  # 46
+REASON_RUN_EVENT_NOT_FOUND: Reason.ValueType  # 45
 """The run has no event of that number. Ask for one from 0 to its last.
 Code: `out_of_range`.
 """
-REASON_MODEL_PRICE_MISSING: Reason.ValueType  # 47
+REASON_MODEL_PRICE_MISSING: Reason.ValueType  # 46
 """A limit of cost was asked for, and the model has no price. Give the price in the agent, or leave the limit out.
 Code: `failed_precondition`.
 """
-REASON_CURRENCY_MISMATCH: Reason.ValueType  # 48
+REASON_CURRENCY_MISMATCH: Reason.ValueType  # 47
 """A limit of cost was asked for in another currency than that of the agent's prices and limits. Ask for it in theirs.
 Code: `failed_precondition`.
 """
-REASON_IDEMPOTENCY_KEY_REUSED: Reason.ValueType  # 49
+REASON_IDEMPOTENCY_KEY_REUSED: Reason.ValueType  # 48
 """The key was used for another request. Use another key; `metadata` names what differs.
 Code: `already_exists`.
 """
-REASON_CALL_NOT_FOUND: Reason.ValueType  # 50
+REASON_CALL_NOT_FOUND: Reason.ValueType  # 49
 """There is no call of that id in that place, or it is forgotten. List the calls.
 Code: `not_found`.
 """
-REASON_CALL_ID_REUSED: Reason.ValueType  # 51
+REASON_CALL_ID_REUSED: Reason.ValueType  # 50
 """The id was used for another call. Use another id.
 Code: `already_exists`.
 """
-REASON_SUBMISSION_ID_REUSED: Reason.ValueType  # 52
+REASON_SUBMISSION_ID_REUSED: Reason.ValueType  # 51
 """The submission id was used for another outcome of the same call. Use another id, or repeat what was submitted under it.
 Code: `already_exists`.
 """
-REASON_CALL_ALREADY_RESOLVED: Reason.ValueType  # 53
+REASON_CALL_ALREADY_RESOLVED: Reason.ValueType  # 52
 """The call has its answer, and the first answer stands. Read the call.
 Code: `failed_precondition`.
 """
-REASON_CALL_EXPIRED: Reason.ValueType  # 54
+REASON_CALL_EXPIRED: Reason.ValueType  # 53
 """The call waited for its answer too long. Drop the answer.
 Code: `failed_precondition`.
 """
-REASON_CALL_NOT_AWAITED: Reason.ValueType  # 55
+REASON_CALL_NOT_AWAITED: Reason.ValueType  # 54
 """No answer from outside is awaited for the call. Read its state.
 Code: `failed_precondition`.
 """
-REASON_CALL_AWAITED_BY_RUN: Reason.ValueType  # 56
+REASON_CALL_AWAITED_BY_RUN: Reason.ValueType  # 55
 """A run waits for the output of the call. Give it with SubmitOutputs of that run.
 Code: `failed_precondition`.
 """
-REASON_CALL_IN_PROGRESS: Reason.ValueType  # 57
+REASON_CALL_IN_PROGRESS: Reason.ValueType  # 56
 """The call is being carried out, and has no result yet. Wait for its answer, or repeat in a moment.
 Codes: `aborted`, `failed_precondition`.
 """
-REASON_CALL_TAKEN: Reason.ValueType  # 58
+REASON_CALL_TAKEN: Reason.ValueType  # 57
 """Another watcher has taken the call. Leave the call to it.
 Codes: `failed_precondition`, `permission_denied`.
 """
-REASON_CALL_NOT_TAKEN: Reason.ValueType  # 59
+REASON_CALL_NOT_TAKEN: Reason.ValueType  # 58
 """The call was not taken by whoever answers it. Acknowledge its delivery first, or answer while watching the tool.
 Code: `permission_denied`.
 """
-REASON_DELIVERY_NOT_FOUND: Reason.ValueType  # 60
+REASON_DELIVERY_NOT_FOUND: Reason.ValueType  # 59
 """The call was not handed over by that delivery. Acknowledge the delivery that came with the call.
 Code: `failed_precondition`.
 """
-REASON_RESULT_INVALID: Reason.ValueType  # 61
+REASON_RESULT_INVALID: Reason.ValueType  # 60
 """The result does not fit what the tool promises. Correct the result and submit again: the call still waits.
 Code: `invalid_argument`.
 """
-REASON_RESULT_NOT_FOUND: Reason.ValueType  # 62
+REASON_RESULT_NOT_FOUND: Reason.ValueType  # 61
 """There is no such result of yours: it never was, or is no longer kept, since its session has no runs any more. Call the tool
 again.
 Code: `not_found`.
 """
-REASON_SPACE_NOT_FOUND: Reason.ValueType  # 63
+REASON_SPACE_NOT_FOUND: Reason.ValueType  # 62
 """There is no space of that id. List the spaces, or create it.
 Code: `not_found`.
 """
-REASON_MESSAGE_ID_REUSED: Reason.ValueType  # 64
+REASON_MESSAGE_ID_REUSED: Reason.ValueType  # 63
 """The id belongs to another message. Use another id.
 Codes: `already_exists`, `permission_denied`.
 """
-REASON_INBOX_FULL: Reason.ValueType  # 65
+REASON_INBOX_FULL: Reason.ValueType  # 64
 """Too many events wait for the agents of the session. Repeat when they have been read.
 Code: `resource_exhausted`.
 """
-REASON_MEMORY_FULL: Reason.ValueType  # 66
+REASON_MEMORY_FULL: Reason.ValueType  # 65
 """The agent keeps as many entries as it may. Delete some first.
 Code: `resource_exhausted`.
 """
-REASON_CALLER_NOT_ATTACHED: Reason.ValueType  # 67
+REASON_CALLER_NOT_ATTACHED: Reason.ValueType  # 66
 """No stream of the session's caller is attached here. Attach one, or repeat when it is back.
 Code: `failed_precondition`.
 """
-REASON_CALLER_BUSY: Reason.ValueType  # 68
+REASON_CALLER_BUSY: Reason.ValueType  # 67
 """The caller has as many requests open as it may. Repeat when some are answered.
 Code: `resource_exhausted`.
 """
-REASON_WORKER_NOT_FOUND: Reason.ValueType  # 69
+REASON_WORKER_NOT_FOUND: Reason.ValueType  # 68
 """There is no worker file or hosted module of that name. Put the file into its directory, or name another one.
 Code: `not_found`.
 """
-REASON_WORKER_INVALID: Reason.ValueType  # 70
+REASON_WORKER_INVALID: Reason.ValueType  # 69
 """The worker file or hosted module cannot be used as it is. Correct the file; it is read again.
 Code: `failed_precondition`.
 """
-REASON_WORKER_INSTALL_FAILED: Reason.ValueType  # 71
+REASON_WORKER_INSTALL_FAILED: Reason.ValueType  # 70
 """What the worker needs could not be installed; nothing was started. Correct the worker's dependencies.
 Code: `failed_precondition`.
 """
-REASON_WORKER_START_FAILED: Reason.ValueType  # 72
+REASON_WORKER_START_FAILED: Reason.ValueType  # 71
 """The worker did not start; nothing was called. Correct the worker; its log has the cause.
 Code: `failed_precondition`.
 """
-REASON_WORKER_BACKED_OFF: Reason.ValueType  # 73
+REASON_WORKER_BACKED_OFF: Reason.ValueType  # 72
 """The worker keeps failing and is started again later; nothing was started. Repeat after a while.
 Code: `unavailable`.
 """
-REASON_WORKER_CRASHED: Reason.ValueType  # 74
+REASON_WORKER_CRASHED: Reason.ValueType  # 73
 """The worker or hosted module ended in mid-call, and the call may have had its effect. Read the state before repeating.
 Code: `unavailable`.
 """
-REASON_WORKER_STOPPED: Reason.ValueType  # 75
+REASON_WORKER_STOPPED: Reason.ValueType  # 74
 """The worker or hosted module is being stopped; nothing was started. Repeat: another one is started.
 Code: `unavailable`.
 """
-REASON_WORKER_POOL_FULL: Reason.ValueType  # 76
+REASON_WORKER_POOL_FULL: Reason.ValueType  # 75
 """All workers are busy, and none got free in time; nothing was started. Repeat after a while.
 Code: `resource_exhausted`.
 """

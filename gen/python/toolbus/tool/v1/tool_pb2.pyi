@@ -110,6 +110,34 @@ EFFECT_AT_MOST_ONCE: Effect.ValueType  # 3
 """Must never be repeated silently: an unknown outcome is reported to the model as `outcome_unknown`."""
 Global___Effect: _TypeAlias = Effect  # noqa: Y015
 
+class _Builtin:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _BuiltinEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Builtin.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    BUILTIN_UNSPECIFIED: _Builtin.ValueType  # 0
+    """Not set."""
+    BUILTIN_FS_READ: _Builtin.ValueType  # 1
+    """`fs_read`: reads files."""
+    BUILTIN_FS_WRITE: _Builtin.ValueType  # 2
+    """`fs_write`: writes files."""
+    BUILTIN_SHELL_EXEC: _Builtin.ValueType  # 3
+    """`shell_exec`: runs a command, without a shell."""
+
+class Builtin(_Builtin, metaclass=_BuiltinEnumTypeWrapper):
+    """A built-in tool that can do nothing without a policy."""
+
+BUILTIN_UNSPECIFIED: Builtin.ValueType  # 0
+"""Not set."""
+BUILTIN_FS_READ: Builtin.ValueType  # 1
+"""`fs_read`: reads files."""
+BUILTIN_FS_WRITE: Builtin.ValueType  # 2
+"""`fs_write`: writes files."""
+BUILTIN_SHELL_EXEC: Builtin.ValueType  # 3
+"""`shell_exec`: runs a command, without a shell."""
+Global___Builtin: _TypeAlias = Builtin  # noqa: Y015
+
 class _LogLevel:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -202,23 +230,23 @@ Global___HttpExecution: _TypeAlias = HttpExecution  # noqa: Y015
 
 @_typing.final
 class BuiltinPolicy(_message.Message):
-    """The policy that a built-in tool (`fs_read`, `fs_write`, `shell_exec`) is bound to."""
+    """The policy that a built-in tool is bound to."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    NAME_FIELD_NUMBER: _builtins.int
+    BUILTIN_FIELD_NUMBER: _builtins.int
     ALLOWED_PATHS_FIELD_NUMBER: _builtins.int
     ALLOWED_COMMANDS_FIELD_NUMBER: _builtins.int
     TIMEOUT_FIELD_NUMBER: _builtins.int
-    name: _builtins.str
-    """Which built-in this is: fs_read, fs_write or shell_exec."""
+    builtin: Global___Builtin.ValueType
+    """Which built-in the tool is."""
     @_builtins.property
     def allowed_paths(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Directories (absolute) below which files may be touched; symbolic links and `..` are resolved before comparing."""
 
     @_builtins.property
     def allowed_commands(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Commands that shell_exec may start, compared with argv[0] exactly. Empty permits nothing."""
+        """Commands that BUILTIN_SHELL_EXEC may start, compared with argv[0] exactly. Empty permits nothing."""
 
     @_builtins.property
     def timeout(self) -> _duration_pb2.Duration:
@@ -227,14 +255,14 @@ class BuiltinPolicy(_message.Message):
     def __init__(
         self,
         *,
-        name: _builtins.str = ...,
+        builtin: Global___Builtin.ValueType = ...,
         allowed_paths: _abc.Iterable[_builtins.str] | None = ...,
         allowed_commands: _abc.Iterable[_builtins.str] | None = ...,
         timeout: _duration_pb2.Duration | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["timeout", b"timeout"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["allowed_commands", b"allowed_commands", "allowed_paths", b"allowed_paths", "name", b"name", "timeout", b"timeout"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["allowed_commands", b"allowed_commands", "allowed_paths", b"allowed_paths", "builtin", b"builtin", "timeout", b"timeout"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -134,9 +134,9 @@ class ListToolsRequest(_message.Message):
     RUN_ID_FIELD_NUMBER: _builtins.int
     RUN_SOURCES_FIELD_NUMBER: _builtins.int
     session_id: _builtins.str
-    """The session; empty lists what `agent` would have."""
+    """Those of a session: of its active agent, with what its caller declares."""
     agent: _builtins.str
-    """The agent, when no session is given, and else ignored; empty without a session lists the whole catalog."""
+    """Those that an agent would have, outside any session."""
     known_tools_revision: _builtins.str
     """A list that the asker has, of this session or of another one, by its `tools_revision`: if it is what would be answered, it is
     not sent again.
@@ -164,11 +164,13 @@ class ListToolsRequest(_message.Message):
         run_id: _builtins.str = ...,
         run_sources: _abc.Iterable[_source_pb2.RunSource] | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "scope", b"scope", "session_id", b"session_id"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "known_tools_revision", b"known_tools_revision", "page_size", b"page_size", "page_token", b"page_token", "run_id", b"run_id", "run_sources", b"run_sources", "session_id", b"session_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "known_tools_revision", b"known_tools_revision", "page_size", b"page_size", "page_token", b"page_token", "run_id", b"run_id", "run_sources", b"run_sources", "scope", b"scope", "session_id", b"session_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType_scope: _TypeAlias = _typing.Literal["session_id", "agent"]  # noqa: Y015
+    _WhichOneofArgType_scope: _TypeAlias = _typing.Literal["scope", b"scope"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_scope) -> _WhichOneofReturnType_scope | None: ...
 
 Global___ListToolsRequest: _TypeAlias = ListToolsRequest  # noqa: Y015
 
@@ -349,29 +351,39 @@ class ExplainToolRequest(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    AGENT_FIELD_NUMBER: _builtins.int
     SESSION_ID_FIELD_NUMBER: _builtins.int
+    AGENT_FIELD_NUMBER: _builtins.int
     NAME_FIELD_NUMBER: _builtins.int
-    agent: _builtins.str
-    """The agent. With a session it may be empty, and one that is not the session's is refused (REASON_AGENT_MISMATCH); empty without a session
-    asks about the whole catalog.
-    """
+    RUN_ID_FIELD_NUMBER: _builtins.int
+    RUN_SOURCES_FIELD_NUMBER: _builtins.int
     session_id: _builtins.str
-    """The session; empty asks about the agent by itself, without what a caller or a space adds."""
+    """A session: its active agent, its caller's tools and its active space count."""
+    agent: _builtins.str
+    """An agent outside any session, without what a caller or a space adds."""
     name: _builtins.str
     """Model name, alias or reference."""
+    run_id: _builtins.str
+    """The run for which it is asked, if it brings sources; empty otherwise."""
+    @_builtins.property
+    def run_sources(self) -> _containers.RepeatedCompositeFieldContainer[_source_pb2.RunSource]:
+        """The sources that the run brings, as in ListToolsRequest."""
+
     def __init__(
         self,
         *,
-        agent: _builtins.str = ...,
         session_id: _builtins.str = ...,
+        agent: _builtins.str = ...,
         name: _builtins.str = ...,
+        run_id: _builtins.str = ...,
+        run_sources: _abc.Iterable[_source_pb2.RunSource] | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "scope", b"scope", "session_id", b"session_id"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "name", b"name", "session_id", b"session_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "name", b"name", "run_id", b"run_id", "run_sources", b"run_sources", "scope", b"scope", "session_id", b"session_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType_scope: _TypeAlias = _typing.Literal["session_id", "agent"]  # noqa: Y015
+    _WhichOneofArgType_scope: _TypeAlias = _typing.Literal["scope", b"scope"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_scope) -> _WhichOneofReturnType_scope | None: ...
 
 Global___ExplainToolRequest: _TypeAlias = ExplainToolRequest  # noqa: Y015
 
@@ -422,6 +434,7 @@ class ExplainToolResponse(_message.Message):
     ALIASES_FIELD_NUMBER: _builtins.int
     UNAVAILABLE_REASON_FIELD_NUMBER: _builtins.int
     CLOSEST_NAMES_FIELD_NUMBER: _builtins.int
+    AGENT_FIELD_NUMBER: _builtins.int
     reference: _builtins.str
     """The real name; empty if the name means nothing."""
     provider: _builtins.str
@@ -438,6 +451,8 @@ class ExplainToolResponse(_message.Message):
     """The name that the model uses; empty if the name means nothing."""
     unavailable_reason: _builtins.str
     """Why its source cannot be used; empty when it can."""
+    agent: _builtins.str
+    """The agent that it was explained for; empty for the whole catalog."""
     @_builtins.property
     def steps(self) -> _containers.RepeatedCompositeFieldContainer[Global___ExplainStep]:
         """The steps, in order."""
@@ -464,10 +479,11 @@ class ExplainToolResponse(_message.Message):
         aliases: _abc.Iterable[_builtins.str] | None = ...,
         unavailable_reason: _builtins.str = ...,
         closest_names: _abc.Iterable[_builtins.str] | None = ...,
+        agent: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["aliases", b"aliases", "available", b"available", "callable", b"callable", "closest_names", b"closest_names", "model_name", b"model_name", "provider", b"provider", "reference", b"reference", "rule", b"rule", "steps", b"steps", "unavailable_reason", b"unavailable_reason", "visible", b"visible"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "aliases", b"aliases", "available", b"available", "callable", b"callable", "closest_names", b"closest_names", "model_name", b"model_name", "provider", b"provider", "reference", b"reference", "rule", b"rule", "steps", b"steps", "unavailable_reason", b"unavailable_reason", "visible", b"visible"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

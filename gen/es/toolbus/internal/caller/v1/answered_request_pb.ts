@@ -17,7 +17,7 @@ export const file_toolbus_internal_caller_v1_answered_request: GenFile = /*@__PU
   fileDesc("CjF0b29sYnVzL2ludGVybmFsL2NhbGxlci92MS9hbnN3ZXJlZF9yZXF1ZXN0LnByb3RvEhp0b29sYnVzLmludGVybmFsLmNhbGxlci52MSJ1Cg9BbnN3ZXJlZFJlcXVlc3QSFQoNc3VibWlzc2lvbl9pZBgBIAEoCRIZChFzdWJtaXNzaW9uX3NoYTI1NhgCIAEoDBIwCgtsYXRlX3Jlc3VsdBgDIAEoCzIbLnRvb2xidXMudG9vbC52MS5Ub29sUmVzdWx0YgZwcm90bzM", [file_toolbus_tool_v1_tool]);
 
 /**
- * The submission that answered a request to a caller.
+ * What resolved a request to a caller: a submission, or its end without one.
  *
  * @generated from message toolbus.internal.caller.v1.AnsweredRequest
  */
