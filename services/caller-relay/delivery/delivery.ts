@@ -1,18 +1,20 @@
 /**
- * The life of a call to a tool of the caller. The instance that was asked for the call holds it: it waits for the answer,
- * which comes to it wherever it was given. The caller's stream may be anywhere, and may move while the call waits.
+ * The life of a call to a tool of the caller. The instance that is asked for the call holds it: it waits for the answer, which
+ * reaches it wherever it was given. The caller's stream may be in any instance, and may move while the call waits.
  *
  *   find the stream's record ──▶ have the request carried there ──▶ stream ended ──▶ find it again, or give up
  *
- * D1  The record decides where the caller's stream is. Before every sending it is read again.
- * D2  Changes are listened to before the record is read, so that a caller that comes back is never missed.
+ * D1  The record decides where the caller's stream is. It is read again before every sending.
+ * D2  Changes are subscribed to before the record is read, so that a caller that comes back is never missed.
  * D3  A request keeps its id and its time, however often it is sent.
- * D4  A stream that was replaced by a newer one hands its requests over to that. One that ended otherwise hands them over
+ * D4  A stream that a newer one replaced hands its requests over to the newer one. A stream that ended otherwise hands them over
  *     only within the grace that its caller asked for.
- * D5  Whoever finds that a recorded stream is no more says so in the record.
- * D6  A call that is given up before its tool's time is told to the caller that has its request, once no answer to it is
- *     taken any more (LOOP-15). At that time it is not: the caller knows it, and its answer is late. A caller that is away
- *     is told when it comes back within its grace.
+ * D5  If a recorded stream is gone, whoever finds out says so in the record.
+ * D6  If a call is given up before its tool's time (its run was canceled, its caller left, their deadline passed), the caller
+ *     that has the request is told the request's id and the reason (LOOP-15). From then on, an answer is refused like one to an
+ *     unknown request. A caller that is away is told when it comes back within its grace. If the instance that holds the call
+ *     dies, the instance with the caller's stream tells the caller. At the end of the tool's own time nobody is told: the
+ *     request named that time, and its first answer is taken as a late one.
  */
 
 import { create } from "@bufbuild/protobuf";

@@ -9,11 +9,13 @@ import type { LateRequest, LateRequests } from "./late-requests.ts";
 import { keyOfRequest, type Reception, type Requests, resultFrom } from "./requests.ts";
 
 /*
- * A1  Of all submissions for a request one wins: in the memory of the instance that holds the call, while somebody waits; then by
- *     the record of the late one.
- * A2  The winner is recorded before anybody is told of it, so that whoever repeats it is told the same, and whoever answers again
- *     is told that it is resolved, by any instance, also after the one that took it has died.
- * A3  A late answer stands in its record until the inbox has it: whoever submits next finishes what a crash left undone.
+ * A1  Of all submissions for a request one wins. While somebody waits, the memory of the instance that holds the call decides;
+ *     later, the record of the late request does.
+ * A2  The winner is recorded before anybody is told. For an hour, whoever repeats it gets the same answer, and whoever answers
+ *     again is told that the request is resolved, from any instance, also when the instance that took the winner has died.
+ * A3  A late answer stays in its record until the inbox has it. If a crash left that undone, the next submission finishes it.
+ * A4  If an instance dies with an answer that the router has not got, the answer is lost to the call, which ends as `unavailable`.
+ *     A call that may be repeated then asks the caller again, with the same request id.
  */
 
 /** A result on its way to the inbox of an agent that has given up waiting. */

@@ -8,7 +8,10 @@ const LEVELS: Record<string, LogLevel> = {
   warning: LogLevel.WARN,
 };
 
-/** A `notifications/message` as a line of a tool's log; MCP's levels above `warning` are all errors. */
+/**
+ * A `notifications/message` as a line of a tool's log; MCP's levels above `warning` are all errors. MCP does not say which call
+ * a line belongs to: with one call in flight on the connection it is that call's, with several it goes to the bridge's own log.
+ */
 export function logFromNotification(params: { level: string; logger?: string | undefined; data: unknown }): ToolLog {
   const { data, logger } = params;
   const isObject = typeof data === "object" && data !== null;

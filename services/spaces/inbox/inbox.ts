@@ -1,3 +1,13 @@
+/**
+ * The inbox of an agent. It takes an event once under its `event_id`:
+ *
+ *   tr:<call>               the result of a call
+ *   msg:<space>:<message>   what was said in the agent's space
+ *   plan:…                  a plan whose time has come
+ *
+ * A run reads an event as one line (`inbox-text.ts`). Whoever stores an event puts a wake-up of the session into `TOOLBUS_WAKES`
+ * (a `SessionWake` without a run); the orchestrator decides whether the agent runs.
+ */
 import { clone } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { type InboxEvent, InboxEventSchema } from "#gen/toolbus/space/v1/inbox_pb.ts";

@@ -1,3 +1,12 @@
+/**
+ * Messages of spaces. A message stands once under its id, however often it is sent. What is said reaches the inboxes of the other
+ * agents in the space; calls that are shown reach no inbox.
+ *
+ * A list begins with the latest. Its `page_token` stays in place while messages arrive, and `skip` passes over so many. A watch
+ * gives each event of the log once and in order; one from now on first says where it begins. A client that resumes behind its
+ * last sequence misses and repeats nothing, on any instance. The log keeps 10,000 events of a space; a watch that asks for older
+ * ones is told of the gap.
+ */
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import {

@@ -1,3 +1,15 @@
+/**
+ * How a tool call is shown in a space: as one message with the id `tool:<call>`, which changes while the call goes on.
+ *
+ *   draft ──▶ running ──▶ requires_action ──▶ complete | error
+ *
+ * - A call never goes back to an earlier state, and its first result stays.
+ * - Watchers get `tool.started`, `tool.streaming` (the arguments so far, then all of them), `tool.done` and `tool.error`.
+ * - While the model writes a call, the orchestrator shows it as a `draft`, whose arguments may be cut off. When the call is made,
+ *   the router continues with that message, and later updates of the draft change nothing.
+ * - A draft whose call is never made, or is refused, ends as `error` with the reason. This also holds for a draft that was not
+ *   shown before: the orchestrator may be late.
+ */
 import { clone, create } from "@bufbuild/protobuf";
 import {
   type SpaceEvent,

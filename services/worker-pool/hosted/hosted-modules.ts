@@ -1,4 +1,20 @@
 // The hosted modules of a directory: each in a thread of its own, loaded again when it changes, started again when it ended.
+//
+// Why a thread: a module is in this process, so that calling it costs no further hop, but not in the service's own thread. An
+// endless loop, an exception that nobody caught, `process.exit` or a full heap end the thread of the module and nothing else. Its
+// calls get `unavailable`, reason `WORKER_CRASHED`; the next call starts it again; one that keeps ending is backed off. A thread
+// does not contain native code that crashes, nor malice: a module can read what the service's user can.
+//
+// H1  The registry holds each tool name once. A module that brings a name of another one is refused, with both names; the one that
+//     was there first stays. A module that is refused is offered by nobody, and hides no other.
+// H2  A module that changes, or that imports a file of the directory that changes, is loaded again: the old thread finishes its
+//     calls, then `shutdown` runs. `StopWorker` does the same; with force, it fails the calls. The next call starts the module again.
+// H3  If a call's time is over, or its caller has left, its `signal` aborts. What then happens to the thread: `module-thread.ts`, T2.
+// H4  `call.registry` lists and calls the agent's tools of every kind through the router, under the agent's policy, within what the
+//     run allows (`allowed_tools`) and has left (`max_tool_calls`, tokens, cost, deadline). `call.model.generate` is a run of one turn
+//     without tools, in a session of its own that is closed afterwards, by the agent's own model or another agent's. Both act for
+//     the session's principal. What they use is reported with the call's result, and counts in the run's limits.
+// H5  `call.config` and `call.secrets` are what the entry gives. The environment is that of a Python worker.
 
 import { mkdir, readdir, realpath } from "node:fs/promises";
 import { join, sep } from "node:path";

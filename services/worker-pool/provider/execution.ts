@@ -1,3 +1,24 @@
+/**
+ * The way of a call:
+ *
+ *   are file and function known? ──▶ a place on the worker (in line, or refused) ──▶ the worker is installed, started or ready
+ *     ──▶ a place in the pool ──▶ the function, until it answers, its time ends, its caller cancels, or the worker crashes
+ *
+ * A file without PEP 723 metadata, or with malformed metadata, offers nothing; `GetProvidedTools` and `ListWorkers` say why.
+ * Dependencies are installed when a file appears. An earlier call waits for that, within a limit of its own that does not count
+ * as the call's time. A call whose time is over is canceled: a coroutine as a task, a function in its thread by an exception.
+ * After the third crash in a row without an answer, the worker is backed off, and calls are told why and for how long.
+ *
+ * | failure of the RPC                                           | meaning                                       |
+ * | ------------------------------------------------------------ | --------------------------------------------- |
+ * | `not_found`, `invalid_argument`, `failed_precondition`       | nothing was started, and the message says why |
+ * | `resource_exhausted`                                         | nothing was started: everything is busy       |
+ * | `unavailable`, reason `WORKER_BACKED_OFF`, `WORKER_STOPPED`  | nothing was started                           |
+ * | `unavailable`, reason `WORKER_CRASHED`; `deadline_exceeded`  | the outcome is unknown                        |
+ *
+ * What a function raises is no failure of the RPC but a result with `is_error`, like `{"error":"ValueError: bad"}`. A worker gets
+ * the secrets that the source's entry names with each request, never in its environment; logs and errors do not show their values.
+ */
 import { create } from "@bufbuild/protobuf";
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import {

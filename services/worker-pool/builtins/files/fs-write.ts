@@ -9,6 +9,10 @@ import { type Allowed, type HeldPlace, openAllowed } from "../allowed.ts";
 import { defineBuiltin } from "../builtin.ts";
 import { codeOf, failureFromFileError, refuseUnlessFile } from "../file-errors.ts";
 
+// A file is replaced by another one that takes its name, so that no reader sees a part. If the service is killed in between, a
+// file `.toolbus-…` may stay beside it. A file with several names (hard links) is replaced, and never appended to. Whoever the
+// policy is meant against must not be able to write into the directories above an allowed one. Only regular files are written.
+
 const MAX_BYTES = 16 * 1024 * 1024;
 const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_APPEND } = constants;
 

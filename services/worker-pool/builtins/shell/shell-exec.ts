@@ -6,7 +6,11 @@
 // S3  When its time is over, its caller leaves, or it writes without end, its whole process group is killed, and whatever
 //     carries its mark: a process that has gone into a session of its own too. One that has also wiped its environment is
 //     out of reach.
+//     When the service itself is killed by SIGKILL, processes outside of the group stay.
 // S4  Its working directory was checked as files are, and is entered by its descriptor.
+//
+// What the command then does is not restricted: it has the rights of the service's user. A list with `sh`, `python3`, `git` or
+// `cat` in it gives away everything that this user can read, the secrets of this service included.
 
 import { randomUUID } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
