@@ -1,8 +1,8 @@
-import { createValidator } from "@bufbuild/protovalidate";
 import type { Interceptor } from "@connectrpc/connect";
 import { createValidateInterceptor } from "@connectrpc/validate";
 import type { Logger } from "pino";
 import { createFailureInterceptor } from "../failure/connect.ts";
+import { contractValidator } from "../schema/contract-validator.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { createClientTracing, createServerTracing } from "../telemetry/tracing.ts";
 import { createPrincipalReceiver, createPrincipalSender } from "./identity.ts";
@@ -29,20 +29,8 @@ export function serverInterceptors(options: ServerInterceptorsOptions): Intercep
     ...(telemetry?.rpcMetrics ? [telemetry.rpcMetrics] : []),
     createFailureInterceptor(logger),
     createPrincipalReceiver(),
-    ...(validate ? [createValidateInterceptor({ validator: createValidator({ regexMatch: matches }) })] : []),
+    ...(validate ? [createValidateInterceptor({ validator: contractValidator })] : []),
   ];
-}
-
-const expressions = new Map<string, RegExp>();
-
-/**
- * The patterns are the contract's own, a class of characters and a length each, which say the same to every engine; that of
- * the language is many times faster than the validator's.
- */
-function matches(pattern: string, text: string): boolean {
-  const known = expressions.get(pattern) ?? new RegExp(pattern, "u");
-  expressions.set(pattern, known);
-  return known.test(text);
 }
 
 export interface ClientInterceptorsOptions {

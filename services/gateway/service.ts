@@ -7,6 +7,7 @@ import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service
 import { serveOnHttp } from "#runtime/rpc/http/server.ts";
 import { clientInterceptors, serverInterceptors } from "#runtime/rpc/interceptors.ts";
 import { createNatsTransport } from "#runtime/rpc/nats/client/transport.ts";
+import { contractValidator } from "#runtime/schema/contract-validator.ts";
 import { clientFor } from "../clients.ts";
 import { processOf, publicServices } from "../processes.ts";
 import { createAuthenticate, createAuthenticationInterceptor } from "./access/authentication.ts";
@@ -56,7 +57,7 @@ export async function openService(config: GatewayConfig, context: ServiceContext
       interceptors: [
         ...serverInterceptors({ logger, telemetry }),
         createAuthenticationInterceptor(authenticate),
-        createValidateInterceptor(),
+        createValidateInterceptor({ validator: contractValidator }),
       ],
       readMaxBytes: config.maxRequestBytes,
       before: (request, response) => (!hasKeys && guardHost(request, response)) || crossOrigin(request, response),

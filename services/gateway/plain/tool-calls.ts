@@ -1,7 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
 import { timestampDate } from "@bufbuild/protobuf/wkt";
-import { createValidator } from "@bufbuild/protovalidate";
 import type { Client } from "@connectrpc/connect";
 import type { ToolCall } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import {
@@ -14,6 +13,7 @@ import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { violationsFrom } from "#runtime/failure/error-detail.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { HttpRequest, HttpResponse } from "#runtime/rpc/http/request-listener.ts";
+import { contractValidator } from "#runtime/schema/contract-validator.ts";
 import type { Outcome } from "#runtime/submission/submission.ts";
 import type { Authenticate } from "../access/authentication.ts";
 import { answerFailure, answerJson, principalHeaders, readJson } from "./exchange.ts";
@@ -108,8 +108,6 @@ async function stream(
   }
 }
 
-const validator = createValidator();
-
 /** Judged before the answer begins, so that a bad one has its status. */
 function watchFrom(query: URLSearchParams): WatchToolCallsRequest {
   const tools = query.getAll("tool");
@@ -119,7 +117,7 @@ function watchFrom(query: URLSearchParams): WatchToolCallsRequest {
       fieldViolations: [{ field: "tool", message: "is required" }],
     });
   const watch = create(WatchToolCallsRequestSchema, { tools, watcherId: query.get("watcher") ?? randomUUID() });
-  const { error, violations } = validator.validate(WatchToolCallsRequestSchema, watch);
+  const { error, violations } = contractValidator.validate(WatchToolCallsRequestSchema, watch);
   return error === undefined
     ? watch
     : refuse("invalid_argument", error.message, {

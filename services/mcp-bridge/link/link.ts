@@ -189,7 +189,7 @@ function createLink(options: LinkOptions, opened: OpenTransport, client: Client,
           ...requestOptions(signal),
           onprogress: request.onProgress,
           // For headers that its schema asks for. Its output schema is left to whoever reads the result.
-          toolDefinition: { name: request.tool.name, inputSchema: JSON.parse(request.tool.inputSchemaJson) },
+          toolDefinition: definitionOf(request.tool),
         },
       ),
     async check(signal) {
@@ -202,6 +202,17 @@ function createLink(options: LinkOptions, opened: OpenTransport, client: Client,
       await close();
     },
   };
+}
+
+type ToolDefinition = NonNullable<NonNullable<Parameters<Client["callTool"]>[1]>["toolDefinition"]>;
+
+const definitions = new WeakMap<Tool, ToolDefinition>();
+
+/** Parsed once a tool, of which there are many calls. */
+function definitionOf(tool: Tool): ToolDefinition {
+  const known = definitions.get(tool) ?? { name: tool.name, inputSchema: JSON.parse(tool.inputSchemaJson) };
+  definitions.set(tool, known);
+  return known;
 }
 
 /** Changes are told on a stream of its own since 2026-07-28. One that ends is opened again, and what was missed is read. */

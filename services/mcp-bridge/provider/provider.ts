@@ -79,7 +79,6 @@ export class Provider {
     } = request;
     const asked = this.askedOf(source, scope);
     const call = this.#callFrom(request, asker);
-    const forwarded = { ...request, source: sourceOfServer(asked.server, source.ofRun) };
     for (let attempt = 1; ; attempt++) {
       const located = await this.#parts.connections.locate(asked, asker.signal);
       if (located.kind === "here") {
@@ -88,6 +87,7 @@ export class Provider {
         return;
       }
       try {
+        const forwarded = { ...request, source: sourceOfServer(asked.server, source.ofRun) };
         yield* this.peerAt(located.instance, asker).callTool(forwarded, asker.signal);
         return;
       } catch (error) {

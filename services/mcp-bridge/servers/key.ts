@@ -36,8 +36,17 @@ function requireRun(runId: string): string {
 export function keyOf(server: McpServer, holder: Holder): string {
   const hash = createHash("sha256");
   hash.update(JSON.stringify([server.share, holder.sessionId, holder.agent, holder.runId]));
-  hash.update(toBinary(McpServerSchema, withSortedMaps(server)));
+  hash.update(bytesOf(server));
   return hash.digest("base64url").slice(0, 32);
+}
+
+const bytesByServer = new WeakMap<McpServer, Uint8Array>();
+
+/** Worked out once a server, of which there are many calls. */
+function bytesOf(server: McpServer): Uint8Array {
+  const known = bytesByServer.get(server) ?? toBinary(McpServerSchema, withSortedMaps(server));
+  bytesByServer.set(server, known);
+  return known;
 }
 
 /** Maps have no order in protobuf, but their bytes do. */

@@ -1,19 +1,30 @@
 import { fromJson, type JsonObject } from "@bufbuild/protobuf";
-import { createValidator } from "@bufbuild/protovalidate";
 import { type McpServer, McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { agentSpelling } from "#runtime/agent-file/agent-spelling.ts";
 import { contractJson } from "#runtime/agent-file/spelling.ts";
 import { violationsFrom } from "#runtime/failure/error-detail.ts";
 import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
+import { contractValidator } from "#runtime/schema/contract-validator.ts";
 
-const validator = createValidator();
 const reason = "INVALID_REQUEST";
 
-/** The server that a source's configuration describes: the JSON form of `McpServer`, whose name is the source's. */
+const MOST_PARSED = 1_000;
+const parsedByText = new Map<string, McpServer>();
+
+/**
+ * The server that a source's configuration describes: the JSON form of `McpServer`, whose name is the source's. Each call
+ * brings its source along, so what was parsed is kept: the same text is the same object, which nobody changes.
+ */
 export function parseServer(sourceName: string, config: JsonObject): McpServer {
+  const text = JSON.stringify([sourceName, config]);
+  const parsed = parsedByText.get(text);
+  if (parsed) return parsed;
   const server = readServer(sourceName, config);
   server.name = sourceName;
-  return validServer(server);
+  parsedByText.set(text, validServer(server));
+  const [oldest = ""] = parsedByText.keys();
+  if (parsedByText.size > MOST_PARSED) parsedByText.delete(oldest);
+  return server;
 }
 
 function readServer(sourceName: string, config: JsonObject): McpServer {
@@ -28,7 +39,7 @@ function readServer(sourceName: string, config: JsonObject): McpServer {
 
 /** The same server if it can be used; else throws `invalid_argument`, which names what is wrong. */
 export function validServer(server: McpServer): McpServer {
-  const { kind, violations } = validator.validate(McpServerSchema, server);
+  const { kind, violations } = contractValidator.validate(McpServerSchema, server);
   if (kind !== "valid") {
     const faults = violations?.map((fault) => `${fault.field.map(fieldName).join(".")}: ${fault.message}`) ?? [
       "invalid",

@@ -38,7 +38,11 @@ function textsOf(content: CallToolResult["content"]): string[] | undefined {
   return texts.length === content.length ? texts : undefined;
 }
 
+/** The way in which a JSON text can begin: most texts are none, and an error that nobody reads costs more than the call. */
+const JSON_START = /^\s*(?:[[{"\-\d]|true|false|null)/;
+
 function isJson(text: string): boolean {
+  if (!JSON_START.test(text)) return false;
   try {
     JSON.parse(text);
     return true;

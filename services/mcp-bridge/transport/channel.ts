@@ -1,10 +1,6 @@
-import {
-  deserializeMessage,
-  type JSONRPCMessage,
-  type MessageExtraInfo,
-  type Transport,
-} from "@modelcontextprotocol/client";
+import type { JSONRPCMessage, MessageExtraInfo, Transport } from "@modelcontextprotocol/client";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
+import { isObject } from "#runtime/schema/json-object.ts";
 
 /** A channel of JSON texts, one message each: open, send, receive, close. */
 export interface Channel {
@@ -63,13 +59,18 @@ class ChannelTransport implements Transport {
 
   #take(text: string): void {
     if (text.trim() === "") return;
-    let message: JSONRPCMessage;
-    try {
-      message = deserializeMessage(text);
-    } catch {
-      this.onerror?.(new Error(`not a message of MCP: ${text.slice(0, 200)}`)); // servers print what does not belong there
-      return;
-    }
-    this.onmessage?.(message);
+    const message = messageFrom(text);
+    if (message) this.onmessage?.(message);
+    else this.onerror?.(new Error(`not a message of MCP: ${text.slice(0, 200)}`)); // servers print what does not belong there
+  }
+}
+
+/** Of which kind a message is, and whether it has what its kind needs, the SDK judges itself. */
+function messageFrom(text: string): JSONRPCMessage | undefined {
+  try {
+    const parsed: unknown = JSON.parse(text);
+    return isObject(parsed) && parsed.jsonrpc === "2.0" ? (parsed as unknown as JSONRPCMessage) : undefined;
+  } catch {
+    return undefined; // no JSON
   }
 }

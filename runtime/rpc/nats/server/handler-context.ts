@@ -79,8 +79,14 @@ export class CallContext implements HandlerContext {
     this.#signal?.end();
   }
 
-  /** The context as interceptors have changed it with the request that they passed on. */
+  /** The context as interceptors have changed it with the request that they passed on; itself when they changed the message alone. */
   from(request: Pick<UnaryRequest | StreamRequest, "service" | "header" | "signal" | "contextValues">): HandlerContext {
+    const isSame =
+      request.service === this.service &&
+      request.header === this.requestHeader &&
+      request.signal === this.signal &&
+      request.contextValues === this.values;
+    if (isSame) return this;
     return {
       ...this.plain(),
       service: request.service,

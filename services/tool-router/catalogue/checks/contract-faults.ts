@@ -1,11 +1,10 @@
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
-import { createValidator, type Violation } from "@bufbuild/protovalidate";
-
-const validator = createValidator();
+import type { Violation } from "@bufbuild/protovalidate";
+import { contractValidator } from "#runtime/schema/contract-validator.ts";
 
 /** What the contract's own constraints say against a message, each fault with its path as files write it. */
 export function faultsByContract<D extends DescMessage>(schema: D, message: MessageShape<D>): string[] {
-  const result = validator.validate(schema, message);
+  const result = contractValidator.validate(schema, message);
   if (result.kind === "error") throw result.error;
   return result.kind === "valid" ? [] : result.violations.map((one) => `${pathOf(one)}: ${one.message}`);
 }
