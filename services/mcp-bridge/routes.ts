@@ -14,14 +14,10 @@ import { pageOf } from "#runtime/rpc/paging/page.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import type { Part } from "./connection/fleet.ts";
 import { type OfferWatchParts, watchTools } from "./provider/offer-watch.ts";
+import { HOPS_HEADER, OWN_PART_HEADER } from "./provider/peer-headers.ts";
 import type { Asker, Provider } from "./provider/provider.ts";
 import type { AppliedServers } from "./servers/servers.ts";
 import { validServer } from "./servers/source.ts";
-
-/** How often a request has gone from one instance of the bridge to another. */
-export const HOPS_HEADER = "toolbus-bridge-hops";
-/** Set by an instance that asks each of the others for its own part. */
-export const OWN_PART_HEADER = "toolbus-bridge-own-part";
 
 export interface Routes extends Omit<OfferWatchParts, "provider" | "connections"> {
   connections: OfferWatchParts["connections"];

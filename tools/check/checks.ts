@@ -1,4 +1,4 @@
-import { access, readFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { findUv } from "#runtime/bus/nats-server/find/find-uv.ts";
 import { type CommandOptions, observeCommand, projectRoot } from "../gen/command.ts";
@@ -10,16 +10,21 @@ import { breakagesOf, changedDefaultsOf, tightenedRulesOf } from "../release/bre
 import { importsOfInternal } from "../release/internal.ts";
 import { versionFaults } from "../release/version.ts";
 import { referencePath, settingsReference } from "../settings/reference.ts";
+import type { Findings } from "./findings.ts";
 import { faultsInLinks } from "./links.ts";
 import { faultsInLockFile } from "./lock-file.ts";
+import { shapeOf } from "./shape.ts";
 import { faultsInTexts } from "./text-rules.ts";
+import { isGenerated, treePaths } from "./tree-files.ts";
 
 export interface Check {
+  /** By which it is asked for alone: `npm run check -- shape`. */
+  readonly key: string;
   /** What is true of the tree when the check passes. */
   readonly name: string;
   readonly mend: string;
   /** Every fault found, as lines to print; none when the check passes. Throws when it cannot be judged. */
-  readonly run: (root: string) => Promise<readonly string[]>;
+  readonly run: (root: string) => Promise<readonly string[] | Findings>;
 }
 
 const orNextVersion =
@@ -27,66 +32,98 @@ const orNextVersion =
 
 export const checks: readonly Check[] = [
   {
+    key: "types",
     name: "TypeScript compiles (tsc)",
     mend: "mend the types that it names",
     run: typeFaults,
   },
   {
+    key: "lint",
     name: "code is linted and formatted (biome)",
     mend: "npm run format, and by hand what it leaves",
     run: (root) => faultsOfCommand("biome", ["check", "--error-on-warnings", "."], { cwd: root }),
   },
-  { name: "contract is linted (buf lint)", mend: "mend the protos that it names", run: contractLintFaults },
-  { name: "contract is formatted (buf format)", mend: "npm run format", run: contractFormatFaults },
   {
+    key: "contract-lint",
+    name: "contract is linted (buf lint)",
+    mend: "mend the protos that it names",
+    run: contractLintFaults,
+  },
+  {
+    key: "contract-format",
+    name: "contract is formatted (buf format)",
+    mend: "npm run format",
+    run: contractFormatFaults,
+  },
+  {
+    key: "breaking",
     name: "contract breaks no client of its last release (buf breaking)",
     mend: `bring back what is gone, ${orNextVersion}`,
     run: breakagesOf,
   },
   {
+    key: "rules",
     name: "contract refuses nothing that its last release took (protovalidate)",
     mend: `loosen the rules that it names, ${orNextVersion}`,
     run: tightenedRulesOf,
   },
   {
+    key: "defaults",
     name: "contract says the same defaults as its last release",
     mend: `say each default in the words of the release, ${orNextVersion}`,
     run: changedDefaultsOf,
   },
   {
+    key: "internal",
     name: "public contract imports nothing internal",
     mend: "move what both need into a public package, or what imports it into an internal one",
     run: importsOfInternal,
   },
   {
+    key: "version",
     name: "released contract has the version that its changelog tells of",
     mend: "release by npm run contract:release -- --version x.y.z, which writes image, version and changelog together",
     run: versionFaults,
   },
-  { name: "generated code is fresh", mend: "npm run gen, and commit gen/", run: staleFiles },
+  { key: "generated", name: "generated code is fresh", mend: "npm run gen, and commit gen/", run: staleFiles },
   {
+    key: "settings",
     name: "reference of settings is fresh",
     mend: `npm run settings, and commit ${referencePath}`,
     run: settingsFaults,
   },
   {
+    key: "links",
     name: "links and paths in documents lead somewhere",
     mend: "name the place where it is now",
     run: async (root) => faultsInLinks(root, await treePaths(root, () => true)),
   },
   {
+    key: "texts",
     name: "tree names no machine and no package registry",
     mend: "say it without the path or the host; for the lock file: npm install with this project's .npmrc",
     run: async (root) => faultsInTexts(root, await treePaths(root, (path) => !isGenerated(path))),
   },
   {
+    key: "lock-file",
     name: "lock file holds every package of every platform (npm ci refuses less)",
     mend: "bring back the lost entries from git: npm install drops optional packages that its registry does not answer for",
     run: async (root) => faultsInLockFile(await readFile(join(root, "package-lock.json"), "utf8")),
   },
-  { name: "Python is linted (ruff)", mend: "mend the lines that it names", run: pythonFaults },
-  { name: "Go is formatted (gofmt)", mend: "gofmt -w the files that it names", run: goFormatFaults },
-  { name: "Go compiles, generated stubs included (go vet)", mend: "mend the lines that it names", run: goFaults },
+  {
+    key: "shape",
+    name: "tree keeps its shape: narrow folders, no circles, short READMEs, no more code than it had",
+    mend: "divide the folder, open the circle, shorten the text; a figure that came nearer to its goal is written into tools/check/shape.ts",
+    run: shapeOf,
+  },
+  { key: "ruff", name: "Python is linted (ruff)", mend: "mend the lines that it names", run: pythonFaults },
+  { key: "gofmt", name: "Go is formatted (gofmt)", mend: "gofmt -w the files that it names", run: goFormatFaults },
+  {
+    key: "go-vet",
+    name: "Go compiles, generated stubs included (go vet)",
+    mend: "mend the lines that it names",
+    run: goFaults,
+  },
 ];
 
 /** Of everything that runs in Node, and of what runs in a browser. */
@@ -156,22 +193,3 @@ async function faultsOfCommand(command: string, args: readonly string[], options
 function linesOf(output: string): string[] {
   return output.split("\n").filter((line) => line.trim() !== "");
 }
-
-/** The files of the tree that git knows or would add, without those that were just deleted. */
-async function treePaths(root: string, isWanted: (path: string) => boolean): Promise<string[]> {
-  const args = ["ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate"];
-  const { exitCode, output, stdout } = await observeCommand("git", args, { cwd: root });
-  if (exitCode !== 0) throw new Error(`git cannot list the tree: ${output}`);
-  const paths = stdout.split("\0").filter((path) => path !== "" && isWanted(path));
-  const isThere = await Promise.all(
-    paths.map((path) =>
-      access(join(root, path)).then(
-        () => true,
-        () => false, // deleted, and not committed yet
-      ),
-    ),
-  );
-  return paths.filter((_, index) => isThere[index]);
-}
-
-const isGenerated = (path: string) => path.startsWith("gen/");

@@ -28,9 +28,9 @@ import type { Bus } from "../bus.ts";
 import { streamOfSubject } from "../declarations/streams-of-subjects.ts";
 import { failureFromRefusal, isConflict, isPassing } from "../jetstream-errors.ts";
 import { isLost, persist } from "../link.ts";
-import { maxMessageBytes, refuseTooLarge } from "../message-size.ts";
 import { PlainHeaders } from "../nats-patches/plain-headers.ts";
 import { publishAcknowledged } from "./acknowledged.ts";
+import { maxMessageBytes, refuseTooLarge } from "./message-size.ts";
 
 export interface FencedAppend {
   subject: string;

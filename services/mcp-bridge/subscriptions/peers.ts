@@ -6,8 +6,8 @@ import { instanceService } from "#runtime/bus/ownership/ownership.ts";
 import { allPages } from "#runtime/rpc/paging/all-pages.ts";
 import { type ClientForOptions, clientFor } from "../../clients.ts";
 import type { Part } from "../connection/fleet.ts";
+import { HOPS_HEADER, OWN_PART_HEADER } from "../provider/peer-headers.ts";
 import type { Peer } from "../provider/provider.ts";
-import { HOPS_HEADER, OWN_PART_HEADER } from "../routes.ts";
 
 type Interceptors = NonNullable<ClientForOptions["interceptors"]>;
 

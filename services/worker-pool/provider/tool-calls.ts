@@ -5,7 +5,7 @@ import {
   ExecuteToolResponseSchema,
 } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { Answer } from "../calls/answer.ts";
-import { createEventQueue } from "./event-queue.ts";
+import { createEventQueue } from "../calls/event-queue.ts";
 import type { Execute } from "./execution.ts";
 
 /** A call that is under way or was answered a moment ago, and all who want to know. */

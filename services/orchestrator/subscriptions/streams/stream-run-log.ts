@@ -6,10 +6,10 @@ import { StoredRunEventSchema } from "#gen/toolbus/internal/run/v1/run_log_pb.ts
 import { RunEventSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { type WatchRunResponse, WatchRunResponseSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
-import { maxMessageBytes } from "#runtime/bus/message-size.ts";
 import { PlainHeaders } from "#runtime/bus/nats-patches/plain-headers.ts";
 import { type RecordPlace, readRecord } from "#runtime/bus/record.ts";
 import { appendFenced, firstAfter, lastOf } from "#runtime/bus/streams/append.ts";
+import { maxMessageBytes } from "#runtime/bus/streams/message-size.ts";
 import { readSubject } from "#runtime/bus/streams/read.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { RunLog } from "../../log/journal.ts";

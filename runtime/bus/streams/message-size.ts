@@ -1,7 +1,7 @@
 import { headers, type MsgHdrs } from "@nats-io/transport-node";
-import { Failure } from "../failure/failure.ts";
-import type { Bus } from "./bus.ts";
-import { maxMessageBytesOfSubject } from "./declarations/streams-of-subjects.ts";
+import { Failure } from "../../failure/failure.ts";
+import type { Bus } from "../bus.ts";
+import { maxMessageBytesOfSubject } from "../declarations/streams-of-subjects.ts";
 
 export interface SizedMessage {
   subject: string;

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { openTestBus, type TestBus } from "../../../test/harness/bus.ts";
-import { until } from "../../time/until.ts";
-import { listTokens, readEntry, writeEntry } from "./entry.ts";
-import { ownerSubject } from "./names.ts";
-import { createPinging } from "./ping.ts";
-import { sweepOnce } from "./sweeping.ts";
-import { openOwnerProcess, openThings, Thing } from "./testing/things.ts";
+import { openTestBus, type TestBus } from "../../../../test/harness/bus.ts";
+import { until } from "../../../time/until.ts";
+import { listTokens, readEntry, writeEntry } from "../entry.ts";
+import { ownerSubject } from "../names.ts";
+import { createPinging } from "../ping.ts";
+import { sweepOnce } from "../sweeping.ts";
+import { openOwnerProcess, openThings, Thing } from "./things.ts";
 
 let bus: TestBus;
 beforeAll(async () => {

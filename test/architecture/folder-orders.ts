@@ -1,0 +1,56 @@
+import type { SourceFile } from "./source-files.ts";
+
+/** Folders whose own folders are ordered. `testing` is imported by tests alone, and stands nowhere. */
+export const folderOrders: Readonly<Record<string, readonly string[]>> = {
+  cli: ["printing", "requests", "watching", "replay", "suite", "commands"],
+  "runtime/bus": ["nats-server", "declarations", "nats-patches", "streams", "buckets", "ownership"],
+  "runtime/rpc/nats": ["call", "frame", "channel", "client", "server"],
+  "services/caller-relay": ["declarations", "streams", "requests", "delivery", "subscriptions", "routes"],
+  "services/gateway": ["access", "plain"],
+  "services/mcp-bridge": ["tools", "transport", "servers", "link", "connection", "provider", "subscriptions"],
+  "services/orchestrator": ["log", "model", "loop", "sessions", "runs", "subscriptions", "routes"],
+  "services/orchestrator/model": ["attempt", "providers", "prompt", "retry"],
+  "services/orchestrator/loop": [
+    "errors",
+    "tools",
+    "inbox",
+    "limits",
+    "streaming",
+    "requests",
+    "prompt",
+    "turn",
+    "calls",
+  ],
+  "services/orchestrator/sessions": ["wakes", "history", "retention", "worker"],
+  "services/orchestrator/runs": ["watch", "answer", "create", "sub-agents", "self-wake"],
+  "services/spaces": ["owners", "inbox", "space", "messages", "memory", "built-ins", "subscriptions", "routes"],
+  "services/tool-router": ["tools", "catalogue", "sessions", "calls", "subscriptions", "routes", "service"],
+  "services/tool-router/sessions": ["offers", "contexts", "switch"],
+  "services/tool-router/calls": ["answers", "records", "run-limits", "watchers", "due-work", "requests", "execute"],
+  "services/worker-pool": [
+    "calls",
+    "logs",
+    "files",
+    "worker",
+    "pool",
+    "builtins",
+    "hosted",
+    "provider",
+    "subscriptions",
+  ],
+};
+
+/** The place of the folder of `base` that holds a file; -1 for files of `base` itself, and for those of folders without a place. */
+export function placeInOrder(base: string, path: string): number {
+  const [folder = "", ...rest] = path.startsWith(`${base}/`) ? path.slice(base.length + 1).split("/") : [];
+  return rest.length === 0 ? -1 : (folderOrders[base] ?? []).indexOf(folder);
+}
+
+/** Imports of a folder that stands after the importing one, as `importer → imported`. */
+export function upwardImports(base: string, files: readonly SourceFile[]): string[] {
+  return files.flatMap(({ path, imports }) => {
+    const place = placeInOrder(base, path);
+    const upward = place < 0 ? [] : imports.filter((imported) => placeInOrder(base, imported) > place);
+    return upward.map((imported) => `${path} → ${imported}`);
+  });
+}
