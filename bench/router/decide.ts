@@ -9,11 +9,11 @@ import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { CallToolRequestSchema } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { createValidator } from "#runtime/schema/validator.ts";
 import { systemClock as clock } from "#runtime/time/clock.ts";
-import { type AdmissionDesk, createAdmission } from "../../services/tool-router/calls/admission.ts";
-import { Shelf } from "../../services/tool-router/catalogue/bucket-view.ts";
+import { type Admitter, createAdmission } from "../../services/tool-router/calls/admission.ts";
+import { BucketView } from "../../services/tool-router/catalogue/bucket-view.ts";
 import { Catalogue } from "../../services/tool-router/catalogue/catalogue.ts";
 import { Contexts } from "../../services/tool-router/sessions/contexts/contexts.ts";
-import { SessionNews } from "../../services/tool-router/sessions/session-changes.ts";
+import { SessionChanges } from "../../services/tool-router/sessions/session-changes.ts";
 import { sessionRecord } from "../../services/tool-router/sessions/session-record.ts";
 import { Sessions } from "../../services/tool-router/sessions/sessions.ts";
 import { createMemoryDocuments } from "../../services/tool-router/testing/fakes/memory-documents.ts";
@@ -72,12 +72,12 @@ const aliasOf = (tool: number) => `alias-${tool}`;
 const agentOf = (agent: number) => `agent-${agent}`;
 const sessionOf = (agent: number) => `session-${agent}`;
 
-async function openAdmission({ tools, agents }: DecideSize): Promise<AdmissionDesk> {
+async function openAdmission({ tools, agents }: DecideSize): Promise<Admitter> {
   const validator = createValidator();
   const catalogue = catalogueOf({ tools, agents });
   const documents = createMemoryDocuments<ReturnType<typeof sessionFrom>>();
   for (let agent = 0; agent < agents; agent++) await documents.create(sessionOf(agent), sessionFrom(agent));
-  const sessions = new Sessions({ documents, catalogue, clock, news: new SessionNews() });
+  const sessions = new Sessions({ documents, catalogue, clock, changes: new SessionChanges() });
   const contexts = new Contexts({
     catalogue,
     sessions,
@@ -85,7 +85,7 @@ async function openAdmission({ tools, agents }: DecideSize): Promise<AdmissionDe
     clock,
     startupMs: 5_000,
     idleMs: 60_000,
-    judge: (tools) => ({ tools: [...tools], faults: new Map(), told: "" }),
+    judge: (tools) => ({ tools: [...tools], faults: new Map(), summary: "" }),
     onUnavailable: () => {},
     onAvailable: () => {},
   });
@@ -107,14 +107,14 @@ function sessionFrom(agent: number) {
 }
 
 function catalogueOf({ tools, agents }: DecideSize): Catalogue {
-  const agentShelf = new Shelf<ReturnType<typeof agentFrom>>();
-  const toolShelf = new Shelf<CatalogTool>();
-  for (let tool = 0; tool < tools; tool++) toolShelf.take(nameOf(tool), tool + 1, toolFrom(tool));
-  for (let agent = 0; agent < agents; agent++) agentShelf.take(agentOf(agent), agent + 1, agentFrom(agent, tools));
+  const agentShelf = new BucketView<ReturnType<typeof agentFrom>>();
+  const toolShelf = new BucketView<CatalogTool>();
+  for (let tool = 0; tool < tools; tool++) toolShelf.apply(nameOf(tool), tool + 1, toolFrom(tool));
+  for (let agent = 0; agent < agents; agent++) agentShelf.apply(agentOf(agent), agent + 1, agentFrom(agent, tools));
   return new Catalogue({
-    agents: { documents: createMemoryDocuments(), shelf: agentShelf },
-    tools: { documents: createMemoryDocuments(), shelf: toolShelf },
-    providers: { documents: createMemoryDocuments(), shelf: new Shelf<StoredProvider>() },
+    agents: { documents: createMemoryDocuments(), view: agentShelf },
+    tools: { documents: createMemoryDocuments(), view: toolShelf },
+    providers: { documents: createMemoryDocuments(), view: new BucketView<StoredProvider>() },
     ownProviders: [],
     caughtUp: async () => {},
   });

@@ -16,7 +16,7 @@ import { createCalls } from "./calls/call.ts";
 import { createExecution, type Execution, type Executors } from "./calls/execute/execute.ts";
 import { openGateway } from "./calls/execute/http/gateway.ts";
 import { createProviderExecution, type ProvidersOptions } from "./calls/execute/provider.ts";
-import { Flights } from "./calls/in-flight.ts";
+import { InFlightCalls } from "./calls/in-flight.ts";
 import { openMessages } from "./calls/messages.ts";
 import { Records } from "./calls/records/records.ts";
 import { createWaiters } from "./calls/records/waiters.ts";
@@ -33,7 +33,7 @@ import { Contexts, type ContextsOptions } from "./sessions/contexts/contexts.ts"
 import { createOfferJudge } from "./sessions/offers/fitness.ts";
 import { createOwnership } from "./sessions/ownership.ts";
 import { RecentSessions } from "./sessions/recent-sessions.ts";
-import { SessionNews } from "./sessions/session-changes.ts";
+import { SessionChanges } from "./sessions/session-changes.ts";
 import { decodeSession, encodeSession } from "./sessions/session-record.ts";
 import { Sessions } from "./sessions/sessions.ts";
 import { SessionCalls } from "./sessions/switch/session-calls.ts";
@@ -60,7 +60,7 @@ export async function openService(config: Config, context: ServiceContext): Prom
   const spaces = createSpaces(bus, telemetry);
   const waiters = createWaiters();
   const executing = new Set<string>();
-  const flights = new Flights();
+  const inFlight = new InFlightCalls();
   const messages = stack.use(openMessages(spaces, clock, (fault) => logger.warn(fault)));
   const stored = storedSessions(bus);
   const ownership = createOwnership(async (id) => (await stored.documents.read(id))?.value);
@@ -68,7 +68,7 @@ export async function openService(config: Config, context: ServiceContext): Prom
     await openRecordedCalls(bus, {
       waiters,
       executing,
-      flights,
+      inFlight,
       ownership,
       messages,
       audit,
@@ -79,7 +79,7 @@ export async function openService(config: Config, context: ServiceContext): Prom
   const resultStore = createResultStore(bus);
   const answers = createAnswers({ validator, maxBytes: config.maxResultBytes, store: resultStore.put });
   const sessions = new Sessions({ ...stored, catalogue, clock });
-  const present = new SessionCalls();
+  const sessionCalls = new SessionCalls();
   const contexts = openContexts(stack, config, { catalogue, sessions, find, validator, audit });
   const execution = openExecution(stack, config, { outside: recorded.outside, find });
   const { switching } = stack.use(
@@ -87,13 +87,23 @@ export async function openService(config: Config, context: ServiceContext): Prom
       self: `${instance}-${randomUUID().slice(0, 8)}`,
       drainMs: config.switchDrainMs,
       buildMs: config.providerStartupMs + PROVIDER_GRACE_MS,
-      ...{ catalogue, sessions, contexts, present, find, clock, audit, logger, telemetry, onFault },
-      news: stored.news,
+      ...{ catalogue, sessions, contexts, sessionCalls, find, clock, audit, logger, telemetry, onFault },
+      changes: stored.changes,
     }),
   );
   const admission = createAdmission({ contexts, spaces, validator, audit, clock });
   const records = new Records(recorded.store, waiters, executing);
-  const calls = createCalls({ admission, records, messages, execution, answers, clock, flights, sessions, present });
+  const calls = createCalls({
+    admission,
+    records,
+    messages,
+    execution,
+    answers,
+    clock,
+    inFlight,
+    sessions,
+    sessionCalls,
+  });
   const files = stack.use(await openFiles(config, { catalogue, editor, audit, logger }));
   const stopping = new AbortController();
   stack.use(
@@ -104,7 +114,7 @@ export async function openService(config: Config, context: ServiceContext): Prom
       interceptors: serverInterceptors({ logger, telemetry, validate: true }),
       routes: createRoutes({
         ...{ catalogue, editor, files, calls, contexts, sessions, ownership, switching, spaces, ...recorded },
-        news: stored.news,
+        changes: stored.changes,
         submissions: createSubmissions({ ...recorded, validator, clock, answers }),
         results: createResults({
           ...{ ownership, operators: config.operators },
@@ -123,15 +133,15 @@ export async function openService(config: Config, context: ServiceContext): Prom
 
 /** Sessions as they are stored, and the news of them. What was read of one a moment ago is not read again. */
 function storedSessions(bus: Bus) {
-  const news = new SessionNews();
+  const changes = new SessionChanges();
   const recent = new RecentSessions(clock);
-  news.mind((told) => recent.hear(told));
+  changes.subscribe((change) => recent.put(change));
   const place = {
     bucket: "toolbus_sessions",
     prefix: "",
     codec: { encode: encodeSession, decode: decodeSession },
   } as const;
-  return { news, recent, documents: recent.remembering(createDocuments(bus, place)) };
+  return { changes, recent, documents: recent.remembering(createDocuments(bus, place)) };
 }
 
 /** What agents' sessions may use, as it stands. Those that nobody uses any more are closed by and by. */

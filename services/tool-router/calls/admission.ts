@@ -31,16 +31,16 @@ export interface AdmissionParts {
 }
 
 /** Decides whether a call is made: resolve ─▶ policy ─▶ validate. Nothing has happened when it says no. */
-export interface AdmissionDesk {
+export interface Admitter {
   admit(request: IdentifiedCall, signal: AbortSignal): Promise<Admission>;
 }
 
-export function createAdmission(parts: AdmissionParts): AdmissionDesk {
+export function createAdmission(parts: AdmissionParts): Admitter {
   const { contexts, spaces, validator, audit: record, clock } = parts;
   const tally = createRunTally();
 
   async function admit(request: IdentifiedCall, signal: AbortSignal): Promise<Admission> {
-    const context = await contexts.ofCall(request).catch((error: unknown) => throwTold(record, request, error));
+    const context = await contexts.ofCall(request).catch((error: unknown) => throwAudited(record, request, error));
     const { tools, resolution } = await contexts.find(context, request.name, signal);
     if (resolution.kind !== "found") {
       return refused(request, context, resolution.reference, refusalOfMissing(tools, resolution, request.name));
@@ -87,7 +87,7 @@ export function createAdmission(parts: AdmissionParts): AdmissionDesk {
 }
 
 /** ORCH-1: that a call was decided by a former agent is a decision like any other. */
-function throwTold(record: Audit, { sessionId, runId, callId, name: tool }: IdentifiedCall, error: unknown): never {
+function throwAudited(record: Audit, { sessionId, runId, callId, name: tool }: IdentifiedCall, error: unknown): never {
   if (error instanceof Failure && error.reason === AGENT_SWITCHED) {
     const agent = error.metadata?.agent ?? "";
     const rule = "decided by a former agent";

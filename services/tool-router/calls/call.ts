@@ -3,11 +3,11 @@ import type { Clock } from "#runtime/time/clock.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import type { Sessions } from "../sessions/sessions.ts";
 import type { SessionCalls } from "../sessions/switch/session-calls.ts";
-import type { AdmissionDesk, AdmittedCall, Facts, IdentifiedCall } from "./admission.ts";
+import type { AdmittedCall, Admitter, Facts, IdentifiedCall } from "./admission.ts";
 import { type Answer, type Answers, canceled, failure } from "./answers/answer.ts";
 import { decideDeadline } from "./execute/deadline.ts";
 import type { Execution } from "./execute/execute.ts";
-import type { CallEvent, FlightControl, Flights } from "./in-flight.ts";
+import type { CallControl, CallEvent, InFlightCalls } from "./in-flight.ts";
 import type { Messages } from "./messages.ts";
 import { type Records, timesOf } from "./records/records.ts";
 
@@ -21,15 +21,15 @@ import { type Records, timesOf } from "./records/records.ts";
  */
 
 export interface CallParts {
-  admission: AdmissionDesk;
+  admission: Admitter;
   records: Records;
   messages: Messages;
   execution: Execution;
   answers: Answers;
   clock: Clock;
-  flights: Flights;
+  inFlight: InFlightCalls;
   sessions: Pick<Sessions, "whenSettled">;
-  present: Pick<SessionCalls, "enter">;
+  sessionCalls: Pick<SessionCalls, "track">;
 }
 
 export interface CallOrigin {
@@ -42,18 +42,18 @@ export interface Calls {
 }
 
 export function createCalls(parts: CallParts): Calls {
-  const { admission, records, messages, execution, answers, clock, flights, sessions, present } = parts;
+  const { admission, records, messages, execution, answers, clock, inFlight, sessions, sessionCalls } = parts;
 
-  async function run(request: IdentifiedCall, control: FlightControl): Promise<Answer> {
+  async function run(request: IdentifiedCall, control: CallControl): Promise<Answer> {
     const known = request.context.recovering ? await records.recall(request, control.signal) : undefined;
     if (known !== undefined) return known;
     return sessions.whenSettled(request.sessionId, control.signal, () => decided(request, control));
   }
 
   /** The call is present in its session from before the session is read until it has its answer. */
-  async function decided(request: IdentifiedCall, { signal, emit }: FlightControl): Promise<Answer> {
-    using stay = present.enter(request.sessionId, request.callId);
-    using ending = openEnding(signal, stay.signal);
+  async function decided(request: IdentifiedCall, { signal, emit }: CallControl): Promise<Answer> {
+    using tracked = sessionCalls.track(request.sessionId, request.callId);
+    using ending = openEnding(signal, tracked.signal);
     const control = { signal: ending.signal, emit };
     const admitted = await admission.admit(request, control.signal);
     if (admitted.kind === "refused") return admitted.answer;
@@ -66,13 +66,13 @@ export function createCalls(parts: CallParts): Calls {
   }
 
   /** record ─▶ execute ─▶ answer */
-  async function carryOut(call: AdmittedCall, control: FlightControl): Promise<Answer> {
+  async function carryOut(call: AdmittedCall, control: CallControl): Promise<Answer> {
     const { entry, facts } = call;
     const now = clock.now();
     const deadline = decideDeadline(entry, now, call.runDeadline);
     const begun = await records.begin(entry, { ...facts, ...timesOf(entry, deadline, now) }, now, control.signal);
     if (begun.kind === "resolved") return begun.answer;
-    if (begun.kind === "unrecorded" && flights.wasCanceled(facts.callId, facts.principal ?? "")) {
+    if (begun.kind === "unrecorded" && inFlight.wasCanceled(facts.callId, facts.principal ?? "")) {
       return canceled(entry.effect);
     }
     const fault = begun.kind === "open" && !begun.isMine ? undefined : await shown(facts, begun.kind === "open");
@@ -108,7 +108,7 @@ export function createCalls(parts: CallParts): Calls {
     call(request, origin) {
       const { callId, sessionId, runId, name, argumentsJson } = request;
       const identity = { sessionId, runId, name, argumentsJson };
-      return flights.join({ callId, identity, ...origin }, (control) => run(request, control));
+      return inFlight.join({ callId, identity, ...origin }, (control) => run(request, control));
     },
   };
 }

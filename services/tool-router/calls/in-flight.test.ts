@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { success } from "./answers/answer.ts";
-import { type FlightControl, Flights } from "./in-flight.ts";
+import { type CallControl, InFlightCalls } from "./in-flight.ts";
 
 const identity = { sessionId: "s", runId: "", name: "tool", argumentsJson: "{}" };
 
@@ -13,8 +13,8 @@ function passenger(isLost: boolean) {
 /** A flight that lands when it is told to, or when it is cancelled. */
 function openFlight() {
   const land = Promise.withResolvers<void>();
-  const controls: FlightControl[] = [];
-  const start = async (control: FlightControl) => {
+  const controls: CallControl[] = [];
+  const start = async (control: CallControl) => {
     controls.push(control);
     control.signal.addEventListener("abort", () => land.resolve(), { once: true });
     await land.promise;
@@ -29,7 +29,7 @@ async function resultOf(events: AsyncIterable<{ case: string; value: unknown }>)
 }
 
 test("a call goes on for those who stay, and is cancelled when the last one has cancelled", async () => {
-  const flights = new Flights();
+  const flights = new InFlightCalls();
   const { start, controls } = openFlight();
   const [one, other] = [passenger(false), passenger(false)];
   const [first, second] = [resultOf(flights.join(one.boarded, start)), resultOf(flights.join(other.boarded, start))];
@@ -43,7 +43,7 @@ test("a call goes on for those who stay, and is cancelled when the last one has 
 });
 
 test("LOOP-13 a caller that was lost finds its call still going when it comes back", async () => {
-  const flights = new Flights();
+  const flights = new InFlightCalls();
   const { start, controls, land } = openFlight();
   const lost = passenger(true);
   const first = resultOf(flights.join(lost.boarded, start));
@@ -56,7 +56,7 @@ test("LOOP-13 a caller that was lost finds its call still going when it comes ba
 });
 
 test("who comes to a call that is being cancelled waits for its end and starts it anew", async () => {
-  const flights = new Flights();
+  const flights = new InFlightCalls();
   const ending = Promise.withResolvers<void>();
   let started = 0;
   const start = async () => {
@@ -74,8 +74,8 @@ test("who comes to a call that is being cancelled waits for its end and starts i
 });
 
 test("LOOP-15 a call that is cancelled before anything of it has begun ends with a result that says so, for all who wait", async () => {
-  const flights = new Flights();
-  const start = async ({ signal }: FlightControl) => {
+  const flights = new InFlightCalls();
+  const start = async ({ signal }: CallControl) => {
     await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
     signal.throwIfAborted();
     return success("done");

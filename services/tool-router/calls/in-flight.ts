@@ -9,13 +9,13 @@ import { type CallIdentity, differencesOfRequests, refuseForeign } from "./recor
 /** What happens in a call: progress, logs, then its one result. */
 export type CallEvent = Exclude<CallToolResponse["event"], { case: undefined }>;
 
-export interface FlightControl {
+export interface CallControl {
   /** Aborts when everybody who waited for the call has gone. */
   readonly signal: AbortSignal;
   readonly emit: (event: CallEvent) => void;
 }
 
-export interface Passenger {
+export interface CallWaiter {
   readonly callId: string;
   /** What the call is: a second call of the same id must be the same call. */
   readonly identity: CallIdentity;
@@ -24,13 +24,13 @@ export interface Passenger {
   readonly isLost: () => boolean;
 }
 
-type News = { kind: "event"; event: CallEvent } | { kind: "failed"; error: unknown };
+type Update = { kind: "event"; event: CallEvent } | { kind: "failed"; error: unknown };
 
-interface Flight {
+interface InFlightCall {
   readonly identity: CallIdentity;
   readonly control: AbortController;
-  readonly listeners: Set<(news: News) => void>;
-  readonly landed: Promise<void>;
+  readonly listeners: Set<(update: Update) => void>;
+  readonly finished: Promise<void>;
 }
 
 class CallCanceled extends Failure {}
@@ -38,23 +38,23 @@ const MAX_UNREAD = 1_000;
 const MAX_CANCELED = 10_000;
 
 /** The calls in flight in this process. Who calls under an id that is in flight joins that call. */
-export class Flights {
-  readonly #flights = new TransientMap<Flight>();
+export class InFlightCalls {
+  readonly #calls = new TransientMap<InFlightCall>();
   /** By call: on whose behalf it was canceled. */
   readonly #canceled = new Map<string, Set<Asker>>();
 
   /** The session of a call that is in flight here. */
   sessionOf(callId: string): string | undefined {
-    return this.#flights.get(callId)?.identity.sessionId;
+    return this.#calls.get(callId)?.identity.sessionId;
   }
 
   /** Ends a call for all who wait for it; whether it was in flight here. It is remembered for a while. */
   cancel(callId: string, asker: Asker): boolean {
     this.#canceled.set(callId, (this.#canceled.get(callId) ?? new Set()).add(asker));
     if (this.#canceled.size > MAX_CANCELED) this.#canceled.delete(this.#canceled.keys().next().value ?? "");
-    const flight = this.#flights.get(callId);
-    flight?.control.abort(new CallCanceled("canceled", "the call was canceled", { reason: "CANCELED" }));
-    return flight !== undefined;
+    const call = this.#calls.get(callId);
+    call?.control.abort(new CallCanceled("canceled", "the call was canceled", { reason: "CANCELED" }));
+    return call !== undefined;
   }
 
   /** Whether the call of a principal was, by itself or by one of the suite's own services. */
@@ -63,62 +63,62 @@ export class Flights {
     return askers !== undefined && [...askers].some((asker) => isOwner(principal, asker));
   }
 
-  async *join(passenger: Passenger, start: (control: FlightControl) => Promise<Answer>): AsyncGenerator<CallEvent> {
-    const { callId, identity, signal } = passenger;
-    while (this.#flights.get(callId)?.control.signal.aborted) await this.#flights.get(callId)?.landed; // it takes nobody
+  async *join(waiter: CallWaiter, start: (control: CallControl) => Promise<Answer>): AsyncGenerator<CallEvent> {
+    const { callId, identity, signal } = waiter;
+    while (this.#calls.get(callId)?.control.signal.aborted) await this.#calls.get(callId)?.finished; // it takes nobody
     signal.throwIfAborted();
-    const flight = this.#flights.get(callId) ?? this.#depart(passenger, start);
-    const differences = flight.identity === identity ? [] : differencesOfRequests(flight.identity, identity);
+    const call = this.#calls.get(callId) ?? this.#start(waiter, start);
+    const differences = call.identity === identity ? [] : differencesOfRequests(call.identity, identity);
     if (differences.length > 0) refuseForeign(callId, differences);
     const inbox = openInbox();
     const onAbort = () => inbox.push({ kind: "failed", error: signal.reason });
-    flight.listeners.add(inbox.push);
+    call.listeners.add(inbox.push);
     signal.addEventListener("abort", onAbort, { once: true });
     try {
       for (;;) {
-        const news = await inbox.next();
-        if (news.kind === "failed") throw news.error;
-        yield news.event;
-        if (news.event.case === "result") return;
+        const update = await inbox.next();
+        if (update.kind === "failed") throw update.error;
+        yield update.event;
+        if (update.event.case === "result") return;
       }
     } finally {
       signal.removeEventListener("abort", onAbort);
-      flight.listeners.delete(inbox.push);
-      const isDeserted = flight.listeners.size === 0 && this.#flights.get(callId) === flight;
-      if (isDeserted && !(signal.aborted && passenger.isLost())) flight.control.abort(signal.reason);
+      call.listeners.delete(inbox.push);
+      const isDeserted = call.listeners.size === 0 && this.#calls.get(callId) === call;
+      if (isDeserted && !(signal.aborted && waiter.isLost())) call.control.abort(signal.reason);
     }
   }
 
-  #depart(passenger: Passenger, start: (control: FlightControl) => Promise<Answer>): Flight {
+  #start(waiter: CallWaiter, start: (control: CallControl) => Promise<Answer>): InFlightCall {
     const control = new AbortController();
-    const landing = Promise.withResolvers<void>();
-    const flight: Flight = {
-      identity: passenger.identity,
+    const finishing = Promise.withResolvers<void>();
+    const call: InFlightCall = {
+      identity: waiter.identity,
       control,
       listeners: new Set(),
-      landed: landing.promise,
+      finished: finishing.promise,
     };
-    const tell = (news: News) => {
-      for (const listener of [...flight.listeners]) listener(news);
+    const notify = (update: Update) => {
+      for (const listener of [...call.listeners]) listener(update);
     };
-    this.#flights.set(passenger.callId, flight);
-    const emit = (event: CallEvent) => tell({ kind: "event", event });
+    this.#calls.set(waiter.callId, call);
+    const emit = (event: CallEvent) => notify({ kind: "event", event });
     void start({ signal: control.signal, emit })
       .then(
-        (answer): News => ({ kind: "event", event: { case: "result", value: answer } }),
-        (error: unknown): News => newsOfFailure(error, control.signal),
+        (answer): Update => ({ kind: "event", event: { case: "result", value: answer } }),
+        (error: unknown): Update => updateOfFailure(error, control.signal),
       )
-      .then((news) => {
-        this.#flights.delete(passenger.callId);
-        landing.resolve();
-        tell(news);
+      .then((update) => {
+        this.#calls.delete(waiter.callId);
+        finishing.resolve();
+        notify(update);
       });
-    return flight;
+    return call;
   }
 }
 
 /** What ends with the reason of its cancellation had not begun: execution tells of its own what came of it. */
-function newsOfFailure(error: unknown, { reason, aborted }: AbortSignal): News {
+function updateOfFailure(error: unknown, { reason, aborted }: AbortSignal): Update {
   const isCanceled = aborted && error === reason && reason instanceof CallCanceled;
   return isCanceled
     ? { kind: "event", event: { case: "result", value: canceled(Effect.PURE) } }
@@ -127,16 +127,16 @@ function newsOfFailure(error: unknown, { reason, aborted }: AbortSignal): News {
 
 /** News in order. A reader that does not keep up loses progress and logs, never the end. */
 function openInbox() {
-  const unread: News[] = [];
+  const unread: Update[] = [];
   let arrived = Promise.withResolvers<void>();
   return {
-    push(news: News): void {
-      const isPassing = news.kind === "event" && news.event.case !== "result";
+    push(update: Update): void {
+      const isPassing = update.kind === "event" && update.event.case !== "result";
       if (isPassing && unread.length >= MAX_UNREAD) return;
-      unread.push(news);
+      unread.push(update);
       arrived.resolve();
     },
-    async next(): Promise<News> {
+    async next(): Promise<Update> {
       while (unread.length === 0) {
         arrived = Promise.withResolvers<void>();
         await arrived.promise;

@@ -20,7 +20,7 @@ export interface Messages extends AsyncDisposable {
   /** Shows the result, in the background, until it is shown or refused for good: the result itself waits for nobody. */
   showResult(call: Shown, answer: Answer): void;
   /** Shows the result once, or fails; what spaces refuse for good is done with. */
-  tellResult(call: Shown, answer: Answer): Promise<void>;
+  showResultOnce(call: Shown, answer: Answer): Promise<void>;
   /** TOOL-9: a result for which nobody waits any more goes to the inbox, likewise once. */
   deliver(call: Shown, answer: Answer): Promise<void>;
 }
@@ -87,7 +87,7 @@ export function openMessages(spaces: Spaces, clock: Clock, onFault: OnFault): Me
       if (call.spaceId === "") return;
       inBackground(`the message of call ${call.callId}`, () => recordResult(call, answer));
     },
-    async tellResult(call, answer) {
+    async showResultOnce(call, answer) {
       if (call.spaceId !== "") await once(`the message of call ${call.callId}`, () => recordResult(call, answer));
     },
     deliver({ callId, sessionId, agent, tool }, result) {

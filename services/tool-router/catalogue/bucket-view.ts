@@ -1,5 +1,5 @@
 /** A bucket's content in memory, kept by following it: what all instances of the router agree on. */
-export class Shelf<T> {
+export class BucketView<T> {
   readonly #entries = new Map<string, { value: T; revision: number }>();
   #version = 0;
   #reached = 0;
@@ -26,15 +26,15 @@ export class Shelf<T> {
   }
 
   /** What the bucket tells, in its order; an undefined value is a removal. */
-  take(key: string, revision: number, value: T | undefined): void {
+  apply(key: string, revision: number, value: T | undefined): void {
     if (value === undefined) this.#entries.delete(key);
     else this.#entries.set(key, { value, revision });
     this.#version += 1;
-    this.pass(revision);
+    this.skip(revision);
   }
 
   /** The bucket has come so far, with or without news for this shelf. */
-  pass(revision: number): void {
+  skip(revision: number): void {
     this.#reached = Math.max(this.#reached, revision);
     const waiting = this.#changed;
     this.#changed = Promise.withResolvers<void>();

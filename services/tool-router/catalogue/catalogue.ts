@@ -8,14 +8,14 @@ import { type Tool, ToolSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { NameMatcher } from "../tools/names.ts";
 import { isByNameOnly } from "../tools/tool-set/executor.ts";
-import type { Shelf } from "./bucket-view.ts";
+import type { BucketView } from "./bucket-view.ts";
 import { type AgentFindings, checkAgent } from "./checks/check-agent.ts";
 import type { Documents } from "./documents.ts";
 
 /** A kind of thing in the catalogue: where it is written, and what all routers have read of it. */
 export interface Collection<T> {
   readonly documents: Documents<T>;
-  readonly shelf: Shelf<T>;
+  readonly view: BucketView<T>;
 }
 
 export interface CatalogueParts {
@@ -44,11 +44,11 @@ export class Catalogue {
 
   /** Grows with each change of tools and providers. */
   get version(): number {
-    return this.#parts.tools.shelf.version + this.#parts.providers.shelf.version;
+    return this.#parts.tools.view.version + this.#parts.providers.view.version;
   }
 
   get tools(): ReadonlyMap<string, Tool> {
-    const { shelf } = this.#parts.tools;
+    const { view: shelf } = this.#parts.tools;
     if (this.#toolsVersion !== shelf.version) {
       this.#toolsVersion = shelf.version;
       this.#tools = new Map(
@@ -60,19 +60,19 @@ export class Catalogue {
 
   /** All providers: those of the suite, then the others by age, so that one that is added takes over no name of another. */
   get providers(): Provider[] {
-    const byAge = this.#parts.providers.shelf.entries.sort(([, one], [, other]) => one.revision - other.revision);
+    const byAge = this.#parts.providers.view.entries.sort(([, one], [, other]) => one.revision - other.revision);
     const stored = [...this.#parts.ownProviders, ...byAge.map(([, { value }]) => value)];
     return stored.flatMap(({ provider }) => (provider ? [provider] : []));
   }
 
   provider(name: string): Provider | undefined {
-    return (this.#ownProvider(name) ?? this.#parts.providers.shelf.get(name)?.value)?.provider;
+    return (this.#ownProvider(name) ?? this.#parts.providers.view.get(name)?.value)?.provider;
   }
 
   storedProvider(name: string): StoredProvider {
     const own = this.#ownProvider(name);
     if (own !== undefined) return own;
-    const found = this.#parts.providers.shelf.get(name) ?? refuseMissing("provider", name);
+    const found = this.#parts.providers.view.get(name) ?? refuseMissing("provider", name);
     return { ...found.value, revision: BigInt(found.revision) };
   }
 
@@ -85,13 +85,13 @@ export class Catalogue {
   /** Resolves when an agent changes, or what its warnings depend on. */
   get agentsChanged(): Promise<void> {
     const { agents, tools, providers } = this.#parts;
-    return Promise.race([agents.shelf.changed, tools.shelf.changed, providers.shelf.changed]);
+    return Promise.race([agents.view.changed, tools.view.changed, providers.view.changed]);
   }
 
   /** Tells whenever an agent changes, or what its warnings depend on, until it is disposed. */
   onAgentsChange(listener: () => void): Disposable {
     const stack = new DisposableStack();
-    for (const { shelf } of [this.#parts.agents, this.#parts.tools, this.#parts.providers]) {
+    for (const { view: shelf } of [this.#parts.agents, this.#parts.tools, this.#parts.providers]) {
       stack.use(shelf.listen(listener));
     }
     return stack;
@@ -99,32 +99,32 @@ export class Catalogue {
 
   /** By name. */
   get agents(): StoredAgent[] {
-    return this.#parts.agents.shelf.entries.map(([, { value, revision }]) => this.#told(value, revision));
+    return this.#parts.agents.view.entries.map(([, { value, revision }]) => this.#storedAgent(value, revision));
   }
 
   agent(name: string): { agent: Agent; revision: number } | undefined {
-    const found = this.#parts.agents.shelf.get(name);
+    const found = this.#parts.agents.view.get(name);
     return found?.value.agent && { agent: found.value.agent, revision: found.revision };
   }
 
   /** No agent that this router has read has a greater revision. */
   get lastAgentRevision(): number {
-    return this.#parts.agents.shelf.reachedRevision;
+    return this.#parts.agents.view.reachedRevision;
   }
 
   storedAgent(name: string): StoredAgent {
-    const found = this.#parts.agents.shelf.get(name) ?? refuseMissing("agent", name);
-    return this.#told(found.value, found.revision);
+    const found = this.#parts.agents.view.get(name) ?? refuseMissing("agent", name);
+    return this.#storedAgent(found.value, found.revision);
   }
 
   catalogTool(name: string): CatalogTool {
-    const found = this.#parts.tools.shelf.get(name) ?? refuseMissing("tool", name);
+    const found = this.#parts.tools.view.get(name) ?? refuseMissing("tool", name);
     return { ...found.value, revision: BigInt(found.revision) };
   }
 
   /** By name. */
   get catalogTools(): CatalogTool[] {
-    return this.#parts.tools.shelf.entries.map(([, { value, revision }]) => ({ ...value, revision: BigInt(revision) }));
+    return this.#parts.tools.view.entries.map(([, { value, revision }]) => ({ ...value, revision: BigInt(revision) }));
   }
 
   isOwnProvider(name: string): boolean {
@@ -145,7 +145,7 @@ export class Catalogue {
     return checkAgent(agent, { hasTool, hasToolLike, isByNameOnly: byName, hasProvider, findAgent });
   }
 
-  #told(stored: StoredAgent, revision: number): StoredAgent {
+  #storedAgent(stored: StoredAgent, revision: number): StoredAgent {
     const { faults, warnings } = stored.agent ? this.findings(stored.agent) : { faults: [], warnings: [] };
     return { ...stored, revision: BigInt(revision), warnings: [...faults, ...warnings] };
   }

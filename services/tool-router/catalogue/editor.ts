@@ -135,7 +135,7 @@ export class CatalogueEditor {
   /** Gives the revision that stands then; what stands already is not written again. */
   async #write<T extends { origin: string }>(
     what: string,
-    { documents, shelf }: Collection<T>,
+    { documents, view: shelf }: Collection<T>,
     { name, stored, same, terms }: { name: string; stored: T; same: (other: T) => boolean; terms: Terms },
   ): Promise<bigint> {
     const decide = (standing: T | undefined, revision: number) => {

@@ -13,7 +13,7 @@ import type { Acknowledgements } from "../calls/requests/acknowledgements.ts";
 import type { Cancellation } from "../calls/requests/cancellation.ts";
 import type { Results } from "../calls/requests/results.ts";
 import type { Submissions } from "../calls/requests/submissions.ts";
-import type { Desk } from "../calls/watchers/dispatcher.ts";
+import type { Dispatcher } from "../calls/watchers/dispatcher.ts";
 import { noticesOf } from "../calls/watchers/notices.ts";
 import type { Catalogue } from "../catalogue/catalogue.ts";
 import type { Stored } from "../catalogue/documents.ts";
@@ -28,7 +28,7 @@ export interface RecordRoutes {
   acknowledgements: Acknowledgements;
   cancellation: Cancellation;
   ownership: Ownership;
-  desk: Desk;
+  dispatcher: Dispatcher;
   sessions: Pick<Sessions, "documents">;
   catalogue: Pick<Catalogue, "tools" | "caughtUp">;
   /** Aborts when the service stops: watches end then. */
@@ -45,7 +45,7 @@ export function routeRecords(router: ConnectRouter, routes: RecordRoutes): void 
     acknowledgements,
     cancellation,
     ownership,
-    desk,
+    dispatcher,
     sessions,
     catalogue,
     stopping,
@@ -71,7 +71,7 @@ export function routeRecords(router: ConnectRouter, routes: RecordRoutes): void 
       const notices = await currentNotices(tools);
       for (const notice of notices) yield { update: { case: "notice", value: notice } };
       const watch = { token, principal, tools, limit: maxInFlight || IN_FLIGHT };
-      for await (const { withdrawn, ...delivery } of desk.watch(watch, ending.signal))
+      for await (const { withdrawn, ...delivery } of dispatcher.watch(watch, ending.signal))
         yield { update: { case: withdrawn ? "withdrawn" : "call", value: delivery } };
     },
     async acknowledgeToolCall(request, { requestHeader }) {

@@ -5,7 +5,7 @@ import { type CatalogTool, CatalogToolSchema } from "#gen/toolbus/tool/v1/tool_c
 import type { Bus } from "#runtime/bus/bus.ts";
 import type { Validator } from "#runtime/schema/validator.ts";
 import type { Audit } from "../catalogue/audit/audit.ts";
-import { Shelf } from "../catalogue/bucket-view.ts";
+import { BucketView } from "../catalogue/bucket-view.ts";
 import { Catalogue } from "../catalogue/catalogue.ts";
 import type { ServerCheck } from "../catalogue/checks/check-server.ts";
 import { CatalogueEditor } from "../catalogue/editor.ts";
@@ -44,12 +44,12 @@ const PROVIDERS = { bucket: "toolbus_tools", prefix: "provider.", codec: codecOf
 export async function openCatalogue(bus: Bus, needs: CatalogueNeeds): Promise<OpenCatalogue> {
   const { validator, audit, servers, secrets, onFault } = needs;
   await using stack = new AsyncDisposableStack();
-  const agents = { place: AGENTS, documents: createDocuments(bus, AGENTS), shelf: new Shelf<StoredAgent>() };
-  const tools = { place: TOOLS, documents: createDocuments(bus, TOOLS), shelf: new Shelf<CatalogTool>() };
+  const agents = { place: AGENTS, documents: createDocuments(bus, AGENTS), view: new BucketView<StoredAgent>() };
+  const tools = { place: TOOLS, documents: createDocuments(bus, TOOLS), view: new BucketView<CatalogTool>() };
   const providers = {
     place: PROVIDERS,
     documents: createDocuments(bus, PROVIDERS),
-    shelf: new Shelf<StoredProvider>(),
+    view: new BucketView<StoredProvider>(),
   };
   const agentBucket = stack.use(await openFollowing(bus, "toolbus_agents", [agents], onFault));
   const toolBucket = stack.use(await openFollowing(bus, "toolbus_tools", [tools, providers], onFault));

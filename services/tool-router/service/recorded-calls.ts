@@ -2,32 +2,32 @@ import type { Bus } from "#runtime/bus/bus.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { openBackground } from "#runtime/lifecycle/background.ts";
 import { systemClock as clock } from "#runtime/time/clock.ts";
-import { createKeeper } from "../calls/due-work/due-work.ts";
+import { createDueWorker } from "../calls/due-work/due-work.ts";
 import { KEPT_MS, keepSweeping } from "../calls/due-work/retention.ts";
 import { Outside } from "../calls/execute/outside.ts";
-import type { Flights } from "../calls/in-flight.ts";
+import type { InFlightCalls } from "../calls/in-flight.ts";
 import type { Messages } from "../calls/messages.ts";
 import type { Waiters } from "../calls/records/waiters.ts";
 import { createAcknowledgements } from "../calls/requests/acknowledgements.ts";
 import { createCancellation } from "../calls/requests/cancellation.ts";
 import { createAbsence } from "../calls/watchers/absence.ts";
-import { Desk } from "../calls/watchers/dispatcher.ts";
+import { Dispatcher } from "../calls/watchers/dispatcher.ts";
 import { createLostWatchers } from "../calls/watchers/lost-watchers.ts";
-import type { Offers } from "../calls/watchers/watching.ts";
+import type { CallQueue } from "../calls/watchers/watching.ts";
 import type { Audit } from "../catalogue/audit/audit.ts";
 import type { Ownership } from "../sessions/ownership.ts";
 import { openCallStore } from "../subscriptions/calls/call-store.ts";
-import { type CallDuties, openCallDuties } from "../subscriptions/calls/due-work.ts";
-import { createCallRoom } from "../subscriptions/calls/retention.ts";
+import { type DueWorkQueue, openDueWork } from "../subscriptions/calls/due-work.ts";
+import { createRetentionStore } from "../subscriptions/calls/retention.ts";
 import { openRunningCalls } from "../subscriptions/calls/running-calls.ts";
-import { openOffers } from "../subscriptions/watchers/offers.ts";
+import { openCallQueue } from "../subscriptions/watchers/offers.ts";
 import { createWatchPresence } from "../subscriptions/watchers/watch-presence.ts";
 
 export interface RecordedCallParts {
   waiters: Waiters;
   /** The calls that this router executes. */
   executing: ReadonlySet<string>;
-  flights: Flights;
+  inFlight: InFlightCalls;
   ownership: Ownership;
   messages: Messages;
   audit: Audit;
@@ -38,75 +38,75 @@ export interface RecordedCallParts {
 
 /** Recorded calls with all that happens to them between routers, watchers and those who answer. */
 export async function openRecordedCalls(bus: Bus, parts: RecordedCallParts) {
-  const { waiters, executing, flights, ownership, messages, audit, acknowledgeMs, onFault } = parts;
+  const { waiters, executing, inFlight, ownership, messages, audit, acknowledgeMs, onFault } = parts;
   await using stack = new AsyncDisposableStack();
   const closing = new AbortController();
-  let duties: CallDuties | undefined;
+  let dueWork: DueWorkQueue | undefined;
   const presence = createWatchPresence(bus);
-  const offers: Offers & AsyncDisposable = stack.use(
-    openOffers(bus, {
-      onOffer: (offer) => desk.receive(offer),
-      onHanded(offer, revision) {
-        if (revision > 0) store.learn(offer.record, revision);
-        return desk.take(offer);
+  const queue: CallQueue & AsyncDisposable = stack.use(
+    openCallQueue(bus, {
+      onQueued: (queued) => dispatcher.onQueued(queued),
+      onDelivered(queued, revision) {
+        if (revision > 0) store.learn(queued.record, revision);
+        return dispatcher.deliver(queued);
       },
       revisionOf: (callId) => store.known(callId)?.revision ?? 0,
-      glance: (callId) => store.glance(callId),
+      glance: (callId) => store.readCached(callId),
       onFault,
     }),
   );
   const onUndecided = (error: unknown) => {
     if (!closing.signal.aborted) onFault(`the calls of a lost watcher wait: ${messageFromUnknown(error)}`);
   };
-  const desk = new Desk({
-    offers,
+  const dispatcher = new Dispatcher({
+    queue,
     presence,
     acknowledgeMs,
     store: { read: (callId) => store.read(callId) },
-    onLeft(taken) {
+    onWatcherLost(taken) {
       for (const record of taken) lostWatchers.check(record, closing.signal).catch(onUndecided); // its duty decides later
     },
   });
   const store = stack.use(
     await openCallStore(bus, {
       waiters,
-      executing: { has: (callId) => executing.has(callId) || desk.holds(callId) },
-      isConcerned: ({ callId, watcher }) => desk.isConcerned(callId, watcher),
-      onDue: () => duties?.hurry(),
-      onNews: (record) => (record ? desk.hear(record) : void desk.recheck()),
+      executing: { has: (callId) => executing.has(callId) || dispatcher.holds(callId) },
+      isConcerned: ({ callId, watcher }) => dispatcher.isConcerned(callId, watcher),
+      onDue: () => dueWork?.fetchNow(),
+      onChange: (record) => (record ? dispatcher.onChanged(record) : void dispatcher.rereadAll()),
       onFault(fault) {
         if (!closing.signal.aborted) onFault(fault);
       },
     }),
   );
-  const lostWatchers = createLostWatchers({ store, offers, presence, audit, clock });
-  const keeper = createKeeper({ store, messages, offers, lostWatchers, audit, clock });
-  duties = stack.use(
-    await openCallDuties(bus, {
-      tell: store.tellAgain,
-      look: (callId) => keeper.look(callId, closing.signal),
+  const lostWatchers = createLostWatchers({ store, queue, presence, audit, clock });
+  const dueWorker = createDueWorker({ store, messages, queue, lostWatchers, audit, clock });
+  dueWork = stack.use(
+    await openDueWork(bus, {
+      notify: store.announceAgain,
+      check: (callId) => dueWorker.check(callId, closing.signal),
       onFault,
     }),
   );
-  const retention = { room: createCallRoom(bus), clock, keptMs: KEPT_MS, onFault };
+  const retention = { store: createRetentionStore(bus), clock, keptMs: KEPT_MS, onFault };
   stack.use(openBackground((signal) => keepSweeping(retention, signal)));
-  const running = stack.use(openRunningCalls(bus, { flights, ownership, onFault }));
+  const running = stack.use(openRunningCalls(bus, { inFlight, ownership, onFault }));
   stack.defer(() => closing.abort());
   const outside = new Outside({
     store,
     waiters,
-    offers,
+    queue,
     absence: createAbsence(presence, clock, onFault),
     audit,
     clock,
   });
   const acknowledgements = createAcknowledgements(store, clock);
-  const cancellation = createCancellation({ store, running, offers, audit, clock });
+  const cancellation = createCancellation({ store, running, queue, audit, clock });
   const owned = stack.move();
   return {
     store,
     presence,
-    desk,
+    dispatcher,
     outside,
     acknowledgements,
     cancellation,

@@ -6,17 +6,17 @@ import type { Catalogue } from "../catalogue/catalogue.ts";
 import type { Contexts } from "../sessions/contexts/contexts.ts";
 import { decideAsks } from "../sessions/offers/asks.ts";
 import type { FindProvider } from "../sessions/offers/provider-client.ts";
-import type { SessionNews } from "../sessions/session-changes.ts";
+import type { SessionChanges } from "../sessions/session-changes.ts";
 import type { Sessions } from "../sessions/sessions.ts";
 import { createContextBuild } from "../sessions/switch/context-build.ts";
-import { Departures } from "../sessions/switch/drain.ts";
+import { SessionDrain } from "../sessions/switch/drain.ts";
 import { createScopeRelease } from "../sessions/switch/scope-release.ts";
 import type { SessionCalls } from "../sessions/switch/session-calls.ts";
 import { Switching } from "../sessions/switch/switching.ts";
-import { openCustody } from "../sessions/switch/takeover.ts";
+import { openTakeover } from "../sessions/switch/takeover.ts";
 import { openRouters } from "../subscriptions/sessions/routers.ts";
 import { openSessionRuns } from "../subscriptions/sessions/runs.ts";
-import { openSessionNews } from "../subscriptions/sessions/sessions.ts";
+import { followSessions } from "../subscriptions/sessions/sessions.ts";
 
 export interface SwitchingNeeds {
   /** This router, unlike every other one and every former one. */
@@ -24,8 +24,8 @@ export interface SwitchingNeeds {
   catalogue: Catalogue;
   sessions: Sessions;
   contexts: Contexts;
-  news: SessionNews;
-  present: SessionCalls;
+  changes: SessionChanges;
+  sessionCalls: SessionCalls;
   find: FindProvider;
   drainMs: number;
   /** How long a context may take until its agent can be used without the sources that have not answered. */
@@ -42,14 +42,14 @@ export async function openSwitching(
   bus: Bus,
   needs: SwitchingNeeds,
 ): Promise<{ switching: Switching } & AsyncDisposable> {
-  const { catalogue, contexts, present, news, find, clock, audit, logger, telemetry } = needs;
+  const { catalogue, contexts, sessionCalls, changes, find, clock, audit, logger, telemetry } = needs;
   await using stack = new AsyncDisposableStack();
-  const fleet = stack.use(
-    await openRouters(bus, needs.self, (session, revision) => departures.asked(session, revision)),
+  const routers = stack.use(
+    await openRouters(bus, needs.self, (session, revision) => drain.onAsked(session, revision)),
   );
-  const { tellLeft } = fleet;
-  const departures = new Departures({ calls: present, contexts, clock, audit, logger, tellLeft });
-  news.mind((told) => departures.take(told));
+  const { announceDrained: tellLeft } = routers;
+  const drain = new SessionDrain({ calls: sessionCalls, contexts, clock, audit, logger, announceDrained: tellLeft });
+  changes.subscribe((change) => drain.onChange(change));
   const runs = stack.use(openSessionRuns(bus, { telemetry, logger }));
   const release = createScopeRelease({
     find,
@@ -65,15 +65,15 @@ export async function openSwitching(
   const stopping = new AbortController();
   const switching = new Switching({
     ...needs,
-    fleet,
+    routers,
     release,
     build: createContextBuild(contexts, needs.buildMs),
     cancelRuns: (session, reason) => runs.cancel(session, reason),
     signal: stopping.signal,
   });
   stack.defer(() => switching.idle());
-  stack.use(openCustody({ news, switching, fleet, clock }));
-  stack.use(await openSessionNews(bus, news, needs.onFault));
+  stack.use(openTakeover({ changes: changes, switching, routers, clock }));
+  stack.use(await followSessions(bus, changes, needs.onFault));
   stack.defer(() => stopping.abort());
   const owned = stack.move();
   return { switching, [Symbol.asyncDispose]: () => owned.disposeAsync() };

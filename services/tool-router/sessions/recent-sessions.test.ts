@@ -36,7 +36,7 @@ test("ORCH-1 M2 what is heard or written ends what was read, and a reading that 
   await documents.read("s");
   await drainElsewhere();
   expect(recent.active("s")?.agent).toBe("red");
-  recent.hear(written.at(-1)!);
+  recent.put(written.at(-1)!);
   expect(recent.active("s")).toBeUndefined();
   await recent.remembering({ ...stored, read: async () => late }).read("s");
   expect(recent.active("s")).toBeUndefined();

@@ -37,7 +37,7 @@ export class RecentSessions {
   }
 
   /** M2 */
-  hear({ key, value, revision }: Stored<SessionRecord>): void {
+  put({ key, value, revision }: Stored<SessionRecord>): void {
     this.#put(key, { session: value, revision, readAtMs: Number.NEGATIVE_INFINITY });
   }
 
@@ -54,7 +54,7 @@ export class RecentSessions {
       update: async (key, decide) => {
         const updated = await documents.update(key, decide);
         const { value, revision, hasChanged } = updated;
-        if (hasChanged && value) this.hear({ key, value, revision });
+        if (hasChanged && value) this.put({ key, value, revision });
         return updated;
       },
     };

@@ -2,37 +2,37 @@ import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import type { Stored } from "../catalogue/documents.ts";
 import type { SessionRecord } from "./session-record.ts";
 
-export type News = Stored<SessionRecord>;
+export type SessionChange = Stored<SessionRecord>;
 
 /** News of one session, each once and in order. */
-export interface NewsReader extends Disposable {
+export interface ChangeReader extends Disposable {
   /** Whether there is news that was not taken. */
   readonly arrived: Promise<void>;
-  take(): News | undefined;
+  take(): SessionChange | undefined;
   /** As if there was news, for who is waiting: something else has happened. */
   wake(): void;
 }
 
 /** What becomes of sessions, as it is written: told to whoever follows one, and to whoever minds all. */
-export class SessionNews {
-  readonly #readers = new Map<string, Set<(news: News) => void>>();
-  readonly #minders: ((news: News) => void)[] = [];
+export class SessionChanges {
+  readonly #readers = new Map<string, Set<(change: SessionChange) => void>>();
+  readonly #subscribers: ((change: SessionChange) => void)[] = [];
 
-  tell(news: News): void {
-    for (const minder of this.#minders) minder(news);
-    for (const reader of [...(this.#readers.get(news.key) ?? [])]) reader(news);
+  publish(change: SessionChange): void {
+    for (const subscriber of this.#subscribers) subscriber(change);
+    for (const reader of [...(this.#readers.get(change.key) ?? [])]) reader(change);
   }
 
-  mind(minder: (news: News) => void): void {
-    this.#minders.push(minder);
+  subscribe(subscriber: (change: SessionChange) => void): void {
+    this.#subscribers.push(subscriber);
   }
 
-  follow(sessionId: string): NewsReader {
-    const unread: News[] = [];
+  follow(sessionId: string): ChangeReader {
+    const unread: SessionChange[] = [];
     let arrived = Promise.withResolvers<void>();
     const wake = () => arrived.resolve();
-    const reader = (news: News) => {
-      unread.push(news);
+    const reader = (change: SessionChange) => {
+      unread.push(change);
       wake();
     };
     const readers = this.#readers.get(sessionId) ?? new Set();
@@ -43,9 +43,9 @@ export class SessionNews {
       },
       wake,
       take() {
-        const news = unread.shift();
+        const change = unread.shift();
         if (unread.length === 0) arrived = Promise.withResolvers<void>();
-        return news;
+        return change;
       },
       [Symbol.dispose]: () => {
         readers.delete(reader);

@@ -9,14 +9,14 @@ import type { Catalogue } from "../catalogue/catalogue.ts";
 import type { Documents, Stored } from "../catalogue/documents.ts";
 import { isSettled, isSwitching, refuseClosed, refuseMissing, refuseSwitched, refuseSwitching } from "./failures.ts";
 import type { RecentSessions } from "./recent-sessions.ts";
-import type { SessionNews } from "./session-changes.ts";
+import type { SessionChanges } from "./session-changes.ts";
 import { type SessionRecord, sessionRecord } from "./session-record.ts";
 
 export interface SessionParts {
   documents: Documents<SessionRecord>;
   catalogue: Catalogue;
   clock: Clock;
-  news: SessionNews;
+  changes: SessionChanges;
   /** Unless told, each call reads its session. */
   recent?: Pick<RecentSessions, "active">;
 }
@@ -52,10 +52,10 @@ export class Sessions {
     const id = request.sessionId || randomUUID();
     const createdAt = timestampFromMs(clock.now());
     const session = sessionRecord({ id, agent, principal, createTime: createdAt, state: SessionState.ACTIVE });
-    if ((await documents.create(id, session)) !== undefined) return this.told(session);
+    if ((await documents.create(id, session)) !== undefined) return this.withAgentRevision(session);
     const standing = await this.#stored(id);
     const isSame = standing.agent === agent && standing.principal === principal;
-    if (isSame && standing.state === SessionState.ACTIVE) return this.told(standing);
+    if (isSame && standing.state === SessionState.ACTIVE) return this.withAgentRevision(standing);
     return refuse("already_exists", `there is another session ${id}`, {
       reason: "SESSION_ALREADY_EXISTS",
       metadata: { session_id: id },
@@ -63,7 +63,7 @@ export class Sessions {
   }
 
   async get(id: string): Promise<Session> {
-    return this.told(await this.#stored(id));
+    return this.withAgentRevision(await this.#stored(id));
   }
 
   /**
@@ -83,17 +83,18 @@ export class Sessions {
 
   /** Whether its agent decided at that revision, as far as the catalogue is known here. */
   #isDecidedBy(session: Session, revision: number): boolean {
-    return revision > session.contextRevision && revision <= this.told(session).contextRevision;
+    return revision > session.contextRevision && revision <= this.withAgentRevision(session).contextRevision;
   }
 
   #activeFrom(session: Session): ActiveSession {
-    return { session: this.told(session), since: session.contextRevision };
+    return { session: this.withAgentRevision(session), since: session.contextRevision };
   }
 
   /** Whether the revision was told of the agent that the session has; of one that is gone from the catalogue any later one may be. */
   isOfStanding(session: Session, revision: number): boolean {
     const isTold =
-      this.#parts.catalogue.agent(session.agent) === undefined || revision <= this.told(session).contextRevision;
+      this.#parts.catalogue.agent(session.agent) === undefined ||
+      revision <= this.withAgentRevision(session).contextRevision;
     return revision > session.contextRevision && isTold;
   }
 
@@ -106,7 +107,7 @@ export class Sessions {
         if (!isSwitching(error)) throw error;
       }
       const settled = async () => (isSettled(await this.#stored(id)) ? true : undefined);
-      await this.#parts.news.until(id, settled, signal);
+      await this.#parts.changes.until(id, settled, signal);
     }
   }
 
@@ -119,14 +120,14 @@ export class Sessions {
     }
     const listed = { elements: shown, placeOf: ({ key }: Stored<SessionRecord>) => key };
     const { items, nextPageToken } = pageOf(["sessions", asker ?? ""], listed, request);
-    return { sessions: items.map(({ value }) => this.told(value)), nextPageToken };
+    return { sessions: items.map(({ value }) => this.withAgentRevision(value)), nextPageToken };
   }
 
   async #stored(id: string): Promise<Session> {
     return (await this.#parts.documents.read(id))?.value ?? refuseMissing(id);
   }
 
-  told(session: Session): Session {
+  withAgentRevision(session: Session): Session {
     const revision = this.#parts.catalogue.agent(session.agent)?.revision ?? 0;
     return { ...session, contextRevision: session.contextRevision + revision };
   }

@@ -10,10 +10,10 @@ const file = (name: string) => `services/tool-router/${name}`;
 
 const handToAll: Edit = {
   file: file("calls/watchers/dispatcher.ts"),
-  from: "watcher.hand({ call: record, deliveryId: delivery.id, withdrawn: false });",
+  from: "watcher.push({ call: record, deliveryId: delivery.id, withdrawn: false });",
   to: `for (const one of this.#watchers) {
       const deliveryId = one === watcher ? delivery.id : createDeliveryId(one.token, callId);
-      if (one.tools.has(tool)) one.hand({ call: record, deliveryId, withdrawn: false });
+      if (one.tools.has(tool)) one.push({ call: record, deliveryId, withdrawn: false });
     }`,
 };
 
@@ -53,18 +53,18 @@ export const withouts: Readonly<Record<string, Without>> = {
       },
       {
         file: file("calls/records/waiters.ts"),
-        from: "          news = Promise.withResolvers<void>();\n          const found = await read();",
-        to: "          await news.promise;\n          news = Promise.withResolvers<void>();\n          const found = await read();",
+        from: "          changed = Promise.withResolvers<void>();\n          const found = await read();",
+        to: "          await changed.promise;\n          changed = Promise.withResolvers<void>();\n          const found = await read();",
       },
       {
         file: file("calls/records/waiters.ts"),
-        from: "          if (!signal.aborted) await news.promise;\n",
+        from: "          if (!signal.aborted) await changed.promise;\n",
         to: "",
       },
       {
         file: file("subscriptions/calls/due-work.ts"),
-        from: "if (changed.length > 0) options.tell(changed);",
-        to: "if (changed.length > mostAtOnce) options.tell(changed);",
+        from: "if (changed.length > 0) options.notify(changed);",
+        to: "if (changed.length > mostAtOnce) options.notify(changed);",
       },
     ],
   },

@@ -8,50 +8,50 @@ import { auditedFacts, type CallRecord } from "../records/call-record.ts";
 import type { CallStore } from "../records/records.ts";
 import { hasExpired, isExternal, isOpen } from "../records/states.ts";
 import type { LostWatchers } from "../watchers/lost-watchers.ts";
-import type { Offers } from "../watchers/watching.ts";
-import { handedLookAt, isForsaken, nextLookAt } from "./due.ts";
+import type { CallQueue } from "../watchers/watching.ts";
+import { heldCheckAt, isWaitOver, nextCheckAt } from "./due.ts";
 
 /** Does what is due about a call, on whichever router it falls; again does no harm. */
-export interface Keeper {
+export interface DueWorker {
   /** Gives when the call is to be looked at again; undefined when nothing is left to do about what stands. */
-  look(callId: string, signal: AbortSignal): Promise<number | undefined>;
+  check(callId: string, signal: AbortSignal): Promise<number | undefined>;
 }
 
-export interface KeeperParts {
+export interface DueWorkerParts {
   store: CallStore;
-  messages: Pick<Messages, "tellResult" | "deliver">;
-  offers: Offers;
+  messages: Pick<Messages, "showResultOnce" | "deliver">;
+  queue: CallQueue;
   lostWatchers: LostWatchers;
   audit: Audit;
   clock: Clock;
 }
 
-export function createKeeper({ store, messages, offers, lostWatchers, audit, clock }: KeeperParts): Keeper {
+export function createDueWorker({ store, messages, queue, lostWatchers, audit, clock }: DueWorkerParts): DueWorker {
   /** TOOL-9 and TOOL-10: what was resolved is told to who waits, to its space and to the inbox. */
-  async function tell(record: CallRecord): Promise<undefined> {
+  async function notify(record: CallRecord): Promise<undefined> {
     store.announce(record.callId);
     if (record.result === undefined) return;
-    await messages.tellResult(record, record.result);
+    await messages.showResultOnce(record, record.result);
     if (record.resolvedLate) await messages.deliver(record, record.result);
   }
 
-  async function lookAtOpen(record: CallRecord, signal: AbortSignal): Promise<number | undefined> {
+  async function checkOpen(record: CallRecord, signal: AbortSignal): Promise<number | undefined> {
     const now = clock.now();
     if (hasExpired(record, now)) return void (await expire(record));
-    if (isForsaken(record, now)) return void (await endWait(store, record.callId, audit));
+    if (isWaitOver(record, now)) return void (await endWait(store, record.callId, audit));
     if (record.taken) {
       if ((await lostWatchers.check(record, signal)) === "decided") return;
-    } else if (isExternal(record) && (await offerUnlessHeld(record, signal)) === "held") {
-      return handedLookAt(record, clock.now());
+    } else if (isExternal(record) && (await enqueueUnlessHeld(record, signal)) === "held") {
+      return heldCheckAt(record, clock.now());
     }
-    return nextLookAt(record, clock.now());
+    return nextCheckAt(record, clock.now());
   }
 
   /** W1, W4: its router may have died before it handed it to somebody, and so may the one to which it was handed. */
-  async function offerUnlessHeld(record: CallRecord, signal: AbortSignal): Promise<"held" | "offered"> {
-    if (await offers.stands(record)) return "offered";
+  async function enqueueUnlessHeld(record: CallRecord, signal: AbortSignal): Promise<"held" | "offered"> {
+    if (await queue.isQueued(record)) return "offered";
     if (await store.isHeld(record.callId, signal)) return "held";
-    await offers.offer(record, "again");
+    await queue.enqueue(record, "again");
     return "offered";
   }
 
@@ -66,14 +66,14 @@ export function createKeeper({ store, messages, offers, lostWatchers, audit, clo
     const { record } = updated;
     store.announce(callId);
     audit({ kind: AuditKind.EXPIRED, ...auditedFacts(record) });
-    if (isExternal(record)) await offers.withdraw(record);
+    if (isExternal(record)) await queue.remove(record);
   }
 
   return {
-    async look(callId, signal) {
+    async check(callId, signal) {
       const record = await store.read(callId);
       if (record === undefined) return undefined;
-      return isOpen(record) ? lookAtOpen(record, signal) : tell(record);
+      return isOpen(record) ? checkOpen(record, signal) : notify(record);
     },
   };
 }

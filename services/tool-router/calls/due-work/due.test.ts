@@ -4,7 +4,7 @@ import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { success } from "../answers/answer.ts";
 import { type CallRecordInit, callRecord } from "../records/call-record.ts";
-import { decideDuty, handedLookAt, nextLookAt } from "./due.ts";
+import { decideDueWork, heldCheckAt, nextCheckAt } from "./due.ts";
 
 const { EXTERNAL, SPACE } = ExecutionType;
 const now = 1_000_000;
@@ -18,51 +18,54 @@ const asked = record({ state: State.WAITING, executionType: SPACE, waitExpireTim
 const started = record({ state: State.STARTED, executionType: EXTERNAL });
 
 test("a call for services is looked at soon after it was created, since its router may have died before it offered it", () => {
-  expect(decideDuty(waiting, undefined, now)).toEqual({ kind: "look", at: now + 1_000 });
-  expect(decideDuty(pending, undefined, now)).toEqual({ kind: "look", at: now + 1_000 });
-  expect(nextLookAt(waiting, now)).toBe(now + 31_000);
+  expect(decideDueWork(waiting, undefined, now)).toEqual({ kind: "check", at: now + 1_000 });
+  expect(decideDueWork(pending, undefined, now)).toEqual({ kind: "check", at: now + 1_000 });
+  expect(nextCheckAt(waiting, now)).toBe(now + 31_000);
 });
 
 test("W4 a call that a watcher has and has not taken is looked at each second, and at its end", () => {
-  expect(handedLookAt(waiting, now)).toBe(now + 1_000);
-  expect(handedLookAt(waiting, now + 30_500)).toBe(now + 31_000);
-  expect(handedLookAt(pending, now)).toBe(now + 1_000);
+  expect(heldCheckAt(waiting, now)).toBe(now + 1_000);
+  expect(heldCheckAt(waiting, now + 30_500)).toBe(now + 31_000);
+  expect(heldCheckAt(pending, now)).toBe(now + 1_000);
 });
 
 test("TOOL-5 a wait is looked at after its end, an open call at its expiry, one without either never", () => {
-  expect(decideDuty(asked, undefined, now)).toEqual({ kind: "look", at: now + 31_000 });
+  expect(decideDueWork(asked, undefined, now)).toEqual({ kind: "check", at: now + 31_000 });
   const unanswered = { ...asked, state: State.PENDING };
-  expect(decideDuty({ ...unanswered, expireTime: expiresAt }, asked, now)).toEqual({ kind: "look", at: now + 90_000 });
-  expect(decideDuty(unanswered, asked, now)).toEqual({ kind: "none" });
-  expect(nextLookAt(pending, now)).toBeUndefined();
+  expect(decideDueWork({ ...unanswered, expireTime: expiresAt }, asked, now)).toEqual({
+    kind: "check",
+    at: now + 90_000,
+  });
+  expect(decideDueWork(unanswered, asked, now)).toEqual({ kind: "none" });
+  expect(nextCheckAt(pending, now)).toBeUndefined();
 });
 
 test("TOOL-6 a call for services whose wait is over is looked at soon: it may never have been offered, or its watcher be lost", () => {
   const taken = { taken: true, deliveryId: "w.1" };
-  expect(decideDuty(pending, waiting, now)).toEqual({ kind: "look", at: now + 1_000 });
-  expect(decideDuty({ ...pending, ...taken }, { ...waiting, ...taken }, now)).toEqual({
-    kind: "look",
+  expect(decideDueWork(pending, waiting, now)).toEqual({ kind: "check", at: now + 1_000 });
+  expect(decideDueWork({ ...pending, ...taken }, { ...waiting, ...taken }, now)).toEqual({
+    kind: "check",
     at: now + 1_000,
   });
 });
 
 test("LOOP-14 a taken call is looked at again and again, more seldom the older it is", () => {
   const taken = { ...waiting, taken: true, deliveryId: "w.1", waitExpireTime: timestampFromMs(now + 3_600_000) };
-  expect(decideDuty(taken, waiting, now)).toEqual({ kind: "look", at: now + 1_000 });
-  expect(nextLookAt(taken, now)).toBe(now + 2_000);
-  expect(nextLookAt(taken, now + 40_000)).toBe(now + 50_000);
-  expect(nextLookAt(taken, now + 3_000_000)).toBe(now + 3_060_000);
+  expect(decideDueWork(taken, waiting, now)).toEqual({ kind: "check", at: now + 1_000 });
+  expect(nextCheckAt(taken, now)).toBe(now + 2_000);
+  expect(nextCheckAt(taken, now + 40_000)).toBe(now + 50_000);
+  expect(nextCheckAt(taken, now + 3_000_000)).toBe(now + 3_060_000);
 });
 
 test("a resolved call is told once more; one that people or the inbox must hear of is looked at, at once", () => {
   const resolved = { ...waiting, state: State.RESOLVED, result: success(1) };
-  expect(decideDuty(resolved, waiting, now)).toEqual({ kind: "tell" });
-  expect(decideDuty({ ...resolved, spaceId: "room" }, waiting, now)).toEqual({ kind: "look", at: now });
-  expect(decideDuty({ ...resolved, resolvedLate: true }, pending, now)).toEqual({ kind: "look", at: now });
+  expect(decideDueWork(resolved, waiting, now)).toEqual({ kind: "notify" });
+  expect(decideDueWork({ ...resolved, spaceId: "room" }, waiting, now)).toEqual({ kind: "check", at: now });
+  expect(decideDueWork({ ...resolved, resolvedLate: true }, pending, now)).toEqual({ kind: "check", at: now });
 });
 
 test("calls that the router runs itself, and tombstones, leave nothing to do", () => {
-  expect(decideDuty(started, undefined, now)).toEqual({ kind: "none" });
-  expect(decideDuty({ ...started, state: State.RESOLVED }, started, now)).toEqual({ kind: "none" });
-  expect(decideDuty(record({ state: State.CANCELED }), undefined, now)).toEqual({ kind: "none" });
+  expect(decideDueWork(started, undefined, now)).toEqual({ kind: "none" });
+  expect(decideDueWork({ ...started, state: State.RESOLVED }, started, now)).toEqual({ kind: "none" });
+  expect(decideDueWork(record({ state: State.CANCELED }), undefined, now)).toEqual({ kind: "none" });
 });

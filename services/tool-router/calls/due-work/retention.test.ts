@@ -3,7 +3,7 @@ import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { openTestBus, type TestBus } from "../../../../test/harness/bus.ts";
 import { openCallStore } from "../../subscriptions/calls/call-store.ts";
-import { createCallRoom } from "../../subscriptions/calls/retention.ts";
+import { createRetentionStore } from "../../subscriptions/calls/retention.ts";
 import { type CallRecordInit, callRecord } from "../records/call-record.ts";
 import { createWaiters } from "../records/waiters.ts";
 import { KEPT_MS, sweepCalls } from "./retention.ts";
@@ -24,7 +24,7 @@ const signal = new AbortController().signal;
 function sweepAfter(ms: number): Promise<number> {
   const clock = { ...systemClock, now: () => Date.now() + ms };
   const onFault = (fault: string) => expect(fault).toBeUndefined();
-  return sweepCalls({ room: createCallRoom(bus), clock, keptMs: KEPT_MS, onFault }, signal);
+  return sweepCalls({ store: createRetentionStore(bus), clock, keptMs: KEPT_MS, onFault }, signal);
 }
 
 function recordOf(callId: string, more: CallRecordInit = {}) {
@@ -34,7 +34,7 @@ function recordOf(callId: string, more: CallRecordInit = {}) {
 
 test("TOOL-4 when room gets short, the calls that ended longest ago leave; open ones and young ones never do", async () => {
   using store = await openStore();
-  const room = createCallRoom(bus);
+  const room = createRetentionStore(bus);
   await store.create(recordOf("open", { state: State.PENDING }));
   await store.create(recordOf("started", { state: State.STARTED }));
   await store.create(recordOf("few"));

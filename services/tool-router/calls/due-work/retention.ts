@@ -13,7 +13,7 @@ import type { CallRecord } from "../records/call-record.ts";
  */
 
 /** The bucket of recorded calls, as far as its room is concerned. */
-export interface CallRoom {
+export interface RetentionStore {
   /** How much of it is filled, of 1. */
   filled(): Promise<number>;
   /** All records, the one that was written longest ago first. */
@@ -29,7 +29,7 @@ export interface WrittenRecord {
 }
 
 export interface RetentionOptions {
-  readonly room: CallRoom;
+  readonly store: RetentionStore;
   readonly clock: Clock;
   readonly keptMs: number;
   onFault(fault: string): void;
@@ -43,7 +43,10 @@ const BETWEEN_MEASURES = 128;
 const PAUSE_MS = 10_000;
 
 /** Gives how many were removed. */
-export async function sweepCalls({ room, clock, keptMs }: RetentionOptions, signal: AbortSignal): Promise<number> {
+export async function sweepCalls(
+  { store: room, clock, keptMs }: RetentionOptions,
+  signal: AbortSignal,
+): Promise<number> {
   if ((await room.filled()) < HIGH_MARK) return 0;
   const beforeMs = clock.now() - keptMs;
   let removed = 0;
@@ -58,23 +61,23 @@ export async function sweepCalls({ room, clock, keptMs }: RetentionOptions, sign
 
 /** Sweeps again and again until the signal aborts. */
 export async function keepSweeping(options: RetentionOptions, signal: AbortSignal): Promise<void> {
-  const { room, clock, onFault } = options;
-  let isTold = false;
+  const { store: room, clock, onFault } = options;
+  let isReported = false;
   while (!signal.aborted) {
     await clock.delay(PAUSE_MS * (0.5 + Math.random()), signal).catch(() => {}); // aborted: the loop's condition sees it
     if (signal.aborted) return;
     try {
       await sweepCalls(options, signal);
       const filled = await room.filled();
-      if (filled >= HIGH_MARK && !isTold) onFault(shortage(filled));
-      isTold = filled >= HIGH_MARK;
+      if (filled >= HIGH_MARK && !isReported) onFault(shortageText(filled));
+      isReported = filled >= HIGH_MARK;
     } catch (error) {
       if (!signal.aborted) onFault(`the room of calls could not be looked at: ${messageFromUnknown(error)}`);
     }
   }
 }
 
-function shortage(filled: number): string {
+function shortageText(filled: number): string {
   const percent = Math.round(filled * 100);
   return `toolbus_calls is filled to ${percent} % with calls that are open or ended within the hour: when it is full, calls are refused`;
 }

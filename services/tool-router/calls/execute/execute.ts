@@ -4,7 +4,7 @@ import type { Scope } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts
 import { isObject } from "#runtime/schema/json-object.ts";
 import type { ToolEntry } from "../../tools/tool-set/tool-set.ts";
 import type { Answer } from "../answers/answer.ts";
-import type { FlightControl } from "../in-flight.ts";
+import type { CallControl } from "../in-flight.ts";
 import type { Begun } from "../records/records.ts";
 import type { Deadline } from "./deadline.ts";
 import type { Gateway } from "./http/gateway.ts";
@@ -27,13 +27,13 @@ export interface PreparedCall {
 }
 
 export interface Execution {
-  execute(call: PreparedCall, control: FlightControl): Promise<Answer>;
+  execute(call: PreparedCall, control: CallControl): Promise<Answer>;
 }
 
 export interface Executors {
   gateway: Gateway;
   outside: Outside;
-  providers: { execute(call: ProviderCall, control: FlightControl): Promise<Answer> };
+  providers: { execute(call: ProviderCall, control: CallControl): Promise<Answer> };
 }
 
 export function createExecution({ gateway, outside, providers }: Executors): Execution {

@@ -20,7 +20,7 @@ function open() {
     onAbsent = tell;
     return () => {};
   };
-  const outside = new Outside({ store, waiters, offers, absence: { follow }, audit: () => {}, clock });
+  const outside = new Outside({ store, waiters, queue: offers, absence: { follow }, audit: () => {}, clock });
   const createdAt = timestampFromMs(clock.now());
   const facts = {
     callId: "c",

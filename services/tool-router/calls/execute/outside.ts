@@ -11,7 +11,7 @@ import type { Begun, CallStore } from "../records/records.ts";
 import { isExternal } from "../records/states.ts";
 import type { Waiters } from "../records/waiters.ts";
 import { ABSENCE_GRACE_MS, type Absence } from "../watchers/absence.ts";
-import type { Offers } from "../watchers/watching.ts";
+import type { CallQueue } from "../watchers/watching.ts";
 import type { Deadline } from "./deadline.ts";
 
 /** A recorded call, and whether it was recorded by this execution. */
@@ -20,7 +20,7 @@ export type Opened = Pick<Extract<Begun, { kind: "open" }>, "record" | "isMine">
 export interface OutsideParts {
   store: CallStore;
   waiters: Waiters;
-  offers: Offers;
+  queue: CallQueue;
   absence: Absence;
   audit: Audit;
   clock: Clock;
@@ -38,8 +38,8 @@ export class Outside {
     const { store, clock, audit } = this.#parts;
     const { callId, createTime: createdAt } = opened.record;
     if (isAsync) {
-      await this.#offer(opened, State.PENDING);
-      const refused = (await store.glance(callId))?.result;
+      await this.#enqueue(opened, State.PENDING);
+      const refused = (await store.readCached(callId))?.result;
       return refused ?? success({ status: "pending", pendingToolCallId: callId });
     }
     const createdAtMs = createdAt === undefined ? clock.now() : timestampMs(createdAt);
@@ -58,7 +58,7 @@ export class Outside {
       () => end(new Error("the time is over")),
       () => {},
     ); // the wait has ended
-    const offered = this.#offer(opened, State.WAITING);
+    const offered = this.#enqueue(opened, State.WAITING);
     offered.catch(end);
     const leaveAbsence = this.#followAbsence(record, end);
     try {
@@ -78,7 +78,7 @@ export class Outside {
   /** The answer, if there is one; else the record says that somebody waits. */
   async #read(callId: string): Promise<Answer | undefined> {
     const { store } = this.#parts;
-    const record = await store.glance(callId);
+    const record = await store.readCached(callId);
     if (record?.state !== State.PENDING) return record?.result;
     const updated = await store.update(callId, (standing) =>
       standing.state === State.PENDING ? { ...standing, state: State.WAITING } : undefined,
@@ -87,11 +87,11 @@ export class Outside {
   }
 
   /** W1: by who recorded it; what became of an earlier offer is seen to by the duty of its record. */
-  async #offer({ record, isMine }: Opened, state: State): Promise<void> {
+  async #enqueue({ record, isMine }: Opened, state: State): Promise<void> {
     if (!isExternal(record) || !isMine) return;
-    const { offers } = this.#parts;
+    const { queue } = this.#parts;
     try {
-      if (!offers.hand(record)) await offers.offer(record, "first");
+      if (!queue.deliver(record)) await queue.enqueue(record, "first");
     } catch (error) {
       const text = `the call could not be offered to a watcher: ${messageFromUnknown(error)}`;
       await this.#dismiss(record, state, failure(text));
@@ -108,13 +108,13 @@ export class Outside {
 
   /** Ends a call that nobody has taken, while its caller still hears of it. */
   async #dismiss(record: CallRecord, state: State, result: Answer): Promise<void> {
-    const { store, offers } = this.#parts;
+    const { store, queue } = this.#parts;
     const updated = await store.update(record.callId, (standing) =>
       standing.state === state && !standing.taken ? { ...standing, state: State.RESOLVED, result } : undefined,
     );
     if (!updated?.hasChanged) return;
     store.announce(record.callId);
-    await offers.withdraw(record).catch(() => {}); // whoever finds it there reads that it is resolved
+    await queue.remove(record).catch(() => {}); // whoever finds it there reads that it is resolved
   }
 }
 

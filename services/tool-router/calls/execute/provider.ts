@@ -17,7 +17,7 @@ import type { FindProvider, ProviderClient } from "../../sessions/offers/provide
 import type { Executor } from "../../tools/tool-set/executor.ts";
 import type { ToolEntry } from "../../tools/tool-set/tool-set.ts";
 import { type Answer, canceled, failure, outcomeUnknown } from "../answers/answer.ts";
-import type { CallEvent, FlightControl } from "../in-flight.ts";
+import type { CallControl, CallEvent } from "../in-flight.ts";
 import type { Deadline } from "./deadline.ts";
 
 export interface ProviderCall {
@@ -43,7 +43,7 @@ export interface ProvidersOptions {
 
 /** KIND-2: calls of everything that speaks the provider contract; progress and logs go through as they come. */
 export function createProviderExecution(options: ProvidersOptions) {
-  async function execute(call: ProviderCall, control: FlightControl): Promise<Answer> {
+  async function execute(call: ProviderCall, control: CallControl): Promise<Answer> {
     const { provider } = call.executor;
     const client = options.find(provider);
     if (client === undefined) return failure(`there is no provider ${JSON.stringify(provider)}`);
@@ -67,12 +67,7 @@ export function createProviderExecution(options: ProvidersOptions) {
 }
 
 /** LOOP-14: what may be repeated is tried once more, on whoever serves the provider by then; the rest is told as unknown. */
-async function lost(
-  client: ProviderClient,
-  call: ProviderCall,
-  control: FlightControl,
-  cause: unknown,
-): Promise<Answer> {
+async function lost(client: ProviderClient, call: ProviderCall, control: CallControl, cause: unknown): Promise<Answer> {
   const reason = cause instanceof Failure ? cause.reason : undefined;
   const code = cause instanceof Failure ? cause.code : "unknown";
   const text = `provider ${JSON.stringify(call.executor.provider)}: ${code}: ${messageFromUnknown(cause)}`;
@@ -101,7 +96,7 @@ const REFUSALS = new Set([
   "resource_exhausted",
 ]);
 
-async function attempt(client: ProviderClient, call: ProviderCall, control: FlightControl): Promise<Answer> {
+async function attempt(client: ProviderClient, call: ProviderCall, control: CallControl): Promise<Answer> {
   const { source, tool } = call.executor;
   const { config, builtinPolicy } = call.entry.tool;
   const request = create(ExecuteToolRequestSchema, {
@@ -127,7 +122,7 @@ async function attempt(client: ProviderClient, call: ProviderCall, control: Flig
 /** So many events of one call are heard in so long; a provider that tells more waits on its side of the stream. */
 const PACE = { events: 100, perMs: 50 };
 
-async function resultOf(messages: Messages, control: FlightControl): Promise<Answer> {
+async function resultOf(messages: Messages, control: CallControl): Promise<Answer> {
   let startedAt = performance.now();
   for (let heard = 1; ; heard++) {
     if (heard % PACE.events === 0) {

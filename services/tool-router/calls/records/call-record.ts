@@ -5,7 +5,7 @@ import { type ToolCall, ToolCallSchema } from "#gen/toolbus/tool/v1/tool_call_pb
 
 type Fields = Omit<StoredToolCall, "$typeName" | "$unknown" | "call">;
 
-/** A recorded call with what only routers know of it. It is a `ToolCall`, as which clients are told of it. */
+/** A recorded call with what only routers know of it. It is a `ToolCall`, as which clients are fields of it. */
 export type CallRecord = ToolCall & Fields & { readonly beside?: StoredToolCall["$unknown"] };
 
 export type CallRecordInit = Partial<Fields> & MessageInitShape<typeof ToolCallSchema>;
@@ -30,8 +30,8 @@ export function decodeCall(bytes: Uint8Array): CallRecord {
 
 function fieldsOf<F extends Partial<Fields>>(record: F): Pick<F, keyof Fields> {
   const { waitExpireTime, deliveryId, watcherPrincipal, calledAs, canceledBy, submissionId, submissionSha256 } = record;
-  const told = { waitExpireTime, deliveryId, watcherPrincipal, calledAs, canceledBy, submissionId, submissionSha256 };
-  return Object.fromEntries(Object.entries(told).filter(([, value]) => value !== undefined)) as Pick<F, keyof Fields>;
+  const fields = { waitExpireTime, deliveryId, watcherPrincipal, calledAs, canceledBy, submissionId, submissionSha256 };
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Pick<F, keyof Fields>;
 }
 
 /** What an audit event says of the call that it is about. */

@@ -125,7 +125,7 @@ describe("recorded calls", () => {
 describe("calls that somebody outside answers", () => {
   function outsideOf({ store, waiters }: ReturnType<typeof open>, clock: Clock) {
     const absence = createAbsence(new MemoryPresence(), clock);
-    return new Outside({ store, waiters, offers: new MemoryOffers(), absence, audit: () => {}, clock });
+    return new Outside({ store, waiters, queue: new MemoryOffers(), absence, audit: () => {}, clock });
   }
   async function begin(parts: ReturnType<typeof open>) {
     const begun = await parts.records.begin(asked, { ...facts, tool: "asked" }, 0, signal);

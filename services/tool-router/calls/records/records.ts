@@ -9,7 +9,7 @@ import { type Answer, outcomeUnknown } from "../answers/answer.ts";
 import { recordedArguments } from "../answers/record-size.ts";
 import { type CallIdentity, differencesOf, isSameArguments, refuseForeign } from "./call-identity.ts";
 import { type CallRecord, type CallRecordInit, callRecord } from "./call-record.ts";
-import { isBuriedFor, isBuriedForAll, isTombstone } from "./states.ts";
+import { isCanceledFor, isCanceledForAll, isTombstone } from "./states.ts";
 import type { Waiters } from "./waiters.ts";
 
 /*
@@ -30,7 +30,7 @@ import type { Waiters } from "./waiters.ts";
 export interface CallStore {
   read(callId: string): Promise<CallRecord | undefined>;
   /** What the news said last, as good as a reading for who listens to them: what is open may have moved on. */
-  glance(callId: string): Promise<CallRecord | undefined>;
+  readCached(callId: string): Promise<CallRecord | undefined>;
   create(record: CallRecord): Promise<boolean>;
   update(callId: string, decide: (record: CallRecord) => CallRecord | undefined): Promise<Updated | undefined>;
   /** All records, or those of a session, which was created at that time. */
@@ -97,7 +97,7 @@ export class Records {
   async recall(call: CallIdentity & { callId: string }, signal: AbortSignal): Promise<Answer | undefined> {
     const standing = await this.#store.read(call.callId);
     if (standing === undefined) return undefined;
-    if (isBuriedForAll(standing)) return standing.result;
+    if (isCanceledForAll(standing)) return standing.result;
     if (!isCallOf(standing, call)) return undefined;
     return standing.state === State.STARTED ? this.#follow(call.callId, signal) : standing.result;
   }
@@ -128,7 +128,7 @@ export class Records {
   /** What a stranger canceled under the id of a call is nothing to the call. */
   async #replace(record: CallRecord): Promise<boolean> {
     const updated = await this.#store.update(record.callId, (standing) =>
-      isTombstone(standing) && !isBuriedFor(standing, record.principal) ? record : undefined,
+      isTombstone(standing) && !isCanceledFor(standing, record.principal) ? record : undefined,
     );
     if (updated?.hasChanged) this.#store.announce(record.callId);
     return updated?.hasChanged ?? false;
@@ -137,7 +137,7 @@ export class Records {
   /** What a call has of the record that stood there before its own. */
   async #join(standing: CallRecord, record: CallRecord, signal: AbortSignal): Promise<Begun> {
     const { callId, state, result } = standing;
-    if (isBuriedFor(standing, record.principal) && result) return { kind: "resolved", answer: result };
+    if (isCanceledFor(standing, record.principal) && result) return { kind: "resolved", answer: result };
     const differences = differencesOf(standing, record);
     if (differences.length > 0) refuseForeign(callId, differences);
     if (state === State.STARTED) return { kind: "resolved", answer: await this.#follow(callId, signal) };

@@ -23,12 +23,12 @@ export function isTombstone({ state, tool }: CallRecord): boolean {
 }
 
 /** C5 there: whether the call of a principal was canceled by it. */
-export function isBuriedFor(record: CallRecord, principal: string): boolean {
+export function isCanceledFor(record: CallRecord, principal: string): boolean {
   return isTombstone(record) && cancelersOf(record).some((by) => isOwner(principal, by || undefined));
 }
 
 /** Whether it was canceled by one of the suite's own services, and so whoever it belongs to. */
-export function isBuriedForAll(record: CallRecord): boolean {
+export function isCanceledForAll(record: CallRecord): boolean {
   return isTombstone(record) && cancelersOf(record).includes("");
 }
 

@@ -35,17 +35,17 @@ export function createWaiters(): Waiters {
       for (const callId of waiting.keys()) wake(callId);
     },
     async until(callId, read, signal) {
-      let news = Promise.withResolvers<void>();
-      const unregister = register(callId, () => news.resolve());
-      const onAbort = () => news.resolve();
+      let changed = Promise.withResolvers<void>();
+      const unregister = register(callId, () => changed.resolve());
+      const onAbort = () => changed.resolve();
       signal.addEventListener("abort", onAbort, { once: true });
       try {
         for (;;) {
           signal.throwIfAborted();
-          news = Promise.withResolvers<void>();
+          changed = Promise.withResolvers<void>();
           const found = await read();
           if (found !== undefined) return found;
-          if (!signal.aborted) await news.promise;
+          if (!signal.aborted) await changed.promise;
         }
       } finally {
         signal.removeEventListener("abort", onAbort);

@@ -9,7 +9,7 @@ import { type Answer, canceled, failure } from "../answers/answer.ts";
 import { auditedFacts, type CallRecord, callRecord } from "../records/call-record.ts";
 import type { CallStore } from "../records/records.ts";
 import { cancelersOf, isExternal, isOpen, isTombstone } from "../records/states.ts";
-import type { Offers } from "../watchers/watching.ts";
+import type { CallQueue } from "../watchers/watching.ts";
 
 /*
  * C1  A call that has not begun gets a record that says so: whoever is to begin it creates its record first, finds this one,
@@ -35,13 +35,13 @@ export interface Cancellation {
 export interface CancellationParts {
   store: CallStore;
   running: RunningCalls;
-  offers: Offers;
+  queue: CallQueue;
   audit: Audit;
   clock: Clock;
 }
 
-export function createCancellation({ store, running, offers, audit, clock }: CancellationParts): Cancellation {
-  async function bury(callId: string, result: Answer, by: string): Promise<boolean> {
+export function createCancellation({ store, running, queue, audit, clock }: CancellationParts): Cancellation {
+  async function createTombstone(callId: string, result: Answer, by: string): Promise<boolean> {
     const createdAt = timestampFromMs(clock.now());
     const facts = { callId, principal: by, canceledBy: [by] };
     const tombstone = { ...facts, state: State.CANCELED, result, createTime: createdAt };
@@ -59,7 +59,7 @@ export function createCancellation({ store, running, offers, audit, clock }: Can
     });
     if (updated?.hasChanged) {
       store.announce(callId);
-      if (isOpen(updated.before) && isExternal(updated.record)) await offers.withdraw(updated.record);
+      if (isOpen(updated.before) && isExternal(updated.record)) await queue.remove(updated.record);
     }
     return updated;
   }
@@ -67,8 +67,8 @@ export function createCancellation({ store, running, offers, audit, clock }: Can
   return {
     async cancel({ callId, reason }, asker) {
       const why = reason === "" ? "the call was canceled" : `the call was canceled: ${reason}`;
-      const isBuried = await bury(callId, failure(why), asker ?? ""); // C1
-      const ended = isBuried ? undefined : await end(callId, why, asker); // C3
+      const isTombstoneCreated = await createTombstone(callId, failure(why), asker ?? ""); // C1
+      const ended = isTombstoneCreated ? undefined : await end(callId, why, asker); // C3
       const record = ended && !isTombstone(ended.record) ? ended.record : undefined;
       const mayRun = record === undefined || record.state === State.STARTED;
       const isRunning = mayRun && (await running.cancel(callId, asker)); // C2, C4

@@ -14,7 +14,7 @@ import type { Presence } from "../watchers/watching.ts";
 
 export interface Submissions {
   /**
-   * TOOL-7: exactly one submission wins, and is told so however often it is repeated; the others are told why theirs did not. A call is answered on behalf of the principal
+   * TOOL-7: exactly one submission wins, and is cached so however often it is repeated; the others are cached why theirs did not. A call is answered on behalf of the principal
    * that calls, or of the one whose watcher has taken it; while nobody has, of one that watches for calls of its tool.
    */
   submit(request: SubmitToolResultRequest, by: Submitter): Promise<CallRecord>;
@@ -56,8 +56,8 @@ export function createSubmissions(parts: SubmissionParts): Submissions {
 
   /** The call itself may have come to the place of its tombstone meanwhile. */
   async function find(callId: string): Promise<CallRecord> {
-    const told = await store.glance(callId);
-    const found = told && isTombstone(told) ? await store.read(callId) : told;
+    const cached = await store.readCached(callId);
+    const found = cached && isTombstone(cached) ? await store.read(callId) : cached;
     return found ?? refuseUnknown(callId);
   }
 
@@ -103,7 +103,7 @@ export function createSubmissions(parts: SubmissionParts): Submissions {
   };
 }
 
-/** Whether the call has its result by this very submission, of somebody who may be told so. */
+/** Whether the call has its result by this very submission, of somebody who may be cached so. */
 function hasWon(record: CallRecord, submission: Submission, { asker, principal }: Submitter): boolean {
   const { callId, submissionId, submissionSha256: sha256, watcherPrincipal } = record;
   const mayKnow = !isExternal(record) || isOwner(record.principal, asker) || principal === watcherPrincipal;

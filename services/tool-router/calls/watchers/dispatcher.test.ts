@@ -9,8 +9,8 @@ import { success } from "../answers/answer.ts";
 import { type CallRecord, callRecord } from "../records/call-record.ts";
 import { createWaiters } from "../records/waiters.ts";
 import { createAcknowledgements } from "../requests/acknowledgements.ts";
-import { Desk } from "./dispatcher.ts";
-import type { Handed } from "./watcher.ts";
+import { Dispatcher } from "./dispatcher.ts";
+import type { WatcherMessage } from "./watcher.ts";
 
 function open(isHanded = false, acknowledgeMs = 60_000) {
   const calls = createMemoryCalls(createWaiters());
@@ -18,9 +18,9 @@ function open(isHanded = false, acknowledgeMs = 60_000) {
   const presence = new MemoryPresence();
   const left: string[] = [];
   const onLeft = (taken: CallRecord[]) => left.push(...taken.map(({ callId }) => callId));
-  const desk = new Desk({ offers, presence, store: calls.store, onLeft, acknowledgeMs });
-  offers.onOffer = (offer) => desk.receive(offer);
-  if (isHanded) offers.onHand = (offer) => desk.take(offer);
+  const desk = new Dispatcher({ queue: offers, presence, store: calls.store, onWatcherLost: onLeft, acknowledgeMs });
+  offers.onOffer = (offer) => desk.onQueued(offer);
+  if (isHanded) offers.onHand = (offer) => desk.deliver(offer);
   const { acknowledge } = createAcknowledgements(calls.store, systemClock);
   return {
     ...calls,
@@ -32,10 +32,10 @@ function open(isHanded = false, acknowledgeMs = 60_000) {
       const executionType = ExecutionType.EXTERNAL;
       const record = callRecord({ callId, tool, state: State.WAITING, executionType });
       await calls.store.create(record);
-      if (!offers.hand(record)) await offers.offer(record, "first");
+      if (!offers.deliver(record)) await offers.enqueue(record, "first");
     },
-    async take({ call, deliveryId }: Handed): Promise<void> {
-      desk.hear(
+    async take({ call, deliveryId }: WatcherMessage): Promise<void> {
+      desk.onChanged(
         await acknowledge(
           { $typeName: "toolbus.tool.v1.AcknowledgeToolCallRequest", callId: call.callId, deliveryId },
           "p",
@@ -49,12 +49,12 @@ function open(isHanded = false, acknowledgeMs = 60_000) {
         result: success(1),
         ...more,
       }));
-      desk.hear(updated!.record);
+      desk.onChanged(updated!.record);
     },
     /** A watcher that reads as long as it is not told to leave. */
-    watch(token: string, limit = 10, tools = ["weigh"], act: (one: Handed) => void = () => {}) {
+    watch(token: string, limit = 10, tools = ["weigh"], act: (one: WatcherMessage) => void = () => {}) {
       const leaving = new AbortController();
-      const handed: Handed[] = [];
+      const handed: WatcherMessage[] = [];
       const ended = (async () => {
         for await (const one of desk.watch({ token, principal: "scales", tools, limit }, leaving.signal)) {
           handed.push(one);
@@ -176,7 +176,7 @@ describe("who is handed a call", () => {
     await until(() => holder.handed.length === 1);
     const settled = Promise.withResolvers<void>();
     const record = parts.records.get("held")!;
-    parts.desk.receive({ record, isOld: true, settle: settled.resolve, handOn: () => settled.reject(new Error("no")) });
+    parts.desk.onQueued({ record, isOld: true, ack: settled.resolve, release: () => settled.reject(new Error("no")) });
     await parts.resolve("held");
     await settled.promise; // by the newer offer
     expect(holder.handed).toHaveLength(1);
@@ -188,7 +188,7 @@ describe("who is handed a call", () => {
     await parts.call("contested");
     await until(() => holder.handed.length === 1);
     await parts.store.update("contested", (record) => ({ ...record, taken: true, deliveryId: "other.1" }));
-    parts.desk.hear(parts.records.get("contested")!);
+    parts.desk.onChanged(parts.records.get("contested")!);
     await until(() => holder.handed.length === 2);
     expect(holder.handed[1]).toMatchObject({ withdrawn: true, call: { callId: "contested" } });
     await expect(parts.take(holder.handed[0]!)).rejects.toThrow(/has been handed to another watcher/);
@@ -229,7 +229,7 @@ describe("who is handed a call", () => {
       return standing;
     };
     const settled = Promise.withResolvers<void>();
-    parts.desk.receive({ record, isOld: true, settle: settled.resolve, handOn: () => {} });
+    parts.desk.onQueued({ record, isOld: true, ack: settled.resolve, release: () => {} });
     await settled.promise;
     await parts.call("next");
     await until(() => holder.ids().includes("next"));
@@ -241,7 +241,7 @@ describe("who is handed a call", () => {
     await parts.call("over");
     await until(() => holder.handed.length === 1);
     await parts.store.update("over", (record) => ({ ...record, state: State.RESOLVED, result: success(1) })); // its news is lost
-    parts.store.announce = (callId) => parts.desk.hear(parts.records.get(callId)!);
+    parts.store.announce = (callId) => parts.desk.onChanged(parts.records.get(callId)!);
     await expect(parts.take(holder.handed[0]!)).rejects.toThrow(/is already resolved/);
     await parts.call("next");
     await until(() => holder.ids().includes("next"));
@@ -254,7 +254,7 @@ describe("who is handed a call", () => {
     await until(() => holder.handed.length === 1);
     await parts.store.update("first", (record) => ({ ...record, state: State.RESOLVED, result: success(1) }));
     await parts.call("second");
-    await parts.desk.recheck();
+    await parts.desk.rereadAll();
     await until(() => holder.handed.length === 2);
   });
 });
@@ -291,7 +291,7 @@ describe("calls that come straight from the router that recorded them", () => {
     const parts = open(true);
     const holder = parts.watch("holder");
     await parts.call("held");
-    expect(parts.offers.hand(parts.records.get("held")!)).toBe(true);
+    expect(parts.offers.deliver(parts.records.get("held")!)).toBe(true);
     await until(() => holder.handed.length > 0);
     expect(holder.handed).toHaveLength(1);
   });

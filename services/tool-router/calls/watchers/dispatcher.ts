@@ -5,8 +5,8 @@ import type { CallRecord } from "../records/call-record.ts";
 import type { CallStore } from "../records/records.ts";
 import { isOpen } from "../records/states.ts";
 import { createDeliveryId, watcherOf } from "./delivery-id.ts";
-import { type Delivery, type Handed, Watcher } from "./watcher.ts";
-import type { Offer, Offers, Presence, WatcherFacts } from "./watching.ts";
+import { type Delivery, Watcher, type WatcherMessage } from "./watcher.ts";
+import type { CallQueue, Presence, QueuedCall, WatcherFacts } from "./watching.ts";
 
 /*
  * How a call that an external service executes comes to one of the watchers of its tool, and back.
@@ -42,23 +42,23 @@ export interface WatchRequest extends WatcherFacts {
   limit: number;
 }
 
-export interface DeskParts {
-  offers: Offers;
+export interface DispatcherParts {
+  queue: CallQueue;
   presence: Presence;
   store: Pick<CallStore, "read">;
   /** A watcher left that had taken these calls. */
-  onLeft: (taken: CallRecord[]) => void;
+  onWatcherLost: (taken: CallRecord[]) => void;
   /** How long a watcher may have a call that it neither acknowledges nor answers. */
   acknowledgeMs: number;
 }
 
-export class Desk {
-  readonly #parts: DeskParts;
+export class Dispatcher {
+  readonly #parts: DispatcherParts;
   readonly #watchers = new Set<Watcher>();
   /** By call: who has it. */
   readonly #held = new Map<string, Watcher>();
 
-  constructor(parts: DeskParts) {
+  constructor(parts: DispatcherParts) {
     this.#parts = parts;
   }
 
@@ -68,7 +68,7 @@ export class Desk {
   }
 
   /** Hands calls to a watcher until the signal aborts; another stream of the same watcher ends this one. */
-  async *watch(request: WatchRequest, signal: AbortSignal): AsyncGenerator<Handed> {
+  async *watch(request: WatchRequest, signal: AbortSignal): AsyncGenerator<WatcherMessage> {
     const watcher = new Watcher(request);
     const onAbort = () => watcher.end(signal.reason);
     const message = "this watcher has opened another stream";
@@ -83,12 +83,12 @@ export class Desk {
       for (;;) yield await watcher.next();
     } finally {
       signal.removeEventListener("abort", onAbort);
-      this.#leave(watcher);
+      this.#detach(watcher);
     }
   }
 
   /** W4: a call straight from the router that recorded it; gives whether a watcher here has it. */
-  take(offer: Offer): boolean {
+  deliver(offer: QueuedCall): boolean {
     const { record } = offer;
     if (this.#held.has(record.callId)) return true;
     if (this.#nextFor(record.tool) === undefined) return false;
@@ -102,72 +102,72 @@ export class Desk {
   }
 
   /** W4: an offer from the queue of a tool. */
-  receive(offer: Offer): void {
+  onQueued(offer: QueuedCall): void {
     const { record } = offer;
     const delivery = this.#held.get(record.callId)?.delivered.get(record.callId);
     if (delivery)
-      delivery.offer = offer; // the queue took this router for lost: what it holds, it holds by the new offer
-    else if (offer.isOld) void this.#receiveOld(offer);
+      delivery.queued = offer; // the queue took this router for lost: what it holds, it holds by the new offer
+    else if (offer.isOld) void this.#onQueuedAgain(offer);
     else this.#assign(offer, record);
   }
 
-  async #receiveOld(offer: Offer): Promise<void> {
+  async #onQueuedAgain(offer: QueuedCall): Promise<void> {
     const { callId } = offer.record;
     try {
       const standing = await this.#parts.store.read(callId);
-      if (!standing || !isOpen(standing) || standing.taken) return offer.settle();
+      if (!standing || !isOpen(standing) || standing.taken) return offer.ack();
       this.#assign(offer, standing);
     } catch {
-      return offer.handOn(); // another router may be able to read it
+      return offer.release(); // another router may be able to read it
     }
-    await this.#lookAgain(callId); // nobody here has heard what it became in between
+    await this.#reread(callId); // nobody here has heard what it became in between
   }
 
-  #assign(offer: Offer, record: CallRecord): void {
+  #assign(offer: QueuedCall, record: CallRecord): void {
     const { callId, tool } = record;
     const watcher = this.#nextFor(tool);
     if (watcher === undefined) {
-      offer.handOn();
+      offer.release();
       return;
     }
-    const stopTimer = startTimer(this.#parts.acknowledgeMs, () => this.#lapse(watcher, callId));
-    const delivery: Delivery = { id: createDeliveryId(watcher.token, callId), record, offer, stopTimer };
+    const stopTimer = startTimer(this.#parts.acknowledgeMs, () => this.#onAcknowledgeTimeout(watcher, callId));
+    const delivery: Delivery = { id: createDeliveryId(watcher.token, callId), record, queued: offer, stopTimer };
     watcher.delivered.set(callId, delivery);
     this.#held.set(callId, watcher);
     this.#watchers.delete(watcher);
     this.#watchers.add(watcher); // of two that have as many, the other is next
-    watcher.hand({ call: record, deliveryId: delivery.id, withdrawn: false });
+    watcher.push({ call: record, deliveryId: delivery.id, withdrawn: false });
     this.#demand(watcher.tools);
   }
 
   /** W4: it may be read by now and not be told that it is over: whoever acknowledges or answers first has it. */
-  #lapse(watcher: Watcher, callId: string): void {
+  #onAcknowledgeTimeout(watcher: Watcher, callId: string): void {
     const delivery = watcher.release(callId);
     if (delivery === undefined) return;
     watcher.isSuspect = true;
-    watcher.unhand(callId);
+    watcher.retract(callId);
     this.#held.delete(callId);
     this.#demand(watcher.tools);
-    delivery.offer.handOn();
+    delivery.queued.release();
   }
 
   /** What stands of a call that this desk has to do with: with who has it, or with who has taken it. */
-  hear(record: CallRecord): void {
+  onChanged(record: CallRecord): void {
     const holder = this.#held.get(record.callId);
     const token = watcherOf(record.deliveryId);
     const taker = holder?.token === token ? holder : this.#ofToken(token);
-    for (const watcher of new Set([holder, taker])) if (watcher) this.#tell(watcher, record);
+    for (const watcher of new Set([holder, taker])) if (watcher) this.#notify(watcher, record);
   }
 
-  #tell(watcher: Watcher, record: CallRecord): void {
+  #notify(watcher: Watcher, record: CallRecord): void {
     const { callId, deliveryId } = record;
     const isOver = !isOpen(record);
     if (!isOver && !record.taken) return;
     const isOwn = record.taken && watcherOf(deliveryId) === watcher.token;
     const delivery = watcher.release(callId);
-    const knows = isOwn || (delivery !== undefined && !watcher.unhand(callId));
+    const knows = isOwn || (delivery !== undefined && !watcher.retract(callId));
     const isWithdrawn = isOver ? record.state === State.CANCELED || record.state === State.EXPIRED : !isOwn;
-    delivery?.offer.settle();
+    delivery?.queued.ack();
     if (isOwn || (delivery !== undefined && isOver && !isWithdrawn)) watcher.isSuspect = false;
     if (isOwn && !isOver) {
       watcher.taken.set(callId, record);
@@ -176,35 +176,35 @@ export class Desk {
       watcher.taken.delete(callId);
       if (this.#held.get(callId) === watcher) this.#held.delete(callId);
     }
-    if (isWithdrawn && knows) watcher.hand({ call: record, deliveryId: delivery?.id ?? deliveryId, withdrawn: true });
+    if (isWithdrawn && knows) watcher.push({ call: record, deliveryId: delivery?.id ?? deliveryId, withdrawn: true });
     this.#demand(watcher.tools);
   }
 
   /** After a loss of news: what is held is looked at again. */
-  async recheck(): Promise<void> {
-    for (const callId of [...this.#held.keys()]) await this.#lookAgain(callId);
+  async rereadAll(): Promise<void> {
+    for (const callId of [...this.#held.keys()]) await this.#reread(callId);
   }
 
-  async #lookAgain(callId: string): Promise<void> {
+  async #reread(callId: string): Promise<void> {
     const record = await this.#parts.store.read(callId).catch(() => undefined); // the next news says it
-    if (record) this.hear(record);
+    if (record) this.onChanged(record);
   }
 
-  #leave(watcher: Watcher): void {
+  #detach(watcher: Watcher): void {
     watcher.end(new Error("the watcher has left"));
     this.#watchers.delete(watcher);
     for (const callId of [...watcher.delivered.keys(), ...watcher.taken.keys()]) this.#held.delete(callId);
     this.#demand(watcher.tools);
-    for (const callId of [...watcher.delivered.keys()]) watcher.release(callId)?.offer.handOn();
-    if (watcher.taken.size > 0) this.#parts.onLeft([...watcher.taken.values()]);
+    for (const callId of [...watcher.delivered.keys()]) watcher.release(callId)?.queued.release();
+    if (watcher.taken.size > 0) this.#parts.onWatcherLost([...watcher.taken.values()]);
   }
 
   #demand(tools: ReadonlySet<string>): void {
     for (const tool of tools) {
       const watchers = [...this.#watchers].filter((one) => one.tools.has(tool));
-      if (watchers.length === 0) this.#parts.offers.leave(tool);
+      if (watchers.length === 0) this.#parts.queue.stop(tool);
       else
-        this.#parts.offers.demand(
+        this.#parts.queue.demand(
           tool,
           watchers.reduce((sum, { free }) => sum + free, 0),
         );

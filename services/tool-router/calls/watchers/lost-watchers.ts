@@ -8,14 +8,14 @@ import type { CallRecord } from "../records/call-record.ts";
 import type { CallStore } from "../records/records.ts";
 import { isOpen } from "../records/states.ts";
 import { watcherOf } from "./delivery-id.ts";
-import type { Offers, Presence } from "./watching.ts";
+import type { CallQueue, Presence } from "./watching.ts";
 
 /** How long a watcher whose stream has ended may take to open another one. */
 export const RETURN_MS = 2_000;
 
 export interface LostWatcherParts {
   store: CallStore;
-  offers: Offers;
+  queue: CallQueue;
   presence: Presence;
   audit: Audit;
   clock: Clock;
@@ -29,7 +29,7 @@ export interface LostWatchers {
   check(taken: CallRecord, signal: AbortSignal): Promise<"watcher lives" | "decided">;
 }
 
-export function createLostWatchers({ store, offers, presence, audit, clock }: LostWatcherParts): LostWatchers {
+export function createLostWatchers({ store, queue, presence, audit, clock }: LostWatcherParts): LostWatchers {
   async function decide(taken: CallRecord): Promise<void> {
     const updated = await store.update(taken.callId, (record) => {
       const isSame = isOpen(record) && record.taken && record.deliveryId === taken.deliveryId;
@@ -38,7 +38,7 @@ export function createLostWatchers({ store, offers, presence, audit, clock }: Lo
     if (!updated?.hasChanged) return; // answered, or taken back, meanwhile
     const { record } = updated;
     store.announce(record.callId);
-    if (isOpen(record)) await offers.offer(record, "again");
+    if (isOpen(record)) await queue.enqueue(record, "again");
     const { agent, sessionId, runId, callId, tool } = record;
     const message = isOpen(record) ? "the call is handed on" : "its outcome is unknown";
     audit({ kind: AuditKind.WATCHER_LOST, agent, sessionId, runId, callId, tool, message });

@@ -1,8 +1,8 @@
 import type { CallRecord } from "../records/call-record.ts";
-import type { Offer } from "./watching.ts";
+import type { QueuedCall } from "./watching.ts";
 
 /** What a watcher is told: a call to execute, or that one of its calls needs no result any more. */
-export interface Handed {
+export interface WatcherMessage {
   readonly call: CallRecord;
   readonly deliveryId: string;
   readonly withdrawn: boolean;
@@ -11,7 +11,7 @@ export interface Handed {
 export interface Delivery {
   readonly id: string;
   readonly record: CallRecord;
-  offer: Offer;
+  queued: QueuedCall;
   /** Stops the timer of its acknowledgement. */
   readonly stopTimer: () => void;
 }
@@ -27,8 +27,8 @@ export class Watcher {
   readonly taken = new Map<string, CallRecord>();
   /** It let a call lapse, and has acknowledged or answered none since. */
   isSuspect = false;
-  readonly #unread: Handed[] = [];
-  #news = Promise.withResolvers<void>();
+  readonly #unread: WatcherMessage[] = [];
+  #changed = Promise.withResolvers<void>();
   #end: { error: unknown } | undefined;
 
   constructor({ token, tools, limit }: { token: string; tools: Iterable<string>; limit: number }) {
@@ -50,13 +50,13 @@ export class Watcher {
     return delivery;
   }
 
-  hand(handed: Handed): void {
+  push(handed: WatcherMessage): void {
     this.#unread.push(handed);
-    this.#news.resolve();
+    this.#changed.resolve();
   }
 
   /** A call that it has not read yet it need not read. */
-  unhand(callId: string): boolean {
+  retract(callId: string): boolean {
     const at = this.#unread.findIndex(({ call, withdrawn }) => call.callId === callId && !withdrawn);
     if (at >= 0) this.#unread.splice(at, 1);
     return at >= 0;
@@ -64,17 +64,17 @@ export class Watcher {
 
   end(error: unknown): void {
     this.#end ??= { error };
-    this.#news.resolve();
+    this.#changed.resolve();
   }
 
   /** Rejects with what ended it. */
-  async next(): Promise<Handed> {
+  async next(): Promise<WatcherMessage> {
     for (;;) {
       if (this.#end) throw this.#end.error;
       const handed = this.#unread.shift();
       if (handed) return handed;
-      this.#news = Promise.withResolvers();
-      await this.#news.promise;
+      this.#changed = Promise.withResolvers();
+      await this.#changed.promise;
     }
   }
 }

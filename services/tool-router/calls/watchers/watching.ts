@@ -23,34 +23,34 @@ export interface WatcherFacts {
  * How calls come to the routers that hold a watcher of their tool: straight, or by a queue in which they wait. What stands there
  * is handed to one router at a time.
  */
-export interface Offers {
+export interface CallQueue {
   /**
    * Hands a call that was just recorded straight to a router that has a watcher with room for it. When nobody takes it, it is
    * offered instead, soon, or by the duty of its record; false when it cannot be handed, and has to be offered at once.
    */
-  hand(record: CallRecord): boolean;
+  deliver(record: CallRecord): boolean;
   /**
    * The call stands in its tool's queue when this resolves; once, however often it is offered. One that may have been in other
    * hands before is read by whoever gets it.
    */
-  offer(record: CallRecord, standing: "first" | "again"): Promise<void>;
+  enqueue(record: CallRecord, standing: "first" | "again"): Promise<void>;
   /** Whether it stands in its tool's queue, also while a router has it from there. */
-  stands(record: CallRecord): Promise<boolean>;
+  isQueued(record: CallRecord): Promise<boolean>;
   /** Takes it out of the queue. */
-  withdraw(record: CallRecord): Promise<void>;
+  remove(record: CallRecord): Promise<void>;
   /** This router takes so many calls of the tool at the moment; they come to whoever opened the queues. */
   demand(tool: string, count: number): void;
   /** Nobody here watches the tool any more. */
-  leave(tool: string): void;
+  stop(tool: string): void;
 }
 
 /** A call in this router's hands until it says what became of it. */
-export interface Offer {
+export interface QueuedCall {
   readonly record: CallRecord;
   /** Whether it stood there a while, or was in other hands before: then the record may have moved on. */
   readonly isOld: boolean;
   /** The call needs no further offer. */
-  settle(): void;
+  ack(): void;
   /** Somebody else may have it. */
-  handOn(): void;
+  release(): void;
 }

@@ -39,7 +39,7 @@ export interface FilesOptions {
 }
 
 /** Files of one directory and the part of the catalogue that they fill. */
-interface FileShelf<T extends { name: string }> {
+interface FileKind<T extends { name: string }> {
   directory: string;
   parse: (text: string) => Parsed<T>;
   apply: (value: T, file: string) => Promise<unknown>;
@@ -54,7 +54,7 @@ export async function openCatalogueFiles(
   options: FilesOptions,
 ): Promise<CatalogueFiles> {
   const warned = new Map<string, string>();
-  const tools: FileShelf<Tool> = {
+  const tools: FileKind<Tool> = {
     directory: options.toolsDirectory,
     parse: parseToolFile,
     apply: (tool, file) => editor.applyTool(tool, { origin: file }),
@@ -62,7 +62,7 @@ export async function openCatalogueFiles(
     remove: (name, file) => editor.removeTool(name, { origin: file }),
     standing: () => catalogue.catalogTools.map(({ tool, origin }) => ({ name: tool?.name ?? "", origin })),
   };
-  const agents: FileShelf<Agent> = {
+  const agents: FileKind<Agent> = {
     directory: options.agentsDirectory,
     parse: parseAgentFile,
     async apply(agent, file) {
@@ -151,9 +151,9 @@ async function filesOf(directory: string): Promise<string[] | undefined> {
   }
 }
 
-async function parsedFile<T extends { name: string }>(shelf: FileShelf<T>, file: string): Promise<Parsed<T>> {
+async function parsedFile<T extends { name: string }>(kind: FileKind<T>, file: string): Promise<Parsed<T>> {
   try {
-    return shelf.parse(await readFile(join(shelf.directory, file), "utf8"));
+    return kind.parse(await readFile(join(kind.directory, file), "utf8"));
   } catch (error) {
     return { kind: "faulty", faults: [messageFromUnknown(error)] };
   }
@@ -164,9 +164,9 @@ export function linesFrom(refused: readonly RefusedFile[]): string[] {
   return refused.flatMap(({ file, faults }) => faults.map((fault) => `${file}: ${fault}`));
 }
 
-async function applyFiles<T extends { name: string }>(shelf: FileShelf<T>): Promise<RefusedFile[]> {
-  const names = (await filesOf(shelf.directory)) ?? [];
-  const files = await Promise.all(names.map(async (file) => ({ file, parsed: await parsedFile(shelf, file) })));
+async function applyFiles<T extends { name: string }>(kind: FileKind<T>): Promise<RefusedFile[]> {
+  const names = (await filesOf(kind.directory)) ?? [];
+  const files = await Promise.all(names.map(async (file) => ({ file, parsed: await parsedFile(kind, file) })));
   const filesByName = Map.groupBy(
     files.flatMap(({ file, parsed }) => (parsed.kind === "parsed" ? [{ file, name: parsed.value.name }] : [])),
     ({ name }) => name,
@@ -175,9 +175,9 @@ async function applyFiles<T extends { name: string }>(shelf: FileShelf<T>): Prom
   for (const { file, parsed } of files) {
     const name = parsed.kind === "parsed" ? parsed.value.name : "";
     const others = (filesByName.get(name) ?? []).map((one) => one.file).filter((other) => other !== file);
-    const faults = others.length > 0 ? [faultOfDuplicate(name, others)] : await faultsOfApplying(shelf, parsed, file);
+    const faults = others.length > 0 ? [faultOfDuplicate(name, others)] : await faultsOfApplying(kind, parsed, file);
     if (faults.length > 0) {
-      refused.push(create(RefusedFileSchema, { file: `${basename(shelf.directory)}/${file}`, faults }));
+      refused.push(create(RefusedFileSchema, { file: `${basename(kind.directory)}/${file}`, faults }));
     }
   }
   return refused;
@@ -189,17 +189,17 @@ function faultOfDuplicate(name: string, others: string[]): string {
 }
 
 async function faultsOfApplying<T extends { name: string }>(
-  shelf: FileShelf<T>,
+  kind: FileKind<T>,
   parsed: Parsed<T>,
   file: string,
 ): Promise<string[]> {
   if (parsed.kind === "faulty") {
     const { faults, readable } = parsed;
     const paths = new Set(faults.map(pathOf));
-    return [...faults, ...(readable ? shelf.faultsOf(readable).filter((fault) => !paths.has(pathOf(fault))) : [])];
+    return [...faults, ...(readable ? kind.faultsOf(readable).filter((fault) => !paths.has(pathOf(fault))) : [])];
   }
   try {
-    await shelf.apply(parsed.value, file);
+    await kind.apply(parsed.value, file);
     return [];
   } catch (error) {
     if (isPassing(error)) throw error;
@@ -220,14 +220,14 @@ function pathOf(fault: string): string {
 }
 
 /** What came from a file that is gone, or that defines something else by now. A directory that is missing says nothing. */
-async function removeOrphans<T extends { name: string }>(shelf: FileShelf<T>): Promise<void> {
-  const files = await filesOf(shelf.directory);
+async function removeOrphans<T extends { name: string }>(kind: FileKind<T>): Promise<void> {
+  const files = await filesOf(kind.directory);
   if (files === undefined) return;
-  for (const { name, origin } of shelf.standing()) {
+  for (const { name, origin } of kind.standing()) {
     if (!origin.endsWith(".json")) continue;
-    const parsed = files.includes(origin) ? await parsedFile(shelf, origin) : undefined;
+    const parsed = files.includes(origin) ? await parsedFile(kind, origin) : undefined;
     const isKept = parsed !== undefined && (parsed.kind === "faulty" || parsed.value.name === name);
-    if (!isKept) await shelf.remove(name, origin).catch(unlessGone);
+    if (!isKept) await kind.remove(name, origin).catch(unlessGone);
   }
 }
 

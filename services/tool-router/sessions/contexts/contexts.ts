@@ -61,7 +61,7 @@ export class Contexts implements Disposable {
   /** The one that was used last stands last. */
   readonly #open = new Map<string, Open>();
   /** Sessions that drain, with the revision whose context is not opened any more. */
-  readonly #left = new Map<string, Session>();
+  readonly #drained = new Map<string, Session>();
 
   constructor(options: ContextsOptions) {
     this.#options = options;
@@ -102,7 +102,7 @@ export class Contexts implements Disposable {
   async tools(context: AgentContext, signal: AbortSignal): Promise<ToolSet> {
     const open = this.#opened(context);
     await Promise.all([open.offers.settled(signal), open.offers.refresh(CALLER_PROVIDER, signal)]);
-    this.#refuseLeft(context);
+    this.#refuseDrained(context);
     return this.#toolSet(open, context.agent);
   }
 
@@ -144,19 +144,19 @@ export class Contexts implements Disposable {
   async ofBuilding(session: Session): Promise<AgentContext> {
     const { catalogue, sessions } = this.#options;
     await catalogue.caughtUp();
-    return this.#ofSession({ session: sessions.told(session), since: session.contextRevision });
+    return this.#ofSession({ session: sessions.withAgentRevision(session), since: session.contextRevision });
   }
 
-  leave(session: Session): void {
-    this.#left.set(session.id, session);
+  closeContext(session: Session): void {
+    this.#drained.set(session.id, session);
     for (const [key, open] of this.#open) {
-      const isLeft = open.offers.scope.sessionId === session.id && open.since === session.contextRevision;
-      if (isLeft) this.#close(key, open);
+      const isOfSession = open.offers.scope.sessionId === session.id && open.since === session.contextRevision;
+      if (isOfSession) this.#close(key, open);
     }
   }
 
-  mayReturn(sessionId: string): void {
-    this.#left.delete(sessionId);
+  reopenContext(sessionId: string): void {
+    this.#drained.delete(sessionId);
   }
 
   /** Lets go of what nobody has asked for in a while. */
@@ -192,13 +192,13 @@ export class Contexts implements Disposable {
   }
 
   /** The session was read before it began to drain. */
-  #refuseLeft({ scope, since }: AgentContext): void {
-    const left = this.#left.get(scope.sessionId);
+  #refuseDrained({ scope, since }: AgentContext): void {
+    const left = this.#drained.get(scope.sessionId);
     if (left?.contextRevision === since) refuseSwitching(left);
   }
 
   #opened(context: AgentContext): Open {
-    this.#refuseLeft(context);
+    this.#refuseDrained(context);
     const { sessionId, agent } = context.scope;
     const key = context.run?.key ?? (sessionId === "" ? `agent ${agent}` : `session ${sessionId}`);
     const open = this.#standingOrOpened(key, context);
@@ -268,8 +268,8 @@ export class Contexts implements Disposable {
 /** Undefined for a run that brings no sources. One that brought others under the same id has another context. */
 function keyOfRun(sessionId: string, { runId = "", runSources = [] }: Partial<RunSources>): string | undefined {
   if (runSources.length === 0) return undefined;
-  const told = runSources.map(({ name, provider, config }) => [name, provider, config]);
-  const digest = createHash("sha256").update(JSON.stringify(told)).digest("base64url");
+  const identity = runSources.map(({ name, provider, config }) => [name, provider, config]);
+  const digest = createHash("sha256").update(JSON.stringify(identity)).digest("base64url");
   return `run ${sessionId} ${runId} ${digest}`;
 }
 

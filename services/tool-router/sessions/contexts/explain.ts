@@ -73,8 +73,8 @@ function stepOfResolution(tools: ToolSet, name: string, resolution: Resolution):
     );
   if (kind === "outside") return step(ExplainStage.RESOLVE, `the real name is ${resolution.reference}`, true);
   const away = tools.sources.filter(({ available }) => !available);
-  const told = away.map(({ source, reason }) => `; ${source} cannot be used: ${reason}`).join("");
-  return step(ExplainStage.RESOLVE, `no tool has this name${told}`, false);
+  const reasons = away.map(({ source, reason }) => `; ${source} cannot be used: ${reason}`).join("");
+  return step(ExplainStage.RESOLVE, `no tool has this name${reasons}`, false);
 }
 
 function stepsOfPolicy(

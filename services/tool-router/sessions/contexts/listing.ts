@@ -62,12 +62,12 @@ function listFrom(tools: ToolSet, contextRevision: number): ListToolsResponse {
 function modelToolFrom(tools: ToolSet, entry: ToolEntry): ModelTool {
   const { modelName, reference, tool, decision, unavailable, isVisible, effect } = entry;
   const blockedBy = decision.kind === "blocked" ? decision.message : "";
-  const told = { ...tool, visible: isVisible, effect, inputSchemaJson: tool.inputSchemaJson || '{"type":"object"}' };
+  const shown = { ...tool, visible: isVisible, effect, inputSchemaJson: tool.inputSchemaJson || '{"type":"object"}' };
   return create(ModelToolSchema, {
     modelName,
     reference,
     aliases: aliasesOf(tools, reference),
-    tool: told,
+    tool: shown,
     callable: decision.kind === "permitted",
     available: unavailable === "",
     reason: blockedBy || unavailable,

@@ -29,7 +29,7 @@ test.each([
     expect(fitness.tools).toEqual([bad, good]);
     expect([...fitness.faults.keys()]).toEqual([bad]);
     expect(fitness.faults.get(bad)).toMatch(fault);
-    expect(fitness.told).toContain('"bad": its input schema');
+    expect(fitness.summary).toContain('"bad": its input schema');
   },
 );
 
@@ -43,15 +43,15 @@ test("KIND-2 names that are none, and tools that are offered twice, are left out
   const names = ["", "x".repeat(257), "a\nb", "\u0000", "\ud800", "buy"];
   const fitness = judge([good, ...names.map((name) => offered(name))]);
   expect(fitness.tools).toEqual([good]);
-  expect(fitness.told).toMatch(/"" is no name; "x{64}" is longer than 256 characters; .*; and 3 more$/);
-  expect(judge([offered("läs das"), offered("@x/y"), offered("ключ")]).told).toBe("");
+  expect(fitness.summary).toMatch(/"" is no name; "x{64}" is longer than 256 characters; .*; and 3 more$/);
+  expect(judge([offered("läs das"), offered("@x/y"), offered("ключ")]).summary).toBe("");
 });
 
 test("KIND-2 names by which a reference would mean two things are left out and told", () => {
   const bare = create(OfferedToolSchema, { tool: { name: "@shop/buy" } });
   const fitness = judge([offered("get_*"), bare, good]);
   expect(fitness.tools).toEqual([good]);
-  expect(fitness.told).toMatch(/^"get_\*" holds a \*, .*; "@shop\/buy" begins with @, /);
+  expect(fitness.summary).toMatch(/^"get_\*" holds a \*, .*; "@shop\/buy" begins with @, /);
 });
 
 test("KIND-2 of a hundred thousand tools, the first few thousand are taken, in little time", () => {
@@ -62,7 +62,7 @@ test("KIND-2 of a hundred thousand tools, the first few thousand are taken, in l
   const fitness = judge(many);
   expect(performance.now() - startedAt).toBeLessThan(5_000);
   expect(fitness.tools).toHaveLength(MAX_TOOLS);
-  expect(fitness.told).toBe(`it offers 100000 tools, of which ${MAX_TOOLS} are taken`);
+  expect(fitness.summary).toBe(`it offers 100000 tools, of which ${MAX_TOOLS} are taken`);
 });
 
 test("one schema is judged once", () => {

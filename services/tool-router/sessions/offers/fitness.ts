@@ -10,7 +10,7 @@ export interface Fitness {
   /** What keeps a tool of these from being called. */
   readonly faults: ReadonlyMap<OfferedTool, string>;
   /** What was left out, and what is faulty, in a few words; empty when all is well. */
-  readonly told: string;
+  readonly summary: string;
 }
 
 export const MAX_TOOLS = 5_000;
@@ -70,7 +70,7 @@ export function createOfferJudge(faultOfSchema: FaultOfSchema, maxVerdicts = 20_
       faults.set(one, fault);
       remarks.push(`${JSON.stringify(name)}: ${fault}`);
     }
-    return { tools: [...tools.values()], faults, told: told(remarks) };
+    return { tools: [...tools.values()], faults, summary: summaryOf(remarks) };
   };
 }
 
@@ -83,7 +83,7 @@ function flawOfName(name: string, source: string): string | undefined {
   return /\p{Cc}|\p{Cs}/u.test(name) ? "holds characters that no name has" : undefined;
 }
 
-function told(remarks: readonly string[]): string {
+function summaryOf(remarks: readonly string[]): string {
   const rest = remarks.length > MAX_TOLD ? `; and ${remarks.length - MAX_TOLD} more` : "";
   return remarks.slice(0, MAX_TOLD).join("; ") + rest;
 }

@@ -105,10 +105,10 @@ export class OfferWatch {
       const openedAt = clock.now();
       let hasAnswered = false;
       try {
-        for await (const told of client.watchTools({ scope, sources: [...this.ask.sources] }, { signal })) {
+        for await (const message of client.watchTools({ scope, sources: [...this.ask.sources] }, { signal })) {
           hasAnswered = true;
           this.#isCurrent = true;
-          this.#take(told);
+          this.#take(message);
           await clock.delay(BETWEEN_CHANGES_MS, signal);
         }
       } catch (error) {
@@ -130,10 +130,10 @@ export class OfferWatch {
     );
   }
 
-  #take(told: GetProvidedToolsResponse | WatchProvidedToolsResponse): void {
-    const { tools, faults, told: unfit } = this.#options.judge(told.tools);
-    const isAlike = told.alikeInAllScopes && this.ask.sources.length === 0;
-    this.#settle({ ...this.#offer, tools, faults, unfit, sources: told.sources, failure: "", isAlike });
+  #take(message: GetProvidedToolsResponse | WatchProvidedToolsResponse): void {
+    const { tools, faults, summary: unfit } = this.#options.judge(message.tools);
+    const isAlike = message.alikeInAllScopes && this.ask.sources.length === 0;
+    this.#settle({ ...this.#offer, tools, faults, unfit, sources: message.sources, failure: "", isAlike });
     if (isAlike) this.#options.onAlike?.(this.ask);
   }
 

@@ -27,7 +27,7 @@ export class ScopeOffers implements Disposable {
   readonly #watches: OfferWatch[] = [];
   readonly #shared: SharedOffer[] = [];
   readonly #closing = new AbortController();
-  readonly #told = new Map<string, string>();
+  readonly #reported = new Map<string, string>();
   #version = 0;
   #changed = Promise.withResolvers<void>();
 
@@ -110,13 +110,13 @@ export class ScopeOffers implements Disposable {
   #tellUnavailable(): void {
     const reasons = new Map(this.offers.flatMap(complaintsOf));
     for (const [source, reason] of reasons) {
-      if (this.#told.get(source) === reason) continue;
-      this.#told.set(source, reason);
+      if (this.#reported.get(source) === reason) continue;
+      this.#reported.set(source, reason);
       this.#options.onUnavailable(this.scope, source, reason);
     }
-    for (const source of this.#told.keys()) {
+    for (const source of this.#reported.keys()) {
       if (reasons.has(source)) continue;
-      this.#told.delete(source);
+      this.#reported.delete(source);
       this.#options.onAvailable(this.scope, source);
     }
   }

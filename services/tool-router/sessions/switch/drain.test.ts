@@ -3,7 +3,7 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
 import { SessionSchema, SessionState as State } from "#gen/toolbus/session/v1/session_pb.ts";
 import { createManualClock } from "#runtime/time/manual-clock.ts";
-import { Departures } from "./drain.ts";
+import { SessionDrain } from "./drain.ts";
 import { SessionCalls } from "./session-calls.ts";
 
 type SessionInit = MessageInitShape<typeof SessionSchema>;
@@ -12,16 +12,16 @@ function openDepartures() {
   const clock = createManualClock();
   const calls = new SessionCalls();
   const did: string[] = [];
-  const departures = new Departures({
+  const departures = new SessionDrain({
     calls,
     clock,
     contexts: {
-      leave: ({ contextRevision }) => did.push(`closes ${contextRevision}`),
-      mayReturn: () => did.push("may return"),
+      closeContext: ({ contextRevision }) => did.push(`closes ${contextRevision}`),
+      reopenContext: () => did.push("may return"),
     },
     audit: ({ callId }) => did.push(`audits ${callId}`),
     logger: { warn: () => {} },
-    tellLeft: (_, revision) => did.push(`left since ${revision}`),
+    announceDrained: (_, revision) => did.push(`left since ${revision}`),
   });
   const tell = (
     revision: number,
@@ -30,7 +30,7 @@ function openDepartures() {
   ) => {
     const drainUntil = timestampFromMs(5_000);
     const value = create(SessionSchema, { id: "s", agent: "red", drainExpireTime: drainUntil, ...more, state });
-    departures.take({ key: "s", revision, value });
+    departures.onChange({ key: "s", revision, value });
   };
   const drain = (revision: number) => tell(revision, State.DRAINING, { nextAgent: "blue" });
   return { clock, calls, did, departures, tell, drain };
@@ -41,19 +41,19 @@ test("ORCH-1 a router without calls leaves at once, and says so again when asked
   drain(7);
   await clock.advance(0);
   expect(did).toEqual(["closes 0", "left since 7"]);
-  departures.asked("s", 7);
-  departures.asked("s", 8); // a revision that it has not heard of
-  departures.asked("other", 1);
+  departures.onAsked("s", 7);
+  departures.onAsked("s", 8); // a revision that it has not heard of
+  departures.onAsked("other", 1);
   expect(did).toEqual(["closes 0", "left since 7", "left since 7"]);
   tell(9, State.ACTIVE, { agent: "blue", contextRevision: 12 });
   expect(did.at(-1)).toBe("may return");
-  departures.asked("s", 7);
+  departures.onAsked("s", 7);
   expect(did.filter((one) => one === "left since 7")).toHaveLength(2);
 });
 
 test("ORCH-1 calls get their time to the millisecond, and are cancelled one and all after it", async () => {
   const { clock, calls, did, drain } = openDepartures();
-  const [short, long] = [calls.enter("s", "short"), calls.enter("s", "long")];
+  const [short, long] = [calls.track("s", "short"), calls.track("s", "long")];
   drain(7);
   await clock.advance(4_999);
   short[Symbol.dispose]();
@@ -69,7 +69,7 @@ test("ORCH-1 calls get their time to the millisecond, and are cancelled one and 
 
 test("ORCH-1 a call that does not end though it was cancelled is left behind after a second", async () => {
   const { clock, calls, did, drain } = openDepartures();
-  calls.enter("s", "deaf");
+  calls.track("s", "deaf");
   drain(7);
   await clock.advance(5_999);
   expect(did).toEqual(["audits deaf"]);
@@ -79,9 +79,9 @@ test("ORCH-1 a call that does not end though it was cancelled is left behind aft
 
 test("ORCH-1 a router that was frozen during a switch cancels what it has of the old agent, and nothing of the next one", async () => {
   const { clock, calls, did, drain, tell } = openDepartures();
-  const old = calls.enter("s", "old");
+  const old = calls.track("s", "old");
   drain(7);
-  const next = calls.enter("s", "next"); // it has read the session as it stands by then
+  const next = calls.track("s", "next"); // it has read the session as it stands by then
   tell(9, State.ACTIVE, { agent: "blue", contextRevision: 12 });
   expect([old.signal.aborted, next.signal.aborted]).toEqual([true, false]);
   await clock.advance(10_000);
@@ -91,7 +91,7 @@ test("ORCH-1 a router that was frozen during a switch cancels what it has of the
 
 test("ORCH-1 a switch that is taken back cancels nothing", async () => {
   const { clock, calls, did, drain, tell } = openDepartures();
-  const call = calls.enter("s", "call");
+  const call = calls.track("s", "call");
   drain(7);
   await clock.advance(100);
   tell(8, State.ACTIVE);

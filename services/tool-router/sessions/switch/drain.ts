@@ -8,20 +8,20 @@ import { cancelledBySwitch, isSettled } from "../failures.ts";
 import type { SessionCalls } from "./session-calls.ts";
 
 /** A router's open contexts, as far as a switch touches them. */
-export interface LeavableContexts {
+export interface DrainableContexts {
   /** Closes the session's context, and opens none that is as old until it may. */
-  leave(session: Session): void;
-  mayReturn(sessionId: string): void;
+  closeContext(session: Session): void;
+  reopenContext(sessionId: string): void;
 }
 
-export interface DeparturesParts {
+export interface SessionDrainParts {
   calls: SessionCalls;
-  contexts: LeavableContexts;
+  contexts: DrainableContexts;
   clock: Clock;
   audit: Audit;
   logger: { warn(facts: object, message: string): void };
   /** Tells the other routers that this one has left the session which drains since that revision. */
-  tellLeft: (sessionId: string, revision: number) => void;
+  announceDrained: (sessionId: string, revision: number) => void;
 }
 
 /** A session that drains, left or not. */
@@ -31,7 +31,7 @@ interface Draining {
   readonly revision: number;
   /** The calls that were under way then. */
   readonly callIds: readonly string[];
-  hasLeft: boolean;
+  isDrained: boolean;
 }
 
 /** How long calls that were cancelled may take to end. */
@@ -41,33 +41,33 @@ const ENDING_MS = 1_000;
  * Takes this router out of sessions that drain: its calls there may end until the time is over, are cancelled then, and the
  * context is closed. What it has left it says again whenever it is asked.
  */
-export class Departures {
-  readonly #parts: DeparturesParts;
+export class SessionDrain {
+  readonly #parts: SessionDrainParts;
   readonly #draining = new Map<string, Draining>();
 
-  constructor(parts: DeparturesParts) {
+  constructor(parts: SessionDrainParts) {
     this.#parts = parts;
   }
 
   /** Hears how a session stands. */
-  take({ key: sessionId, value: session, revision }: Stored<Session>): void {
-    if (session.state === State.DRAINING) void this.#leave(session, revision);
+  onChange({ key: sessionId, value: session, revision }: Stored<Session>): void {
+    if (session.state === State.DRAINING) void this.#drain(session, revision);
     if (!isSettled(session)) return;
     const draining = this.#draining.get(sessionId);
-    if (draining && !draining.hasLeft && hasMovedOn(draining.session, session)) this.#flee(draining);
+    if (draining && !draining.isDrained && hasMovedOn(draining.session, session)) this.#abandon(draining);
     this.#draining.delete(sessionId);
-    this.#parts.contexts.mayReturn(sessionId);
+    this.#parts.contexts.reopenContext(sessionId);
   }
 
   /** Another router asks whether this one has left. */
-  asked(sessionId: string, revision: number): void {
+  onAsked(sessionId: string, revision: number): void {
     const draining = this.#draining.get(sessionId);
-    if (draining?.hasLeft && draining.revision >= revision) this.#parts.tellLeft(sessionId, draining.revision);
+    if (draining?.isDrained && draining.revision >= revision) this.#parts.announceDrained(sessionId, draining.revision);
   }
 
-  async #leave(session: Session, revision: number): Promise<void> {
-    const { calls, contexts, tellLeft } = this.#parts;
-    const draining = { session, revision, callIds: calls.callIds(session.id), hasLeft: false };
+  async #drain(session: Session, revision: number): Promise<void> {
+    const { calls, contexts, announceDrained: tellLeft } = this.#parts;
+    const draining = { session, revision, callIds: calls.callIds(session.id), isDrained: false };
     this.#draining.set(session.id, draining);
     const isOver = () => this.#draining.get(session.id) !== draining; // the session has moved on
     if (!(await this.#emptiedBefore(session))) {
@@ -79,17 +79,17 @@ export class Departures {
       }
     }
     if (isOver()) return;
-    contexts.leave(session);
-    draining.hasLeft = true;
+    contexts.closeContext(session);
+    draining.isDrained = true;
     tellLeft(session.id, revision);
   }
 
   /** This router was away so long that the others went on without it. */
-  #flee({ session, callIds }: Draining): void {
+  #abandon({ session, callIds }: Draining): void {
     const { calls, contexts } = this.#parts;
     const left = calls.callIds(session.id).filter((callId) => callIds.includes(callId));
     if (left.length > 0) this.#cancel(session, left);
-    contexts.leave(session);
+    contexts.closeContext(session);
   }
 
   #emptiedBefore({ id, drainExpireTime: drainUntil }: Session): Promise<boolean> {

@@ -33,7 +33,9 @@ import { refuseAgent } from "../sessions.ts";
 export interface StepParts {
   documents: Documents<SessionRecord>;
   catalogue: Catalogue;
-  fleet: { allLeft(sessionId: string, revision: number, limit: { ms: number; signal: AbortSignal }): Promise<boolean> };
+  routers: {
+    allDrained(sessionId: string, revision: number, limit: { ms: number; signal: AbortSignal }): Promise<boolean>;
+  };
   /** Closes what providers keep open for the scope of a session and agent; gives what was closed, in words. */
   release: (session: Session) => Promise<string>;
   /** Opens the context of the session's agent, and gives what it holds, in words. */
@@ -47,7 +49,7 @@ export interface StepParts {
   signal: AbortSignal;
 }
 
-const LEAVING_GRACE_MS = 2_000;
+const DRAIN_GRACE_MS = 2_000;
 
 const SETTLED = { nextAgent: "", nextCarry: Carry.UNSPECIFIED, holder: "" };
 
@@ -94,21 +96,19 @@ export class SwitchSteps {
   }
 
   async #drain(session: SessionRecord, revision: number): Promise<Stored<SessionRecord> | undefined> {
-    const { fleet, clock, catalogue, logger, signal } = this.#parts;
+    const { routers, clock, catalogue, logger, signal } = this.#parts;
     const { id: sessionId, nextAgent, drainExpireTime: drainUntil } = session;
-    const leftMs = (drainUntil === undefined ? 0 : timestampMs(drainUntil) - clock.now()) + LEAVING_GRACE_MS; // S3
-    if (!(await fleet.allLeft(sessionId, revision, { ms: Math.max(LEAVING_GRACE_MS, leftMs), signal }))) {
+    const leftMs = (drainUntil === undefined ? 0 : timestampMs(drainUntil) - clock.now()) + DRAIN_GRACE_MS; // S3
+    if (!(await routers.allDrained(sessionId, revision, { ms: Math.max(DRAIN_GRACE_MS, leftMs), signal }))) {
       if (signal.aborted) return undefined;
       logger.warn({ sessionId }, "not every router has left the session: the switch goes on without it");
     }
     await catalogue.caughtUp();
     const faults = nextAgent === "" ? undefined : this.faultsOf(nextAgent); // S2
-    return faults === undefined
-      ? this.advance(session, { state: State.TEARING_DOWN })
-      : this.#takeBack(session, faults);
+    return faults === undefined ? this.advance(session, { state: State.TEARING_DOWN }) : this.#revert(session, faults);
   }
 
-  #takeBack(session: SessionRecord, faults: string[]): Promise<Stored<SessionRecord> | undefined> {
+  #revert(session: SessionRecord, faults: string[]): Promise<Stored<SessionRecord> | undefined> {
     const { audit, logger } = this.#parts;
     const { id: sessionId, nextAgent } = session;
     const message = `the switch to agent ${JSON.stringify(nextAgent)} is taken back: ${faults.join("; ")}`;

@@ -6,18 +6,18 @@ import { systemClock as clock } from "#runtime/time/clock.ts";
 import { until } from "#runtime/time/until.ts";
 import type { Catalogue } from "../../catalogue/catalogue.ts";
 import { createMemoryDocuments } from "../../testing/fakes/memory-documents.ts";
-import { SessionNews } from "../session-changes.ts";
+import { SessionChanges } from "../session-changes.ts";
 import { type SessionRecord, sessionRecord } from "../session-record.ts";
 import { Sessions } from "../sessions.ts";
 import { Switching } from "./switching.ts";
 
 /** Routers on one store; a test says how long each waits for the others to leave, and sees what each did. */
 async function openRouters() {
-  const news = new SessionNews();
+  const news = new SessionChanges();
   const states: SessionRecord[] = [];
   const documents = createMemoryDocuments<SessionRecord>((stored) => {
     states.push(stored.value);
-    news.tell(stored);
+    news.publish(stored);
   });
   let revisions = 10;
   const agents = new Map(["red", "blue"].map((name) => [name, create(AgentSchema, { name })]));
@@ -30,13 +30,13 @@ async function openRouters() {
       return revisions;
     },
   } as unknown as Catalogue;
-  const sessions = new Sessions({ documents, catalogue, clock, news });
+  const sessions = new Sessions({ documents, catalogue, clock, changes: news });
   const did: string[] = [];
   const stopping = new AbortController();
   await documents.create("s", sessionRecord({ id: "s", agent: "red", state: State.ACTIVE }));
   const router = (self: string, allLeft: () => Promise<boolean> = async () => true) =>
     new Switching({
-      ...{ sessions, news, catalogue, self, drainMs: 5_000, clock, fleet: { allLeft } },
+      ...{ sessions, changes: news, catalogue, self, drainMs: 5_000, clock, routers: { allDrained: allLeft } },
       release: async ({ agent }) => String(did.push(`${self} releases ${agent}`)),
       build: async ({ agent }) => String(did.push(`${self} builds ${agent}`)),
       cancelRuns: async () => {},
@@ -53,7 +53,7 @@ test("ORCH-1 a holder that was frozen and replaced does nothing more when it goe
   const [first, second] = [router("first", () => frozen.promise), router("second")];
   const switching = first.switchAgent({ sessionId: "s", agent: "blue" });
   await until(() => states.at(-1)?.state === State.DRAINING);
-  await second.adopt((await documents.read("s"))!);
+  await second.takeOver((await documents.read("s"))!);
   expect((await switching).agent).toBe("blue"); // who asked is told, whoever did it
   frozen.resolve(true);
   await first.idle();

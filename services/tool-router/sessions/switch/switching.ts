@@ -2,14 +2,14 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { Carry, type Session, SessionState as State } from "#gen/toolbus/session/v1/session_pb.ts";
 import type { Stored } from "../../catalogue/documents.ts";
 import { isSettled, refuseClosed, refuseMissing, refuseOutdated, refuseSwitching } from "../failures.ts";
-import type { SessionNews } from "../session-changes.ts";
+import type { SessionChanges } from "../session-changes.ts";
 import type { SessionRecord } from "../session-record.ts";
 import type { Sessions } from "../sessions.ts";
 import { type StepParts, SwitchSteps } from "./steps.ts";
 
 export interface SwitchingParts extends Omit<StepParts, "documents"> {
   sessions: Sessions;
-  news: SessionNews;
+  changes: SessionChanges;
   /** This router, among the routers. */
   self: string;
   /** How long calls in flight may take unless the request says otherwise. */
@@ -50,7 +50,7 @@ export class Switching {
     const { session, ending } = await this.#begin(request);
     const ended = await (ending ?? this.#endingOfOther(session, request));
     if (ended.state === State.CLOSED) refuseClosed(sessionId);
-    if (ended.agent === agent) return sessions.told(ended);
+    if (ended.agent === agent) return sessions.withAgentRevision(ended);
     this.#requireExpected(ended, request);
     return this.#steps.refuseFaulty(agent, this.#steps.faultsOf(agent) ?? ["it was taken away for a while"]);
   }
@@ -58,14 +58,14 @@ export class Switching {
   async close({ sessionId, drainTimeoutMs }: Omit<SwitchRequest, "agent" | "carry">): Promise<Session> {
     for (;;) {
       const { session, ending } = await this.#begin({ sessionId, agent: "", drainTimeoutMs });
-      if (session.state === State.CLOSED) return this.#parts.sessions.told(session);
+      if (session.state === State.CLOSED) return this.#parts.sessions.withAgentRevision(session);
       const ended = await (ending ?? this.#settled(sessionId)); // of the closing, or of what was under way before it
-      if (ended.state === State.CLOSED) return this.#parts.sessions.told(ended);
+      if (ended.state === State.CLOSED) return this.#parts.sessions.withAgentRevision(ended);
     }
   }
 
   /** S5. Does nothing if it has been done. */
-  async adopt({ key, value }: Stored<SessionRecord>): Promise<void> {
+  async takeOver({ key, value }: Stored<SessionRecord>): Promise<void> {
     const { self, sessions, logger } = this.#parts;
     if (isSettled(value) || this.#driving.has(key)) return;
     const isOwn = value.holder === self;
@@ -107,7 +107,7 @@ export class Switching {
   }
 
   #requireExpected(session: Session, { expectedContextRevision: expected = 0 }: Partial<SwitchRequest>): void {
-    if (!this.#isExpected(session, expected)) refuseOutdated(this.#parts.sessions.told(session), expected);
+    if (!this.#isExpected(session, expected)) refuseOutdated(this.#parts.sessions.withAgentRevision(session), expected);
   }
 
   /** An empty agent closes. Without an ending when the session has that agent, is on its way, closed, or not the one expected. */
@@ -129,12 +129,12 @@ export class Switching {
 
   /** How a session stands as soon as nobody takes it anywhere. */
   #settled(id: string): Promise<Session> {
-    const { news, sessions } = this.#parts;
+    const { changes, sessions } = this.#parts;
     const read = async () => {
       const session = (await sessions.documents.read(id))?.value ?? refuseMissing(id);
       return isSettled(session) ? session : undefined;
     };
-    return news.until(id, read, NEVER);
+    return changes.until(id, read, NEVER);
   }
 
   /** The session at its end; undefined when somebody else goes on with it. */

@@ -2,37 +2,37 @@ import { openBackground } from "#runtime/lifecycle/background.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { Stored } from "../../catalogue/documents.ts";
 import { isSettled } from "../failures.ts";
-import type { SessionNews } from "../session-changes.ts";
+import type { SessionChanges } from "../session-changes.ts";
 import type { SessionRecord } from "../session-record.ts";
 import type { Switching } from "./switching.ts";
 
-export interface CustodyParts {
-  news: SessionNews;
-  switching: Pick<Switching, "adopt">;
-  fleet: { readonly self: string; isAlive(router: string): boolean };
+export interface TakeoverParts {
+  changes: SessionChanges;
+  switching: Pick<Switching, "takeOver">;
+  routers: { readonly self: string; isAlive(router: string): boolean };
   clock: Clock;
 }
 
-const LOOK_MS = 500;
+const CHECK_MS = 500;
 
 /** Minds the sessions that are on their way: one whose router is gone is taken over here (S5 of steps.ts). */
-export function openCustody({ news, switching, fleet, clock }: CustodyParts): AsyncDisposable {
+export function openTakeover({ changes, switching, routers, clock }: TakeoverParts): AsyncDisposable {
   const underWay = new Map<string, Stored<SessionRecord>>();
-  news.mind((told) => {
-    if (isSettled(told.value)) underWay.delete(told.key);
-    else underWay.set(told.key, told);
+  changes.subscribe((change) => {
+    if (isSettled(change.value)) underWay.delete(change.key);
+    else underWay.set(change.key, change);
   });
 
-  async function look(signal: AbortSignal): Promise<void> {
+  async function takeOverOrphans(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      await clock.delay(LOOK_MS, signal).catch(() => {}); // closing: the loop's condition sees it
+      await clock.delay(CHECK_MS, signal).catch(() => {}); // closing: the loop's condition sees it
       if (signal.aborted) return;
       const orphans = [...underWay.values()].filter(
-        ({ value: { holder } }) => holder === fleet.self || !fleet.isAlive(holder),
+        ({ value: { holder } }) => holder === routers.self || !routers.isAlive(holder),
       );
-      await Promise.allSettled(orphans.map((orphan) => switching.adopt(orphan))); // looked at again soon
+      await Promise.allSettled(orphans.map((orphan) => switching.takeOver(orphan))); // looked at again soon
     }
   }
 
-  return openBackground(look);
+  return openBackground(takeOverOrphans);
 }

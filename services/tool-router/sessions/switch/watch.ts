@@ -2,12 +2,12 @@ import { type Session, SessionState } from "#gen/toolbus/session/v1/session_pb.t
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import type { Catalogue } from "../../catalogue/catalogue.ts";
 import { refuseMissing } from "../failures.ts";
-import type { SessionNews } from "../session-changes.ts";
+import type { SessionChanges } from "../session-changes.ts";
 import type { Sessions } from "../sessions.ts";
 
 export interface WatchParts {
   sessions: Sessions;
-  news: SessionNews;
+  changes: SessionChanges;
   catalogue: Pick<Catalogue, "onAgentsChange">;
 }
 
@@ -16,27 +16,27 @@ export interface WatchParts {
  * loaded afresh. Ends after the session is closed, and with the signal's reason.
  */
 export async function* watchSession(
-  { sessions, news, catalogue }: WatchParts,
+  { sessions, changes, catalogue }: WatchParts,
   id: string,
   signal: AbortSignal,
 ): AsyncGenerator<Session> {
-  using reader = news.follow(id);
+  using reader = changes.follow(id);
   using _listening = catalogue.onAgentsChange(reader.wake);
   let standing = (await sessions.documents.read(id)) ?? refuseMissing(id);
-  let told = 0;
+  let shownRevision = 0;
   for (;;) {
     const { arrived } = reader;
-    const session = sessions.told(standing.value);
-    if (told !== session.contextRevision || told === 0) yield session;
-    told = session.contextRevision;
+    const session = sessions.withAgentRevision(standing.value);
+    if (shownRevision !== session.contextRevision || shownRevision === 0) yield session;
+    shownRevision = session.contextRevision;
     if (session.state === SessionState.CLOSED) return;
     await unlessAborted(arrived, signal);
     for (let next = reader.take(); next !== undefined; next = reader.take()) {
       if (next.revision <= standing.revision) continue;
       standing = next;
-      yield sessions.told(next.value);
+      yield sessions.withAgentRevision(next.value);
       if (next.value.state === SessionState.CLOSED) return;
-      told = sessions.told(next.value).contextRevision;
+      shownRevision = sessions.withAgentRevision(next.value).contextRevision;
     }
   }
 }

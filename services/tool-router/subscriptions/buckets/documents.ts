@@ -7,7 +7,7 @@ import { readRecord } from "#runtime/bus/record.ts";
 import { firstSince } from "#runtime/bus/streams/append.ts";
 import { followSubject, lastSequenceOf, readSubject, type StoredMessage } from "#runtime/bus/streams/read.ts";
 import { refuse } from "#runtime/failure/failure.ts";
-import type { Shelf } from "../../catalogue/bucket-view.ts";
+import type { BucketView } from "../../catalogue/bucket-view.ts";
 import type { Documents, Stored } from "../../catalogue/documents.ts";
 import { jointReading } from "./joint-reading.ts";
 
@@ -91,7 +91,7 @@ export interface Following extends AsyncDisposable {
 export async function openFollowing(
   bus: Bus,
   bucket: BucketName,
-  shelves: { shelf: Shelf<unknown>; place: Place<unknown> }[],
+  views: { view: BucketView<unknown>; place: Place<unknown> }[],
   onFault: (fault: string) => void,
 ): Promise<Following> {
   const closing = new AbortController();
@@ -99,10 +99,10 @@ export async function openFollowing(
 
   async function follow(): Promise<void> {
     for await (const message of followSubject(bus, subject, { signal: closing.signal })) {
-      for (const { shelf, place } of shelves) {
+      for (const { view, place } of views) {
         const entry = readOrTell(place, message);
-        if (entry) shelf.take(entry.key, message.sequence, entry.value);
-        else shelf.pass(message.sequence);
+        if (entry) view.apply(entry.key, message.sequence, entry.value);
+        else view.skip(message.sequence);
       }
     }
   }
@@ -115,7 +115,7 @@ export async function openFollowing(
   const following = follow().catch((error: unknown) => onFault(`${bucket} is no longer followed: ${error}`));
   const caughtUp = jointReading(async () => {
     const last = await lastSequenceOf(bus, subject);
-    await Promise.all(shelves.map(({ shelf }) => shelf.reached(last)));
+    await Promise.all(views.map(({ view }) => view.reached(last)));
   });
   await caughtUp();
   return {

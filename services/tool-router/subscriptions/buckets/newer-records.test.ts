@@ -9,10 +9,10 @@ import { readKey } from "#runtime/bus/buckets/key-value.ts";
 import { until } from "#runtime/time/until.ts";
 import { openTestBus } from "../../../../test/harness/bus.ts";
 import { callRecord, decodeCall, encodeCall } from "../../calls/records/call-record.ts";
-import { Shelf } from "../../catalogue/bucket-view.ts";
-import { SessionNews } from "../../sessions/session-changes.ts";
+import { BucketView } from "../../catalogue/bucket-view.ts";
+import { SessionChanges } from "../../sessions/session-changes.ts";
 import { decodeSession, encodeSession, sessionRecord } from "../../sessions/session-record.ts";
-import { openSessionNews } from "../sessions/sessions.ts";
+import { followSessions } from "../sessions/sessions.ts";
 import { createDocuments, openFollowing } from "./documents.ts";
 
 const codec = { encode: encodeSession, decode: decodeSession };
@@ -44,14 +44,14 @@ test("ORCH-1 records that cannot be read end no list and no following, and are n
   await kv.put("broken", garbage);
   await documents.create("before", session("before"));
   const faults: string[] = [];
-  const shelf = new Shelf<unknown>();
-  await using _following = await openFollowing(bus, "toolbus_sessions", [{ shelf, place }], (fault) =>
+  const view = new BucketView<unknown>();
+  await using _following = await openFollowing(bus, "toolbus_sessions", [{ view, place }], (fault) =>
     faults.push(fault),
   );
   const told: string[] = [];
-  const news = new SessionNews();
-  news.mind(({ key }) => void told.push(key));
-  await using _news = await openSessionNews(bus, news, (fault) => faults.push(fault));
+  const news = new SessionChanges();
+  news.subscribe(({ key }) => void told.push(key));
+  await using _news = await followSessions(bus, news, (fault) => faults.push(fault));
   await kv.put("broken", garbage);
   await documents.create("after", session("after"));
   await until(() => told.includes("after"), { what: "the session behind the record that cannot be read" });

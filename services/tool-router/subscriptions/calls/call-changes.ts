@@ -11,30 +11,30 @@ const REVISION = "Toolbus-Revision";
 const WATCHER = "Toolbus-Watcher";
 
 /** A call has changed. The news carries what stands when that is small; `watcher` has taken it, or had before. */
-export interface CallNews {
+export interface CallChange {
   readonly callId: string;
   readonly watcher: string;
   /** What stands; it has to be read where this is undefined. */
-  readonly stands: { readonly revision: number; readonly record: () => CallRecord } | undefined;
+  readonly current: { readonly revision: number; readonly record: () => CallRecord } | undefined;
 }
 
 /** News of calls, told to all routers at once. `onNews` of undefined says that some was lost. */
-export async function openCallNews(bus: Bus, onNews: (news: CallNews | undefined) => void) {
+export async function openCallChanges(bus: Bus, onChange: (news: CallChange | undefined) => void) {
   const { connection } = bus;
   const subscription = connection.subscribe(CHANGED, {
     callback(error, message) {
-      if (error) onNews(undefined);
-      else for (const news of newsFrom(message)) onNews(news);
+      if (error) onChange(undefined);
+      else for (const news of changesFrom(message)) onChange(news);
     },
   });
-  const endReturns = bus.link.onReturn(() => onNews(undefined));
+  const endReturns = bus.link.onReturn(() => onChange(undefined));
   await connection.flush();
   return {
     /** These have changed: whoever waits for one of them reads it. */
-    tellAgain(callIds: readonly string[]): void {
+    announceAgain(callIds: readonly string[]): void {
       connection.publish(CHANGED, callIds.join(" "));
     },
-    tell(callId: string, stands: RecentCall | undefined): void {
+    announce(callId: string, stands: RecentCall | undefined): void {
       const fields = new PlainHeaders();
       fields.set(CALL, callId);
       if (stands) fields.set(REVISION, String(stands.revision));
@@ -49,13 +49,13 @@ export async function openCallNews(bus: Bus, onNews: (news: CallNews | undefined
   };
 }
 
-function newsFrom({ headers: fields, data }: Msg): CallNews[] {
-  if (fields === undefined) return new TextDecoder().decode(data).split(" ").map(unread);
+function changesFrom({ headers: fields, data }: Msg): CallChange[] {
+  if (fields === undefined) return new TextDecoder().decode(data).split(" ").map(changeWithoutRecord);
   const revision = Number(fields.get(REVISION) || 0);
   const stands = revision > 0 ? { revision, record: () => decodeCall(data) } : undefined;
-  return [{ callId: fields.get(CALL), watcher: fields.get(WATCHER), stands }];
+  return [{ callId: fields.get(CALL), watcher: fields.get(WATCHER), current: stands }];
 }
 
-function unread(callId: string): CallNews {
-  return { callId, watcher: "", stands: undefined };
+function changeWithoutRecord(callId: string): CallChange {
+  return { callId, watcher: "", current: undefined };
 }

@@ -3,21 +3,21 @@ import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { CallRecord } from "../../calls/records/call-record.ts";
 import type { CallStore } from "../../calls/records/records.ts";
 import type { Waiters } from "../../calls/records/waiters.ts";
-import { type CallNews, openCallNews } from "./call-changes.ts";
+import { type CallChange, openCallChanges } from "./call-changes.ts";
 import { openCallHolders } from "./call-holders.ts";
 import type { RecentCall } from "./recent-calls.ts";
 import { StoredCalls } from "./stored-calls.ts";
 
-export interface CallBus {
+export interface CallStoreOptions {
   waiters: Waiters;
   /** The calls that this router executes. */
   executing: Pick<ReadonlySet<string>, "has">;
   /** Whether this router has to do with a call beyond those that it waits for. */
-  isConcerned?: (news: CallNews) => boolean;
+  isConcerned?: (news: CallChange) => boolean;
   /** Something was written that is due at once. */
   onDue?: () => void;
   /** Told what stands of such a call; undefined when news may have been missed. */
-  onNews?: (record: CallRecord | undefined) => void;
+  onChange?: (record: CallRecord | undefined) => void;
   onFault?: (fault: string) => void;
 }
 
@@ -27,28 +27,28 @@ export interface OpenCallStore extends CallStore, Disposable {
   /** This router has to do with a call; what stands of it was told by who wrote it. */
   learn(record: CallRecord, revision: number): void;
   /** Tells that calls have changed, whatever this router knows of them: who waits for one reads it. */
-  tellAgain(callIds: readonly string[]): void;
+  announceAgain(callIds: readonly string[]): void;
 }
 
 /** The recorded calls, with the news and the questions about them that go between routers. */
-export async function openCallStore(bus: Bus, calls: CallBus): Promise<OpenCallStore> {
+export async function openCallStore(bus: Bus, calls: CallStoreOptions): Promise<OpenCallStore> {
   using stack = new DisposableStack();
   const { waiters, executing, onDue = () => {} } = calls;
   const stored = new StoredCalls(bus, onDue);
-  const news = stack.use(await openCallNews(bus, hearing(stored, calls)));
+  const news = stack.use(await openCallChanges(bus, onChangeOf(stored, calls)));
   const holders = stack.use(openCallHolders(bus, executing));
   const owned = stack.move();
   return {
     read: (callId) => stored.read(callId),
-    glance: (callId) => stored.glance(callId),
+    readCached: (callId) => stored.readCached(callId),
     create: (record) => stored.create(record),
     update: (callId, decide) => stored.update(callId, decide),
     list: (signal, session) => stored.list(signal, session),
     announce(callId) {
       waiters.wake(callId); // those here need not wait for the bus
-      news.tell(callId, stored.recent.get(callId));
+      news.announce(callId, stored.recent.get(callId));
     },
-    tellAgain: (callIds) => news.tellAgain(callIds),
+    announceAgain: (callIds) => news.announceAgain(callIds),
     isHeld: holders.isHeld,
     known: (callId) => stored.recent.get(callId),
     learn: (record, revision) => stored.keep(record, revision),
@@ -57,9 +57,9 @@ export async function openCallStore(bus: Bus, calls: CallBus): Promise<OpenCallS
 }
 
 /** Brings the news of calls to who waits for them here, and of those that are of concern beyond that to `onNews`. */
-function hearing(stored: StoredCalls, calls: CallBus): (news: CallNews | undefined) => void {
+function onChangeOf(stored: StoredCalls, calls: CallStoreOptions): (news: CallChange | undefined) => void {
   const { recent } = stored;
-  const { waiters, isConcerned = () => false, onNews = () => {}, onFault = () => {} } = calls;
+  const { waiters, isConcerned = () => false, onChange: onNews = () => {}, onFault = () => {} } = calls;
 
   function forgetAll(): void {
     recent.forgetAll();
@@ -67,20 +67,20 @@ function hearing(stored: StoredCalls, calls: CallBus): (news: CallNews | undefin
     waiters.wakeAll();
   }
 
-  async function take(one: CallNews): Promise<void> {
+  async function take(one: CallChange): Promise<void> {
     const { callId } = one;
     const isWanted = isConcerned(one);
     if (!isWanted && !waiters.has(callId) && !recent.has(callId)) return;
-    const { stands } = one;
+    const { current: stands } = one;
     if (stands === undefined) recent.forget(callId);
     else if (!recent.isKnown(callId, stands.revision)) recent.put(stands.record(), stands.revision);
     waiters.wake(callId);
-    const record = isWanted ? await stored.glance(callId) : undefined;
+    const record = isWanted ? await stored.readCached(callId) : undefined;
     if (record) onNews(record);
   }
 
   /** Who waits for the call reads what stands. */
-  function miss({ callId }: CallNews, error: unknown): void {
+  function miss({ callId }: CallChange, error: unknown): void {
     recent.forget(callId);
     waiters.wake(callId);
     onFault(`news of call ${callId} cannot be read: ${messageFromUnknown(error)}`);

@@ -1,7 +1,7 @@
 import type { Msg } from "@nats-io/transport-node";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
-import type { Duty } from "../../calls/due-work/due.ts";
+import type { DueWork } from "../../calls/due-work/due.ts";
 import { deliveryInfoFrom } from "../queues/delivery-info.ts";
 import { openFetches } from "../queues/fetches.ts";
 
@@ -11,52 +11,52 @@ import { openFetches } from "../queues/fetches.ts";
  *
  * D1  What is acknowledged is done. A router that dies with it in its hands leaves it to the next.
  * D2  What has its time later is put back until then: the server is the clock.
- * D3  A record that is written again takes its earlier duty away, since the bucket keeps the last value alone. So duties are
+ * D3  A record that is written again takes its earlier due away, since the bucket keeps the last value alone. So duties are
  *     fetched a moment later, when most calls are over; a router that has written something urgent fetches at once.
  * D4  It may be done twice, at the same time too: whatever is done is a compare-and-set, or idempotent by the call's id.
  */
 
-const DUTY = "Toolbus-Duty";
+const DUE = "Toolbus-Due";
 const stream = "KV_toolbus_calls";
-const durable = "tool_router_duties";
+const durable = "tool_router_due_work";
 const ackWaitMs = 6_000;
 const mostAtOnce = 256;
 const nanosecondsPerMillisecond = 1_000_000;
 
-export function dutyHeader(duty: Duty): Record<string, string> {
-  return { [DUTY]: duty.kind === "look" ? String(Math.ceil(duty.at)) : duty.kind };
+export function dueHeader(due: DueWork): Record<string, string> {
+  return { [DUE]: due.kind === "check" ? String(Math.ceil(due.at)) : due.kind };
 }
 
-function dutyOf({ headers }: Msg): Duty {
-  const text = headers?.get(DUTY) || "none";
-  if (text === "tell" || text === "none") return { kind: text };
-  return { kind: "look", at: Number(text) };
+function dueWorkOf({ headers }: Msg): DueWork {
+  const text = headers?.get(DUE) || "none";
+  if (text === "notify" || text === "none") return { kind: text };
+  return { kind: "check", at: Number(text) };
 }
 
-export interface DutyOptions {
+export interface DueWorkOptions {
   /** All these calls have changed. */
-  tell(callIds: string[]): void;
+  notify(callIds: string[]): void;
   /** Gives when it is to be looked at again; undefined when nothing is left to do. */
-  look(callId: string): Promise<number | undefined>;
+  check(callId: string): Promise<number | undefined>;
   onFault(fault: string): void;
 }
 
-export interface CallDuties extends AsyncDisposable {
+export interface DueWorkQueue extends AsyncDisposable {
   /** Something has been written that is due at once. */
-  hurry(): void;
+  fetchNow(): void;
 }
 
-export async function openCallDuties(bus: Bus, options: DutyOptions): Promise<CallDuties> {
+export async function openDueWork(bus: Bus, options: DueWorkOptions): Promise<DueWorkQueue> {
   const underWay = new Set<Promise<void>>();
-  const say = ({ reply = "" }: Msg, text: string) => bus.connection.publish(reply, text);
+  const reply = ({ reply = "" }: Msg, text: string) => bus.connection.publish(reply, text);
   const putBack = (message: Msg, ms: number) =>
-    say(message, `-NAK {"delay":${Math.max(1, Math.ceil(ms)) * nanosecondsPerMillisecond}}`);
+    reply(message, `-NAK {"delay":${Math.max(1, Math.ceil(ms)) * nanosecondsPerMillisecond}}`);
 
-  async function look(message: Msg): Promise<void> {
+  async function check(message: Msg): Promise<void> {
     const callId = callIdOf(message);
     try {
-      const again = await options.look(callId);
-      if (again === undefined) say(message, "+ACK");
+      const again = await options.check(callId);
+      if (again === undefined) reply(message, "+ACK");
       else putBack(message, again - Date.now());
     } catch (error) {
       const { deliveries } = deliveryInfoFrom(message.reply ?? "", stream);
@@ -68,18 +68,18 @@ export async function openCallDuties(bus: Bus, options: DutyOptions): Promise<Ca
   function handle(batch: Msg[]): void {
     const changed: string[] = [];
     for (const message of batch) {
-      const duty = dutyOf(message);
-      if (duty.kind === "tell") changed.push(callIdOf(message));
-      const leftMs = duty.kind === "look" ? duty.at - Date.now() : 0;
-      if (duty.kind !== "look") say(message, "+ACK");
+      const due = dueWorkOf(message);
+      if (due.kind === "notify") changed.push(callIdOf(message));
+      const leftMs = due.kind === "check" ? due.at - Date.now() : 0;
+      if (due.kind !== "check") reply(message, "+ACK");
       else if (leftMs > 0)
         putBack(message, leftMs); // D2
       else {
-        const task = look(message).finally(() => underWay.delete(task));
+        const task = check(message).finally(() => underWay.delete(task));
         underWay.add(task);
       }
     }
-    if (changed.length > 0) options.tell(changed);
+    if (changed.length > 0) options.notify(changed);
   }
 
   const fetches = await openFetches(bus, {
@@ -97,7 +97,7 @@ export async function openCallDuties(bus: Bus, options: DutyOptions): Promise<Ca
     onFault: options.onFault,
   });
   return {
-    hurry: fetches.hurry,
+    fetchNow: fetches.hurry,
     async [Symbol.asyncDispose]() {
       fetches[Symbol.dispose]();
       await Promise.all(underWay);

@@ -5,13 +5,13 @@ import { persist } from "#runtime/bus/link.ts";
 import { readRecord } from "#runtime/bus/record.ts";
 import { readSubject } from "#runtime/bus/streams/read.ts";
 import { Failure } from "#runtime/failure/failure.ts";
-import type { CallRoom } from "../../calls/due-work/retention.ts";
+import type { RetentionStore } from "../../calls/due-work/retention.ts";
 import { decodeCall } from "../../calls/records/call-record.ts";
 
 const bucket = "toolbus_calls";
 const stream = `KV_${bucket}`;
 
-export function createCallRoom(bus: Bus): CallRoom {
+export function createRetentionStore(bus: Bus): RetentionStore {
   /** The marker of a removal needs room itself; without any the record goes at once, as far as it is the one that was read. */
   async function purge(callId: string, revision: number): Promise<boolean> {
     const request = { filter: `$KV.${bucket}.${callId}`, seq: revision + 1 };

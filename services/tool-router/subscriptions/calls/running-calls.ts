@@ -2,7 +2,7 @@ import { errors, type Msg } from "@nats-io/transport-node";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { type Asker, requireOwner } from "#runtime/failure/session-owner.ts";
-import type { Flights } from "../../calls/in-flight.ts";
+import type { InFlightCalls } from "../../calls/in-flight.ts";
 import type { RunningCalls } from "../../calls/requests/cancellation.ts";
 import type { Ownership } from "../../sessions/ownership.ts";
 
@@ -10,7 +10,7 @@ const CANCELED = "toolbus.call.cancel";
 const ANSWER_MS = 500;
 
 export interface RunningCallParts {
-  flights: Pick<Flights, "cancel" | "sessionOf">;
+  inFlight: Pick<InFlightCalls, "cancel" | "sessionOf">;
   ownership: Ownership;
   onFault(fault: string): void;
 }
@@ -23,13 +23,13 @@ interface Question {
 
 /** Tells all routers of a cancellation; those that run the call answer, with its session when that is somebody else's. */
 export function openRunningCalls(bus: Bus, parts: RunningCallParts): RunningCalls & Disposable {
-  const { flights, ownership, onFault } = parts;
+  const { inFlight, ownership, onFault } = parts;
 
   async function answer(message: Msg): Promise<void> {
     const { callId, asker } = message.json<Question>();
-    const sessionId = flights.sessionOf(callId);
+    const sessionId = inFlight.sessionOf(callId);
     if (sessionId !== undefined && !(await isFor(sessionId, asker))) message.respond(sessionId);
-    else if (flights.cancel(callId, asker)) message.respond();
+    else if (inFlight.cancel(callId, asker)) message.respond();
   }
 
   async function isFor(sessionId: string, asker: Asker): Promise<boolean> {

@@ -2,12 +2,12 @@ import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { ToolCallSchema } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { type AppendOutcome, appendFenced, lastOf } from "#runtime/bus/streams/append.ts";
-import { decideDuty } from "../../calls/due-work/due.ts";
+import { decideDueWork } from "../../calls/due-work/due.ts";
 import { type CallRecord, decodeCall, encodeCall } from "../../calls/records/call-record.ts";
 import type { CallStore, Updated } from "../../calls/records/records.ts";
 import type { Documents, Part } from "../../catalogue/documents.ts";
 import { createDocuments } from "../buckets/documents.ts";
-import { dutyHeader } from "./due-work.ts";
+import { dueHeader } from "./due-work.ts";
 import { type RecentCall, RecentCalls } from "./recent-calls.ts";
 
 const PLACE = { bucket: "toolbus_calls", prefix: "", codec: { encode: encodeCall, decode: decodeCall } } as const;
@@ -30,8 +30,8 @@ function bytesOfSession(id: string): Uint8Array {
   return new BinaryWriter().tag(number, WireType.LengthDelimited).string(id).finish();
 }
 
-/** The records in their bucket, each with its duty; and what is known of them without asking. */
-export class StoredCalls implements Pick<CallStore, "read" | "glance" | "create" | "update" | "list"> {
+/** The records in their bucket, each with its due; and what is known of them without asking. */
+export class StoredCalls implements Pick<CallStore, "read" | "readCached" | "create" | "update" | "list"> {
   readonly recent = new RecentCalls();
   readonly #bus: Bus;
   readonly #documents: Documents<CallRecord>;
@@ -48,7 +48,7 @@ export class StoredCalls implements Pick<CallStore, "read" | "glance" | "create"
     return (await this.#readFresh(callId))?.record;
   }
 
-  async glance(callId: string): Promise<CallRecord | undefined> {
+  async readCached(callId: string): Promise<CallRecord | undefined> {
     return this.recent.get(callId)?.record ?? this.read(callId);
   }
 
@@ -101,16 +101,16 @@ export class StoredCalls implements Pick<CallStore, "read" | "glance" | "create"
   ): Promise<AppendOutcome> {
     const bytes = encodeCall(record);
     const now = Date.now();
-    const duty = decideDuty(record, before?.record, now);
+    const due = decideDueWork(record, before?.record, now);
     const outcome = await appendFenced(this.#bus, {
       subject: subjectOf(record.callId),
       expectedLastSequence,
       payload: bytes,
-      headers: dutyHeader(duty),
+      headers: dueHeader(due),
     });
     if (outcome.kind === "conflict") return outcome;
     this.keep(record, outcome.sequence, bytes);
-    if (duty.kind === "look" && duty.at <= now) this.#onDue();
+    if (due.kind === "check" && due.at <= now) this.#onDue();
     return outcome;
   }
 }

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { delay } from "#runtime/time/delay.ts";
 import { until } from "#runtime/time/until.ts";
-import { createPulse } from "./keepalive.ts";
+import { createKeepalive } from "./keepalive.ts";
 
 const times = { firstMs: 1, everyMs: 5, answerMs: 20 };
 const never = new AbortController().signal;
@@ -9,7 +9,7 @@ const never = new AbortController().signal;
 /** A peer that answers while it lives, and something that is open there until its signal aborts. */
 function openPeer() {
   const peer = { lives: true, asked: 0, tells: () => {} };
-  const pulse = createPulse(async (signal) => {
+  const pulse = createKeepalive(async (signal) => {
     peer.asked += 1;
     if (!peer.lives) await delay(60_000, signal);
   }, times);

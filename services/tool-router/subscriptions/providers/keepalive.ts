@@ -13,33 +13,36 @@ import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
  * V3  Two questions in a row without an answer end what is open; whatever it tells by itself is an answer, too.
  */
 
-export interface Pulse {
+export interface Keepalive {
   /** Reads a stream of the peer's, which ends with `unavailable` when the peer falls silent. */
   during<T>(open: (signal: AbortSignal) => AsyncIterable<T>, signal: AbortSignal): AsyncGenerator<T>;
 }
 
-export interface PulseTimes {
+export interface KeepaliveTimes {
   /** After something was opened, unless the peer is known to answer. */
   readonly firstMs: number;
   readonly everyMs: number;
   readonly answerMs: number;
 }
 
-const TIMES: PulseTimes = { firstMs: 200, everyMs: 2_000, answerMs: 3_000 };
+const TIMES: KeepaliveTimes = { firstMs: 200, everyMs: 2_000, answerMs: 3_000 };
 const MOST_MISSES = 2;
 
 /** `ask` resolves with any answer of the peer. */
-export function createPulse(ask: (signal: AbortSignal) => Promise<unknown>, times: PulseTimes = TIMES): Pulse {
+export function createKeepalive(
+  ask: (signal: AbortSignal) => Promise<unknown>,
+  times: KeepaliveTimes = TIMES,
+): Keepalive {
   const open = new Set<Ending>();
   let hasAnswered = false;
   let misses = 0;
   let idle = new AbortController();
 
-  async function beat(signal: AbortSignal): Promise<void> {
+  async function probeUntilIdle(signal: AbortSignal): Promise<void> {
     misses = 0;
     await delay(hasAnswered ? times.everyMs : times.firstMs, signal);
     while (!signal.aborted) {
-      const isAnswer = await hears(signal);
+      const isAnswer = await isAnswered(signal);
       if (signal.aborted) return;
       hasAnswered ||= isAnswer;
       misses = isAnswer ? 0 : misses + 1;
@@ -48,7 +51,7 @@ export function createPulse(ask: (signal: AbortSignal) => Promise<unknown>, time
     }
   }
 
-  async function hears(signal: AbortSignal): Promise<boolean> {
+  async function isAnswered(signal: AbortSignal): Promise<boolean> {
     using limit = timeoutSignal(times.answerMs);
     using ending = openEnding(signal, limit);
     try {
@@ -63,7 +66,7 @@ export function createPulse(ask: (signal: AbortSignal) => Promise<unknown>, time
     open.add(ending);
     if (open.size > 1) return;
     idle = new AbortController();
-    beat(idle.signal).catch(() => {}); // its one failure is that nothing is open any more
+    probeUntilIdle(idle.signal).catch(() => {}); // its one failure is that nothing is open any more
   }
 
   function leave(ending: Ending): void {

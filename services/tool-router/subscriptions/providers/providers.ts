@@ -11,7 +11,7 @@ import { deliveryOf } from "#runtime/rpc/nats/call/delivery.ts";
 import type { Telemetry } from "#runtime/telemetry/telemetry.ts";
 import { clientFor } from "../../../clients.ts";
 import type { FindProvider, ProviderClient } from "../../sessions/offers/provider-client.ts";
-import { createPulse, type Pulse } from "./keepalive.ts";
+import { createKeepalive, type Keepalive } from "./keepalive.ts";
 
 const MAX_MESSAGE_BYTES = 64 * 2 ** 20;
 
@@ -47,26 +47,26 @@ export function createProviders(
     const address = kind === "service" ? `bus:${value}` : value;
     const known = clients.get(name);
     if (known?.address === address) return known;
-    const made = providerClient(address, clientAt(found), pulseOf(address));
+    const made = providerClient(address, clientAt(found), keepaliveOf(address));
     clients.set(name, made);
     return made;
   };
 }
 
 /** Any answer is one, also that there is no such page. */
-function pulseOf(address: string): Pulse | undefined {
+function keepaliveOf(address: string): Keepalive | undefined {
   if (!/^https?:/.test(address)) return undefined;
-  return createPulse((signal) => fetch(address, { method: "HEAD", redirect: "manual", signal }));
+  return createKeepalive((signal) => fetch(address, { method: "HEAD", redirect: "manual", signal }));
 }
 
 function providerClient(
   address: string,
   client: Client<typeof ToolProviderService>,
-  pulse: Pulse | undefined,
+  keepalive: Keepalive | undefined,
 ): ProviderClient {
   const call: ProviderClient["callTool"] = (request, { signal }) =>
-    pulse
-      ? pulse.during((ends) => client.executeTool(request, { signal: ends }), signal)
+    keepalive
+      ? keepalive.during((ends) => client.executeTool(request, { signal: ends }), signal)
       : client.executeTool(request, { signal });
   return {
     address,

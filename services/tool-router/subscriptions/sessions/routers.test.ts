@@ -13,7 +13,7 @@ afterAll(() => bus[Symbol.asyncDispose]());
 /** One of the routers; it says that it has left the session as soon as that is so. */
 async function openRouter(name: string, hasLeft: () => boolean) {
   const routers = await openRouters(bus as Bus, name, (sessionId, revision) => {
-    if (hasLeft()) routers.tellLeft(sessionId, revision);
+    if (hasLeft()) routers.announceDrained(sessionId, revision);
   });
   onTestFinished(() => routers[Symbol.asyncDispose]());
   return routers;
@@ -36,7 +36,7 @@ test("ORCH-1 who waits for the last router to leave a session asks now and then,
   await openRouter("three", () => !hasCalls);
   const asked = countMessages("toolbus.session.who_left");
   const { signal } = new AbortController();
-  const left = one.allLeft("session", 1, { ms: 30_000, signal });
+  const left = one.allDrained("session", 1, { ms: 30_000, signal });
   const begunAtMs = performance.now();
   await until(() => performance.now() - begunAtMs > 1_000 && asked() > 2, { timeoutMs: 20_000 });
   const [askedSoFar, passedMs] = [asked(), performance.now() - begunAtMs];

@@ -13,13 +13,13 @@ const HERE = "toolbus.session.routers";
 const LEFT = "toolbus.session.left";
 const WHO_LEFT = "toolbus.session.who_left";
 
-const SAY_MS = 500;
+const HEARTBEAT_MS = 500;
 const GONE_MS = 2_500;
 const FORGOTTEN_MS = 5_000;
 const SETTLING_MS = 1_000;
 const ASK_AGAIN_MS = 250;
 
-interface Said {
+interface Heartbeat {
   router: string;
   /** Asks the others to say that they are there. */
   asks?: boolean;
@@ -34,9 +34,9 @@ interface Place {
 export interface Routers extends AsyncDisposable {
   readonly self: string;
   isAlive(router: string): boolean;
-  tellLeft(sessionId: string, revision: number): void;
+  announceDrained(sessionId: string, revision: number): void;
   /** Whether every router that lives has left the session, within that time. */
-  allLeft(sessionId: string, revision: number, limit: { ms: number; signal: AbortSignal }): Promise<boolean>;
+  allDrained(sessionId: string, revision: number, limit: { ms: number; signal: AbortSignal }): Promise<boolean>;
 }
 
 /** `onAsked` answers for this router by `tellLeft`, if it has left. */
@@ -47,14 +47,15 @@ export async function openRouters(
 ): Promise<Routers> {
   const { connection } = bus;
   const closing = new AbortController();
-  const heardAt = new Map<string, number>();
+  const lastHeartbeatAt = new Map<string, number>();
   const waiting = new Map<string, { revision: number; left: Set<string>; news: PromiseWithResolvers<void> }>();
   let settledAt = performance.now() + SETTLING_MS;
 
-  const say = (more: Partial<Said> = {}) => connection.publish(HERE, JSON.stringify({ router: self, ...more }));
+  const publishHeartbeat = (more: Partial<Heartbeat> = {}) =>
+    connection.publish(HERE, JSON.stringify({ router: self, ...more }));
   const subscriptions = [
-    subscribed<Said>(HERE, hear),
-    subscribed<Place & Said>(LEFT, hearLeft),
+    subscribed<Heartbeat>(HERE, onHeartbeat),
+    subscribed<Place & Heartbeat>(LEFT, onDrained),
     subscribed<Place>(WHO_LEFT, ({ sessionId, revision }) => onAsked(sessionId, revision)),
   ];
 
@@ -66,14 +67,14 @@ export async function openRouters(
     });
   }
 
-  function hear({ router, asks, leaves }: Said): void {
-    if (leaves) heardAt.delete(router);
-    else heardAt.set(router, performance.now());
-    if (asks && router !== self) say();
+  function onHeartbeat({ router, asks, leaves }: Heartbeat): void {
+    if (leaves) lastHeartbeatAt.delete(router);
+    else lastHeartbeatAt.set(router, performance.now());
+    if (asks && router !== self) publishHeartbeat();
     for (const { news } of waiting.values()) if (leaves) news.resolve();
   }
 
-  function hearLeft({ sessionId, revision, router }: Place & Said): void {
+  function onDrained({ sessionId, revision, router }: Place & Heartbeat): void {
     const wait = waiting.get(sessionId);
     if (wait === undefined || revision < wait.revision || wait.left.has(router)) return;
     wait.left.add(router);
@@ -82,40 +83,40 @@ export async function openRouters(
 
   const endReturns = bus.link.onReturn(() => {
     settledAt = performance.now() + SETTLING_MS;
-    for (const router of heardAt.keys()) heardAt.set(router, performance.now());
-    say({ asks: true });
+    for (const router of lastHeartbeatAt.keys()) lastHeartbeatAt.set(router, performance.now());
+    publishHeartbeat({ asks: true });
   });
-  async function goOnSaying(): Promise<void> {
+  async function keepPublishing(): Promise<void> {
     while (!closing.signal.aborted) {
-      await delay(SAY_MS, closing.signal).catch(() => {}); // closing: the loop's condition sees it
-      if (!closing.signal.aborted && bus.link.isUp) say();
+      await delay(HEARTBEAT_MS, closing.signal).catch(() => {}); // closing: the loop's condition sees it
+      if (!closing.signal.aborted && bus.link.isUp) publishHeartbeat();
     }
   }
-  say({ asks: true });
+  publishHeartbeat({ asks: true });
   await connection.flush();
-  const saying = goOnSaying();
+  const saying = keepPublishing();
 
-  function hasEverybodyLeft(left: ReadonlySet<string>): boolean {
+  function areAllDrained(left: ReadonlySet<string>): boolean {
     const since = performance.now() - FORGOTTEN_MS; // F2
-    const missing = [...heardAt].filter(([router, at]) => at > since && !left.has(router));
+    const missing = [...lastHeartbeatAt].filter(([router, at]) => at > since && !left.has(router));
     return missing.length === 0 && left.has(self) && performance.now() >= settledAt; // F3
   }
 
   return {
     self,
     isAlive: (router) =>
-      performance.now() < settledAt + GONE_MS || performance.now() - (heardAt.get(router) ?? 0) < GONE_MS, // F1
-    tellLeft: (sessionId, revision) =>
-      connection.publish(LEFT, JSON.stringify({ sessionId, revision, router: self } satisfies Place & Said)),
-    async allLeft(sessionId, revision, { ms, signal }) {
+      performance.now() < settledAt + GONE_MS || performance.now() - (lastHeartbeatAt.get(router) ?? 0) < GONE_MS, // F1
+    announceDrained: (sessionId, revision) =>
+      connection.publish(LEFT, JSON.stringify({ sessionId, revision, router: self } satisfies Place & Heartbeat)),
+    async allDrained(sessionId, revision, { ms, signal }) {
       const wait = { revision, left: new Set<string>(), news: Promise.withResolvers<void>() };
       waiting.set(sessionId, wait);
       const endsAt = performance.now() + ms;
       try {
-        while (!hasEverybodyLeft(wait.left)) {
+        while (!areAllDrained(wait.left)) {
           if (performance.now() >= endsAt || signal.aborted) return false;
           connection.publish(WHO_LEFT, JSON.stringify({ sessionId, revision } satisfies Place));
-          await saidWithin(wait, Math.min(ASK_AGAIN_MS, endsAt - performance.now()));
+          await changedWithin(wait, Math.min(ASK_AGAIN_MS, endsAt - performance.now()));
         }
         return true;
       } finally {
@@ -127,13 +128,13 @@ export async function openRouters(
       endReturns();
       await saying;
       for (const subscription of subscriptions) subscription.unsubscribe();
-      say({ leaves: true });
+      publishHeartbeat({ leaves: true });
     },
   };
 }
 
 /** Resolves when there is news, or after that time. */
-async function saidWithin(wait: { news: PromiseWithResolvers<void> }, ms: number): Promise<void> {
+async function changedWithin(wait: { news: PromiseWithResolvers<void> }, ms: number): Promise<void> {
   const over = new AbortController();
   const time = delay(Math.max(1, ms), over.signal).catch(() => {}); // there was news
   await Promise.race([wait.news.promise, time]);

@@ -4,7 +4,7 @@ import { followSubject, lastSequenceOf, readSubject, type StoredMessage } from "
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { Stored } from "../../catalogue/documents.ts";
 import { isSettled } from "../../sessions/failures.ts";
-import type { SessionNews } from "../../sessions/session-changes.ts";
+import type { SessionChanges } from "../../sessions/session-changes.ts";
 import { decodeSession, type SessionRecord } from "../../sessions/session-record.ts";
 
 const BUCKET = "toolbus_sessions";
@@ -14,27 +14,27 @@ const ALL = `$KV.${BUCKET}.>`;
  * Tells what becomes of sessions from now on; of those that stand, the ones that are on their way from one agent to another,
  * which are looked for in the background.
  */
-export async function openSessionNews(
+export async function followSessions(
   bus: Bus,
-  news: SessionNews,
+  news: SessionChanges,
   onFault: (fault: string) => void,
 ): Promise<AsyncDisposable> {
   const closing = new AbortController();
   const { signal } = closing;
   const last = await lastSequenceOf(bus, ALL);
-  const told = new Map<string, number>();
+  const published = new Map<string, number>();
 
   async function follow(): Promise<void> {
     for await (const message of followSubject(bus, ALL, { fromSequence: last + 1, signal })) {
       const stored = storedFrom(bus, message);
       if (stored === undefined) continue;
-      if (!hasLooked) told.set(stored.key, stored.revision);
-      news.tell(stored);
+      if (!hasListed) published.set(stored.key, stored.revision);
+      news.publish(stored);
     }
   }
 
-  let hasLooked = false;
-  async function look(): Promise<void> {
+  let hasListed = false;
+  async function listUnsettled(): Promise<void> {
     const standing = new Map<string, Stored<SessionRecord>>();
     for await (const message of readSubject(bus, ALL, { signal })) {
       const stored = message.sequence > last ? undefined : storedFrom(bus, message);
@@ -42,15 +42,15 @@ export async function openSessionNews(
       if (isSettled(stored.value)) standing.delete(stored.key);
       else standing.set(stored.key, stored);
     }
-    for (const stored of standing.values()) if (!told.has(stored.key)) news.tell(stored);
-    hasLooked = true;
-    told.clear();
+    for (const stored of standing.values()) if (!published.has(stored.key)) news.publish(stored);
+    hasListed = true;
+    published.clear();
   }
 
   const ended = (error: unknown) => {
     if (!signal.aborted) onFault(`sessions are no longer followed: ${messageFromUnknown(error)}`);
   };
-  const work = [follow().catch(ended), look().catch(ended)];
+  const work = [follow().catch(ended), listUnsettled().catch(ended)];
   return {
     async [Symbol.asyncDispose]() {
       closing.abort();

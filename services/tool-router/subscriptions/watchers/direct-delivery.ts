@@ -2,7 +2,7 @@ import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { createInbox, type Msg, type Subscription } from "@nats-io/transport-node";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { readRecord } from "#runtime/bus/record.ts";
-import { FIRST_LOOK_MS } from "../../calls/due-work/due.ts";
+import { FIRST_CHECK_MS } from "../../calls/due-work/due.ts";
 import { type CallRecord, decodeCall, encodeCall } from "../../calls/records/call-record.ts";
 import { tokenFrom } from "./subject-token.ts";
 
@@ -22,22 +22,25 @@ const QUEUE = "watchers";
 const MARGIN_MS = 250;
 const REVISION_BYTES = 8;
 
-export interface Handings extends Disposable {
+export interface DirectDelivery extends Disposable {
   /** Whether it could be sent. */
-  hand(record: CallRecord, revision: number): boolean;
+  deliver(record: CallRecord, revision: number): boolean;
   /** Calls of the tool may come here. */
   open(tool: string): void;
   close(tool: string): void;
 }
 
-export interface HandingsOptions {
+export interface DirectDeliveryOptions {
   /** Gives whether a watcher here has it. A revision of 0 is not known. */
-  onHanded(record: CallRecord, revision: number): boolean;
+  onDelivered(record: CallRecord, revision: number): boolean;
   /** Nobody has taken a call that was handed from here. */
   onRefused(callId: string): void;
 }
 
-export function openHandings(bus: Bus, { onHanded, onRefused }: HandingsOptions): Handings {
+export function openDirectDelivery(
+  bus: Bus,
+  { onDelivered: onHanded, onRefused }: DirectDeliveryOptions,
+): DirectDelivery {
   const { connection } = bus;
   const subscriptions = new Map<string, Subscription>();
   const refusals = `${createInbox()}.`;
@@ -53,7 +56,7 @@ export function openHandings(bus: Bus, { onHanded, onRefused }: HandingsOptions)
     const revision = new DataView(data.buffer, data.byteOffset).getFloat64(0);
     const place = { subject: message.subject, sequence: 0 };
     const record = readRecord(bus, place, () => decodeCall(data.subarray(REVISION_BYTES)));
-    if (record === undefined || !canBeHanded(record) || !onHanded(record, revision)) message.respond();
+    if (record === undefined || !canBeDelivered(record) || !onHanded(record, revision)) message.respond();
   }
 
   function close(tool: string): void {
@@ -63,7 +66,7 @@ export function openHandings(bus: Bus, { onHanded, onRefused }: HandingsOptions)
   }
 
   return {
-    hand(record, revision) {
+    deliver(record, revision) {
       if (leftMs(record) < MARGIN_MS || !bus.link.isUp) return false;
       connection.publish(subjectOf(record.tool), encoded(record, revision), { reply: refusals + record.callId });
       return true;
@@ -88,12 +91,12 @@ function subjectOf(tool: string): string {
 }
 
 /** G2 */
-export function canBeHanded(record: CallRecord): boolean {
+export function canBeDelivered(record: CallRecord): boolean {
   return leftMs(record) > 0;
 }
 
 function leftMs({ createTime: createdAt }: CallRecord): number {
-  return createdAt === undefined ? 0 : timestampMs(createdAt) + FIRST_LOOK_MS - Date.now();
+  return createdAt === undefined ? 0 : timestampMs(createdAt) + FIRST_CHECK_MS - Date.now();
 }
 
 function encoded(record: CallRecord, revision: number): Uint8Array {

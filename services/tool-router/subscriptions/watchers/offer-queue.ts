@@ -5,7 +5,7 @@ import { persist } from "#runtime/bus/link.ts";
 import { readRecord } from "#runtime/bus/record.ts";
 import { appendFenced, lastOf } from "#runtime/bus/streams/append.ts";
 import { type CallRecord, decodeCall, encodeCall } from "../../calls/records/call-record.ts";
-import type { Offer, Offers } from "../../calls/watchers/watching.ts";
+import type { CallQueue, QueuedCall } from "../../calls/watchers/watching.ts";
 import { type DeliveryInfo, deliveryInfoFrom } from "../queues/delivery-info.ts";
 import { openPulls } from "../queues/pulls.ts";
 import { tokenFrom } from "./subject-token.ts";
@@ -30,23 +30,23 @@ const WAITING_MS = 500;
 const AGAIN = "Toolbus-Again";
 const stream = "TOOLBUS_OFFERS";
 
-export interface OfferQueueOptions {
-  onOffer(offer: Offer): void;
+export interface WorkQueueOptions {
+  onQueued(offer: QueuedCall): void;
   onFault(fault: string): void;
 }
 
-export interface OfferQueue extends Omit<Offers, "hand">, Disposable {
+export interface WorkQueue extends Omit<CallQueue, "deliver">, Disposable {
   /** Q2 */
   areWaiting(tool: string): boolean;
 }
 
-export function openOfferQueue(bus: Bus, { onOffer, onFault }: OfferQueueOptions): OfferQueue {
-  const held = new Set<Held>();
+export function openWorkQueue(bus: Bus, { onQueued: onOffer, onFault }: WorkQueueOptions): WorkQueue {
+  const held = new Set<HeldMessage>();
   /** By tool: until when it is believed that calls wait in its queue. */
   const waiting = new Map<string, number>();
   const areWaiting = (tool: string) => (waiting.get(tool) ?? 0) > performance.now();
   const keeping = setInterval(() => {
-    for (const one of held) one.keep();
+    for (const one of held) one.renew();
   }, KEEP_MS);
 
   function receive({ subject, reply = "", data, headers }: Msg): void {
@@ -55,12 +55,12 @@ export function openOfferQueue(bus: Bus, { onOffer, onFault }: OfferQueueOptions
     if (record === undefined) return void bus.connection.publish(reply, "+TERM"); // no router can offer it
     if (info.pending > 0) waiting.set(record.tool, performance.now() + WAITING_MS);
     else waiting.delete(record.tool);
-    const one = new Held((word) => bus.connection.publish(reply, word), held);
+    const one = new HeldMessage((word) => bus.connection.publish(reply, word), held);
     onOffer({
       record,
       isOld: isOld(info) || headers?.has(AGAIN) === true,
-      settle: () => one.end("+ACK"),
-      handOn: () => one.end("-NAK"),
+      ack: () => one.end("+ACK"),
+      release: () => one.end("-NAK"),
     });
   }
 
@@ -68,7 +68,7 @@ export function openOfferQueue(bus: Bus, { onOffer, onFault }: OfferQueueOptions
 
   return {
     areWaiting,
-    async offer(record, standing) {
+    async enqueue(record, standing) {
       await appendFenced(bus, {
         subject: subjectOf(record),
         expectedLastSequence: 0, // Q1: a conflict says that it stands
@@ -76,13 +76,13 @@ export function openOfferQueue(bus: Bus, { onOffer, onFault }: OfferQueueOptions
         ...(standing === "again" && { headers: { [AGAIN]: "1" } }), // Q4
       });
     },
-    stands: async (record) => (await lastOf(bus, subjectOf(record))) !== null,
-    async withdraw(record) {
+    isQueued: async (record) => (await lastOf(bus, subjectOf(record))) !== null,
+    async remove(record) {
       const purge = () => bus.manager.streams.purge(stream, { filter: subjectOf(record) });
       await persist(bus.link, purge, { what: `withdrawing call ${record.callId}`, timeoutMs: 30_000, isPassing });
     },
     demand: (tool, count) => pulls.demand(queueOf(tool), areWaiting(tool) ? count : Math.min(count, 1)),
-    leave: (tool) => pulls.leave(queueOf(tool)),
+    stop: (tool) => pulls.leave(queueOf(tool)),
     [Symbol.dispose]() {
       clearInterval(keeping);
       pulls[Symbol.dispose]();
@@ -92,29 +92,29 @@ export function openOfferQueue(bus: Bus, { onOffer, onFault }: OfferQueueOptions
 }
 
 /** A message of the queue that this router has. */
-class Held {
-  readonly #say: (text: string) => void;
-  readonly #all: Set<Held>;
-  #saidAt = performance.now();
+class HeldMessage {
+  readonly #reply: (text: string) => void;
+  readonly #all: Set<HeldMessage>;
+  #renewedAt = performance.now();
 
-  constructor(say: (text: string) => void, all: Set<Held>) {
-    this.#say = say;
+  constructor(say: (text: string) => void, all: Set<HeldMessage>) {
+    this.#reply = say;
     this.#all = all;
     all.add(this);
   }
 
-  keep(): void {
-    if (this.#isMine()) this.#say("+WPI");
+  renew(): void {
+    if (this.#isMine()) this.#reply("+WPI");
     else this.#all.delete(this);
-    this.#saidAt = performance.now();
+    this.#renewedAt = performance.now();
   }
 
   end(word: "+ACK" | "-NAK"): void {
-    if (this.#all.delete(this) && this.#isMine()) this.#say(word);
+    if (this.#all.delete(this) && this.#isMine()) this.#reply(word);
   }
 
   #isMine(): boolean {
-    return performance.now() - this.#saidAt < ACK_WAIT_MS; // Q3
+    return performance.now() - this.#renewedAt < ACK_WAIT_MS; // Q3
   }
 }
 

@@ -4,20 +4,20 @@ import { ToolMessageState as Status } from "#gen/toolbus/space/v1/space_pb.ts";
 import { ToolCallState } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { until } from "#runtime/time/until.ts";
 import { ExternalService, neither, takeOnly } from "../peers/external-service.ts";
-import { openShop, type Shop } from "../peers/external-tools.ts";
+import { type ExternalTools, openExternalTools } from "../peers/external-tools.ts";
 
 const patience = { timeoutMs: 20_000 };
 
 describe("how calls end that somebody outside answers: in time, expired, canceled", () => {
-  let shop: Shop;
-  let callers: ReturnType<Shop["clientsOf"]>;
-  let watchers: ReturnType<Shop["clientsOf"]>;
+  let external: ExternalTools;
+  let callers: ReturnType<ExternalTools["clientsOf"]>;
+  let watchers: ReturnType<ExternalTools["clientsOf"]>;
   beforeAll(async () => {
-    shop = await openShop("callers", "watchers");
-    callers = shop.clientsOf("callers");
-    watchers = shop.clientsOf("watchers");
+    external = await openExternalTools("callers", "watchers");
+    callers = external.clientsOf("callers");
+    watchers = external.clientsOf("watchers");
   });
-  afterAll(() => shop[Symbol.asyncDispose]());
+  afterAll(() => external[Symbol.asyncDispose]());
 
   const audited = async (callId: string, kind: AuditKind) => {
     const { events } = await callers.audit.listAuditEvents({ filter: { kinds: [kind] } });
@@ -25,23 +25,23 @@ describe("how calls end that somebody outside answers: in time, expired, cancele
   };
 
   test("TOOL-5 at its expiry a pending call's message turns error, the inbox is told, and results are refused", async () => {
-    const sessionId = await shop.openSession();
-    shop.spaces.activeSpaces.set(sessionId, "room");
+    const sessionId = await external.openSession();
+    external.spaces.activeSpaces.set(sessionId, "room");
     const { output } = await callers.call({ sessionId, name: "shown", callId: "expiring" });
     expect(output).toEqual({ status: "pending", pendingToolCallId: "expiring" });
-    const event = await until(() => shop.spaces.inbox.get("tr:expiring"), patience);
+    const event = await until(() => external.spaces.inbox.get("tr:expiring"), patience);
     expect(event.event.value).toMatchObject({
       result: { isError: true, outputJson: expect.stringMatching(/expired/) },
     });
-    expect(shop.spaces.statusesOf("expiring").at(-1)).toBe(Status.ERROR);
-    expect(await shop.whenRecorded("expiring", ({ state }) => state)).toBe(ToolCallState.EXPIRED);
+    expect(external.spaces.statusesOf("expiring").at(-1)).toBe(Status.ERROR);
+    expect(await external.whenRecorded("expiring", ({ state }) => state)).toBe(ToolCallState.EXPIRED);
     const late = watchers.calls.submitToolResult({ callId: "expiring", outcome: { case: "resultJson", value: "1" } });
     await expect(late).rejects.toThrow(/call expiring has expired/);
     await until(() => audited("expiring", AuditKind.EXPIRED), patience);
   });
 
   test("TOOL-5 a watcher that has taken a call is told that it has expired", async () => {
-    const sessionId = await shop.openSession();
+    const sessionId = await external.openSession();
     await using service = new ExternalService(watchers.calls, { tools: ["reserve"] }, takeOnly);
     await callers.call({ sessionId, name: "reserve", callId: "reserved" });
     const told = await until(() => service.handed.find(({ withdrawn }) => withdrawn), patience);
@@ -49,14 +49,14 @@ describe("how calls end that somebody outside answers: in time, expired, cancele
   });
 
   test("TOOL-4 the end of a wait is on the trail", async () => {
-    const sessionId = await shop.openSession();
+    const sessionId = await external.openSession();
     await using _ = new ExternalService(watchers.calls, { tools: ["hurry"] }, neither);
     await callers.call({ sessionId, name: "hurry", callId: "waited" });
     await until(() => audited("waited", AuditKind.TIMED_OUT), patience);
   });
 
   test("LOOP-15 a call that is canceled before it starts is not begun later, on any router", async () => {
-    const sessionId = await shop.openSession();
+    const sessionId = await external.openSession();
     await using service = new ExternalService(watchers.calls, { tools: ["charge", "weigh"] });
     for (const name of ["charge", "weigh"]) {
       const callId = `buried-${name}`;
@@ -72,7 +72,7 @@ describe("how calls end that somebody outside answers: in time, expired, cancele
   });
 
   test("LOOP-15 a call that waits for a watcher is canceled before it starts; its caller is told at once", async () => {
-    const sessionId = await shop.openSession();
+    const sessionId = await external.openSession();
     await using service = new ExternalService(watchers.calls, { tools: ["charge"] }, neither);
     const calling = callers.call({ sessionId, name: "charge", callId: "unstarted" });
     await until(() => service.callIds.includes("unstarted"), patience);
@@ -86,10 +86,10 @@ describe("how calls end that somebody outside answers: in time, expired, cancele
   });
 
   test("LOOP-15 cancelling a call that a watcher has taken reaches it, and says that it had started", async () => {
-    const sessionId = await shop.openSession();
+    const sessionId = await external.openSession();
     await using service = new ExternalService(watchers.calls, { tools: ["charge"] }, takeOnly);
     const calling = callers.call({ sessionId, name: "charge", callId: "started" });
-    await shop.whenRecorded("started", ({ taken }) => taken);
+    await external.whenRecorded("started", ({ taken }) => taken);
     expect((await callers.calls.cancelToolCall({ callId: "started" })).started).toBe(true);
     expect((await calling).output).toEqual({ error: "outcome_unknown: the call was canceled" });
     const told = await until(() => service.handed.find(({ withdrawn }) => withdrawn), patience);
@@ -98,7 +98,7 @@ describe("how calls end that somebody outside answers: in time, expired, cancele
   });
 
   test("BUS-4 a run's call that its process puts down waits on, and whoever comes back for it gets its answer", async () => {
-    const sessionId = await shop.openSession();
+    const sessionId = await external.openSession();
     await using service = new ExternalService(watchers.calls, { tools: ["charge"] }, neither);
     const request = { sessionId, name: "charge", callId: "put-down", runId: "r1" };
     const leaving = new AbortController();
@@ -106,7 +106,7 @@ describe("how calls end that somebody outside answers: in time, expired, cancele
     await until(() => service.callIds.includes("put-down"), patience);
     leaving.abort();
     await calling;
-    expect(await shop.whenRecorded("put-down", ({ state }) => state !== ToolCallState.WAITING && state)).toBe(
+    expect(await external.whenRecorded("put-down", ({ state }) => state !== ToolCallState.WAITING && state)).toBe(
       ToolCallState.PENDING,
     );
     const again = callers.call({ ...request, recovering: true });
@@ -115,7 +115,7 @@ describe("how calls end that somebody outside answers: in time, expired, cancele
   });
 
   test("LOOP-15 cancelling a call that has its result changes nothing, and nothing is audited as canceled", async () => {
-    const sessionId = await shop.openSession();
+    const sessionId = await external.openSession();
     await using _ = new ExternalService(watchers.calls, { tools: ["weigh"] });
     await callers.call({ sessionId, name: "weigh", callId: "over", argumentsJson: '{"kilos":1}' });
     expect((await callers.calls.cancelToolCall({ callId: "over" })).started).toBe(true);
@@ -130,9 +130,9 @@ describe("how calls end that somebody outside answers: in time, expired, cancele
 
   test("LOOP-15 cancelling a call that a provider runs reaches the provider, from any router", async () => {
     const { agents, sessions } = callers;
-    const mcp = await shop.startMcp();
-    shop.mcp.offer([{ source: "files", tool: { name: "slow" } }], [{ source: "files", available: true }]);
-    shop.mcp.answer = async function* (_, signal) {
+    const mcp = await external.startMcp();
+    external.mcp.offer([{ source: "files", tool: { name: "slow" } }], [{ source: "files", available: true }]);
+    external.mcp.answer = async function* (_, signal) {
       yield { event: { case: "progress", value: { progress: 1 } } };
       await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
     };
@@ -141,9 +141,9 @@ describe("how calls end that somebody outside answers: in time, expired, cancele
     });
     await sessions.createSession({ agent: "reader", sessionId: "reading" });
     const calling = callers.call({ sessionId: "reading", name: "files__slow", callId: "running" });
-    await until(() => shop.mcp.calls.some(({ callId }) => callId === "running"), patience);
+    await until(() => external.mcp.calls.some(({ callId }) => callId === "running"), patience);
     expect((await watchers.calls.cancelToolCall({ callId: "running" })).started).toBe(true);
-    await until(() => shop.mcp.cancelled.includes("running"), patience);
+    await until(() => external.mcp.cancelled.includes("running"), patience);
     expect((await calling).output).toEqual({ error: "outcome_unknown: the call was canceled" });
     await mcp[Symbol.asyncDispose]();
   });

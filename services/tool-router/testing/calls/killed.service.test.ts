@@ -7,44 +7,44 @@ import { until } from "#runtime/time/until.ts";
 import { decodeCall, encodeCall } from "../../calls/records/call-record.ts";
 import { storedCall } from "../fakes/stored.ts";
 import { answerAtOnce, ExternalService, neither, takeOnly } from "../peers/external-service.ts";
-import { openShop, type Shop } from "../peers/external-tools.ts";
+import { type ExternalTools, openExternalTools } from "../peers/external-tools.ts";
 import { SteadyService } from "../peers/steady-service.ts";
 
 const patience = { timeoutMs: 30_000 };
 
 describe("calls whose router is killed", () => {
-  let shop: Shop;
-  let lasting: ReturnType<Shop["clientsOf"]>;
+  let external: ExternalTools;
+  let lasting: ReturnType<ExternalTools["clientsOf"]>;
   let victims = 0;
   beforeAll(async () => {
-    shop = await openShop("lasting");
-    lasting = shop.clientsOf("lasting");
+    external = await openExternalTools("lasting");
+    lasting = external.clientsOf("lasting");
   });
-  afterAll(() => shop[Symbol.asyncDispose]());
+  afterAll(() => external[Symbol.asyncDispose]());
 
   /** A router that can be killed, and its clients. */
   async function startVictim() {
     const name = `victim-${++victims}`;
-    const { pid } = await shop.startRouterProcess(name);
-    return { ...shop.clientsOf(name), kill: () => process.kill(pid, "SIGKILL") };
+    const { pid } = await external.startRouterProcess(name);
+    return { ...external.clientsOf(name), kill: () => process.kill(pid, "SIGKILL") };
   }
 
   test("TOOL-5 a wait whose router was killed ends at its time all the same, and a late answer reaches the inbox", async () => {
-    const sessionId = await shop.openSession();
+    const sessionId = await external.openSession();
     await using service = new ExternalService(lasting.calls, { tools: ["hurry"] }, neither);
     const victim = await startVictim();
     const lost = victim.call({ sessionId, name: "hurry", callId: "forsaken" }).catch(() => "lost");
     await until(() => service.callIds.includes("forsaken"), patience);
     victim.kill();
-    await shop.whenRecorded("forsaken", ({ state }) => state === ToolCallState.PENDING);
+    await external.whenRecorded("forsaken", ({ state }) => state === ToolCallState.PENDING);
     await lasting.calls.submitToolResult({ callId: "forsaken", outcome: { case: "resultJson", value: '"late"' } });
-    await until(() => shop.spaces.inbox.has("tr:forsaken"), patience);
-    expect(shop.spaces.inbox.get("tr:forsaken")?.event.value).toMatchObject({ result: { outputJson: '"late"' } });
+    await until(() => external.spaces.inbox.has("tr:forsaken"), patience);
+    expect(external.spaces.inbox.get("tr:forsaken")?.event.value).toMatchObject({ result: { outputJson: '"late"' } });
     expect(await lost).toBe("lost");
   });
 
   test("TOOL-6 what a watcher of a killed router had not acknowledged is handed to another", async () => {
-    const sessionId = await shop.openSession();
+    const sessionId = await external.openSession();
     const victim = await startVictim();
     await using first = new ExternalService(victim.calls, { tools: ["charge"] }, neither);
     const calling = lasting.call({ sessionId, name: "charge", callId: "rescued", argumentsJson: '{"n":5}' });
@@ -56,11 +56,11 @@ describe("calls whose router is killed", () => {
   });
 
   test("TOOL-6 LOOP-14 a taken call whose watcher and router are both killed ends as outcome_unknown", async () => {
-    const sessionId = await shop.openSession();
+    const sessionId = await external.openSession();
     const victim = await startVictim();
     await using first = new ExternalService(victim.calls, { tools: ["charge"] }, takeOnly);
     const calling = lasting.call({ sessionId, name: "charge", callId: "orphaned" });
-    await shop.whenRecorded("orphaned", ({ taken }) => taken);
+    await external.whenRecorded("orphaned", ({ taken }) => taken);
     victim.kill();
     await using second = new ExternalService(lasting.calls, { tools: ["charge"] });
     const { output } = await calling;
@@ -69,7 +69,7 @@ describe("calls whose router is killed", () => {
   });
 
   test("TOOL-9 a router that dies right after a late result is stored loses nothing: the inbox is told by another", async () => {
-    const sessionId = await shop.openSession();
+    const sessionId = await external.openSession();
     const ids = Array.from({ length: 3 }, (_, n) => `untold-${n}`);
     for (const callId of ids) await lasting.call({ sessionId, name: "order", callId });
     const victims = await Promise.all(ids.map(() => startVictim())); // which takes most of the time
@@ -78,11 +78,11 @@ describe("calls whose router is killed", () => {
       victims[n]!.kill(); // before it could tell
     });
     await Promise.all(dying);
-    for (const callId of ids) await until(() => shop.spaces.inbox.has(`tr:${callId}`), patience);
+    for (const callId of ids) await until(() => external.spaces.inbox.has(`tr:${callId}`), patience);
   }, 90_000);
 
   test("TOOL-7 a submission that a killed router took is told that it won, by another router; others are not", async () => {
-    const sessionId = await shop.openSession();
+    const sessionId = await external.openSession();
     await lasting.call({ sessionId, name: "order", callId: "repeated" });
     const victim = await startVictim();
     await using _ = new ExternalService(lasting.calls, { tools: ["order"] }, neither);
@@ -97,25 +97,25 @@ describe("calls whose router is killed", () => {
   });
 
   test("TOOL-8 a caller is woken although the router that stored its result died before it said so", async () => {
-    const sessionId = await shop.openSession();
+    const sessionId = await external.openSession();
     await using _ = new ExternalService(lasting.calls, { tools: ["charge"] }, neither);
     const calling = lasting.call({ sessionId, name: "charge", callId: "untold" });
-    const { call } = await shop.whenRecorded("untold", (found) => ({ call: found }));
+    const { call } = await external.whenRecorded("untold", (found) => ({ call: found }));
     // what a router leaves that dies between its write and its news
-    const kv = await shop.bus.keyValue("toolbus_calls");
+    const kv = await external.bus.keyValue("toolbus_calls");
     const entry = await kv.get("untold");
     const result = create(ToolResultSchema, { outputJson: '"silent"' });
     const record = { ...decodeCall(entry!.value), state: ToolCallState.RESOLVED, result };
-    const js = shop.bus.jetstream;
+    const js = external.bus.jetstream;
     const fields = headers();
-    fields.set("Toolbus-Duty", "tell");
+    fields.set("Toolbus-Due", "notify");
     await js.publish("$KV.toolbus_calls.untold", encodeCall(record), { headers: fields });
     expect((await calling).output).toBe("silent");
     expect(call.state).toBe(ToolCallState.WAITING);
   });
 
   test("TOOL-6 a call whose router died before it offered it is offered by another", async () => {
-    const sessionId = await shop.openSession();
+    const sessionId = await external.openSession();
     const callId = "unoffered";
     const record = {
       callId,
@@ -128,15 +128,15 @@ describe("calls whose router is killed", () => {
       createTime: new Date().toISOString(),
     };
     const fields = headers();
-    fields.set("Toolbus-Duty", String(Date.now() + 200));
-    await shop.bus.jetstream.publish(`$KV.toolbus_calls.${callId}`, storedCall(record), { headers: fields });
+    fields.set("Toolbus-Due", String(Date.now() + 200));
+    await external.bus.jetstream.publish(`$KV.toolbus_calls.${callId}`, storedCall(record), { headers: fields });
     await using service = new ExternalService(lasting.calls, { tools: ["order"] }, answerAtOnce);
-    await until(() => shop.spaces.inbox.has(`tr:${callId}`), patience);
+    await until(() => external.spaces.inbox.has(`tr:${callId}`), patience);
     expect(service.callIds.filter((one) => one === callId)).toHaveLength(1);
   });
 
   test("TOOL-6 a call whose router died before it offered it, and whose time is over when somebody looks, is offered all the same", async () => {
-    const sessionId = await shop.openSession();
+    const sessionId = await external.openSession();
     const callId = "unoffered-late";
     const beginning = Date.now() - 60_000;
     const record = {
@@ -151,18 +151,20 @@ describe("calls whose router is killed", () => {
     };
     const inside = { waitExpireTime: new Date(beginning + 20_000).toISOString() };
     const fields = headers();
-    fields.set("Toolbus-Duty", String(Date.now()));
-    await shop.bus.jetstream.publish(`$KV.toolbus_calls.${callId}`, storedCall(record, inside), { headers: fields });
+    fields.set("Toolbus-Due", String(Date.now()));
+    await external.bus.jetstream.publish(`$KV.toolbus_calls.${callId}`, storedCall(record, inside), {
+      headers: fields,
+    });
     await using service = new ExternalService(lasting.calls, { tools: ["charge"] }, answerAtOnce);
-    await until(() => shop.spaces.inbox.has(`tr:${callId}`), patience);
+    await until(() => external.spaces.inbox.has(`tr:${callId}`), patience);
     expect(service.callIds.filter((one) => one === callId)).toHaveLength(1);
   });
 
   test("TOOL-6 TOOL-7 LOOP-14 routers are killed and started again under load: each call has one result, and was executed once at most", async () => {
-    const sessionId = await shop.openSession();
-    const start = () => shop.startRouterProcess("crowd");
+    const sessionId = await external.openSession();
+    const start = () => external.startRouterProcess("crowd");
     const crowd = [await start(), await start()];
-    const clients = shop.clientsOf("crowd");
+    const clients = external.clientsOf("crowd");
     await using services = new AsyncDisposableStack();
     const watching = Array.from({ length: 4 }, (_, n) =>
       services.use(new SteadyService(clients.calls, { tools: ["charge", "weigh"], watcherId: `steady ${n}` })),
@@ -210,7 +212,7 @@ describe("calls whose router is killed", () => {
   }, 180_000);
 
   test("BUS-4 TOOL-8 the bus is killed and started again under load: each call has its result", async () => {
-    const sessionId = await shop.openSession();
+    const sessionId = await external.openSession();
     await using service = new SteadyService(lasting.calls, { tools: ["charge"], watcherId: "through the storm" });
     const answers: unknown[] = [];
     const callUntilAnswered = async (n: number) => {
@@ -223,8 +225,8 @@ describe("calls whose router is killed", () => {
     for (let round = 0; round < 2; round++) {
       const calling = Array.from({ length: 30 }, (_, n) => callUntilAnswered(round * 30 + n));
       await until(() => answers.length > round * 30, patience);
-      await shop.bus.server.kill();
-      await shop.bus.server.restart();
+      await external.bus.server.kill();
+      await external.bus.server.restart();
       await Promise.all(calling);
     }
     const failed = answers.filter((output) => !/^\{"n":\d+\}$|outcome_unknown/.test(JSON.stringify(output)));

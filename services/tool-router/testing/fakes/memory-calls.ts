@@ -7,7 +7,7 @@ export function createMemoryCalls(waiters: Waiters, heldElsewhere: ReadonlySet<s
   const records = new Map<string, CallRecord>();
   const store: CallStore = {
     read: async (callId) => records.get(callId),
-    glance: async (callId) => records.get(callId),
+    readCached: async (callId) => records.get(callId),
     async create(record) {
       if (records.has(record.callId)) return false;
       records.set(record.callId, record);

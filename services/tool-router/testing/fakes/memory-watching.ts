@@ -1,34 +1,34 @@
 import type { CallRecord } from "../../calls/records/call-record.ts";
-import type { Offer, Offers, Presence, WatcherFacts } from "../../calls/watchers/watching.ts";
+import type { CallQueue, Presence, QueuedCall, WatcherFacts } from "../../calls/watchers/watching.ts";
 
 /** The queues in memory, with the same promises as those of the bus: a call stands once, and is in one pair of hands. */
-export class MemoryOffers implements Offers {
+export class MemoryOffers implements CallQueue {
   readonly standing = new Map<string, CallRecord>();
   /** What was handed out and has neither been settled nor handed on. */
   readonly inHands = new Set<string>();
   readonly demands = new Map<string, number>();
-  onOffer: (offer: Offer) => void = () => {};
+  onOffer: (offer: QueuedCall) => void = () => {};
   /** How often each call was handed out. */
   readonly #times = new Map<string, number>();
 
   /** Whether calls are taken straight; else they are offered. */
-  onHand: (offer: Offer) => boolean = () => false;
+  onHand: (offer: QueuedCall) => boolean = () => false;
 
-  hand(record: CallRecord): boolean {
-    return this.onHand({ record, isOld: false, settle: () => {}, handOn: () => void this.offer(record, "again") });
+  deliver(record: CallRecord): boolean {
+    return this.onHand({ record, isOld: false, ack: () => {}, release: () => void this.enqueue(record, "again") });
   }
 
-  async stands({ callId }: CallRecord): Promise<boolean> {
+  async isQueued({ callId }: CallRecord): Promise<boolean> {
     return this.standing.has(callId);
   }
 
-  async offer(record: CallRecord, standing: "first" | "again"): Promise<void> {
+  async enqueue(record: CallRecord, standing: "first" | "again"): Promise<void> {
     if (standing === "again") this.#times.set(record.callId, 1);
     if (!this.standing.has(record.callId)) this.standing.set(record.callId, record);
     this.#handOut();
   }
 
-  async withdraw({ callId }: CallRecord): Promise<void> {
+  async remove({ callId }: CallRecord): Promise<void> {
     this.standing.delete(callId);
   }
 
@@ -37,7 +37,7 @@ export class MemoryOffers implements Offers {
     queueMicrotask(() => this.#handOut());
   }
 
-  leave(tool: string): void {
+  stop(tool: string): void {
     this.demands.delete(tool);
   }
 
@@ -52,7 +52,7 @@ export class MemoryOffers implements Offers {
         if (isDone) this.standing.delete(callId);
         else queueMicrotask(() => this.#handOut());
       };
-      this.onOffer({ record, isOld: times > 1, settle: () => end(true), handOn: () => end(false) });
+      this.onOffer({ record, isOld: times > 1, ack: () => end(true), release: () => end(false) });
     }
   }
 }

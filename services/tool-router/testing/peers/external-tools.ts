@@ -3,7 +3,7 @@ import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { until } from "#runtime/time/until.ts";
 import { openTestRouter } from "../test-router.ts";
 
-export type Shop = Awaited<ReturnType<typeof openShop>>;
+export type ExternalTools = Awaited<ReturnType<typeof openExternalTools>>;
 
 const external = { executionType: ExecutionType.EXTERNAL, visible: false };
 
@@ -17,11 +17,11 @@ const TOOLS = [
 ];
 
 /** Routers that are reached by their own names, tools that services outside execute, an agent that uses them all. */
-export function openShop(...names: string[]) {
-  return openShopWith({}, ...names);
+export function openExternalTools(...names: string[]) {
+  return openExternalToolsWith({}, ...names);
 }
 
-export async function openShopWith(env: Record<string, string>, ...names: string[]) {
+export async function openExternalToolsWith(env: Record<string, string>, ...names: string[]) {
   const suite = await openTestRouter(env);
   for (const name of names) suite.use(await suite.startRouter(name, name));
   const { catalogue, agents, sessions } = suite.clientsOf(names[0] ?? "");

@@ -13,30 +13,30 @@ export function resultEvent(outputJson: string, isError = false): Event {
   return { event: { case: "result", value: { outputJson, isError } } };
 }
 
-const logger = createLogger({ name: "liar", level: "silent" });
+const logger = createLogger({ name: "misbehaving", level: "silent" });
 
-export type LiarWorld = Awaited<ReturnType<typeof openLiarWorld>>;
+export type MisbehavingWorld = Awaited<ReturnType<typeof openMisbehavingWorld>>;
 
-/** A session of an agent `both` with a source `shop` of an honest provider and a source `lies` of a liar. */
-export async function openLiarWorld() {
+/** A session of an agent `both` with a source `shop` of an honest provider and a source `lies` of a misbehaving one. */
+export async function openMisbehavingWorld() {
   const suite = await openTestRouter({ TOOLBUS_PROVIDER_STARTUP: "300ms" });
   suite.use(await suite.startRouter("a"));
   const honest = new FakeProvider();
-  const liar = new FakeProvider();
+  const misbehaving = new FakeProvider();
   const interceptors = serverInterceptors({ logger });
   const serve = (service: string, { routes }: FakeProvider) =>
     serveOnNats(suite.bus, { service, routes, drainTimeoutMs: 1, interceptors });
   suite.use(await serve("honest", honest));
-  let liarService = await serve("liar", liar);
-  suite.use({ [Symbol.asyncDispose]: () => liarService[Symbol.asyncDispose]() });
+  let misbehavingService = await serve("misbehaving", misbehaving);
+  suite.use({ [Symbol.asyncDispose]: () => misbehavingService[Symbol.asyncDispose]() });
   honest.tools = [{ source: "shop", tool: { name: "buy" } }];
-  liar.tools = [{ source: "lies", tool: { name: "tell" } }];
+  misbehaving.tools = [{ source: "lies", tool: { name: "tell" } }];
   const { providers, agents, sessions, router } = suite.clients;
-  for (const name of ["honest", "liar"])
+  for (const name of ["honest", "misbehaving"])
     await providers.applyProvider({ provider: { name, address: { case: "service", value: name } } });
   const sources = [
     { name: "shop", provider: "honest" },
-    { name: "lies", provider: "liar" },
+    { name: "lies", provider: "misbehaving" },
   ];
   const applyAgent = (name: string) =>
     agents.applyAgent({ agent: { name, sources, tools: { use: ["@shop/*", "@lies/*"] } } });
@@ -44,7 +44,7 @@ export async function openLiarWorld() {
   const sessionId = (await sessions.createSession({ agent: "both" })).session!.id;
   return {
     ...suite,
-    liar,
+    misbehaving,
     sessionId,
     applyAgent,
     async listed() {
@@ -52,16 +52,16 @@ export async function openLiarWorld() {
         router.listTools({ scope: { case: "sessionId", value: sessionId }, pageToken, pageSize: 1_000 });
       return (await allPages(page)).flatMap(({ tools }) => tools);
     },
-    /** Calls the liar's tool. */
+    /** Calls the misbehaving provider's tool. */
     tell: (signal?: AbortSignal) => suite.clients.call({ sessionId, name: "lies__tell", argumentsJson: "{}" }, signal),
-    /** Uses the honest provider; fails when the liar's deeds reach it. */
+    /** Uses the honest provider; fails when the misbehaving provider's deeds reach it. */
     async buyElsewhere(): Promise<void> {
       const bought = await suite.clients.call({ sessionId, name: "shop__buy", argumentsJson: '{"n":1}' });
       if (JSON.stringify(bought.output) !== '{"n":1}') throw new Error(JSON.stringify(bought.output));
     },
-    stopLiar: () => liarService[Symbol.asyncDispose](),
-    startLiar: async () => {
-      liarService = await serve("liar", liar);
+    stopMisbehaving: () => misbehavingService[Symbol.asyncDispose](),
+    startMisbehaving: async () => {
+      misbehavingService = await serve("misbehaving", misbehaving);
     },
   };
 }

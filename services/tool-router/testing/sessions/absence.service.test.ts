@@ -4,18 +4,18 @@ import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { msFromDuration } from "#runtime/time/duration.ts";
 import { until } from "#runtime/time/until.ts";
-import { type LiarWorld, openLiarWorld, resultEvent } from "../peers/misbehaving-provider.ts";
+import { type MisbehavingWorld, openMisbehavingWorld, resultEvent } from "../peers/misbehaving-provider.ts";
 
-let world: LiarWorld;
+let world: MisbehavingWorld;
 beforeAll(async () => {
-  world = await openLiarWorld();
+  world = await openMisbehavingWorld();
 });
 afterAll(() => world[Symbol.asyncDispose]());
 
 describe("KIND-2 a provider that hangs or dies", () => {
   test("while it is asked for its tools: the others' are listed without it, and it is said to be away", async () => {
-    world.liar.isHanging = true;
-    world.liar.offer([]);
+    world.misbehaving.isHanging = true;
+    world.misbehaving.offer([]);
     await world.applyAgent("hung");
     const { tools, sources } = await world.clients.router.listTools({ scope: { case: "agent", value: "hung" } });
     expect(tools.map(({ modelName }) => modelName)).toEqual(["shop__buy"]);
@@ -28,41 +28,41 @@ describe("KIND-2 a provider that hangs or dies", () => {
     );
     const why = await world.clients.router.explainTool({ scope: { case: "agent", value: "hung" }, name: "@lies/tell" });
     expect(why.rule).toContain("lies cannot be used: did not list its tools within 300 ms");
-    world.liar.isHanging = false;
-    world.liar.offer([{ source: "lies", tool: { name: "tell" } }]);
+    world.misbehaving.isHanging = false;
+    world.misbehaving.offer([{ source: "lies", tool: { name: "tell" } }]);
     await world.buyElsewhere();
   });
 
   test("in a call: the call ends with its time, the provider is told, and others wait for nothing", async () => {
     const tool = { name: "tell", timeout: durationFromMs(200), executionType: ExecutionType.CUSTOM };
-    world.liar.offer([{ source: "lies", tool }]);
+    world.misbehaving.offer([{ source: "lies", tool }]);
     await until(async () => (await world.listed()).some((one) => msFromDuration(one.tool?.timeout) === 200));
-    world.liar.cancelled.length = 0;
-    world.liar.answer = async function* (_request, signal) {
+    world.misbehaving.cancelled.length = 0;
+    world.misbehaving.answer = async function* (_request, signal) {
       await new Promise((resolve) => signal.addEventListener("abort", resolve));
       yield resultEvent('"too late"');
     };
     const telling = world.tell();
     await world.buyElsewhere();
     expect((await telling).output).toEqual({ error: 'Tool "@lies/tell" timed out after 200ms' });
-    await until(() => world.liar.cancelled.length === 1);
+    await until(() => world.misbehaving.cancelled.length === 1);
   });
 
   test("for good: its tools stay known, say why they fail, and work again when it is back", async () => {
     const isThere = async () =>
       (await world.listed()).find(({ modelName }) => modelName === "lies__tell")?.available === true;
-    await world.stopLiar();
+    await world.stopMisbehaving();
     expect((await world.tell()).output).toMatchObject({ error: expect.stringContaining("nothing was started") });
     await world.buyElsewhere();
     await until(async () => !(await isThere()));
-    world.liar.answer = async function* () {
+    world.misbehaving.answer = async function* () {
       yield resultEvent('"back"');
     };
-    await world.startLiar();
+    await world.startMisbehaving();
     await until(isThere);
     expect((await world.tell()).output).toBe("back");
     const { sessionId } = world;
-    const filter = { sessionId, tool: "liar", kinds: [AuditKind.UNAVAILABLE, AuditKind.AVAILABLE] };
+    const filter = { sessionId, tool: "misbehaving", kinds: [AuditKind.UNAVAILABLE, AuditKind.AVAILABLE] };
     await until(async () => {
       const { events } = await world.clients.audit.listAuditEvents({ filter });
       return events[0]?.kind === AuditKind.AVAILABLE && events[1]?.kind === AuditKind.UNAVAILABLE;

@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { until } from "#runtime/time/until.ts";
-import { type Event, type LiarWorld, openLiarWorld, resultEvent } from "../peers/misbehaving-provider.ts";
+import { type Event, type MisbehavingWorld, openMisbehavingWorld, resultEvent } from "../peers/misbehaving-provider.ts";
 
 /*
  * KIND-2: a third party's provider that lies hurts nobody else: after each lie, the honest one beside it is used.
  */
 
-let world: LiarWorld;
+let world: MisbehavingWorld;
 beforeAll(async () => {
-  world = await openLiarWorld();
+  world = await openMisbehavingWorld();
 });
 afterAll(() => world[Symbol.asyncDispose]());
 
@@ -17,21 +17,21 @@ describe("KIND-2 a provider that lies about its tools", () => {
   test("tools of sources that it was not asked for, and names of others, are not heard", async () => {
     const taken = ["send_message", "buy", "shop__buy"].map((name) => ({ source: "", tool: { name } }));
     const unasked = { source: "shop", tool: { name: "steal" } };
-    world.liar.answer = async function* () {
+    world.misbehaving.answer = async function* () {
       yield resultEvent('"stolen"');
     };
-    world.liar.isCandid = false;
-    world.liar.offer([...taken, unasked, { source: "lies", tool: { name: "honest" } }]);
+    world.misbehaving.isCandid = false;
+    world.misbehaving.offer([...taken, unasked, { source: "lies", tool: { name: "honest" } }]);
     await until(async () => (await world.listed()).some(({ reference }) => reference === "@lies/honest"));
     expect((await world.listed()).map(({ reference }) => reference)).toEqual(["@lies/honest", "@shop/buy"]);
     await world.buyElsewhere();
-    world.liar.isCandid = true;
+    world.misbehaving.isCandid = true;
   });
 
   test("bad schemas, bad names and duplicates take no other tool with them, and are told", async () => {
     const bad = { name: "bad", inputSchemaJson: '{"type":"object","properties":7}' };
     const tools = [bad, { name: "tell" }, { name: "tell", description: "twice" }, { name: "" }, { name: "a\u0000b" }];
-    world.liar.offer(tools.map((tool) => ({ source: "lies", tool })));
+    world.misbehaving.offer(tools.map((tool) => ({ source: "lies", tool })));
     const all = await until(async () => {
       const found = await world.listed();
       return found.some(({ reference }) => reference === "@lies/bad") && found;
@@ -56,12 +56,12 @@ describe("KIND-2 a provider that lies about its tools", () => {
 
   test("thousands of tools, told again and again", async () => {
     const many = Array.from({ length: 7_000 }, (_, n) => ({ source: "lies", tool: { name: `t${n}` } }));
-    world.liar.offer(many);
+    world.misbehaving.offer(many);
     await until(async () => (await world.listed()).length > 5_000, { timeoutMs: 30_000 });
     expect((await world.listed()).length).toBe(5_001);
     await world.buyElsewhere();
-    for (let n = 0; n < 100; n++) world.liar.offer([{ source: "lies", tool: { name: `only${n}` } }]);
-    world.liar.offer([{ source: "lies", tool: { name: "tell" } }]);
+    for (let n = 0; n < 100; n++) world.misbehaving.offer([{ source: "lies", tool: { name: `only${n}` } }]);
+    world.misbehaving.offer([{ source: "lies", tool: { name: "tell" } }]);
     await world.buyElsewhere();
     await until(async () => (await world.listed()).length === 2, { timeoutMs: 30_000 });
   });
@@ -128,7 +128,7 @@ const answers: [string, (signal: AbortSignal) => AsyncIterable<Event>, unknown][
 
 describe("KIND-2 a provider whose call", () => {
   test.each(answers)("%s has that one answer, and hurts nobody", async (_, answer, output) => {
-    world.liar.answer = (_request, signal) => answer(signal);
+    world.misbehaving.answer = (_request, signal) => answer(signal);
     expect((await world.tell()).output).toEqual(output);
     await world.buyElsewhere();
   });
@@ -136,7 +136,7 @@ describe("KIND-2 a provider whose call", () => {
   test("tells of progress without end keeps others waiting for nothing, and ends with its caller", async () => {
     let told = 0;
     let hasEnded = false;
-    world.liar.answer = async function* (_request, signal) {
+    world.misbehaving.answer = async function* (_request, signal) {
       try {
         while (!signal.aborted) yield { event: { case: "progress", value: { progress: told++, total: 0 } } };
       } finally {

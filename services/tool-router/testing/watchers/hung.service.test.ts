@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 import { answerAtOnce, ExternalService, neither } from "../peers/external-service.ts";
-import { openShopWith } from "../peers/external-tools.ts";
+import { openExternalToolsWith } from "../peers/external-tools.ts";
 
 test("TOOL-6 a watcher that hangs with much room does not starve one that answers", async () => {
-  await using shop = await openShopWith({ TOOLBUS_WATCHER_ACKNOWLEDGE: "500ms" }, "only");
-  const { call, calls } = shop.clientsOf("only");
-  const sessionId = await shop.openSession();
+  await using external = await openExternalToolsWith({ TOOLBUS_WATCHER_ACKNOWLEDGE: "500ms" }, "only");
+  const { call, calls } = external.clientsOf("only");
+  const sessionId = await external.openSession();
   await using hung = new ExternalService(calls, { tools: ["weigh"], maxInFlight: 1_000 }, neither);
   await using quick = new ExternalService(calls, { tools: ["weigh"], maxInFlight: 4 }, answerAtOnce);
   const ids = Array.from({ length: 20 }, (_, n) => `weighed-${n}`);

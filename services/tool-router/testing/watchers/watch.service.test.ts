@@ -2,23 +2,23 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ToolCallState } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { until } from "#runtime/time/until.ts";
 import { answerAtOnce, ExternalService, neither, takeAndAnswer, takeOnly } from "../peers/external-service.ts";
-import { openShop, type Shop } from "../peers/external-tools.ts";
+import { type ExternalTools, openExternalTools } from "../peers/external-tools.ts";
 
 const patience = { timeoutMs: 20_000 };
 
 describe("calls that services outside watch for, callers and watchers on different routers", () => {
-  let shop: Shop;
-  let callers: ReturnType<Shop["clientsOf"]>;
-  let watchers: ReturnType<Shop["clientsOf"]>;
+  let external: ExternalTools;
+  let callers: ReturnType<ExternalTools["clientsOf"]>;
+  let watchers: ReturnType<ExternalTools["clientsOf"]>;
   beforeAll(async () => {
-    shop = await openShop("callers", "watchers");
-    callers = shop.clientsOf("callers");
-    watchers = shop.clientsOf("watchers");
+    external = await openExternalTools("callers", "watchers");
+    callers = external.clientsOf("callers");
+    watchers = external.clientsOf("watchers");
   });
-  afterAll(() => shop[Symbol.asyncDispose]());
+  afterAll(() => external[Symbol.asyncDispose]());
 
   test("TOOL-6 TOOL-8 each of many calls goes to exactly one of three watchers, and no instant answer is missed", async () => {
-    const sessionId = await shop.openSession();
+    const sessionId = await external.openSession();
     await using services = new AsyncDisposableStack();
     const watching = [callers, watchers, watchers].map(({ calls }, n) =>
       services.use(new ExternalService(calls, { tools: ["weigh"], watcherId: `one of three ${n}` }, answerAtOnce)),
@@ -38,9 +38,9 @@ describe("calls that services outside watch for, callers and watchers on differe
   });
 
   test("TOOL-6 W1 calls go straight to the router of a watcher that is there: next to none stands in a queue", async () => {
-    const sessionId = await shop.openSession();
+    const sessionId = await external.openSession();
     await using service = new ExternalService(watchers.calls, { tools: ["charge"] }, answerAtOnce);
-    const offered = async () => (await shop.bus.manager.streams.info("TOOLBUS_OFFERS")).state.last_seq;
+    const offered = async () => (await external.bus.manager.streams.info("TOOLBUS_OFFERS")).state.last_seq;
     await callers.call({ sessionId, name: "charge", argumentsJson: '{"first":true}' });
     const before = await offered();
     for (let n = 0; n < 20; n++) await callers.call({ sessionId, name: "charge", argumentsJson: `{"n":${n}}` });
@@ -49,7 +49,7 @@ describe("calls that services outside watch for, callers and watchers on differe
   });
 
   test("TOOL-6 a synchronous call that nobody watches for says so, after the grace and long before its timeout", async () => {
-    const sessionId = await shop.openSession();
+    const sessionId = await external.openSession();
     const startedAt = performance.now();
     const { output, isError } = await callers.call({ sessionId, name: "charge", callId: "unwatched" });
     const tookMs = performance.now() - startedAt;
@@ -66,7 +66,7 @@ describe("calls that services outside watch for, callers and watchers on differe
   });
 
   test("TOOL-6 a watcher that comes within the grace gets the call", async () => {
-    const sessionId = await shop.openSession();
+    const sessionId = await external.openSession();
     const calling = callers.call({ sessionId, name: "charge", callId: "graced", argumentsJson: '{"n":1}' });
     await until(() => callers.calls.getToolCall({ callId: "graced" }).catch(() => undefined));
     await using _ = new ExternalService(watchers.calls, { tools: ["charge"] });
@@ -74,18 +74,18 @@ describe("calls that services outside watch for, callers and watchers on differe
   });
 
   test("TOOL-6 TOOL-9 asynchronous calls made while nobody watched reach the next watcher; their results the inbox, once", async () => {
-    const sessionId = await shop.openSession();
+    const sessionId = await external.openSession();
     for (const callId of ["early-1", "early-2"]) {
       const { output } = await callers.call({ sessionId, name: "order", callId, argumentsJson: "{}" });
       expect(output).toEqual({ status: "pending", pendingToolCallId: callId });
     }
     await using next = new ExternalService(watchers.calls, { tools: ["order"] });
-    await until(() => shop.spaces.inbox.has("tr:early-1") && shop.spaces.inbox.has("tr:early-2"), patience);
+    await until(() => external.spaces.inbox.has("tr:early-1") && external.spaces.inbox.has("tr:early-2"), patience);
     expect(next.callIds.toSorted()).toEqual(["early-1", "early-2"]);
   });
 
   test("TOOL-6 what a watcher has not acknowledged goes to another at once when its stream ends", async () => {
-    const sessionId = await shop.openSession();
+    const sessionId = await external.openSession();
     const first = new ExternalService(watchers.calls, { tools: ["charge"] }, neither);
     const calling = callers.call({ sessionId, name: "charge", callId: "passed-on", argumentsJson: '{"n":2}' });
     await until(() => first.callIds.includes("passed-on"), patience);
@@ -97,7 +97,7 @@ describe("calls that services outside watch for, callers and watchers on differe
   });
 
   test("TOOL-6 a watcher that comes back under its name gets what it had not acknowledged, and its old stream ends", async () => {
-    const sessionId = await shop.openSession();
+    const sessionId = await external.openSession();
     const request = { tools: ["charge"], watcherId: "returning" };
     await using old = new ExternalService(watchers.calls, request, neither);
     const calling = callers.call({ sessionId, name: "charge", callId: "again", argumentsJson: '{"n":3}' });
@@ -109,10 +109,10 @@ describe("calls that services outside watch for, callers and watchers on differe
   });
 
   test("TOOL-6 LOOP-14 a call that was taken by a watcher which is lost ends as outcome_unknown and is handed to nobody", async () => {
-    const sessionId = await shop.openSession();
+    const sessionId = await external.openSession();
     const first = new ExternalService(watchers.calls, { tools: ["charge"] }, takeOnly);
     const calling = callers.call({ sessionId, name: "charge", callId: "taken" });
-    await shop.whenRecorded("taken", ({ taken }) => taken);
+    await external.whenRecorded("taken", ({ taken }) => taken);
     await using second = new ExternalService(watchers.calls, { tools: ["charge"] });
     await first[Symbol.asyncDispose]();
     expect(await calling).toMatchObject({
@@ -123,10 +123,10 @@ describe("calls that services outside watch for, callers and watchers on differe
   });
 
   test("TOOL-6 a pure call that was taken by a watcher which is lost is handed on", async () => {
-    const sessionId = await shop.openSession();
+    const sessionId = await external.openSession();
     const first = new ExternalService(watchers.calls, { tools: ["weigh"] }, takeOnly);
     const calling = callers.call({ sessionId, name: "weigh", callId: "repeatable", argumentsJson: '{"n":4}' });
-    await shop.whenRecorded("repeatable", ({ taken }) => taken);
+    await external.whenRecorded("repeatable", ({ taken }) => taken);
     await using second = new ExternalService(callers.calls, { tools: ["weigh"] });
     await first[Symbol.asyncDispose]();
     expect((await calling).output).toEqual({ n: 4 });
@@ -134,11 +134,11 @@ describe("calls that services outside watch for, callers and watchers on differe
   });
 
   test("TOOL-6 a watcher whose stream breaks and comes back keeps what it has taken", async () => {
-    const sessionId = await shop.openSession();
+    const sessionId = await external.openSession();
     const request = { tools: ["charge"], watcherId: "kept" };
     const first = new ExternalService(watchers.calls, request, takeOnly);
     const calling = callers.call({ sessionId, name: "charge", callId: "kept" });
-    await shop.whenRecorded("kept", ({ taken }) => taken);
+    await external.whenRecorded("kept", ({ taken }) => taken);
     await first[Symbol.asyncDispose]();
     await using back = new ExternalService(callers.calls, request, neither);
     await callers.calls.submitToolResult({ callId: "kept", outcome: { case: "resultJson", value: '"done"' } });
@@ -147,7 +147,7 @@ describe("calls that services outside watch for, callers and watchers on differe
   });
 
   test("TOOL-6 a slow watcher is handed no more than it says it can hold, and the rest goes to others", async () => {
-    const sessionId = await shop.openSession();
+    const sessionId = await external.openSession();
     await using slow = new ExternalService(watchers.calls, { tools: ["order"], maxInFlight: 2 }, neither);
     const ids = Array.from({ length: 8 }, (_, n) => `bounded-${n}`);
     for (const callId of ids) await callers.call({ sessionId, name: "order", callId });
@@ -162,7 +162,7 @@ describe("calls that services outside watch for, callers and watchers on differe
   });
 
   test("TOOL-6 of two who acknowledge one call the second is told that it is too late, and the first may repeat it", async () => {
-    const sessionId = await shop.openSession();
+    const sessionId = await external.openSession();
     await using service = new ExternalService(watchers.calls, { tools: ["order"] }, neither);
     await callers.call({ sessionId, name: "order", callId: "claimed" });
     const { deliveryId } = await until(() => service.handed.find(({ call }) => call?.callId === "claimed"), patience);
@@ -180,7 +180,7 @@ describe("calls that services outside watch for, callers and watchers on differe
   });
 
   test("TOOL-6 who was not handed a call cannot take it: neither by an invented delivery nor by that of another call", async () => {
-    const sessionId = await shop.openSession();
+    const sessionId = await external.openSession();
     await using service = new ExternalService(watchers.calls, { tools: ["order"] }, neither);
     for (const callId of ["guarded", "neighbour"]) await callers.call({ sessionId, name: "order", callId });
     const handed = (callId: string) => service.handed.find(({ call }) => call?.callId === callId);
@@ -195,7 +195,7 @@ describe("calls that services outside watch for, callers and watchers on differe
   });
 
   test("TOOL-7 fifty second submissions are all refused, and a stranger's is while a watcher has the call", async () => {
-    const sessionId = await shop.openSession();
+    const sessionId = await external.openSession();
     const mine = { headers: { "toolbus-principal": "scales" } };
     await using service = new ExternalService(watchers.calls, { tools: ["weigh"] }, neither, mine.headers);
     const calling = callers.call({ sessionId, name: "weigh", callId: "contested" });
@@ -215,14 +215,14 @@ describe("calls that services outside watch for, callers and watchers on differe
   });
 
   test("TOOL-4 TOOL-9 what a watcher answers after the timeout goes to the inbox", async () => {
-    const sessionId = await shop.openSession();
+    const sessionId = await external.openSession();
     await using service = new ExternalService(watchers.calls, { tools: ["hurry"] }, takeOnly);
     const { output } = await callers.call({ sessionId, name: "hurry", callId: "too-late" });
     expect(output).toEqual({ error: "Tool timed out after 400ms" });
     expect(service.callIds).toEqual(["too-late"]);
-    expect(await shop.whenRecorded("too-late", ({ state }) => state)).toBe(ToolCallState.PENDING);
+    expect(await external.whenRecorded("too-late", ({ state }) => state)).toBe(ToolCallState.PENDING);
     await watchers.calls.submitToolResult({ callId: "too-late", outcome: { case: "resultJson", value: '"here"' } });
-    const event = await until(() => shop.spaces.inbox.get("tr:too-late"), patience);
+    const event = await until(() => external.spaces.inbox.get("tr:too-late"), patience);
     expect(event.event.value).toMatchObject({ result: { outputJson: '"here"' } });
   });
 });
