@@ -1,9 +1,9 @@
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
 import type { Logger } from "pino";
-import { ErrorDetailSchema } from "#gen/toolbus/error/v1/error_pb.ts";
+import { ErrorDetailSchema, Reason } from "#gen/toolbus/error/v1/error_pb.ts";
 import { codeFromFailureCode, failureCodeFromCode } from "./code.ts";
-import { detailFromError, detailFromFailure, detailOf, nameFromReason } from "./error-detail.ts";
+import { detailFromError, detailFromFailure, detailFromUnread, detailOf, nameFromReason } from "./error-detail.ts";
 import { Failure, type FailureCode, type FailureOptions, type FieldViolation } from "./failure.ts";
 
 /**
@@ -21,6 +21,15 @@ export function connectErrorFromUnknown(error: unknown): ConnectError {
     return connectError("deadline_exceeded", "the call took too long", { reason: "DEADLINE_EXCEEDED", cause: error });
   }
   return connectError("internal", "internal error", { reason: "INTERNAL", cause: error });
+}
+
+/** The same on the serving side, where what is thrown may be a library's word on a request that it cannot read. */
+export function refusalFromUnknown(error: unknown): ConnectError {
+  if (error instanceof ConnectError && !detailOf(error)) {
+    const value = detailFromUnread(error);
+    if (value) error.details.push({ desc: ErrorDetailSchema, value });
+  }
+  return connectErrorFromUnknown(error);
 }
 
 /** The error of the wire, for the edges that make it themselves. */
@@ -71,7 +80,7 @@ export function isUnavailable(error: unknown): error is ConnectError {
 export function createFailureInterceptor(logger: Pick<Logger, "error">): Interceptor {
   return (next) => async (request) => {
     const translate = (error: unknown): ConnectError => {
-      const connectError = connectErrorFromUnknown(error);
+      const connectError = refusalFromUnknown(error);
       if (isOurs(connectError)) {
         const method = `${request.service.typeName}/${request.method.name}`;
         logger.error(
@@ -91,8 +100,9 @@ export function createFailureInterceptor(logger: Pick<Logger, "error">): Interce
   };
 }
 
-/** An error that somebody must look into; one that another service reported has been logged there. */
+/** An error that somebody must look into; one that another service reported has been logged there, and a broken request is its client's. */
 function isOurs(error: ConnectError): boolean {
+  if (detailOf(error)?.reason === Reason.REQUEST_MALFORMED) return false;
   const isInternal = error.code === Code.Internal || error.code === Code.Unknown || error.code === Code.DataLoss;
   return isInternal && !error.isWireError;
 }

@@ -25,6 +25,22 @@ export function detailFromError({ code, cause }: ConnectError): ErrorDetail {
   return create(ErrorDetailSchema, { reason: Reason[reasonFromCode(code) ?? "UNSPECIFIED"], fieldViolations });
 }
 
+/**
+ * What Connect's server says of a request before a handler gets it, told by the words in which it says so: its codes alone would
+ * say that this server failed, or lacks the method.
+ */
+const UNREAD: readonly (readonly [RegExp, ReasonName])[] = [
+  [/^unknown compression /, "PROTOCOL_UNSUPPORTED"],
+  [/^(protocol error|cannot decode|parse binary|decompression failed)\b/, "REQUEST_MALFORMED"],
+  [/^received compressed envelope, but do not know how to decompress$/, "REQUEST_MALFORMED"],
+];
+
+/** For an error that a library's server made of a request that it cannot read; undefined for every other one. */
+export function detailFromUnread({ rawMessage, isWireError }: ConnectError): ErrorDetail | undefined {
+  const [, reason] = UNREAD.find(([words]) => !isWireError && words.test(rawMessage)) ?? [];
+  return reason && create(ErrorDetailSchema, { reason: Reason[reason] });
+}
+
 /** The reason of an error of which nothing but its code is known. */
 export function reasonFromCode(code: Code): ReasonName | undefined {
   return REASON_BY_CODE[code];

@@ -38,6 +38,8 @@ const composed = [
   "OUTCOME_UNKNOWN canceled",
   "OUTCOME_UNKNOWN deadline_exceeded",
   "PROVIDER_NOT_FOUND not_found",
+  "REQUEST_MALFORMED internal",
+  "REQUEST_MALFORMED unimplemented",
   "SERVICE_UNAVAILABLE unavailable",
   "TOOL_NAME_TAKEN invalid_argument",
   "WORKER_CRASHED unavailable",

@@ -7,7 +7,7 @@ import {
   type ConnectRouterOptions,
   createConnectRouter,
 } from "@connectrpc/connect";
-import type { UniversalHandler } from "@connectrpc/connect/protocol";
+import type { UniversalHandler, UniversalServerRequest } from "@connectrpc/connect/protocol";
 import {
   compressionBrotli,
   compressionGzip,
@@ -15,34 +15,44 @@ import {
   universalResponseToNodeResponse,
 } from "@connectrpc/connect-node";
 import type { Logger } from "pino";
+import { connectError } from "../../failure/connect.ts";
 import { messageFromUnknown } from "../../failure/failure.ts";
+import { answerRefusal, responseFromRefusal } from "./refusal.ts";
+import { createRequestGate } from "./request-gate.ts";
+import { unservedForm, unservedPath } from "./unserved.ts";
 
 export type HttpRequest = IncomingMessage | Http2ServerRequest;
 /** A response of either version, in the words that both share. */
 export type HttpResponse = Parameters<typeof universalResponseToNodeResponse>[1];
 export type RequestListener = (request: HttpRequest, response: HttpResponse) => void;
+/** Gives whether it answers the request by itself. */
+export type RequestTaker = (request: HttpRequest, response: HttpResponse) => boolean;
 
 export interface RequestListenerOptions {
   routes: (router: ConnectRouter) => void;
   connect: ConnectRouterOptions;
-  before: ((request: HttpRequest, response: HttpResponse) => boolean) | undefined;
-  fallback: RequestListener | undefined;
+  before: RequestTaker | undefined;
+  fallback: RequestTaker | undefined;
   logger: Pick<Logger, "warn"> | undefined;
 }
 
-/** Serves the routes over Connect, gRPC and gRPC-Web, and leaves all other paths to the fallback. */
+/**
+ * Serves the routes over Connect, gRPC and gRPC-Web, and leaves all other paths to the fallback. Each refusal has its reason:
+ * those of the request gate and of handlers, and here those of requests that Connect has no words for.
+ */
 export function createRequestListener(options: RequestListenerOptions): RequestListener {
-  const { before, fallback = answerNotFound, logger } = options;
-  const router = createConnectRouter({ acceptCompression: [compressionGzip, compressionBrotli], ...options.connect });
+  const { before, fallback, connect, logger } = options;
+  const acceptCompression = [compressionGzip, compressionBrotli];
+  const requestGate = createRequestGate(connect.requestGate);
+  const router = createConnectRouter({ acceptCompression, ...connect, requestGate });
   options.routes(router);
   const handlersByPath = new Map(router.handlers.map((handler) => [handler.requestPath, handler]));
 
   const answer: RequestListener = (request, response) => {
     if (before?.(request, response)) return;
-    const path = pathOf(request);
-    const handler = handlersByPath.get(path);
+    const handler = handlersByPath.get(pathOf(request));
     if (!handler) {
-      fallback(request, response);
+      if (!fallback?.(request, response)) answerRefusal(request, response, unservedPath(router.handlers, request));
       return;
     }
     serve(handler, request, response).catch((error: unknown) => {
@@ -54,7 +64,8 @@ export function createRequestListener(options: RequestListenerOptions): RequestL
   function fail(error: unknown, request: HttpRequest, response: HttpResponse): void {
     const path = pathOf(request);
     logger?.warn({ err: error, path }, `answering ${path} failed: ${messageFromUnknown(error)}`);
-    breakOff(response);
+    if (response.headersSent) response.destroy();
+    else answerRefusal(request, response, { status: 500, error: failed(error) });
   }
 
   return (request, response) => {
@@ -71,35 +82,32 @@ function pathOf(request: HttpRequest): string {
 }
 
 async function serve(handler: UniversalHandler, request: HttpRequest, response: HttpResponse): Promise<void> {
-  if (!hasAuthority(request)) {
-    response.writeHead(400);
-    response.end();
-    return;
-  }
-  const answer = await handler(universalRequestFromNodeRequest(request, response, undefined, undefined));
-  await universalResponseToNodeResponse(answer, response);
+  const read = readRequest(request, response);
+  if (!read) return answerRefusal(request, response, { status: 400, error: hostUnreadable() });
+  const answer = await handler(read);
+  const contentType = request.headers["content-type"];
+  const isServed = answer.status === 200 || answer.body !== undefined;
+  const refused = () => unservedForm(handler, answer.status, { method: request.method, contentType });
+  await universalResponseToNodeResponse(isServed ? answer : responseFromRefusal(contentType, refused()), response);
 }
 
-/** HTTP/1.0 may leave the host out; the URL of a call cannot be told without. */
-function hasAuthority(request: HttpRequest): boolean {
-  return Boolean("authority" in request ? request.authority : request.headers.host);
+/** Undefined without a host that can be read: the URL of the call cannot be told. HTTP/1.0 may leave it out. */
+function readRequest(request: HttpRequest, response: HttpResponse): UniversalServerRequest | undefined {
+  const authority = "authority" in request ? request.authority : request.headers.host;
+  if (!authority || !URL.canParse(`http://${authority}`)) return undefined;
+  return universalRequestFromNodeRequest(request, response, undefined, undefined);
+}
+
+function hostUnreadable(): ConnectError {
+  const text = "the request names no host that can be read: send the header Host (in HTTP/2, :authority)";
+  return connectError("invalid_argument", text, { reason: "REQUEST_MALFORMED" });
+}
+
+function failed(cause: unknown): ConnectError {
+  return connectError("internal", "internal error", { reason: "INTERNAL", cause });
 }
 
 function isGone(error: unknown): boolean {
   const { code } = ConnectError.from(error);
   return code === Code.Aborted || code === Code.Canceled;
-}
-
-function breakOff(response: HttpResponse): void {
-  if (response.headersSent) {
-    response.destroy();
-    return;
-  }
-  response.writeHead(500);
-  response.end();
-}
-
-function answerNotFound(_request: HttpRequest, response: HttpResponse): void {
-  response.writeHead(404);
-  response.end();
 }

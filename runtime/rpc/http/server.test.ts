@@ -46,10 +46,14 @@ test("a fallback that throws ends its own request, and no other", async () => {
     fallback(request, response) {
       if (request.url === "/bad") throw new Error("no such page");
       response.end("fine");
+      return true;
     },
     logger: { warn: (...told: unknown[]) => warned.push(told[1]) },
   });
-  expect((await fetch(`${url}/bad`)).status).toBe(500);
+  const bad = await fetch(`${url}/bad`);
+  expect(bad.status).toBe(500);
+  const details = [{ type: "toolbus.error.v1.ErrorDetail", debug: { reason: "REASON_INTERNAL" } }];
+  expect(await bad.json()).toMatchObject({ code: "internal", message: "internal error", details });
   expect(await (await fetch(`${url}/good`)).text()).toBe("fine");
   expect(warned).toEqual(["answering /bad failed: no such page"]);
 });
@@ -66,6 +70,7 @@ test("other paths go to the fallback, and `before` sees every request first", as
     fallback: (_request, response) => {
       response.writeHead(200);
       response.end("a page");
+      return true;
     },
   });
   const page = await fetch(`${url}/`);

@@ -19,12 +19,7 @@ import { LocalFailure } from "../../failure/local-failure.ts";
 import { comesWithin } from "../../time/comes-within.ts";
 import { Connections } from "./connections.ts";
 import { createPlainDoor, createTlsDoor, type TlsFiles } from "./doors.ts";
-import {
-  createRequestListener,
-  type HttpRequest,
-  type HttpResponse,
-  type RequestListener,
-} from "./request-listener.ts";
+import { createRequestListener, type RequestListener, type RequestTaker } from "./request-listener.ts";
 
 export type { HttpRequest, HttpResponse, RequestListener } from "./request-listener.ts";
 
@@ -41,9 +36,9 @@ export interface HttpServerOptions {
   /** More of Connect's own options: a gate before the body is read, JSON options, the longest deadline. */
   connect?: Omit<ConnectRouterOptions, "interceptors" | "readMaxBytes" | "shutdownSignal">;
   /** Sees every request first, to set headers or to answer it by itself; true means that it did. */
-  before?: (request: HttpRequest, response: HttpResponse) => boolean;
-  /** Serves the paths that are no procedure; 404 unless told. */
-  fallback?: RequestListener;
+  before?: RequestTaker;
+  /** Serves paths that are no procedure; true means that it did, and all others are refused. */
+  fallback?: RequestTaker;
   logger?: Pick<Logger, "warn">;
   /** How long stopping waits for what is in flight; 10 s unless told. */
   drainTimeoutMs?: number;

@@ -1,5 +1,6 @@
-import { createServer, request } from "node:http";
+import { createServer, type IncomingMessage, request } from "node:http";
 import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
 import { expect, it } from "vitest";
 import { guardHost } from "./host-guard.ts";
 
@@ -21,10 +22,12 @@ it.each(hosts)("a request for %s gets %i from a gateway without keys", async (ho
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
-  const got = await new Promise((resolve, reject) => {
-    const asked = request({ port, host: "127.0.0.1", headers: { host } }, (response) => resolve(response.statusCode));
-    asked.on("error", reject).end();
+  const got = await new Promise<IncomingMessage>((resolve, reject) => {
+    request({ port, host: "127.0.0.1", headers: { host } }, resolve).on("error", reject).end();
   });
+  const body = await text(got);
   server.close();
-  expect(got).toBe(status);
+  expect(got.statusCode).toBe(status);
+  if (status === 403)
+    expect(JSON.parse(body)).toMatchObject({ details: [{ debug: { reason: "REASON_HOST_NOT_ALLOWED" } }] });
 });

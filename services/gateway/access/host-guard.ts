@@ -1,3 +1,5 @@
+import { connectError } from "#runtime/failure/connect.ts";
+import { answerRefusal } from "#runtime/rpc/http/refusal.ts";
 import type { HttpRequest, HttpResponse } from "#runtime/rpc/http/request-listener.ts";
 
 /**
@@ -8,8 +10,7 @@ export function guardHost(request: HttpRequest, response: HttpResponse): boolean
   const host = "authority" in request ? request.authority : request.headers.host;
   if (host === undefined || /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$/i.test(host)) return false;
   const message = "this gateway has no keys and so serves this machine only: call it as localhost, or give it keys";
-  response.statusCode = 403;
-  response.setHeader("content-type", "application/json");
-  response.end(JSON.stringify({ code: "permission_denied", message }));
+  const error = connectError("permission_denied", message, { reason: "HOST_NOT_ALLOWED" });
+  answerRefusal(request, response, { status: 403, error });
   return true;
 }

@@ -1,5 +1,5 @@
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
-import { type FailureCode, refuse } from "#runtime/failure/failure.ts";
+import { type FailureCode, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import type { HttpRequest, HttpResponse } from "#runtime/rpc/http/request-listener.ts";
 import { writePrincipal } from "#runtime/rpc/identity.ts";
 import type { Authenticate } from "../access/authentication.ts";
@@ -23,7 +23,7 @@ export function principalHeaders(request: HttpRequest, authenticate: Authenticat
 export async function readJson(request: HttpRequest, maxBytes: number): Promise<unknown> {
   if (!/^application\/json\b/i.test(request.headers["content-type"] ?? "")) {
     refuse("invalid_argument", "the body must be JSON, and say so: content-type: application/json", {
-      reason: "INVALID_REQUEST",
+      reason: "PROTOCOL_UNSUPPORTED",
     });
   }
   const chunks: Buffer[] = [];
@@ -37,7 +37,10 @@ export async function readJson(request: HttpRequest, maxBytes: number): Promise<
   try {
     return parseKeepingNumbers(Buffer.concat(chunks).toString("utf8"));
   } catch (cause) {
-    return refuse("invalid_argument", "the body is not JSON", { reason: "INVALID_REQUEST", cause });
+    return refuse("invalid_argument", `the body is not JSON: ${messageFromUnknown(cause)}`, {
+      reason: "REQUEST_MALFORMED",
+      cause,
+    });
   }
 }
 

@@ -1,37 +1,38 @@
-import type { HttpRequest, HttpResponse, RequestListener } from "#runtime/rpc/http/request-listener.ts";
+import { connectError } from "#runtime/failure/connect.ts";
+import { messageFromUnknown } from "#runtime/failure/failure.ts";
+import { answerRefusal } from "#runtime/rpc/http/refusal.ts";
+import type { HttpRequest, HttpResponse, RequestTaker } from "#runtime/rpc/http/request-listener.ts";
 import type { Authenticate } from "../access/authentication.ts";
 
 export interface PlainPathsOptions {
   authenticate: Authenticate;
   metricsText: () => Promise<string>;
-  /** Gives whether it answers the request. */
-  toolCalls: (request: HttpRequest, response: HttpResponse) => boolean;
+  toolCalls: RequestTaker;
 }
 
-/** What is no RPC: `/metrics` for Prometheus, `/healthz` for probes, calls of external tools, and a 404 that says what there is. */
-export function createPlainPaths({ authenticate, metricsText, toolCalls }: PlainPathsOptions): RequestListener {
+/** What is no RPC: `/metrics` for Prometheus, `/healthz` for probes, and calls of external tools. */
+export function createPlainPaths({ authenticate, metricsText, toolCalls }: PlainPathsOptions): RequestTaker {
   return (request, response) => {
     const path = (request.url ?? "/").split("?", 1)[0];
-    if (path === "/healthz") return answer(response, 200, "text/plain", "ok\n");
-    if (toolCalls(request, response)) return;
-    if (path !== "/metrics") return answer(response, 404, "application/json", notFound(request));
-    if (authenticate(headersOf(request)) === undefined) {
-      return answer(response, 401, "application/json", jsonError("unauthenticated", "this gateway wants a key"));
+    if (path === "/healthz") answer(response, "text/plain", "ok\n");
+    else if (path !== "/metrics") return toolCalls(request, response);
+    else if (authenticate(headersOf(request)) === undefined) {
+      const error = connectError("unauthenticated", "this gateway wants a key", { reason: "CREDENTIALS_INVALID" });
+      answerRefusal(request, response, { status: 401, error });
+    } else {
+      metricsText().then(
+        (text) => answer(response, "text/plain; version=0.0.4", text),
+        (cause: unknown) => {
+          const error = connectError("internal", `the metrics cannot be read: ${messageFromUnknown(cause)}`, {
+            reason: "INTERNAL",
+            cause,
+          });
+          answerRefusal(request, response, { status: 500, error });
+        },
+      );
     }
-    metricsText().then(
-      (text) => answer(response, 200, "text/plain; version=0.0.4", text),
-      (error: unknown) => answer(response, 500, "application/json", jsonError("internal", String(error))),
-    );
+    return true;
   };
-}
-
-function notFound(request: HttpRequest): string {
-  const text = `there is nothing at ${request.method} ${request.url}; calls go to POST /<package.Service>/<Method>`;
-  return jsonError("not_found", text);
-}
-
-function jsonError(code: string, message: string): string {
-  return JSON.stringify({ code, message });
 }
 
 function headersOf(request: HttpRequest): Headers {
@@ -43,8 +44,7 @@ function headersOf(request: HttpRequest): Headers {
   return headers;
 }
 
-function answer(response: HttpResponse, status: number, type: string, body: string): void {
-  response.statusCode = status;
+function answer(response: HttpResponse, type: string, body: string): void {
   response.setHeader("content-type", type);
   response.end(body);
 }

@@ -16,6 +16,7 @@ const conformance = testsOf("test/contract/conformance/conformance.test.ts");
 const rules = testsOf("test/contract/conformance/rules.test.ts");
 const pairs = testsOf("test/system/tools/pairs.test.ts");
 const gateway = testsOf("services/gateway/gateway.test.ts");
+const refusals = testsOf("services/gateway/testing/refusals.service.test.ts");
 const http = testsOf("runtime/rpc/http/peers.test.ts");
 const clients = testsOf("test/system/tools/clients.test.ts");
 const clientsOfCi = testsOf("examples/clients/clients.ts");
@@ -106,6 +107,10 @@ export const bus: Proofs = {
       "Connect, gRPC and gRPC-Web on one port, streaming included",
       gateway("calls a service with metadata both ways", "streams, and its leaving reaches the service"),
       http("reads a server's stream", "grpc-js calls it"),
+    ),
+    shown(
+      "each refusal by each protocol has a code, a message that names the fault, and a reason, before a handler sees the request, too",
+      refusals("serves a request that has no fault", "refuses $fault with its reason"),
     ),
     shown(
       "server reflection and health",

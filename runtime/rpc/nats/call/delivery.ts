@@ -32,7 +32,8 @@ export function withoutDelivery(metadata: Headers): Headers {
 
 /** To whoever called the caller, NOT_SENT would be untrue: the reason says only what stays true from hop to hop. */
 export function notSent(message: string, code: Code = Code.Unavailable, cause?: unknown): ConnectError {
-  const reason = reasonFromCode(code) ?? "SERVICE_UNAVAILABLE";
+  const isUnreadable = code === Code.InvalidArgument; // of a request, the protocol itself judges nothing but its form
+  const reason = isUnreadable ? "REQUEST_MALFORMED" : (reasonFromCode(code) ?? "SERVICE_UNAVAILABLE");
   return withDelivery(connectError(failureCodeFromCode(code), message, { reason, cause }), "NOT_SENT");
 }
 

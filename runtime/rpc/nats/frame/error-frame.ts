@@ -1,6 +1,8 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { errorFromJsonBytes, errorToJsonBytes } from "@connectrpc/connect/protocol-connect";
 import type { MsgHdrs } from "@nats-io/nats-core";
+import { ErrorDetailSchema } from "#gen/toolbus/error/v1/error_pb.ts";
+import { detailOf } from "../../../failure/error-detail.ts";
 import { type Delivery, deliveryOf, withDelivery, withoutDelivery } from "../call/delivery.ts";
 import { FRAME_HEAD_BYTES } from "./frame.ts";
 import { HeaderKey, readMetadata, WireHeaders } from "./headers.ts";
@@ -11,7 +13,7 @@ export interface ErrorMetadata {
   readonly delivery?: Delivery | undefined;
 }
 
-/** The body and headers of an error frame; an error too big for a message goes without its details and metadata. */
+/** The body and headers of an error frame; an error too big for a message goes without its details and metadata, but with its reason. */
 export function fittingError(
   maxPayloadBytes: number,
   error: ConnectError,
@@ -20,7 +22,9 @@ export function fittingError(
   const whole = { body: bytesFromError(error), headers: headersFromError(error, metadata) };
   if (whole.body.length + whole.headers.encode().length + FRAME_HEAD_BYTES <= maxPayloadBytes) return whole;
   const message = `${error.rawMessage.slice(0, 1_000)} (the rest of this error was too big to send)`;
-  const short = new ConnectError(message, error.code);
+  const reason = detailOf(error)?.reason;
+  const details = reason === undefined ? [] : [{ desc: ErrorDetailSchema, value: { reason } }];
+  const short = new ConnectError(message, error.code, undefined, details);
   return { body: bytesFromError(short), headers: headersFromError(short, { delivery: metadata.delivery }) };
 }
 

@@ -2,6 +2,7 @@ import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import { transformInvokeImplementation } from "@connectrpc/connect/protocol";
 import { connectError } from "../../../failure/connect.ts";
+import { messageFromUnknown } from "../../../failure/failure.ts";
 import { encoded } from "../frame/encoded.ts";
 import { headersFromMetadata } from "../frame/headers.ts";
 import { assertMessageFits } from "../frame/parts.ts";
@@ -100,7 +101,7 @@ async function wholeRequest(call: ServerCall, first: Uint8Array): Promise<Uint8A
   call.channel.accept();
   const body = await call.channel.next();
   if (body === undefined)
-    throw connectError("invalid_argument", "the request was not sent whole", { reason: "INVALID_REQUEST" });
+    throw connectError("invalid_argument", "the request was not sent whole", { reason: "REQUEST_MALFORMED" });
   return body;
 }
 
@@ -117,8 +118,8 @@ function parseRequest<I extends DescMessage>(desc: I, body: Uint8Array): Message
   try {
     return fromBinary(desc, body);
   } catch (error) {
-    throw connectError("invalid_argument", `the request is no ${desc.typeName}`, {
-      reason: "INVALID_REQUEST",
+    throw connectError("invalid_argument", `the request is no ${desc.typeName}: ${messageFromUnknown(error)}`, {
+      reason: "REQUEST_MALFORMED",
       cause: error,
     });
   }

@@ -45,7 +45,7 @@ const (
 	// Code: `unimplemented`.
 	Reason_REASON_METHOD_UNIMPLEMENTED Reason = 5
 	// There is no service of that name here. Ask for one that reflection or the documentation lists.
-	// Code: `not_found`.
+	// Codes: `not_found`, `unimplemented`.
 	Reason_REASON_SERVICE_NOT_FOUND Reason = 6
 	// The request comes without a key, or with one that is not known here. Send a known key.
 	// Code: `unauthenticated`.
@@ -257,6 +257,22 @@ const (
 	// All workers are busy, and none got free in time; nothing was started. Repeat after a while.
 	// Code: `resource_exhausted`.
 	Reason_REASON_WORKER_POOL_FULL Reason = 75
+	// The request cannot be read as the message that the method takes: broken JSON or protobuf, a field that the message does not
+	// have, a value of another type, a broken frame, a header of the protocol that makes no sense. No handler has seen it.
+	// Correct the client as the error's message says.
+	// Codes: `internal`, `invalid_argument`, `unimplemented`.
+	Reason_REASON_REQUEST_MALFORMED Reason = 76
+	// The request comes in a form that is not served here: its HTTP method or version, its content type, its compression, or its
+	// version of the protocol. No handler has seen it. Send it in a form that the error's message names.
+	// Codes: `invalid_argument`, `unimplemented`.
+	Reason_REASON_PROTOCOL_UNSUPPORTED Reason = 77
+	// Nothing is served at that path. Calls go to `POST /<package.Service>/<Method>`.
+	// Code: `not_found`.
+	Reason_REASON_PATH_NOT_FOUND Reason = 78
+	// The gateway has no keys, so it serves its own machine only, and the request names another host. Call it as localhost, or have
+	// the operator give it keys.
+	// Code: `permission_denied`.
+	Reason_REASON_HOST_NOT_ALLOWED Reason = 79
 )
 
 // Enum value maps for Reason.
@@ -338,6 +354,10 @@ var (
 		73: "REASON_WORKER_CRASHED",
 		74: "REASON_WORKER_STOPPED",
 		75: "REASON_WORKER_POOL_FULL",
+		76: "REASON_REQUEST_MALFORMED",
+		77: "REASON_PROTOCOL_UNSUPPORTED",
+		78: "REASON_PATH_NOT_FOUND",
+		79: "REASON_HOST_NOT_ALLOWED",
 	}
 	Reason_value = map[string]int32{
 		"REASON_UNSPECIFIED":            0,
@@ -416,6 +436,10 @@ var (
 		"REASON_WORKER_CRASHED":         73,
 		"REASON_WORKER_STOPPED":         74,
 		"REASON_WORKER_POOL_FULL":       75,
+		"REASON_REQUEST_MALFORMED":      76,
+		"REASON_PROTOCOL_UNSUPPORTED":   77,
+		"REASON_PATH_NOT_FOUND":         78,
+		"REASON_HOST_NOT_ALLOWED":       79,
 	}
 )
 
@@ -590,7 +614,7 @@ const file_toolbus_error_v1_error_proto_rawDesc = "" +
 	"\x0eFieldViolation\x12\x14\n" +
 	"\x05field\x18\x01 \x01(\tR\x05field\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x17\n" +
-	"\arule_id\x18\x03 \x01(\tR\x06ruleId*\x9a\x11\n" +
+	"\arule_id\x18\x03 \x01(\tR\x06ruleId*\x91\x12\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fREASON_INTERNAL\x10\x01\x12\x13\n" +
@@ -668,7 +692,11 @@ const file_toolbus_error_v1_error_proto_rawDesc = "" +
 	"\x18REASON_WORKER_BACKED_OFF\x10H\x12\x19\n" +
 	"\x15REASON_WORKER_CRASHED\x10I\x12\x19\n" +
 	"\x15REASON_WORKER_STOPPED\x10J\x12\x1b\n" +
-	"\x17REASON_WORKER_POOL_FULL\x10KB\xb3\x01\n" +
+	"\x17REASON_WORKER_POOL_FULL\x10K\x12\x1c\n" +
+	"\x18REASON_REQUEST_MALFORMED\x10L\x12\x1f\n" +
+	"\x1bREASON_PROTOCOL_UNSUPPORTED\x10M\x12\x19\n" +
+	"\x15REASON_PATH_NOT_FOUND\x10N\x12\x1b\n" +
+	"\x17REASON_HOST_NOT_ALLOWED\x10OB\xb3\x01\n" +
 	"\x14com.toolbus.error.v1B\n" +
 	"ErrorProtoP\x01Z+toolbus.dev/gen/go/toolbus/error/v1;errorv1\xa2\x02\x03TEX\xaa\x02\x10Toolbus.Error.V1\xca\x02\x11Toolbus\\Error_\\V1\xe2\x02\x1dToolbus\\Error_\\V1\\GPBMetadata\xea\x02\x12Toolbus::Error::V1b\x06proto3"
 

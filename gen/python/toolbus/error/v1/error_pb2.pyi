@@ -49,7 +49,7 @@ class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reason.ValueTy
     """
     REASON_SERVICE_NOT_FOUND: _Reason.ValueType  # 6
     """There is no service of that name here. Ask for one that reflection or the documentation lists.
-    Code: `not_found`.
+    Codes: `not_found`, `unimplemented`.
     """
     REASON_CREDENTIALS_INVALID: _Reason.ValueType  # 7
     """The request comes without a key, or with one that is not known here. Send a known key.
@@ -330,6 +330,26 @@ class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reason.ValueTy
     """All workers are busy, and none got free in time; nothing was started. Repeat after a while.
     Code: `resource_exhausted`.
     """
+    REASON_REQUEST_MALFORMED: _Reason.ValueType  # 76
+    """The request cannot be read as the message that the method takes: broken JSON or protobuf, a field that the message does not
+    have, a value of another type, a broken frame, a header of the protocol that makes no sense. No handler has seen it.
+    Correct the client as the error's message says.
+    Codes: `internal`, `invalid_argument`, `unimplemented`.
+    """
+    REASON_PROTOCOL_UNSUPPORTED: _Reason.ValueType  # 77
+    """The request comes in a form that is not served here: its HTTP method or version, its content type, its compression, or its
+    version of the protocol. No handler has seen it. Send it in a form that the error's message names.
+    Codes: `invalid_argument`, `unimplemented`.
+    """
+    REASON_PATH_NOT_FOUND: _Reason.ValueType  # 78
+    """Nothing is served at that path. Calls go to `POST /<package.Service>/<Method>`.
+    Code: `not_found`.
+    """
+    REASON_HOST_NOT_ALLOWED: _Reason.ValueType  # 79
+    """The gateway has no keys, so it serves its own machine only, and the request names another host. Call it as localhost, or have
+    the operator give it keys.
+    Code: `permission_denied`.
+    """
 
 class Reason(_Reason, metaclass=_ReasonEnumTypeWrapper):
     """What happened. Each value says what to do next. Values are added, and never change their meaning."""
@@ -358,7 +378,7 @@ Code: `unimplemented`.
 """
 REASON_SERVICE_NOT_FOUND: Reason.ValueType  # 6
 """There is no service of that name here. Ask for one that reflection or the documentation lists.
-Code: `not_found`.
+Codes: `not_found`, `unimplemented`.
 """
 REASON_CREDENTIALS_INVALID: Reason.ValueType  # 7
 """The request comes without a key, or with one that is not known here. Send a known key.
@@ -638,6 +658,26 @@ Code: `unavailable`.
 REASON_WORKER_POOL_FULL: Reason.ValueType  # 75
 """All workers are busy, and none got free in time; nothing was started. Repeat after a while.
 Code: `resource_exhausted`.
+"""
+REASON_REQUEST_MALFORMED: Reason.ValueType  # 76
+"""The request cannot be read as the message that the method takes: broken JSON or protobuf, a field that the message does not
+have, a value of another type, a broken frame, a header of the protocol that makes no sense. No handler has seen it.
+Correct the client as the error's message says.
+Codes: `internal`, `invalid_argument`, `unimplemented`.
+"""
+REASON_PROTOCOL_UNSUPPORTED: Reason.ValueType  # 77
+"""The request comes in a form that is not served here: its HTTP method or version, its content type, its compression, or its
+version of the protocol. No handler has seen it. Send it in a form that the error's message names.
+Codes: `invalid_argument`, `unimplemented`.
+"""
+REASON_PATH_NOT_FOUND: Reason.ValueType  # 78
+"""Nothing is served at that path. Calls go to `POST /<package.Service>/<Method>`.
+Code: `not_found`.
+"""
+REASON_HOST_NOT_ALLOWED: Reason.ValueType  # 79
+"""The gateway has no keys, so it serves its own machine only, and the request names another host. Call it as localhost, or have
+the operator give it keys.
+Code: `permission_denied`.
 """
 Global___Reason: _TypeAlias = Reason  # noqa: Y015
 

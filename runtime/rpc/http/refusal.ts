@@ -1,0 +1,48 @@
+import type { ConnectError } from "@connectrpc/connect";
+import { createAsyncIterable, encodeEnvelope, type UniversalServerResponse } from "@connectrpc/connect/protocol";
+import { endStreamFlag, endStreamToJson, errorToJsonBytes } from "@connectrpc/connect/protocol-connect";
+import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
+import { trailerFlag, trailerSerialize } from "@connectrpc/connect/protocol-grpc-web";
+import { universalResponseToNodeResponse } from "@connectrpc/connect-node";
+
+type Request = { headers: { "content-type"?: string | undefined } };
+type Response = Parameters<typeof universalResponseToNodeResponse>[1];
+
+/** What ends a request that no handler gets. */
+export interface Refusal {
+  /** For clients that read the status; those of streams, gRPC and gRPC-Web find the error in what ends their answer, with 200. */
+  status: number;
+  error: ConnectError;
+  header?: Record<string, string>;
+}
+
+/** Answers by itself, in the form that the sender of the request reads. */
+export function answerRefusal(request: Request, response: Response, refusal: Refusal): void {
+  const answer = responseFromRefusal(request.headers["content-type"], refusal);
+  universalResponseToNodeResponse(answer, response).catch(() => response.destroy()); // whoever asked is gone
+}
+
+/** The error as the protocol of the request's content type writes it: that of Connect's JSON for what is no protocol's. */
+export function responseFromRefusal(contentType: string | undefined, refusal: Refusal): UniversalServerResponse {
+  const type = contentType ?? "";
+  const header = new Headers(refusal.header);
+  if (isGrpc.test(type)) {
+    header.set("content-type", type);
+    return { status: 200, header, trailer: setTrailerStatus(new Headers(), refusal.error) };
+  }
+  const isWeb = isGrpcWeb.test(type);
+  const isStream = isWeb || isConnectStream.test(type);
+  header.set("content-type", isStream ? type : "application/json");
+  const body = isStream ? lastEnvelope(isWeb, refusal.error) : errorToJsonBytes(refusal.error, undefined);
+  return { status: isStream ? 200 : refusal.status, header, body: createAsyncIterable([body]) };
+}
+
+const isGrpc = /^application\/grpc(\+\w+)?\s*(;|$)/i;
+const isGrpcWeb = /^application\/grpc-web(\+\w+)?\s*(;|$)/i;
+const isConnectStream = /^application\/connect\+\w+\s*(;|$)/i;
+
+function lastEnvelope(isWeb: boolean, error: ConnectError): Uint8Array<ArrayBuffer> {
+  if (isWeb) return encodeEnvelope(trailerFlag, trailerSerialize(setTrailerStatus(new Headers(), error)));
+  const end = JSON.stringify(endStreamToJson(new Headers(), error, undefined));
+  return encodeEnvelope(endStreamFlag, new TextEncoder().encode(end));
+}

@@ -1,0 +1,29 @@
+import { ConnectError, type ConnectRouterOptions, type HandlerContext } from "@connectrpc/connect";
+import { headerProtocolVersion, protocolVersion } from "@connectrpc/connect/protocol-connect";
+import { connectError, refusalFromUnknown } from "../../failure/connect.ts";
+
+type RequestGate = NonNullable<ConnectRouterOptions["requestGate"]>;
+
+/**
+ * Stands where Connect begins to serve a call, before it reads the body: interceptors run only when a request was read, so what
+ * Connect refuses by itself passes by them. Each error that ends a call aborts the call's signal before it is written, and gets
+ * its reason there.
+ */
+export function createRequestGate(inner: RequestGate | undefined): RequestGate {
+  return (context) => {
+    const { signal } = context;
+    if (signal.aborted) throw refusalFromUnknown(signal.reason); // its time is over before it begins
+    const explain = () => signal.reason instanceof ConnectError && refusalFromUnknown(signal.reason);
+    signal.addEventListener("abort", explain, { once: true });
+    requireProtocolVersion(context);
+    return inner?.(context);
+  };
+}
+
+/** Who speaks another version would take the answer for something else. Clients by hand may leave the header out. */
+function requireProtocolVersion({ protocolName, requestHeader }: HandlerContext): void {
+  const version = requestHeader.get(headerProtocolVersion) ?? protocolVersion;
+  if (protocolName !== "connect" || version === protocolVersion) return;
+  const text = `the header ${headerProtocolVersion} must be "${protocolVersion}", not ${JSON.stringify(version)}`;
+  throw connectError("invalid_argument", text, { reason: "PROTOCOL_UNSUPPORTED" });
+}
