@@ -1,9 +1,12 @@
+import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 
 // Two layers: `unit` stands beside its subject and takes seconds; `system` needs more than one room, with real peers.
 export default defineConfig({
   test: {
     globalSetup: ["./test/harness/binaries.ts"],
+    // Without a word vitest takes one worker less than there are cores, which is one on two cores.
+    maxWorkers: availableParallelism(),
     projects: [
       {
         extends: true,
