@@ -22,15 +22,15 @@ import { cancellingSubAgents } from "./runs/sub-agents/cancel.ts";
 import { keepSweeping } from "./sessions/retention/retention.ts";
 import { turnLoop } from "./sessions/turn-loop.ts";
 import { runWakeLoop } from "./sessions/wakes/wake-loop.ts";
-import { createBeginnings } from "./sessions/worker/accepted-here.ts";
+import { createAcceptedHere } from "./sessions/worker/accepted-here.ts";
 import { createSessionWorker } from "./sessions/worker/worker.ts";
 import { createRouterClients } from "./subscriptions/clients/router-clients.ts";
-import { createInboxClient, createShowingClient } from "./subscriptions/clients/spaces-clients.ts";
+import { createInboxClient, createToolMessagesClient } from "./subscriptions/clients/spaces-clients.ts";
 import { createHolders, openHolderAnswers } from "./subscriptions/holders.ts";
 import { createLiveUpdates } from "./subscriptions/live/live-updates.ts";
 import { createStreamQueues } from "./subscriptions/streams/stream-queues.ts";
 import { createStreamRetention } from "./subscriptions/streams/stream-retention.ts";
-import { createStreamRunKeys, createStreamRunLog, tellLive } from "./subscriptions/streams/stream-run-log.ts";
+import { createStreamRunKeys, createStreamRunLog, publishUpdate } from "./subscriptions/streams/stream-run-log.ts";
 import { createStreamTimers, openDueTimers } from "./subscriptions/streams/stream-timers.ts";
 import { openStreamWakes } from "./subscriptions/streams/stream-wakes.ts";
 
@@ -73,22 +73,22 @@ export async function openOrchestrator(
   const abandon = new AbortController();
   const deltasByRunId = new Map<string, DeltaWriter>();
 
-  const showing = {
-    showing: createShowingClient(bus, interceptors),
-    onUnshown: (err: unknown, draft?: CallShown) =>
+  const toolMessages = {
+    toolMessages: createToolMessagesClient(bus, interceptors),
+    onNotShown: (err: unknown, draft?: CallShown) =>
       logger.warn(
         { err, draft },
         draft === undefined ? "calls are not shown as they are written" : "a shown call stands",
       ),
   };
-  const beginnings = createBeginnings();
-  const acceptance = { log, queues, wakes, clock, beginnings, keys: createStreamRunKeys(bus), ...showing };
-  const router = cancellingSubAgents(routerClients.router, { ...acceptance, nudge: holders.nudge });
+  const acceptedHere = createAcceptedHere();
+  const acceptance = { log, queues, wakes, clock, acceptedHere, keys: createStreamRunKeys(bus), ...toolMessages };
+  const router = cancellingSubAgents(routerClients.router, { ...acceptance, notify: holders.notify });
   const clients = { ...routerClients, router, inbox: createInboxClient(bus, interceptors) };
   const selfWake = { ...clients, ...acceptance, logger, audit: trail.record };
   const loop = {
     ...clients,
-    ...showing,
+    ...toolMessages,
     log,
     queues,
     clock,
@@ -98,7 +98,7 @@ export async function openOrchestrator(
     checkpointMs: config.checkpointMs,
     handover: handover.signal,
     publishDelta: (runId: string, value: WatchDelta) =>
-      tellLive(bus, runId, create(WatchRunResponseSchema, { update: { case: "delta", value } })),
+      publishUpdate(bus, runId, create(WatchRunResponseSchema, { update: { case: "delta", value } })),
     setDeltas: (runId: string, deltas: DeltaWriter | undefined) => {
       if (deltas === undefined) deltasByRunId.delete(runId);
       else deltasByRunId.set(runId, deltas);
@@ -109,7 +109,7 @@ export async function openOrchestrator(
     queues,
     holders,
     timers: createStreamTimers(bus),
-    beginnings,
+    acceptedHere,
     clock,
     logger,
     instance: life,
@@ -122,10 +122,10 @@ export async function openOrchestrator(
   stack.use(
     await openHolderAnswers(bus, life, {
       answer: worker.answer,
-      tellSnapshot(runId) {
+      publishSnapshot(runId) {
         const value = deltasByRunId.get(runId)?.snapshot();
         if (value !== undefined)
-          tellLive(bus, runId, create(WatchRunResponseSchema, { update: { case: "replaced", value } }));
+          publishUpdate(bus, runId, create(WatchRunResponseSchema, { update: { case: "replaced", value } }));
       },
     }),
   );
@@ -141,8 +141,8 @@ export async function openOrchestrator(
       runServers: config.runServers,
       pages: queues,
       live: createLiveUpdates(bus),
-      askForSnapshot: holders.askForSnapshot,
-      nudge: holders.nudge,
+      requestSnapshot: holders.requestSnapshot,
+      notify: holders.notify,
       stopping: stopping.signal,
     }),
   });

@@ -1,13 +1,13 @@
 /**
- * A run in the hands of one process.
+ * A run that one process has claimed.
  *
- * L1  Under a claim, nothing is appended once a newer epoch, a cancellation or the end stands in the log (`Superseded`).
- *     The fence makes this hold for a process that was frozen: its next append is refused and J2 shows it why.
+ * claim-1  Under a claim, nothing is appended once a newer epoch, a cancellation or the end stands in the log (`Superseded`).
+ *     The fence makes this hold for a process that was frozen: its next append is refused and journal-2 shows it why.
  *     What a model has used by then is the one exception beside the end: it counts while a cancellation stands.
- * L2  A result may be followed before the log has it: the model is asked, or the next call made, while the log takes it.
+ * claim-2  A result may be followed before the log has it: the model is asked, or the next call made, while the log takes it.
  *     Whatever is appended stands behind it, what watchers are told waits for it, and when it cannot be stored nothing
  *     follows: the next claim finds the log without it, and asks the router again.
- * L3  An end in mid-turn follows what watchers were told of the turn, also after a cancellation. What does not fit into the
+ * claim-3  An end in mid-turn follows what watchers were told of the turn, also after a cancellation. What does not fit into the
  *     log stays out of it.
  */
 
@@ -17,7 +17,7 @@ import { lastCheckpoint } from "./state/draft.ts";
 import type { FoldedRun } from "./state/fold.ts";
 import { isTooLarge } from "./too-large.ts";
 
-/** Somebody else decides about the run by now: whoever is told stops, without writing. */
+/** Another process, a cancellation or the end decides about the run: this process stops without writing. */
 export class Superseded extends Error {
   constructor(why: string) {
     super(why);
@@ -34,20 +34,20 @@ type DecideClaimed = (state: FoldedRun) => EventBody | undefined;
 export interface ClaimedRun {
   readonly epoch: number;
   readonly state: FoldedRun;
-  /** L2: rejects when what is on its way cannot be stored. */
-  readonly arrived: Promise<void>;
+  /** claim-2: resolves when all pending writes are stored, rejects when one cannot be. */
+  readonly pending: Promise<void>;
   /** Reads what others wrote; throws `Superseded`. */
   refresh(): Promise<FoldedRun>;
   /** Like the journal's, under the claim; throws `Superseded`. */
   append(decide: DecideClaimed): Promise<void>;
-  /** L2: the same, but resolves as soon as the state has the event. */
+  /** claim-2: the same, but resolves as soon as the state has the event. */
   appendAhead(decide: DecideClaimed): Promise<void>;
-  /** L2: acts at once, or when what is on its way is stored; not at all when it is not. */
-  afterArrival(act: () => void): void;
-  /** Stores what a model has used, also for a run whose cancellation was asked for (L1); throws `Superseded`. */
+  /** claim-2: acts once all pending writes are stored; never when one cannot be. */
+  afterStored(act: () => void): void;
+  /** Stores what a model has used, also for a run whose cancellation was asked for (claim-1); throws `Superseded`. */
   spend(body: Extract<EventBody, { case: "answerDropped" }>): Promise<void>;
-  /** Ends the run, also one whose cancellation was asked for; with what was told of its turn so far (L3). */
-  end(body: RunEnd | ((state: FoldedRun) => RunEnd), told?: RunTextReplaced): Promise<void>;
+  /** Ends the run, also one whose cancellation was asked for; with what was told of its turn so far (claim-3). */
+  end(body: RunEnd | ((state: FoldedRun) => RunEnd), lastText?: RunTextReplaced): Promise<void>;
 }
 
 /** Claims the run as it stands in the journal; undefined when it was claimed or changed by another meanwhile. */
@@ -65,13 +65,13 @@ export async function claimRun(journal: RunJournal, instance: string): Promise<C
 }
 
 function claimedRun(journal: RunJournal, epoch: number): ClaimedRun {
-  const arrivals = openArrivals();
+  const writes = openPendingWrites();
   const ours = (state: FoldedRun | undefined) => stateUnder(epoch, state);
 
   function going(state: FoldedRun | undefined): FoldedRun {
     const current = ours(state);
-    if (current.cancel !== undefined) throw new Superseded("the run is to be cancelled"); // L1
-    arrivals.throwIfLost();
+    if (current.cancel !== undefined) throw new Superseded("the run is to be cancelled"); // claim-1
+    writes.throwIfLost();
     return current;
   }
 
@@ -79,12 +79,12 @@ function claimedRun(journal: RunJournal, epoch: number): ClaimedRun {
     await journal.append(decide, { epoch });
   };
 
-  /** L3 */
-  async function keepTold(told: RunTextReplaced): Promise<void> {
+  /** claim-3 */
+  async function storeText(lastText: RunTextReplaced): Promise<void> {
     try {
       await append((state) => {
         const { turns, draft } = ours(state);
-        const value = told.turn > turns.length ? lastCheckpoint(draft, told) : undefined;
+        const value = lastText.turn > turns.length ? lastCheckpoint(draft, lastText) : undefined;
         return value && { case: "textCheckpoint", value };
       });
     } catch (error) {
@@ -97,20 +97,19 @@ function claimedRun(journal: RunJournal, epoch: number): ClaimedRun {
     get state() {
       return ours(journal.state);
     },
-    get arrived() {
-      return arrivals.last ?? Promise.resolve();
+    get pending() {
+      return writes.last ?? Promise.resolve();
     },
     refresh: async () => going(await journal.refresh()),
     append: (decide) => append((state) => decide(going(state))),
-    appendAhead: (decide) =>
-      arrivals.begin((onWay) => journal.append((state) => decide(going(state)), { epoch, onWay })),
-    afterArrival(act) {
-      if (arrivals.last === undefined) act();
-      else arrivals.last.then(act, () => {}); // who asks next for the arrival, or appends, hears why
+    appendAhead: (decide) => writes.begin((onWay) => journal.append((state) => decide(going(state)), { epoch, onWay })),
+    afterStored(act) {
+      if (writes.last === undefined) act();
+      else writes.last.then(act, () => {}); // the next append, or whoever awaits `pending`, gets the error
     },
     spend: (body) => append((state) => ours(state) && body),
-    end: async (body, told) => {
-      if (told !== undefined) await keepTold(told);
+    end: async (body, lastText) => {
+      if (lastText !== undefined) await storeText(lastText);
       await append((state) => {
         const value = typeof body === "function" ? body(ours(state)) : ours(state) && body;
         return { case: "ended", value: { ...value, error: value.error?.slice(0, maxErrorCharacters) ?? "" } };
@@ -123,12 +122,12 @@ function claimedRun(journal: RunJournal, epoch: number): ClaimedRun {
 function stateUnder(epoch: number, state: FoldedRun | undefined): FoldedRun {
   if (state === undefined) throw new Superseded("the log is gone");
   if (state.claim?.epoch !== epoch) throw new Superseded(`epoch ${state.claim?.epoch} took over from epoch ${epoch}`);
-  if (state.phase.kind === "ended") throw new Superseded("the run has ended"); // L1
+  if (state.phase.kind === "ended") throw new Superseded("the run has ended"); // claim-1
   return state;
 }
 
-/** L2: what is on its way to the log, of which the last one tells: it stands behind all others. */
-function openArrivals() {
+/** claim-2: writes on their way to the log. The last one stands behind all others, and so answers for them. */
+function openPendingWrites() {
   let last: Promise<void> | undefined; // for good when it is lost
   let lost: { cause: unknown } | undefined;
 

@@ -1,15 +1,15 @@
 /**
  * Reads and writes one run's log. Every writer goes through here: who accepts, works, answers, cancels.
  *
- * J1  Each append follows the state that it was decided on: it names the position of the last event that was folded.
- * J2  An append that was refused because somebody else wrote is no failure: read, fold, decide again. What was decided
+ * journal-1  Each append follows the state that it was decided on: it names the position of the last event that was folded.
+ * journal-2  An append that was refused because somebody else wrote is no failure: read, fold, decide again. What was decided
  *     on the former state is forgotten.
- * J3  Appends of one journal go one after the other, so that a process never competes with itself.
- * J4  News for a session are announced before they are written, in each attempt: a crash between the two loses nothing, as
+ * journal-3  Appends of one journal go one after the other, so that a process never competes with itself.
+ * journal-4  News for a session are announced before they are written, in each attempt: a crash between the two loses nothing, as
  *     the wake-up waits for its news. An append that took so long that nobody waited any more is announced again.
- * J5  What an append lost to is found in the log: a log that shows nothing after a refusal has been removed (`data_loss`).
- * J6  Who goes on ahead sees the state with an event that is on its way. Whatever is appended next stands in line behind it
- *     (J3), and while a refusal makes it be decided again (J2) nobody sees the state without it.
+ * journal-5  What an append lost to is found in the log: a log that shows nothing after a refusal has been removed (`data_loss`).
+ * journal-6  Who goes on ahead sees the state with an event that is on its way. Whatever is appended next stands in line behind it
+ *     (journal-3), and while a refusal makes it be decided again (journal-2) nobody sees the state without it.
  */
 
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
@@ -39,7 +39,7 @@ export interface RunLog {
 export type EventBody = NonNullable<MessageInitShape<typeof RunEventSchema>["event"]>;
 
 export interface RunJournal {
-  /** The state as it was last read or written here, J6 included; undefined while there is no log. */
+  /** The state as it was last read or written here, journal-6 included; undefined while there is no log. */
   readonly state: FoldedRun | undefined;
   /** Position of the last event that was folded. */
   readonly position: number;
@@ -54,9 +54,9 @@ export interface AppendOptions {
   readonly epoch?: number;
   /** Of a claim: the process that takes the run. */
   readonly instance?: string;
-  /** J4: wakes the session; told how many events the log has with the news. */
+  /** journal-4: wakes the session; told how many events the log has with the news. */
   readonly announce?: (eventCount: number) => Promise<void>;
-  /** J6: the event is on its way, and the state has it. May be told again. */
+  /** journal-6: the event is on its way, and the state has it. May be told again. */
   readonly onWay?: () => void;
 }
 
@@ -75,12 +75,12 @@ export async function openJournal(log: RunLog, runId: string, clock: Clock): Pro
 /** A journal that has read nothing yet. */
 export function createJournal(log: RunLog, runId: string, clock: Clock): RunJournal {
   let state: FoldedRun | undefined;
-  let ahead: FoldedRun | undefined; // J6
+  let ahead: FoldedRun | undefined; // journal-6
   let position = 0;
   let tail: Promise<unknown> = Promise.resolve();
 
   function inTurn<T>(action: () => Promise<T>): Promise<T> {
-    const result = tail.then(action); // J3
+    const result = tail.then(action); // journal-3
     tail = result.catch(() => {}); // its caller hears of it; the next in line starts all the same
     return result;
   }
@@ -105,19 +105,19 @@ export function createJournal(log: RunLog, runId: string, clock: Clock): RunJour
       const record = { event, epoch, instance };
       log.check(record);
       const announcedAtMs = clock.now();
-      await announce?.(event.sequence + 1); // J4
-      if (onWay) ahead = foldEvent(state, record); // J6
+      await announce?.(event.sequence + 1); // journal-4
+      if (onWay) ahead = foldEvent(state, record); // journal-6
       onWay?.();
-      const outcome = await log.append(record, position); // J1
+      const outcome = await log.append(record, position); // journal-1
       if (outcome.kind === "appended") {
         state = ahead ?? foldEvent(state, record);
         position = outcome.position;
-        if (clock.now() - announcedAtMs > wakeWaitsMs / 2) await announce?.(event.sequence + 1); // J4
+        if (clock.now() - announcedAtMs > wakeWaitsMs / 2) await announce?.(event.sequence + 1); // journal-4
         return event;
       }
       const refusedAt = position;
-      await read(); // J2
-      if (position === refusedAt) refuse("data_loss", `the log of run ${runId} is gone`, { reason: "RECORD_LOST" }); // J5
+      await read(); // journal-2
+      if (position === refusedAt) refuse("data_loss", `the log of run ${runId} is gone`, { reason: "RECORD_LOST" }); // journal-5
     }
   }
 

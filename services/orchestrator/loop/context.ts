@@ -2,22 +2,22 @@ import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import type { RunDelta } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import type { FunctionCall, Item } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { Clock } from "#runtime/time/clock.ts";
-import type { News } from "./inbox/take-events.ts";
+import type { DeliveredInbox } from "./inbox/take-events.ts";
 import type { RunLimits } from "./limits/limits.ts";
 import type { ModelRow } from "./requests/models.ts";
 import type { DeltaWriter } from "./streaming/deltas.ts";
-import type { ShowingParts } from "./streaming/shown-calls.ts";
+import type { ToolMessageParts } from "./streaming/shown-calls.ts";
 import type { ToolRouter } from "./tools/tool-router.ts";
 
 /** What one run's loop works with while a process holds it. */
-export interface LoopContext extends ShowingParts {
+export interface LoopContext extends ToolMessageParts {
   readonly agent: Agent;
   readonly models: ModelRow;
   readonly limits: RunLimits;
   /** The conversation before this run. */
   readonly history: readonly Item[];
   /** What the agent is told besides its instructions, and what waited in its inbox. */
-  readonly news: News;
+  readonly inbox: DeliveredInbox;
   readonly router: ToolRouter;
   readonly clock: Clock;
   /** How much a model may say at once: more than what the log takes of a turn is not read. */

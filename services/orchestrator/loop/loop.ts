@@ -31,13 +31,13 @@ import { cancelOpenCalls } from "./calls/cancel-calls.ts";
 import { decideClientCalls } from "./calls/refusal.ts";
 import type { LoopContext } from "./context.ts";
 import { AgentSwitched } from "./errors/agent-switched.ts";
+import { retryWhileUnavailable } from "./errors/retry-while-unavailable.ts";
 import { RunFailed } from "./errors/run-failed.ts";
-import { whileAway } from "./errors/while-away.ts";
-import { takeNews } from "./inbox/take-events.ts";
+import { takeEvents } from "./inbox/take-events.ts";
 import { decideStop, hasSkipped, type Stop } from "./limits/stop-condition.ts";
 import { compactIfFull } from "./prompt/compaction.ts";
 import { createDeltaWriter, type DeltaWriter } from "./streaming/deltas.ts";
-import { endDraftsBeside, endDraftsOfRun } from "./streaming/end-shown-calls.ts";
+import { endShownCallsBeside, endShownCallsOfRun } from "./streaming/end-shown-calls.ts";
 import { listTools } from "./tools/list-tools.ts";
 import type { ToolTable } from "./tools/tool-table.ts";
 import { firstAttemptOfClaim, type TurnTaken, takeTurn } from "./turn/turn.ts";
@@ -52,7 +52,7 @@ export async function runLoop(run: ClaimedRun, given: LoopContext): Promise<Loop
   const { signal } = ending;
   using leaving = openEnding(signal, context.handover);
   let taken: TurnTaken | undefined;
-  await takeNews(run, context.news);
+  await takeEvents(run, context.inbox);
   for (;;) {
     const stop = decideStop(run.state, context.limits, context.clock.now());
     if (stop !== undefined) {
@@ -60,7 +60,7 @@ export async function runLoop(run: ClaimedRun, given: LoopContext): Promise<Loop
       return end(run, context, stop);
     }
     if (context.handover.aborted) {
-      await run.arrived;
+      await run.pending;
       return "handed_over";
     }
     try {
@@ -98,7 +98,7 @@ async function model(
   known: ToolTable | undefined,
 ): Promise<TurnTaken | undefined> {
   using ending = openEnding(signal);
-  run.arrived.catch(ending.end); // the results that the model is asked with
+  run.pending.catch(ending.end); // the results that the model is asked with
   const ends = ending.signal;
   const table = known?.isStillCurrent() ? known : await listTools(run.state, context, ends);
   const taken = await takeTurn(run, context, table, ending);
@@ -106,7 +106,7 @@ async function model(
   const { turn, attempt, items, answer, usage } = taken;
   const { modelId, finishReason } = answer;
   const clientCallIds = clientCallsOfTurn(run, context, taken);
-  await endDraftsBeside(items, run, context, ends);
+  await endShownCallsBeside(items, run, context, ends);
   try {
     await run.append(() => ({
       case: "turnCommitted",
@@ -185,7 +185,7 @@ const cancelingMs = 30_000;
 /** LOOP-15: a router that stays away cannot begin a call either; its absence does not keep a run open for ever. */
 async function cancelCallsPatiently(run: ClaimedRun, { router, clock, signal }: LoopContext): Promise<void> {
   const cancel = () => cancelOpenCalls(router, run.state, signal);
-  await whileAway({ clock, signal, patienceMs: cancelingMs }, cancel).catch(() => signal.throwIfAborted());
+  await retryWhileUnavailable({ clock, signal, patienceMs: cancelingMs }, cancel).catch(() => signal.throwIfAborted());
 }
 
 interface Listening extends LoopContext {
@@ -203,8 +203,8 @@ function listening(context: LoopContext): Listening {
 }
 
 async function end(run: ClaimedRun, context: Listening, { state, reason, error = "" }: Stop): Promise<LoopOutcome> {
-  if (run.state.cancel === undefined) await run.arrived;
-  await endDraftsOfRun(reason, run, context, context.signal);
+  if (run.state.cancel === undefined) await run.pending;
+  await endShownCallsOfRun(reason, run, context, context.signal);
   const ending = (folded: FoldedRun) => ({ state, reason, error, outputText: outputTextFromState(folded) });
   await run.end(ending, context.told());
   return "ended";

@@ -6,13 +6,13 @@ import { withEtag } from "#runtime/rpc/etag.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import { callSubAgent, type FollowOptions } from "../runs/sub-agents/follow.ts";
-import { offerSubAgents } from "../runs/sub-agents/provided-tools.ts";
+import { provideSubAgents } from "../runs/sub-agents/provided-tools.ts";
 
 /** The provider `agents`: the agents that an agent may call. A changed agent has a changed scope, which is listed anew. */
 export function providerRoutes(options: FollowOptions): ServiceImpl<typeof ToolProviderService> {
   const { agents, stopping } = options;
   const offer = async (scope: { agent: string; principal: string } | undefined, signal: AbortSignal) => ({
-    tools: await offerSubAgents(agents, scope ?? { agent: "", principal: "" }, signal),
+    tools: await provideSubAgents(agents, scope ?? { agent: "", principal: "" }, signal),
   });
   const refused = ({ name }: { name: string }) => ({
     source: name,

@@ -3,14 +3,14 @@
  *
  *   cancelRequested ──▶ its open calls are canceled ──▶ ended
  *
- * C1  From `cancelRequested` on, whoever works on the run appends nothing but what its model used and its end (claim L1), and lets go of its model
+ * cancel-1  From `cancelRequested` on, whoever works on the run appends nothing but what its model used and its end (claim-1), and lets go of its model
  *     and its calls; it is told, and finds out by its next append in any case.
- * C2  Before the end, the router is told of each call that has no result, begun or not: it ends the ones that run, wherever
+ * cancel-2  Before the end, the router is told of each call that has no result, begun or not: it ends the ones that run, wherever
  *     they run, and refuses the others for good. So a process that was frozen with a call in its hand cannot make it later.
- *     Drafts of calls that are shown are told their end likewise (showing D2).
- * C3  A router that is away, or spaces that are, keep the end from being written here. The request is in the log and the session is woken:
+ *     Drafts of calls that are shown are told their end likewise (shown-2).
+ * cancel-3  A router that is away, or spaces that are, keep the end from being written here. The request is in the log and the session is woken:
  *     whoever claims the run next cancels its calls and ends it.
- * C4  A process that was telling what the model says is left a moment to end the run itself: the log gets what it told last.
+ * cancel-4  A process that was telling what the model says is left a moment to end the run itself: the log gets what it told last.
  */
 
 import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
@@ -22,14 +22,14 @@ import type { RunJournal } from "../log/journal.ts";
 import { type FoldedRun, openCallCount } from "../log/state/fold.ts";
 import { cancelOpenCalls } from "../loop/calls/cancel-calls.ts";
 import { endOfCanceled } from "../loop/limits/stop-condition.ts";
-import { endDrafts, openDrafts, type ShowingParts } from "../loop/streaming/shown-calls.ts";
+import { endShownCalls, openShownCalls, type ToolMessageParts } from "../loop/streaming/shown-calls.ts";
 import type { CallCanceler } from "../loop/tools/tool-router.ts";
 import { announcer, type ExistingRunOptions, notFound, openExisting } from "./existing-run.ts";
 
-export interface CancelOptions extends ExistingRunOptions, ShowingParts {
+export interface CancelOptions extends ExistingRunOptions, ToolMessageParts {
   readonly router: CallCanceler;
   /** Makes the process that works on the run look at its log. */
-  readonly nudge: (instance: string, sessionId: string) => void;
+  readonly notify: (instance: string, sessionId: string) => void;
 }
 
 export async function cancelRun(
@@ -51,18 +51,18 @@ export async function cancelRun(
     { announce: announcer(options, journal) },
   );
   const holder = journal.state?.claim;
-  if (holder !== undefined && requested !== undefined) options.nudge(holder.instance, accepted.sessionId); // C1
+  if (holder !== undefined && requested !== undefined) options.notify(holder.instance, accepted.sessionId); // cancel-1
   const state = journal.state ?? notFound(runId);
   const areCallsCanceled = await cancelOpenCalls(options.router, state, by.signal).then(
     () => true,
-    () => false, // C3
+    () => false, // cancel-3
   );
   if (!areCallsCanceled) return state;
   const result = errorResult(reason || "its run was cancelled");
-  const drafts = openDrafts(state);
-  const areEnded = await endDrafts(options, state, { drafts, result, signal: by.signal, patienceMs: 0 });
-  if (!areEnded) return state; // C3
-  if (state.phase.kind === "working" && openCallCount(state) === 0) await endOfHolder(journal); // C4
+  const drafts = openShownCalls(state);
+  const areEnded = await endShownCalls(options, state, { drafts, result, signal: by.signal, patienceMs: 0 });
+  if (!areEnded) return state; // cancel-3
+  if (state.phase.kind === "working" && openCallCount(state) === 0) await endOfHolder(journal); // cancel-4
   await journal.append((current) =>
     current === undefined || current.phase.kind === "ended"
       ? undefined
@@ -73,7 +73,7 @@ export async function cancelRun(
 
 const holderMs = 300;
 
-/** C4 */
+/** cancel-4 */
 async function endOfHolder(journal: RunJournal): Promise<void> {
   const hasEnded = async () => (await journal.refresh())?.phase.kind === "ended";
   await until(hasEnded, { timeoutMs: holderMs, intervalMs: 15 }).catch(() => {}); // it is ended without the last words

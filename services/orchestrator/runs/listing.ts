@@ -1,8 +1,8 @@
 /**
  * Lists runs by the queues that they stand in, latest first.
  *
- * L1  A page costs what it shows: its token is the place where the page before it ended, and the listing goes on from there.
- * L2  A request looks at a bounded number of runs. With states that few runs are in, a page may be short, or empty, and name
+ * list-1  A page costs what it shows: its token is the place where the page before it ended, and the listing goes on from there.
+ * list-2  A request looks at a bounded number of runs. With states that few runs are in, a page may be short, or empty, and name
  *     where to go on all the same.
  */
 

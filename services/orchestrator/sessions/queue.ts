@@ -2,8 +2,8 @@
  * A session's runs take their turns in the order of its queue: a log of small entries, each of which links back to the
  * one before it.
  *
- * Q1  An entry is written after its run was accepted, once: whoever finds an accepted run without one writes it.
- * Q2  A run is claimed only when all before it have ended. So, going back from the last entry, the first run that was ever
+ * queue-1  An entry is written after its run was accepted, once: whoever finds an accepted run without one writes it.
+ * queue-2  A run is claimed only when all before it have ended. So, going back from the last entry, the first run that was ever
  *     claimed has only ended ones before it, and nothing further back has to be looked at.
  */
 
@@ -51,7 +51,7 @@ export interface Enqueued {
 }
 
 /**
- * Q1: puts a run, accepted at that position, at the end of its session's queue unless it stands in it. Gives the entry if it
+ * queue-1: puts a run, accepted at that position, at the end of its session's queue unless it stands in it. Gives the entry if it
  * was written here.
  */
 export async function enqueue(queues: SessionQueues, run: Enqueued): Promise<QueueEntry | undefined> {
@@ -105,7 +105,7 @@ export async function findActiveRun(
     if (state === undefined) continue;
     if (state.phase.kind !== "ended") active = { entry, journal, state };
     else onEnded(state);
-    if (state.claim !== undefined) break; // Q2
+    if (state.claim !== undefined) break; // queue-2
   }
   return active;
 }

@@ -10,30 +10,30 @@ import { type ClaimedRun, Superseded } from "../log/claim.ts";
 import type { RunLog } from "../log/journal.ts";
 import { routerCallId } from "../log/state/call-ids.ts";
 import type { LoopContext } from "../loop/context.ts";
-import { patiently } from "../loop/errors/patiently.ts";
 import { RunFailed } from "../loop/errors/run-failed.ts";
+import { waitFor } from "../loop/errors/wait-for.ts";
 import type { Inbox } from "../loop/inbox/inbox.ts";
-import { readNews } from "../loop/inbox/read-inbox.ts";
-import type { News } from "../loop/inbox/take-events.ts";
+import { readInbox } from "../loop/inbox/read-inbox.ts";
+import type { DeliveredInbox } from "../loop/inbox/take-events.ts";
 import { faultOfCost, limitsFrom } from "../loop/limits/limits.ts";
 import { type LoopOutcome, runLoop } from "../loop/loop.ts";
 import { type AgentModel, createModelRow, type ModelRow } from "../loop/requests/models.ts";
 import type { DeltaWriter } from "../loop/streaming/deltas.ts";
-import { endDraftsOfRun } from "../loop/streaming/end-shown-calls.ts";
-import type { ShowingParts } from "../loop/streaming/shown-calls.ts";
+import { endShownCallsOfRun } from "../loop/streaming/end-shown-calls.ts";
+import type { ToolMessageParts } from "../loop/streaming/shown-calls.ts";
 import type { ToolRouter } from "../loop/tools/tool-router.ts";
 import type { ModelSource } from "../model/providers/model-source.ts";
 import { historyTokens, readHistory } from "./history/history.ts";
 import { takenEventIds } from "./history/taken-events.ts";
 import type { ActiveRun, QueueEntry, SessionQueues } from "./queue.ts";
-import { isPassing } from "./worker/is-transient.ts";
+import { isTransient } from "./worker/is-transient.ts";
 
 export interface Agents {
   /** The configuration of an agent; throws `not_found`. */
   getAgent(name: string, options: { signal: AbortSignal; principal: string }): Promise<Agent>;
 }
 
-export interface TurnLoopOptions extends ShowingParts {
+export interface TurnLoopOptions extends ToolMessageParts {
   readonly log: RunLog;
   readonly queues: SessionQueues;
   readonly agents: Agents;
@@ -61,9 +61,9 @@ export async function turnLoop(
     const context = await openContext(options, run, active, signal);
     return await runLoop(run, context);
   } catch (error) {
-    if (error instanceof Superseded || signal.aborted || isPassing(error)) throw error;
+    if (error instanceof Superseded || signal.aborted || isTransient(error)) throw error;
     const reason = error instanceof RunFailed ? error.reason : RunEndReason.INTERNAL_ERROR;
-    await endDraftsOfRun(reason, run, options, signal);
+    await endShownCallsOfRun(reason, run, options, signal);
     if (!(error instanceof RunFailed)) throw error;
     await run.end({ state: RunState.FAILED, reason: error.reason, error: error.message });
     return "ended";
@@ -80,16 +80,16 @@ async function openContext(
   { entry }: ActiveRun,
   signal: AbortSignal,
 ): Promise<LoopContext> {
-  const { log, queues, router, clock, logger, checkpointMs, handover, showing, onUnshown } = options;
+  const { log, queues, router, clock, logger, checkpointMs, handover, toolMessages, onNotShown } = options;
   const { runId, accepted } = run.state;
   const before = await queues.before(entry);
   const { agent: name, switches, carry, previousRunId, fork } = accepted;
   const previous = { agent: name, switches, carry, previousRunId, fork, before };
   const agentAsked = getAgent(options, run, signal);
-  const [agent, history, news] = await Promise.all([
+  const [agent, history, inbox] = await Promise.all([
     agentAsked,
     readHistory(queues, log, previous, async () => tokensBefore(await agentAsked)),
-    newsOfRun(options, run, before, signal),
+    inboxOfRun(options, run, before, signal),
   ]);
   const limits = limitsFrom(agent.limits, accepted.options?.limits);
   const fault = faultOfCost(agent, accepted.options?.limits);
@@ -99,15 +99,15 @@ async function openContext(
     models: modelsOfAgent(options, agent),
     limits,
     history,
-    news,
+    inbox,
     router,
     clock,
     signal,
     maxTurnBytes: log.maxEventBytes(runId),
     checkpointMs,
     handover,
-    showing,
-    onUnshown,
+    toolMessages,
+    onNotShown,
     publishDelta: (delta) => options.publishDelta(runId, delta),
     setDeltas: (deltas) => options.setDeltas(runId, deltas),
     onRefused: ({ name, callId }, why) => {
@@ -120,20 +120,20 @@ async function openContext(
   };
 }
 
-/** History H4. */
+/** history-4. */
 function tokensBefore({ model, fallbackModel }: Agent): number {
   const windows = [model, fallbackModel].flatMap((config) => (config === undefined ? [] : [config.contextWindow]));
   return historyTokens(Math.max(0, ...windows));
 }
 
-async function newsOfRun(
+async function inboxOfRun(
   options: TurnLoopOptions,
   run: ClaimedRun,
   before: QueueEntry | undefined,
   signal: AbortSignal,
-): Promise<News> {
-  const news = await readNews(options, run.state, signal);
-  return { ...news, takenEventIds: await takenEventIds(options.queues, options.log, before, news.events) };
+): Promise<DeliveredInbox> {
+  const inbox = await readInbox(options, run.state, signal);
+  return { ...inbox, takenEventIds: await takenEventIds(options.queues, options.log, before, inbox.events) };
 }
 
 function modelsOfAgent({ modelOf }: TurnLoopOptions, { name, model, fallbackModel }: Agent): ModelRow {
@@ -149,5 +149,5 @@ function modelsOfAgent({ modelOf }: TurnLoopOptions, { name, model, fallbackMode
 function getAgent({ agents, clock }: TurnLoopOptions, run: ClaimedRun, signal: AbortSignal): Promise<Agent> {
   const { agent: name, principal } = run.state.accepted;
   const patience = { clock, signal, reason: RunEndReason.AGENT_UNAVAILABLE, what: `agent ${name}` };
-  return patiently(patience, () => agents.getAgent(name, { signal, principal }));
+  return waitFor(patience, () => agents.getAgent(name, { signal, principal }));
 }

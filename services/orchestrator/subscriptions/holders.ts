@@ -18,7 +18,7 @@ const returnGraceMs = 1_000;
 export interface HolderAnswers {
   answer(sessionId: string, wakeId: number | undefined): HolderAnswer;
   /** Tells the run's watchers the text so far, if the run is worked on here. */
-  tellSnapshot(runId: string): void;
+  publishSnapshot(runId: string): void;
 }
 
 export function createHolders(bus: Bus): Holders {
@@ -35,14 +35,14 @@ export function createHolders(bus: Bus): Holders {
     }
   }
 
-  function tell(instance: string, question: Question): void {
+  function send(instance: string, question: Question): void {
     bus.connection.publish(runSubjects.holder(instance), JSON.stringify(question));
   }
 
   return {
     ask,
-    nudge: (instance, sessionId) => tell(instance, { kind: "session", sessionId }),
-    askForSnapshot: (instance, runId) => tell(instance, { kind: "snapshot", runId }),
+    notify: (instance, sessionId) => send(instance, { kind: "session", sessionId }),
+    requestSnapshot: (instance, runId) => send(instance, { kind: "snapshot", runId }),
   };
 }
 
@@ -51,7 +51,7 @@ const gatheringMs = 10;
 
 /** Answers the other processes. Resolves when their questions arrive. */
 export async function openHolderAnswers(bus: Bus, instance: string, answers: HolderAnswers): Promise<AsyncDisposable> {
-  const gathering = openGathering(answers.tellSnapshot);
+  const gathering = openGathering(answers.publishSnapshot);
   const subscription = bus.connection.subscribe(runSubjects.holder(instance), {
     callback: (error, message: Msg) => {
       if (error !== null) return; // the subscription's own end
@@ -69,12 +69,12 @@ export async function openHolderAnswers(bus: Bus, instance: string, answers: Hol
   };
 }
 
-function openGathering(tell: (runId: string) => void) {
+function openGathering(send: (runId: string) => void) {
   const runIds = new Set<string>();
   let timer: NodeJS.Timeout | undefined;
   const tellAll = () => {
     timer = undefined;
-    for (const runId of runIds) tell(runId);
+    for (const runId of runIds) send(runId);
     runIds.clear();
   };
   return {

@@ -15,7 +15,7 @@ import { claimRun } from "../log/claim.ts";
 import { createJournal, openJournal } from "../log/journal.ts";
 import { runFromState } from "../log/state/view.ts";
 import type { LoopContext } from "../loop/context.ts";
-import type { News } from "../loop/inbox/take-events.ts";
+import type { DeliveredInbox } from "../loop/inbox/take-events.ts";
 import { limitsFrom } from "../loop/limits/limits.ts";
 import { runLoop } from "../loop/loop.ts";
 import { createModelRow } from "../loop/requests/models.ts";
@@ -23,7 +23,7 @@ import type { ScriptTurn } from "../model/providers/scripted/script.ts";
 import { createScriptedModel } from "../model/providers/scripted/scripted-model.ts";
 import { submitOutputs } from "../runs/answer/answers.ts";
 import { createFakeRouter, type FakeTool } from "./fakes/fake-router.ts";
-import { createFakeShowing } from "./fakes/fake-tool-messages.ts";
+import { createFakeToolMessages } from "./fakes/fake-tool-messages.ts";
 import { createMemoryRunLog } from "./fakes/memory-log.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "toolbus-loop-"));
@@ -52,7 +52,12 @@ export interface Setting {
   context?: Partial<LoopContext>;
 }
 
-export const noNews: News = { instructions: "", events: [], takenEventIds: new Set(), acknowledge: async () => {} };
+export const emptyInbox: DeliveredInbox = {
+  instructions: "",
+  events: [],
+  takenEventIds: new Set(),
+  acknowledge: async () => {},
+};
 
 let scripts = 0;
 
@@ -73,7 +78,7 @@ export async function openRun(setting: Setting) {
   const router = createFakeRouter(setting.tools ?? tools);
   const deltas: RunDelta[] = [];
   const refused: string[] = [];
-  const showing = createFakeShowing();
+  const toolMessages = createFakeToolMessages();
   const given = new AbortController();
   const handover = new AbortController();
   const input = [{ item: { case: "message" as const, value: { role: Role.USER, text: "go" } } }];
@@ -91,15 +96,15 @@ export async function openRun(setting: Setting) {
       models: createModelRow({ language: model, config: agent.model ?? create(ModelSchema) }),
       limits: limitsFrom(agent.limits, create(LimitsSchema, setting.limits)),
       history: [],
-      news: noNews,
+      inbox: emptyInbox,
       router,
       clock: systemClock,
       publishDelta: (delta) => deltas.push(delta),
       setDeltas: () => {},
       maxTurnBytes: log.maxEventBytes("r"),
       checkpointMs: 60_000,
-      showing,
-      onUnshown: (error) => showing.faults.push(error),
+      toolMessages,
+      onNotShown: (error) => toolMessages.faults.push(error),
       onRefused: ({ name }, why) => refused.push(`${name}: ${why}`),
       onRetry: () => {},
       onFailover: () => {},
@@ -119,7 +124,7 @@ export async function openRun(setting: Setting) {
   return {
     log,
     router,
-    showing,
+    toolMessages,
     asked,
     deltas,
     refused,

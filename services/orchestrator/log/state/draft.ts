@@ -1,14 +1,14 @@
 /**
  * The text of a turn that is not committed, as far as its run's log has it (LOOP-10).
  *
- * D1  Checkpoints of an attempt join: each has what the one before lacks, so that the log holds each word once, and once more
+ * draft-1  Checkpoints of an attempt join: each has what the one before lacks, so that the log holds each word once, and once more
  *     in the turn. One that does not join its attempt's draft is passed over.
- * D2  An attempt's first checkpoint takes the place of a former attempt's draft; a commit and a claim put an end to it.
- * D3  Checkpoints of a run take a floor and a share of what its items take: a draft that has no room left stays behind what
+ * draft-2  An attempt's first checkpoint takes the place of a former attempt's draft; a commit and a claim put an end to it.
+ * draft-3  Checkpoints of a run take a floor and a share of what its items take: a draft that has no room left stays behind what
  *     is said, and is a prefix of it all the same.
- * D4  A run that ends in mid-turn keeps what was said as an incomplete item. What stands before its end takes the room that it
+ * draft-4  A run that ends in mid-turn keeps what was said as an incomplete item. What stands before its end takes the room that it
  *     needs, as it takes the place of the turn's commit.
- * D5  What an attempt used counts once: with its turn, as it broke off, or, when its process was killed, as a claim finds its
+ * draft-5  What an attempt used counts once: with its turn, as it broke off, or, when its process was killed, as a claim finds its
  *     draft. So a kill costs a budget no more than one request, and what its model said since the last checkpoint.
  */
 
@@ -31,9 +31,9 @@ const envelopeCharacters = 256;
 
 export function draftAfter(draft: Draft | undefined, checkpoint: TextCheckpoint): Draft | undefined {
   const { turn, attempt, deltaCount, text, firstDelta } = checkpoint;
-  if (firstDelta === 0) return { turn, attempt, deltaCount, text }; // D2
+  if (firstDelta === 0) return { turn, attempt, deltaCount, text }; // draft-2
   const joins = isOf(draft, checkpoint) && draft.deltaCount === firstDelta;
-  return joins ? { turn, attempt, deltaCount, text: draft.text + text } : draft; // D1
+  return joins ? { turn, attempt, deltaCount, text: draft.text + text } : draft; // draft-1
 }
 
 export interface Place {
@@ -41,7 +41,7 @@ export interface Place {
   readonly attempt: number;
 }
 
-/** D5: the draft of a process that was killed, as another claims the run; unless what it used was counted. */
+/** draft-5: the draft of a process that was killed, as another claims the run; unless what it used was counted. */
 export function lostDraft({
   draft,
   counted,
@@ -58,11 +58,11 @@ export function nextCheckpoint(
   soFar: RunTextReplaced,
 ): MessageInitShape<typeof TextCheckpointSchema> | undefined {
   const checkpoint = lastCheckpoint(draft, soFar);
-  const room = floorCharacters + weight.items * shareOfItems - weight.checkpoints; // D3
+  const room = floorCharacters + weight.items * shareOfItems - weight.checkpoints; // draft-3
   return checkpoint && checkpoint.text.length + envelopeCharacters <= room ? checkpoint : undefined;
 }
 
-/** D4: all that the log lacks; nothing when it has it. */
+/** draft-4: all that the log lacks; nothing when it has it. */
 export function lastCheckpoint(draft: Draft | undefined, soFar: RunTextReplaced) {
   const known = isOf(draft, soFar) ? draft : undefined;
   const text = soFar.text.slice(known?.text.length ?? 0);

@@ -4,11 +4,11 @@
  *   accepted ──▶ queued ──claimed──▶ working ──parked──▶ parked ──claimed──▶ working
  *                   └───────────────────┴──────ended──────┴──────▶ ended
  *
- * F1  Sequences are contiguous from 0, and the first event is `accepted`.
- * F2  Nothing follows `ended`.
- * F3  Epochs grow; an event of an epoch is written under the claim that has it.
- * F4  A call has one result: the first that stands in the log.
- * F5  What was spent counts from what stands in the log, whoever asked the models: a crash forgets no part of a budget.
+ * fold-1  Sequences are contiguous from 0, and the first event is `accepted`.
+ * fold-2  Nothing follows `ended`.
+ * fold-3  Epochs grow; an event of an epoch is written under the claim that has it.
+ * fold-4  A call has one result: the first that stands in the log.
+ * fold-5  What was spent counts from what stands in the log, whoever asked the models: a crash forgets no part of a budget.
  */
 
 import { timestampMs } from "@bufbuild/protobuf/wkt";
@@ -86,7 +86,7 @@ export interface FoldedRun {
   readonly spent: Spent;
   /** What the log has of the text of a turn that is not committed. */
   readonly draft: Draft | undefined;
-  /** That of a process that is gone, while what its attempt used is not counted (draft D5); and the last attempt that is. */
+  /** That of a process that is gone, while what its attempt used is not counted (draft-5); and the last attempt that is. */
   readonly lost: Draft | undefined;
   readonly counted: Place | undefined;
   readonly weight: LogWeight;
@@ -95,7 +95,7 @@ export interface FoldedRun {
   readonly cancel: CancelRequested | undefined;
 }
 
-/** The state after all events; undefined for a log without any. Throws `data_loss` for a log that breaks F1 to F3. */
+/** The state after all events; undefined for a log without any. Throws `data_loss` for a log that breaks fold-1 to fold-3. */
 export function foldLog(records: Iterable<LogRecord>): FoldedRun | undefined {
   let state: FoldedRun | undefined;
   for (const record of records) state = foldEvent(state, record);
@@ -105,14 +105,14 @@ export function foldLog(records: Iterable<LogRecord>): FoldedRun | undefined {
 export function foldEvent(state: FoldedRun | undefined, record: LogRecord): FoldedRun {
   const { event } = record;
   const expected = state?.eventCount ?? 0;
-  if (event.sequence !== expected) broken(event, `sequence ${event.sequence} stands where ${expected} belongs`); // F1
+  if (event.sequence !== expected) broken(event, `sequence ${event.sequence} stands where ${expected} belongs`); // fold-1
   if (state === undefined) return stateFromAccepted(event);
-  if (state.phase.kind === "ended") broken(event, "an event stands after the end"); // F2
+  if (state.phase.kind === "ended") broken(event, "an event stands after the end"); // fold-2
   return { ...state, ...changeFromRecord(state, record), eventCount: expected + 1 };
 }
 
 function stateFromAccepted(event: RunEvent): FoldedRun {
-  if (event.event.case !== "accepted") broken(event, `the log begins with ${event.event.case}`); // F1
+  if (event.event.case !== "accepted") broken(event, `the log begins with ${event.event.case}`); // fold-1
   return {
     runId: event.runId,
     eventCount: 1,
@@ -143,13 +143,13 @@ function changeFromRecord(state: FoldedRun, { event: envelope, ...claim }: LogRe
   switch (event.case) {
     case "claimed": {
       const { epoch } = claim;
-      if (epoch <= (state.claim?.epoch ?? 0)) broken(envelope, `epoch ${epoch} is claimed a second time`); // F3
+      if (epoch <= (state.claim?.epoch ?? 0)) broken(envelope, `epoch ${epoch} is claimed a second time`); // fold-3
       const lost = lostDraft(state) ?? state.lost;
       return { claim, claimsInTurn: state.claimsInTurn + 1, phase: { kind: "working" }, draft: undefined, lost };
     }
     case "turnCommitted": {
       const turn = turnFromCommitted(event.value, envelope.sequence);
-      const spent = plus(state.spent, event.value.usage); // F5
+      const spent = plus(state.spent, event.value.usage); // fold-5
       return {
         turns: [...state.turns, turn],
         parkedCallIds: new Set(),
@@ -169,17 +169,17 @@ function changeFromRecord(state: FoldedRun, { event: envelope, ...claim }: LogRe
       if (turns === state.turns) return {};
       const weight = heavier(state, { items: result?.outputJson.length ?? 0 });
       const callCount = state.callCount + (result?.callCount ?? 0);
-      return { turns, weight, callCount, spent: plus(state.spent, result?.usage) }; // F5
+      return { turns, weight, callCount, spent: plus(state.spent, result?.usage) }; // fold-5
     }
     case "answerDropped": {
       const { usage, brokeOff, turn, attempt } = event.value;
       const droppedInTurn = state.droppedInTurn + (brokeOff ? 0 : 1);
-      return { spent: plus(state.spent, usage), droppedInTurn, counted: { turn, attempt }, lost: undefined }; // F5
+      return { spent: plus(state.spent, usage), droppedInTurn, counted: { turn, attempt }, lost: undefined }; // fold-5
     }
     case "inboxTaken":
       return { inbox: event.value };
     case "contextCompacted":
-      return { compaction: event.value, spent: plus(state.spent, event.value.usage) }; // F5
+      return { compaction: event.value, spent: plus(state.spent, event.value.usage) }; // fold-5
     case "textCheckpoint": {
       const weight = heavier(state, { checkpoints: weightOfCheckpoint(event.value) });
       return { draft: draftAfter(state.draft, event.value), weight };
@@ -209,7 +209,7 @@ function heavier({ weight }: FoldedRun, { items = 0, checkpoints = 0 }: Partial<
 function withResult(turns: readonly Turn[], { callId, result, submissionId }: CallFinished): readonly Turn[] {
   const index = turns.findLastIndex(({ calls }) => idsOf(calls).has(callId));
   const turn = turns[index];
-  if (turn === undefined || result === undefined || turn.resultsByCallId.has(callId)) return turns; // F4
+  if (turn === undefined || result === undefined || turn.resultsByCallId.has(callId)) return turns; // fold-4
   const resultsByCallId = withOneMore(turn.resultsByCallId, callId, result);
   const { submissionsByCallId: known } = turn;
   const submissionsByCallId = submissionId === "" ? known : withOneMore(known, callId, submissionId);

@@ -69,7 +69,7 @@ export function itemsFromState(state: FoldedRun): Item[] {
   return [...openingItems(state), ...itemsFromTurns(state.turns), ...itemsCutOff(state)];
 }
 
-/** Draft D4: what was said of a turn in the middle of which the run ended. */
+/** draft-4: what was said of a turn in the middle of which the run ended. */
 export function itemsCutOff({ phase, draft }: Pick<FoldedRun, "phase" | "draft">): Item[] {
   if (phase.kind !== "ended" || draft === undefined) return [];
   const value = { role: Role.ASSISTANT, text: draft.text, incomplete: true };

@@ -1,11 +1,11 @@
 /**
  * Executes the calls of a turn.
  *
- * C1  Each call gets exactly one result in the log, whatever happens to it: refusals and failures are results.
- * C2  What was committed is dispatched, also again by a later claim: under the same call id, `recovering`, so that the
+ * calls-1  Each call gets exactly one result in the log, whatever happens to it: refusals and failures are results.
+ * calls-2  What was committed is dispatched, also again by a later claim: under the same call id, `recovering`, so that the
  *     router joins the first execution, gives its result, or says that the outcome is unknown.
- * C3  A router that cannot be reached is asked again for a while under C2; then its failure is the result.
- * C4  When an attempt that failed may have begun what must not happen twice, the model is told that the outcome is unknown.
+ * calls-3  A router that cannot be reached is asked again for a while under calls-2; then its failure is the result.
+ * calls-4  When an attempt that failed may have begun what must not happen twice, the model is told that the outcome is unknown.
  */
 
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
@@ -23,7 +23,7 @@ import type { LoopContext } from "../context.ts";
 import { AGENT_SWITCHED } from "../errors/agent-switched.ts";
 import { boundsOfCall, faultOfBudget } from "../limits/budget.ts";
 import type { DeltaWriter } from "../streaming/deltas.ts";
-import { endDraftOfCall } from "../streaming/end-shown-calls.ts";
+import { endShownCall } from "../streaming/end-shown-calls.ts";
 import { runSourcesOf } from "../tools/run-servers.ts";
 import type { ToolTable } from "../tools/tool-table.ts";
 import { inParallel } from "./in-parallel.ts";
@@ -33,7 +33,7 @@ export interface CallWork {
   readonly table: ToolTable;
   readonly deltas: DeltaWriter;
   readonly signal: AbortSignal;
-  /** C2: whether a process before this one may have dispatched the calls. */
+  /** calls-2: whether a process before this one may have dispatched the calls. */
   readonly isRecovering: boolean;
 }
 
@@ -46,7 +46,7 @@ export async function executeCalls(run: ClaimedRun, context: LoopContext, work: 
   const refusals = decideRefusals(calls, { table: work.table, options, turn: turns.length, ...atTurn, limits });
   const dispatched: FunctionCall[] = [];
   const finish = async (callId: string, result: ToolResult) => {
-    await endDraftOfCall({ callId, result }, run, context, work.signal);
+    await endShownCall({ callId, result }, run, context, work.signal);
     await record(run, callId, result);
   };
   const refuse = (call: FunctionCall, why: string) => {
@@ -68,7 +68,7 @@ export async function executeCalls(run: ClaimedRun, context: LoopContext, work: 
   });
 }
 
-/** C1: the first result counts, whoever wrote it. The router shortens results to far less than the log takes. */
+/** calls-1: the first result counts, whoever wrote it. The router shortens results to far less than the log takes. */
 async function record(run: ClaimedRun, callId: string, result: ToolResult): Promise<void> {
   const write = (value: ToolResult) =>
     run.appendAhead((state) =>
@@ -94,9 +94,9 @@ async function execute(run: ClaimedRun, call: FunctionCall, context: LoopContext
       return await dispatch(run, call, context, { ...work, isRecovering });
     } catch (error) {
       work.signal.throwIfAborted();
-      if (error instanceof Failure && error.reason === AGENT_SWITCHED.toUpperCase()) work.table.hear(""); // list again
+      if (error instanceof Failure && error.reason === AGENT_SWITCHED.toUpperCase()) work.table.noteRevision(""); // list again
       mayHaveBegun ||= leavesUnknown(error);
-      const mayPass = error instanceof Failure && passingCodes.has(error.code) && clock.now() < givesUpAtMs; // C3
+      const mayPass = error instanceof Failure && passingCodes.has(error.code) && clock.now() < givesUpAtMs; // calls-3
       if (!mayPass) return givenUp(call, error, mayHaveBegun && work.table.effectOf(call.name) === Effect.AT_MOST_ONCE);
       await clock.delay(backoff.next(), work.signal);
     }
@@ -105,7 +105,7 @@ async function execute(run: ClaimedRun, call: FunctionCall, context: LoopContext
 
 const passingCodes: ReadonlySet<string> = new Set(["unavailable", "aborted"]);
 
-/** C4. */
+/** calls-4. */
 function givenUp({ name }: FunctionCall, error: unknown, isUnknown: boolean): ToolResult {
   const why = messageFromUnknown(error);
   if (!isUnknown) return errorResult(`tool "${name}" could not be called: ${why}`);
@@ -166,7 +166,7 @@ async function dispatch(
       if (event.case === "log") deltas.tell({ case: "log", value: { callId, log: event.value } });
       if (event.case === "result") {
         result = event.value; // the stream is read to its end, which closes it
-        table.hear(toolsRevision);
+        table.noteRevision(toolsRevision);
       }
     }
   } catch (error) {

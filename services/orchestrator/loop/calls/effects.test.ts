@@ -105,16 +105,16 @@ describe("what a call does to the world", () => {
 
 describe("cancelling", () => {
   const hang: FakeTool = { name: "hang", answer: () => new Promise(() => {}) };
-  const cancelling = (run: Awaited<ReturnType<typeof openRun>>, nudge = () => {}) =>
+  const cancelling = (run: Awaited<ReturnType<typeof openRun>>, notify = () => {}) =>
     cancelRun(
       {
         log: run.log,
         wakes: { send: async () => {} },
         clock: createManualClock(),
         router: run.router,
-        nudge,
-        showing: run.showing,
-        onUnshown: () => {},
+        notify,
+        toolMessages: run.toolMessages,
+        onNotShown: () => {},
       },
       "r",
       { principal: "p", reason: "enough", signal: new AbortController().signal },

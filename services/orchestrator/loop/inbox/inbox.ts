@@ -1,11 +1,11 @@
 import type { InboxEvent } from "#gen/toolbus/space/v1/inbox_pb.ts";
 
-/** What waits for an agent of a session, and what its runs are told besides. Kept elsewhere: each look may fail. */
+/** The inbox of an agent in a session, which spaces keep: each request may fail. */
 export interface Inbox {
-  /** What a run of the agent is told: goes behind its instructions, and what waits in its inbox. */
-  tell(recipient: Recipient, signal: AbortSignal): Promise<Told>;
+  /** What the agent is told in addition to its instructions, and the events that wait in its inbox. */
+  read(recipient: Recipient, signal: AbortSignal): Promise<InboxContents>;
   list(recipient: Recipient, signal: AbortSignal): Promise<InboxEvent[]>;
-  /** The events wait no longer. */
+  /** Removes the events from the inbox. */
   acknowledge(recipient: Recipient, eventIds: readonly string[], signal: AbortSignal): Promise<void>;
 }
 
@@ -15,7 +15,7 @@ export interface Recipient {
   readonly principal: string;
 }
 
-export interface Told {
+export interface InboxContents {
   readonly instructions: string;
   readonly events: readonly InboxEvent[];
 }

@@ -2,23 +2,23 @@ import { describe, expect, test } from "vitest";
 import { RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { InboxEvent } from "#gen/toolbus/space/v1/inbox_pb.ts";
 import { inboxEvent } from "../../testing/fakes/fake-spaces.ts";
-import { noNews, openRun } from "../../testing/loop-run.ts";
-import type { News } from "./take-events.ts";
+import { emptyInbox, openRun } from "../../testing/loop-run.ts";
+import type { DeliveredInbox } from "./take-events.ts";
 
 function event(eventId: string, text = `[Tool Result: slow] (callId: ${eventId}) 7`): InboxEvent {
   return inboxEvent({ sessionId: "s", agent: "helper", eventId, text });
 }
 
-function newsOf(events: InboxEvent[], more: Partial<News> = {}) {
+function inboxOf(events: InboxEvent[], more: Partial<DeliveredInbox> = {}) {
   const acknowledged: string[][] = [];
   const acknowledge = async (eventIds: readonly string[]) => void acknowledged.push([...eventIds]);
-  return { acknowledged, news: { ...noNews, events, acknowledge, ...more } };
+  return { acknowledged, inbox: { ...emptyInbox, events, acknowledge, ...more } };
 }
 
 describe("news from the inbox", () => {
   test("TOOL-9 stand before the input of the run, are logged once and then acknowledged", async () => {
-    const { news, acknowledged } = newsOf([event("tr:1"), event("msg:2", '[Ada: "hello"]')]);
-    const run = await openRun({ turns: [{ text: "You said {{input}}" }], context: { news } });
+    const { inbox, acknowledged } = inboxOf([event("tr:1"), event("msg:2", '[Ada: "hello"]')]);
+    const run = await openRun({ turns: [{ text: "You said {{input}}" }], context: { inbox } });
     await run.work();
     expect(run.asked[0]?.prompt.slice(1).map(({ content }) => content)).toMatchObject([
       [{ text: "[Tool Result: slow] (callId: tr:1) 7" }],
@@ -31,30 +31,30 @@ describe("news from the inbox", () => {
   });
 
   test("TOOL-9 that stood in a log when a process died are acknowledged by the next, and not taken again", async () => {
-    const dying = newsOf([event("tr:1")], {
+    const dying = inboxOf([event("tr:1")], {
       acknowledge: async () => {
         throw new Error("killed");
       },
     });
     const run = await openRun({ turns: [{ text: "done" }] });
-    await expect(run.work("first", { news: dying.news })).rejects.toThrow("killed");
-    const second = newsOf([event("tr:1"), event("tr:later")]);
-    await run.work("second", { news: second.news });
+    await expect(run.work("first", { inbox: dying.inbox })).rejects.toThrow("killed");
+    const second = inboxOf([event("tr:1"), event("tr:later")]);
+    await run.work("second", { inbox: second.inbox });
     expect(run.events().filter(({ event: { case: kind } }) => kind === "inboxTaken")).toHaveLength(1);
     expect(second.acknowledged).toEqual([["tr:1"]]);
   });
 
   test("TOOL-9 that joined an earlier run and were never acknowledged join no other", async () => {
-    const { news, acknowledged } = newsOf([event("tr:1"), event("tr:2")], { takenEventIds: new Set(["tr:1"]) });
-    const run = await openRun({ turns: [{ text: "done" }], context: { news } });
+    const { inbox, acknowledged } = inboxOf([event("tr:1"), event("tr:2")], { takenEventIds: new Set(["tr:1"]) });
+    const run = await openRun({ turns: [{ text: "done" }], context: { inbox } });
     await run.work();
     expect(run.events()[2]?.event).toMatchObject({ value: { eventIds: ["tr:2"] } });
     expect(acknowledged).toEqual([["tr:1", "tr:2"]]);
   });
 
   test("TOOL-9 without room in one event stay, and one that is too long is shortened", async () => {
-    const { news, acknowledged } = newsOf([event("tr:1", "x".repeat(900_000)), event("tr:2")]);
-    const run = await openRun({ turns: [{ text: "done" }], context: { news } });
+    const { inbox, acknowledged } = inboxOf([event("tr:1", "x".repeat(900_000)), event("tr:2")]);
+    const run = await openRun({ turns: [{ text: "done" }], context: { inbox } });
     await run.work();
     expect(acknowledged).toEqual([["tr:1"]]);
     expect(JSON.stringify(run.asked[0]?.prompt)).toContain("… (900000 bytes)");
@@ -69,8 +69,8 @@ describe("news from the inbox", () => {
   });
 
   test("TOOL-12 what the agent remembers stands behind its instructions", async () => {
-    const news = { ...noNews, instructions: "Your goals:\n- win" };
-    const run = await openRun({ turns: [{ text: "done" }], context: { news } });
+    const inbox = { ...emptyInbox, instructions: "Your goals:\n- win" };
+    const run = await openRun({ turns: [{ text: "done" }], context: { inbox } });
     await run.work();
     expect(run.asked[0]?.prompt[0]).toEqual({ role: "system", content: "Help.\n\nYour goals:\n- win" });
   });

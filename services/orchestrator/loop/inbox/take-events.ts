@@ -1,27 +1,30 @@
 /**
  * News from the inbox join a run before its first turn, each exactly once.
  *
- * N1  They are acknowledged after they stand in the log: a process that dies in between leaves them waiting, and whoever
+ * inbox-1  They are acknowledged after they stand in the log: a process that dies in between leaves them waiting, and whoever
  *     finds them in a log, of this run or of one before, acknowledges them again and takes them no second time.
- * N2  What has no room in this run's event waits for the next run.
+ * inbox-2  What has no room in this run's event waits for the next run.
  */
 
 import { create } from "@bufbuild/protobuf";
 import { type Item, ItemSchema, Role } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { InboxEvent } from "#gen/toolbus/space/v1/inbox_pb.ts";
 import type { ClaimedRun } from "../../log/claim.ts";
-import type { Told } from "./inbox.ts";
+import type { InboxContents } from "./inbox.ts";
 
-export interface News extends Told {
+export interface DeliveredInbox extends InboxContents {
   /** Events that joined runs before. */
   readonly takenEventIds: ReadonlySet<string>;
-  /** Never rejects: what could not be acknowledged is found again (N1). */
+  /** Never rejects: what could not be acknowledged is found again (inbox-1). */
   readonly acknowledge: (eventIds: readonly string[]) => Promise<void>;
 }
 
 const maxBytes = 512 * 1_024;
 
-export async function takeNews(run: ClaimedRun, { events, takenEventIds, acknowledge }: News): Promise<void> {
+export async function takeEvents(
+  run: ClaimedRun,
+  { events, takenEventIds, acknowledge }: DeliveredInbox,
+): Promise<void> {
   const isTaken = (eventId: string) => takenEventIds.has(eventId) || run.state.inbox?.eventIds.includes(eventId);
   const fresh = withinRoom(events.filter(({ eventId }) => !isTaken(eventId)));
   const mayTake = run.state.turns.length === 0 && run.state.inbox === undefined;
@@ -30,10 +33,10 @@ export async function takeNews(run: ClaimedRun, { events, takenEventIds, acknowl
     await run.append(() => ({ case: "inboxTaken", value: { eventIds, items: fresh.map(itemFromEvent) } }));
   }
   const done = events.flatMap(({ eventId }) => (isTaken(eventId) ? [eventId] : []));
-  if (done.length > 0) await acknowledge(done); // N1
+  if (done.length > 0) await acknowledge(done); // inbox-1
 }
 
-/** N2: at least one, however long it is. */
+/** inbox-2: at least one, however long it is. */
 function withinRoom(events: readonly InboxEvent[]): InboxEvent[] {
   let bytes = 0;
   const firstOutside = events.findIndex(({ text }, index) => {

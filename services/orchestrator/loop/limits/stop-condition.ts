@@ -7,7 +7,7 @@ import { amountLeft } from "#runtime/money/money.ts";
 import { type FoldedRun, openCallCount, openCalls } from "../../log/state/fold.ts";
 import { isFunctionToolCall, outputTextFromState } from "../../log/state/view.ts";
 import { AGENT_SWITCHED } from "../errors/agent-switched.ts";
-import { needsNews } from "../inbox/read-inbox.ts";
+import { needsInbox } from "../inbox/read-inbox.ts";
 import type { RunLimits } from "./limits.ts";
 
 export interface Stop {
@@ -28,7 +28,7 @@ export const cancelled: StopCondition = (state) => (state.cancel === undefined ?
 
 /** News started the run and another one took them. */
 export const nothingToSay: StopCondition = (state) =>
-  needsNews(state) ? { state: RunState.COMPLETED, reason: RunEndReason.NO_NEWS } : undefined;
+  needsInbox(state) ? { state: RunState.COMPLETED, reason: RunEndReason.NO_NEWS } : undefined;
 
 export const deadlinePassed: StopCondition = ({ acceptedAtMs }, { deadlineMs }, nowMs) =>
   nowMs >= acceptedAtMs + deadlineMs ? { state: RunState.INCOMPLETE, reason: RunEndReason.DEADLINE } : undefined;

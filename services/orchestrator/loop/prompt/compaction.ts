@@ -2,9 +2,9 @@
  * Keeps a conversation within its model's window: when the next request comes near it, the older part is replaced by a
  * summary that the model writes.
  *
- * K1  The summary is an event of the log: whoever goes on with the run shows the same conversation.
- * K2  The border is the commit of a turn, so that no call is parted from its result; the last turn is always kept.
- * K3  What cannot get shorter is sent as it is: a border that does not move replaces nothing.
+ * compaction-1  The summary is an event of the log: whoever goes on with the run shows the same conversation.
+ * compaction-2  The border is the commit of a turn, so that no call is parted from its result; the last turn is always kept.
+ * compaction-3  What cannot get shorter is sent as it is: a border that does not move replaces nothing.
  */
 
 import { type Item, RunEndReason } from "#gen/toolbus/run/v1/run_pb.ts";
@@ -60,7 +60,7 @@ export function decideCompaction(state: FoldedRun, history: readonly Item[], win
   const firstKept = firstKeptTurn(turns, window * keptShare);
   const dropped = turns.slice(0, firstKept);
   const replacesHistory = continuesEarlier && history.length > 0;
-  if (dropped.length === 0 && !replacesHistory) return undefined; // K3
+  if (dropped.length === 0 && !replacesHistory) return undefined; // compaction-3
   const beforeSequence = turns[firstKept]?.sequence ?? state.eventCount;
   return { beforeSequence, older: [...before, ...itemsFromTurns(dropped)] };
 }
@@ -73,7 +73,7 @@ function tokensOfNext(before: readonly Item[], turns: readonly Turn[]): number {
   return last === undefined ? estimated : Math.max(estimated, counted + tokensOfTurn(last));
 }
 
-/** K2: the last turn and as many before it as have room. */
+/** compaction-2: the last turn and as many before it as have room. */
 function firstKeptTurn(turns: readonly Turn[], room: number): number {
   let first = turns.length;
   for (let tokens = 0; first > 0; first -= 1) {

@@ -1,10 +1,10 @@
 /**
  * The part of a conversation that one run is, as a model reads it.
  *
- * V1  Once it was compacted, the summary stands for everything before: earlier runs, and the run's own turns before the
+ * conversation-1  Once it was compacted, the summary stands for everything before: earlier runs, and the run's own turns before the
  *     compaction's sequence. What the run was given, and its later turns, stay word for word.
- * V2  A compaction names a commit, so that a call and its result are on the same side of it.
- * V3  After a switch of the session's agent only what users and agents said is left of it (ORCH-1): what came from the former
+ * conversation-2  A compaction names a commit, so that a call and its result are on the same side of it.
+ * conversation-3  After a switch of the session's agent only what users and agents said is left of it (ORCH-1): what came from the former
  *     agent's inbox, its instructions and its summaries, which may tell of results, are no part of that.
  */
 
@@ -25,12 +25,12 @@ export interface Conversation {
 export function conversationFromState(state: FoldedRun): Conversation {
   const { compaction, turns } = state;
   if (compaction === undefined) return { opening: openingItems(state), turns, continuesEarlier: true };
-  const kept = turns.filter(({ sequence }) => sequence >= compaction.beforeSequence); // V2
+  const kept = turns.filter(({ sequence }) => sequence >= compaction.beforeSequence); // conversation-2
   const opening = [
     itemFromText(`[Summary of the conversation so far]\n${compaction.summary}`),
     ...givenAfterSummary(state),
   ];
-  return { opening, turns: kept, continuesEarlier: false }; // V1
+  return { opening, turns: kept, continuesEarlier: false }; // conversation-1
 }
 
 /** An output that answers a call of an earlier run is told in words once a summary stands for the call. */
@@ -43,7 +43,7 @@ function givenAfterSummary({ accepted, inbox }: FoldedRun): Item[] {
   return [...(inbox?.items ?? []), ...input];
 }
 
-/** V3: what was said in a run, as it is shown to an agent; what another one said is told as that. */
+/** conversation-3: what was said in a run, as it is shown to an agent; what another one said is told as that. */
 export function wordsFromState(state: FoldedRun, toAgent: string): Item[] {
   const { accepted, turns } = state;
   const items = [...accepted.input, ...turns.flatMap(({ committed }) => committed.items), ...itemsCutOff(state)];

@@ -9,10 +9,10 @@ import { conversationFromState } from "./conversation.ts";
 /** What the model is asked with: the fold of the log, behind the instructions. */
 export function promptOfRun(
   state: FoldedRun,
-  { agent, news, history }: Pick<LoopContext, "agent" | "news" | "history">,
+  { agent, inbox, history }: Pick<LoopContext, "agent" | "inbox" | "history">,
 ): LanguageModelV4Prompt {
   const own = state.accepted.options?.instructions || agent.instructions;
-  const instructions = [own, news.instructions].filter((text) => text !== "").join("\n\n");
+  const instructions = [own, inbox.instructions].filter((text) => text !== "").join("\n\n");
   const { opening, turns, continuesEarlier } = conversationFromState(state);
   const items = continuesEarlier ? [...history, ...opening] : opening;
   const last = items.at(-1)?.item;

@@ -1,12 +1,12 @@
 /**
  * Asks an agent's models until one answers.
  *
- * R1  What passes (a limit, a stall, a reset) is tried again with the same model, as often as the limits say, after what the
+ * retry-1  What passes (a limit, a stall, a reset) is tried again with the same model, as often as the limits say, after what the
  *     provider asked for or a growing pause. All else is not: an error in a provider's program comes again.
- * R2  A model that is given up is followed by the next one, which starts over: an answer is of one model from its first
+ * retry-2  A model that is given up is followed by the next one, which starts over: an answer is of one model from its first
  *     word to its last. One that asks for a long wait is not waited for while there is another.
- * R3  Between two attempts stands what the first one used: a run that may use no more asks nobody.
- * R4  A provider that asks for more than the longest wait is not waited for at all: the run fails and says so.
+ * retry-3  Between two attempts stands what the first one used: a run that may use no more asks nobody.
+ * retry-4  A provider that asks for more than the longest wait is not waited for at all: the run fails and says so.
  */
 
 import { RunEndReason } from "#gen/toolbus/run/v1/run_pb.ts";
@@ -23,7 +23,7 @@ type Asking = Pick<LoopContext, "models" | "limits" | "clock" | "onRetry" | "onF
 export interface Attempts<T> {
   /** Throws `RunFailed` for what no model mends. */
   readonly ask: (model: AgentModel) => Promise<T>;
-  /** After each attempt that failed, aborted ones too: gives whether the run may go on (R3). */
+  /** After each attempt that failed, aborted ones too: gives whether the run may go on (retry-3). */
   readonly settle: () => Promise<boolean>;
 }
 
@@ -46,7 +46,7 @@ export async function askModels<T>(
     const { error } = outcome;
     if (!models.hasNext)
       throw new RunFailed(RunEndReason.MODEL_ERROR, messageOfModelError(error, models.current.language.modelId), error);
-    models.failOver(); // R2
+    models.failOver(); // retry-2
     onFailover(error, models.current.language.modelId);
   }
 }
@@ -58,14 +58,14 @@ async function askOne<T>(context: Asking, signal: AbortSignal, attempts: Attempt
     const outcome = await askOnce(models.current, attempts);
     if (outcome.kind === "answered") return outcome;
     const { error } = outcome;
-    const goesOn = await attempts.settle(); // R3
+    const goesOn = await attempts.settle(); // retry-3
     signal.throwIfAborted();
     if (error instanceof RunFailed) throw error;
     if (!goesOn) return { kind: "stopped" };
     const retry = decideRetry(error, backoff, clock.now());
-    if (retry.kind === "give_up" || failures >= limits.modelRetries) return outcome; // R1
+    if (retry.kind === "give_up" || failures >= limits.modelRetries) return outcome; // retry-1
     if (retry.afterMs > (models.hasNext ? longestWaitBeforeNextMs : longestWaitMs)) {
-      return models.hasNext ? outcome : refuseWait(error, models.current, retry.afterMs); // R2, R4
+      return models.hasNext ? outcome : refuseWait(error, models.current, retry.afterMs); // retry-2, retry-4
     }
     onRetry(error, retry.afterMs);
     await clock.delay(retry.afterMs, signal);
@@ -86,7 +86,7 @@ function refuseWait(error: unknown, { language }: AgentModel, afterMs: number): 
   throw new RunFailed(RunEndReason.MODEL_ERROR, message, error);
 }
 
-/** Turn T3. `what` is asked for, once more after each answer that was dropped in its turn. */
+/** turn-3. `what` is asked for, once more after each answer that was dropped in its turn. */
 export function keyOfRequest({ runId, droppedInTurn }: FoldedRun, { failovers }: ModelRow, what: string): string {
   const place = failovers === 0 ? "" : `-${failovers + 1}`;
   return `${runId}-${what}-${droppedInTurn + 1}${place}`;

@@ -156,16 +156,16 @@ describe("what an attempt used that broke off", () => {
     const run = await open(model);
     const working = run.work();
     await until(() => model.talker.reads === 4);
-    const nudge = () => run.given.abort(new Error("cancelled"));
-    const { log, router, showing } = run;
+    const notify = () => run.given.abort(new Error("cancelled"));
+    const { log, router, toolMessages } = run;
     const options = {
       log,
       router,
-      showing,
+      toolMessages,
       clock: systemClock,
       wakes: { send: async () => {} },
-      nudge,
-      onUnshown: () => {},
+      notify,
+      onNotShown: () => {},
     };
     await cancelRun(options, "r", { principal: "local", reason: "", signal: new AbortController().signal });
     await working;

@@ -1,5 +1,5 @@
 /**
- * What attempts used that came to nothing: the log has it before anything else is asked (fold F5), and the run ends there when
+ * What attempts used that came to nothing: the log has it before anything else is asked (fold-5), and the run ends there when
  * it has used up what it may.
  */
 
@@ -16,7 +16,7 @@ import { type AgentModel, pricedUsage } from "./models.ts";
 export interface BrokenAttempts {
   /** An attempt broke off that had used something. */
   note(place: Place, model: AgentModel, used: Used): void;
-  /** One of a process that was killed had said this: what it was asked with is what is asked again (draft D5). */
+  /** One of a process that was killed had said this: what it was asked with is what is asked again (draft-5). */
   noteLost(lost: Draft, model: AgentModel, prompt: LanguageModelV4Prompt): void;
   /** It was answered, with nothing that is of use. */
   drop(place: Place, model: AgentModel, used: Used): void;

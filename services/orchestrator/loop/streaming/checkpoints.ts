@@ -1,10 +1,10 @@
 /**
  * Stores, from time to time, what an attempt of the model has told its watchers so far (LOOP-10).
  *
- * P1  The stream never waits for it: one append is under way at a time, and the next one takes what came meanwhile.
- * P2  Nothing is stored once the attempt is over: what is still in line by then is dropped. The turn's commit stands in the
- *     same line (journal J3), and so follows a checkpoint that is under way.
- * P3  Only what went out is stored: a draft that is read from the log is never ahead of the deltas.
+ * checkpoint-1  The stream never waits for it: one append is under way at a time, and the next one takes what came meanwhile.
+ * checkpoint-2  Nothing is stored once the attempt is over: what is still in line by then is dropped. The turn's commit stands in the
+ *     same line (journal-3), and so follows a checkpoint that is under way.
+ * checkpoint-3  Only what went out is stored: a draft that is read from the log is never ahead of the deltas.
  */
 
 import { startTimer } from "#runtime/time/timer.ts";
@@ -29,11 +29,11 @@ export function openCheckpoints(
 
   function write(): void {
     const appended = run.append((state) => {
-      const checkpoint = isOver ? undefined : nextCheckpoint(state, deltas.snapshot()); // P2, P3
+      const checkpoint = isOver ? undefined : nextCheckpoint(state, deltas.snapshot()); // checkpoint-2, checkpoint-3
       return checkpoint && { case: "textCheckpoint", value: checkpoint };
     });
     appended.catch(report).finally(() => {
-      if (!isOver) stop = startTimer(everyMs, write); // P1
+      if (!isOver) stop = startTimer(everyMs, write); // checkpoint-1
     });
   }
 

@@ -11,7 +11,7 @@ import {
   RunTextReplacedSchema,
 } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import type { Piece } from "../../model/attempt/answer.ts";
-import { forgetAtBeat, sendAtBeat } from "./delta-beat.ts";
+import { scheduleFlush, unscheduleFlush } from "./flush-timer.ts";
 
 type DeltaBody = NonNullable<MessageInitShape<typeof RunDeltaSchema>["delta"]>;
 
@@ -49,7 +49,7 @@ export function createDeltaWriter(
   }
 
   function flush(): void {
-    forgetAtBeat(flush);
+    unscheduleFlush(flush);
     const piece = waiting;
     waiting = undefined;
     if (piece === undefined) return;
@@ -62,7 +62,7 @@ export function createDeltaWriter(
     waitingText = waiting === undefined ? piece.text : waitingText + piece.text;
     waiting ??= piece;
     if (waitingText.length >= batchCharacters) flush();
-    else sendAtBeat(flush);
+    else scheduleFlush(flush);
   }
 
   return {

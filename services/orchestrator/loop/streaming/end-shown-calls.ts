@@ -5,7 +5,7 @@ import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { errorResult } from "#runtime/results/error-result.ts";
 import type { ClaimedRun } from "../../log/claim.ts";
 import { wordOf } from "../../log/word.ts";
-import { draftsOfTurn, endDrafts, openDrafts, type ShowingParts } from "./shown-calls.ts";
+import { endShownCalls, openShownCalls, shownCallsOfTurn, type ToolMessageParts } from "./shown-calls.ts";
 
 /** What an event waits for that leaves drafts behind. */
 const patienceMs = 30_000;
@@ -14,43 +14,52 @@ const dropped = errorResult("the model began its answer anew: this call was not 
 const elsewhere = errorResult("the agent went to another space: the call is shown there");
 
 /** Between two attempts at a turn: what was shown so far. The model waits for no patience here; the commit has it. */
-export async function endDraftsOfTurn(run: ClaimedRun, parts: ShowingParts, signal: AbortSignal): Promise<void> {
+export async function endShownCallsOfTurn(
+  run: ClaimedRun,
+  parts: ToolMessageParts,
+  signal: AbortSignal,
+): Promise<void> {
   if (signal.aborted) return; // who claims the run next knows them from the log
-  await endDrafts(parts, run.state, { drafts: draftsOfTurn(run.state), result: dropped, signal, patienceMs: 0 });
+  await endShownCalls(parts, run.state, {
+    drafts: shownCallsOfTurn(run.state),
+    result: dropped,
+    signal,
+    patienceMs: 0,
+  });
 }
 
 /** Before the turn is committed: those that are no calls of it. */
-export async function endDraftsBeside(
+export async function endShownCallsBeside(
   items: readonly Item[],
   run: ClaimedRun,
-  parts: ShowingParts,
+  parts: ToolMessageParts,
   signal: AbortSignal,
 ): Promise<void> {
   if (run.state.shown.length === 0) return;
   const made = new Set(items.map(({ item }) => (item.case === "functionCall" ? item.value.callId : "")));
-  const drafts = draftsOfTurn(run.state).filter(({ callId }) => !made.has(callId));
-  await endDrafts(parts, run.state, { drafts, result: dropped, signal, patienceMs });
+  const drafts = shownCallsOfTurn(run.state).filter(({ callId }) => !made.has(callId));
+  await endShownCalls(parts, run.state, { drafts, result: dropped, signal, patienceMs });
 }
 
 /** Before a call's result is written: its draft, which stands where the router did not go on with it. */
-export async function endDraftOfCall(
+export async function endShownCall(
   { callId, result }: { callId: string; result: ToolResult },
   run: ClaimedRun,
-  parts: ShowingParts,
+  parts: ToolMessageParts,
   signal: AbortSignal,
 ): Promise<void> {
   const drafts = run.state.shown.filter((draft) => draft.callId === callId);
-  await endDrafts(parts, run.state, { drafts, result: result.isError ? result : elsewhere, signal, patienceMs });
+  await endShownCalls(parts, run.state, { drafts, result: result.isError ? result : elsewhere, signal, patienceMs });
 }
 
 /** Before the run ends. */
-export async function endDraftsOfRun(
+export async function endShownCallsOfRun(
   reason: RunEndReason,
   run: ClaimedRun,
-  parts: ShowingParts,
+  parts: ToolMessageParts,
   signal: AbortSignal,
 ): Promise<void> {
   const why = wordOf(RunEndReasonSchema, reason);
   const result = errorResult(`the run ended before this call was made: ${why}`);
-  await endDrafts(parts, run.state, { drafts: openDrafts(run.state), result, signal, patienceMs });
+  await endShownCalls(parts, run.state, { drafts: openShownCalls(run.state), result, signal, patienceMs });
 }

@@ -69,7 +69,7 @@ type Opened = Awaited<ReturnType<typeof openRun>>;
 type Setting = Partial<Parameters<typeof openRun>[0]>;
 
 const shownTimes = (run: Opened, times: number) =>
-  until(() => run.showing.told.length >= times, { timeoutMs: 10_000, what: `${times} messages` });
+  until(() => run.toolMessages.told.length >= times, { timeoutMs: 10_000, what: `${times} messages` });
 
 describe("a call of a visible tool", () => {
   test("TOOL-10 is shown while the model writes it, its arguments growing, under the id that the router goes on with", async () => {
@@ -82,7 +82,7 @@ describe("a call of a visible tool", () => {
       yield* calls("a");
     });
     await run.work();
-    const drafts = run.showing.told.filter(({ result }) => result === undefined);
+    const drafts = run.toolMessages.told.filter(({ result }) => result === undefined);
     expect(drafts).toMatchObject([
       { callId: "r_a", tool: "chart", runId: "r", argumentsJson: '{"ti', draft: true },
       { callId: "r_a", tool: "chart", runId: "r", argumentsJson: '{"title":', draft: true },
@@ -104,9 +104,9 @@ describe("a call of a visible tool", () => {
       "a",
       "a_2",
     ]);
-    expect(run.showing.statuses()).toMatchObject({ r_a: Status.ERROR });
+    expect(run.toolMessages.statuses()).toMatchObject({ r_a: Status.ERROR });
     expect(run.router.requests.map(({ callId }) => callId)).toEqual(["r_a_2"]);
-    const error = run.showing.told.find(({ result }) => result !== undefined);
+    const error = run.toolMessages.told.find(({ result }) => result !== undefined);
     expect(error).toMatchObject({ callId: "r_a", result: { isError: true } });
     expect(error?.result?.outputJson).toMatch(/began its answer anew/);
   });
@@ -121,15 +121,15 @@ describe("a call of a visible tool", () => {
       },
       { tools: [broken] },
     );
-    const { record } = run.showing;
-    run.showing.record = async (...args) => {
+    const { record } = run.toolMessages;
+    run.toolMessages.record = async (...args) => {
       if (args[2].result) expect(run.events().at(-1)?.event.case).toBe("turnCommitted");
       return record(...args);
     };
     await run.work();
-    expect(run.showing.told.at(-1)).toMatchObject({ callId: "r_a", draft: true, result: { isError: true } });
-    expect(run.showing.told.at(-1)?.result?.outputJson).toMatch(/is invalid/);
-    expect(run.showing.statuses()).toEqual({ r_a: Status.ERROR });
+    expect(run.toolMessages.told.at(-1)).toMatchObject({ callId: "r_a", draft: true, result: { isError: true } });
+    expect(run.toolMessages.told.at(-1)?.result?.outputJson).toMatch(/is invalid/);
+    expect(run.toolMessages.statuses()).toEqual({ r_a: Status.ERROR });
   });
 
   test("TOOL-10 LOOP-13 of a process that is gone is ended by the one that claims the run next", async () => {
@@ -141,9 +141,9 @@ describe("a call of a visible tool", () => {
       await new Promise(() => {}); // silent from then on
     });
     expect(await run.work()).toBe("handed_over");
-    expect(run.showing.statuses()).toEqual({ r_a: Status.RUNNING });
+    expect(run.toolMessages.statuses()).toEqual({ r_a: Status.RUNNING });
     expect(await run.work("heir", { handover: new AbortController().signal })).toBe("ended");
-    expect(run.showing.statuses()).toEqual({ r_a: Status.ERROR });
+    expect(run.toolMessages.statuses()).toEqual({ r_a: Status.ERROR });
   });
 
   test("TOOL-10 ends with a run that fails", async () => {
@@ -157,7 +157,7 @@ describe("a call of a visible tool", () => {
     );
     await run.work();
     expect(await run.view()).toMatchObject({ state: RunState.FAILED });
-    expect(run.showing.statuses()).toEqual({ r_a: Status.ERROR });
+    expect(run.toolMessages.statuses()).toEqual({ r_a: Status.ERROR });
   });
 });
 
@@ -169,41 +169,41 @@ describe("nothing is shown, and nobody is asked,", () => {
   test("TOOL-10 for tools that are not visible", async () => {
     const run = await openWriting(oneCall, { tools: [hidden] });
     await run.work();
-    expect(run.showing).toMatchObject({ asked: [], told: [] });
+    expect(run.toolMessages).toMatchObject({ asked: [], told: [] });
     expect(run.events().map(({ event }) => event.case)).not.toContain("callShown");
   });
 
   test("TOOL-10 for a run of a single turn, whose calls are never made", async () => {
     const run = await openWriting(oneCall, { options: { mode: RunMode.SINGLE_TURN } });
     await run.work();
-    expect(run.showing).toMatchObject({ asked: [], told: [] });
+    expect(run.toolMessages).toMatchObject({ asked: [], told: [] });
   });
 
   test("TOOL-10 without an active space, which is asked for once an attempt", async () => {
     const run = await openWriting(async function* (opened, count) {
       if (count > 1) return yield* says;
       yield* begins("a");
-      await until(() => opened().showing.asked.length > 0, { what: "the question for a space" });
+      await until(() => opened().toolMessages.asked.length > 0, { what: "the question for a space" });
       yield* begins("a", "t");
       yield* calls("a");
     });
-    run.showing.space = "";
+    run.toolMessages.space = "";
     await run.work();
-    expect(run.showing).toMatchObject({ asked: ["s"], told: [] });
+    expect(run.toolMessages).toMatchObject({ asked: ["s"], told: [] });
   });
 
   test("TOOL-10 while spaces are away: that is told once, and the run goes on", async () => {
     const run = await openWriting(async function* (opened, count) {
       if (count > 1) return yield* says;
       yield* begins("a");
-      await until(() => opened().showing.faults.length > 0, { what: "the fault" });
+      await until(() => opened().toolMessages.faults.length > 0, { what: "the fault" });
       yield* begins("a", "t");
       yield* begins("b", "t");
       yield* calls("a");
     });
-    run.showing.failure = new Error("away");
+    run.toolMessages.failure = new Error("away");
     await run.work();
-    expect(run.showing.faults).toHaveLength(1);
+    expect(run.toolMessages.faults).toHaveLength(1);
     expect(await run.view()).toMatchObject({ state: RunState.COMPLETED });
   });
 });
@@ -223,18 +223,18 @@ describe("cancelling", () => {
           wakes: { send: async () => {} },
           clock: systemClock,
           router: run.router,
-          nudge: () => {},
-          showing: run.showing,
-          onUnshown: () => {},
+          notify: () => {},
+          toolMessages: run.toolMessages,
+          onNotShown: () => {},
         },
         "r",
         { principal: "p", reason: "enough", signal: new AbortController().signal },
       );
-    run.showing.failure = new Failure("unavailable", "away", { reason: "BUS_UNAVAILABLE" });
+    run.toolMessages.failure = new Failure("unavailable", "away", { reason: "BUS_UNAVAILABLE" });
     expect((await cancel()).phase.kind).toBe("working");
-    run.showing.failure = undefined;
+    run.toolMessages.failure = undefined;
     expect((await cancel()).phase.kind).toBe("ended");
-    expect(run.showing.told.at(-1)).toMatchObject({
+    expect(run.toolMessages.told.at(-1)).toMatchObject({
       state: Status.ERROR,
       result: { outputJson: '{"error":"enough"}' },
     });

@@ -13,13 +13,13 @@ import { callIdsOfTurn, routerCallId } from "../../log/state/call-ids.ts";
 import type { FoldedRun } from "../../log/state/fold.ts";
 import type { Piece } from "../../model/attempt/answer.ts";
 import type { ToolTable } from "../tools/tool-table.ts";
-import { callerOf, type ShowingParts } from "./shown-calls.ts";
+import { callerOf, type ToolMessageParts } from "./shown-calls.ts";
 
 const pauseMs = 250;
 const mostCharacters = 16_384;
 
 /** Disposing says that the attempt is over: nothing of it is shown any more. */
-export interface CallDrafts extends AsyncDisposable {
+export interface CallDisplay extends AsyncDisposable {
   write(piece: Piece): void;
 }
 
@@ -42,8 +42,8 @@ interface WrittenCall {
   shownText: string | undefined;
 }
 
-export function openCallDrafts(run: ClaimedRun, parts: ShowingParts, shown: AttemptShown): CallDrafts {
-  const { showing, clock, onUnshown } = parts;
+export function openCallDisplay(run: ClaimedRun, parts: ToolMessageParts, shown: AttemptShown): CallDisplay {
+  const { toolMessages, clock, onNotShown } = parts;
   const { table, turn, attempt, taken, onSuperseded } = shown;
   const caller = callerOf(run.state);
   const { runId, accepted } = run.state;
@@ -64,7 +64,7 @@ export function openCallDrafts(run: ClaimedRun, parts: ShowingParts, shown: Atte
   }
 
   async function show(): Promise<void> {
-    space ??= await showing.activeSpace(caller, signal);
+    space ??= await toolMessages.activeSpace(caller, signal);
     if (space === "") isOff = true;
     for (let due = written.grown(); due.length > 0 && !isOff; due = written.grown()) {
       for (const call of due) await showCall(call, space);
@@ -78,11 +78,11 @@ export function openCallDrafts(run: ClaimedRun, parts: ShowingParts, shown: Atte
     const { tool, text } = call;
     const callId = routerCallId(runId, call.callId);
     const message = { callId, tool, runId, argumentsJson: text, state: ToolMessageState.RUNNING, draft: true };
-    await showing.record(caller, spaceId, message, signal);
+    await toolMessages.record(caller, spaceId, message, signal);
     call.shownText = text;
   }
 
-  /** D1, D4. */
+  /** shown-1, shown-4. */
   async function announce(call: WrittenCall, spaceId: string): Promise<void> {
     await run.append((state) => {
       if (signal.aborted) return undefined;
@@ -95,7 +95,7 @@ export function openCallDrafts(run: ClaimedRun, parts: ShowingParts, shown: Atte
     isOff = true;
     if (signal.aborted) return;
     if (error instanceof Superseded) onSuperseded(error);
-    else onUnshown(error);
+    else onNotShown(error);
   }
 
   return {

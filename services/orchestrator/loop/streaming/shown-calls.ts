@@ -2,14 +2,14 @@
  * TOOL-10: a call of a visible tool is shown while the model still writes its arguments, as the draft of the message that the
  * router goes on with when the call is made.
  *
- * D1  The log says of each draft that it is shown before it is: who has the log knows every message that may stand.
- * D2  No event that leaves a draft behind is written before the draft's message has been told its end: the commit of a turn
+ * shown-1  The log says of each draft that it is shown before it is: who has the log knows every message that may stand.
+ * shown-2  No event that leaves a draft behind is written before the draft's message has been told its end: the commit of a turn
  *     (drafts that are no calls of it), the result of a call (its draft), the end of the run (all of them). A process that
  *     dies in between has not written the event, and whoever claims the run next does both. Spaces that stay away for
  *     longer than `patienceMs` keep no run from going on; then it is logged which message still stands.
- * D3  What is told of a draft changes nothing once the router has shown the call, and an end stays. So it does not matter
+ * shown-3  What is told of a draft changes nothing once the router has shown the call, and an end stays. So it does not matter
  *     who comes late, be it a process that was frozen.
- * D4  An id that a draft had is given to no call of another attempt.
+ * shown-4  An id that a draft had is given to no call of another attempt.
  */
 
 import type { MessageInitShape } from "@bufbuild/protobuf";
@@ -19,32 +19,32 @@ import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import { routerCallId } from "../../log/state/call-ids.ts";
 import type { FoldedRun } from "../../log/state/fold.ts";
-import { isAway, whileAway } from "../errors/while-away.ts";
+import { isUnavailable, retryWhileUnavailable } from "../errors/retry-while-unavailable.ts";
 import type { Recipient } from "../inbox/inbox.ts";
 
 /** Where calls are shown: the spaces service. Each request may fail. */
-export interface Showing {
+export interface ToolMessages {
   /** The active space of a session's agent; empty when there is none. */
   activeSpace(caller: Recipient, signal: AbortSignal): Promise<string>;
-  record(caller: Recipient, spaceId: string, message: Draft, signal: AbortSignal): Promise<void>;
+  record(caller: Recipient, spaceId: string, message: ToolMessageInit, signal: AbortSignal): Promise<void>;
 }
 
-export type Draft = MessageInitShape<typeof ToolMessageSchema>;
+export type ToolMessageInit = MessageInitShape<typeof ToolMessageSchema>;
 
-export interface ShowingParts {
-  readonly showing: Showing;
+export interface ToolMessageParts {
+  readonly toolMessages: ToolMessages;
   readonly clock: Clock;
   /** Told of a draft that could not be shown, or of one whose end could not. */
-  readonly onUnshown: (error: unknown, draft?: CallShown) => void;
+  readonly onNotShown: (error: unknown, draft?: CallShown) => void;
 }
 
 /** Drafts of the turn that is not committed. */
-export function draftsOfTurn({ shown, turns }: FoldedRun): readonly CallShown[] {
+export function shownCallsOfTurn({ shown, turns }: FoldedRun): readonly CallShown[] {
   return shown.filter(({ turn }) => turn > turns.length);
 }
 
 /** Drafts that the end of the run would leave behind. */
-export function openDrafts(state: FoldedRun): readonly CallShown[] {
+export function openShownCalls(state: FoldedRun): readonly CallShown[] {
   const results = state.turns.at(-1)?.resultsByCallId;
   return state.shown.filter(({ turn, callId }) => turn >= state.turns.length && !results?.has(callId));
 }
@@ -56,30 +56,30 @@ export interface Ending {
   readonly patienceMs: number;
 }
 
-/** D2. Says whether all were told, or can never be told; throws when the signal aborts. */
-export async function endDrafts(
-  parts: ShowingParts,
+/** shown-2. Says whether all were told, or can never be told; throws when the signal aborts. */
+export async function endShownCalls(
+  parts: ToolMessageParts,
   state: FoldedRun,
   { drafts, result, ...patience }: Ending,
 ): Promise<boolean> {
   const { runId } = state;
-  const told = await Promise.all(
+  const recorded = await Promise.all(
     drafts.map(async (draft) => {
       const { spaceId, tool } = draft;
       const callId = routerCallId(runId, draft.callId);
       const message = { callId, tool, runId, state: ToolMessageState.ERROR, result, draft: true };
-      const tell = () => parts.showing.record(callerOf(state), spaceId, message, patience.signal);
+      const record = () => parts.toolMessages.record(callerOf(state), spaceId, message, patience.signal);
       try {
-        await whileAway({ clock: parts.clock, ...patience }, tell);
+        await retryWhileUnavailable({ clock: parts.clock, ...patience }, record);
         return true;
       } catch (error) {
         patience.signal.throwIfAborted();
-        parts.onUnshown(error, draft);
-        return !isAway(error);
+        parts.onNotShown(error, draft);
+        return !isUnavailable(error);
       }
     }),
   );
-  return !told.includes(false);
+  return !recorded.includes(false);
 }
 
 export function callerOf({ accepted: { sessionId, agent, principal } }: FoldedRun): Recipient {

@@ -2,7 +2,7 @@ import { RunEndReason } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { FoldedRun } from "../../log/state/fold.ts";
 import type { LoopContext } from "../context.ts";
 import { AgentSwitched } from "../errors/agent-switched.ts";
-import { patiently } from "../errors/patiently.ts";
+import { waitFor } from "../errors/wait-for.ts";
 import { runSourcesOf } from "./run-servers.ts";
 import { createToolTable, type ToolTable } from "./tool-table.ts";
 
@@ -17,7 +17,7 @@ export async function listTools(state: FoldedRun, context: LoopContext, signal: 
   const runSources = runSourcesOf(options);
   const scope = { case: "sessionId" as const, value: sessionId };
   const request = { scope, ...(runSources.length > 0 && { runId: state.runId, runSources }) };
-  const listed = await patiently(patience, () => router.listTools(request, { signal, principal, agent }));
+  const listed = await waitFor(patience, () => router.listTools(request, { signal, principal, agent }));
   if (listed.agent !== agent) throw new AgentSwitched(agent, listed.agent);
   return createToolTable(listed, options);
 }

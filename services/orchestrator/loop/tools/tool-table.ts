@@ -27,7 +27,7 @@ export interface ToolTable {
   /** The name under which the model knows the tool. */
   modelNameOf(name: string): string | undefined;
   /** Takes what the end of a call told of the router's list. */
-  hear(toolsRevision: string): void;
+  noteRevision(toolsRevision: string): void;
   /** Whether the calls that ended since the last question told that the list is still this one: then nobody is asked for it. */
   isStillCurrent(): boolean;
 }
@@ -75,12 +75,12 @@ export function createToolTable(listed: ListToolsResponse, options: RunOptions |
     return functionsByName.has(name) ? name : toolsByName.get(name)?.modelName;
   }
 
-  let heard = new Set<string>();
+  let revisions = new Set<string>();
   const allowed = new Set((options?.allowedTools?.names ?? []).map((entry) => modelNameOf(entry) ?? entry));
   return {
     contextRevision: listed.contextRevision,
     modelTools: [
-      ...sessionTools.filter(({ callable }) => callable).map(toldTool),
+      ...sessionTools.filter(({ callable }) => callable).map(modelToolOf),
       ...functionTools.map((tool) => modelToolFromTool(tool.name, tool)),
     ],
     find,
@@ -91,10 +91,10 @@ export function createToolTable(listed: ListToolsResponse, options: RunOptions |
     canSpend,
     visibleReferenceOf,
     modelNameOf,
-    hear: (toolsRevision) => heard.add(toolsRevision),
+    noteRevision: (toolsRevision) => revisions.add(toolsRevision),
     isStillCurrent() {
-      const [revision = "", ...others] = heard;
-      heard = new Set();
+      const [revision = "", ...others] = revisions;
+      revisions = new Set();
       return others.length === 0 && revision !== "" && revision === listed.toolsRevision;
     },
   };
@@ -102,12 +102,12 @@ export function createToolTable(listed: ListToolsResponse, options: RunOptions |
 
 const spendingTypes: ReadonlySet<ExecutionType> = new Set([ExecutionType.HOSTED, ExecutionType.CUSTOM]);
 
-const toldTools = new WeakMap<ModelTool, LanguageModelV4FunctionTool>();
+const modelTools = new WeakMap<ModelTool, LanguageModelV4FunctionTool>();
 
 /** Runs share their lists, and so what their models are told. */
-function toldTool(tool: ModelTool): LanguageModelV4FunctionTool {
-  const told = toldTools.get(tool) ?? modelToolFromTool(tool.modelName, tool.tool);
-  toldTools.set(tool, told);
+function modelToolOf(tool: ModelTool): LanguageModelV4FunctionTool {
+  const told = modelTools.get(tool) ?? modelToolFromTool(tool.modelName, tool.tool);
+  modelTools.set(tool, told);
   return told;
 }
 

@@ -1,10 +1,10 @@
 /**
  * Takes one turn of the model: as many attempts as it needs, one append when it is whole.
  *
- * T1  An attempt that was given up leaves nothing in the log but checkpoints, and what it used. The next one has a higher
+ * turn-1  An attempt that was given up leaves nothing in the log but checkpoints, and what it used. The next one has a higher
  *     number, which resets watchers.
- * T2  Attempts under a later claim are numbered after all of an earlier one, whose number nobody knows any more.
- * T3  What is asked for again after a reset, a stall or a crash is asked for under the same key, so that a provider that keeps
+ * turn-2  Attempts under a later claim are numbered after all of an earlier one, whose number nobody knows any more.
+ * turn-3  What is asked for again after a reset, a stall or a crash is asked for under the same key, so that a provider that keeps
  *     keys answers once. Another model, and an answer that was whole and of no use, make another key.
  */
 
@@ -15,7 +15,7 @@ import type { Ending } from "#runtime/time/ending.ts";
 import type { ClaimedRun } from "../../log/claim.ts";
 import { callIdsOfTurn, takenCallIds } from "../../log/state/call-ids.ts";
 import type { FoldedRun } from "../../log/state/fold.ts";
-import { type Answer, AnswerTooLarge, type SpokenPart, type Used } from "../../model/attempt/answer.ts";
+import { type Answer, type AnswerPart, AnswerTooLarge, type Used } from "../../model/attempt/answer.ts";
 import { takeAttempt } from "../../model/attempt/attempt.ts";
 import { callOptionsFromModelOptions } from "../../model/prompt/call-options.ts";
 import type { LoopContext } from "../context.ts";
@@ -27,8 +27,8 @@ import { createBrokenAttempts } from "../requests/broken-attempts.ts";
 import { type AgentModel, pricedUsage } from "../requests/models.ts";
 import { openCheckpoints } from "../streaming/checkpoints.ts";
 import { createDeltaWriter, type DeltaWriter } from "../streaming/deltas.ts";
-import { endDraftsOfTurn } from "../streaming/end-shown-calls.ts";
-import { type CallDrafts, openCallDrafts } from "../streaming/show-calls.ts";
+import { endShownCallsOfTurn } from "../streaming/end-shown-calls.ts";
+import { type CallDisplay, openCallDisplay } from "../streaming/show-calls.ts";
 import type { ToolTable } from "../tools/tool-table.ts";
 import { flawOfAnswer, mayStayEmpty } from "./answer-flaws.ts";
 import { toolChoiceOfTurn } from "./tool-choice.ts";
@@ -39,7 +39,7 @@ import { toolChoiceOfTurn } from "./tool-choice.ts";
  */
 const attemptsOfClaim = 1_024;
 
-/** T2. */
+/** turn-2. */
 export function firstAttemptOfClaim({ claimsInTurn }: Pick<FoldedRun, "claimsInTurn">): number {
   return (claimsInTurn - 1) * attemptsOfClaim + 1;
 }
@@ -71,25 +71,25 @@ export async function takeTurn(
   if (state.lost !== undefined && !(await broken.settle())) return undefined;
   for (;;) {
     const question = async (model: AgentModel) => {
-      attempt += 1; // T1
+      attempt += 1; // turn-1
       const place = { turn, attempt };
       const onBroken = (used: Used) => broken.note(place, model, used);
-      const publish = (delta: RunDelta) => run.afterArrival(() => context.publishDelta(delta));
+      const publish = (delta: RunDelta) => run.afterStored(() => context.publishDelta(delta));
       const deltas = createDeltaWriter(place, publish);
       context.setDeltas(deltas);
-      await endDraftsOfTurn(run, context, signal);
+      await endShownCallsOfTurn(run, context, signal);
       const onSuperseded = ending.end;
       using _ = openCheckpoints(run, deltas, { everyMs: context.checkpointMs, onSuperseded });
       try {
         const shown = { table, turn, attempt, taken: takenIds(context, attempt), onSuperseded };
-        await using drafts = openCallDrafts(run, context, shown);
+        await using drafts = openCallDisplay(run, context, shown);
         return {
           ...(await ask(context, { model, state: run.state, table, turn, deltas, drafts, signal, onBroken })),
           model,
           deltas,
         };
       } catch (error) {
-        await endDraftsOfTurn(run, context, signal);
+        await endShownCallsOfTurn(run, context, signal);
         throw error;
       } finally {
         deltas.flush();
@@ -122,7 +122,7 @@ interface Question {
   table: ToolTable;
   turn: number;
   deltas: DeltaWriter;
-  drafts: CallDrafts;
+  drafts: CallDisplay;
   signal: AbortSignal;
   onBroken: (used: Used) => void;
 }
@@ -137,7 +137,7 @@ async function ask(context: LoopContext, question: Question) {
     ...callOptionsFromModelOptions(model.config.provider, model.config.options),
     ...tools,
     prompt: promptOfRun(state, context),
-    headers: { "idempotency-key": keyOfRequest(state, models, `${turn}`) }, // T3
+    headers: { "idempotency-key": keyOfRequest(state, models, `${turn}`) }, // turn-3
   };
   const answer = await takeAttempt(model.language, request, {
     stallMs: limits.modelStallMs,
@@ -157,7 +157,7 @@ async function ask(context: LoopContext, question: Question) {
 
 type TakenIds = Pick<ReadonlySet<string>, "has">;
 
-/** The ids that no call of an attempt at the next turn can have: those of calls, and of drafts of other attempts (D4). */
+/** The ids that no call of an attempt at the next turn can have: those of calls, and of drafts of other attempts (shown-4). */
 function takenIds({ history }: LoopContext, attempt: number): (state: FoldedRun) => TakenIds {
   return (state) => {
     const inRun = takenCallIds(state.turns);
@@ -176,7 +176,7 @@ function itemsFromAnswer(answer: Answer, turn: number, taken: TakenIds): Item[] 
 }
 
 function itemFromPart(
-  part: SpokenPart,
+  part: AnswerPart,
   nextCallId: () => string,
 ): NonNullable<MessageInitShape<typeof ItemSchema>["item"]> {
   const { metadataJson: providerMetadataJson } = part;

@@ -4,12 +4,12 @@ import type { LanguageModelV4FinishReason } from "@ai-sdk/provider";
 import type { TokensUsed } from "./usage.ts";
 
 /** What the model said, in order; nothing of it is judged yet. */
-export type SpokenPart =
+export type AnswerPart =
   | { kind: "text" | "reasoning"; text: string; metadataJson: string }
   | { kind: "call"; id: string; name: string; argumentsJson: string; metadataJson: string };
 
 export interface Answer {
-  readonly parts: readonly SpokenPart[];
+  readonly parts: readonly AnswerPart[];
   readonly finishReason: LanguageModelV4FinishReason["unified"];
   /** As the provider counted; an estimate of what it did not tell. */
   readonly usage: TokensUsed;

@@ -1,11 +1,11 @@
 /**
  * One request to a model, from the call to the last part of its stream.
  *
- * M1  A stream that stays silent for `stallMs` is cut, and its request with it. Silence before the first part counts.
- * M2  What does not end with a finish is no turn: the provider's errors, also those inside a stream, are thrown.
+ * attempt-1  A stream that stays silent for `stallMs` is cut, and its request with it. Silence before the first part counts.
+ * attempt-2  What does not end with a finish is no turn: the provider's errors, also those inside a stream, are thrown.
  *     After the finish, the stream has a second to close: then the answer is taken as it is, and the stream cancelled.
- * M3  An answer that no log takes is cut as soon as it is known to be one: a model that does not stop costs no memory.
- * M4  Who asks is told what an attempt used that came to nothing, however it ended, before it throws.
+ * attempt-3  An answer that no log takes is cut as soon as it is known to be one: a model that does not stop costs no memory.
+ * attempt-4  Who asks is told what an attempt used that came to nothing, however it ended, before it throws.
  */
 
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from "@ai-sdk/provider";
@@ -22,7 +22,7 @@ export interface AttemptOptions {
   readonly onPiece: (piece: Piece) => void;
   /** How much the model may say: text, thoughts and calls together. */
   readonly maxBytes?: number;
-  /** M4. */
+  /** attempt-4. */
   readonly onBroken?: (used: Used) => void;
 }
 
@@ -40,7 +40,7 @@ export async function takeAttempt(
   { stallMs, signal, onPiece, maxBytes, onBroken }: AttemptOptions,
 ): Promise<Answer> {
   const cut = new AbortController();
-  const watchdog = openWatchdog(stallMs, () => cut.abort(new ModelStalled(stallMs))); // M1
+  const watchdog = openWatchdog(stallMs, () => cut.abort(new ModelStalled(stallMs))); // attempt-1
   using ending = openEnding(signal, cut.signal);
   const ends = ending.signal;
   const { prompt } = call;
@@ -50,7 +50,7 @@ export async function takeAttempt(
     return await readAnswer(stream, { collector, watchdog, ends });
   } catch (error) {
     const used = collector.used();
-    if (used !== undefined) onBroken?.(used); // M4
+    if (used !== undefined) onBroken?.(used); // attempt-4
     ends.throwIfAborted(); // the cause of the abort says more than what it made of the request
     cut.abort(error);
     throw error;
@@ -59,7 +59,7 @@ export async function takeAttempt(
   }
 }
 
-/** M2. */
+/** attempt-2. */
 const closeMs = 1_000;
 
 interface Reading {
@@ -83,11 +83,11 @@ async function readAnswer(
       const { done, value } = await reader.read();
       ends.throwIfAborted();
       if (done) return collector.answer();
-      watchdog.hear();
+      watchdog.reset();
       collector.take(value);
       if (value.type !== "finish") continue;
       watchdog.stop();
-      stopWaiting ??= startTimer(closeMs, close); // M2
+      stopWaiting ??= startTimer(closeMs, close); // attempt-2
     }
   } finally {
     stopWaiting?.();

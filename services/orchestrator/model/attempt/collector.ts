@@ -1,10 +1,10 @@
 import type { LanguageModelV4Prompt, LanguageModelV4StreamPart, SharedV4ProviderMetadata } from "@ai-sdk/provider";
-import { type Answer, AnswerTooLarge, ModelInterrupted, type Piece, type SpokenPart, type Used } from "./answer.ts";
+import { type Answer, type AnswerPart, AnswerTooLarge, ModelInterrupted, type Piece, type Used } from "./answer.ts";
 import { refuseProviderTools } from "./provider-tools.ts";
 import { isTold, usageFrom } from "./usage.ts";
 
 type Spoken = { kind: "text" | "reasoning"; text: string; metadata: SharedV4ProviderMetadata };
-type Collected = Spoken | Extract<SpokenPart, { kind: "call" }>;
+type Collected = Spoken | Extract<AnswerPart, { kind: "call" }>;
 
 export type Collector = ReturnType<typeof createCollector>;
 
@@ -116,7 +116,7 @@ export function createCollector(
     if (finish === undefined || reason === undefined || reason === "interrupted" || reason === "error") {
       throw new ModelInterrupted(`the model's stream ended without an end (${finish?.finishReason.raw ?? "cut"})`);
     }
-    const spoken = parts.map(spokenFrom).filter(saysSomething);
+    const spoken = parts.map(partFrom).filter(saysSomething);
     return { parts: spoken, finishReason: reason, usage: usageFrom(finish.usage, { prompt, saidBytes }), modelId };
   }
 
@@ -135,12 +135,12 @@ function textFrom(value: unknown): string {
   return typeof value === "string" ? value : (JSON.stringify(value) ?? "");
 }
 
-function spokenFrom(part: Collected): SpokenPart {
+function partFrom(part: Collected): AnswerPart {
   if (part.kind === "call") return part;
   return { kind: part.kind, text: part.text, metadataJson: jsonFrom(part.metadata) };
 }
 
-function saysSomething(part: SpokenPart): boolean {
+function saysSomething(part: AnswerPart): boolean {
   return part.kind === "call" || part.text !== "" || (part.kind === "reasoning" && part.metadataJson !== "");
 }
 

@@ -3,19 +3,19 @@ import { startTimer } from "#runtime/time/timer.ts";
 export type Watchdog = ReturnType<typeof openWatchdog>;
 
 /** Barks after a silence. One timer, however often something is heard. */
-export function openWatchdog(silenceMs: number, bark: () => void) {
-  let heardAtMs = performance.now();
+export function openWatchdog(silenceMs: number, onSilence: () => void) {
+  let lastAtMs = performance.now();
   let stop = startTimer(silenceMs, look);
 
   function look(): void {
-    const leftMs = heardAtMs + silenceMs - performance.now();
-    if (leftMs <= 0) bark();
+    const leftMs = lastAtMs + silenceMs - performance.now();
+    if (leftMs <= 0) onSilence();
     else stop = startTimer(leftMs, look);
   }
 
   return {
-    hear() {
-      heardAtMs = performance.now();
+    reset() {
+      lastAtMs = performance.now();
     },
     stop: () => stop(),
   };

@@ -47,10 +47,10 @@ function optionsKey(provider: string): string {
 }
 
 /** What a model is told of a tool, the suite's or the client's, beside its name. */
-type Told = Pick<Tool, "description" | "inputSchemaJson">;
+type ToolDescription = Pick<Tool, "description" | "inputSchemaJson">;
 
 /** A tool as the model is told of it. */
-export function modelToolFromTool(name: string, tool: Told | undefined): LanguageModelV4FunctionTool {
+export function modelToolFromTool(name: string, tool: ToolDescription | undefined): LanguageModelV4FunctionTool {
   const inputSchema = schemaFromJson(tool?.inputSchemaJson ?? "");
   return { type: "function", name, description: tool?.description ?? "", inputSchema };
 }

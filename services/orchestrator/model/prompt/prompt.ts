@@ -1,13 +1,13 @@
 /**
  * Items of the conversation as a prompt that every provider takes.
  *
- * P1  Each call is followed by its result, in the order of the calls: one that has none gets a result that says so.
- * P2  What the model wrote in one turn is one assistant message, which ends with its calls.
- * P3  No provider refuses it for what was written: names and ids fit, arguments are objects, nothing is nested too deeply, no
+ * prompt-1  Each call is followed by its result, in the order of the calls: one that has none gets a result that says so.
+ * prompt-2  What the model wrote in one turn is one assistant message, which ends with its calls.
+ * prompt-3  No provider refuses it for what was written: names and ids fit, arguments are objects, nothing is nested too deeply, no
  *     text is blank, and no message ends in a thought.
- * P4  No two calls have the same id, also where runs of one conversation gave the same one.
- * P5  One system message stands first. Instructions that come later stand where they came, as a message of the user.
- * P6  A result whose call is not in the turn before it is told in words: it is not passed over.
+ * prompt-4  No two calls have the same id, also where runs of one conversation gave the same one.
+ * prompt-5  One system message stands first. Instructions that come later stand where they came, as a message of the user.
+ * prompt-6  A result whose call is not in the turn before it is told in words: it is not passed over.
  */
 
 import type { LanguageModelV4Message, LanguageModelV4Prompt } from "@ai-sdk/provider";
@@ -41,7 +41,7 @@ export function promptFromItems(instructions: string, items: readonly Item[]): L
       continue;
     }
     const isSpoken = item.case !== "message" || item.value.role === Role.ASSISTANT;
-    if (!isSpoken || turn.isAnswered) closeTurn(); // P2: a turn goes on until it is answered or somebody else speaks
+    if (!isSpoken || turn.isAnswered) closeTurn(); // prompt-2: a turn goes on until it is answered or somebody else speaks
     const shownId = item.case === "functionCall" ? unusedId(item.value.callId, shownIds) : "";
     if (item.case === "functionCall") turn.calls.push({ call: item.value, shownId });
     if (item.case === "message" && !isSpoken) prompt.push(userMessage(textForUser(item.value)));
@@ -52,7 +52,7 @@ export function promptFromItems(instructions: string, items: readonly Item[]): L
   return prompt;
 }
 
-/** P5. */
+/** prompt-5. */
 function apartFromInstructions(items: readonly Item[]): { first: string[]; rest: readonly Item[] } {
   const begin = items.findIndex(({ item }) => item.case !== "message" || item.value.role !== Role.SYSTEM);
   const count = begin < 0 ? items.length : begin;
@@ -65,7 +65,7 @@ interface SpokenTurn {
   readonly spoken: AssistantPart[];
   readonly calls: ShownCall[];
   readonly results: Map<string, ToolResult>;
-  /** P6. */
+  /** prompt-6. */
   readonly strays: string[];
   isAnswered: boolean;
 }
@@ -79,21 +79,21 @@ function takeOutput(turn: SpokenTurn, { callId, result }: FunctionCallOutput): v
   turn.isAnswered = true;
   if (turn.results.has(callId)) return; // the first result of a call counts
   if (turn.calls.some(({ call }) => call.callId === callId)) turn.results.set(callId, result);
-  else turn.strays.push(resultInWords(callId, result)); // P6
+  else turn.strays.push(resultInWords(callId, result)); // prompt-6
 }
 
 function messagesOfTurn({ spoken, calls, results, strays }: SpokenTurn): LanguageModelV4Message[] {
-  const said = spoken.slice(0, spoken.findLastIndex(({ type }) => type !== "reasoning") + 1); // P3
+  const said = spoken.slice(0, spoken.findLastIndex(({ type }) => type !== "reasoning") + 1); // prompt-3
   return [
     ...(said.length > 0 ? [{ role: "assistant" as const, content: said }] : []),
     ...(calls.length > 0
-      ? [{ role: "tool" as const, content: calls.map((call) => resultPart(call, results)) }] // P1
+      ? [{ role: "tool" as const, content: calls.map((call) => resultPart(call, results)) }] // prompt-1
       : []),
     ...strays.map(userMessage),
   ];
 }
 
-/** P3, P4. */
+/** prompt-3, prompt-4. */
 function unusedId(callId: string, used: Set<string>): string {
   const fitting = callId.replace(/[^a-zA-Z0-9_-]/g, "_").slice(0, 64) || "call";
   let id = fitting;
@@ -133,7 +133,7 @@ function saidBefore(turns: readonly Turn[], count: number): Said | undefined {
   return said;
 }
 
-/** P5. */
+/** prompt-5. */
 function textForUser({ role, text }: Message): string {
   return role === Role.SYSTEM ? `[Further instructions]\n${text}` : text;
 }

@@ -13,9 +13,9 @@ import { runLoop } from "../../loop/loop.ts";
 import { createModelRow } from "../../loop/requests/models.ts";
 import { begin, openProvider, stream } from "../../testing/fakes/chat-server.ts";
 import { createFakeRouter } from "../../testing/fakes/fake-router.ts";
-import { createFakeShowing } from "../../testing/fakes/fake-tool-messages.ts";
+import { createFakeToolMessages } from "../../testing/fakes/fake-tool-messages.ts";
 import { createMemoryRunLog } from "../../testing/fakes/memory-log.ts";
-import { noNews } from "../../testing/loop-run.ts";
+import { emptyInbox } from "../../testing/loop-run.ts";
 import { createModelSource } from "./model-source.ts";
 
 /** A run from its acceptance to its end, with a model behind HTTP. */
@@ -34,15 +34,15 @@ async function takeRun(url: string, limits = {}) {
     models: createModelRow({ language: modelOf(agent.model!), config: agent.model! }),
     limits: limitsFrom(undefined, create(LimitsSchema, limits)),
     history: [],
-    news: noNews,
+    inbox: emptyInbox,
     router: createFakeRouter([{ name: "double", answer: (args) => (args as { value: number }).value * 2 }]),
     clock: systemClock,
     publishDelta: () => {},
     setDeltas: () => {},
     maxTurnBytes: log.maxEventBytes("r"),
     checkpointMs: 60_000,
-    showing: createFakeShowing(),
-    onUnshown: () => {},
+    toolMessages: createFakeToolMessages(),
+    onNotShown: () => {},
     onRefused: () => {},
     onRetry: (_, afterMs) => retries.push(afterMs),
     onFailover: () => {},

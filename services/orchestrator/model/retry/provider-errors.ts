@@ -15,7 +15,7 @@ import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { ModelInterrupted } from "../attempt/answer.ts";
 import { ModelStalled } from "../attempt/attempt.ts";
 
-export function mayPass(error: unknown): boolean {
+export function isRetryable(error: unknown): boolean {
   if (error instanceof ModelStalled || error instanceof ModelInterrupted) return true;
   if (error instanceof Failure) return false;
   if (chainOf(error).some(isOfNetwork)) return true;

@@ -1,11 +1,11 @@
 import type { Backoff } from "#runtime/time/backoff.ts";
-import { fieldsOf, mayPass } from "./provider-errors.ts";
+import { fieldsOf, isRetryable } from "./provider-errors.ts";
 
 /** Whether to ask the model again after an error, and when. */
 export type Retry = { kind: "give_up" } | { kind: "again"; afterMs: number };
 
 export function decideRetry(error: unknown, backoff: Backoff, nowMs: number): Retry {
-  if (!mayPass(error)) return { kind: "give_up" };
+  if (!isRetryable(error)) return { kind: "give_up" };
   return { kind: "again", afterMs: retryAfterMs(error, nowMs) ?? backoff.next() };
 }
 

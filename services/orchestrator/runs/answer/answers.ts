@@ -1,11 +1,11 @@
 /**
  * LOOP-5: outputs of the client's tools.
  *
- * O1  All of a request are checked before the first is stored, their sizes too: one that is refused loses no other.
- * O2  An event has one output, so a crash may leave a part. An output whose submission has won counts as taken: a repetition
+ * outputs-1  All of a request are checked before the first is stored, their sizes too: one that is refused loses no other.
+ * outputs-2  An event has one output, so a crash may leave a part. An output whose submission has won counts as taken: a repetition
  *     stores what is missing, and nothing twice.
- * O3  Requests answer their calls in the order of the turn: of two that differ, the first call decides, and the other stores none.
- * O4  The session is woken for the last output, before it is written (J4), and by a repetition that finds all of them there.
+ * outputs-3  Requests answer their calls in the order of the turn: of two that differ, the first call decides, and the other stores none.
+ * outputs-4  The session is woken for the last output, before it is written (journal-4), and by a repetition that finds all of them there.
  */
 
 import type { ToolOutput } from "#gen/toolbus/run/v1/run_service_pb.ts";
@@ -22,17 +22,17 @@ export async function submitOutputs(
   asker?: Asker,
 ): Promise<FoldedRun> {
   const journal = await openExisting(options, runId, asker);
-  const bodies = checkedOutputs(options.log, journal.state ?? notFound(runId), outputs); // O1, O3
+  const bodies = checkedOutputs(options.log, journal.state ?? notFound(runId), outputs); // outputs-1, outputs-3
   const wake = announcer(options, journal);
   const announce = async (eventCount: number) => (isLastOutput(journal) ? wake(eventCount) : undefined);
   let isStored = false;
   for (const body of bodies) {
-    const event = await journal.append((state) => (isTaken(state, body.value) ? undefined : body), { announce }); // O2
+    const event = await journal.append((state) => (isTaken(state, body.value) ? undefined : body), { announce }); // outputs-2
     isStored = event !== undefined;
   }
   const state = journal.state ?? notFound(runId);
   const waits = state.phase.kind === "parked" && openCallCount(state) === 0;
-  if (waits && !isStored) await wake(state.eventCount); // O4
+  if (waits && !isStored) await wake(state.eventCount); // outputs-4
   return state;
 }
 

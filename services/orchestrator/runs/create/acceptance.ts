@@ -1,9 +1,9 @@
 /**
  * "Accepted" means stored (LOOP-13).
  *
- * A1  The wake-up is published first, then `accepted` is appended, then the run joins its session's queue, then the
+ * accept-1  The wake-up is published first, then `accepted` is appended, then the run joins its session's queue, then the
  *     creator is told. Whoever has the wake-up does what a creator that died in between left undone.
- * A2  A key leads to one run id for ever, and a run id to one `accepted`: a repeated creation finds the first run, and
+ * accept-2  A key leads to one run id for ever, and a run id to one `accepted`: a repeated creation finds the first run, and
  *     finishes what the first creator did not.
  */
 
@@ -15,7 +15,7 @@ import { createJournal, openJournal, type RunLog } from "../../log/journal.ts";
 import type { FoldedRun } from "../../log/state/fold.ts";
 import { enqueue, type SessionQueues } from "../../sessions/queue.ts";
 import type { WakeQueue } from "../../sessions/wakes/wake.ts";
-import type { Beginnings } from "../../sessions/worker/accepted-here.ts";
+import type { AcceptedHere } from "../../sessions/worker/accepted-here.ts";
 
 export interface RunKeys {
   /** The run that the key leads to: `runId`, unless the key was taken before. */
@@ -30,8 +30,8 @@ export interface AcceptanceOptions {
   readonly wakes: Pick<WakeQueue, "send">;
   readonly keys: RunKeys;
   readonly clock: Clock;
-  /** For the worker of the same process; unless told, it finds all in the log. */
-  readonly beginnings?: Pick<Beginnings, "open">;
+  /** For the worker of the same process; without it, the worker reads the log. */
+  readonly acceptedHere?: Pick<AcceptedHere, "open">;
 }
 
 /** `isFirst` says that the session was opened for this run. */
@@ -43,13 +43,13 @@ export async function acceptRun(
   const { log, queues, wakes, keys, clock } = options;
   const { sessionId, idempotencyKey } = accepted;
   const freshId = newRunId(clock.now());
-  const runId = idempotencyKey === "" ? freshId : await keys.take(sessionId, idempotencyKey, freshId); // A2
+  const runId = idempotencyKey === "" ? freshId : await keys.take(sessionId, idempotencyKey, freshId); // accept-2
   const journal = createJournal(log, runId, clock);
   const announce = (eventCount: number) => wakes.send({ sessionId, runId, eventCount });
-  using beginning = isFirst ? options.beginnings?.open(runId) : undefined;
+  using freshRun = isFirst ? options.acceptedHere?.open(runId) : undefined;
   const event = await journal.append(
     (state) => (state === undefined ? { case: "accepted", value: accepted } : undefined),
-    { announce }, // A1
+    { announce }, // accept-1
   );
   const acceptedPosition = event === undefined ? (await log.first(runId))?.position : journal.position;
   const { state } = journal;
@@ -57,11 +57,11 @@ export async function acceptRun(
     return refuse("data_loss", `run ${runId} has vanished`, { reason: "RECORD_LOST" });
   const entry = await enqueue(queues, { sessionId, runId, acceptedPosition, isFirst });
   const isAlone = event !== undefined && entry?.queued.previousEntrySequence === 0n;
-  if (isAlone) beginning?.hand({ journal, entry });
+  if (isAlone) freshRun?.resolve({ journal, entry });
   return state;
 }
 
-/** A2: the run that was accepted under a key, whatever has become of its session; undefined when there is none. */
+/** accept-2: the run that was accepted under a key, whatever has become of its session; undefined when there is none. */
 export async function findAccepted(
   { log, queues, keys, clock }: AcceptanceOptions,
   sessionId: string,

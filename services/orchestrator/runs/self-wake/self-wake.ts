@@ -1,11 +1,11 @@
 /**
  * Starts a run when a session has nothing to do and something waits in the inbox of its agent.
  *
- * S1  The run's key names the last event that waits: whoever is woken for it again, after a crash too, finds the same run.
+ * self-wake-1  The run's key names the last event that waits: whoever is woken for it again, after a crash too, finds the same run.
  *     So an event starts one run at most; when that run did not take it, it waits for the next one.
- * S2  Runs that start by themselves are counted from the last run that a client started or a person's words began. An agent
+ * self-wake-2  Runs that start by themselves are counted from the last run that a client started or a person's words began. An agent
  *     whose runs cause each other's news stops at its limit until somebody says something.
- * S3  In the session of an agent that another one called (LOOP-17) nothing starts by itself: the limits of the run that called
+ * self-wake-3  In the session of an agent that another one called (LOOP-17) nothing starts by itself: the limits of the run that called
  *     would not hold for it, nor would it be charged for what it used. The news wait for the session's next run.
  */
 
@@ -48,7 +48,7 @@ export async function startFromInbox(
   sessionId: string,
   signal: AbortSignal,
 ): Promise<boolean> {
-  if (await isCalledSession(options, sessionId)) return false; // S3
+  if (await isCalledSession(options, sessionId)) return false; // self-wake-3
   const session = await options.sessions.getSession(sessionId, { signal, principal: "" });
   const { agent: name, principal, switches, carry } = session;
   if (session.state === SessionState.CLOSED) return false;
@@ -59,7 +59,7 @@ export async function startFromInbox(
   if (agent.wakeOnInbox === false) return false;
   const selfWakes = await countSelfWakes(options, sessionId, events);
   if (isOverLimit(options, agent, { sessionId, selfWakes })) return false;
-  const idempotencyKey = `inbox ${name} ${last.eventId}`; // S1
+  const idempotencyKey = `inbox ${name} ${last.eventId}`; // self-wake-1
   const accepted = create(RunAcceptedSchema, {
     ...{ sessionId, agent: name, switches, carry },
     ...{ principal, idempotencyKey, selfWakes },
@@ -67,7 +67,7 @@ export async function startFromInbox(
   return (await acceptRun(options, accepted)).phase.kind !== "ended";
 }
 
-/** S2. */
+/** self-wake-2. */
 async function countSelfWakes(
   { queues, log }: SelfWakeOptions,
   sessionId: string,

@@ -1,12 +1,12 @@
 /**
  * LOOP-17: an agent that is called as a tool. Its run is a run like any other, in a session of its own.
  *
- * A1  Session and run are named by the call: a call that is repeated, here or on another process, after a crash too, finds
+ * sub-agent-1  Session and run are named by the call: a call that is repeated, here or on another process, after a crash too, finds
  *     the run that the first one started and waits for it. The call's id is the run's key: other runs of the session never
  *     stand for it.
- * A2  Who leaves the call does not end the run, as a process that hands over leaves it as well. The log of the run that
+ * sub-agent-2  Who leaves the call does not end the run, as a process that hands over leaves it as well. The log of the run that
  *     called decides: once that one is over, or to be cancelled, the run of its call is cancelled.
- * A3  A run that is cancelled cancels the runs of its open calls, whether anybody waits for them or not.
+ * sub-agent-3  A run that is cancelled cancels the runs of its open calls, whether anybody waits for them or not.
  */
 
 import { create } from "@bufbuild/protobuf";
@@ -40,7 +40,7 @@ export interface SubAgentOptions extends AcceptanceOptions {
 
 export type Started = { kind: "run"; runId: string } | { kind: "refused"; result: ToolResult };
 
-/** A1: the run that a call started; undefined when it started none. */
+/** sub-agent-1: the run that a call started; undefined when it started none. */
 export function findRunOfCall(options: AcceptanceOptions, callId: string): Promise<FoldedRun | undefined> {
   return findAccepted(options, sessionOfCall(callId), callId);
 }
@@ -108,7 +108,7 @@ function acceptedOf(
     sessionId: session.id,
     agent: offered.agent,
     principal: scope?.principal ?? "",
-    idempotencyKey: callId, // A1
+    idempotencyKey: callId, // sub-agent-1
     input: [create(ItemSchema, { item: { case: "message", value: { role: Role.USER, text: input } } })],
     options: create(RunOptionsSchema, {
       limits: childLimits(offered.limits, caller, timeLeftMs),

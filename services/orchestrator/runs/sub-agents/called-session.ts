@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { RunLog } from "../../log/journal.ts";
 import { entriesBackward, type SessionQueues } from "../../sessions/queue.ts";
 
-/** The session of the run that a call starts (A1 of `call.ts`); `callId` is the router's. */
+/** The session of the run that a call starts (sub-agent-1 of `call.ts`); `callId` is the router's. */
 export function sessionOfCall(callId: string): string {
   return `sub_${createHash("sha256").update(callId).digest("hex").slice(0, 40)}`;
 }

@@ -53,7 +53,7 @@ export async function* callSubAgent(
   throw new Failure("unavailable", `run ${runId} is followed no longer`, { reason: "STREAM_ENDED" });
 }
 
-/** A2. */
+/** sub-agent-2. */
 async function cancelWithParent(options: FollowOptions, parentRunId: string, runId: string): Promise<void> {
   const reason = "the run that called it is over";
   const isOver = parentRunId === "" || (await endsSoon(options, parentRunId));
@@ -106,8 +106,11 @@ function messageFrom({ event }: RunEvent): string {
   return calls.length === 0 ? "answers" : `calls ${calls.join(", ")}`;
 }
 
-type Told = Exclude<NonNullable<MessageInitShape<typeof ExecuteToolResponseSchema>["event"]>, { case?: undefined }>;
+type ResponseEvent = Exclude<
+  NonNullable<MessageInitShape<typeof ExecuteToolResponseSchema>["event"]>,
+  { case?: undefined }
+>;
 
-function response(event: Told): ExecuteToolResponse {
+function response(event: ResponseEvent): ExecuteToolResponse {
   return create(ExecuteToolResponseSchema, { event } as MessageInitShape<typeof ExecuteToolResponseSchema>);
 }

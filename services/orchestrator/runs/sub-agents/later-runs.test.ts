@@ -6,7 +6,7 @@ import { RunAcceptedSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { SessionSchema } from "#gen/toolbus/session/v1/session_pb.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { createFakeRouter } from "../../testing/fakes/fake-router.ts";
-import { createFakeShowing } from "../../testing/fakes/fake-tool-messages.ts";
+import { createFakeToolMessages } from "../../testing/fakes/fake-tool-messages.ts";
 import { createMemoryKeys } from "../../testing/fakes/memory-keys.ts";
 import { createMemoryRunLog } from "../../testing/fakes/memory-log.ts";
 import { createMemoryQueues } from "../../testing/fakes/memory-queues.ts";
@@ -60,7 +60,7 @@ describe("a run that joins the session of an agent that was called", () => {
     const { options, call, addLater, kinds } = openOptions();
     const called = await call();
     const later = await addLater();
-    const parts = { ...options, nudge: () => {}, showing: createFakeShowing(), onUnshown: () => {} };
+    const parts = { ...options, notify: () => {}, toolMessages: createFakeToolMessages(), onNotShown: () => {} };
     const router = cancellingSubAgents(createFakeRouter([]), parts);
     await router.cancelCall(callId, "enough", { signal, principal: "ada" });
     expect(kinds(called)).toEqual(["accepted", "cancelRequested", "ended"]);

@@ -22,7 +22,7 @@ const inputSchemaJson = JSON.stringify({
 });
 
 /** LOOP-17: the agents that an agent may call, as tools. They belong to no source. */
-export async function offerSubAgents(
+export async function provideSubAgents(
   agents: Agents,
   { agent: name, principal }: { agent: string; principal: string },
   signal: AbortSignal,

@@ -17,22 +17,31 @@ function textShown(shown: readonly Shown[]): string {
 
 describe("a watcher's cursor", () => {
   test("LOOP-10 what is shown is a prefix of the attempt that counts or is followed by a reset, whatever gets lost", () => {
-    const arrival = fc.record({ attempt: fc.integer({ min: 1, max: 3 }), n: fc.nat({ max: 6 }), isLost: fc.boolean() });
+    const bufferedUpdate = fc.record({
+      attempt: fc.integer({ min: 1, max: 3 }),
+      n: fc.nat({ max: 6 }),
+      isLost: fc.boolean(),
+    });
     fc.assert(
-      fc.property(fc.uniqueArray(arrival, { selector: ({ attempt, n }) => `${attempt} ${n}` }), (arrivals) => {
-        const inOrder = arrivals.sort((a, b) => a.attempt - b.attempt || a.n - b.n).filter(({ isLost }) => !isLost);
-        let cursor: DeltaCursor | undefined;
-        const shown: Shown[] = [];
-        for (const { attempt, n } of inOrder) {
-          const step = stepFromDelta(cursor, delta(attempt, n), 0);
-          cursor = step.cursor;
-          shown.push(...step.shown);
-          if (cursor) {
-            const prefix = Array.from({ length: cursor.next }, (_, index) => `${index} `).join("");
-            expect(textShown(shown)).toBe(prefix);
+      fc.property(
+        fc.uniqueArray(bufferedUpdate, { selector: ({ attempt, n }) => `${attempt} ${n}` }),
+        (bufferedUpdates) => {
+          const inOrder = bufferedUpdates
+            .sort((a, b) => a.attempt - b.attempt || a.n - b.n)
+            .filter(({ isLost }) => !isLost);
+          let cursor: DeltaCursor | undefined;
+          const shown: Shown[] = [];
+          for (const { attempt, n } of inOrder) {
+            const step = stepFromDelta(cursor, delta(attempt, n), 0);
+            cursor = step.cursor;
+            shown.push(...step.shown);
+            if (cursor) {
+              const prefix = Array.from({ length: cursor.next }, (_, index) => `${index} `).join("");
+              expect(textShown(shown)).toBe(prefix);
+            }
           }
-        }
-      }),
+        },
+      ),
     );
   });
 

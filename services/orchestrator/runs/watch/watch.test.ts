@@ -43,7 +43,7 @@ async function shown(
     return update;
   };
   const live = { subscribe: async () => ({ next, since: () => undefined, [Symbol.asyncDispose]: async () => {} }) };
-  const options = { log, live, askForSnapshot: () => {} };
+  const options = { log, live, requestSnapshot: () => {} };
   const full = { runId: "r", fromSequence: 0n, includeDeltas: true, cursor: undefined, asker: undefined, ...request };
   const updates = await Array.fromAsync(watchRun(options, full, new AbortController().signal));
   return updates.map(({ update }) => {
@@ -186,7 +186,7 @@ test("LOOP-10 all watchers of a run are given what came live as it came, so that
     const news = [...updates];
     const next = async () => news.shift();
     const subscription = { next, since: () => undefined, [Symbol.asyncDispose]: async () => {} };
-    const options = { log, live: { subscribe: async () => subscription }, askForSnapshot: () => {} };
+    const options = { log, live: { subscribe: async () => subscription }, requestSnapshot: () => {} };
     const request = { runId: "r", fromSequence: 1n, includeDeltas: true, cursor: undefined, asker: undefined };
     return Array.fromAsync(watchRun(options, request, new AbortController().signal));
   };
@@ -208,7 +208,7 @@ test("LOOP-10 a log that has lost its beginning does not say whose it is, and is
   };
   const watchAs = (asker: string | undefined) => {
     const request = { runId: "r", fromSequence: 0n, includeDeltas: false, cursor: undefined, asker };
-    const options = { log, live, askForSnapshot: () => {} };
+    const options = { log, live, requestSnapshot: () => {} };
     return Array.fromAsync(watchRun(options, request, new AbortController().signal));
   };
   await expect(watchAs("eve")).rejects.toMatchObject({ code: "data_loss", reason: "RECORD_LOST" });

@@ -1,21 +1,21 @@
 /**
  * Follows a run on any replica: what is stored, then what comes.
  *
- * V1  Stored events are shown once each and in order. The live subject brings them after they are stored; one that skips
+ * watch-1  Stored events are shown once each and in order. The live subject brings them after they are stored; one that skips
  *     something is a gap, and the log fills it.
- * V2  The subscription stands before the log is read, so that nothing falls between the two.
- * V3  News can be lost with the server that carried them: after a silence, and after a return, the log is read.
- * V4  Nothing is shown after the terminal event, and there is only one in a log.
- * V5  A log begins with whose it is: whoever is not the owner of the session is refused there, before anything is shown.
- * V6  What the log has of a turn that is not committed is shown to whoever lacks it; the deltas that follow join it, or the
+ * watch-2  The subscription stands before the log is read, so that nothing falls between the two.
+ * watch-3  News can be lost with the server that carried them: after a silence, and after a return, the log is read.
+ * watch-4  Nothing is shown after the terminal event, and there is only one in a log.
+ * watch-5  A log begins with whose it is: whoever is not the owner of the session is refused there, before anything is shown.
+ * watch-6  What the log has of a turn that is not committed is shown to whoever lacks it; the deltas that follow join it, or the
  *     gap between the two is filled by the process that works on the run.
- * V7  A stream that ends well has told all up to the terminal event from where it began. To ask for what follows the last event,
+ * watch-7  A stream that ends well has told all up to the terminal event from where it began. To ask for what follows the last event,
  *     or for what comes from now on, of a run that has ended, is to want nothing that is left; what lies beyond the next event is
  *     refused, whether or not the run goes on.
- * V8  Who was shown something of a turn in the middle of which the run ends is told, before the end, what the record has of it.
- * V9  What came live is shown as it came: it is one message for all watchers, and its bytes are known.
- * V10 Who does not read is told no deltas meanwhile: when it reads again, it is shown the events that came and the text so far.
- * V11 What is missing in the log between two events, or before the first, is told as a gap before what follows it. Without its
+ * watch-8  Who was shown something of a turn in the middle of which the run ends is told, before the end, what the record has of it.
+ * watch-9  What came live is shown as it came: it is one message for all watchers, and its bytes are known.
+ * watch-10 Who does not read is told no deltas meanwhile: when it reads again, it is shown the events that came and the text so far.
+ * watch-11 What is missing in the log between two events, or before the first, is told as a gap before what follows it. Without its
  *     first event a log does not say whose it is: then it is shown to services alone.
  */
 
@@ -65,7 +65,7 @@ export interface WatchOptions {
   readonly log: RunLog;
   readonly live: LiveUpdates;
   /** Asks the process that works on the run to tell the text so far. */
-  readonly askForSnapshot: (instance: string, runId: string) => void;
+  readonly requestSnapshot: (instance: string, runId: string) => void;
 }
 
 export interface WatchRequest {
@@ -74,7 +74,7 @@ export interface WatchRequest {
   readonly fromSequence: bigint | undefined;
   readonly includeDeltas: boolean;
   readonly cursor: DeltaCursor | undefined;
-  /** V5 */
+  /** watch-5 */
   readonly asker: Asker;
 }
 
@@ -83,12 +83,12 @@ export async function* watchRun(
   request: WatchRequest,
   signal: AbortSignal,
 ): AsyncGenerator<WatchRunResponse> {
-  const { log, live, askForSnapshot } = options;
+  const { log, live, requestSnapshot } = options;
   const { runId, includeDeltas } = request;
-  await using subscription = await live.subscribe(runId, signal); // V2
+  await using subscription = await live.subscribe(runId, signal); // watch-2
   const view = createView(request);
   const ask = () => {
-    if (includeDeltas && view.holder !== undefined) askForSnapshot(view.holder, runId);
+    if (includeDeltas && view.holder !== undefined) requestSnapshot(view.holder, runId);
   };
   let position = 0;
   let mustRead = true;
@@ -98,34 +98,34 @@ export async function* watchRun(
       position = part.position;
       for (const record of part.records) for (const shown of view.event(record)) yield shown;
       if (position === 0) notFound(runId);
-      yield* view.begin(); // V7
-      if (view.hasEnded) return; // V4
-      yield* view.draft(); // V6
+      yield* view.begin(); // watch-7
+      if (view.hasEnded) return; // watch-4
+      yield* view.draft(); // watch-6
       ask();
     }
-    const news = await subscription.next();
-    const came = news === "behind" ? subscription.since(view.nextSequence) : news && [news]; // V10
-    mustRead = came === undefined; // V3
+    const next = await subscription.next();
+    const came = next === "behind" ? subscription.since(view.nextSequence) : next && [next]; // watch-10
+    mustRead = came === undefined; // watch-3
     for (const { update: response, position: storedAt, instance = "" } of came ?? []) {
       const { update } = response;
       if (update.case === "event") {
-        mustRead = update.value.sequence > view.nextSequence || storedAt === undefined; // V1
+        mustRead = update.value.sequence > view.nextSequence || storedAt === undefined; // watch-1
         if (mustRead || storedAt === undefined) break;
         for (const shown of view.event({ event: update.value, instance }, response)) yield shown;
         position = Math.max(position, storedAt);
-        if (view.hasEnded) return; // V4
-        yield* view.draft(); // V6
+        if (view.hasEnded) return; // watch-4
+        yield* view.draft(); // watch-6
       } else if (includeDeltas && (update.case === "delta" || update.case === "replaced")) {
         const step = view.live(update, response);
         for (const shown of step.shown) yield shown;
         if (step.isGap) ask();
       }
     }
-    if (news === "behind" && !mustRead) ask();
+    if (next === "behind" && !mustRead) ask();
   }
 }
 
-/** V11 */
+/** watch-11 */
 function requireBeginning(runId: string, asker: Asker): void {
   if (asker === undefined) return;
   refuse("data_loss", `the beginning of run ${runId} is lost, and with it whose it is`, { reason: "RECORD_LOST" });
@@ -147,23 +147,23 @@ function createView({ runId, fromSequence: asked, includeDeltas, cursor: startCu
     for (const { kind, value } of step.shown) yield responseFrom({ case: kind, value } as Shape, came);
   }
 
-  /** V1: what was shown already is passed over. */
+  /** watch-1: what was shown already is passed over. */
   function* event(record: WatchedRecord, came?: WatchRunResponse): Generator<WatchRunResponse> {
     const { event: stored, instance } = record;
     if (stored.sequence < nextSequence) return;
     const missing = Math.max(nextSequence, fromSequence);
-    if (stored.sequence > 0 && nextSequence === 0) requireBeginning(runId, asker); // V11
-    if (stored.sequence > missing) yield responseFrom(gapUpdate(BigInt(missing), BigInt(stored.sequence - 1))); // V11
+    if (stored.sequence > 0 && nextSequence === 0) requireBeginning(runId, asker); // watch-11
+    if (stored.sequence > missing) yield responseFrom(gapUpdate(BigInt(missing), BigInt(stored.sequence - 1))); // watch-11
     nextSequence = stored.sequence + 1;
     const body = stored.event;
-    if (body.case === "accepted") requireOwner(body.value, asker); // V5
+    if (body.case === "accepted") requireOwner(body.value, asker); // watch-5
     if (body.case === "claimed") holder = instance;
     if (body.case === "textCheckpoint") draft = draftAfter(draft, body.value);
     if (body.case === "claimed" || body.case === "turnCommitted") draft = undefined;
     if (body.case === "parked") holder = undefined;
     if (body.case === "ended") {
       hasEnded = true;
-      const step = stepFromEnd(cursor, draft && replacedFromDraft(draft), committedTurns); // V8
+      const step = stepFromEnd(cursor, draft && replacedFromDraft(draft), committedTurns); // watch-8
       if (includeDeltas && stored.sequence >= fromSequence) yield* take(step);
     }
     if (body.case === "turnCommitted") {
@@ -180,7 +180,7 @@ function createView({ runId, fromSequence: asked, includeDeltas, cursor: startCu
       yield* take(stepFromSnapshot(cursor, replacedFromDraft(draft), committedTurns));
   }
 
-  /** V7: once, when what stood at first has been taken in. */
+  /** watch-7: once, when what stood at first has been taken in. */
   function* begin(): Generator<WatchRunResponse> {
     if (hasBegun) return;
     hasBegun = true;
@@ -224,7 +224,7 @@ type WatchedRecord = Pick<LogRecord, "event" | "instance">;
 
 type Shape = Exclude<WatchRunResponse["update"], { case: undefined }>;
 
-/** V9 */
+/** watch-9 */
 function responseFrom(update: Shape, came?: WatchRunResponse): WatchRunResponse {
   if (came?.update.value === update.value) return came;
   return create(WatchRunResponseSchema, { update });

@@ -1,13 +1,13 @@
 /**
  * The conversation before a run: the runs that it continues, latest first.
  *
- * H1  A run continues the one that it names, or else the one before it in its session's queue; a run that was forked
+ * history-1  A run continues the one that it names, or else the one before it in its session's queue; a run that was forked
  *     continues the other run up to the point of the fork, in that one's session.
- * H2  Of the runs before the session's latest switch what was said is shown, or nothing, as the switch carried it (ORCH-1). A run
+ * history-2  Of the runs before the session's latest switch what was said is shown, or nothing, as the switch carried it (ORCH-1). A run
  *     knows its switch from its log, so that it sees the same on every replica. The runs that a fork goes on from are shown as
  *     they were to the one at whose point it stands.
- * H3  What is kept no longer is not passed over in silence.
- * H4  It goes back as far as the model can make something of it, and says where it begins later.
+ * history-3  What is kept no longer is not passed over in silence.
+ * history-4  It goes back as far as the model can make something of it, and says where it begins later.
  */
 
 import { create } from "@bufbuild/protobuf";
@@ -50,7 +50,7 @@ export async function readHistory(
       continue; // of an agent that the session was not given after all
     }
     if (tokens > 0 && tokens >= (await maxTokens())) {
-      parts.push([leftOut(state.runId)]); // H4
+      parts.push([leftOut(state.runId)]); // history-4
       break;
     }
     const { items, continuesEarlier } = seen.isWhole
@@ -63,7 +63,7 @@ export async function readHistory(
   return parts.reverse().flat();
 }
 
-/** H2: how a past run is seen. */
+/** history-2: how a past run is seen. */
 interface Seen {
   /** Whose switch counts: the run's own, or that of the one that it was forked from. */
   readonly from: Standing;
@@ -86,18 +86,18 @@ function wholeFromState(state: FoldedRun): { items: Item[]; continuesEarlier: bo
   return { items: [...opening, ...itemsFromTurns(turns), ...itemsCutOff(state)], continuesEarlier };
 }
 
-/** H4: what a model with such a window can be asked about, or be given to summarise. */
+/** history-4: what a model with such a window can be asked about, or be given to summarise. */
 export function historyTokens(contextWindow: number): number {
   return contextWindow === 0 ? 1_000_000 : contextWindow * 4;
 }
 
-/** H4. */
+/** history-4. */
 function leftOut(runId: string): Item {
   const text = `[What was said before, up to run ${runId}, is too long to be shown]`;
   return create(ItemSchema, { item: { case: "message", value: { role: Role.USER, text } } });
 }
 
-/** H3. */
+/** history-3. */
 function removed(runId: string): Item {
   const text = `[What was said before, in run ${runId}, has been removed]`;
   return create(ItemSchema, { item: { case: "message", value: { role: Role.USER, text } } });
@@ -105,7 +105,7 @@ function removed(runId: string): Item {
 
 type Past = { kind: "run"; state: FoldedRun; isForked: boolean } | { kind: "removed"; runId: string };
 
-/** H1; at the end, the id of a run that was removed (H3). */
+/** history-1; at the end, the id of a run that was removed (history-3). */
 async function* runsBefore(queues: SessionQueues, log: RunLog, run: Continuation): AsyncGenerator<Past> {
   const past = pastRunsOf(queues, log);
   let { previousRunId, fork, before } = run;

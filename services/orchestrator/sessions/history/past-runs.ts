@@ -1,9 +1,9 @@
 /**
  * Runs of a session, the latest first.
  *
- * R1  A run that has ended changes no more: what it came to is remembered by the process, with its place in the queue. What is
+ * past-runs-1  A run that has ended changes no more: what it came to is remembered by the process, with its place in the queue. What is
  *     remembered is bounded in size; what was not asked for the longest is forgotten first.
- * R2  Logs are read ahead, a few at once, and the more the further back they are asked for: most ask for few.
+ * past-runs-2  Logs are read ahead, a few at once, and the more the further back they are asked for: most ask for few.
  */
 
 import { toBinary } from "@bufbuild/protobuf";
@@ -51,7 +51,7 @@ export function pastRunsOf(queues: SessionQueues, log: RunLog): PastRuns {
     const known = memory.get(entry.position);
     if (known !== undefined) return known.state;
     const state = foldLog((await log.read(entry.queued.runId, 0)).records);
-    if (state?.phase.kind === "ended") memory.put(entry, state); // R1
+    if (state?.phase.kind === "ended") memory.put(entry, state); // past-runs-1
     return state;
   }
 

@@ -1,10 +1,10 @@
 /**
  * Removes sessions that nobody has used for long, whole: their runs' logs, their keys, and their queue.
  *
- * R1  A session goes when all its runs have ended and nothing was written for it since that long. One that has a run which
+ * retention-1  A session goes when all its runs have ended and nothing was written for it since that long. One that has a run which
  *     waits for its client stays, however long it waits.
- * R2  What is removed is what stood when the session was looked at: a run that joins it meanwhile stays, and is its first.
- * R3  The queue, by which the runs are found, goes last: a removal that was cut off is finished by the next sweep.
+ * retention-2  What is removed is what stood when the session was looked at: a run that joins it meanwhile stays, and is its first.
+ * retention-3  The queue, by which the runs are found, goes last: a removal that was cut off is finished by the next sweep.
  */
 
 import type { OperatorLog } from "#runtime/lifecycle/logger.ts";
@@ -60,12 +60,12 @@ async function removeIfIdle(options: SweepOptions, sessionId: string, beforeMs: 
   const runIds = [];
   for await (const { queued } of entriesBackward(queues, last)) {
     const writtenMs = await retention.lastWrittenMs(queued.runId);
-    if (writtenMs !== undefined && writtenMs >= beforeMs) return false; // R1
+    if (writtenMs !== undefined && writtenMs >= beforeMs) return false; // retention-1
     if (writtenMs !== undefined) runIds.push(queued.runId);
   }
-  if ((await findActiveRun(queues, log, sessionId, clock)) !== undefined) return false; // R1
+  if ((await findActiveRun(queues, log, sessionId, clock)) !== undefined) return false; // retention-1
   for (const runId of runIds) await retention.removeLog(runId);
-  await retention.removeQueue(sessionId, last.position); // R2, R3
+  await retention.removeQueue(sessionId, last.position); // retention-2, retention-3
   return true;
 }
 

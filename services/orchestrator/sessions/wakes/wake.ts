@@ -51,7 +51,7 @@ export interface Holders {
   /** Asks a process for a session; `gone` when there is nobody or it is silent, `unsure` when the bus has just returned. */
   ask(instance: string, sessionId: string, wakeId: number): Promise<HolderAnswer | "gone" | "unsure">;
   /** Makes a process look again at a session, if it works on it. Told once: what gets lost, its next append tells. */
-  nudge(instance: string, sessionId: string): void;
+  notify(instance: string, sessionId: string): void;
   /** Asks the process that works on a run to tell watchers the text so far. */
-  askForSnapshot(instance: string, runId: string): void;
+  requestSnapshot(instance: string, runId: string): void;
 }

@@ -1,4 +1,4 @@
-/** A run in which there is something to do. The rules (W…) are those of `worker.ts`. */
+/** A run in which there is something to do. `worker.ts` has the rules (worker-…). */
 
 import { RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { openEnding } from "#runtime/time/ending.ts";
@@ -6,29 +6,29 @@ import { type ClaimedRun, claimRun, Superseded } from "../../log/claim.ts";
 import type { LoopOutcome } from "../../loop/loop.ts";
 import type { ActiveRun } from "../queue.ts";
 import type { HeldElsewhere } from "../wakes/held-elsewhere.ts";
-import type { Hold, Verdict } from "../wakes/wake-outcome.ts";
-import { isPassing } from "./is-transient.ts";
-import { restParked } from "./on-idle.ts";
+import type { Hold, WakeOutcome } from "../wakes/wake-outcome.ts";
+import { isTransient } from "./is-transient.ts";
+import { onParked } from "./on-idle.ts";
 import type { WorkerOptions } from "./worker-options.ts";
 
 /** A verdict if another process answers for the session; undefined when it is time to look again. */
-export async function takeUp(
+export async function claimAndRun(
   options: WorkerOptions & { readonly elsewhere: HeldElsewhere },
   active: ActiveRun,
   hold: Hold,
-): Promise<Verdict | undefined> {
+): Promise<WakeOutcome | undefined> {
   const { elsewhere, instance } = options;
   const { journal, state } = active;
   const holder = state.phase.kind === "working" ? state.claim?.instance : undefined;
   if (holder !== undefined && holder !== instance) {
-    const verdict = await elsewhere.ask(holder, state.accepted.sessionId, hold.wakeId);
-    if (verdict !== undefined) return verdict;
+    const wakeOutcome = await elsewhere.ask(holder, state.accepted.sessionId, hold.wakeId);
+    if (wakeOutcome !== undefined) return wakeOutcome;
   }
   if (options.handover.aborted) return { kind: "later", delayMs: 0 };
-  const run = await claimRun(journal, instance); // W4
+  const run = await claimRun(journal, instance); // worker-4
   const outcome = run && (await turn(options, run, active, hold));
   if (outcome === "handed_over") return { kind: "later", delayMs: 0 };
-  return outcome === "parked" ? restParked(options, active) : undefined;
+  return outcome === "parked" ? onParked(options, active) : undefined;
 }
 
 async function turn(
@@ -39,21 +39,21 @@ async function turn(
 ): Promise<LoopOutcome | undefined> {
   const given = new AbortController();
   using ending = openEnding(given.signal, options.abandon);
-  hold.nudge = () => {
+  hold.notify = () => {
     run.refresh().catch((error: unknown) => {
       if (error instanceof Superseded) given.abort(error); // whatever else it is, the next append meets it too
     });
   };
-  if (hold.hasNews) hold.nudge(); // they came while the run was claimed
+  if (hold.isNotified) hold.notify(); // they came while the run was claimed
   try {
     return await options.turnLoop(run, active, ending.signal);
   } catch (error) {
     if (error instanceof Superseded || given.signal.aborted) return undefined;
-    if (options.abandon.aborted || isPassing(error)) throw error;
+    if (options.abandon.aborted || isTransient(error)) throw error;
     options.logger.error({ err: error, runId: run.state.runId }, "a run failed by an error that nobody expected");
-    await run.end({ state: RunState.FAILED, reason: RunEndReason.INTERNAL_ERROR, error: "internal error" }); // W5
+    await run.end({ state: RunState.FAILED, reason: RunEndReason.INTERNAL_ERROR, error: "internal error" }); // worker-5
     return undefined;
   } finally {
-    hold.nudge = () => {};
+    hold.notify = () => {};
   }
 }

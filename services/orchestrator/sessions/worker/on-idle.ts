@@ -1,20 +1,20 @@
-/** A session in which there is nothing to do. The rules (W…) are those of `worker.ts`. */
+/** A session in which there is nothing to do. `worker.ts` has the rules (worker-…). */
 
 import { Failure } from "#runtime/failure/failure.ts";
 import { isRunnable } from "../../log/state/fold.ts";
 import type { ActiveRun } from "../queue.ts";
 import { type Wake, wakeAt } from "../wakes/wake.ts";
-import type { Verdict } from "../wakes/wake-outcome.ts";
+import type { WakeOutcome } from "../wakes/wake-outcome.ts";
 import type { WorkerOptions } from "./worker-options.ts";
 
-/** W6. */
-export async function rest(
+/** worker-6. */
+export async function onIdle(
   options: WorkerOptions,
   active: ActiveRun | undefined,
   { message }: Wake,
-): Promise<Verdict | undefined> {
+): Promise<WakeOutcome | undefined> {
   if (active !== undefined) {
-    await setDeadline(options, active); // W7
+    await setDeadline(options, active); // worker-7
     return { kind: "done" };
   }
   const isOfInbox = message.runId === "";
@@ -29,15 +29,15 @@ export async function rest(
   }
 }
 
-/** W8. */
-export async function restParked(options: WorkerOptions, active: ActiveRun): Promise<Verdict | undefined> {
+/** worker-8. */
+export async function onParked(options: WorkerOptions, active: ActiveRun): Promise<WakeOutcome | undefined> {
   const { state } = active.journal;
   if (state?.phase.kind !== "parked" || isRunnable(state, options.clock.now())) return undefined;
-  await setDeadline(options, { ...active, state }); // W7
+  await setDeadline(options, { ...active, state }); // worker-7
   return { kind: "done" };
 }
 
-/** W7. */
+/** worker-7. */
 async function setDeadline(options: WorkerOptions, { state: { runId, accepted, phase } }: ActiveRun): Promise<void> {
   if (phase.kind === "parked" && Number.isFinite(phase.untilMs)) {
     await wakeAt(options, { sessionId: accepted.sessionId, runId }, phase.untilMs);

@@ -1,4 +1,4 @@
-/** What a wake-up is for, when it arrives. The rules (W…) are those of `worker.ts`. */
+/** What a wake-up is for. `worker.ts` has the rules (worker-…). */
 
 import { wakeWaitsMs } from "../../log/journal.ts";
 import { type ActiveRun, enqueue } from "../queue.ts";
@@ -6,19 +6,22 @@ import type { Wake } from "../wakes/wake.ts";
 import { keepQueuedDeadline } from "./queued-deadline.ts";
 import type { WorkerOptions } from "./worker-options.ts";
 
-/** Of a run that was accepted here, and of whose acceptance the wake-up tells: further news are waited for (W3). */
-export async function beginningOf({ beginnings }: WorkerOptions, { message }: Wake): Promise<ActiveRun | undefined> {
+/** The run that this wake-up announces, if this process accepted it; later events of a run are waited for (worker-3). */
+export async function findAcceptedHere(
+  { acceptedHere }: WorkerOptions,
+  { message }: Wake,
+): Promise<ActiveRun | undefined> {
   const { runId, eventCount } = message;
-  const beginning = eventCount === 1 ? await beginnings?.take(runId) : undefined;
-  const state = beginning?.journal.state;
-  return state && beginning && { ...beginning, state };
+  const freshRun = eventCount === 1 ? await acceptedHere?.take(runId) : undefined;
+  const state = freshRun?.journal.state;
+  return state && freshRun && { ...freshRun, state };
 }
 
-/** W3. An accepted run that its creator did not live to enqueue is enqueued here, and its deadline kept (W9). */
-export async function hasNews(options: WorkerOptions, { message, ageMs }: Wake): Promise<boolean> {
+/** worker-3. If the creator of the run died before it enqueued the run, this does, and sets the deadline (worker-9). */
+export async function areEventsStored(options: WorkerOptions, { message, ageMs }: Wake): Promise<boolean> {
   const { log, queues } = options;
   const { runId, sessionId, eventCount } = message;
-  if (runId === "") return true; // news of the inbox stand there before the wake-up
+  if (runId === "") return true; // an inbox has its event before the wake-up is sent
   const last = await log.last(runId);
   if (last === undefined || last.event.sequence + 1 < eventCount) return ageMs > wakeWaitsMs;
   const first = last.event.sequence === 0 ? last : await log.first(runId);

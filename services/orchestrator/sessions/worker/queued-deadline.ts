@@ -1,5 +1,5 @@
 /**
- * LOOP-12: the deadline of a run that waits for its turn. The rules (W…) are those of `worker.ts`.
+ * LOOP-12: the deadline of a run that waits for its turn. The rules (worker-…) are those of `worker.ts`.
  *
  * A deadline of its agent needs no timer here: the runs before it have it as well, and began earlier.
  */
@@ -12,7 +12,7 @@ import { openJournal } from "../../log/journal.ts";
 import { wakeAt } from "../wakes/wake.ts";
 import type { WorkerOptions } from "./worker-options.ts";
 
-/** W9. `accepted` is all that the run's log has. */
+/** worker-9. `accepted` is all that the run's log has. */
 export async function keepQueuedDeadline(
   options: WorkerOptions,
   { runId, event, createTime: time }: RunEvent,

@@ -6,7 +6,7 @@ import type { FoldedRun } from "../../log/state/fold.ts";
 import type { LoopOutcome } from "../../loop/loop.ts";
 import type { ActiveRun, SessionQueues } from "../queue.ts";
 import type { Holders, Timers } from "../wakes/wake.ts";
-import type { Beginnings } from "./accepted-here.ts";
+import type { AcceptedHere } from "./accepted-here.ts";
 
 export interface WorkerOptions {
   readonly log: RunLog;
@@ -14,7 +14,7 @@ export interface WorkerOptions {
   readonly holders: Holders;
   readonly timers: Timers;
   /** Runs that were accepted in this process; unless told, all are found in the log. */
-  readonly beginnings?: Pick<Beginnings, "take">;
+  readonly acceptedHere?: Pick<AcceptedHere, "take">;
   /** This process in claims: never the same for two processes, nor for two lives of one. */
   readonly instance: string;
   readonly clock: Clock;

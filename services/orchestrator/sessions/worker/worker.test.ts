@@ -12,31 +12,31 @@ import { createMemoryRunLog } from "../../testing/fakes/memory-log.ts";
 import { createMemoryQueues } from "../../testing/fakes/memory-queues.ts";
 import { enqueue } from "../queue.ts";
 import type { HolderAnswer, Wake } from "../wakes/wake.ts";
-import { type Beginnings, createBeginnings } from "./accepted-here.ts";
+import { type AcceptedHere, createAcceptedHere } from "./accepted-here.ts";
 import { createSessionWorker } from "./worker.ts";
 import type { WorkerOptions } from "./worker-options.ts";
 
 const sessionId = "s";
 const logger = { warn: () => {}, error: () => {} };
 
-function wakeOf(id: number, { runId }: { runId: string }): Wake & { putDown: string } {
+function wakeOf(id: number, { runId }: { runId: string }): Wake & { settleWake: string } {
   const put = (how: string) => () => {
-    wake.putDown = how;
+    wake.settleWake = how;
   };
   const message = create(SessionWakeSchema, { sessionId, runId, eventCount: 1 });
-  const wake = { message, id, ageMs: 0, putDown: "", done: put("done"), later: put("later"), leave: put("leave") };
+  const wake = { message, id, ageMs: 0, settleWake: "", done: put("done"), later: put("later"), leave: put("leave") };
   return wake;
 }
 
 interface Setting {
   told?: HolderAnswer | "gone" | { now: HolderAnswer | "gone" | "unsure" };
-  beginnings?: Beginnings;
+  acceptedHere?: AcceptedHere;
   /** In place of one that ends the run when it is let go. */
   turn?: WorkerOptions["turnLoop"];
 }
 
 /** A worker whose runs end when they are let go. */
-function openWorker({ told = "gone", beginnings, turn }: Setting = {}) {
+function openWorker({ told = "gone", acceptedHere, turn }: Setting = {}) {
   const log = createMemoryRunLog();
   const queues = createMemoryQueues();
   const finish = Promise.withResolvers<void>();
@@ -46,14 +46,14 @@ function openWorker({ told = "gone", beginnings, turn }: Setting = {}) {
     queues,
     holders: {
       ask: async () => (typeof told === "string" ? told : told.now),
-      nudge: () => {},
-      askForSnapshot: () => {},
+      notify: () => {},
+      requestSnapshot: () => {},
     },
     timers: { set: async () => {} },
     instance: "here",
     clock: systemClock,
     logger,
-    ...(beginnings && { beginnings }),
+    ...(acceptedHere && { acceptedHere }),
     turnLoop: async (run, ...about) => {
       if (turn !== undefined) return turn(run, ...about);
       started.push(run.state.runId);
@@ -84,12 +84,12 @@ test("LOOP-13 a wake-up that is earlier than its news waits for them, also while
   await worker.work(early);
   letGo();
   await working;
-  expect([firstWake.putDown, early.putDown]).toEqual(["done", "later"]);
+  expect([firstWake.settleWake, early.settleWake]).toEqual(["done", "later"]);
 
   await accept("second");
   const again = wakeOf(2, { runId: "second" });
   await worker.work(again);
-  expect(again.putDown).toBe("done");
+  expect(again.settleWake).toBe("done");
   expect(started).toEqual(["first", "second"]);
 });
 
@@ -102,11 +102,11 @@ test("LOOP-13 a wake-up of a session that is worked on stands until its work is 
   await accept("second");
   const further = wakeOf(2, { runId: "second" });
   await worker.work(further);
-  expect(further.putDown, "its run is to be worked on").toBe("");
+  expect(further.settleWake, "its run is to be worked on").toBe("");
   letGo();
   await working;
   expect(started).toEqual(["first", "second"]);
-  expect([firstWake.putDown, further.putDown]).toEqual(["done", "done"]);
+  expect([firstWake.settleWake, further.settleWake]).toEqual(["done", "done"]);
 });
 
 test("LOOP-13 a wake-up of a session that another process works on is put back", async () => {
@@ -114,7 +114,7 @@ test("LOOP-13 a wake-up of a session that another process works on is put back",
   await claimRun(await accept("first"), "elsewhere");
   const wake = wakeOf(1, { runId: "first" });
   await worker.work(wake);
-  expect(wake.putDown).toBe("later");
+  expect(wake.settleWake).toBe("later");
   expect(started).toEqual([]);
 });
 
@@ -130,7 +130,7 @@ test("LOOP-13 a wake-up that comes back while another process works on its sessi
   const comes = async (id: number) => {
     const wake = wakeOf(id, { runId: "second" });
     await worker.work(wake);
-    return wake.putDown;
+    return wake.settleWake;
   };
   expect([await comes(1), reads]).toEqual(["later", 2]);
   expect([await comes(1), await comes(2), reads]).toEqual(["later", "later", 2]);
@@ -167,8 +167,8 @@ test("LOOP-13 what a wake-up costs does not grow with the log of its run", async
 });
 
 test("LOOP-13 a run that was accepted in this process is worked on from what its creator knows, once it is stored", async () => {
-  const beginnings = createBeginnings();
-  const { worker, started, letGo, log, queues } = openWorker({ beginnings });
+  const acceptedHere = createAcceptedHere();
+  const { worker, started, letGo, log, queues } = openWorker({ acceptedHere });
   let reads = 0;
   const { read, last } = log;
   log.read = (...about) => read(...about).finally(() => (reads += 1));
@@ -177,7 +177,7 @@ test("LOOP-13 a run that was accepted in this process is worked on from what its
   const stored = Promise.withResolvers<void>();
   const accepting = acceptRun(
     {
-      ...{ log, queues, beginnings, clock: systemClock },
+      ...{ log, queues, acceptedHere, clock: systemClock },
       wakes: {
         async send({ runId }) {
           sent.resolve(runId);
@@ -191,20 +191,20 @@ test("LOOP-13 a run that was accepted in this process is worked on from what its
   );
   const wake = wakeOf(1, { runId: await sent.promise });
   const working = worker.work(wake);
-  expect([started, wake.putDown]).toEqual([[], ""]);
+  expect([started, wake.settleWake]).toEqual([[], ""]);
   stored.resolve();
   const { runId } = await accepting;
   await until(() => started.includes(runId), { what: "the run to be worked on" });
   expect(reads).toBe(0);
   letGo();
   await working;
-  expect(wake.putDown).toBe("done");
+  expect(wake.settleWake).toBe("done");
 });
 
 test("LOOP-13 a run whose creator fails here is looked for like any other", async () => {
-  const beginnings = createBeginnings();
-  const { worker, accept, started, letGo } = openWorker({ beginnings });
-  const opened = beginnings.open("first");
+  const acceptedHere = createAcceptedHere();
+  const { worker, accept, started, letGo } = openWorker({ acceptedHere });
+  const opened = acceptedHere.open("first");
   await accept("first");
   const working = worker.work(wakeOf(1, { runId: "first" }));
   opened[Symbol.dispose]();
@@ -225,7 +225,7 @@ test("LOOP-16 a run that has parked is put down without another look at its log"
   await accept("first");
   const wake = wakeOf(1, { runId: "first" });
   await worker.work(wake);
-  expect(wake.putDown).toBe("done");
+  expect(wake.settleWake).toBe("done");
 });
 
 const callItem = { item: { case: "functionCall" as const, value: { callId: "c", name: "ask", argumentsJson: "{}" } } };

@@ -11,29 +11,29 @@
  *      │    claim, loop
  *      └───────┘
  *
- * W1  While a session has work, a wake-up of it stands in the queue: it is acknowledged when there is nothing left to do.
+ * worker-1  While a session has work, a wake-up of it stands in the queue: it is acknowledged when there is nothing left to do.
  *     When the process dies that has it in hand, it comes to another one.
- * W2  A process works on a session once at a time. It answers for every wake-up it hears of meanwhile by looking again;
+ * worker-2  A process works on a session once at a time. It answers for every wake-up it hears of meanwhile by looking again;
  *     looking, and giving the session up, happen without anything between them. One that comes to it is kept and put down
  *     with the first, one that came to another process is put back there: the first may be gone, as it is acknowledged by
  *     whoever gets it a second time and finds the session at rest.
- * W3  A wake-up may be earlier than its news (journal J4): it waits for them, and not for ever. Before they stand, nobody
+ * worker-3  A wake-up may be earlier than its news (journal-4): it waits for them, and not for ever. Before they stand, nobody
  *     answers for it: who looks again would not find them.
- * W4  Liveness comes from asking the holder, correctness from the fence: a claim on a run that is held after all costs a
+ * worker-4  Liveness comes from asking the holder, correctness from the fence: a claim on a run that is held after all costs a
  *     repeated step and never a wrong event.
- * W5  An error that is nobody's fault (the bus is away) leaves the run as it is. Any other one ends it: a run that fails
+ * worker-5  An error that is nobody's fault (the bus is away) leaves the run as it is. Any other one ends it: a run that fails
  *     the same way in each process must not go round for ever.
- * W6  A session at rest looks into its inbox, also when the wake-up was a run's: one of the inbox that came meanwhile was
- *     answered for (W2), or found the session parked.
- * W7  A wake-up of a session whose run waits for its client is put down once the broker has the time at which that run is to
+ * worker-6  A session at rest looks into its inbox, also when the wake-up was a run's: one of the inbox that came meanwhile was
+ *     answered for (worker-2), or found the session parked.
+ * worker-7  A wake-up of a session whose run waits for its client is put down once the broker has the time at which that run is to
  *     end: after a death in between, the wake-up comes again.
- * W8  A run that has parked under this process's claim is at rest as its journal has it, without another look: whatever was
- *     written since has a wake-up of its own, which was answered for by looking again (W2) or is yet to come.
- * W9  A run that has a deadline and waits for its turn has its time with the broker before its wake-up is answered for. When it
+ * worker-8  A run that has parked under this process's claim is at rest as its journal has it, without another look: whatever was
+ *     written since has a wake-up of its own, which was answered for by looking again (worker-2) or is yet to come.
+ * worker-9  A run that has a deadline and waits for its turn has its time with the broker before its wake-up is answered for. When it
  *     is due, the run ends in its queue, and the one before it hears nothing of it.
- * W10 Whoever answered for a session is asked first, as long as it does: its wake-ups come back every half second, and reading
+ * worker-10 Whoever answered for a session is asked first, as long as it does: its wake-ups come back every half second, and reading
  *     its runs' logs each time would cost more the longer they are.
- * W11 What was open for a run alone is closed before the wake-up is put down with which it was found ended: after a death in
+ * worker-11 What was open for a run alone is closed before the wake-up is put down with which it was found ended: after a death in
  *      between, the wake-up comes again.
  */
 
@@ -42,17 +42,17 @@ import { type FoldedRun, isRunnable } from "../../log/state/fold.ts";
 import { findActiveRun } from "../queue.ts";
 import { createHeldElsewhere } from "../wakes/held-elsewhere.ts";
 import type { HolderAnswer, Wake } from "../wakes/wake.ts";
-import { type Hold, putBack, putDown, type Verdict } from "../wakes/wake-outcome.ts";
-import { takeUp } from "./claim-and-run.ts";
-import { rest } from "./on-idle.ts";
-import { beginningOf, hasNews } from "./on-wake.ts";
+import { type Hold, redeliverSoon, settleWake, type WakeOutcome } from "../wakes/wake-outcome.ts";
+import { claimAndRun } from "./claim-and-run.ts";
+import { onIdle } from "./on-idle.ts";
+import { areEventsStored, findAcceptedHere } from "./on-wake.ts";
 import { createReleasedRuns } from "./released-runs.ts";
 import type { WorkerOptions } from "./worker-options.ts";
 
 export interface SessionWorker {
   /** Works on what the wake-up is for, and puts it down. Never rejects. */
   work(wake: Wake): Promise<void>;
-  /** W2: answers for a session, and looks again if it is held here. */
+  /** worker-2: answers for a session, and looks again if it is held here. */
   answer(sessionId: string, wakeId: number | undefined): HolderAnswer;
 }
 
@@ -66,51 +66,51 @@ export function createSessionWorker(given: WorkerOptions): SessionWorker {
   function answer(sessionId: string, wakeId: number | undefined): HolderAnswer {
     const hold = holdsBySession.get(sessionId);
     if (hold === undefined) return "free";
-    hold.hasNews = true;
-    hold.nudge();
+    hold.isNotified = true;
+    hold.notify();
     return hold.wakeId === wakeId ? "leave" : "taken";
   }
 
   async function work(wake: Wake): Promise<void> {
     const { sessionId, runId } = wake.message;
     const kept: Wake[] = [];
-    const verdict = await decide(wake, kept).catch((error: unknown): Verdict => {
+    const wakeOutcome = await decide(wake, kept).catch((error: unknown): WakeOutcome => {
       if (!options.abandon.aborted) logger.warn({ err: error, sessionId, runId }, "a wake-up is put back");
       return { kind: "later", delayMs: options.abandon.aborted ? 0 : 500 };
     });
-    putDown(wake, verdict);
-    for (const other of kept) putDown(other, verdict.kind === "leave" ? putBack : verdict);
+    settleWake(wake, wakeOutcome);
+    for (const other of kept) settleWake(other, wakeOutcome.kind === "leave" ? redeliverSoon : wakeOutcome);
   }
 
-  async function decide(wake: Wake, kept: Wake[]): Promise<Verdict> {
+  async function decide(wake: Wake, kept: Wake[]): Promise<WakeOutcome> {
     const { sessionId } = wake.message;
-    let known = await beginningOf(options, wake);
-    if (known === undefined && !(await hasNews(options, wake))) return { kind: "later", delayMs: 50 }; // W3
-    const answered = holdsBySession.has(sessionId) ? undefined : await elsewhere.askAgain(sessionId, wake.id); // W10
+    let known = await findAcceptedHere(options, wake);
+    if (known === undefined && !(await areEventsStored(options, wake))) return { kind: "later", delayMs: 50 }; // worker-3
+    const answered = holdsBySession.has(sessionId) ? undefined : await elsewhere.askAgain(sessionId, wake.id); // worker-10
     if (answered !== undefined) return answered;
     const held = answer(sessionId, wake.id);
     if (held === "leave") return { kind: "leave" };
     if (held === "taken") {
-      holdsBySession.get(sessionId)?.kept.push(wake); // W2
+      holdsBySession.get(sessionId)?.kept.push(wake); // worker-2
       return { kind: "kept" };
     }
-    const hold: Hold = { wakeId: wake.id, kept, hasNews: false, nudge: () => {} };
-    holdsBySession.set(sessionId, hold); // W2
+    const hold: Hold = { wakeId: wake.id, kept, isNotified: false, notify: () => {} };
+    holdsBySession.set(sessionId, hold); // worker-2
     let journal: RunJournal | undefined;
     const releasing: (Promise<void> | undefined)[] = [];
-    const onEnded = (state: FoldedRun) => void releasing.push(releaseOnce(state)); // W11
+    const onEnded = (state: FoldedRun) => void releasing.push(releaseOnce(state)); // worker-11
     try {
       for (;;) {
-        hold.hasNews = false;
+        hold.isNotified = false;
         const active = known ?? (await findActiveRun(queues, log, sessionId, clock, journal, onEnded));
         known = undefined;
         journal = active?.journal;
         const hasWork = active !== undefined && isRunnable(active.state, clock.now());
-        const verdict = await (hasWork ? takeUp(options, active, hold) : rest(options, active, wake));
-        if (verdict === undefined || (verdict.kind === "done" && hold.hasNews)) continue;
+        const wakeOutcome = await (hasWork ? claimAndRun(options, active, hold) : onIdle(options, active, wake));
+        if (wakeOutcome === undefined || (wakeOutcome.kind === "done" && hold.isNotified)) continue;
         if (releasing.length > 0) await Promise.all(releasing.splice(0));
-        if (verdict.kind === "done" && hold.hasNews) continue; // they came meanwhile
-        return verdict; // W1, W2: the session is given up in the same breath
+        if (wakeOutcome.kind === "done" && hold.isNotified) continue; // they came meanwhile
+        return wakeOutcome; // worker-1, worker-2: the session is given up in the same breath
       }
     } finally {
       holdsBySession.delete(sessionId);

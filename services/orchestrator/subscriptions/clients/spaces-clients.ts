@@ -10,7 +10,7 @@ import { withPrincipal } from "#runtime/rpc/identity.ts";
 import { allPages } from "#runtime/rpc/paging/all-pages.ts";
 import { clientFor } from "../../../clients.ts";
 import type { Inbox } from "../../loop/inbox/inbox.ts";
-import type { Showing } from "../../loop/streaming/shown-calls.ts";
+import type { ToolMessages } from "../../loop/streaming/shown-calls.ts";
 
 /** Nothing waits long for spaces: what it would have told stays where it is. */
 const timeoutMs = 5_000;
@@ -20,7 +20,7 @@ export function createInboxClient(bus: { connection: NatsConnection }, intercept
   const delivery = clientFor(bus, InboxDeliveryService, { interceptors });
   const inbox = clientFor(bus, InboxService, { interceptors });
   return {
-    tell: ({ sessionId, agent, principal }, signal) =>
+    read: ({ sessionId, agent, principal }, signal) =>
       ask(principal, () => contexts.getRunContext({ sessionId, agent }, { signal, timeoutMs })),
     list: ({ sessionId, agent, principal }, signal) =>
       ask(principal, async () => {
@@ -35,7 +35,10 @@ export function createInboxClient(bus: { connection: NatsConnection }, intercept
   };
 }
 
-export function createShowingClient(bus: { connection: NatsConnection }, interceptors: Interceptor[]): Showing {
+export function createToolMessagesClient(
+  bus: { connection: NatsConnection },
+  interceptors: Interceptor[],
+): ToolMessages {
   const spaces = clientFor(bus, SpaceService, { interceptors });
   const toolMessages = clientFor(bus, ToolMessageService, { interceptors });
   return {

@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { WatchRunResponseSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { openTestBus } from "../../../../test/harness/bus.ts";
-import { tellLive } from "../streams/stream-run-log.ts";
+import { publishUpdate } from "../streams/stream-run-log.ts";
 import { createLiveUpdates } from "./live-updates.ts";
 
 test("LOOP-10 a watcher whose subscription meets the broker's death follows its run when the broker is back", async () => {
@@ -15,7 +15,7 @@ test("LOOP-10 a watcher whose subscription meets the broker's death follows its 
   await using subscription = await subscribing;
   const update = create(WatchRunResponseSchema, { update: { case: "delta", value: { turn: 7 } } });
   expect(await subscription.next(), "something may have been lost").toBeUndefined();
-  tellLive(bus, "run_cut", update);
+  publishUpdate(bus, "run_cut", update);
   const news = await subscription.next();
   expect(news).toMatchObject({ update: { update: { case: "delta", value: { turn: 7 } } } });
 });

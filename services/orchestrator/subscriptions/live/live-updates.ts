@@ -1,12 +1,12 @@
 /**
  * What is told of runs, to those who watch them in this process.
  *
- * U1  A run has one subscription, which the first of its watchers opens and the last closes. A message is decoded once, and
+ * live-1  A run has one subscription, which the first of its watchers opens and the last closes. A message is decoded once, and
  *     goes on to all of them as the bytes that it came as.
- * U2  A watcher has joined before it asks the server whether the subscription stands, and reads the log after that: nothing falls
+ * live-2  A watcher has joined before it asks the server whether the subscription stands, and reads the log after that: nothing falls
  *     between the two, whoever opened it.
- * U3  Each watcher holds what it has not read for itself, up to a limit: who reads nothing costs the others nothing.
- * U4  While one of them is behind, the stored events that it missed are held, once for all of them: from there they go on, and
+ * live-3  Each watcher holds what it has not read for itself, up to a limit: who reads nothing costs the others nothing.
+ * live-4  While one of them is behind, the stored events that it missed are held, once for all of them: from there they go on, and
  *     nothing is read, decoded or encoded for them. While all keep up nothing is held.
  */
 
@@ -20,8 +20,8 @@ import { keepEncoded } from "#runtime/rpc/nats/frame/encoded.ts";
 import type { LiveUpdate, LiveUpdates } from "../../runs/watch/watch.ts";
 import { runSubjects } from "../run-subjects.ts";
 import { instanceHeader, positionHeader } from "../streams/stream-run-log.ts";
-import { type Arrival, type Inlet, openInlet } from "./live-inlet.ts";
 import { createRecentEvents, type RecentEvents } from "./recent-events.ts";
+import { type BufferedUpdate, openUpdateBuffer, type UpdateBuffer } from "./update-buffer.ts";
 
 /** A server that is away for longer is left to the client, which comes back. */
 const standsWithinMs = 15_000;
@@ -29,15 +29,15 @@ const standsWithinMs = 15_000;
 export function createLiveUpdates(bus: Bus): LiveUpdates {
   const feedsByRunId = new Map<string, Feed>();
 
-  /** U1 */
-  function join(runId: string, inlet: Inlet): Pick<Feed, "recent"> & { leave(): void } {
+  /** live-1 */
+  function join(runId: string, buffer: UpdateBuffer): Pick<Feed, "recent"> & { leave(): void } {
     const feed = feedsByRunId.get(runId) ?? openFeed(bus, runId);
     feedsByRunId.set(runId, feed);
-    feed.inlets.add(inlet);
+    feed.buffers.add(buffer);
     return {
       recent: feed.recent,
       leave() {
-        if (!feed.inlets.delete(inlet) || feed.inlets.size > 0) return;
+        if (!feed.buffers.delete(buffer) || feed.buffers.size > 0) return;
         feedsByRunId.delete(runId);
         feed.close();
       },
@@ -46,60 +46,60 @@ export function createLiveUpdates(bus: Bus): LiveUpdates {
 
   return {
     async subscribe(runId, signal) {
-      const inlet = openInlet();
-      const { recent, leave } = join(runId, inlet);
-      const onAbort = () => inlet.end(signal.reason);
+      const buffer = openUpdateBuffer();
+      const { recent, leave } = join(runId, buffer);
+      const onAbort = () => buffer.end(signal.reason);
       signal.addEventListener("abort", onAbort, { once: true });
       if (signal.aborted) onAbort();
       const close = async () => {
         signal.removeEventListener("abort", onAbort);
-        inlet.end(undefined);
+        buffer.end(undefined);
         leave();
       };
       try {
-        const flush = () => bus.connection.flush(); // U2; a lost server's successor knows the subscription, too
+        const flush = () => bus.connection.flush(); // live-2; a lost server's successor knows the subscription, too
         await persist(bus.link, flush, { signal, timeoutMs: standsWithinMs, what: `following ${runId}`, isPassing });
       } catch (error) {
         await close();
         throw error;
       }
-      return { next: inlet.next, since: recent.since, [Symbol.asyncDispose]: close };
+      return { next: buffer.next, since: recent.since, [Symbol.asyncDispose]: close };
     },
   };
 }
 
 interface Feed {
-  readonly inlets: Set<Inlet>;
+  readonly buffers: Set<UpdateBuffer>;
   readonly recent: RecentEvents;
   close(): void;
 }
 
 function openFeed(bus: Bus, runId: string): Feed {
-  const inlets = new Set<Inlet>();
+  const buffers = new Set<UpdateBuffer>();
   const recent = createRecentEvents();
   const loseAll = () => {
     recent.clear();
-    for (const inlet of inlets) inlet.lose();
+    for (const buffer of buffers) buffer.lose();
   };
   const subscription = bus.connection.subscribe(runSubjects.live(runId), {
     callback(error, message) {
       if (error !== null) return;
       const update = updateFromMessage(message);
       if (update === undefined) return loseAll(); // what cannot be read may be an event: the log has it
-      const arrival = { update, bytes: message.data.length };
-      let unread: readonly Arrival[] = [arrival];
-      for (const inlet of inlets) {
-        const left = inlet.push(arrival);
+      const bufferedUpdate = { update, bytes: message.data.length };
+      let unread: readonly BufferedUpdate[] = [bufferedUpdate];
+      for (const buffer of buffers) {
+        const left = buffer.push(bufferedUpdate);
         if (left !== undefined && left.length > unread.length) unread = left;
       }
-      if (!isAnyBehind(inlets))
-        recent.clear(); // U4
-      else recent.take(recent.isEmpty() ? unread : [arrival]);
+      if (!isAnyBehind(buffers))
+        recent.clear(); // live-4
+      else recent.take(recent.isEmpty() ? unread : [bufferedUpdate]);
     },
   });
   const stopListening = bus.link.onReturn(loseAll);
   return {
-    inlets,
+    buffers,
     recent,
     close() {
       stopListening();
@@ -108,8 +108,8 @@ function openFeed(bus: Bus, runId: string): Feed {
   };
 }
 
-function isAnyBehind(inlets: Iterable<Inlet>): boolean {
-  for (const inlet of inlets) if (inlet.isBehind()) return true;
+function isAnyBehind(buffers: Iterable<UpdateBuffer>): boolean {
+  for (const buffer of buffers) if (buffer.isBehind()) return true;
   return false;
 }
 

@@ -1,5 +1,5 @@
 import type { LiveUpdate } from "../../runs/watch/watch.ts";
-import type { Arrival } from "./live-inlet.ts";
+import type { BufferedUpdate } from "./update-buffer.ts";
 
 /** How much of a run is held for those who fell behind, once for all of them. */
 const maxHeldBytes = 512 * 1_024;
@@ -8,7 +8,7 @@ export type RecentEvents = ReturnType<typeof createRecentEvents>;
 
 /** The stored events that came live since somebody fell behind, without a gap: from here they go on, and read no log. */
 export function createRecentEvents() {
-  let held: Arrival[] = [];
+  let held: BufferedUpdate[] = [];
   let heldBytes = 0;
 
   function clear(): void {
@@ -16,13 +16,13 @@ export function createRecentEvents() {
     heldBytes = 0;
   }
 
-  function hold(arrival: Arrival): void {
-    const sequence = sequenceOf(arrival);
+  function hold(bufferedUpdate: BufferedUpdate): void {
+    const sequence = sequenceOf(bufferedUpdate);
     if (sequence === undefined) return;
     const last = held.at(-1);
     if (last !== undefined && sequence !== (sequenceOf(last) ?? 0) + 1) clear();
-    held.push(arrival);
-    heldBytes += arrival.bytes;
+    held.push(bufferedUpdate);
+    heldBytes += bufferedUpdate.bytes;
     while (heldBytes > maxHeldBytes && held.length > 1) heldBytes -= held.shift()?.bytes ?? 0;
   }
 
@@ -31,8 +31,8 @@ export function createRecentEvents() {
     isEmpty() {
       return held.length === 0;
     },
-    take(arrivals: readonly Arrival[]): void {
-      for (const arrival of arrivals) hold(arrival);
+    take(bufferedUpdates: readonly BufferedUpdate[]): void {
+      for (const bufferedUpdate of bufferedUpdates) hold(bufferedUpdate);
     },
     /** From that event on; undefined when some of them are not held. */
     since(sequence: number): LiveUpdate[] | undefined {
@@ -44,6 +44,6 @@ export function createRecentEvents() {
 }
 
 /** Of a stored event whose position is known. */
-function sequenceOf({ update: { update, position } }: Arrival): number | undefined {
+function sequenceOf({ update: { update, position } }: BufferedUpdate): number | undefined {
   return update.update.case === "event" && position !== undefined ? update.update.value.sequence : undefined;
 }

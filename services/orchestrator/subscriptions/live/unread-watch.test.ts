@@ -29,10 +29,10 @@ async function openUnread() {
     tellEvent(stored, position);
   };
   await write({ case: "accepted", value: {} });
-  const askForSnapshot = () => {
+  const requestSnapshot = () => {
     counts.asked += 1;
   };
-  const options = { log: { ...log, read }, live: createLiveUpdates(bus), askForSnapshot };
+  const options = { log: { ...log, read }, live: createLiveUpdates(bus), requestSnapshot };
   const request = { runId: "r", fromSequence: 0n, includeDeltas: true, cursor: undefined, asker: undefined };
   const watchers = Array.from({ length: watching }, () => watchRun(options, request, signal));
   for (const watcher of watchers) await watcher.next();

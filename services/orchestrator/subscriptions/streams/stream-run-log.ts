@@ -122,7 +122,7 @@ function recordFrom(bus: Bus, message: RecordMessage): StoredEvent | undefined {
 }
 
 /** Told once to whoever listens: what gets lost, or is too large to be told, is found in the log or asked for. */
-export function tellLive(bus: Bus, runId: string, update: WatchRunResponse): void {
+export function publishUpdate(bus: Bus, runId: string, update: WatchRunResponse): void {
   publishLive(bus, runId, toBinary(WatchRunResponseSchema, update));
 }
 

@@ -47,7 +47,7 @@ export function createFakeSpaces(): FakeSpaces {
   return spaces;
 }
 
-export interface Heard {
+export interface TestEvent {
   readonly sessionId: string;
   readonly agent: string;
   readonly eventId: string;
@@ -56,7 +56,7 @@ export interface Heard {
   readonly isFromPerson?: boolean;
 }
 
-export function inboxEvent({ sessionId, agent, eventId, text, isFromPerson = false }: Heard): InboxEvent {
+export function inboxEvent({ sessionId, agent, eventId, text, isFromPerson = false }: TestEvent): InboxEvent {
   const event = isFromPerson
     ? { case: "message" as const, value: { author: "Ada", text, authorKind: MemberKind.PERSON } }
     : { case: "toolResult" as const, value: { callId: eventId, tool: "slow" } };

@@ -1,8 +1,8 @@
 import { create } from "@bufbuild/protobuf";
 import { type ToolMessage, ToolMessageSchema, type ToolMessageState } from "#gen/toolbus/space/v1/space_pb.ts";
-import type { Showing } from "../../loop/streaming/shown-calls.ts";
+import type { ToolMessages } from "../../loop/streaming/shown-calls.ts";
 
-export interface FakeShowing extends Showing {
+export interface FakeToolMessages extends ToolMessages {
   /** The active space of everybody. */
   space: string;
   /** Every question for the active space, and every message, in order. */
@@ -16,10 +16,10 @@ export interface FakeShowing extends Showing {
 }
 
 /** Spaces for tests of the loop: everything that is told is kept. */
-export function createFakeShowing(): FakeShowing {
+export function createFakeToolMessages(): FakeToolMessages {
   const told: ToolMessage[] = [];
   const asked: string[] = [];
-  const fake: FakeShowing = {
+  const fake: FakeToolMessages = {
     space: "hall",
     asked,
     told,

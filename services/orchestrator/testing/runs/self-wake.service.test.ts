@@ -6,7 +6,7 @@ import { type Run, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { readAuditBackwards } from "#runtime/audit/trail.ts";
 import { until } from "#runtime/time/until.ts";
 import { createFakeRouter } from "../fakes/fake-router.ts";
-import { createFakeSpaces, type Heard, inboxEvent } from "../fakes/fake-spaces.ts";
+import { createFakeSpaces, inboxEvent, type TestEvent } from "../fakes/fake-spaces.ts";
 import { follow, openWorld, userItem, type World } from "../test-orchestrator.ts";
 
 const spaces = createFakeSpaces();
@@ -30,9 +30,9 @@ async function wake(sessionId: string, inboxEventId: string): Promise<void> {
 }
 
 /** As spaces does it: stored, then told. */
-async function deliver(heard: Omit<Heard, "agent">): Promise<void> {
-  spaces.waiting.push(inboxEvent({ ...heard, agent: heard.sessionId.split("-")[0]! }));
-  await wake(heard.sessionId, heard.eventId);
+async function deliver(event: Omit<TestEvent, "agent">): Promise<void> {
+  spaces.waiting.push(inboxEvent({ ...event, agent: event.sessionId.split("-")[0]! }));
+  await wake(event.sessionId, event.eventId);
 }
 
 const runsOf = async (sessionId: string) => (await world.runs.listRuns({ sessionId })).runs;

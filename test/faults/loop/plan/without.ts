@@ -55,7 +55,7 @@ export const withouts: Readonly<Record<string, Without>> = {
     edits: [
       {
         file: "services/orchestrator/log/journal.ts",
-        from: "await announce?.(event.sequence + 1); // J4\n      if (onWay)",
+        from: "await announce?.(event.sequence + 1); // journal-4\n      if (onWay)",
         to: "if (onWay)",
       },
       {

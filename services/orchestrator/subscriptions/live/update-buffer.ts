@@ -8,15 +8,15 @@ const maxWaiting = 2_048;
 const maxWaitingBytes = 256 * 1_024;
 
 /** An update as it came, with the size of its message. */
-export interface Arrival {
+export interface BufferedUpdate {
   readonly update: LiveUpdate;
   readonly bytes: number;
 }
 
-export type Inlet = ReturnType<typeof openInlet>;
+export type UpdateBuffer = ReturnType<typeof openUpdateBuffer>;
 
 /** Holds what came until it is asked for, up to a limit. One timer watches for silence, however much comes. */
-export function openInlet() {
+export function openUpdateBuffer() {
   const waiting = createWaiting();
   let loss: "behind" | "lost" | undefined;
   let hasHeard = false;
@@ -49,15 +49,15 @@ export function openInlet() {
    * What comes after a loss that the reader does not know of yet is lost, too: it looks for it after that. Gives what the reader
    * has not read when it falls behind by this arrival.
    */
-  function push(arrival: Arrival): readonly Arrival[] | undefined {
+  function push(bufferedUpdate: BufferedUpdate): readonly BufferedUpdate[] | undefined {
     hasHeard = true;
     if (loss !== undefined || end !== undefined) return undefined;
-    if (!waiting.add(arrival)) return [...drop("behind"), arrival];
+    if (!waiting.add(bufferedUpdate)) return [...drop("behind"), bufferedUpdate];
     announce();
     return undefined;
   }
 
-  function drop(why: "behind" | "lost"): Arrival[] {
+  function drop(why: "behind" | "lost"): BufferedUpdate[] {
     const unread = waiting.clear();
     loss = why;
     announce();
@@ -84,29 +84,29 @@ export function openInlet() {
 }
 
 function createWaiting() {
-  let arrivals: Arrival[] = [];
+  let bufferedUpdates: BufferedUpdate[] = [];
   let heldBytes = 0;
   return {
     isEmpty() {
-      return arrivals.length === 0;
+      return bufferedUpdates.length === 0;
     },
     /** Says whether there was room. */
-    add(arrival: Arrival): boolean {
-      const isOver = arrivals.length > 0 && heldBytes + arrival.bytes > maxWaitingBytes;
-      if (isOver || arrivals.length >= maxWaiting) return false;
-      arrivals.push(arrival);
-      heldBytes += arrival.bytes;
+    add(bufferedUpdate: BufferedUpdate): boolean {
+      const isOver = bufferedUpdates.length > 0 && heldBytes + bufferedUpdate.bytes > maxWaitingBytes;
+      if (isOver || bufferedUpdates.length >= maxWaiting) return false;
+      bufferedUpdates.push(bufferedUpdate);
+      heldBytes += bufferedUpdate.bytes;
       return true;
     },
     take(): LiveUpdate | undefined {
-      const first = arrivals.shift();
+      const first = bufferedUpdates.shift();
       heldBytes -= first?.bytes ?? 0;
       return first?.update;
     },
     /** Gives what there was. */
-    clear(): Arrival[] {
-      const all = arrivals;
-      arrivals = [];
+    clear(): BufferedUpdate[] {
+      const all = bufferedUpdates;
+      bufferedUpdates = [];
       heldBytes = 0;
       return all;
     },

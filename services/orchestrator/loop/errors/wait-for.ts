@@ -1,13 +1,13 @@
 import type { RunEndReason } from "#gen/toolbus/run/v1/run_pb.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
+import { retryWhileUnavailable } from "./retry-while-unavailable.ts";
 import { RunFailed } from "./run-failed.ts";
-import { whileAway } from "./while-away.ts";
 
 /** An update, a restart or a broken cable of another service must not end a run; one that stays away is told. */
 const patienceMs = 10 * 60_000;
 
-export interface Patience {
+export interface WaitOptions {
   readonly clock: Clock;
   readonly signal: AbortSignal;
   /** How the run ends when the time is over, or at once when waiting would not help. */
@@ -17,9 +17,9 @@ export interface Patience {
 }
 
 /** Asks another service for what a run cannot go on without, and waits while it is away. */
-export async function patiently<T>({ clock, signal, reason, what }: Patience, ask: () => Promise<T>): Promise<T> {
+export async function waitFor<T>({ clock, signal, reason, what }: WaitOptions, ask: () => Promise<T>): Promise<T> {
   try {
-    return await whileAway({ clock, signal, patienceMs }, ask);
+    return await retryWhileUnavailable({ clock, signal, patienceMs }, ask);
   } catch (error) {
     signal.throwIfAborted();
     throw new RunFailed(reason, `${what}: ${messageFromUnknown(error)}`, error);

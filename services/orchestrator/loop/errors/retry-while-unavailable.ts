@@ -2,7 +2,7 @@ import { Failure } from "#runtime/failure/failure.ts";
 import { createBackoff } from "#runtime/time/backoff.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 
-export interface WhileAway {
+export interface RetryOptions {
   readonly clock: Clock;
   readonly signal: AbortSignal;
   /** How long it is waited for; 0 to ask once. */
@@ -10,13 +10,16 @@ export interface WhileAway {
 }
 
 /** Asks another service again while it is away: throws what it failed with last, or at once what will not pass. */
-export async function whileAway<T>({ clock, signal, patienceMs }: WhileAway, ask: () => Promise<T>): Promise<T> {
+export async function retryWhileUnavailable<T>(
+  { clock, signal, patienceMs }: RetryOptions,
+  ask: () => Promise<T>,
+): Promise<T> {
   const backoff = createBackoff({ initialMs: 50, maxMs: 1_000 });
   for (const givesUpAtMs = clock.now() + patienceMs; ; await clock.delay(backoff.next(), signal)) {
     try {
       return await ask();
     } catch (error) {
-      if (signal.aborted || !isAway(error) || clock.now() >= givesUpAtMs) throw error;
+      if (signal.aborted || !isUnavailable(error) || clock.now() >= givesUpAtMs) throw error;
     }
   }
 }
@@ -24,6 +27,6 @@ export async function whileAway<T>({ clock, signal, patienceMs }: WhileAway, ask
 const codesOfAbsence: ReadonlySet<string> = new Set(["unavailable", "deadline_exceeded", "aborted"]);
 
 /** Whether asking again may help. */
-export function isAway(error: unknown): boolean {
+export function isUnavailable(error: unknown): boolean {
   return error instanceof Failure && codesOfAbsence.has(error.code);
 }

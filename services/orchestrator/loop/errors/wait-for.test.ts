@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { RunEndReason } from "#gen/toolbus/run/v1/run_pb.ts";
 import { Failure, type FailureCode } from "#runtime/failure/failure.ts";
-import { patiently } from "./patiently.ts";
+import { waitFor } from "./wait-for.ts";
 
 const minuteMs = 60_000;
 
@@ -19,7 +19,7 @@ async function afterOutage(awayMs: number, code: FailureCode = "unavailable") {
     if (nowMs < awayMs) throw new Failure(code, "nobody answers", { reason: "SERVICE_UNAVAILABLE" });
     return "back";
   };
-  return patiently({ clock, signal, reason: RunEndReason.TOOLS_UNAVAILABLE, what: "the tools cannot be listed" }, ask);
+  return waitFor({ clock, signal, reason: RunEndReason.TOOLS_UNAVAILABLE, what: "the tools cannot be listed" }, ask);
 }
 
 test("LOOP-13 a service that is away for minutes, or too slow, ends no run", async () => {

@@ -13,7 +13,7 @@ let isRunning = false;
 let beatMs = shortestMs;
 
 /** Calls `send` at the next beat, once however often it is asked for. */
-export function sendAtBeat(send: () => void): void {
+export function scheduleFlush(send: () => void): void {
   waiting.add(send);
   if (isRunning) return;
   isRunning = true;
@@ -21,7 +21,7 @@ export function sendAtBeat(send: () => void): void {
 }
 
 /** What was to be sent at the next beat has gone. */
-export function forgetAtBeat(send: () => void): void {
+export function unscheduleFlush(send: () => void): void {
   waiting.delete(send);
 }
 
