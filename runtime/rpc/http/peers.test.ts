@@ -1,4 +1,5 @@
 import { type Client, createClient, type Transport } from "@connectrpc/connect";
+import { findTrailerError } from "@connectrpc/connect/protocol-grpc";
 import {
   createConnectTransport,
   createGrpcTransport,
@@ -7,6 +8,7 @@ import {
 } from "@connectrpc/connect-node";
 import * as grpc from "@grpc/grpc-js";
 import { describe, expect, test } from "vitest";
+import { ErrorDetailSchema, Reason } from "#gen/toolbus/error/v1/error_pb.ts";
 import { EchoService } from "#runtime/rpc/nats/testing/echo-service.ts";
 import { bytes, echo, openServer, stack, textOf } from "./testing/echo-server.ts";
 import { createSelfSigned } from "./testing/self-signed.ts";
@@ -112,6 +114,25 @@ test("grpc-js calls it", async () => {
   const answers = await Array.fromAsync(call as AsyncIterable<Buffer>);
   expect(answers.map((answer) => answer.subarray(2).toString())).toEqual(["x 1", "x 2", "x 3"]);
   client.close();
+});
+
+test.each([
+  ["/toolbus.echo.v1.EchoService/Nothing", "METHOD_UNIMPLEMENTED", /no method Nothing.*Unary/],
+  ["/toolbus.nothing.v1.NoService/Nothing", "SERVICE_NOT_FOUND", /no service toolbus\.nothing\.v1\.NoService/],
+  ["/toolbus.echo.v1.EchoService/Unary", "REQUEST_MALFORMED", /parse binary/],
+] as const)("BUS-3 grpc-js reads why a broken call of %s is refused: %s", async (path, reason, says) => {
+  const server = await openServer();
+  const client = new grpc.Client(`127.0.0.1:${server.port}`, grpc.credentials.createInsecure());
+  const same = (value: Buffer) => value;
+  const { promise, resolve } = Promise.withResolvers<grpc.ServiceError | null>();
+  client.makeUnaryRequest(path, same, same, Buffer.of(0xff), resolve);
+  const error = await promise;
+  client.close();
+  expect(error?.details).toMatch(says);
+  const [status = ""] = error?.metadata.get("grpc-status-details-bin") ?? [];
+  const told = findTrailerError(new Headers({ "grpc-status-details-bin": Buffer.from(status).toString("base64") }));
+  expect(told?.code).toBe(error?.code);
+  expect(told?.findDetails(ErrorDetailSchema)).toMatchObject([{ reason: Reason[reason] }]);
 });
 
 test("over TLS it speaks both versions, told apart by ALPN, and drains", async () => {
