@@ -27,6 +27,12 @@ const textRules: readonly TextRule[] = [
     what: "the host of a package registry",
     appliesTo: everywhere,
   },
+  {
+    pattern:
+      /\b(?:desk|dut(?:y|ies)|custody|departures|passengers?|shel(?:f|ves)|glance|liar|furniture|the thinking)\b(?!`)/i,
+    what: "a word of our own: say it in the field's terms",
+    appliesTo: isProse,
+  },
   { pattern: /"resolved":/, what: "where a package came from", appliesTo: (path) => path === "package-lock.json" },
 ];
 
