@@ -1,6 +1,7 @@
 import { type DescEnum, type DescMessage, type MessageShape, toJson } from "@bufbuild/protobuf";
 import { createColors } from "picocolors";
 import type { ToolProgress } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { enumWord } from "#runtime/schema/enum-word.ts";
 
 /** Colours only where somebody looks. */
 export const colors = createColors(process.stdout.isTTY === true && process.env.NO_COLOR === undefined);
@@ -42,10 +43,10 @@ export function progressText({ progress, total, message }: ToolProgress): string
 
 /** A value of the contract's enumerations as one word: RUN_END_REASON_MAX_TURNS is `max_turns`; nothing for what is not set. */
 export function codeOfValue(schema: DescEnum, value: number): string {
-  return value === 0 ? "" : (schema.value[value]?.localName ?? String(value)).toLowerCase();
+  return value === 0 ? "" : enumWord(schema, value);
 }
 
 /** A value of the contract's enumerations in words: RUN_STATE_REQUIRES_ACTION is `requires action`. */
 export function nameOfValue(schema: DescEnum, value: number): string {
-  return (schema.value[value]?.localName ?? String(value)).toLowerCase().replaceAll("_", " ");
+  return enumWord(schema, value).replaceAll("_", " ");
 }

@@ -16,6 +16,7 @@ import { boundsOf, followLog } from "../bus/streams/follow-log.ts";
 import { lastSequenceOf, readSubject, type StoredMessage } from "../bus/streams/read.ts";
 import { requireReached } from "../failure/sequence.ts";
 import { gapUpdate, type LogUpdate, startUpdate } from "../rpc/watching/log-update.ts";
+import { enumWord } from "../schema/enum-word.ts";
 
 /*
  * Decisions are many and small, so a message of the stream holds those of one service and kind that fell within a moment, a line
@@ -60,9 +61,8 @@ export function openAuditTrail(bus: Bus, service: string, options: AuditTrailOpt
   let timer: NodeJS.Timeout | undefined;
 
   async function store({ kind, events, lines }: Batch): Promise<void> {
-    const name = AuditKindSchema.value[kind]?.localName.toLowerCase() ?? "unknown";
     try {
-      const subject = `toolbus.audit.${service}.${name}`;
+      const subject = `toolbus.audit.${service}.${enumWord(AuditKindSchema, kind)}`;
       await appendOnce(bus, { subject, payload: lines.join("\n"), messageId: nuid.next() });
     } catch (error) {
       for (const event of events) options.onLost?.(event, error);

@@ -1,3 +1,10 @@
+/**
+ * An event of a run takes at most the stream's largest message (1 MiB) less 16 KiB, which the run's end may need.
+ *
+ * A client's input or output over that is refused. A turn of the model over it fails the run (`turn_too_large`); the model's request
+ * is aborted as soon as its text, thoughts and arguments together are over it. A call's result over it becomes an error.
+ */
+
 import type { RunEvent } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { Failure, refuse } from "#runtime/failure/failure.ts";
 

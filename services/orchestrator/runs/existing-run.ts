@@ -1,4 +1,7 @@
-/** What every request about a run that exists begins with. */
+/**
+ * What every request about an existing run begins with. From outside, a run is for the principal that opened its session: others
+ * get `PRINCIPAL_NOT_OWNER`, and lists without a session leave out runs that are not theirs.
+ */
 
 import { refuse } from "#runtime/failure/failure.ts";
 import { type Asker, requireOwner } from "#runtime/failure/session-owner.ts";

@@ -64,7 +64,10 @@ export function decideRefusals(calls: readonly FunctionCall[], rules: TurnRules)
   return refusals;
 }
 
-/** The calls of a turn that are handed to the client: with the turn's commit it may answer these. */
+/**
+ * The calls of a turn that the client may answer as soon as the turn is committed. Calls that the run refuses are not among them: an
+ * output that comes before the refusal is refused itself (`CALL_NOT_AWAITED`).
+ */
 export function decideClientCalls(calls: readonly FunctionCall[], rules: TurnRules): string[] {
   if (rules.options?.mode === RunMode.SINGLE_TURN) return []; // the run ends with the turn
   const isClients = ({ name }: FunctionCall) => rules.table.find(name)?.kind === "function";

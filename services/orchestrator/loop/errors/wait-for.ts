@@ -4,7 +4,7 @@ import type { Clock } from "#runtime/time/clock.ts";
 import { retryWhileUnavailable } from "./retry-while-unavailable.ts";
 import { RunFailed } from "./run-failed.ts";
 
-/** An update, a restart or a broken cable of another service must not end a run; one that stays away is told. */
+/** The router and spaces may restart without ending a run; one that stays away for longer fails it. */
 const patienceMs = 10 * 60_000;
 
 export interface WaitOptions {
@@ -16,7 +16,7 @@ export interface WaitOptions {
   readonly what: string;
 }
 
-/** Asks another service for what a run cannot go on without, and waits while it is away. */
+/** Asks another service for what a run cannot go on without; waits while it is unavailable. */
 export async function waitFor<T>({ clock, signal, reason, what }: WaitOptions, ask: () => Promise<T>): Promise<T> {
   try {
     return await retryWhileUnavailable({ clock, signal, patienceMs }, ask);

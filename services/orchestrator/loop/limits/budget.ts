@@ -1,3 +1,11 @@
+/**
+ * What is left of a run's tokens and cost.
+ *
+ * Budgets count from the log: what sub-agents, dropped answers and tools used counts too, and a crash forgets nothing. Only what
+ * is in flight can exceed a budget. Once one is used up, no call begins and no client is asked. A cost in another currency than
+ * `max_cost` uses the budget up. Each call tells the router where the run stands and what is left to it; the router checks it again.
+ */
+
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { RunBoundsSchema } from "#gen/toolbus/internal/run/v1/run_context_pb.ts";
 import type { RunOptions } from "#gen/toolbus/run/v1/run_pb.ts";

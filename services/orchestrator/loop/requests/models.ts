@@ -1,3 +1,10 @@
+/**
+ * The models of an agent, and what a request to one costs: whole micros of a currency, rounded up once a request.
+ *
+ * `max_cost` needs a price of each of the agent's models (0 for what is free), all in its currency. Otherwise the agent is not
+ * loaded, the run not accepted and the agent not called (`MODEL_PRICE_MISSING`, `CURRENCY_MISMATCH`).
+ */
+
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { Model } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { costOfTokens } from "#runtime/money/money.ts";

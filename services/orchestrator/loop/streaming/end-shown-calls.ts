@@ -3,8 +3,8 @@
 import { type Item, type RunEndReason, RunEndReasonSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { errorResult } from "#runtime/results/error-result.ts";
+import { enumWord } from "#runtime/schema/enum-word.ts";
 import type { ClaimedRun } from "../../log/claim.ts";
-import { wordOf } from "../../log/word.ts";
 import { endShownCalls, openShownCalls, shownCallsOfTurn, type ToolMessageParts } from "./shown-calls.ts";
 
 /** What an event waits for that leaves drafts behind. */
@@ -59,7 +59,7 @@ export async function endShownCallsOfRun(
   parts: ToolMessageParts,
   signal: AbortSignal,
 ): Promise<void> {
-  const why = wordOf(RunEndReasonSchema, reason);
+  const why = enumWord(RunEndReasonSchema, reason);
   const result = errorResult(`the run ended before this call was made: ${why}`);
   await endShownCalls(parts, run.state, { drafts: openShownCalls(run.state), result, signal, patienceMs });
 }

@@ -1,6 +1,7 @@
 /**
- * Tools that the client of a run executes (LOOP-5). Their schemas are judged when the run is created; then what its model and
- * its client say is held against them, as it is with every other tool (LOOP-7, LOOP-8).
+ * Tools that the client of a run executes (LOOP-5). Their schemas are checked when the run is created (with the path of
+ * each fault; 65,536 characters each, no references to elsewhere). Arguments that do not fit are an error for the model. Outputs that
+ * do not fit are refused by their calls (`RESULT_INVALID`), and none of their request is stored (LOOP-7, LOOP-8).
  *
  * A schema is compiled when a call first needs it, whichever run brings it, and kept under its text within a bound: to judge it costs
  * less, and no run holds anything.

@@ -1,3 +1,10 @@
+/**
+ * Answers that are dropped and asked for once more: without words and calls, or against `tool_choice`.
+ *
+ * A second one fails the run (`empty_answer`, `tool_choice_unmet`). An empty answer after calls, from a model that means to stop, is
+ * no flaw then: there is nothing to add. An answer that was cut off is not asked for again.
+ */
+
 import type { LanguageModelV4ToolChoice } from "@ai-sdk/provider";
 import { RunEndReason } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { Answer } from "../../model/attempt/answer.ts";

@@ -9,10 +9,10 @@ import { RunEndReasonSchema, RunState, RunStateSchema } from "#gen/toolbus/run/v
 import { type ToolResult, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import { errorResult } from "#runtime/results/error-result.ts";
+import { enumWord } from "#runtime/schema/enum-word.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
 import { usageFromSpent } from "../../log/state/view.ts";
-import { wordOf } from "../../log/word.ts";
 import type { CancelOptions } from "../cancellation.ts";
 import { openExisting } from "../existing-run.ts";
 import { type WatchOptions, watchRun } from "../watch/watch.ts";
@@ -93,7 +93,7 @@ function success(text: string): ToolResult {
 }
 
 function textOfEnd({ state, reason, error, outputText }: RunEnded): string {
-  const how = `the agent's run ended ${wordOf(RunStateSchema, state)} (${wordOf(RunEndReasonSchema, reason)})`;
+  const how = `the agent's run ended ${enumWord(RunStateSchema, state)} (${enumWord(RunEndReasonSchema, reason)})`;
   const parts = [how, error, outputText && `what it had written: ${outputText}`];
   return parts.filter((part) => part !== "").join(": ");
 }

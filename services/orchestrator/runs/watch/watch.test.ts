@@ -3,7 +3,8 @@ import { describe, expect, test } from "vitest";
 import { RunEventSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { WatchRunResponseSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { createMemoryRunLog } from "../../testing/fakes/memory-log.ts";
-import { type LiveUpdate, type WatchRequest, watchRun } from "./watch.ts";
+import { type LiveUpdate, watchRun } from "./watch.ts";
+import type { WatchRequest } from "./watch-view.ts";
 
 type Body = NonNullable<MessageInitShape<typeof RunEventSchema>["event"]>;
 

@@ -19,27 +19,12 @@
  *     first event a log does not say whose it is: then it is shown to services alone.
  */
 
-import { create } from "@bufbuild/protobuf";
-import type { TurnCommitted } from "#gen/toolbus/run/v1/run_event_pb.ts";
-import { type WatchRunResponse, WatchRunResponseSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
-import { refuse } from "#runtime/failure/failure.ts";
-import { requireReached } from "#runtime/failure/sequence.ts";
-import { type Asker, requireOwner } from "#runtime/failure/session-owner.ts";
-import { gapUpdate, startUpdate } from "#runtime/rpc/watching/log-update.ts";
+import type { WatchRunResponse } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import type { RunLog } from "../../log/journal.ts";
-import { type Draft, draftAfter, replacedFromDraft } from "../../log/state/draft.ts";
-import type { LogRecord } from "../../log/state/log-record.ts";
 import { notFound } from "../existing-run.ts";
-import {
-  type DeltaCursor,
-  type Step,
-  stepFromCommit,
-  stepFromDelta,
-  stepFromEnd,
-  stepFromSnapshot,
-} from "./delta-cursor.ts";
+import { type WatchRequest, WatchView } from "./watch-view.ts";
 
-/** Something that was told live; the position is that of a stored event, the instance that of a claim. */
+/** An update that came live; the position is that of a stored event, the instance that of a claim. */
 export interface LiveUpdate {
   readonly update: WatchRunResponse;
   readonly position?: number | undefined;
@@ -68,16 +53,6 @@ export interface WatchOptions {
   readonly requestSnapshot: (instance: string, runId: string) => void;
 }
 
-export interface WatchRequest {
-  readonly runId: string;
-  /** Absent for what comes from now on. */
-  readonly fromSequence: bigint | undefined;
-  readonly includeDeltas: boolean;
-  readonly cursor: DeltaCursor | undefined;
-  /** watch-5 */
-  readonly asker: Asker;
-}
-
 export async function* watchRun(
   options: WatchOptions,
   request: WatchRequest,
@@ -86,7 +61,7 @@ export async function* watchRun(
   const { log, live, requestSnapshot } = options;
   const { runId, includeDeltas } = request;
   await using subscription = await live.subscribe(runId, signal); // watch-2
-  const view = createView(request);
+  const view = new WatchView(request);
   const ask = () => {
     if (includeDeltas && view.holder !== undefined) requestSnapshot(view.holder, runId);
   };
@@ -123,113 +98,4 @@ export async function* watchRun(
     }
     if (next === "behind" && !mustRead) ask();
   }
-}
-
-/** watch-11 */
-function requireBeginning(runId: string, asker: Asker): void {
-  if (asker === undefined) return;
-  refuse("data_loss", `the beginning of run ${runId} is lost, and with it whose it is`, { reason: "RECORD_LOST" });
-}
-
-function createView({ runId, fromSequence: asked, includeDeltas, cursor: startCursor, asker }: WatchRequest) {
-  let fromSequence = asked === undefined ? Number.POSITIVE_INFINITY : Number(asked);
-  let hasBegun = false;
-  let nextSequence = 0;
-  let committedTurns = 0;
-  let cursor = startCursor;
-  let holder: string | undefined;
-  let draft: Draft | undefined;
-  let hasEnded = false;
-  let hasAskedAt: string | undefined;
-
-  function* take(step: Step, came?: WatchRunResponse): Generator<WatchRunResponse> {
-    cursor = step.cursor;
-    for (const { kind, value } of step.shown) yield responseFrom({ case: kind, value } as Shape, came);
-  }
-
-  /** watch-1: what was shown already is passed over. */
-  function* event(record: WatchedRecord, came?: WatchRunResponse): Generator<WatchRunResponse> {
-    const { event: stored, instance } = record;
-    if (stored.sequence < nextSequence) return;
-    const missing = Math.max(nextSequence, fromSequence);
-    if (stored.sequence > 0 && nextSequence === 0) requireBeginning(runId, asker); // watch-11
-    if (stored.sequence > missing) yield responseFrom(gapUpdate(BigInt(missing), BigInt(stored.sequence - 1))); // watch-11
-    nextSequence = stored.sequence + 1;
-    const body = stored.event;
-    if (body.case === "accepted") requireOwner(body.value, asker); // watch-5
-    if (body.case === "claimed") holder = instance;
-    if (body.case === "textCheckpoint") draft = draftAfter(draft, body.value);
-    if (body.case === "claimed" || body.case === "turnCommitted") draft = undefined;
-    if (body.case === "parked") holder = undefined;
-    if (body.case === "ended") {
-      hasEnded = true;
-      const step = stepFromEnd(cursor, draft && replacedFromDraft(draft), committedTurns); // watch-8
-      if (includeDeltas && stored.sequence >= fromSequence) yield* take(step);
-    }
-    if (body.case === "turnCommitted") {
-      committedTurns = body.value.turn;
-      const step = stepFromCommit(cursor, body.value.turn, body.value.attempt, textOfTurn(body.value));
-      if (includeDeltas && stored.sequence >= fromSequence) yield* take(step);
-      else cursor = step.cursor;
-    }
-    if (stored.sequence >= fromSequence) yield responseFrom({ case: "event", value: stored }, came);
-  }
-
-  function* showDraft(): Generator<WatchRunResponse> {
-    if (includeDeltas && draft !== undefined)
-      yield* take(stepFromSnapshot(cursor, replacedFromDraft(draft), committedTurns));
-  }
-
-  /** watch-7: once, when what stood at first has been taken in. */
-  function* begin(): Generator<WatchRunResponse> {
-    if (hasBegun) return;
-    hasBegun = true;
-    const next = BigInt(nextSequence);
-    requireReached(`run ${runId}`, asked ?? next, next);
-    if (asked !== undefined) return;
-    fromSequence = nextSequence;
-    yield responseFrom(startUpdate(next));
-  }
-
-  function live(update: Extract<Shape, { case: "delta" | "replaced" }>, came: WatchRunResponse | undefined) {
-    const step =
-      update.case === "delta"
-        ? stepFromDelta(cursor, update.value, committedTurns)
-        : stepFromSnapshot(cursor, update.value, committedTurns);
-    const place = `${update.value.turn} ${update.value.attempt}`;
-    const isGap = step.isGap && hasAskedAt !== place; // one question an attempt: its answer is on the way
-    if (step.isGap) hasAskedAt = place;
-    else if (step.shown.length > 0) hasAskedAt = undefined;
-    return { shown: take(step, came), isGap };
-  }
-
-  return {
-    begin,
-    event,
-    draft: showDraft,
-    live,
-    get nextSequence() {
-      return nextSequence;
-    },
-    get holder() {
-      return holder;
-    },
-    get hasEnded() {
-      return hasEnded;
-    },
-  };
-}
-
-type WatchedRecord = Pick<LogRecord, "event" | "instance">;
-
-type Shape = Exclude<WatchRunResponse["update"], { case: undefined }>;
-
-/** watch-9 */
-function responseFrom(update: Shape, came?: WatchRunResponse): WatchRunResponse {
-  if (came?.update.value === update.value) return came;
-  return create(WatchRunResponseSchema, { update });
-}
-
-function textOfTurn({ items }: TurnCommitted): string {
-  return items.map(({ item }) => (item.case === "message" ? item.value.text : "")).join("");
 }

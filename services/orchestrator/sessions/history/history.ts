@@ -7,7 +7,7 @@
  *     knows its switch from its log, so that it sees the same on every replica. The runs that a fork goes on from are shown as
  *     they were to the one at whose point it stands.
  * history-3  What is kept no longer is not passed over in silence.
- * history-4  It goes back as far as the model can make something of it, and says where it begins later.
+ * history-4  It goes back four windows of the model (1,000,000 tokens where the model names no `contextWindow`), and says what is left out.
  */
 
 import { create } from "@bufbuild/protobuf";

@@ -1,6 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { type WatchNotice, WatchNoticeSchema } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { ExecutionType, ExecutionTypeSchema, type Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { enumWord } from "#runtime/schema/enum-word.ts";
 import { nearest } from "../../tools/advice.ts";
 import { executorOfCatalogueTool } from "../../tools/tool-set/executor.ts";
 
@@ -23,7 +24,7 @@ function problemOf(name: string, tool: Tool | undefined): string | undefined {
   if (tool.executionType === ExecutionType.EXTERNAL) {
     return `tool ${JSON.stringify(name)} has a URL: the router calls it, and no watcher`;
   }
-  const kind = ExecutionTypeSchema.value[tool.executionType]?.localName.toLowerCase() ?? tool.executionType;
+  const kind = enumWord(ExecutionTypeSchema, tool.executionType);
   return `tool ${JSON.stringify(name)} is of kind ${kind}: services outside execute those of kind external`;
 }
 

@@ -70,7 +70,7 @@ export const withouts: Readonly<Record<string, Without>> = {
     meaning: "watchers are not told that an attempt was given up",
     edits: [
       {
-        file: "services/orchestrator/runs/watch/watch.ts",
+        file: "services/orchestrator/runs/watch/watch-view.ts",
         from: "for (const { kind, value } of step.shown) yield",
         to: 'for (const { kind, value } of step.shown) if (kind !== "replaced") yield',
       },

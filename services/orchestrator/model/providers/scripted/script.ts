@@ -1,3 +1,12 @@
+/**
+ * The file of a scripted model: `{"turns":[{"text","reasoning","calls":[{"name","arguments"}],"delayMs","deltaDelayMs","finishReason"}]}`.
+ *
+ * The prompt says which turn is due. With `deltaDelayMs`, texts and arguments come word by word. Strings may hold `{{input}}` (the
+ * run's last user text), `{{prompt}}` (the model's prompt as JSON), and `{{result.0.path}}` or `{{result.<tool>.path}}` (results of the
+ * run so far); a string that is one placeholder becomes the value itself. `argumentsText` in place of `arguments` is written as it
+ * stands; `id` names the call.
+ */
+
 import { isJSONObject, type JSONValue } from "@ai-sdk/provider";
 import { z } from "zod";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
