@@ -41,7 +41,8 @@ export async function measureDecisions(size: DecideSize): Promise<number[]> {
     const from = performance.now();
     const admitted = await admission.admit(request, signal);
     const us = (performance.now() - from) * 1_000;
-    if (admitted.kind !== "admitted") throw new Error(`call ${n} is refused: ${admitted.answer.outputJson}`);
+    if (admitted.kind === "refused") throw new Error(`call ${n} is refused: ${admitted.answer.outputJson}`);
+    if (admitted.kind === "switching") throw new Error(`the session of call ${n} is being switched`);
     if (n >= warmUp) latenciesUs.push(us);
   }
   return latenciesUs;
@@ -80,7 +81,6 @@ async function openAdmission({ tools, agents }: DecideSize): Promise<Admitter> {
   const sessions = new Sessions({ documents, catalogue, clock, changes: new SessionChanges() });
   const contexts = new Contexts({
     catalogue,
-    sessions,
     find: () => undefined,
     clock,
     startupMs: 5_000,
@@ -94,7 +94,7 @@ async function openAdmission({ tools, agents }: DecideSize): Promise<Admitter> {
     recordToolMessage: async () => {},
     deliverEvent: async () => {},
   };
-  return createAdmission({ contexts, spaces, validator, audit: () => {}, clock });
+  return createAdmission({ sessions, contexts, spaces, validator, audit: () => {}, clock });
 }
 
 function sessionFrom(agent: number) {

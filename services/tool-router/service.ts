@@ -12,7 +12,7 @@ import { createValidator, type Validator } from "#runtime/schema/validator.ts";
 import { systemClock as clock } from "#runtime/time/clock.ts";
 import { createAdmission } from "./calls/admission.ts";
 import { createAnswers } from "./calls/answers/answer.ts";
-import { createCalls } from "./calls/call.ts";
+import { createCarryOut } from "./calls/call.ts";
 import { createExecution, type Execution, type Executors } from "./calls/execute/execute.ts";
 import { openGateway } from "./calls/execute/http/gateway.ts";
 import { createProviderExecution, type ProvidersOptions } from "./calls/execute/provider.ts";
@@ -80,7 +80,7 @@ export async function openService(config: Config, context: ServiceContext): Prom
   const answers = createAnswers({ validator, maxBytes: config.maxResultBytes, store: resultStore.put });
   const sessions = new Sessions({ ...stored, catalogue, clock });
   const sessionCalls = new SessionCalls();
-  const contexts = openContexts(stack, config, { catalogue, sessions, find, validator, audit });
+  const contexts = openContexts(stack, config, { catalogue, find, validator, audit });
   const execution = openExecution(stack, config, { outside: recorded.outside, find });
   const { switching } = stack.use(
     await openSwitching(bus, {
@@ -91,16 +91,15 @@ export async function openService(config: Config, context: ServiceContext): Prom
       changes: stored.changes,
     }),
   );
-  const admission = createAdmission({ contexts, spaces, validator, audit, clock });
+  const admission = createAdmission({ sessions, contexts, spaces, validator, audit, clock });
   const records = new Records(recorded.store, waiters, executing);
-  const calls = createCalls({
+  const carryOut = createCarryOut({
     admission,
     records,
     messages,
     execution,
     answers,
     clock,
-    inFlight,
     sessions,
     sessionCalls,
   });
@@ -113,7 +112,19 @@ export async function openService(config: Config, context: ServiceContext): Prom
       logger,
       interceptors: serverInterceptors({ logger, telemetry, validate: true }),
       routes: createRoutes({
-        ...{ catalogue, editor, files, calls, contexts, sessions, ownership, switching, spaces, ...recorded },
+        ...{
+          catalogue,
+          editor,
+          files,
+          inFlight,
+          carryOut,
+          contexts,
+          sessions,
+          ownership,
+          switching,
+          spaces,
+          ...recorded,
+        },
         changes: stored.changes,
         submissions: createSubmissions({ ...recorded, validator, clock, answers }),
         results: createResults({
@@ -148,7 +159,7 @@ function storedSessions(bus: Bus) {
 function openContexts(
   stack: AsyncDisposableStack,
   { providerStartupMs: startupMs, contextIdleMs: idleMs }: Config,
-  parts: Pick<ContextsOptions, "catalogue" | "sessions" | "find"> & { validator: Validator; audit: Audit },
+  parts: Pick<ContextsOptions, "catalogue" | "find"> & { validator: Validator; audit: Audit },
 ): Contexts {
   const { validator, audit, ...sources } = parts;
   const contexts = stack.use(

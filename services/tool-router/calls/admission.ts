@@ -8,7 +8,8 @@ import type { Validator } from "#runtime/schema/validator.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { Audit } from "../catalogue/audit/audit.ts";
 import type { AgentContext, Contexts } from "../sessions/contexts/contexts.ts";
-import { AGENT_SWITCHED } from "../sessions/failures.ts";
+import { AGENT_SWITCHED, isSwitching } from "../sessions/failures.ts";
+import type { Sessions } from "../sessions/sessions.ts";
 import type { Spaces } from "../sessions/spaces.ts";
 import { blockedOutsideSpace, type Decision, narrow } from "../tools/policy.ts";
 import { refusalOfArguments, refusalOfLargeArguments, refusalOfMissing, withAlternatives } from "../tools/refusal.ts";
@@ -23,6 +24,7 @@ import { decideByRun, decideByTally } from "./run-limits/run-bounds.ts";
 import { createRunTally } from "./run-limits/run-tally.ts";
 
 export interface AdmissionParts {
+  sessions: Pick<Sessions, "active">;
   contexts: Contexts;
   spaces: Spaces;
   validator: Validator;
@@ -36,11 +38,24 @@ export interface Admitter {
 }
 
 export function createAdmission(parts: AdmissionParts): Admitter {
-  const { contexts, spaces, validator, audit: record, clock } = parts;
+  const { sessions, contexts, spaces, validator, audit: record, clock } = parts;
   const tally = createRunTally();
 
   async function admit(request: IdentifiedCall, signal: AbortSignal): Promise<Admission> {
-    const context = await contexts.ofCall(request).catch((error: unknown) => throwAudited(record, request, error));
+    try {
+      return await decide(request, signal);
+    } catch (error) {
+      if (isSwitching(error)) return { kind: "switching" };
+      throw error;
+    }
+  }
+
+  async function decide(request: IdentifiedCall, signal: AbortSignal): Promise<Admission> {
+    const { sessionId, contextRevision } = request;
+    const active = await sessions
+      .active(sessionId, contextRevision)
+      .catch((error: unknown) => throwAudited(record, request, error));
+    const context = contexts.ofSession(active, request);
     const { tools, resolution } = await contexts.find(context, request.name, signal);
     if (resolution.kind !== "found") {
       return refused(request, context, resolution.reference, refusalOfMissing(tools, resolution, request.name));
@@ -98,7 +113,11 @@ function throwAudited(record: Audit, { sessionId, runId, callId, name: tool }: I
 
 export type Facts = CallFacts & Parameters<Messages["show"]>[0] & { callId: string };
 export type AdmittedCall = Omit<PreparedCall, "begun" | "deadline" | "callId"> & { facts: Facts };
-export type Admission = { kind: "admitted"; call: AdmittedCall } | { kind: "refused"; answer: Answer };
+export type Admission =
+  | { kind: "admitted"; call: AdmittedCall }
+  | { kind: "refused"; answer: Answer }
+  /** The session is being switched, and the caller is bound to no agent: the next one may decide. */
+  | { kind: "switching" };
 
 /** A request under the id that it was given or that was chosen for it. */
 export type IdentifiedCall = Omit<CallToolRequest, "runContext"> & {

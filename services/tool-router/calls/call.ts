@@ -7,7 +7,7 @@ import type { AdmittedCall, Admitter, Facts, IdentifiedCall } from "./admission.
 import { type Answer, type Answers, canceled, failure } from "./answers/answer.ts";
 import { decideDeadline } from "./execute/deadline.ts";
 import type { Execution } from "./execute/execute.ts";
-import type { CallControl, CallEvent, InFlightCalls } from "./in-flight.ts";
+import type { CarryOutControl } from "./in-flight.ts";
 import type { Messages } from "./messages.ts";
 import { type Records, timesOf } from "./records/records.ts";
 
@@ -27,52 +27,53 @@ export interface CallParts {
   execution: Execution;
   answers: Answers;
   clock: Clock;
-  inFlight: InFlightCalls;
-  sessions: Pick<Sessions, "whenSettled">;
+  sessions: Pick<Sessions, "settled">;
   sessionCalls: Pick<SessionCalls, "track">;
 }
 
-export interface CallOrigin {
-  signal: AbortSignal;
-  isLost: () => boolean;
-}
+/** Carries out a call that no other request with its id has begun. */
+export type CarryOut = (request: IdentifiedCall, control: CarryOutControl) => Promise<Answer>;
 
-export interface Calls {
-  call(request: IdentifiedCall, origin: CallOrigin): AsyncIterable<CallEvent>;
-}
+export function createCarryOut(parts: CallParts): CarryOut {
+  const { admission, records, messages, execution, answers, clock, sessions, sessionCalls } = parts;
 
-export function createCalls(parts: CallParts): Calls {
-  const { admission, records, messages, execution, answers, clock, inFlight, sessions, sessionCalls } = parts;
-
-  async function run(request: IdentifiedCall, control: CallControl): Promise<Answer> {
+  async function carryOut(request: IdentifiedCall, control: CarryOutControl): Promise<Answer> {
     const known = request.context.recovering ? await records.recall(request, control.signal) : undefined;
     if (known !== undefined) return known;
-    return sessions.whenSettled(request.sessionId, control.signal, () => decided(request, control));
+    for (;;) {
+      const answer = await answerUnlessSwitching(request, control);
+      if (answer !== undefined) return answer;
+      await sessions.settled(request.sessionId, control.signal);
+    }
   }
 
-  /** The call is present in its session from before the session is read until it has its answer. */
-  async function decided(request: IdentifiedCall, { signal, emit }: CallControl): Promise<Answer> {
+  /** The session knows of the call from before it is read until the call has its answer. */
+  async function answerUnlessSwitching(
+    request: IdentifiedCall,
+    { signal, emit, isCanceledFor }: CarryOutControl,
+  ): Promise<Answer | undefined> {
     using tracked = sessionCalls.track(request.sessionId, request.callId);
     using ending = openEnding(signal, tracked.signal);
-    const control = { signal: ending.signal, emit };
+    const control = { signal: ending.signal, emit, isCanceledFor };
     const admitted = await admission.admit(request, control.signal);
+    if (admitted.kind === "switching") return undefined;
     if (admitted.kind === "refused") return admitted.answer;
     control.signal.throwIfAborted();
     try {
-      return await carryOut(admitted.call, control);
+      return await execute(admitted.call, control);
     } finally {
       records.release(request.callId);
     }
   }
 
   /** record ─▶ execute ─▶ answer */
-  async function carryOut(call: AdmittedCall, control: CallControl): Promise<Answer> {
+  async function execute(call: AdmittedCall, control: CarryOutControl): Promise<Answer> {
     const { entry, facts } = call;
     const now = clock.now();
     const deadline = decideDeadline(entry, now, call.runDeadline);
     const begun = await records.begin(entry, { ...facts, ...timesOf(entry, deadline, now) }, now, control.signal);
     if (begun.kind === "resolved") return begun.answer;
-    if (begun.kind === "unrecorded" && inFlight.wasCanceled(facts.callId, facts.principal ?? "")) {
+    if (begun.kind === "unrecorded" && control.isCanceledFor(facts.principal ?? "")) {
       return canceled(entry.effect);
     }
     const fault = begun.kind === "open" && !begun.isMine ? undefined : await shown(facts, begun.kind === "open");
@@ -104,11 +105,5 @@ export function createCalls(parts: CallParts): Calls {
     }
   }
 
-  return {
-    call(request, origin) {
-      const { callId, sessionId, runId, name, argumentsJson } = request;
-      const identity = { sessionId, runId, name, argumentsJson };
-      return inFlight.join({ callId, identity, ...origin }, (control) => run(request, control));
-    },
-  };
+  return carryOut;
 }

@@ -15,6 +15,11 @@ export interface CallControl {
   readonly emit: (event: CallEvent) => void;
 }
 
+export interface CarryOutControl extends CallControl {
+  /** Whether the call was canceled on behalf of the principal, or by one of the suite's own services. */
+  readonly isCanceledFor: (principal: string) => boolean;
+}
+
 export interface CallWaiter {
   readonly callId: string;
   /** What the call is: a second call of the same id must be the same call. */
@@ -57,13 +62,12 @@ export class InFlightCalls {
     return call !== undefined;
   }
 
-  /** Whether the call of a principal was, by itself or by one of the suite's own services. */
-  wasCanceled(callId: string, principal: string): boolean {
+  #isCanceledFor(callId: string, principal: string): boolean {
     const askers = this.#canceled.get(callId);
     return askers !== undefined && [...askers].some((asker) => isOwner(principal, asker));
   }
 
-  async *join(waiter: CallWaiter, start: (control: CallControl) => Promise<Answer>): AsyncGenerator<CallEvent> {
+  async *join(waiter: CallWaiter, start: (control: CarryOutControl) => Promise<Answer>): AsyncGenerator<CallEvent> {
     const { callId, identity, signal } = waiter;
     while (this.#calls.get(callId)?.control.signal.aborted) await this.#calls.get(callId)?.finished; // it takes nobody
     signal.throwIfAborted();
@@ -89,7 +93,7 @@ export class InFlightCalls {
     }
   }
 
-  #start(waiter: CallWaiter, start: (control: CallControl) => Promise<Answer>): InFlightCall {
+  #start(waiter: CallWaiter, start: (control: CarryOutControl) => Promise<Answer>): InFlightCall {
     const control = new AbortController();
     const finishing = Promise.withResolvers<void>();
     const call: InFlightCall = {
@@ -103,7 +107,8 @@ export class InFlightCalls {
     };
     this.#calls.set(waiter.callId, call);
     const emit = (event: CallEvent) => notify({ kind: "event", event });
-    void start({ signal: control.signal, emit })
+    const isCanceledFor = (principal: string) => this.#isCanceledFor(waiter.callId, principal);
+    void start({ signal: control.signal, emit, isCanceledFor })
       .then(
         (answer): Update => ({ kind: "event", event: { case: "result", value: answer } }),
         (error: unknown): Update => updateOfFailure(error, control.signal),

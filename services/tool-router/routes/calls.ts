@@ -4,7 +4,9 @@ import { type ListToolsRequest, ToolService } from "#gen/toolbus/tool/v1/tool_se
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { askerOf, isFromService } from "#runtime/rpc/identity.ts";
 import { decodeRunContext } from "#runtime/rpc/run-context.ts";
-import type { Calls } from "../calls/call.ts";
+import type { CarryOut } from "../calls/call.ts";
+import type { InFlightCalls } from "../calls/in-flight.ts";
+import type { Catalogue } from "../catalogue/catalogue.ts";
 import type { Contexts } from "../sessions/contexts/contexts.ts";
 import { explainTool } from "../sessions/contexts/explain.ts";
 import { listTools, toolsRevision } from "../sessions/contexts/listing.ts";
@@ -13,34 +15,40 @@ import type { Sessions } from "../sessions/sessions.ts";
 import type { Spaces } from "../sessions/spaces.ts";
 
 export interface CallRoutes {
-  calls: Calls;
+  inFlight: InFlightCalls;
+  carryOut: CarryOut;
+  catalogue: Catalogue;
   contexts: Contexts;
   sessions: Sessions;
   ownership: Ownership;
   spaces: Spaces;
 }
 
-export function routeCalls(router: ConnectRouter, { calls, contexts, sessions, ownership, spaces }: CallRoutes): void {
+export function routeCalls(router: ConnectRouter, routes: CallRoutes): void {
+  const { inFlight, carryOut, contexts, ownership } = routes;
   router.service(ToolService, {
     async listTools(request, context) {
       const { signal } = context;
       const sessionId = sessionOf(request);
       await ownership.requireSession(sessionId, askerOf(context));
-      return sessions.whenSettled(sessionId, signal, () => listTools(contexts, request, signal));
+      return listTools(routes, request, signal);
     },
     async explainTool(request, context) {
       const { signal } = context;
       const sessionId = sessionOf(request);
       await ownership.requireSession(sessionId, askerOf(context));
-      return sessions.whenSettled(sessionId, signal, () => explainTool({ contexts, spaces }, request, signal));
+      return explainTool(routes, request, signal);
     },
     async *callTool(request, context) {
       await ownership.requireSession(request.sessionId, askerOf(context));
       const callId = request.callId || randomUUID();
-      const origin = { signal: context.signal, isLost: () => isLost(context) };
       const told = decodeRunContext(request.runContext);
       const runContext = { ...told, recovering: told.recovering && isFromService(context) };
-      for await (const event of calls.call({ ...request, callId, context: runContext }, origin)) {
+      const { sessionId, runId, name, argumentsJson } = request;
+      const identity = { sessionId, runId, name, argumentsJson };
+      const waiter = { callId, identity, signal: context.signal, isLost: () => isLost(context) };
+      const call = { ...request, callId, context: runContext };
+      for await (const event of inFlight.join(waiter, (control) => carryOut(call, control))) {
         const isEnd = event.case === "result";
         yield { callId, event, ...(isEnd && { toolsRevision: toolsRevision(contexts, request.sessionId, request) }) };
       }

@@ -67,7 +67,7 @@ export async function openSwitching(
     ...needs,
     routers,
     release,
-    build: createContextBuild(contexts, needs.buildMs),
+    build: createContextBuild({ contexts, sessions: needs.sessions, catalogue }, needs.buildMs),
     cancelRuns: (session, reason) => runs.cancel(session, reason),
     signal: stopping.signal,
   });

@@ -7,7 +7,7 @@ import { type PageRequest, pageOf } from "#runtime/rpc/paging/page.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { Catalogue } from "../catalogue/catalogue.ts";
 import type { Documents, Stored } from "../catalogue/documents.ts";
-import { isSettled, isSwitching, refuseClosed, refuseMissing, refuseSwitched, refuseSwitching } from "./failures.ts";
+import { isSettled, refuseClosed, refuseMissing, refuseSwitched, refuseSwitching } from "./failures.ts";
 import type { RecentSessions } from "./recent-sessions.ts";
 import type { SessionChanges } from "./session-changes.ts";
 import { type SessionRecord, sessionRecord } from "./session-record.ts";
@@ -67,18 +67,31 @@ export class Sessions {
   }
 
   /**
-   * The session if its agent can be used by who decided at that revision, or by anybody if it is 0. What another agent decided
-   * is refused; who is bound to none is told to wait while the session is on its way (`whenSettled`).
+   * The session, if its agent is the one that decided at that revision; 0 stands for a caller who is bound to no agent. Refuses
+   * what another agent decided. While the session is being switched, refuses with SESSION_SWITCHING (see `settled`).
    */
   async active(id: string, revision = 0): Promise<ActiveSession> {
+    const { catalogue } = this.#parts;
+    const active = await this.#active(id, revision);
+    const { session } = active;
+    if (session.contextRevision >= revision && catalogue.agent(session.agent)) return active;
+    await catalogue.caughtUp();
+    const again = await this.#active(id, revision);
+    const { contextRevision: standing } = again.session;
+    if (standing >= revision) return again;
+    const message = `the agent's context has revision ${standing}, the call was decided by ${revision}`;
+    return refuse("aborted", message, { reason: "CONTEXT_REVISION_AHEAD" });
+  }
+
+  async #active(id: string, revision: number): Promise<ActiveSession> {
     const recent = this.#parts.recent?.active(id);
     const isKnown = recent && (revision === 0 || this.#isDecidedBy(recent, revision));
-    if (isKnown) return this.#activeFrom(recent);
+    if (isKnown) return this.activeFrom(recent);
     const session = await this.#stored(id);
     if (session.state === SessionState.CLOSED) refuseClosed(id);
     if (revision !== 0 && (!isSettled(session) || revision <= session.contextRevision)) refuseSwitched(session);
     if (!isSettled(session)) refuseSwitching(session);
-    return this.#activeFrom(session);
+    return this.activeFrom(session);
   }
 
   /** Whether its agent decided at that revision, as far as the catalogue is known here. */
@@ -86,7 +99,8 @@ export class Sessions {
     return revision > session.contextRevision && revision <= this.withAgentRevision(session).contextRevision;
   }
 
-  #activeFrom(session: Session): ActiveSession {
+  /** For a session that was read, and may be used. */
+  activeFrom(session: Session): ActiveSession {
     return { session: this.withAgentRevision(session), since: session.contextRevision };
   }
 
@@ -98,17 +112,10 @@ export class Sessions {
     return revision > session.contextRevision && isTold;
   }
 
-  /** Does something with the session's agent; while the session is on its way to another one, it is waited for. */
-  async whenSettled<T>(id: string, signal: AbortSignal, action: () => Promise<T>): Promise<T> {
-    for (;;) {
-      try {
-        return await action();
-      } catch (error) {
-        if (!isSwitching(error)) throw error;
-      }
-      const settled = async () => (isSettled(await this.#stored(id)) ? true : undefined);
-      await this.#parts.changes.until(id, settled, signal);
-    }
+  /** Resolves when the session is not being switched. */
+  async settled(id: string, signal: AbortSignal): Promise<void> {
+    const settled = async () => (isSettled(await this.#stored(id)) ? true : undefined);
+    await this.#parts.changes.until(id, settled, signal);
   }
 
   /** By id; from outside only the asker's own. */

@@ -11,7 +11,6 @@ import type { Catalogue } from "../../catalogue/catalogue.ts";
 import { ended } from "../../testing/fakes/fake-provider.ts";
 import { createOfferJudge } from "../offers/fitness.ts";
 import type { ProviderClient } from "../offers/provider-client.ts";
-import type { Sessions } from "../sessions.ts";
 import { Contexts } from "./contexts.ts";
 
 /** Contexts of as many sessions as are asked for, whose only provider says of none that its offer is that of all. */
@@ -44,10 +43,8 @@ function openContexts() {
     caughtUp: async () => {},
   };
   const session = (id: string) => create(SessionSchema, { id, agent: "helper", state: SessionState.ACTIVE });
-  const sessions: Partial<Sessions> = { active: async (id) => ({ session: session(id), since: 0 }) };
   const contexts = new Contexts({
     catalogue: catalogue as Catalogue,
-    sessions: sessions as Sessions,
     find: () => client,
     clock,
     startupMs: 5_000,
@@ -57,7 +54,7 @@ function openContexts() {
     onAvailable: () => {},
   });
   const list = async (sessionId: string) => {
-    const context = await contexts.of({ scope: { case: "sessionId", value: sessionId } });
+    const context = contexts.ofSession({ session: session(sessionId), since: 0 });
     return contexts.tools(context, new AbortController().signal);
   };
   return { clock, contexts, streams, list };

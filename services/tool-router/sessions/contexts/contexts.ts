@@ -3,8 +3,7 @@ import { create } from "@bufbuild/protobuf";
 import { type Agent, AgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { type Scope, ScopeSchema } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { Session } from "#gen/toolbus/session/v1/session_pb.ts";
-import type { CallToolRequest, ListToolsRequest } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
-import { refuse, refuseField } from "#runtime/failure/failure.ts";
+import { refuseField } from "#runtime/failure/failure.ts";
 import type { Catalogue } from "../../catalogue/catalogue.ts";
 import { type Resolution, resolve } from "../../tools/resolve.ts";
 import { CALLER_PROVIDER } from "../../tools/tool-set/offer.ts";
@@ -15,7 +14,7 @@ import { decideAsks } from "../offers/asks.ts";
 import type { FindProvider } from "../offers/provider-client.ts";
 import { ScopeOffers, type ScopeOffersOptions } from "../offers/scope-offers.ts";
 import { SharedOffers } from "../offers/shared-offers.ts";
-import { type ActiveSession, refuseAgent, type Sessions } from "../sessions.ts";
+import { type ActiveSession, refuseAgent } from "../sessions.ts";
 import { agentOfRun, type RunSources } from "./run-sources.ts";
 
 /** An agent as it acts: in a session, by itself, or the catalogue as if one agent had it all. */
@@ -32,7 +31,6 @@ export interface AgentContext {
 
 export interface ContextsOptions extends Omit<ScopeOffersOptions, "shared"> {
   catalogue: Catalogue;
-  sessions: Sessions;
   find: FindProvider;
   /** How long what nobody asks for is still followed. */
   idleMs: number;
@@ -68,33 +66,17 @@ export class Contexts implements Disposable {
     this.#shared = new SharedOffers(options);
   }
 
-  /** The context of a call, at least as recent as the one by which its caller decided, and of the same agent. */
-  async ofCall({
-    sessionId,
-    contextRevision,
-    ...run
-  }: Pick<CallToolRequest, "sessionId" | "contextRevision" | "runId" | "runSources">): Promise<AgentContext> {
-    const { catalogue, sessions } = this.#options;
-    const active = await sessions.active(sessionId, contextRevision);
-    const { session } = active;
-    if (session.contextRevision >= contextRevision && catalogue.agent(session.agent))
-      return this.#ofRun(this.#ofSession(active), run);
-    await catalogue.caughtUp();
-    const again = await sessions.active(sessionId, contextRevision);
-    const { contextRevision: standing } = again.session;
-    if (standing >= contextRevision) return this.#ofRun(this.#ofSession(again), run);
-    const message = `the agent's context has revision ${standing}, the call was decided by ${contextRevision}`;
-    return refuse("aborted", message, { reason: "CONTEXT_REVISION_AHEAD" });
+  /** The context of a session; of a run that brings sources, its own. */
+  ofSession({ session, since }: ActiveSession, run: Partial<RunSources> = {}): AgentContext {
+    const { agent } = this.#options.catalogue.agent(session.agent) ?? refuseAgent(session.agent);
+    const { id: sessionId, principal, contextRevision: revision } = session;
+    return this.#ofRun(contextOf(agent, { revision, since, sessionId, principal }), run);
   }
 
-  /** The context that is asked about: of a session, of an agent, or of the whole catalogue. */
-  async of({ scope, ...run }: Pick<ListToolsRequest, "scope"> & Partial<RunSources>): Promise<AgentContext> {
-    const { catalogue, sessions } = this.#options;
-    await catalogue.caughtUp();
-    if (scope.case === "sessionId") return this.#ofRun(this.#ofSession(await sessions.active(scope.value)), run);
-    if (run.runSources?.length) refuseField("run_sources", "belong to a run, and a run to a session");
-    if (scope.case === undefined) return contextOf(create(AgentSchema, { tools: { use: ["*"] } }), { revision: 0 });
-    const { agent, revision } = catalogue.agent(scope.value) ?? refuseAgent(scope.value);
+  /** The context of an agent by itself, or of the whole catalogue, as if one agent had it all. */
+  ofAgent(name: string | undefined): AgentContext {
+    if (name === undefined) return contextOf(create(AgentSchema, { tools: { use: ["*"] } }), { revision: 0 });
+    const { agent, revision } = this.#options.catalogue.agent(name) ?? refuseAgent(name);
     return contextOf(agent, { revision });
   }
 
@@ -140,13 +122,6 @@ export class Contexts implements Disposable {
     return open.tools?.agent === agent ? { tools: this.#toolSet(open, agent), contextRevision } : undefined;
   }
 
-  /** The context of a session that is being built for its agent. */
-  async ofBuilding(session: Session): Promise<AgentContext> {
-    const { catalogue, sessions } = this.#options;
-    await catalogue.caughtUp();
-    return this.#ofSession({ session: sessions.withAgentRevision(session), since: session.contextRevision });
-  }
-
   closeContext(session: Session): void {
     this.#drained.set(session.id, session);
     for (const [key, open] of this.#open) {
@@ -183,12 +158,6 @@ export class Contexts implements Disposable {
     const agent = open?.run?.base === base ? open.run.agent : agentOfRun(base, runSources, takes);
     const names = new Set(runSources.map(({ name }) => name));
     return { ...context, agent, scope: { ...scope, runId }, run: { key, base, names } };
-  }
-
-  #ofSession({ session, since }: ActiveSession): AgentContext {
-    const { agent } = this.#options.catalogue.agent(session.agent) ?? refuseAgent(session.agent);
-    const { id: sessionId, principal, contextRevision: revision } = session;
-    return contextOf(agent, { revision, since, sessionId, principal });
   }
 
   /** The session was read before it began to drain. */

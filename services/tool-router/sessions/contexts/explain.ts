@@ -13,24 +13,29 @@ import { parseReference } from "../../tools/names.ts";
 import { aliasesOf, type Resolution, resolve } from "../../tools/resolve.ts";
 import type { ToolEntry, ToolSet } from "../../tools/tool-set/tool-set.ts";
 import type { Spaces } from "../spaces.ts";
-import type { Contexts } from "./contexts.ts";
+import { type AskedContextParts, withAskedContext } from "./asked-context.ts";
+import type { AgentContext } from "./contexts.ts";
 
 type Step = Pick<ExplainStep, "stage" | "finding" | "passed">;
 
 /** ORCH-5: the whole way from a name to a decision. */
 export async function explainTool(
-  { contexts, spaces }: { contexts: Contexts; spaces: Spaces },
+  parts: AskedContextParts & { readonly spaces: Spaces },
   request: ExplainToolRequest,
   signal: AbortSignal,
 ): Promise<ExplainToolResponse> {
-  const context = await contexts.of(request);
   const { scope, name } = request;
-  const agent = context.agent.name;
-  const tools = await contexts.tools(context, signal);
-  const explained = await explain(tools, name, {
-    activeSpace: scope.case === "sessionId" ? () => spaces.activeSpace(scope.value, agent) : undefined,
-  });
-  return { ...explained, agent };
+
+  async function explainIn(context: AgentContext): Promise<ExplainToolResponse> {
+    const agent = context.agent.name;
+    const tools = await parts.contexts.tools(context, signal);
+    const explained = await explain(tools, name, {
+      activeSpace: scope.case === "sessionId" ? () => parts.spaces.activeSpace(scope.value, agent) : undefined,
+    });
+    return { ...explained, agent };
+  }
+
+  return withAskedContext(parts, request, explainIn, signal);
 }
 
 export interface ExplainOptions {

@@ -10,17 +10,22 @@ import {
 import { pageOf } from "#runtime/rpc/paging/page.ts";
 import { aliasesOf } from "../../tools/resolve.ts";
 import type { ToolEntry, ToolSet } from "../../tools/tool-set/tool-set.ts";
-import type { Contexts } from "./contexts.ts";
+import { type AskedContextParts, withAskedContext } from "./asked-context.ts";
+import type { AgentContext, Contexts } from "./contexts.ts";
 import type { RunSources } from "./run-sources.ts";
 
 /** The tools of a session, of an agent, or of the whole catalogue, by model name. */
 export async function listTools(
-  contexts: Contexts,
+  parts: AskedContextParts,
   request: ListToolsRequest,
   signal: AbortSignal,
 ): Promise<ListToolsResponse> {
-  const context = await contexts.of(request);
-  const tools = await contexts.tools(context, signal);
+  const list = async (context: AgentContext) =>
+    pageOfTools(await parts.contexts.tools(context, signal), context, request);
+  return withAskedContext(parts, request, list, signal);
+}
+
+function pageOfTools(tools: ToolSet, context: AgentContext, request: ListToolsRequest): ListToolsResponse {
   const list = listFrom(tools, context.revision);
   const { agent, contextRevision, toolsRevision } = list;
   const { scope, pageToken } = request;

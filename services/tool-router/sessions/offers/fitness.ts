@@ -3,7 +3,12 @@ import { ExecutionType, type Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { type FaultOfSchema, faultOfToolSchema, type SchemaPlace } from "#runtime/schema/tool-schema.ts";
 import { referenceFrom } from "../../tools/names.ts";
 
-/** An offer as it may be used: one tool that is unfit takes no other with it. */
+/*
+ * No provider is trusted: what it offers is checked before it is used. A tool without a name is left out. A tool whose schema is
+ * invalid is listed, and cannot be called. The provider's other tools stay usable.
+ */
+
+/** The usable part of an offer, with the faults of the rest. */
 export interface Fitness {
   /** At most `MAX_TOOLS`, each with a name. */
   readonly tools: readonly OfferedTool[];

@@ -17,6 +17,11 @@ import { refuseAgent } from "../sessions.ts";
  *     ▲          │              └───────────────────▶ CLOSED     a closing
  *     └──────────┘ the agent turned out unusable: nothing has been taken down
  *
+ * Who calls meanwhile: a call that names the context revision by which an agent decided it is refused at once (AGENT_SWITCHED),
+ * because it never becomes right again. A caller bound to no agent (a person, ListTools, ExplainTool) waits for the next agent. A
+ * call of the former agent that waits for a person or a watcher stays with that agent: its late result goes to that agent's
+ * inbox, and the submitter is told `resolved_late`.
+ *
  * S1  The state is the session's record. Each step is a compare-and-set from the state and the holder that it began with; what
  *     a step does besides may be done twice. So of two that want to switch one wins, and a holder that was frozen and
  *     replaced stops at its next step.

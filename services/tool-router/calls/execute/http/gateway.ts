@@ -12,6 +12,12 @@ import { type CallArguments, isRedirect, type Outgoing, redirected, repeatsAsGet
 import { answerFromResponse } from "./response.ts";
 import { tellingStart } from "./watched-dispatcher.ts";
 
+/*
+ * Each hop is resolved once, and connected to the address that the guard has judged. A redirect to another origin gets none of
+ * the configured headers, since they may hold secrets. Responses are unpacked and bounded (response.ts). inside.test.ts lists
+ * the ways in that are tried.
+ */
+
 /** TOOL-3: calls of URLs over pooled connections that lead only where the guard allows. */
 export interface Gateway extends AsyncDisposable {
   execute(entry: ToolEntry, args: CallArguments, deadline: Deadline, signal: AbortSignal): Promise<Answer>;
