@@ -8,7 +8,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { FunctionCall } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { WatchRunResponse } from "#gen/toolbus/run/v1/run_service_pb.ts";
-import type { Submission } from "#runtime/submission/submission.ts";
+import type { Submission } from "#runtime/results/submission.ts";
 import { submissionOf } from "./submission.ts";
 
 export interface AnsweringOptions {

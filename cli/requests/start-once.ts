@@ -1,7 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { isUnavailable } from "#runtime/failure/connect.ts";
-import { createBackoff } from "#runtime/time/backoff.ts";
-import { delay } from "#runtime/time/delay.ts";
+import { retryWhile } from "#runtime/time/retry/retry.ts";
 import { UsageFault } from "../fault.ts";
 
 const attempts = 3;
@@ -10,13 +9,5 @@ const attempts = 3;
 export async function startOnce<T>(givenKey: string | undefined, send: (key: string) => Promise<T>): Promise<T> {
   if (givenKey === "") throw new UsageFault("--key needs a value");
   const key = givenKey ?? randomUUID();
-  const backoff = createBackoff({ initialMs: 100, maxMs: 400 });
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      return await send(key);
-    } catch (error) {
-      if (!isUnavailable(error) || attempt === attempts) throw error;
-      await delay(backoff.next());
-    }
-  }
+  return retryWhile(isUnavailable, () => send(key), { initialMs: 100, maxMs: 400, attempts });
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { Command } from "commander";
-import type { Submission } from "#runtime/submission/submission.ts";
+import type { Submission } from "#runtime/results/submission.ts";
 
 /** For commands that answer a call. */
 export function addSubmissionOption(command: Command): Command {

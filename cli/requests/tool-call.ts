@@ -4,8 +4,7 @@ import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { type CallToolResponse, ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { isUnavailable } from "#runtime/failure/connect.ts";
-import { createBackoff } from "#runtime/time/backoff.ts";
-import { delay } from "#runtime/time/delay.ts";
+import { retryWhile } from "#runtime/time/retry/retry.ts";
 import type { Connection } from "../connection.ts";
 import { isUnreachable } from "../fault.ts";
 import { printNote, progressText } from "../printing/print.ts";
@@ -34,17 +33,13 @@ export async function resultOfToolCall(
   signal.addEventListener("abort", cancel);
   using stack = new DisposableStack();
   stack.defer(() => signal.removeEventListener("abort", cancel));
-  const backoff = createBackoff({ initialMs: 100, maxMs: 1_000 });
-  for (let repetition = 0; ; repetition += 1) {
-    try {
-      const answers = connection.client(ToolService).callTool({ ...call, callId });
-      return await resultOf(answers);
-    } catch (error) {
-      if (!isLost(error) || repetition === repetitions || signal.aborted) throw error;
-      printNote(`${error.rawMessage}: the call ${callId} is repeated (${repetition + 1} of ${repetitions})`);
-    }
-    await delay(backoff.next());
-  }
+  const isRepeated = (error: unknown) => isLost(error) && !signal.aborted;
+  const send = () => resultOf(connection.client(ToolService).callTool({ ...call, callId }));
+  const onRetry = (error: unknown, repetition: number) => {
+    const { rawMessage } = ConnectError.from(error);
+    printNote(`${rawMessage}: the call ${callId} is repeated (${repetition} of ${repetitions})`);
+  };
+  return await retryWhile(isRepeated, send, { initialMs: 100, maxMs: 1_000, attempts: repetitions + 1, onRetry });
 }
 
 async function cancelToolCall(connection: Connection, callId: string): Promise<void> {
@@ -68,6 +63,6 @@ async function resultOf(answers: AsyncIterable<CallToolResponse>): Promise<ToolR
 }
 
 /** A gateway that cannot be reached at all is another matter. */
-function isLost(error: unknown): error is ConnectError {
+function isLost(error: unknown): boolean {
   return isUnavailable(error) && !isUnreachable(error);
 }

@@ -3,8 +3,8 @@
 
 import { openNatsServer } from "#runtime/bus/nats-server/nats-server.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
-import { createBackoff } from "#runtime/time/backoff.ts";
 import { delay } from "#runtime/time/delay.ts";
+import { createBackoff } from "#runtime/time/retry/backoff.ts";
 
 export interface KeptNats extends AsyncDisposable {
   readonly url: string;

@@ -12,8 +12,8 @@ import { createInterface } from "node:readline";
 import type { Failure } from "#runtime/failure/failure.ts";
 import { LocalFailure } from "#runtime/failure/local-failure.ts";
 import type { ServiceMessage } from "#runtime/lifecycle/run-service.ts";
-import { createBackoff } from "#runtime/time/backoff.ts";
 import { delay } from "#runtime/time/delay.ts";
+import { createBackoff } from "#runtime/time/retry/backoff.ts";
 import { mainOfRoom } from "./rooms.ts";
 
 /** What a service says of itself when it is ready; the gateway its `url`. */

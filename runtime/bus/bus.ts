@@ -4,8 +4,8 @@ import { type ObjectStore, Objm } from "@nats-io/obj";
 import { connect, errors, type NatsConnection, type Status } from "@nats-io/transport-node";
 import { messageFromUnknown } from "../failure/failure.ts";
 import { LocalFailure } from "../failure/local-failure.ts";
-import { createBackoff } from "../time/backoff.ts";
 import { delay } from "../time/delay.ts";
+import { retryWhile } from "../time/retry/retry.ts";
 import type { BucketName, ObjectStoreName } from "./declarations/declarations.ts";
 import { ensureDeclared } from "./declarations/ensure-declared.ts";
 import { type Link, openLink } from "./link.ts";
@@ -84,22 +84,24 @@ function storesOf(connection: NatsConnection) {
 }
 
 async function connectWithPatience(options: BusOptions): Promise<NatsConnection> {
-  const backoff = createBackoff({ initialMs: 50, maxMs: 500 });
+  const { signal, url, onStatus } = options;
   let lastReason: string | undefined;
-  for (;;) {
-    options.signal?.throwIfAborted();
-    try {
-      const connection = await connectOnce(options);
-      options.onStatus?.({ kind: "connected", server: connection.getServer() });
-      return connection;
-    } catch (error) {
-      refuseHopeless(error, options.url);
-      const reason = `no NATS server at ${options.url}: ${messageFromUnknown(error)}`;
-      if (reason !== lastReason) options.onStatus?.({ kind: "waiting", reason });
-      lastReason = reason;
-      await delay(backoff.next(), options.signal);
-    }
-  }
+  const onRetry = (error: unknown) => {
+    const reason = `no NATS server at ${url}: ${messageFromUnknown(error)}`;
+    if (reason !== lastReason) onStatus?.({ kind: "waiting", reason });
+    lastReason = reason;
+  };
+  const mayComeUp = (error: unknown) => !isCredentialsRefused(error);
+  const waits = { initialMs: 50, maxMs: 500, signal, onRetry };
+  const connection = await retryWhile(mayComeUp, () => connectOnce(options), waits).catch((cause: unknown) => {
+    if (!isCredentialsRefused(cause)) throw cause;
+    throw new LocalFailure("unauthenticated", `the NATS server at ${url} refuses the user or the password`, {
+      kind: "bus_credentials_refused",
+      cause,
+    });
+  });
+  onStatus?.({ kind: "connected", server: connection.getServer() });
+  return connection;
 }
 
 function connectOnce(options: BusOptions): Promise<NatsConnection> {
@@ -118,14 +120,10 @@ function connectOnce(options: BusOptions): Promise<NatsConnection> {
   });
 }
 
-/** Throws what no patience mends. */
-function refuseHopeless(error: unknown, url: string): void {
+/** No patience mends that. */
+function isCredentialsRefused(error: unknown): boolean {
   const causes = [error, error instanceof Error ? error.cause : undefined];
-  if (!causes.some((cause) => cause instanceof errors.AuthorizationError)) return;
-  throw new LocalFailure("unauthenticated", `the NATS server at ${url} refuses the user or the password`, {
-    kind: "bus_credentials_refused",
-    cause: error,
-  });
+  return causes.some((cause) => cause instanceof errors.AuthorizationError);
 }
 
 function refuseUnfit(connection: NatsConnection, url: string): void {

@@ -1,8 +1,7 @@
 import type { NatsConnection } from "@nats-io/transport-node";
 import { Failure, messageFromUnknown } from "../failure/failure.ts";
-import { createBackoff } from "../time/backoff.ts";
-import { delay } from "../time/delay.ts";
 import { openEnding } from "../time/ending.ts";
+import { retryWhile } from "../time/retry/retry.ts";
 import { timeoutSignal } from "../time/timeout-signal.ts";
 import { unlessAborted } from "../time/unless-aborted.ts";
 
@@ -97,7 +96,7 @@ export function isLost(error: unknown): boolean {
   return error instanceof BusLost;
 }
 
-export interface PersistOptions {
+export interface RetryOnBusOptions {
   signal?: AbortSignal | undefined;
   /** After this it throws `unavailable`, with the last cause. Without limit unless told. */
   timeoutMs?: number | undefined;
@@ -113,28 +112,29 @@ export interface PersistOptions {
  * Does something that may be done twice until it succeeds: waits for the server first, gives up an attempt when the server
  * is lost, and repeats what failed for a passing reason.
  */
-export async function persist<T>(link: Link, action: () => Promise<T>, options: PersistOptions): Promise<T> {
-  const backoff = createBackoff({ initialMs: 20, maxMs: 500 });
+export async function retryOnBus<T>(link: Link, action: () => Promise<T>, options: RetryOnBusOptions): Promise<T> {
   using limit = options.timeoutMs === undefined ? undefined : timeoutSignal(options.timeoutMs);
   using ending = openEnding(options.signal, limit);
   const { signal } = ending;
   let cause: unknown;
-  for (;;) {
-    try {
-      await link.whenUp(signal);
-      using attempt = timeoutSignal(options.attemptMs ?? 1_000);
-      return await unlessAborted(action(), attempt, link.down, signal);
-    } catch (error) {
-      options.signal?.throwIfAborted();
-      if (limit?.aborted) throw givenUp(options, cause ?? error);
-      if (!isLost(error) && !options.isPassing(error)) throw error;
-      cause = error;
-    }
-    await delay(backoff.next(), options.signal);
+  const onRetry = (error: unknown) => {
+    cause = error;
+  };
+  const attempt = async () => {
+    await link.whenUp(signal);
+    using attemptLimit = timeoutSignal(options.attemptMs ?? 1_000);
+    return await unlessAborted(action(), attemptLimit, link.down, signal);
+  };
+  const mayPass = (error: unknown) => isLost(error) || options.isPassing(error);
+  try {
+    return await retryWhile(mayPass, attempt, { initialMs: 20, maxMs: 500, signal, onRetry });
+  } catch (error) {
+    options.signal?.throwIfAborted();
+    throw limit?.aborted ? givenUp(options, cause ?? error) : error;
   }
 }
 
-function givenUp(options: PersistOptions, cause: unknown): Failure {
+function givenUp(options: RetryOnBusOptions, cause: unknown): Failure {
   return new Failure(
     "unavailable",
     `${options.what}: no answer within ${options.timeoutMs} ms (${messageFromUnknown(cause)})`,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { createBackoff } from "./backoff.ts";
 import { delay } from "./delay.ts";
 import { createManualClock } from "./manual-clock.ts";
+import { createBackoff } from "./retry/backoff.ts";
 import { until } from "./until.ts";
 
 describe("until", () => {

@@ -2,7 +2,7 @@ import type { KvEntry } from "@nats-io/kv";
 import type { Bus } from "../bus.ts";
 import type { BucketName } from "../declarations/declarations.ts";
 import { isPassing } from "../jetstream-errors.ts";
-import { persist } from "../link.ts";
+import { retryOnBus } from "../link.ts";
 import { appendFenced } from "../streams/append.ts";
 
 export interface KeyOptions {
@@ -94,7 +94,7 @@ export async function casUpdate<R>(
 async function readRaw(bus: Bus, bucket: BucketName, key: string, options: KeyOptions): Promise<KvEntry | undefined> {
   const read = async () => (await bus.keyValue(bucket)).get(key);
   return (
-    (await persist(bus.link, read, { signal: options.signal, what: `reading ${bucket} ${key}`, isPassing })) ??
+    (await retryOnBus(bus.link, read, { signal: options.signal, what: `reading ${bucket} ${key}`, isPassing })) ??
     undefined
   );
 }

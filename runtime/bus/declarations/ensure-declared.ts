@@ -1,8 +1,7 @@
 import { JetStreamApiError, type JetStreamManager, type StreamConfig, type StreamInfo } from "@nats-io/jetstream";
 import { Failure, messageFromUnknown } from "../../failure/failure.ts";
 import { LocalFailure } from "../../failure/local-failure.ts";
-import { createBackoff } from "../../time/backoff.ts";
-import { delay } from "../../time/delay.ts";
+import { retryWhile } from "../../time/retry/retry.ts";
 import { formatKey, storeFormat } from "./declarations.ts";
 import { configsFromDeclarations, type DeclaredConfig } from "./declared-config.ts";
 
@@ -117,19 +116,13 @@ function failureFromRefusal(name: string, what: string, error: unknown): unknown
 
 /** Repeats what failed because the server, or its cluster, is still starting. */
 async function whenReady<T>(action: () => Promise<T>, options: EnsureDeclaredOptions): Promise<T> {
-  const backoff = createBackoff({ initialMs: 50, maxMs: 1_000 });
-  for (;;) {
-    options.signal?.throwIfAborted();
-    try {
-      return await action();
-    } catch (error) {
-      if (error instanceof Failure) throw error;
-      if (error instanceof JetStreamApiError && error.status < 503 && error.code !== errorCodes.streamNotFound)
-        throw error;
-      options.onWait?.(`JetStream is not ready: ${messageFromUnknown(error)}`);
-      await delay(backoff.next(), options.signal);
-    }
-  }
+  const onRetry = (error: unknown) => options.onWait?.(`JetStream is not ready: ${messageFromUnknown(error)}`);
+  return retryWhile(isStarting, action, { initialMs: 50, maxMs: 1_000, signal: options.signal, onRetry });
+}
+
+function isStarting(error: unknown): boolean {
+  if (error instanceof JetStreamApiError) return error.status >= 503 || error.code === errorCodes.streamNotFound;
+  return !(error instanceof Failure);
 }
 
 function isApiError(error: unknown, code: number): boolean {

@@ -1,7 +1,7 @@
 import type { Msg, Subscription } from "@nats-io/transport-node";
 import type { Bus } from "../bus.ts";
 import { isPassing } from "../jetstream-errors.ts";
-import { persist } from "../link.ts";
+import { retryOnBus } from "../link.ts";
 import { ownerSubject } from "./names.ts";
 import type { OwnerState } from "./ping.ts";
 
@@ -66,5 +66,5 @@ export async function openAnswering(options: AnsweringOptions): Promise<Answerin
 }
 
 async function flush(bus: Bus): Promise<void> {
-  await persist(bus.link, () => bus.connection.flush(), { what: "telling the server of a subscription", isPassing });
+  await retryOnBus(bus.link, () => bus.connection.flush(), { what: "telling the server of a subscription", isPassing });
 }

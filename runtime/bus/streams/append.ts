@@ -21,13 +21,13 @@
 import { type MsgRequest, PubHeaders, type SeqMsgRequest, type StoredMsg } from "@nats-io/jetstream";
 import { nuid } from "@nats-io/nats-core";
 import { Failure } from "../../failure/failure.ts";
-import { createBackoff } from "../../time/backoff.ts";
 import { delay } from "../../time/delay.ts";
+import { createBackoff } from "../../time/retry/backoff.ts";
 import { unlessAborted } from "../../time/unless-aborted.ts";
 import type { Bus } from "../bus.ts";
 import { streamOfSubject } from "../declarations/streams-of-subjects.ts";
 import { failureFromRefusal, isConflict, isPassing } from "../jetstream-errors.ts";
-import { isLost, persist } from "../link.ts";
+import { isLost, retryOnBus } from "../link.ts";
 import { PlainHeaders } from "../nats-patches/plain-headers.ts";
 import { publishAcknowledged } from "./acknowledged.ts";
 import { maxMessageBytes, refuseTooLarge } from "./message-size.ts";
@@ -104,7 +104,7 @@ export async function appendOnce(bus: Bus, append: AppendOnce): Promise<{ sequen
     const first = await unlessAborted(publish(), signal).catch(() => undefined); // what is to be said of it, the next one meets
     if (first !== undefined) return { sequence: first };
   }
-  return { sequence: await persist(bus.link, publish, ends) };
+  return { sequence: await retryOnBus(bus.link, publish, ends) };
 }
 
 async function attempt(bus: Bus, append: FencedAppend, id: string, deadline: number): Promise<AttemptOutcome> {
@@ -137,7 +137,7 @@ function isFarBelowLimit(bus: Bus, append: Omit<FencedAppend, "expectedLastSeque
 async function whenUp(bus: Bus, append: FencedAppend): Promise<void> {
   if (bus.link.isUp) return append.signal?.throwIfAborted();
   const ends = { signal: append.signal, timeoutMs: append.timeoutMs ?? 30_000 };
-  await persist(bus.link, async () => {}, { ...ends, what: `appending to ${append.subject}`, isPassing });
+  await retryOnBus(bus.link, async () => {}, { ...ends, what: `appending to ${append.subject}`, isPassing });
 }
 
 /** A3 and A4; undefined when nothing is decided. */
@@ -170,7 +170,7 @@ export async function firstAfter(
 ): Promise<StoredMsg | null> {
   const query: SeqMsgRequest & { next_by_subj: string } = { seq: sequence + 1, next_by_subj: subject };
   const read = () => bus.manager.streams.getMessage(streamOfSubject(subject), query);
-  return persist(bus.link, read, { ...limits, what: `reading ${subject}`, isPassing });
+  return retryOnBus(bus.link, read, { ...limits, what: `reading ${subject}`, isPassing });
 }
 
 /** The first message of a subject that was stored at a time or after it, read from the stream's leader; null when there is none. */
@@ -183,13 +183,13 @@ export async function firstSince(
   // the server takes a time in the place of a sequence, which the client's type does not name
   const query = { start_time: time.toISOString(), next_by_subj: subject } as object as MsgRequest;
   const read = () => bus.manager.streams.getMessage(streamOfSubject(subject), query);
-  return persist(bus.link, read, { ...limits, what: `reading ${subject}`, isPassing });
+  return retryOnBus(bus.link, read, { ...limits, what: `reading ${subject}`, isPassing });
 }
 
 /** The last message of a subject, read from the stream's leader; null when there is none. */
 export async function lastOf(bus: Bus, subject: string, limits: ReadLimits = {}): Promise<StoredMsg | null> {
   const read = () => bus.manager.streams.getMessage(streamOfSubject(subject), { last_by_subj: subject });
-  return persist(bus.link, read, { ...limits, what: `reading ${subject}`, isPassing });
+  return retryOnBus(bus.link, read, { ...limits, what: `reading ${subject}`, isPassing });
 }
 
 function allHeaders({ headers: fields, expectedLastSequence, messageId }: FencedAppend, id: string) {

@@ -1,12 +1,12 @@
 import type { Consumer, ConsumerMessages, JsMsg, StoredMsg } from "@nats-io/jetstream";
 import type { MsgHdrs } from "@nats-io/transport-node";
-import { createBackoff } from "../../time/backoff.ts";
 import { delay } from "../../time/delay.ts";
 import { openEnding } from "../../time/ending.ts";
+import { createBackoff } from "../../time/retry/backoff.ts";
 import type { Bus } from "../bus.ts";
 import { streamOfSubject } from "../declarations/streams-of-subjects.ts";
 import { isPassing } from "../jetstream-errors.ts";
-import { persist } from "../link.ts";
+import { retryOnBus } from "../link.ts";
 import { firstAfter, lastOf } from "./append.ts";
 import { messagesUntil } from "./messages-until.ts";
 
@@ -122,7 +122,7 @@ async function openFollowing(bus: Bus, subject: string, sequence: number, signal
   };
   let taken: Following | undefined;
   try {
-    taken = await persist(bus.link, open, { signal, attemptMs: openMs, what: `following ${subject}`, isPassing });
+    taken = await retryOnBus(bus.link, open, { signal, attemptMs: openMs, what: `following ${subject}`, isPassing });
     return taken;
   } finally {
     const closeOther = (other: Following) => (other === taken ? undefined : close(other));
@@ -147,7 +147,7 @@ async function readBatch(bus: Bus, subject: string, sequence: number, signal?: A
       stored.push(message);
     return stored;
   };
-  return persist(bus.link, read, { signal, attemptMs: batchMs, what: `reading ${subject}`, isPassing });
+  return retryOnBus(bus.link, read, { signal, attemptMs: batchMs, what: `reading ${subject}`, isPassing });
 }
 
 function messageFromStored(message: StoredMsg): StoredMessage {

@@ -10,9 +10,9 @@
  */
 
 import { isUnavailable } from "../../failure/connect.ts";
-import { createBackoff } from "../../time/backoff.ts";
 import { delay } from "../../time/delay.ts";
 import { openEnding } from "../../time/ending.ts";
+import { createBackoff } from "../../time/retry/backoff.ts";
 
 export interface Resumable<T> {
   readonly open: () => AsyncIterable<T>;

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { CallerToolCancellationReason, CallerToolRequestSchema } from "#gen/toolbus/caller/v1/caller_pb.ts";
 import type { AnsweredRequest } from "#gen/toolbus/internal/caller/v1/answered_request_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
-import type { Submission } from "#runtime/submission/submission.ts";
+import type { Submission } from "#runtime/results/submission.ts";
 import { createManualClock } from "#runtime/time/manual-clock.ts";
 import { until } from "#runtime/time/until.ts";
 import type { LateRequest } from "../requests/late-requests.ts";

@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { type AnsweredRequest, AnsweredRequestSchema } from "#gen/toolbus/internal/caller/v1/answered_request_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
-import { isRepetition, refuseNonJson, type Submission, wonBy } from "#runtime/submission/submission.ts";
+import { isRepetition, refuseNonJson, type Submission, wonBy } from "#runtime/results/submission.ts";
 import type { AnsweredRequests } from "./answered-requests.ts";
 import type { Holders } from "./holders.ts";
 import type { LateRequest, LateRequests } from "./late-requests.ts";

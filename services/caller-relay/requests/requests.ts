@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { type ToolResult, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { errorResult } from "#runtime/results/error-result.ts";
-import { isRepetition, type Submission, type Won, wonBy } from "#runtime/submission/submission.ts";
+import { isRepetition, type Submission, type Won, wonBy } from "#runtime/results/submission.ts";
 
 /**
  * What became of a submission: it won, now or when it was made first; another one has won; nobody here waits for it; or it is

@@ -5,7 +5,7 @@ import { CallerService } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
 import { type ExecuteToolRequest, ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { refuse } from "#runtime/failure/failure.ts";
-import { submissionFrom } from "#runtime/submission/submission.ts";
+import { submissionFrom } from "#runtime/results/submission.ts";
 import type { Relay } from "../delivery/relay.ts";
 import { type Answers, refuseResolved, refuseUnknown } from "../requests/answers.ts";
 import type { Attachments } from "../streams/attachments.ts";

@@ -1,8 +1,8 @@
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import type { CallerService } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
 import { refuse, refuseField } from "#runtime/failure/failure.ts";
+import { submissionFrom } from "#runtime/results/submission.ts";
 import { principalOf } from "#runtime/rpc/identity.ts";
-import { submissionFrom } from "#runtime/submission/submission.ts";
 import { msFromDuration } from "#runtime/time/duration.ts";
 import { namesFromDeclaration } from "../declarations/declaration.ts";
 import type { Declarations } from "../delivery/relay.ts";

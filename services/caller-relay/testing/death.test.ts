@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { AnsweredRequestSchema } from "#gen/toolbus/internal/caller/v1/answered_request_pb.ts";
 import { ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { type ChildProcess, openChildProcess } from "#runtime/lifecycle/child-process.ts";
-import { type Submission, wonBy } from "#runtime/submission/submission.ts";
+import { type Submission, wonBy } from "#runtime/results/submission.ts";
 import { until } from "#runtime/time/until.ts";
 import { createBucketAnsweredRequests } from "../subscriptions/bucket-answered-requests.ts";
 import { createBucketLateRequests } from "../subscriptions/bucket-late-requests.ts";

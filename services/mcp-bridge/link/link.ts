@@ -10,9 +10,9 @@ import {
 import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import type { Tool, ToolLog } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
-import { createBackoff } from "#runtime/time/backoff.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { openEnding } from "#runtime/time/ending.ts";
+import { repeatUntilAborted } from "#runtime/time/retry/retry.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
 import { orAborted } from "../servers/changes.ts";
 import { logFromNotification } from "../tools/log.ts";
@@ -221,17 +221,17 @@ async function listen(
   { onToolsChanged, context, server }: LinkOptions,
   signal: AbortSignal,
 ): Promise<void> {
-  const backoff = createBackoff({ initialMs: 500, maxMs: 60_000 });
-  for (let isFirst = true; !signal.aborted; isFirst = false) {
-    try {
-      const subscription = await client.listen({ toolsListChanged: true }, { signal });
-      if (!isFirst) onToolsChanged();
-      const openedAt = performance.now();
-      await subscription.closed;
-      if (performance.now() - openedAt > 30_000) backoff.reset();
-    } catch (error) {
-      context.logger.debug(`${server.name} tells no changes: ${messageFromUnknown(error)}`);
-    }
-    await delay(backoff.next(), signal).catch(() => {}); // the loop looks at the signal itself
-  }
+  let isFirst = true;
+  const hear = async (works: () => void) => {
+    const isReopened = !isFirst;
+    isFirst = false;
+    const subscription = await client.listen({ toolsListChanged: true }, { signal });
+    if (isReopened) onToolsChanged();
+    const openedAt = performance.now();
+    await subscription.closed;
+    if (performance.now() - openedAt > 30_000) works();
+  };
+  const onError = (error: unknown) =>
+    context.logger.debug(`${server.name} tells no changes: ${messageFromUnknown(error)}`);
+  await repeatUntilAborted(hear, { initialMs: 500, maxMs: 60_000, signal, onError });
 }

@@ -6,9 +6,9 @@ import {
 } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { withEtag } from "#runtime/rpc/etag.ts";
-import { createBackoff } from "#runtime/time/backoff.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { openEnding } from "#runtime/time/ending.ts";
+import { repeatUntilAborted } from "#runtime/time/retry/retry.ts";
 import { createChanges, orAborted } from "../servers/changes.ts";
 import { sourceOfServer, sourcesOf } from "../servers/servers.ts";
 import { type AskedSource, failedOffer, offerFromList, type SourceOffer } from "./offer.ts";
@@ -111,25 +111,19 @@ async function followSource(
   parts: OfferWatchParts,
   { tell, end }: { tell: (offer: SourceOffer) => void; end: (reason: Failure) => void },
 ): Promise<void> {
-  const backoff = createBackoff({ initialMs: 50, maxMs: 2_000 });
-  const { signal } = asker;
-  while (!signal.aborted) {
-    try {
-      const outcome = await followOnce(source, scope, asker, parts, (offer) => {
-        backoff.reset();
-        tell(offer);
-      });
-      if (outcome === "released") return;
-      if (asker.hops > 0) {
-        // Whoever forwarded this watch looks for the owner again, or the watch would go from owner to owner.
-        end(new Failure("unavailable", `${source.name} has another owner`, { reason: "OWNER_CHANGED" }));
-        return;
-      }
-    } catch (error) {
-      if (!signal.aborted) tell(failedOffer(source.name, messageFromUnknown(error)));
-    }
-    await delay(backoff.next(), signal).catch(() => {}); // the loop looks at the signal itself
-  }
+  const follow = async (works: () => void) => {
+    const outcome = await followOnce(source, scope, asker, parts, (offer) => {
+      works();
+      tell(offer);
+    });
+    if (outcome === "released") return "done";
+    if (asker.hops === 0) return;
+    // Whoever forwarded this watch looks for the owner again, or the watch would go from owner to owner.
+    end(new Failure("unavailable", `${source.name} has another owner`, { reason: "OWNER_CHANGED" }));
+    return "done";
+  };
+  const onError = (error: unknown) => tell(failedOffer(source.name, messageFromUnknown(error)));
+  await repeatUntilAborted(follow, { initialMs: 50, maxMs: 2_000, signal: asker.signal, onError });
 }
 
 async function followOnce(

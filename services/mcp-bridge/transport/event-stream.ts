@@ -1,5 +1,4 @@
-import { createBackoff } from "#runtime/time/backoff.ts";
-import { delay } from "#runtime/time/delay.ts";
+import { repeatUntilAborted } from "#runtime/time/retry/retry.ts";
 
 export interface EventStreamOptions {
   /** Asks for the stream; `lastEventId` is that of the last event seen. */
@@ -21,26 +20,26 @@ const SOUND_MS = 30_000;
  */
 export async function followEvents(options: EventStreamOptions): Promise<void> {
   const { signal } = options;
-  const backoff = createBackoff({ initialMs: 500, maxMs: 60_000 });
   let lastEventId: string | undefined;
-  for (let isFirst = true; !signal.aborted; isFirst = false) {
+  let isFirst = true;
+  const read = async (works: () => void) => {
+    using stack = new DisposableStack();
+    const isReopened = !isFirst;
+    isFirst = false;
     const openedAt = performance.now();
-    try {
-      const response = await options.request(lastEventId, signal);
-      if (response.status >= 400 && response.status < 500) return;
-      if (response.ok && response.body) {
-        if (!isFirst) options.onReopened();
-        for await (const event of eventsOf(response.body)) {
-          lastEventId = event.id ?? lastEventId;
-          if (event.data !== "" && (event.type === "" || event.type === "message")) options.onData(event.data);
-        }
-      }
-    } catch (error) {
-      if (!signal.aborted) options.onTrouble(error);
+    stack.defer(() => {
+      if (performance.now() - openedAt > SOUND_MS) works();
+    });
+    const response = await options.request(lastEventId, signal);
+    if (response.status >= 400 && response.status < 500) return "done";
+    if (!response.ok || !response.body) return;
+    if (isReopened) options.onReopened();
+    for await (const event of eventsOf(response.body)) {
+      lastEventId = event.id ?? lastEventId;
+      if (event.data !== "" && (event.type === "" || event.type === "message")) options.onData(event.data);
     }
-    if (performance.now() - openedAt > SOUND_MS) backoff.reset();
-    await delay(backoff.next(), signal).catch(() => {}); // the loop looks at the signal itself
-  }
+  };
+  await repeatUntilAborted(read, { initialMs: 500, maxMs: 60_000, signal, onError: options.onTrouble });
 }
 
 interface ServerEvent {

@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { type Member, type SpaceMessage, ToolMessageSchema, ToolMessageState } from "#gen/toolbus/space/v1/space_pb.ts";
 import { type ToolResult, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
-import { refuseNonJson, type Submission } from "#runtime/submission/submission.ts";
+import { refuseNonJson, type Submission } from "#runtime/results/submission.ts";
 import type { Membership } from "../space/membership.ts";
 import type { Messages } from "./messages.ts";
 import { isFinal, toolOf, wordOf } from "./tool-message.ts";

@@ -3,13 +3,12 @@ import type { ConsumerMessages, JsMsg } from "@nats-io/jetstream";
 import { type SpaceEvent, SpaceEventSchema } from "#gen/toolbus/space/v1/space_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { isPassing } from "#runtime/bus/jetstream-errors.ts";
-import { persist } from "#runtime/bus/link.ts";
+import { retryOnBus } from "#runtime/bus/link.ts";
 import { messagesUntil } from "#runtime/bus/streams/messages-until.ts";
 import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import { openBackground } from "#runtime/lifecycle/background.ts";
-import { createBackoff } from "#runtime/time/backoff.ts";
-import { delay } from "#runtime/time/delay.ts";
 import { openEnding } from "#runtime/time/ending.ts";
+import { repeatUntilAborted } from "#runtime/time/retry/retry.ts";
 import { eventAt } from "../space/space-state.ts";
 
 const stream = "TOOLBUS_SPACES";
@@ -28,7 +27,7 @@ export interface DeliveryOptions {
  * reaches the inboxes even if the instance that stored it died right after.
  */
 export async function openDeliveries(bus: Bus, { deliver, logger }: DeliveryOptions): Promise<AsyncDisposable> {
-  await persist(bus.link, () => ensureConsumer(bus), { what: `creating consumer ${durable}`, isPassing });
+  await retryOnBus(bus.link, () => ensureConsumer(bus), { what: `creating consumer ${durable}`, isPassing });
 
   const handle = async (message: JsMsg) => {
     try {
@@ -45,21 +44,17 @@ export async function openDeliveries(bus: Bus, { deliver, logger }: DeliveryOpti
     }
   };
 
-  const run = async (signal: AbortSignal) => {
-    const backoff = createBackoff({ initialMs: 20, maxMs: 1_000 });
-    while (!signal.aborted) {
-      try {
-        for await (const message of consume(bus, signal)) {
-          await handle(message);
-          backoff.reset();
-        }
-      } catch (error) {
-        if (!signal.aborted) logger.warn({ err: error }, `messages do not reach inboxes: ${messageFromUnknown(error)}`);
+  const onError = (error: unknown) =>
+    logger.warn({ err: error }, `messages do not reach inboxes: ${messageFromUnknown(error)}`);
+  return openBackground((signal) => {
+    const follow = async (works: () => void) => {
+      for await (const message of consume(bus, signal)) {
+        await handle(message);
+        works();
       }
-      await delay(backoff.next(), signal).catch(() => {}); // aborted: the loop's condition sees it
-    }
-  };
-  return openBackground(run);
+    };
+    return repeatUntilAborted(follow, { initialMs: 20, maxMs: 1_000, signal, onError });
+  });
 }
 
 function eventFromMessage(message: JsMsg): SpaceEvent {
@@ -91,7 +86,11 @@ async function* consume(bus: Bus, signal: AbortSignal): AsyncGenerator<JsMsg> {
     const consumer = await bus.jetstream.consumers.get(stream, durable);
     return consumer.consume({ max_messages: 1, expires: 10_000, idle_heartbeat: 1_000 });
   };
-  const messages: ConsumerMessages = await persist(bus.link, open, { signal, what: `consuming ${durable}`, isPassing });
+  const messages: ConsumerMessages = await retryOnBus(bus.link, open, {
+    signal,
+    what: `consuming ${durable}`,
+    isPassing,
+  });
   using ending = openEnding(signal, bus.link.down);
   yield* messagesUntil(messages, ending.signal);
 }

@@ -4,7 +4,7 @@ import { type InboxEvent, InboxEventSchema } from "#gen/toolbus/space/v1/inbox_p
 import { casUpdate } from "#runtime/bus/buckets/key-value.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { isPassing } from "#runtime/bus/jetstream-errors.ts";
-import { persist } from "#runtime/bus/link.ts";
+import { retryOnBus } from "#runtime/bus/link.ts";
 import { readRecord } from "#runtime/bus/record.ts";
 import { appendFenced } from "#runtime/bus/streams/append.ts";
 import { followUpdates } from "#runtime/bus/streams/log-updates.ts";
@@ -34,7 +34,7 @@ export function createStreamInbox(bus: Bus): InboxStore {
       const info = () => bus.manager.streams.info(stream, { subjects_filter: subject });
       const [lastSequence, { state }] = await Promise.all([
         lastSequenceOf(bus, subject),
-        persist(bus.link, info, { what: `counting ${subject}`, isPassing }),
+        retryOnBus(bus.link, info, { what: `counting ${subject}`, isPassing }),
       ]);
       return { lastSequence, count: state.subjects?.[subject] ?? 0 };
     },

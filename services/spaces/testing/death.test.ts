@@ -37,13 +37,13 @@ describe("instances that are killed", () => {
   };
 
   /** Until it is answered; what was lost on the way is asked again under the same id. */
-  const persist = <T extends object>(ask: () => Promise<T>) => until(() => ask().catch(() => undefined), patient);
+  const untilAnswered = <T extends object>(ask: () => Promise<T>) => until(() => ask().catch(() => undefined), patient);
 
   test("TOOL-13 while instances die, each message stands once, watches miss and repeat nothing, each inbox gets it once", async () => {
     const spaceId = "rough";
     await clients.spaces.createSpace({ spaceId });
     for (const agent of ["ann", "bob"]) {
-      await persist(() =>
+      await untilAnswered(() =>
         clients.spaces.enterSpace({
           spaceId,
           member: { case: "agent", value: { sessionId: `rough-${agent}`, agent } },
@@ -74,7 +74,7 @@ describe("instances that are killed", () => {
       for (let index = 0; index < 30 || (isKilling && index < mostMessages); index++) {
         const id = `m${lane}-${index}`;
         ids.push(id);
-        await persist(() =>
+        await untilAnswered(() =>
           clients.spaces.sendMessage({
             spaceId,
             text: id,
@@ -89,7 +89,9 @@ describe("instances that are killed", () => {
     isKilling = false;
     await sending;
 
-    const pages = await allPages((pageToken) => persist(() => clients.spaces.listMessages({ spaceId, pageToken })));
+    const pages = await allPages((pageToken) =>
+      untilAnswered(() => clients.spaces.listMessages({ spaceId, pageToken })),
+    );
     const stand = pages.flatMap(({ messages }) => messages.map(({ id }) => id)).reverse();
     expect(stand.toSorted()).toEqual(ids.toSorted());
     await until(() => seen.length >= ids.length, patient);
@@ -114,23 +116,23 @@ describe("instances that are killed", () => {
     const deliver = async (lane: number) => {
       for (const id of ids) {
         if (lane < 2 || id.endsWith("0"))
-          await persist(() => clients.delivery.deliverEvent({ event: toolResult(owner, id) }));
+          await untilAnswered(() => clients.delivery.deliverEvent({ event: toolResult(owner, id) }));
       }
     };
     const delivering = Promise.all([0, 1, 2].map(deliver));
     const taken: string[] = [];
     const take = async () => {
       while (taken.length < ids.length) {
-        const { events } = await persist(() => clients.inbox.listInboxEvents(owner));
+        const { events } = await untilAnswered(() => clients.inbox.listInboxEvents(owner));
         const fresh = events.map(({ eventId }) => eventId).filter((id) => !taken.includes(id));
         taken.push(...fresh); // as a run's log holds them before they are acknowledged
-        await persist(() => clients.delivery.acknowledgeInbox({ ...owner, eventIds: taken }));
+        await untilAnswered(() => clients.delivery.acknowledgeInbox({ ...owner, eventIds: taken }));
       }
     };
     await Promise.all([take(), killOne()]);
     await delivering;
     expect(taken.toSorted()).toEqual(ids.toSorted());
-    expect((await persist(() => clients.inbox.listInboxEvents(owner))).events).toEqual([]);
+    expect((await untilAnswered(() => clients.inbox.listInboxEvents(owner))).events).toEqual([]);
   }, 120_000);
 
   test("TOOL-12 a plan whose time comes while no instance lives wakes its agent when one is back, once", async () => {
@@ -138,13 +140,13 @@ describe("instances that are killed", () => {
     const dueMs = Date.now() + 3_000;
     const dueAt = { seconds: BigInt(Math.ceil(dueMs / 1_000)), nanos: 0 };
     const entries = ["kept", "dropped"].map((key) => ({ kind: MemoryKind.PLAN, key, text: key, dueTime: dueAt }));
-    await persist(() => clients.memory.setEntries({ ...owner, entries }));
-    await persist(() => clients.memory.deleteEntries({ ...owner, kind: MemoryKind.PLAN, keys: ["dropped"] }));
+    await untilAnswered(() => clients.memory.setEntries({ ...owner, entries }));
+    await untilAnswered(() => clients.memory.deleteEntries({ ...owner, kind: MemoryKind.PLAN, keys: ["dropped"] }));
     await Promise.all(processes.map((process) => process.kill()));
     await until(() => Date.now() > Number(dueAt.seconds) * 1_000, patient);
     processes = await Promise.all([openSpacesProcess(bus, "late0"), openSpacesProcess(bus, "late1")]);
     const events = await until(async () => {
-      const { events } = await persist(() => clients.inbox.listInboxEvents(owner));
+      const { events } = await untilAnswered(() => clients.inbox.listInboxEvents(owner));
       return events.length > 0 && events;
     }, patient);
     expect(events.map(({ text }) => text)).toEqual(['[Plan: kept] "kept"']);
@@ -152,13 +154,13 @@ describe("instances that are killed", () => {
 
   test("TOOL-10 while instances die, a shown call goes its way once, whoever tells it and however often", async () => {
     const spaceId = "shown";
-    await persist(() => clients.spaces.createSpace({ spaceId }));
+    await untilAnswered(() => clients.spaces.createSpace({ spaceId }));
     const states = [ToolMessageState.RUNNING, ToolMessageState.REQUIRES_ACTION, ToolMessageState.COMPLETE];
     const tell = async (callId: string) => {
       for (const state of states) {
         const message = { callId, tool: "ask", state, argumentsJson: "{}" };
         const request = { spaceId, sessionId: "shown", agent: "a", message };
-        await Promise.all([1, 2].map(() => persist(() => clients.toolMessages.recordToolMessage(request))));
+        await Promise.all([1, 2].map(() => untilAnswered(() => clients.toolMessages.recordToolMessage(request))));
       }
     };
     const ids = Array.from({ length: 12 }, (_, index) => `c${index}`);

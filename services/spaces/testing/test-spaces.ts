@@ -13,9 +13,9 @@ import { SpaceService, type WatchSpaceResponse } from "#gen/toolbus/space/v1/spa
 import { SubmitToolResultResponseSchema, ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { createLogger } from "#runtime/lifecycle/logger.ts";
+import { refuseReused } from "#runtime/results/submission.ts";
 import { clientInterceptors, serverInterceptors } from "#runtime/rpc/interceptors.ts";
 import { serveOnNats } from "#runtime/rpc/nats/server/server.ts";
-import { refuseReused } from "#runtime/submission/submission.ts";
 import { openTelemetry } from "#runtime/telemetry/telemetry.ts";
 import { openTestBus, type TestBus } from "../../../test/harness/bus.ts";
 import { clientFor } from "../../clients.ts";

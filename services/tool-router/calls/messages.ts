@@ -2,8 +2,8 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import { ToolMessageState as Status, type ToolMessageSchema } from "#gen/toolbus/space/v1/space_pb.ts";
 import type { ToolCall } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { Failure, type FailureCode, messageFromUnknown } from "#runtime/failure/failure.ts";
-import { createBackoff } from "#runtime/time/backoff.ts";
 import type { Clock } from "#runtime/time/clock.ts";
+import { retryWhile } from "#runtime/time/retry/retry.ts";
 import type { Spaces } from "../sessions/spaces.ts";
 import type { Answer } from "./answers/answer.ts";
 
@@ -38,6 +38,8 @@ const REFUSALS: ReadonlySet<string> = new Set<FailureCode>([
   "resource_exhausted",
 ]);
 
+const isRefused = (error: unknown) => error instanceof Failure && REFUSALS.has(error.code);
+
 export function openMessages(spaces: Spaces, clock: Clock, onFault: OnFault): Messages {
   const closing = new AbortController();
   const underWay = new Set<Promise<void>>();
@@ -48,27 +50,22 @@ export function openMessages(spaces: Spaces, clock: Clock, onFault: OnFault): Me
     return spaces.recordToolMessage({ spaceId, sessionId, agent, message });
   }
 
-  async function persist(what: string, action: () => Promise<void>): Promise<void> {
-    const backoff = createBackoff({ initialMs: 50, maxMs: 2_000 });
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return await action();
-      } catch (error) {
-        const isRefused = error instanceof Failure && REFUSALS.has(error.code);
-        const end = isRefused ? "is refused" : closing.signal.aborted ? "is lost" : undefined;
-        if (attempt === 1 || end !== undefined) onFault(`${what} ${end ?? "waits"}: ${messageFromUnknown(error)}`);
-        if (end !== undefined) return;
-      }
-      await clock.delay(backoff.next(), closing.signal).catch(() => {}); // closing: one last attempt follows
-    }
+  async function retry(what: string, action: () => Promise<void>): Promise<void> {
+    const onRetry = (error: unknown, attempt: number) => {
+      if (attempt === 1) onFault(`${what} waits: ${messageFromUnknown(error)}`);
+    };
+    const options = { initialMs: 50, maxMs: 2_000, clock, closing: closing.signal, onRetry };
+    await retryWhile((error) => !isRefused(error), action, options).catch((error: unknown) => {
+      onFault(`${what} ${isRefused(error) ? "is refused" : "is lost"}: ${messageFromUnknown(error)}`);
+    });
   }
 
   async function once(what: string, action: () => Promise<void>): Promise<void> {
     try {
       await action();
     } catch (error) {
-      if (!(error instanceof Failure && REFUSALS.has(error.code))) throw error;
-      onFault(`${what} is refused: ${error.message}`);
+      if (!isRefused(error)) throw error;
+      onFault(`${what} is refused: ${messageFromUnknown(error)}`);
     }
   }
 
@@ -77,7 +74,7 @@ export function openMessages(spaces: Spaces, clock: Clock, onFault: OnFault): Me
   }
 
   function inBackground(what: string, action: () => Promise<void>): void {
-    const task = persist(what, action).finally(() => underWay.delete(task));
+    const task = retry(what, action).finally(() => underWay.delete(task));
     underWay.add(task);
   }
 

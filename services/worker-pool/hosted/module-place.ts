@@ -1,5 +1,5 @@
 import { refuse } from "#runtime/failure/failure.ts";
-import { type Backoff, createBackoff } from "#runtime/time/backoff.ts";
+import { type Backoff, createBackoff } from "#runtime/time/retry/backoff.ts";
 import type { RegisteredModule } from "./registry.ts";
 import type { DescribedTool } from "./thread/messages.ts";
 import type { ModuleThread } from "./thread/module-thread.ts";

@@ -6,7 +6,7 @@
 //      └───── backed off ◀───────────┘  after the third in a row
 
 import { Failure } from "#runtime/failure/failure.ts";
-import { type Backoff, createBackoff } from "#runtime/time/backoff.ts";
+import { type Backoff, createBackoff } from "#runtime/time/retry/backoff.ts";
 import { startTimer } from "#runtime/time/timer.ts";
 import type { PoolTimes } from "../config.ts";
 import type { OfferedFile } from "../files/tool-file.ts";

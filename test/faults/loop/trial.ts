@@ -4,8 +4,8 @@
  *   session ─▶ create ─▶ watchers ─▶ … the point: the fault … ─▶ the end ─▶ (a next run, for a fault still to come) ─▶ check
  */
 
-import { persist } from "../persist.ts";
 import { createRandom } from "../random.ts";
+import { retryRequest } from "../retry-request.ts";
 import { createAttempt } from "./attempt.ts";
 import { checkHistory } from "./history/check.ts";
 import type { RunHistory, Violation } from "./history/history.ts";
@@ -45,7 +45,7 @@ export async function runTrial(world: World, trial: Trial): Promise<TrialOutcome
     isHit = true;
   };
   const open = () => world.sessions.createSession({ agent: agentName, sessionId }, { timeoutMs: 5_000 });
-  await persist(open, startedAtMs + openMs);
+  await retryRequest(open, startedAtMs + openMs);
 
   const first = createAttempt(world, { token, sessionId, script: scriptOf(choices), choices });
   first.arm((reached, attempt) => {

@@ -14,7 +14,7 @@ import { Effect, type ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { errorResult } from "#runtime/results/error-result.ts";
 import { encodeRunContext } from "#runtime/rpc/run-context.ts";
-import { createBackoff } from "#runtime/time/backoff.ts";
+import { createBackoff } from "#runtime/time/retry/backoff.ts";
 import type { ClaimedRun } from "../../log/claim.ts";
 import { routerCallId } from "../../log/state/call-ids.ts";
 import { isOpenCall, openCalls } from "../../log/state/fold.ts";

@@ -1,8 +1,8 @@
 import { Failure } from "#runtime/failure/failure.ts";
-import { createBackoff } from "#runtime/time/backoff.ts";
 import type { Clock } from "#runtime/time/clock.ts";
+import { retryWhile } from "#runtime/time/retry/retry.ts";
 
-export interface RetryOptions {
+export interface Patience {
   readonly clock: Clock;
   readonly signal: AbortSignal;
   /** How long it is waited for; 0 to ask once. */
@@ -10,18 +10,8 @@ export interface RetryOptions {
 }
 
 /** Asks another service again while it is away: throws what it failed with last, or at once what will not pass. */
-export async function retryWhileUnavailable<T>(
-  { clock, signal, patienceMs }: RetryOptions,
-  ask: () => Promise<T>,
-): Promise<T> {
-  const backoff = createBackoff({ initialMs: 50, maxMs: 1_000 });
-  for (const givesUpAtMs = clock.now() + patienceMs; ; await clock.delay(backoff.next(), signal)) {
-    try {
-      return await ask();
-    } catch (error) {
-      if (signal.aborted || !isUnavailable(error) || clock.now() >= givesUpAtMs) throw error;
-    }
-  }
+export function retryWhileUnavailable<T>(patience: Patience, ask: () => Promise<T>): Promise<T> {
+  return retryWhile(isUnavailable, ask, { initialMs: 50, maxMs: 1_000, ...patience });
 }
 
 const codesOfAbsence: ReadonlySet<string> = new Set(["unavailable", "deadline_exceeded", "aborted"]);

@@ -10,7 +10,7 @@
  */
 
 import { RunEndReason } from "#gen/toolbus/run/v1/run_pb.ts";
-import { createBackoff } from "#runtime/time/backoff.ts";
+import { createBackoff } from "#runtime/time/retry/backoff.ts";
 import type { FoldedRun } from "../../log/state/fold.ts";
 import { messageOfModelError } from "../../model/retry/provider-errors.ts";
 import { decideRetry } from "../../model/retry/retry.ts";

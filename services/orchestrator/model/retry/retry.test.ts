@@ -7,7 +7,7 @@ import {
 } from "@ai-sdk/provider";
 import { describe, expect, test } from "vitest";
 import { Failure } from "#runtime/failure/failure.ts";
-import { createBackoff } from "#runtime/time/backoff.ts";
+import { createBackoff } from "#runtime/time/retry/backoff.ts";
 import { ModelInterrupted } from "../attempt/answer.ts";
 import { ModelStalled } from "../attempt/attempt.ts";
 import { messageOfModelError } from "./provider-errors.ts";

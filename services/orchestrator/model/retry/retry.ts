@@ -1,4 +1,4 @@
-import type { Backoff } from "#runtime/time/backoff.ts";
+import type { Backoff } from "#runtime/time/retry/backoff.ts";
 import { fieldsOf, isRetryable } from "./provider-errors.ts";
 
 /** Whether to ask the model again after an error, and when. */

@@ -6,7 +6,7 @@ import { RunEventSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import type { ToolOutput } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { type ReasonName, refuse } from "#runtime/failure/failure.ts";
-import { type Outcome, refuseReused, type Submission, submissionFrom } from "#runtime/submission/submission.ts";
+import { type Outcome, refuseReused, type Submission, submissionFrom } from "#runtime/results/submission.ts";
 import type { RunLog } from "../../log/journal.ts";
 import { type FoldedRun, openCalls, type Turn } from "../../log/state/fold.ts";
 import { functionToolOf, isFunctionToolCall } from "../../log/state/view.ts";

@@ -4,7 +4,7 @@ import { create } from "@bufbuild/protobuf";
 import { type Item, ItemSchema, Role } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { InputItem, InputMessage, ToolOutput } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { type ReasonName, refuse } from "#runtime/failure/failure.ts";
-import { submissionFrom } from "#runtime/submission/submission.ts";
+import { submissionFrom } from "#runtime/results/submission.ts";
 import type { RunLog } from "../../log/journal.ts";
 import { callIdsOf } from "../../log/state/view.ts";
 import { type Continuation, readHistory } from "../../sessions/history/history.ts";

@@ -1,6 +1,6 @@
 import type { OperatorLog } from "#runtime/lifecycle/logger.ts";
-import { createBackoff } from "#runtime/time/backoff.ts";
 import type { Clock } from "#runtime/time/clock.ts";
+import { createBackoff } from "#runtime/time/retry/backoff.ts";
 import type { Wake, WakeQueue } from "./wake.ts";
 
 export interface WakeLoopOptions {

@@ -10,13 +10,12 @@ import type { Consumer } from "@nats-io/jetstream";
 import { SessionWakeSchema } from "#gen/toolbus/internal/run/v1/queue_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { isPassing } from "#runtime/bus/jetstream-errors.ts";
-import { persist } from "#runtime/bus/link.ts";
+import { retryOnBus } from "#runtime/bus/link.ts";
 import { messagesUntil } from "#runtime/bus/streams/messages-until.ts";
 import { openBackground } from "#runtime/lifecycle/background.ts";
 import type { OperatorLog } from "#runtime/lifecycle/logger.ts";
-import { createBackoff } from "#runtime/time/backoff.ts";
-import { delay } from "#runtime/time/delay.ts";
 import { openEnding } from "#runtime/time/ending.ts";
+import { repeatUntilAborted } from "#runtime/time/retry/retry.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import type { Timers, WakeQueue } from "../../sessions/wakes/wake.ts";
 import { runSubjects } from "../run-subjects.ts";
@@ -33,7 +32,7 @@ export function createStreamTimers(bus: Bus): Timers {
       const payload = toBinary(SessionWakeSchema, create(SessionWakeSchema, { sessionId, runId }));
       const schedule = { specification: new Date(atMs), target: runSubjects.timerDue(sessionId) };
       const publish = () => bus.jetstream.publish(runSubjects.timer(runId), payload, { schedule, timeout: 2_000 });
-      await persist(bus.link, publish, { timeoutMs: 15_000, what: `setting the timer of run ${runId}`, isPassing });
+      await retryOnBus(bus.link, publish, { timeoutMs: 15_000, what: `setting the timer of run ${runId}`, isPassing });
     },
   };
 }
@@ -58,7 +57,7 @@ async function openConsumer(bus: Bus): Promise<Consumer> {
     });
     return bus.jetstream.consumers.get(stream, consumerName);
   };
-  return persist(bus.link, open, { what: "opening the timers that are due", isPassing });
+  return retryOnBus(bus.link, open, { what: "opening the timers that are due", isPassing });
 }
 
 interface PassingOn {
@@ -68,23 +67,20 @@ interface PassingOn {
 }
 
 async function passOn(bus: Bus, consumer: Consumer, { wakes, logger, signal }: PassingOn): Promise<void> {
-  const backoff = createBackoff({ initialMs: 50, maxMs: 1_000 });
-  while (!signal.aborted) {
-    try {
-      await bus.link.whenUp(signal);
-      using ending = openEnding(signal, bus.link.down);
-      const fetching = consumer.fetch({ max_messages: atOnce, expires: fetchMs });
-      const messages = await unlessAborted(fetching, ending.signal);
-      for await (const message of messagesUntil(messages, ending.signal)) {
-        const due = wakeFrom(bus, message);
-        if (due !== undefined) await wakes.send({ sessionId: due.sessionId, runId: due.runId, eventCount: 0 });
-        message.ack();
-      }
-      backoff.reset();
-    } catch (error) {
-      if (signal.aborted) return;
-      logger.warn({ err: error }, "timers that are due cannot be fetched");
-      await delay(backoff.next(), signal).catch(() => {}); // aborted: the loop's condition sees it
+  const fetchOnce = async () => {
+    await bus.link.whenUp(signal);
+    using ending = openEnding(signal, bus.link.down);
+    const fetching = consumer.fetch({ max_messages: atOnce, expires: fetchMs });
+    const messages = await unlessAborted(fetching, ending.signal);
+    for await (const message of messagesUntil(messages, ending.signal)) {
+      const due = wakeFrom(bus, message);
+      if (due !== undefined) await wakes.send({ sessionId: due.sessionId, runId: due.runId, eventCount: 0 });
+      message.ack();
     }
-  }
+  };
+  const fetchAgain = async (works: () => void) => {
+    for (; !signal.aborted; works()) await fetchOnce();
+  };
+  const onError = (error: unknown) => logger.warn({ err: error }, "timers that are due cannot be fetched");
+  await repeatUntilAborted(fetchAgain, { initialMs: 50, maxMs: 1_000, signal, onError });
 }

@@ -11,7 +11,7 @@ import { type Consumer, JetStreamApiError, type JsMsg } from "@nats-io/jetstream
 import { type SessionWake, SessionWakeSchema } from "#gen/toolbus/internal/run/v1/queue_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { isPassing } from "#runtime/bus/jetstream-errors.ts";
-import { persist } from "#runtime/bus/link.ts";
+import { retryOnBus } from "#runtime/bus/link.ts";
 import { readRecord } from "#runtime/bus/record.ts";
 import { messagesUntil } from "#runtime/bus/streams/messages-until.ts";
 import { openEnding } from "#runtime/time/ending.ts";
@@ -40,7 +40,7 @@ export async function openStreamWakes(bus: Bus, options: StreamWakesOptions): Pr
     async send(wake) {
       const payload = toBinary(SessionWakeSchema, create(SessionWakeSchema, wake));
       const publish = () => bus.jetstream.publish(runSubjects.wake(wake.sessionId), payload, { timeout: 2_000 });
-      await persist(bus.link, publish, { timeoutMs: 15_000, what: `waking session ${wake.sessionId}`, isPassing });
+      await retryOnBus(bus.link, publish, { timeoutMs: 15_000, what: `waking session ${wake.sessionId}`, isPassing });
     },
     async *next(atMost, signal) {
       await bus.link.whenUp(signal);
@@ -68,7 +68,7 @@ async function openConsumer(bus: Bus, { ackWaitMs, maxInHand }: StreamWakesOptio
     }
     return bus.jetstream.consumers.get(stream, consumerName);
   };
-  return persist(bus.link, open, { what: "opening the queue of wake-ups", isPassing });
+  return retryOnBus(bus.link, open, { what: "opening the queue of wake-ups", isPassing });
 }
 
 /** The server's code for a consumer that stands with other settings. */

@@ -5,8 +5,7 @@ import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { type RefusedFile, RefusedFileSchema } from "#gen/toolbus/tool/v1/refused_file_pb.ts";
 import type { Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
-import { createBackoff } from "#runtime/time/backoff.ts";
-import { delay } from "#runtime/time/delay.ts";
+import { retryWhile } from "#runtime/time/retry/retry.ts";
 import type { Audit } from "../audit/audit.ts";
 import { auditRefusals } from "../audit/refusal-audit.ts";
 import type { Catalogue } from "../catalogue.ts";
@@ -97,23 +96,16 @@ export async function openCatalogueFiles(
   const closing = new AbortController();
 
   /** A store that does not answer makes no file worse: it is waited for, at the start before anybody asks for an agent. */
-  async function loadPatiently(): Promise<void> {
-    const backoff = createBackoff({ initialMs: 50, maxMs: 1_000 });
-    while (!closing.signal.aborted) {
-      try {
-        return await load();
-      } catch (error) {
-        if (!isPassing(error)) throw error;
-      }
-      await delay(backoff.next(), closing.signal).catch(() => {}); // closed: the loop's condition sees it
-    }
-  }
+  const loadWhenStored = () =>
+    retryWhile(isPassing, load, { initialMs: 50, maxMs: 1_000, signal: closing.signal }).catch((error: unknown) => {
+      if (!closing.signal.aborted) throw error;
+    });
 
-  let last = loadPatiently();
+  let last = loadWhenStored();
   await last;
   const reload = () => {
     last = last
-      .then(loadPatiently)
+      .then(loadWhenStored)
       .catch((error: unknown) => options.onFaults([`files: ${messageFromUnknown(error)}`]));
   };
   const changes = await watchDirectories([options.toolsDirectory, options.agentsDirectory], reload);

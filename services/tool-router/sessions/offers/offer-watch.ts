@@ -5,9 +5,9 @@ import type {
 } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { Source } from "#gen/toolbus/tool/v1/source_pb.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
-import { createBackoff } from "#runtime/time/backoff.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import { openEnding } from "#runtime/time/ending.ts";
+import { repeatUntilAborted } from "#runtime/time/retry/retry.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
 import type { Offer } from "../../tools/tool-set/offer.ts";
 import type { JudgeOffer } from "./fitness.ts";
@@ -99,9 +99,8 @@ export class OfferWatch {
 
   async #follow(client: ProviderClient): Promise<void> {
     const { scope, clock, signal } = this.#options;
-    const backoff = createBackoff({ initialMs: 50, maxMs: 800 });
     void this.#limitStartup();
-    while (!signal.aborted) {
+    const follow = async (works: () => void) => {
       const openedAt = clock.now();
       let hasAnswered = false;
       try {
@@ -116,9 +115,9 @@ export class OfferWatch {
         this.#isCurrent = true;
         if (!hasAnswered) this.#fail(messageFromUnknown(error));
       }
-      if (hasAnswered && clock.now() - openedAt > LASTING_MS) backoff.reset();
-      await clock.delay(backoff.next(), signal).catch(() => {}); // aborted: the loop's condition sees it
-    }
+      if (hasAnswered && clock.now() - openedAt > LASTING_MS) works();
+    };
+    await repeatUntilAborted(follow, { initialMs: 50, maxMs: 800, clock, signal });
   }
 
   async #limitStartup(): Promise<void> {

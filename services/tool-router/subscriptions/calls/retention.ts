@@ -1,7 +1,7 @@
 import { removeKey } from "#runtime/bus/buckets/key-value.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { isPassing } from "#runtime/bus/jetstream-errors.ts";
-import { persist } from "#runtime/bus/link.ts";
+import { retryOnBus } from "#runtime/bus/link.ts";
 import { readRecord } from "#runtime/bus/record.ts";
 import { readSubject } from "#runtime/bus/streams/read.ts";
 import { Failure } from "#runtime/failure/failure.ts";
@@ -16,14 +16,14 @@ export function createRetentionStore(bus: Bus): RetentionStore {
   async function purge(callId: string, revision: number): Promise<boolean> {
     const request = { filter: `$KV.${bucket}.${callId}`, seq: revision + 1 };
     const remove = () => bus.manager.streams.purge(stream, request);
-    const { purged } = await persist(bus.link, remove, { what: `removing call ${callId}`, isPassing });
+    const { purged } = await retryOnBus(bus.link, remove, { what: `removing call ${callId}`, isPassing });
     return purged > 0;
   }
 
   return {
     async filled() {
       const ask = () => bus.manager.streams.info(stream);
-      const { state, config } = await persist(bus.link, ask, { what: "measuring the room of calls", isPassing });
+      const { state, config } = await retryOnBus(bus.link, ask, { what: "measuring the room of calls", isPassing });
       return state.bytes / config.max_bytes;
     },
     async *records(signal) {

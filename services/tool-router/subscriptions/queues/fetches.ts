@@ -2,7 +2,7 @@ import type { ConsumerConfig } from "@nats-io/jetstream";
 import { createInbox, type Msg } from "@nats-io/transport-node";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { isPassing } from "#runtime/bus/jetstream-errors.ts";
-import { persist } from "#runtime/bus/link.ts";
+import { retryOnBus } from "#runtime/bus/link.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 
 /** How long what is not urgent may lie. */
@@ -25,7 +25,7 @@ export async function openFetches(bus: Bus, options: FetchOptions): Promise<{ hu
   const closing = new AbortController();
   const add = () => bus.manager.consumers.add(stream, config);
   const what = `creating consumer ${config.durable_name}`;
-  const ensure = () => persist(bus.link, add, { what, isPassing, signal: closing.signal });
+  const ensure = () => retryOnBus(bus.link, add, { what, isPassing, signal: closing.signal });
   await ensure();
   const inbox = createInbox();
   let batch: Msg[] = [];

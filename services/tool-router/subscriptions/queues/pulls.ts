@@ -1,7 +1,7 @@
 import { createInbox, type Msg, type Subscription } from "@nats-io/transport-node";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { isPassing } from "#runtime/bus/jetstream-errors.ts";
-import { persist } from "#runtime/bus/link.ts";
+import { retryOnBus } from "#runtime/bus/link.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 
 /*
@@ -105,7 +105,7 @@ class Pull {
     this.#isReady = false;
     const add = () => this.#bus.manager.consumers.add(stream, this.#config());
     try {
-      await persist(this.#bus.link, add, { what: `creating consumer ${consumer}`, isPassing, signal });
+      await retryOnBus(this.#bus.link, add, { what: `creating consumer ${consumer}`, isPassing, signal });
     } catch (error) {
       if (!signal.aborted) onFault(`calls of ${description} cannot be watched: ${messageFromUnknown(error)}`);
       return;

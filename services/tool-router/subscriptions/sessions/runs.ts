@@ -6,8 +6,7 @@ import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { withPrincipal } from "#runtime/rpc/identity.ts";
 import { clientInterceptors } from "#runtime/rpc/interceptors.ts";
 import type { Telemetry } from "#runtime/telemetry/telemetry.ts";
-import { createBackoff } from "#runtime/time/backoff.ts";
-import { delay } from "#runtime/time/delay.ts";
+import { retryWhile } from "#runtime/time/retry/retry.ts";
 import { clientFor } from "../../../clients.ts";
 
 export interface SessionRuns extends AsyncDisposable {
@@ -39,29 +38,20 @@ export function openSessionRuns(
     await withPrincipal(principal, () => Promise.all(ending.map(cancel)));
   }
 
-  async function persist(session: Session, reason: string): Promise<void> {
-    const backoff = createBackoff({ initialMs: 200, maxMs: 5_000 });
-    const givesUpAt = performance.now() + PATIENCE_MS;
-    for (;;) {
-      await delay(backoff.next(), closing.signal).catch(() => {}); // closing: one last attempt follows
-      try {
-        return await cancelOnce(session, reason);
-      } catch (error) {
-        if (performance.now() < givesUpAt && !closing.signal.aborted) continue;
-        options.logger.warn({ sessionId: session.id, err: error }, "runs of a former agent could not be cancelled");
-        return;
-      }
-    }
+  async function retry(session: Session, reason: string, onFirstEnd: () => void): Promise<void> {
+    const cancel = () => cancelOnce(session, reason);
+    const patience = { initialMs: 200, maxMs: 5_000, patienceMs: PATIENCE_MS, closing: closing.signal };
+    await retryWhile(() => true, cancel, { ...patience, onRetry: onFirstEnd }).catch((error: unknown) => {
+      options.logger.warn({ sessionId: session.id, err: error }, "runs of a former agent could not be cancelled");
+    });
   }
 
   return {
     async cancel(session, reason) {
-      try {
-        await cancelOnce(session, reason);
-      } catch {
-        const task = persist(session, reason).finally(() => underWay.delete(task)); // which tells what goes wrong for good
-        underWay.add(task);
-      }
+      const firstEnd = Promise.withResolvers<void>();
+      const task = retry(session, reason, firstEnd.resolve).finally(() => underWay.delete(task));
+      underWay.add(task);
+      await Promise.race([firstEnd.promise, task]);
     },
     async [Symbol.asyncDispose]() {
       closing.abort();

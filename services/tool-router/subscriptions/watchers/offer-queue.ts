@@ -1,7 +1,7 @@
 import type { Msg } from "@nats-io/transport-node";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { isPassing } from "#runtime/bus/jetstream-errors.ts";
-import { persist } from "#runtime/bus/link.ts";
+import { retryOnBus } from "#runtime/bus/link.ts";
 import { readRecord } from "#runtime/bus/record.ts";
 import { appendFenced, lastOf } from "#runtime/bus/streams/append.ts";
 import { type CallRecord, decodeCall, encodeCall } from "../../calls/records/call-record.ts";
@@ -79,7 +79,7 @@ export function openWorkQueue(bus: Bus, { onQueued: onOffer, onFault }: WorkQueu
     isQueued: async (record) => (await lastOf(bus, subjectOf(record))) !== null,
     async remove(record) {
       const purge = () => bus.manager.streams.purge(stream, { filter: subjectOf(record) });
-      await persist(bus.link, purge, { what: `withdrawing call ${record.callId}`, timeoutMs: 30_000, isPassing });
+      await retryOnBus(bus.link, purge, { what: `withdrawing call ${record.callId}`, timeoutMs: 30_000, isPassing });
     },
     demand: (tool, count) => pulls.demand(queueOf(tool), areWaiting(tool) ? count : Math.min(count, 1)),
     stop: (tool) => pulls.leave(queueOf(tool)),

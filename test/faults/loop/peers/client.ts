@@ -3,7 +3,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { Role, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { InputItemSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
-import { persist } from "../../persist.ts";
+import { retryRequest } from "../../retry-request.ts";
 import type { Output } from "../history/history.ts";
 import { functionTool } from "../plan/script.ts";
 import type { World } from "../world.ts";
@@ -37,7 +37,7 @@ export function createRunClient(
 
   const persistently = <T>(call: () => Promise<T>): Promise<T> => {
     last = call;
-    return persist(call, giveUpAtMs);
+    return retryRequest(call, giveUpAtMs);
   };
   const options = { timeoutMs: 5_000 };
 

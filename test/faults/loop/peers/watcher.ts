@@ -3,7 +3,7 @@ import type { RunService, WatchRunResponse } from "#gen/toolbus/run/v1/run_servi
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { openEnding } from "#runtime/time/ending.ts";
-import { isPassing } from "../../persist.ts";
+import { isPassing } from "../../retry-request.ts";
 import type { Seen, Watched } from "../history/history.ts";
 
 export interface WatcherOptions {

@@ -1,7 +1,7 @@
 import { ToolCallState as State, type ToolCall } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { allPages } from "#runtime/rpc/paging/all-pages.ts";
 import { until } from "#runtime/time/until.ts";
-import { persist } from "../../persist.ts";
+import { retryRequest } from "../../retry-request.ts";
 import type { Witness } from "../load/witness.ts";
 import { agentName } from "../setting.ts";
 import type { World } from "../world.ts";
@@ -52,7 +52,7 @@ function standingFrom({ state, result, resolvedLate }: ToolCall): StandingRecord
 
 async function readRecords({ clients }: World): Promise<Map<string, ToolCall>> {
   const page = (pageToken: string) =>
-    persist(() => clients.calls.listToolCalls({ pageToken }), performance.now() + settleMs);
+    retryRequest(() => clients.calls.listToolCalls({ pageToken }), performance.now() + settleMs);
   const calls = (await allPages(page)).flatMap((one) => one.calls);
   return new Map(calls.map((call) => [call.callId, call]));
 }
@@ -62,7 +62,7 @@ async function readInbox({ clients, sessionIds }: World): Promise<Map<string, st
   for (const sessionId of sessionIds) {
     const request = { sessionId, agent: agentName };
     const page = (pageToken: string) =>
-      persist(() => clients.inbox.listInboxEvents({ ...request, pageToken }), performance.now() + settleMs);
+      retryRequest(() => clients.inbox.listInboxEvents({ ...request, pageToken }), performance.now() + settleMs);
     for (const { eventId, event } of (await allPages(page)).flatMap(({ events }) => events)) {
       if (event.case !== "toolResult") continue;
       const callId = eventId.replace(/^tr:/, "");

@@ -5,7 +5,7 @@ import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { openBus } from "#runtime/bus/bus.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { clientFor } from "../../../../services/clients.ts";
-import { isPassing, persist } from "../../persist.ts";
+import { isPassing, retryRequest } from "../../retry-request.ts";
 import { type Login, peers, type SubmitOrder, type SubmitterWord } from "../setting.ts";
 
 type Calls = Client<typeof ToolCallService>;
@@ -20,7 +20,7 @@ async function submit(calls: Calls, { callId, resultJson }: SubmitOrder): Promis
   const outcome = { case: "resultJson", value: resultJson } as const;
   const submission = { callId, submissionId: randomUUID(), outcome };
   try {
-    await persist(() => calls.submitToolResult(submission), performance.now() + patienceMs);
+    await retryRequest(() => calls.submitToolResult(submission), performance.now() + patienceMs);
     return { end: "won", why: "" };
   } catch (error) {
     const why = failureFromConnectError(error).reason ?? ConnectError.from(error).message;

@@ -4,7 +4,7 @@ import { type ToolCallDelivery, ToolCallService } from "#gen/toolbus/tool/v1/too
 import { openBus } from "#runtime/bus/bus.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { clientFor } from "../../../../services/clients.ts";
-import { persist } from "../../persist.ts";
+import { retryRequest } from "../../retry-request.ts";
 import { type CallArguments, type Login, peers, tools, type WatcherWord } from "../setting.ts";
 
 const login: Login = JSON.parse(process.argv[2] ?? "");
@@ -16,7 +16,7 @@ async function execute(watcher: string, calls: Client<typeof ToolCallService>, h
   const { call, deliveryId } = handed;
   const { callId = "", argumentsJson = "" } = call ?? {};
   try {
-    await persist(() => calls.acknowledgeToolCall({ callId, deliveryId }), performance.now() + patienceMs);
+    await retryRequest(() => calls.acknowledgeToolCall({ callId, deliveryId }), performance.now() + patienceMs);
   } catch {
     return; // it is another's, or over
   }
