@@ -3,6 +3,12 @@ import { itsOwn, type JsonSchema, type Spelling } from "./spelling.ts";
 const text = { type: "string" };
 const sourceName = { type: "string", pattern: "^[a-zA-Z0-9_.-]{1,64}$" };
 
+/** Two ways to write one duration, of which a file uses one. */
+export const waysOfDurations = [
+  ["interval", "intervalMs"],
+  ["timeout", "timeoutMs"],
+] as const;
+
 const worker: JsonSchema = {
   type: "object",
   properties: {
@@ -66,6 +72,21 @@ export const agentSpelling: Spelling = {
       timeout: { field: "timeout", schema: itsOwn },
       timeoutMs: { field: "timeout", schema: itsOwn },
     },
+    schema: { allOf: waysOfDurations.map((required) => ({ not: { required } })) },
   },
-  "toolbus.mcp.v1.McpServer": { schema: { oneOf: [{ required: ["url"] }, { required: ["command"] }] } },
+  "toolbus.mcp.v1.McpServer": {
+    fields: {
+      allowedTools: {
+        field: "allowedTools",
+        schema: () => ({
+          type: "array",
+          items: text,
+          description:
+            "Which of its tools are offered, by their names at the server; absent offers all, an empty list none.",
+        }),
+        read: (value) => ({ allowedTools: Array.isArray(value) ? { names: value } : value }),
+      },
+    },
+    schema: { oneOf: [{ required: ["url"] }, { required: ["command"] }] },
+  },
 };

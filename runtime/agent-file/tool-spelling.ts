@@ -3,6 +3,9 @@ import { itsOwn, type JsonSchema, type Spelling } from "./spelling.ts";
 /** A custom kind (KIND-3): whose provider, and what the provider calls it. */
 const customKind = { pattern: "^[a-zA-Z0-9_-]{1,64}:[a-zA-Z0-9_.-]{1,64}$" };
 
+/** Of a tool of the catalog: letters, digits, _, - and single dots between them. */
+export const TOOL_NAME = /^[a-zA-Z0-9_-]+(\.[a-zA-Z0-9_-]+)*$/;
+
 /** The kinds by their names, and custom ones by their own. */
 const kind = {
   field: "executionType",
@@ -22,7 +25,7 @@ export const toolSpelling: Spelling = {
   "toolbus.tool.v1.Tool": {
     fields: {
       $schema: { schema: () => ({ type: "string", description: "Where the schema of this file is." }) },
-      name: { field: "name", schema: (own) => ({ ...own, maxLength: 64 }) },
+      name: { field: "name", schema: (own) => ({ ...own, maxLength: 64, pattern: TOOL_NAME.source }) },
       inputSchema: {
         field: "inputSchemaJson",
         schema: () => ({

@@ -1,5 +1,6 @@
 /** Which MCP servers runs may bring along: what operators say, and what is wrong with one. */
 
+import { faultOfHeaderValue, faultsOfHeaderNames } from "../http/header-syntax.ts";
 import type { EnvironmentReader } from "./environment.ts";
 
 const kinds = ["none", "http", "all"] as const;
@@ -27,19 +28,47 @@ export interface BroughtServer {
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** Why a run may not bring the server; undefined when it may. */
-export function faultOfRunServer(kind: RunServers, { url, command, headers, env }: BroughtServer): string | undefined {
-  if (kind === "none") return "is refused: runs may bring no MCP servers here (TOOLBUS_MCP_RUN_SERVERS)";
-  if ((url === "") === (command === "")) return "needs either a url or a command";
+/** What is wrong with a server, and with which of its fields; no field for the server as a whole. */
+export interface ServerFault {
+  readonly field: string;
+  readonly message: string;
+}
+
+/** Why a run may not bring the server; empty when it may. */
+export function faultsOfRunServer(kind: RunServers, server: BroughtServer): ServerFault[] {
+  const { url, command, headers, env } = server;
+  const fault = (field: string, message: string) => [{ field, message }];
+  if (kind === "none") return fault("", "is refused: runs may bring no MCP servers here (TOOLBUS_MCP_RUN_SERVERS)");
+  if ((url === "") === (command === "")) return fault("", "needs either a url or a command");
   if (kind === "http" && command !== "") {
-    return "is refused: runs may bring no commands here, only servers over HTTP (TOOLBUS_MCP_RUN_SERVERS)";
+    const message = "is refused: runs may bring no commands here, only servers over HTTP (TOOLBUS_MCP_RUN_SERVERS)";
+    return fault("command", message);
   }
   const parsed = url === "" ? undefined : URL.parse(url);
-  if (parsed === null) return "has a url that is none";
+  if (parsed === null) return fault("url", "has a url that is none");
   if (kind === "http" && parsed !== undefined && !["http:", "https:"].includes(parsed.protocol)) {
-    return "is refused: runs may bring only servers at http and https URLs here (TOOLBUS_MCP_RUN_SERVERS)";
+    const message = "is refused: runs may bring only servers at http and https URLs here (TOOLBUS_MCP_RUN_SERVERS)";
+    return fault("url", message);
   }
-  const values = [...Object.values(headers), ...Object.values(env)];
-  if (values.some((value) => value.includes("${secret:"))) return "names a secret of the suite, which no run may";
-  return undefined;
+  const texts = [["url", url], ...valuesOf("headers", headers), ...valuesOf("env", env)] as const;
+  const secret = texts.find(([, value]) => value.includes("${secret:"));
+  if (secret !== undefined) return fault(secret[0], "names a secret of the suite, which no run may");
+  return faultsOfServerHeaders(headers);
 }
+
+/** The headers that no HTTP request can have. */
+export function faultsOfServerHeaders(headers: Readonly<Record<string, string>>): ServerFault[] {
+  const names = faultsOfHeaderNames(Object.keys(headers)).map(({ name, fault }) => [name, fault] as const);
+  const values = Object.entries(headers).map(([name, value]) => [name, faultOfHeaderValue(value)] as const);
+  return [...names, ...values].flatMap(([name, fault]) =>
+    fault === undefined
+      ? []
+      : [{ field: pathOf("headers", name), message: `has the header ${JSON.stringify(name)}, which ${fault}` }],
+  );
+}
+
+function valuesOf(map: string, entries: Readonly<Record<string, string>>): [string, string][] {
+  return Object.entries(entries).map(([key, value]) => [pathOf(map, key), value]);
+}
+
+const pathOf = (map: string, key: string) => `${map}[${JSON.stringify(key)}]`;

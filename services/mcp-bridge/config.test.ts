@@ -30,10 +30,14 @@ test("TOOL-14 a source's configuration is read in its JSON form, and a fault in 
   const server = parseServer("s", { command: "x", allowedTools: ["a"], healthCheck: { intervalMs: 5, timeoutMs: 2 } });
   expect(server).toMatchObject({
     name: "s",
-    allowedTools: ["a"],
+    allowedTools: { names: ["a"] },
     healthCheck: { interval: durationFromMs(5), timeout: durationFromMs(2) },
   });
+  expect(parseServer("s", { command: "x", allowedTools: [] }).allowedTools).toMatchObject({ names: [] });
+  expect(parseServer("s", { command: "x" }).allowedTools).toBeUndefined();
   expect(() => parseServer("s", { comand: "x" })).toThrow(/comand/);
+  const healthCheck = { interval: "5s", intervalMs: 5 };
+  expect(() => parseServer("s", { command: "x", healthCheck })).toThrow(/healthCheck: interval and intervalMs/);
   expect(() => parseServer("s", { command: "x", share: "everybody" })).toThrow(/share|Share/);
   expect(() => parseServer("s", { transport: "stdio" })).toThrow(/either a url or a command/);
 });

@@ -17,6 +17,7 @@ interface Options {
   toolChoice?: string;
   functions?: string;
   mcpServer: { name: string; url: string }[];
+  mcpHeader: { server: string; name: string; value: string }[];
   detach?: boolean;
   key?: string;
 }
@@ -38,6 +39,12 @@ export function addRunCommand(program: Command): void {
       serverFrom,
       [],
     )
+    .option(
+      "--mcp-header <name=header:value>",
+      "send this HTTP header to the MCP server of that name; may be given again",
+      headerFrom,
+      [],
+    )
     .option("-d, --detach", "only start it and print it")
     .option("--key <key>", "start it once for this key: who asks again with it gets the same run")
     .action(run);
@@ -53,7 +60,7 @@ async function run(agent: string, words: string[], options: Options, command: Co
     options: {
       ...(options.allow && { allowedTools: { names: options.allow } }),
       functionTools,
-      mcpServers: options.mcpServer,
+      mcpServers: serversFrom(options),
       limits: { maxTurns: options.maxTurns ?? 0 },
       ...(options.toolChoice === undefined ? {} : { toolChoice: toolChoiceFrom(options.toolChoice) }),
     },
@@ -93,4 +100,21 @@ function positiveInteger(text: string): number {
   const value = Number(text);
   if (!Number.isSafeInteger(value) || value < 1) throw new InvalidArgumentError("expected a whole number above 0");
   return value;
+}
+
+function headerFrom(text: string, others: Options["mcpHeader"]): Options["mcpHeader"] {
+  const [, server, name, value] = /^([a-zA-Z0-9_.-]{1,64})=([^:]+):\s*(.*)$/.exec(text) ?? [];
+  if (server === undefined || name === undefined || value === undefined)
+    throw new InvalidArgumentError("expected name=header:value");
+  return [...others, { server, name, value }];
+}
+
+function serversFrom({ mcpServer: servers, mcpHeader: headers }: Options) {
+  const lost = headers.find(({ server }) => !servers.some(({ name }) => name === server));
+  if (lost !== undefined)
+    throw new UsageFault(`--mcp-header names the server "${lost.server}", which no --mcp-server gives`);
+  return servers.map(({ name, url }) => {
+    const own = headers.filter(({ server }) => server === name);
+    return { name, url, headers: Object.fromEntries(own.map((header) => [header.name, header.value])) };
+  });
 }

@@ -5,6 +5,7 @@ import { CallerService } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
 import { type ExecuteToolRequest, ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { refuse } from "#runtime/failure/failure.ts";
+import { providedResult } from "#runtime/results/provided-result.ts";
 import { submissionFrom } from "#runtime/results/submission.ts";
 import type { Relay } from "../delivery/relay.ts";
 import { type Answers, refuseResolved, refuseUnknown } from "../requests/answers.ts";
@@ -44,7 +45,7 @@ export function createPeerRoutes({ attachments, answers, relay }: PeerRouteParts
           return;
         }
         if (attachmentId !== null) await carry(attachmentId, request, context.signal);
-        yield { event: { case: "result", value: await relay.joinHere(request, context.signal) } };
+        yield { event: { case: "result", value: providedResult(await relay.joinHere(request, context.signal)) } };
       },
     });
     router.service(CallerService, {

@@ -4,6 +4,7 @@ import type { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider
 import { WatchProvidedToolsResponseSchema } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { Source } from "#gen/toolbus/tool/v1/source_pb.ts";
 import { refuse, refuseField } from "#runtime/failure/failure.ts";
+import { providedResult } from "#runtime/results/provided-result.ts";
 import { withEtag } from "#runtime/rpc/etag.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { toolsFromDeclaration } from "../declarations/declaration.ts";
@@ -40,7 +41,7 @@ export function providerRoutes(parts: ProviderRouteParts): ServiceImpl<typeof To
       if (stopping.aborted) refuse("unavailable", "this instance stops: watch again", { reason: "INSTANCE_STOPPING" });
     },
     async *executeTool(request, context) {
-      yield { event: { case: "result", value: await relay.call(request, context.signal) } };
+      yield { event: { case: "result", value: providedResult(await relay.call(request, context.signal)) } };
     },
     releaseScope: () => ({}), // the caller stays with its session, whatever agent that has
   };

@@ -7,6 +7,7 @@ import type { Bus } from "#runtime/bus/bus.ts";
 import { instanceService } from "#runtime/bus/ownership/ownership.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { type Failure, refuse } from "#runtime/failure/failure.ts";
+import { resultFromProvided } from "#runtime/results/provided-result.ts";
 import type { Submission } from "#runtime/results/submission.ts";
 import { deliveryOf } from "#runtime/rpc/nats/call/delivery.ts";
 import { clientFor } from "../../clients.ts";
@@ -60,7 +61,7 @@ export function createPeers(bus: Bus, service: string) {
     },
     async join(instance: string, request: ExecuteToolRequest, signal: AbortSignal): Promise<ToolResult> {
       for await (const { event } of providerAt(instance).executeTool(request, { signal })) {
-        if (event.case === "result") return event.value;
+        if (event.case === "result") return resultFromProvided(event.value);
       }
       return refuse("unavailable", "the instance that holds the call ended it without a result", {
         reason: "OUTCOME_UNKNOWN",

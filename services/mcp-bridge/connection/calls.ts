@@ -5,6 +5,7 @@ import {
 } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
+import { providedResult } from "#runtime/results/provided-result.ts";
 import { type Changes, createChanges, orAborted } from "../servers/changes.ts";
 
 export type CallEvent = ExecuteToolResponse["event"];
@@ -67,7 +68,7 @@ export class Calls {
         const { outcome } = record;
         if (outcome?.kind === "failed") throw outcome.error;
         if (outcome) {
-          yield create(ExecuteToolResponseSchema, { event: { case: "result", value: outcome.result } });
+          yield create(ExecuteToolResponseSchema, { event: { case: "result", value: providedResult(outcome.result) } });
           return;
         }
         await orAborted(changed, signal);

@@ -6,6 +6,7 @@ import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts
 import { errorResult } from "#runtime/results/error-result.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import type { LinkKeeper } from "../link/link-keeper.ts";
+import { isOffered } from "../link/list-tools.ts";
 import { type Outcome, outcomeOf } from "../link/outcome.ts";
 import type { ReadyPhase } from "../link/phase.ts";
 import { resultFromAnswer } from "../tools/result.ts";
@@ -32,7 +33,7 @@ export interface Execution {
 export async function execute(execution: Execution): Promise<ToolResult> {
   const { server, tool, abandoned } = execution;
   const parsed = parseArguments(execution.argumentsJson);
-  if (server.allowedTools.length > 0 && !server.allowedTools.includes(tool)) {
+  if (!isOffered(tool, server.allowedTools)) {
     refuse("permission_denied", `${nameOf(execution)} is not among the server's allowed tools`, {
       reason: "TOOL_NOT_ALLOWED",
     });

@@ -1,6 +1,6 @@
 import type { Client } from "@modelcontextprotocol/client";
 import { z } from "zod";
-import type { Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import type { AllowedTools, Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { parseTool } from "../tools/parse-tool.ts";
 
 /** The SDK's own schema refuses the whole list for one bad tool. */
@@ -14,13 +14,18 @@ export interface ListedTools {
   warnings: string[];
 }
 
+/** TOOL-14: whether the server's entry offers the tool; all are where it does not say which. */
+export function isOffered(tool: string, allowedTools: AllowedTools | undefined): boolean {
+  return allowedTools === undefined || allowedTools.names.includes(tool);
+}
+
 /** Reads all pages. A cursor that comes again ends the list. */
 export async function listTools(
   client: Client,
-  options: { signal: AbortSignal; allowedTools: readonly string[] },
+  options: { signal: AbortSignal; allowedTools: AllowedTools | undefined },
 ): Promise<ListedTools> {
   if (!client.getServerCapabilities()?.tools) return { tools: [], warnings: [] };
-  const allowed = new Set(options.allowedTools);
+  const { allowedTools } = options;
   const tools = new Map<string, Tool>();
   const warnings: string[] = [];
   for await (const listed of listedTools(client, options.signal, warnings)) {
@@ -28,7 +33,7 @@ export async function listTools(
     if (parsed.kind === "refused") warnings.push(`the tool "${parsed.name}" is not offered: ${parsed.reason}`);
     else if (tools.has(parsed.tool.name))
       warnings.push(`the tool "${parsed.tool.name}" is listed twice: the first counts`);
-    else if (allowed.size === 0 || allowed.has(parsed.tool.name)) tools.set(parsed.tool.name, parsed.tool);
+    else if (isOffered(parsed.tool.name, allowedTools)) tools.set(parsed.tool.name, parsed.tool);
   }
   return { tools: [...tools.values()], warnings };
 }

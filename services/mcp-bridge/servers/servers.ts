@@ -2,7 +2,7 @@ import { toJson } from "@bufbuild/protobuf";
 import { type McpServer, McpServerSchema, Share } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import type { StoredMcpServer } from "#gen/toolbus/mcp/v1/mcp_server_service_pb.ts";
 import type { Source } from "#gen/toolbus/tool/v1/source_pb.ts";
-import { faultOfRunServer, type RunServers } from "#runtime/config/run-servers.ts";
+import { faultsOfRunServer, type RunServers } from "#runtime/config/run-servers.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { Changes } from "./changes.ts";
 import { parseServer } from "./source.ts";
@@ -59,10 +59,14 @@ export function sourcesOf(applied: Pick<AppliedServers, "list">): Source[] {
 
 /** What a run brings is nothing that an operator has seen. */
 function serverOfRun(server: McpServer, runServers: RunServers): McpServer {
-  const fault =
-    faultOfRunServer(runServers, server) ?? (server.share === Share.UNSPECIFIED ? undefined : "is shared with nobody");
+  const shared = server.share === Share.UNSPECIFIED ? [] : [{ field: "share", message: "is shared with nobody" }];
+  const fieldViolations = [...faultsOfRunServer(runServers, server), ...shared];
+  const [fault] = fieldViolations;
   if (fault === undefined) return server;
-  return refuse("permission_denied", `the MCP server ${server.name} ${fault}`, { reason: "INVALID_REQUEST" });
+  return refuse("permission_denied", `the MCP server ${server.name} ${fault.message}`, {
+    reason: "INVALID_REQUEST",
+    fieldViolations,
+  });
 }
 
 export function sourceOfServer(server: McpServer, ofRun = false): Source {

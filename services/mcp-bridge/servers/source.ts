@@ -1,10 +1,12 @@
 import { fromJson, type JsonObject } from "@bufbuild/protobuf";
 import { type McpServer, McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
-import { agentSpelling } from "#runtime/agent-file/agent-spelling.ts";
+import { agentSpelling, waysOfDurations } from "#runtime/agent-file/agent-spelling.ts";
 import { contractJson } from "#runtime/agent-file/spelling.ts";
+import { faultsOfServerHeaders } from "#runtime/config/run-servers.ts";
 import { violationsFrom } from "#runtime/failure/error-detail.ts";
-import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
+import { messageFromUnknown, refuse, refuseField } from "#runtime/failure/failure.ts";
 import { contractValidator } from "#runtime/schema/contract-validator.ts";
+import { isObject } from "#runtime/schema/json-object.ts";
 
 const reason = "INVALID_REQUEST";
 
@@ -19,12 +21,19 @@ export function parseServer(sourceName: string, config: JsonObject): McpServer {
   const text = JSON.stringify([sourceName, config]);
   const parsed = parsedByText.get(text);
   if (parsed) return parsed;
+  refuseTwoWays(config);
   const server = readServer(sourceName, config);
   server.name = sourceName;
   parsedByText.set(text, validServer(server));
   const [oldest = ""] = parsedByText.keys();
   if (parsedByText.size > MOST_PARSED) parsedByText.delete(oldest);
   return server;
+}
+
+function refuseTwoWays({ healthCheck }: JsonObject): void {
+  if (!isObject(healthCheck)) return;
+  const [one, other] = waysOfDurations.find((ways) => ways.every((way) => healthCheck[way] !== undefined)) ?? [];
+  if (one !== undefined) refuseField("healthCheck", `${one} and ${other} are two ways to write one duration`);
 }
 
 function readServer(sourceName: string, config: JsonObject): McpServer {
@@ -55,6 +64,10 @@ export function validServer(server: McpServer): McpServer {
       fieldViolations: [{ field: "url", message: "either this or command is needed" }],
     });
   }
+  const fieldViolations = faultsOfServerHeaders(server.headers);
+  const [fault] = fieldViolations;
+  if (fault !== undefined)
+    refuse("invalid_argument", `the MCP server ${server.name} ${fault.message}`, { reason, fieldViolations });
   return server;
 }
 

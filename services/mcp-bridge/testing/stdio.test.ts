@@ -1,7 +1,8 @@
+import { create } from "@bufbuild/protobuf";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { HealthState } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
-import { Effect, LogLevel } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { AllowedToolsSchema, Effect, LogLevel } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { until } from "#runtime/time/until.ts";
 import { isAlive } from "../../../test/harness/processes.ts";
 import type { Connection } from "../connection/connection.ts";
@@ -92,7 +93,10 @@ describe("a server over stdio", () => {
   });
 
   test("TOOL-14 only allowed tools are offered and called", async () => {
-    await using connection = openConnection({ ...oddServerIn(), allowedTools: ["echo"] });
+    await using connection = openConnection({
+      ...oddServerIn(),
+      allowedTools: create(AllowedToolsSchema, { names: ["echo"] }),
+    });
     await connection.settled(noSignal);
     expect(toolsOf(connection)).toEqual(["echo"]);
     await expect(callThrough(connection, "env")).rejects.toMatchObject({ reason: "TOOL_NOT_ALLOWED" });

@@ -1,5 +1,6 @@
 import { create } from "@bufbuild/protobuf";
-import { type Tool, type ToolResult, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { type ProvidedResult, ProvidedResultSchema } from "#gen/toolbus/provider/v1/provided_result_pb.ts";
+import type { Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure, refuse, refuseField } from "#runtime/failure/failure.ts";
 import type { BuiltIn, BuiltInCall, Rooms } from "./built-in.ts";
 import { memoryTools } from "./memory-tools.ts";
@@ -25,7 +26,7 @@ export async function callBuiltIn(
   name: string,
   call: BuiltInCall,
   argumentsJson: string,
-): Promise<ToolResult> {
+): Promise<ProvidedResult> {
   const builtIn =
     builtInsByName.get(name) ?? refuse("not_found", `no built-in tool "${name}"`, { reason: "TOOL_NOT_FOUND" });
   if (call.sessionId === "") refuseField("scope.session_id", "built-in tools belong to a session");
@@ -33,13 +34,13 @@ export async function callBuiltIn(
   if (!call.isByOwner && keepers.has(builtIn)) return refusal(`session ${call.sessionId} belongs to another caller`);
   try {
     const value = await builtIn.run(rooms, call, argumentsJson);
-    return create(ToolResultSchema, { outputJson: JSON.stringify(value), endsRun: builtIn.endsRun });
+    return create(ProvidedResultSchema, { outputJson: JSON.stringify(value), endsRun: builtIn.endsRun });
   } catch (error) {
     if (!(error instanceof Failure) || faults.has(error.code)) throw error;
     return refusal(error.message);
   }
 }
 
-function refusal(text: string): ToolResult {
-  return create(ToolResultSchema, { outputJson: JSON.stringify({ error: text }), isError: true });
+function refusal(text: string): ProvidedResult {
+  return create(ProvidedResultSchema, { outputJson: JSON.stringify({ error: text }), isError: true });
 }

@@ -7,7 +7,9 @@ import { type Answer, canceled } from "./answers/answer.ts";
 import { type CallIdentity, differencesOfRequests, refuseForeign } from "./records/call-identity.ts";
 
 /** What happens in a call: progress, logs, then its one result. */
-export type CallEvent = Exclude<CallToolResponse["event"], { case: undefined }>;
+export type CallEvent =
+  | Exclude<CallToolResponse["event"], { case: undefined | "result" }>
+  | { case: "result"; value: Answer };
 
 export interface CallControl {
   /** Aborts when everybody who waited for the call has gone. */

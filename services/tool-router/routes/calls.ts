@@ -49,8 +49,13 @@ export function routeCalls(router: ConnectRouter, routes: CallRoutes): void {
       const waiter = { callId, identity, signal: context.signal, isLost: () => isLost(context) };
       const call = { ...request, callId, context: runContext };
       for await (const event of inFlight.join(waiter, (control) => carryOut(call, control))) {
-        const isEnd = event.case === "result";
-        yield { callId, event, ...(isEnd && { toolsRevision: toolsRevision(contexts, request.sessionId, request) }) };
+        if (event.case !== "result") {
+          yield { callId, event };
+          continue;
+        }
+        const { usage, callCount = 0, endsRun = false } = event.value;
+        const used = { callCount, endsRun, ...(usage && { usage }) };
+        yield { callId, event, ...used, toolsRevision: toolsRevision(contexts, request.sessionId, request) };
       }
     },
   });

@@ -40,9 +40,10 @@ export class AgentTools {
     used.calls += 1;
     const place = { callId: id, sessionId, runId, contextRevision, deadline };
     const request = { ...place, name, argumentsJson, ...shareOfCall(call, used) };
-    for await (const { event } of this.#router.callTool(request, { signal: call.signal })) {
+    for await (const response of this.#router.callTool(request, { signal: call.signal })) {
+      const { event, usage, callCount: calls } = response;
       if (event.case !== "result") continue;
-      const { outputJson, isError, usage, callCount: calls } = event.value;
+      const { outputJson, isError } = event.value;
       used.calls += calls;
       addUsage(used, usage);
       return isError ? errorAnswer(outputJson) : { kind: "result", resultJson: outputJson };

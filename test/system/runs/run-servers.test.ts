@@ -9,6 +9,7 @@ import { Role, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { type CreateRunRequestSchema, InputItemSchema, RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
+import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { until as untilWithin } from "#runtime/time/until.ts";
 import { openSessionServer, type SessionServer } from "../../../services/mcp-bridge/testing/servers/session-server.ts";
 import { runCommand } from "../../harness/commands/command.ts";
@@ -133,6 +134,16 @@ describe("TOOL-14 an MCP server that a run brings", () => {
     expect(await refusalOf([{ name: "crm", url, headers: { a: ["$", "{secret:KEY}"].join("") } }])).toContain(
       "a secret of the suite",
     );
+    const fieldsOf = (server: object) =>
+      start(sessionId, "x", { mcpServers: [{ name: "crm", url, ...server }] }).then(
+        () => [],
+        (error: unknown) => failureFromConnectError(error).fieldViolations?.map(({ field }) => field),
+      );
+    const place = "options.mcp_servers[0]";
+    expect(await fieldsOf({ url: ["http://localhost/$", "{secret:KEY}"].join("") })).toEqual([`${place}.url`]);
+    expect(await fieldsOf({ headers: { "a b": "1" } })).toEqual([`${place}.headers["a b"]`]);
+    expect(await fieldsOf({ headers: { a: "1\n2" } })).toEqual([`${place}.headers["a"]`]);
+    expect(await fieldsOf({ headers: { Host: "x" } })).toEqual([`${place}.headers["Host"]`]);
     expect(await refusalOf([{ name: "own", url }])).toContain(
       '"own" of the run is named like the source "own" of agent',
     );
@@ -168,6 +179,12 @@ describe("TOOL-14 an MCP server that a run brings", () => {
     const ran = await toolbus("run", "asker", "hello", "--mcp-server", `crm=${other.url}`);
     expect(ran).toMatchObject({ exitCode: 0 });
     expect(ran.stdout).toContain("hello");
+    const header = ["--mcp-header", "crm=x-key: one:two"];
+    expect(await toolbus("run", "asker", "again", "--mcp-server", `crm=${other.url}`, ...header)).toMatchObject({
+      exitCode: 0,
+    });
+    expect(other.sessions.headers).toMatchObject({ "x-key": "one:two" });
     expect((await toolbus("run", "asker", "hello", "--mcp-server", "crm")).exitCode).toBe(2);
+    expect((await toolbus("run", "asker", "hello", ...header)).exitCode).toBe(2);
   });
 });

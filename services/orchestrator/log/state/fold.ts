@@ -47,6 +47,8 @@ export interface Turn {
   readonly resultsByCallId: Results;
   /** By which submissions the client answered them, where those have ids. */
   readonly submissionsByCallId: Results<string>;
+  /** Whether one of its results ends the run. */
+  readonly endsRun: boolean;
 }
 
 export type Phase =
@@ -168,8 +170,8 @@ function changeFromRecord(state: FoldedRun, { event: envelope, ...claim }: LogRe
       const turns = withResult(state.turns, event.value);
       if (turns === state.turns) return {};
       const weight = heavier(state, { items: result?.outputJson.length ?? 0 });
-      const callCount = state.callCount + (result?.callCount ?? 0);
-      return { turns, weight, callCount, spent: plus(state.spent, result?.usage) }; // fold-5
+      const callCount = state.callCount + event.value.callCount;
+      return { turns, weight, callCount, spent: plus(state.spent, event.value.usage) }; // fold-5
     }
     case "answerDropped": {
       const { usage, brokeOff, turn, attempt } = event.value;
@@ -199,21 +201,23 @@ function changeFromRecord(state: FoldedRun, { event: envelope, ...claim }: LogRe
 
 function turnFromCommitted(committed: TurnCommitted, sequence: number): Turn {
   const calls = committed.items.flatMap(({ item }) => (item.case === "functionCall" ? [item.value] : []));
-  return { sequence, committed, calls, resultsByCallId: noResults, submissionsByCallId: noResults };
+  return { sequence, committed, calls, resultsByCallId: noResults, submissionsByCallId: noResults, endsRun: false };
 }
 
 function heavier({ weight }: FoldedRun, { items = 0, checkpoints = 0 }: Partial<LogWeight>): LogWeight {
   return { items: weight.items + items, checkpoints: weight.checkpoints + checkpoints };
 }
 
-function withResult(turns: readonly Turn[], { callId, result, submissionId }: CallFinished): readonly Turn[] {
+function withResult(turns: readonly Turn[], finished: CallFinished): readonly Turn[] {
+  const { callId, result, submissionId } = finished;
   const index = turns.findLastIndex(({ calls }) => idsOf(calls).has(callId));
   const turn = turns[index];
   if (turn === undefined || result === undefined || turn.resultsByCallId.has(callId)) return turns; // fold-4
   const resultsByCallId = withOneMore(turn.resultsByCallId, callId, result);
   const { submissionsByCallId: known } = turn;
   const submissionsByCallId = submissionId === "" ? known : withOneMore(known, callId, submissionId);
-  return turns.with(index, { ...turn, resultsByCallId, submissionsByCallId });
+  const endsRun = turn.endsRun || finished.endsRun;
+  return turns.with(index, { ...turn, resultsByCallId, submissionsByCallId, endsRun });
 }
 
 /** The calls of the last turn that have no result. */

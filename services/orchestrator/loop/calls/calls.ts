@@ -11,6 +11,7 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { FunctionCall } from "#gen/toolbus/run/v1/run_pb.ts";
 import { Effect, type ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import type { Usage } from "#gen/toolbus/tool/v1/usage_pb.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { errorResult } from "#runtime/results/error-result.ts";
 import { encodeRunContext } from "#runtime/rpc/run-context.ts";
@@ -45,13 +46,13 @@ export async function executeCalls(run: ClaimedRun, context: LoopContext, work: 
   const calls = turns.at(-1)?.calls ?? [];
   const refusals = decideRefusals(calls, { table: work.table, options, turn: turns.length, ...atTurn, limits });
   const dispatched: FunctionCall[] = [];
-  const finish = async (callId: string, result: ToolResult) => {
-    await endShownCall({ callId, result }, run, context, work.signal);
-    await record(run, callId, result);
+  const finish = async (callId: string, answered: Answered) => {
+    await endShownCall({ callId, result: answered.result }, run, context, work.signal);
+    await record(run, callId, answered);
   };
   const refuse = (call: FunctionCall, why: string) => {
     context.onRefused(call, why);
-    return finish(call.callId, errorResult(why));
+    return finish(call.callId, { result: errorResult(why) });
   };
   for (const call of openCalls(run.state)) {
     const refusal = refusals.get(call.callId);
@@ -62,29 +63,36 @@ export async function executeCalls(run: ClaimedRun, context: LoopContext, work: 
   await inParallel(dispatched, limit, async (call) => {
     const isUsedUp = work.isRecovering ? undefined : faultOfBudget(run.state.spent, limits); // by calls beside it, meanwhile
     if (isUsedUp !== undefined) return refuse(call, isUsedUp);
-    const result = await execute(run, call, context, work);
-    const endsRun = result.endsRun && work.table.isBuiltIn(call.name);
-    await finish(call.callId, { ...result, endsRun });
+    const answered = await execute(run, call, context, work);
+    await finish(call.callId, { ...answered, endsRun: answered.endsRun === true && work.table.isBuiltIn(call.name) });
   });
 }
 
+/** What a call answered, and what it used. */
+interface Answered {
+  readonly result: ToolResult;
+  readonly usage?: Usage;
+  readonly callCount?: number;
+  readonly endsRun?: boolean;
+}
+
 /** calls-1: the first result counts, whoever wrote it. The router shortens results to far less than the log takes. */
-async function record(run: ClaimedRun, callId: string, result: ToolResult): Promise<void> {
-  const write = (value: ToolResult) =>
+async function record(run: ClaimedRun, callId: string, answered: Answered): Promise<void> {
+  const write = (value: Answered) =>
     run.appendAhead((state) =>
-      isOpenCall(state, callId) ? { case: "callFinished", value: { callId, result: value } } : undefined,
+      isOpenCall(state, callId) ? { case: "callFinished", value: { callId, ...value } } : undefined,
     );
   try {
-    await write(result);
+    await write(answered);
   } catch (error) {
     if (!isTooLarge(error)) throw error;
-    await write(errorResult(error.message));
+    await write({ ...answered, result: errorResult(error.message) });
   }
 }
 
 const patienceMs = 30_000;
 
-async function execute(run: ClaimedRun, call: FunctionCall, context: LoopContext, work: CallWork): Promise<ToolResult> {
+async function execute(run: ClaimedRun, call: FunctionCall, context: LoopContext, work: CallWork): Promise<Answered> {
   const { clock } = context;
   const backoff = createBackoff({ initialMs: 50, maxMs: 1_000 });
   const givesUpAtMs = clock.now() + patienceMs;
@@ -106,12 +114,11 @@ async function execute(run: ClaimedRun, call: FunctionCall, context: LoopContext
 const passingCodes: ReadonlySet<string> = new Set(["unavailable", "aborted"]);
 
 /** calls-4. */
-function givenUp({ name }: FunctionCall, error: unknown, isUnknown: boolean): ToolResult {
+function givenUp({ name }: FunctionCall, error: unknown, isUnknown: boolean): Answered {
   const why = messageFromUnknown(error);
-  if (!isUnknown) return errorResult(`tool "${name}" could not be called: ${why}`);
-  return errorResult(
-    `outcome_unknown: tool "${name}" may have been executed, and must not be repeated blindly: ${why}`,
-  );
+  if (!isUnknown) return { result: errorResult(`tool "${name}" could not be called: ${why}`) };
+  const text = `outcome_unknown: tool "${name}" may have been executed, and must not be repeated blindly: ${why}`;
+  return { result: errorResult(text) };
 }
 
 /** Whether a call that failed so may have begun all the same: not when it was never sent, nor when the router refused it. */
@@ -136,7 +143,7 @@ async function dispatch(
   call: FunctionCall,
   { router, limits }: LoopContext,
   { table, deltas, signal, isRecovering }: CallWork,
-): Promise<ToolResult> {
+): Promise<Answered> {
   const { runId, accepted, acceptedAtMs } = run.state;
   const { callId } = call;
   const request = {
@@ -159,19 +166,23 @@ async function dispatch(
     }),
     ...(Number.isFinite(limits.deadlineMs) && { deadline: timestampFromMs(acceptedAtMs + limits.deadlineMs) }),
   };
-  let result: ToolResult | undefined;
+  let answered: Answered | undefined;
   try {
-    for await (const { event, toolsRevision } of router.callTool(request, { signal, principal: accepted.principal })) {
+    for await (const { event, toolsRevision, ...use } of router.callTool(request, {
+      signal,
+      principal: accepted.principal,
+    })) {
       if (event.case === "progress") deltas.tell({ case: "progress", value: { callId, progress: event.value } });
       if (event.case === "log") deltas.tell({ case: "log", value: { callId, log: event.value } });
       if (event.case === "result") {
-        result = event.value; // the stream is read to its end, which closes it
+        const { usage, callCount, endsRun } = use;
+        answered = { result: event.value, callCount, endsRun, ...(usage && { usage }) }; // read to the stream's end, which closes it
         table.noteRevision(toolsRevision);
       }
     }
   } catch (error) {
-    if (result === undefined) throw error; // after the result nothing is missed
+    if (answered === undefined) throw error; // after the result nothing is missed
   }
-  if (result !== undefined) return result;
+  if (answered !== undefined) return answered;
   throw new Failure("unavailable", "the call ended without a result", { reason: "OUTCOME_UNKNOWN" });
 }

@@ -1,8 +1,8 @@
 import { create } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { type ProvidedResult, ProvidedResultSchema } from "#gen/toolbus/provider/v1/provided_result_pb.ts";
 import { RunEndReason, RunState, ToolChoiceMode } from "#gen/toolbus/run/v1/run_pb.ts";
-import { type ToolResult, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { createFakeModel } from "../../testing/fakes/fake-model.ts";
 import type { FakeTool } from "../../testing/fakes/fake-router.ts";
 import { double, openRun, tools } from "../../testing/loop-run.ts";
@@ -13,11 +13,11 @@ const usage = (tokens: number) => ({
   outputTokens: 0n,
   cost: { currencyCode: "USD", micros: 0n },
 });
-const tool = (name: string, result: Partial<Pick<ToolResult, "callCount">> & { tokens?: number }): FakeTool => ({
+const tool = (name: string, result: Partial<Pick<ProvidedResult, "callCount">> & { tokens?: number }): FakeTool => ({
   name,
   answer: () => {
     const { callCount = 0, tokens = 0 } = result;
-    return create(ToolResultSchema, { outputJson: "1", callCount, usage: usage(tokens) });
+    return create(ProvidedResultSchema, { outputJson: "1", callCount, usage: usage(tokens) });
   },
 });
 /** Each answer of the fake model reads 10 tokens and writes 5. */

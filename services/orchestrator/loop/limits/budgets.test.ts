@@ -2,8 +2,8 @@ import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { create } from "@bufbuild/protobuf";
 import { durationFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
+import { ProvidedResultSchema } from "#gen/toolbus/provider/v1/provided_result_pb.ts";
 import { RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
-import { ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { usd, usdPrice } from "#runtime/money/testing/dollars.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { openJournal } from "../../log/journal.ts";
@@ -14,7 +14,7 @@ import { double, openRun, tools } from "../../testing/loop-run.ts";
 const usage = { inputTokens: 600n, outputTokens: 400n, cost: usd(0.25) };
 const expensive: FakeTool = {
   name: "expensive",
-  answer: () => create(ToolResultSchema, { outputJson: "1", usage }),
+  answer: () => create(ProvidedResultSchema, { outputJson: "1", usage }),
 };
 const agent = { model: { provider: "fake", model: "m", price: usdPrice(1_000, 10_000) } };
 
@@ -76,7 +76,10 @@ describe("budgets", () => {
 
   test("LOOP-12 a cost of calls in another currency uses max_cost up: nobody can tell what is left of it", async () => {
     const foreign = { ...usage, cost: { currencyCode: "EUR", micros: 1n } };
-    const setting = { name: "expensive", answer: () => create(ToolResultSchema, { outputJson: "1", usage: foreign }) };
+    const setting = {
+      name: "expensive",
+      answer: () => create(ProvidedResultSchema, { outputJson: "1", usage: foreign }),
+    };
     const open = (limits: object) =>
       openRun({ turns: [{ calls: [{ name: "expensive" }] }, { text: "done" }], agent, tools: [setting], limits });
     const limited = await open({ maxCost: usd(100) });

@@ -1,11 +1,12 @@
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
+import { ProvidedResultSchema } from "#gen/toolbus/provider/v1/provided_result_pb.ts";
 import { RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
-import { ExecutionType, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { FakeTool } from "../../testing/fakes/fake-router.ts";
 import { double, openRun, tools } from "../../testing/loop-run.ts";
 
-const ends = create(ToolResultSchema, { outputJson: '{"skipped":true}', endsRun: true });
+const ends = create(ProvidedResultSchema, { outputJson: '{"skipped":true}', endsRun: true });
 const skip: FakeTool = { name: "skip", tool: { executionType: ExecutionType.BUILTIN }, answer: () => ends };
 
 test("TOOL-12 skip ends the run completed, reason skipped, and the model is not asked again", async () => {

@@ -60,12 +60,7 @@ export const skipped: StopCondition = (state) => {
 };
 
 export function hasSkipped({ turns }: FoldedRun): boolean {
-  return (
-    turns
-      .at(-1)
-      ?.resultsByCallId.values()
-      .some(({ endsRun }) => endsRun) ?? false
-  );
+  return turns.at(-1)?.endsRun ?? false;
 }
 
 /** The calls over the limit were refused: the run ends with the results of the others. */

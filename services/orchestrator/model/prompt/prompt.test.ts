@@ -164,5 +164,6 @@ function turnOf(sequence: number, text: string, count: number): Turn {
     calls: functionCalls,
     resultsByCallId: new Map(results),
     submissionsByCallId: noResults,
+    endsRun: false,
   };
 }

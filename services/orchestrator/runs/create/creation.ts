@@ -4,12 +4,12 @@ import type { Item, RunOptions } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { CreateRunRequest } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { type Session, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import type { RunServers } from "#runtime/config/run-servers.ts";
-import { refuse } from "#runtime/failure/failure.ts";
+import { type FieldViolation, refuse } from "#runtime/failure/failure.ts";
 import { type Asker, requireOwner } from "#runtime/failure/session-owner.ts";
 import { type FoldedRun, foldLog } from "../../log/state/fold.ts";
 import { faultOfCost } from "../../loop/limits/limits.ts";
 import { faultsOfFunctionTools } from "../../loop/tools/function-tools.ts";
-import { faultsOfRunServers } from "../../loop/tools/run-servers.ts";
+import { faultsOfRunServers, placeOfServer } from "../../loop/tools/run-servers.ts";
 import type { ToolRouter } from "../../loop/tools/tool-router.ts";
 import { createToolTable, faultsOfOptions } from "../../loop/tools/tool-table.ts";
 import { isHidden, type Standing, standingOf } from "../../sessions/history/standing.ts";
@@ -170,20 +170,26 @@ async function refuseUnfitServers(
   by: Creator,
 ): Promise<void> {
   if (options === undefined || options.mcpServers.length === 0) return;
-  refuseOptions(faultsOfRunServers(options, runServers));
+  refuseFields(faultsOfRunServers(options, runServers));
   const { sources, tools } = await agents.getAgent(agent, by);
   const used = (tools?.use ?? []).flatMap((reference) => /^@([^/]+)\//.exec(reference)?.[1] ?? []);
   const taken = new Set([...sources.map(({ name }) => name), ...used]);
-  const twice = options.mcpServers.filter(({ name }) => taken.has(name)).map(({ name }) => JSON.stringify(name));
   const own = JSON.stringify(agent);
-  refuseOptions(
-    twice.map((name) => `the MCP server ${name} of the run is named like the source ${name} of agent ${own}`),
-  );
+  const twice = options.mcpServers.flatMap(({ name }, index) => {
+    const message = `the MCP server "${name}" of the run is named like the source "${name}" of agent ${own}`;
+    return taken.has(name) ? [{ field: `${placeOfServer(index)}.name`, message }] : [];
+  });
+  refuseFields(twice);
 }
 
 function refuseOptions(faults: string[]): void {
-  const fieldViolations = faults.map((message) => ({ field: "options", message }));
-  if (faults.length > 0) refuse("invalid_argument", faults.join("; "), { reason: "INVALID_REQUEST", fieldViolations });
+  refuseFields(faults.map((message) => ({ field: "options", message })));
+}
+
+function refuseFields(fieldViolations: readonly FieldViolation[]): void {
+  if (fieldViolations.length === 0) return;
+  const message = fieldViolations.map((fault) => fault.message).join("; ");
+  refuse("invalid_argument", message, { reason: "INVALID_REQUEST", fieldViolations });
 }
 
 /** ORCH-1: a run continues nothing that its agent is not shown. */

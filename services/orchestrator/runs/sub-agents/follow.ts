@@ -1,4 +1,5 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import type { ProvidedResult } from "#gen/toolbus/provider/v1/provided_result_pb.ts";
 import {
   type ExecuteToolRequest,
   type ExecuteToolResponse,
@@ -6,9 +7,9 @@ import {
 } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { RunEnded, RunEvent } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { RunEndReasonSchema, RunState, RunStateSchema } from "#gen/toolbus/run/v1/run_pb.ts";
-import { type ToolResult, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import { errorResult } from "#runtime/results/error-result.ts";
+import { providedResult } from "#runtime/results/provided-result.ts";
 import { enumWord } from "#runtime/schema/enum-word.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
@@ -34,7 +35,7 @@ export async function* callSubAgent(
   signal: AbortSignal,
 ): AsyncGenerator<ExecuteToolResponse> {
   const started = await startSubAgent(options, request, signal);
-  if (started.kind === "refused") return yield response({ case: "result", value: started.result });
+  if (started.kind === "refused") return yield response({ case: "result", value: providedResult(started.result) });
   const { runId } = started;
   let turns = 0;
   using ending = openEnding(signal, options.stopping);
@@ -80,16 +81,16 @@ async function* eventsOf(options: WatchOptions, runId: string, signal: AbortSign
   for await (const { update } of watchRun(options, request, signal)) if (update.case === "event") yield update.value;
 }
 
-async function resultOf(options: FollowOptions, runId: string, ended: RunEnded): Promise<ToolResult> {
+async function resultOf(options: FollowOptions, runId: string, ended: RunEnded): Promise<ProvidedResult> {
   const { state } = await openExisting(options, runId);
-  const told = ended.state === RunState.COMPLETED ? success(ended.outputText) : errorResult(textOfEnd(ended));
+  const told = providedResult(
+    ended.state === RunState.COMPLETED
+      ? { outputJson: JSON.stringify(ended.outputText) }
+      : errorResult(textOfEnd(ended)),
+  );
   if (state === undefined) return told;
   const { spent, callCount: calls, accepted } = state;
   return { ...told, callCount: calls, usage: usageFromSpent(spent, accepted.options?.limits?.maxCost) };
-}
-
-function success(text: string): ToolResult {
-  return create(ToolResultSchema, { outputJson: JSON.stringify(text) });
 }
 
 function textOfEnd({ state, reason, error, outputText }: RunEnded): string {

@@ -2,7 +2,8 @@ import { create } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { LimitsSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
-import { ExecutionType, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { ProvidedResultSchema } from "#gen/toolbus/provider/v1/provided_result_pb.ts";
+import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { usd } from "#runtime/money/testing/dollars.ts";
 import { limitsFrom } from "../../loop/limits/limits.ts";
 import { createFakeModel } from "../../testing/fakes/fake-model.ts";
@@ -37,7 +38,7 @@ function createGreedy(executionType: ExecutionType) {
       used.calls += calls;
       await new Promise(setImmediate);
       const usage = { inputTokens: answerTokens * BigInt(answers), outputTokens: 0n, cost };
-      return create(ToolResultSchema, { outputJson: "1", callCount: calls, usage });
+      return create(ProvidedResultSchema, { outputJson: "1", callCount: calls, usage });
     },
   };
   return { greedy, used };

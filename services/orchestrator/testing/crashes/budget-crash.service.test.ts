@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { ProvidedResultSchema } from "#gen/toolbus/provider/v1/provided_result_pb.ts";
 import { RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
-import { ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { usd } from "#runtime/money/testing/dollars.ts";
 import { until } from "#runtime/time/until.ts";
 import { createFakeRouter } from "../fakes/fake-router.ts";
@@ -16,7 +16,9 @@ const router = createFakeRouter([
     name: "step",
     answer: (_, _signal, { callId }) =>
       new Promise((resolve) => {
-        waiting.set(callId, () => resolve(create(ToolResultSchema, { outputJson: "1", usage: used, callCount: 1 })));
+        waiting.set(callId, () =>
+          resolve(create(ProvidedResultSchema, { outputJson: "1", usage: used, callCount: 1 })),
+        );
       }),
   },
 ]);

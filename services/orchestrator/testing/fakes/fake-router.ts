@@ -5,7 +5,8 @@
 
 import { create, isMessage, type MessageInitShape } from "@bufbuild/protobuf";
 import type { RunContext } from "#gen/toolbus/internal/run/v1/run_context_pb.ts";
-import { type ToolResult, ToolResultSchema, type ToolSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { type ProvidedResult, ProvidedResultSchema } from "#gen/toolbus/provider/v1/provided_result_pb.ts";
+import { ToolResultSchema, type ToolSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import {
   type CallToolRequest,
   CallToolRequestSchema,
@@ -78,8 +79,10 @@ export function createFakeRouter(tools: FakeTool[]): FakeRouter {
     const { promise, reject } = Promise.withResolvers<never>();
     signal.addEventListener("abort", () => reject(signal.reason), { once: true });
     yield create(CallToolResponseSchema, { event: { case: "progress", value: { progress: 1, total: 2 } } });
-    const value = await Promise.race([result, promise]);
-    yield create(CallToolResponseSchema, { event: { case: "result", value }, callId });
+    const { outputJson, isError, usage, callCount, endsRun } = await Promise.race([result, promise]);
+    const value = create(ToolResultSchema, { outputJson, isError });
+    const use = { callCount, endsRun, ...(usage && { usage }) };
+    yield create(CallToolResponseSchema, { event: { case: "result", value }, callId, ...use });
     readToEnd.push(callId);
   }
 
@@ -117,12 +120,12 @@ function listedFrom({ name, reference = name, aliases = [], tool }: FakeTool) {
 
 /** Each call once, however often it is asked for. */
 function createExecution(tools: FakeTool[]) {
-  const resultsByCallId = new Map<string, Promise<ToolResult>>();
+  const resultsByCallId = new Map<string, Promise<ProvidedResult>>();
   const executed: string[] = [];
   let running = 0;
   let mostRunning = 0;
 
-  async function execute(request: SeenCall, signal: AbortSignal): Promise<ToolResult> {
+  async function execute(request: SeenCall, signal: AbortSignal): Promise<ProvidedResult> {
     const tool = tools.find(({ name, reference, aliases = [] }) =>
       [name, reference, ...aliases].includes(request.name),
     );
@@ -132,10 +135,10 @@ function createExecution(tools: FakeTool[]) {
     try {
       if (tool === undefined) throw new Error(`there is no tool ${JSON.stringify(request.name)}`);
       const value = await tool.answer(JSON.parse(request.argumentsJson), signal, request);
-      if (isMessage(value, ToolResultSchema)) return value;
-      return create(ToolResultSchema, { outputJson: JSON.stringify(value ?? null) });
+      if (isMessage(value, ProvidedResultSchema)) return value;
+      return create(ProvidedResultSchema, { outputJson: JSON.stringify(value ?? null) });
     } catch (error) {
-      return create(ToolResultSchema, { outputJson: JSON.stringify({ error: String(error) }), isError: true });
+      return create(ProvidedResultSchema, { outputJson: JSON.stringify({ error: String(error) }), isError: true });
     } finally {
       running -= 1;
     }
@@ -149,7 +152,7 @@ function createExecution(tools: FakeTool[]) {
     get mostRunning() {
       return mostRunning;
     },
-    resultOf(request: SeenCall, signal: AbortSignal): Promise<ToolResult> {
+    resultOf(request: SeenCall, signal: AbortSignal): Promise<ProvidedResult> {
       const result = resultsByCallId.get(request.callId) ?? execute(request, signal);
       resultsByCallId.set(request.callId, result);
       return result;

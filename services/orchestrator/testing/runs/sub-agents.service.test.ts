@@ -4,9 +4,10 @@ import type { Client } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { SubAgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import type { RunBounds } from "#gen/toolbus/internal/run/v1/run_context_pb.ts";
+import type { ProvidedResult } from "#gen/toolbus/provider/v1/provided_result_pb.ts";
 import { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { type Run, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
-import { Effect, ExecutionType, type ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { encodeRunContext } from "#runtime/rpc/run-context.ts";
 import { until } from "#runtime/time/until.ts";
 import { clientFor } from "../../../clients.ts";
@@ -32,7 +33,7 @@ let world: World;
 let provider: Client<typeof ToolProviderService>;
 
 /** As the router does it. */
-async function callProvider(call: Call, signal = new AbortController().signal): Promise<ToolResult | undefined> {
+async function callProvider(call: Call, signal = new AbortController().signal): Promise<ProvidedResult | undefined> {
   const { sessionId, agent, runId, bounds, ...rest } = call;
   const scope = { sessionId, agent, runId, principal: "ada", contextRevision: 1 };
   const deadline = timestampFromMs(Date.now() + 60_000);

@@ -1,11 +1,12 @@
-import { create } from "@bufbuild/protobuf";
+import { create, toJson } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
-import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { ProvidedResultSchema } from "#gen/toolbus/provider/v1/provided_result_pb.ts";
+import { ExecutionType, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { UsageSchema } from "#gen/toolbus/tool/v1/usage_pb.ts";
 import { usd } from "#runtime/money/testing/dollars.ts";
 import { createValidator } from "#runtime/schema/validator.ts";
 import { tool } from "../../testing/fakes/tools.ts";
-import { createAnswers, failure, successJson } from "./answer.ts";
+import { answerFromProvider, createAnswers, failure, successJson } from "./answer.ts";
 
 const stored: string[] = [];
 const answers = createAnswers({
@@ -66,9 +67,12 @@ describe("answers", () => {
     expect(JSON.parse(error.outputJson).error).toMatch(/stored as s-\d+; the rest: read_result\(/);
   });
 
-  test("LOOP-8 that claim to be stored somewhere are what they are: the router alone says where", async () => {
-    const claimed = { ...successJson("1"), storedReference: "theirs.sha256-0" };
-    expect(await answers.finish(web(), claimed, "s")).toMatchObject({ outputJson: "1", storedReference: "" });
+  test("LOOP-17 of providers are a result, and beside it what was used", () => {
+    const usage = create(UsageSchema, { inputTokens: 3n });
+    const provided = create(ProvidedResultSchema, { outputJson: "1", usage, callCount: 2, endsRun: true });
+    const answer = answerFromProvider(provided);
+    expect(answer).toMatchObject({ outputJson: "1", storedReference: "", usage, callCount: 2, endsRun: true });
+    expect(toJson(ToolResultSchema, answer)).toEqual({ outputJson: "1" });
   });
 
   test("LOOP-12 LOOP-17 what was used on a call's behalf was used, whatever becomes of its answer", async () => {

@@ -1,5 +1,7 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import type { ProvidedResult } from "#gen/toolbus/provider/v1/provided_result_pb.ts";
 import { Effect, ExecutionType, type Tool, type ToolResult, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import type { Usage } from "#gen/toolbus/tool/v1/usage_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import { shortenedJson } from "#runtime/results/shortened.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
@@ -7,8 +9,15 @@ import type { Validator } from "#runtime/schema/validator.ts";
 import { AGENT_SWITCHED } from "../../sessions/failures.ts";
 import { fitsRecord } from "./record-size.ts";
 
+/** What was used on a call's behalf, and what the call means for its run. */
+export interface CallUse {
+  usage?: Usage | undefined;
+  callCount?: number;
+  endsRun?: boolean;
+}
+
 /** What a call answered; a failure is `{"error":"<text>"}` with `isError`, whatever the kind (KIND-4). */
-export type Answer = ToolResult;
+export type Answer = ToolResult & CallUse;
 
 export function success(output: unknown): Answer {
   return successJson(JSON.stringify(output ?? null));
@@ -36,6 +45,11 @@ export function canceled(effect: Effect, cause?: unknown): Answer {
 
 function answerFrom(init: MessageInitShape<typeof ToolResultSchema>): Answer {
   return create(ToolResultSchema, init);
+}
+
+/** Where a result is stored is for the router to say: a provider has no word in it. */
+export function answerFromProvider({ outputJson, isError, ...result }: ProvidedResult): Answer {
+  return { ...answerFrom({ outputJson, isError }), ...useOf(result), endsRun: result.endsRun };
 }
 
 /** Keeps a result of the session that is too large for a message, and gives the reference under which it can be read. */
@@ -74,15 +88,10 @@ export function createAnswers(options: { validator: Validator; maxBytes: number;
   }
 
   return {
-    finish: (tool, result, sessionId) => bound(checked(tool, unclaimed(result)), sessionId),
+    finish: (tool, result, sessionId) => bound(checked(tool, result), sessionId),
     bound,
     recorded: async (answer, sessionId) => (fitsRecord(answer) ? answer : put(answer, sessionId)),
   };
-}
-
-/** Where a result is stored is for the router to say: a provider could name that of somebody else. */
-function unclaimed(result: Answer): Answer {
-  return result.storedReference === "" ? result : { ...result, storedReference: "" };
 }
 
 /** An MCP tool's schema speaks of its structured content, which the bridge's client has checked; arguments need no check. */
@@ -103,6 +112,6 @@ function asError(result: Answer): Answer {
 }
 
 /** What was used on the call's behalf was used, whatever becomes of what it said. */
-function useOf({ usage, callCount }: Answer): Pick<Answer, "usage" | "callCount"> {
+function useOf({ usage, callCount = 0 }: CallUse): CallUse {
   return { callCount, ...(usage && { usage }) };
 }

@@ -16,7 +16,7 @@ import { startTimer } from "#runtime/time/timer.ts";
 import type { FindProvider, ProviderClient } from "../../sessions/offers/provider-client.ts";
 import type { Executor } from "../../tools/tool-set/executor.ts";
 import type { ToolEntry } from "../../tools/tool-set/tool-set.ts";
-import { type Answer, canceled, failure, outcomeUnknown } from "../answers/answer.ts";
+import { type Answer, answerFromProvider, canceled, failure, outcomeUnknown } from "../answers/answer.ts";
 import type { CallControl, CallEvent } from "../in-flight.ts";
 import type { Deadline } from "./deadline.ts";
 
@@ -132,7 +132,7 @@ async function resultOf(messages: Messages, control: CallControl): Promise<Answe
     const next = await messages.next();
     if (next.done) throw new Failure("data_loss", "the call ended without a result", { reason: "OUTCOME_UNKNOWN" });
     const { event } = next.value;
-    if (event.case === "result") return event.value;
+    if (event.case === "result") return answerFromProvider(event.value);
     if (event.case !== undefined) control.emit(event satisfies CallEvent);
   }
 }

@@ -2,11 +2,13 @@ import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/p
 import type { AuditEventSchema } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { type StoredToolCall, StoredToolCallSchema } from "#gen/toolbus/internal/tool/v1/tool_call_pb.ts";
 import { type ToolCall, ToolCallSchema } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
+import type { Answer, CallUse } from "../answers/answer.ts";
 
-type Fields = Omit<StoredToolCall, "$typeName" | "$unknown" | "call">;
+type Fields = Omit<StoredToolCall, "$typeName" | "$unknown" | "call" | keyof CallUse>;
 
-/** A recorded call with what only routers know of it. It is a `ToolCall`, as which clients are fields of it. */
-export type CallRecord = ToolCall & Fields & { readonly beside?: StoredToolCall["$unknown"] };
+/** A recorded call with what only routers know of it. It is a `ToolCall`, as which clients are told of it. */
+export type CallRecord = Omit<ToolCall, "result"> &
+  Fields & { result?: Answer | undefined; readonly beside?: StoredToolCall["$unknown"] };
 
 export type CallRecordInit = Partial<Fields> & MessageInitShape<typeof ToolCallSchema>;
 
@@ -15,7 +17,9 @@ export function callRecord(init: CallRecordInit): CallRecord {
 }
 
 export function encodeCall(record: CallRecord): Uint8Array {
-  const stored = create(StoredToolCallSchema, fieldsOf(record));
+  const { usage, callCount, endsRun } = record.result ?? {};
+  const use = { ...(usage && { usage }), ...(callCount && { callCount }), ...(endsRun && { endsRun }) };
+  const stored = create(StoredToolCallSchema, { ...fieldsOf(record), ...use });
   stored.call = record;
   if (record.beside !== undefined) stored.$unknown = record.beside;
   return toBinary(StoredToolCallSchema, stored);
@@ -25,7 +29,14 @@ export function encodeCall(record: CallRecord): Uint8Array {
 export function decodeCall(bytes: Uint8Array): CallRecord {
   const stored = fromBinary(StoredToolCallSchema, bytes);
   if (stored.call === undefined) throw new TypeError("it holds no call");
-  return { ...fieldsOf(stored), ...stored.call, ...(stored.$unknown && { beside: stored.$unknown }) };
+  const { usage, callCount, endsRun } = stored;
+  const { result, ...call } = stored.call;
+  return {
+    ...fieldsOf(stored),
+    ...call,
+    ...(result && { result: { ...result, callCount, endsRun, ...(usage && { usage }) } }),
+    ...(stored.$unknown && { beside: stored.$unknown }),
+  };
 }
 
 function fieldsOf<F extends Partial<Fields>>(record: F): Pick<F, keyof Fields> {

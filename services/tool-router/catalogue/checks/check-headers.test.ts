@@ -27,12 +27,8 @@ test.each([
   ["x-a", "one\r\nx-b: two", "execution.headers.x-a: holds a line break or another character that no header can hold"],
   ["x-a", "日", "execution.headers.x-a: holds a line break or another character that no header can hold"],
   ["x-a", secret("LINES"), "execution.headers.x-a: holds a line break or another character that no header can hold"],
-  [
-    "Content-Length",
-    "3",
-    "execution.headers.Content-Length: belongs to the connection, and is set by the router alone",
-  ],
-  ["host", "inside", "execution.headers.host: belongs to the connection, and is set by the router alone"],
+  ["Content-Length", "3", "execution.headers.Content-Length: belongs to the connection, and cannot be given"],
+  ["host", "inside", "execution.headers.host: belongs to the connection, and cannot be given"],
   ["Transfer-Encoding", "chunked", /: belongs to the connection/],
   [
     "x-a",

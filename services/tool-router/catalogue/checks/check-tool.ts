@@ -1,4 +1,5 @@
 import { ExecutionType, type Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { TOOL_NAME } from "#runtime/agent-file/tool-spelling.ts";
 import type { Validator } from "#runtime/schema/validator.ts";
 import { BUILT_IN_NAMES } from "../../tools/names.ts";
 import { CATALOGUE_KINDS } from "../../tools/tool-set/executor.ts";
@@ -12,15 +13,13 @@ export interface ToolCheck {
   secrets: ReadonlyMap<string, string>;
 }
 
-const NAME = /^[a-zA-Z0-9_-]+(\.[a-zA-Z0-9_-]+)*$/;
-
 /** TOOL-1: everything that is wrong with a tool of the catalogue, each fault with its path. */
 export function faultsOfTool(tool: Tool, { validator, hasProvider, secrets }: ToolCheck): string[] {
   const faults: string[] = [];
   const { name, executionType: kind, execution, customType } = tool;
   const url = execution?.url ?? "";
   const isLongEnough = name.length > 0 && name.length <= 64;
-  if (!isLongEnough || !NAME.test(name))
+  if (!isLongEnough || !TOOL_NAME.test(name))
     faults.push(`name: must be 1 to 64 letters, digits, _, - or single dots between them`);
   if (BUILT_IN_NAMES.has(name)) faults.push(`name: ${name} is a built-in of every agent`);
   if (!CATALOGUE_KINDS.has(kind)) faults.push(`executionType: ${faultOfKind(kind)}`);

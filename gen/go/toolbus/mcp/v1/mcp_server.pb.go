@@ -16,6 +16,7 @@ import (
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
+	v1 "toolbus.dev/gen/go/toolbus/tool/v1"
 	unsafe "unsafe"
 )
 
@@ -212,8 +213,8 @@ type McpServer struct {
 	Env map[string]string `protobuf:"bytes,6,rep,name=env,proto3" json:"env,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// HTTP headers; a value may name secrets as `${secret:NAME}`.
 	Headers map[string]string `protobuf:"bytes,7,rep,name=headers,proto3" json:"headers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Names of the tools that are offered; empty offers all.
-	AllowedTools []string `protobuf:"bytes,8,rep,name=allowed_tools,json=allowedTools,proto3" json:"allowed_tools,omitempty"`
+	// Which of its tools are offered, by their names at the server; absent offers all.
+	AllowedTools *v1.AllowedTools `protobuf:"bytes,8,opt,name=allowed_tools,json=allowedTools,proto3" json:"allowed_tools,omitempty"`
 	// Periodic check; absent for none.
 	HealthCheck *HealthCheck `protobuf:"bytes,9,opt,name=health_check,json=healthCheck,proto3" json:"health_check,omitempty"`
 	// How long it may take until initialized and listed; absent means the bridge's default of 5 s (TOOLBUS_MCP_STARTUP_TIMEOUT).
@@ -303,7 +304,7 @@ func (x *McpServer) GetHeaders() map[string]string {
 	return nil
 }
 
-func (x *McpServer) GetAllowedTools() []string {
+func (x *McpServer) GetAllowedTools() *v1.AllowedTools {
 	if x != nil {
 		return x.AllowedTools
 	}
@@ -471,10 +472,10 @@ var File_toolbus_mcp_v1_mcp_server_proto protoreflect.FileDescriptor
 
 const file_toolbus_mcp_v1_mcp_server_proto_rawDesc = "" +
 	"\n" +
-	"\x1ftoolbus/mcp/v1/mcp_server.proto\x12\x0etoolbus.mcp.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x9b\x01\n" +
+	"\x1ftoolbus/mcp/v1/mcp_server.proto\x12\x0etoolbus.mcp.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1atoolbus/tool/v1/tool.proto\"\x9b\x01\n" +
 	"\vHealthCheck\x12F\n" +
 	"\binterval\x18\x01 \x01(\v2\x19.google.protobuf.DurationB\x0f\xbaH\f\xaa\x01\t\"\x05\b\x80\xe7\x84\x0f*\x00R\binterval\x12D\n" +
-	"\atimeout\x18\x02 \x01(\v2\x19.google.protobuf.DurationB\x0f\xbaH\f\xaa\x01\t\"\x05\b\x80\xe7\x84\x0f*\x00R\atimeout\"\xee\x05\n" +
+	"\atimeout\x18\x02 \x01(\v2\x19.google.protobuf.DurationB\x0f\xbaH\f\xaa\x01\t\"\x05\b\x80\xe7\x84\x0f*\x00R\atimeout\"\xfb\x05\n" +
 	"\tMcpServer\x121\n" +
 	"\x04name\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_.-]{1,64}$R\x04name\x12%\n" +
 	"\ttransport\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x18@R\ttransport\x12\x1a\n" +
@@ -482,9 +483,8 @@ const file_toolbus_mcp_v1_mcp_server_proto_rawDesc = "" +
 	"\acommand\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\x80 R\acommand\x12%\n" +
 	"\x04args\x18\x05 \x03(\tB\x11\xbaH\x0e\x92\x01\v\x10\xe8\a\"\x06r\x04\x18\x80\x80\bR\x04args\x12N\n" +
 	"\x03env\x18\x06 \x03(\v2\".toolbus.mcp.v1.McpServer.EnvEntryB\x18\xbaH\x15\x9a\x01\x12\x10\xe8\a\"\x05r\x03\x18\x80\x02*\x06r\x04\x18\x80\x80\bR\x03env\x12Y\n" +
-	"\aheaders\x18\a \x03(\v2&.toolbus.mcp.v1.McpServer.HeadersEntryB\x17\xbaH\x14\x9a\x01\x11\x10d\"\x05r\x03\x18\x80\x02*\x06r\x04\x18\x80\x80\x04R\aheaders\x125\n" +
-	"\rallowed_tools\x18\b \x03(\tB\x10\xbaH\r\x92\x01\n" +
-	"\x10\xe8\a\"\x05r\x03\x18\x80\x02R\fallowedTools\x12>\n" +
+	"\aheaders\x18\a \x03(\v2&.toolbus.mcp.v1.McpServer.HeadersEntryB\x17\xbaH\x14\x9a\x01\x11\x10d\"\x05r\x03\x18\x80\x02*\x06r\x04\x18\x80\x80\x04R\aheaders\x12B\n" +
+	"\rallowed_tools\x18\b \x01(\v2\x1d.toolbus.tool.v1.AllowedToolsR\fallowedTools\x12>\n" +
 	"\fhealth_check\x18\t \x01(\v2\x1b.toolbus.mcp.v1.HealthCheckR\vhealthCheck\x12S\n" +
 	"\x0fstartup_timeout\x18\n" +
 	" \x01(\v2\x19.google.protobuf.DurationB\x0f\xbaH\f\xaa\x01\t\"\x05\b\x80\xe7\x84\x0f*\x00R\x0estartupTimeout\x125\n" +
@@ -546,24 +546,26 @@ var file_toolbus_mcp_v1_mcp_server_proto_goTypes = []any{
 	nil,                           // 5: toolbus.mcp.v1.McpServer.EnvEntry
 	nil,                           // 6: toolbus.mcp.v1.McpServer.HeadersEntry
 	(*durationpb.Duration)(nil),   // 7: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 8: google.protobuf.Timestamp
+	(*v1.AllowedTools)(nil),       // 8: toolbus.tool.v1.AllowedTools
+	(*timestamppb.Timestamp)(nil), // 9: google.protobuf.Timestamp
 }
 var file_toolbus_mcp_v1_mcp_server_proto_depIdxs = []int32{
 	7,  // 0: toolbus.mcp.v1.HealthCheck.interval:type_name -> google.protobuf.Duration
 	7,  // 1: toolbus.mcp.v1.HealthCheck.timeout:type_name -> google.protobuf.Duration
 	5,  // 2: toolbus.mcp.v1.McpServer.env:type_name -> toolbus.mcp.v1.McpServer.EnvEntry
 	6,  // 3: toolbus.mcp.v1.McpServer.headers:type_name -> toolbus.mcp.v1.McpServer.HeadersEntry
-	2,  // 4: toolbus.mcp.v1.McpServer.health_check:type_name -> toolbus.mcp.v1.HealthCheck
-	7,  // 5: toolbus.mcp.v1.McpServer.startup_timeout:type_name -> google.protobuf.Duration
-	1,  // 6: toolbus.mcp.v1.McpServer.share:type_name -> toolbus.mcp.v1.Share
-	0,  // 7: toolbus.mcp.v1.McpConnection.health:type_name -> toolbus.mcp.v1.HealthState
-	7,  // 8: toolbus.mcp.v1.McpConnection.latency:type_name -> google.protobuf.Duration
-	8,  // 9: toolbus.mcp.v1.McpConnection.check_time:type_name -> google.protobuf.Timestamp
-	10, // [10:10] is the sub-list for method output_type
-	10, // [10:10] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	8,  // 4: toolbus.mcp.v1.McpServer.allowed_tools:type_name -> toolbus.tool.v1.AllowedTools
+	2,  // 5: toolbus.mcp.v1.McpServer.health_check:type_name -> toolbus.mcp.v1.HealthCheck
+	7,  // 6: toolbus.mcp.v1.McpServer.startup_timeout:type_name -> google.protobuf.Duration
+	1,  // 7: toolbus.mcp.v1.McpServer.share:type_name -> toolbus.mcp.v1.Share
+	0,  // 8: toolbus.mcp.v1.McpConnection.health:type_name -> toolbus.mcp.v1.HealthState
+	7,  // 9: toolbus.mcp.v1.McpConnection.latency:type_name -> google.protobuf.Duration
+	9,  // 10: toolbus.mcp.v1.McpConnection.check_time:type_name -> google.protobuf.Timestamp
+	11, // [11:11] is the sub-list for method output_type
+	11, // [11:11] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_mcp_v1_mcp_server_proto_init() }

@@ -601,7 +601,7 @@ func (x *ExecuteToolResponse) GetLog() *v1.ToolLog {
 	return nil
 }
 
-func (x *ExecuteToolResponse) GetResult() *v1.ToolResult {
+func (x *ExecuteToolResponse) GetResult() *ProvidedResult {
 	if x != nil {
 		if x, ok := x.Event.(*ExecuteToolResponse_Result); ok {
 			return x.Result
@@ -626,7 +626,7 @@ type ExecuteToolResponse_Log struct {
 
 type ExecuteToolResponse_Result struct {
 	// The result; nothing follows it.
-	Result *v1.ToolResult `protobuf:"bytes,3,opt,name=result,proto3,oneof"`
+	Result *ProvidedResult `protobuf:"bytes,3,opt,name=result,proto3,oneof"`
 }
 
 func (*ExecuteToolResponse_Progress) isExecuteToolResponse_Event() {}
@@ -731,7 +731,7 @@ var File_toolbus_provider_v1_tool_provider_service_proto protoreflect.FileDescri
 
 const file_toolbus_provider_v1_tool_provider_service_proto_rawDesc = "" +
 	"\n" +
-	"/toolbus/provider/v1/tool_provider_service.proto\x12\x13toolbus.provider.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ctoolbus/tool/v1/source.proto\x1a\x1atoolbus/tool/v1/tool.proto\"\xeb\x01\n" +
+	"/toolbus/provider/v1/tool_provider_service.proto\x12\x13toolbus.provider.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a)toolbus/provider/v1/provided_result.proto\x1a\x1ctoolbus/tool/v1/source.proto\x1a\x1atoolbus/tool/v1/tool.proto\"\xeb\x01\n" +
 	"\x05Scope\x12;\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\x12\x1d\n" +
@@ -769,11 +769,11 @@ const file_toolbus_provider_v1_tool_provider_service_proto_rawDesc = "" +
 	"\x06config\x18\a \x01(\v2\x17.google.protobuf.StructR\x06config\x12E\n" +
 	"\x0ebuiltin_policy\x18\b \x01(\v2\x1e.toolbus.tool.v1.BuiltinPolicyR\rbuiltinPolicy\x12*\n" +
 	"\vrun_context\x18\t \x01(\fB\t\xbaH\x06z\x04\x18\x80\x80@R\n" +
-	"runContext\"\xc0\x01\n" +
+	"runContext\"\xc8\x01\n" +
 	"\x13ExecuteToolResponse\x12;\n" +
 	"\bprogress\x18\x01 \x01(\v2\x1d.toolbus.tool.v1.ToolProgressH\x00R\bprogress\x12,\n" +
-	"\x03log\x18\x02 \x01(\v2\x18.toolbus.tool.v1.ToolLogH\x00R\x03log\x125\n" +
-	"\x06result\x18\x03 \x01(\v2\x1b.toolbus.tool.v1.ToolResultH\x00R\x06resultB\a\n" +
+	"\x03log\x18\x02 \x01(\v2\x18.toolbus.tool.v1.ToolLogH\x00R\x03log\x12=\n" +
+	"\x06result\x18\x03 \x01(\v2#.toolbus.provider.v1.ProvidedResultH\x00R\x06resultB\a\n" +
 	"\x05event\"O\n" +
 	"\x13ReleaseScopeRequest\x128\n" +
 	"\x05scope\x18\x01 \x01(\v2\x1a.toolbus.provider.v1.ScopeB\x06\xbaH\x03\xc8\x01\x01R\x05scope\".\n" +
@@ -818,7 +818,7 @@ var file_toolbus_provider_v1_tool_provider_service_proto_goTypes = []any{
 	(*v1.BuiltinPolicy)(nil),           // 15: toolbus.tool.v1.BuiltinPolicy
 	(*v1.ToolProgress)(nil),            // 16: toolbus.tool.v1.ToolProgress
 	(*v1.ToolLog)(nil),                 // 17: toolbus.tool.v1.ToolLog
-	(*v1.ToolResult)(nil),              // 18: toolbus.tool.v1.ToolResult
+	(*ProvidedResult)(nil),             // 18: toolbus.provider.v1.ProvidedResult
 }
 var file_toolbus_provider_v1_tool_provider_service_proto_depIdxs = []int32{
 	10, // 0: toolbus.provider.v1.OfferedTool.tool:type_name -> toolbus.tool.v1.Tool
@@ -837,7 +837,7 @@ var file_toolbus_provider_v1_tool_provider_service_proto_depIdxs = []int32{
 	15, // 13: toolbus.provider.v1.ExecuteToolRequest.builtin_policy:type_name -> toolbus.tool.v1.BuiltinPolicy
 	16, // 14: toolbus.provider.v1.ExecuteToolResponse.progress:type_name -> toolbus.tool.v1.ToolProgress
 	17, // 15: toolbus.provider.v1.ExecuteToolResponse.log:type_name -> toolbus.tool.v1.ToolLog
-	18, // 16: toolbus.provider.v1.ExecuteToolResponse.result:type_name -> toolbus.tool.v1.ToolResult
+	18, // 16: toolbus.provider.v1.ExecuteToolResponse.result:type_name -> toolbus.provider.v1.ProvidedResult
 	0,  // 17: toolbus.provider.v1.ReleaseScopeRequest.scope:type_name -> toolbus.provider.v1.Scope
 	2,  // 18: toolbus.provider.v1.ToolProviderService.GetProvidedTools:input_type -> toolbus.provider.v1.GetProvidedToolsRequest
 	4,  // 19: toolbus.provider.v1.ToolProviderService.WatchProvidedTools:input_type -> toolbus.provider.v1.WatchProvidedToolsRequest
@@ -859,6 +859,7 @@ func file_toolbus_provider_v1_tool_provider_service_proto_init() {
 	if File_toolbus_provider_v1_tool_provider_service_proto != nil {
 		return
 	}
+	file_toolbus_provider_v1_provided_result_proto_init()
 	file_toolbus_provider_v1_tool_provider_service_proto_msgTypes[7].OneofWrappers = []any{
 		(*ExecuteToolResponse_Progress)(nil),
 		(*ExecuteToolResponse_Log)(nil),

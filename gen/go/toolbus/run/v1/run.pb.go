@@ -878,8 +878,8 @@ type RunMcpServer struct {
 	Url string `protobuf:"bytes,2,opt,name=url,proto3" json:"url,omitempty"`
 	// HTTP headers. They name no secrets of the suite: `${secret:…}` is refused.
 	Headers map[string]string `protobuf:"bytes,3,rep,name=headers,proto3" json:"headers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Names of the tools that are offered; empty offers all.
-	AllowedTools []string `protobuf:"bytes,4,rep,name=allowed_tools,json=allowedTools,proto3" json:"allowed_tools,omitempty"`
+	// Which of its tools are offered, by their names at the server; absent offers all.
+	AllowedTools *v1.AllowedTools `protobuf:"bytes,4,opt,name=allowed_tools,json=allowedTools,proto3" json:"allowed_tools,omitempty"`
 	// Program to start, only where operators let runs bring servers of all kinds; empty for a URL.
 	Command string `protobuf:"bytes,5,opt,name=command,proto3" json:"command,omitempty"`
 	// Its arguments.
@@ -941,7 +941,7 @@ func (x *RunMcpServer) GetHeaders() map[string]string {
 	return nil
 }
 
-func (x *RunMcpServer) GetAllowedTools() []string {
+func (x *RunMcpServer) GetAllowedTools() *v1.AllowedTools {
 	if x != nil {
 		return x.AllowedTools
 	}
@@ -1591,13 +1591,12 @@ const file_toolbus_run_v1_run_proto_rawDesc = "" +
 	"\vforced_tool\x18\x02 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01\x18\x80\x04H\x00R\n" +
 	"forcedToolB\b\n" +
-	"\x06choice\"\x83\x04\n" +
+	"\x06choice\"\x90\x04\n" +
 	"\fRunMcpServer\x121\n" +
 	"\x04name\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_.-]{1,64}$R\x04name\x12\x1a\n" +
 	"\x03url\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80 R\x03url\x12\\\n" +
-	"\aheaders\x18\x03 \x03(\v2).toolbus.run.v1.RunMcpServer.HeadersEntryB\x17\xbaH\x14\x9a\x01\x11\x10@\"\x05r\x03\x18\x80\x02*\x06r\x04\x18\x80\x80\x04R\aheaders\x125\n" +
-	"\rallowed_tools\x18\x04 \x03(\tB\x10\xbaH\r\x92\x01\n" +
-	"\x10\xe8\a\"\x05r\x03\x18\x80\x02R\fallowedTools\x12\"\n" +
+	"\aheaders\x18\x03 \x03(\v2).toolbus.run.v1.RunMcpServer.HeadersEntryB\x17\xbaH\x14\x9a\x01\x11\x10@\"\x05r\x03\x18\x80\x02*\x06r\x04\x18\x80\x80\x04R\aheaders\x12B\n" +
+	"\rallowed_tools\x18\x04 \x01(\v2\x1d.toolbus.tool.v1.AllowedToolsR\fallowedTools\x12\"\n" +
 	"\acommand\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\x80 R\acommand\x12%\n" +
 	"\x04args\x18\x06 \x03(\tB\x11\xbaH\x0e\x92\x01\v\x10\x80\x02\"\x06r\x04\x18\x80\x80\bR\x04args\x12P\n" +
 	"\x03env\x18\a \x03(\v2%.toolbus.run.v1.RunMcpServer.EnvEntryB\x17\xbaH\x14\x9a\x01\x11\x10@\"\x05r\x03\x18\x80\x02*\x06r\x04\x18\x80\x80\bR\x03env\x1a:\n" +
@@ -1767,28 +1766,29 @@ var file_toolbus_run_v1_run_proto_depIdxs = []int32{
 	8,  // 5: toolbus.run.v1.Item.reasoning:type_name -> toolbus.run.v1.Reasoning
 	2,  // 6: toolbus.run.v1.ToolChoice.mode:type_name -> toolbus.run.v1.ToolChoiceMode
 	18, // 7: toolbus.run.v1.RunMcpServer.headers:type_name -> toolbus.run.v1.RunMcpServer.HeadersEntry
-	19, // 8: toolbus.run.v1.RunMcpServer.env:type_name -> toolbus.run.v1.RunMcpServer.EnvEntry
-	10, // 9: toolbus.run.v1.RunOptions.tool_choice:type_name -> toolbus.run.v1.ToolChoice
-	21, // 10: toolbus.run.v1.RunOptions.allowed_tools:type_name -> toolbus.tool.v1.AllowedTools
-	12, // 11: toolbus.run.v1.RunOptions.function_tools:type_name -> toolbus.run.v1.FunctionTool
-	3,  // 12: toolbus.run.v1.RunOptions.mode:type_name -> toolbus.run.v1.RunMode
-	22, // 13: toolbus.run.v1.RunOptions.limits:type_name -> toolbus.agent.v1.Limits
-	11, // 14: toolbus.run.v1.RunOptions.mcp_servers:type_name -> toolbus.run.v1.RunMcpServer
-	0,  // 15: toolbus.run.v1.Run.state:type_name -> toolbus.run.v1.RunState
-	1,  // 16: toolbus.run.v1.Run.reason:type_name -> toolbus.run.v1.RunEndReason
-	9,  // 17: toolbus.run.v1.Run.items:type_name -> toolbus.run.v1.Item
-	6,  // 18: toolbus.run.v1.Run.required_calls:type_name -> toolbus.run.v1.FunctionCall
-	23, // 19: toolbus.run.v1.Run.usage:type_name -> toolbus.tool.v1.Usage
-	24, // 20: toolbus.run.v1.Run.create_time:type_name -> google.protobuf.Timestamp
-	24, // 21: toolbus.run.v1.Run.end_time:type_name -> google.protobuf.Timestamp
-	14, // 22: toolbus.run.v1.Run.parent:type_name -> toolbus.run.v1.RunParent
-	15, // 23: toolbus.run.v1.Run.fork:type_name -> toolbus.run.v1.RunFork
-	17, // 24: toolbus.run.v1.Run.draft:type_name -> toolbus.run.v1.TextCheckpoint
-	25, // [25:25] is the sub-list for method output_type
-	25, // [25:25] is the sub-list for method input_type
-	25, // [25:25] is the sub-list for extension type_name
-	25, // [25:25] is the sub-list for extension extendee
-	0,  // [0:25] is the sub-list for field type_name
+	21, // 8: toolbus.run.v1.RunMcpServer.allowed_tools:type_name -> toolbus.tool.v1.AllowedTools
+	19, // 9: toolbus.run.v1.RunMcpServer.env:type_name -> toolbus.run.v1.RunMcpServer.EnvEntry
+	10, // 10: toolbus.run.v1.RunOptions.tool_choice:type_name -> toolbus.run.v1.ToolChoice
+	21, // 11: toolbus.run.v1.RunOptions.allowed_tools:type_name -> toolbus.tool.v1.AllowedTools
+	12, // 12: toolbus.run.v1.RunOptions.function_tools:type_name -> toolbus.run.v1.FunctionTool
+	3,  // 13: toolbus.run.v1.RunOptions.mode:type_name -> toolbus.run.v1.RunMode
+	22, // 14: toolbus.run.v1.RunOptions.limits:type_name -> toolbus.agent.v1.Limits
+	11, // 15: toolbus.run.v1.RunOptions.mcp_servers:type_name -> toolbus.run.v1.RunMcpServer
+	0,  // 16: toolbus.run.v1.Run.state:type_name -> toolbus.run.v1.RunState
+	1,  // 17: toolbus.run.v1.Run.reason:type_name -> toolbus.run.v1.RunEndReason
+	9,  // 18: toolbus.run.v1.Run.items:type_name -> toolbus.run.v1.Item
+	6,  // 19: toolbus.run.v1.Run.required_calls:type_name -> toolbus.run.v1.FunctionCall
+	23, // 20: toolbus.run.v1.Run.usage:type_name -> toolbus.tool.v1.Usage
+	24, // 21: toolbus.run.v1.Run.create_time:type_name -> google.protobuf.Timestamp
+	24, // 22: toolbus.run.v1.Run.end_time:type_name -> google.protobuf.Timestamp
+	14, // 23: toolbus.run.v1.Run.parent:type_name -> toolbus.run.v1.RunParent
+	15, // 24: toolbus.run.v1.Run.fork:type_name -> toolbus.run.v1.RunFork
+	17, // 25: toolbus.run.v1.Run.draft:type_name -> toolbus.run.v1.TextCheckpoint
+	26, // [26:26] is the sub-list for method output_type
+	26, // [26:26] is the sub-list for method input_type
+	26, // [26:26] is the sub-list for extension type_name
+	26, // [26:26] is the sub-list for extension extendee
+	0,  // [0:26] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_run_v1_run_proto_init() }

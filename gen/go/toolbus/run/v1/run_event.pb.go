@@ -464,7 +464,13 @@ type CallFinished struct {
 	// The answer.
 	Result *v11.ToolResult `protobuf:"bytes,2,opt,name=result,proto3" json:"result,omitempty"`
 	// Of a call that the client answered, the id of the submission that won; empty if it had none.
-	SubmissionId  string `protobuf:"bytes,3,opt,name=submission_id,json=submissionId,proto3" json:"submission_id,omitempty"`
+	SubmissionId string `protobuf:"bytes,3,opt,name=submission_id,json=submissionId,proto3" json:"submission_id,omitempty"`
+	// What models used on the call's behalf; absent means nothing.
+	Usage *v11.Usage `protobuf:"bytes,4,opt,name=usage,proto3" json:"usage,omitempty"`
+	// How many calls were made on the call's behalf.
+	CallCount uint32 `protobuf:"varint,5,opt,name=call_count,json=callCount,proto3" json:"call_count,omitempty"`
+	// Whether the run ends with it, as a built-in asked for.
+	EndsRun       bool `protobuf:"varint,6,opt,name=ends_run,json=endsRun,proto3" json:"ends_run,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -518,6 +524,27 @@ func (x *CallFinished) GetSubmissionId() string {
 		return x.SubmissionId
 	}
 	return ""
+}
+
+func (x *CallFinished) GetUsage() *v11.Usage {
+	if x != nil {
+		return x.Usage
+	}
+	return nil
+}
+
+func (x *CallFinished) GetCallCount() uint32 {
+	if x != nil {
+		return x.CallCount
+	}
+	return 0
+}
+
+func (x *CallFinished) GetEndsRun() bool {
+	if x != nil {
+		return x.EndsRun
+	}
+	return false
 }
 
 // The run waits for outputs; no process holds it.
@@ -1659,11 +1686,15 @@ const file_toolbus_run_v1_run_event_proto_rawDesc = "" +
 	"\vCallStarted\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x12\x12\n" +
 	"\x04tool\x18\x02 \x01(\tR\x04tool\x12/\n" +
-	"\x06effect\x18\x03 \x01(\x0e2\x17.toolbus.tool.v1.EffectR\x06effect\"\x81\x01\n" +
+	"\x06effect\x18\x03 \x01(\x0e2\x17.toolbus.tool.v1.EffectR\x06effect\"\xe9\x01\n" +
 	"\fCallFinished\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x123\n" +
 	"\x06result\x18\x02 \x01(\v2\x1b.toolbus.tool.v1.ToolResultR\x06result\x12#\n" +
-	"\rsubmission_id\x18\x03 \x01(\tR\fsubmissionId\"w\n" +
+	"\rsubmission_id\x18\x03 \x01(\tR\fsubmissionId\x12,\n" +
+	"\x05usage\x18\x04 \x01(\v2\x16.toolbus.tool.v1.UsageR\x05usage\x12\x1d\n" +
+	"\n" +
+	"call_count\x18\x05 \x01(\rR\tcallCount\x12\x19\n" +
+	"\bends_run\x18\x06 \x01(\bR\aendsRun\"w\n" +
 	"\tRunParked\x122\n" +
 	"\x05calls\x18\x01 \x03(\v2\x1c.toolbus.run.v1.FunctionCallR\x05calls\x126\n" +
 	"\bdeadline\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\bdeadline\"\x81\x01\n" +
@@ -1799,36 +1830,37 @@ var file_toolbus_run_v1_run_event_proto_depIdxs = []int32{
 	23, // 7: toolbus.run.v1.AnswerDropped.usage:type_name -> toolbus.tool.v1.Usage
 	24, // 8: toolbus.run.v1.CallStarted.effect:type_name -> toolbus.tool.v1.Effect
 	25, // 9: toolbus.run.v1.CallFinished.result:type_name -> toolbus.tool.v1.ToolResult
-	26, // 10: toolbus.run.v1.RunParked.calls:type_name -> toolbus.run.v1.FunctionCall
-	27, // 11: toolbus.run.v1.RunParked.deadline:type_name -> google.protobuf.Timestamp
-	28, // 12: toolbus.run.v1.RunEnded.state:type_name -> toolbus.run.v1.RunState
-	29, // 13: toolbus.run.v1.RunEnded.reason:type_name -> toolbus.run.v1.RunEndReason
-	18, // 14: toolbus.run.v1.InboxTaken.items:type_name -> toolbus.run.v1.Item
-	23, // 15: toolbus.run.v1.ContextCompacted.usage:type_name -> toolbus.tool.v1.Usage
-	27, // 16: toolbus.run.v1.RunEvent.create_time:type_name -> google.protobuf.Timestamp
-	0,  // 17: toolbus.run.v1.RunEvent.accepted:type_name -> toolbus.run.v1.RunAccepted
-	1,  // 18: toolbus.run.v1.RunEvent.claimed:type_name -> toolbus.run.v1.RunClaimed
-	2,  // 19: toolbus.run.v1.RunEvent.turn_committed:type_name -> toolbus.run.v1.TurnCommitted
-	4,  // 20: toolbus.run.v1.RunEvent.call_started:type_name -> toolbus.run.v1.CallStarted
-	5,  // 21: toolbus.run.v1.RunEvent.call_finished:type_name -> toolbus.run.v1.CallFinished
-	6,  // 22: toolbus.run.v1.RunEvent.parked:type_name -> toolbus.run.v1.RunParked
-	30, // 23: toolbus.run.v1.RunEvent.text_checkpoint:type_name -> toolbus.run.v1.TextCheckpoint
-	8,  // 24: toolbus.run.v1.RunEvent.cancel_requested:type_name -> toolbus.run.v1.CancelRequested
-	9,  // 25: toolbus.run.v1.RunEvent.ended:type_name -> toolbus.run.v1.RunEnded
-	10, // 26: toolbus.run.v1.RunEvent.inbox_taken:type_name -> toolbus.run.v1.InboxTaken
-	11, // 27: toolbus.run.v1.RunEvent.context_compacted:type_name -> toolbus.run.v1.ContextCompacted
-	3,  // 28: toolbus.run.v1.RunEvent.answer_dropped:type_name -> toolbus.run.v1.AnswerDropped
-	7,  // 29: toolbus.run.v1.RunEvent.call_shown:type_name -> toolbus.run.v1.CallShown
-	14, // 30: toolbus.run.v1.RunDelta.arguments:type_name -> toolbus.run.v1.ArgumentsDelta
-	15, // 31: toolbus.run.v1.RunDelta.progress:type_name -> toolbus.run.v1.CallProgress
-	16, // 32: toolbus.run.v1.RunDelta.log:type_name -> toolbus.run.v1.CallLog
-	31, // 33: toolbus.run.v1.CallProgress.progress:type_name -> toolbus.tool.v1.ToolProgress
-	32, // 34: toolbus.run.v1.CallLog.log:type_name -> toolbus.tool.v1.ToolLog
-	35, // [35:35] is the sub-list for method output_type
-	35, // [35:35] is the sub-list for method input_type
-	35, // [35:35] is the sub-list for extension type_name
-	35, // [35:35] is the sub-list for extension extendee
-	0,  // [0:35] is the sub-list for field type_name
+	23, // 10: toolbus.run.v1.CallFinished.usage:type_name -> toolbus.tool.v1.Usage
+	26, // 11: toolbus.run.v1.RunParked.calls:type_name -> toolbus.run.v1.FunctionCall
+	27, // 12: toolbus.run.v1.RunParked.deadline:type_name -> google.protobuf.Timestamp
+	28, // 13: toolbus.run.v1.RunEnded.state:type_name -> toolbus.run.v1.RunState
+	29, // 14: toolbus.run.v1.RunEnded.reason:type_name -> toolbus.run.v1.RunEndReason
+	18, // 15: toolbus.run.v1.InboxTaken.items:type_name -> toolbus.run.v1.Item
+	23, // 16: toolbus.run.v1.ContextCompacted.usage:type_name -> toolbus.tool.v1.Usage
+	27, // 17: toolbus.run.v1.RunEvent.create_time:type_name -> google.protobuf.Timestamp
+	0,  // 18: toolbus.run.v1.RunEvent.accepted:type_name -> toolbus.run.v1.RunAccepted
+	1,  // 19: toolbus.run.v1.RunEvent.claimed:type_name -> toolbus.run.v1.RunClaimed
+	2,  // 20: toolbus.run.v1.RunEvent.turn_committed:type_name -> toolbus.run.v1.TurnCommitted
+	4,  // 21: toolbus.run.v1.RunEvent.call_started:type_name -> toolbus.run.v1.CallStarted
+	5,  // 22: toolbus.run.v1.RunEvent.call_finished:type_name -> toolbus.run.v1.CallFinished
+	6,  // 23: toolbus.run.v1.RunEvent.parked:type_name -> toolbus.run.v1.RunParked
+	30, // 24: toolbus.run.v1.RunEvent.text_checkpoint:type_name -> toolbus.run.v1.TextCheckpoint
+	8,  // 25: toolbus.run.v1.RunEvent.cancel_requested:type_name -> toolbus.run.v1.CancelRequested
+	9,  // 26: toolbus.run.v1.RunEvent.ended:type_name -> toolbus.run.v1.RunEnded
+	10, // 27: toolbus.run.v1.RunEvent.inbox_taken:type_name -> toolbus.run.v1.InboxTaken
+	11, // 28: toolbus.run.v1.RunEvent.context_compacted:type_name -> toolbus.run.v1.ContextCompacted
+	3,  // 29: toolbus.run.v1.RunEvent.answer_dropped:type_name -> toolbus.run.v1.AnswerDropped
+	7,  // 30: toolbus.run.v1.RunEvent.call_shown:type_name -> toolbus.run.v1.CallShown
+	14, // 31: toolbus.run.v1.RunDelta.arguments:type_name -> toolbus.run.v1.ArgumentsDelta
+	15, // 32: toolbus.run.v1.RunDelta.progress:type_name -> toolbus.run.v1.CallProgress
+	16, // 33: toolbus.run.v1.RunDelta.log:type_name -> toolbus.run.v1.CallLog
+	31, // 34: toolbus.run.v1.CallProgress.progress:type_name -> toolbus.tool.v1.ToolProgress
+	32, // 35: toolbus.run.v1.CallLog.log:type_name -> toolbus.tool.v1.ToolLog
+	36, // [36:36] is the sub-list for method output_type
+	36, // [36:36] is the sub-list for method input_type
+	36, // [36:36] is the sub-list for extension type_name
+	36, // [36:36] is the sub-list for extension extendee
+	0,  // [0:36] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_run_v1_run_event_proto_init() }

@@ -696,17 +696,10 @@ type ToolResult struct {
 	// Whether the tool failed. A tool's failure is data for the model, never an error of the call's transport.
 	IsError bool `protobuf:"varint,2,opt,name=is_error,json=isError,proto3" json:"is_error,omitempty"`
 	// Where the whole result is stored when `output_json` holds only its beginning; empty otherwise. `ToolCallService.ReadResult` reads
-	// it. The router sets it: what a provider says here is not heeded.
+	// it.
 	StoredReference string `protobuf:"bytes,3,opt,name=stored_reference,json=storedReference,proto3" json:"stored_reference,omitempty"`
-	// Whether the run that called is over with it: completed, reason `skipped`. Heeded for built-ins only.
-	EndsRun bool `protobuf:"varint,4,opt,name=ends_run,json=endsRun,proto3" json:"ends_run,omitempty"`
-	// What models used on the call's behalf; counts in the budgets of the run that called. Absent means nothing. A cost in another
-	// currency than the run's max_cost uses that up, since nobody can tell how much of it is left.
-	Usage *Usage `protobuf:"bytes,5,opt,name=usage,proto3" json:"usage,omitempty"`
-	// How many calls were made on the call's behalf; they count in the max_tool_calls of the run that called.
-	CallCount     uint32 `protobuf:"varint,6,opt,name=call_count,json=callCount,proto3" json:"call_count,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *ToolResult) Reset() {
@@ -758,27 +751,6 @@ func (x *ToolResult) GetStoredReference() string {
 		return x.StoredReference
 	}
 	return ""
-}
-
-func (x *ToolResult) GetEndsRun() bool {
-	if x != nil {
-		return x.EndsRun
-	}
-	return false
-}
-
-func (x *ToolResult) GetUsage() *Usage {
-	if x != nil {
-		return x.Usage
-	}
-	return nil
-}
-
-func (x *ToolResult) GetCallCount() uint32 {
-	if x != nil {
-		return x.CallCount
-	}
-	return 0
 }
 
 // How far a call has come.
@@ -845,10 +817,10 @@ func (x *ToolProgress) GetMessage() string {
 	return ""
 }
 
-// Which tools may be called.
+// Which tools are allowed. Where it is absent, all are.
 type AllowedTools struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Aliases, references or model names. Empty allows none.
+	// Their names, as the field that holds this message says; of a run or a call, aliases, references or model names. Empty allows none.
 	Names         []string `protobuf:"bytes,1,rep,name=names,proto3" json:"names,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -959,7 +931,7 @@ var File_toolbus_tool_v1_tool_proto protoreflect.FileDescriptor
 
 const file_toolbus_tool_v1_tool_proto_rawDesc = "" +
 	"\n" +
-	"\x1atoolbus/tool/v1/tool.proto\x12\x0ftoolbus.tool.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1btoolbus/tool/v1/usage.proto\"\xfb\x01\n" +
+	"\x1atoolbus/tool/v1/tool.proto\x12\x0ftoolbus.tool.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\"\xfb\x01\n" +
 	"\rHttpExecution\x12\x1d\n" +
 	"\x03url\x18\x01 \x01(\tB\v\xbaH\br\x06\x18\x80 \x88\x01\x01R\x03url\x12/\n" +
 	"\x06method\x18\x02 \x01(\tB\x17\xbaH\x14r\x122\x10^([A-Z]{1,16})?$R\x06method\x12^\n" +
@@ -1005,17 +977,13 @@ const file_toolbus_tool_v1_tool_proto_rawDesc = "" +
 	"\vannotations\x18\x0e \x01(\v2 .toolbus.tool.v1.ToolAnnotationsR\vannotations\x12<\n" +
 	"\x03ttl\x18\x0f \x01(\v2\x19.google.protobuf.DurationB\x0f\xbaH\f\xaa\x01\t\"\x05\b\x80\xe7\x84\x0f*\x00R\x03ttlB\n" +
 	"\n" +
-	"\b_visible\"\xdb\x01\n" +
+	"\b_visible\"s\n" +
 	"\n" +
 	"ToolResult\x12\x1f\n" +
 	"\voutput_json\x18\x01 \x01(\tR\n" +
 	"outputJson\x12\x19\n" +
 	"\bis_error\x18\x02 \x01(\bR\aisError\x12)\n" +
-	"\x10stored_reference\x18\x03 \x01(\tR\x0fstoredReference\x12\x19\n" +
-	"\bends_run\x18\x04 \x01(\bR\aendsRun\x12,\n" +
-	"\x05usage\x18\x05 \x01(\v2\x16.toolbus.tool.v1.UsageR\x05usage\x12\x1d\n" +
-	"\n" +
-	"call_count\x18\x06 \x01(\rR\tcallCount\"Z\n" +
+	"\x10stored_reference\x18\x03 \x01(\tR\x0fstoredReference\"Z\n" +
 	"\fToolProgress\x12\x1a\n" +
 	"\bprogress\x18\x01 \x01(\x01R\bprogress\x12\x14\n" +
 	"\x05total\x18\x02 \x01(\x01R\x05total\x12\x18\n" +
@@ -1091,7 +1059,6 @@ var file_toolbus_tool_v1_tool_proto_goTypes = []any{
 	nil,                         // 12: toolbus.tool.v1.HttpExecution.HeadersEntry
 	(*durationpb.Duration)(nil), // 13: google.protobuf.Duration
 	(*structpb.Struct)(nil),     // 14: google.protobuf.Struct
-	(*Usage)(nil),               // 15: toolbus.tool.v1.Usage
 }
 var file_toolbus_tool_v1_tool_proto_depIdxs = []int32{
 	12, // 0: toolbus.tool.v1.HttpExecution.headers:type_name -> toolbus.tool.v1.HttpExecution.HeadersEntry
@@ -1105,13 +1072,12 @@ var file_toolbus_tool_v1_tool_proto_depIdxs = []int32{
 	5,  // 8: toolbus.tool.v1.Tool.builtin_policy:type_name -> toolbus.tool.v1.BuiltinPolicy
 	6,  // 9: toolbus.tool.v1.Tool.annotations:type_name -> toolbus.tool.v1.ToolAnnotations
 	13, // 10: toolbus.tool.v1.Tool.ttl:type_name -> google.protobuf.Duration
-	15, // 11: toolbus.tool.v1.ToolResult.usage:type_name -> toolbus.tool.v1.Usage
-	3,  // 12: toolbus.tool.v1.ToolLog.level:type_name -> toolbus.tool.v1.LogLevel
-	13, // [13:13] is the sub-list for method output_type
-	13, // [13:13] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	3,  // 11: toolbus.tool.v1.ToolLog.level:type_name -> toolbus.tool.v1.LogLevel
+	12, // [12:12] is the sub-list for method output_type
+	12, // [12:12] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_tool_v1_tool_proto_init() }
@@ -1119,7 +1085,6 @@ func file_toolbus_tool_v1_tool_proto_init() {
 	if File_toolbus_tool_v1_tool_proto != nil {
 		return
 	}
-	file_toolbus_tool_v1_usage_proto_init()
 	file_toolbus_tool_v1_tool_proto_msgTypes[2].OneofWrappers = []any{}
 	file_toolbus_tool_v1_tool_proto_msgTypes[3].OneofWrappers = []any{}
 	type x struct{}

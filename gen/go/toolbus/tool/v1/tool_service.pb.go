@@ -585,6 +585,12 @@ type CallToolResponse struct {
 	// With the result: the name of the list that ListTools would answer. As long as it is the one that was listed, there is no
 	// need to list again. Empty when the router does not know at the moment.
 	ToolsRevision string `protobuf:"bytes,5,opt,name=tools_revision,json=toolsRevision,proto3" json:"tools_revision,omitempty"`
+	// With the result: what models used on the call's behalf, which counts in the limits of the run that called. Absent means nothing.
+	Usage *Usage `protobuf:"bytes,6,opt,name=usage,proto3" json:"usage,omitempty"`
+	// With the result: how many calls were made on the call's behalf, which count in the max_tool_calls of the run that called.
+	CallCount uint32 `protobuf:"varint,7,opt,name=call_count,json=callCount,proto3" json:"call_count,omitempty"`
+	// With the result: whether the run that called is over with it, as a built-in can say.
+	EndsRun       bool `protobuf:"varint,8,opt,name=ends_run,json=endsRun,proto3" json:"ends_run,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -665,6 +671,27 @@ func (x *CallToolResponse) GetToolsRevision() string {
 		return x.ToolsRevision
 	}
 	return ""
+}
+
+func (x *CallToolResponse) GetUsage() *Usage {
+	if x != nil {
+		return x.Usage
+	}
+	return nil
+}
+
+func (x *CallToolResponse) GetCallCount() uint32 {
+	if x != nil {
+		return x.CallCount
+	}
+	return 0
+}
+
+func (x *CallToolResponse) GetEndsRun() bool {
+	if x != nil {
+		return x.EndsRun
+	}
+	return false
 }
 
 type isCallToolResponse_Event interface {
@@ -1019,7 +1046,7 @@ var File_toolbus_tool_v1_tool_service_proto protoreflect.FileDescriptor
 
 const file_toolbus_tool_v1_tool_service_proto_rawDesc = "" +
 	"\n" +
-	"\"toolbus/tool/v1/tool_service.proto\x12\x0ftoolbus.tool.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ctoolbus/tool/v1/source.proto\x1a\x1atoolbus/tool/v1/tool.proto\"\xdf\x01\n" +
+	"\"toolbus/tool/v1/tool_service.proto\x12\x0ftoolbus.tool.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ctoolbus/tool/v1/source.proto\x1a\x1atoolbus/tool/v1/tool.proto\x1a\x1btoolbus/tool/v1/usage.proto\"\xdf\x01\n" +
 	"\tModelTool\x12\x1d\n" +
 	"\n" +
 	"model_name\x18\x01 \x01(\tR\tmodelName\x12\x1c\n" +
@@ -1065,13 +1092,17 @@ const file_toolbus_tool_v1_tool_service_proto_rawDesc = "" +
 	"runContext\x12E\n" +
 	"\vrun_sources\x18\n" +
 	" \x03(\v2\x1a.toolbus.tool.v1.RunSourceB\b\xbaH\x05\x92\x01\x02\x10 R\n" +
-	"runSources\"\xfd\x01\n" +
+	"runSources\"\xe5\x02\n" +
 	"\x10CallToolResponse\x12;\n" +
 	"\bprogress\x18\x01 \x01(\v2\x1d.toolbus.tool.v1.ToolProgressH\x00R\bprogress\x12,\n" +
 	"\x03log\x18\x02 \x01(\v2\x18.toolbus.tool.v1.ToolLogH\x00R\x03log\x125\n" +
 	"\x06result\x18\x03 \x01(\v2\x1b.toolbus.tool.v1.ToolResultH\x00R\x06result\x12\x17\n" +
 	"\acall_id\x18\x04 \x01(\tR\x06callId\x12%\n" +
-	"\x0etools_revision\x18\x05 \x01(\tR\rtoolsRevisionB\a\n" +
+	"\x0etools_revision\x18\x05 \x01(\tR\rtoolsRevision\x12,\n" +
+	"\x05usage\x18\x06 \x01(\v2\x16.toolbus.tool.v1.UsageR\x05usage\x12\x1d\n" +
+	"\n" +
+	"call_count\x18\a \x01(\rR\tcallCount\x12\x19\n" +
+	"\bends_run\x18\b \x01(\bR\aendsRunB\a\n" +
 	"\x05event\"\xae\x02\n" +
 	"\x12ExplainToolRequest\x12=\n" +
 	"\n" +
@@ -1150,6 +1181,7 @@ var file_toolbus_tool_v1_tool_service_proto_goTypes = []any{
 	(*ToolProgress)(nil),          // 14: toolbus.tool.v1.ToolProgress
 	(*ToolLog)(nil),               // 15: toolbus.tool.v1.ToolLog
 	(*ToolResult)(nil),            // 16: toolbus.tool.v1.ToolResult
+	(*Usage)(nil),                 // 17: toolbus.tool.v1.Usage
 }
 var file_toolbus_tool_v1_tool_service_proto_depIdxs = []int32{
 	9,  // 0: toolbus.tool.v1.ModelTool.tool:type_name -> toolbus.tool.v1.Tool
@@ -1162,20 +1194,21 @@ var file_toolbus_tool_v1_tool_service_proto_depIdxs = []int32{
 	14, // 7: toolbus.tool.v1.CallToolResponse.progress:type_name -> toolbus.tool.v1.ToolProgress
 	15, // 8: toolbus.tool.v1.CallToolResponse.log:type_name -> toolbus.tool.v1.ToolLog
 	16, // 9: toolbus.tool.v1.CallToolResponse.result:type_name -> toolbus.tool.v1.ToolResult
-	10, // 10: toolbus.tool.v1.ExplainToolRequest.run_sources:type_name -> toolbus.tool.v1.RunSource
-	0,  // 11: toolbus.tool.v1.ExplainStep.stage:type_name -> toolbus.tool.v1.ExplainStage
-	7,  // 12: toolbus.tool.v1.ExplainToolResponse.steps:type_name -> toolbus.tool.v1.ExplainStep
-	2,  // 13: toolbus.tool.v1.ToolService.ListTools:input_type -> toolbus.tool.v1.ListToolsRequest
-	4,  // 14: toolbus.tool.v1.ToolService.CallTool:input_type -> toolbus.tool.v1.CallToolRequest
-	6,  // 15: toolbus.tool.v1.ToolService.ExplainTool:input_type -> toolbus.tool.v1.ExplainToolRequest
-	3,  // 16: toolbus.tool.v1.ToolService.ListTools:output_type -> toolbus.tool.v1.ListToolsResponse
-	5,  // 17: toolbus.tool.v1.ToolService.CallTool:output_type -> toolbus.tool.v1.CallToolResponse
-	8,  // 18: toolbus.tool.v1.ToolService.ExplainTool:output_type -> toolbus.tool.v1.ExplainToolResponse
-	16, // [16:19] is the sub-list for method output_type
-	13, // [13:16] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	17, // 10: toolbus.tool.v1.CallToolResponse.usage:type_name -> toolbus.tool.v1.Usage
+	10, // 11: toolbus.tool.v1.ExplainToolRequest.run_sources:type_name -> toolbus.tool.v1.RunSource
+	0,  // 12: toolbus.tool.v1.ExplainStep.stage:type_name -> toolbus.tool.v1.ExplainStage
+	7,  // 13: toolbus.tool.v1.ExplainToolResponse.steps:type_name -> toolbus.tool.v1.ExplainStep
+	2,  // 14: toolbus.tool.v1.ToolService.ListTools:input_type -> toolbus.tool.v1.ListToolsRequest
+	4,  // 15: toolbus.tool.v1.ToolService.CallTool:input_type -> toolbus.tool.v1.CallToolRequest
+	6,  // 16: toolbus.tool.v1.ToolService.ExplainTool:input_type -> toolbus.tool.v1.ExplainToolRequest
+	3,  // 17: toolbus.tool.v1.ToolService.ListTools:output_type -> toolbus.tool.v1.ListToolsResponse
+	5,  // 18: toolbus.tool.v1.ToolService.CallTool:output_type -> toolbus.tool.v1.CallToolResponse
+	8,  // 19: toolbus.tool.v1.ToolService.ExplainTool:output_type -> toolbus.tool.v1.ExplainToolResponse
+	17, // [17:20] is the sub-list for method output_type
+	14, // [14:17] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_tool_v1_tool_service_proto_init() }
@@ -1185,6 +1218,7 @@ func file_toolbus_tool_v1_tool_service_proto_init() {
 	}
 	file_toolbus_tool_v1_source_proto_init()
 	file_toolbus_tool_v1_tool_proto_init()
+	file_toolbus_tool_v1_usage_proto_init()
 	file_toolbus_tool_v1_tool_service_proto_msgTypes[1].OneofWrappers = []any{
 		(*ListToolsRequest_SessionId)(nil),
 		(*ListToolsRequest_Agent)(nil),

@@ -25,9 +25,10 @@ _sym_db = _symbol_database.Default()
 from buf.validate import validate_pb2 as buf_dot_validate_dot_validate__pb2
 from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
+from toolbus.tool.v1 import tool_pb2 as toolbus_dot_tool_dot_v1_dot_tool__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1ftoolbus/mcp/v1/mcp_server.proto\x12\x0etoolbus.mcp.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x9b\x01\n\x0bHealthCheck\x12\x46\n\x08interval\x18\x01 \x01(\x0b\x32\x19.google.protobuf.DurationB\x0f\xbaH\x0c\xaa\x01\t\"\x05\x08\x80\xe7\x84\x0f*\x00R\x08interval\x12\x44\n\x07timeout\x18\x02 \x01(\x0b\x32\x19.google.protobuf.DurationB\x0f\xbaH\x0c\xaa\x01\t\"\x05\x08\x80\xe7\x84\x0f*\x00R\x07timeout\"\xee\x05\n\tMcpServer\x12\x31\n\x04name\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_.-]{1,64}$R\x04name\x12%\n\ttransport\x18\x02 \x01(\tB\x07\xbaH\x04r\x02\x18@R\ttransport\x12\x1a\n\x03url\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\x80 R\x03url\x12\"\n\x07\x63ommand\x18\x04 \x01(\tB\x08\xbaH\x05r\x03\x18\x80 R\x07\x63ommand\x12%\n\x04\x61rgs\x18\x05 \x03(\tB\x11\xbaH\x0e\x92\x01\x0b\x10\xe8\x07\"\x06r\x04\x18\x80\x80\x08R\x04\x61rgs\x12N\n\x03\x65nv\x18\x06 \x03(\x0b\x32\".toolbus.mcp.v1.McpServer.EnvEntryB\x18\xbaH\x15\x9a\x01\x12\x10\xe8\x07\"\x05r\x03\x18\x80\x02*\x06r\x04\x18\x80\x80\x08R\x03\x65nv\x12Y\n\x07headers\x18\x07 \x03(\x0b\x32&.toolbus.mcp.v1.McpServer.HeadersEntryB\x17\xbaH\x14\x9a\x01\x11\x10\x64\"\x05r\x03\x18\x80\x02*\x06r\x04\x18\x80\x80\x04R\x07headers\x12\x35\n\rallowed_tools\x18\x08 \x03(\tB\x10\xbaH\r\x92\x01\n\x10\xe8\x07\"\x05r\x03\x18\x80\x02R\x0c\x61llowedTools\x12>\n\x0chealth_check\x18\t \x01(\x0b\x32\x1b.toolbus.mcp.v1.HealthCheckR\x0bhealthCheck\x12S\n\x0fstartup_timeout\x18\n \x01(\x0b\x32\x19.google.protobuf.DurationB\x0f\xbaH\x0c\xaa\x01\t\"\x05\x08\x80\xe7\x84\x0f*\x00R\x0estartupTimeout\x12\x35\n\x05share\x18\x0b \x01(\x0e\x32\x15.toolbus.mcp.v1.ShareB\x08\xbaH\x05\x82\x01\x02\x10\x01R\x05share\x1a\x36\n\x08\x45nvEntry\x12\x10\n\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n\x05value\x18\x02 \x01(\tR\x05value:\x02\x38\x01\x1a:\n\x0cHeadersEntry\x12\x10\n\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n\x05value\x18\x02 \x01(\tR\x05value:\x02\x38\x01\"\x92\x03\n\rMcpConnection\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12\x1d\n\nsession_id\x18\x02 \x01(\tR\tsessionId\x12\x14\n\x05\x61gent\x18\x03 \x01(\tR\x05\x61gent\x12\x33\n\x06health\x18\x04 \x01(\x0e\x32\x1b.toolbus.mcp.v1.HealthStateR\x06health\x12\x33\n\x07latency\x18\x05 \x01(\x0b\x32\x19.google.protobuf.DurationR\x07latency\x12\x16\n\x06reason\x18\x06 \x01(\tR\x06reason\x12\x1d\n\ntool_count\x18\x07 \x01(\rR\ttoolCount\x12)\n\x10protocol_version\x18\x08 \x01(\tR\x0fprotocolVersion\x12\x1a\n\x08instance\x18\t \x01(\tR\x08instance\x12\x39\n\ncheck_time\x18\n \x01(\x0b\x32\x1a.google.protobuf.TimestampR\tcheckTime\x12\x15\n\x06run_id\x18\x0b \x01(\tR\x05runId*r\n\x0bHealthState\x12\x1c\n\x18HEALTH_STATE_UNSPECIFIED\x10\x00\x12\x16\n\x12HEALTH_STATE_GREEN\x10\x01\x12\x17\n\x13HEALTH_STATE_YELLOW\x10\x02\x12\x14\n\x10HEALTH_STATE_RED\x10\x03*T\n\x05Share\x12\x15\n\x11SHARE_UNSPECIFIED\x10\x00\x12\x11\n\rSHARE_SESSION\x10\x01\x12\x0f\n\x0bSHARE_AGENT\x10\x02\x12\x10\n\x0cSHARE_GLOBAL\x10\x03\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1ftoolbus/mcp/v1/mcp_server.proto\x12\x0etoolbus.mcp.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1atoolbus/tool/v1/tool.proto\"\x9b\x01\n\x0bHealthCheck\x12\x46\n\x08interval\x18\x01 \x01(\x0b\x32\x19.google.protobuf.DurationB\x0f\xbaH\x0c\xaa\x01\t\"\x05\x08\x80\xe7\x84\x0f*\x00R\x08interval\x12\x44\n\x07timeout\x18\x02 \x01(\x0b\x32\x19.google.protobuf.DurationB\x0f\xbaH\x0c\xaa\x01\t\"\x05\x08\x80\xe7\x84\x0f*\x00R\x07timeout\"\xfb\x05\n\tMcpServer\x12\x31\n\x04name\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_.-]{1,64}$R\x04name\x12%\n\ttransport\x18\x02 \x01(\tB\x07\xbaH\x04r\x02\x18@R\ttransport\x12\x1a\n\x03url\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\x80 R\x03url\x12\"\n\x07\x63ommand\x18\x04 \x01(\tB\x08\xbaH\x05r\x03\x18\x80 R\x07\x63ommand\x12%\n\x04\x61rgs\x18\x05 \x03(\tB\x11\xbaH\x0e\x92\x01\x0b\x10\xe8\x07\"\x06r\x04\x18\x80\x80\x08R\x04\x61rgs\x12N\n\x03\x65nv\x18\x06 \x03(\x0b\x32\".toolbus.mcp.v1.McpServer.EnvEntryB\x18\xbaH\x15\x9a\x01\x12\x10\xe8\x07\"\x05r\x03\x18\x80\x02*\x06r\x04\x18\x80\x80\x08R\x03\x65nv\x12Y\n\x07headers\x18\x07 \x03(\x0b\x32&.toolbus.mcp.v1.McpServer.HeadersEntryB\x17\xbaH\x14\x9a\x01\x11\x10\x64\"\x05r\x03\x18\x80\x02*\x06r\x04\x18\x80\x80\x04R\x07headers\x12\x42\n\rallowed_tools\x18\x08 \x01(\x0b\x32\x1d.toolbus.tool.v1.AllowedToolsR\x0c\x61llowedTools\x12>\n\x0chealth_check\x18\t \x01(\x0b\x32\x1b.toolbus.mcp.v1.HealthCheckR\x0bhealthCheck\x12S\n\x0fstartup_timeout\x18\n \x01(\x0b\x32\x19.google.protobuf.DurationB\x0f\xbaH\x0c\xaa\x01\t\"\x05\x08\x80\xe7\x84\x0f*\x00R\x0estartupTimeout\x12\x35\n\x05share\x18\x0b \x01(\x0e\x32\x15.toolbus.mcp.v1.ShareB\x08\xbaH\x05\x82\x01\x02\x10\x01R\x05share\x1a\x36\n\x08\x45nvEntry\x12\x10\n\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n\x05value\x18\x02 \x01(\tR\x05value:\x02\x38\x01\x1a:\n\x0cHeadersEntry\x12\x10\n\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n\x05value\x18\x02 \x01(\tR\x05value:\x02\x38\x01\"\x92\x03\n\rMcpConnection\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12\x1d\n\nsession_id\x18\x02 \x01(\tR\tsessionId\x12\x14\n\x05\x61gent\x18\x03 \x01(\tR\x05\x61gent\x12\x33\n\x06health\x18\x04 \x01(\x0e\x32\x1b.toolbus.mcp.v1.HealthStateR\x06health\x12\x33\n\x07latency\x18\x05 \x01(\x0b\x32\x19.google.protobuf.DurationR\x07latency\x12\x16\n\x06reason\x18\x06 \x01(\tR\x06reason\x12\x1d\n\ntool_count\x18\x07 \x01(\rR\ttoolCount\x12)\n\x10protocol_version\x18\x08 \x01(\tR\x0fprotocolVersion\x12\x1a\n\x08instance\x18\t \x01(\tR\x08instance\x12\x39\n\ncheck_time\x18\n \x01(\x0b\x32\x1a.google.protobuf.TimestampR\tcheckTime\x12\x15\n\x06run_id\x18\x0b \x01(\tR\x05runId*r\n\x0bHealthState\x12\x1c\n\x18HEALTH_STATE_UNSPECIFIED\x10\x00\x12\x16\n\x12HEALTH_STATE_GREEN\x10\x01\x12\x17\n\x13HEALTH_STATE_YELLOW\x10\x02\x12\x14\n\x10HEALTH_STATE_RED\x10\x03*T\n\x05Share\x12\x15\n\x11SHARE_UNSPECIFIED\x10\x00\x12\x11\n\rSHARE_SESSION\x10\x01\x12\x0f\n\x0bSHARE_AGENT\x10\x02\x12\x10\n\x0cSHARE_GLOBAL\x10\x03\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -56,24 +57,22 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_MCPSERVER'].fields_by_name['env']._serialized_options = b'\272H\025\232\001\022\020\350\007\"\005r\003\030\200\002*\006r\004\030\200\200\010'
   _globals['_MCPSERVER'].fields_by_name['headers']._loaded_options = None
   _globals['_MCPSERVER'].fields_by_name['headers']._serialized_options = b'\272H\024\232\001\021\020d\"\005r\003\030\200\002*\006r\004\030\200\200\004'
-  _globals['_MCPSERVER'].fields_by_name['allowed_tools']._loaded_options = None
-  _globals['_MCPSERVER'].fields_by_name['allowed_tools']._serialized_options = b'\272H\r\222\001\n\020\350\007\"\005r\003\030\200\002'
   _globals['_MCPSERVER'].fields_by_name['startup_timeout']._loaded_options = None
   _globals['_MCPSERVER'].fields_by_name['startup_timeout']._serialized_options = b'\272H\014\252\001\t\"\005\010\200\347\204\017*\000'
   _globals['_MCPSERVER'].fields_by_name['share']._loaded_options = None
   _globals['_MCPSERVER'].fields_by_name['share']._serialized_options = b'\272H\005\202\001\002\020\001'
-  _globals['_HEALTHSTATE']._serialized_start=1461
-  _globals['_HEALTHSTATE']._serialized_end=1575
-  _globals['_SHARE']._serialized_start=1577
-  _globals['_SHARE']._serialized_end=1661
-  _globals['_HEALTHCHECK']._serialized_start=146
-  _globals['_HEALTHCHECK']._serialized_end=301
-  _globals['_MCPSERVER']._serialized_start=304
-  _globals['_MCPSERVER']._serialized_end=1054
-  _globals['_MCPSERVER_ENVENTRY']._serialized_start=940
-  _globals['_MCPSERVER_ENVENTRY']._serialized_end=994
-  _globals['_MCPSERVER_HEADERSENTRY']._serialized_start=996
-  _globals['_MCPSERVER_HEADERSENTRY']._serialized_end=1054
-  _globals['_MCPCONNECTION']._serialized_start=1057
-  _globals['_MCPCONNECTION']._serialized_end=1459
+  _globals['_HEALTHSTATE']._serialized_start=1502
+  _globals['_HEALTHSTATE']._serialized_end=1616
+  _globals['_SHARE']._serialized_start=1618
+  _globals['_SHARE']._serialized_end=1702
+  _globals['_HEALTHCHECK']._serialized_start=174
+  _globals['_HEALTHCHECK']._serialized_end=329
+  _globals['_MCPSERVER']._serialized_start=332
+  _globals['_MCPSERVER']._serialized_end=1095
+  _globals['_MCPSERVER_ENVENTRY']._serialized_start=981
+  _globals['_MCPSERVER_ENVENTRY']._serialized_end=1035
+  _globals['_MCPSERVER_HEADERSENTRY']._serialized_start=1037
+  _globals['_MCPSERVER_HEADERSENTRY']._serialized_end=1095
+  _globals['_MCPCONNECTION']._serialized_start=1098
+  _globals['_MCPCONNECTION']._serialized_end=1500
 # @@protoc_insertion_point(module_scope)

@@ -10,6 +10,7 @@ from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from toolbus.tool.v1 import tool_pb2 as _tool_pb2
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -187,8 +188,8 @@ class McpServer(_message.Message):
         """HTTP headers; a value may name secrets as `${secret:NAME}`."""
 
     @_builtins.property
-    def allowed_tools(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Names of the tools that are offered; empty offers all."""
+    def allowed_tools(self) -> _tool_pb2.AllowedTools:
+        """Which of its tools are offered, by their names at the server; absent offers all."""
 
     @_builtins.property
     def health_check(self) -> Global___HealthCheck:
@@ -208,12 +209,12 @@ class McpServer(_message.Message):
         args: _abc.Iterable[_builtins.str] | None = ...,
         env: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
         headers: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
-        allowed_tools: _abc.Iterable[_builtins.str] | None = ...,
+        allowed_tools: _tool_pb2.AllowedTools | None = ...,
         health_check: Global___HealthCheck | None = ...,
         startup_timeout: _duration_pb2.Duration | None = ...,
         share: Global___Share.ValueType = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["health_check", b"health_check", "startup_timeout", b"startup_timeout"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["allowed_tools", b"allowed_tools", "health_check", b"health_check", "startup_timeout", b"startup_timeout"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
     _ClearFieldArgType: _TypeAlias = _typing.Literal["allowed_tools", b"allowed_tools", "args", b"args", "command", b"command", "env", b"env", "headers", b"headers", "health_check", b"health_check", "name", b"name", "share", b"share", "startup_timeout", b"startup_timeout", "transport", b"transport", "url", b"url"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...

@@ -9,6 +9,7 @@ from google.protobuf import message as _message
 from google.protobuf import struct_pb2 as _struct_pb2
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
+from toolbus.provider.v1 import provided_result_pb2 as _provided_result_pb2
 from toolbus.tool.v1 import source_pb2 as _source_pb2
 from toolbus.tool.v1 import tool_pb2 as _tool_pb2
 import builtins as _builtins
@@ -306,7 +307,7 @@ class ExecuteToolResponse(_message.Message):
         """A line of the tool's log."""
 
     @_builtins.property
-    def result(self) -> _tool_pb2.ToolResult:
+    def result(self) -> _provided_result_pb2.ProvidedResult:
         """The result; nothing follows it."""
 
     def __init__(
@@ -314,7 +315,7 @@ class ExecuteToolResponse(_message.Message):
         *,
         progress: _tool_pb2.ToolProgress | None = ...,
         log: _tool_pb2.ToolLog | None = ...,
-        result: _tool_pb2.ToolResult | None = ...,
+        result: _provided_result_pb2.ProvidedResult | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["event", b"event", "log", b"log", "progress", b"progress", "result", b"result"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...

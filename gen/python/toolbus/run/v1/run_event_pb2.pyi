@@ -249,13 +249,24 @@ class CallFinished(_message.Message):
     CALL_ID_FIELD_NUMBER: _builtins.int
     RESULT_FIELD_NUMBER: _builtins.int
     SUBMISSION_ID_FIELD_NUMBER: _builtins.int
+    USAGE_FIELD_NUMBER: _builtins.int
+    CALL_COUNT_FIELD_NUMBER: _builtins.int
+    ENDS_RUN_FIELD_NUMBER: _builtins.int
     call_id: _builtins.str
     """The call."""
     submission_id: _builtins.str
     """Of a call that the client answered, the id of the submission that won; empty if it had none."""
+    call_count: _builtins.int
+    """How many calls were made on the call's behalf."""
+    ends_run: _builtins.bool
+    """Whether the run ends with it, as a built-in asked for."""
     @_builtins.property
     def result(self) -> _tool_pb2.ToolResult:
         """The answer."""
+
+    @_builtins.property
+    def usage(self) -> _usage_pb2.Usage:
+        """What models used on the call's behalf; absent means nothing."""
 
     def __init__(
         self,
@@ -263,10 +274,13 @@ class CallFinished(_message.Message):
         call_id: _builtins.str = ...,
         result: _tool_pb2.ToolResult | None = ...,
         submission_id: _builtins.str = ...,
+        usage: _usage_pb2.Usage | None = ...,
+        call_count: _builtins.int = ...,
+        ends_run: _builtins.bool = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["result", b"result"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["result", b"result", "usage", b"usage"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["call_id", b"call_id", "result", b"result", "submission_id", b"submission_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["call_count", b"call_count", "call_id", b"call_id", "ends_run", b"ends_run", "result", b"result", "submission_id", b"submission_id", "usage", b"usage"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -515,8 +515,8 @@ class RunMcpServer(_message.Message):
         """HTTP headers. They name no secrets of the suite: `${secret:…}` is refused."""
 
     @_builtins.property
-    def allowed_tools(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Names of the tools that are offered; empty offers all."""
+    def allowed_tools(self) -> _tool_pb2.AllowedTools:
+        """Which of its tools are offered, by their names at the server; absent offers all."""
 
     @_builtins.property
     def args(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
@@ -532,12 +532,12 @@ class RunMcpServer(_message.Message):
         name: _builtins.str = ...,
         url: _builtins.str = ...,
         headers: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
-        allowed_tools: _abc.Iterable[_builtins.str] | None = ...,
+        allowed_tools: _tool_pb2.AllowedTools | None = ...,
         command: _builtins.str = ...,
         args: _abc.Iterable[_builtins.str] | None = ...,
         env: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["allowed_tools", b"allowed_tools"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
     _ClearFieldArgType: _TypeAlias = _typing.Literal["allowed_tools", b"allowed_tools", "args", b"args", "command", b"command", "env", b"env", "headers", b"headers", "name", b"name", "url", b"url"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...

@@ -10,7 +10,6 @@ from google.protobuf import message as _message
 from google.protobuf import struct_pb2 as _struct_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
-from toolbus.tool.v1 import usage_pb2 as _usage_pb2
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -425,40 +424,24 @@ class ToolResult(_message.Message):
     OUTPUT_JSON_FIELD_NUMBER: _builtins.int
     IS_ERROR_FIELD_NUMBER: _builtins.int
     STORED_REFERENCE_FIELD_NUMBER: _builtins.int
-    ENDS_RUN_FIELD_NUMBER: _builtins.int
-    USAGE_FIELD_NUMBER: _builtins.int
-    CALL_COUNT_FIELD_NUMBER: _builtins.int
     output_json: _builtins.str
     """The result as JSON text. For an error it is {"error":"<text>"}."""
     is_error: _builtins.bool
     """Whether the tool failed. A tool's failure is data for the model, never an error of the call's transport."""
     stored_reference: _builtins.str
     """Where the whole result is stored when `output_json` holds only its beginning; empty otherwise. `ToolCallService.ReadResult` reads
-    it. The router sets it: what a provider says here is not heeded.
+    it.
     """
-    ends_run: _builtins.bool
-    """Whether the run that called is over with it: completed, reason `skipped`. Heeded for built-ins only."""
-    call_count: _builtins.int
-    """How many calls were made on the call's behalf; they count in the max_tool_calls of the run that called."""
-    @_builtins.property
-    def usage(self) -> _usage_pb2.Usage:
-        """What models used on the call's behalf; counts in the budgets of the run that called. Absent means nothing. A cost in another
-        currency than the run's max_cost uses that up, since nobody can tell how much of it is left.
-        """
-
     def __init__(
         self,
         *,
         output_json: _builtins.str = ...,
         is_error: _builtins.bool = ...,
         stored_reference: _builtins.str = ...,
-        ends_run: _builtins.bool = ...,
-        usage: _usage_pb2.Usage | None = ...,
-        call_count: _builtins.int = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["usage", b"usage"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["call_count", b"call_count", "ends_run", b"ends_run", "is_error", b"is_error", "output_json", b"output_json", "stored_reference", b"stored_reference", "usage", b"usage"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["is_error", b"is_error", "output_json", b"output_json", "stored_reference", b"stored_reference"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -496,14 +479,14 @@ Global___ToolProgress: _TypeAlias = ToolProgress  # noqa: Y015
 
 @_typing.final
 class AllowedTools(_message.Message):
-    """Which tools may be called."""
+    """Which tools are allowed. Where it is absent, all are."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     NAMES_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def names(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Aliases, references or model names. Empty allows none."""
+        """Their names, as the field that holds this message says; of a run or a call, aliases, references or model names. Empty allows none."""
 
     def __init__(
         self,

@@ -11,6 +11,7 @@ from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from toolbus.tool.v1 import source_pb2 as _source_pb2
 from toolbus.tool.v1 import tool_pb2 as _tool_pb2
+from toolbus.tool.v1 import usage_pb2 as _usage_pb2
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -308,12 +309,19 @@ class CallToolResponse(_message.Message):
     RESULT_FIELD_NUMBER: _builtins.int
     CALL_ID_FIELD_NUMBER: _builtins.int
     TOOLS_REVISION_FIELD_NUMBER: _builtins.int
+    USAGE_FIELD_NUMBER: _builtins.int
+    CALL_COUNT_FIELD_NUMBER: _builtins.int
+    ENDS_RUN_FIELD_NUMBER: _builtins.int
     call_id: _builtins.str
     """The call's id, as given or chosen."""
     tools_revision: _builtins.str
     """With the result: the name of the list that ListTools would answer. As long as it is the one that was listed, there is no
     need to list again. Empty when the router does not know at the moment.
     """
+    call_count: _builtins.int
+    """With the result: how many calls were made on the call's behalf, which count in the max_tool_calls of the run that called."""
+    ends_run: _builtins.bool
+    """With the result: whether the run that called is over with it, as a built-in can say."""
     @_builtins.property
     def progress(self) -> _tool_pb2.ToolProgress:
         """How far the call has come."""
@@ -326,6 +334,10 @@ class CallToolResponse(_message.Message):
     def result(self) -> _tool_pb2.ToolResult:
         """The result; nothing follows it."""
 
+    @_builtins.property
+    def usage(self) -> _usage_pb2.Usage:
+        """With the result: what models used on the call's behalf, which counts in the limits of the run that called. Absent means nothing."""
+
     def __init__(
         self,
         *,
@@ -334,10 +346,13 @@ class CallToolResponse(_message.Message):
         result: _tool_pb2.ToolResult | None = ...,
         call_id: _builtins.str = ...,
         tools_revision: _builtins.str = ...,
+        usage: _usage_pb2.Usage | None = ...,
+        call_count: _builtins.int = ...,
+        ends_run: _builtins.bool = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["event", b"event", "log", b"log", "progress", b"progress", "result", b"result"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["event", b"event", "log", b"log", "progress", b"progress", "result", b"result", "usage", b"usage"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["call_id", b"call_id", "event", b"event", "log", b"log", "progress", b"progress", "result", b"result", "tools_revision", b"tools_revision"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["call_count", b"call_count", "call_id", b"call_id", "ends_run", b"ends_run", "event", b"event", "log", b"log", "progress", b"progress", "result", b"result", "tools_revision", b"tools_revision", "usage", b"usage"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["progress", "log", "result"]  # noqa: Y015
     _WhichOneofArgType_event: _TypeAlias = _typing.Literal["event", b"event"]  # noqa: Y015

@@ -10,13 +10,15 @@ import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { ToolCall } from "../../../tool/v1/tool_call_pb.ts";
 import { file_toolbus_tool_v1_tool_call } from "../../../tool/v1/tool_call_pb.ts";
+import type { Usage } from "../../../tool/v1/usage_pb.ts";
+import { file_toolbus_tool_v1_usage } from "../../../tool/v1/usage_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file toolbus/internal/tool/v1/tool_call.proto.
  */
 export const file_toolbus_internal_tool_v1_tool_call: GenFile = /*@__PURE__*/
-  fileDesc("Cih0b29sYnVzL2ludGVybmFsL3Rvb2wvdjEvdG9vbF9jYWxsLnByb3RvEhh0b29sYnVzLmludGVybmFsLnRvb2wudjEi+QEKDlN0b3JlZFRvb2xDYWxsEicKBGNhbGwYASABKAsyGS50b29sYnVzLnRvb2wudjEuVG9vbENhbGwSNAoQd2FpdF9leHBpcmVfdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEwoLZGVsaXZlcnlfaWQYAyABKAkSGQoRd2F0Y2hlcl9wcmluY2lwYWwYBCABKAkSEQoJY2FsbGVkX2FzGAUgASgJEhMKC2NhbmNlbGVkX2J5GAYgAygJEhUKDXN1Ym1pc3Npb25faWQYByABKAkSGQoRc3VibWlzc2lvbl9zaGEyNTYYCCABKAxiBnByb3RvMw", [file_google_protobuf_timestamp, file_toolbus_tool_v1_tool_call]);
+  fileDesc("Cih0b29sYnVzL2ludGVybmFsL3Rvb2wvdjEvdG9vbF9jYWxsLnByb3RvEhh0b29sYnVzLmludGVybmFsLnRvb2wudjEixgIKDlN0b3JlZFRvb2xDYWxsEicKBGNhbGwYASABKAsyGS50b29sYnVzLnRvb2wudjEuVG9vbENhbGwSNAoQd2FpdF9leHBpcmVfdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEwoLZGVsaXZlcnlfaWQYAyABKAkSGQoRd2F0Y2hlcl9wcmluY2lwYWwYBCABKAkSEQoJY2FsbGVkX2FzGAUgASgJEhMKC2NhbmNlbGVkX2J5GAYgAygJEhUKDXN1Ym1pc3Npb25faWQYByABKAkSGQoRc3VibWlzc2lvbl9zaGEyNTYYCCABKAwSJQoFdXNhZ2UYCSABKAsyFi50b29sYnVzLnRvb2wudjEuVXNhZ2USEgoKY2FsbF9jb3VudBgKIAEoDRIQCghlbmRzX3J1bhgLIAEoCGIGcHJvdG8z", [file_google_protobuf_timestamp, file_toolbus_tool_v1_tool_call, file_toolbus_tool_v1_usage]);
 
 /**
  * A recorded call, with what only routers need of it: they tell it each other, and tell clients `call` alone.
@@ -80,6 +82,27 @@ export type StoredToolCall = Message<"toolbus.internal.tool.v1.StoredToolCall"> 
    * @generated from field: bytes submission_sha256 = 8;
    */
   submissionSha256: Uint8Array;
+
+  /**
+   * What models used on the call's behalf; absent means nothing. A repetition of the call is answered with it, too.
+   *
+   * @generated from field: toolbus.tool.v1.Usage usage = 9;
+   */
+  usage?: Usage | undefined;
+
+  /**
+   * How many calls were made on the call's behalf.
+   *
+   * @generated from field: uint32 call_count = 10;
+   */
+  callCount: number;
+
+  /**
+   * Whether the run that called is over with the result.
+   *
+   * @generated from field: bool ends_run = 11;
+   */
+  endsRun: boolean;
 };
 
 /**
