@@ -8,7 +8,7 @@ import {
 import type { Server, Socket } from "node:net";
 import type { Connections } from "./connections.ts";
 import { tellVersion } from "./first-bytes.ts";
-import type { RequestListener } from "./request-listener.ts";
+import type { RequestListener } from "./messages.ts";
 
 export interface TlsFiles {
   /** PEM, as text. */

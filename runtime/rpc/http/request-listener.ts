@@ -1,5 +1,3 @@
-import type { IncomingMessage } from "node:http";
-import type { Http2ServerRequest } from "node:http2";
 import {
   Code,
   ConnectError,
@@ -7,7 +5,7 @@ import {
   type ConnectRouterOptions,
   createConnectRouter,
 } from "@connectrpc/connect";
-import type { UniversalHandler, UniversalServerRequest } from "@connectrpc/connect/protocol";
+import type { UniversalHandler } from "@connectrpc/connect/protocol";
 import {
   compressionBrotli,
   compressionGzip,
@@ -17,16 +15,11 @@ import {
 import type { Logger } from "pino";
 import { connectError } from "../../failure/connect.ts";
 import { messageFromUnknown } from "../../failure/failure.ts";
+import { type ConnectHandler, connectHandlers } from "./connect/handlers.ts";
+import type { HttpRequest, HttpResponse, RequestListener, RequestTaker } from "./messages.ts";
 import { answerRefusal, responseFromRefusal } from "./refusal.ts";
 import { createRequestGate } from "./request-gate.ts";
 import { unservedForm, unservedPath } from "./unserved.ts";
-
-export type HttpRequest = IncomingMessage | Http2ServerRequest;
-/** A response of either version, in the words that both share. */
-export type HttpResponse = Parameters<typeof universalResponseToNodeResponse>[1];
-export type RequestListener = (request: HttpRequest, response: HttpResponse) => void;
-/** Gives whether it answers the request by itself. */
-export type RequestTaker = (request: HttpRequest, response: HttpResponse) => boolean;
 
 export interface RequestListenerOptions {
   routes: (router: ConnectRouter) => void;
@@ -41,21 +34,22 @@ export interface RequestListenerOptions {
  * those of the request gate and of handlers, and here those of requests that Connect has no words for.
  */
 export function createRequestListener(options: RequestListenerOptions): RequestListener {
-  const { before, fallback, connect, logger } = options;
-  const acceptCompression = [compressionGzip, compressionBrotli];
-  const requestGate = createRequestGate(connect.requestGate);
-  const router = createConnectRouter({ acceptCompression, ...connect, requestGate });
+  const { before, fallback, logger } = options;
+  const connect = { acceptCompression: [compressionGzip, compressionBrotli], ...options.connect };
+  const router = createConnectRouter({ ...connect, requestGate: createRequestGate(connect.requestGate) });
   options.routes(router);
+  const commonHandlers = connectHandlers(options.routes, connect);
   const handlersByPath = new Map(router.handlers.map((handler) => [handler.requestPath, handler]));
 
   const answer: RequestListener = (request, response) => {
     if (before?.(request, response)) return;
-    const handler = handlersByPath.get(pathOf(request));
+    const path = pathOf(request);
+    const handler = handlersByPath.get(path);
     if (!handler) {
       if (!fallback?.(request, response)) answerRefusal(request, response, unservedPath(router.handlers, request));
       return;
     }
-    serve(handler, request, response).catch((error: unknown) => {
+    serve({ handler, common: commonHandlers.get(path) }, request, response).catch((error: unknown) => {
       if (!isGone(error)) fail(error, request, response);
     });
   };
@@ -81,21 +75,27 @@ function pathOf(request: HttpRequest): string {
   return (request.url ?? "").split("?", 1)[0] ?? "";
 }
 
-async function serve(handler: UniversalHandler, request: HttpRequest, response: HttpResponse): Promise<void> {
-  const read = readRequest(request, response);
-  if (!read) return answerRefusal(request, response, { status: 400, error: hostUnreadable() });
-  const answer = await handler(read);
+interface Handlers {
+  readonly handler: UniversalHandler;
+  readonly common: ConnectHandler | undefined;
+}
+
+async function serve({ handler, common }: Handlers, request: HttpRequest, response: HttpResponse): Promise<void> {
+  if (!namesHost(request)) return answerRefusal(request, response, { status: 400, error: hostUnreadable() });
+  const left = common ? await common(request, response) : {};
+  if (!left) return;
+  const read = universalRequestFromNodeRequest(request, response, undefined, undefined);
+  const answer = await handler(left.body ? { ...read, body: left.body } : read);
   const contentType = request.headers["content-type"];
   const isServed = answer.status === 200 || answer.body !== undefined;
   const refused = () => unservedForm(handler, answer.status, { method: request.method, contentType });
   await universalResponseToNodeResponse(isServed ? answer : responseFromRefusal(contentType, refused()), response);
 }
 
-/** Undefined without a host that can be read: the URL of the call cannot be told. HTTP/1.0 may leave it out. */
-function readRequest(request: HttpRequest, response: HttpResponse): UniversalServerRequest | undefined {
+/** Without a host that can be read the URL of the call cannot be told. HTTP/1.0 may leave it out. */
+function namesHost(request: HttpRequest): boolean {
   const authority = "authority" in request ? request.authority : request.headers.host;
-  if (!authority || !URL.canParse(`http://${authority}`)) return undefined;
-  return universalRequestFromNodeRequest(request, response, undefined, undefined);
+  return Boolean(authority) && URL.canParse(`http://${authority}`);
 }
 
 function hostUnreadable(): ConnectError {

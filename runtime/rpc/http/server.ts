@@ -19,9 +19,10 @@ import { LocalFailure } from "../../failure/local-failure.ts";
 import { comesWithin } from "../../time/comes-within.ts";
 import { Connections } from "./connections.ts";
 import { createPlainDoor, createTlsDoor, type TlsFiles } from "./doors.ts";
-import { createRequestListener, type RequestListener, type RequestTaker } from "./request-listener.ts";
+import type { RequestListener, RequestTaker } from "./messages.ts";
+import { createRequestListener } from "./request-listener.ts";
 
-export type { HttpRequest, HttpResponse, RequestListener } from "./request-listener.ts";
+export type { HttpRequest, HttpResponse, RequestListener } from "./messages.ts";
 
 export interface HttpServerOptions {
   /** 127.0.0.1 unless told: a server is seen from other machines only when somebody wants it. */

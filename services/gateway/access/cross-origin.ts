@@ -1,5 +1,5 @@
 import { cors as connectCors } from "@connectrpc/connect";
-import type { HttpRequest, HttpResponse } from "#runtime/rpc/http/request-listener.ts";
+import type { HttpRequest, HttpResponse } from "#runtime/rpc/http/messages.ts";
 
 /**
  * Lets pages of the given origins call: answers their preflight requests (and says so with `true`), and marks what they

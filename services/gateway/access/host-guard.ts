@@ -1,6 +1,6 @@
 import { connectError } from "#runtime/failure/connect.ts";
+import type { HttpRequest, HttpResponse } from "#runtime/rpc/http/messages.ts";
 import { answerRefusal } from "#runtime/rpc/http/refusal.ts";
-import type { HttpRequest, HttpResponse } from "#runtime/rpc/http/request-listener.ts";
 
 /**
  * For a gateway that lets everybody on this machine in: refuses requests that name another host, as those of a page do whose

@@ -1,6 +1,6 @@
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { type FailureCode, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
-import type { HttpRequest, HttpResponse } from "#runtime/rpc/http/request-listener.ts";
+import type { HttpRequest, HttpResponse } from "#runtime/rpc/http/messages.ts";
 import { writePrincipal } from "#runtime/rpc/identity.ts";
 import type { Authenticate } from "../access/authentication.ts";
 import { parseKeepingNumbers } from "./json-text.ts";

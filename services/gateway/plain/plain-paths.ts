@@ -1,7 +1,7 @@
 import { connectError } from "#runtime/failure/connect.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
+import type { HttpRequest, HttpResponse, RequestTaker } from "#runtime/rpc/http/messages.ts";
 import { answerRefusal } from "#runtime/rpc/http/refusal.ts";
-import type { HttpRequest, HttpResponse, RequestTaker } from "#runtime/rpc/http/request-listener.ts";
 import type { Authenticate } from "../access/authentication.ts";
 
 export interface PlainPathsOptions {

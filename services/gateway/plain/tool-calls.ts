@@ -13,7 +13,7 @@ import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { violationsFrom } from "#runtime/failure/error-detail.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { Outcome } from "#runtime/results/submission.ts";
-import type { HttpRequest, HttpResponse } from "#runtime/rpc/http/request-listener.ts";
+import type { HttpRequest, HttpResponse } from "#runtime/rpc/http/messages.ts";
 import { contractValidator } from "#runtime/schema/contract-validator.ts";
 import type { Authenticate } from "../access/authentication.ts";
 import { answerFailure, answerJson, principalHeaders, readJson } from "./exchange.ts";

@@ -7,7 +7,7 @@ import {
   PermissionViolationError,
 } from "@nats-io/nats-core";
 import { TransientMap } from "#runtime/collections/transient-map.ts";
-import type { CallAbort } from "../call/call-signal.ts";
+import type { CallAbort } from "../../handling/call-signal.ts";
 import { notSent, unknownOutcome } from "../call/delivery.ts";
 import { ByteBudget, CONNECTION_BUDGET_BYTES, OPENINGS_BUDGET_BYTES } from "./credit.ts";
 

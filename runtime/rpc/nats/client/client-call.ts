@@ -1,5 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import type { CallAbort } from "../call/call-signal.ts";
+import type { CallAbort } from "../../handling/call-signal.ts";
 import { deliveryOf, notSent, withDelivery } from "../call/delivery.ts";
 import type { Timings } from "../call/timings.ts";
 import type { Channel } from "../channel/channel.ts";

@@ -8,7 +8,7 @@ import {
   type StreamRequest,
   type UnaryRequest,
 } from "@connectrpc/connect";
-import { CallSignal, ForeignAbort } from "../call/call-signal.ts";
+import { CallSignal, ForeignAbort } from "../../handling/call-signal.ts";
 import type { ClientRequest, MethodRoute, Progress } from "./client-call.ts";
 
 /** One call of a generated client as it came, without what it says. */

@@ -8,7 +8,7 @@ import {
 } from "@bufbuild/protobuf";
 import type { StreamRequest, StreamResponse } from "@connectrpc/connect";
 import { connectError } from "../../../failure/connect.ts";
-import { intercepted } from "../call/intercepted.ts";
+import { intercepted } from "../../handling/intercepted.ts";
 import { parseAnswer } from "./answer.ts";
 import { type ClientContext, errorOfCall } from "./client-call.ts";
 import { type CallInit, OutgoingCall } from "./outgoing-call.ts";

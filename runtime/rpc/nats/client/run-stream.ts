@@ -7,7 +7,7 @@ import {
 } from "@bufbuild/protobuf";
 import { ConnectError, createContextValues, type StreamRequest, type StreamResponse } from "@connectrpc/connect";
 import { runStreamingCall } from "@connectrpc/connect/protocol";
-import { ForeignAbort } from "../call/call-signal.ts";
+import { ForeignAbort } from "../../handling/call-signal.ts";
 import { assertMessageFits } from "../frame/parts.ts";
 import { parseAnswer } from "./answer.ts";
 import { type ClientContext, type ClientRequest, errorOfCall, type Progress } from "./client-call.ts";

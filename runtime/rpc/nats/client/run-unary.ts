@@ -7,7 +7,7 @@ import {
   toBinary,
 } from "@bufbuild/protobuf";
 import type { UnaryRequest, UnaryResponse } from "@connectrpc/connect";
-import { intercepted } from "../call/intercepted.ts";
+import { intercepted } from "../../handling/intercepted.ts";
 import { parseAnswer } from "./answer.ts";
 import { type ClientContext, errorOfCall } from "./client-call.ts";
 import { type CallInit, OutgoingCall } from "./outgoing-call.ts";

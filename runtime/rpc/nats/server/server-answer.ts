@@ -3,11 +3,11 @@ import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import { transformInvokeImplementation } from "@connectrpc/connect/protocol";
 import { connectError } from "../../../failure/connect.ts";
 import { messageFromUnknown } from "../../../failure/failure.ts";
+import { invokeServerStream } from "../../handling/invoke-server-stream.ts";
+import { invokeUnary } from "../../handling/invoke-unary.ts";
 import { encoded } from "../frame/encoded.ts";
 import { headersFromMetadata } from "../frame/headers.ts";
 import { assertMessageFits } from "../frame/parts.ts";
-import { invokeServerStream } from "./invoke-server-stream.ts";
-import { invokeUnary } from "./invoke-unary.ts";
 import type { ServerCall } from "./server-call.ts";
 
 type Message = MessageShape<DescMessage>;

@@ -1,5 +1,6 @@
-import type { ConnectError, Interceptor, MethodImplSpec } from "@connectrpc/connect";
+import type { ConnectError, Interceptor } from "@connectrpc/connect";
 import { connectError } from "../../../failure/connect.ts";
+import { CallContext, type HandledMethod } from "../../handling/handler-context.ts";
 import type { Timings } from "../call/timings.ts";
 import { Channel } from "../channel/channel.ts";
 import { FIRST_CREDIT } from "../channel/credit.ts";
@@ -9,12 +10,9 @@ import { bytesFromFrame, type Credit, FrameFlag, FrameKind } from "../frame/fram
 import { headersFromMetadata } from "../frame/headers.ts";
 import type { Opening } from "../frame/opening.ts";
 import { partLimit, tooBig, UNARY_CREDIT } from "../frame/parts.ts";
-import { CallContext } from "./handler-context.ts";
 
 /** A method that is served, with what calls of it share. */
-export interface ServedMethod {
-  readonly spec: MethodImplSpec;
-  readonly url: string;
+export interface ServedMethod extends HandledMethod {
   readonly interceptors: Interceptor[];
   readonly mux: CallMux;
   readonly timings: Timings;

@@ -5,6 +5,7 @@ import { type Service, Svcm } from "@nats-io/services";
 import { TransientMap } from "#runtime/collections/transient-map.ts";
 import { until } from "#runtime/time/until.ts";
 import { connectError } from "../../../failure/connect.ts";
+import { methodsFromRoutes } from "../../handling/recording-router.ts";
 import { notSent } from "../call/delivery.ts";
 import { DEFAULT_TIMINGS, type Timings } from "../call/timings.ts";
 import { CallMux, type MuxCall } from "../channel/mux.ts";
@@ -14,7 +15,6 @@ import { bytesFromFrame, FrameFlag, FrameKind } from "../frame/frame.ts";
 import { HeaderKey } from "../frame/headers.ts";
 import { type Opening, type OpeningMessage, parseOpening } from "../frame/opening.ts";
 import { EndpointStatistics } from "./endpoint-statistics.ts";
-import { methodsFromRoutes } from "./recording-router.ts";
 import { answerCall } from "./server-answer.ts";
 import { type ServedMethod, ServerCall } from "./server-call.ts";
 
@@ -96,7 +96,7 @@ class CallServer implements AsyncDisposable, MuxCall {
     void this.#service.stopped.then((error) => error && this.#broken(error));
     for (const recorded of methodsFromRoutes(routes, interceptors)) {
       const url = urlOfMethod(service, recorded.spec.method);
-      this.#serve({ ...recorded, url, mux: this.#mux, timings: this.#timings });
+      this.#serve({ ...recorded, url, protocolName: "nats", mux: this.#mux, timings: this.#timings });
     }
     await this.#connection.flush();
   }

@@ -1,5 +1,5 @@
 import type { ConnectError } from "@connectrpc/connect";
-import { connectError } from "../../../failure/connect.ts";
+import { connectError } from "../../failure/connect.ts";
 
 /** Whether and why a call is given up by its caller. */
 export interface CallAbort {

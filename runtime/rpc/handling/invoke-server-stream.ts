@@ -1,8 +1,8 @@
 import { create, type DescMessage, type MessageShape } from "@bufbuild/protobuf";
 import type { Interceptor, MethodImplSpec, StreamRequest, StreamResponse } from "@connectrpc/connect";
-import { connectError } from "../../../failure/connect.ts";
-import { intercepted, type StreamFunction } from "../call/intercepted.ts";
+import { connectError } from "../../failure/connect.ts";
 import type { CallContext } from "./handler-context.ts";
+import { intercepted, type StreamFunction } from "./intercepted.ts";
 import { copyMetadata, requestFrom, responseFrom } from "./invocation.ts";
 
 type ServerStreamSpec = Extract<MethodImplSpec, { kind: "server_streaming" }>;

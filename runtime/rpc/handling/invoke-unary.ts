@@ -1,7 +1,7 @@
 import { create, type DescMessage, type MessageShape } from "@bufbuild/protobuf";
 import type { Interceptor, MethodImplSpec, UnaryRequest, UnaryResponse } from "@connectrpc/connect";
-import { intercepted, type UnaryFunction } from "../call/intercepted.ts";
 import type { CallContext } from "./handler-context.ts";
+import { intercepted, type UnaryFunction } from "./intercepted.ts";
 import { copyMetadata, requestFrom, responseFrom } from "./invocation.ts";
 
 type UnarySpec = Extract<MethodImplSpec, { kind: "unary" }>;

@@ -6,8 +6,20 @@ import {
   type StreamRequest,
   type UnaryRequest,
 } from "@connectrpc/connect";
-import { CallSignal } from "../call/call-signal.ts";
-import type { Opening } from "../frame/opening.ts";
+import { CallSignal } from "./call-signal.ts";
+
+/** A method that is served, under the name of the protocol that calls come by. */
+export interface HandledMethod {
+  readonly spec: MethodImplSpec;
+  readonly url: string;
+  readonly protocolName: string;
+}
+
+/** What its caller says of a call besides the request; the metadata is read when somebody asks for it. */
+export interface AskedCall {
+  readonly header: Headers;
+  readonly timeoutMs: number | undefined;
+}
 
 /**
  * The context that a handler gets. What costs something to make is made when it is asked for: the metadata and the signal;
@@ -17,28 +29,32 @@ export class CallContext implements HandlerContext {
   readonly method: HandlerContext["method"];
   readonly service: HandlerContext["service"];
   readonly requestMethod = "POST";
-  readonly protocolName = "nats";
+  readonly protocolName: string;
   readonly url: string;
   readonly timeoutMs: () => number | undefined;
-  readonly #opening: Opening;
+  readonly #asked: AskedCall;
+  readonly #outer: AbortSignal | undefined;
   #values: ContextValues | undefined;
   #responseHeader: Headers | undefined;
   #responseTrailer: Headers | undefined;
   #signal: CallSignal | undefined;
   #aborted: { reason: unknown } | undefined;
 
-  constructor({ spec, url }: { readonly spec: MethodImplSpec; readonly url: string }, opening: Opening) {
+  /** `outer` ends the call from outside: a server that stops. */
+  constructor({ spec, url, protocolName }: HandledMethod, asked: AskedCall, outer?: AbortSignal) {
     this.method = spec.method;
     this.service = spec.method.parent;
     this.url = url;
-    this.#opening = opening;
-    const { timeoutMs } = opening;
+    this.protocolName = protocolName;
+    this.#asked = asked;
+    this.#outer = outer;
+    const { timeoutMs } = asked;
     const startedAt = Date.now();
     this.timeoutMs = () => (timeoutMs === undefined ? undefined : startedAt + timeoutMs - Date.now());
   }
 
   get requestHeader(): Headers {
-    return this.#opening.header;
+    return this.#asked.header;
   }
 
   get responseHeader(): Headers {
@@ -63,7 +79,7 @@ export class CallContext implements HandlerContext {
 
   get signal(): AbortSignal {
     if (!this.#signal) {
-      this.#signal = new CallSignal(undefined, this.timeoutMs());
+      this.#signal = new CallSignal(this.#outer, this.timeoutMs());
       if (this.#aborted) this.#signal.abort(this.#aborted.reason);
     }
     return this.#signal.signal;

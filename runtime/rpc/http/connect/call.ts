@@ -1,0 +1,21 @@
+import type { DescMessage } from "@bufbuild/protobuf";
+import type { ConnectRouterOptions } from "@connectrpc/connect";
+import type { MethodSerializationLookup } from "@connectrpc/connect/protocol";
+import type { CallContext } from "../../handling/handler-context.ts";
+import type { HttpResponse } from "../messages.ts";
+import type { RequestHead } from "./exchange.ts";
+
+/** How the answers of a method are written. */
+export interface Writing {
+  readonly serialization: MethodSerializationLookup<DescMessage, DescMessage>;
+  readonly jsonOptions: ConnectRouterOptions["jsonOptions"];
+  readonly compressMinBytes: number;
+}
+
+/** A request that has been read. */
+export interface ReadCall {
+  readonly head: RequestHead;
+  readonly context: CallContext;
+  readonly message: Uint8Array;
+  readonly response: HttpResponse;
+}
