@@ -30,7 +30,10 @@ interface NumberDeclaration extends Declaration, Bounds {
  */
 export interface EnvironmentReader {
   /** Required unless there is a default. */
-  string<T extends string = string>(name: string, options: Declaration & { default?: T; oneOf?: readonly T[] }): T;
+  string<T extends string = string>(
+    name: string,
+    options: Declaration & { default?: NoInfer<T>; oneOf?: readonly T[] },
+  ): T;
   optionalString(name: string, options: Declaration): string | undefined;
   /** Like `optionalString`; for values that no message may repeat. */
   optionalSecret(name: string, options: Declaration): string | undefined;
@@ -98,7 +101,7 @@ export function readEnvironment(env: NodeJS.ProcessEnv): EnvironmentReader {
   return {
     string: <T extends string = string>(
       name: string,
-      declaration: Declaration & { default?: T; oneOf?: readonly T[] },
+      declaration: Declaration & { default?: NoInfer<T>; oneOf?: readonly T[] },
     ) => read(name, { form: textForm(declaration.oneOf), declaration, placeholder: "" as T }),
     optionalString: optional,
     optionalSecret: optional,

@@ -1,18 +1,12 @@
 import { readEnvironment } from "#runtime/config/environment.ts";
-import { type ServiceConfig, serviceConfigFromReader } from "#runtime/config/service-config.ts";
+import { serviceConfigFromReader } from "#runtime/config/service-config.ts";
 
-export interface Config extends ServiceConfig {
-  /** How long a caller may take for a call, unless its tool says otherwise. */
-  callerTimeoutMs: number;
-  /** How long requests wait for a caller that went away, unless it asks for more when it attaches. */
-  callerGraceMs: number;
-  /** The longest that a caller may ask for. */
-  callerMaxGraceMs: number;
-}
+/** What each setting means is said where it is read. */
+export type Config = ReturnType<typeof readConfig>;
 
 const dayMs = 24 * 60 * 60_000;
 
-export function readConfig(env: NodeJS.ProcessEnv): Config {
+export function readConfig(env: NodeJS.ProcessEnv) {
   const reader = readEnvironment(env);
   const config = {
     ...serviceConfigFromReader(reader),

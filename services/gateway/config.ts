@@ -1,21 +1,13 @@
 import { readEnvironment } from "#runtime/config/environment.ts";
-import { type ServiceConfig, serviceConfigFromReader } from "#runtime/config/service-config.ts";
+import { serviceConfigFromReader } from "#runtime/config/service-config.ts";
 import type { ApiKey } from "./access/authentication.ts";
 
-export interface GatewayConfig extends ServiceConfig {
-  host: string;
-  /** 0 takes a free one. */
-  port: number;
-  /** Without any, everybody is let in, from this machine only. */
-  apiKeys: readonly ApiKey[];
-  maxRequestBytes: number;
-  /** Origins of pages that may call; `*` for all. */
-  corsOrigins: readonly string[];
-}
+/** What each setting means is said where it is read. */
+export type GatewayConfig = ReturnType<typeof readConfig>;
 
 const loopback = new Set(["127.0.0.1", "::1", "localhost"]);
 
-export function readConfig(env: NodeJS.ProcessEnv): GatewayConfig {
+export function readConfig(env: NodeJS.ProcessEnv) {
   const reader = readEnvironment(env);
   const service = serviceConfigFromReader(reader);
   const host = reader.string("TOOLBUS_HTTP_HOST", {

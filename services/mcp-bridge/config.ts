@@ -1,31 +1,12 @@
 import { addressRulesFromReader } from "#runtime/address/address-rules.ts";
 import { readEnvironment } from "#runtime/config/environment.ts";
 import { operatorsFromReader } from "#runtime/config/operators.ts";
-import { type RunServers, runServersFromReader } from "#runtime/config/run-servers.ts";
+import { runServersFromReader } from "#runtime/config/run-servers.ts";
 import { secretsFromReader } from "#runtime/config/secrets.ts";
-import { type ServiceConfig, serviceConfigFromReader } from "#runtime/config/service-config.ts";
+import { serviceConfigFromReader } from "#runtime/config/service-config.ts";
 
-export interface McpBridgeConfig extends ServiceConfig {
-  /** By name, for `${secret:NAME}`; from the variables `TOOLBUS_SECRET_<NAME>`. */
-  secrets: ReadonlyMap<string, string>;
-  /** What every server that is started as a process gets, beside what its own `env` says. */
-  environment: Readonly<Record<string, string>>;
-  /** A connection that nobody uses for that long is closed. */
-  idleTimeoutMs: number;
-  /** How long a server may take until it is initialised and listed, unless it says otherwise. */
-  startupTimeoutMs: number;
-  /** How long a call may take that names no deadline. */
-  callTimeoutMs: number;
-  /** A longer message of a server ends its connection. */
-  maxMessageBytes: number;
-  /** Modules of third parties, each of which exports a `transport`. */
-  transportModules: readonly string[];
-  /** Which servers runs may bring along, and which addresses inside those may be reached at. */
-  runServers: RunServers;
-  runAllow: readonly string[];
-  /** The principals that may apply and delete servers. */
-  operators: ReadonlySet<string>;
-}
+/** What each setting means is said where it is read. */
+export type McpBridgeConfig = ReturnType<typeof readConfig>;
 
 /** Enough to find programs, a home and a language; nothing that might be a secret. */
 const PASSED_ON = [
@@ -33,7 +14,7 @@ const PASSED_ON = [
   ...["XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "SSL_CERT_DIR"],
 ];
 
-export function readConfig(env: NodeJS.ProcessEnv): McpBridgeConfig {
+export function readConfig(env: NodeJS.ProcessEnv) {
   const reader = readEnvironment(env);
   const service = serviceConfigFromReader(reader);
   const inherited = reader.list("TOOLBUS_MCP_ENVIRONMENT", {
@@ -42,9 +23,10 @@ export function readConfig(env: NodeJS.ProcessEnv): McpBridgeConfig {
     default: [],
   });
   const passedOn = [...PASSED_ON, ...inherited];
-  const config: McpBridgeConfig = {
+  const config = {
     ...service,
     secrets: secretsFromReader(reader, "Secret NAME, which `env` and `headers` of MCP servers may name."),
+    /** What a server that is started as a process gets, beside what its own `env` says. */
     environment: Object.fromEntries(passedOn.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]]))),
     idleTimeoutMs: reader.milliseconds("TOOLBUS_MCP_IDLE_TIMEOUT", {
       meaning: "A connection that nobody uses for so long is closed.",

@@ -1,34 +1,12 @@
 import { readEnvironment } from "#runtime/config/environment.ts";
-import { type RunServers, runServersFromReader } from "#runtime/config/run-servers.ts";
-import { type ServiceConfig, serviceConfigFromReader } from "#runtime/config/service-config.ts";
+import { runServersFromReader } from "#runtime/config/run-servers.ts";
+import { serviceConfigFromReader } from "#runtime/config/service-config.ts";
 
-export interface ModelConfig {
-  /** Where the API of `openai-compatible` is. */
-  readonly openaiBaseUrl: string;
-  readonly openaiApiKey?: string | undefined;
-  /** Directory of the files that `scripted` replays. */
-  readonly scripts: string;
-  /** Packages and files that export a provider of models, by the name under which agents know it. */
-  readonly modules: ReadonlyMap<string, string>;
-}
+/** What each setting means is said where it is read. */
+export type Config = Readonly<ReturnType<typeof readConfig>>;
+export type ModelConfig = Readonly<Config["model"]>;
 
-export interface Config extends ServiceConfig {
-  readonly model: ModelConfig;
-  /** Which MCP servers runs may bring along. */
-  readonly runServers: RunServers;
-  /** How many sessions are worked on at the same time. */
-  readonly slots: number;
-  /** After this long without a sign of life, another process takes over. */
-  readonly takeoverMs: number;
-  /** How often a turn that is being written is stored so far. */
-  readonly checkpointMs: number;
-  /** How long a session is kept whose runs have all ended. */
-  readonly retentionMs: number;
-  /** How long calls in flight may take while the service stops. */
-  readonly drainMs: number;
-}
-
-export function readConfig(env: NodeJS.ProcessEnv): Config {
+export function readConfig(env: NodeJS.ProcessEnv) {
   const reader = readEnvironment(env);
   const openaiApiKey = reader.optionalSecret("OPENAI_API_KEY", { meaning: "Key for `OPENAI_BASE_URL`." });
   const entries = reader.list("TOOLBUS_MODEL_PROVIDERS", {
@@ -42,7 +20,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     if (parsed === null)
       reader.fault("TOOLBUS_MODEL_PROVIDERS", entry, "name=package or name=./file, with an optional #export");
   }
-  const config: Config = {
+  const config = {
     ...serviceConfigFromReader(reader),
     model: {
       openaiBaseUrl: reader.string("OPENAI_BASE_URL", {

