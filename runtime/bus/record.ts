@@ -1,3 +1,5 @@
+import { BoundedMap } from "../collections/bounded-map.ts";
+
 /** A record of a store, as far as it has to be named. */
 export interface RecordPlace {
   readonly subject: string;
@@ -37,12 +39,11 @@ const mostRemembered = 1_000;
 
 /** Each record is told once while it is remembered, however often it is read. */
 export function tellingOnce(tell: (record: Unreadable) => void): (record: Unreadable) => void {
-  const told = new Set<string>();
+  const told = new BoundedMap<string, true>(mostRemembered);
   return (record) => {
     const name = `${record.subject} ${record.sequence}`;
     if (told.has(name)) return;
-    if (told.size >= mostRemembered) told.clear();
-    told.add(name);
+    told.set(name, true);
     tell(record);
   };
 }

@@ -1,4 +1,5 @@
 import { type Session, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
+import { BoundedMap } from "#runtime/collections/bounded-map.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { isOwner, requireOwner } from "#runtime/failure/session-owner.ts";
 
@@ -22,13 +23,11 @@ export interface SessionsOptions {
 }
 
 export function createSessions({ readSession, onStranger }: SessionsOptions): Sessions {
-  const ownersBySession = new Map<string, string>();
+  const ownersBySession = new BoundedMap<string, string>(knownOwners);
 
   const read = async (sessionId: string) => {
     const session = await readSession(sessionId);
     ownersBySession.set(sessionId, session.principal);
-    const [oldest] = ownersBySession.keys();
-    if (ownersBySession.size > knownOwners && oldest !== undefined) ownersBySession.delete(oldest);
     return session;
   };
   const refuseStranger = (sessionId: string, owner: string, principal: string) => {

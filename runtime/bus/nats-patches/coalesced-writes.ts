@@ -8,6 +8,8 @@ interface Outlet {
 /**
  * Makes the connection write once a turn of the event loop. The client by itself writes once a microtask, which is once a
  * message for a process that answers one thing with another; and a write costs more than all that led to it.
+ *
+ * Made for @nats-io/nats-core 3.4.0.
  */
 export function coalesceWrites(connection: NatsConnection): void {
   const { protocol } = connection as unknown as { protocol?: Partial<Outlet> };

@@ -2,7 +2,11 @@ import { MsgHdrsImpl } from "@nats-io/nats-core";
 
 const lineBreak = /[\r\n]/;
 
-/** Headers as text that is written once, in the order given, without the look-ups that each `set` and `append` would cost. */
+/**
+ * Headers as text that is written once, in the order given, without the look-ups that each `set` and `append` would cost.
+ *
+ * Made for @nats-io/nats-core 3.4.0.
+ */
 export class PlainHeaders extends MsgHdrsImpl {
   #text = "NATS/1.0\r\n";
   #bytes: Uint8Array | undefined;

@@ -17,6 +17,8 @@ const thrifty = new WeakSet<object>();
 /**
  * Makes requests that were answered end without an error. The client ends each of them by cancelling it, with an error
  * that nobody sees, and whose stack costs as much as the rest of the request.
+ *
+ * Made for @nats-io/nats-core 3.4.0.
  */
 export function saveOnRequests(connection: NatsConnection): void {
   const { protocol } = connection as unknown as { protocol?: { muxSubscriptions?: Requests } };

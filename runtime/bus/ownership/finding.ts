@@ -1,3 +1,4 @@
+import { BoundedMap } from "../../collections/bounded-map.ts";
 import { delay } from "../../time/delay.ts";
 import type { Bus } from "../bus.ts";
 import { type OwnerEntry, readEntry } from "./entry.ts";
@@ -15,14 +16,7 @@ const closingMs = 10;
 
 /** Entries that answered are remembered: their revision in the subject of the ping is the proof that they still stand. */
 export function createFinding(bus: Bus, kind: string, pinging: Pinging): Finding {
-  const remembered = new Map<string, OwnerEntry>();
-
-  function remember(key: string, entry: OwnerEntry): void {
-    remembered.delete(key);
-    remembered.set(key, entry);
-    const [oldest] = remembered.keys();
-    if (remembered.size > rememberedEntries && oldest !== undefined) remembered.delete(oldest);
-  }
+  const remembered = new BoundedMap<string, OwnerEntry>(rememberedEntries);
 
   return {
     async find(key, signal) {
@@ -32,7 +26,7 @@ export function createFinding(bus: Bus, kind: string, pinging: Pinging): Finding
         if (entry === undefined) return { kind: "nobody" };
         const state = await pinging.ping(key, entry, signal);
         if (state === "open" || state === "opening") {
-          remember(key, entry);
+          remembered.set(key, entry);
           return { kind: "answers", instance: entry.instance };
         }
         remembered.delete(key);

@@ -2,6 +2,7 @@ import { fromJson, type JsonObject } from "@bufbuild/protobuf";
 import { type McpServer, McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { agentSpelling, waysOfDurations } from "#runtime/agent-file/agent-spelling.ts";
 import { contractJson } from "#runtime/agent-file/spelling.ts";
+import { BoundedMap } from "#runtime/collections/bounded-map.ts";
 import { faultsOfServerHeaders } from "#runtime/config/run-servers.ts";
 import { violationsFrom } from "#runtime/failure/error-detail.ts";
 import { messageFromUnknown, refuse, refuseField } from "#runtime/failure/failure.ts";
@@ -11,7 +12,7 @@ import { isObject } from "#runtime/schema/json-object.ts";
 const reason = "INVALID_REQUEST";
 
 const MOST_PARSED = 1_000;
-const parsedByText = new Map<string, McpServer>();
+const parsedByText = new BoundedMap<string, McpServer>(MOST_PARSED);
 
 /**
  * The server that a source's configuration describes: the JSON form of `McpServer`, whose name is the source's. Each call
@@ -25,8 +26,6 @@ export function parseServer(sourceName: string, config: JsonObject): McpServer {
   const server = readServer(sourceName, config);
   server.name = sourceName;
   parsedByText.set(text, validServer(server));
-  const [oldest = ""] = parsedByText.keys();
-  if (parsedByText.size > MOST_PARSED) parsedByText.delete(oldest);
   return server;
 }
 

@@ -1,4 +1,5 @@
 import type { Session } from "#gen/toolbus/session/v1/session_pb.ts";
+import { BoundedMap } from "#runtime/collections/bounded-map.ts";
 import { type Asker, requireOwner } from "#runtime/failure/session-owner.ts";
 import type { Owner } from "./owner.ts";
 
@@ -19,13 +20,11 @@ const knownPrincipals = 10_000;
 
 /** The principal that opened a session owns it for ever, so it is asked for once; the active agent changes. */
 export function createSessions(readSession: ReadSession): Sessions {
-  const principalsBySession = new Map<string, string>();
+  const principalsBySession = new BoundedMap<string, string>(knownPrincipals);
 
   const read = async (sessionId: string) => {
     const session = await readSession(sessionId);
     principalsBySession.set(sessionId, session.principal);
-    const [oldest] = principalsBySession.keys();
-    if (principalsBySession.size > knownPrincipals && oldest !== undefined) principalsBySession.delete(oldest);
     return session;
   };
   const principalOf = async (sessionId: string) =>

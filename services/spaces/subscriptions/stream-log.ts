@@ -5,6 +5,7 @@ import { readRecord } from "#runtime/bus/record.ts";
 import { appendFenced } from "#runtime/bus/streams/append.ts";
 import { followUpdates } from "#runtime/bus/streams/log-updates.ts";
 import { readSubject, type StoredMessage } from "#runtime/bus/streams/read.ts";
+import { BoundedMap } from "#runtime/collections/bounded-map.ts";
 import type { SpaceLog } from "../space/space-log.ts";
 import { emptySpace, eventAt, foldEvent, type SpaceState } from "../space/space-state.ts";
 
@@ -31,14 +32,11 @@ function eventFromStored(bus: Bus, message: StoredMessage): SpaceEvent {
  * only what came since.
  */
 export function createStreamLog(bus: Bus): SpaceLog {
-  const spaces = new Map<string, KnownSpace>();
+  const spaces = new BoundedMap<string, KnownSpace>(knownSpaces);
 
   const use = (spaceId: string): KnownSpace => {
     const known = spaces.get(spaceId) ?? { state: emptySpace(), reading: Promise.resolve() };
-    spaces.delete(spaceId);
     spaces.set(spaceId, known); // in order of their last use
-    const [oldest] = spaces.keys();
-    if (spaces.size > knownSpaces && oldest !== undefined) spaces.delete(oldest);
     return known;
   };
 

@@ -1,5 +1,6 @@
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { CallToolResponse } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
+import { BoundedMap } from "#runtime/collections/bounded-map.ts";
 import { TransientMap } from "#runtime/collections/transient-map.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import { type Asker, isOwner } from "#runtime/failure/session-owner.ts";
@@ -48,7 +49,7 @@ const MAX_CANCELED = 10_000;
 export class InFlightCalls {
   readonly #calls = new TransientMap<InFlightCall>();
   /** By call: on whose behalf it was canceled. */
-  readonly #canceled = new Map<string, Set<Asker>>();
+  readonly #canceled = new BoundedMap<string, Set<Asker>>(MAX_CANCELED);
 
   /** The session of a call that is in flight here. */
   sessionOf(callId: string): string | undefined {
@@ -58,7 +59,6 @@ export class InFlightCalls {
   /** Ends a call for all who wait for it; whether it was in flight here. It is remembered for a while. */
   cancel(callId: string, asker: Asker): boolean {
     this.#canceled.set(callId, (this.#canceled.get(callId) ?? new Set()).add(asker));
-    if (this.#canceled.size > MAX_CANCELED) this.#canceled.delete(this.#canceled.keys().next().value ?? "");
     const call = this.#calls.get(callId);
     call?.control.abort(new CallCanceled("canceled", "the call was canceled", { reason: "CANCELED" }));
     return call !== undefined;

@@ -1,4 +1,5 @@
 import type { Session } from "#gen/toolbus/session/v1/session_pb.ts";
+import { BoundedMap } from "#runtime/collections/bounded-map.ts";
 import { type Asker, requireOwner } from "#runtime/failure/session-owner.ts";
 
 /*
@@ -25,14 +26,12 @@ const KNOWN_OWNERS = 10_000;
 export function createOwnership(
   read: (sessionId: string) => Promise<Pick<Session, "principal"> | undefined>,
 ): Ownership {
-  const ownersBySession = new Map<string, string>();
+  const ownersBySession = new BoundedMap<string, string>(KNOWN_OWNERS);
 
   async function ownerOf(sessionId: string): Promise<string | undefined> {
     const known = ownersBySession.get(sessionId) ?? (await read(sessionId))?.principal;
     if (known === undefined) return undefined;
     ownersBySession.set(sessionId, known);
-    const [oldest] = ownersBySession.keys();
-    if (ownersBySession.size > KNOWN_OWNERS && oldest !== undefined) ownersBySession.delete(oldest);
     return known;
   }
 

@@ -1,4 +1,5 @@
 import { type Session, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
+import { BoundedMap } from "#runtime/collections/bounded-map.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { Documents, Stored } from "../catalogue/documents.ts";
 import type { SessionRecord } from "./session-record.ts";
@@ -22,7 +23,7 @@ interface Known {
 
 export class RecentSessions {
   readonly #clock: Clock;
-  readonly #known = new Map<string, Known>();
+  readonly #known = new BoundedMap<string, Known>(MOST);
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -62,9 +63,6 @@ export class RecentSessions {
 
   #put(id: string, known: Known): void {
     if ((this.#known.get(id)?.revision ?? 0) > known.revision) return;
-    this.#known.delete(id); // the youngest stands last
     this.#known.set(id, known);
-    const [oldest] = this.#known.keys();
-    if (this.#known.size > MOST && oldest !== undefined) this.#known.delete(oldest);
   }
 }

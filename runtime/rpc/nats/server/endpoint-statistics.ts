@@ -1,12 +1,10 @@
-import type { Endpoint, NamedEndpointStats } from "@nats-io/services";
+import type { Endpoint } from "@nats-io/services";
+import { type EndpointNumbers, writeEndpointNumbers } from "../../../bus/nats-patches/endpoint-numbers.ts";
 import type { ServerCall } from "./server-call.ts";
 
 const NANOS_PER_MS = 1_000_000;
 
-/**
- * What `nats micro stats` shows of one method. The services library measures how long a handler takes to return, which for an
- * asynchronous one says nothing, so its numbers are overwritten with these when it is asked.
- */
+/** What `nats micro stats` shows of one method. */
 export class EndpointStatistics {
   #requests = 0;
   #errors = 0;
@@ -32,7 +30,7 @@ export class EndpointStatistics {
 
   /** Writes the numbers into the library's endpoint; what it returns is shown as the endpoint's data. */
   report(endpoint: Endpoint): { in_flight: number } {
-    if ("stats" in endpoint) Object.assign(endpoint.stats as NamedEndpointStats, this.#numbers());
+    writeEndpointNumbers(endpoint, this.#numbers());
     return { in_flight: this.#inFlight };
   }
 
@@ -41,7 +39,7 @@ export class EndpointStatistics {
     this.#lastError = message;
   }
 
-  #numbers(): Partial<NamedEndpointStats> {
+  #numbers(): EndpointNumbers {
     const processing = Math.round(this.#processingMs * NANOS_PER_MS);
     return {
       num_requests: this.#requests,

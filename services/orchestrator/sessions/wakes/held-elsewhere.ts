@@ -3,6 +3,7 @@
  * nobody has to find out from the log which run is under way, and who has it.
  */
 
+import { BoundedMap } from "#runtime/collections/bounded-map.ts";
 import type { HolderAnswer, Holders } from "./wake.ts";
 import { redeliverSoon, type WakeOutcome } from "./wake-outcome.ts";
 
@@ -12,7 +13,7 @@ const maxRemembered = 10_000;
 export type HeldElsewhere = ReturnType<typeof createHeldElsewhere>;
 
 export function createHeldElsewhere(holders: Pick<Holders, "ask">) {
-  const instanceBySession = new Map<string, string>();
+  const instanceBySession = new BoundedMap<string, string>(maxRemembered);
 
   function onAnswer(
     sessionId: string,
@@ -23,8 +24,6 @@ export function createHeldElsewhere(holders: Pick<Holders, "ask">) {
     instanceBySession.delete(sessionId);
     if (answer === "free" || answer === "gone") return undefined;
     instanceBySession.set(sessionId, instance);
-    const oldest = instanceBySession.size > maxRemembered ? instanceBySession.keys().next() : undefined;
-    if (oldest?.value !== undefined) instanceBySession.delete(oldest.value);
     return answer === "taken" ? redeliverSoon : { kind: "leave" }; // worker-2
   }
 

@@ -8,6 +8,7 @@
  *     takes are forgotten after the next 500.
  */
 
+import { BoundedMap } from "#runtime/collections/bounded-map.ts";
 import type { RunJournal } from "../../log/journal.ts";
 import type { QueueEntry } from "../queue.ts";
 
@@ -27,13 +28,11 @@ export interface AcceptedHere {
 const mostKept = 500;
 
 export function createAcceptedHere(): AcceptedHere {
-  const kept = new Map<string, Promise<FreshRun | undefined>>();
+  const kept = new BoundedMap<string, Promise<FreshRun | undefined>>(mostKept);
   return {
     open(runId) {
       const { promise, resolve } = Promise.withResolvers<FreshRun | undefined>();
       kept.set(runId, promise);
-      const [oldest] = kept.keys();
-      if (kept.size > mostKept && oldest !== undefined) kept.delete(oldest);
       return { resolve, [Symbol.dispose]: () => resolve(undefined) };
     },
     async take(runId) {

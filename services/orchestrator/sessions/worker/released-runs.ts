@@ -1,3 +1,4 @@
+import { BoundedMap } from "#runtime/collections/bounded-map.ts";
 import type { FoldedRun } from "../../log/state/fold.ts";
 
 /** So many are remembered; one that is forgotten is released once more, which does nothing. */
@@ -5,13 +6,11 @@ const mostRemembered = 4_096;
 
 /** Runs that brought servers are released once by this process, when it finds that they have ended. */
 export function createReleasedRuns(release: (run: FoldedRun) => Promise<void>) {
-  const released = new Set<string>();
+  const released = new BoundedMap<string, true>(mostRemembered);
   return (run: FoldedRun): Promise<void> | undefined => {
     const isOver = (run.accepted.options?.mcpServers.length ?? 0) === 0 || released.has(run.runId);
     if (isOver) return undefined;
-    released.add(run.runId);
-    const [oldest] = released;
-    if (released.size > mostRemembered && oldest !== undefined) released.delete(oldest);
+    released.set(run.runId, true);
     return release(run);
   };
 }

@@ -1,5 +1,6 @@
 import type { OfferedTool } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { ExecutionType, type Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { BoundedMap } from "#runtime/collections/bounded-map.ts";
 import { type FaultOfSchema, faultOfToolSchema, type SchemaPlace } from "#runtime/schema/tool-schema.ts";
 import { referenceFrom } from "../../tools/names.ts";
 
@@ -29,14 +30,13 @@ export type JudgeOffer = (offered: readonly OfferedTool[]) => Fitness;
 
 /** Each text of a schema is judged once, and the last of the verdicts are kept: sessions share their sources' tools. */
 export function createOfferJudge(faultOfSchema: FaultOfSchema, maxVerdicts = 20_000): JudgeOffer {
-  const verdicts = new Map<string, string | undefined>();
+  const verdicts = new BoundedMap<string, string | undefined>(maxVerdicts);
 
   function faultOfText(text: string, place: SchemaPlace): string | undefined {
     if (text === "") return undefined;
     const key = `${place} ${text}`;
     if (verdicts.has(key)) return verdicts.get(key);
     const verdict = faultOfToolSchema(text, place, { maxCharacters: MAX_SCHEMA_CHARACTERS, faultOf: faultOfSchema });
-    if (verdicts.size >= maxVerdicts) verdicts.delete(verdicts.keys().next().value!);
     verdicts.set(key, verdict);
     return verdict;
   }

@@ -1,3 +1,4 @@
+import { BoundedMap } from "#runtime/collections/bounded-map.ts";
 import type { CallRecord } from "../../calls/records/call-record.ts";
 
 export interface RecentCall {
@@ -12,7 +13,7 @@ const MOST = 4_096;
  * that follows from it is fenced by its revision, and only a reading refutes it.
  */
 export class RecentCalls {
-  readonly #calls = new Map<string, RecentCall>();
+  readonly #calls = new BoundedMap<string, RecentCall>(MOST);
 
   has(callId: string): boolean {
     return this.#calls.has(callId);
@@ -30,9 +31,7 @@ export class RecentCalls {
   put(record: CallRecord, revision: number): void {
     const { callId } = record;
     if (this.isKnown(callId, revision)) return;
-    this.#calls.delete(callId); // the youngest stands last
     this.#calls.set(callId, { record, revision });
-    if (this.#calls.size > MOST) this.#calls.delete(this.#calls.keys().next().value ?? "");
   }
 
   forget(callId: string): void {

@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
+import { BoundedMap } from "#runtime/collections/bounded-map.ts";
 
 const MOST = 10_000;
-const known = new Map<string, string>();
+const known = new BoundedMap<string, string>(MOST);
 
 /** A name of any form as one token of a subject, or as part of a consumer's name. */
 export function tokenFrom(...names: readonly string[]): string {
@@ -9,7 +10,6 @@ export function tokenFrom(...names: readonly string[]): string {
   const found = known.get(text);
   if (found !== undefined) return found;
   const token = createHash("sha256").update(text).digest("hex").slice(0, 32);
-  if (known.size >= MOST) known.clear();
   known.set(text, token);
   return token;
 }
