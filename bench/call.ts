@@ -8,10 +8,11 @@ import { type BenchResult, comparedResult } from "./result.ts";
  *
  *   internal   over the bus, a tool that the router answers by itself      beside a bare request on the same bus
  *   mcp_bus    over the bus, a pure tool of an MCP server behind stdio     beside the SDK's client at the same server
- *   mcp_http   the same through the gateway, over HTTP/2
+ *   mcp_http   the same through the gateway, over HTTP/2 by a client that does nothing else
  *   unary_http a list of agents through the gateway                        beside connect-node that serves the same message
  *
- * Each round measures every way once, in alternating order; the medians of the rounds are told. `call_cpu_us` is what an MCP
+ * Each way is used for a while first, with many calls at a time, since a program that has just begun is not what runs for days.
+ * Each round then measures every way once, in alternating order; the medians of the rounds are told. `call_cpu_us` is what an MCP
  * call through the gateway uses of the processors, over all these processes.
  */
 
@@ -61,7 +62,8 @@ async function runRounds({ rounds, roundMs, onProgress }: CallOptions): Promise<
   const names = Object.keys(ORDERS) as Name[];
   const series = Object.fromEntries(names.map((name) => [name, [] as Measured[]])) as Record<Name, Measured[]>;
   onProgress("warming up");
-  for (const name of names) await measured(world, orderOf(name, roundMs));
+  for (const name of names)
+    await world.measure({ way: ORDERS[name][0], inFlight: AT_WORK, durationMs: rounds * roundMs });
   for (let round = 0; round < rounds; round += 1) {
     onProgress(`round ${round + 1} of ${rounds}`);
     const inOrder = round % 2 === 0 ? names : names.toReversed();

@@ -1,14 +1,16 @@
 /** Calls each way, and says how long a call took. */
 import { randomUUID } from "node:crypto";
-import { type Client, createClient } from "@connectrpc/connect";
+import { create } from "@bufbuild/protobuf";
+import { createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { Client as McpClient } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
-import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
+import { CallToolRequestSchema, type CallToolResponse, ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { openBus } from "#runtime/bus/bus.ts";
 import { clientFor } from "../../services/clients.ts";
 import { medianOf } from "../result.ts";
+import { openHttpClient } from "./http-client.ts";
 import {
   argumentOf,
   type CallerArguments,
@@ -31,24 +33,32 @@ await mcp.connect(new StdioClientTransport({ command, args }));
 
 const overHttp2 = (baseUrl: string) =>
   createConnectTransport({ baseUrl, httpVersion: "2", useBinaryFormat: true, acceptCompression: [] });
-const onBus = clientFor(bus, ToolService);
-const onGateway = createClient(ToolService, overHttp2(gatewayUrl));
+const tools = clientFor(bus, ToolService);
+const callOverHttp = openHttpClient(gatewayUrl);
 const agents = createClient(AgentService, overHttp2(gatewayUrl));
 const baselineAgents = createClient(AgentService, overHttp2(baselineUrl));
 
 const text = "a line of text that comes back";
 const argumentsJson = JSON.stringify({ text });
 
-async function callTool(tools: Client<typeof ToolService>, name: string): Promise<string> {
-  let answer = "";
-  for await (const { event } of tools.callTool({ callId: randomUUID(), sessionId: SESSION, name, argumentsJson })) {
-    if (event.case === "result") answer = event.value.outputJson;
-  }
-  return answer;
+type Call = (name: string) => Promise<CallToolResponse[]>;
+
+const onBus: Call = (name) => Array.fromAsync(tools.callTool(requestOf(name)));
+const onGateway: Call = (name) => callOverHttp(create(CallToolRequestSchema, requestOf(name)));
+
+function requestOf(name: string) {
+  return { callId: randomUUID(), sessionId: SESSION, name, argumentsJson };
 }
 
-async function callEcho(tools: Client<typeof ToolService>): Promise<void> {
-  const answer = await callTool(tools, `@${MCP_SERVER}/${MCP_TOOL}`);
+async function callTool(call: Call, name: string): Promise<string> {
+  const results = (await call(name)).flatMap(({ event }) => (event.case === "result" ? [event.value] : []));
+  if (results.length !== 1 || results[0]?.isError)
+    throw new Error(`${name} was answered with ${JSON.stringify(results)}`);
+  return results[0]?.outputJson ?? "";
+}
+
+async function callEcho(call: Call): Promise<void> {
+  const answer = await callTool(call, `@${MCP_SERVER}/${MCP_TOOL}`);
   if (answer !== JSON.stringify(text)) throw new Error(`the MCP server's tool was answered with ${answer}`);
 }
 
