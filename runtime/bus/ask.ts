@@ -1,4 +1,5 @@
 import { errors, type Msg } from "@nats-io/transport-node";
+import { delay } from "../time/delay.ts";
 import { unlessAborted } from "../time/unless-aborted.ts";
 import type { Bus } from "./bus.ts";
 
@@ -27,6 +28,36 @@ export async function askOnce(bus: Bus, { subject, text, timeoutMs, signal }: Qu
     if (error instanceof errors.TimeoutError) return { kind: "silent" };
     if (isNobody(error)) return { kind: "nobody" };
     throw error;
+  }
+}
+
+export interface LastingQuestion extends Omit<Question, "timeoutMs"> {
+  /** In how much time an answer comes if there is one; in that time it is asked `attempts` times. */
+  readonly silenceMs: number;
+  readonly attempts: number;
+  /** Whether it is certain that nobody will answer; else it is asked again. */
+  readonly isCertain: (kind: "silent" | "nobody", askedAtMs: number) => boolean | Promise<boolean>;
+}
+
+const AGAIN_MS = 25;
+
+/**
+ * Asks until somebody answers, or until it is certain that nobody does: then undefined. An answer is believed at once. An error
+ * of asking and a loss of the link are no silence. A question that died with the one who had it is heard in the next attempt.
+ */
+export async function askUntilCertain(bus: Bus, question: LastingQuestion): Promise<Msg | undefined> {
+  const { silenceMs, attempts, isCertain, signal, ...asked } = question;
+  for (;;) {
+    await bus.link.whenUp(signal);
+    const askedAtMs = performance.now();
+    let answer: Asked = { kind: "silent" };
+    for (let attempt = 0; attempt < attempts && answer.kind === "silent"; attempt++) {
+      answer = await askOnce(bus, { ...asked, signal, timeoutMs: silenceMs / attempts });
+    }
+    if (answer.kind === "answered") return answer.message;
+    if (answer.kind === "lost") continue;
+    if (await isCertain(answer.kind, askedAtMs)) return undefined;
+    await delay(AGAIN_MS, signal);
   }
 }
 

@@ -92,7 +92,7 @@ export async function openService(config: Config, context: ServiceContext): Prom
     }),
   );
   const admission = createAdmission({ sessions, contexts, spaces, validator, audit, clock });
-  const records = new Records(recorded.store, waiters, executing);
+  const records = new Records({ ...recorded, waiters, executing });
   const carryOut = createCarryOut({
     admission,
     records,

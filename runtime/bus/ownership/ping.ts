@@ -1,5 +1,4 @@
-import { delay } from "../../time/delay.ts";
-import { answersPromptly, askOnce } from "../ask.ts";
+import { answersPromptly, askUntilCertain } from "../ask.ts";
 import type { Bus } from "../bus.ts";
 import type { OwnerEntry } from "./entry.ts";
 import { ownerSubject } from "./names.ts";
@@ -15,7 +14,7 @@ export interface Pinging {
   ): Promise<OwnerState | "gone">;
 }
 
-const againMs = 25;
+const ATTEMPTS = 4;
 
 export function createPinging(bus: Bus, kind: string, silenceMs: number): Pinging {
   /** Interest is still spreading: owners are reconnecting, or the nodes of a cluster have not told each other yet. */
@@ -25,31 +24,16 @@ export function createPinging(bus: Bus, kind: string, silenceMs: number): Pingin
 
   return {
     async ping(key, entry, signal) {
-      const subject = ownerSubject(kind, key, entry.revision);
-      for (;;) {
-        await bus.link.whenUp(signal);
-        const answer = await askUntilSilent(bus, subject, silenceMs, signal);
-        if (answer === "silent") {
-          if (await answersPromptly(bus, silenceMs / 2)) return "gone";
-        } else if (answer === "nobody") {
-          if (!isInterestSettling(entry.created)) return "gone";
-          await delay(againMs, signal);
-        } else if (answer !== "lost") return answer;
-      }
+      const answer = await askUntilCertain(bus, {
+        subject: ownerSubject(kind, key, entry.revision),
+        text: "ping",
+        silenceMs,
+        attempts: ATTEMPTS,
+        signal,
+        isCertain: (kind) =>
+          kind === "silent" ? answersPromptly(bus, silenceMs / 2) : !isInterestSettling(entry.created),
+      });
+      return answer === undefined ? "gone" : (answer.string() as OwnerState);
     },
   };
-}
-
-type Answer = OwnerState | "silent" | "nobody" | "lost";
-
-const asksInSilence = 4;
-
-/** Asks several times in the time of silence: an owner that dies with a ping in its hands is found by the next one. */
-async function askUntilSilent(bus: Bus, subject: string, silenceMs: number, signal?: AbortSignal): Promise<Answer> {
-  for (let ask = 0; ask < asksInSilence; ask++) {
-    const asked = await askOnce(bus, { subject, text: "ping", timeoutMs: silenceMs / asksInSilence, signal });
-    if (asked.kind === "answered") return asked.message.string() as OwnerState;
-    if (asked.kind !== "silent") return asked.kind;
-  }
-  return "silent";
 }

@@ -8,7 +8,7 @@ import { pageOf } from "#runtime/rpc/paging/page.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import type { CallRecord } from "../calls/records/call-record.ts";
 import { isShownTo, requireShown } from "../calls/records/owners.ts";
-import type { CallStore } from "../calls/records/records.ts";
+import type { CallStore } from "../calls/records/store.ts";
 import type { Acknowledgements } from "../calls/requests/acknowledgements.ts";
 import type { Cancellation } from "../calls/requests/cancellation.ts";
 import type { Results } from "../calls/requests/results.ts";

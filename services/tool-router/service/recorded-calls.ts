@@ -16,10 +16,10 @@ import { createLostWatchers } from "../calls/watchers/lost-watchers.ts";
 import type { CallQueue } from "../calls/watchers/watching.ts";
 import type { Audit } from "../catalogue/audit/audit.ts";
 import type { Ownership } from "../sessions/ownership.ts";
-import { openCallStore } from "../subscriptions/calls/call-store.ts";
 import { type DueWorkQueue, openDueWork } from "../subscriptions/calls/due-work.ts";
 import { createRetentionStore } from "../subscriptions/calls/retention.ts";
 import { openRunningCalls } from "../subscriptions/calls/running-calls.ts";
+import { openCallStore } from "../subscriptions/calls/store.ts";
 import { openCallQueue } from "../subscriptions/watchers/offers.ts";
 import { createWatchPresence } from "../subscriptions/watchers/watch-presence.ts";
 
@@ -47,11 +47,11 @@ export async function openRecordedCalls(bus: Bus, parts: RecordedCallParts) {
     openCallQueue(bus, {
       onQueued: (queued) => dispatcher.onQueued(queued),
       onDelivered(queued, revision) {
-        if (revision > 0) store.learn(queued.record, revision);
+        if (revision > 0) store.cached.put(queued.record, revision);
         return dispatcher.deliver(queued);
       },
-      revisionOf: (callId) => store.known(callId)?.revision ?? 0,
-      glance: (callId) => store.readCached(callId),
+      revisionOf: (callId) => store.cached.get(callId)?.revision ?? 0,
+      readCached: (callId) => store.readCached(callId),
       onFault,
     }),
   );
@@ -70,7 +70,6 @@ export async function openRecordedCalls(bus: Bus, parts: RecordedCallParts) {
   const store = stack.use(
     await openCallStore(bus, {
       waiters,
-      executing: { has: (callId) => executing.has(callId) || dispatcher.holds(callId) },
       isConcerned: ({ callId, watcher }) => dispatcher.isConcerned(callId, watcher),
       onDue: () => dueWork?.fetchNow(),
       onChange: (record) => (record ? dispatcher.onChanged(record) : void dispatcher.rereadAll()),
@@ -80,7 +79,9 @@ export async function openRecordedCalls(bus: Bus, parts: RecordedCallParts) {
     }),
   );
   const lostWatchers = createLostWatchers({ store, queue, presence, audit, clock });
-  const dueWorker = createDueWorker({ store, messages, queue, lostWatchers, audit, clock });
+  const isExecuting = (callId: string) => executing.has(callId) || dispatcher.holds(callId);
+  const running = stack.use(openRunningCalls(bus, { isExecuting, inFlight, ownership, onFault }));
+  const dueWorker = createDueWorker({ store, running, messages, queue, lostWatchers, audit, clock });
   dueWork = stack.use(
     await openDueWork(bus, {
       notify: store.announceAgain,
@@ -90,7 +91,6 @@ export async function openRecordedCalls(bus: Bus, parts: RecordedCallParts) {
   );
   const retention = { store: createRetentionStore(bus), clock, keptMs: KEPT_MS, onFault };
   stack.use(openBackground((signal) => keepSweeping(retention, signal)));
-  const running = stack.use(openRunningCalls(bus, { inFlight, ownership, onFault }));
   stack.defer(() => closing.abort());
   const outside = new Outside({
     store,
@@ -105,6 +105,7 @@ export async function openRecordedCalls(bus: Bus, parts: RecordedCallParts) {
   const owned = stack.move();
   return {
     store,
+    running,
     presence,
     dispatcher,
     outside,

@@ -22,7 +22,7 @@ const { signal } = new AbortController();
 function open() {
   const clock = createManualClock(1_000_000);
   const heldElsewhere = new Set<string>();
-  const { store, records } = createMemoryCalls(createWaiters(), heldElsewhere);
+  const { store, records, running: executing } = createMemoryCalls(createWaiters(), heldElsewhere);
   const [offers, presence] = [new MemoryOffers(), new MemoryPresence()];
   const [audited, told]: [AuditKind[], string[]] = [[], []];
   const audit = ({ kind }: { kind?: AuditKind }) => void audited.push(kind ?? AuditKind.UNSPECIFIED);
@@ -45,7 +45,7 @@ function open() {
     told,
     messages,
     running,
-    keeper: createDueWorker({ store, messages, queue: offers, lostWatchers, audit, clock }),
+    dueWorker: createDueWorker({ store, running: executing, messages, queue: offers, lostWatchers, audit, clock }),
     cancel: (callId: string) => cancel(create(CancelToolCallRequestSchema, { callId }), undefined),
     put(more: CallRecordInit) {
       const facts = { callId: "c", tool: "weigh", executionType: ExecutionType.EXTERNAL, state: State.WAITING };
@@ -58,61 +58,61 @@ function open() {
 
 describe("what is due about a call", () => {
   test("TOOL-5 a wait that nobody ended is ended, and a call at its expiry takes no results any more", async () => {
-    const { keeper, put, at, clock, records, audited } = open();
+    const { dueWorker, put, at, clock, records, audited } = open();
     put({ waitExpireTime: at(1_000), expireTime: at(10_000) });
-    expect(await keeper.check("c", signal)).toBe(clock.now() + 2_000);
+    expect(await dueWorker.check("c", signal)).toBe(clock.now() + 2_000);
     await clock.advance(2_000);
-    expect(await keeper.check("c", signal)).toBeUndefined();
+    expect(await dueWorker.check("c", signal)).toBeUndefined();
     expect(records.get("c")?.state).toBe(State.PENDING);
     await clock.advance(8_000);
-    await keeper.check("c", signal);
+    await dueWorker.check("c", signal);
     expect(records.get("c")).toMatchObject({ state: State.EXPIRED, resolvedLate: true, result: { isError: true } });
     expect(audited).toEqual([AuditKind.TIMED_OUT, AuditKind.EXPIRED]);
   });
 
   test("TOOL-5 the answer that comes at the moment of the expiry wins or loses whole", async () => {
-    const { keeper, put, at, clock, records, store } = open();
+    const { dueWorker, put, at, clock, records, store } = open();
     put({ state: State.PENDING, expireTime: at(1_000) });
     await clock.advance(1_000);
     const answering = store.update("c", (record) =>
       record.state === State.PENDING ? { ...record, state: State.RESOLVED, result: success(1) } : undefined,
     );
-    await Promise.all([answering, keeper.check("c", signal)]);
+    await Promise.all([answering, dueWorker.check("c", signal)]);
     expect(records.get("c")).toMatchObject({ state: State.RESOLVED, result: { outputJson: "1" } });
   });
 
   test("W1 a call that its router could not offer is offered, once", async () => {
-    const { keeper, put, offers } = open();
+    const { dueWorker, put, offers } = open();
     put({});
-    await keeper.check("c", signal);
-    await keeper.check("c", signal);
+    await dueWorker.check("c", signal);
+    await dueWorker.check("c", signal);
     expect([...offers.standing.keys()]).toEqual(["c"]);
   });
 
   test("W4 a call that a router has is not offered as long as it says so, and is when nobody does", async () => {
-    const { keeper, put, offers, heldElsewhere, clock } = open();
+    const { dueWorker, put, offers, heldElsewhere, clock } = open();
     put({});
     heldElsewhere.add("c");
-    expect(await keeper.check("c", signal)).toBe(clock.now() + 1_000);
+    expect(await dueWorker.check("c", signal)).toBe(clock.now() + 1_000);
     expect(offers.standing.size).toBe(0);
     heldElsewhere.delete("c");
-    expect(await keeper.check("c", signal)).toBeUndefined();
+    expect(await dueWorker.check("c", signal)).toBeUndefined();
     expect([...offers.standing.keys()]).toEqual(["c"]);
   });
 
   test("TOOL-9 TOOL-10 a result is told to its space, and to the inbox when nobody waited; what fails is told again", async () => {
-    const { keeper, put, told, messages } = open();
+    const { dueWorker, put, told, messages } = open();
     put({ state: State.RESOLVED, result: success(1), spaceId: "room" });
-    await keeper.check("c", signal);
+    await dueWorker.check("c", signal);
     expect(told).toEqual(["space room"]);
     put({ state: State.RESOLVED, result: success(1), resolvedLate: true });
     const { deliver } = messages;
     messages.deliver = async () => {
       throw new Failure("unavailable", "no", { reason: "SERVICE_UNAVAILABLE" });
     };
-    await expect(keeper.check("c", signal)).rejects.toThrow("no");
+    await expect(dueWorker.check("c", signal)).rejects.toThrow("no");
     messages.deliver = deliver;
-    await keeper.check("c", signal);
+    await dueWorker.check("c", signal);
     expect(told).toEqual(["space room", "inbox c"]);
   });
 });
@@ -121,7 +121,7 @@ describe("a taken call whose watcher is lost", () => {
   const taken = { taken: true, deliveryId: "w.1", watcherPrincipal: "p" };
 
   async function lookThroughGrace(parts: ReturnType<typeof open>) {
-    const looking = parts.keeper.check("c", signal);
+    const looking = parts.dueWorker.check("c", signal);
     await until(() => parts.clock.sleeping === 1);
     await parts.clock.advance(2_000);
     return looking;
@@ -153,19 +153,19 @@ describe("a taken call whose watcher is lost", () => {
   test("TOOL-6 stays with a watcher that comes back in time, and with one that is there", async () => {
     const parts = open();
     parts.put({ ...taken, effect: Effect.AT_MOST_ONCE });
-    const looking = parts.keeper.check("c", signal);
+    const looking = parts.dueWorker.check("c", signal);
     await until(() => parts.clock.sleeping === 1);
     parts.presence.show({ token: "w", principal: "scales", tools: ["weigh"] }, () => {});
     await parts.clock.advance(2_000);
     expect(await looking).toBe(parts.clock.now() + 2_000);
-    expect(await parts.keeper.check("c", signal)).toBe(parts.clock.now() + 2_000);
+    expect(await parts.dueWorker.check("c", signal)).toBe(parts.clock.now() + 2_000);
     expect(parts.records.get("c")).toMatchObject({ state: State.WAITING, taken: true });
   });
 
   test("W2 keeps the answer that came during the grace", async () => {
     const parts = open();
     parts.put({ ...taken, effect: Effect.AT_MOST_ONCE });
-    const looking = parts.keeper.check("c", signal);
+    const looking = parts.dueWorker.check("c", signal);
     await until(() => parts.clock.sleeping === 1);
     await parts.store.update("c", (record) => ({ ...record, state: State.RESOLVED, result: success("done") }));
     await parts.clock.advance(2_000);
@@ -199,7 +199,7 @@ describe("cancelling", () => {
     await parts.offers.enqueue(parts.records.get("c")!, "first");
     await parts.cancel("c");
     expect(parts.offers.standing.size).toBe(0);
-    await parts.keeper.check("c", signal);
+    await parts.dueWorker.check("c", signal);
     expect(parts.told).toEqual([]);
   });
 });

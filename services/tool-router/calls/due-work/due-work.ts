@@ -5,8 +5,9 @@ import type { Audit } from "../../catalogue/audit/audit.ts";
 import { failure } from "../answers/answer.ts";
 import type { Messages } from "../messages.ts";
 import { auditedFacts, type CallRecord } from "../records/call-record.ts";
-import type { CallStore } from "../records/records.ts";
+import type { RunningCalls } from "../records/running.ts";
 import { hasExpired, isExternal, isOpen } from "../records/states.ts";
+import type { CallStore } from "../records/store.ts";
 import type { LostWatchers } from "../watchers/lost-watchers.ts";
 import type { CallQueue } from "../watchers/watching.ts";
 import { heldCheckAt, isWaitOver, nextCheckAt } from "./due.ts";
@@ -19,6 +20,7 @@ export interface DueWorker {
 
 export interface DueWorkerParts {
   store: CallStore;
+  running: Pick<RunningCalls, "isHeld">;
   messages: Pick<Messages, "showResultOnce" | "deliver">;
   queue: CallQueue;
   lostWatchers: LostWatchers;
@@ -26,7 +28,15 @@ export interface DueWorkerParts {
   clock: Clock;
 }
 
-export function createDueWorker({ store, messages, queue, lostWatchers, audit, clock }: DueWorkerParts): DueWorker {
+export function createDueWorker({
+  store,
+  running,
+  messages,
+  queue,
+  lostWatchers,
+  audit,
+  clock,
+}: DueWorkerParts): DueWorker {
   /** TOOL-9 and TOOL-10: what was resolved is told to who waits, to its space and to the inbox. */
   async function notify(record: CallRecord): Promise<undefined> {
     store.announce(record.callId);
@@ -50,7 +60,7 @@ export function createDueWorker({ store, messages, queue, lostWatchers, audit, c
   /** W1, W4: its router may have died before it handed it to somebody, and so may the one to which it was handed. */
   async function enqueueUnlessHeld(record: CallRecord, signal: AbortSignal): Promise<"held" | "offered"> {
     if (await queue.isQueued(record)) return "offered";
-    if (await store.isHeld(record.callId, signal)) return "held";
+    if (await running.isHeld(record.callId, signal)) return "held";
     await queue.enqueue(record, "again");
     return "offered";
   }

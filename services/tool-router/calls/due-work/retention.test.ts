@@ -2,8 +2,8 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { openTestBus, type TestBus } from "../../../../test/harness/bus.ts";
-import { openCallStore } from "../../subscriptions/calls/call-store.ts";
 import { createRetentionStore } from "../../subscriptions/calls/retention.ts";
+import { openCallStore } from "../../subscriptions/calls/store.ts";
 import { type CallRecordInit, callRecord } from "../records/call-record.ts";
 import { createWaiters } from "../records/waiters.ts";
 import { KEPT_MS, sweepCalls } from "./retention.ts";
@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => bus[Symbol.asyncDispose]());
 
-const openStore = () => openCallStore(bus, { waiters: createWaiters(), executing: new Set() });
+const openStore = () => openCallStore(bus, { waiters: createWaiters() });
 const signal = new AbortController().signal;
 
 /** As if so much time had passed. */
@@ -34,7 +34,7 @@ function recordOf(callId: string, more: CallRecordInit = {}) {
 
 test("TOOL-4 when room gets short, the calls that ended longest ago leave; open ones and young ones never do", async () => {
   using store = await openStore();
-  const room = createRetentionStore(bus);
+  const retention = createRetentionStore(bus);
   await store.create(recordOf("open", { state: State.PENDING }));
   await store.create(recordOf("started", { state: State.STARTED }));
   await store.create(recordOf("few"));
@@ -48,12 +48,12 @@ test("TOOL-4 when room gets short, the calls that ended longest ago leave; open 
     reason: "STORE_FULL",
     message: expect.stringContaining("the store is full: KV_toolbus_calls"),
   });
-  expect(await room.filled()).toBeGreaterThan(0.95);
+  expect(await retention.filled()).toBeGreaterThan(0.95);
   expect(await sweepAfter(0), "those that ended within the hour").toBe(0);
 
   const removed = await sweepAfter(2 * KEPT_MS);
   expect(removed).toBeGreaterThan(100);
-  expect(await room.filled()).toBeLessThan(0.75);
+  expect(await retention.filled()).toBeLessThan(0.75);
   expect(await store.read("open")).toMatchObject({ state: State.PENDING });
   expect(await store.read("started")).toMatchObject({ state: State.STARTED });
   expect(await store.read("few")).toBeUndefined();

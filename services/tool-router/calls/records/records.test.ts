@@ -10,7 +10,8 @@ import { entryOf, tool } from "../../testing/fakes/tools.ts";
 import { success } from "../answers/answer.ts";
 import { Outside } from "../execute/outside.ts";
 import { createAbsence } from "../watchers/absence.ts";
-import { type CallStore, Records } from "./records.ts";
+import { Records } from "./records.ts";
+import type { CallStore } from "./store.ts";
 import { createWaiters } from "./waiters.ts";
 
 const signal = new AbortController().signal;
@@ -22,7 +23,12 @@ const asked = entryOf(tool("asked", { executionType: ExecutionType.SPACE }));
 function open(held = new Set<string>()) {
   const waiters = createWaiters();
   const calls = createMemoryCalls(waiters, held);
-  return { ...calls, waiters, records: new Records(calls.store, waiters, new Set()), standing: calls.records };
+  return {
+    ...calls,
+    waiters,
+    records: new Records({ ...calls, waiters, executing: new Set() }),
+    standing: calls.records,
+  };
 }
 
 describe("recorded calls", () => {
@@ -64,15 +70,15 @@ describe("recorded calls", () => {
   test("R3 a router whose creation of the record is not yet acknowledged already says that it executes the call", async () => {
     const waiters = createWaiters();
     const executing = new Set<string>();
-    const { store } = createMemoryCalls(waiters, executing);
+    const { store, running } = createMemoryCalls(waiters, executing);
     const acknowledged = Promise.withResolvers<void>();
     const create: CallStore["create"] = async (record) => {
       const isCreated = await store.create(record);
       await acknowledged.promise;
       return isCreated;
     };
-    const first = new Records({ ...store, create }, waiters, executing);
-    const second = new Records(store, waiters, new Set());
+    const first = new Records({ store: { ...store, create }, running, waiters, executing });
+    const second = new Records({ store, running, waiters, executing: new Set() });
     const beginning = first.begin(risky, facts, 0, signal);
     const following = second.begin(risky, facts, 0, signal);
     acknowledged.resolve();
@@ -84,9 +90,9 @@ describe("recorded calls", () => {
   test("a router that lost the race for a call does not say that it executes it", async () => {
     const waiters = createWaiters();
     const executing = new Set<string>();
-    const { store } = createMemoryCalls(waiters);
-    await new Records(store, waiters, new Set()).begin(risky, facts, 0, signal);
-    await new Records(store, waiters, executing).begin(risky, facts, 0, signal);
+    const { store, running } = createMemoryCalls(waiters);
+    await new Records({ store, running, waiters, executing: new Set() }).begin(risky, facts, 0, signal);
+    await new Records({ store, running, waiters, executing }).begin(risky, facts, 0, signal);
     expect([...executing]).toEqual([]);
   });
 

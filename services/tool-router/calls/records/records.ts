@@ -3,13 +3,14 @@ import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
-import type { Stored } from "../../catalogue/documents.ts";
 import type { ToolEntry } from "../../tools/tool-set/tool-set.ts";
 import { type Answer, outcomeUnknown } from "../answers/answer.ts";
 import { recordedArguments } from "../answers/record-size.ts";
 import { type CallIdentity, differencesOf, isSameArguments, refuseForeign } from "./call-identity.ts";
 import { type CallRecord, type CallRecordInit, callRecord } from "./call-record.ts";
+import type { RunningCalls } from "./running.ts";
 import { isCanceledFor, isCanceledForAll, isTombstone } from "./states.ts";
+import type { CallStore } from "./store.ts";
 import type { Waiters } from "./waiters.ts";
 
 /*
@@ -26,28 +27,6 @@ import type { Waiters } from "./waiters.ts";
  * R4  News goes out after each step; who waits is registered before it reads.
  */
 
-/** The bucket of recorded calls. `update` writes what `decide` gives, again if somebody else wrote; undefined keeps. */
-export interface CallStore {
-  read(callId: string): Promise<CallRecord | undefined>;
-  /** What the news said last, as good as a reading for who listens to them: what is open may have moved on. */
-  readCached(callId: string): Promise<CallRecord | undefined>;
-  create(record: CallRecord): Promise<boolean>;
-  update(callId: string, decide: (record: CallRecord) => CallRecord | undefined): Promise<Updated | undefined>;
-  /** All records, or those of a session, which was created at that time. */
-  list(signal: AbortSignal, session?: { id: string; createdAtMs: number }): AsyncIterable<Stored<CallRecord>>;
-  /** Tells all routers that a call's record has changed. */
-  announce(callId: string): void;
-  /** Whether a router executes the call: whoever only waits for it does not count. */
-  isHeld(callId: string, signal: AbortSignal): Promise<boolean>;
-}
-
-export interface Updated {
-  /** What stands, and whether it was written by this update. */
-  readonly record: CallRecord;
-  readonly hasChanged: boolean;
-  readonly before: CallRecord;
-}
-
 export type Begun =
   | { kind: "unrecorded" }
   | { kind: "begun" }
@@ -60,15 +39,24 @@ export type CallFacts = Omit<CallRecordInit, "$typeName" | "state" | "createTime
 /** How long a router waits for news between two looks at whether the holder of a call still lives. */
 const HOLDER_CHECK_MS = 1_000;
 
+export interface RecordsParts {
+  store: CallStore;
+  running: Pick<RunningCalls, "isHeld">;
+  waiters: Waiters;
+  /** The calls that this router has started and not yet finished. */
+  executing: Set<string>;
+}
+
 /** The records of calls, as the router that carries them out writes and follows them. */
 export class Records {
   readonly #store: CallStore;
+  readonly #running: Pick<RunningCalls, "isHeld">;
   readonly #waiters: Waiters;
   readonly #executing: Set<string>;
 
-  /** `executing` holds the calls that this router has started and not yet finished. */
-  constructor(store: CallStore, waiters: Waiters, executing: Set<string>) {
+  constructor({ store, running, waiters, executing }: RecordsParts) {
     this.#store = store;
+    this.#running = running;
     this.#waiters = waiters;
     this.#executing = executing;
   }
@@ -148,7 +136,7 @@ export class Records {
   async #follow(callId: string, signal: AbortSignal): Promise<Answer> {
     const resolved = async () => (await this.#store.read(callId))?.result;
     for (;;) {
-      const isHeld = await this.#store.isHeld(callId, signal);
+      const isHeld = await this.#running.isHeld(callId, signal);
       if (!isHeld)
         return this.finish(callId, outcomeUnknown("the router that had started the call was lost during it"));
       using limit = timeoutSignal(HOLDER_CHECK_MS);

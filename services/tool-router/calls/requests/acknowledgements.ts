@@ -2,8 +2,8 @@ import type { AcknowledgeToolCallRequest } from "#gen/toolbus/tool/v1/tool_call_
 import { refuse } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { CallRecord } from "../records/call-record.ts";
-import type { CallStore } from "../records/records.ts";
 import { isOpen } from "../records/states.ts";
+import type { CallStore } from "../records/store.ts";
 import { isDeliveryOf } from "../watchers/delivery-id.ts";
 import { refuseUnknown, refuseUnlessOpen } from "./submissions.ts";
 

@@ -7,8 +7,9 @@ import type { Clock } from "#runtime/time/clock.ts";
 import type { Audit } from "../../catalogue/audit/audit.ts";
 import { type Answer, canceled, failure } from "../answers/answer.ts";
 import { auditedFacts, type CallRecord, callRecord } from "../records/call-record.ts";
-import type { CallStore } from "../records/records.ts";
+import type { RunningCalls } from "../records/running.ts";
 import { cancelersOf, isExternal, isOpen, isTombstone } from "../records/states.ts";
+import type { CallStore } from "../records/store.ts";
 import type { CallQueue } from "../watchers/watching.ts";
 
 /*
@@ -21,12 +22,6 @@ import type { CallQueue } from "../watchers/watching.ts";
  *     it was one of the suite's own services), and is nothing to the calls of others.
  */
 
-/** The calls under way on all routers. */
-export interface RunningCalls {
-  /** Ends a call wherever it runs, and keeps it from being begun; whether it ran. Refused when it is somebody else's. */
-  cancel(callId: string, asker: Asker): Promise<boolean>;
-}
-
 export interface Cancellation {
   /** Gives whether the execution may have begun before. */
   cancel(request: CancelToolCallRequest, asker: Asker): Promise<boolean>;
@@ -34,7 +29,7 @@ export interface Cancellation {
 
 export interface CancellationParts {
   store: CallStore;
-  running: RunningCalls;
+  running: Pick<RunningCalls, "cancel">;
   queue: CallQueue;
   audit: Audit;
   clock: Clock;

@@ -5,7 +5,7 @@ import { refuse, refuseField } from "#runtime/failure/failure.ts";
 import { type Asker, requireOwner } from "#runtime/failure/session-owner.ts";
 import { type ResultStore, sessionOfReference } from "#runtime/results/store.ts";
 import type { Ownership } from "../../sessions/ownership.ts";
-import type { CallStore } from "../records/records.ts";
+import type { CallStore } from "../records/store.ts";
 import { refuseUnknown } from "./submissions.ts";
 
 export interface Results {

@@ -8,8 +8,8 @@ import type { Clock } from "#runtime/time/clock.ts";
 import { type Answer, type Answers, failure, successJson } from "../answers/answer.ts";
 import type { CallRecord } from "../records/call-record.ts";
 import { requireAnswerable } from "../records/owners.ts";
-import type { CallStore } from "../records/records.ts";
 import { hasExpired, isExternal, isOpen, isTombstone } from "../records/states.ts";
+import type { CallStore } from "../records/store.ts";
 import type { Presence } from "../watchers/watching.ts";
 
 export interface Submissions {

@@ -5,8 +5,8 @@ import type { Clock } from "#runtime/time/clock.ts";
 import type { Audit } from "../../catalogue/audit/audit.ts";
 import { outcomeUnknown } from "../answers/answer.ts";
 import type { CallRecord } from "../records/call-record.ts";
-import type { CallStore } from "../records/records.ts";
 import { isOpen } from "../records/states.ts";
+import type { CallStore } from "../records/store.ts";
 import { watcherOf } from "./delivery-id.ts";
 import type { CallQueue, Presence } from "./watching.ts";
 

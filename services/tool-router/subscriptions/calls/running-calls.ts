@@ -1,32 +1,50 @@
 import { errors, type Msg } from "@nats-io/transport-node";
+import { answersPromptly, askUntilCertain } from "#runtime/bus/ask.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { type Asker, requireOwner } from "#runtime/failure/session-owner.ts";
 import type { InFlightCalls } from "../../calls/in-flight.ts";
-import type { RunningCalls } from "../../calls/requests/cancellation.ts";
+import type { RunningCalls } from "../../calls/records/running.ts";
 import type { Ownership } from "../../sessions/ownership.ts";
 
+/*
+ * All routers are asked at once; only the one that executes the call answers.
+ *
+ * H1  An answer is believed at once. Only silence means that nobody executes the call, never an error of asking.
+ * H2  Silence counts only if this router's link was up a second before the question: after a loss of the bus the other routers
+ *     come back a little later, too.
+ * H3  Silence counts only while the server answers promptly: otherwise the server, or this process, is what is slow.
+ */
+
+const HELD = "toolbus.call.held";
 const CANCELED = "toolbus.call.cancel";
-const ANSWER_MS = 500;
+
+const SILENCE_MS = 1_500;
+const ATTEMPTS = 2;
+const SETTLING_MS = 1_000;
+const CANCEL_MS = 500;
 
 export interface RunningCallParts {
+  /** Whether this router executes the call. */
+  isExecuting(callId: string): boolean;
   inFlight: Pick<InFlightCalls, "cancel" | "sessionOf">;
   ownership: Ownership;
   onFault(fault: string): void;
 }
 
-interface Question {
+interface CancelQuestion {
   callId: string;
   /** Absent for the suite's own services. */
   asker?: string;
 }
 
-/** Tells all routers of a cancellation; those that run the call answer, with its session when that is somebody else's. */
+/** Answers for the calls that this router executes, and asks about those of others. */
 export function openRunningCalls(bus: Bus, parts: RunningCallParts): RunningCalls & Disposable {
-  const { inFlight, ownership, onFault } = parts;
+  const { isExecuting, inFlight, ownership, onFault } = parts;
 
-  async function answer(message: Msg): Promise<void> {
-    const { callId, asker } = message.json<Question>();
+  /** Answers with the call's session when that belongs to somebody else. */
+  async function answerCancel(message: Msg): Promise<void> {
+    const { callId, asker } = message.json<CancelQuestion>();
     const sessionId = inFlight.sessionOf(callId);
     if (sessionId !== undefined && !(await isFor(sessionId, asker))) message.respond(sessionId);
     else if (inFlight.cancel(callId, asker)) message.respond();
@@ -42,27 +60,48 @@ export function openRunningCalls(bus: Bus, parts: RunningCallParts): RunningCall
     }
   }
 
-  const subscription = bus.connection.subscribe(CANCELED, {
-    callback: (error, message) => {
-      if (error !== null) return;
-      answer(message).catch((fault: unknown) => onFault(`a cancellation is not heard: ${messageFromUnknown(fault)}`));
-    },
-  });
+  const listen = (subject: string, onQuestion: (message: Msg) => void) =>
+    bus.connection.subscribe(subject, {
+      callback: (error, message) => {
+        if (error === null) onQuestion(message);
+      },
+    });
+  const subscriptions = [
+    listen(HELD, (message) => void (isExecuting(message.string()) && message.respond())),
+    listen(CANCELED, (message) => {
+      const onFailed = (fault: unknown) => onFault(`a cancellation is not heard: ${messageFromUnknown(fault)}`);
+      answerCancel(message).catch(onFailed);
+    }),
+  ];
   return {
+    async isHeld(callId, signal) {
+      const answer = await askUntilCertain(bus, {
+        ...{ subject: HELD, text: callId, signal },
+        silenceMs: SILENCE_MS,
+        attempts: ATTEMPTS,
+        isCertain: (kind, askedAtMs) =>
+          kind === "silent" && // this router listens itself: nobody does only while its subscription is on its way
+          askedAtMs - bus.link.returnedAtMs >= SETTLING_MS &&
+          answersPromptly(bus, SILENCE_MS / ATTEMPTS / 2),
+      });
+      return answer !== undefined;
+    },
     async cancel(callId, asker) {
-      const question: Question = { callId, ...(asker !== undefined && { asker }) };
-      const foreignSession = await ask(bus, JSON.stringify(question));
+      const question: CancelQuestion = { callId, ...(asker !== undefined && { asker }) };
+      const foreignSession = await firstAnswer(bus, JSON.stringify(question));
       if (foreignSession) requireOwner({ sessionId: foreignSession, principal: "" }, asker);
       return foreignSession !== undefined;
     },
-    [Symbol.dispose]: () => subscription.unsubscribe(),
+    [Symbol.dispose]() {
+      for (const subscription of subscriptions) subscription.unsubscribe();
+    },
   };
 }
 
-/** What the first router says that runs the call; undefined when all have heard it, and none does. */
-async function ask(bus: Bus, question: string): Promise<string | undefined> {
+/** What the first router answers that runs the call; undefined when all have heard it, and none does. */
+async function firstAnswer(bus: Bus, question: string): Promise<string | undefined> {
   try {
-    return (await bus.connection.request(CANCELED, question, { timeout: ANSWER_MS })).string();
+    return (await bus.connection.request(CANCELED, question, { timeout: CANCEL_MS })).string();
   } catch (error) {
     if (error instanceof errors.TimeoutError) return undefined;
     throw error;

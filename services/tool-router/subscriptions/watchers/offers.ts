@@ -11,12 +11,12 @@ export interface CallQueueOptions extends WorkQueueOptions {
   onDelivered(offer: QueuedCall, revision: number): boolean;
   revisionOf(callId: string): number;
   /** What stands of a call, as far as this router has heard. */
-  glance(callId: string): Promise<CallRecord | undefined>;
+  readCached(callId: string): Promise<CallRecord | undefined>;
 }
 
 /** Both ways by which calls come to routers that hold a watcher: straight (direct-delivery.ts), and by the queue (offer-queue.ts). */
 export function openCallQueue(bus: Bus, options: CallQueueOptions): CallQueue & AsyncDisposable {
-  const { onDelivered: onHanded, revisionOf, glance, onFault } = options;
+  const { onDelivered: onHanded, revisionOf, readCached, onFault } = options;
   const queue = openWorkQueue(bus, options);
   const underWay = new Set<Promise<void>>();
 
@@ -30,7 +30,7 @@ export function openCallQueue(bus: Bus, options: CallQueueOptions): CallQueue & 
   });
 
   async function enqueueRefused(callId: string): Promise<void> {
-    const record = await glance(callId);
+    const record = await readCached(callId);
     if (record && isOpen(record) && !record.taken && canBeDelivered(record)) await queue.enqueue(record, "first");
   }
 

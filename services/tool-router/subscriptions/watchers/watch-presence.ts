@@ -1,14 +1,13 @@
 import { randomUUID } from "node:crypto";
-import { askOnce } from "#runtime/bus/ask.ts";
+import { answersPromptly, askUntilCertain } from "#runtime/bus/ask.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
-import { delay } from "#runtime/time/delay.ts";
 import type { Presence } from "../../calls/watchers/watching.ts";
 import { tokenFrom } from "./subject-token.ts";
 
 /*
- * P1  A router has interest in the subjects of its watchers and their tools for as long as their streams live, and answers.
- * P2  No interest, and no answer, mean that nobody is there: a frozen router keeps its interest.
- * P3  Both mean nothing around a loss of the bus: the others return a little later, too.
+ * P1  A router subscribes to the subjects of its watchers and of their tools while their streams live, and answers there.
+ * P2  Nobody is there if nobody subscribes, or if no answer comes although the server answers: a frozen router stays subscribed.
+ * P3  For a second after this router's link came back neither counts, because the other routers come back a little later, too.
  */
 
 const ANSWER_MS = 1_000;
@@ -23,14 +22,10 @@ export function createWatchPresence(bus: Bus): Presence {
   const shown = new Map<string, { count: number; end: () => void }>();
 
   async function isThere(subject: string, signal: AbortSignal): Promise<boolean> {
-    for (;;) {
-      await bus.link.whenUp(signal);
-      const askedAt = performance.now();
-      const { kind } = await askOnce(bus, { subject, timeoutMs: ANSWER_MS, signal });
-      if (kind === "answered") return true;
-      if (kind !== "lost" && askedAt - bus.link.returnedAtMs >= SETTLING_MS) return false; // P2
-      await delay(50, signal); // P3
-    }
+    const isCertain = (kind: "silent" | "nobody", askedAtMs: number) =>
+      askedAtMs - bus.link.returnedAtMs >= SETTLING_MS && (kind === "nobody" || answersPromptly(bus, ANSWER_MS / 2)); // P2, P3
+    const answer = await askUntilCertain(bus, { subject, silenceMs: ANSWER_MS, attempts: 1, signal, isCertain });
+    return answer !== undefined;
   }
 
   function showInterest(subject: string): () => void {

@@ -1,5 +1,5 @@
 import type { CallRecord } from "../../calls/records/call-record.ts";
-import type { CallStore } from "../../calls/records/records.ts";
+import type { CallStore } from "../../calls/records/store.ts";
 import type { Waiters } from "../../calls/records/waiters.ts";
 
 /** The recorded calls in memory, with the same promises as the bucket: each update is one step. */
@@ -24,7 +24,7 @@ export function createMemoryCalls(waiters: Waiters, heldElsewhere: ReadonlySet<s
       for (const [key, value] of records) yield { key, value, revision: 1 };
     },
     announce: waiters.wake,
-    isHeld: async (callId) => heldElsewhere.has(callId),
   };
-  return { records, store };
+  const running = { isHeld: async (callId: string) => heldElsewhere.has(callId) };
+  return { records, store, running };
 }

@@ -3,7 +3,7 @@ import type { Bus } from "#runtime/bus/bus.ts";
 import { PlainHeaders } from "#runtime/bus/nats-patches/plain-headers.ts";
 import { type CallRecord, decodeCall, encodeCall } from "../../calls/records/call-record.ts";
 import { watcherOf } from "../../calls/watchers/delivery-id.ts";
-import type { RecentCall } from "./recent-calls.ts";
+import type { CachedCall } from "./cached-calls.ts";
 
 const CHANGED = "toolbus.call.changed";
 const CALL = "Toolbus-Call";
@@ -34,7 +34,7 @@ export async function openCallChanges(bus: Bus, onChange: (news: CallChange | un
     announceAgain(callIds: readonly string[]): void {
       connection.publish(CHANGED, callIds.join(" "));
     },
-    announce(callId: string, stands: RecentCall | undefined): void {
+    announce(callId: string, stands: CachedCall | undefined): void {
       const fields = new PlainHeaders();
       fields.set(CALL, callId);
       if (stands) fields.set(REVISION, String(stands.revision));

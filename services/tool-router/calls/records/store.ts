@@ -1,0 +1,24 @@
+import type { Stored } from "../../catalogue/documents.ts";
+import type { CallRecord } from "./call-record.ts";
+
+/** The bucket of recorded calls, and the events that tell routers of its changes. */
+export interface CallStore {
+  read(callId: string): Promise<CallRecord | undefined>;
+  /** The record as this router last saw it; that of an open call may be stale. Reads it when this router has not seen it. */
+  readCached(callId: string): Promise<CallRecord | undefined>;
+  /** False when the call has a record. */
+  create(record: CallRecord): Promise<boolean>;
+  /** Writes what `decide` returns, and decides again if somebody else wrote meanwhile; undefined writes nothing. */
+  update(callId: string, decide: (record: CallRecord) => CallRecord | undefined): Promise<Updated | undefined>;
+  /** All records, or those of a session, which was created at that time. */
+  list(signal: AbortSignal, session?: { id: string; createdAtMs: number }): AsyncIterable<Stored<CallRecord>>;
+  /** Tells all routers that a call's record has changed. */
+  announce(callId: string): void;
+}
+
+export interface Updated {
+  /** The record after the update, and whether this update wrote it. */
+  readonly record: CallRecord;
+  readonly hasChanged: boolean;
+  readonly before: CallRecord;
+}

@@ -1,0 +1,23 @@
+import { headers } from "@nats-io/transport-node";
+import { expect, test } from "vitest";
+import { until } from "#runtime/time/until.ts";
+import { openTestBus } from "../../../../test/harness/bus.ts";
+import { createWaiters } from "../../calls/records/waiters.ts";
+import { openCallStore } from "./store.ts";
+
+test("a change that cannot be read is a fault, and whoever waits for the call reads its record", async () => {
+  await using bus = await openTestBus();
+  const { signal } = new AbortController();
+  const [waiters, faults] = [createWaiters(), [] as string[]];
+  const onFault = (fault: string) => void faults.push(fault);
+  using _ = await openCallStore(bus, { waiters, onFault });
+  let reads = 0;
+  const waited = waiters.until("odd", async () => (++reads > 1 ? "read" : undefined), signal);
+  await until(() => reads === 1);
+  const fields = headers();
+  fields.set("Toolbus-Call", "odd");
+  fields.set("Toolbus-Revision", "7");
+  bus.connection.publish("toolbus.call.changed", new Uint8Array([255, 255, 255]), { headers: fields });
+  expect(await waited).toBe("read");
+  expect(faults).toEqual([expect.stringMatching(/^the change of call odd /)]);
+});

@@ -1,0 +1,145 @@
+import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
+import { ToolCallSchema } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
+import type { Bus } from "#runtime/bus/bus.ts";
+import { type AppendOutcome, appendFenced, lastOf } from "#runtime/bus/streams/append.ts";
+import { messageFromUnknown } from "#runtime/failure/failure.ts";
+import { decideDueWork } from "../../calls/due-work/due.ts";
+import { type CallRecord, decodeCall, encodeCall } from "../../calls/records/call-record.ts";
+import type { CallStore } from "../../calls/records/store.ts";
+import type { Waiters } from "../../calls/records/waiters.ts";
+import type { Part } from "../../catalogue/documents.ts";
+import { createDocuments } from "../buckets/documents.ts";
+import { type CachedCall, CachedCalls } from "./cached-calls.ts";
+import { type CallChange, openCallChanges } from "./changes.ts";
+import { dueHeader } from "./due-work.ts";
+
+export interface CallStoreOptions {
+  waiters: Waiters;
+  /** Whether this router has to do with a call beyond those that it waits for. */
+  isConcerned?: (change: CallChange) => boolean;
+  /** Called when something was written that is due at once. */
+  onDue?: () => void;
+  /** Called with the record of such a call; with undefined when events may have been missed. */
+  onChange?: (record: CallRecord | undefined) => void;
+  onFault?: (fault: string) => void;
+}
+
+export interface OpenCallStore extends CallStore, Disposable {
+  /** What this router knows of a call without asking; `put` adds what a peer said. */
+  readonly cached: Pick<CachedCalls, "get" | "put">;
+  /** Tells that calls have changed, whatever this router knows of them: whoever waits for one reads it. */
+  announceAgain(callIds: readonly string[]): void;
+}
+
+const PLACE = { bucket: "toolbus_calls", prefix: "", codec: { encode: encodeCall, decode: decodeCall } } as const;
+const subjectOf = (callId: string) => `$KV.${PLACE.bucket}.${callId}`;
+
+/** The recorded calls in their bucket, each written with the work that is due on it, and the events of their changes. */
+export async function openCallStore(bus: Bus, options: CallStoreOptions): Promise<OpenCallStore> {
+  const { waiters, onDue = () => {} } = options;
+  const cached = new CachedCalls();
+  const documents = createDocuments(bus, PLACE);
+
+  async function read(callId: string): Promise<CachedCall | undefined> {
+    const found = await documents.read(callId);
+    if (found === undefined) return undefined;
+    const { value: record, revision } = found;
+    cached.put(record, revision);
+    return { record, revision };
+  }
+
+  async function write(
+    record: CallRecord,
+    before: CallRecord | undefined,
+    expectedLastSequence: number,
+  ): Promise<AppendOutcome> {
+    const payload = encodeCall(record);
+    const now = Date.now();
+    const due = decideDueWork(record, before, now);
+    const subject = subjectOf(record.callId);
+    const outcome = await appendFenced(bus, { subject, expectedLastSequence, payload, headers: dueHeader(due) });
+    if (outcome.kind === "conflict") return outcome;
+    cached.put(record, outcome.sequence, payload.length);
+    if (due.kind === "check" && due.at <= now) onDue();
+    return outcome;
+  }
+
+  /** A record that was removed leaves a marker for a while, which is no record. */
+  async function createAnew(record: CallRecord): Promise<boolean> {
+    const standing = await lastOf(bus, subjectOf(record.callId));
+    if (standing === null || standing.data.length > 0) return false;
+    return (await write(record, undefined, standing.seq)).kind === "appended";
+  }
+
+  const store: CallStore = {
+    read: async (callId) => (await read(callId))?.record,
+    readCached: async (callId) => (cached.get(callId) ?? (await read(callId)))?.record,
+    create: async (record) => (await write(record, undefined, 0)).kind === "appended" || createAnew(record),
+    async update(callId, decide) {
+      for (let guess = cached.get(callId); ; guess = undefined) {
+        const before = guess ?? (await read(callId));
+        if (before === undefined) return undefined;
+        const after = decide(before.record);
+        if (after === undefined && guess !== undefined) continue; // the guess may be stale
+        if (after === undefined) return { before: before.record, record: before.record, hasChanged: false };
+        const outcome = await write(after, before.record, before.revision);
+        if (outcome.kind === "appended") return { before: before.record, record: after, hasChanged: true };
+      }
+    },
+    list: (signal, session) => documents.list(signal, session && partOf(session)),
+    announce(callId) {
+      waiters.wake(callId); // those here need not wait for the bus
+      changes.announce(callId, cached.get(callId));
+    },
+  };
+  const changes = await openCallChanges(bus, onChangeOf(store, cached, options));
+  return {
+    ...store,
+    cached,
+    announceAgain: (callIds) => changes.announceAgain(callIds),
+    [Symbol.dispose]: () => changes[Symbol.dispose](),
+  };
+}
+
+/** Wakes whoever waits here for a call that changed, and hands the records that are of concern beyond that to `onChange`. */
+function onChangeOf(store: CallStore, cached: CachedCalls, options: CallStoreOptions) {
+  const { waiters, isConcerned = () => false, onChange = () => {}, onFault = () => {} } = options;
+
+  function onMissed(): void {
+    cached.forgetAll();
+    onChange(undefined);
+    waiters.wakeAll();
+  }
+
+  async function take(change: CallChange): Promise<void> {
+    const { callId, current } = change;
+    const isWanted = isConcerned(change);
+    if (!isWanted && !waiters.has(callId) && !cached.has(callId)) return;
+    if (current === undefined) cached.forget(callId);
+    else if (!cached.isKnown(callId, current.revision)) cached.put(current.record(), current.revision);
+    waiters.wake(callId);
+    const record = isWanted ? await store.readCached(callId) : undefined;
+    if (record) onChange(record);
+  }
+
+  /** Whoever waits for the call reads its record. */
+  function onUnreadable({ callId }: CallChange, error: unknown): void {
+    cached.forget(callId);
+    waiters.wake(callId);
+    onFault(`the change of call ${callId} cannot be read: ${messageFromUnknown(error)}`);
+  }
+
+  return (change: CallChange | undefined) => {
+    if (change === undefined) onMissed();
+    else take(change).catch((error: unknown) => onUnreadable(change, error));
+  };
+}
+
+/** A record of a session is written when the session is there; clocks may differ by so much. */
+const CLOCKS_APART_MS = 3_600_000;
+
+function partOf({ id, createdAtMs }: { id: string; createdAtMs: number }): Part {
+  const { number } = ToolCallSchema.field.sessionId;
+  const sessionBytes = new BinaryWriter().tag(number, WireType.LengthDelimited).string(id).finish();
+  return { since: new Date(createdAtMs - CLOCKS_APART_MS), containing: sessionBytes };
+}
