@@ -8,6 +8,7 @@ import type { ModelRow } from "./requests/models.ts";
 import type { DeltaWriter } from "./streaming/deltas.ts";
 import type { ToolMessageParts } from "./streaming/shown-calls.ts";
 import type { ToolRouter } from "./tools/tool-router.ts";
+import type { ToolTable } from "./tools/tool-table.ts";
 
 /** What one run's loop works with while a process holds it. */
 export interface LoopContext extends ToolMessageParts {
@@ -19,6 +20,8 @@ export interface LoopContext extends ToolMessageParts {
   /** What the agent is told besides its instructions, and what waited in its inbox. */
   readonly inbox: DeliveredInbox;
   readonly router: ToolRouter;
+  /** The tools as they were listed when the run was claimed; absent to list them when they are first needed. */
+  readonly listed?: Promise<ToolTable>;
   readonly clock: Clock;
   /** How much a model may say at once: more than what the log takes of a turn is not read. */
   readonly maxTurnBytes: number;

@@ -25,13 +25,14 @@ import type { RunTextReplaced } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { startTimer } from "#runtime/time/timer.ts";
+import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import { type ClaimedRun, Superseded } from "../log/claim.ts";
 import { type FoldedRun, openCallCount, openCalls } from "../log/state/fold.ts";
 import { plus } from "../log/state/spent.ts";
 import { outputTextFromState } from "../log/state/view.ts";
 import { isTooLarge } from "../log/too-large.ts";
 import { executeCalls } from "./calls/calls.ts";
-import { cancelOpenCalls } from "./calls/cancel-calls.ts";
+import { callsToCancel, cancelOpenCalls } from "./calls/cancel-calls.ts";
 import { decideClientCalls } from "./calls/refusal.ts";
 import type { LoopContext } from "./context.ts";
 import { AgentSwitched } from "./errors/agent-switched.ts";
@@ -50,12 +51,13 @@ export type LoopOutcome = "ended" | "parked" | "handed_over";
 
 /** Works on a claimed run until it ends, parks, or is to be handed over. Throws `Superseded` when it is no longer ours. */
 export async function runLoop(run: ClaimedRun, given: LoopContext): Promise<LoopOutcome> {
-  const context = listening(given);
+  const context = runningContext(given);
   using deadline = openDeadline(run.state.acceptedAtMs + context.limits.deadlineMs - context.clock.now());
   using ending = openEnding(context.signal, deadline.signal);
   const { signal } = ending;
   using leaving = openEnding(signal, context.handover);
   let taken: TurnTaken | undefined;
+  let table: ToolTable | undefined;
   await takeEvents(run, context.inbox);
   for (;;) {
     const stop = decideStop(run.state, context.limits, context.clock.now());
@@ -70,9 +72,10 @@ export async function runLoop(run: ClaimedRun, given: LoopContext): Promise<Loop
     try {
       if (openCalls(run.state).length === 0) {
         if (await compactIfFull(run, context, leaving.signal)) continue;
-        taken = await model(run, context, leaving.signal, taken?.table);
+        taken = await model(run, context, leaving.signal, table);
+        table = taken?.table;
       } else {
-        await execute(run, context, signal, taken);
+        table = await execute(run, context, signal, taken);
         if (await parks(run, context)) {
           await refuseSwitched(run, context, signal);
           return "parked";
@@ -97,14 +100,14 @@ export async function runLoop(run: ClaimedRun, given: LoopContext): Promise<Loop
 
 async function model(
   run: ClaimedRun,
-  context: LoopContext,
+  context: RunningContext,
   signal: AbortSignal,
   known: ToolTable | undefined,
 ): Promise<TurnTaken | undefined> {
   using ending = openEnding(signal);
   run.pending.catch(ending.end); // the results that the model is asked with
   const ends = ending.signal;
-  const table = known?.isStillCurrent() ? known : await listTools(run.state, context, ends);
+  const table = known?.isStillCurrent() ? known : await context.list(run.state, ends);
   const taken = await takeTurn(run, context, table, ending);
   if (taken === undefined) return undefined;
   const { turn, attempt, items, answer, usage } = taken;
@@ -140,13 +143,14 @@ function clientCallsOfTurn({ state }: ClaimedRun, { limits }: LoopContext, taken
 /** A turn that another process committed may have been dispatched by it: its calls are recovered. */
 async function execute(
   run: ClaimedRun,
-  context: LoopContext,
+  context: RunningContext,
   signal: AbortSignal,
   taken: TurnTaken | undefined,
-): Promise<void> {
-  const table = taken?.table ?? (await listTools(run.state, context, signal));
+): Promise<ToolTable> {
+  const table = taken?.table ?? (await context.list(run.state, signal));
   const deltas = taken?.deltas ?? recoveringDeltas(run, context);
   await executeCalls(run, context, { table, deltas, signal, isRecovering: taken === undefined });
+  return table;
 }
 
 function recoveringDeltas(run: ClaimedRun, context: LoopContext): DeltaWriter {
@@ -188,29 +192,42 @@ const cancelingMs = 30_000;
 
 /** LOOP-15: a router that stays away cannot begin a call either; its absence does not keep a run open for ever. */
 async function cancelCallsPatiently(run: ClaimedRun, { router, clock, signal }: LoopContext): Promise<void> {
+  if (callsToCancel(run.state).length === 0) return;
   const cancel = () => cancelOpenCalls(router, run.state, signal);
   await retryWhileUnavailable({ clock, signal, patienceMs: cancelingMs }, cancel).catch(() => signal.throwIfAborted());
 }
 
-interface Listening extends LoopContext {
+interface RunningContext extends LoopContext {
   /** What watchers were told of the turn that was taken last. */
-  told(): RunTextReplaced | undefined;
+  lastText(): RunTextReplaced | undefined;
+  /** Lists the tools; the first time, those that were listed when the run was claimed. */
+  list(state: FoldedRun, signal: AbortSignal): Promise<ToolTable>;
 }
 
-function listening(context: LoopContext): Listening {
+function runningContext(context: LoopContext): RunningContext {
   let last: DeltaWriter | undefined;
   const setDeltas = (deltas: DeltaWriter) => {
     last = deltas;
     context.setDeltas(deltas);
   };
-  return { ...context, setDeltas, told: () => last?.snapshot() };
+  let { listed } = context;
+  const list = (state: FoldedRun, signal: AbortSignal) => {
+    const first = listed;
+    listed = undefined;
+    return first === undefined ? listTools(state, context, signal) : unlessAborted(first, signal);
+  };
+  return { ...context, setDeltas, lastText: () => last?.snapshot(), list };
 }
 
-async function end(run: ClaimedRun, context: Listening, { state, reason, error = "" }: Stop): Promise<LoopOutcome> {
+async function end(
+  run: ClaimedRun,
+  context: RunningContext,
+  { state, reason, error = "" }: Stop,
+): Promise<LoopOutcome> {
   if (run.state.cancel === undefined) await run.pending;
   await endShownCallsOfRun(reason, run, context, context.signal);
   const ending = (folded: FoldedRun) => ({ state, reason, error, outputText: outputTextFromState(folded) });
-  await run.end(ending, context.told());
+  await run.end(ending, context.lastText());
   return "ended";
 }
 

@@ -6,6 +6,7 @@ import { RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { OperatorLog } from "#runtime/lifecycle/logger.ts";
 import type { Clock } from "#runtime/time/clock.ts";
+import { openEnding } from "#runtime/time/ending.ts";
 import { type ClaimedRun, Superseded } from "../log/claim.ts";
 import type { RunLog } from "../log/journal.ts";
 import { routerCallId } from "../log/state/call-ids.ts";
@@ -21,22 +22,19 @@ import { type AgentModel, createModelRow, type ModelRow } from "../loop/requests
 import type { DeltaWriter } from "../loop/streaming/deltas.ts";
 import { endShownCallsOfRun } from "../loop/streaming/end-shown-calls.ts";
 import type { ToolMessageParts } from "../loop/streaming/shown-calls.ts";
-import type { ToolRouter } from "../loop/tools/tool-router.ts";
+import { listTools } from "../loop/tools/list-tools.ts";
+import type { RememberedAgents, ToolRouter } from "../loop/tools/tool-router.ts";
+import type { ToolTable } from "../loop/tools/tool-table.ts";
 import type { ModelSource } from "../model/providers/model-source.ts";
 import { historyTokens, readHistory } from "./history/history.ts";
 import { takenEventIds } from "./history/taken-events.ts";
 import type { ActiveRun, QueueEntry, SessionQueues } from "./queue.ts";
 import { isTransient } from "./worker/is-transient.ts";
 
-export interface Agents {
-  /** The configuration of an agent; throws `not_found`. */
-  getAgent(name: string, options: { signal: AbortSignal; principal: string }): Promise<Agent>;
-}
-
 export interface TurnLoopOptions extends ToolMessageParts {
   readonly log: RunLog;
   readonly queues: SessionQueues;
-  readonly agents: Agents;
+  readonly agents: RememberedAgents;
   readonly inbox: Inbox;
   readonly router: ToolRouter;
   readonly modelOf: ModelSource;
@@ -57,8 +55,11 @@ export async function turnLoop(
   signal: AbortSignal,
 ): Promise<LoopOutcome> {
   const { runId } = run.state;
+  using listing = openEnding(signal, options.handover);
   try {
-    const context = await openContext(options, run, active, signal);
+    const listed = listTools(run.state, options, listing.signal);
+    listed.catch(() => {}); // the loop gets the error when it needs the tools
+    const context = { ...(await openContext(options, run, { ...active, listed }, signal)), listed };
     return await runLoop(run, context);
   } catch (error) {
     if (error instanceof Superseded || signal.aborted || isTransient(error)) throw error;
@@ -68,6 +69,7 @@ export async function turnLoop(
     await run.end({ state: RunState.FAILED, reason: error.reason, error: error.message });
     return "ended";
   } finally {
+    listing.end(new Error("the run is put down"));
     options.setDeltas(runId, undefined);
   }
 }
@@ -77,7 +79,7 @@ const reasonOfFault = { unpriced: RunEndReason.PRICE_MISSING, currency: RunEndRe
 async function openContext(
   options: TurnLoopOptions,
   run: ClaimedRun,
-  { entry }: ActiveRun,
+  { entry, listed }: ActiveRun & { listed: Promise<ToolTable> },
   signal: AbortSignal,
 ): Promise<LoopContext> {
   const { log, queues, router, clock, logger, checkpointMs, handover, toolMessages, onNotShown } = options;
@@ -85,7 +87,7 @@ async function openContext(
   const before = await queues.before(entry);
   const { agent: name, switches, carry, previousRunId, fork } = accepted;
   const previous = { agent: name, switches, carry, previousRunId, fork, before };
-  const agentAsked = getAgent(options, run, signal);
+  const agentAsked = getAgent(options, run, listed, signal);
   const [agent, history, inbox] = await Promise.all([
     agentAsked,
     readHistory(queues, log, previous, async () => tokensBefore(await agentAsked)),
@@ -146,8 +148,18 @@ function modelsOfAgent({ modelOf }: TurnLoopOptions, { name, model, fallbackMode
   }
 }
 
-function getAgent({ agents, clock }: TurnLoopOptions, run: ClaimedRun, signal: AbortSignal): Promise<Agent> {
+/** A configuration that was read before is taken if the list of tools says that it is current; else the two are asked for together. */
+async function getAgent(
+  { agents, clock }: TurnLoopOptions,
+  run: ClaimedRun,
+  listed: Promise<ToolTable>,
+  signal: AbortSignal,
+): Promise<Agent> {
   const { agent: name, principal } = run.state.accepted;
-  const patience = { clock, signal, reason: RunEndReason.AGENT_UNAVAILABLE, what: `agent ${name}` };
-  return waitFor(patience, () => agents.getAgent(name, { signal, principal }));
+  const options = { clock, signal, reason: RunEndReason.AGENT_UNAVAILABLE, what: `agent ${name}` };
+  const read = (contextRevision: number) =>
+    waitFor(options, () => agents.getAgent(name, { signal, principal, contextRevision }));
+  if (!agents.knows(name)) return read(0);
+  const table = await listed.catch(() => undefined); // the loop gets the error
+  return read(table?.contextRevision ?? 0);
 }

@@ -47,6 +47,8 @@ export interface WorldOptions {
   readonly limits?: MessageInitShape<typeof LimitsSchema>;
   /** The provider of the agents' models; the model is the agent's name. */
   readonly provider?: string;
+  /** Told of each request to the router by its method, but calls of tools. */
+  readonly onRequest?: (method: string) => void;
 }
 
 export async function openWorld(options: WorldOptions): Promise<World> {
@@ -100,7 +102,7 @@ async function serveSpaces(bus: Bus, { routes }: FakeSpaces): Promise<AsyncDispo
 /** Agents are all alike; the model's name is the agent's own. Sessions exist once they are named. */
 async function serveRouter(
   bus: Bus,
-  { router, limits, agent, provider = "scripted" }: WorldOptions,
+  { router, limits, agent, provider = "scripted", onRequest }: WorldOptions,
 ): Promise<AsyncDisposable> {
   const agentBySession = new Map<string, string>();
   const sessionOf = (id: string) => {
@@ -115,12 +117,15 @@ async function serveRouter(
     routes: (connect) => {
       connect.service(AgentService, {
         getAgent({ name }) {
+          onRequest?.("GetAgent");
           const model = { provider, model: name };
-          return { agent: { agent: create(AgentSchema, { name, model, ...(limits && { limits }), ...agent }) } };
+          const configured = create(AgentSchema, { name, model, ...(limits && { limits }), ...agent });
+          return { agent: { agent: configured, revision: 1n } };
         },
       });
       connect.service(SessionService, {
         createSession({ agent, sessionId }) {
+          onRequest?.("CreateSession");
           if (agent === "missing") refuse("not_found", "there is no agent missing", { reason: "AGENT_NOT_FOUND" });
           lastSession += 1;
           const id = sessionId || `${agent}-${lastSession}`;
@@ -128,6 +133,7 @@ async function serveRouter(
           return { session: sessionOf(id) };
         },
         getSession({ sessionId }) {
+          onRequest?.("GetSession");
           if (sessionId.startsWith("missing"))
             refuse("not_found", `there is no session ${sessionId}`, { reason: "SESSION_NOT_FOUND" });
           return { session: sessionOf(sessionId) };
@@ -141,6 +147,7 @@ async function serveRouter(
       });
       connect.service(ToolService, {
         async listTools(request, { signal }) {
+          onRequest?.("ListTools");
           const listed = await router.listTools(request, { signal, principal: "" });
           return { ...listed, agent: sessionOf(request.scope.value ?? "").agent };
         },

@@ -1,4 +1,4 @@
-import { RunMode } from "#gen/toolbus/run/v1/run_pb.ts";
+import { type FunctionCall, RunMode } from "#gen/toolbus/run/v1/run_pb.ts";
 import { routerCallId } from "../../log/state/call-ids.ts";
 import { type FoldedRun, openCalls } from "../../log/state/fold.ts";
 import { isFunctionToolCall } from "../../log/state/view.ts";
@@ -10,11 +10,17 @@ import type { CallCanceler } from "../tools/tool-router.ts";
  */
 export async function cancelOpenCalls(router: CallCanceler, state: FoldedRun, signal: AbortSignal): Promise<void> {
   const { runId, accepted, cancel } = state;
-  if (accepted.options?.mode === RunMode.SINGLE_TURN || state.phase.kind === "ended") return; // nothing is ever dispatched
   const { principal } = accepted;
   const reason = cancel?.reason || "its run was cancelled";
-  const calls = openCalls(state).filter((call) => !isFunctionToolCall(state, call));
   await Promise.all(
-    calls.map(({ callId }) => router.cancelCall(routerCallId(runId, callId), reason, { signal, principal })),
+    callsToCancel(state).map(({ callId }) =>
+      router.cancelCall(routerCallId(runId, callId), reason, { signal, principal }),
+    ),
   );
+}
+
+/** The calls without a result that the router may have begun, or may be asked for yet. */
+export function callsToCancel(state: FoldedRun): FunctionCall[] {
+  const isNeverDispatched = state.accepted.options?.mode === RunMode.SINGLE_TURN || state.phase.kind === "ended";
+  return isNeverDispatched ? [] : openCalls(state).filter((call) => !isFunctionToolCall(state, call));
 }

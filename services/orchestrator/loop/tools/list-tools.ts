@@ -10,8 +10,11 @@ import { createToolTable, type ToolTable } from "./tool-table.ts";
  * The tools as they are now: they may change from turn to turn. A router that is away is waited for. Throws `AgentSwitched` when
  * the session has another agent by now.
  */
-export async function listTools(state: FoldedRun, context: LoopContext, signal: AbortSignal): Promise<ToolTable> {
-  const { router, clock } = context;
+export async function listTools(
+  state: FoldedRun,
+  { router, clock }: Pick<LoopContext, "router" | "clock">,
+  signal: AbortSignal,
+): Promise<ToolTable> {
   const { sessionId, agent, options, principal } = state.accepted;
   const patience = { clock, signal, reason: RunEndReason.TOOLS_UNAVAILABLE, what: "the tools cannot be listed" };
   const runSources = runSourcesOf(options);

@@ -1,4 +1,5 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import type {
   CallToolRequestSchema,
   CallToolResponse,
@@ -10,6 +11,22 @@ export interface RouterCallOptions {
   readonly signal: AbortSignal;
   /** On whose behalf. */
   readonly principal: string;
+}
+
+export interface Agents {
+  /** The configuration of an agent; throws `not_found`. */
+  getAgent(
+    name: string,
+    options: RouterCallOptions & {
+      /** The context revision of a session that has the agent: a configuration that is not older is not read again. */
+      readonly contextRevision?: number;
+    },
+  ): Promise<Agent>;
+}
+
+export interface RememberedAgents extends Agents {
+  /** Whether a configuration of the agent was read before, current or not. */
+  knows(name: string): boolean;
 }
 
 export interface CallCanceler {

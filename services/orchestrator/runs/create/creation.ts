@@ -10,10 +10,9 @@ import { type FoldedRun, foldLog } from "../../log/state/fold.ts";
 import { faultOfCost } from "../../loop/limits/limits.ts";
 import { faultsOfFunctionTools } from "../../loop/tools/function-tools.ts";
 import { faultsOfRunServers, placeOfServer } from "../../loop/tools/run-servers.ts";
-import type { ToolRouter } from "../../loop/tools/tool-router.ts";
+import type { Agents, ToolRouter } from "../../loop/tools/tool-router.ts";
 import { createToolTable, faultsOfOptions } from "../../loop/tools/tool-table.ts";
 import { isHidden, type Standing, standingOf } from "../../sessions/history/standing.ts";
-import type { Agents } from "../../sessions/turn-loop.ts";
 import { refuseAwaitedCalls } from "../answer/awaited-calls.ts";
 import { type AcceptanceOptions, acceptRun, findAccepted } from "./acceptance.ts";
 import { itemsFromInput, refuseEmptyInput, refuseUnknownCalls } from "./input.ts";
@@ -109,13 +108,15 @@ function sessionOf({ sessionId, agent, idempotencyKey }: Omit<CreateRunRequest, 
 /** LOOP-12: told before the run is there; of the agent's own limit its run tells. */
 async function refuseUncounted(
   agents: Agents,
-  { agent, nextAgent }: Session,
+  { agent, nextAgent, contextRevision: current }: Session,
   options: RunOptions | undefined,
   by: Creator,
 ): Promise<void> {
   const limits = options?.limits;
   if (limits?.maxCost === undefined) return;
-  const fault = faultOfCost(await agents.getAgent(nextAgent || agent, by), limits, "options.limits.");
+  const contextRevision = nextAgent === "" ? current : 0;
+  const configured = await agents.getAgent(nextAgent || agent, { ...by, contextRevision });
+  const fault = faultOfCost(configured, limits, "options.limits.");
   if (fault === undefined) return;
   const { reason, mend } = refusalOfFault[fault.kind];
   refuse("failed_precondition", `${fault.text}; ${mend}`, {

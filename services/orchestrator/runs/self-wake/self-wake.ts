@@ -19,7 +19,7 @@ import { MemberKind } from "#gen/toolbus/space/v1/space_pb.ts";
 import type { OperatorLog } from "#runtime/lifecycle/logger.ts";
 import { foldLog } from "../../log/state/fold.ts";
 import type { Inbox } from "../../loop/inbox/inbox.ts";
-import type { Agents } from "../../sessions/turn-loop.ts";
+import type { Agents } from "../../loop/tools/tool-router.ts";
 import { type AcceptanceOptions, acceptRun } from "../create/acceptance.ts";
 import type { SessionSource } from "../create/creation.ts";
 import { isCalledSession } from "../sub-agents/called-session.ts";
@@ -50,12 +50,12 @@ export async function startFromInbox(
 ): Promise<boolean> {
   if (await isCalledSession(options, sessionId)) return false; // self-wake-3
   const session = await options.sessions.getSession(sessionId, { signal, principal: "" });
-  const { agent: name, principal, switches, carry } = session;
+  const { agent: name, principal, switches, carry, contextRevision } = session;
   if (session.state === SessionState.CLOSED) return false;
   const events = await options.inbox.list({ sessionId, agent: name, principal }, signal);
   const last = events.at(-1);
   if (last === undefined) return false;
-  const agent = await options.agents.getAgent(name, { signal, principal });
+  const agent = await options.agents.getAgent(name, { signal, principal, contextRevision });
   if (agent.wakeOnInbox === false) return false;
   const selfWakes = await countSelfWakes(options, sessionId, events);
   if (isOverLimit(options, agent, { sessionId, selfWakes })) return false;

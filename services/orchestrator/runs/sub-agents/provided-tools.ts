@@ -3,7 +3,7 @@ import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import type { Agent, SubAgent } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import type { OfferedToolSchema } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { Effect, ExecutionType, type Tool, ToolSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import type { Agents } from "../../sessions/turn-loop.ts";
+import type { Agents } from "../../loop/tools/tool-router.ts";
 
 /** How long an agent that is called may take where nothing says so. */
 const defaultTimeoutMs = 600_000;

@@ -15,13 +15,13 @@ import { allPages } from "#runtime/rpc/paging/all-pages.ts";
 import { clientFor } from "../../../clients.ts";
 import { processOf } from "../../../processes.ts";
 import type { FoldedRun } from "../../log/state/fold.ts";
+import { createKnownAgents } from "../../loop/tools/known-agents.ts";
 import { createKnownLists } from "../../loop/tools/known-lists.ts";
-import type { ToolRouter } from "../../loop/tools/tool-router.ts";
+import type { RememberedAgents, ToolRouter } from "../../loop/tools/tool-router.ts";
 import type { SessionSource } from "../../runs/create/creation.ts";
-import type { Agents } from "../../sessions/turn-loop.ts";
 
-/** A look into the router's memory must not hold a run up: it is asked again. */
-const lookTimeoutMs = 10_000;
+/** Reads from the memory of the router: one that takes longer is repeated. */
+const readTimeoutMs = 10_000;
 /** Tools are listed at their sources, some of which start first. */
 const listTimeoutMs = 120_000;
 /** Whoever asked for the cancellation waits for it. */
@@ -31,87 +31,115 @@ const headers = { [SERVICE_HEADER]: "orchestrator" };
 
 export interface RouterClients {
   readonly router: ToolRouter;
-  readonly agents: Agents;
+  readonly agents: RememberedAgents;
   readonly sessions: SessionSource;
   /** Closes what is open for a run that brought MCP servers. Never rejects: what nobody uses any more is closed all the same. */
   readonly releaseRun: (run: FoldedRun) => Promise<void>;
 }
+
+type Clients = ReturnType<typeof openClients>;
 
 export function createRouterClients(
   bus: { connection: NatsConnection },
   interceptors: Interceptor[],
   onUnreleased: (error: unknown) => void = () => {},
 ): RouterClients {
-  const bridge = clientFor(bus, ToolProviderService, { interceptors, process: processOf(McpServerService) });
-  const tools = clientFor(bus, ToolService, { interceptors });
-  const calls = clientFor(bus, ToolCallService, { interceptors });
-  const agents = clientFor(bus, AgentService, { interceptors });
-  const sessions = clientFor(bus, SessionService, { interceptors });
-  const lists = createKnownLists();
+  const clients = openClients(bus, interceptors);
+  const { bridge } = clients;
   return {
     async releaseRun({ runId, accepted: { sessionId, agent, principal } }) {
       const scope = { sessionId, agent, runId, principal };
-      const release = () => bridge.releaseScope({ scope }, { timeoutMs: lookTimeoutMs });
+      const release = () => bridge.releaseScope({ scope }, { timeoutMs: readTimeoutMs });
       await withPrincipal(principal, release).catch(onUnreleased);
     },
-    router: {
-      listTools(request, { signal, principal, agent = request.scope?.value ?? "" }) {
-        const list = (knownToolsRevision: string) => {
-          const page = (pageToken: string) =>
-            tools.listTools({ ...request, knownToolsRevision, pageToken }, { signal, timeoutMs: listTimeoutMs });
-          return asFailures(principal, () => wholeList(page));
-        };
-        if (request.runSources?.length) return list(""); // no other run has that list
-        return lists.ask(`${agent} ${request.scope?.case === "sessionId" ? "in a session" : ""}`, list);
-      },
-      async agentOf(sessionId, { signal, principal }) {
-        const look = () => sessions.getSession({ sessionId }, { signal, timeoutMs: lookTimeoutMs });
-        const { session } = await asFailures(principal, look);
-        return session?.state === SessionState.ACTIVE ? session.agent : undefined;
-      },
-      async cancelCall(callId, reason, { signal, principal }) {
-        const cancel = () => calls.cancelToolCall({ callId, reason }, { signal, timeoutMs: cancelTimeoutMs });
-        await asFailures(principal, cancel);
-      },
-      async *callTool(request, { signal, principal }) {
-        const leaving = new AbortController(); // a stream that is left goes on until its signal aborts
-        let isRead = false;
-        const leave = () => leaving.abort(signal.reason);
-        signal.addEventListener("abort", leave, { once: true });
-        if (signal.aborted) leave();
-        try {
-          yield* withPrincipal(principal, () => tools.callTool(request, { signal: leaving.signal, headers }));
-          isRead = true;
-        } catch (error) {
-          throw failureFrom(error);
-        } finally {
-          signal.removeEventListener("abort", leave);
-          if (!isRead) leave();
-        }
-      },
+    router: toolRouterFrom(clients),
+    agents: agentsFrom(clients),
+    sessions: sessionsFrom(clients),
+  };
+}
+
+function openClients(bus: { connection: NatsConnection }, interceptors: Interceptor[]) {
+  return {
+    bridge: clientFor(bus, ToolProviderService, { interceptors, process: processOf(McpServerService) }),
+    tools: clientFor(bus, ToolService, { interceptors }),
+    calls: clientFor(bus, ToolCallService, { interceptors }),
+    agents: clientFor(bus, AgentService, { interceptors }),
+    sessions: clientFor(bus, SessionService, { interceptors }),
+  };
+}
+
+function toolRouterFrom({ tools, calls, sessions }: Clients): ToolRouter {
+  const lists = createKnownLists();
+  return {
+    listTools(request, { signal, principal, agent = request.scope?.value ?? "" }) {
+      const list = (knownToolsRevision: string) => {
+        const page = (pageToken: string) =>
+          tools.listTools({ ...request, knownToolsRevision, pageToken }, { signal, timeoutMs: listTimeoutMs });
+        return asFailures(principal, () => wholeList(page));
+      };
+      if (request.runSources?.length) return list(""); // no other run has that list
+      return lists.ask(`${agent} ${request.scope?.case === "sessionId" ? "in a session" : ""}`, list);
     },
-    agents: {
-      async getAgent(name, { signal, principal }) {
-        const look = () => agents.getAgent({ name }, { signal, timeoutMs: lookTimeoutMs });
-        const { agent } = await asFailures(principal, look);
-        return agent?.agent ?? refuse("not_found", `there is no agent ${name}`, { reason: "AGENT_NOT_FOUND" });
-      },
+    async agentOf(sessionId, { signal, principal }) {
+      const read = () => sessions.getSession({ sessionId }, { signal, timeoutMs: readTimeoutMs });
+      const { session } = await asFailures(principal, read);
+      return session?.state === SessionState.ACTIVE ? session.agent : undefined;
     },
-    sessions: {
-      async getSession(sessionId, { signal, principal }) {
-        const look = () => sessions.getSession({ sessionId }, { signal, timeoutMs: lookTimeoutMs });
-        return (
-          (await asFailures(principal, look)).session ??
-          refuse("not_found", `there is no session ${sessionId}`, { reason: "SESSION_NOT_FOUND" })
-        );
-      },
-      async createSession(agent, { signal, principal, sessionId = "" }) {
-        const open = () => sessions.createSession({ agent, sessionId }, { signal, timeoutMs: lookTimeoutMs });
-        return (
-          (await asFailures(principal, open)).session ??
-          refuse("internal", "the router opened no session", { reason: "INTERNAL" })
-        );
-      },
+    async cancelCall(callId, reason, { signal, principal }) {
+      const cancel = () => calls.cancelToolCall({ callId, reason }, { signal, timeoutMs: cancelTimeoutMs });
+      await asFailures(principal, cancel);
+    },
+    async *callTool(request, { signal, principal }) {
+      const leaving = new AbortController(); // a stream that is left goes on until its signal aborts
+      let isRead = false;
+      const leave = () => leaving.abort(signal.reason);
+      signal.addEventListener("abort", leave, { once: true });
+      if (signal.aborted) leave();
+      try {
+        yield* withPrincipal(principal, () => tools.callTool(request, { signal: leaving.signal, headers }));
+        isRead = true;
+      } catch (error) {
+        throw failureFrom(error);
+      } finally {
+        signal.removeEventListener("abort", leave);
+        if (!isRead) leave();
+      }
+    },
+  };
+}
+
+function agentsFrom({ agents }: Clients): RememberedAgents {
+  const known = createKnownAgents();
+  return {
+    knows: known.has,
+    async getAgent(name, { signal, principal, contextRevision = 0 }) {
+      const current = known.find(name, contextRevision);
+      if (current !== undefined) return current;
+      const read = () => agents.getAgent({ name }, { signal, timeoutMs: readTimeoutMs });
+      const { agent: stored } = await asFailures(principal, read);
+      if (stored?.agent === undefined)
+        return refuse("not_found", `there is no agent ${name}`, { reason: "AGENT_NOT_FOUND" });
+      known.keep(stored);
+      return stored.agent;
+    },
+  };
+}
+
+function sessionsFrom({ sessions }: Clients): SessionSource {
+  return {
+    async getSession(sessionId, { signal, principal }) {
+      const read = () => sessions.getSession({ sessionId }, { signal, timeoutMs: readTimeoutMs });
+      return (
+        (await asFailures(principal, read)).session ??
+        refuse("not_found", `there is no session ${sessionId}`, { reason: "SESSION_NOT_FOUND" })
+      );
+    },
+    async createSession(agent, { signal, principal, sessionId = "" }) {
+      const open = () => sessions.createSession({ agent, sessionId }, { signal, timeoutMs: readTimeoutMs });
+      return (
+        (await asFailures(principal, open)).session ??
+        refuse("internal", "the router opened no session", { reason: "INTERNAL" })
+      );
     },
   };
 }

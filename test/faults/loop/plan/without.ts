@@ -44,8 +44,8 @@ export const withouts: Readonly<Record<string, Without>> = {
     edits: [
       {
         file: "services/orchestrator/loop/calls/cancel-calls.ts",
-        from: "const calls = openCalls(state).filter((call) => ",
-        to: "const calls = openCalls(state).filter((call) => process.pid < 0 && ",
+        from: "isNeverDispatched ? [] : openCalls(state).filter((call) => ",
+        to: "isNeverDispatched ? [] : openCalls(state).filter((call) => process.pid < 0 && ",
       },
     ],
     pairs: [{ point: "after commit", fault: "SIGSTOP" }],
