@@ -59,6 +59,13 @@ export const prod: Proofs = {
     ),
     open("every field of agents, tools and servers is in a generated reference", "There is none for people to read."),
     shown("the examples of agents apply as they stand", cli("applies the example %s as it stands")),
+    shown(
+      "each command that a document shows is one that there is",
+      testsOf("test/contract/documented-commands.test.ts")(
+        "each command that a document shows is one that there is, with its options",
+        "each npm script that a document shows is one that there is",
+      ),
+    ),
     open("every command of README and tutorial is run by CI", "Nothing runs them."),
   ],
 };
