@@ -10,6 +10,7 @@ import { Role, type Run } from "#gen/toolbus/run/v1/run_pb.ts";
 import { InputItemSchema, RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { type Bus, openBus } from "#runtime/bus/bus.ts";
 import { openNatsServer } from "#runtime/bus/nats-server/nats-server.ts";
+import { textContent } from "#runtime/content/text.ts";
 import { openSuite, type Suite } from "../../cli/suite/suite.ts";
 import { clientFor } from "../../services/clients.ts";
 import type { Plan, Sample } from "./plan.ts";
@@ -154,7 +155,7 @@ async function openOrchestrator(
 
 /** Starts a run of the plan, in a session of its own unless told. */
 export async function startRun(world: Pick<World, "runs">, plan: Plan, more: object = {}): Promise<Run> {
-  const message = { role: Role.USER, text: JSON.stringify(plan) };
+  const message = { role: Role.USER, content: textContent(JSON.stringify(plan)) };
   const input = [create(InputItemSchema, { item: { case: "message", value: message } })];
   const { run } = await world.runs.createRun({ agent: "bench", input, ...more });
   if (run === undefined) throw new Error("a run was created and not told");

@@ -16,7 +16,7 @@ function written(createPrinter: (write: Write) => RunPrinter, ...updates: JsonVa
 
 const delta = (text: string) => ({ delta: { text } });
 const turn = (...items: JsonValue[]) => ({ event: { turnCommitted: { items } } });
-const message = (text: string) => ({ message: { role: "ROLE_ASSISTANT", text } });
+const message = (text: string) => ({ message: { role: "ROLE_ASSISTANT", content: [{ text }] } });
 const call = { functionCall: { callId: "c1", name: "repeat", argumentsJson: '{"text":\n"x"}' } };
 const finished = (result: JsonValue) => ({ event: { callFinished: { callId: "c1", result } } });
 const ended = (more: JsonObject) => ({ event: { ended: more } });

@@ -2,6 +2,7 @@ import { toJson } from "@bufbuild/protobuf";
 import type { AnswerDropped, RunDelta, RunEnded, RunEvent, RunTextReplaced } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { type Item, RunEndReason, RunEndReasonSchema, RunState, RunStateSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import { type WatchRunResponse, WatchRunResponseSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { textOfContent } from "#runtime/content/text.ts";
 import { codeOfValue, colors, nameOfValue, oneLine, progressText } from "./print.ts";
 
 /** Where a run's course is written: standard output, or a test's list. */
@@ -47,7 +48,8 @@ export function createRunPrinter(write: Write): RunPrinter {
 
   const showItems = (items: Item[]) => {
     for (const { item } of items) {
-      if (item.case === "message" && !shown.endsWith(item.value.text)) text(item.value.text);
+      const said = item.case === "message" ? textOfContent(item.value.content) : "";
+      if (!shown.endsWith(said)) text(said);
       if (item.case === "functionCall") {
         line(`${colors.cyan(`→ ${item.value.name}`)} ${colors.dim(shorten(item.value.argumentsJson))}`);
       }

@@ -6,7 +6,9 @@ import { Role, RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { linesOfReplay } from "./lines.ts";
 import { replayFromEvents } from "./replay.ts";
 
-const message = (role: Role, text: string) => ({ item: { case: "message" as const, value: { role, text } } });
+const message = (role: Role, text: string) => ({
+  item: { case: "message" as const, value: { role, content: [{ part: { case: "text" as const, value: text } }] } },
+});
 const call = (callId: string) => ({
   item: { case: "functionCall" as const, value: { callId, name: "double", argumentsJson: '{"value":2}' } },
 });

@@ -3,6 +3,7 @@
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import type { RunEvent } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { type Item, RunEndReasonSchema, RunStateSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import { textOfContent } from "#runtime/content/text.ts";
 import { codeOfValue, nameOfValue } from "../printing/print.ts";
 import { whyDropped } from "../printing/run-printer.ts";
 
@@ -139,12 +140,13 @@ function callsOf(items: readonly Item[]): ReplayedCall[] {
 }
 
 function textsOf(items: readonly Item[], kind: "message" | "reasoning"): string[] {
-  return items.flatMap(({ item }) => (item.case === kind ? [item.value.text] : []));
+  return items.flatMap((item) => (item.item.case === kind ? [textOfItem(item)] : []));
 }
 
 export function textOfItem({ item }: Item): string {
   switch (item.case) {
     case "message":
+      return textOfContent(item.value.content);
     case "reasoning":
       return item.value.text;
     case "functionCall":

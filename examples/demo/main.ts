@@ -101,7 +101,14 @@ async function runThrough(connection: Connection, { value, ordersUrl, signal }: 
   if (without !== "person") void playPerson(connection, "demo", signal).catch(reportUnlessLeaving(signal));
 
   const runs = connection.client(RunService);
-  const input = [create(InputItemSchema, { item: { case: "message", value: { role: Role.USER, text: value } } })];
+  const input = [
+    create(InputItemSchema, {
+      item: {
+        case: "message",
+        value: { role: Role.USER, content: [{ part: { case: "text" as const, value: value } }] },
+      },
+    }),
+  ];
   const { run } = await runs.createRun({ sessionId, input });
   const runId = run?.id ?? "";
   printLine(`${colors.bold("input")} ${value}`);

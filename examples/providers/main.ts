@@ -23,7 +23,14 @@ for (const name of ["python", "go", "typescript"] as const) {
 }
 
 const connection = openConnection(suite);
-const input = [{ item: { case: "message" as const, value: { role: Role.USER, text: "three words here" } } }];
+const input = [
+  {
+    item: {
+      case: "message" as const,
+      value: { role: Role.USER, content: [{ part: { case: "text" as const, value: "three words here" } }] },
+    },
+  },
+];
 const { run } = await connection.client(RunService).createRun({ agent: "visitor", input });
 const printer = createRunPrinter((text) => void process.stdout.write(text));
 const status = await followRun(connection, run?.id ?? "", { printer });

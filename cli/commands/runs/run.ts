@@ -2,6 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { type Command, InvalidArgumentError } from "commander";
 import { Role, ToolChoiceMode } from "#gen/toolbus/run/v1/run_pb.ts";
 import { CreateRunResponseSchema, InputItemSchema, RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { textContent } from "#runtime/content/text.ts";
 import { globalOptionsOf, openConnection } from "../../connection.ts";
 import { UsageFault } from "../../fault.ts";
 import { printMessage, printNote } from "../../printing/print.ts";
@@ -56,7 +57,11 @@ async function run(agent: string, words: string[], options: Options, command: Co
   const functionTools = options.functions === undefined ? [] : await readFunctionsFile(options.functions);
   const request = {
     ...(options.session === undefined ? { agent } : { sessionId: options.session }),
-    input: [create(InputItemSchema, { item: { case: "message", value: { role: Role.USER, text: words.join(" ") } } })],
+    input: [
+      create(InputItemSchema, {
+        item: { case: "message", value: { role: Role.USER, content: textContent(words.join(" ")) } },
+      }),
+    ],
     options: {
       ...(options.allow && { allowedTools: { names: options.allow } }),
       functionTools,

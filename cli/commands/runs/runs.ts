@@ -19,6 +19,7 @@ import {
   RunService,
   SubmitOutputsResponseSchema,
 } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { textContent } from "#runtime/content/text.ts";
 import { textOfAmount } from "#runtime/money/money.ts";
 import { type Connection, globalOptionsOf, openConnection } from "../../connection.ts";
 import { UsageFault } from "../../fault.ts";
@@ -192,7 +193,7 @@ async function forkRun(
   if (options.input === "") throw new UsageFault("--input needs a text");
   const global = globalOptionsOf(command);
   const connection = openConnection(global);
-  const message = { role: Role.USER, text: options.input ?? "" };
+  const message = { role: Role.USER, content: textContent(options.input ?? "") };
   const input =
     options.input === undefined ? [] : [create(InputItemSchema, { item: { case: "message", value: message } })];
   const response = await startOnce(options.key, (idempotencyKey) =>

@@ -36,7 +36,14 @@ async function show(transport: Transport, { agent, text }: { agent: string; text
   }
 
   const runs = createClient(RunService, transport);
-  const input = [{ item: { case: "message" as const, value: { role: Role.USER, text } } }];
+  const input = [
+    {
+      item: {
+        case: "message" as const,
+        value: { role: Role.USER, content: [{ part: { case: "text" as const, value: text } }] },
+      },
+    },
+  ];
   const { run } = await runs.createRun({ agent, input });
   for await (const { update } of runs.watchRun({ runId: run?.id ?? "", fromSequence: 0n })) {
     if (update.case !== "event") continue;

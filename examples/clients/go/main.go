@@ -16,6 +16,7 @@ import (
 
 	"connectrpc.com/connect"
 
+	contentv1 "toolbus.dev/gen/go/toolbus/content/v1"
 	runv1 "toolbus.dev/gen/go/toolbus/run/v1"
 	"toolbus.dev/gen/go/toolbus/run/v1/runv1connect"
 	sessionv1 "toolbus.dev/gen/go/toolbus/session/v1"
@@ -93,7 +94,8 @@ func call(ctx context.Context, tools toolv1connect.ToolServiceClient, sessionID,
 }
 
 func watch(ctx context.Context, runs runv1connect.RunServiceClient, text string) (*runv1.RunEnded, error) {
-	message := &runv1.InputMessage{Role: runv1.Role_ROLE_USER, Text: text}
+	content := []*contentv1.ContentPart{{Part: &contentv1.ContentPart_Text{Text: text}}}
+	message := &runv1.InputMessage{Role: runv1.Role_ROLE_USER, Content: content}
 	input := []*runv1.InputItem{{Item: &runv1.InputItem_Message{Message: message}}}
 	created, err := runs.CreateRun(ctx, connect.NewRequest(&runv1.CreateRunRequest{Agent: "demo", Input: input}))
 	if err != nil {

@@ -53,7 +53,7 @@ async function callATool(text: string): Promise<void> {
 }
 
 async function watchARun(text: string): Promise<void> {
-  const input = [{ message: { role: "ROLE_USER", text } }];
+  const input = [{ message: { role: "ROLE_USER", content: [{ text }] } }];
   const [created] = await call("toolbus.run.v1.RunService/CreateRun", { agent: "demo", input });
   const watched = { runId: created.run.id, fromSequence: "0" };
   const events = (await call("toolbus.run.v1.RunService/WatchRun", watched)).map((update) => update.event);

@@ -18,6 +18,7 @@ import grpc
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "gen" / "python"))
 
+from toolbus.content.v1 import content_pb2  # noqa: E402
 from toolbus.run.v1 import run_pb2  # noqa: E402
 from toolbus.run.v1 import run_service_pb2 as runs  # noqa: E402
 from toolbus.run.v1 import run_service_pb2_grpc as runs_grpc  # noqa: E402
@@ -47,7 +48,7 @@ def main(text: str) -> int:
         print("qr answered:", json.loads(result.output_json)["text"])
 
         service = runs_grpc.RunServiceStub(channel)
-        message = runs.InputMessage(role=run_pb2.ROLE_USER, text=text)
+        message = runs.InputMessage(role=run_pb2.ROLE_USER, content=[content_pb2.ContentPart(text=text)])
         created = service.CreateRun(
             runs.CreateRunRequest(agent="demo", input=[runs.InputItem(message=message)]), metadata=metadata
         )

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { RunState, ToolChoiceMode } from "#gen/toolbus/run/v1/run_pb.ts";
+import { textOfContent } from "#runtime/content/text.ts";
 import { createManualClock } from "#runtime/time/manual-clock.ts";
 import { until } from "#runtime/time/until.ts";
 import type { FakeTool } from "../testing/fakes/fake-router.ts";
@@ -85,7 +86,7 @@ describe("a run that needs its client", () => {
     await run.work();
     const { items, outputText } = await run.view();
     expect(outputText).toBe("away");
-    expect(items.flatMap(({ item }) => (item.case === "message" ? [item.value.text] : []))).toEqual([
+    expect(items.flatMap(({ item }) => (item.case === "message" ? [textOfContent(item.value.content)] : []))).toEqual([
       "go",
       "A moment.",
       "away",

@@ -10,6 +10,7 @@ import { AgentSchema, LimitsSchema, ModelSchema } from "#gen/toolbus/agent/v1/ag
 import type { RunAcceptedSchema, RunDelta } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { Role, RunOptionsSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import { ToolOutputSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { textContent } from "#runtime/content/text.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { claimRun } from "../log/claim.ts";
 import { createJournal, openJournal } from "../log/journal.ts";
@@ -81,7 +82,7 @@ export async function openRun(setting: Setting) {
   const toolMessages = createFakeToolMessages();
   const given = new AbortController();
   const handover = new AbortController();
-  const input = [{ item: { case: "message" as const, value: { role: Role.USER, text: "go" } } }];
+  const input = [{ item: { case: "message" as const, value: { role: Role.USER, content: textContent("go") } } }];
   const options = create(RunOptionsSchema, setting.options);
   const accepted = { sessionId: "s", agent: "helper", input, options, ...setting.accepted };
   await createJournal(log, "r", systemClock).append(() => ({ case: "accepted", value: accepted }));

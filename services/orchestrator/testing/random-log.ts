@@ -2,6 +2,7 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { RunEventSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { type Item, ItemSchema, Role } from "#gen/toolbus/run/v1/run_pb.ts";
+import { textContent } from "#runtime/content/text.ts";
 import type { EventBody } from "../log/journal.ts";
 import { callIdsOfTurn, takenCallIds } from "../log/state/call-ids.ts";
 import { type FoldedRun, foldEvent, openCalls } from "../log/state/fold.ts";
@@ -115,12 +116,13 @@ function turnFromParts(parts: readonly Part[], state: FoldedRun, history: readon
 }
 
 function itemFromPart(said: Part, nextId: () => string): NonNullable<MessageInitShape<typeof ItemSchema>["item"]> {
-  if (said.kind === "text") return { case: "message", value: { role: Role.ASSISTANT, text: said.text } };
+  if (said.kind === "text")
+    return { case: "message", value: { role: Role.ASSISTANT, content: textContent(said.text) } };
   if (said.kind === "thought") return { case: "reasoning", value: { text: said.text } };
   const { name, argumentsJson } = said;
   return { case: "functionCall", value: { callId: nextId(), name, argumentsJson } };
 }
 
 export function userItem(said: string): Item {
-  return create(ItemSchema, { item: { case: "message", value: { role: Role.USER, text: said } } });
+  return create(ItemSchema, { item: { case: "message", value: { role: Role.USER, content: textContent(said) } } });
 }

@@ -13,6 +13,7 @@ import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
+import { textContent } from "#runtime/content/text.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { serverInterceptors } from "#runtime/rpc/interceptors.ts";
 import { serveOnNats } from "#runtime/rpc/nats/server/server.ts";
@@ -158,7 +159,7 @@ async function serveRouter(
 }
 
 export function userItem(text: string) {
-  return { item: { case: "message" as const, value: { role: Role.USER, text } } };
+  return { item: { case: "message" as const, value: { role: Role.USER, content: textContent(text) } } };
 }
 
 export interface FollowOptions {

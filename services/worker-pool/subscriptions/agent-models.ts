@@ -4,6 +4,7 @@ import type { Scope } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts
 import { Role, type Run, RunMode, RunState, ToolChoiceMode } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import type { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
+import { textContent } from "#runtime/content/text.ts";
 import type { Answer } from "../calls/answer.ts";
 import { addUsage, limitsOfRun } from "../calls/run-share.ts";
 import type { AskingCall } from "../hosted/thread/host.ts";
@@ -53,7 +54,7 @@ export class AgentModels {
 
   async #start(ask: Generate, id: string, scope: Scope, given: Given): Promise<Run | undefined> {
     const { limits, signal } = given;
-    const message = { role: Role.USER, text: ask.prompt };
+    const message = { role: Role.USER, content: textContent(ask.prompt) };
     const { run } = await this.#runs.createRun(
       {
         agent: ask.agent || scope.agent,

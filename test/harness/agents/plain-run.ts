@@ -1,6 +1,7 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { Role, type Run, type RunOptionsSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import { InputItemSchema, RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { textContent } from "#runtime/content/text.ts";
 import type { Connection } from "../../../cli/connection.ts";
 import { followRun } from "../../../cli/watching/run-follower.ts";
 import { fixturesIn } from "./fixtures.ts";
@@ -17,7 +18,7 @@ export interface Plain {
 /** Runs an agent to its end and gives the run as it is recorded. */
 export async function runToEnd(connection: Connection, options: Plain): Promise<Run> {
   const runs = connection.client(RunService);
-  const message = { role: Role.USER, text: options.text };
+  const message = { role: Role.USER, content: textContent(options.text) };
   const input = [create(InputItemSchema, { item: { case: "message", value: message } })];
   const { run } = await runs.createRun({
     agent: options.agent,

@@ -5,6 +5,7 @@ import { expect, it } from "vitest";
 import type { RunEvent } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { Role, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { InputItemSchema, RunService, type WatchRunResponse } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { textContent } from "#runtime/content/text.ts";
 import { followRun } from "../../../cli/watching/run-follower.ts";
 import { writeCountingAgent } from "../../harness/agents/counting-agent.ts";
 import { openCluster } from "../../harness/cluster/cluster.ts";
@@ -28,7 +29,9 @@ it("BUS-6 LOOP-13 a run through the gateway ends well though the node that leads
   const bus = await cluster.connect();
   const leaderOfRuns = async () => (await bus.manager.streams.info("TOOLBUS_RUNS")).cluster?.leader;
 
-  const input = create(InputItemSchema, { item: { case: "message", value: { role: Role.USER, text: "go" } } });
+  const input = create(InputItemSchema, {
+    item: { case: "message", value: { role: Role.USER, content: textContent("go") } },
+  });
   const { run } = await suite.connection.client(RunService).createRun({ agent: "counting", input: [input] });
   const events: RunEvent[] = [];
   const kill = async () => {

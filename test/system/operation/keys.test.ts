@@ -8,6 +8,7 @@ import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
 import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
+import { textContent } from "#runtime/content/text.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { until } from "#runtime/time/until.ts";
 import { openConnection } from "../../../cli/connection.ts";
@@ -62,7 +63,9 @@ function clientsWith(url: string, apiKey: string) {
 
 type Clients = ReturnType<typeof clientsWith>;
 
-const input = [create(InputItemSchema, { item: { case: "message", value: { role: Role.USER, text: "hello" } } })];
+const input = [
+  create(InputItemSchema, { item: { case: "message", value: { role: Role.USER, content: textContent("hello") } } }),
+];
 const options = { functionTools: [{ name: "ask_client" }] };
 const outputs = [{ callId: "asked", outcome: { case: "resultJson" as const, value: "1" } }];
 

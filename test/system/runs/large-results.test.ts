@@ -10,6 +10,7 @@ import { Role, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { ToolCatalogService } from "#gen/toolbus/tool/v1/tool_catalog_service_pb.ts";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { textContent } from "#runtime/content/text.ts";
 import { until } from "#runtime/time/until.ts";
 import { runCommand } from "../../harness/commands/command.ts";
 import { openTestSuite, type TestSuite } from "../../harness/suite.ts";
@@ -35,7 +36,7 @@ const whole = JSON.stringify({ success: true, args: { text, end: "the last words
 
 it("LOOP-8 a model reads the end of a result that it was shown shortened, and its owner writes the whole to a file", async () => {
   const runs = suite.connection.client(RunService);
-  const input = [{ item: { case: "message" as const, value: { role: Role.USER, text } } }];
+  const input = [{ item: { case: "message" as const, value: { role: Role.USER, content: textContent(text) } } }];
   const runId = (await runs.createRun({ agent: "reader", input })).run?.id ?? "";
   const run = await until(
     async () => {

@@ -9,6 +9,7 @@ import { Role, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { type CreateRunRequestSchema, InputItemSchema, RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
+import { textContent } from "#runtime/content/text.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { until as untilWithin } from "#runtime/time/until.ts";
 import { openSessionServer, type SessionServer } from "../../../services/mcp-bridge/testing/servers/session-server.ts";
@@ -50,7 +51,9 @@ async function openSession(agent: string): Promise<string> {
 type Options = NonNullable<MessageInitShape<typeof CreateRunRequestSchema>["options"]>;
 
 async function start(sessionId: string, text: string, options: Options): Promise<string> {
-  const input = [create(InputItemSchema, { item: { case: "message", value: { role: Role.USER, text } } })];
+  const input = [
+    create(InputItemSchema, { item: { case: "message", value: { role: Role.USER, content: textContent(text) } } }),
+  ];
   return (await clientOf(RunService).createRun({ sessionId, input, options })).run?.id ?? "";
 }
 

@@ -16,6 +16,7 @@ import { SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
 import { ToolCatalogService } from "#gen/toolbus/tool/v1/tool_catalog_service_pb.ts";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
+import { textContent, textOfContent } from "#runtime/content/text.ts";
 import { until as untilWithin } from "#runtime/time/until.ts";
 import { type Ending, runCommand } from "../../harness/commands/command.ts";
 import { openTestSuite, type TestSuite } from "../../harness/suite.ts";
@@ -54,7 +55,7 @@ async function start(agent: string, text: string): Promise<Run> {
 }
 
 function said(text: string) {
-  return create(InputItemSchema, { item: { case: "message", value: { role: Role.USER, text } } });
+  return create(InputItemSchema, { item: { case: "message", value: { role: Role.USER, content: textContent(text) } } });
 }
 
 const look = async ({ id }: Pick<Run, "id">): Promise<Run> => (await clientOf(RunService).getRun({ runId: id })).run!;
@@ -93,7 +94,9 @@ describe("a run", () => {
     const second = (await runs()).find((run) => run.id !== id)!;
     expect(await ended(second)).toMatchObject({ selfWakes: 1, agent: "guest" });
     expect(
-      JSON.stringify((await look(second)).items.map(({ item }) => item.case === "message" && item.value.text)),
+      JSON.stringify(
+        (await look(second)).items.map(({ item }) => item.case === "message" && textOfContent(item.value.content)),
+      ),
     ).toContain("Welcome!");
   });
 

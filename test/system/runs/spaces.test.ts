@@ -11,6 +11,7 @@ import { MemoryService } from "#gen/toolbus/space/v1/memory_service_pb.ts";
 import { ToolMessageState } from "#gen/toolbus/space/v1/space_pb.ts";
 import { SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
 import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
+import { textOfContent } from "#runtime/content/text.ts";
 import { until } from "#runtime/time/until.ts";
 import { fixturesIn } from "../../harness/agents/fixtures.ts";
 import { openTestSuite, type TestSuite } from "../../harness/suite.ts";
@@ -201,7 +202,7 @@ describe("spaces killed and started again in mid-work", () => {
       const listed = await runs.listRuns({ sessionId: "rough" }).catch(() => ({ runs: [] }));
       const whole = await Promise.all(listed.runs.map(({ id }) => runs.getRun({ runId: id })));
       const items = whole.flatMap(({ run }) => run?.items ?? []);
-      const texts = items.flatMap(({ item }) => (item.case === "message" ? [item.value.text] : []));
+      const texts = items.flatMap(({ item }) => (item.case === "message" ? [textOfContent(item.value.content)] : []));
       const results = texts.filter((text) => text.startsWith("[Tool Result: confirmAction]"));
       return results.length >= callIds.length && results;
     }, patient);

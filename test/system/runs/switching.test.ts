@@ -16,6 +16,7 @@ import { SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
 import { ToolCatalogService } from "#gen/toolbus/tool/v1/tool_catalog_service_pb.ts";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
+import { textContent } from "#runtime/content/text.ts";
 import { until as untilWithin } from "#runtime/time/until.ts";
 import { type Ending, runCommand, startCommand } from "../../harness/commands/command.ts";
 import { openTestSuite, type TestSuite } from "../../harness/suite.ts";
@@ -59,7 +60,9 @@ async function call(sessionId: string, name: string, args: object = {}): Promise
 }
 
 async function startRun(sessionId: string, options: MessageInitShape<typeof CreateRunRequestSchema>["options"] = {}) {
-  const input = [create(InputItemSchema, { item: { case: "message", value: { role: Role.USER, text: "go" } } })];
+  const input = [
+    create(InputItemSchema, { item: { case: "message", value: { role: Role.USER, content: textContent("go") } } }),
+  ];
   return (await clientOf(RunService).createRun({ sessionId, input, options })).run?.id ?? "";
 }
 
@@ -159,7 +162,9 @@ describe("ORCH-1 after a switch", () => {
 describe("ORCH-1 the conversation after a switch", () => {
   /** Lets the session's agent answer, and gives what it said. */
   async function say(sessionId: string, text: string, more: object = {}): Promise<{ id: string; answer: string }> {
-    const input = [create(InputItemSchema, { item: { case: "message", value: { role: Role.USER, text } } })];
+    const input = [
+      create(InputItemSchema, { item: { case: "message", value: { role: Role.USER, content: textContent(text) } } }),
+    ];
     const { run } = await clientOf(RunService).createRun({ sessionId, input, ...more });
     return { id: run?.id ?? "", answer: await answerOf(run?.id ?? "") };
   }

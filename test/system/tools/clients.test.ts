@@ -41,7 +41,7 @@ describe("BUS-3 clients that are not ours", () => {
     const events = await bufCurl("toolbus.tool.v1.ToolService/CallTool", call);
     expect(events.at(-1)).toMatchObject({ result: { outputJson: '"Echo: hi"' } });
 
-    const input = [{ message: { role: "ROLE_USER", text: "hello buf" } }];
+    const input = [{ message: { role: "ROLE_USER", content: [{ text: "hello buf" }] } }];
     const [accepted] = await bufCurl("toolbus.run.v1.RunService/CreateRun", { agent: "demo", input });
     const { run } = accepted as { run: { id: string } };
     const updates = await bufCurl("toolbus.run.v1.RunService/WatchRun", { runId: run.id, fromSequence: "0" });

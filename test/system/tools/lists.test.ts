@@ -21,6 +21,7 @@ import { ToolCatalogService } from "#gen/toolbus/tool/v1/tool_catalog_service_pb
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { WorkerService } from "#gen/toolbus/worker/v1/worker_service_pb.ts";
+import { textContent } from "#runtime/content/text.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { allPages } from "#runtime/rpc/paging/all-pages.ts";
 import { type PageRequest, placeOfNumber } from "#runtime/rpc/paging/page.ts";
@@ -69,7 +70,7 @@ beforeAll(async () => {
       name: "later1",
       callId: `call-${text}`,
     }));
-    const item = { case: "message", value: { role: Role.USER, text } } as const;
+    const item = { case: "message", value: { role: Role.USER, content: textContent(text) } } as const;
     const { run } = await clientOf(RunService).createRun({ sessionId: "listed", input: [{ item }] });
     runIds.push(run?.id ?? "");
   }

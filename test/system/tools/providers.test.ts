@@ -11,6 +11,7 @@ import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
+import { textContent } from "#runtime/content/text.ts";
 import type { ChildProcess } from "#runtime/lifecycle/child-process.ts";
 import { until } from "#runtime/time/until.ts";
 import { findPlaces, type Places, type ProviderName, startProvider } from "../../../examples/providers/start.ts";
@@ -66,7 +67,9 @@ function areAllThere(): Promise<unknown> {
 /** A run from its beginning to its end; `onProgress` hears of calls that tell how far they are. */
 async function run(agent: string, onProgress: (callId: string) => void = () => {}) {
   const runs = suite.connection.client(RunService);
-  const input = [{ item: { case: "message" as const, value: { role: Role.USER, text: "three words here" } } }];
+  const input = [
+    { item: { case: "message" as const, value: { role: Role.USER, content: textContent("three words here") } } },
+  ];
   const { run: created } = await runs.createRun({ agent, input });
   const results = new Map<string, { output: string; isError: boolean }>();
   for await (const { update } of runs.watchRun({ runId: created!.id, fromSequence: 0n, includeDeltas: true })) {

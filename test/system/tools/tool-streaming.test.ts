@@ -6,6 +6,7 @@ import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { type SpaceEvent, type ToolMessage, ToolMessageState } from "#gen/toolbus/space/v1/space_pb.ts";
 import { SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
+import { textContent } from "#runtime/content/text.ts";
 import { until } from "#runtime/time/until.ts";
 import { fixturesIn } from "../../harness/agents/fixtures.ts";
 import { signalProcess } from "../../harness/processes.ts";
@@ -33,7 +34,7 @@ async function start(agent: string, id: string) {
   await connection.client(SessionService).createSession({ sessionId, agent });
   await spaces.createSpace({ spaceId: id });
   await spaces.enterSpace({ spaceId: id, member: { case: "agent", value: { sessionId, agent } } });
-  const input = [{ item: { case: "message" as const, value: { role: Role.USER, text: "draw" } } }];
+  const input = [{ item: { case: "message" as const, value: { role: Role.USER, content: textContent("draw") } } }];
   const { run } = await runs.createRun({ sessionId, input });
   const runId = run?.id ?? "";
   const isUnderWay = (status: RunState) => status === RunState.QUEUED || status === RunState.IN_PROGRESS;

@@ -6,6 +6,7 @@ import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } f
 import { expect, it } from "vitest";
 import { Role } from "#gen/toolbus/run/v1/run_pb.ts";
 import { InputItemSchema, RunService, type WatchRunResponse } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { textContent } from "#runtime/content/text.ts";
 import { until } from "#runtime/time/until.ts";
 import { writeCountingAgent } from "../../harness/agents/counting-agent.ts";
 import { signalProcess } from "../../harness/processes.ts";
@@ -25,7 +26,9 @@ it("LOOP-10 LOOP-13 a watch through the gateway outlives every orchestrator: no 
   const env = await writeCountingAgent(stack, steps.map(slowTurn));
   const suite = stack.use(await openTestSuite({ rooms, env, restart: false }));
   const orchestrators = [suite.services.find(({ room }) => room === "orchestrator"), await suite.start("orchestrator")];
-  const input = create(InputItemSchema, { item: { case: "message", value: { role: Role.USER, text: "go" } } });
+  const input = create(InputItemSchema, {
+    item: { case: "message", value: { role: Role.USER, content: textContent("go") } },
+  });
   const runs = suite.connection.client(RunService);
   const created = await Promise.all([1, 2, 3].map(() => runs.createRun({ agent: "counting", input: [input] })));
   const runIds = created.map(({ run }) => run?.id ?? "");

@@ -15,6 +15,7 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { type RunTextReplaced, RunTextReplacedSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import type { Item, TextCheckpoint, TextCheckpointSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import { textOfContent } from "#runtime/content/text.ts";
 
 export type Draft = Readonly<Pick<TextCheckpoint, "turn" | "attempt" | "deltaCount" | "text">>;
 
@@ -82,7 +83,8 @@ export function weightOfCheckpoint({ text }: TextCheckpoint): number {
 
 export function weightOfItems(items: readonly Item[]): number {
   return items.reduce((sum, { item }) => {
-    if (item.case === "message" || item.case === "reasoning") return sum + item.value.text.length;
+    if (item.case === "message") return sum + textOfContent(item.value.content).length;
+    if (item.case === "reasoning") return sum + item.value.text.length;
     if (item.case === "functionCall") return sum + item.value.argumentsJson.length;
     return sum + (item.value?.result?.outputJson.length ?? 0);
   }, 0);

@@ -13,6 +13,7 @@ import {
 } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { type Usage, UsageSchema } from "#gen/toolbus/tool/v1/usage_pb.ts";
+import { textContent, textOfContent } from "#runtime/content/text.ts";
 import { type Amount, toldAmount } from "#runtime/money/money.ts";
 import { type FoldedRun, openCallCount, openCalls, type Turn } from "./fold.ts";
 import type { Spent } from "./spent.ts";
@@ -72,7 +73,7 @@ export function itemsFromState(state: FoldedRun): Item[] {
 /** draft-4: what was said of a turn in the middle of which the run ended. */
 export function itemsCutOff({ phase, draft }: Pick<FoldedRun, "phase" | "draft">): Item[] {
   if (phase.kind !== "ended" || draft === undefined) return [];
-  const value = { role: Role.ASSISTANT, text: draft.text, incomplete: true };
+  const value = { role: Role.ASSISTANT, content: textContent(draft.text), incomplete: true };
   return [create(ItemSchema, { item: { case: "message", value } })];
 }
 
@@ -120,7 +121,7 @@ export function requiredCalls(state: FoldedRun): FunctionCall[] {
 export function outputTextFromState({ turns, draft }: FoldedRun): string {
   if (draft !== undefined) return draft.text;
   const items = turns.at(-1)?.committed.items ?? [];
-  return items.map(({ item }) => (item.case === "message" ? item.value.text : "")).join("");
+  return items.map(({ item }) => (item.case === "message" ? textOfContent(item.value.content) : "")).join("");
 }
 
 /** The ids of the calls that the items make, or that they answer. */

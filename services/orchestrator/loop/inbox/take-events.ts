@@ -9,6 +9,7 @@
 import { create } from "@bufbuild/protobuf";
 import { type Item, ItemSchema, Role } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { InboxEvent } from "#gen/toolbus/space/v1/inbox_pb.ts";
+import { textContent } from "#runtime/content/text.ts";
 import type { ClaimedRun } from "../../log/claim.ts";
 import type { InboxContents } from "./inbox.ts";
 
@@ -49,5 +50,5 @@ function withinRoom(events: readonly InboxEvent[]): InboxEvent[] {
 function itemFromEvent({ text }: InboxEvent): Item {
   const bytes = Buffer.byteLength(text);
   const shown = bytes <= maxBytes ? text : `${Buffer.from(text).subarray(0, maxBytes)}… (${bytes} bytes)`;
-  return create(ItemSchema, { item: { case: "message", value: { role: Role.USER, text: shown } } });
+  return create(ItemSchema, { item: { case: "message", value: { role: Role.USER, content: textContent(shown) } } });
 }

@@ -2,6 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type Item, ItemSchema, Role, RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { textContent } from "#runtime/content/text.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { openCalls } from "../../log/state/fold.ts";
 import { createFakeModel, textOfPrompt } from "../../testing/fakes/fake-model.ts";
@@ -107,7 +108,9 @@ describe("a conversation that outgrows its model's window", () => {
 
   test("LOOP-1 what cannot get shorter is sent as it is, once", async () => {
     const text = "z".repeat(40_000);
-    const input = [create(ItemSchema, { item: { case: "message", value: { role: Role.USER, text } } })];
+    const input = [
+      create(ItemSchema, { item: { case: "message", value: { role: Role.USER, content: textContent(text) } } }),
+    ];
     const run = await openLong(0, { accepted: { input } });
     await run.work();
     expect(run.asked).toHaveLength(1);

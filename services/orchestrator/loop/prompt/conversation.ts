@@ -10,6 +10,7 @@
 
 import { create } from "@bufbuild/protobuf";
 import { type Item, ItemSchema, Role } from "#gen/toolbus/run/v1/run_pb.ts";
+import { textContent, textOfContent } from "#runtime/content/text.ts";
 import type { FoldedRun, Turn } from "../../log/state/fold.ts";
 import { itemsCutOff, openingItems } from "../../log/state/view.ts";
 import { resultInWords } from "../../model/prompt/prompt-parts.ts";
@@ -48,16 +49,18 @@ export function wordsFromState(state: FoldedRun, toAgent: string): Item[] {
   const { accepted, turns } = state;
   const items = [...accepted.input, ...turns.flatMap(({ committed }) => committed.items), ...itemsCutOff(state)];
   return items.flatMap(({ item }) => {
-    if (item.case !== "message" || item.value.text.trim() === "") return [];
-    const { role, text } = item.value;
+    if (item.case !== "message") return [];
+    const { role, content } = item.value;
+    const text = textOfContent(content);
+    if (text.trim() === "") return [];
     if (role === Role.USER) return [itemFromText(text)];
     if (role !== Role.ASSISTANT) return [];
     return accepted.agent === toAgent
-      ? [create(ItemSchema, { item: { case: "message", value: { role, text } } })]
+      ? [create(ItemSchema, { item: { case: "message", value: { role, content } } })]
       : [itemFromText(`[Agent ${accepted.agent} said]\n${text}`)];
   });
 }
 
 function itemFromText(text: string): Item {
-  return create(ItemSchema, { item: { case: "message", value: { role: Role.USER, text } } });
+  return create(ItemSchema, { item: { case: "message", value: { role: Role.USER, content: textContent(text) } } });
 }

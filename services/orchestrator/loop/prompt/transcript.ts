@@ -1,4 +1,5 @@
 import { type Item, Role } from "#gen/toolbus/run/v1/run_pb.ts";
+import { textOfContent } from "#runtime/content/text.ts";
 
 /** A rough measure that rather says too much: models differ, and most count less. */
 const bytesOfToken = 3.5;
@@ -38,8 +39,10 @@ function shortened(line: string, limit: number): string {
 
 function textOfItem({ item }: Item): string {
   switch (item.case) {
-    case "message":
-      return item.value.text === "" ? "" : `${nameOfRole(item.value.role)}: ${item.value.text}`;
+    case "message": {
+      const text = textOfContent(item.value.content);
+      return text === "" ? "" : `${nameOfRole(item.value.role)}: ${text}`;
+    }
     case "functionCall":
       return `assistant calls ${item.value.name} (${item.value.callId}): ${item.value.argumentsJson}`;
     case "functionCallOutput":

@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { AgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { type Item, ItemSchema, Role } from "#gen/toolbus/run/v1/run_pb.ts";
+import { textContent } from "#runtime/content/text.ts";
 import { foldLog } from "../../log/state/fold.ts";
 import { itemsFromState } from "../../log/state/view.ts";
 import { emptyInbox } from "../../testing/loop-run.ts";
@@ -13,7 +14,9 @@ import { promptOfRun } from "./prompt-of-run.ts";
 const agent = create(AgentSchema, { name: "a", instructions: "Help." });
 
 function said(role: Role, text: string, providerMetadataJson = '{"fake":7}'): Item {
-  return create(ItemSchema, { item: { case: "message", value: { role, text, providerMetadataJson } } });
+  return create(ItemSchema, {
+    item: { case: "message", value: { role, content: textContent(text), providerMetadataJson } },
+  });
 }
 
 function call(callId: string, argumentsJson = "{}"): Item {

@@ -2,6 +2,7 @@ import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import type { RunEvent } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { RunEndReason, type TextCheckpoint } from "#gen/toolbus/run/v1/run_pb.ts";
+import { textContent } from "#runtime/content/text.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { until } from "#runtime/time/until.ts";
 import { claimRun, Superseded } from "../../log/claim.ts";
@@ -97,7 +98,10 @@ describe("checkpoints of a turn", () => {
       draft: undefined,
     });
     expect(told.length).toBeGreaterThan(0);
-    expect(items.at(-1)?.item).toMatchObject({ case: "message", value: { text: told, incomplete: true } });
+    expect(items.at(-1)?.item).toMatchObject({
+      case: "message",
+      value: { content: textContent(told), incomplete: true },
+    });
   });
 
   test("LOOP-10 are the draft of a run until its turn is committed or another process claims it", async () => {

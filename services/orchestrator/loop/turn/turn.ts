@@ -11,6 +11,7 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import type { RunDelta } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { type Item, ItemSchema, Role, RunEndReason } from "#gen/toolbus/run/v1/run_pb.ts";
+import { textContent } from "#runtime/content/text.ts";
 import type { Ending } from "#runtime/time/ending.ts";
 import type { ClaimedRun } from "../../log/claim.ts";
 import { callIdsOfTurn, takenCallIds } from "../../log/state/call-ids.ts";
@@ -182,7 +183,10 @@ function itemFromPart(
   const { metadataJson: providerMetadataJson } = part;
   switch (part.kind) {
     case "text":
-      return { case: "message", value: { role: Role.ASSISTANT, text: part.text, providerMetadataJson } };
+      return {
+        case: "message",
+        value: { role: Role.ASSISTANT, content: textContent(part.text), providerMetadataJson },
+      };
     case "reasoning":
       return { case: "reasoning", value: { text: part.text, providerMetadataJson } };
     case "call": {

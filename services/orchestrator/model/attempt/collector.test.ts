@@ -2,6 +2,7 @@ import type { LanguageModelV4StreamPart } from "@ai-sdk/provider";
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { ItemSchema, Role, RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { textContent } from "#runtime/content/text.ts";
 import { createFakeModel } from "../../testing/fakes/fake-model.ts";
 import { openRun } from "../../testing/loop-run.ts";
 import { promptFromItems } from "../prompt/prompt.ts";
@@ -89,7 +90,7 @@ describe("what a provider says by the way", () => {
   });
 
   test("LOOP-11 that cannot be read is left out, and the part goes without it", () => {
-    const value = { role: Role.ASSISTANT, text: "hello", providerMetadataJson: "{broken" };
+    const value = { role: Role.ASSISTANT, content: textContent("hello"), providerMetadataJson: "{broken" };
     const prompt = promptFromItems("", [create(ItemSchema, { item: { case: "message", value } })]);
     expect(prompt[0]?.content).toEqual([{ type: "text", text: "hello" }]);
   });

@@ -10,6 +10,7 @@ import {
 } from "@ai-sdk/provider";
 import type { FunctionCall, Item } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { textOfContent } from "#runtime/content/text.ts";
 import { isTooDeep } from "#runtime/schema/depth.ts";
 import { namelessCall } from "../providers/nameless-calls.ts";
 
@@ -24,7 +25,8 @@ export type AssistantPart = Extract<LanguageModelV4Message, { role: "assistant" 
 export function assistantPartFromItem(item: Item["item"], callId: string): AssistantPart | undefined {
   switch (item.case) {
     case "message": {
-      const { text, providerMetadataJson } = item.value;
+      const { content, providerMetadataJson } = item.value;
+      const text = textOfContent(content);
       return text.trim() === "" ? undefined : { type: "text", text, ...optionsFrom(providerMetadataJson) };
     }
     case "reasoning":

@@ -4,13 +4,14 @@ import { describe, expect, test } from "vitest";
 import { TurnCommittedSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { type Item, ItemSchema, Role } from "#gen/toolbus/run/v1/run_pb.ts";
 import { type ToolResult, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { textContent } from "#runtime/content/text.ts";
 import type { Turn } from "../../log/state/fold.ts";
 import { noResults } from "../../log/state/results.ts";
 import { itemsFromTurns } from "../../log/state/view.ts";
 import { promptFromItems, promptFromTurns } from "./prompt.ts";
 
 function message(role: Role, text: string): Item {
-  return create(ItemSchema, { item: { case: "message", value: { role, text } } });
+  return create(ItemSchema, { item: { case: "message", value: { role, content: textContent(text) } } });
 }
 
 function call(callId: string, argumentsJson = "{}"): Item {
@@ -102,7 +103,10 @@ describe("a prompt", () => {
   test("LOOP-11 a thought that nothing follows is left out, and so is what is no metadata", () => {
     const thought = create(ItemSchema, { item: { case: "reasoning", value: { text: "hm" } } });
     const odd = create(ItemSchema, {
-      item: { case: "message", value: { role: Role.ASSISTANT, text: "so", providerMetadataJson: '["x"]' } },
+      item: {
+        case: "message",
+        value: { role: Role.ASSISTANT, content: textContent("so"), providerMetadataJson: '["x"]' },
+      },
     });
     const prompt = promptFromItems("", [thought, odd, thought, message(Role.USER, "and?"), thought]);
     expect(prompt.map(({ content }) => content)).toEqual([

@@ -13,6 +13,7 @@
 import type { LanguageModelV4Message, LanguageModelV4Prompt } from "@ai-sdk/provider";
 import { type FunctionCallOutput, type Item, type Message, Role } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { textOfContent } from "#runtime/content/text.ts";
 import type { Turn } from "../../log/state/fold.ts";
 import { itemsFromTurns } from "../../log/state/view.ts";
 import {
@@ -56,7 +57,9 @@ export function promptFromItems(instructions: string, items: readonly Item[]): L
 function apartFromInstructions(items: readonly Item[]): { first: string[]; rest: readonly Item[] } {
   const begin = items.findIndex(({ item }) => item.case !== "message" || item.value.role !== Role.SYSTEM);
   const count = begin < 0 ? items.length : begin;
-  const first = items.slice(0, count).flatMap(({ item }) => (item.case === "message" ? [item.value.text] : []));
+  const first = items
+    .slice(0, count)
+    .flatMap(({ item }) => (item.case === "message" ? [textOfContent(item.value.content)] : []));
   return { first, rest: items.slice(count) };
 }
 
@@ -134,7 +137,8 @@ function saidBefore(turns: readonly Turn[], count: number): Said | undefined {
 }
 
 /** prompt-5. */
-function textForUser({ role, text }: Message): string {
+function textForUser({ role, content }: Message): string {
+  const text = textOfContent(content);
   return role === Role.SYSTEM ? `[Further instructions]\n${text}` : text;
 }
 

@@ -4,6 +4,7 @@ import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { AgentSchema, LimitsSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { Role, RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { textContent } from "#runtime/content/text.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { claimRun } from "../../log/claim.ts";
 import { createJournal } from "../../log/journal.ts";
@@ -22,7 +23,7 @@ import { createModelSource } from "./model-source.ts";
 async function takeRun(url: string, limits = {}) {
   const log = createMemoryRunLog();
   const journal = createJournal(log, "r", systemClock);
-  const input = [{ item: { case: "message" as const, value: { role: Role.USER, text: "go" } } }];
+  const input = [{ item: { case: "message" as const, value: { role: Role.USER, content: textContent("go") } } }];
   await journal.append(() => ({ case: "accepted", value: { sessionId: "s", agent: "helper", input } }));
   const run = (await claimRun(journal, "process"))!;
   const modelOf = createModelSource({ openaiBaseUrl: url, openaiApiKey: "key-1", scripts: ".", modules: new Map() });

@@ -4,6 +4,7 @@ import { AgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { type ItemSchema, Role } from "#gen/toolbus/run/v1/run_pb.ts";
 import { CreateRunRequestSchema, type InputItemSchema, ToolOutputSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { SessionSchema, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
+import { textContent } from "#runtime/content/text.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { createJournal, type EventBody } from "../../log/journal.ts";
 import { createFakeRouter } from "../../testing/fakes/fake-router.ts";
@@ -15,7 +16,9 @@ import { submitOutputs } from "./answers.ts";
 
 type Given = MessageInitShape<typeof InputItemSchema>;
 
-const said = (text: string): Given => ({ item: { case: "message", value: { role: Role.USER, text } } });
+const said = (text: string): Given => ({
+  item: { case: "message", value: { role: Role.USER, content: textContent(text) } },
+});
 const called = (callId: string): MessageInitShape<typeof ItemSchema> => ({
   item: { case: "functionCall", value: { callId, name: "ask", argumentsJson: "{}" } },
 });

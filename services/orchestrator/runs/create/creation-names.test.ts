@@ -9,6 +9,7 @@ import {
 } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { SessionSchema, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { textContent } from "#runtime/content/text.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { createJournal, type EventBody } from "../../log/journal.ts";
 import { createFakeRouter } from "../../testing/fakes/fake-router.ts";
@@ -19,7 +20,7 @@ import { createRun } from "./creation.ts";
 import { forkRun } from "./fork.ts";
 
 const said = (text: string): MessageInitShape<typeof InputItemSchema> => ({
-  item: { case: "message", value: { role: Role.USER, text } },
+  item: { case: "message", value: { role: Role.USER, content: textContent(text) } },
 });
 const called = (callId: string): MessageInitShape<typeof ItemSchema> => ({
   item: { case: "functionCall", value: { callId, name: "look", argumentsJson: "{}" } },

@@ -8,6 +8,7 @@ import {
   type InputItemSchema,
 } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { Carry, SessionSchema, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
+import { textContent } from "#runtime/content/text.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { createJournal } from "../../log/journal.ts";
@@ -21,7 +22,7 @@ import { forkRun } from "./fork.ts";
 const by = { signal: new AbortController().signal, principal: "ada", asker: "ada" };
 
 function said(text: string) {
-  return { item: { case: "message" as const, value: { role: Role.USER, text } } };
+  return { item: { case: "message" as const, value: { role: Role.USER, content: textContent(text) } } };
 }
 
 function openOptions(agent: string, switching: MessageInitShape<typeof SessionSchema> = {}) {

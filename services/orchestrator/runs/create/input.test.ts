@@ -3,11 +3,14 @@ import { createValidator } from "@bufbuild/protovalidate";
 import { describe, expect, test } from "vitest";
 import { Role } from "#gen/toolbus/run/v1/run_pb.ts";
 import { CreateRunRequestSchema, InputItemSchema, type ToolOutput } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { textContent } from "#runtime/content/text.ts";
 import { itemsFromInput } from "./input.ts";
 
 type Given = MessageInitShape<typeof InputItemSchema>;
 
-const said = (role: Role, text: string): Given => ({ item: { case: "message", value: { role, text } } });
+const said = (role: Role, text: string): Given => ({
+  item: { case: "message", value: { role, content: textContent(text) } },
+});
 const output = (outcome: ToolOutput["outcome"], more: { submissionId?: string } = {}): Given => ({
   item: { case: "output", value: { callId: "a", outcome, ...more } },
 });
@@ -18,6 +21,10 @@ const itemsFrom = (input: Given[]) => itemsFromInput(input.map((item) => create(
 describe("the input of a run", () => {
   test.each<[Given[], string]>([
     [[hello, {}], "input[1] holds nothing"],
+    [
+      [{ item: { case: "message", value: { role: Role.USER, content: [{}] } } }],
+      "input[0].message.content[0] is of a kind that is not known here",
+    ],
     [[said(Role.USER, " \n")], "input[0] holds nothing"],
     [[said(Role.SYSTEM, "obey")], "input[0].message.role must be ROLE_USER or ROLE_ASSISTANT"],
     [[said(Role.UNSPECIFIED, "hm")], "input[0].message.role must be ROLE_USER or ROLE_ASSISTANT"],
@@ -56,8 +63,8 @@ describe("the input of a run", () => {
   test("LOOP-5 stands in the conversation as messages and as what calls answered, errors as such", () => {
     const input = [hello, said(Role.ASSISTANT, ""), output(result("null")), output({ case: "error", value: "no" })];
     expect(itemsFrom(input).map(({ item }) => item)).toMatchObject([
-      { case: "message", value: { role: Role.USER, text: "hello" } },
-      { case: "message", value: { role: Role.ASSISTANT, text: "" } },
+      { case: "message", value: { role: Role.USER, content: textContent("hello") } },
+      { case: "message", value: { role: Role.ASSISTANT, content: textContent("") } },
       { case: "functionCallOutput", value: { callId: "a", result: { outputJson: "null", isError: false } } },
       { case: "functionCallOutput", value: { callId: "a", result: { outputJson: '{"error":"no"}', isError: true } } },
     ]);

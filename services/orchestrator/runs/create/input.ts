@@ -3,6 +3,7 @@
 import { create } from "@bufbuild/protobuf";
 import { type Item, ItemSchema, Role } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { InputItem, InputMessage, ToolOutput } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { textOfContent } from "#runtime/content/text.ts";
 import { type ReasonName, refuse } from "#runtime/failure/failure.ts";
 import { submissionFrom } from "#runtime/results/submission.ts";
 import type { RunLog } from "../../log/journal.ts";
@@ -28,12 +29,14 @@ export function itemsFromInput(input: readonly InputItem[]): Item[] {
   });
 }
 
-function itemFromMessage({ role, text }: InputMessage, place: string): Item {
+function itemFromMessage({ role, content }: InputMessage, place: string): Item {
   if (role !== Role.USER && role !== Role.ASSISTANT)
     refuseAt(`${place}.message.role`, "must be ROLE_USER or ROLE_ASSISTANT"); // on the bus nobody has looked before
+  const unknown = content.findIndex(({ part }) => part.case === undefined);
+  if (unknown >= 0) refuseAt(`${place}.message.content[${unknown}]`, "is of a kind that is not known here");
   // no provider takes a message without words; one of the assistant is left out
-  if (role !== Role.ASSISTANT && text.trim() === "") refuseAt(place, "holds nothing");
-  return create(ItemSchema, { item: { case: "message", value: { role, text } } });
+  if (role !== Role.ASSISTANT && textOfContent(content).trim() === "") refuseAt(place, "holds nothing");
+  return create(ItemSchema, { item: { case: "message", value: { role, content } } });
 }
 
 function itemFromOutput({ callId, submissionId, outcome }: ToolOutput, place: string): Item {

@@ -5,6 +5,7 @@ import { AgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { Role } from "#gen/toolbus/run/v1/run_pb.ts";
 import { CreateRunRequestSchema, ForkRunRequestSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { SessionSchema, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
+import { textContent } from "#runtime/content/text.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { createJournal } from "../../log/journal.ts";
 import { createFakeRouter } from "../../testing/fakes/fake-router.ts";
@@ -17,7 +18,7 @@ import { forkRun } from "./fork.ts";
 const by = { signal: new AbortController().signal, principal: "ada", asker: "ada" };
 
 function said(text: string) {
-  return { item: { case: "message" as const, value: { role: Role.USER, text } } };
+  return { item: { case: "message" as const, value: { role: Role.USER, content: textContent(text) } } };
 }
 
 function openOptions() {

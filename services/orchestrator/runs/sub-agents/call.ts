@@ -18,6 +18,7 @@ import { ItemSchema, Role, RunOptionsSchema, ToolChoiceMode } from "#gen/toolbus
 import type { Session } from "#gen/toolbus/session/v1/session_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { MoneySchema } from "#gen/toolbus/tool/v1/usage_pb.ts";
+import { textContent } from "#runtime/content/text.ts";
 import { Failure, refuse } from "#runtime/failure/failure.ts";
 import { errorResult } from "#runtime/results/error-result.ts";
 import { decodeRunContext } from "#runtime/rpc/run-context.ts";
@@ -109,7 +110,7 @@ function acceptedOf(
     agent: offered.agent,
     principal: scope?.principal ?? "",
     idempotencyKey: callId, // sub-agent-1
-    input: [create(ItemSchema, { item: { case: "message", value: { role: Role.USER, text: input } } })],
+    input: [create(ItemSchema, { item: { case: "message", value: { role: Role.USER, content: textContent(input) } } })],
     options: create(RunOptionsSchema, {
       limits: childLimits(offered.limits, caller, timeLeftMs),
       ...(callsLeft(caller) === 0 && { toolChoice: { choice: { case: "mode" as const, value: ToolChoiceMode.NONE } } }), // a limit of 0 is none

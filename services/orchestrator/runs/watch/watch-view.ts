@@ -3,6 +3,7 @@
 import { create } from "@bufbuild/protobuf";
 import type { RunEvent, TurnCommitted } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { type WatchRunResponse, WatchRunResponseSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { textOfContent } from "#runtime/content/text.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { requireReached } from "#runtime/failure/sequence.ts";
 import { type Asker, requireOwner } from "#runtime/failure/session-owner.ts";
@@ -144,5 +145,5 @@ function responseFrom(update: Shape, came?: WatchRunResponse): WatchRunResponse 
 }
 
 function textOfTurn({ items }: TurnCommitted): string {
-  return items.map(({ item }) => (item.case === "message" ? item.value.text : "")).join("");
+  return items.map(({ item }) => (item.case === "message" ? textOfContent(item.value.content) : "")).join("");
 }

@@ -2,6 +2,7 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { RunEventSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { WatchRunResponseSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { textContent } from "#runtime/content/text.ts";
 import { createMemoryRunLog } from "../../testing/fakes/memory-log.ts";
 import { type LiveUpdate, watchRun } from "./watch.ts";
 import type { WatchRequest } from "./watch-view.ts";
@@ -10,7 +11,7 @@ type Body = NonNullable<MessageInitShape<typeof RunEventSchema>["event"]>;
 
 const turn = (number: number, attempt: number, text: string): Body => ({
   case: "turnCommitted",
-  value: { turn: number, attempt, items: [{ item: { case: "message", value: { text } } }] },
+  value: { turn: number, attempt, items: [{ item: { case: "message", value: { content: textContent(text) } } }] },
 });
 const claimed: Body = { case: "claimed", value: {} };
 const ended: Body = { case: "ended", value: {} };

@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest";
 import { type Item, ItemSchema, Role, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { Carry } from "#gen/toolbus/session/v1/session_pb.ts";
 import { type InboxEvent, InboxEventSchema } from "#gen/toolbus/space/v1/inbox_pb.ts";
+import { textContent, textOfContent } from "#runtime/content/text.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { createJournal, type EventBody } from "../../log/journal.ts";
 import { createMemoryRunLog } from "../../testing/fakes/memory-log.ts";
@@ -13,7 +14,7 @@ import { readHistory } from "./history.ts";
 import { takenEventIds } from "./taken-events.ts";
 
 function said(role: Role, text: string): Item {
-  return create(ItemSchema, { item: { case: "message", value: { role, text } } });
+  return create(ItemSchema, { item: { case: "message", value: { role, content: textContent(text) } } });
 }
 
 function openConversation() {
@@ -70,7 +71,7 @@ function openConversation() {
       { agent, switches, carry, previousRunId, fork: own, before: entry },
       async () => maxTokens,
     );
-    return items.map(({ item }) => (item.case === "message" ? item.value.text : item.case));
+    return items.map(({ item }) => (item.case === "message" ? textOfContent(item.value.content) : item.case));
   }
 
   const taken = async (events: InboxEvent[]) =>

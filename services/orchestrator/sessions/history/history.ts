@@ -12,6 +12,7 @@
 
 import { create } from "@bufbuild/protobuf";
 import { type Item, ItemSchema, Role, type RunFork } from "#gen/toolbus/run/v1/run_pb.ts";
+import { textContent } from "#runtime/content/text.ts";
 import type { RunLog } from "../../log/journal.ts";
 import { type FoldedRun, foldLog } from "../../log/state/fold.ts";
 import { itemsCutOff, itemsFromTurns } from "../../log/state/view.ts";
@@ -94,13 +95,13 @@ export function historyTokens(contextWindow: number): number {
 /** history-4. */
 function leftOut(runId: string): Item {
   const text = `[What was said before, up to run ${runId}, is too long to be shown]`;
-  return create(ItemSchema, { item: { case: "message", value: { role: Role.USER, text } } });
+  return create(ItemSchema, { item: { case: "message", value: { role: Role.USER, content: textContent(text) } } });
 }
 
 /** history-3. */
 function removed(runId: string): Item {
   const text = `[What was said before, in run ${runId}, has been removed]`;
-  return create(ItemSchema, { item: { case: "message", value: { role: Role.USER, text } } });
+  return create(ItemSchema, { item: { case: "message", value: { role: Role.USER, content: textContent(text) } } });
 }
 
 type Past = { kind: "run"; state: FoldedRun; isForked: boolean } | { kind: "removed"; runId: string };

@@ -2,13 +2,14 @@ import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { QueuedRunSchema } from "#gen/toolbus/internal/run/v1/queue_pb.ts";
 import { RunEventSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import { textContent } from "#runtime/content/text.ts";
 import { foldLog } from "../../log/state/fold.ts";
 import { createMemory } from "./past-runs.ts";
 
 const entry = (position: number) => ({ queued: create(QueuedRunSchema, { runId: `r${position}` }), position });
 const stateOf = (characters: number) => {
   const text = "x".repeat(characters);
-  const input = [{ item: { case: "message" as const, value: { text } } }];
+  const input = [{ item: { case: "message" as const, value: { content: textContent(text) } } }];
   const event = create(RunEventSchema, { runId: "r", event: { case: "accepted", value: { input } } });
   return foldLog([{ event, epoch: 0, instance: "" }])!;
 };

@@ -1,6 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { RunEventSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import { textContent } from "#runtime/content/text.ts";
 import type { EventBody } from "../../log/journal.ts";
 import { watchRun } from "../../runs/watch/watch.ts";
 import { openLiveBus } from "../../testing/fakes/live-bus.ts";
@@ -44,7 +45,7 @@ test("LOOP-10 60 watchers that do not read cost nothing while the run goes on, a
   await write({ case: "claimed", value: {} });
   for (let turn = 1; turn <= turns; turn += 1) {
     for (let n = 0; n < deltasOfTurn; n += 1) tell(n, "x".repeat(20), turn);
-    const items = [{ item: { case: "message" as const, value: { text: "said" } } }];
+    const items = [{ item: { case: "message" as const, value: { content: textContent("said") } } }];
     await write({ case: "turnCommitted", value: { turn, attempt: 1, items } });
   }
   expect(counts, "nobody does anything for them").toEqual({ reads: watching, asked: 0 });

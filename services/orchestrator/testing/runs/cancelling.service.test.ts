@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { textContent } from "#runtime/content/text.ts";
 import { until } from "#runtime/time/until.ts";
 import { asking, openScriptedWorld, type ScriptedWorld } from "../scripted-world.ts";
 
@@ -45,7 +46,7 @@ describe("cancelling", () => {
     const { outputText, items } = await world.becomes(run, RunState.CANCELED);
     expect(outputText).toBe(shown.join(""));
     expect(outputText).toMatch(/^once/);
-    expect(items.at(-1)?.item.value).toMatchObject({ text: outputText, incomplete: true });
+    expect(items.at(-1)?.item.value).toMatchObject({ content: textContent(outputText), incomplete: true });
     const next = await world.start({ sessionId: run.sessionId }, "go on");
     await world.becomes(next, RunState.COMPLETED);
   });

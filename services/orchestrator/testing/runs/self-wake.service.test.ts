@@ -4,6 +4,7 @@ import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { SessionWakeSchema } from "#gen/toolbus/internal/run/v1/queue_pb.ts";
 import { type Run, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { readAuditBackwards } from "#runtime/audit/trail.ts";
+import { textOfContent } from "#runtime/content/text.ts";
 import { until } from "#runtime/time/until.ts";
 import { createFakeRouter } from "../fakes/fake-router.ts";
 import { createFakeSpaces, inboxEvent, type TestEvent } from "../fakes/fake-spaces.ts";
@@ -142,7 +143,7 @@ test("TOOL-9 an agent that does not want to be woken by its inbox finds its news
   await follow(own.runs, run!.id);
   expect((await own.runs.listRuns({ sessionId: "shy-session" })).runs).toHaveLength(1);
   const { run: whole } = await own.runs.getRun({ runId: run!.id });
-  expect(whole!.items.map(({ item }) => item.case === "message" && item.value.text)).toEqual([
+  expect(whole!.items.map(({ item }) => item.case === "message" && textOfContent(item.value.content))).toEqual([
     "news",
     "hello",
     "I see hello",

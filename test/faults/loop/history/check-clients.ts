@@ -1,6 +1,7 @@
 import { create, equals } from "@bufbuild/protobuf";
 import { type RunDelta, type RunEvent, RunEventSchema, type TurnCommitted } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { type Item, ItemSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import { textContent, textOfContent } from "#runtime/content/text.ts";
 import { textLeftOpen } from "./check-drafts.ts";
 import type { PromptMessage, RunHistory, Seen, Violation, Watched } from "./history.ts";
 
@@ -90,12 +91,12 @@ function viewAfter(view: View, entry: Seen): View {
 }
 
 function itemsOfText(text: string): Item[] {
-  return [create(ItemSchema, { item: { case: "message", value: { text } } })];
+  return [create(ItemSchema, { item: { case: "message", value: { content: textContent(text) } } })];
 }
 
 function* checkAgainst({ items, turn }: Pick<TurnCommitted, "items" | "turn">, shown: View): Generator<Violation> {
   const rule = "prefix or reset";
-  const text = items.map(({ item }) => (item.case === "message" ? item.value.text : "")).join("");
+  const text = items.map(({ item }) => (item.case === "message" ? textOfContent(item.value.content) : "")).join("");
   if (!text.startsWith(shown.text)) yield { rule, what: `turn ${turn} showed "${shown.text}" and is "${text}"` };
   if (!shown.hasWholeArguments) return;
   const calls = new Map(

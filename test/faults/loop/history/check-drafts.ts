@@ -1,4 +1,5 @@
 import type { TextCheckpoint } from "#gen/toolbus/run/v1/run_pb.ts";
+import { textOfContent } from "#runtime/content/text.ts";
 import type { RunHistory, Violation } from "./history.ts";
 
 const rule = "drafts";
@@ -32,7 +33,7 @@ export function* checkDrafts({ events }: RunHistory): Generator<Violation> {
     }
     if (event.case === "turnCommitted") {
       const { turn, attempt, items } = event.value;
-      const text = items.map(({ item }) => (item.case === "message" ? item.value.text : "")).join("");
+      const text = items.map(({ item }) => (item.case === "message" ? textOfContent(item.value.content) : "")).join("");
       const isPrefix = draft?.attempt !== attempt || text.startsWith(draft.text);
       if (!isPrefix) yield { rule, what: `${sequence}: turn ${turn} was "${draft?.text}" and is "${text}"` };
       [committed, draft] = [turn, undefined];

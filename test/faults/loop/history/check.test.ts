@@ -7,6 +7,7 @@ import {
   RunTextReplacedSchema,
 } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { type Item, ItemSchema, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { textContent } from "#runtime/content/text.ts";
 import { checkHistory } from "./check.ts";
 import type { RunHistory, Seen, Watched } from "./history.ts";
 
@@ -14,7 +15,8 @@ type Body = NonNullable<MessageInitShape<typeof RunEventSchema>["event"]>;
 
 const accepted: Body = { case: "accepted", value: { sessionId: "s" } };
 const claimed: Body = { case: "claimed", value: {} };
-const text = (value: string): Item => create(ItemSchema, { item: { case: "message", value: { text: value } } });
+const text = (value: string): Item =>
+  create(ItemSchema, { item: { case: "message", value: { content: textContent(value) } } });
 const call = (callId: string, name: string): Item =>
   create(ItemSchema, {
     item: { case: "functionCall", value: { callId, name, argumentsJson: `{"key":"key-${callId}"}` } },

@@ -2,6 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { Role, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { InputItemSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { textContent } from "#runtime/content/text.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { retryRequest } from "../../retry-request.ts";
 import type { Output } from "../history/history.ts";
@@ -53,7 +54,7 @@ export function createRunClient(
     acknowledged: [],
     cancelledAtMs: undefined,
     async create() {
-      const message = { role: Role.USER, text: `Do what is to be done for [${token}]` };
+      const message = { role: Role.USER, content: textContent(`Do what is to be done for [${token}]`) };
       const input = [create(InputItemSchema, { item: { case: "message", value: message } })];
       const functionTools = [{ name: functionTool, inputSchemaJson: '{"type":"object"}' }];
       const request = { sessionId, input, idempotencyKey: token, options: { functionTools, parallelToolCalls } };

@@ -15,8 +15,9 @@ import (
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
-	v11 "toolbus.dev/gen/go/toolbus/agent/v1"
-	v1 "toolbus.dev/gen/go/toolbus/tool/v1"
+	v12 "toolbus.dev/gen/go/toolbus/agent/v1"
+	v1 "toolbus.dev/gen/go/toolbus/content/v1"
+	v11 "toolbus.dev/gen/go/toolbus/tool/v1"
 	unsafe "unsafe"
 )
 
@@ -404,13 +405,13 @@ func (Role) EnumDescriptor() ([]byte, []int) {
 	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{4}
 }
 
-// A text of the conversation.
+// Something that was said in the conversation.
 type Message struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Who speaks.
 	Role Role `protobuf:"varint,1,opt,name=role,proto3,enum=toolbus.run.v1.Role" json:"role,omitempty"`
-	// The text.
-	Text string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
+	// What is said, in order.
+	Content []*v1.ContentPart `protobuf:"bytes,2,rep,name=content,proto3" json:"content,omitempty"`
 	// The provider's own data as JSON text, which it needs back; empty if none.
 	ProviderMetadataJson string `protobuf:"bytes,3,opt,name=provider_metadata_json,json=providerMetadataJson,proto3" json:"provider_metadata_json,omitempty"`
 	// The model had not ended it when the run ended: the text is as far as the log has it.
@@ -456,11 +457,11 @@ func (x *Message) GetRole() Role {
 	return Role_ROLE_UNSPECIFIED
 }
 
-func (x *Message) GetText() string {
+func (x *Message) GetContent() []*v1.ContentPart {
 	if x != nil {
-		return x.Text
+		return x.Content
 	}
-	return ""
+	return nil
 }
 
 func (x *Message) GetProviderMetadataJson() string {
@@ -556,7 +557,7 @@ type FunctionCallOutput struct {
 	// The call.
 	CallId string `protobuf:"bytes,1,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
 	// The answer.
-	Result        *v1.ToolResult `protobuf:"bytes,2,opt,name=result,proto3" json:"result,omitempty"`
+	Result        *v11.ToolResult `protobuf:"bytes,2,opt,name=result,proto3" json:"result,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -598,7 +599,7 @@ func (x *FunctionCallOutput) GetCallId() string {
 	return ""
 }
 
-func (x *FunctionCallOutput) GetResult() *v1.ToolResult {
+func (x *FunctionCallOutput) GetResult() *v11.ToolResult {
 	if x != nil {
 		return x.Result
 	}
@@ -754,7 +755,7 @@ type isItem_Item interface {
 }
 
 type Item_Message struct {
-	// A text.
+	// A message.
 	Message *Message `protobuf:"bytes,1,opt,name=message,proto3,oneof"`
 }
 
@@ -879,7 +880,7 @@ type RunMcpServer struct {
 	// HTTP headers. They name no secrets of the suite: `${secret:…}` is refused.
 	Headers map[string]string `protobuf:"bytes,3,rep,name=headers,proto3" json:"headers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Which of its tools are offered, by their names at the server; absent offers all.
-	AllowedTools *v1.AllowedTools `protobuf:"bytes,4,opt,name=allowed_tools,json=allowedTools,proto3" json:"allowed_tools,omitempty"`
+	AllowedTools *v11.AllowedTools `protobuf:"bytes,4,opt,name=allowed_tools,json=allowedTools,proto3" json:"allowed_tools,omitempty"`
 	// Program to start, only where operators let runs bring servers of all kinds; empty for a URL.
 	Command string `protobuf:"bytes,5,opt,name=command,proto3" json:"command,omitempty"`
 	// Its arguments.
@@ -941,7 +942,7 @@ func (x *RunMcpServer) GetHeaders() map[string]string {
 	return nil
 }
 
-func (x *RunMcpServer) GetAllowedTools() *v1.AllowedTools {
+func (x *RunMcpServer) GetAllowedTools() *v11.AllowedTools {
 	if x != nil {
 		return x.AllowedTools
 	}
@@ -1050,7 +1051,7 @@ type RunOptions struct {
 	// Which tool the model is to call.
 	ToolChoice *ToolChoice `protobuf:"bytes,1,opt,name=tool_choice,json=toolChoice,proto3" json:"tool_choice,omitempty"`
 	// Narrows what may be called; absent allows all.
-	AllowedTools *v1.AllowedTools `protobuf:"bytes,2,opt,name=allowed_tools,json=allowedTools,proto3" json:"allowed_tools,omitempty"`
+	AllowedTools *v11.AllowedTools `protobuf:"bytes,2,opt,name=allowed_tools,json=allowedTools,proto3" json:"allowed_tools,omitempty"`
 	// Tools that the client of the run executes.
 	FunctionTools []*FunctionTool `protobuf:"bytes,3,rep,name=function_tools,json=functionTools,proto3" json:"function_tools,omitempty"`
 	// How the loop treats the model's calls.
@@ -1058,7 +1059,7 @@ type RunOptions struct {
 	// Whether the calls of one turn run at the same time; absent means true.
 	ParallelToolCalls *bool `protobuf:"varint,5,opt,name=parallel_tool_calls,json=parallelToolCalls,proto3,oneof" json:"parallel_tool_calls,omitempty"`
 	// Limits; they apply where they are lower than the agent's.
-	Limits *v11.Limits `protobuf:"bytes,6,opt,name=limits,proto3" json:"limits,omitempty"`
+	Limits *v12.Limits `protobuf:"bytes,6,opt,name=limits,proto3" json:"limits,omitempty"`
 	// Instructions for this run, in place of the agent's; empty keeps the agent's.
 	Instructions string `protobuf:"bytes,7,opt,name=instructions,proto3" json:"instructions,omitempty"`
 	// MCP servers for this run alone. The model sees their tools as those of `@name/…`; they need not be in the agent's `use`, and are
@@ -1107,7 +1108,7 @@ func (x *RunOptions) GetToolChoice() *ToolChoice {
 	return nil
 }
 
-func (x *RunOptions) GetAllowedTools() *v1.AllowedTools {
+func (x *RunOptions) GetAllowedTools() *v11.AllowedTools {
 	if x != nil {
 		return x.AllowedTools
 	}
@@ -1135,7 +1136,7 @@ func (x *RunOptions) GetParallelToolCalls() bool {
 	return false
 }
 
-func (x *RunOptions) GetLimits() *v11.Limits {
+func (x *RunOptions) GetLimits() *v12.Limits {
 	if x != nil {
 		return x.Limits
 	}
@@ -1299,7 +1300,7 @@ type Run struct {
 	// Model responses so far.
 	TurnCount uint32 `protobuf:"varint,10,opt,name=turn_count,json=turnCount,proto3" json:"turn_count,omitempty"`
 	// Tokens used so far.
-	Usage *v1.Usage `protobuf:"bytes,11,opt,name=usage,proto3" json:"usage,omitempty"`
+	Usage *v11.Usage `protobuf:"bytes,11,opt,name=usage,proto3" json:"usage,omitempty"`
 	// When it was accepted.
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
 	// When it ended; absent while it goes on.
@@ -1418,7 +1419,7 @@ func (x *Run) GetTurnCount() uint32 {
 	return 0
 }
 
-func (x *Run) GetUsage() *v1.Usage {
+func (x *Run) GetUsage() *v11.Usage {
 	if x != nil {
 		return x.Usage
 	}
@@ -1560,10 +1561,10 @@ var File_toolbus_run_v1_run_proto protoreflect.FileDescriptor
 
 const file_toolbus_run_v1_run_proto_rawDesc = "" +
 	"\n" +
-	"\x18toolbus/run/v1/run.proto\x12\x0etoolbus.run.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ctoolbus/agent/v1/agent.proto\x1a\x1atoolbus/tool/v1/tool.proto\x1a\x1btoolbus/tool/v1/usage.proto\"\x9d\x01\n" +
+	"\x18toolbus/run/v1/run.proto\x12\x0etoolbus.run.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ctoolbus/agent/v1/agent.proto\x1a toolbus/content/v1/content.proto\x1a\x1atoolbus/tool/v1/tool.proto\x1a\x1btoolbus/tool/v1/usage.proto\"\xc4\x01\n" +
 	"\aMessage\x12(\n" +
-	"\x04role\x18\x01 \x01(\x0e2\x14.toolbus.run.v1.RoleR\x04role\x12\x12\n" +
-	"\x04text\x18\x02 \x01(\tR\x04text\x124\n" +
+	"\x04role\x18\x01 \x01(\x0e2\x14.toolbus.run.v1.RoleR\x04role\x129\n" +
+	"\acontent\x18\x02 \x03(\v2\x1f.toolbus.content.v1.ContentPartR\acontent\x124\n" +
 	"\x16provider_metadata_json\x18\x03 \x01(\tR\x14providerMetadataJson\x12\x1e\n" +
 	"\n" +
 	"incomplete\x18\x04 \x01(\bR\n" +
@@ -1751,44 +1752,46 @@ var file_toolbus_run_v1_run_proto_goTypes = []any{
 	(*TextCheckpoint)(nil),        // 17: toolbus.run.v1.TextCheckpoint
 	nil,                           // 18: toolbus.run.v1.RunMcpServer.HeadersEntry
 	nil,                           // 19: toolbus.run.v1.RunMcpServer.EnvEntry
-	(*v1.ToolResult)(nil),         // 20: toolbus.tool.v1.ToolResult
-	(*v1.AllowedTools)(nil),       // 21: toolbus.tool.v1.AllowedTools
-	(*v11.Limits)(nil),            // 22: toolbus.agent.v1.Limits
-	(*v1.Usage)(nil),              // 23: toolbus.tool.v1.Usage
-	(*timestamppb.Timestamp)(nil), // 24: google.protobuf.Timestamp
+	(*v1.ContentPart)(nil),        // 20: toolbus.content.v1.ContentPart
+	(*v11.ToolResult)(nil),        // 21: toolbus.tool.v1.ToolResult
+	(*v11.AllowedTools)(nil),      // 22: toolbus.tool.v1.AllowedTools
+	(*v12.Limits)(nil),            // 23: toolbus.agent.v1.Limits
+	(*v11.Usage)(nil),             // 24: toolbus.tool.v1.Usage
+	(*timestamppb.Timestamp)(nil), // 25: google.protobuf.Timestamp
 }
 var file_toolbus_run_v1_run_proto_depIdxs = []int32{
 	4,  // 0: toolbus.run.v1.Message.role:type_name -> toolbus.run.v1.Role
-	20, // 1: toolbus.run.v1.FunctionCallOutput.result:type_name -> toolbus.tool.v1.ToolResult
-	5,  // 2: toolbus.run.v1.Item.message:type_name -> toolbus.run.v1.Message
-	6,  // 3: toolbus.run.v1.Item.function_call:type_name -> toolbus.run.v1.FunctionCall
-	7,  // 4: toolbus.run.v1.Item.function_call_output:type_name -> toolbus.run.v1.FunctionCallOutput
-	8,  // 5: toolbus.run.v1.Item.reasoning:type_name -> toolbus.run.v1.Reasoning
-	2,  // 6: toolbus.run.v1.ToolChoice.mode:type_name -> toolbus.run.v1.ToolChoiceMode
-	18, // 7: toolbus.run.v1.RunMcpServer.headers:type_name -> toolbus.run.v1.RunMcpServer.HeadersEntry
-	21, // 8: toolbus.run.v1.RunMcpServer.allowed_tools:type_name -> toolbus.tool.v1.AllowedTools
-	19, // 9: toolbus.run.v1.RunMcpServer.env:type_name -> toolbus.run.v1.RunMcpServer.EnvEntry
-	10, // 10: toolbus.run.v1.RunOptions.tool_choice:type_name -> toolbus.run.v1.ToolChoice
-	21, // 11: toolbus.run.v1.RunOptions.allowed_tools:type_name -> toolbus.tool.v1.AllowedTools
-	12, // 12: toolbus.run.v1.RunOptions.function_tools:type_name -> toolbus.run.v1.FunctionTool
-	3,  // 13: toolbus.run.v1.RunOptions.mode:type_name -> toolbus.run.v1.RunMode
-	22, // 14: toolbus.run.v1.RunOptions.limits:type_name -> toolbus.agent.v1.Limits
-	11, // 15: toolbus.run.v1.RunOptions.mcp_servers:type_name -> toolbus.run.v1.RunMcpServer
-	0,  // 16: toolbus.run.v1.Run.state:type_name -> toolbus.run.v1.RunState
-	1,  // 17: toolbus.run.v1.Run.reason:type_name -> toolbus.run.v1.RunEndReason
-	9,  // 18: toolbus.run.v1.Run.items:type_name -> toolbus.run.v1.Item
-	6,  // 19: toolbus.run.v1.Run.required_calls:type_name -> toolbus.run.v1.FunctionCall
-	23, // 20: toolbus.run.v1.Run.usage:type_name -> toolbus.tool.v1.Usage
-	24, // 21: toolbus.run.v1.Run.create_time:type_name -> google.protobuf.Timestamp
-	24, // 22: toolbus.run.v1.Run.end_time:type_name -> google.protobuf.Timestamp
-	14, // 23: toolbus.run.v1.Run.parent:type_name -> toolbus.run.v1.RunParent
-	15, // 24: toolbus.run.v1.Run.fork:type_name -> toolbus.run.v1.RunFork
-	17, // 25: toolbus.run.v1.Run.draft:type_name -> toolbus.run.v1.TextCheckpoint
-	26, // [26:26] is the sub-list for method output_type
-	26, // [26:26] is the sub-list for method input_type
-	26, // [26:26] is the sub-list for extension type_name
-	26, // [26:26] is the sub-list for extension extendee
-	0,  // [0:26] is the sub-list for field type_name
+	20, // 1: toolbus.run.v1.Message.content:type_name -> toolbus.content.v1.ContentPart
+	21, // 2: toolbus.run.v1.FunctionCallOutput.result:type_name -> toolbus.tool.v1.ToolResult
+	5,  // 3: toolbus.run.v1.Item.message:type_name -> toolbus.run.v1.Message
+	6,  // 4: toolbus.run.v1.Item.function_call:type_name -> toolbus.run.v1.FunctionCall
+	7,  // 5: toolbus.run.v1.Item.function_call_output:type_name -> toolbus.run.v1.FunctionCallOutput
+	8,  // 6: toolbus.run.v1.Item.reasoning:type_name -> toolbus.run.v1.Reasoning
+	2,  // 7: toolbus.run.v1.ToolChoice.mode:type_name -> toolbus.run.v1.ToolChoiceMode
+	18, // 8: toolbus.run.v1.RunMcpServer.headers:type_name -> toolbus.run.v1.RunMcpServer.HeadersEntry
+	22, // 9: toolbus.run.v1.RunMcpServer.allowed_tools:type_name -> toolbus.tool.v1.AllowedTools
+	19, // 10: toolbus.run.v1.RunMcpServer.env:type_name -> toolbus.run.v1.RunMcpServer.EnvEntry
+	10, // 11: toolbus.run.v1.RunOptions.tool_choice:type_name -> toolbus.run.v1.ToolChoice
+	22, // 12: toolbus.run.v1.RunOptions.allowed_tools:type_name -> toolbus.tool.v1.AllowedTools
+	12, // 13: toolbus.run.v1.RunOptions.function_tools:type_name -> toolbus.run.v1.FunctionTool
+	3,  // 14: toolbus.run.v1.RunOptions.mode:type_name -> toolbus.run.v1.RunMode
+	23, // 15: toolbus.run.v1.RunOptions.limits:type_name -> toolbus.agent.v1.Limits
+	11, // 16: toolbus.run.v1.RunOptions.mcp_servers:type_name -> toolbus.run.v1.RunMcpServer
+	0,  // 17: toolbus.run.v1.Run.state:type_name -> toolbus.run.v1.RunState
+	1,  // 18: toolbus.run.v1.Run.reason:type_name -> toolbus.run.v1.RunEndReason
+	9,  // 19: toolbus.run.v1.Run.items:type_name -> toolbus.run.v1.Item
+	6,  // 20: toolbus.run.v1.Run.required_calls:type_name -> toolbus.run.v1.FunctionCall
+	24, // 21: toolbus.run.v1.Run.usage:type_name -> toolbus.tool.v1.Usage
+	25, // 22: toolbus.run.v1.Run.create_time:type_name -> google.protobuf.Timestamp
+	25, // 23: toolbus.run.v1.Run.end_time:type_name -> google.protobuf.Timestamp
+	14, // 24: toolbus.run.v1.Run.parent:type_name -> toolbus.run.v1.RunParent
+	15, // 25: toolbus.run.v1.Run.fork:type_name -> toolbus.run.v1.RunFork
+	17, // 26: toolbus.run.v1.Run.draft:type_name -> toolbus.run.v1.TextCheckpoint
+	27, // [27:27] is the sub-list for method output_type
+	27, // [27:27] is the sub-list for method input_type
+	27, // [27:27] is the sub-list for extension type_name
+	27, // [27:27] is the sub-list for extension extendee
+	0,  // [0:27] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_run_v1_run_proto_init() }

@@ -14,7 +14,8 @@ import (
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
 	sync "sync"
-	v1 "toolbus.dev/gen/go/toolbus/watch/v1"
+	v1 "toolbus.dev/gen/go/toolbus/content/v1"
+	v11 "toolbus.dev/gen/go/toolbus/watch/v1"
 	unsafe "unsafe"
 )
 
@@ -25,14 +26,14 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// A text of the conversation that a client gives.
+// A message that a client adds to the conversation.
 type InputMessage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Who says it: ROLE_USER or ROLE_ASSISTANT, both of which are taken today; the latter tells the agent of what it said elsewhere.
 	// Instructions are no input: they stand in RunOptions.instructions.
 	Role Role `protobuf:"varint,1,opt,name=role,proto3,enum=toolbus.run.v1.Role" json:"role,omitempty"`
-	// The text. One of the user has words; one of the assistant without any is left out.
-	Text          string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
+	// What is said, in order. A message of the user has words; one of the assistant without any is left out.
+	Content       []*v1.ContentPart `protobuf:"bytes,2,rep,name=content,proto3" json:"content,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -74,11 +75,11 @@ func (x *InputMessage) GetRole() Role {
 	return Role_ROLE_UNSPECIFIED
 }
 
-func (x *InputMessage) GetText() string {
+func (x *InputMessage) GetContent() []*v1.ContentPart {
 	if x != nil {
-		return x.Text
+		return x.Content
 	}
-	return ""
+	return nil
 }
 
 // What a client adds to the conversation.
@@ -155,7 +156,7 @@ type isInputItem_Item interface {
 }
 
 type InputItem_Message struct {
-	// A text.
+	// A message.
 	Message *InputMessage `protobuf:"bytes,1,opt,name=message,proto3,oneof"`
 }
 
@@ -750,7 +751,7 @@ func (x *WatchRunResponse) GetReplaced() *RunTextReplaced {
 	return nil
 }
 
-func (x *WatchRunResponse) GetStart() *v1.WatchStart {
+func (x *WatchRunResponse) GetStart() *v11.WatchStart {
 	if x != nil {
 		if x, ok := x.Update.(*WatchRunResponse_Start); ok {
 			return x.Start
@@ -759,7 +760,7 @@ func (x *WatchRunResponse) GetStart() *v1.WatchStart {
 	return nil
 }
 
-func (x *WatchRunResponse) GetGap() *v1.WatchGap {
+func (x *WatchRunResponse) GetGap() *v11.WatchGap {
 	if x != nil {
 		if x, ok := x.Update.(*WatchRunResponse_Gap); ok {
 			return x.Gap
@@ -789,12 +790,12 @@ type WatchRunResponse_Replaced struct {
 
 type WatchRunResponse_Start struct {
 	// Where the watch begins.
-	Start *v1.WatchStart `protobuf:"bytes,4,opt,name=start,proto3,oneof"`
+	Start *v11.WatchStart `protobuf:"bytes,4,opt,name=start,proto3,oneof"`
 }
 
 type WatchRunResponse_Gap struct {
 	// Stored events that are lost, or that nobody can read; a run's events are else removed all at once, and the run with them.
-	Gap *v1.WatchGap `protobuf:"bytes,5,opt,name=gap,proto3,oneof"`
+	Gap *v11.WatchGap `protobuf:"bytes,5,opt,name=gap,proto3,oneof"`
 }
 
 func (*WatchRunResponse_Event) isWatchRunResponse_Update() {}
@@ -1245,13 +1246,12 @@ var File_toolbus_run_v1_run_service_proto protoreflect.FileDescriptor
 
 const file_toolbus_run_v1_run_service_proto_rawDesc = "" +
 	"\n" +
-	" toolbus/run/v1/run_service.proto\x12\x0etoolbus.run.v1\x1a\x1bbuf/validate/validate.proto\x1a\x18toolbus/run/v1/run.proto\x1a\x1etoolbus/run/v1/run_event.proto\x1a\x1ctoolbus/watch/v1/watch.proto\"\xa1\x01\n" +
+	" toolbus/run/v1/run_service.proto\x12\x0etoolbus.run.v1\x1a\x1bbuf/validate/validate.proto\x1a toolbus/content/v1/content.proto\x1a\x18toolbus/run/v1/run.proto\x1a\x1etoolbus/run/v1/run_event.proto\x1a\x1ctoolbus/watch/v1/watch.proto\"\xc6\x01\n" +
 	"\fInputMessage\x12q\n" +
 	"\x04role\x18\x01 \x01(\x0e2\x14.toolbus.run.v1.RoleBG\xbaHD\xba\x01A\n" +
 	"\n" +
-	"input_role\x12#must be ROLE_USER or ROLE_ASSISTANT\x1a\x0ethis in [1, 2]R\x04role\x12\x1e\n" +
-	"\x04text\x18\x02 \x01(\tB\n" +
-	"\xbaH\ar\x05\x18\x80\x80\x80\x02R\x04text\"\x8a\x01\n" +
+	"input_role\x12#must be ROLE_USER or ROLE_ASSISTANT\x1a\x0ethis in [1, 2]R\x04role\x12C\n" +
+	"\acontent\x18\x02 \x03(\v2\x1f.toolbus.content.v1.ContentPartB\b\xbaH\x05\x92\x01\x02\x10dR\acontent\"\x8a\x01\n" +
 	"\tInputItem\x128\n" +
 	"\amessage\x18\x01 \x01(\v2\x1c.toolbus.run.v1.InputMessageH\x00R\amessage\x124\n" +
 	"\x06output\x18\x02 \x01(\v2\x1a.toolbus.run.v1.ToolOutputH\x00R\x06outputB\r\n" +
@@ -1369,55 +1369,57 @@ var file_toolbus_run_v1_run_service_proto_goTypes = []any{
 	(*ForkRunRequest)(nil),        // 16: toolbus.run.v1.ForkRunRequest
 	(*ForkRunResponse)(nil),       // 17: toolbus.run.v1.ForkRunResponse
 	(Role)(0),                     // 18: toolbus.run.v1.Role
-	(*RunOptions)(nil),            // 19: toolbus.run.v1.RunOptions
-	(*Run)(nil),                   // 20: toolbus.run.v1.Run
-	(RunState)(0),                 // 21: toolbus.run.v1.RunState
-	(*RunEvent)(nil),              // 22: toolbus.run.v1.RunEvent
-	(*RunDelta)(nil),              // 23: toolbus.run.v1.RunDelta
-	(*RunTextReplaced)(nil),       // 24: toolbus.run.v1.RunTextReplaced
-	(*v1.WatchStart)(nil),         // 25: toolbus.watch.v1.WatchStart
-	(*v1.WatchGap)(nil),           // 26: toolbus.watch.v1.WatchGap
+	(*v1.ContentPart)(nil),        // 19: toolbus.content.v1.ContentPart
+	(*RunOptions)(nil),            // 20: toolbus.run.v1.RunOptions
+	(*Run)(nil),                   // 21: toolbus.run.v1.Run
+	(RunState)(0),                 // 22: toolbus.run.v1.RunState
+	(*RunEvent)(nil),              // 23: toolbus.run.v1.RunEvent
+	(*RunDelta)(nil),              // 24: toolbus.run.v1.RunDelta
+	(*RunTextReplaced)(nil),       // 25: toolbus.run.v1.RunTextReplaced
+	(*v11.WatchStart)(nil),        // 26: toolbus.watch.v1.WatchStart
+	(*v11.WatchGap)(nil),          // 27: toolbus.watch.v1.WatchGap
 }
 var file_toolbus_run_v1_run_service_proto_depIdxs = []int32{
 	18, // 0: toolbus.run.v1.InputMessage.role:type_name -> toolbus.run.v1.Role
-	0,  // 1: toolbus.run.v1.InputItem.message:type_name -> toolbus.run.v1.InputMessage
-	11, // 2: toolbus.run.v1.InputItem.output:type_name -> toolbus.run.v1.ToolOutput
-	1,  // 3: toolbus.run.v1.CreateRunRequest.input:type_name -> toolbus.run.v1.InputItem
-	19, // 4: toolbus.run.v1.CreateRunRequest.options:type_name -> toolbus.run.v1.RunOptions
-	20, // 5: toolbus.run.v1.CreateRunResponse.run:type_name -> toolbus.run.v1.Run
-	20, // 6: toolbus.run.v1.GetRunResponse.run:type_name -> toolbus.run.v1.Run
-	21, // 7: toolbus.run.v1.ListRunsRequest.states:type_name -> toolbus.run.v1.RunState
-	20, // 8: toolbus.run.v1.ListRunsResponse.runs:type_name -> toolbus.run.v1.Run
-	9,  // 9: toolbus.run.v1.WatchRunRequest.after_delta:type_name -> toolbus.run.v1.DeltaCursor
-	22, // 10: toolbus.run.v1.WatchRunResponse.event:type_name -> toolbus.run.v1.RunEvent
-	23, // 11: toolbus.run.v1.WatchRunResponse.delta:type_name -> toolbus.run.v1.RunDelta
-	24, // 12: toolbus.run.v1.WatchRunResponse.replaced:type_name -> toolbus.run.v1.RunTextReplaced
-	25, // 13: toolbus.run.v1.WatchRunResponse.start:type_name -> toolbus.watch.v1.WatchStart
-	26, // 14: toolbus.run.v1.WatchRunResponse.gap:type_name -> toolbus.watch.v1.WatchGap
-	11, // 15: toolbus.run.v1.SubmitOutputsRequest.outputs:type_name -> toolbus.run.v1.ToolOutput
-	20, // 16: toolbus.run.v1.SubmitOutputsResponse.run:type_name -> toolbus.run.v1.Run
-	20, // 17: toolbus.run.v1.CancelRunResponse.run:type_name -> toolbus.run.v1.Run
-	1,  // 18: toolbus.run.v1.ForkRunRequest.input:type_name -> toolbus.run.v1.InputItem
-	20, // 19: toolbus.run.v1.ForkRunResponse.run:type_name -> toolbus.run.v1.Run
-	2,  // 20: toolbus.run.v1.RunService.CreateRun:input_type -> toolbus.run.v1.CreateRunRequest
-	4,  // 21: toolbus.run.v1.RunService.GetRun:input_type -> toolbus.run.v1.GetRunRequest
-	6,  // 22: toolbus.run.v1.RunService.ListRuns:input_type -> toolbus.run.v1.ListRunsRequest
-	8,  // 23: toolbus.run.v1.RunService.WatchRun:input_type -> toolbus.run.v1.WatchRunRequest
-	12, // 24: toolbus.run.v1.RunService.SubmitOutputs:input_type -> toolbus.run.v1.SubmitOutputsRequest
-	14, // 25: toolbus.run.v1.RunService.CancelRun:input_type -> toolbus.run.v1.CancelRunRequest
-	16, // 26: toolbus.run.v1.RunService.ForkRun:input_type -> toolbus.run.v1.ForkRunRequest
-	3,  // 27: toolbus.run.v1.RunService.CreateRun:output_type -> toolbus.run.v1.CreateRunResponse
-	5,  // 28: toolbus.run.v1.RunService.GetRun:output_type -> toolbus.run.v1.GetRunResponse
-	7,  // 29: toolbus.run.v1.RunService.ListRuns:output_type -> toolbus.run.v1.ListRunsResponse
-	10, // 30: toolbus.run.v1.RunService.WatchRun:output_type -> toolbus.run.v1.WatchRunResponse
-	13, // 31: toolbus.run.v1.RunService.SubmitOutputs:output_type -> toolbus.run.v1.SubmitOutputsResponse
-	15, // 32: toolbus.run.v1.RunService.CancelRun:output_type -> toolbus.run.v1.CancelRunResponse
-	17, // 33: toolbus.run.v1.RunService.ForkRun:output_type -> toolbus.run.v1.ForkRunResponse
-	27, // [27:34] is the sub-list for method output_type
-	20, // [20:27] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	19, // 1: toolbus.run.v1.InputMessage.content:type_name -> toolbus.content.v1.ContentPart
+	0,  // 2: toolbus.run.v1.InputItem.message:type_name -> toolbus.run.v1.InputMessage
+	11, // 3: toolbus.run.v1.InputItem.output:type_name -> toolbus.run.v1.ToolOutput
+	1,  // 4: toolbus.run.v1.CreateRunRequest.input:type_name -> toolbus.run.v1.InputItem
+	20, // 5: toolbus.run.v1.CreateRunRequest.options:type_name -> toolbus.run.v1.RunOptions
+	21, // 6: toolbus.run.v1.CreateRunResponse.run:type_name -> toolbus.run.v1.Run
+	21, // 7: toolbus.run.v1.GetRunResponse.run:type_name -> toolbus.run.v1.Run
+	22, // 8: toolbus.run.v1.ListRunsRequest.states:type_name -> toolbus.run.v1.RunState
+	21, // 9: toolbus.run.v1.ListRunsResponse.runs:type_name -> toolbus.run.v1.Run
+	9,  // 10: toolbus.run.v1.WatchRunRequest.after_delta:type_name -> toolbus.run.v1.DeltaCursor
+	23, // 11: toolbus.run.v1.WatchRunResponse.event:type_name -> toolbus.run.v1.RunEvent
+	24, // 12: toolbus.run.v1.WatchRunResponse.delta:type_name -> toolbus.run.v1.RunDelta
+	25, // 13: toolbus.run.v1.WatchRunResponse.replaced:type_name -> toolbus.run.v1.RunTextReplaced
+	26, // 14: toolbus.run.v1.WatchRunResponse.start:type_name -> toolbus.watch.v1.WatchStart
+	27, // 15: toolbus.run.v1.WatchRunResponse.gap:type_name -> toolbus.watch.v1.WatchGap
+	11, // 16: toolbus.run.v1.SubmitOutputsRequest.outputs:type_name -> toolbus.run.v1.ToolOutput
+	21, // 17: toolbus.run.v1.SubmitOutputsResponse.run:type_name -> toolbus.run.v1.Run
+	21, // 18: toolbus.run.v1.CancelRunResponse.run:type_name -> toolbus.run.v1.Run
+	1,  // 19: toolbus.run.v1.ForkRunRequest.input:type_name -> toolbus.run.v1.InputItem
+	21, // 20: toolbus.run.v1.ForkRunResponse.run:type_name -> toolbus.run.v1.Run
+	2,  // 21: toolbus.run.v1.RunService.CreateRun:input_type -> toolbus.run.v1.CreateRunRequest
+	4,  // 22: toolbus.run.v1.RunService.GetRun:input_type -> toolbus.run.v1.GetRunRequest
+	6,  // 23: toolbus.run.v1.RunService.ListRuns:input_type -> toolbus.run.v1.ListRunsRequest
+	8,  // 24: toolbus.run.v1.RunService.WatchRun:input_type -> toolbus.run.v1.WatchRunRequest
+	12, // 25: toolbus.run.v1.RunService.SubmitOutputs:input_type -> toolbus.run.v1.SubmitOutputsRequest
+	14, // 26: toolbus.run.v1.RunService.CancelRun:input_type -> toolbus.run.v1.CancelRunRequest
+	16, // 27: toolbus.run.v1.RunService.ForkRun:input_type -> toolbus.run.v1.ForkRunRequest
+	3,  // 28: toolbus.run.v1.RunService.CreateRun:output_type -> toolbus.run.v1.CreateRunResponse
+	5,  // 29: toolbus.run.v1.RunService.GetRun:output_type -> toolbus.run.v1.GetRunResponse
+	7,  // 30: toolbus.run.v1.RunService.ListRuns:output_type -> toolbus.run.v1.ListRunsResponse
+	10, // 31: toolbus.run.v1.RunService.WatchRun:output_type -> toolbus.run.v1.WatchRunResponse
+	13, // 32: toolbus.run.v1.RunService.SubmitOutputs:output_type -> toolbus.run.v1.SubmitOutputsResponse
+	15, // 33: toolbus.run.v1.RunService.CancelRun:output_type -> toolbus.run.v1.CancelRunResponse
+	17, // 34: toolbus.run.v1.RunService.ForkRun:output_type -> toolbus.run.v1.ForkRunResponse
+	28, // [28:35] is the sub-list for method output_type
+	21, // [21:28] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_run_v1_run_service_proto_init() }

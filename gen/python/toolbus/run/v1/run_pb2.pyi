@@ -10,6 +10,7 @@ from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from toolbus.agent.v1 import agent_pb2 as _agent_pb2
+from toolbus.content.v1 import content_pb2 as _content_pb2
 from toolbus.tool.v1 import tool_pb2 as _tool_pb2
 from toolbus.tool.v1 import usage_pb2 as _usage_pb2
 import builtins as _builtins
@@ -257,33 +258,35 @@ Global___Role: _TypeAlias = Role  # noqa: Y015
 
 @_typing.final
 class Message(_message.Message):
-    """A text of the conversation."""
+    """Something that was said in the conversation."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     ROLE_FIELD_NUMBER: _builtins.int
-    TEXT_FIELD_NUMBER: _builtins.int
+    CONTENT_FIELD_NUMBER: _builtins.int
     PROVIDER_METADATA_JSON_FIELD_NUMBER: _builtins.int
     INCOMPLETE_FIELD_NUMBER: _builtins.int
     role: Global___Role.ValueType
     """Who speaks."""
-    text: _builtins.str
-    """The text."""
     provider_metadata_json: _builtins.str
     """The provider's own data as JSON text, which it needs back; empty if none."""
     incomplete: _builtins.bool
     """The model had not ended it when the run ended: the text is as far as the log has it."""
+    @_builtins.property
+    def content(self) -> _containers.RepeatedCompositeFieldContainer[_content_pb2.ContentPart]:
+        """What is said, in order."""
+
     def __init__(
         self,
         *,
         role: Global___Role.ValueType = ...,
-        text: _builtins.str = ...,
+        content: _abc.Iterable[_content_pb2.ContentPart] | None = ...,
         provider_metadata_json: _builtins.str = ...,
         incomplete: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["incomplete", b"incomplete", "provider_metadata_json", b"provider_metadata_json", "role", b"role", "text", b"text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["content", b"content", "incomplete", b"incomplete", "provider_metadata_json", b"provider_metadata_json", "role", b"role"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -389,7 +392,7 @@ class Item(_message.Message):
     REASONING_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def message(self) -> Global___Message:
-        """A text."""
+        """A message."""
 
     @_builtins.property
     def function_call(self) -> Global___FunctionCall:

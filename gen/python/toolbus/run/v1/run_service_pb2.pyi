@@ -7,6 +7,7 @@ from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf.internal import containers as _containers
+from toolbus.content.v1 import content_pb2 as _content_pb2
 from toolbus.run.v1 import run_event_pb2 as _run_event_pb2
 from toolbus.run.v1 import run_pb2 as _run_pb2
 from toolbus.watch.v1 import watch_pb2 as _watch_pb2
@@ -23,27 +24,29 @@ DESCRIPTOR: _descriptor.FileDescriptor
 
 @_typing.final
 class InputMessage(_message.Message):
-    """A text of the conversation that a client gives."""
+    """A message that a client adds to the conversation."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     ROLE_FIELD_NUMBER: _builtins.int
-    TEXT_FIELD_NUMBER: _builtins.int
+    CONTENT_FIELD_NUMBER: _builtins.int
     role: _run_pb2.Role.ValueType
     """Who says it: ROLE_USER or ROLE_ASSISTANT, both of which are taken today; the latter tells the agent of what it said elsewhere.
     Instructions are no input: they stand in RunOptions.instructions.
     """
-    text: _builtins.str
-    """The text. One of the user has words; one of the assistant without any is left out."""
+    @_builtins.property
+    def content(self) -> _containers.RepeatedCompositeFieldContainer[_content_pb2.ContentPart]:
+        """What is said, in order. A message of the user has words; one of the assistant without any is left out."""
+
     def __init__(
         self,
         *,
         role: _run_pb2.Role.ValueType = ...,
-        text: _builtins.str = ...,
+        content: _abc.Iterable[_content_pb2.ContentPart] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["role", b"role", "text", b"text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["content", b"content", "role", b"role"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -59,7 +62,7 @@ class InputItem(_message.Message):
     OUTPUT_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def message(self) -> Global___InputMessage:
-        """A text."""
+        """A message."""
 
     @_builtins.property
     def output(self) -> Global___ToolOutput:
