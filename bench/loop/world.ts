@@ -61,7 +61,9 @@ export async function openWorld(options: WorldOptions): Promise<World> {
     NATS_USER: user,
     NATS_PASSWORD: password,
   };
-  const suite = stack.use(await openSuite({ directory, port: 0, natsUrl: url, rooms: options.rooms, env }));
+  const suite = stack.use(
+    await openSuite({ directory, port: 0, natsUrl: url, isolate: true, rooms: options.rooms, env }),
+  );
   const orchestrators: Orchestrator[] = [];
   const opened = stack.use(new AsyncDisposableStack());
   const openOne = async () => {

@@ -1,6 +1,6 @@
-import { pathToFileURL } from "node:url";
 import { Argument, type Command } from "commander";
-import { listRooms, mainOfRoom } from "../suite/rooms.ts";
+import { runService } from "#runtime/lifecycle/run-service.ts";
+import { definitionOfRoom, listRooms } from "../suite/rooms.ts";
 
 export function addServeCommand(program: Command): void {
   program
@@ -12,5 +12,5 @@ export function addServeCommand(program: Command): void {
 }
 
 async function serve(room: string): Promise<void> {
-  await import(pathToFileURL(mainOfRoom(room)).href);
+  await runService(await definitionOfRoom(room));
 }

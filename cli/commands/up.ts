@@ -4,7 +4,7 @@ import { readServiceConfig } from "#runtime/config/service-config.ts";
 import { globalOptionsOf } from "../connection.ts";
 import { colors, printLine, printNote } from "../printing/print.ts";
 import { listRooms } from "../suite/rooms.ts";
-import type { ServiceEvent } from "../suite/service-process.ts";
+import type { ServiceEvent } from "../suite/services-process.ts";
 import { openSuite } from "../suite/suite.ts";
 
 interface Options {
@@ -13,6 +13,7 @@ interface Options {
   nats?: string;
   only?: string[];
   sync: "default" | "always";
+  isolate?: boolean;
   logs?: boolean;
   reset?: boolean;
 }
@@ -30,6 +31,7 @@ export function addUpCommand(program: Command): void {
     .option("--directory <path>", "where the suite keeps its state and logs", ".toolbus")
     .addOption(new Option("--nats <url>", "use this NATS server instead of starting one").env("NATS_URL"))
     .addOption(new Option("--only <service...>", "start only these services").choices(listRooms()))
+    .option("--isolate", "give each service a process of its own: one that dies is started again alone")
     .addOption(
       new Option("--sync <class>", "what survives: `default` any process's end, `always` power loss too")
         .choices(["default", "always"])
@@ -65,6 +67,7 @@ async function runSuite(options: Options, command: Command, stop: AbortSignal): 
     port: options.port,
     natsUrl: options.nats,
     rooms: options.only,
+    isolate: options.isolate,
     reset: options.reset,
     syncInterval: options.sync,
     signal: stop,

@@ -1,6 +1,6 @@
 import { readdirSync } from "node:fs";
-import { fileURLToPath } from "node:url";
 import { LocalFailure } from "#runtime/failure/local-failure.ts";
+import type { ServiceDefinition } from "#runtime/lifecycle/service.ts";
 
 const servicesUrl = new URL("../../services/", import.meta.url);
 
@@ -12,10 +12,11 @@ export function listRooms(): string[] {
     .sort();
 }
 
-/** The path of a service's main.ts. Throws `not_found` with the names that there are. */
-export function mainOfRoom(room: string): string {
+/** What a service's main.ts exports. Throws `not_found` with the names that there are. */
+export async function definitionOfRoom(room: string): Promise<ServiceDefinition<unknown>> {
   if (!listRooms().includes(room)) {
     throw new LocalFailure("not_found", `there is no service "${room}"; the services are ${listRooms().join(", ")}`);
   }
-  return fileURLToPath(new URL(`${room}/main.ts`, servicesUrl));
+  const main = (await import(new URL(`${room}/main.ts`, servicesUrl).href)) as { service: ServiceDefinition<unknown> };
+  return main.service;
 }

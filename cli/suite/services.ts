@@ -1,4 +1,4 @@
-import { type ServiceEvent, ServiceProcess } from "./service-process.ts";
+import { type ServiceEvent, type ServiceName, ServicesProcess } from "./services-process.ts";
 
 export interface ServicesOptions {
   env: NodeJS.ProcessEnv;
@@ -8,12 +8,19 @@ export interface ServicesOptions {
   onEvent: (event: ServiceEvent) => void;
 }
 
-/** The services of a suite, each in a process of its own; closing ends all of them. */
+/** A service of a suite. */
+export interface SuiteService extends ServiceName {
+  /** Of the process that it runs in at the moment; undefined while none does. */
+  readonly pid: number | undefined;
+}
+
+/** The services of a suite, in one process or several; closing ends all of them. */
 export class Services implements AsyncDisposable {
-  readonly all: ServiceProcess[] = [];
+  readonly all: SuiteService[] = [];
   /** Where the gateway that was ready first listens. */
   readonly gatewayUrl: Promise<string>;
   readonly #options: ServicesOptions;
+  readonly #processes: ServicesProcess[] = [];
   readonly #firstUrl = Promise.withResolvers<string>();
   readonly #counts = new Map<string, number>();
 
@@ -22,24 +29,40 @@ export class Services implements AsyncDisposable {
     this.gatewayUrl = this.#firstUrl.promise;
   }
 
-  /** Starts one more instance of a service. */
-  launch(room: string): ServiceProcess {
-    const count = (this.#counts.get(room) ?? 0) + 1;
-    this.#counts.set(room, count);
-    const instance = `${room}-${count}`;
-    const env: NodeJS.ProcessEnv = { ...this.#options.env, TOOLBUS_INSTANCE: instance };
-    if (room === "gateway") env.TOOLBUS_HTTP_PORT = String(count === 1 ? this.#options.port : 0);
+  /** Starts one more process, with one more instance of each of the services. Resolves when they are ready. */
+  async launch(rooms: readonly string[]): Promise<SuiteService[]> {
+    const hasFirstGateway = rooms.includes("gateway") && !this.#counts.has("gateway");
+    const names = rooms.map((room) => ({ room, instance: this.#instanceOf(room) }));
+    const port = String(hasFirstGateway ? this.#options.port : 0);
+    const env: NodeJS.ProcessEnv = {
+      ...this.#options.env,
+      ...(rooms.includes("gateway") && { TOOLBUS_HTTP_PORT: port }),
+    };
     const onEvent = (event: ServiceEvent) => {
-      if (event.kind === "ready" && room === "gateway") this.#gatewayIsReady(String(event.announcement.url), env);
+      if (event.kind === "ready" && event.room === "gateway") this.#gatewayIsReady(String(event.announcement.url), env);
       this.#options.onEvent(event);
     };
-    const service = new ServiceProcess({ room, instance, env, onEvent, restart: this.#options.restart });
-    this.all.push(service);
-    return service;
+    const process = new ServicesProcess({ services: names, env, onEvent, restart: this.#options.restart });
+    this.#processes.push(process);
+    const services = names.map((name) => ({
+      ...name,
+      get pid() {
+        return process.pid;
+      },
+    }));
+    this.all.push(...services);
+    await process.ready;
+    return services;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all(this.all.map((service) => service[Symbol.asyncDispose]()));
+    await Promise.all(this.#processes.map((process) => process[Symbol.asyncDispose]()));
+  }
+
+  #instanceOf(room: string): string {
+    const count = (this.#counts.get(room) ?? 0) + 1;
+    this.#counts.set(room, count);
+    return `${room}-${count}`;
   }
 
   /** A free port is taken once: whoever was told where the gateway is finds it there when it has been started again. */

@@ -1,4 +1,4 @@
-// The suite on one machine: a NATS server and a process for each service.
+// The suite on one machine: a NATS server, and the services in one process or in a process each.
 //
 // The server opens first and closes last. Services start side by side and in no order, as each waits for what it needs.
 
@@ -9,8 +9,8 @@ import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import { openLogFiles } from "./log-files.ts";
 import { openKeptNats } from "./nats.ts";
 import { listRooms } from "./rooms.ts";
-import type { ServiceEvent, ServiceProcess } from "./service-process.ts";
-import { Services } from "./services.ts";
+import { Services, type SuiteService } from "./services.ts";
+import type { ServiceEvent } from "./services-process.ts";
 
 export interface SuiteOptions {
   /** Deletes what was stored, before anything is started. */
@@ -23,6 +23,8 @@ export interface SuiteOptions {
   natsUrl?: string | undefined;
   /** Services to start; absent means all. */
   rooms?: readonly string[] | undefined;
+  /** Gives each service a process of its own, so that it can die and be started again alone. */
+  isolate?: boolean | undefined;
   /** Further variables for every service. */
   env?: NodeJS.ProcessEnv;
   /** Starts a service again that ended unasked; true unless told. */
@@ -40,9 +42,9 @@ export interface Suite extends AsyncDisposable {
   readonly url: string;
   /** Its `pid` if it was started here. */
   readonly nats: { url: string; user?: string; password?: string; readonly pid?: number };
-  readonly services: readonly ServiceProcess[];
-  /** Starts one more instance of a service and waits until it is ready. */
-  start(room: string): Promise<ServiceProcess>;
+  readonly services: readonly SuiteService[];
+  /** Starts one more instance of a service, in a process of its own, and waits until it is ready. */
+  start(room: string): Promise<SuiteService>;
 }
 
 const projectDirectory = fileURLToPath(new URL("../../", import.meta.url));
@@ -76,7 +78,8 @@ export async function openSuite(options: SuiteOptions): Promise<Suite> {
   );
   const rooms = options.rooms ?? listRooms();
   options.onProgress?.(`starting ${rooms.length} services`);
-  await unlessAborted(Promise.all(rooms.map((room) => services.launch(room).ready)), options.signal);
+  const groups = options.isolate ? rooms.map((room) => [room]) : inOneProcess(rooms);
+  await unlessAborted(Promise.all(groups.map((group) => services.launch(group))), options.signal);
   const url = rooms.includes("gateway") ? await services.gatewayUrl : "";
   const owned = stack.move();
 
@@ -85,9 +88,8 @@ export async function openSuite(options: SuiteOptions): Promise<Suite> {
     nats,
     services: services.all,
     async start(room) {
-      const service = services.launch(room);
-      await service.ready;
-      return service;
+      const [service] = await services.launch([room]);
+      return service as SuiteService;
     },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
@@ -105,6 +107,12 @@ async function openNats(options: SuiteOptions, directory: string, stack: AsyncDi
         options.onEvent?.({ kind: "ended", room: "nats-server", instance: "nats-server", how, asked: false }),
     }),
   );
+}
+
+/** One process for all; a second instance of a service has one of its own. */
+function inOneProcess(rooms: readonly string[]): string[][] {
+  const seconds = rooms.filter((room, index) => rooms.indexOf(room) < index);
+  return [[...new Set(rooms)], ...seconds.map((room) => [room])];
 }
 
 /** The project's own programs first: the Node that it was made for, and MCP servers from its packages. */

@@ -40,8 +40,13 @@ export function createLogger(settings: LoggerSettings): Logger {
     formatters: { level: (label) => ({ level: label }) },
     mixin: () => logFieldsFromTrace(currentTrace()),
   };
-  const destination = settings.destination ?? pino.destination({ dest: 1, sync: true });
+  const destination = settings.destination ?? openLogDestination(1);
   return pino(options, format === "pretty" ? forPeople(destination) : destination);
+}
+
+/** Writes at once to a file descriptor. */
+export function openLogDestination(descriptor: number): DestinationStream {
+  return pino.destination({ dest: descriptor, sync: true });
 }
 
 function forPeople(destination: DestinationStream): DestinationStream {

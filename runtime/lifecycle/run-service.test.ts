@@ -107,7 +107,7 @@ test("tells its parent when it is ready or cannot start, and drains when its par
   const withChannel: SpawnOptions["stdio"] = ["ignore", "pipe", "pipe", "ipc"];
   const tiny = startTiny("drains-slowly", {}, withChannel);
   const [ready] = (await once(tiny.process, "message")) as [ServiceMessage];
-  expect(ready).toEqual({ kind: "ready", announcement: { url: "http://127.0.0.1:1" } });
+  expect(ready).toEqual({ kind: "ready", service: "tiny", announcement: { url: "http://127.0.0.1:1" } });
   tiny.process.disconnect();
   expect(await tiny.exit).toEqual([0, null]);
   expect(tiny.output()).toContain("the parent process is gone");
@@ -115,6 +115,10 @@ test("tells its parent when it is ready or cannot start, and drains when its par
 
   const failing = startTiny("fails-to-open", {}, withChannel);
   const [failed] = (await once(failing.process, "message")) as [ServiceMessage];
-  expect(failed).toEqual({ kind: "failed", message: "tiny cannot start: no bus at nats://127.0.0.1:1" });
+  expect(failed).toEqual({
+    kind: "failed",
+    service: "tiny",
+    message: "tiny cannot start: no bus at nats://127.0.0.1:1",
+  });
   expect(await failing.exit).toEqual([1, null]);
 });

@@ -6,6 +6,8 @@ export interface StopSignal {
   signal: AbortSignal;
   /** Resolves then. */
   asked: Promise<void>;
+  /** Asks from inside; once the process is asked to stop, it does nothing. */
+  ask(reason: Error): void;
 }
 
 /**
@@ -24,5 +26,5 @@ export function openStopSignal(onSecond: (reason: string, exitCode: number) => v
   process.on("SIGINT", () => onSignal("SIGINT"));
   process.on("SIGTERM", () => onSignal("SIGTERM"));
   process.once("disconnect", () => controller.abort(new Error("the parent process is gone")));
-  return { signal, asked };
+  return { signal, asked, ask: (reason) => controller.abort(reason) };
 }

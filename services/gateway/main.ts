@@ -2,4 +2,5 @@ import { runService } from "#runtime/lifecycle/run-service.ts";
 import { readConfig } from "./config.ts";
 import { openService } from "./service.ts";
 
-await runService({ name: "gateway", hasMetrics: true, readConfig, openService });
+export const service = { name: "gateway", hasMetrics: true, readConfig, openService };
+if (import.meta.main) await runService(service);

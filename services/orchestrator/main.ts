@@ -2,4 +2,5 @@ import { runService } from "#runtime/lifecycle/run-service.ts";
 import { readConfig } from "./config.ts";
 import { openService } from "./service.ts";
 
-await runService({ name: "orchestrator", readConfig, openService });
+export const service = { name: "orchestrator", readConfig, openService };
+if (import.meta.main) await runService(service);

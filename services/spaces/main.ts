@@ -2,4 +2,5 @@ import { runService } from "#runtime/lifecycle/run-service.ts";
 import { readConfig } from "./config.ts";
 import { openService } from "./service.ts";
 
-await runService({ name: "spaces", readConfig, openService });
+export const service = { name: "spaces", readConfig, openService };
+if (import.meta.main) await runService(service);

@@ -53,11 +53,12 @@ describe("the house", () => {
     expect(missing).toEqual([]);
   });
 
-  it.each(rooms)("the main.ts of %s is one statement", (room) => {
+  it.each(rooms)("the main.ts of %s says what the service is, and runs it when it is the program", (room) => {
     const main = services.find((file) => file.path === `services/${room}/main.ts`);
     const statements = main?.text.split("\n").filter((line) => line !== "" && !/^(import|\/\/)/.test(line));
-    expect(statements).toHaveLength(1);
-    expect(statements?.[0]).toMatch(/^await runService\(/);
+    expect(statements).toHaveLength(2);
+    expect(statements?.[0]).toMatch(/^export const service = \{/);
+    expect(statements?.[1]).toBe("if (import.meta.main) await runService(service);");
   });
 });
 

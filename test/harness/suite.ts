@@ -9,6 +9,8 @@ export interface TestSuite extends Suite {
   /** Through the gateway: one for the whole suite. */
   readonly connection: Connection;
   readonly directory: string;
+  /** Ends the suite, as disposing does, and leaves its directory. */
+  stop(): Promise<void>;
   /** A connection of the test's own to the bus. */
   openBus(): Promise<Bus>;
 }
@@ -29,6 +31,10 @@ export async function openTestSuite(options: Partial<SuiteOptions> = {}): Promis
     start: (room) => suite.start(room),
     connection,
     directory,
+    stop: async () => {
+      await busses.disposeAsync();
+      await suite[Symbol.asyncDispose]();
+    },
     openBus: async () => busses.use(await openBus({ ...suite.nats, name: "test" })),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { mkdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { until } from "#runtime/time/until.ts";
-import type { ServiceProcess } from "../../../cli/suite/service-process.ts";
+import type { SuiteService } from "../../../cli/suite/services.ts";
 import type { Alive } from "./testing/service-probe.ts";
 
 export type { Alive } from "./testing/service-probe.ts";
@@ -21,7 +21,7 @@ export async function openProbes(directory: string, maxHeapMegabytes: number) {
       TOOLBUS_FAULTS_PROBE: directory,
     },
     /** Those that run; one that dies meanwhile is asked again in its next life. */
-    async alive(services: readonly ServiceProcess[]): Promise<AliveByInstance> {
+    async alive(services: readonly SuiteService[]): Promise<AliveByInstance> {
       const each = services.map(async (service) => [service.instance, await aliveIn(service, directory)] as const);
       return new Map(await Promise.all(each));
     },
@@ -30,7 +30,7 @@ export async function openProbes(directory: string, maxHeapMegabytes: number) {
 
 export type Probes = Awaited<ReturnType<typeof openProbes>>;
 
-async function aliveIn(service: ServiceProcess, directory: string): Promise<Alive> {
+async function aliveIn(service: SuiteService, directory: string): Promise<Alive> {
   const what = `${service.instance} to tell what is alive in it`;
   let asked: number | undefined;
   const told = async () => {

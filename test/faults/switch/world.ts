@@ -64,6 +64,7 @@ export async function openWorld({ agents: count, mcpAgents }: WorldOptions): Pro
       port: 0,
       rooms,
       env,
+      isolate: true,
       onEvent: (event) => {
         if (event.kind === "ended" && !event.asked) endings += 1;
       },

@@ -8,7 +8,8 @@ import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { until } from "#runtime/time/until.ts";
 import { type Connection, openConnection } from "../../../cli/connection.ts";
 import { listRooms } from "../../../cli/suite/rooms.ts";
-import { type ServiceEvent, ServiceProcess } from "../../../cli/suite/service-process.ts";
+import type { SuiteService } from "../../../cli/suite/services.ts";
+import { type ServiceEvent, ServicesProcess } from "../../../cli/suite/services-process.ts";
 import { plainAgent, runToEnd } from "../../harness/agents/plain-run.ts";
 import { openTestServer } from "../../harness/bus.ts";
 import { signalProcess } from "../../harness/processes.ts";
@@ -24,12 +25,12 @@ describe("BUS-4 a service is killed in a running suite", () => {
   const lastReady = createLastReady();
   let suite: TestSuite;
   beforeAll(async () => {
-    suite = stack.use(await openTestSuite({ env: plainAgent, onEvent: lastReady.note }));
+    suite = stack.use(await openTestSuite({ isolate: true, env: plainAgent, onEvent: lastReady.note }));
     await wholeAfter(suite.connection, lastReady);
   });
   afterAll(() => stack.disposeAsync());
 
-  const serviceOf = (room: string): ServiceProcess => {
+  const serviceOf = (room: string): SuiteService => {
     const service = suite.services.find((candidate) => candidate.room === room);
     if (service === undefined) throw new Error(`no ${room}`);
     return service;
@@ -93,10 +94,9 @@ describe("BUS-4 services are started one by one, before NATS", () => {
     };
     const started = rooms.map((room) =>
       stack.use(
-        new ServiceProcess({
-          room,
-          instance: `${room}-1`,
-          env: { ...env, TOOLBUS_INSTANCE: `${room}-1` },
+        new ServicesProcess({
+          services: [{ room, instance: `${room}-1` }],
+          env,
           restart: false,
           onEvent: lastReady.note,
         }),

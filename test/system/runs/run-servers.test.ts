@@ -27,7 +27,7 @@ beforeAll(async () => {
   other = stack.use(await openSessionServer());
   const allowed = [one, other].map(({ port }) => `127.0.0.1:${port}`).join(",");
   const env = { TOOLBUS_SCRIPTS: scripts, TOOLBUS_MCP_STARTUP_TIMEOUT: "30s", TOOLBUS_MCP_RUN_ALLOW: allowed };
-  suite = stack.use(await openTestSuite({ env }));
+  suite = stack.use(await openTestSuite({ isolate: true, env }));
   const agents = [
     { name: "asker" },
     { name: "parker" },

@@ -21,7 +21,7 @@ const patient = { timeoutMs: 45_000, intervalMs: 50 };
 const stack = new AsyncDisposableStack();
 let suite: TestSuite;
 beforeAll(async () => {
-  suite = stack.use(await openTestSuite({ env: fixturesIn("spaces") }));
+  suite = stack.use(await openTestSuite({ isolate: true, env: fixturesIn("spaces") }));
 });
 afterAll(() => stack.disposeAsync());
 

@@ -13,7 +13,7 @@ import type { Bus } from "#runtime/bus/bus.ts";
 import { until } from "#runtime/time/until.ts";
 import { openConnection } from "../../../cli/connection.ts";
 import { listRooms } from "../../../cli/suite/rooms.ts";
-import type { ServiceProcess } from "../../../cli/suite/service-process.ts";
+import type { SuiteService } from "../../../cli/suite/services.ts";
 import { clientFor } from "../../../services/clients.ts";
 import { plainAgent } from "../../harness/agents/plain-run.ts";
 import { startLoad } from "../../harness/load.ts";
@@ -31,7 +31,7 @@ beforeAll(async () => {
   const onEvent = (event: { kind: string; room: string; announcement?: Record<string, unknown> }) => {
     if (event.kind === "ready" && event.room === "gateway") gatewayUrls.push(String(event.announcement?.url));
   };
-  suite = stack.use(await openTestSuite({ env: plainAgent, onEvent }));
+  suite = stack.use(await openTestSuite({ isolate: true, env: plainAgent, onEvent }));
   await Promise.all(listRooms().map((room) => suite.start(room)));
   bus = await suite.openBus();
 });
@@ -134,7 +134,7 @@ async function pairIsWhole(room: string): Promise<void> {
 
 const answered = () => "answered" as const;
 
-function pairOf(room: string): ServiceProcess[] {
+function pairOf(room: string): SuiteService[] {
   return suite.services.filter((service) => service.room === room);
 }
 

@@ -17,7 +17,7 @@ const patient = { timeoutMs: 60_000, intervalMs: 50 };
 const stack = new AsyncDisposableStack();
 let suite: TestSuite;
 beforeAll(async () => {
-  suite = stack.use(await openTestSuite({ env: fixturesIn("streaming") }));
+  suite = stack.use(await openTestSuite({ isolate: true, env: fixturesIn("streaming") }));
 });
 afterAll(() => stack.disposeAsync());
 

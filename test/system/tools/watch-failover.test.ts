@@ -24,7 +24,7 @@ const slowTurn = (step: number) => ({
 it("LOOP-10 LOOP-13 a watch through the gateway outlives every orchestrator: no event is missing or told twice, there is one end", async () => {
   await using stack = new AsyncDisposableStack();
   const env = await writeCountingAgent(stack, steps.map(slowTurn));
-  const suite = stack.use(await openTestSuite({ rooms, env, restart: false }));
+  const suite = stack.use(await openTestSuite({ isolate: true, rooms, env, restart: false }));
   const orchestrators = [suite.services.find(({ room }) => room === "orchestrator"), await suite.start("orchestrator")];
   const input = create(InputItemSchema, {
     item: { case: "message", value: { role: Role.USER, content: textContent("go") } },

@@ -7,7 +7,7 @@ import { openChildProcess } from "#runtime/lifecycle/child-process.ts";
 import { until } from "#runtime/time/until.ts";
 import { openTestSuite, type TestSuite } from "../../harness/suite.ts";
 
-const example = (name: string) => fileURLToPath(new URL(`../../examples/watchers/${name}`, import.meta.url));
+const example = (name: string) => fileURLToPath(new URL(`../../../examples/watchers/${name}`, import.meta.url));
 
 async function call(
   { connection }: TestSuite,

@@ -1,0 +1,158 @@
+// Services in a process of their own: one, or several that share it.
+//
+// S1  A process that ends without being asked to is started again, with backoff; its end is told of each of its services.
+// S2  It holds an IPC channel to this process and ends when the channel closes: a killed suite leaves no service behind.
+// S3  Disposing sends SIGTERM, waits for the drain, and sends SIGKILL after `stopTimeoutMs`: a service ends its own drain
+//     after 30 s at the latest, so that is the longer time.
+// S4  It has a process group of its own: Ctrl-C in a terminal reaches this process alone, which then stops it in order.
+
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import type { Readable } from "node:stream";
+import { fileURLToPath } from "node:url";
+import type { Failure } from "#runtime/failure/failure.ts";
+import { LocalFailure } from "#runtime/failure/local-failure.ts";
+import type { ServiceMessage } from "#runtime/lifecycle/service.ts";
+import { delay } from "#runtime/time/delay.ts";
+import { createBackoff } from "#runtime/time/retry/backoff.ts";
+
+/** What a service says of itself when it is ready; the gateway its `url`. */
+export type Announcement = Record<string, unknown>;
+
+/** One of the services of a process. */
+export interface ServiceName {
+  readonly room: string;
+  readonly instance: string;
+}
+
+export type ServiceEvent =
+  | { kind: "started"; room: string; instance: string; pid: number }
+  | { kind: "ready"; room: string; instance: string; pid: number; durationMs: number; announcement: Announcement }
+  | { kind: "ended"; room: string; instance: string; how: string; asked: boolean }
+  | { kind: "line"; room: string; instance: string; line: string };
+
+export interface ServicesProcessOptions {
+  services: readonly ServiceName[];
+  env: NodeJS.ProcessEnv;
+  onEvent: (event: ServiceEvent) => void;
+  /** Starts again what ended unasked; otherwise it stays down. */
+  restart: boolean;
+}
+
+const program = fileURLToPath(new URL("services-program.ts", import.meta.url));
+const tailLines = 20;
+const stopTimeoutMs = 35_000;
+
+/** What services that share a process say together. */
+const together: ServiceName = { room: "services", instance: "services" };
+
+export class ServicesProcess implements AsyncDisposable {
+  /** Settles when all its services can be used for the first time; throws `unavailable` if one cannot. */
+  readonly ready: Promise<void>;
+  readonly #options: ServicesProcessOptions;
+  readonly #firstReady = Promise.withResolvers<void>();
+  readonly #stopping = new AbortController();
+  readonly #running: Promise<void>;
+  readonly #tail: string[] = [];
+  #child: ChildProcess | undefined;
+  /** What a service says of its own failure, in one sentence. */
+  #failure: { room: string; message: string } | undefined;
+
+  constructor(options: ServicesProcessOptions) {
+    this.#options = options;
+    this.ready = this.#firstReady.promise;
+    this.ready.catch(() => {}); // whoever waits is told; nobody need wait
+    this.#running = this.#keepRunning().catch((error: unknown) => {
+      if (!this.#stopping.signal.aborted) this.#firstReady.reject(error);
+    });
+  }
+
+  get services(): readonly ServiceName[] {
+    return this.#options.services;
+  }
+
+  /** Of the process that runs at the moment; undefined while none does. */
+  get pid(): number | undefined {
+    return this.#child?.pid;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stopping.abort();
+    this.#child?.kill("SIGTERM");
+    const timer = setTimeout(() => this.#child?.kill("SIGKILL"), stopTimeoutMs);
+    await this.#running;
+    clearTimeout(timer);
+  }
+
+  async #keepRunning(): Promise<void> {
+    const backoff = createBackoff({ initialMs: 100, maxMs: 5_000 });
+    for (;;) {
+      const how = await this.#runOnce();
+      const asked = this.#stopping.signal.aborted;
+      for (const name of this.services) this.#options.onEvent({ kind: "ended", ...name, how, asked });
+      this.#firstReady.reject(this.#endedBeforeReady(how));
+      if (asked || !this.#options.restart) return;
+      await delay(backoff.next(), this.#stopping.signal);
+    }
+  }
+
+  async #runOnce(): Promise<string> {
+    const startedAt = performance.now();
+    const { services } = this;
+    const child = fork(
+      program,
+      services.map(({ room, instance }) => `${room}=${instance}`),
+      { env: this.#options.env, stdio: stdioFor(services), detached: true }, // S4
+    );
+    this.#child = child;
+    const pid = child.pid ?? 0;
+    for (const name of services) this.#options.onEvent({ kind: "started", ...name, pid });
+    this.#readLines(child);
+    let readyCount = 0;
+    child.on("message", (message: ServiceMessage) => {
+      if (message.kind === "failed") {
+        this.#failure ??= { room: message.service, message: message.message };
+        return;
+      }
+      const durationMs = Math.round(performance.now() - startedAt);
+      const name = services.find(({ room }) => room === message.service) ?? together;
+      this.#options.onEvent({ kind: "ready", ...name, pid, durationMs, announcement: message.announcement });
+      readyCount += 1;
+      if (readyCount === services.length) this.#firstReady.resolve();
+    });
+    const [code, signal] = (await once(child, "exit")) as [number | null, string | null];
+    this.#child = undefined;
+    return signal === null ? `exit code ${code}` : signal;
+  }
+
+  #readLines({ stdio }: ChildProcess): void {
+    const { services } = this;
+    const [alone] = services.length === 1 ? services : [];
+    const [, stdout, stderr, _ipc, ...logs] = stdio;
+    this.#readFrom(stdout, alone ?? together);
+    this.#readFrom(stderr, alone ?? together);
+    for (const [index, log] of logs.entries()) this.#readFrom(log, services[index] ?? together);
+  }
+
+  #readFrom(stream: unknown, name: ServiceName): void {
+    createInterface({ input: stream as Readable }).on("line", (line) => {
+      this.#tail.push(line);
+      if (this.#tail.length > tailLines) this.#tail.shift();
+      this.#options.onEvent({ kind: "line", ...name, line });
+    });
+  }
+
+  #endedBeforeReady(how: string): Failure {
+    const room = this.#failure?.room ?? this.services.map((service) => service.room).join(", ");
+    const tail = this.#tail.map((line) => `  ${line}`).join("\n");
+    const message = this.#failure?.message ?? `${room} ended before it was ready (${how}). Its last lines:\n${tail}`;
+    return new LocalFailure("unavailable", message, { kind: "service_not_started", metadata: { service: room } });
+  }
+}
+
+/** Several services have a pipe each for their log, after the IPC channel. */
+function stdioFor(services: readonly ServiceName[]): ("ignore" | "pipe" | "ipc")[] {
+  const logs = services.length === 1 ? [] : services.map(() => "pipe" as const);
+  return ["ignore", "pipe", "pipe", "ipc", ...logs];
+}
