@@ -16,7 +16,7 @@ import { createRoutes } from "./routes.ts";
 import { createRunContext } from "./run-context.ts";
 import { createMembership } from "./space/membership.ts";
 import { createNotices } from "./space/notices.ts";
-import { createNeighbours, createSessionWaker, createStores, followMemory, openDeliveries } from "./subscriptions.ts";
+import { createNeighbours, createSessionWaker, createStores, openDeliveries } from "./subscriptions.ts";
 
 export async function openService(config: Config, context: ServiceContext): Promise<OpenService> {
   const { name, instance, logger, telemetry } = context;
@@ -39,7 +39,7 @@ export async function openService(config: Config, context: ServiceContext): Prom
 
   stack.use(await openDeliveries(bus, { deliver: createNotices({ membership, inbox }).deliver, logger }));
   const look = createDuePlans({ records: stores.memory, inbox, clock });
-  stack.use(openPlanClock({ follow: (signal) => followMemory(bus, signal), look, clock, logger }));
+  stack.use(openPlanClock({ records: stores.memory, look, clock, logger }));
   const stopping = new AbortController();
   stack.use(
     await serveOnNats(bus, {

@@ -26,6 +26,15 @@ export interface ReadOptions {
   signal?: AbortSignal | undefined;
 }
 
+export interface FollowOptions extends ReadOptions {
+  /**
+   * Told when the consumer is lost, and when another one goes on in its place. Nothing that stands is missed between the two; of
+   * what was removed meanwhile there may be no trace.
+   */
+  onInterrupted?: (() => void) | undefined;
+  onResumed?: (() => void) | undefined;
+}
+
 const batchMessages = 256;
 const batchBytes = 8 * 1024 * 1024;
 const batchMs = 10_000;
@@ -67,13 +76,19 @@ export async function lastSequenceOf(bus: Bus, subject: string, signal?: AbortSi
 export async function* followSubject(
   bus: Bus,
   subject: string,
-  options: ReadOptions = {},
+  options: FollowOptions = {},
 ): AsyncGenerator<StoredMessage> {
   const backoff = createBackoff({ initialMs: 20, maxMs: 1_000 });
   let next = options.fromSequence ?? 1;
+  let wasOpen = false;
+  const onOpen = (messages: ConsumerMessages) => {
+    if (wasOpen) options.onResumed?.();
+    wasOpen = true;
+    if (options.onResumed) void tellRecreations(messages, options);
+  };
   while (!options.signal?.aborted) {
     try {
-      for await (const message of consumeFrom(bus, subject, next, options.signal)) {
+      for await (const message of consumeFrom(bus, subject, { sequence: next, onOpen, signal: options.signal })) {
         if (message.seq < next) continue;
         next = message.seq + 1;
         backoff.reset();
@@ -84,6 +99,7 @@ export async function* followSubject(
       if (!isPassing(error)) throw error;
     }
     // the server was lost, or the consumer with it: another one goes on from where this one stood
+    if (wasOpen && !options.signal?.aborted) options.onInterrupted?.();
     await delay(backoff.next(), options.signal).catch(() => {}); // aborted: the loop's condition sees it
   }
 }
@@ -93,10 +109,26 @@ interface Following {
   readonly messages: ConsumerMessages;
 }
 
+/** The client makes another consumer by itself when this process was stopped for a while, and its connection was not. */
+async function tellRecreations(messages: ConsumerMessages, { onInterrupted, onResumed }: FollowOptions): Promise<void> {
+  for await (const { type } of messages.status()) {
+    if (type !== "ordered_consumer_recreated") continue;
+    onInterrupted?.();
+    onResumed?.();
+  }
+}
+
+interface Consuming {
+  readonly sequence: number;
+  readonly onOpen: (messages: ConsumerMessages) => void;
+  readonly signal: AbortSignal | undefined;
+}
+
 /** One consumer's life: it ends when the server is lost. */
-async function* consumeFrom(bus: Bus, subject: string, sequence: number, signal?: AbortSignal): AsyncGenerator<JsMsg> {
+async function* consumeFrom(bus: Bus, subject: string, { sequence, onOpen, signal }: Consuming): AsyncGenerator<JsMsg> {
   const following = await openFollowing(bus, subject, sequence, signal);
   const { messages } = following;
+  onOpen(messages);
   using ending = openEnding(signal, bus.link.down);
   try {
     yield* messagesUntil(messages, ending.signal);

@@ -4,10 +4,10 @@ import { describe, expect, test } from "vitest";
 import type { MemoryRecord } from "#gen/toolbus/internal/space/v1/memory_pb.ts";
 import type { InboxEvent } from "#gen/toolbus/space/v1/inbox_pb.ts";
 import { MemoryEntrySchema, MemoryKind } from "#gen/toolbus/space/v1/memory_pb.ts";
+import { createMemoryBucket } from "#runtime/bus/testing/memory-bucket.ts";
 import { createManualClock } from "#runtime/time/manual-clock.ts";
 import { until } from "#runtime/time/until.ts";
-import { immortal } from "../testing/memory-log.ts";
-import { createMemoryTable } from "../testing/memory-table.ts";
+import { immortal, writeOrDie } from "../testing/memory-log.ts";
 import { createDuePlans, openPlanClock } from "./due-plans.ts";
 import { createMemory } from "./memory.ts";
 
@@ -19,7 +19,7 @@ const plan = (key: string, dueMs: number, text = key) =>
 function createWorld() {
   const clock = createManualClock(1_000_000);
   const death = immortal();
-  const records = createMemoryTable<MemoryRecord>(death);
+  const records = createMemoryBucket<MemoryRecord>({ change: (store) => writeOrDie(death, store) });
   const events = new Map<string, InboxEvent>();
   const world = {
     deliveriesLeft: Number.POSITIVE_INFINITY,
@@ -34,7 +34,7 @@ function createWorld() {
     },
   };
   const look = createDuePlans({ records, inbox, clock });
-  const open = () => openPlanClock({ follow: records.follow, look, clock, logger: { warn() {} } });
+  const open = () => openPlanClock({ records, look, clock, logger: { warn() {} } });
   return Object.assign(world, { clock, death, records, memory: createMemory(records), look, open });
 }
 
@@ -53,7 +53,7 @@ describe("plans with a time", () => {
     expect(world.texts()).toEqual(["call"]);
     const [call, later] = await world.memory.list(owner, MemoryKind.PLAN);
     expect([call?.wakeTime !== undefined, later?.wakeTime]).toEqual([true, undefined]);
-    expect((await world.records.read("s.a"))?.dueEvents).toEqual([]);
+    expect((await world.records.read("s.a"))?.value.dueEvents).toEqual([]);
   });
 
   test("TOOL-12 a plan that was deleted or put off before its time does not wake its agent then", async () => {
@@ -94,7 +94,7 @@ describe("plans with a time", () => {
       await world.look(owner);
       await world.look(owner);
       expect(world.texts(), `${writes} writes, ${told}`).toEqual(["p"]);
-      expect((await world.records.read("s.a"))?.dueEvents).toEqual([]);
+      expect((await world.records.read("s.a"))?.value.dueEvents).toEqual([]);
     }
   });
 

@@ -16,16 +16,16 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { MemoryRecord } from "#gen/toolbus/internal/space/v1/memory_pb.ts";
 import { type InboxEvent, InboxEventSchema } from "#gen/toolbus/space/v1/inbox_pb.ts";
 import type { MemoryEntry } from "#gen/toolbus/space/v1/memory_pb.ts";
+import type { Bucket } from "#runtime/bus/buckets/bucket.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import type { Inbox } from "../inbox/inbox.ts";
 import { keyOf, type Owner } from "../owners/owner.ts";
-import type { Table } from "../owners/table.ts";
 import { dueMsOf } from "./memory.ts";
 
 export interface DuePlansParts {
-  records: Table<MemoryRecord>;
+  records: Bucket<MemoryRecord>;
   inbox: Pick<Inbox, "deliver">;
   clock: Clock;
 }
@@ -33,13 +33,12 @@ export interface DuePlansParts {
 /** Brings those of an agent's plans to its inbox whose time has come. Doing it often, and at once, does it once. */
 export function createDuePlans({ records, inbox, clock }: DuePlansParts) {
   return async (owner: Owner): Promise<void> => {
-    await records.change(keyOf(owner), (record) => record && withDue(record, clock.now())); // D1
-    const record = await records.read(keyOf(owner));
-    const events = record?.dueEvents ?? [];
+    await records.update(keyOf(owner), (record) => record && withDue(record, clock.now())); // D1
+    const events = (await records.read(keyOf(owner)))?.value.dueEvents ?? [];
     if (events.length === 0) return;
     for (const event of events) await inbox.deliver(event); // D2
     const delivered = new Set(events.map(({ eventId }) => eventId));
-    await records.change(keyOf(owner), (current) => current && withoutEvents(current, delivered));
+    await records.update(keyOf(owner), (current) => current && withoutEvents(current, delivered));
   };
 }
 
@@ -84,15 +83,14 @@ function nextLookMs({ entries, dueEvents }: MemoryRecord, nowMs: number): number
 const retryMs = 1_000;
 
 export interface PlanClockParts {
-  /** Every record as it stands and then each change, until the signal aborts. */
-  follow: (signal: AbortSignal) => AsyncIterable<MemoryRecord>;
+  records: Pick<Bucket<MemoryRecord>, "follow">;
   look: (owner: Owner) => Promise<void>;
   clock: Clock;
   logger: { warn(details: object, message: string): void };
 }
 
 /** Looks at each record when the time of one of its plans comes. */
-export function openPlanClock({ follow, look, clock, logger }: PlanClockParts): AsyncDisposable {
+export function openPlanClock({ records, look, clock, logger }: PlanClockParts): AsyncDisposable {
   const stopping = new AbortController();
   const { signal } = stopping;
   const waits = new Map<string, AbortController>();
@@ -130,7 +128,7 @@ export function openPlanClock({ follow, look, clock, logger }: PlanClockParts): 
   const run = async () => {
     while (!signal.aborted) {
       try {
-        for await (const record of follow(signal)) plan(record);
+        for await (const change of records.follow({ signal })) if (change.kind === "set") plan(change.value);
       } catch (error) {
         logger.warn({ err: error }, `plans wake nobody: ${messageFromUnknown(error)}`);
       }

@@ -2,9 +2,9 @@ import { create } from "@bufbuild/protobuf";
 import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
 import { type MemoryRecord, MemoryRecordSchema } from "#gen/toolbus/internal/space/v1/memory_pb.ts";
 import { type MemoryEntry, MemoryEntrySchema, MemoryKind } from "#gen/toolbus/space/v1/memory_pb.ts";
+import type { Bucket } from "#runtime/bus/buckets/bucket.ts";
 import { refuse, refuseField } from "#runtime/failure/failure.ts";
 import { keyOf, type Owner } from "../owners/owner.ts";
-import type { Table } from "../owners/table.ts";
 
 /** What an agent chose to remember in a session. One record an agent, so that a change is whole or not at all. */
 export interface Memory {
@@ -18,11 +18,11 @@ export interface Memory {
 
 export const mostEntries = 1_000;
 
-export function createMemory(records: Table<MemoryRecord>): Memory {
+export function createMemory(records: Bucket<MemoryRecord>): Memory {
   return {
     async set(owner, entries) {
       for (const entry of entries) refuseUnfit(entry);
-      await records.change(keyOf(owner), (record = newRecord(owner)) => ({
+      await records.update(keyOf(owner), (record = newRecord(owner)) => ({
         ...record,
         ...ownerFields(owner),
         entries: merged(record.entries, entries),
@@ -31,7 +31,7 @@ export function createMemory(records: Table<MemoryRecord>): Memory {
     async delete(owner, kind, keys) {
       refuseUnknownKind(kind);
       const isDoomed = (entry: MemoryEntry) => entry.kind === kind && keys.includes(entry.key);
-      const before = await records.change(keyOf(owner), (record) =>
+      const { before } = await records.update(keyOf(owner), (record) =>
         record?.entries.some(isDoomed)
           ? { ...record, entries: record.entries.filter((entry) => !isDoomed(entry)) }
           : undefined,
@@ -39,7 +39,7 @@ export function createMemory(records: Table<MemoryRecord>): Memory {
       return (before?.entries ?? []).filter(isDoomed).length;
     },
     async list(owner, kind) {
-      const entries = (await records.read(keyOf(owner)))?.entries ?? [];
+      const entries = (await records.read(keyOf(owner)))?.value.entries ?? [];
       return entries.filter((entry) => kind === MemoryKind.UNSPECIFIED || entry.kind === kind);
     },
   };

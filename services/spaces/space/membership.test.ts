@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import type { Space } from "#gen/toolbus/space/v1/space_pb.ts";
+import { createMemoryBucket } from "#runtime/bus/testing/memory-bucket.ts";
 import { createManualClock } from "#runtime/time/manual-clock.ts";
 import { createMessages } from "../messages/messages.ts";
-import { createMemoryLog, type Death, immortal } from "../testing/memory-log.ts";
-import { createMemoryTable } from "../testing/memory-table.ts";
+import { createMemoryLog, type Death, immortal, writeOrDie } from "../testing/memory-log.ts";
 import { agentMember, personMember } from "./member.ts";
 import { createMembership } from "./membership.ts";
 
@@ -14,8 +14,9 @@ async function createWorld() {
   const death = immortal();
   const clock = createManualClock();
   const { log, eventsOf } = createMemoryLog(death);
-  const tables = { spaces: createMemoryTable<Space>(death), activeSpaces: createMemoryTable<string>(death) };
-  const membership = createMembership({ ...tables, log, clock });
+  const dying = { change: (store: () => void) => writeOrDie(death, store) };
+  const buckets = { spaces: createMemoryBucket<Space>(dying), activeSpaces: createMemoryBucket<string>(dying) };
+  const membership = createMembership({ ...buckets, log, clock });
   const messages = createMessages({ log, clock, fitted: async (tool) => tool });
   for (const id of ["one", "two"]) await membership.createSpace(id, "");
   const kindsOf = (spaceId: string) => eventsOf(spaceId).map(({ event }) => event.case);

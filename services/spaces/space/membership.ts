@@ -19,10 +19,10 @@ import {
   SpaceEventSchema,
   SpaceSchema,
 } from "#gen/toolbus/space/v1/space_pb.ts";
+import type { Bucket } from "#runtime/bus/buckets/bucket.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import { keyOf, type Owner } from "../owners/owner.ts";
-import type { Table } from "../owners/table.ts";
 import { agentMember, memberOf, ownerOf, withMember, withoutMember } from "./member.ts";
 import { appendDecided, type SpaceLog } from "./space-log.ts";
 import type { SpaceState } from "./space-state.ts";
@@ -48,15 +48,19 @@ export interface Membership {
 }
 
 export interface MembershipParts {
-  spaces: Table<Space>;
-  activeSpaces: Table<string>;
+  spaces: Bucket<Space>;
+  activeSpaces: Bucket<string>;
   log: SpaceLog;
   clock: Clock;
 }
 
 export function createMembership({ spaces, activeSpaces, log, clock }: MembershipParts): Membership {
-  const list = async () => (await spaces.list()).sort((a, b) => (a.id < b.id ? -1 : 1));
-  const find = async (id: string) => (await spaces.read(id)) ?? refuseUnknown(id, await list());
+  const list = async () => {
+    const stored = await Array.fromAsync(spaces.list());
+    return stored.map(({ value }) => value).sort((a, b) => (a.id < b.id ? -1 : 1));
+  };
+  const find = async (id: string) => (await spaces.read(id))?.value ?? refuseUnknown(id, await list());
+  const activeSpace = async (agent: Owner) => (await activeSpaces.read(keyOf(agent)))?.value;
 
   const announce = async (
     spaceId: string,
@@ -72,15 +76,15 @@ export function createMembership({ spaces, activeSpaces, log, clock }: Membershi
     if (withMember(space, member) === undefined) return space;
     const isKnown = (members: SpaceState["membersById"]) => members.get(member.id)?.name === member.name;
     await announce(spaceId, { case: "memberJoined", value: member }, isKnown); // M1
-    await spaces.change(spaceId, (current) => current && withMember(current, member));
+    await spaces.update(spaceId, (current) => current && withMember(current, member));
     return find(spaceId);
   };
   const part = async (spaceId: string, memberId: string) => {
-    const space = await spaces.read(spaceId);
+    const space = (await spaces.read(spaceId))?.value;
     const member = space && memberOf(space, memberId);
     if (member === undefined) return false;
     await announce(spaceId, { case: "memberLeft", value: member }, (members) => !members.has(memberId)); // M1
-    await spaces.change(spaceId, (current) => current && withoutMember(current, memberId));
+    await spaces.update(spaceId, (current) => current && withoutMember(current, memberId));
     return true;
   };
 
@@ -91,14 +95,15 @@ export function createMembership({ spaces, activeSpaces, log, clock }: Membershi
     part,
     async createSpace(id, title) {
       const space = create(SpaceSchema, { id, title, createTime: timestampFromMs(clock.now()) });
-      return (await spaces.change(id, (current) => (current ? undefined : space))) ?? space;
+      const { value } = await spaces.update(id, (current) => (current ? undefined : space));
+      return value ?? space;
     },
     async enter(spaceId, agent) {
       const member = agentMember(agent);
       const space = await join(spaceId, member);
-      const last = await activeSpaces.read(keyOf(agent));
+      const last = await activeSpace(agent);
       if (last !== undefined && last !== spaceId) await part(last, member.id); // M2
-      const replaced = await activeSpaces.change(keyOf(agent), (current) =>
+      const { before: replaced } = await activeSpaces.update(keyOf(agent), (current) =>
         current === spaceId ? undefined : spaceId,
       );
       const isOther = replaced !== undefined && replaced !== last && replaced !== spaceId;
@@ -106,19 +111,19 @@ export function createMembership({ spaces, activeSpaces, log, clock }: Membershi
       return space;
     },
     async leave(agent) {
-      const left = await activeSpaces.read(keyOf(agent));
+      const left = await activeSpace(agent);
       if (left === undefined) return undefined;
       await part(left, agentMember(agent).id);
       await activeSpaces.remove(keyOf(agent), (current) => current === left); // M2
       return left;
     },
-    activeSpace: (agent) => activeSpaces.read(keyOf(agent)),
+    activeSpace,
     async recipients(spaceId, author) {
-      const members = (await spaces.read(spaceId))?.members ?? [];
+      const members = (await spaces.read(spaceId))?.value.members ?? [];
       const agents = members
         .filter((member) => member.kind === MemberKind.AGENT && member.id !== author?.id)
         .map((member) => ownerOf(member));
-      const active = await Promise.all(agents.map((agent) => activeSpaces.read(keyOf(agent))));
+      const active = await Promise.all(agents.map(activeSpace));
       return agents.filter((_, index) => active[index] === spaceId); // M3
     },
   };

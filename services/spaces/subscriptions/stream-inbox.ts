@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
 import { clone, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { type InboxEvent, InboxEventSchema } from "#gen/toolbus/space/v1/inbox_pb.ts";
-import { casUpdate } from "#runtime/bus/buckets/key-value.ts";
+import { textCodec } from "#runtime/bus/buckets/bucket.ts";
+import { createBucket } from "#runtime/bus/buckets/stored-bucket.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { isPassing } from "#runtime/bus/jetstream-errors.ts";
 import { retryOnBus } from "#runtime/bus/link.ts";
@@ -9,16 +10,17 @@ import { readRecord } from "#runtime/bus/record.ts";
 import { appendFenced } from "#runtime/bus/streams/append.ts";
 import { followUpdates } from "#runtime/bus/streams/log-updates.ts";
 import { lastSequenceOf, readSubject, type StoredMessage } from "#runtime/bus/streams/read.ts";
-import type { InboxStore, Mark } from "../inbox/inbox.ts";
+import type { InboxStore } from "../inbox/inbox.ts";
 import { keyOf, type Owner } from "../owners/owner.ts";
 
 const stream = "TOOLBUS_INBOX";
-const markBucket = "toolbus_inbox_seen";
+const MARKS = { bucket: "toolbus_inbox_seen", prefix: "", codec: textCodec } as const;
 const WAITING = "waiting";
 const SEEN = "";
 
 /** Inboxes in their stream, which holds what waits and nothing else; the marks of events stand in a bucket. */
 export function createStreamInbox(bus: Bus): InboxStore {
+  const marks = createBucket(bus, MARKS);
   return {
     async read(sessionId, fromSequence) {
       const events: InboxEvent[] = [];
@@ -61,16 +63,16 @@ export function createStreamInbox(bus: Bus): InboxStore {
         eventFrom: (message) => eventFromStored(bus, message),
       });
     },
-    mark: (owner, eventId) =>
-      casUpdate<Mark>(bus, markBucket, markKey(owner, eventId), (entry) => {
-        if (entry === undefined) return { set: WAITING, result: "none" };
-        return { keep: true, result: entry.string() === WAITING ? "waiting" : "seen" };
-      }).then(({ result }) => result),
+    async mark(owner, eventId) {
+      const { before } = await marks.update(markKey(owner, eventId), (mark) =>
+        mark === undefined ? WAITING : undefined,
+      );
+      if (before === undefined) return "none";
+      return before === WAITING ? "waiting" : "seen";
+    },
     async markSeen(owner, eventId) {
-      await casUpdate(bus, markBucket, markKey(owner, eventId), (entry) =>
-        entry === undefined || entry.string() === WAITING
-          ? { set: SEEN, result: undefined }
-          : { keep: true, result: undefined },
+      await marks.update(markKey(owner, eventId), (mark) =>
+        mark === undefined || mark === WAITING ? SEEN : undefined,
       );
     },
   };

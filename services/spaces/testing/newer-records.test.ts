@@ -4,9 +4,8 @@ import { expect, test } from "vitest";
 import { MemoryRecordSchema } from "#gen/toolbus/internal/space/v1/memory_pb.ts";
 import { InboxEventSchema } from "#gen/toolbus/space/v1/inbox_pb.ts";
 import { SpaceEventSchema } from "#gen/toolbus/space/v1/space_pb.ts";
-import { readKey } from "#runtime/bus/buckets/key-value.ts";
 import { openTestBus } from "../../../test/harness/bus.ts";
-import { createStores, followMemory } from "../subscriptions.ts";
+import { createStores } from "../subscriptions.ts";
 
 const garbage = Uint8Array.of(0xff, 0xff, 0xff);
 
@@ -64,15 +63,18 @@ test("TOOL-13 a space's log with events that this release does not know is read,
 test("memory keeps what a newer release wrote beside it, and is followed past what cannot be read", async () => {
   await using bus = await openTestBus();
   const { memory } = createStores(bus);
-  const kv = await bus.keyValue("toolbus_memory");
-  const record = create(MemoryRecordSchema, { sessionId: "s", agent: "a" });
-  await kv.put("broken", garbage);
-  await kv.put("s.a", newer(toBinary(MemoryRecordSchema, record)));
-  expect((await memory.list()).map(({ sessionId }) => sessionId)).toEqual(["s"]);
-  await memory.change("s.a", (standing) => standing && { ...standing, agent: "b" });
-  const written = fromBinary(MemoryRecordSchema, (await readKey(bus, "toolbus_memory", "s.a"))!.value);
-  expect(written.agent).toBe("b");
-  expect(written.$unknown).toMatchObject([{ no: 1_000 }]);
+  const put = (key: string, value: Uint8Array) => bus.jetstream.publish(`$KV.toolbus_memory.${key}`, value);
+  await put("broken", garbage);
+  await put("s.a", newer(toBinary(MemoryRecordSchema, create(MemoryRecordSchema, { sessionId: "s", agent: "a" }))));
+  expect(await Array.fromAsync(memory.list())).toMatchObject([{ value: { sessionId: "s" } }]);
+  const { value } = await memory.update("s.a", (standing) => standing && { ...standing, agent: "b" });
+  expect(fromBinary(MemoryRecordSchema, toBinary(MemoryRecordSchema, value!))).toMatchObject({
+    agent: "b",
+    $unknown: [{ no: 1_000 }],
+  });
   const stop = new AbortController();
-  expect(await take(followMemory(bus, stop.signal), 1, stop)).toMatchObject([{ agent: "b" }]);
+  expect(await take(memory.follow({ signal: stop.signal }), 2, stop)).toMatchObject([
+    { kind: "unreadable", key: "broken" },
+    { kind: "set", value: { agent: "b" } },
+  ]);
 });

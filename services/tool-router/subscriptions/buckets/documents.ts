@@ -1,6 +1,7 @@
 import { type DescMessage, fromBinary, type MessageShape, toBinary } from "@bufbuild/protobuf";
 import type { KvEntry } from "@nats-io/kv";
 import { casUpdate, createKey, readKey, removeKey } from "#runtime/bus/buckets/key-value.ts";
+import { sharedReading } from "#runtime/bus/buckets/shared-reading.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import type { BucketName } from "#runtime/bus/declarations/declarations.ts";
 import { readRecord } from "#runtime/bus/record.ts";
@@ -9,7 +10,6 @@ import { followSubject, lastSequenceOf, readSubject, type StoredMessage } from "
 import { refuse } from "#runtime/failure/failure.ts";
 import type { BucketView } from "../../catalogue/bucket-view.ts";
 import type { Documents, Stored } from "../../catalogue/documents.ts";
-import { jointReading } from "./joint-reading.ts";
 
 /**
  * Where messages of one kind lie: a bucket, and what their keys begin with there. Values are binary, so
@@ -113,7 +113,7 @@ export async function openFollowing(
   }
 
   const following = follow().catch((error: unknown) => onFault(`${bucket} is no longer followed: ${error}`));
-  const caughtUp = jointReading(async () => {
+  const caughtUp = sharedReading(async () => {
     const last = await lastSequenceOf(bus, subject);
     await Promise.all(views.map(({ view }) => view.reached(last)));
   });

@@ -2,7 +2,7 @@
  * One reading for all who ask while another is under way: each is answered by one that began after it asked, and there are
  * never more than two, however many ask.
  */
-export function jointReading<T>(read: () => Promise<T>): () => Promise<T> {
+export function sharedReading<T>(read: () => Promise<T>): () => Promise<T> {
   let running: Promise<void> | undefined;
   let next: Promise<T> | undefined;
 

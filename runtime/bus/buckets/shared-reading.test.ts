@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
-import { jointReading } from "./joint-reading.ts";
+import { sharedReading } from "./shared-reading.ts";
 
 test("who asks while a reading is under way shares the next one, which sees what stood when it asked", async () => {
   let stands = 0;
   let readings = 0;
   let answer = Promise.withResolvers<void>();
-  const read = jointReading(async () => {
+  const read = sharedReading(async () => {
     readings += 1;
     const seen = stands;
     await answer.promise;
@@ -26,7 +26,7 @@ test("who asks while a reading is under way shares the next one, which sees what
 
 test("a reading that fails is told to those who shared it, and the next begins anew", async () => {
   let readings = 0;
-  const read = jointReading(async () => {
+  const read = sharedReading(async () => {
     readings += 1;
     if (readings === 2) throw new Error("away");
     return readings;

@@ -1,0 +1,88 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { openTestBus, type TestBus } from "../../../test/harness/bus.ts";
+import { until } from "../../time/until.ts";
+import { jsonCodec } from "./bucket.ts";
+import { openBucketView } from "./bucket-view.ts";
+import { createBucket } from "./stored-bucket.ts";
+
+const codec = jsonCodec((value) => {
+  if (typeof value !== "number") throw new TypeError("it is no number");
+  return value;
+});
+const placeOf = (prefix: string) => ({ bucket: "toolbus_tools", prefix, codec }) as const;
+
+let bus: TestBus;
+const faults: string[] = [];
+const onFault = (fault: string) => void faults.push(fault);
+
+beforeAll(async () => {
+  bus = await openTestBus();
+});
+afterAll(() => bus[Symbol.asyncDispose]());
+
+test("a view holds what stood when it was opened, and every acknowledged write once it has caught up", async () => {
+  const [bucket, other] = [createBucket(bus, placeOf("one.")), createBucket(bus, placeOf("two."))];
+  await bucket.put("b", 2);
+  await other.put("b", 9);
+  await using followed = await openBucketView(bucket, onFault);
+  const { view } = followed;
+  const known = () => view.entries.map(([key, { value }]) => [key, value]);
+  expect(known()).toEqual([["b", 2]]);
+  const elsewhere = createBucket(await bus.connect(), placeOf("one."));
+  const [version, changes] = [view.version, { count: 0 }];
+  using _ = view.listen(() => void changes.count++);
+  const changed = view.changed;
+  await elsewhere.put("a", 1);
+  await elsewhere.remove("b");
+  await followed.caughtUp();
+  await changed;
+  expect(known()).toEqual([["a", 1]]);
+  expect([view.version > version, changes.count]).toEqual([true, 2]);
+  expect(view.reachedRevision).toBe(await bucket.lastRevision());
+});
+
+test("a value that cannot be read leaves the one before it in the view, and keeps nobody waiting", async () => {
+  const bucket = createBucket(bus, placeOf("three."));
+  await bucket.put("a", 1);
+  await using followed = await openBucketView(bucket, onFault);
+  await bus.jetstream.publish("$KV.toolbus_tools.three.a", "garbage");
+  await followed.caughtUp();
+  expect(followed.view.get("a")?.value).toBe(1);
+  await bucket.put("a", 3);
+  await followed.caughtUp();
+  expect(followed.view.get("a")?.value).toBe(3);
+});
+
+test("a removal while the bus was away is seen afterwards, also when no message of it is left", async () => {
+  await using local = await openTestBus();
+  const bucket = createBucket(local, placeOf("four."));
+  for (const key of ["kept", "removed", "replaced"]) await bucket.put(key, 1);
+  await using followed = await openBucketView(bucket, onFault);
+  const writer = createBucket(await local.connect(), placeOf("four."));
+  // what is left of a removal a minute later: nothing
+  for (const key of ["removed", "replaced"]) {
+    await local.manager.streams.purge("KV_toolbus_tools", { filter: `$KV.toolbus_tools.four.${key}` });
+  }
+  const { losses } = local.link;
+  await local.connection.reconnect();
+  await writer.put("replaced", 2);
+  await until(() => local.link.losses > losses && local.link.isUp);
+  await followed.caughtUp();
+  expect(followed.view.entries.map(([key, { value }]) => [key, value])).toEqual([
+    ["kept", 1],
+    ["replaced", 2],
+  ]);
+});
+
+test("a view that is closed lets go of those who wait for it", async () => {
+  await using local = await openTestBus();
+  const followed = await openBucketView(createBucket(local, placeOf("five.")), onFault);
+  await local.server.kill();
+  const waiting = followed.caughtUp();
+  waiting.catch(() => {});
+  const impatient = followed.caughtUp(AbortSignal.timeout(50));
+  await expect(impatient).rejects.toThrow(/timeout/);
+  await followed[Symbol.asyncDispose]();
+  await expect(waiting).rejects.toThrow(/followed no longer/);
+  expect(faults).toEqual([]);
+});

@@ -1,0 +1,134 @@
+import { messageFromUnknown } from "../../failure/failure.ts";
+import { unlessAborted } from "../../time/unless-aborted.ts";
+import type { Bucket, Change } from "./bucket.ts";
+import { openFollower } from "./follower.ts";
+import { sharedReading } from "./shared-reading.ts";
+
+/** What a bucket holds of one kind, in memory. */
+export class BucketView<T> {
+  readonly #entries = new Map<string, { value: T; revision: number }>();
+  #version = 0;
+  #reached = 0;
+  #changed = Promise.withResolvers<void>();
+  readonly #listeners = new Set<() => void>();
+
+  /** Grows with each change. */
+  get version(): number {
+    return this.#version;
+  }
+
+  /** How far of the bucket is seen here. */
+  get reachedRevision(): number {
+    return this.#reached;
+  }
+
+  get(key: string): { value: T; revision: number } | undefined {
+    return this.#entries.get(key);
+  }
+
+  /** By key. */
+  get entries(): [string, { value: T; revision: number }][] {
+    return [...this.#entries].sort(([one], [other]) => (one < other ? -1 : 1));
+  }
+
+  /** What the bucket tells, in its order; where a value cannot be read, the one before it stays. */
+  apply(change: Change<T>): void {
+    const { key, revision } = change;
+    if (change.kind === "set") this.#entries.set(key, { value: change.value, revision });
+    if (change.kind === "removed") this.#entries.delete(key);
+    this.#reached = Math.max(this.#reached, revision);
+    this.#notify();
+  }
+
+  /** Forgets what was seen up to a revision and does not stand any more. */
+  keepOnly(keys: ReadonlySet<string>, seenUpTo: number): void {
+    const gone = [...this.#entries].filter(([key, { revision }]) => revision <= seenUpTo && !keys.has(key));
+    for (const [key] of gone) this.#entries.delete(key);
+    if (gone.length > 0) this.#notify();
+  }
+
+  /** Calls back at each change until it is disposed: for who waits for other things besides, again and again. */
+  listen(listener: () => void): Disposable {
+    const own = () => listener();
+    this.#listeners.add(own);
+    return { [Symbol.dispose]: () => void this.#listeners.delete(own) };
+  }
+
+  /** Resolves at the next change. */
+  get changed(): Promise<void> {
+    return this.#changed.promise;
+  }
+
+  /** Waits until everything up to a revision is seen here. */
+  async reached(revision: number, signal?: AbortSignal): Promise<void> {
+    while (this.#reached < revision) await unlessAborted(this.#changed.promise, signal);
+  }
+
+  #notify(): void {
+    this.#version += 1;
+    const waiting = this.#changed;
+    this.#changed = Promise.withResolvers<void>();
+    waiting.resolve();
+    for (const listener of [...this.#listeners]) listener();
+  }
+}
+
+/** A view that follows its bucket for as long as it is open. */
+export interface FollowedView<T> extends AsyncDisposable {
+  readonly view: BucketView<T>;
+  /** Waits until the view shows every write that was acknowledged before, by whomever. */
+  caughtUp(signal?: AbortSignal): Promise<void>;
+}
+
+/** Resolves when the view holds what the bucket held. */
+export async function openBucketView<T>(bucket: Bucket<T>, onFault: (fault: string) => void): Promise<FollowedView<T>> {
+  const view = new BucketView<T>();
+  const closing = new AbortController();
+  let whole = Promise.withResolvers<void>();
+  whole.resolve();
+
+  function interrupt(): void {
+    whole.resolve(); // who waited looks again
+    whole = Promise.withResolvers<void>();
+    whole.promise.catch(() => {}); // whoever waits hears it; nobody has to
+  }
+
+  async function whenWhole(): Promise<void> {
+    let waited: typeof whole | undefined;
+    while (waited !== whole) {
+      waited = whole;
+      await waited.promise;
+    }
+  }
+
+  /** BUCKET-6: of what was removed meanwhile there may be no trace. */
+  async function forgetRemoved(): Promise<void> {
+    const mine = whole;
+    try {
+      const last = await bucket.lastRevision(closing.signal);
+      view.keepOnly(await bucket.keys(closing.signal), last);
+      mine.resolve();
+    } catch (error) {
+      if (!closing.signal.aborted) onFault(`${bucket.name} cannot be compared: ${messageFromUnknown(error)}`);
+      mine.reject(error);
+    }
+  }
+
+  const onChange = (change: Change<T>) => view.apply(change);
+  const hooks = { onInterrupted: interrupt, onResumed: () => void forgetRemoved() };
+  const follower = await openFollower(bucket, { from: "start", onChange, onFault, ...hooks });
+  const readSeen = sharedReading(async () => {
+    const last = await bucket.lastRevision(closing.signal);
+    await whenWhole();
+    await view.reached(last, closing.signal);
+  });
+  await view.reached(follower.openedAt);
+  return {
+    view,
+    caughtUp: (signal) => unlessAborted(readSeen(), signal),
+    async [Symbol.asyncDispose]() {
+      closing.abort(new Error(`${bucket.name} is followed no longer`));
+      await follower[Symbol.asyncDispose]();
+    },
+  };
+}

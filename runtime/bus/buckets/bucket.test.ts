@@ -1,0 +1,171 @@
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { CallerDeclarationSchema } from "#gen/toolbus/caller/v1/caller_pb.ts";
+import { openTestBus, type TestBus } from "../../../test/harness/bus.ts";
+import { refuse } from "../../failure/failure.ts";
+import { until } from "../../time/until.ts";
+import type { BusStatus } from "../bus.ts";
+import { type Change, type Codec, codecOf } from "./bucket.ts";
+import { createBucket } from "./stored-bucket.ts";
+
+const numbers: Codec<number> = {
+  encode: (value) => new TextEncoder().encode(JSON.stringify(value)),
+  decode(bytes) {
+    const value: unknown = JSON.parse(new TextDecoder().decode(bytes));
+    if (typeof value !== "number") throw new TypeError("it is no number");
+    return value;
+  },
+};
+const place = { bucket: "toolbus_callers", prefix: "count.", codec: numbers } as const;
+
+let bus: TestBus;
+const statuses: BusStatus[] = [];
+
+beforeAll(async () => {
+  bus = await openTestBus({ onStatus: (status) => statuses.push(status) });
+});
+afterAll(() => bus[Symbol.asyncDispose]());
+
+describe("compare-and-set", () => {
+  test("a key is created once, changed from what stands, removed, and created again", async () => {
+    const bucket = createBucket(bus, place);
+    const first = await bucket.create("a", 1);
+    expect(first).toBeGreaterThan(0);
+    expect(await bucket.create("a", 2)).toBeUndefined();
+    const changed = await bucket.update("a", (value = 0, revision) => (revision === first ? value + 2 : undefined));
+    expect(changed).toMatchObject({ before: 1, value: 3, hasChanged: true });
+    const kept = await bucket.update("a", (_, revision) => (revision === first ? 9 : undefined));
+    expect(kept).toEqual({ before: 3, value: 3, revision: changed.revision, hasChanged: false });
+    expect(await bucket.remove("a", (value) => value === 1)).toBe(false);
+    expect(await bucket.remove("a", (value, revision) => value === 3 && revision === changed.revision)).toBe(true);
+    expect(await bucket.remove("a")).toBe(false);
+    expect(await bucket.read("a")).toBeUndefined();
+    expect(
+      await bucket.update("a", (value, revision) => (value === undefined && revision === 0 ? 5 : 6)),
+    ).toMatchObject({
+      value: 5,
+    });
+    await bucket.remove("a");
+    expect(await bucket.create("a", 7)).toBeDefined();
+    const put = await bucket.put("a", 8);
+    expect(await bucket.read("a")).toEqual({ key: "a", value: 8, revision: put });
+  });
+
+  test("a refusal of the decision is the answer, and nothing is written", async () => {
+    const bucket = createBucket(bus, place);
+    const revision = await bucket.create("refused", 1);
+    const update = bucket.update("refused", () => refuse("aborted", "not so", { reason: "CALL_IN_PROGRESS" }));
+    await expect(update).rejects.toMatchObject({ code: "aborted", message: "not so" });
+    expect(await bucket.read("refused")).toEqual({ key: "refused", value: 1, revision });
+  });
+
+  test("no update of 20 that race is lost, also when the server is killed meanwhile", async () => {
+    await using local = await openTestBus();
+    const bucket = createBucket(local, place);
+    const add = () => bucket.update("sum", (value = 0) => value + 1);
+    const first = await Promise.all(Array.from({ length: 10 }, add));
+    await local.server.kill();
+    const racing = Promise.all(Array.from({ length: 10 }, add));
+    await local.server.restart();
+    const values = [...first, ...(await racing)].map(({ value = 0 }) => value).sort((one, other) => one - other);
+    expect(values).toEqual(Array.from({ length: 20 }, (_, index) => index + 1));
+  });
+
+  test("a value that is empty, as a message of defaults is, is a value", async () => {
+    const bucket = createBucket(bus, { ...place, prefix: "empty.", codec: codecOf(CallerDeclarationSchema) });
+    await bucket.create("e", create(CallerDeclarationSchema));
+    expect(await bucket.read("e")).toMatchObject({ value: { callerId: "" } });
+    expect(await Array.fromAsync(bucket.list())).toMatchObject([{ key: "e" }]);
+  });
+});
+
+describe("records of others", () => {
+  test("ORCH-1 what a newer release wrote beside a value stays in it when it is written again here", async () => {
+    const bucket = createBucket(bus, { ...place, prefix: "newer.", codec: codecOf(CallerDeclarationSchema) });
+    const bytes = toBinary(CallerDeclarationSchema, create(CallerDeclarationSchema, { callerId: "app" }));
+    const newer = new BinaryWriter().raw(bytes).tag(1_000, WireType.LengthDelimited).string("newer").finish();
+    await bus.jetstream.publish("$KV.toolbus_callers.newer.n", newer);
+    await bucket.update("n", (standing) => standing && { ...standing, callerId: "other" });
+    const [written] = await Array.fromAsync(bucket.list());
+    expect(written?.value.callerId).toBe("other");
+    const again = fromBinary(CallerDeclarationSchema, toBinary(CallerDeclarationSchema, written!.value));
+    expect(again.$unknown).toMatchObject([{ no: 1_000 }]);
+  });
+
+  test("ORCH-1 a value that cannot be read is passed over by lists, told once, and not written over unasked", async () => {
+    const bucket = createBucket(bus, { ...place, prefix: "odd." });
+    await bus.jetstream.publish("$KV.toolbus_callers.odd.broken", "garbage");
+    await bucket.create("good", 1);
+    for (let round = 0; round < 2; round++) {
+      expect((await Array.fromAsync(bucket.list())).map(({ key }) => key)).toEqual(["good"]);
+    }
+    const told = statuses.filter((one) => one.kind === "unreadable" && one.subject.endsWith("odd.broken"));
+    expect(told).toHaveLength(1);
+    const lost = { code: "data_loss", message: expect.stringContaining("odd.broken") };
+    await expect(bucket.read("broken")).rejects.toMatchObject(lost);
+    await expect(bucket.update("broken", () => 1)).rejects.toMatchObject(lost);
+    expect(await bucket.create("broken", 1)).toBeUndefined();
+    expect([...(await bucket.keys())].sort()).toEqual(["broken", "good"]);
+    await bucket.put("broken", 2);
+    expect(await bucket.read("broken")).toMatchObject({ value: 2 });
+  });
+
+  test("where a value that cannot be read stands for nothing, it reads as none and is written over", async () => {
+    const bucket = createBucket(bus, { ...place, prefix: "hint.", unreadable: "absent" });
+    await bus.jetstream.publish("$KV.toolbus_callers.hint.h", "garbage");
+    expect(await bucket.read("h")).toBeUndefined();
+    expect(await bucket.remove("h", () => true)).toBe(false);
+    expect(await bucket.update("h", (value = 40) => value + 2)).toMatchObject({ before: undefined, value: 42 });
+    await bus.jetstream.publish("$KV.toolbus_callers.hint.h", "garbage");
+    expect(await bucket.remove("h")).toBe(true);
+    expect(await bucket.keys()).toEqual(new Set());
+  });
+});
+
+describe("lists", () => {
+  test("a list has the last value of each key of its kind, or those that are asked for", async () => {
+    const bucket = createBucket(bus, { bucket: "toolbus_tools", prefix: "list.", codec: numbers });
+    const other = createBucket(bus, { bucket: "toolbus_tools", prefix: "other.", codec: numbers });
+    for (const [key, value] of Object.entries({ a: 1, b: 2, c: 3, d: 4 })) await bucket.put(key, value);
+    await other.put("a", 99);
+    await bucket.put("a", 10);
+    await bucket.remove("b");
+    const listed = async (part?: Parameters<typeof bucket.list>[0]) =>
+      Object.fromEntries((await Array.fromAsync(bucket.list(part))).map(({ key, value }) => [key, value]));
+    expect(await listed()).toEqual({ a: 10, c: 3, d: 4 });
+    expect(await listed({ where: (value) => value < 4 })).toEqual({ c: 3 });
+    expect(await listed({ containing: new TextEncoder().encode("10") })).toEqual({ a: 10 });
+    expect(await listed({ since: new Date(Date.now() + 60_000) })).toEqual({});
+    expect(await bucket.keys()).toEqual(new Set(["a", "c", "d"]));
+  });
+});
+
+describe("following", () => {
+  test("BUS-1 what stands and then each change, once and in order, though the server is killed meanwhile", async () => {
+    await using local = await openTestBus();
+    await using stopping = new AsyncDisposableStack();
+    const bucket = createBucket(local, place);
+    const end = new AbortController();
+    stopping.defer(() => end.abort());
+    await bucket.put("a", 1);
+    const changes: Change<number>[] = [];
+    const following = (async () => {
+      for await (const change of bucket.follow({ signal: end.signal })) changes.push(change);
+    })();
+    await until(() => changes.length === 1);
+    await local.server.kill();
+    const writing = bucket.put("b", 2);
+    await local.server.restart();
+    await writing;
+    await local.jetstream.publish("$KV.toolbus_callers.count.c", "garbage");
+    await bucket.remove("a");
+    await until(() => changes.length === 4);
+    expect(changes.map(({ kind, key }) => `${kind} ${key}`)).toEqual(["set a", "set b", "unreadable c", "removed a"]);
+    expect(await bucket.lastRevision()).toBe(changes.at(-1)?.revision);
+    const revisions = changes.map(({ revision }) => revision);
+    expect(revisions).toEqual(revisions.toSorted((one, other) => one - other));
+    end.abort();
+    await following;
+  });
+});
