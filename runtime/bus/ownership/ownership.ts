@@ -13,13 +13,10 @@
  *     only the winner opens.
  * O4  Within a process, one claim a key at a time; others who want the key join it. A resource that is closing is closed
  *     before the key is claimed again.
- * O5  An owner is gone when nobody is subscribed to its subject, or when it is silent for 1 s: a frozen process keeps its
- *     subscriptions. Silence counts only if the server itself answers.
- * O6  For 1 s after the own return to the server, and in a cluster for 1 s after the entry was written, a lack of
- *     subscribers proves nothing: owners may still be on their way back.
- * O7  An owner that may have been taken for dead (it slept, or lost the server, or hears "taken") answers nothing and
+ * O5  An owner is gone when nobody is subscribed to its subject, or when it is silent (`../liveness.ts`).
+ * O6  An owner that may have been taken for dead (it slept, or lost the server, or hears "taken") answers nothing and
  *     gives out nothing until it has read its entry again; if the entry is not its own, it closes the resource.
- * O8  What O7 may miss, a verification of all holdings each ten seconds finds. Entries of the dead that nobody asks for are
+ * O7  What O6 may miss, a verification of all holdings each ten seconds finds. Entries of the dead that nobody asks for are
  *     swept by others of their kind.
  */
 import { Failure } from "../../failure/failure.ts";
@@ -57,7 +54,7 @@ export async function openOwnership<R extends AsyncDisposable, A = void>(
 ): Promise<Ownership<R, A>> {
   const { kind, instance, onError = () => {} } = options;
   await using stack = new AsyncDisposableStack();
-  const pinging = createPinging(bus, kind, options.silenceMs ?? 1_000);
+  const pinging = createPinging(bus, kind, options.silenceMs);
   const holdings = stack.use(new Holdings<R>(bus, options));
   const claiming = createClaiming(bus, holdings, options);
   const finding = createFinding(bus, kind, pinging);

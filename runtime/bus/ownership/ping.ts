@@ -1,12 +1,12 @@
-import { answersPromptly, askUntilCertain } from "../ask.ts";
 import type { Bus } from "../bus.ts";
+import { askWhetherAlive } from "../liveness.ts";
 import type { OwnerEntry } from "./entry.ts";
 import { ownerSubject } from "./names.ts";
 
 export type OwnerState = "opening" | "open" | "closing";
 
 export interface Pinging {
-  /** Asks the owner of an entry how it stands; `gone` only when its silence is certain (see O5 and O6). */
+  /** Asks the owner of an entry how it stands; `gone` only when that is certain (`../liveness.ts`). */
   ping(
     key: string,
     entry: Pick<OwnerEntry, "revision" | "created">,
@@ -14,26 +14,13 @@ export interface Pinging {
   ): Promise<OwnerState | "gone">;
 }
 
-const ATTEMPTS = 4;
-
-export function createPinging(bus: Bus, kind: string, silenceMs: number): Pinging {
-  /** Interest is still spreading: owners are reconnecting, or the nodes of a cluster have not told each other yet. */
-  const isInterestSettling = (created: Date) =>
-    performance.now() - bus.link.returnedAtMs < silenceMs ||
-    (bus.connection.info?.cluster !== undefined && Math.abs(Date.now() - created.getTime()) < silenceMs);
-
+export function createPinging(bus: Bus, kind: string, silenceMs: number | undefined): Pinging {
   return {
-    async ping(key, entry, signal) {
-      const answer = await askUntilCertain(bus, {
-        subject: ownerSubject(kind, key, entry.revision),
-        text: "ping",
-        silenceMs,
-        attempts: ATTEMPTS,
-        signal,
-        isCertain: (kind) =>
-          kind === "silent" ? answersPromptly(bus, silenceMs / 2) : !isInterestSettling(entry.created),
-      });
-      return answer === undefined ? "gone" : (answer.string() as OwnerState);
+    async ping(key, { revision, created }, signal) {
+      const subject = ownerSubject(kind, key, revision);
+      const options = { silenceMs, signal, subscribedAtMs: created.getTime() };
+      const owner = await askWhetherAlive(bus, { subject, text: "ping", ...options });
+      return owner.kind === "alive" ? (owner.message.string() as OwnerState) : "gone";
     },
   };
 }

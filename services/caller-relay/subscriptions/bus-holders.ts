@@ -1,9 +1,8 @@
-import { isNobody } from "#runtime/bus/ask.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
-import { Failure } from "#runtime/failure/failure.ts";
+import { askWhetherAlive } from "#runtime/bus/liveness.ts";
+import { refuse } from "#runtime/failure/failure.ts";
 import type { Holders } from "../requests/holders.ts";
 
-const answerTimeoutMs = 1_000;
 const subjectOf = (sessionId: string, requestId: string) => `toolbus.owner.caller-request.${sessionId}.${requestId}`;
 
 /** Who holds a call is known by interest: the holder is subscribed to the request's subject, and answers with its name. */
@@ -23,16 +22,11 @@ export function createBusHolders(bus: Bus, instance: string): Holders {
       };
     },
     async locate(sessionId, requestId) {
-      try {
-        const subject = subjectOf(sessionId, requestId);
-        return (await bus.connection.request(subject, "", { timeout: answerTimeoutMs })).string();
-      } catch (error) {
-        if (isNobody(error)) return undefined;
-        throw new Failure("unavailable", `the instance that holds request ${requestId} does not answer`, {
-          reason: "OUTCOME_UNKNOWN",
-          cause: error,
-        });
-      }
+      const holder = await askWhetherAlive(bus, { subject: subjectOf(sessionId, requestId) });
+      if (holder.kind === "alive") return holder.message.string();
+      if (holder.kind === "nobody") return undefined;
+      const message = `the instance that holds request ${requestId} does not answer`;
+      return refuse("unavailable", message, { reason: "OUTCOME_UNKNOWN" });
     },
   };
 }

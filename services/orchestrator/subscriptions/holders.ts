@@ -1,19 +1,12 @@
-/**
- * The processes of this service ask each other for the sessions that they work on. Nobody listens: the process is gone.
- * Somebody listens and says nothing for a second: it is frozen, and as good as gone.
- */
+/** The processes of this service ask each other for the sessions that they work on; who does not answer is as good as gone. */
 
-import { type Msg, RequestError, TimeoutError } from "@nats-io/transport-node";
+import type { Msg } from "@nats-io/transport-node";
 import type { Bus } from "#runtime/bus/bus.ts";
+import { askOnceWhetherAlive } from "#runtime/bus/liveness.ts";
 import type { HolderAnswer, Holders } from "../sessions/wakes/wake.ts";
 import { runSubjects } from "./run-subjects.ts";
 
 type Question = { kind: "session"; sessionId: string; wakeId?: number } | { kind: "snapshot"; runId: string };
-
-const silenceMs = 1_000;
-
-/** After the server's return others may not be back yet: their silence proves nothing. */
-const returnGraceMs = 1_000;
 
 export interface HolderAnswers {
   answer(sessionId: string, wakeId: number | undefined): HolderAnswer;
@@ -23,16 +16,11 @@ export interface HolderAnswers {
 
 export function createHolders(bus: Bus): Holders {
   async function ask(instance: string, sessionId: string, wakeId: number): Promise<HolderAnswer | "gone" | "unsure"> {
-    try {
-      const question: Question = { kind: "session", sessionId, wakeId };
-      const options = { timeout: silenceMs };
-      const reply = await bus.connection.request(runSubjects.holder(instance), JSON.stringify(question), options);
-      return reply.string() as HolderAnswer;
-    } catch (error) {
-      const isSilence = error instanceof TimeoutError || (error instanceof RequestError && error.isNoResponders());
-      if (!isSilence || !bus.link.isUp || performance.now() - bus.link.returnedAtMs < returnGraceMs) return "unsure";
-      return "gone";
-    }
+    const question: Question = { kind: "session", sessionId, wakeId };
+    const text = JSON.stringify(question);
+    const holder = await askOnceWhetherAlive(bus, { subject: runSubjects.holder(instance), text });
+    if (holder.kind === "alive") return holder.message.string() as HolderAnswer;
+    return holder.kind === "unsure" ? "unsure" : "gone";
   }
 
   function send(instance: string, question: Question): void {

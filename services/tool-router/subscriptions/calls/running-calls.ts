@@ -1,27 +1,19 @@
 import { errors, type Msg } from "@nats-io/transport-node";
-import { answersPromptly, askUntilCertain } from "#runtime/bus/ask.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
+import { askWhetherAlive } from "#runtime/bus/liveness.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { type Asker, requireOwner } from "#runtime/failure/session-owner.ts";
 import type { InFlightCalls } from "../../calls/in-flight.ts";
 import type { RunningCalls } from "../../calls/records/running.ts";
 import type { Ownership } from "../../sessions/ownership.ts";
 
-/*
- * All routers are asked at once; only the one that executes the call answers.
- *
- * H1  An answer is believed at once. Only silence means that nobody executes the call, never an error of asking.
- * H2  Silence counts only if this router's link was up a second before the question: after a loss of the bus the other routers
- *     come back a little later, too.
- * H3  Silence counts only while the server answers promptly: otherwise the server, or this process, is what is slow.
- */
+/* All routers are asked at once (`#runtime/bus/liveness.ts`); only the one that executes the call answers. */
 
 const HELD = "toolbus.call.held";
 const CANCELED = "toolbus.call.cancel";
 
+/** A router that executes calls of others may be slow to answer. */
 const SILENCE_MS = 1_500;
-const ATTEMPTS = 2;
-const SETTLING_MS = 1_000;
 const CANCEL_MS = 500;
 
 export interface RunningCallParts {
@@ -75,16 +67,11 @@ export function openRunningCalls(bus: Bus, parts: RunningCallParts): RunningCall
   ];
   return {
     async isHeld(callId, signal) {
-      const answer = await askUntilCertain(bus, {
-        ...{ subject: HELD, text: callId, signal },
-        silenceMs: SILENCE_MS,
-        attempts: ATTEMPTS,
-        isCertain: (kind, askedAtMs) =>
-          kind === "silent" && // this router listens itself: nobody does only while its subscription is on its way
-          askedAtMs - bus.link.returnedAtMs >= SETTLING_MS &&
-          answersPromptly(bus, SILENCE_MS / ATTEMPTS / 2),
-      });
-      return answer !== undefined;
+      for (;;) {
+        const holder = await askWhetherAlive(bus, { subject: HELD, text: callId, silenceMs: SILENCE_MS, signal });
+        if (holder.kind !== "nobody") return holder.kind === "alive";
+        await bus.connection.flush(); // this router listens, too: its subscription was on its way to the server
+      }
     },
     async cancel(callId, asker) {
       const question: CancelQuestion = { callId, ...(asker !== undefined && { asker }) };

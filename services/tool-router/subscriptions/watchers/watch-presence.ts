@@ -1,17 +1,13 @@
 import { randomUUID } from "node:crypto";
-import { answersPromptly, askUntilCertain } from "#runtime/bus/ask.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
+import { askWhetherAlive } from "#runtime/bus/liveness.ts";
 import type { Presence } from "../../calls/watchers/watching.ts";
 import { tokenFrom } from "./subject-token.ts";
 
 /*
- * P1  A router subscribes to the subjects of its watchers and of their tools while their streams live, and answers there.
- * P2  Nobody is there if nobody subscribes, or if no answer comes although the server answers: a frozen router stays subscribed.
- * P3  For a second after this router's link came back neither counts, because the other routers come back a little later, too.
+ * A router has interest in the subjects of its watchers and their tools for as long as their streams live, and answers. Without
+ * interest, and without an answer, nobody is there (`#runtime/bus/liveness.ts`).
  */
-
-const ANSWER_MS = 1_000;
-const SETTLING_MS = 1_000;
 
 const toolSubject = (tool: string) => `toolbus.watch.tool.${tokenFrom(tool)}`;
 const principalSubject = (principal: string, tool: string) => `toolbus.watch.principal.${tokenFrom(principal, tool)}`;
@@ -22,10 +18,7 @@ export function createWatchPresence(bus: Bus): Presence {
   const shown = new Map<string, { count: number; end: () => void }>();
 
   async function isThere(subject: string, signal: AbortSignal): Promise<boolean> {
-    const isCertain = (kind: "silent" | "nobody", askedAtMs: number) =>
-      askedAtMs - bus.link.returnedAtMs >= SETTLING_MS && (kind === "nobody" || answersPromptly(bus, ANSWER_MS / 2)); // P2, P3
-    const answer = await askUntilCertain(bus, { subject, silenceMs: ANSWER_MS, attempts: 1, signal, isCertain });
-    return answer !== undefined;
+    return (await askWhetherAlive(bus, { subject, signal })).kind === "alive";
   }
 
   function showInterest(subject: string): () => void {
