@@ -1,7 +1,7 @@
 import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 
-// Two layers: `unit` stands beside its subject and takes seconds; `system` needs more than one room, with real peers.
+// Two layers: `unit` stands beside its subject and takes seconds; `system` needs more than one service, with real peers.
 export default defineConfig({
   test: {
     globalSetup: ["./test/harness/binaries.ts"],

@@ -127,7 +127,7 @@ describe("readServiceConfig", () => {
     expect(message).not.toContain("secret");
   });
 
-  test("its faults and a room's stand in one list", () => {
+  test("its faults and a service's own are in one list", () => {
     const reader = readEnvironment({ TOOLBUS_REPLICAS: "2", TOOLBUS_INSTANCE: "a.b", POOL_SIZE: "x" });
     serviceConfigFromReader(reader);
     reader.integer("POOL_SIZE", declared);

@@ -31,7 +31,7 @@ export function readServiceConfig(env: NodeJS.ProcessEnv): ServiceConfig {
   return config;
 }
 
-/** For a room's `readConfig`, which reads its own variables with the same reader and finishes it: one list of all faults. */
+/** For a service's `readConfig`, which reads its own variables with the same reader and finishes it: one list of all faults. */
 export function serviceConfigFromReader(reader: EnvironmentReader): ServiceConfig {
   const natsUser = reader.optionalString("NATS_USER", { meaning: "User of the NATS server, if not in the URL." });
   const natsPassword = reader.optionalSecret("NATS_PASSWORD", { meaning: "Password of that user, if not in the URL." });

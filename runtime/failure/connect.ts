@@ -47,7 +47,7 @@ function informed(error: ConnectError): ConnectError {
   return error;
 }
 
-/** What the thinking gets to see of a call that failed: the other side's code, message, reason, metadata and field violations. */
+/** What the domain sees of a call that failed: the other side's code, message, reason, metadata and field violations. */
 export function failureFromConnectError(error: unknown): Failure {
   if (error instanceof Failure) return error;
   const { code, rawMessage, ...rest } = readError(connectErrorFromUnknown(error));

@@ -43,7 +43,7 @@ export interface FailureOptions<R extends ReceivedReason = ReasonName> {
   cause?: unknown;
 }
 
-/** What the thinking throws. Its message is written for the caller; it reaches the wire as it is. */
+/** What the domain throws. Its message is written for the caller; it reaches the wire as it is. */
 export class Failure extends Error {
   readonly code: FailureCode;
   readonly reason: ReceivedReason;

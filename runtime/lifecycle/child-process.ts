@@ -1,4 +1,4 @@
-// The one room for child processes. What holds for each of them:
+// The one place for child processes. What holds for each of them:
 //
 // C1  It leads a process group of its own, and every signal goes to the whole group.
 // C2  When it exits, for whatever reason, what is left of its group is killed. A descendant that has left the group for a

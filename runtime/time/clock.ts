@@ -1,6 +1,6 @@
 import { delay } from "./delay.ts";
 
-/** The time as the thinking sees it; tests give a clock that they turn by hand. */
+/** The time as the domain sees it; tests give a clock that they turn by hand. */
 export interface Clock {
   /** Milliseconds since 1970. */
   now(): number;

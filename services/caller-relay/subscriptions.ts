@@ -12,7 +12,7 @@ import { createBusHolders } from "./subscriptions/bus-holders.ts";
 export { createNeighbours } from "./subscriptions/neighbours.ts";
 export { createPeers, reasonOfCancellation } from "./subscriptions/peers.ts";
 
-/** What the room remembers, and who holds which call, as it stands on the bus. */
+/** What the service remembers, and who holds which call, as it stands on the bus. */
 export function createStores(bus: Bus, instance: string) {
   const changes = createChanges();
   return {

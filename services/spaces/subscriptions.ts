@@ -10,7 +10,7 @@ export { openDeliveries } from "./subscriptions/deliveries.ts";
 export { createNeighbours } from "./subscriptions/neighbours.ts";
 export { createSessionWaker } from "./subscriptions/session-waker.ts";
 
-/** Everything that the room remembers, as it stands on the bus. */
+/** Everything that the service remembers, as it stands on the bus. */
 export function createStores(bus: Bus) {
   return {
     log: createStreamLog(bus),

@@ -35,7 +35,7 @@ export interface TestSpaces extends AsyncDisposable {
   openSpace(spaceId: string, ...agents: string[]): Promise<string>;
 }
 
-/** A bus of its own with two instances of the room, and a fake of the router. */
+/** A bus of its own with two instances of the service, and a fake of the router. */
 export async function openTestSpaces(): Promise<TestSpaces> {
   await using stack = new AsyncDisposableStack();
   const submissions = new Map<string, string>();

@@ -1,4 +1,4 @@
-/** A bucket of messages by key, as the thinking sees it. Reads see every write that was acknowledged. */
+/** A bucket of messages by key, as the domain sees it. Reads see every write that was acknowledged. */
 export interface Documents<T> {
   read(key: string): Promise<Stored<T> | undefined>;
   /** The revision, or undefined when the key has a value already. */

@@ -2,7 +2,7 @@ import { open, type Proofs, shown, testsOf } from "./proof.ts";
 
 const checks = testsOf("tools/check/checks.ts");
 const methods = testsOf("test/contract/methods.test.ts");
-const doors = testsOf("test/architecture/doors.test.ts");
+const imports = testsOf("test/architecture/imports.test.ts");
 const unary = testsOf("runtime/rpc/nats/client/unary.test.ts");
 const stream = testsOf("runtime/rpc/nats/stream.test.ts");
 const streamEnds = testsOf("runtime/rpc/nats/stream-ends.test.ts");
@@ -41,7 +41,7 @@ export const bus: Proofs = {
     shown("stubs are generated, committed and proven fresh", checks("generated code is fresh")),
     shown(
       "services share nothing but the contract, whose every method is served",
-      doors("a service calls another over the bus and never imports it"),
+      imports("a service calls another over the bus and never imports it"),
       methods("every method of the contract is served"),
     ),
     shown(

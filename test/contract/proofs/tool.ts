@@ -273,7 +273,7 @@ export const tool: Proofs = {
     shown(
       "a plan with a time wakes its agent",
       plans("a plan wakes its agent when its time comes, once"),
-      suite("a plan whose time has come wakes the agent, through every room"),
+      suite("a plan whose time has come wakes the agent, through every service"),
     ),
   ],
   "TOOL-13": [

@@ -126,7 +126,7 @@ async function readConfigOf(name: string, env: NodeJS.ProcessEnv): Promise<Servi
   return room.readConfig(env);
 }
 
-/** The pieces of `runtime/config` that a room's own file calls. */
+/** The pieces of `runtime/config` that a service's own file calls. */
 function readersUsedBy(path: string): string[] {
   const source = readFileSync(join(projectRoot, path), "utf8");
   return [...source.matchAll(/"#(runtime\/config\/[\w-]+\.ts)"/g)].map(([, file = ""]) => file);

@@ -1,4 +1,4 @@
-// Runs through the whole suite, every room a process: skip, inbox, sub-agents and cancellation as models and people meet them,
+// Runs through the whole suite, every service a process: skip, inbox, sub-agents and cancellation as models and people meet them,
 // and the commands by which a reader looks into a run and goes on from its middle.
 
 import { fileURLToPath } from "node:url";

@@ -1,4 +1,4 @@
-// The scenarios of tools, spaces and inboxes, with every room as a process: what people see and answer, and what agents hear.
+// The scenarios of tools, spaces and inboxes, with every service as a process: what people see and answer, and what agents hear.
 
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -138,7 +138,7 @@ describe("what agents hear", () => {
     expect(runs).toEqual([]);
   }, 90_000);
 
-  it("TOOL-12 a plan whose time has come wakes the agent, through every room", async () => {
+  it("TOOL-12 a plan whose time has come wakes the agent, through every service", async () => {
     const session = await openSession("planned");
     const entry = {
       kind: MemoryKind.PLAN,

@@ -1,4 +1,4 @@
-// What people see of a call while the model still writes it, with every room as a process.
+// What people see of a call while the model still writes it, with every service as a process.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Role, RunState } from "#gen/toolbus/run/v1/run_pb.ts";

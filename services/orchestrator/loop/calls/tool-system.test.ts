@@ -1,6 +1,6 @@
 /**
  * The specification that the loop comes from (spec 04, tool system), section by section, as it holds here. What belongs to
- * another room is proven there: MCP in mcp-bridge, the registry of hosted tools (LOOP-9) in worker-pool/hosted, custom types
+ * another service is proven there: MCP in mcp-bridge, the registry of hosted tools (LOOP-9) in worker-pool/hosted, custom types
  * (KIND-3) in tool-router/catalogue, validated and shortened results (LOOP-8) in tool-router/calls/answer.
  */
 

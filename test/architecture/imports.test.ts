@@ -1,26 +1,26 @@
-// The doors of the house: who may import whom, and what stands where. services/README.md draws the same picture.
+// Who may import what, and what stands where. services/README.md says the same in words.
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { foldersIn, projectRoot, type SourceFile, sourceFilesBelow } from "./source-files.ts";
 
-const rooms = foldersIn("services");
+const serviceNames = foldersIn("services");
 const services = sourceFilesBelow("services").filter((file) => !file.isTest);
 const runtime = sourceFilesBelow("runtime").filter((file) => !file.isTest);
 const cli = sourceFilesBelow("cli").filter((file) => !file.isTest);
 
-const furniture = ["README.md", "main.ts", "config.ts", "service.ts", "routes.ts"];
+const standardFiles = ["README.md", "main.ts", "config.ts", "service.ts", "routes.ts"];
 
-/** The only files of a room that touch Connect or NATS: it is the edge's trade to translate. */
+/** The only files of a service that touch Connect or NATS: they translate between those and the domain. */
 const edges = /^services\/(clients\.ts|[^/]+\/(service|routes|subscriptions)(\.ts|\/))/;
-/** Rooms whose very trade is the edge, and parts of rooms that are one. */
-const edgesByTrade = /^services\/gateway\//;
+/** Services that do nothing but translate. */
+const translators = /^services\/gateway\//;
 
-/** Says which process serves what, for all rooms alike. */
+/** Says which process serves what, for all services alike. */
 const composition = new Set(["services/clients.ts", "services/processes.ts"]);
 
-const roomOf = (path: string) => /^services\/([^/]+)\//.exec(path)?.[1];
+const serviceOf = (path: string) => /^services\/([^/]+)\//.exec(path)?.[1];
 const isNats = (name: string) => name.startsWith("@nats-io/") || name === "nats";
 const isConnect = (name: string) => name.startsWith("@connectrpc/");
 
@@ -31,9 +31,9 @@ function breaches(files: readonly SourceFile[], isBreach: (imported: string, fil
   );
 }
 
-describe("the house", () => {
-  it("has rooms, and the walk through them finds files", () => {
-    expect(rooms).toEqual([
+describe("the tree", () => {
+  it("has services, and the walk through them finds files", () => {
+    expect(serviceNames).toEqual([
       "caller-relay",
       "gateway",
       "mcp-bridge",
@@ -42,18 +42,20 @@ describe("the house", () => {
       "tool-router",
       "worker-pool",
     ]);
-    for (const room of rooms) expect(services.filter((file) => roomOf(file.path) === room).length).toBeGreaterThan(4);
+    for (const name of serviceNames) {
+      expect(services.filter((file) => serviceOf(file.path) === name).length).toBeGreaterThan(4);
+    }
     expect(runtime.length).toBeGreaterThan(40);
     expect(cli.length).toBeGreaterThan(10);
     expect(services.flatMap((file) => file.imports).length).toBeGreaterThan(100);
   });
 
-  it.each(rooms)("the room %s has the same furniture as every other", (room) => {
-    const missing = furniture.filter((name) => !existsSync(join(projectRoot, "services", room, name)));
+  it.each(serviceNames)("the service %s has the same standard files as every other", (service) => {
+    const missing = standardFiles.filter((name) => !existsSync(join(projectRoot, "services", service, name)));
     expect(missing).toEqual([]);
   });
 
-  it.each(rooms)("the main.ts of %s says what the service is, and runs it when it is the program", (room) => {
+  it.each(serviceNames)("the main.ts of %s says what the service is, and runs it when it is the program", (room) => {
     const main = services.find((file) => file.path === `services/${room}/main.ts`);
     const statements = main?.text.split("\n").filter((line) => line !== "" && !/^(import|\/\/)/.test(line));
     expect(statements).toHaveLength(2);
@@ -62,23 +64,23 @@ describe("the house", () => {
   });
 });
 
-describe("the arrow of imports: gen → runtime → services", () => {
+describe("imports go gen → runtime → services", () => {
   it("a service calls another over the bus and never imports it", () => {
     const isForeign = (imported: string, file: SourceFile) =>
-      imported.startsWith("services/") && !composition.has(imported) && roomOf(imported) !== roomOf(file.path);
+      imported.startsWith("services/") && !composition.has(imported) && serviceOf(imported) !== serviceOf(file.path);
     expect(breaches(services, isForeign)).toEqual([]);
   });
 
-  it("the ground floor knows no service, no command and no test", () => {
+  it("the runtime imports no service, no command and no test", () => {
     expect(breaches(runtime, (imported) => /^(services|cli|test|examples|bench|tools)\//.test(imported))).toEqual([]);
   });
 
-  it("BUS-1 the ground floor names no service: which process serves what is said at the composition", () => {
-    const names = new RegExp(`"(${rooms.join("|")})"|_service_pb\\.ts"`);
+  it("BUS-1 the runtime names no service: services/processes.ts says which process serves what", () => {
+    const names = new RegExp(`"(${serviceNames.join("|")})"|_service_pb\\.ts"`);
     expect(runtime.filter((file) => names.test(codeOf(file))).map((file) => file.path)).toEqual([]);
   });
 
-  it("a service knows nothing of the command, the tests and the examples", () => {
+  it("a service imports nothing of the command, the tests and the examples", () => {
     expect(breaches(services, (imported) => /^(cli|test|examples|bench|tools)\//.test(imported))).toEqual([]);
   });
 
@@ -92,38 +94,38 @@ describe("the arrow of imports: gen → runtime → services", () => {
   });
 });
 
-describe("a room", () => {
-  const thinking = services.filter((file) => !edges.test(file.path) && !edgesByTrade.test(file.path));
+describe("the domain of a service", () => {
+  const domain = services.filter((file) => !edges.test(file.path) && !translators.test(file.path));
 
-  it("thinks without NATS", () => {
-    expect(thinking.length).toBeGreaterThan(40);
-    expect(breaches(thinking, (imported) => isNats(imported))).toEqual([]);
+  it("does not touch NATS", () => {
+    expect(domain.length).toBeGreaterThan(40);
+    expect(breaches(domain, (imported) => isNats(imported))).toEqual([]);
   });
 
-  it("thinks without Connect", () => {
-    expect(breaches(thinking, (imported) => isConnect(imported))).toEqual([]);
+  it("does not touch Connect", () => {
+    expect(breaches(domain, (imported) => isConnect(imported))).toEqual([]);
   });
 
-  it("reads the environment in config.ts alone, which is given it", () => {
+  it("does not read the environment: config.ts is given it", () => {
     const readers = services.filter((file) => /\bprocess\.env\b/.test(codeOf(file)));
     expect(readers.map((file) => file.path)).toEqual([]);
   });
 
-  it("names variables in config.ts alone", () => {
+  it("names variables only in config.ts", () => {
     const namers = breaches(services, (imported) => imported.startsWith("runtime/config/environment"));
     expect(namers.length).toBeGreaterThan(4);
     expect(namers.filter((breach) => !/^services\/[^/]+\/config\.ts /.test(breach))).toEqual([]);
   });
 });
 
-describe("rooms with a name of their own", () => {
+describe("what has one place", () => {
   it("the environment of the process is read where a service begins, and where programs are looked for", () => {
     const allowed = /^runtime\/(config\/|lifecycle\/run-service|lifecycle\/child-process|bus\/nats-server\/)/;
     const readers = runtime.filter((file) => /\bprocess\.env\b/.test(codeOf(file)));
     expect(readers.map((file) => file.path).filter((path) => !allowed.test(path))).toEqual([]);
   });
 
-  it("child processes are started in the room for them, and where the suite itself is started", () => {
+  it("child processes are started by the runtime, and where the suite itself is started", () => {
     const allowed = /^(runtime\/lifecycle\/child-process|runtime\/bus\/nats-server\/|cli\/suite\/)/;
     const starters = [...services, ...runtime, ...cli].filter((file) => file.imports.includes("node:child_process"));
     expect(starters.map((file) => file.path).filter((path) => !allowed.test(path))).toEqual([]);
