@@ -45,6 +45,21 @@ export async function* measureTurns(world: World): AsyncIterable<BenchResult> {
   yield plainResult("turn_p50_ms", quantileOf(turns, 0.5));
   yield plainResult("turn_p99_ms", quantileOf(turns, 0.99));
   yield plainResult("tool_call_p50_ms", callMs);
+  yield plainResult("run_p50_ms", quantileOf(await timesOfRuns(world), 0.5));
+}
+
+const runsOfOneAnswer = 300;
+
+/** From the request for a run to its end, of runs whose model answers at once: what it takes to accept, start and end one. */
+export async function timesOfRuns(world: World): Promise<number[]> {
+  const times: number[] = [];
+  for (let count = 0; count < runsOfOneAnswer; count += 1) {
+    const startedAtMs = performance.now();
+    const run = await startRun(world, { ...quiet, turns: 0, id: crypto.randomUUID() });
+    await followToEnd(world, run.id, false);
+    times.push(performance.now() - startedAtMs);
+  }
+  return times;
 }
 
 const longRuns = 3;

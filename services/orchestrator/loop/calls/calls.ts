@@ -21,7 +21,6 @@ import { routerCallId } from "../../log/state/call-ids.ts";
 import { isOpenCall, openCalls } from "../../log/state/fold.ts";
 import { isTooLarge } from "../../log/too-large.ts";
 import type { LoopContext } from "../context.ts";
-import { AGENT_SWITCHED } from "../errors/agent-switched.ts";
 import { boundsOfCall, faultOfBudget } from "../limits/budget.ts";
 import type { DeltaWriter } from "../streaming/deltas.ts";
 import { endShownCall } from "../streaming/end-shown-calls.ts";
@@ -102,7 +101,7 @@ async function execute(run: ClaimedRun, call: FunctionCall, context: LoopContext
       return await dispatch(run, call, context, { ...work, isRecovering });
     } catch (error) {
       work.signal.throwIfAborted();
-      if (error instanceof Failure && error.reason === AGENT_SWITCHED.toUpperCase()) work.table.noteRevision(""); // list again
+      if (error instanceof Failure && error.reason === "AGENT_SWITCHED") work.table.noteRevision(""); // list again
       mayHaveBegun ||= leavesUnknown(error);
       const mayPass = error instanceof Failure && passingCodes.has(error.code) && clock.now() < givesUpAtMs; // calls-3
       if (!mayPass) return givenUp(call, error, mayHaveBegun && work.table.effectOf(call.name) === Effect.AT_MOST_ONCE);

@@ -89,7 +89,7 @@ describe("a forced tool", () => {
     const run = await openRun({ turns: [{ calls }, { calls: [{ name: "fail" }] }, { text: "done" }], options });
     await run.work();
     expect(run.router.executed).toEqual(["double", "fail"]);
-    expect((await outputs(run))[1]).toBe(error('tool "fail" was called where tool_choice forces "twice"'));
+    expect((await outputs(run))[1]).toBe(error('tool "fail" may not be called: tool_choice forces "twice"'));
     expect(run.router.requests.map(({ bounds }) => bounds?.forcedTool)).toEqual(["twice", ""]);
   });
 });

@@ -1,37 +1,43 @@
-import { type FunctionCall, RunMode, type RunOptions, ToolChoiceMode } from "#gen/toolbus/run/v1/run_pb.ts";
+import { type FunctionCall, RunMode, type RunOptions } from "#gen/toolbus/run/v1/run_pb.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
+import { ruleOfBudget, ruleOfChoice, ruleOfCount } from "#runtime/rpc/run-bounds.ts";
 import { isDuplicateCallId } from "../../log/state/call-ids.ts";
 import type { Spent } from "../../log/state/spent.ts";
 import { namelessCall } from "../../model/providers/nameless-calls.ts";
-import { faultOfBudget } from "../limits/budget.ts";
+import { boundsOf } from "../limits/budget.ts";
 import type { RunLimits } from "../limits/limits.ts";
 import { faultOfArguments } from "../tools/function-tools.ts";
 import type { ToolTable } from "../tools/tool-table.ts";
 
-export interface CallRules {
+export interface TurnRules {
   readonly table: ToolTable;
   readonly options: RunOptions | undefined;
   readonly turn: number;
-  /** Which of the run's budgets is used up before this call, in words. */
-  readonly usedUp: string | undefined;
+  /** How many calls the run made before this turn, and what it had spent with it. */
+  readonly callsBefore: number;
+  readonly spent: Spent;
+  readonly limits: RunLimits;
 }
 
-/** Why a call is answered with an error instead of being executed or handed to the client; undefined when it goes on. */
-export function decideRefusal(call: FunctionCall, rules: CallRules): string | undefined {
-  const { table, options, turn, usedUp } = rules;
-  const choice = options?.toolChoice?.choice;
-  if (isDuplicateCallId(call.callId)) return "two calls of one turn had the same id: only the first was executed";
+/**
+ * Why a call is answered with an error instead of being executed or handed to the client; undefined when it goes on. The `index`
+ * is that among the calls of its turn. The router judges what it is asked for by the same rules of the run once more.
+ */
+export function decideRefusal(call: FunctionCall, index: number, rules: TurnRules): string | undefined {
+  const { table, options, callsBefore } = rules;
+  const { callId, name } = call;
+  if (isDuplicateCallId(callId)) return "two calls of one turn had the same id: only the first was executed";
   if (isNameless(call, table)) return "the call names no tool";
-  if (choice?.case === "mode" && choice.value === ToolChoiceMode.NONE)
-    return `tool "${call.name}" was called under tool_choice "none"`;
-  if (choice?.case === "forcedTool" && turn === 1 && !isSameTool(table, call.name, choice.value))
-    return `tool "${call.name}" was called where tool_choice forces "${choice.value}"`;
+  const bounds = boundsOf({ ...rules, call: callsBefore + index + 1 });
+  const choice = ruleOfChoice(bounds, (forced) => isSameTool(table, name, forced));
+  if (choice !== undefined) return `tool "${name}" may not be called: ${choice}`;
   const isNarrowed = options?.allowedTools !== undefined;
   // otherwise the router says what is known of the name, by which rule it is refused, and which names are close
-  if (isNarrowed && table.find(call.name) === undefined) return `there is no tool "${call.name}"`;
-  if (!table.isAllowed(call.name)) return `tool "${call.name}" is not in the allowed_tools list`;
+  if (isNarrowed && table.find(name) === undefined) return `there is no tool "${name}"`;
+  if (!table.isAllowed(name)) return `tool "${name}" is not in the allowed_tools list`;
+  const usedUp = ruleOfCount(bounds) ?? ruleOfBudget(bounds);
   if (usedUp !== undefined) return usedUp;
-  const target = table.find(call.name);
+  const target = table.find(name);
   return target?.kind === "function" ? faultOfArguments(target.tool, call.argumentsJson) : faultOfJson(call);
 }
 
@@ -43,22 +49,11 @@ function isSameTool(table: ToolTable, called: string, forced: string): boolean {
   return called === forced || table.modelNameOf(called) === table.modelNameOf(forced);
 }
 
-export interface TurnRules extends Omit<CallRules, "usedUp"> {
-  /** How many calls the run made before this turn, and what it had spent with it. */
-  readonly callsBefore: number;
-  readonly spent: Spent;
-  readonly limits: RunLimits;
-}
-
 /** The refusals among the calls of one turn, by call id. */
 export function decideRefusals(calls: readonly FunctionCall[], rules: TurnRules): ReadonlyMap<string, string> {
-  const { callsBefore, spent, limits } = rules;
-  const isSpent = faultOfBudget(spent, limits);
   const refusals = new Map<string, string>();
   for (const [index, call] of calls.entries()) {
-    const isOver = callsBefore + index >= limits.maxToolCalls;
-    const usedUp = isOver ? "the run's limit of tool calls (max_tool_calls) is used up" : isSpent;
-    const refusal = decideRefusal(call, { ...rules, usedUp });
+    const refusal = decideRefusal(call, index, rules);
     if (refusal !== undefined) refusals.set(call.callId, refusal);
   }
   return refusals;

@@ -10,6 +10,7 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { RunBoundsSchema } from "#gen/toolbus/internal/run/v1/run_context_pb.ts";
 import type { RunOptions } from "#gen/toolbus/run/v1/run_pb.ts";
 import { amountLeft, shareOfAmount } from "#runtime/money/money.ts";
+import { ruleOfBudget } from "#runtime/rpc/run-bounds.ts";
 import type { FoldedRun } from "../../log/state/fold.ts";
 import type { Spent } from "../../log/state/spent.ts";
 import type { RunLimits } from "./limits.ts";
@@ -26,9 +27,38 @@ export function leftOf({ inputTokens, outputTokens, cost }: Spent, { maxTokens, 
 
 /** Why nothing further may begin; undefined as long as something is left. What is in flight is over it at most. */
 export function faultOfBudget(spent: Spent, budget: Budget): string | undefined {
-  const left = leftOf(spent, budget);
-  if (left.tokens <= 0) return "the run's tokens (max_tokens) are used up";
-  return left.cost?.micros === 0n ? "what the run may cost (max_cost) is used up" : undefined;
+  return ruleOfBudget(boundsOfBudget(spent, budget, 1));
+}
+
+/** One of `shares` equal parts of what is left. */
+function boundsOfBudget(spent: Spent, budget: Budget, shares: number) {
+  const { tokens, cost } = leftOf(spent, budget);
+  return {
+    ...(Number.isFinite(tokens) && { tokensLeft: BigInt(Math.floor(tokens / shares)) }),
+    ...(cost && { costLeft: shareOfAmount(cost, shares) }),
+  };
+}
+
+/** Where a call stands in its run, as its turn was committed: what the loop judges it by. */
+export interface Place {
+  readonly options: RunOptions | undefined;
+  readonly turn: number;
+  /** Its number among all calls of the run, from 1. */
+  readonly call: number;
+  readonly spent: Spent;
+  readonly limits: RunLimits;
+}
+
+export function boundsOf({ options, turn, call, spent, limits }: Place) {
+  const { maxTurns, maxToolCalls } = limits;
+  return {
+    turn,
+    maxTurns,
+    call,
+    ...(Number.isFinite(maxToolCalls) && { maxToolCalls }),
+    ...choiceOfTurn(options, turn),
+    ...boundsOfBudget(spent, limits, 1),
+  };
 }
 
 /**
@@ -44,19 +74,13 @@ export function boundsOfCall(
   { index, sharers }: { index: number; sharers?: number | undefined },
 ): MessageInitShape<typeof RunBoundsSchema> {
   const { accepted, turns, atTurn, spent, callCount } = state;
-  const { maxTurns, maxToolCalls } = limits;
-  const whole = leftOf(spent, limits);
-  const tokens = whole.tokens / (sharers ?? 1);
+  const { maxToolCalls } = limits;
   const number = atTurn.callsBefore + index + 1;
   const ownCalls = sharers && Math.floor(Math.max(0, maxToolCalls - callCount) / sharers);
+  const call = ownCalls !== undefined && Number.isFinite(ownCalls) ? Math.max(number, maxToolCalls - ownCalls) : number;
   return {
-    turn: turns.length,
-    maxTurns,
-    call: ownCalls !== undefined && Number.isFinite(ownCalls) ? Math.max(number, maxToolCalls - ownCalls) : number,
-    ...(Number.isFinite(maxToolCalls) && { maxToolCalls }),
-    ...choiceOfTurn(accepted.options, turns.length),
-    ...(Number.isFinite(tokens) && { tokensLeft: BigInt(Math.floor(tokens)) }),
-    ...(whole.cost && { costLeft: shareOfAmount(whole.cost, sharers ?? 1) }),
+    ...boundsOf({ options: accepted.options, turn: turns.length, call, spent, limits }),
+    ...boundsOfBudget(spent, limits, sharers ?? 1),
   };
 }
 

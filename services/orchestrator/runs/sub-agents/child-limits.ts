@@ -3,6 +3,7 @@ import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import type { Limits, LimitsSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import type { RunBounds } from "#gen/toolbus/internal/run/v1/run_context_pb.ts";
 import { lowerAmount } from "#runtime/money/money.ts";
+import { ruleOfBudget } from "#runtime/rpc/run-bounds.ts";
 import { msFromDuration } from "#runtime/time/duration.ts";
 import type { FoldedRun } from "../../log/state/fold.ts";
 import { unspent } from "../../log/state/spent.ts";
@@ -20,8 +21,7 @@ export interface Caller {
 /** Why a called agent cannot begin at all. */
 export function faultOfCaller({ limits, state, bounds }: Caller): string | undefined {
   if (limits.maxDepth < 1) return "agents may not call each other any deeper (max_depth)";
-  const isToldSo = bounds?.tokensLeft === 0n || bounds?.costLeft?.micros === 0n;
-  return faultOfBudget(state?.spent ?? unspent, limits) ?? (isToldSo ? "the run's budget is used up" : undefined);
+  return faultOfBudget(state?.spent ?? unspent, limits) ?? (bounds && ruleOfBudget(bounds));
 }
 
 /** How many calls a called agent's run may make; infinite where nothing limits it. */

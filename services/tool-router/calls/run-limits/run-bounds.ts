@@ -1,9 +1,9 @@
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import type { Limits } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import type { RunBounds, RunContext } from "#gen/toolbus/internal/run/v1/run_context_pb.ts";
-import { ToolChoiceMode } from "#gen/toolbus/run/v1/run_pb.ts";
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { CallToolRequest } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
+import { CALLS_USED_UP, ruleOfBudget, ruleOfChoice, ruleOfCount } from "#runtime/rpc/run-bounds.ts";
 import { blockedAsOffered, type Decision } from "../../tools/policy.ts";
 import { resolve } from "../../tools/resolve.ts";
 import type { ToolEntry, ToolSet } from "../../tools/tool-set/tool-set.ts";
@@ -34,13 +34,11 @@ interface Allowance {
 
 /** Undefined for a call that its run has nothing against. */
 export function decideByRun(agent: Allowance, entry: ToolEntry, request: BoundCall, now: number): Decision | undefined {
-  const { tools, limits } = agent;
+  const { tools } = agent;
   const { deadline } = request;
   const { bounds } = request.context;
   const isLate = deadline !== undefined && timestampMs(deadline) <= now;
-  const rule = isLate
-    ? "the time of its run is over (deadline)"
-    : bounds && (ruleOfChoice(tools, entry, bounds) ?? ruleOfLimits(entry, request, bounds, limits));
+  const rule = isLate ? "the time of its run is over (deadline)" : bounds && ruleOfRun(agent, entry, request, bounds);
   return rule === undefined ? undefined : blockedAsOffered(tools.agent, entry.reference, rule);
 }
 
@@ -59,30 +57,23 @@ export function decideByTally(
   return isCounted ? undefined : blockedAsOffered(tools.agent, entry.reference, CALLS_USED_UP);
 }
 
-const CALLS_USED_UP = "the run's limit of tool calls (max_tool_calls) is used up";
-
-/** LOOP-2 */
-function ruleOfChoice(tools: ToolSet, entry: ToolEntry, { toolChoice, forcedTool }: RunBounds): string | undefined {
-  if (toolChoice === ToolChoiceMode.NONE) return 'tool_choice is "none"';
-  if (forcedTool === "") return undefined;
-  const forced = resolve(tools, forcedTool);
-  const isForced = forced.kind === "found" && forced.entry === entry;
-  return isForced ? undefined : `tool_choice forces ${JSON.stringify(forcedTool)}`;
-}
-
-/** LOOP-1, LOOP-12 */
-function ruleOfLimits(
+/** LOOP-1, LOOP-2, LOOP-12 */
+function ruleOfRun(
+  { tools, limits }: Allowance,
   entry: ToolEntry,
   { context: { recovering } }: BoundCall,
   bounds: RunBounds,
-  limits: Allowance["limits"],
 ): string | undefined {
-  const { turn, call, tokensLeft, costLeft } = bounds;
-  if (turn > lowest(bounds.maxTurns, limits?.maxTurns)) return "the run's turns (max_turns) are used up";
-  if (call > lowest(bounds.maxToolCalls, limits?.maxToolCalls)) return CALLS_USED_UP;
-  if (recovering && entry.effect !== Effect.AT_MOST_ONCE) return undefined; // B3
-  if (tokensLeft === 0n) return "the run's tokens (max_tokens) are used up";
-  return costLeft !== undefined && costLeft.micros <= 0n ? "what the run may cost (max_cost) is used up" : undefined;
+  const isForced = (forcedTool: string) => {
+    const forced = resolve(tools, forcedTool);
+    return forced.kind === "found" && forced.entry === entry;
+  };
+  const { turn, call } = bounds;
+  const agent = { turn, call, maxTurns: limits?.maxTurns ?? 0, maxToolCalls: limits?.maxToolCalls ?? 0 };
+  const rule = ruleOfChoice(bounds, isForced) ?? ruleOfCount(bounds) ?? ruleOfCount(agent);
+  if (rule !== undefined) return rule;
+  const mayHaveBegun = recovering && entry.effect !== Effect.AT_MOST_ONCE; // B3
+  return mayHaveBegun ? undefined : ruleOfBudget(bounds);
 }
 
 /** 0 and absent are no limit. */
