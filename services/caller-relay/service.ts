@@ -7,6 +7,7 @@ import { serverInterceptors } from "#runtime/rpc/interceptors.ts";
 import { serveOnNats } from "#runtime/rpc/nats/server/server.ts";
 import { type Clock, systemClock } from "#runtime/time/clock.ts";
 import type { Config } from "./config.ts";
+import { createDeclarations } from "./delivery/declarations.ts";
 import { type DeliveryParts, deliver } from "./delivery/delivery.ts";
 import { createRelay } from "./delivery/relay.ts";
 import { createAnswers } from "./requests/answers.ts";
@@ -17,7 +18,7 @@ import { createSessions } from "./sessions.ts";
 import { createAttachments } from "./streams/attachments.ts";
 import { createChanges } from "./streams/changes.ts";
 import { openVerifying } from "./streams/verifying.ts";
-import { createNeighbours, createPeers, createStores, openHearing, reasonOfCancellation } from "./subscriptions.ts";
+import { createNeighbours, createPeers, createStores, openFollowing, reasonOfCancellation } from "./subscriptions.ts";
 
 export async function openService(
   config: Config,
@@ -29,7 +30,9 @@ export async function openService(
   const bus = stack.use(await openServiceBus(config, context));
   const onLost = (event: unknown, error: unknown) => logger.error({ event, err: error }, "an audit event was lost");
   const trail = stack.use(openAuditTrail(bus, name, { onLost }));
-  const { declarations, changesOfDeclarations, late, answered, records, holders } = createStores(bus, instance);
+  const { declared, late, answered, records, holders } = createStores(bus, instance);
+  const changesOfDeclarations = createChanges();
+  const declarations = createDeclarations(declared, changesOfDeclarations);
   const { readSession, tellInbox } = createNeighbours(bus, telemetry);
   const peers = createPeers(bus, name);
   const [attachments, changes, requests, calls] = [
@@ -39,7 +42,8 @@ export async function openService(
     createCalls(),
   ];
   const report = (error: unknown) => logger.error({ err: error }, "what callers do cannot be followed");
-  stack.use(await openHearing(bus, { attachments, changes, changesOfDeclarations, onError: report }));
+  const onFault = (fault: string) => logger.error(fault);
+  stack.use(await openFollowing({ records, declared, attachments, changes, changesOfDeclarations, onFault }));
   stack.use(openVerifying({ attachments, records, onError: report }));
 
   const carry: DeliveryParts["carry"] = async (record, request, ends) =>

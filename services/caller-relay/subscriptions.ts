@@ -1,70 +1,74 @@
+import { CallerDeclarationSchema } from "#gen/toolbus/caller/v1/caller_pb.ts";
+import { AnsweredRequestSchema } from "#gen/toolbus/internal/caller/v1/answered_request_pb.ts";
+import { codecOf, jsonCodec } from "#runtime/bus/buckets/bucket.ts";
+import { openFollower } from "#runtime/bus/buckets/follower.ts";
+import { createBucket } from "#runtime/bus/buckets/stored-bucket.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
-import { followSubject, lastSequenceOf, type StoredMessage } from "#runtime/bus/streams/read.ts";
-import { openBackground } from "#runtime/lifecycle/background.ts";
+import { lateRequest } from "./requests/late-requests.ts";
 import type { Attachments } from "./streams/attachments.ts";
-import { type Changes, createChanges } from "./streams/changes.ts";
-import { createBucketAnsweredRequests } from "./subscriptions/bucket-answered-requests.ts";
-import { createBucketDeclarations, declarationsSubject } from "./subscriptions/bucket-declarations.ts";
-import { createBucketLateRequests } from "./subscriptions/bucket-late-requests.ts";
-import { createBucketStreamRecords, recordFromMessage, recordsSubject } from "./subscriptions/bucket-stream-records.ts";
+import type { Changes } from "./streams/changes.ts";
+import { streamRecord } from "./streams/stream-record.ts";
 import { createBusHolders } from "./subscriptions/bus-holders.ts";
 
 export { createNeighbours } from "./subscriptions/neighbours.ts";
 export { createPeers, reasonOfCancellation } from "./subscriptions/peers.ts";
 
-/** What the service remembers, and who holds which call, as it stands on the bus. */
+const RECORDS = { bucket: "toolbus_owners", prefix: "caller.", codec: jsonCodec(streamRecord.parse) } as const;
+const DECLARATIONS = {
+  bucket: "toolbus_callers",
+  prefix: "declaration.",
+  codec: codecOf(CallerDeclarationSchema),
+} as const;
+const LATE = { bucket: "toolbus_callers", prefix: "late.", codec: jsonCodec(lateRequest.parse) } as const;
+const ANSWERED = { bucket: "toolbus_answers", prefix: "", codec: codecOf(AnsweredRequestSchema) } as const;
+
+/** What the service remembers, and who holds which call, as it stands on the bus. What cannot be read stands for nobody. */
 export function createStores(bus: Bus, instance: string) {
-  const changes = createChanges();
+  const unreadable = "absent";
   return {
-    changesOfDeclarations: changes,
-    declarations: createBucketDeclarations(bus, changes),
-    late: createBucketLateRequests(bus),
-    answered: createBucketAnsweredRequests(bus),
-    records: createBucketStreamRecords(bus),
+    declared: createBucket(bus, { ...DECLARATIONS, unreadable }),
+    late: createBucket(bus, { ...LATE, unreadable }),
+    answered: createBucket(bus, ANSWERED),
+    records: createBucket(bus, { ...RECORDS, unreadable }),
     holders: createBusHolders(bus, instance),
   };
 }
 
-export interface HearingParts {
+export interface FollowingParts extends Pick<ReturnType<typeof createStores>, "records" | "declared"> {
   attachments: Attachments;
   /** Of streams, by session. */
   changes: Changes;
   /** Likewise. */
   changesOfDeclarations: Changes;
-  onError: (error: unknown) => void;
+  onFault: (fault: string) => void;
 }
 
 /**
- * Hears of every stream that opens or ends anywhere, and of every declaration: closes streams here that were replaced, and wakes
+ * Follows every stream that opens or ends anywhere, and every declaration: closes streams here that were replaced, and wakes
  * who waits for a session. One subscription each for all sessions; from when it resolves nothing is missed.
  */
-export async function openHearing(bus: Bus, parts: HearingParts): Promise<AsyncDisposable> {
-  const { attachments, changes, changesOfDeclarations, onError } = parts;
+export async function openFollowing(parts: FollowingParts): Promise<AsyncDisposable> {
+  const { records, declared, attachments, changes, changesOfDeclarations, onFault } = parts;
   await using stack = new AsyncDisposableStack();
-  const onRecord = (message: StoredMessage) => {
-    const { record, revision } = recordFromMessage(bus, message) ?? {};
-    if (record === undefined || revision === undefined) return;
-    if (record.kind === "attached") attachments.keepOnly(record.sessionId, record.attachmentId, revision);
-    changes.tell(record.sessionId);
-  };
-  const onDeclaration = ({ subject }: StoredMessage) => changesOfDeclarations.tell(subject.split(".").at(-1) ?? "");
-  stack.use(await openFollowing(bus, recordsSubject, onRecord, onError));
-  stack.use(await openFollowing(bus, declarationsSubject, onDeclaration, onError));
+  stack.use(
+    await openFollower(records, {
+      from: "now",
+      onFault,
+      onChange(change) {
+        if (change.kind !== "set") return;
+        const { key, value, revision } = change;
+        if (value.kind === "attached") attachments.keepOnly(key, value.attachmentId, revision);
+        changes.tell(key);
+      },
+    }),
+  );
+  stack.use(
+    await openFollower(declared, {
+      from: "now",
+      onFault,
+      onChange: ({ key }) => changesOfDeclarations.tell(key),
+      onResumed: () => changesOfDeclarations.tellAll(), // one that was removed meanwhile
+    }),
+  );
   return stack.move();
-}
-
-async function openFollowing(
-  bus: Bus,
-  subject: string,
-  hear: (message: StoredMessage) => void,
-  onError: (error: unknown) => void,
-): Promise<AsyncDisposable> {
-  const fromSequence = (await lastSequenceOf(bus, subject)) + 1;
-  return openBackground(async (signal) => {
-    try {
-      for await (const message of followSubject(bus, subject, { fromSequence, signal })) hear(message);
-    } catch (error) {
-      if (!signal.aborted) onError(error);
-    }
-  });
 }

@@ -3,6 +3,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { CallerToolCancellationReason, CallerToolRequestSchema } from "#gen/toolbus/caller/v1/caller_pb.ts";
 import type { AnsweredRequest } from "#gen/toolbus/internal/caller/v1/answered_request_pb.ts";
+import { createMemoryBucket } from "#runtime/bus/testing/memory-bucket.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import type { Submission } from "#runtime/results/submission.ts";
 import { createManualClock } from "#runtime/time/manual-clock.ts";
@@ -12,7 +13,7 @@ import { createRequests, keyOfRequest } from "../requests/requests.ts";
 import { attachCaller } from "../streams/attaching.ts";
 import { type Attachment, createAttachments } from "../streams/attachments.ts";
 import { createChanges } from "../streams/changes.ts";
-import type { FoundRecord, StreamRecords } from "../streams/stream-record.ts";
+import type { StreamRecord } from "../streams/stream-record.ts";
 import { reasonOfCancellation } from "../subscriptions/peers.ts";
 import { type DeliveryParts, deliver, type HeldCall } from "./delivery.ts";
 
@@ -22,46 +23,24 @@ function openRelay() {
   const attachments = createAttachments();
   const changes = createChanges();
   const requests = createRequests();
-  const lateById = new Map<string, LateRequest>();
-  const answeredById = new Map<string, AnsweredRequest>();
-  const recordsBySession = new Map<string, FoundRecord>();
-  let lastRevision = 0;
-
-  const write: StreamRecords["put"] = async (record) => {
-    const revision = ++lastRevision;
-    recordsBySession.set(record.sessionId, { record, revision });
-    if (record.kind === "attached") attachments.keepOnly(record.sessionId, record.attachmentId, revision);
-    changes.tell(record.sessionId);
-    return revision;
-  };
-  const isAt = (sessionId: string, revision: number) => recordsBySession.get(sessionId)?.revision === revision;
-  const records: StreamRecords = {
-    read: async (sessionId) => recordsBySession.get(sessionId),
-    put: write,
-    replace: async (revision, record) => void (isAt(record.sessionId, revision) && (await write(record))),
-    remove: async (sessionId, revision) => void (isAt(sessionId, revision) && recordsBySession.delete(sessionId)),
-  };
+  const late = createMemoryBucket<LateRequest>();
+  const answered = createMemoryBucket<AnsweredRequest>();
+  const records = createMemoryBucket<StreamRecord>({
+    onWrite({ key, value, revision }) {
+      if (value.kind === "attached") attachments.keepOnly(key, value.attachmentId, revision);
+      changes.tell(key);
+    },
+  });
   const parts: DeliveryParts = {
     carry: (record, request, signal) => attachments.carry(record.attachmentId, request, signal),
     stopping: new AbortController().signal,
     cancel: async ({ attachmentId }, requestId, why) =>
       attachments.find(attachmentId)?.cancel(requestId, reasonOfCancellation(why)),
-    late: {
-      write: async (_, requestId, late) => void lateById.set(requestId, late),
-      read: async (_, requestId) => lateById.get(requestId),
-      remove: async (_, requestId) => void lateById.delete(requestId),
-    },
     holders: { announce: () => ({ [Symbol.dispose]() {} }), locate: async () => undefined },
-    answered: {
-      write: async (_, requestId, answered) => void answeredById.set(requestId, answered),
-      claim: async () => false,
-      read: async (_, requestId) => answeredById.get(requestId),
-      remove: async (_, requestId) => void answeredById.delete(requestId),
-    },
-    ...{ records, changes, requests, clock },
+    ...{ records, changes, requests, late, answered, clock },
   };
   return {
-    ...{ clock, requests, recordsBySession, lateById },
+    ...{ clock, requests, records, late },
     attach: (graceMs = 0) => attachCaller({ attachments, records, clock, instance: "here" }, "s", graceMs),
     call: (requestId: string, signal = new AbortController().signal, isCapped = false) => {
       const request = create(CallerToolRequestSchema, { requestId, sessionId: "s", tool: "ask" });
@@ -91,10 +70,10 @@ describe("a call that is held", () => {
     const result = relay.call("r");
     expect(await nextOf(attachment)).toBe("r");
     await relay.clock.advance(59_999);
-    expect(relay.lateById.size).toBe(0);
+    expect(await relay.late.keys()).toEqual(new Set());
     await relay.clock.advance(1);
     expect(JSON.parse((await result).outputJson)).toEqual({ error: 'Caller tool "app_ask" timed out after 60000ms' });
-    expect(relay.lateById.get("r")).toEqual({ agent: "a", tool: "app_ask" });
+    expect((await relay.late.read("s.r"))?.value).toEqual({ agent: "a", tool: "app_ask" });
     expect(await relay.answer("r", "1")).toBe("unknown");
   });
 
@@ -157,7 +136,7 @@ describe("a call that is held", () => {
         await relay.clock.advance(1);
       }
       expect((await result).outputJson).toContain("Connection lost");
-      expect(relay.recordsBySession.size).toBe(0);
+      expect(await relay.records.keys()).toEqual(new Set());
       expect(relay.clock.sleeping).toBe(0);
     }
   });
@@ -182,7 +161,7 @@ describe("a call that is held", () => {
     attachment.end("detached");
     await attachment.ended;
     expect((await relay.call("r")).outputJson).toContain("no caller is attached to session s");
-    expect(relay.recordsBySession.size).toBe(0);
+    expect(await relay.records.keys()).toEqual(new Set());
   });
 
   test("CTR-7 moves to the newer of two streams, whichever of them is told first", async () => {
@@ -194,7 +173,7 @@ describe("a call that is held", () => {
     expect(await older.attachment.ended).toBe("replaced");
     expect(await nextOf(newer.attachment)).toBe("r");
     await older[Symbol.asyncDispose]();
-    expect(relay.recordsBySession.size).toBe(1);
+    expect(await relay.records.keys()).toEqual(new Set(["s"]));
     relay.answer("r", "1");
     await result;
   });
@@ -211,7 +190,7 @@ describe("a call that is held", () => {
     expect(await nextOf(attachment)).toBe("other");
     relay.answer("other", "1");
     await result;
-    expect([relay.clock.sleeping, relay.lateById.size]).toEqual([0, 0]);
+    expect([relay.clock.sleeping, (await relay.late.keys()).size]).toEqual([0, 0]);
   });
 
   test("LOOP-15 a call that is given up before its time is told to the caller once its answer is refused", async () => {
@@ -238,7 +217,7 @@ describe("a call that is held", () => {
     await relay.clock.advance(59_950);
     givingUp.abort("enough");
     await expect(given).rejects.toBe("enough");
-    expect(relay.lateById.has("given up")).toBe(true);
+    expect(await relay.late.read("s.given up")).toBeDefined();
     void relay.call("other");
     expect(await nextOf(attachment)).toBe("other");
   });
@@ -256,7 +235,7 @@ describe("a call that is held", () => {
       await given;
       const { value } = await attachment.news().next();
       expect(value).toMatchObject({ case: "canceled", value: { requestId: "r" } });
-      expect([await relay.answer("r", "1"), relay.lateById.size]).toEqual(["unknown", 0]);
+      expect([await relay.answer("r", "1"), (await relay.late.keys()).size]).toEqual(["unknown", 0]);
     },
   );
 

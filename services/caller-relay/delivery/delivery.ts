@@ -21,18 +21,19 @@ import { create } from "@bufbuild/protobuf";
 import type { CallerToolRequest } from "#gen/toolbus/caller/v1/caller_pb.ts";
 import { AnsweredRequestSchema } from "#gen/toolbus/internal/caller/v1/answered_request_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import type { Stored } from "#runtime/bus/buckets/bucket.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import { errorResult } from "#runtime/results/error-result.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
-import type { AnsweredRequests } from "../requests/answered-requests.ts";
+import { type AnsweredRequests, recordAnswered } from "../requests/answered-requests.ts";
 import type { Holders } from "../requests/holders.ts";
 import type { LateRequests } from "../requests/late-requests.ts";
-import { keyOfRequest, type OpenRequest, type Requests } from "../requests/requests.ts";
+import { keyOfRecord, keyOfRequest, type OpenRequest, type Requests } from "../requests/requests.ts";
 import type { Carriage } from "../streams/attachments.ts";
 import type { Changes } from "../streams/changes.ts";
-import { type AttachedRecord, endStream, type FoundRecord, type StreamRecords } from "../streams/stream-record.ts";
+import { type AttachedRecord, endStream, type StreamRecords } from "../streams/stream-record.ts";
 
 export interface HeldCall {
   request: CallerToolRequest;
@@ -100,7 +101,7 @@ async function tellGivenUp(
   if (record !== undefined) return parts.cancel(record, requestId, why).catch(unlessAway);
   if (!isSent) return;
   const told = findStream(parts, sessionId, parts.stopping).then((found) =>
-    found === undefined ? undefined : parts.cancel(found.record, requestId, why),
+    found === undefined ? undefined : parts.cancel(found.value, requestId, why),
   );
   told.catch(unlessAway); // nobody waits for a caller that is away
 }
@@ -141,16 +142,17 @@ function expire(parts: DeliveryParts, call: HeldCall, open: OpenRequest): Promis
   if (call.isCapped) return resolve(parts, call, open);
   return open.expire(async () => {
     const { sessionId, requestId } = call.request;
-    await parts.answered.remove(sessionId, requestId); // of a holder that died with the answer: it is asked for once more
-    await parts.late.write(sessionId, requestId, { agent: call.agent, tool: call.tool });
+    const key = keyOfRecord(sessionId, requestId);
+    await parts.answered.remove(key); // of a holder that died with the answer: it is asked for once more
+    await parts.late.create(key, { agent: call.agent, tool: call.tool }); // written twice is written
   });
 }
 
 /** From here on the request is resolved without an answer, and whoever answers is told so; false when one was quicker. */
 function resolve({ answered }: DeliveryParts, { request }: HeldCall, open: OpenRequest): Promise<boolean> {
-  const { sessionId, requestId } = request;
+  const key = keyOfRecord(request.sessionId, request.requestId);
   const unlessAway = () => {}; // without the record an answer is refused all the same, as that of an unknown request
-  return open.expire(() => answered.write(sessionId, requestId, create(AnsweredRequestSchema)).catch(unlessAway));
+  return open.expire(() => recordAnswered(answered, key, create(AnsweredRequestSchema)).catch(unlessAway));
 }
 
 function textOf(kind: Undelivered | "timed_out", { request, tool, timeoutMs }: HeldCall): string {
@@ -170,13 +172,13 @@ async function send(parts: DeliveryParts, request: CallerToolRequest, sending: S
   for (;;) {
     const found = await findStream(parts, sessionId, sending.over); // D1
     if (found === undefined || sending.givenUp) return sending.isSent ? "disconnected" : "not_attached";
-    sending.record = found.record;
-    const carriage = await parts.carry(found.record, request, sending.over); // D3
+    sending.record = found.value;
+    const carriage = await parts.carry(found.value, request, sending.over); // D3
     sending.record = undefined;
     sending.isSent ||= carriage.kind === "ended";
     if (carriage.kind === "ended" && carriage.end === "replaced") continue; // D4
     await endStream(parts, found); // D5
-    if (carriage.kind === "ended" && found.record.graceMs === 0) return "disconnected";
+    if (carriage.kind === "ended" && found.value.graceMs === 0) return "disconnected";
   }
 }
 
@@ -185,17 +187,17 @@ async function findStream(
   { records, changes, clock }: DeliveryParts,
   sessionId: string,
   signal: AbortSignal,
-): Promise<FoundRecord<AttachedRecord> | undefined> {
+): Promise<Stored<AttachedRecord> | undefined> {
   for (;;) {
     signal.throwIfAborted();
     using change = changes.next(sessionId); // D2
     const found = await records.read(sessionId);
     if (found === undefined) return undefined;
-    const { record, revision } = found;
-    if (record.kind === "attached") return { record, revision };
+    const { value: record, revision } = found;
+    if (record.kind === "attached") return { ...found, value: record };
     const leftMs = record.endedAtMs + record.graceMs - clock.now();
     if (leftMs <= 0) {
-      await records.remove(sessionId, revision);
+      await records.remove(sessionId, (_, standing) => standing === revision);
       return undefined;
     }
     await firstOf(change.happened, async (over) => {

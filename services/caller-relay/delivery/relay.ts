@@ -10,16 +10,8 @@ import { findTool } from "../declarations/declaration.ts";
 import type { Calls } from "../requests/calls.ts";
 import type { Holders } from "../requests/holders.ts";
 import { keyOfRequest } from "../requests/requests.ts";
+import type { Declarations } from "./declarations.ts";
 import type { HeldCall } from "./delivery.ts";
-
-/** What callers declare, by session. */
-export interface Declarations {
-  read(sessionId: string): Promise<CallerDeclaration | undefined>;
-  /** In place of what stood there; without tools it is removed. */
-  write(sessionId: string, declaration: CallerDeclaration): Promise<void>;
-  /** The declaration as it is and after each change, until the signal aborts. */
-  follow(sessionId: string, signal: AbortSignal): AsyncIterable<CallerDeclaration | undefined>;
-}
 
 export interface RelayParts {
   instance: string;

@@ -3,10 +3,10 @@ import { type AnsweredRequest, AnsweredRequestSchema } from "#gen/toolbus/intern
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { isRepetition, refuseNonJson, type Submission, wonBy } from "#runtime/results/submission.ts";
-import type { AnsweredRequests } from "./answered-requests.ts";
+import { type AnsweredRequests, recordAnswered } from "./answered-requests.ts";
 import type { Holders } from "./holders.ts";
 import type { LateRequest, LateRequests } from "./late-requests.ts";
-import { keyOfRequest, type Reception, type Requests, resultFrom } from "./requests.ts";
+import { keyOfRecord, keyOfRequest, type Reception, type Requests, resultFrom } from "./requests.ts";
 
 /*
  * A1  Of all submissions for a request one wins. While somebody waits, the memory of the instance that holds the call decides;
@@ -49,7 +49,7 @@ export function createAnswers(parts: AnswersParts): Answers {
 
   const respondHere: Answers["respondHere"] = (sessionId, requestId, submission) =>
     requests.answer(keyOfRequest(sessionId, requestId), submission, async () => {
-      await answered.write(sessionId, requestId, recordOf(submission)); // A2
+      await recordAnswered(answered, keyOfRecord(sessionId, requestId), recordOf(submission)); // A2
     });
 
   async function respondElsewhere(sessionId: string, requestId: string, submission: Submission): Promise<boolean> {
@@ -59,15 +59,16 @@ export function createAnswers(parts: AnswersParts): Answers {
   }
 
   async function respondLate(sessionId: string, requestId: string, submission: Submission): Promise<boolean> {
-    const request = await late.read(sessionId, requestId);
+    const key = keyOfRecord(sessionId, requestId);
+    const request = (await late.read(key))?.value;
     if (request === undefined) return false;
     const own = recordOf(submission, resultFrom(submission));
-    const isClaimed = await answered.claim(sessionId, requestId, own); // A1
-    const standing = isClaimed ? own : await answered.read(sessionId, requestId);
+    const isClaimed = (await answered.create(key, own)) !== undefined; // A1
+    const standing = isClaimed ? own : (await answered.read(key))?.value;
     const result = standing?.lateResult;
     if (standing === undefined || result === undefined) return false;
     const isNew = await parts.tellInbox({ ...request, sessionId, requestId, result }); // A3
-    await late.remove(sessionId, requestId);
+    await late.remove(key);
     return isClaimed ? isNew : hasWon(standing, submission, requestId);
   }
 
@@ -76,7 +77,7 @@ export function createAnswers(parts: AnswersParts): Answers {
     requestId: string,
     submission: Submission,
   ): Promise<{ late: boolean }> {
-    const standing = (await answered.read(sessionId, requestId)) ?? refuseUnknown(requestId);
+    const { value: standing } = (await answered.read(keyOfRecord(sessionId, requestId))) ?? refuseUnknown(requestId);
     if (!hasWon(standing, submission, requestId)) refuseResolved(requestId);
     return { late: standing.lateResult !== undefined };
   }

@@ -1,11 +1,9 @@
 import { z } from "zod";
+import type { Bucket } from "#runtime/bus/buckets/bucket.ts";
 
 /** What is known of a request whose answer did not come in time: enough to bring a late one to the agent's inbox. */
 export const lateRequest = z.object({ agent: z.string(), tool: z.string() });
 export type LateRequest = z.infer<typeof lateRequest>;
 
-export interface LateRequests {
-  write(sessionId: string, requestId: string, late: LateRequest): Promise<void>;
-  read(sessionId: string, requestId: string): Promise<LateRequest | undefined>;
-  remove(sessionId: string, requestId: string): Promise<void>;
-}
+/** By `keyOfRecord`. */
+export type LateRequests = Bucket<LateRequest>;

@@ -98,6 +98,11 @@ export function keyOfRequest(sessionId: string, requestId: string): string {
   return `${sessionId} ${requestId}`;
 }
 
+/** Of what is stored of a request. */
+export function keyOfRecord(sessionId: string, requestId: string): string {
+  return `${sessionId}.${requestId}`;
+}
+
 function requestOf(key: string): string {
   return key.split(" ").at(-1) ?? "";
 }

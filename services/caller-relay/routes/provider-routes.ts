@@ -8,7 +8,8 @@ import { providedResult } from "#runtime/results/provided-result.ts";
 import { withEtag } from "#runtime/rpc/etag.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { toolsFromDeclaration } from "../declarations/declaration.ts";
-import type { Declarations, Relay } from "../delivery/relay.ts";
+import type { Declarations } from "../delivery/declarations.ts";
+import type { Relay } from "../delivery/relay.ts";
 
 export interface ProviderRouteParts {
   declarations: Declarations;

@@ -5,7 +5,7 @@ import { submissionFrom } from "#runtime/results/submission.ts";
 import { principalOf } from "#runtime/rpc/identity.ts";
 import { msFromDuration } from "#runtime/time/duration.ts";
 import { namesFromDeclaration } from "../declarations/declaration.ts";
-import type { Declarations } from "../delivery/relay.ts";
+import type { Declarations } from "../delivery/declarations.ts";
 import type { Answers } from "../requests/answers.ts";
 import type { Sessions } from "../sessions.ts";
 import { type AttachingParts, attachCaller } from "../streams/attaching.ts";
@@ -54,7 +54,7 @@ export function relayRoutes(parts: RelayRouteParts): ServiceImpl<typeof CallerSe
     async getDeclaration({ sessionId }, context) {
       await sessions.requireOwner(sessionId, principal(context));
       const [declaration, found] = await Promise.all([declarations.read(sessionId), records.read(sessionId)]);
-      const attached = found?.record.kind === "attached" && (await parts.isAttachedAt(found.record));
+      const attached = found?.value.kind === "attached" && (await parts.isAttachedAt(found.value));
       return { attached, ...(declaration && { declaration }) };
     },
   };

@@ -22,14 +22,14 @@ export async function attachCaller(parts: AttachingParts, sessionId: string, gra
   const attachment = attachments.open(sessionId);
   const record: AttachedRecord = { kind: "attached", sessionId, instance, attachmentId: attachment.id, graceMs };
   try {
-    const revision = await records.put(record);
+    const revision = await records.put(sessionId, record);
     attachment.revision = revision;
     await endIfReplaced(records, attachment); // what came between was told before the revision was known
     return {
       attachment,
       async [Symbol.asyncDispose]() {
         attachment.end("detached");
-        await endStream(parts, { record, revision });
+        await endStream(parts, { key: sessionId, value: record, revision });
       },
     };
   } catch (error) {
@@ -42,6 +42,6 @@ export async function attachCaller(parts: AttachingParts, sessionId: string, gra
 export async function endIfReplaced(records: StreamRecords, attachment: Attachment): Promise<void> {
   if (attachment.revision === undefined) return;
   const found = await records.read(attachment.sessionId);
-  const isOurs = found?.record.kind === "attached" && found.record.attachmentId === attachment.id;
+  const isOurs = found?.value.kind === "attached" && found.value.attachmentId === attachment.id;
   if (!isOurs) attachment.end("replaced");
 }

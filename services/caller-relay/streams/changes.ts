@@ -1,18 +1,24 @@
 /** Tells those who wait for a key that it changed. What changed they read themselves. */
 export interface Changes {
   tell(key: string): void;
+  /** Some may have been missed: tells all who wait. */
+  tellAll(): void;
   /** Resolves at the next change after this call. Disposing ends the waiting. */
   next(key: string): Disposable & { readonly happened: Promise<void> };
 }
 
 export function createChanges(): Changes {
   const waitersByKey = new Map<string, Set<() => void>>();
+
+  function tell(key: string): void {
+    const waiters = waitersByKey.get(key);
+    waitersByKey.delete(key);
+    for (const wake of waiters ?? []) wake();
+  }
+
   return {
-    tell(key) {
-      const waiters = waitersByKey.get(key);
-      waitersByKey.delete(key);
-      for (const wake of waiters ?? []) wake();
-    },
+    tell,
+    tellAll: () => [...waitersByKey.keys()].forEach(tell),
     next(key) {
       const { promise, resolve } = Promise.withResolvers<void>();
       const waiters = waitersByKey.get(key) ?? new Set();

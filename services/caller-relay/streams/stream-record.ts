@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { Bucket, Stored } from "#runtime/bus/buckets/bucket.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 
 const base = z.object({ sessionId: z.string(), graceMs: z.int().min(0) });
@@ -12,26 +13,17 @@ export const streamRecord = z.discriminatedUnion("kind", [
 export type StreamRecord = z.infer<typeof streamRecord>;
 export type AttachedRecord = Extract<StreamRecord, { kind: "attached" }>;
 
-export interface FoundRecord<R extends StreamRecord = StreamRecord> {
-  record: R;
-  revision: number;
-}
-
-export interface StreamRecords {
-  read(sessionId: string): Promise<FoundRecord | undefined>;
-  /** Whatever stands there; gives the record's revision, which grows. */
-  put(record: StreamRecord): Promise<number>;
-  /** Nothing happens, in both, when the record has another revision. */
-  replace(revision: number, record: StreamRecord): Promise<void>;
-  remove(sessionId: string, revision: number): Promise<void>;
-}
+/** By session. */
+export type StreamRecords = Bucket<StreamRecord>;
 
 /** The stream is no more: with a grace it is remembered for that long, without one it is forgotten. */
 export async function endStream(
   { records, clock }: { records: StreamRecords; clock: Clock },
-  { record, revision }: FoundRecord<AttachedRecord>,
+  { key, value, revision }: Stored<AttachedRecord>,
 ): Promise<void> {
-  const { sessionId, graceMs } = record;
-  if (graceMs === 0) return records.remove(sessionId, revision);
-  await records.replace(revision, { kind: "detached", sessionId, graceMs, endedAtMs: clock.now() });
+  const { sessionId, graceMs } = value;
+  const isStanding = (standing: number) => standing === revision;
+  if (graceMs === 0) return void (await records.remove(key, (_, standing) => isStanding(standing)));
+  const detached = { kind: "detached", sessionId, graceMs, endedAtMs: clock.now() } as const;
+  await records.update(key, (_, standing) => (isStanding(standing) ? detached : undefined));
 }

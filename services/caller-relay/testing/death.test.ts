@@ -6,9 +6,7 @@ import { ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { type ChildProcess, openChildProcess } from "#runtime/lifecycle/child-process.ts";
 import { type Submission, wonBy } from "#runtime/results/submission.ts";
 import { until } from "#runtime/time/until.ts";
-import { createBucketAnsweredRequests } from "../subscriptions/bucket-answered-requests.ts";
-import { createBucketLateRequests } from "../subscriptions/bucket-late-requests.ts";
-import { createBucketStreamRecords } from "../subscriptions/bucket-stream-records.ts";
+import { createStores } from "../subscriptions.ts";
 import { type Clients, environmentOf, openTestRelay, owner, type TestCaller, type TestRelay } from "./test-relay.ts";
 
 describe("an instance that dies with callers' streams in its hands", () => {
@@ -102,12 +100,13 @@ describe("an instance that dies with callers' streams in its hands", () => {
   test("CTR-4 a late answer whose instance died on its way to the inbox is brought there by the next submission", async () => {
     await using own = await openTestRelay({ instances: ["lasting"] });
     const app = own.clientsOf(owner);
-    await createBucketLateRequests(own.bus).write("s", "cut", { agent: "helper", tool: "app_ask" });
+    const { late, answered } = createStores(own.bus, "dead");
+    await late.create("s.cut", { agent: "helper", tool: "app_ask" });
     const lateResult = create(ToolResultSchema, { outputJson: '"of the dead"' });
     const mine: Submission = { submissionId: "mine", outcome: { case: "resultJson", value: '"of the dead"' } };
     const { submissionId, sha256: submissionSha256 } = wonBy(mine);
     const record = create(AnsweredRequestSchema, { submissionId, submissionSha256, lateResult });
-    await createBucketAnsweredRequests(own.bus).claim("s", "cut", record);
+    await answered.create("s.cut", record);
     const answer = (id: string, value: string) =>
       app.relay.respond({ sessionId: "s", requestId: "cut", submissionId: id, outcome: { case: "resultJson", value } });
     await expect(answer("theirs", "2")).rejects.toThrow("request cut not found or already resolved");
@@ -158,6 +157,6 @@ async function openProcess(relay: TestRelay, instance: string): Promise<ChildPro
 /** A new stream of the session, if it came to that instance. */
 async function attachAt(relay: TestRelay, app: Clients, instance: string): Promise<TestCaller | undefined> {
   const caller = await app.attach("s");
-  const found = await createBucketStreamRecords(relay.bus).read("s");
-  return found?.record.kind === "attached" && found.record.instance === instance ? caller : undefined;
+  const found = await createStores(relay.bus, "test").records.read("s");
+  return found?.value.kind === "attached" && found.value.instance === instance ? caller : undefined;
 }

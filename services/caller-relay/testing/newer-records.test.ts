@@ -3,31 +3,31 @@ import { until } from "#runtime/time/until.ts";
 import { openTestBus } from "../../../test/harness/bus.ts";
 import type { Attachments } from "../streams/attachments.ts";
 import { createChanges } from "../streams/changes.ts";
-import { createStores, openHearing } from "../subscriptions.ts";
+import { createStores, openFollowing } from "../subscriptions.ts";
 
 test("CTR-7 records of streams and declarations that cannot be read end no following, and stand for nobody", async () => {
   await using bus = await openTestBus();
-  const { records, declarations, late } = createStores(bus, "one");
+  const { records, declared, late } = createStores(bus, "one");
   const kept: string[] = [];
   const attachments = { keepOnly: (sessionId: string) => void kept.push(sessionId) } as Partial<Attachments>;
-  const errors: unknown[] = [];
-  const hearing = {
+  const faults: string[] = [];
+  await using _following = await openFollowing({
+    ...{ records, declared },
     attachments: attachments as Attachments,
     changes: createChanges(),
     changesOfDeclarations: createChanges(),
-    onError: (error: unknown) => errors.push(error),
-  };
-  await using _hearing = await openHearing(bus, hearing);
-  const owners = await bus.keyValue("toolbus_owners");
-  const callers = await bus.keyValue("toolbus_callers");
-  await owners.put("caller.odd", "no json");
-  await owners.put("caller.newer", JSON.stringify({ kind: "of a newer release", sessionId: "newer", graceMs: 1 }));
-  await callers.put("declaration.odd", Uint8Array.of(0xff, 0xff));
-  await callers.put("late.odd.r", "{}");
-  await records.put({ kind: "attached", sessionId: "odd", graceMs: 0, instance: "one", attachmentId: "a" });
+    onFault: (fault) => void faults.push(fault),
+  });
+  const put = (key: string, value: Uint8Array | string) => bus.jetstream.publish(`$KV.${key}`, value);
+  await put("toolbus_owners.caller.odd", "no json");
+  const newer = { kind: "of a newer release", sessionId: "newer", graceMs: 1 };
+  await put("toolbus_owners.caller.newer", JSON.stringify(newer));
+  await put("toolbus_callers.declaration.odd", Uint8Array.of(0xff, 0xff));
+  await put("toolbus_callers.late.odd.r", "{}");
+  await records.put("odd", { kind: "attached", sessionId: "odd", graceMs: 0, instance: "one", attachmentId: "a" });
   await until(() => kept.includes("odd"), { what: "the record behind those that cannot be read" });
-  expect(errors).toEqual([]);
+  expect(faults).toEqual([]);
   expect(await records.read("newer")).toBeUndefined();
-  expect(await declarations.read("odd")).toBeUndefined();
-  expect(await late.read("odd", "r")).toBeUndefined();
+  expect(await declared.read("odd")).toBeUndefined();
+  expect(await late.read("odd.r")).toBeUndefined();
 });
