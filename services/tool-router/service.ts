@@ -142,7 +142,7 @@ export async function openService(config: Config, context: ServiceContext): Prom
   return stack.move();
 }
 
-/** Sessions as they are stored, and the news of them. What was read of one a moment ago is not read again. */
+/** The stored sessions and their changes. A session that was read a moment ago is not read again. */
 function storedSessions(bus: Bus) {
   const changes = new SessionChanges();
   const recent = new RecentSessions(clock);
@@ -155,7 +155,7 @@ function storedSessions(bus: Bus) {
   return { changes, recent, documents: recent.remembering(createDocuments(bus, place)) };
 }
 
-/** What agents' sessions may use, as it stands. Those that nobody uses any more are closed by and by. */
+/** The contexts in use. Idle ones are closed. */
 function openContexts(
   stack: AsyncDisposableStack,
   { providerStartupMs: startupMs, contextIdleMs: idleMs }: Config,

@@ -1,5 +1,5 @@
 /**
- * One reading for all who ask while another is under way: each is answered by one that began after it asked, and there are
+ * One reading for all callers while another is under way: each gets one that began after it asked, and there are
  * never more than two, however many ask.
  */
 export function sharedReading<T>(read: () => Promise<T>): () => Promise<T> {

@@ -32,7 +32,7 @@ export interface AdmissionParts {
   clock: Pick<Clock, "now">;
 }
 
-/** Decides whether a call is made: resolve ─▶ policy ─▶ validate. Nothing has happened when it says no. */
+/** Decides whether a call is made: resolve ─▶ policy ─▶ validate. A refused call has had no effect. */
 export interface Admitter {
   admit(request: IdentifiedCall, signal: AbortSignal): Promise<Admission>;
 }
@@ -101,7 +101,7 @@ export function createAdmission(parts: AdmissionParts): Admitter {
   return { admit };
 }
 
-/** ORCH-1: that a call was decided by a former agent is a decision like any other. */
+/** ORCH-1: the refusal of a call that a former agent decided is audited like any other. */
 function throwAudited(record: Audit, { sessionId, runId, callId, name: tool }: IdentifiedCall, error: unknown): never {
   if (error instanceof Failure && error.reason === AGENT_SWITCHED) {
     const agent = error.metadata?.agent ?? "";
@@ -152,7 +152,7 @@ function admittedCall(
   return { facts, entry, args, argumentsJson, runDeadline, context: leftToFurther(request), scope };
 }
 
-/** What is handed on with a call: it holds for whatever is called on its behalf, none of which repeats anything. */
+/** The run's limits as they go to the provider: they hold for every call on behalf of this one. */
 function leftToFurther({ context: { bounds, allowedTools }, allowedTools: own }: IdentifiedCall) {
   return {
     ...(bounds && { bounds }),

@@ -16,8 +16,8 @@ import { type Records, timesOf } from "./records/records.ts";
  *
  *   resolve ─▶ policy ─▶ validate ─▶ record ─▶ execute ─▶ answer
  *
- * The first three stand in admission.ts. A stage that says no ends the call with an error result for the model. What throws
- * is no tool's failure: the session is gone, the id belongs to another call, the stores cannot be reached.
+ * The first three are in admission.ts. A stage that refuses ends the call with an error result for the model. An exception is no
+ * failure of a tool: the session does not exist, the id belongs to another call, or a store cannot be reached.
  */
 
 export interface CallParts {
@@ -93,7 +93,7 @@ export function createCarryOut(parts: CallParts): CarryOut {
     return records.finish(callId, answer, await answers.recorded(answer, sessionId));
   }
 
-  /** What cannot be shown is not executed: the answer then is the fault. */
+  /** A call that cannot be shown is not executed: its answer is the fault. */
   async function shown(facts: Facts, waitsForAction: boolean): Promise<Answer | undefined> {
     if (facts.spaceId === "") return undefined;
     try {

@@ -7,13 +7,13 @@ import { type Asker, isOwner } from "#runtime/failure/session-owner.ts";
 import { type Answer, canceled } from "./answers/answer.ts";
 import { type CallIdentity, differencesOfRequests, refuseForeign } from "./records/call-identity.ts";
 
-/** What happens in a call: progress, logs, then its one result. */
+/** What a call sends: progress, logs, then its one result. */
 export type CallEvent =
   | Exclude<CallToolResponse["event"], { case: undefined | "result" }>
   | { case: "result"; value: Answer };
 
 export interface CallControl {
-  /** Aborts when everybody who waited for the call has gone. */
+  /** Aborts when nobody waits for the call any more. */
   readonly signal: AbortSignal;
   readonly emit: (event: CallEvent) => void;
 }
@@ -25,10 +25,10 @@ export interface CarryOutControl extends CallControl {
 
 export interface CallWaiter {
   readonly callId: string;
-  /** What the call is: a second call of the same id must be the same call. */
+  /** A second request with the same call id has to ask for the same. */
   readonly identity: CallIdentity;
   readonly signal: AbortSignal;
-  /** Whether an abort means that the passenger was lost instead of having cancelled: then the call goes on without it. */
+  /** Whether an abort means that the waiter was lost, and has not cancelled; then the call goes on without it. */
   readonly isLost: () => boolean;
 }
 
@@ -45,10 +45,10 @@ class CallCanceled extends Failure {}
 const MAX_UNREAD = 1_000;
 const MAX_CANCELED = 10_000;
 
-/** The calls in flight in this process. Who calls under an id that is in flight joins that call. */
+/** The calls in flight in this process. A request whose call id is in flight joins that call. */
 export class InFlightCalls {
   readonly #calls = new TransientMap<InFlightCall>();
-  /** By call: on whose behalf it was canceled. */
+  /** On whose behalf a call was canceled, by call. */
   readonly #canceled = new BoundedMap<string, Set<Asker>>(MAX_CANCELED);
 
   /** The session of a call that is in flight here. */
@@ -56,7 +56,7 @@ export class InFlightCalls {
     return this.#calls.get(callId)?.identity.sessionId;
   }
 
-  /** Ends a call for all who wait for it; whether it was in flight here. It is remembered for a while. */
+  /** Ends a call for all who wait for it. Returns whether it was in flight here. Remembers the cancellation for a while. */
   cancel(callId: string, asker: Asker): boolean {
     this.#canceled.set(callId, (this.#canceled.get(callId) ?? new Set()).add(asker));
     const call = this.#calls.get(callId);
@@ -71,7 +71,7 @@ export class InFlightCalls {
 
   async *join(waiter: CallWaiter, start: (control: CarryOutControl) => Promise<Answer>): AsyncGenerator<CallEvent> {
     const { callId, identity, signal } = waiter;
-    while (this.#calls.get(callId)?.control.signal.aborted) await this.#calls.get(callId)?.finished; // it takes nobody
+    while (this.#calls.get(callId)?.control.signal.aborted) await this.#calls.get(callId)?.finished; // it is ending: nobody can join it
     signal.throwIfAborted();
     const call = this.#calls.get(callId) ?? this.#start(waiter, start);
     const differences = call.identity === identity ? [] : differencesOfRequests(call.identity, identity);
@@ -124,7 +124,7 @@ export class InFlightCalls {
   }
 }
 
-/** What ends with the reason of its cancellation had not begun: execution tells of its own what came of it. */
+/** If the error is the reason of the cancellation, the call never began: an execution returns an answer of its own. */
 function updateOfFailure(error: unknown, { reason, aborted }: AbortSignal): Update {
   const isCanceled = aborted && error === reason && reason instanceof CallCanceled;
   return isCanceled
@@ -132,7 +132,7 @@ function updateOfFailure(error: unknown, { reason, aborted }: AbortSignal): Upda
     : { kind: "failed", error };
 }
 
-/** News in order. A reader that does not keep up loses progress and logs, never the end. */
+/** Updates in order. A reader that does not keep up loses progress and logs, never the end. */
 function openInbox() {
   const unread: Update[] = [];
   let arrived = Promise.withResolvers<void>();

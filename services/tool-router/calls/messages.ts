@@ -27,10 +27,10 @@ export interface Messages extends AsyncDisposable {
 
 const STATUSES = { running: Status.RUNNING, "requires action": Status.REQUIRES_ACTION };
 
-/** Told once of each thing that could not be told at the first attempt, and of each that is given up. */
+/** Called once for each message that fails at the first attempt, and for each that is given up. */
 type OnFault = (fault: string) => void;
 
-/** With these spaces say that asking again is of no use: the space is gone, or what is told does not fit into it. */
+/** With these codes spaces refuse for good: the space does not exist any more, or the message does not fit. */
 const REFUSALS: ReadonlySet<string> = new Set<FailureCode>([
   "invalid_argument",
   "not_found",

@@ -25,7 +25,7 @@ export class BucketView<T> {
     return [...this.#entries].sort(([one], [other]) => (one < other ? -1 : 1));
   }
 
-  /** What the bucket tells, in its order; an undefined value is a removal. */
+  /** A change of the bucket, in its order; an undefined value is a removal. */
   apply(key: string, revision: number, value: T | undefined): void {
     if (value === undefined) this.#entries.delete(key);
     else this.#entries.set(key, { value, revision });
@@ -33,7 +33,7 @@ export class BucketView<T> {
     this.skip(revision);
   }
 
-  /** The bucket has come so far, with or without news for this shelf. */
+  /** The bucket has come so far, with or without a change of this view. */
   skip(revision: number): void {
     this.#reached = Math.max(this.#reached, revision);
     const waiting = this.#changed;
@@ -42,7 +42,7 @@ export class BucketView<T> {
     for (const listener of [...this.#listeners]) listener();
   }
 
-  /** Tells of each change until it is disposed: for who waits for other things besides, again and again. */
+  /** Calls the listener at each change until it is disposed. */
   listen(listener: () => void): Disposable {
     const own = () => listener();
     this.#listeners.add(own);

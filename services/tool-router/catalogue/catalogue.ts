@@ -24,7 +24,7 @@ export interface CatalogueParts {
   providers: Collection<StoredProvider>;
   /** The providers of the suite and of the configuration, in their order; they cannot be changed. */
   ownProviders: readonly StoredProvider[];
-  /** Waits until the shelves show every write that was acknowledged before the call. */
+  /** Waits until the views show every write that was acknowledged before the call. */
   caughtUp: () => Promise<void>;
 }
 
@@ -88,7 +88,7 @@ export class Catalogue {
     return Promise.race([agents.view.changed, tools.view.changed, providers.view.changed]);
   }
 
-  /** Tells whenever an agent changes, or what its warnings depend on, until it is disposed. */
+  /** Calls the listener whenever an agent changes, or what its warnings depend on, until it is disposed. */
   onAgentsChange(listener: () => void): Disposable {
     const stack = new DisposableStack();
     for (const { view: shelf } of [this.#parts.agents, this.#parts.tools, this.#parts.providers]) {
@@ -135,7 +135,7 @@ export class Catalogue {
     return this.#parts.ownProviders.find((own) => own.provider?.name === name);
   }
 
-  /** What is wrong with an agent, or doubtful, as the catalogue stands. */
+  /** The faults and warnings of an agent by the current catalogue. */
   findings(agent: Agent): AgentFindings {
     const hasProvider = (name: string) => this.provider(name) !== undefined;
     const byName = (tool: string) => isByNameOnly(this.tools.get(tool));

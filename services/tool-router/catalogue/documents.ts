@@ -1,10 +1,10 @@
-/** A bucket of messages by key, as the domain sees it. Reads see every write that was acknowledged. */
+/** A bucket of messages by key. Reads see every write that was acknowledged. */
 export interface Documents<T> {
   read(key: string): Promise<Stored<T> | undefined>;
   /** The revision, or undefined when the key has a value already. */
   create(key: string, value: T): Promise<number | undefined>;
   /**
-   * Writes what `decide` gives for what stands and its revision (0 for nothing), again if somebody else wrote meanwhile;
+   * Writes what `decide` returns for the value and its revision (0 for none), and decides again if somebody else wrote meanwhile;
    * undefined keeps it.
    */
   update(key: string, decide: (value: T | undefined, revision: number) => T | undefined): Promise<Update<T>>;
@@ -14,7 +14,7 @@ export interface Documents<T> {
   list(signal: AbortSignal, part?: Part): AsyncIterable<Stored<T>>;
 }
 
-/** What can be told of a value without reading it whole: a list of few among many costs little more than these. */
+/** A filter that needs no decoding: a list of few among many costs little more than these. */
 export interface Part {
   /** Written at this time or later. */
   since?: Date | undefined;
@@ -30,7 +30,7 @@ export interface Stored<T> {
 
 export interface Update<T> {
   before: T | undefined;
-  /** What stands after the update; undefined when there was nothing and nothing was written. */
+  /** The value after the update; undefined when there was none and none was written. */
   value: T | undefined;
   revision: number;
   hasChanged: boolean;

@@ -32,11 +32,11 @@ export class ConfigurationRefused extends Failure {
   }
 }
 
-/** Who changes something, and on which conditions. */
+/** The author of a change, and its conditions. */
 export interface Terms {
   /** A file's name, or `BY_RPC`. */
   origin: string;
-  /** The revision that must stand, 0 for none; absent: whatever stands. */
+  /** The revision to replace, 0 for none; absent: any. */
   expectedRevision?: bigint | undefined;
   /** All is checked, and nothing stored. */
   validateOnly?: boolean;
@@ -132,7 +132,7 @@ export class CatalogueEditor {
     await this.#remove("provider", this.#parts.providers, name, terms);
   }
 
-  /** Gives the revision that stands then; what stands already is not written again. */
+  /** Returns the revision afterwards. A value that is stored already is not written again. */
   async #write<T extends { origin: string }>(
     what: string,
     { documents, view: shelf }: Collection<T>,
@@ -170,7 +170,7 @@ export class CatalogueEditor {
     this.#tell(name, `${what} ${name} was removed`);
   }
 
-  /** That a file is refused is told once, with all its faults, by who reads the files. */
+  /** A refused file is audited once, with all its faults, where the files are read. */
   #refuse(what: string, name: string, faults: string[], origin = BY_RPC): never {
     const message = `${what} ${JSON.stringify(name)} is refused: ${faults.join("; ")}`;
     if (origin === BY_RPC) this.#tell(name, message);

@@ -12,14 +12,14 @@ import type { Ownership } from "../sessions/ownership.ts";
 export interface AuditRoutes {
   audit: AuditReader;
   ownership: Ownership;
-  /** Who may read the whole trail. */
+  /** The principals that may read the whole trail. */
   operators: ReadonlySet<string>;
   /** Aborts when the service stops: watches end then. */
   stopping: AbortSignal;
 }
 
 export function routeAudit(router: ConnectRouter, { audit, ownership, operators, stopping }: AuditRoutes): void {
-  /** O4; who asks for a session by name is told when it is somebody else's. */
+  /** O4; refuses a session of somebody else that is asked for by name. */
   async function rightOf(context: HandlerContext, filter: AuditFilter | undefined): Promise<MayRead | undefined> {
     const asker = askerOf(context);
     if (asker === undefined || operators.has(asker)) return undefined;

@@ -15,7 +15,7 @@ export interface CatalogueRoutes {
   catalogue: Catalogue;
   editor: CatalogueEditor;
   files: Pick<CatalogueFiles, "refused" | "loaded">;
-  /** Who may change the catalogue by RPC: what it holds runs commands, reads secrets and reaches into the network. */
+  /** The principals that may change the catalogue: its entries run commands, read secrets and reach into the network. */
   operators: ReadonlySet<string>;
   /** Aborts when the service stops: watches end then. */
   stopping: AbortSignal;

@@ -13,14 +13,14 @@ import { createCancellation } from "../calls/requests/cancellation.ts";
 import { createAbsence } from "../calls/watchers/absence.ts";
 import { Dispatcher } from "../calls/watchers/dispatcher.ts";
 import { createLostWatchers } from "../calls/watchers/lost-watchers.ts";
-import type { CallQueue } from "../calls/watchers/watching.ts";
+import type { CallQueue } from "../calls/watchers/ports.ts";
 import type { Audit } from "../catalogue/audit/audit.ts";
 import type { Ownership } from "../sessions/ownership.ts";
 import { type DueWorkQueue, openDueWork } from "../subscriptions/calls/due-work.ts";
 import { createRetentionStore } from "../subscriptions/calls/retention.ts";
 import { openRunningCalls } from "../subscriptions/calls/running-calls.ts";
 import { openCallStore } from "../subscriptions/calls/store.ts";
-import { openCallQueue } from "../subscriptions/watchers/offers.ts";
+import { openCallQueue } from "../subscriptions/watchers/call-queue.ts";
 import { createWatchPresence } from "../subscriptions/watchers/watch-presence.ts";
 
 export interface RecordedCallParts {
@@ -36,7 +36,7 @@ export interface RecordedCallParts {
   onFault(fault: string): void;
 }
 
-/** Recorded calls with all that happens to them between routers, watchers and those who answer. */
+/** Recorded calls, their due work, and the watchers that execute external tools. */
 export async function openRecordedCalls(bus: Bus, parts: RecordedCallParts) {
   const { waiters, executing, inFlight, ownership, messages, audit, acknowledgeMs, onFault } = parts;
   await using stack = new AsyncDisposableStack();
@@ -64,7 +64,7 @@ export async function openRecordedCalls(bus: Bus, parts: RecordedCallParts) {
     acknowledgeMs,
     store: { read: (callId) => store.read(callId) },
     onWatcherLost(taken) {
-      for (const record of taken) lostWatchers.check(record, closing.signal).catch(onUndecided); // its duty decides later
+      for (const record of taken) lostWatchers.check(record, closing.signal).catch(onUndecided); // its due work decides later
     },
   });
   const store = stack.use(

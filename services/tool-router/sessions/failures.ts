@@ -1,7 +1,7 @@
 import { type Session, SessionState as State } from "#gen/toolbus/session/v1/session_pb.ts";
 import { Failure, refuse } from "#runtime/failure/failure.ts";
 
-/** The session is on its way to another agent, or to its end: who is bound to no agent waits. */
+/** The session is being switched or closed. A caller that is bound to no agent waits. */
 export const SESSION_SWITCHING = "SESSION_SWITCHING";
 /** What was decided by an agent that is not the session's any more, or will not be. */
 export const AGENT_SWITCHED = "AGENT_SWITCHED";
@@ -35,7 +35,7 @@ export function refuseSwitching(session: Session): never {
   return refuse("aborted", `session ${id} ${wayOf(session)}`, { reason: SESSION_SWITCHING, metadata });
 }
 
-/** For a switch that was meant for another agent than the session has; `session` as it is told. */
+/** For a switch from another agent than the session has; `session` as clients see it. */
 export function refuseOutdated(session: Session, expected: number): never {
   const { id, agent, contextRevision } = session;
   const standing = `session ${id} has agent ${JSON.stringify(agent)} with context revision ${contextRevision}`;

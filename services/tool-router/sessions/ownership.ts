@@ -11,7 +11,7 @@ import { type Asker, requireOwner } from "#runtime/failure/session-owner.ts";
  *     submissions.ts decides; all others by the owner, and by people through spaces, which is one of the suite's own services.
  * O4  Its decisions in the audit trail. What concerns no session, or one of somebody else, is for operators.
  *
- * There is nothing to keep from anybody in a session that does not exist: whoever looks for it says so.
+ * A session that does not exist has nothing to protect: the code that reads it refuses.
  */
 export interface Ownership {
   /** O1; an empty id is no session. */

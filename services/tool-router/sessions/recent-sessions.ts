@@ -8,8 +8,8 @@ import type { SessionRecord } from "./session-record.ts";
  * What was read of sessions a moment ago, so that not every call reads its session.
  *
  * M1  Only that a session is active is remembered, for a time shorter than routers are waited for when it drains: a router that
- *     hears of nothing believes no longer in a former agent when the next one is built.
- * M2  What is heard or written since makes older readings void, also those that are on their way.
+ *     hears nothing believes no longer in a former agent when the next one is built.
+ * M2  A change that was heard or written voids older readings, also those that are under way.
  */
 
 const FRESH_MS = 1_000;

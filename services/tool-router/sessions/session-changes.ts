@@ -4,16 +4,16 @@ import type { SessionRecord } from "./session-record.ts";
 
 export type SessionChange = Stored<SessionRecord>;
 
-/** News of one session, each once and in order. */
+/** The changes of one session, each once and in order. */
 export interface ChangeReader extends Disposable {
-  /** Whether there is news that was not taken. */
+  /** Resolves when there is a change that was not taken. */
   readonly arrived: Promise<void>;
   take(): SessionChange | undefined;
-  /** As if there was news, for who is waiting: something else has happened. */
+  /** Wakes the reader without a change, because something else has happened. */
   wake(): void;
 }
 
-/** What becomes of sessions, as it is written: told to whoever follows one, and to whoever minds all. */
+/** The changes of sessions, for the readers of one session and for the subscribers of all. */
 export class SessionChanges {
   readonly #readers = new Map<string, Set<(change: SessionChange) => void>>();
   readonly #subscribers: ((change: SessionChange) => void)[] = [];
@@ -54,7 +54,7 @@ export class SessionChanges {
     };
   }
 
-  /** Reads until there is something, again after each news of the session. Rejects with the signal's reason. */
+  /** Reads until there is something, again after each change of the session. Rejects with the signal's reason. */
   async until<T>(sessionId: string, read: () => Promise<T | undefined>, signal: AbortSignal): Promise<T> {
     using reader = this.follow(sessionId);
     for (;;) {

@@ -2,7 +2,7 @@ import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/p
 import { type StoredSession, StoredSessionSchema } from "#gen/toolbus/internal/session/v1/session_pb.ts";
 import { type Session, SessionSchema } from "#gen/toolbus/session/v1/session_pb.ts";
 
-/** A session with what only routers know of it. It is a `Session`, as which clients are told of it. */
+/** A session with what only routers know of it. Clients see it as a `Session`, which it is. */
 export type SessionRecord = Session & {
   /** The router that takes it through a switch or its closing; empty without one. */
   readonly holder: string;

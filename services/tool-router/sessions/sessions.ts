@@ -17,20 +17,20 @@ export interface SessionParts {
   catalogue: Catalogue;
   clock: Clock;
   changes: SessionChanges;
-  /** Unless told, each call reads its session. */
+  /** Without it, each call reads its session. */
   recent?: Pick<RecentSessions, "active">;
 }
 
 /** A session whose agent can be used. */
 export interface ActiveSession {
   readonly session: Session;
-  /** The stored revision: what was told before its agent became the active one is at most that. */
+  /** The stored revision: every context revision of a former agent is at most this. */
   readonly since: number;
 }
 
 /**
- * Sessions as they are stored. The stored `context_revision` grows with each switch; the revision that is told adds that of the
- * agent's configuration, so that it grows with each reload, too, and is the same on every router.
+ * The stored sessions. The stored `context_revision` grows with each switch. Clients see the sum of it and the revision of the
+ * agent's configuration, which grows with each reload; it is the same on every router.
  */
 export class Sessions {
   readonly #parts: SessionParts;
@@ -104,12 +104,12 @@ export class Sessions {
     return { session: this.withAgentRevision(session), since: session.contextRevision };
   }
 
-  /** Whether the revision was told of the agent that the session has; of one that is gone from the catalogue any later one may be. */
+  /** Whether a client saw the revision with the session's present agent. If that agent was removed, any later revision counts. */
   isOfStanding(session: Session, revision: number): boolean {
-    const isTold =
+    const isShown =
       this.#parts.catalogue.agent(session.agent) === undefined ||
       revision <= this.withAgentRevision(session).contextRevision;
-    return revision > session.contextRevision && isTold;
+    return revision > session.contextRevision && isShown;
   }
 
   /** Resolves when the session is not being switched. */

@@ -12,8 +12,8 @@ import type { Spaces } from "../sessions/spaces.ts";
 const TIMEOUT_MS = 10_000;
 
 /**
- * The spaces service, as the router sees it. It asks on its own behalf: who submits a result need not own the session that
- * is told of it.
+ * The spaces service, as the router sees it. The router asks on its own behalf: a principal that submits a result need not own
+ * the session to which the result goes.
  */
 export function createSpaces(bus: Bus, telemetry?: Pick<Telemetry, "clientTracing">): Spaces {
   const interceptors = clientInterceptors(telemetry ? { telemetry } : {});

@@ -66,7 +66,7 @@ export function blocked(agent: string, tool: string, rule: string): Extract<Deci
   return { kind: "blocked", rule, message };
 }
 
-/** What cannot be called as it was offered, whatever `use` and `allowed` say of it. */
+/** A tool that cannot be called as it was offered, whatever `use` and `allowed` say. */
 export function blockedAsOffered(agent: string, tool: string, fault: string): Decision {
   const message = `Agent ${JSON.stringify(agent)} may not call tool ${JSON.stringify(tool)}: ${fault}.`;
   return { kind: "blocked", rule: fault, message };

@@ -40,7 +40,7 @@ export function refusalOfArguments({ reference }: ToolEntry, fault: string): Blo
   return { kind: "blocked", rule, message: argumentsRefused(reference, fault) };
 }
 
-/** Arguments that somebody outside would be handed cut short. */
+/** Arguments that are too large for a person or a watcher to get them whole. */
 export function refusalOfLargeArguments({ reference }: ToolEntry, fault: string): Blocked {
   const rule = "arguments are too large to be handed outside";
   return { kind: "blocked", rule, message: argumentsRefused(reference, fault) };

@@ -130,7 +130,7 @@ export const tool: Proofs = {
         "what a watcher has not acknowledged goes to another at once",
         "a watcher that comes back under its name",
       ),
-      killed("what a watcher of a killed router had not acknowledged"),
+      killed("a call that a watcher of a killed router had not acknowledged"),
       plain("the example of a service outside executes calls"),
     ),
     shown(
@@ -139,7 +139,7 @@ export const tool: Proofs = {
     ),
     shown(
       "a taken at-most-once call is never handed on and ends as outcome_unknown",
-      watching("a call that was taken by a watcher which is lost ends as outcome_unknown"),
+      watching("a call that a lost watcher had acknowledged ends as outcome_unknown"),
       killed("a taken call whose watcher and router are both killed"),
     ),
     shown(

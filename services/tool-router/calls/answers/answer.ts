@@ -60,7 +60,7 @@ export interface Answers {
   finish(tool: Tool, result: Answer, sessionId: string): Promise<Answer>;
   /** Stores what is larger than a message holds, and gives its beginning with the reference. */
   bound(answer: Answer, sessionId: string): Promise<Answer>;
-  /** What stands for the answer in the call's record: itself, or likewise its beginning. */
+  /** The answer as it is recorded: whole, or its beginning with the reference. */
   recorded(answer: Answer, sessionId: string): Promise<Answer>;
 }
 

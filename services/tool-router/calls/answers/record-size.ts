@@ -27,14 +27,14 @@ function fits(json: string, maxBytes: number): boolean {
   return json.length * WRITTEN_CHARACTER_BYTES + 2 <= maxBytes || writtenBytes(json) <= maxBytes;
 }
 
-/** Larger arguments go to their tool, but stand neither in the record nor in the space: there a digest tells them apart. */
+/** Larger arguments go to their tool; the record and the space hold a digest of them. */
 export function recordedArguments(argumentsJson: string): string {
   if (fitsAsArguments(argumentsJson)) return argumentsJson;
   const sha256 = createHash("sha256").update(argumentsJson).digest("hex");
   return JSON.stringify({ truncated: true, bytes: Buffer.byteLength(argumentsJson), sha256 });
 }
 
-/** Why the arguments of a call that somebody outside answers, who sees nothing but its record, cannot be handed over. */
+/** Why a person or a watcher cannot be given the arguments of a call: they see only its record. */
 export function faultOfHandedArguments(argumentsJson: string): string | undefined {
   if (fitsAsArguments(argumentsJson)) return undefined;
   const bytes = Buffer.byteLength(argumentsJson);

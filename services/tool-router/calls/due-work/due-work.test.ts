@@ -9,7 +9,7 @@ import { Failure } from "#runtime/failure/failure.ts";
 import { createManualClock } from "#runtime/time/manual-clock.ts";
 import { until } from "#runtime/time/until.ts";
 import { createMemoryCalls } from "../../testing/fakes/memory-calls.ts";
-import { MemoryOffers, MemoryPresence } from "../../testing/fakes/memory-watching.ts";
+import { MemoryOffers, MemoryPresence } from "../../testing/fakes/memory-watchers.ts";
 import { success } from "../answers/answer.ts";
 import { type CallRecordInit, callRecord } from "../records/call-record.ts";
 import { createWaiters } from "../records/waiters.ts";

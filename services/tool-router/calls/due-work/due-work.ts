@@ -9,12 +9,12 @@ import type { RunningCalls } from "../records/running.ts";
 import { hasExpired, isExternal, isOpen } from "../records/states.ts";
 import type { CallStore } from "../records/store.ts";
 import type { LostWatchers } from "../watchers/lost-watchers.ts";
-import type { CallQueue } from "../watchers/watching.ts";
+import type { CallQueue } from "../watchers/ports.ts";
 import { heldCheckAt, isWaitOver, nextCheckAt } from "./due.ts";
 
-/** Does what is due about a call, on whichever router it falls; again does no harm. */
+/** Does the work that is due on a call. Doing it twice does no harm. */
 export interface DueWorker {
-  /** Gives when the call is to be looked at again; undefined when nothing is left to do about what stands. */
+  /** Returns when the call is to be checked again; undefined when nothing is left to do. */
   check(callId: string, signal: AbortSignal): Promise<number | undefined>;
 }
 
@@ -37,7 +37,7 @@ export function createDueWorker({
   audit,
   clock,
 }: DueWorkerParts): DueWorker {
-  /** TOOL-9 and TOOL-10: what was resolved is told to who waits, to its space and to the inbox. */
+  /** TOOL-9 and TOOL-10: sends the result to the waiting routers, to the space, and to the inbox. */
   async function notify(record: CallRecord): Promise<undefined> {
     store.announce(record.callId);
     if (record.result === undefined) return;
@@ -57,7 +57,7 @@ export function createDueWorker({
     return nextCheckAt(record, clock.now());
   }
 
-  /** W1, W4: its router may have died before it handed it to somebody, and so may the one to which it was handed. */
+  /** W1, W4: the caller's router may have died before it delivered the call, and the watcher's router after it. */
   async function enqueueUnlessHeld(record: CallRecord, signal: AbortSignal): Promise<"held" | "offered"> {
     if (await queue.isQueued(record)) return "offered";
     if (await running.isHeld(record.callId, signal)) return "held";
@@ -65,7 +65,7 @@ export function createDueWorker({
     return "offered";
   }
 
-  /** TOOL-5: at `expires_at` the call takes no results any more. */
+  /** TOOL-5: after `expire_time` the call takes no result. */
   async function expire({ callId }: CallRecord): Promise<void> {
     const updated = await store.update(callId, (record) => {
       if (!isOpen(record) || !hasExpired(record, clock.now())) return undefined;
@@ -88,13 +88,13 @@ export function createDueWorker({
   };
 }
 
-/** TOOL-4: nobody waits in line any more. Gives what stands. */
+/** TOOL-4: the caller waits no longer. Returns the record. */
 export async function endWait(store: CallStore, callId: string, audit: Audit): Promise<CallRecord | undefined> {
   const updated = await store.update(callId, (record) =>
     record.state === State.WAITING ? { ...record, state: State.PENDING } : undefined,
   );
   if (updated?.hasChanged) {
-    store.announce(callId); // who waits for it elsewhere takes it back
+    store.announce(callId); // a caller that waits elsewhere makes it wait again
     audit({ kind: AuditKind.TIMED_OUT, ...auditedFacts(updated.record) });
   }
   return updated?.record;

@@ -3,23 +3,20 @@ import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import type { CallRecord } from "../records/call-record.ts";
 import { isExternal, isOpen } from "../records/states.ts";
 
-/**
- * What has to be done about a record that was written, by whichever router is there when it is time: nothing, tell that it
- * has changed, or look at it.
- */
+/** The work that is due on a call after its record was written, by any router: nothing, announce the change, or check the call. */
 export type DueWork = { kind: "none" } | { kind: "notify" } | { kind: "check"; at: number };
 
-/** A caller that waits acts at the end of its time; a little later somebody else does. */
+/** The caller's router ends a wait in time. This much later another router does it. */
 const BACKSTOP_MS = 1_000;
-/** Who records a call has handed it to somebody by then, or not at all. */
+/** The router that records a call delivers it directly within this time, or never. */
 export const FIRST_CHECK_MS = 1_000;
 const HELD_CHECK_MS = 1_000;
 const SHORTEST_CHECK_MS = 2_000;
 const LONGEST_CHECK_MS = 60_000;
 
 /**
- * `before` is what the written record replaces, with its duty: nobody knows by then whether the call was offered, or whether
- * the watcher that took it still lives.
+ * `before` is the record that the written one replaces. Its due work is replaced too, so the new one covers what may be left:
+ * the call may not be enqueued yet, or its watcher may be lost.
  */
 export function decideDueWork(record: CallRecord, before: CallRecord | undefined, now: number): DueWork {
   if (isOpen(record)) {
@@ -31,7 +28,7 @@ export function decideDueWork(record: CallRecord, before: CallRecord | undefined
   return record.spaceId === "" && !record.resolvedLate ? { kind: "notify" } : { kind: "check", at: now };
 }
 
-/** When an open call is to be looked at again, after a look that changed nothing; undefined when it can rest. */
+/** When an open call is checked again after a check that changed nothing; undefined when nothing is due. */
 export function nextCheckAt(record: CallRecord, now: number): number | undefined {
   const due = dueAt(record);
   if (!record.taken) return due;
@@ -40,12 +37,12 @@ export function nextCheckAt(record: CallRecord, now: number): number | undefined
   return due === undefined ? soon : Math.min(due, soon);
 }
 
-/** When a call that a watcher has and has not taken is to be looked at again: the router that holds the watcher may die. */
+/** When a call is checked again that a watcher holds and has not acknowledged: the watcher's router may die. */
 export function heldCheckAt(record: CallRecord, now: number): number {
   return Math.min(dueAt(record) ?? Number.POSITIVE_INFINITY, now + HELD_CHECK_MS);
 }
 
-/** Whether its caller's time is over and nobody said so. */
+/** Whether the caller's time is over and its router has not ended the wait. */
 export function isWaitOver({ state, waitExpireTime: waitsUntil }: CallRecord, now: number): boolean {
   return state === State.WAITING && waitsUntil !== undefined && timestampMs(waitsUntil) + BACKSTOP_MS <= now;
 }

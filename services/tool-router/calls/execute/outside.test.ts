@@ -5,7 +5,7 @@ import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { createManualClock } from "#runtime/time/manual-clock.ts";
 import { until } from "#runtime/time/until.ts";
 import { createMemoryCalls } from "../../testing/fakes/memory-calls.ts";
-import { MemoryOffers } from "../../testing/fakes/memory-watching.ts";
+import { MemoryOffers } from "../../testing/fakes/memory-watchers.ts";
 import { callRecord } from "../records/call-record.ts";
 import { createWaiters } from "../records/waiters.ts";
 import { Outside } from "./outside.ts";

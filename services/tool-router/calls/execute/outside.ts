@@ -12,7 +12,7 @@ import { isExternal } from "../records/states.ts";
 import type { CallStore } from "../records/store.ts";
 import type { Waiters } from "../records/waiters.ts";
 import { ABSENCE_GRACE_MS, type Absence } from "../watchers/absence.ts";
-import type { CallQueue } from "../watchers/watching.ts";
+import type { CallQueue } from "../watchers/ports.ts";
 import type { Deadline } from "./deadline.ts";
 
 /** A recorded call, and whether it was recorded by this execution. */
@@ -27,7 +27,7 @@ export interface OutsideParts {
   clock: Clock;
 }
 
-/** TOOL-4 and TOOL-8: calls that somebody outside answers, a person in the space or an external service. */
+/** TOOL-4 and TOOL-8: calls that a person in the space or an external service answers. */
 export class Outside {
   readonly #parts: OutsideParts;
 
@@ -65,7 +65,7 @@ export class Outside {
     try {
       return await waiters.until(record.callId, () => this.#read(record.callId), ends);
     } catch (error) {
-      await offered.catch(() => {}); // the duty of the record offers it once more
+      await offered.catch(() => {}); // its due work enqueues it again
       const answer = (await endWait(store, record.callId, audit))?.result;
       if (signal.aborted && answer === undefined) throw signal.reason;
       if (!ends.aborted) throw error;
@@ -87,7 +87,7 @@ export class Outside {
     return updated?.record.result;
   }
 
-  /** W1: by who recorded it; what became of an earlier offer is seen to by the duty of its record. */
+  /** W1: done by the router that created the record. For an older record its due work does it. */
   async #enqueue({ record, isMine }: Opened, state: State): Promise<void> {
     if (!isExternal(record) || !isMine) return;
     const { queue } = this.#parts;
@@ -107,7 +107,7 @@ export class Outside {
     return this.#parts.absence.follow(record.tool, () => void dismiss().catch(onFault));
   }
 
-  /** Ends a call that nobody has taken, while its caller still hears of it. */
+  /** Ends a call that no watcher has acknowledged, while its caller waits. */
   async #dismiss(record: CallRecord, state: State, result: Answer): Promise<void> {
     const { store, queue } = this.#parts;
     const updated = await store.update(record.callId, (standing) =>
@@ -115,7 +115,7 @@ export class Outside {
     );
     if (!updated?.hasChanged) return;
     store.announce(record.callId);
-    await queue.remove(record).catch(() => {}); // whoever finds it there reads that it is resolved
+    await queue.remove(record).catch(() => {}); // a router that gets it from there reads that it is resolved
   }
 }
 

@@ -6,7 +6,7 @@ import type { Answer, CallUse } from "../answers/answer.ts";
 
 type Fields = Omit<StoredToolCall, "$typeName" | "$unknown" | "call" | keyof CallUse>;
 
-/** A recorded call with what only routers know of it. It is a `ToolCall`, as which clients are told of it. */
+/** A recorded call with what only routers know of it. Clients see it as a `ToolCall`, which it is. */
 export type CallRecord = Omit<ToolCall, "result"> &
   Fields & { result?: Answer | undefined; readonly beside?: StoredToolCall["$unknown"] };
 

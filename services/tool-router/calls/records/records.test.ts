@@ -5,7 +5,7 @@ import type { Clock } from "#runtime/time/clock.ts";
 import { createManualClock } from "#runtime/time/manual-clock.ts";
 import { until } from "#runtime/time/until.ts";
 import { createMemoryCalls } from "../../testing/fakes/memory-calls.ts";
-import { MemoryOffers, MemoryPresence } from "../../testing/fakes/memory-watching.ts";
+import { MemoryOffers, MemoryPresence } from "../../testing/fakes/memory-watchers.ts";
 import { entryOf, tool } from "../../testing/fakes/tools.ts";
 import { success } from "../answers/answer.ts";
 import { Outside } from "../execute/outside.ts";

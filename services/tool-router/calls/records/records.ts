@@ -20,23 +20,23 @@ import type { Waiters } from "./waiters.ts";
  *   (none) ─▶ WAITING ─▶ PENDING ──────────▶ RESOLVED     answered from outside; from WAITING directly, too
  *   any of these, or none ─────────────────▶ CANCELED     ended by a cancellation, perhaps before it began
  *
- * R1  The record is created before anything happens and before anything is shown; who creates it is the one that executes.
- * R2  Every further step is a compare-and-set that starts from what stands: who loses follows the winner.
- * R3  STARTED without a router that executes the call means that its outcome is unknown: it is resolved as that, never run again.
- *     Whoever has it says so from before the record is written until after the call is resolved: a record that stands is held.
- * R4  News goes out after each step; who waits is registered before it reads.
+ * R1  The record is created before anything happens and before anything is shown. The router that creates it executes the call.
+ * R2  Every further step is a compare-and-set of the record. A router that loses follows the one that wins.
+ * R3  If no router executes a call in state STARTED, its outcome is unknown: it is resolved as that and never executed again. A
+ *     router says that it executes a call from before it writes the record until after the call is resolved.
+ * R4  A change is announced after each step. A router subscribes before it reads.
  */
 
 export type Begun =
   | { kind: "unrecorded" }
   | { kind: "begun" }
-  /** Somebody outside is to answer it; made by this call or an earlier one of the same id. */
+  /** A person or a watcher is to answer it. `isMine`: this request created the record, and not an earlier one with the same id. */
   | { kind: "open"; record: CallRecord; isMine: boolean }
   | { kind: "resolved"; answer: Answer };
 
 export type CallFacts = Omit<CallRecordInit, "$typeName" | "state" | "createTime">;
 
-/** How long a router waits for news between two looks at whether the holder of a call still lives. */
+/** How often a router that waits for another router's call asks whether that router still executes it. */
 const HOLDER_CHECK_MS = 1_000;
 
 export interface RecordsParts {
@@ -47,7 +47,7 @@ export interface RecordsParts {
   executing: Set<string>;
 }
 
-/** The records of calls, as the router that carries them out writes and follows them. */
+/** Writes the records of the calls that this router executes, and follows those of other routers. */
 export class Records {
   readonly #store: CallStore;
   readonly #running: Pick<RunningCalls, "isHeld">;
@@ -79,8 +79,8 @@ export class Records {
   }
 
   /**
-   * What came of a call that is repeated after a crash and was run before it, whatever has changed since; undefined when
-   * it is still to be judged.
+   * The answer of a call that was executed before a crash and is repeated after it, whatever has changed since; undefined if
+   * it has to be admitted anew.
    */
   async recall(call: CallIdentity & { callId: string }, signal: AbortSignal): Promise<Answer | undefined> {
     const standing = await this.#store.read(call.callId);
@@ -90,22 +90,22 @@ export class Records {
     return standing.state === State.STARTED ? this.#follow(call.callId, signal) : standing.result;
   }
 
-  /** Resolves what `begin` began, `recorded` standing for the answer in the record; gives the answer that stands. */
+  /** Resolves what `begin` began, with `recorded` as the answer in the record. Returns the answer that holds. */
   finish(callId: string, answer: Answer, recorded = answer): Promise<Answer> {
     return this.#settle(callId, [State.STARTED], answer, recorded);
   }
 
-  /** Resolves a call that nobody outside will ever see; gives the answer that stands. */
+  /** Resolves a call that nobody else will ever see. Returns the answer that holds. */
   abandon(callId: string, answer: Answer): Promise<Answer> {
     return this.#settle(callId, [State.WAITING, State.PENDING], answer);
   }
 
-  /** This router has nothing to do with the call any more, however it went. */
+  /** This router does not execute the call any more. */
   release(callId: string): void {
     this.#executing.delete(callId);
   }
 
-  /** R3: said before the record stands, taken back when somebody else's does. */
+  /** R3: marks the call as executing before the record is written, and unmarks it if somebody else's record exists. */
   async #create(record: CallRecord): Promise<boolean> {
     if (record.state === State.STARTED) this.#executing.add(record.callId);
     const isCreated = (await this.#store.create(record)) || (await this.#replace(record));
@@ -113,7 +113,7 @@ export class Records {
     return isCreated;
   }
 
-  /** What a stranger canceled under the id of a call is nothing to the call. */
+  /** Replaces a tombstone that somebody else made under the id of this call. */
   async #replace(record: CallRecord): Promise<boolean> {
     const updated = await this.#store.update(record.callId, (standing) =>
       isTombstone(standing) && !isCanceledFor(standing, record.principal) ? record : undefined,
@@ -122,7 +122,7 @@ export class Records {
     return updated?.hasChanged ?? false;
   }
 
-  /** What a call has of the record that stood there before its own. */
+  /** Joins the call whose record existed before. */
   async #join(standing: CallRecord, record: CallRecord, signal: AbortSignal): Promise<Begun> {
     const { callId, state, result } = standing;
     if (isCanceledFor(standing, record.principal) && result) return { kind: "resolved", answer: result };
@@ -150,7 +150,7 @@ export class Records {
     }
   }
 
-  /** R2: the answer of somebody else, who was faster, or else this one. */
+  /** R2: returns this answer, or that of a router that was faster. */
   async #settle(callId: string, from: readonly State[], answer: Answer, recorded = answer): Promise<Answer> {
     const updated = await this.#store.update(callId, (record) =>
       from.includes(record.state) ? { ...record, state: State.RESOLVED, result: recorded } : undefined,
@@ -160,7 +160,7 @@ export class Records {
   }
 }
 
-/** Until when somebody waits for a call that is answered from outside, and takes its result. */
+/** Until when the caller waits for a call that a person or a watcher answers, and until when a result is accepted. */
 export function timesOf(
   { executor, tool }: ToolEntry,
   { at }: { at: number },
@@ -178,7 +178,7 @@ function firstState({ executor, tool, effect }: ToolEntry): State | undefined {
   return effect === Effect.AT_MOST_ONCE ? State.STARTED : undefined;
 }
 
-/** By what is known of a call before its name is resolved: its tool by the name that was used. */
+/** Compares what is known of a call before its name is resolved: the tool by the name that the caller used. */
 function isCallOf(record: CallRecord, call: CallIdentity): boolean {
   const isNamed = record.calledAs === call.name || record.tool === call.name || record.calledAs === "";
   const isOfRun = record.sessionId === call.sessionId && record.runId === call.runId;

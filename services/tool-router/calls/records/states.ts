@@ -17,7 +17,7 @@ export function hasExpired({ expireTime: expiresAt }: CallRecord, now: number): 
   return expiresAt !== undefined && timestampMs(expiresAt) <= now;
 }
 
-/** C1 of requests/cancellation.ts: what stands for a call that was canceled before it began. */
+/** C1 of requests/cancellation.ts: a call that was canceled before it began. */
 export function isTombstone({ state, tool }: CallRecord): boolean {
   return state === State.CANCELED && tool === "";
 }
@@ -27,7 +27,7 @@ export function isCanceledFor(record: CallRecord, principal: string): boolean {
   return isTombstone(record) && cancelersOf(record).some((by) => isOwner(principal, by || undefined));
 }
 
-/** Whether it was canceled by one of the suite's own services, and so whoever it belongs to. */
+/** Whether one of the suite's own services canceled it; then it holds for everybody's call. */
 export function isCanceledForAll(record: CallRecord): boolean {
   return isTombstone(record) && cancelersOf(record).includes("");
 }

@@ -1,13 +1,13 @@
 import { TransientMap } from "#runtime/collections/transient-map.ts";
 
-/** Who waits for news of a call in this process, woken by the bus. */
+/** Waiters for changes of recorded calls in this process. */
 export interface Waiters {
   wake(callId: string): void;
   has(callId: string): boolean;
-  /** After a loss of the bus, in which news may have been missed. */
+  /** After a loss of the bus, when changes may have been missed. */
   wakeAll(): void;
   /**
-   * Reads until there is something. It is registered before the first reading, so that no news falls between the two.
+   * Reads until there is something, again after each change. It subscribes before it reads, so that no change is missed.
    * Rejects with the signal's reason.
    */
   until<T>(callId: string, read: () => Promise<T | undefined>, signal: AbortSignal): Promise<T>;

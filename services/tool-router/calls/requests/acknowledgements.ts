@@ -8,7 +8,7 @@ import { isDeliveryOf } from "../watchers/delivery-id.ts";
 import { refuseUnknown, refuseUnlessOpen } from "./submissions.ts";
 
 export interface Acknowledgements {
-  /** TOOL-6: the call is this watcher's; of two who hold it, one is told that it is too late. Again is the same as once. */
+  /** TOOL-6: the call belongs to this watcher from now on. If two hold it, the second is refused. May be repeated. */
   acknowledge(request: AcknowledgeToolCallRequest, principal: string): Promise<CallRecord>;
 }
 
@@ -22,7 +22,7 @@ export function createAcknowledgements(store: CallStore, clock: Clock): Acknowle
       );
       const { record, hasChanged } = updated ?? refuseUnknown(callId);
       const isOwn = record.deliveryId === deliveryId;
-      if (hasChanged || (!isOwn && (record.taken || !isOpen(record)))) store.announce(callId); // W6: who still has it may not know
+      if (hasChanged || (!isOwn && (record.taken || !isOpen(record)))) store.announce(callId); // W6: a watcher that still holds it may not know
       if (isOwn) return record;
       refuseUnlessOpen(record, clock.now());
       if (!record.taken) {

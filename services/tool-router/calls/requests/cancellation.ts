@@ -10,16 +10,16 @@ import { auditedFacts, type CallRecord, callRecord } from "../records/call-recor
 import type { RunningCalls } from "../records/running.ts";
 import { cancelersOf, isExternal, isOpen, isTombstone } from "../records/states.ts";
 import type { CallStore } from "../records/store.ts";
-import type { CallQueue } from "../watchers/watching.ts";
+import type { CallQueue } from "../watchers/ports.ts";
 
 /*
- * C1  A call that has not begun gets a record that says so: whoever is to begin it creates its record first, finds this one,
- *     and gives its answer. So a process that was frozen cannot begin it later, on any router.
- * C2  What is not recorded, since it may be repeated, is refused by the routers that have heard of the cancellation.
- * C3  A call that waits for somebody outside is resolved by compare-and-set; its watcher is told by the news.
- * C4  A call that a router executes is ended there, and so at its provider; what came of it is told as always.
- * C5  Whose a call is, is not known before it begins. So what is canceled before holds for calls of who did it (of anybody, when
- *     it was one of the suite's own services), and is nothing to the calls of others.
+ * C1  A call that has not begun gets a record that says that it is canceled, a tombstone. A router creates a call's record before
+ *     it begins the call, so it finds the tombstone and answers with it, even if it was frozen meanwhile.
+ * C2  A call that is not recorded, because it may be repeated, is refused by the routers that have heard of the cancellation.
+ * C3  A call that waits for a person or a watcher is resolved by compare-and-set; the change withdraws it from its watcher.
+ * C4  A call that a router executes is aborted there, and so at its provider. Its result is recorded as always.
+ * C5  Before a call begins, nobody knows whose it is. So a tombstone holds only for calls of the principal that canceled (for
+ *     everybody's calls if one of the suite's own services did), and others' calls ignore it.
  */
 
 export interface Cancellation {
@@ -43,7 +43,7 @@ export function createCancellation({ store, running, queue, audit, clock }: Canc
     return store.create(callRecord(tombstone));
   }
 
-  /** Gives what stands of it, and whether this is what ended it. */
+  /** Returns the record, and whether this call ended it. */
   async function end(callId: string, why: string, asker: Asker) {
     const updated = await store.update(callId, (record) => {
       if (isTombstone(record)) return joined(record, asker ?? "");

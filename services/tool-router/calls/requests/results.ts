@@ -9,7 +9,7 @@ import type { CallStore } from "../records/store.ts";
 import { refuseUnknown } from "./submissions.ts";
 
 export interface Results {
-  /** LOOP-8: streams a result, wherever it stands, to its owner and to operators. */
+  /** LOOP-8: streams a recorded or stored result to its owner and to operators. */
   read(request: ReadResultRequest, asker: Asker, signal: AbortSignal): AsyncIterable<Part>;
 }
 

@@ -10,12 +10,12 @@ import type { CallRecord } from "../records/call-record.ts";
 import { requireAnswerable } from "../records/owners.ts";
 import { hasExpired, isExternal, isOpen, isTombstone } from "../records/states.ts";
 import type { CallStore } from "../records/store.ts";
-import type { Presence } from "../watchers/watching.ts";
+import type { Presence } from "../watchers/ports.ts";
 
 export interface Submissions {
   /**
-   * TOOL-7: exactly one submission wins, and is cached so however often it is repeated; the others are cached why theirs did not. A call is answered on behalf of the principal
-   * that calls, or of the one whose watcher has taken it; while nobody has, of one that watches for calls of its tool.
+   * TOOL-7: exactly one submission wins, also when it is repeated; the others are refused with the reason. The principal that
+   * called may answer, and the one whose watcher has acknowledged the call; before that, each that watches for its tool.
    */
   submit(request: SubmitToolResultRequest, by: Submitter): Promise<CallRecord>;
 }
@@ -54,7 +54,7 @@ export function createSubmissions(parts: SubmissionParts): Submissions {
     if (!(await presence.isWatchedBy(principal, record.tool, signal))) refuseUntaken(record);
   }
 
-  /** The call itself may have come to the place of its tombstone meanwhile. */
+  /** The call's own record may have replaced a tombstone meanwhile. */
   async function find(callId: string): Promise<CallRecord> {
     const cached = await store.readCached(callId);
     const found = cached && isTombstone(cached) ? await store.read(callId) : cached;
@@ -103,7 +103,7 @@ export function createSubmissions(parts: SubmissionParts): Submissions {
   };
 }
 
-/** Whether the call has its result by this very submission, of somebody who may be cached so. */
+/** Whether this very submission resolved the call, and its sender may know. */
 function hasWon(record: CallRecord, submission: Submission, { asker, principal }: Submitter): boolean {
   const { callId, submissionId, submissionSha256: sha256, watcherPrincipal } = record;
   const mayKnow = !isExternal(record) || isOwner(record.principal, asker) || principal === watcherPrincipal;

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { createManualClock } from "#runtime/time/manual-clock.ts";
-import { MemoryPresence } from "../../testing/fakes/memory-watching.ts";
+import { MemoryPresence } from "../../testing/fakes/memory-watchers.ts";
 import { createAbsence } from "./absence.ts";
 
 function open() {

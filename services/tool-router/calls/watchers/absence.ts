@@ -1,6 +1,6 @@
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
-import type { Presence } from "./watching.ts";
+import type { Presence } from "./ports.ts";
 
 /** How long a call waits for somebody to watch its tool: one that was there may be coming back. */
 export const ABSENCE_GRACE_MS = 2_000;

@@ -9,7 +9,7 @@ export function createDeliveryId(token: string, callId: string): string {
   return `${stem}-${sealOf(stem, callId)}`;
 }
 
-/** The token of the watcher that was handed the call by this delivery; empty for no delivery. */
+/** The token of the watcher to which this delivery went; empty for no delivery. */
 export function watcherOf(deliveryId: string): string {
   return deliveryId.slice(0, Math.max(0, deliveryId.indexOf(".")));
 }

@@ -4,7 +4,7 @@ import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { until } from "#runtime/time/until.ts";
 import { createMemoryCalls } from "../../testing/fakes/memory-calls.ts";
-import { MemoryOffers, MemoryPresence } from "../../testing/fakes/memory-watching.ts";
+import { MemoryOffers, MemoryPresence } from "../../testing/fakes/memory-watchers.ts";
 import { success } from "../answers/answer.ts";
 import { type CallRecord, callRecord } from "../records/call-record.ts";
 import { createWaiters } from "../records/waiters.ts";
@@ -18,15 +18,21 @@ function open(isHanded = false, acknowledgeMs = 60_000) {
   const presence = new MemoryPresence();
   const left: string[] = [];
   const onLeft = (taken: CallRecord[]) => left.push(...taken.map(({ callId }) => callId));
-  const desk = new Dispatcher({ queue: offers, presence, store: calls.store, onWatcherLost: onLeft, acknowledgeMs });
-  offers.onOffer = (offer) => desk.onQueued(offer);
-  if (isHanded) offers.onHand = (offer) => desk.deliver(offer);
+  const dispatcher = new Dispatcher({
+    queue: offers,
+    presence,
+    store: calls.store,
+    onWatcherLost: onLeft,
+    acknowledgeMs,
+  });
+  offers.onOffer = (offer) => dispatcher.onQueued(offer);
+  if (isHanded) offers.onHand = (offer) => dispatcher.deliver(offer);
   const { acknowledge } = createAcknowledgements(calls.store, systemClock);
   return {
     ...calls,
     offers,
     presence,
-    desk,
+    dispatcher,
     left,
     async call(callId: string, tool = "weigh"): Promise<void> {
       const executionType = ExecutionType.EXTERNAL;
@@ -35,7 +41,7 @@ function open(isHanded = false, acknowledgeMs = 60_000) {
       if (!offers.deliver(record)) await offers.enqueue(record, "first");
     },
     async take({ call, deliveryId }: WatcherMessage): Promise<void> {
-      desk.onChanged(
+      dispatcher.onChanged(
         await acknowledge(
           { $typeName: "toolbus.tool.v1.AcknowledgeToolCallRequest", callId: call.callId, deliveryId },
           "p",
@@ -49,14 +55,14 @@ function open(isHanded = false, acknowledgeMs = 60_000) {
         result: success(1),
         ...more,
       }));
-      desk.onChanged(updated!.record);
+      dispatcher.onChanged(updated!.record);
     },
     /** A watcher that reads as long as it is not told to leave. */
     watch(token: string, limit = 10, tools = ["weigh"], act: (one: WatcherMessage) => void = () => {}) {
       const leaving = new AbortController();
       const handed: WatcherMessage[] = [];
       const ended = (async () => {
-        for await (const one of desk.watch({ token, principal: "scales", tools, limit }, leaving.signal)) {
+        for await (const one of dispatcher.watch({ token, principal: "scales", tools, limit }, leaving.signal)) {
           handed.push(one);
           act(one);
         }
@@ -71,7 +77,7 @@ function open(isHanded = false, acknowledgeMs = 60_000) {
   };
 }
 
-describe("who is handed a call", () => {
+describe("the watcher that gets a call", () => {
   test("TOOL-6 each call goes to one of the watchers of its tool, to the one that has the fewest in its hands", async () => {
     const parts = open();
     const [one, two, other] = [parts.watch("one"), parts.watch("two"), parts.watch("other", 10, ["order"])];
@@ -92,7 +98,7 @@ describe("who is handed a call", () => {
     expect([one.handed.length, two.handed.length]).toEqual([2, 2]);
   });
 
-  test("TOOL-6 a watcher is handed no more than its limit until it takes or answers, and no more is asked for", async () => {
+  test("TOOL-6 a watcher holds no more than its limit until it acknowledges or answers, and no more is demanded", async () => {
     const parts = open();
     const slow = parts.watch("slow", 2);
     for (let n = 0; n < 5; n++) await parts.call(`c${n}`);
@@ -144,7 +150,7 @@ describe("who is handed a call", () => {
     await expect(late).rejects.toThrow(/has been handed to another watcher/);
   });
 
-  test("W6 a watcher that let a call lapse is handed one at a time, after the others, until it acknowledges one", async () => {
+  test("W6 a watcher that let a call time out gets one at a time, after the others, until it acknowledges one", async () => {
     const parts = open(true, 400);
     const hung = parts.watch("hung", 10);
     for (let n = 0; n < 4; n++) await parts.call(`c${n}`);
@@ -155,7 +161,7 @@ describe("who is handed a call", () => {
     await until(() => parts.offers.inHands.size === 3);
   });
 
-  test("W4 what comes back is read first: a call that is resolved or taken by then is handed to nobody", async () => {
+  test("W4 a call that comes back is read first: if it is resolved or acknowledged by then, no watcher gets it", async () => {
     const parts = open();
     const first = parts.watch("first");
     await parts.call("answered");
@@ -169,14 +175,19 @@ describe("who is handed a call", () => {
     expect(second.handed).toEqual([]);
   });
 
-  test("W4 a call that the queue hands out again to the router that has it is not handed to a watcher again", async () => {
+  test("W4 a call that the queue redelivers to the router that holds it goes to no watcher again", async () => {
     const parts = open();
     const holder = parts.watch("holder");
     await parts.call("held");
     await until(() => holder.handed.length === 1);
     const settled = Promise.withResolvers<void>();
     const record = parts.records.get("held")!;
-    parts.desk.onQueued({ record, isOld: true, ack: settled.resolve, release: () => settled.reject(new Error("no")) });
+    parts.dispatcher.onQueued({
+      record,
+      isOld: true,
+      ack: settled.resolve,
+      release: () => settled.reject(new Error("no")),
+    });
     await parts.resolve("held");
     await settled.promise; // by the newer offer
     expect(holder.handed).toHaveLength(1);
@@ -188,7 +199,7 @@ describe("who is handed a call", () => {
     await parts.call("contested");
     await until(() => holder.handed.length === 1);
     await parts.store.update("contested", (record) => ({ ...record, taken: true, deliveryId: "other.1" }));
-    parts.desk.onChanged(parts.records.get("contested")!);
+    parts.dispatcher.onChanged(parts.records.get("contested")!);
     await until(() => holder.handed.length === 2);
     expect(holder.handed[1]).toMatchObject({ withdrawn: true, call: { callId: "contested" } });
     await expect(parts.take(holder.handed[0]!)).rejects.toThrow(/has been handed to another watcher/);
@@ -216,7 +227,7 @@ describe("who is handed a call", () => {
     await until(() => back.handed.length === 1);
   });
 
-  test("W6 a call that ended between its reading and its handing over does not keep its room", async () => {
+  test("W6 a call that ended between its reading and its delivery does not keep its room", async () => {
     const parts = open();
     const holder = parts.watch("holder", 1);
     const record = callRecord({ callId: "raced", tool: "weigh", state: State.WAITING });
@@ -229,7 +240,7 @@ describe("who is handed a call", () => {
       return standing;
     };
     const settled = Promise.withResolvers<void>();
-    parts.desk.onQueued({ record, isOld: true, ack: settled.resolve, release: () => {} });
+    parts.dispatcher.onQueued({ record, isOld: true, ack: settled.resolve, release: () => {} });
     await settled.promise;
     await parts.call("next");
     await until(() => holder.ids().includes("next"));
@@ -241,20 +252,20 @@ describe("who is handed a call", () => {
     await parts.call("over");
     await until(() => holder.handed.length === 1);
     await parts.store.update("over", (record) => ({ ...record, state: State.RESOLVED, result: success(1) })); // its news is lost
-    parts.store.announce = (callId) => parts.desk.onChanged(parts.records.get(callId)!);
+    parts.store.announce = (callId) => parts.dispatcher.onChanged(parts.records.get(callId)!);
     await expect(parts.take(holder.handed[0]!)).rejects.toThrow(/is already resolved/);
     await parts.call("next");
     await until(() => holder.ids().includes("next"));
   });
 
-  test("after a loss of news the desk reads what it holds", async () => {
+  test("after a loss of changes the dispatcher reads what it holds", async () => {
     const parts = open();
     const holder = parts.watch("holder", 1);
     await parts.call("first");
     await until(() => holder.handed.length === 1);
     await parts.store.update("first", (record) => ({ ...record, state: State.RESOLVED, result: success(1) }));
     await parts.call("second");
-    await parts.desk.rereadAll();
+    await parts.dispatcher.rereadAll();
     await until(() => holder.handed.length === 2);
   });
 });
@@ -277,17 +288,17 @@ describe("calls that come straight from the router that recorded them", () => {
     await parts.call("answered");
     await parts.call("given back");
     await until(() => first.handed.length === 2);
-    expect([parts.desk.holds("given back"), parts.offers.standing.size]).toEqual([true, 0]);
+    expect([parts.dispatcher.holds("given back"), parts.offers.standing.size]).toEqual([true, 0]);
     await parts.store.update("answered", (record) => ({ ...record, state: State.RESOLVED, result: success(1) })); // its news is late
     first.leave();
     await until(() => parts.offers.standing.size === 2);
-    expect(parts.desk.holds("given back")).toBe(false);
+    expect(parts.dispatcher.holds("given back")).toBe(false);
     const second = parts.watch("second");
     await until(() => second.handed.length === 1 && parts.offers.standing.size === 1);
     expect(second.ids()).toEqual(["given back"]);
   });
 
-  test("W1 are not handed to another watcher when they come again", async () => {
+  test("W1 go to no other watcher when they come again", async () => {
     const parts = open(true);
     const holder = parts.watch("holder");
     await parts.call("held");

@@ -5,37 +5,36 @@ import type { CallRecord } from "../records/call-record.ts";
 import { isOpen } from "../records/states.ts";
 import type { CallStore } from "../records/store.ts";
 import { createDeliveryId, watcherOf } from "./delivery-id.ts";
+import type { CallQueue, Presence, QueuedCall, WatcherFacts } from "./ports.ts";
 import { type Delivery, Watcher, type WatcherMessage } from "./watcher.ts";
-import type { CallQueue, Presence, QueuedCall, WatcherFacts } from "./watching.ts";
 
 /*
- * How a call that an external service executes comes to one of the watchers of its tool, and back.
+ * Dispatches the calls of an external tool to the services that watch for them, and takes their results back.
  *
- *   caller's router      the bus                          watcher's router        watcher
- *   create record ─────▶ toolbus_calls
- *   hand ──────────────▶ one of those who watch ─────────▶ desk.take ────────────▶ WatchToolCalls
- *   offer, if nobody ──▶ TOOLBUS_OFFERS, a queue a tool ─▶ desk.receive ─────────▶ WatchToolCalls
- *                        toolbus_calls ◀─── compare-and-set, on any router ─────── AcknowledgeToolCall, SubmitToolResult
- *   waiter ◀──────────── news, with what stands ─────────▶ desk.hear
+ *   caller's router       bus                                 watcher's router           watcher
+ *   create the record ──▶ toolbus_calls
+ *   deliver ────────────▶ a router with a watcher of the tool ▶ dispatcher.deliver ─────▶ WatchToolCalls
+ *   or enqueue ─────────▶ TOOLBUS_OFFERS, a queue a tool ─────▶ dispatcher.onQueued ────▶ WatchToolCalls
+ *                         toolbus_calls ◀── compare-and-set, by any router ────────────── AcknowledgeToolCall, SubmitToolResult
+ *   waiter ◀───────────── change, with the record ────────────▶ dispatcher.onChanged
  *
- * W1  Created before shown: the record stands before the call is handed or offered. It is handed straight once, by who created
- *     it, within a second; from then on the duty of the record offers it, unless it stands in the queue or a router says that it
- *     has it.
- * W2  Resolved by compare-and-set: whoever acknowledges or answers writes the record as it follows from what stands. What this
- *     desk, its queue or a watcher believes decides nothing: of two who both hold a call, one is told that it is too late.
- * W3  Woken by the bus: who waits listens before the record is created, and the news carries the result. It is read again
- *     after each loss of the bus, and the news of a resolved call is told once more by whoever has its duty (due.ts), so that
- *     a router which dies between writing and telling leaves nobody waiting.
- * W4  In one pair of hands: who hands or the queue gives a call to one router at a time, and that to one watcher. An unacknowledged
- *     call goes (back) into the queue when the watcher's stream ends. When its router dies, the queue gives it to another by
- *     itself, and what was handed straight is offered by the duty of its record, which asks each second whether somebody has it.
- *     What was in other hands is read before it is handed on. So is what a watcher neither acknowledges nor answers in its time:
- *     it may still acknowledge, and then W2 says whose the call is.
- * W5  Acknowledged means taken: the call leaves the queue. What then becomes of it when the watcher is lost is decided by
- *     lost-watchers.ts, never here.
- * W6  A watcher has at most its limit in its hands, and no more is asked for than all of them can take. What comes all the same,
- *     since room was taken by another way meanwhile, goes back. Of those that have room, who has the fewest gets the next. Who let
- *     one lapse comes after all others, and has room for one, until it acknowledges or answers.
+ * W1  The record exists before the call is delivered or enqueued. The router that created it delivers the call directly once,
+ *     within a second. After that the record's due work enqueues the call, unless it is queued or a router says that it holds it.
+ * W2  An acknowledgement and a result are compare-and-sets of the record. Nothing that a dispatcher, a queue or a watcher believes
+ *     decides: of two watchers that hold one call, the second is refused.
+ * W3  The caller's router subscribes before it creates the record, and the change carries the result. After each loss of the bus
+ *     it reads the record again. The due work of a resolved call announces the change once more, so nobody waits in vain when
+ *     a router dies between writing and announcing.
+ * W4  One watcher holds a call at a time. A call that is not acknowledged returns to the queue when the watcher's stream ends. When
+ *     the watcher's router dies, the queue redelivers a queued call by itself; for a call that was delivered directly, its due
+ *     work asks every second whether a router holds it, and enqueues it if none does. The dispatcher reads the record of a call
+ *     that was held before. It also releases a call that its watcher neither acknowledges nor answers in time; that watcher may
+ *     still acknowledge it, and then W2 decides.
+ * W5  An acknowledged call belongs to its watcher and leaves the queue. lost-watchers.ts decides what becomes of it when the
+ *     watcher is lost.
+ * W6  A watcher holds at most its limit, and a router demands no more than its watchers have room for. A call for which no room is
+ *     left goes back. The watcher with the fewest calls gets the next one. A watcher that let a call time out comes last, and has
+ *     room for one call until it acknowledges or answers.
  */
 
 export interface WatchRequest extends WatcherFacts {
@@ -46,28 +45,28 @@ export interface DispatcherParts {
   queue: CallQueue;
   presence: Presence;
   store: Pick<CallStore, "read">;
-  /** A watcher left that had taken these calls. */
+  /** A watcher was lost that had acknowledged these calls. */
   onWatcherLost: (taken: CallRecord[]) => void;
-  /** How long a watcher may have a call that it neither acknowledges nor answers. */
+  /** How long a watcher may hold a call without acknowledging or answering it. */
   acknowledgeMs: number;
 }
 
 export class Dispatcher {
   readonly #parts: DispatcherParts;
   readonly #watchers = new Set<Watcher>();
-  /** By call: who has it. */
+  /** The watcher that holds a call, by call. */
   readonly #held = new Map<string, Watcher>();
 
   constructor(parts: DispatcherParts) {
     this.#parts = parts;
   }
 
-  /** Whether the news of a call, or of one that this watcher took, is of interest. */
+  /** Whether a change of this call matters here: a watcher here holds it, or acknowledged it. */
   isConcerned(callId: string, token: string): boolean {
     return this.#held.has(callId) || (token !== "" && this.#ofToken(token) !== undefined);
   }
 
-  /** Hands calls to a watcher until the signal aborts; another stream of the same watcher ends this one. */
+  /** Yields the watcher's calls until the signal aborts. Another stream of the same watcher ends this one. */
   async *watch(request: WatchRequest, signal: AbortSignal): AsyncGenerator<WatcherMessage> {
     const watcher = new Watcher(request);
     const onAbort = () => watcher.end(signal.reason);
@@ -87,7 +86,7 @@ export class Dispatcher {
     }
   }
 
-  /** W4: a call straight from the router that recorded it; gives whether a watcher here has it. */
+  /** W4: a call that was delivered directly. Returns whether a watcher here holds it. */
   deliver(offer: QueuedCall): boolean {
     const { record } = offer;
     if (this.#held.has(record.callId)) return true;
@@ -96,17 +95,17 @@ export class Dispatcher {
     return true;
   }
 
-  /** Whether a watcher here has the call. */
+  /** Whether a watcher here holds the call. */
   holds(callId: string): boolean {
     return this.#held.has(callId);
   }
 
-  /** W4: an offer from the queue of a tool. */
+  /** W4: a call from the queue of its tool. */
   onQueued(offer: QueuedCall): void {
     const { record } = offer;
     const delivery = this.#held.get(record.callId)?.delivered.get(record.callId);
     if (delivery)
-      delivery.queued = offer; // the queue took this router for lost: what it holds, it holds by the new offer
+      delivery.queued = offer; // the queue took this router for lost, and delivered again
     else if (offer.isOld) void this.#onQueuedAgain(offer);
     else this.#assign(offer, record);
   }
@@ -120,7 +119,7 @@ export class Dispatcher {
     } catch {
       return offer.release(); // another router may be able to read it
     }
-    await this.#reread(callId); // nobody here has heard what it became in between
+    await this.#reread(callId); // it may have changed before this router held it
   }
 
   #assign(offer: QueuedCall, record: CallRecord): void {
@@ -140,7 +139,7 @@ export class Dispatcher {
     this.#demand(watcher.tools);
   }
 
-  /** W4: it may be read by now and not be told that it is over: whoever acknowledges or answers first has it. */
+  /** W4: the watcher may have read the call by now. It is not withdrawn: whoever acknowledges or answers first has it. */
   #onAcknowledgeTimeout(watcher: Watcher, callId: string): void {
     const delivery = watcher.release(callId);
     if (delivery === undefined) return;
@@ -151,7 +150,7 @@ export class Dispatcher {
     delivery.queued.release();
   }
 
-  /** What stands of a call that this desk has to do with: with who has it, or with who has taken it. */
+  /** A call that a watcher here holds or has acknowledged has this record now. */
   onChanged(record: CallRecord): void {
     const holder = this.#held.get(record.callId);
     const token = watcherOf(record.deliveryId);
@@ -180,13 +179,13 @@ export class Dispatcher {
     this.#demand(watcher.tools);
   }
 
-  /** After a loss of news: what is held is looked at again. */
+  /** Reads all calls again that are held here, after changes may have been missed. */
   async rereadAll(): Promise<void> {
     for (const callId of [...this.#held.keys()]) await this.#reread(callId);
   }
 
   async #reread(callId: string): Promise<void> {
-    const record = await this.#parts.store.read(callId).catch(() => undefined); // the next news says it
+    const record = await this.#parts.store.read(callId).catch(() => undefined); // the next change says it
     if (record) this.onChanged(record);
   }
 

@@ -8,7 +8,7 @@ import type { CallRecord } from "../records/call-record.ts";
 import { isOpen } from "../records/states.ts";
 import type { CallStore } from "../records/store.ts";
 import { watcherOf } from "./delivery-id.ts";
-import type { CallQueue, Presence } from "./watching.ts";
+import type { CallQueue, Presence } from "./ports.ts";
 
 /** How long a watcher whose stream has ended may take to open another one. */
 export const RETURN_MS = 2_000;
@@ -23,8 +23,8 @@ export interface LostWatcherParts {
 
 export interface LostWatchers {
   /**
-   * Looks whether the watcher that took the call is still there, with the time to come back. If not, the call is handed on
-   * when it may be repeated; else nobody knows what came of it, and that is its result (TOOL-6, LOOP-14).
+   * Checks whether the watcher that acknowledged the call is connected, and gives it time to come back. If it does not, a call
+   * that may be repeated goes to another watcher; any other ends with an unknown outcome (TOOL-6, LOOP-14).
    */
   check(taken: CallRecord, signal: AbortSignal): Promise<"watcher lives" | "decided">;
 }
@@ -40,7 +40,7 @@ export function createLostWatchers({ store, queue, presence, audit, clock }: Los
     store.announce(record.callId);
     if (isOpen(record)) await queue.enqueue(record, "again");
     const { agent, sessionId, runId, callId, tool } = record;
-    const message = isOpen(record) ? "the call is handed on" : "its outcome is unknown";
+    const message = isOpen(record) ? "the call goes to another watcher" : "its outcome is unknown";
     audit({ kind: AuditKind.WATCHER_LOST, agent, sessionId, runId, callId, tool, message });
   }
 

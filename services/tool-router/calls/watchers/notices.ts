@@ -6,8 +6,8 @@ import { nearest } from "../../tools/advice.ts";
 import { executorOfCatalogueTool } from "../../tools/tool-set/executor.ts";
 
 /**
- * TOOL-6: which tools bring a watcher no calls as the catalogue stands. A watcher may come before its tool does, so this is
- * told and not refused; and a slip of the pen is seen, instead of being waited for in silence.
+ * TOOL-6: the tools whose calls will not come to a watcher, by the current catalogue. A watcher may connect before its tool exists,
+ * so this is a notice and no refusal; without it, a misspelt name would go unnoticed.
  */
 export function noticesOf(tools: readonly string[], catalogue: ReadonlyMap<string, Tool>): WatchNotice[] {
   return [...new Set(tools)].flatMap((tool) => {

@@ -1,7 +1,7 @@
 import type { CallRecord } from "../records/call-record.ts";
-import type { QueuedCall } from "./watching.ts";
+import type { QueuedCall } from "./ports.ts";
 
-/** What a watcher is told: a call to execute, or that one of its calls needs no result any more. */
+/** What a watcher is sent: a call to execute, or the withdrawal of a call that needs no result any more. */
 export interface WatcherMessage {
   readonly call: CallRecord;
   readonly deliveryId: string;
@@ -16,16 +16,16 @@ export interface Delivery {
   readonly stopTimer: () => void;
 }
 
-/** A stream by which one watcher is handed calls, with what it has been handed and is not done with. */
+/** The stream of one watcher, with the calls that it holds. */
 export class Watcher {
   readonly token: string;
   readonly tools: ReadonlySet<string>;
   readonly limit: number;
-  /** By call; neither acknowledged nor resolved. They are this watcher's only until its stream ends. */
+  /** Neither acknowledged nor resolved, by call. The watcher loses them when its stream ends. */
   readonly delivered = new Map<string, Delivery>();
-  /** By call; acknowledged, and not resolved. */
+  /** Acknowledged and not resolved, by call. */
   readonly taken = new Map<string, CallRecord>();
-  /** It let a call lapse, and has acknowledged or answered none since. */
+  /** It let a call time out, and has acknowledged or answered none since. */
   isSuspect = false;
   readonly #unread: WatcherMessage[] = [];
   #changed = Promise.withResolvers<void>();
@@ -42,7 +42,7 @@ export class Watcher {
     return this.#end ? 0 : Math.max(0, limit - this.delivered.size);
   }
 
-  /** The call is not in its hands any more, or is in them for good. */
+  /** The call is no longer held, or it was acknowledged. */
   release(callId: string): Delivery | undefined {
     const delivery = this.delivered.get(callId);
     delivery?.stopTimer();
@@ -55,7 +55,7 @@ export class Watcher {
     this.#changed.resolve();
   }
 
-  /** A call that it has not read yet it need not read. */
+  /** Takes back a call that the watcher has not read yet; false if it has. */
   retract(callId: string): boolean {
     const at = this.#unread.findIndex(({ call, withdrawn }) => call.callId === callId && !withdrawn);
     if (at >= 0) this.#unread.splice(at, 1);

@@ -12,11 +12,11 @@ export interface AuditReader {
   sequenceSince(time: Date, signal: AbortSignal): Promise<number>;
 }
 
-/** Whether an event is for who asks. */
+/** Whether the asker may read the event. */
 export type MayRead = (event: AuditEvent) => Promise<boolean>;
 
 export interface PageRequest {
-  /** Absent for who may read all. */
+  /** Absent for an asker who may read everything. */
   mayRead?: MayRead | undefined;
   filter: AuditFilter | undefined;
   pageSize: number;
@@ -30,7 +30,7 @@ export interface Page {
   nextBefore: number;
 }
 
-/** What one page looks through at most: one that finds little is short, or empty, and tells where to go on. */
+/** The most events that one page reads: a page that finds little is short or empty, and says where to go on. */
 const MAX_SCANNED = 50_000;
 /** Likewise when it has to be found out whose each event is. */
 const MAX_JUDGED = 2_000;

@@ -106,7 +106,7 @@ function toolsOfSubAgents({ subAgents }: Agent): string[] {
   return subAgents.map(({ agent }) => `agent_${agent}`);
 }
 
-/** Why the call of another agent would be refused, as that one stands; it may be mended without this one. */
+/** Why the call of another agent would be refused now; that agent may be mended without this one. */
 function doubtOfCalled({ limits }: Agent, name: string, { findAgent }: AgentCheck): string | undefined {
   const called = findAgent(name);
   if (called === undefined) return `there is no agent ${JSON.stringify(name)}`;

@@ -10,7 +10,7 @@ import { isObject } from "#runtime/schema/json-object.ts";
  */
 export type Parsed<T> = { kind: "parsed"; value: T } | { kind: "faulty"; faults: string[]; readable?: T };
 
-/** Reads JSON text of a form that is given as JSON Schema, and tells all faults at once. */
+/** Reads JSON text of a form that is given as JSON Schema, and reports all faults at once. */
 export function createFileForm<T>(schema: object): (text: string) => Parsed<T> {
   const validate = new Ajv2020({
     allErrors: true,

@@ -29,11 +29,11 @@ export interface CatalogueFiles extends AsyncDisposable {
 export interface FilesOptions {
   agentsDirectory: string;
   toolsDirectory: string;
-  /** Told of the refused files whenever they are others. */
+  /** Called with the refused files whenever they change. */
   onFaults: (faults: readonly string[]) => void;
   /** ORCH-11: that a file is refused, or refused no longer, is a decision. */
   audit: Audit;
-  /** Told of what an operator should know of an agent whenever a file of it is loaded. */
+  /** Called with an agent's warnings whenever its file is loaded. */
   onWarnings: (agent: string, warnings: readonly string[]) => void;
 }
 
@@ -211,7 +211,7 @@ function pathOf(fault: string): string {
   return path === "the file" ? missing : `${path}.${missing}`;
 }
 
-/** What came from a file that is gone, or that defines something else by now. A directory that is missing says nothing. */
+/** Removes what came from a file that was deleted, or that defines something else now. A missing directory removes nothing. */
 async function removeOrphans<T extends { name: string }>(kind: FileKind<T>): Promise<void> {
   const files = await filesOf(kind.directory);
   if (files === undefined) return;

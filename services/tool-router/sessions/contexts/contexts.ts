@@ -25,7 +25,7 @@ export interface AgentContext {
   readonly scope: Scope;
   /** In a session: the stored revision since which its agent is the active one. */
   readonly since: number;
-  /** Of a run that brings sources: the agent without them, and what tells its context from the session's and other runs'. */
+  /** Of a run that brings sources: the agent without them, and the key of its context among the session's. */
   readonly run?: { readonly key: string; readonly base: Agent; readonly names: ReadonlySet<string> };
 }
 
@@ -56,7 +56,7 @@ export class Contexts implements Disposable {
   readonly #options: ContextsOptions;
   readonly #shared: SharedOffers;
   readonly #sets = new ToolSets();
-  /** The one that was used last stands last. */
+  /** In the order of use, the latest last. */
   readonly #open = new Map<string, Open>();
   /** Sessions that drain, with the revision whose context is not opened any more. */
   readonly #drained = new Map<string, Session>();

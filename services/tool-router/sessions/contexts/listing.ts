@@ -39,7 +39,7 @@ function pageOfTools(tools: ToolSet, context: AgentContext, request: ListToolsRe
 }
 
 /**
- * The name of the list that a session would be told, by what is known here at this moment; empty when the session is not in
+ * The revision of the list that a session would get, by what is known here at this moment; empty when the session is not in
  * use here, or somebody has not said yet what it offers.
  */
 export function toolsRevision(contexts: Contexts, sessionId: string, run?: Partial<RunSources>): string {

@@ -28,7 +28,7 @@ const MAX_TOLD = 3;
 /** Judges what a provider says that it has, before anybody relies on it. */
 export type JudgeOffer = (offered: readonly OfferedTool[]) => Fitness;
 
-/** Each text of a schema is judged once, and the last of the verdicts are kept: sessions share their sources' tools. */
+/** Each schema text is checked once, and the latest results are kept: sessions share their sources' tools. */
 export function createOfferJudge(faultOfSchema: FaultOfSchema, maxVerdicts = 20_000): JudgeOffer {
   const verdicts = new BoundedMap<string, string | undefined>(maxVerdicts);
 

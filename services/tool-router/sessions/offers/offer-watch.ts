@@ -24,16 +24,16 @@ export interface Ask {
 export interface OfferWatchOptions {
   scope: Scope;
   clock: Clock;
-  /** How long the first answer may take until the provider counts as unavailable. It is still heard when it comes later. */
+  /** How long the first answer may take until the provider counts as unavailable. A later answer still counts. */
   startupMs: number;
   judge: JudgeOffer;
   signal: AbortSignal;
   onChange: () => void;
-  /** Told when the provider says that it offers the same in every scope. */
+  /** Called when the provider says that it offers the same in every scope. */
   onAlike?: (ask: Ask) => void;
 }
 
-/** Who tells of changes without end is heard so often; the rest waits on its side of the stream. */
+/** Changes are read at most this often; more of them wait on the provider's side of the stream. */
 const BETWEEN_CHANGES_MS = 50;
 
 /** A stream that lived this long was a good one. */
@@ -59,14 +59,14 @@ export class OfferWatch {
     if (ask.client === undefined) this.#fail(`there is no provider ${JSON.stringify(ask.provider)}`);
   }
 
-  /** From here on changes are heard. */
+  /** Changes are followed from here on. */
   follow(): void {
     if (this.#isFollowing || this.ask.client === undefined) return;
     this.#isFollowing = true;
     void this.#follow(this.ask.client);
   }
 
-  /** Whether every change is heard: what is known is what stands, but for what is on its way. */
+  /** Whether every change is followed: the offer is current, but for changes on their way. */
   get isCurrent(): boolean {
     return this.#isCurrent || this.ask.client === undefined;
   }

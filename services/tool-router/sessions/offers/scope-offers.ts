@@ -9,11 +9,11 @@ export interface ScopeOffersOptions {
   clock: Clock;
   startupMs: number;
   judge: JudgeOffer;
-  /** Offers that are followed once for all scopes; unless told, none is. */
+  /** Offers that are followed once for all scopes; by default none. */
   shared?: SharedOffers;
-  /** Told of each provider or source that turns unavailable, or some of whose tools do, with the reason. */
+  /** Called for each provider or source that turns unavailable, or some of whose tools do, with the reason. */
   onUnavailable: (scope: Scope, source: string, reason: string) => void;
-  /** Told of each that is well again. */
+  /** Called for each that is available again. */
   onAvailable: (scope: Scope, source: string) => void;
 }
 
@@ -48,12 +48,12 @@ export class ScopeOffers implements Disposable {
     }
   }
 
-  /** Hears of every change from here on. */
+  /** Follows every change from here on. */
   follow(): void {
     for (const watch of this.#watches) watch.follow();
   }
 
-  /** Whether every change is heard. */
+  /** Whether every change is followed. */
   get isCurrent(): boolean {
     return this.#watches.every((watch) => watch.isCurrent);
   }

@@ -16,7 +16,7 @@ interface Followed {
 }
 
 /**
- * What providers offer alike in all scopes, each followed once for all of them. Whoever asks first follows it alone and hears
+ * What providers offer alike in all scopes, each followed once for all of them. The first scope follows it alone and learns
  * that it is alike; the scopes that are opened when it is followed here share it.
  */
 export class SharedOffers implements Disposable {

@@ -9,7 +9,7 @@ import type { SessionCalls } from "./session-calls.ts";
 
 /** A router's open contexts, as far as a switch touches them. */
 export interface DrainableContexts {
-  /** Closes the session's context, and opens none that is as old until it may. */
+  /** Closes the session's context, and opens none of that revision until `reopenContext`. */
   closeContext(session: Session): void;
   reopenContext(sessionId: string): void;
 }
@@ -20,11 +20,11 @@ export interface SessionDrainParts {
   clock: Clock;
   audit: Audit;
   logger: { warn(facts: object, message: string): void };
-  /** Tells the other routers that this one has left the session which drains since that revision. */
+  /** Tells the other routers that this one has drained the session, which drains since that revision. */
   announceDrained: (sessionId: string, revision: number) => void;
 }
 
-/** A session that drains, left or not. */
+/** A session that drains, or has drained here. */
 interface Draining {
   /** As it was when it began to. */
   readonly session: Session;
@@ -38,8 +38,8 @@ interface Draining {
 const ENDING_MS = 1_000;
 
 /**
- * Takes this router out of sessions that drain: its calls there may end until the time is over, are cancelled then, and the
- * context is closed. What it has left it says again whenever it is asked.
+ * Drains sessions that are being switched: the calls in flight here may end until their time is over, then they are cancelled, and
+ * the session's context is closed. The router says again that it has drained a session whenever it is asked.
  */
 export class SessionDrain {
   readonly #parts: SessionDrainParts;
@@ -49,7 +49,7 @@ export class SessionDrain {
     this.#parts = parts;
   }
 
-  /** Hears how a session stands. */
+  /** A session has changed. */
   onChange({ key: sessionId, value: session, revision }: Stored<Session>): void {
     if (session.state === State.DRAINING) void this.#drain(session, revision);
     if (!isSettled(session)) return;
@@ -59,7 +59,7 @@ export class SessionDrain {
     this.#parts.contexts.reopenContext(sessionId);
   }
 
-  /** Another router asks whether this one has left. */
+  /** Another router asks whether this one has drained the session. */
   onAsked(sessionId: string, revision: number): void {
     const draining = this.#draining.get(sessionId);
     if (draining?.isDrained && draining.revision >= revision) this.#parts.announceDrained(sessionId, draining.revision);
@@ -84,7 +84,7 @@ export class SessionDrain {
     tellLeft(session.id, revision);
   }
 
-  /** This router was away so long that the others went on without it. */
+  /** This router was disconnected so long that the others went on without it. */
   #abandon({ session, callIds }: Draining): void {
     const { calls, contexts } = this.#parts;
     const left = calls.callIds(session.id).filter((callId) => callIds.includes(callId));

@@ -8,7 +8,7 @@ import type { FindProvider } from "../offers/provider-client.ts";
 
 export interface ScopeReleaseParts {
   find: FindProvider;
-  /** The providers that may keep something for an agent; undefined for one that is gone from the catalogue. */
+  /** The providers that may keep something for an agent; undefined for one that was removed from the catalogue. */
   providersOf: (agent: Agent | undefined) => Iterable<string>;
   agent: (name: string) => Agent | undefined;
   logger: { warn(facts: object, message: string): void };
@@ -17,7 +17,7 @@ export interface ScopeReleaseParts {
 /** A provider that hangs holds up a switch no longer than this. */
 const RELEASE_MS = 5_000;
 
-/** Tells the providers that a session has left its agent, and says in words what they closed. */
+/** Tells the providers that a session has left its agent. Returns in words what they closed. */
 export function createScopeRelease({ find, providersOf, agent, logger }: ScopeReleaseParts) {
   async function released(provider: string, session: Session): Promise<number> {
     const { id: sessionId, principal } = session;
@@ -28,7 +28,7 @@ export function createScopeRelease({ find, providersOf, agent, logger }: ScopeRe
     } catch (error) {
       const { code, reason } = error instanceof Failure ? error : { code: "unknown", reason: undefined };
       if (code === "unimplemented") return 0; // it keeps nothing by scope
-      if (reason === "CALL_NOT_STARTED") return 0; // nobody is there who could keep something
+      if (reason === "CALL_NOT_STARTED") return 0; // no provider runs that could keep something
       logger.warn({ sessionId, provider, err: error }, "a provider does not let go of a scope");
       throw error;
     }

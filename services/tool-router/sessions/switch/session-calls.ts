@@ -11,7 +11,7 @@ interface Entry {
 }
 
 /**
- * The calls of each session that are under way in this router. A call enters before its session is read: so whoever hears
+ * The calls of each session that are under way in this router. A call is tracked before its session is read: so a router that hears
  * of a switch finds every call that was admitted before it.
  */
 export class SessionCalls {

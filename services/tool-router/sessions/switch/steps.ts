@@ -22,17 +22,17 @@ import { refuseAgent } from "../sessions.ts";
  * call of the former agent that waits for a person or a watcher stays with that agent: its late result goes to that agent's
  * inbox, and the submitter is told `resolved_late`.
  *
- * S1  The state is the session's record. Each step is a compare-and-set from the state and the holder that it began with; what
- *     a step does besides may be done twice. So of two that want to switch one wins, and a holder that was frozen and
- *     replaced stops at its next step.
+ * S1  The state is the session's record. Each step is a compare-and-set from the state and the holder with which it began; its
+ *     other effects may happen twice. So one of two concurrent switches wins, and a holder that was frozen and replaced stops
+ *     at its next step.
  * S2  The next agent is checked before the first step, and again before anything is taken down.
- * S3  DRAINING ends when every router that lives has left the old context (drain.ts); one that does not say so is waited
- *     for until two seconds after the time of the calls.
- * S4  With BUILDING the session's own revision grows beyond every revision that was ever told of its former agents: what was
- *     decided before is known by it, on every router.
- * S5  A session whose holder is gone is taken over by any router, which goes on with the step that it finds.
- * S6  A switch that expects a revision begins only from the agent of which that was told. So of a switch that is repeated since
- *     its answer was lost one is made, and what is left of it on the way does nothing when it arrives.
+ * S3  DRAINING ends when every live router has drained the session (drain.ts). A router that does not say so is waited for until
+ *     two seconds after the drain timeout.
+ * S4  With BUILDING the session's stored revision grows beyond every revision of its former agents. So every router knows by the
+ *     revision what a former agent decided.
+ * S5  Any router takes over a session whose holder has died, and continues with the step that it finds.
+ * S6  A switch that expects a revision begins only from the agent that had it. So a switch that is repeated because its answer was
+ *     lost is made once, and a request that arrives late does nothing.
  */
 
 export interface StepParts {
@@ -66,7 +66,7 @@ export class SwitchSteps {
     this.#parts = parts;
   }
 
-  /** What stands after the step; undefined when somebody else goes on. */
+  /** The session after the step; undefined when another router goes on. */
   async take({ value: session, revision }: Stored<SessionRecord>): Promise<Stored<SessionRecord> | undefined> {
     switch (session.state) {
       case State.DRAINING:

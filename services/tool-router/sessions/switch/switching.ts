@@ -20,15 +20,15 @@ export interface SwitchRequest {
   sessionId: string;
   agent: string;
   drainTimeoutMs?: number | undefined;
-  /** Told of the context to be left; absent or 0: from whichever agent. */
+  /** The context revision to switch from; absent or 0: from any. */
   expectedContextRevision?: number | undefined;
-  /** Unless told, what users and agents said. */
+  /** By default, what users and agents said. */
   carry?: Carry;
 }
 
 const NEVER = new AbortController().signal;
 
-/** Takes sessions from one agent to the next, and to their end. The steps, and what must stay true, are in steps.ts. */
+/** Switches and closes sessions. The steps and their invariants are in steps.ts. */
 export class Switching {
   readonly #parts: SwitchingParts;
   readonly #steps: SwitchSteps;
@@ -39,7 +39,7 @@ export class Switching {
     this.#steps = new SwitchSteps({ ...parts, documents: parts.sessions.documents });
   }
 
-  /** Nothing is begun for who has gone, who may have decided otherwise by then; what is begun goes on without them. */
+  /** A switch does not begin for a caller that has disconnected. One that has begun goes on without its caller. */
   async switchAgent(request: SwitchRequest, signal?: AbortSignal): Promise<Session> {
     const { sessionId, agent } = request;
     const { sessions, catalogue } = this.#parts;
@@ -76,12 +76,12 @@ export class Switching {
     await this.#drive(taken);
   }
 
-  /** Resolves when this router takes no session anywhere. */
+  /** Resolves when this router switches no session. */
   async idle(): Promise<void> {
     await Promise.all(this.#driving.values());
   }
 
-  /** Of a switch that was not begun here; a repeated one ends with the one that it repeats. */
+  /** The end of a switch that was not begun here; a repeated one ends with the one that it repeats. */
   async #endingOfOther(
     session: Session,
     { sessionId, agent, expectedContextRevision = 0 }: SwitchRequest,
@@ -110,7 +110,7 @@ export class Switching {
     if (!this.#isExpected(session, expected)) refuseOutdated(this.#parts.sessions.withAgentRevision(session), expected);
   }
 
-  /** An empty agent closes. Without an ending when the session has that agent, is on its way, closed, or not the one expected. */
+  /** An empty agent closes. Has no `ending` when the session has that agent, is being switched, is closed, or is not as expected. */
   async #begin(request: SwitchRequest): Promise<{ session: Session; ending?: Promise<Session> }> {
     const { sessionId: id, agent: nextAgent, drainTimeoutMs = this.#parts.drainMs } = request;
     const { sessions, clock, self: holder } = this.#parts;
@@ -124,10 +124,10 @@ export class Switching {
     const session = value ?? refuseMissing(id);
     if (!hasChanged) return { session };
     const own = this.#drive({ key: id, value: session, revision }).then((ended) => ended ?? this.#settled(id));
-    return { session, ending: Promise.race([own, this.#settled(id)]) }; // this router may be taken for gone, and hang
+    return { session, ending: Promise.race([own, this.#settled(id)]) }; // another router may take this one for dead and finish
   }
 
-  /** How a session stands as soon as nobody takes it anywhere. */
+  /** The session as soon as it is not being switched. */
   #settled(id: string): Promise<Session> {
     const { changes, sessions } = this.#parts;
     const read = async () => {
@@ -137,7 +137,7 @@ export class Switching {
     return changes.until(id, read, NEVER);
   }
 
-  /** The session at its end; undefined when somebody else goes on with it. */
+  /** The session at the end of the switch; undefined when another router goes on with it. */
   #drive(standing: Stored<SessionRecord>): Promise<Session | undefined> {
     const { key: sessionId } = standing;
     const driven = (this.#driving.get(sessionId) ?? Promise.resolve())

@@ -15,7 +15,7 @@ export interface TakeoverParts {
 
 const CHECK_MS = 500;
 
-/** Minds the sessions that are on their way: one whose router is gone is taken over here (S5 of steps.ts). */
+/** Takes over sessions whose switch was held by a router that died (S5 of steps.ts). */
 export function openTakeover({ changes, switching, routers, clock }: TakeoverParts): AsyncDisposable {
   const underWay = new Map<string, Stored<SessionRecord>>();
   changes.subscribe((change) => {
@@ -30,7 +30,7 @@ export function openTakeover({ changes, switching, routers, clock }: TakeoverPar
       const orphans = [...underWay.values()].filter(
         ({ value: { holder } }) => holder === routers.self || !routers.isAlive(holder),
       );
-      await Promise.allSettled(orphans.map((orphan) => switching.takeOver(orphan))); // looked at again soon
+      await Promise.allSettled(orphans.map((orphan) => switching.takeOver(orphan))); // checked again soon
     }
   }
 

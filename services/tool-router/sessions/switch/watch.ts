@@ -12,7 +12,7 @@ export interface WatchParts {
 }
 
 /**
- * The session as it stands, and then each state that it comes through, in order and none left out; also when its agent was
+ * The session, and then each of its later states, in order and none left out; also when its agent was
  * loaded afresh. Ends after the session is closed, and with the signal's reason.
  */
 export async function* watchSession(

@@ -81,13 +81,13 @@ export function createDocuments<T>(bus: Bus, place: Place<T>): Documents<T> {
   };
 }
 
-/** Keeps shelves as their bucket is. */
+/** Keeps views of a bucket current. */
 export interface Following extends AsyncDisposable {
-  /** Waits until the shelves show every write that was acknowledged before. */
+  /** Waits until the views show every write that was acknowledged before. */
   caughtUp(): Promise<void>;
 }
 
-/** Resolves when the shelves hold what the bucket held. */
+/** Resolves when the views hold what the bucket held. */
 export async function openFollowing(
   bus: Bus,
   bucket: BucketName,

@@ -10,36 +10,36 @@ const CALL = "Toolbus-Call";
 const REVISION = "Toolbus-Revision";
 const WATCHER = "Toolbus-Watcher";
 
-/** A call has changed. The news carries what stands when that is small; `watcher` has taken it, or had before. */
+/** A call's record has changed. `watcher` is the token of the watcher that has acknowledged the call, or had before. */
 export interface CallChange {
   readonly callId: string;
   readonly watcher: string;
-  /** What stands; it has to be read where this is undefined. */
+  /** The record, if it is small; undefined when it has to be read. */
   readonly current: { readonly revision: number; readonly record: () => CallRecord } | undefined;
 }
 
-/** News of calls, told to all routers at once. `onNews` of undefined says that some was lost. */
-export async function openCallChanges(bus: Bus, onChange: (news: CallChange | undefined) => void) {
+/** Sends changes of calls to all routers, and receives theirs. Calls `onChange` with undefined when changes may be lost. */
+export async function openCallChanges(bus: Bus, onChange: (change: CallChange | undefined) => void) {
   const { connection } = bus;
   const subscription = connection.subscribe(CHANGED, {
     callback(error, message) {
       if (error) onChange(undefined);
-      else for (const news of changesFrom(message)) onChange(news);
+      else for (const change of changesFrom(message)) onChange(change);
     },
   });
   const endReturns = bus.link.onReturn(() => onChange(undefined));
   await connection.flush();
   return {
-    /** These have changed: whoever waits for one of them reads it. */
+    /** Announces changes without their records. */
     announceAgain(callIds: readonly string[]): void {
       connection.publish(CHANGED, callIds.join(" "));
     },
-    announce(callId: string, stands: CachedCall | undefined): void {
+    announce(callId: string, cached: CachedCall | undefined): void {
       const fields = new PlainHeaders();
       fields.set(CALL, callId);
-      if (stands) fields.set(REVISION, String(stands.revision));
-      if (stands?.record.taken) fields.set(WATCHER, watcherOf(stands.record.deliveryId));
-      const payload = stands ? encodeCall(stands.record) : undefined;
+      if (cached) fields.set(REVISION, String(cached.revision));
+      if (cached?.record.taken) fields.set(WATCHER, watcherOf(cached.record.deliveryId));
+      const payload = cached ? encodeCall(cached.record) : undefined;
       connection.publish(CHANGED, payload, { headers: fields });
     },
     [Symbol.dispose]() {
@@ -52,8 +52,8 @@ export async function openCallChanges(bus: Bus, onChange: (news: CallChange | un
 function changesFrom({ headers: fields, data }: Msg): CallChange[] {
   if (fields === undefined) return new TextDecoder().decode(data).split(" ").map(changeWithoutRecord);
   const revision = Number(fields.get(REVISION) || 0);
-  const stands = revision > 0 ? { revision, record: () => decodeCall(data) } : undefined;
-  return [{ callId: fields.get(CALL), watcher: fields.get(WATCHER), current: stands }];
+  const cached = revision > 0 ? { revision, record: () => decodeCall(data) } : undefined;
+  return [{ callId: fields.get(CALL), watcher: fields.get(WATCHER), current: cached }];
 }
 
 function changeWithoutRecord(callId: string): CallChange {

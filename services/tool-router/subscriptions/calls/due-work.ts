@@ -6,14 +6,14 @@ import { deliveryInfoFrom } from "../queues/delivery-info.ts";
 import { openFetches } from "../queues/fetches.ts";
 
 /*
- * What has to be done about calls outlives the router that knew it: each write of a record says so in a header, and one
- * durable consumer of the bucket hands it to whichever router is there.
+ * Due work outlives the router that wrote the record: each write puts it into a header, and one durable consumer of the bucket
+ * gives it to any router.
  *
- * D1  What is acknowledged is done. A router that dies with it in its hands leaves it to the next.
- * D2  What has its time later is put back until then: the server is the clock.
- * D3  A record that is written again takes its earlier due away, since the bucket keeps the last value alone. So duties are
- *     fetched a moment later, when most calls are over; a router that has written something urgent fetches at once.
- * D4  It may be done twice, at the same time too: whatever is done is a compare-and-set, or idempotent by the call's id.
+ * D1  Acknowledged work is done. When a router dies with work in its hands, another one gets it.
+ * D2  Work that is due later is put back until then: the server keeps the time.
+ * D3  The bucket keeps the last record of a call alone, so a new record replaces the due work of the former. Work is therefore
+ *     fetched a moment later, when most calls are over; a router that writes urgent work fetches at once.
+ * D4  Work may be done twice, also at the same time: each step is a compare-and-set, or idempotent by the call's id.
  */
 
 const DUE = "Toolbus-Due";
@@ -34,15 +34,15 @@ function dueWorkOf({ headers }: Msg): DueWork {
 }
 
 export interface DueWorkOptions {
-  /** All these calls have changed. */
+  /** These calls have changed. */
   notify(callIds: string[]): void;
-  /** Gives when it is to be looked at again; undefined when nothing is left to do. */
+  /** Returns when the call is to be checked again; undefined when nothing is left to do. */
   check(callId: string): Promise<number | undefined>;
   onFault(fault: string): void;
 }
 
 export interface DueWorkQueue extends AsyncDisposable {
-  /** Something has been written that is due at once. */
+  /** Fetches at once, because urgent work was written. */
   fetchNow(): void;
 }
 

@@ -18,7 +18,7 @@ const MAX_MESSAGE_BYTES = 64 * 2 ** 20;
 /** A peer that is frozen, or whose machine is gone, closes nothing: HTTP/2 can ask; for HTTP/1.1 see keepalive.ts. */
 const SIGNS_OF_LIFE = { pingIntervalMs: 5_000, pingTimeoutMs: 3_000 };
 
-/** Clients of providers, made when they are first asked for and kept while their address stands. */
+/** Clients of providers, made when they are first asked for and kept while their address is the same. */
 export function createProviders(
   bus: Bus,
   provider: (name: string) => Provider | undefined,

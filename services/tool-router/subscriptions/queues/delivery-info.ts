@@ -1,6 +1,6 @@
-/** What the address of a message's acknowledgement tells of it. */
+/** What the reply subject of a JetStream message says of it. */
 export interface DeliveryInfo {
-  /** How often it has been handed out, this time included. */
+  /** How often it was delivered, this time included. */
   readonly deliveries: number;
   readonly storedAtMs: number;
   /** How many others wait behind it. */

@@ -7,7 +7,7 @@ import { messageFromUnknown } from "#runtime/failure/failure.ts";
 
 /** How long what is not urgent may lie. */
 const FETCH_MS = 500;
-/** Who was not answered by then asks again: the answer was lost, or the consumer is. */
+/** Without an answer in this time the answer or the consumer is lost, and it is asked again. */
 const SILENCE_MS = 5_000;
 
 export interface FetchOptions {
@@ -19,7 +19,7 @@ export interface FetchOptions {
   onFault(fault: string): void;
 }
 
-/** Asks a durable consumer twice a second for what stands there, and at once when told to hurry. */
+/** Fetches from a durable consumer twice a second, and at once with `fetchNow`. */
 export async function openFetches(bus: Bus, options: FetchOptions): Promise<{ hurry(): void } & Disposable> {
   const { stream, config, room, onBatch, onFault } = options;
   const closing = new AbortController();

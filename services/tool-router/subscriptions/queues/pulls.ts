@@ -10,7 +10,7 @@ import { messageFromUnknown } from "#runtime/failure/failure.ts";
  *
  * L1  What was asked for and has not come is counted; it is asked for more only when that falls below half of the demand.
  * L2  An answer without a message says how much of a request is void. A request that nobody answered is void after its time.
- * L3  A message that comes when nothing is demanded any more goes on to the subscriber all the same, who hands it on.
+ * L3  A message that comes when nothing is demanded any more still goes to the subscriber, which releases it.
  */
 
 const EXPIRES_MS = 20_000;

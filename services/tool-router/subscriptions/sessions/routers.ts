@@ -2,11 +2,12 @@ import type { Bus } from "#runtime/bus/bus.ts";
 import { delay } from "#runtime/time/delay.ts";
 
 /*
- * The routers know each other by what they say of themselves, twice a second.
+ * Routers know each other by heartbeats, twice a second.
  *
- * F1  One that has said nothing for 2.5 s is taken for gone: its switches are taken over, which is safe if it is not (S1 of switching/steps.ts).
- * F2  One that has said nothing for 5 s is not waited for when a session is left. A router that stops says so.
- * F3  For a second after this router came, or came back to the bus, it does not know who else is there: silence means nothing.
+ * F1  A router without a heartbeat for 2.5 s counts as dead: its switches are taken over, which is safe even if it lives (S1 of
+ *     sessions/switch/steps.ts).
+ * F2  A router without a heartbeat for 5 s is not waited for when a session drains. A router that stops says so.
+ * F3  For a second after this router came, or came back to the bus, it does not know the others yet: silence means nothing.
  */
 
 const HERE = "toolbus.session.routers";
@@ -35,11 +36,11 @@ export interface Routers extends AsyncDisposable {
   readonly self: string;
   isAlive(router: string): boolean;
   announceDrained(sessionId: string, revision: number): void;
-  /** Whether every router that lives has left the session, within that time. */
+  /** Whether every live router has drained the session, within that time. */
   allDrained(sessionId: string, revision: number, limit: { ms: number; signal: AbortSignal }): Promise<boolean>;
 }
 
-/** `onAsked` answers for this router by `tellLeft`, if it has left. */
+/** `onAsked` answers for this router by `announceDrained`, if it has drained the session. */
 export async function openRouters(
   bus: Bus,
   self: string,
@@ -48,7 +49,7 @@ export async function openRouters(
   const { connection } = bus;
   const closing = new AbortController();
   const lastHeartbeatAt = new Map<string, number>();
-  const waiting = new Map<string, { revision: number; left: Set<string>; news: PromiseWithResolvers<void> }>();
+  const waiting = new Map<string, { revision: number; left: Set<string>; changed: PromiseWithResolvers<void> }>();
   let settledAt = performance.now() + SETTLING_MS;
 
   const publishHeartbeat = (more: Partial<Heartbeat> = {}) =>
@@ -71,14 +72,14 @@ export async function openRouters(
     if (leaves) lastHeartbeatAt.delete(router);
     else lastHeartbeatAt.set(router, performance.now());
     if (asks && router !== self) publishHeartbeat();
-    for (const { news } of waiting.values()) if (leaves) news.resolve();
+    for (const { changed } of waiting.values()) if (leaves) changed.resolve();
   }
 
   function onDrained({ sessionId, revision, router }: Place & Heartbeat): void {
     const wait = waiting.get(sessionId);
     if (wait === undefined || revision < wait.revision || wait.left.has(router)) return;
     wait.left.add(router);
-    wait.news.resolve();
+    wait.changed.resolve();
   }
 
   const endReturns = bus.link.onReturn(() => {
@@ -109,7 +110,7 @@ export async function openRouters(
     announceDrained: (sessionId, revision) =>
       connection.publish(LEFT, JSON.stringify({ sessionId, revision, router: self } satisfies Place & Heartbeat)),
     async allDrained(sessionId, revision, { ms, signal }) {
-      const wait = { revision, left: new Set<string>(), news: Promise.withResolvers<void>() };
+      const wait = { revision, left: new Set<string>(), changed: Promise.withResolvers<void>() };
       waiting.set(sessionId, wait);
       const endsAt = performance.now() + ms;
       try {
@@ -133,11 +134,11 @@ export async function openRouters(
   };
 }
 
-/** Resolves when there is news, or after that time. */
-async function changedWithin(wait: { news: PromiseWithResolvers<void> }, ms: number): Promise<void> {
+/** Resolves at the next change, or after that time. */
+async function changedWithin(wait: { changed: PromiseWithResolvers<void> }, ms: number): Promise<void> {
   const over = new AbortController();
-  const time = delay(Math.max(1, ms), over.signal).catch(() => {}); // there was news
-  await Promise.race([wait.news.promise, time]);
+  const time = delay(Math.max(1, ms), over.signal).catch(() => {}); // there was a change
+  await Promise.race([wait.changed.promise, time]);
   over.abort();
-  wait.news = Promise.withResolvers<void>();
+  wait.changed = Promise.withResolvers<void>();
 }

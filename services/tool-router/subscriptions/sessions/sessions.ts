@@ -10,10 +10,7 @@ import { decodeSession, type SessionRecord } from "../../sessions/session-record
 const BUCKET = "toolbus_sessions";
 const ALL = `$KV.${BUCKET}.>`;
 
-/**
- * Tells what becomes of sessions from now on; of those that stand, the ones that are on their way from one agent to another,
- * which are looked for in the background.
- */
+/** Publishes the changes of sessions from now on. Also lists, in the background, the sessions that are being switched. */
 export async function followSessions(
   bus: Bus,
   news: SessionChanges,

@@ -7,23 +7,23 @@ import { type CallRecord, decodeCall, encodeCall } from "../../calls/records/cal
 import { tokenFrom } from "./subject-token.ts";
 
 /*
- * Calls that go straight from the router that recorded them to one that holds a watcher of their tool.
+ * Sends a call directly from the router that recorded it to one that has a watcher of its tool.
  *
- * G1  A subject a tool, with a queue group of the routers that hold watchers of it: the server gives a call to one of them,
- *     or says that there is none.
- * G2  Nothing is handed, taken or refused later than the time at which the duty of the record begins to ask who has it.
- *     So what nobody admits to have by then is in nobody's hands, and may be offered.
- * G3  Silence is consent: who takes a call answers it, and nothing else. Who cannot take it says so, and so does the server when
- *     nobody is there. When that word is lost, the duty finds out.
+ * G1  Each tool has a subject, with a queue group of the routers that have watchers of it. The server gives a call to one of them,
+ *     or answers that there is none.
+ * G2  After the time at which the due work begins to ask who holds the call, nothing is delivered, accepted or refused. So if
+ *     no router says then that it holds the call, none does, and the call may be enqueued.
+ * G3  No answer means that the call was accepted. A router that cannot accept it answers, and the server does when there is no
+ *     such router. If that answer is lost, the due work finds the call.
  */
 
 const QUEUE = "watchers";
-/** A call that is handed so shortly before its time is over would come too late. */
+/** A call that is sent so shortly before that time would come too late. */
 const MARGIN_MS = 250;
 const REVISION_BYTES = 8;
 
 export interface DirectDelivery extends Disposable {
-  /** Whether it could be sent. */
+  /** Returns whether the call was sent. */
   deliver(record: CallRecord, revision: number): boolean;
   /** Calls of the tool may come here. */
   open(tool: string): void;
@@ -31,9 +31,9 @@ export interface DirectDelivery extends Disposable {
 }
 
 export interface DirectDeliveryOptions {
-  /** Gives whether a watcher here has it. A revision of 0 is not known. */
+  /** Returns whether a watcher here accepts the call. A revision of 0 is unknown. */
   onDelivered(record: CallRecord, revision: number): boolean;
-  /** Nobody has taken a call that was handed from here. */
+  /** No router accepted a call that was sent from here. */
   onRefused(callId: string): void;
 }
 

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { askWhetherAlive } from "#runtime/bus/liveness.ts";
-import type { Presence } from "../../calls/watchers/watching.ts";
+import type { Presence } from "../../calls/watchers/ports.ts";
 import { tokenFrom } from "./subject-token.ts";
 
 /*

@@ -43,7 +43,7 @@ describe("calls whose router is killed", () => {
     expect(await lost).toBe("lost");
   });
 
-  test("TOOL-6 what a watcher of a killed router had not acknowledged is handed to another", async () => {
+  test("TOOL-6 a call that a watcher of a killed router had not acknowledged goes to another watcher", async () => {
     const sessionId = await external.openSession();
     const victim = await startVictim();
     await using first = new ExternalService(victim.calls, { tools: ["charge"] }, neither);

@@ -103,7 +103,7 @@ describe("what a run leaves to its calls, on the bus", () => {
     expect(await isRefused(undefined)).toBe(false);
   });
 
-  test("LOOP-12 that a call repeats another one is believed of services alone, and handed on to nobody", async () => {
+  test("LOOP-12 only services are believed that a call repeats another one, and no provider is told so", async () => {
     suite.mcp.offer(
       [{ source: "files", tool: { ...readFile.tool, effect: Effect.PURE } }],
       [{ source: "files", available: true }],

@@ -129,7 +129,7 @@ describe("calls that somebody outside answers, on the bus", () => {
     expect(calls.map(({ callId }) => callId)).toEqual(["ordered"]);
   });
 
-  test("TOOL-6 TOOL-8 arguments that cannot be recorded whole are refused, not handed to somebody outside as a digest", async () => {
+  test("TOOL-6 TOOL-8 arguments that cannot be recorded whole are refused instead of being shown as a digest to whoever answers", async () => {
     const { call, calls, catalogue, agents } = suite.clients;
     const whole = { executionType: ExecutionType.EXTERNAL, visible: false, timeout: durationFromMs(2_000) };
     await catalogue.applyCatalogTool({ tool: { name: "store", ...whole } });

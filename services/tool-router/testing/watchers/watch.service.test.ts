@@ -108,7 +108,7 @@ describe("calls that services outside watch for, callers and watchers on differe
     expect(String(await until(() => old.end))).toMatch(/this watcher has opened another stream/);
   });
 
-  test("TOOL-6 LOOP-14 a call that was taken by a watcher which is lost ends as outcome_unknown and is handed to nobody", async () => {
+  test("TOOL-6 LOOP-14 a call that a lost watcher had acknowledged ends as outcome_unknown and goes to no other", async () => {
     const sessionId = await external.openSession();
     const first = new ExternalService(watchers.calls, { tools: ["charge"] }, takeOnly);
     const calling = callers.call({ sessionId, name: "charge", callId: "taken" });
@@ -122,7 +122,7 @@ describe("calls that services outside watch for, callers and watchers on differe
     expect(second.callIds).toEqual([]);
   });
 
-  test("TOOL-6 a pure call that was taken by a watcher which is lost is handed on", async () => {
+  test("TOOL-6 a pure call that a lost watcher had acknowledged goes to another", async () => {
     const sessionId = await external.openSession();
     const first = new ExternalService(watchers.calls, { tools: ["weigh"] }, takeOnly);
     const calling = callers.call({ sessionId, name: "weigh", callId: "repeatable", argumentsJson: '{"n":4}' });
@@ -146,7 +146,7 @@ describe("calls that services outside watch for, callers and watchers on differe
     expect(back.callIds).toEqual([]);
   });
 
-  test("TOOL-6 a slow watcher is handed no more than it says it can hold, and the rest goes to others", async () => {
+  test("TOOL-6 a slow watcher gets no more calls than it says it can hold, and the rest goes to others", async () => {
     const sessionId = await external.openSession();
     await using slow = new ExternalService(watchers.calls, { tools: ["order"], maxInFlight: 2 }, neither);
     const ids = Array.from({ length: 8 }, (_, n) => `bounded-${n}`);
@@ -179,7 +179,7 @@ describe("calls that services outside watch for, callers and watchers on differe
     await expect(late).rejects.toThrow(/call claimed is already resolved/);
   });
 
-  test("TOOL-6 who was not handed a call cannot take it: neither by an invented delivery nor by that of another call", async () => {
+  test("TOOL-6 a watcher that did not get a call cannot acknowledge it, by an invented delivery or by that of another call", async () => {
     const sessionId = await external.openSession();
     await using service = new ExternalService(watchers.calls, { tools: ["order"] }, neither);
     for (const callId of ["guarded", "neighbour"]) await callers.call({ sessionId, name: "order", callId });

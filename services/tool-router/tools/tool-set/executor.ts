@@ -6,7 +6,7 @@ import { builtinName } from "#runtime/builtin/name.ts";
 export type Executor =
   | { kind: "internal" }
   | { kind: "gateway" }
-  /** Somebody who submits a result: a person in the active space, or an external service. */
+  /** A person in the active space or an external service submits the result. */
   | { kind: "outside" }
   | { kind: "provider"; provider: string; source: Source | undefined; tool: string };
 

@@ -13,7 +13,7 @@ export interface Offer {
   readonly sources: readonly SourceStatus[];
   /** Why the provider itself cannot be asked; empty when it can. */
   readonly failure: string;
-  /** What makes a tool of it unfit for being called, for those that are. */
+  /** The faults of tools that cannot be called. */
   readonly faults?: ReadonlyMap<OfferedTool, string>;
   /** The same for people, with what was left out; empty when all is well. */
   readonly unfit?: string;

@@ -22,7 +22,7 @@ export class ToolSets {
   }
 }
 
-/** Who declares nothing and has nothing to offer makes no difference. */
+/** An offer that declares nothing and has nothing makes no difference. */
 function saysAnything({ declared, tools, sources, failure, unfit = "" }: Offer): boolean {
   return declared.size + tools.length + sources.length > 0 || failure !== "" || unfit !== "";
 }

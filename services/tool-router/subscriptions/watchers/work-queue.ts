@@ -5,33 +5,33 @@ import { retryOnBus } from "#runtime/bus/link.ts";
 import { readRecord } from "#runtime/bus/record.ts";
 import { appendFenced, lastOf } from "#runtime/bus/streams/append.ts";
 import { type CallRecord, decodeCall, encodeCall } from "../../calls/records/call-record.ts";
-import type { CallQueue, QueuedCall } from "../../calls/watchers/watching.ts";
+import type { CallQueue, QueuedCall } from "../../calls/watchers/ports.ts";
 import { type DeliveryInfo, deliveryInfoFrom } from "../queues/delivery-info.ts";
 import { openPulls } from "../queues/pulls.ts";
 import { tokenFrom } from "./subject-token.ts";
 
 /*
- * Calls that wait for a watcher stand in a work queue, a subject a call, a consumer a tool. The server hands each to one router
- * at a time, and to another one when that one says so, falls silent or dies.
+ * Calls that wait for a watcher are messages of a work queue: a subject a call, a consumer a tool. The server gives each to one
+ * router at a time, and to another one if that router releases it, falls silent or dies.
  *
- * Q1  A call stands there once: an offer is appended only where none stands.
- * Q2  As much is asked for as this router's watchers can take at once, but one only while none is known to wait: the room is
- *     for what is handed straight (direct-delivery.ts). What waits goes first: meanwhile nothing is taken straight.
- * Q3  What is in this router's hands is kept by saying so each second; who said nothing for three has it no longer, and
- *     then says nothing more about it.
- * Q4  What was in other hands says so, in a header: whoever gets it reads first what stands.
+ * Q1  A call is queued once: it is appended only if its subject is empty.
+ * Q2  A router asks for as many calls as its watchers have room for, but only for one while none is known to wait, to keep room
+ *     for calls that are delivered directly. Queued calls come first: while some wait, no direct delivery is accepted.
+ * Q3  A router renews each second what it holds. If it has renewed nothing for three seconds it has lost the call, and sends no
+ *     acknowledgement for it.
+ * Q4  A header marks a call that another watcher may have held: its receiver reads the record first.
  */
 
-const KEEP_MS = 1_000;
+const RENEW_MS = 1_000;
 const ACK_WAIT_MS = 3_000;
 const OLD_MS = 1_000;
-/** How long it is believed that calls wait in a queue, since others may take them. */
+/** How long this router believes that calls wait in a queue: others may take them. */
 const WAITING_MS = 500;
 const AGAIN = "Toolbus-Again";
 const stream = "TOOLBUS_OFFERS";
 
 export interface WorkQueueOptions {
-  onQueued(offer: QueuedCall): void;
+  onQueued(queued: QueuedCall): void;
   onFault(fault: string): void;
 }
 
@@ -40,14 +40,14 @@ export interface WorkQueue extends Omit<CallQueue, "deliver">, Disposable {
   areWaiting(tool: string): boolean;
 }
 
-export function openWorkQueue(bus: Bus, { onQueued: onOffer, onFault }: WorkQueueOptions): WorkQueue {
+export function openWorkQueue(bus: Bus, { onQueued, onFault }: WorkQueueOptions): WorkQueue {
   const held = new Set<HeldMessage>();
-  /** By tool: until when it is believed that calls wait in its queue. */
+  /** Until when this router believes that calls wait in the queue, by tool. */
   const waiting = new Map<string, number>();
   const areWaiting = (tool: string) => (waiting.get(tool) ?? 0) > performance.now();
-  const keeping = setInterval(() => {
+  const renewing = setInterval(() => {
     for (const one of held) one.renew();
-  }, KEEP_MS);
+  }, RENEW_MS);
 
   function receive({ subject, reply = "", data, headers }: Msg): void {
     const info = deliveryInfoFrom(reply, stream);
@@ -56,7 +56,7 @@ export function openWorkQueue(bus: Bus, { onQueued: onOffer, onFault }: WorkQueu
     if (info.pending > 0) waiting.set(record.tool, performance.now() + WAITING_MS);
     else waiting.delete(record.tool);
     const one = new HeldMessage((word) => bus.connection.publish(reply, word), held);
-    onOffer({
+    onQueued({
       record,
       isOld: isOld(info) || headers?.has(AGAIN) === true,
       ack: () => one.end("+ACK"),
@@ -71,7 +71,7 @@ export function openWorkQueue(bus: Bus, { onQueued: onOffer, onFault }: WorkQueu
     async enqueue(record, standing) {
       await appendFenced(bus, {
         subject: subjectOf(record),
-        expectedLastSequence: 0, // Q1: a conflict says that it stands
+        expectedLastSequence: 0, // Q1: on a conflict it is queued already
         payload: encodeCall(record),
         ...(standing === "again" && { headers: { [AGAIN]: "1" } }), // Q4
       });
@@ -84,14 +84,14 @@ export function openWorkQueue(bus: Bus, { onQueued: onOffer, onFault }: WorkQueu
     demand: (tool, count) => pulls.demand(queueOf(tool), areWaiting(tool) ? count : Math.min(count, 1)),
     stop: (tool) => pulls.leave(queueOf(tool)),
     [Symbol.dispose]() {
-      clearInterval(keeping);
+      clearInterval(renewing);
       pulls[Symbol.dispose]();
       for (const one of held) one.end("-NAK");
     },
   };
 }
 
-/** A message of the queue that this router has. */
+/** A message of the queue that this router holds. */
 class HeldMessage {
   readonly #reply: (text: string) => void;
   readonly #all: Set<HeldMessage>;
