@@ -7,7 +7,7 @@ const refusals = testsOf("test/system/cli/cli-refusals.test.ts");
 const policy = testsOf("services/tool-router/tools/policy.test.ts");
 const cli = testsOf("test/system/cli/cli.test.ts");
 const checks = testsOf("tools/check/checks.ts");
-const settings = testsOf("test/contract/settings.test.ts");
+const settings = testsOf("test/contract/documents/settings.test.ts");
 
 export const prod: Proofs = {
   "PROD-1": [
@@ -61,7 +61,7 @@ export const prod: Proofs = {
     shown("the examples of agents apply as they stand", cli("applies the example %s as it stands")),
     shown(
       "each command that a document shows is one that there is",
-      testsOf("test/contract/documented-commands.test.ts")(
+      testsOf("test/contract/documents/commands.test.ts")(
         "each command that a document shows is one that there is, with its options",
         "each npm script that a document shows is one that there is",
       ),

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { describe, expect, it } from "vitest";
 import { BUCKETS, OBJECT_STORES, STREAMS } from "#runtime/bus/declarations/declarations.ts";
-import { projectRoot, sourceFilesBelow } from "../architecture/source-files.ts";
+import { projectRoot, sourceFilesBelow } from "../../architecture/source-files.ts";
 
 const ours = /^(TOOLBUS|NATS|OPENAI|OTEL)_/;
 

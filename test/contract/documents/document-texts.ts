@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { projectRoot } from "../architecture/source-files.ts";
+import { projectRoot } from "../../architecture/source-files.ts";
 
 /** The documents of the tree, without what was fetched, generated or released. */
 export function documentTexts(): { path: string; text: string }[] {

@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Command } from "commander";
 import { expect, it } from "vitest";
-import { projectRoot, sourceFilesBelow } from "../architecture/source-files.ts";
+import { projectRoot, sourceFilesBelow } from "../../architecture/source-files.ts";
 import { documentTexts } from "./document-texts.ts";
 
 interface Typed {
