@@ -1,5 +1,3 @@
-import { once } from "node:events";
-import type { ConnectError } from "@connectrpc/connect";
 import { type Compression, compressionNegotiate } from "@connectrpc/connect/protocol";
 import {
   headerProtocolVersion,
@@ -8,8 +6,8 @@ import {
   parseTimeout,
   protocolVersion,
 } from "@connectrpc/connect/protocol-connect";
-import { connectError } from "../../../failure/connect.ts";
-import type { HttpRequest, HttpResponse } from "../messages.ts";
+import type { HttpRequest } from "../messages.ts";
+import type { NodeHeaders } from "./reply.ts";
 
 /** What a request in the Connect protocol says in its head. */
 export interface RequestHead {
@@ -57,36 +55,10 @@ export function urlOf(request: HttpRequest): string {
   return `${scheme}://${authority}${request.url}`;
 }
 
-/** Header fields as Node wants them. */
-export type NodeHeaders = Record<string, string | string[]>;
-
 export function addFields(fields: NodeHeaders, metadata: Headers | undefined, prefix = ""): void {
   metadata?.forEach((value, key) => {
     const name = prefix + key;
     const known = fields[name];
     fields[name] = known === undefined ? value : [known, value].flat();
   });
-}
-
-/** Calls when the client has gone before it has its answer. */
-export function whenLeft(response: HttpResponse, onLeft: (reason: ConnectError) => void): void {
-  response.once("close", () => {
-    if (!response.writableEnded) {
-      onLeft(connectError("canceled", "the client has left or cancelled the call", { reason: "CANCELED" }));
-    }
-  });
-}
-
-/** Writes, and waits while the client does not read; throws when it has gone. */
-export async function write(response: HttpResponse, bytes: Uint8Array): Promise<void> {
-  if (response.destroyed) throw connectError("canceled", "the client has gone", { reason: "CANCELED" });
-  if (response.write(bytes)) return;
-  const gone = new AbortController();
-  const onClose = () => gone.abort();
-  response.once("close", onClose);
-  try {
-    await once(response, "drain", { signal: gone.signal });
-  } finally {
-    response.off("close", onClose);
-  }
 }

@@ -1,11 +1,12 @@
 import { once } from "node:events";
 import { createServer, request as openRequest } from "node:http";
+import { type ClientHttp2Session, connect, createServer as createHttp2Server } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { gzipSync } from "node:zlib";
 import { BytesValueSchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type ConnectRouter, type Interceptor, type ServiceImpl } from "@connectrpc/connect";
 import { compressionBrotli, compressionGzip, connectNodeAdapter } from "@connectrpc/connect-node";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { EchoService } from "#runtime/rpc/nats/testing/echo-service.ts";
 import { createFailureInterceptor } from "../../../failure/connect.ts";
 import { createRequestGate } from "../request-gate.ts";
@@ -54,25 +55,30 @@ const marking: Interceptor = (next) => async (request) => {
 const options = { interceptors: [createFailureInterceptor({ error() {} }), marking], readMaxBytes: 10_000 };
 const routes = (router: ConnectRouter) => router.service(EchoService, implementation);
 
-let own: HttpServer;
-const others = createServer(
+const connects = () =>
   connectNodeAdapter({
     routes,
     ...options,
     jsonOptions: { ignoreUnknownFields: false },
     requestGate: createRequestGate(undefined),
     acceptCompression: [compressionGzip, compressionBrotli],
-  }),
-);
+  });
+
+let own: HttpServer;
+const others = { "1.1": createServer(connects()), "2": createHttp2Server(connects()) };
+const sessions: ClientHttp2Session[] = [];
 
 beforeAll(async () => {
   own = await serveOnHttp({ routes: (router) => void routes(router), ...options });
-  others.listen(0, "127.0.0.1");
-  await once(others, "listening");
+  for (const server of Object.values(others)) {
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+  }
 });
 afterAll(async () => {
+  for (const session of sessions) session.close();
   await own[Symbol.asyncDispose]();
-  others.close();
+  for (const server of Object.values(others)) server.close();
 });
 
 interface Asked {
@@ -81,20 +87,29 @@ interface Asked {
   body: Uint8Array;
 }
 
-async function answerFrom(port: number, { path = "Unary", headers, body }: Asked) {
-  const request = openRequest({
-    port,
-    host: "127.0.0.1",
-    method: "POST",
-    path: `/toolbus.echo.v1.EchoService/${path}`,
-    headers,
-  });
+async function answerOverHttp1(port: number, { path = "Unary", headers, body }: Asked) {
+  const request = openRequest({ port, method: "POST", path: `/toolbus.echo.v1.EchoService/${path}`, headers });
   request.end(body);
   const [response] = await once(request, "response");
   const chunks = await response.toArray();
   const { date, "content-length": length, "transfer-encoding": coding, ...fields } = response.headers;
   return { status: response.statusCode, fields, body: Buffer.concat(chunks).toString("latin1") };
 }
+
+const sessionsByPort = new Map<number, ClientHttp2Session>();
+
+async function answerOverHttp2(port: number, { path = "Unary", headers, body }: Asked) {
+  const session = sessionsByPort.get(port) ?? connect(`http://127.0.0.1:${port}`);
+  if (!sessionsByPort.has(port)) sessions.push(session);
+  sessionsByPort.set(port, session);
+  const stream = session.request({ ":method": "POST", ":path": `/toolbus.echo.v1.EchoService/${path}`, ...headers });
+  stream.end(body);
+  const [{ date, "content-length": length, ...fields }] = await once(stream, "response");
+  const chunks = await stream.toArray();
+  return { fields: { ...fields }, body: Buffer.concat(chunks).toString("latin1") };
+}
+
+const answersOver = { "1.1": answerOverHttp1, "2": answerOverHttp2 };
 
 const proto = { "content-type": "application/proto" };
 const json = { "content-type": "application/json" };
@@ -154,13 +169,16 @@ function twice(part: Uint8Array): Uint8Array {
   return Buffer.concat([part, part]);
 }
 
-test.each([...unary, ...streams, ...odd])(
-  "what is answered to %s is what Connect's handlers answer",
-  async (_, asked) => {
-    const [answer, expected] = await Promise.all([
-      answerFrom(own.port, asked),
-      answerFrom((others.address() as AddressInfo).port, asked),
-    ]);
-    expect(answer).toEqual(expected);
-  },
-);
+describe.each(["1.1", "2"] as const)("over HTTP/%s", (version) => {
+  test.each([...unary, ...streams, ...odd])(
+    "what is answered to %s is what Connect's handlers answer",
+    async (_, asked) => {
+      const ask = answersOver[version];
+      const [answer, expected] = await Promise.all([
+        ask(own.port, asked),
+        ask((others[version].address() as AddressInfo).port, asked),
+      ]);
+      expect(answer).toEqual(expected);
+    },
+  );
+});

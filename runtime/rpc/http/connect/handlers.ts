@@ -1,6 +1,7 @@
 import type { ConnectRouter, ConnectRouterOptions } from "@connectrpc/connect";
 import {
   type Compression,
+  createAsyncIterable,
   createMethodSerializationLookup,
   validateReadWriteMaxBytes,
 } from "@connectrpc/connect/protocol";
@@ -9,7 +10,8 @@ import { methodsFromRoutes, type RecordedMethod } from "../../handling/recording
 import type { HttpRequest, HttpResponse } from "../messages.ts";
 import { readBody, wholeBody } from "./body.ts";
 import { ENVELOPE_HEAD_BYTES, onlyMessage } from "./envelope.ts";
-import { headerOf, type RequestHead, readHead, urlOf, whenLeft } from "./exchange.ts";
+import { headerOf, type RequestHead, readHead, urlOf } from "./exchange.ts";
+import { bodyOfRequest, whenLeft } from "./reply.ts";
 import { answerServerStream } from "./server-stream.ts";
 import { answerUnary } from "./unary.ts";
 
@@ -58,10 +60,11 @@ function createHandler(recorded: RecordedMethod, options: ConnectRouterOptions):
     if (head?.isStream !== isStream) return {};
     const context = createContext(recorded, request, head, shutdownSignal);
     whenLeft(response, (reason) => context.abort(reason));
-    const body = await readBody(request, maxBytes);
-    if (body.kind === "too long") return { body: wholeBody(body.chunks, request) };
+    const source = bodyOfRequest(request);
+    const body = await readBody(source, maxBytes);
+    if (body.kind === "too long") return { body: wholeBody(body.chunks, source) };
     const message = isStream ? onlyMessage(body.bytes) : body.bytes;
-    if (!message) return { body: wholeBody([body.bytes], request) };
+    if (!message) return { body: createAsyncIterable([body.bytes]) };
     await (isStream ? answerServerStream : answerUnary)(recorded, writing, { head, context, message, response });
     return undefined;
   };

@@ -4,7 +4,8 @@ import { refusalFromUnknown } from "../../../failure/connect.ts";
 import { invokeUnary } from "../../handling/invoke-unary.ts";
 import type { RecordedMethod } from "../../handling/recording-router.ts";
 import type { ReadCall, Writing } from "./call.ts";
-import { addFields, type NodeHeaders } from "./exchange.ts";
+import { addFields } from "./exchange.ts";
+import { type NodeHeaders, Reply } from "./reply.ts";
 
 interface Answer {
   readonly status: number;
@@ -17,7 +18,6 @@ export async function answerUnary(method: RecordedMethod, writing: Writing, call
   const { response, context, head } = call;
   const { status, type, body } = await answerOf(method, writing, call);
   context.end();
-  if (response.destroyed) return;
   const compression = body.length >= writing.compressMinBytes ? head.compression : null;
   const sent = compression ? await compression.compress(body) : body;
   const fields: NodeHeaders = {};
@@ -26,8 +26,7 @@ export async function answerUnary(method: RecordedMethod, writing: Writing, call
   fields["content-type"] = type;
   fields["content-length"] = String(sent.length);
   if (compression) fields["content-encoding"] = compression.name;
-  response.writeHead(status, fields);
-  response.end(sent);
+  new Reply(response, () => ({ status, fields })).end(sent);
 }
 
 async function answerOf({ spec, interceptors }: RecordedMethod, writing: Writing, call: ReadCall): Promise<Answer> {

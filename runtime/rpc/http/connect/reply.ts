@@ -1,0 +1,119 @@
+import { once } from "node:events";
+import type { ServerHttp2Stream } from "node:http2";
+import type { Duplex, Readable, Writable } from "node:stream";
+import type { ConnectError } from "@connectrpc/connect";
+import { connectError } from "../../../failure/connect.ts";
+import type { HttpRequest, HttpResponse } from "../messages.ts";
+
+/** Header fields as Node wants them. */
+export type NodeHeaders = Record<string, string | string[]>;
+
+export interface ReplyHead {
+  readonly status: number;
+  readonly fields: NodeHeaders;
+}
+
+/** What waits for the end of this turn of the event loop, at most: then it is written at once. */
+const MOST_UNSENT_BYTES = 64 * 1024;
+
+/**
+ * The answer to one request. Over HTTP/2 it goes to the stream itself: the response that Node makes of one writes head, body and
+ * end each by itself, and each write wakes the client. For the same reason what is sent within one turn of the event loop goes
+ * as one.
+ */
+export class Reply {
+  readonly #response: HttpResponse;
+  readonly #sink: Writable;
+  readonly #head: () => ReplyHead;
+  #hasBegun = false;
+  #unsent: Uint8Array[] = [];
+  #unsentBytes = 0;
+  #flush: NodeJS.Immediate | undefined;
+
+  /** `head` is asked for when the first bytes go. */
+  constructor(response: HttpResponse, head: () => ReplyHead) {
+    this.#response = response;
+    this.#sink = bodyOf(response);
+    this.#head = head;
+  }
+
+  /** Resolves when more may be sent. Throws `canceled` when the client has gone. */
+  async send(bytes: Uint8Array): Promise<void> {
+    if (this.#sink.destroyed) throw clientGone();
+    this.#unsent.push(bytes);
+    this.#unsentBytes += bytes.length;
+    if (this.#unsentBytes >= MOST_UNSENT_BYTES) this.#write();
+    else this.#flush ??= setImmediate(() => this.#write());
+    if (this.#sink.writableNeedDrain) await this.#drained();
+  }
+
+  end(bytes: Uint8Array): void {
+    if (this.#sink.destroyed) return;
+    this.#unsent.push(bytes);
+    const last = this.#taken();
+    this.#begin();
+    this.#sink.end(last);
+  }
+
+  #write(): void {
+    const bytes = this.#taken();
+    if (this.#sink.destroyed) return;
+    this.#begin();
+    this.#sink.write(bytes);
+  }
+
+  #taken(): Uint8Array {
+    clearImmediate(this.#flush);
+    const [only] = this.#unsent;
+    const taken = this.#unsent.length === 1 && only ? only : Buffer.concat(this.#unsent);
+    this.#unsent = [];
+    this.#unsentBytes = 0;
+    this.#flush = undefined;
+    return taken;
+  }
+
+  #begin(): void {
+    if (this.#hasBegun) return;
+    this.#hasBegun = true;
+    const { status, fields } = this.#head();
+    const response = this.#response;
+    if ("stream" in response) respond(response.stream, { ...response.getHeaders(), ...fields, ":status": status });
+    else response.writeHead(status, fields);
+  }
+
+  async #drained(): Promise<void> {
+    const gone = new AbortController();
+    const onClose = () => gone.abort(clientGone());
+    this.#sink.once("close", onClose);
+    try {
+      await once(this.#sink, "drain", { signal: gone.signal });
+    } finally {
+      this.#sink.off("close", onClose);
+    }
+  }
+}
+
+function respond(stream: ServerHttp2Stream, head: Parameters<ServerHttp2Stream["respond"]>[0]): void {
+  if (!stream.headersSent) stream.respond(head);
+}
+
+function bodyOf(response: HttpResponse): Writable {
+  return "stream" in response ? (response.stream as Duplex) : response;
+}
+
+/** Where the body of a request is read; over HTTP/2 the stream itself, likewise. */
+export function bodyOfRequest(request: HttpRequest): Readable {
+  return "stream" in request ? request.stream : request;
+}
+
+/** Calls when the client has gone before it has its answer. A stream that its client has reset counts as ended by then. */
+export function whenLeft(response: HttpResponse, onLeft: (reason: ConnectError) => void): void {
+  bodyOf(response).once("close", () => {
+    const hasLeft = "stream" in response ? response.stream.aborted : !response.writableEnded;
+    if (hasLeft) onLeft(clientGone());
+  });
+}
+
+function clientGone(): ConnectError {
+  return connectError("canceled", "the client has left or cancelled the call", { reason: "CANCELED" });
+}
