@@ -66,6 +66,10 @@ export const prod: Proofs = {
         "each npm script that a document shows is one that there is",
       ),
     ),
+    shown(
+      "the files of agents and tools that documents show are read as they stand",
+      testsOf("test/contract/documents/files.test.ts")("there is JSON on each of the pages", "%s: %s is read"),
+    ),
     open("every command of README and tutorial is run by CI", "Nothing runs them."),
   ],
 };
