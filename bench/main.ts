@@ -6,6 +6,7 @@ import { measureParked } from "./parked.ts";
 import { measureRecovery } from "./recovery.ts";
 import type { BenchResult } from "./result.ts";
 import { measureRouter } from "./router.ts";
+import { measureStart } from "./start.ts";
 
 const USAGE = `usage: npm run bench -- <bench> [options]
 
@@ -25,6 +26,8 @@ benches:
                --calls N       how many (10000)
                --in-flight N   at a time (32)
                --per-second N  how many begin each second where they are paced (200)
+  start      how long "toolbus up" and "toolbus --help" take, and what an idle suite holds
+               --rounds N      how often each is measured (5)
 
 options:
   --json     one JSON object a line: bench, metric, value, unit, and what it is compared with: baseline, ratio
@@ -69,6 +72,7 @@ const benches: Record<string, () => AsyncIterable<BenchResult>> = {
       perSecond: Number(values["per-second"]),
       onProgress,
     }),
+  start: () => measureStart({ rounds: Number(values.rounds), onProgress }),
 };
 
 if (values.help) {

@@ -1,24 +1,14 @@
 import type { DescService } from "@bufbuild/protobuf";
 import { type Client, createClient, type Interceptor } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
-import type { Command } from "commander";
+import type { GlobalOptions } from "./global-options.ts";
 
-export const defaultUrl = "http://127.0.0.1:7480";
+export { type GlobalOptions, globalOptionsOf } from "./global-options.ts";
 
 /** Where the suite is and who asks: the options that every command knows. */
 export interface Connection {
   readonly url: string;
   client<S extends DescService>(service: S): Client<S>;
-}
-
-export interface GlobalOptions {
-  url: string;
-  apiKey?: string;
-  json?: boolean;
-}
-
-export function globalOptionsOf(command: Command): GlobalOptions {
-  return command.optsWithGlobals<GlobalOptions>();
 }
 
 /** Speaks Connect with the gateway. Nothing is sent before the first call. */

@@ -1,19 +1,9 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { Failure, messageFromUnknown, type ReceivedReason } from "#runtime/failure/failure.ts";
+import { exitCodes } from "./exit-codes.ts";
 
-/** What a script can rely on. */
-export const exitCodes = {
-  success: 0,
-  /** A run that did not complete, a tool that answered with an error, a service that failed. */
-  failure: 1,
-  /** A command, an option or an argument that does not fit. */
-  usage: 2,
-  /** No gateway answers at the address. */
-  unreachable: 3,
-  /** Ended by Ctrl-C, as shells say it. */
-  interrupted: 130,
-} as const;
+export { exitCodes } from "./exit-codes.ts";
 
 /** A fault of the command line itself. */
 export class UsageFault extends Error {}

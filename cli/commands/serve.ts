@@ -1,5 +1,4 @@
 import { Argument, type Command } from "commander";
-import { runService } from "#runtime/lifecycle/run-service.ts";
 import { definitionOfRoom, listRooms } from "../suite/rooms.ts";
 
 export function addServeCommand(program: Command): void {
@@ -12,5 +11,6 @@ export function addServeCommand(program: Command): void {
 }
 
 async function serve(room: string): Promise<void> {
+  const { runService } = await import("#runtime/lifecycle/run-service.ts");
   await runService(await definitionOfRoom(room));
 }

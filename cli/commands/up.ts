@@ -1,8 +1,8 @@
 import { once } from "node:events";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { readServiceConfig } from "#runtime/config/service-config.ts";
-import { globalOptionsOf } from "../connection.ts";
-import { colors, printLine, printNote } from "../printing/print.ts";
+import { globalOptionsOf } from "../global-options.ts";
+import { colors, printLine, printNote } from "../printing/terminal.ts";
 import { listRooms } from "../suite/rooms.ts";
 import type { ServiceEvent } from "../suite/services-process.ts";
 import { openSuite } from "../suite/suite.ts";

@@ -1,19 +1,9 @@
 import { type DescEnum, type DescMessage, type MessageShape, toJson } from "@bufbuild/protobuf";
-import { createColors } from "picocolors";
 import type { ToolProgress } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { enumWord } from "#runtime/schema/enum-word.ts";
+import { colors, printLine } from "./terminal.ts";
 
-/** Colours only where somebody looks. */
-export const colors = createColors(process.stdout.isTTY === true && process.env.NO_COLOR === undefined);
-
-export function printLine(text = ""): void {
-  process.stdout.write(`${text}\n`);
-}
-
-/** News for people, kept apart from the result. */
-export function printNote(text: string): void {
-  process.stderr.write(`${colors.dim(text)}\n`);
-}
+export { colors, printLine, printNote } from "./terminal.ts";
 
 /** One line of JSON in the contract's own form. */
 export function printMessage<D extends DescMessage>(schema: D, message: MessageShape<D>): void {

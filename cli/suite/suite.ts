@@ -4,7 +4,6 @@
 
 import { delimiter, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { removeStores } from "#runtime/bus/declarations/remove-stores.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import { openLogFiles } from "./log-files.ts";
 import { openKeptNats } from "./nats.ts";
@@ -56,6 +55,7 @@ export async function openSuite(options: SuiteOptions): Promise<Suite> {
   const logs = stack.use(openLogFiles(join(directory, "logs")));
   const nats = await openNats(options, directory, stack);
   if (options.reset) {
+    const { removeStores } = await import("#runtime/bus/declarations/remove-stores.ts");
     const removed = await removeStores(nats);
     options.onProgress?.(`deleted what was stored: ${removed.length} streams and buckets`);
   }

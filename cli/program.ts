@@ -1,0 +1,91 @@
+// The command `toolbus`: its options, its commands, and how it ends.
+
+import { Command, Help, InvalidArgumentError, Option } from "commander";
+import { commands, nameOf } from "./commands.ts";
+import { exitCodes } from "./exit-codes.ts";
+import { defaultUrl, globalOptionsOf } from "./global-options.ts";
+import { colors } from "./printing/terminal.ts";
+
+const program = new Command("toolbus")
+  .description("Tools for agents: every kind behind one contract, on one bus")
+  .version("0.1.0")
+  .addOption(
+    new Option("-u, --url <url>", "address of the suite's gateway")
+      .env("TOOLBUS_URL")
+      .default(defaultUrl)
+      .argParser(httpUrl),
+  )
+  .addOption(new Option("--api-key <key>", "key for the gateway").env("TOOLBUS_API_KEY"))
+  .option("--json", "print JSON lines in the contract's form")
+  .addHelpText(
+    "after",
+    `
+Exit codes:
+  0    done
+  1    a run that did not complete, a tool that answered with an error, a service that failed
+  2    a command, an option or an argument that does not fit
+  3    no gateway answers at the address
+  130  ended by Ctrl-C
+
+Examples:
+  toolbus up                                       start everything
+  toolbus run demo "hello"                         run an agent and watch it
+  toolbus runs replay ID                           what a run did, turn by turn
+  toolbus tools --agent demo                       what it can call
+  toolbus call @qr/encode '{"text":"hi"}' -a demo  call one tool as it would
+  toolbus spaces send demo "hello"                 speak to the people and agents in a space
+  toolbus audit --since 10m --follow               what the suite decides`,
+  );
+
+await addCommands(process.argv.slice(2));
+program.commands.forEach(exitOnUsage);
+process.stdout.on("error", endWithoutReader);
+
+try {
+  await program.exitOverride().parseAsync();
+} catch (error) {
+  await end(error);
+}
+// A stream that was left in its middle may keep its socket open, which must not keep a command that is done.
+process.stdout.write("", () => process.exit());
+
+/** The commands that are named are loaded; of the others the help needs a line. */
+async function addCommands(words: readonly string[]): Promise<void> {
+  const terms = new Map<Command, string>();
+  for (const command of commands) {
+    const name = nameOf(command);
+    if (words.includes(name)) (await command.load())(program);
+    else terms.set(program.command(name).description(command.description), command.term);
+  }
+  const help = new Help();
+  program.configureHelp({ subcommandTerm: (command) => terms.get(command) ?? help.subcommandTerm(command) });
+}
+
+/** Commander's own faults have been printed; all others are told here, in one sentence. */
+async function end(error: unknown): Promise<void> {
+  if (error instanceof Error && "exitCode" in error && "code" in error && String(error.code).startsWith("commander.")) {
+    process.exitCode = error.exitCode === 0 ? exitCodes.success : exitCodes.usage;
+    return;
+  }
+  const { toldFromError } = await import("./fault.ts");
+  const { message, exitCode } = toldFromError(error, globalOptionsOf(program).url);
+  process.stderr.write(`${colors.red("toolbus:")} ${message}\n`);
+  process.exitCode = exitCode;
+}
+
+/** `toolbus watch … | head` has read enough: that is no failure. */
+function endWithoutReader(error: NodeJS.ErrnoException): void {
+  if (error.code !== "EPIPE") throw error;
+  process.exit(exitCodes.success);
+}
+
+function httpUrl(text: string): string {
+  if (!/^https?:$/.test(URL.parse(text)?.protocol ?? ""))
+    throw new InvalidArgumentError(`expected one like ${defaultUrl}`);
+  return text;
+}
+
+function exitOnUsage(command: Command): void {
+  command.exitOverride();
+  command.commands.forEach(exitOnUsage);
+}
