@@ -7,7 +7,7 @@ import { SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import { type CatalogTool, CatalogToolSchema } from "#gen/toolbus/tool/v1/tool_catalog_service_pb.ts";
 import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { CallToolRequestSchema } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
-import { createValidator } from "#runtime/schema/validator.ts";
+import { createValidator } from "#runtime/schema/json-schema/validator.ts";
 import { systemClock as clock } from "#runtime/time/clock.ts";
 import { type Admitter, createAdmission } from "../../services/tool-router/calls/admission.ts";
 import { BucketView } from "../../services/tool-router/catalogue/bucket-view.ts";

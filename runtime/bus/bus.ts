@@ -12,7 +12,7 @@ import { type Link, openLink } from "./link.ts";
 import { coalesceWrites } from "./nats-patches/coalesced-writes.ts";
 import { saveOnRequests } from "./nats-patches/thrifty-requests.ts";
 import { refuseOldNatsServer } from "./nats-server/find/version.ts";
-import { tellingOnce, type Unreadable } from "./record.ts";
+import { tellingOnce, type Unreadable } from "./streams/record.ts";
 
 /** A connection to NATS and the stores behind it. Disposing drains: what was received is handled, what was sent goes out. */
 export interface Bus extends AsyncDisposable {

@@ -1,11 +1,11 @@
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { createAddressGuard } from "#runtime/address/address-guard.ts";
 import { openAuditTrail } from "#runtime/audit/trail.ts";
 import { instanceService, openOwnership } from "#runtime/bus/ownership/ownership.ts";
 import { openServiceBus } from "#runtime/bus/service-bus.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { refuseLocally } from "#runtime/failure/local-failure.ts";
+import { createAddressGuard } from "#runtime/http/address-guard.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
 import { withoutPrincipal } from "#runtime/rpc/identity.ts";
 import { clientInterceptors, serverInterceptors } from "#runtime/rpc/interceptors.ts";

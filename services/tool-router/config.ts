@@ -1,8 +1,8 @@
-import { addressRulesFromReader } from "#runtime/address/address-rules.ts";
 import { readEnvironment } from "#runtime/config/environment.ts";
 import { operatorsFromReader } from "#runtime/config/operators.ts";
 import { secretsFromReader } from "#runtime/config/secrets.ts";
 import { serviceConfigFromReader } from "#runtime/config/service-config.ts";
+import { addressRulesFromReader } from "#runtime/http/address-rules.ts";
 
 /** What each setting means is said where it is read. */
 export type Config = ReturnType<typeof readConfig>;

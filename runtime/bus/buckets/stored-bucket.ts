@@ -2,9 +2,9 @@ import type { StoredMsg } from "@nats-io/jetstream";
 import type { MsgHdrs } from "@nats-io/transport-node";
 import { refuse } from "../../failure/failure.ts";
 import type { Bus } from "../bus.ts";
-import { readRecord } from "../record.ts";
 import { type AppendOutcome, appendFenced, firstSince, lastOf } from "../streams/append.ts";
 import { followSubject, lastSequenceOf, readSubject, type StoredMessage } from "../streams/read.ts";
+import { readRecord } from "../streams/record.ts";
 import type { Bucket, Change, Part, Place, Stored } from "./bucket.ts";
 
 /** The server keeps the message of a removal for so long, for those who follow. */

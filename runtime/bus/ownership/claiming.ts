@@ -1,9 +1,9 @@
 import type { Bus } from "../bus.ts";
-import { openAnswering } from "./answering.ts";
-import { type OwnerEntry, writeEntry } from "./entry.ts";
-import { type Holding, openHolding } from "./holding.ts";
-import type { Holdings } from "./holdings.ts";
-import { ownerSubject } from "./names.ts";
+import { type OwnerEntry, writeEntry } from "./entries/entry.ts";
+import { ownerSubject } from "./entries/names.ts";
+import { openAnswering } from "./holdings/answering.ts";
+import { type Holding, openHolding } from "./holdings/holding.ts";
+import type { Holdings } from "./holdings/holdings.ts";
 import type { OwnershipOptions } from "./options.ts";
 
 /** O1, O3 and O4 of `./ownership.ts`. */

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openTestBus, type TestBus } from "../../../test/harness/bus.ts";
 import { until } from "../../time/until.ts";
-import { readEntry } from "./entry.ts";
-import { keyFromToken, tokenFromKey } from "./names.ts";
+import { readEntry } from "./entries/entry.ts";
+import { keyFromToken, tokenFromKey } from "./entries/names.ts";
 import { instanceService } from "./ownership.ts";
 import { openThings, Thing, type Things } from "./testing/things.ts";
 

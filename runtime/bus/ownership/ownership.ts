@@ -23,14 +23,14 @@ import { Failure } from "../../failure/failure.ts";
 import { unlessAborted } from "../../time/unless-aborted.ts";
 import type { Bus } from "../bus.ts";
 import { createClaiming } from "./claiming.ts";
-import { createFinding } from "./finding.ts";
-import type { Holding } from "./holding.ts";
-import { Holdings } from "./holdings.ts";
+import { createFinding } from "./entries/finding.ts";
+import { createPinging } from "./entries/ping.ts";
+import { openSweeping } from "./entries/sweeping.ts";
+import type { Holding } from "./holdings/holding.ts";
+import { Holdings } from "./holdings/holdings.ts";
 import type { Here, Location, OwnershipOptions, There, WaitOptions } from "./options.ts";
-import { createPinging } from "./ping.ts";
-import { openSweeping } from "./sweeping.ts";
 
-export { instanceService } from "./names.ts";
+export { instanceService } from "./entries/names.ts";
 export type * from "./options.ts";
 
 export interface Ownership<R extends AsyncDisposable, A> extends AsyncDisposable {

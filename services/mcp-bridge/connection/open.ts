@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
-import type { AddressGuard } from "#runtime/address/address-guard.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
+import type { AddressGuard } from "#runtime/http/address-guard.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
 import { type Link, openLink } from "../link/link.ts";

@@ -1,7 +1,7 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { pino } from "pino";
 import { McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
-import { createAddressGuard } from "#runtime/address/address-guard.ts";
+import { createAddressGuard } from "#runtime/http/address-guard.ts";
 import { Connection, type ConnectionCall } from "../connection/connection.ts";
 import { createOpener } from "../connection/open.ts";
 import type { TransportModule } from "../transport/module.ts";

@@ -13,8 +13,8 @@ import {
 } from "@modelcontextprotocol/client";
 import { Agent, fetch as undiciFetch } from "undici";
 import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
-import { guardedConnector } from "#runtime/address/guarded-connector.ts";
 import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
+import { guardedConnector } from "#runtime/http/guarded-connector.ts";
 import { followEvents } from "./event-stream.ts";
 import type { TransportContext, TransportModule } from "./module.ts";
 

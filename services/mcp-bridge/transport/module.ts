@@ -1,7 +1,7 @@
 import type { Transport } from "@modelcontextprotocol/client";
 import type { Logger } from "pino";
 import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
-import type { AddressGuard } from "#runtime/address/address-guard.ts";
+import type { AddressGuard } from "#runtime/http/address-guard.ts";
 
 /** A way to reach servers. A third party's module exports one as `transport`; `TOOLBUS_MCP_TRANSPORTS` names the module. */
 export interface TransportModule {

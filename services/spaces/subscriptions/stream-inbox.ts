@@ -6,10 +6,10 @@ import { createBucket } from "#runtime/bus/buckets/stored-bucket.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { isPassing } from "#runtime/bus/jetstream-errors.ts";
 import { retryOnBus } from "#runtime/bus/link.ts";
-import { readRecord } from "#runtime/bus/record.ts";
 import { appendFenced } from "#runtime/bus/streams/append.ts";
 import { followUpdates } from "#runtime/bus/streams/log-updates.ts";
 import { lastSequenceOf, readSubject, type StoredMessage } from "#runtime/bus/streams/read.ts";
+import { readRecord } from "#runtime/bus/streams/record.ts";
 import type { InboxStore } from "../inbox/inbox.ts";
 import { keyOf, type Owner } from "../owners/owner.ts";
 

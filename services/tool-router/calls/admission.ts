@@ -4,7 +4,7 @@ import type { RunContext } from "#gen/toolbus/internal/run/v1/run_context_pb.ts"
 import type { AllowedTools } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { CallToolRequest } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
-import type { Validator } from "#runtime/schema/validator.ts";
+import type { Validator } from "#runtime/schema/json-schema/validator.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { Audit } from "../catalogue/audit/audit.ts";
 import type { AgentContext, Contexts } from "../sessions/contexts/contexts.ts";

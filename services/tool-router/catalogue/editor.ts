@@ -8,7 +8,7 @@ import { type CatalogTool, CatalogToolSchema } from "#gen/toolbus/tool/v1/tool_c
 import { type Tool, ToolSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { requireRevision } from "#runtime/failure/expected-revision.ts";
 import { Failure, type FieldViolation, refuse } from "#runtime/failure/failure.ts";
-import type { Validator } from "#runtime/schema/validator.ts";
+import type { Validator } from "#runtime/schema/json-schema/validator.ts";
 import type { Audit } from "./audit/audit.ts";
 import { type Catalogue, type Collection, refuseMissing } from "./catalogue.ts";
 import { faultsOfServers, type ServerCheck } from "./checks/check-server.ts";

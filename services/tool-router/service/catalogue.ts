@@ -3,7 +3,7 @@ import { type StoredAgent, StoredAgentSchema } from "#gen/toolbus/agent/v1/agent
 import { type StoredProvider, StoredProviderSchema } from "#gen/toolbus/provider/v1/provider_service_pb.ts";
 import { type CatalogTool, CatalogToolSchema } from "#gen/toolbus/tool/v1/tool_catalog_service_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
-import type { Validator } from "#runtime/schema/validator.ts";
+import type { Validator } from "#runtime/schema/json-schema/validator.ts";
 import type { Audit } from "../catalogue/audit/audit.ts";
 import { BucketView } from "../catalogue/bucket-view.ts";
 import { Catalogue } from "../catalogue/catalogue.ts";

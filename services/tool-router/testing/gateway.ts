@@ -1,5 +1,5 @@
 import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { createAddressGuard, type ResolveHost } from "#runtime/address/address-guard.ts";
+import { createAddressGuard, type ResolveHost } from "#runtime/http/address-guard.ts";
 import { openGateway } from "../calls/execute/http/gateway.ts";
 import { entryOf, tool } from "./fakes/tools.ts";
 

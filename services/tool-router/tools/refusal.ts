@@ -1,4 +1,4 @@
-import { argumentsRefused } from "#runtime/schema/tool-schema.ts";
+import { argumentsRefused } from "#runtime/schema/json-schema/tool-schema.ts";
 import { alternatives } from "./advice.ts";
 import { blocked, type Decision } from "./policy.ts";
 import type { Resolution } from "./resolve.ts";

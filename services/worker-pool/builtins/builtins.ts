@@ -1,5 +1,5 @@
 import type { BuiltinPolicy, Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { builtinName } from "#runtime/builtin/name.ts";
+import { builtinName } from "#runtime/agent-file/builtin-name.ts";
 import { Failure, refuse } from "#runtime/failure/failure.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";

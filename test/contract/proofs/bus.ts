@@ -1,7 +1,7 @@
 import { open, type Proofs, shown, testsOf } from "./proof.ts";
 
 const checks = testsOf("tools/check/checks.ts");
-const methods = testsOf("test/contract/methods.test.ts");
+const methods = testsOf("test/contract/methods/methods.test.ts");
 const imports = testsOf("test/architecture/imports.test.ts");
 const unary = testsOf("runtime/rpc/nats/client/unary.test.ts");
 const stream = testsOf("runtime/rpc/nats/stream.test.ts");

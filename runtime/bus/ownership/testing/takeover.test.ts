@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openTestBus, type TestBus } from "../../../../test/harness/bus.ts";
 import { until } from "../../../time/until.ts";
-import { listTokens, readEntry, writeEntry } from "../entry.ts";
-import { ownerSubject } from "../names.ts";
-import { createPinging } from "../ping.ts";
-import { sweepOnce } from "../sweeping.ts";
+import { listTokens, readEntry, writeEntry } from "../entries/entry.ts";
+import { ownerSubject } from "../entries/names.ts";
+import { createPinging } from "../entries/ping.ts";
+import { sweepOnce } from "../entries/sweeping.ts";
 import { openOwnerProcess, openThings, Thing } from "./things.ts";
 
 let bus: TestBus;

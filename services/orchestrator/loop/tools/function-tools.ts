@@ -9,9 +9,9 @@
 
 import { setImmediate } from "node:timers/promises";
 import type { FunctionTool } from "#gen/toolbus/run/v1/run_pb.ts";
-import { argumentsRefused, type FaultOfSchema, faultOfToolSchema } from "#runtime/schema/tool-schema.ts";
+import { argumentsRefused, type FaultOfSchema, faultOfToolSchema } from "#runtime/schema/json-schema/tool-schema.ts";
+import { createValidator } from "#runtime/schema/json-schema/validator.ts";
 import { faultOfUse } from "#runtime/schema/unusable.ts";
-import { createValidator } from "#runtime/schema/validator.ts";
 
 /** To compile it takes time that grows with the text, and nothing else goes on meanwhile. */
 const maxCharacters = 64 * 1_024;

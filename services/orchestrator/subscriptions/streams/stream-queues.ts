@@ -4,9 +4,9 @@ import { QueuedRunSchema } from "#gen/toolbus/internal/run/v1/queue_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { isPassing } from "#runtime/bus/jetstream-errors.ts";
 import { retryOnBus } from "#runtime/bus/link.ts";
-import { type RecordPlace, readRecord } from "#runtime/bus/record.ts";
 import { appendFenced } from "#runtime/bus/streams/append.ts";
 import { readSubject } from "#runtime/bus/streams/read.ts";
+import { type RecordPlace, readRecord } from "#runtime/bus/streams/record.ts";
 import type { QueueEntry, QueuePages, SessionQueues } from "../../sessions/queue.ts";
 import { runSubjects } from "../run-subjects.ts";
 

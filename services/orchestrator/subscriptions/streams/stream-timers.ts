@@ -6,24 +6,18 @@
  */
 
 import { create, toBinary } from "@bufbuild/protobuf";
-import type { Consumer } from "@nats-io/jetstream";
 import { SessionWakeSchema } from "#gen/toolbus/internal/run/v1/queue_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { isPassing } from "#runtime/bus/jetstream-errors.ts";
 import { retryOnBus } from "#runtime/bus/link.ts";
-import { messagesUntil } from "#runtime/bus/streams/messages-until.ts";
+import { openWorkQueue } from "#runtime/bus/work-queue/work-queue.ts";
 import { openBackground } from "#runtime/lifecycle/background.ts";
 import type { OperatorLog } from "#runtime/lifecycle/logger.ts";
-import { openEnding } from "#runtime/time/ending.ts";
 import { repeatUntilAborted } from "#runtime/time/retry/retry.ts";
-import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import type { Timers, WakeQueue } from "../../sessions/wakes/wake.ts";
 import { runSubjects } from "../run-subjects.ts";
 import { wakeFrom } from "./stream-wakes.ts";
 
-const stream = "TOOLBUS_TIMERS";
-const consumerName = "orchestrator";
-const fetchMs = 30_000;
 const atOnce = 64;
 
 export function createStreamTimers(bus: Bus): Timers {
@@ -43,44 +37,22 @@ export async function openDueTimers(
   wakes: Pick<WakeQueue, "send">,
   logger: Pick<OperatorLog, "warn">,
 ): Promise<AsyncDisposable> {
-  const consumer = await openConsumer(bus);
-  return openBackground((signal) => passOn(bus, consumer, { wakes, logger, signal }));
-}
-
-async function openConsumer(bus: Bus): Promise<Consumer> {
-  const open = async () => {
-    await bus.manager.consumers.add(stream, {
-      durable_name: consumerName,
-      ack_policy: "explicit",
-      filter_subject: runSubjects.everyTimerDue,
-      max_deliver: -1,
-    });
-    return bus.jetstream.consumers.get(stream, consumerName);
-  };
-  return retryOnBus(bus.link, open, { what: "opening the timers that are due", isPassing });
-}
-
-interface PassingOn {
-  readonly wakes: Pick<WakeQueue, "send">;
-  readonly logger: Pick<OperatorLog, "warn">;
-  readonly signal: AbortSignal;
-}
-
-async function passOn(bus: Bus, consumer: Consumer, { wakes, logger, signal }: PassingOn): Promise<void> {
-  const fetchOnce = async () => {
-    await bus.link.whenUp(signal);
-    using ending = openEnding(signal, bus.link.down);
-    const fetching = consumer.fetch({ max_messages: atOnce, expires: fetchMs });
-    const messages = await unlessAborted(fetching, ending.signal);
-    for await (const message of messagesUntil(messages, ending.signal)) {
-      const due = wakeFrom(bus, message);
-      if (due !== undefined) await wakes.send({ sessionId: due.sessionId, runId: due.runId, eventCount: 0 });
-      message.ack();
-    }
-  };
-  const fetchAgain = async (works: () => void) => {
-    for (; !signal.aborted; works()) await fetchOnce();
-  };
+  const queue = await openWorkQueue(bus, {
+    ...{ stream: "TOOLBUS_TIMERS", name: "orchestrator", fetchMs: 30_000 },
+    filterSubject: runSubjects.everyTimerDue,
+    more: { max_deliver: -1 },
+  });
   const onError = (error: unknown) => logger.warn({ err: error }, "timers that are due cannot be fetched");
-  await repeatUntilAborted(fetchAgain, { initialMs: 50, maxMs: 1_000, signal, onError });
+  return openBackground((signal) => {
+    const wakeDue = async (works: () => void) => {
+      for (; !signal.aborted; works()) {
+        for await (const work of queue.next(atOnce, signal)) {
+          const due = wakeFrom(bus, work.message);
+          if (due !== undefined) await wakes.send({ sessionId: due.sessionId, runId: due.runId, eventCount: 0 });
+          work.done();
+        }
+      }
+    };
+    return repeatUntilAborted(wakeDue, { initialMs: 50, maxMs: 1_000, signal, onError });
+  });
 }

@@ -4,7 +4,7 @@ import { ProvidedResultSchema } from "#gen/toolbus/provider/v1/provided_result_p
 import { ExecutionType, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { UsageSchema } from "#gen/toolbus/tool/v1/usage_pb.ts";
 import { usd } from "#runtime/money/testing/dollars.ts";
-import { createValidator } from "#runtime/schema/validator.ts";
+import { createValidator } from "#runtime/schema/json-schema/validator.ts";
 import { tool } from "../../testing/fakes/tools.ts";
 import { answerFromProvider, createAnswers, failure, successJson } from "./answer.ts";
 

@@ -5,7 +5,7 @@ import type { Usage } from "#gen/toolbus/tool/v1/usage_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import { shortenedJson } from "#runtime/results/shortened.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
-import type { Validator } from "#runtime/schema/validator.ts";
+import type { Validator } from "#runtime/schema/json-schema/validator.ts";
 import { AGENT_SWITCHED } from "../../sessions/failures.ts";
 import { fitsRecord } from "./record-size.ts";
 

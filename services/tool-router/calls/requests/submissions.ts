@@ -3,7 +3,7 @@ import type { SubmitToolResultRequest } from "#gen/toolbus/tool/v1/tool_call_ser
 import { refuse } from "#runtime/failure/failure.ts";
 import { type Asker, isOwner } from "#runtime/failure/session-owner.ts";
 import { isRepetition, type Submission, submissionFrom, wonBy } from "#runtime/results/submission.ts";
-import type { Validator } from "#runtime/schema/validator.ts";
+import type { Validator } from "#runtime/schema/json-schema/validator.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import { type Answer, type Answers, failure, successJson } from "../answers/answer.ts";
 import type { CallRecord } from "../records/call-record.ts";

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { ExecutionType, ToolSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { createValidator } from "#runtime/schema/validator.ts";
+import { createValidator } from "#runtime/schema/json-schema/validator.ts";
 import { faultsOfTool } from "./check-tool.ts";
 
 const secret = (name: string) => `\${secret:${name}}`;

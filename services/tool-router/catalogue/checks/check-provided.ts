@@ -1,5 +1,5 @@
 import { Builtin, type BuiltinPolicy, ExecutionType, type Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { BUILTIN_NAMES, builtinName } from "#runtime/builtin/name.ts";
+import { BUILTIN_NAMES, builtinName } from "#runtime/agent-file/builtin-name.ts";
 import { PROVIDER_BY_KIND } from "../../tools/tool-set/executor.ts";
 
 /** What is wrong with a tool of the catalogue that a provider of the suite runs (ORCH-9, WORK-12); each fault with its path. */

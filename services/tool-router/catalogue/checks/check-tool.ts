@@ -1,6 +1,6 @@
 import { ExecutionType, type Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { TOOL_NAME } from "#runtime/agent-file/tool-spelling.ts";
-import type { Validator } from "#runtime/schema/validator.ts";
+import type { Validator } from "#runtime/schema/json-schema/validator.ts";
 import { BUILT_IN_NAMES } from "../../tools/names.ts";
 import { CATALOGUE_KINDS } from "../../tools/tool-set/executor.ts";
 import { faultsOfHeaders } from "./check-headers.ts";

@@ -1,8 +1,8 @@
 import { Ajv2020, type ErrorObject } from "ajv/dist/2020.js";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { unescaped } from "#runtime/schema/effort.ts";
-import { messageFromError } from "#runtime/schema/error-text.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
+import { messageFromError } from "#runtime/schema/json-schema/error-text.ts";
 
 /**
  * What a file holds, or everything that is wrong with its form, each fault with its path; and where it could be read all the same,

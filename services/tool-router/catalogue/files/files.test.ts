@@ -9,7 +9,7 @@ import {
 } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { Builtin, Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { usd, usdPrice } from "#runtime/money/testing/dollars.ts";
-import { createValidator } from "#runtime/schema/validator.ts";
+import { createValidator } from "#runtime/schema/json-schema/validator.ts";
 import { agent, tool } from "../../testing/fakes/tools.ts";
 import { checkAgent } from "../checks/check-agent.ts";
 import { faultsOfTool } from "../checks/check-tool.ts";

@@ -1,9 +1,9 @@
 import { fromJson, type JsonObject } from "@bufbuild/protobuf";
 import toolForm from "#gen/jsonschema/tool.schema.json" with { type: "json" };
 import { type Tool, ToolSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { BUILTIN_NAMES } from "#runtime/agent-file/builtin-name.ts";
 import { contractJson } from "#runtime/agent-file/spelling.ts";
 import { toolSpelling } from "#runtime/agent-file/tool-spelling.ts";
-import { BUILTIN_NAMES } from "#runtime/builtin/name.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
 import { createFileForm, type Parsed, readContract } from "./file-form.ts";
 

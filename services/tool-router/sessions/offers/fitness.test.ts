@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { type OfferedTool, OfferedToolSchema } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { createValidator } from "#runtime/schema/validator.ts";
+import { createValidator } from "#runtime/schema/json-schema/validator.ts";
 import { createOfferJudge, MAX_TOOLS } from "./fitness.ts";
 
 const judge = createOfferJudge(createValidator().faultOfShape);

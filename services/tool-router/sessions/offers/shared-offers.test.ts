@@ -6,7 +6,7 @@ import {
   type WatchProvidedToolsResponse,
   WatchProvidedToolsResponseSchema,
 } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
-import { createValidator } from "#runtime/schema/validator.ts";
+import { createValidator } from "#runtime/schema/json-schema/validator.ts";
 import { createManualClock } from "#runtime/time/manual-clock.ts";
 import { until } from "#runtime/time/until.ts";
 import { ended } from "../../testing/fakes/fake-provider.ts";

@@ -4,9 +4,9 @@ import { casUpdate, createKey, readKey, removeKey } from "#runtime/bus/buckets/k
 import { sharedReading } from "#runtime/bus/buckets/shared-reading.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import type { BucketName } from "#runtime/bus/declarations/declarations.ts";
-import { readRecord } from "#runtime/bus/record.ts";
 import { firstSince } from "#runtime/bus/streams/append.ts";
 import { followSubject, lastSequenceOf, readSubject, type StoredMessage } from "#runtime/bus/streams/read.ts";
+import { readRecord } from "#runtime/bus/streams/record.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { BucketView } from "../../catalogue/bucket-view.ts";
 import type { Documents, Stored } from "../../catalogue/documents.ts";

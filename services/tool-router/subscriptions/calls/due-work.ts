@@ -1,5 +1,6 @@
 import type { Msg } from "@nats-io/transport-node";
 import type { Bus } from "#runtime/bus/bus.ts";
+import { nanosFromMs } from "#runtime/bus/work-queue/work-consumer.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { DueWork } from "../../calls/due-work/due.ts";
 import { deliveryInfoFrom } from "../queues/delivery-info.ts";
@@ -21,7 +22,6 @@ const stream = "KV_toolbus_calls";
 const durable = "tool_router_due_work";
 const ackWaitMs = 6_000;
 const mostAtOnce = 256;
-const nanosecondsPerMillisecond = 1_000_000;
 
 export function dueHeader(due: DueWork): Record<string, string> {
   return { [DUE]: due.kind === "check" ? String(Math.ceil(due.at)) : due.kind };
@@ -50,7 +50,7 @@ export async function openDueWork(bus: Bus, options: DueWorkOptions): Promise<Du
   const underWay = new Set<Promise<void>>();
   const reply = ({ reply = "" }: Msg, text: string) => bus.connection.publish(reply, text);
   const putBack = (message: Msg, ms: number) =>
-    reply(message, `-NAK {"delay":${Math.max(1, Math.ceil(ms)) * nanosecondsPerMillisecond}}`);
+    reply(message, `-NAK {"delay":${nanosFromMs(Math.max(1, Math.ceil(ms)))}}`);
 
   async function check(message: Msg): Promise<void> {
     const callId = callIdOf(message);
@@ -83,14 +83,10 @@ export async function openDueWork(bus: Bus, options: DueWorkOptions): Promise<Du
   }
 
   const fetches = await openFetches(bus, {
-    stream,
-    config: {
-      durable_name: durable,
-      ack_policy: "explicit",
-      ack_wait: ackWaitMs * nanosecondsPerMillisecond,
-      deliver_policy: "all",
-      headers_only: true,
-      max_ack_pending: -1, // what is put back until its time counts as well
+    consumer: {
+      ...{ stream, name: durable, ackWaitMs },
+      // what is put back until its time counts as pending, too
+      more: { deliver_policy: "all", headers_only: true, max_ack_pending: -1 },
     },
     room: () => mostAtOnce - underWay.size,
     onBatch: handle,

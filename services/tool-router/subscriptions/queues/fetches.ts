@@ -1,8 +1,6 @@
-import type { ConsumerConfig } from "@nats-io/jetstream";
 import { createInbox, type Msg } from "@nats-io/transport-node";
 import type { Bus } from "#runtime/bus/bus.ts";
-import { isPassing } from "#runtime/bus/jetstream-errors.ts";
-import { retryOnBus } from "#runtime/bus/link.ts";
+import { ensureWorkConsumer, type WorkConsumer } from "#runtime/bus/work-queue/work-consumer.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 
 /** How long what is not urgent may lie. */
@@ -11,8 +9,7 @@ const FETCH_MS = 500;
 const SILENCE_MS = 5_000;
 
 export interface FetchOptions {
-  stream: string;
-  config: Partial<ConsumerConfig> & { durable_name: string };
+  consumer: WorkConsumer;
   /** How many more can be handled. */
   room(): number;
   onBatch(batch: Msg[]): void;
@@ -21,11 +18,10 @@ export interface FetchOptions {
 
 /** Fetches from a durable consumer twice a second, and at once with `fetchNow`. */
 export async function openFetches(bus: Bus, options: FetchOptions): Promise<{ hurry(): void } & Disposable> {
-  const { stream, config, room, onBatch, onFault } = options;
+  const { consumer, room, onBatch, onFault } = options;
+  const { stream, name } = consumer;
   const closing = new AbortController();
-  const add = () => bus.manager.consumers.add(stream, config);
-  const what = `creating consumer ${config.durable_name}`;
-  const ensure = () => retryOnBus(bus.link, add, { what, isPassing, signal: closing.signal });
+  const ensure = () => ensureWorkConsumer(bus, { ...consumer, signal: closing.signal });
   await ensure();
   const inbox = createInbox();
   let batch: Msg[] = [];
@@ -60,7 +56,7 @@ export async function openFetches(bus: Bus, options: FetchOptions): Promise<{ hu
     if (asked <= 0 || !bus.link.isUp || closing.signal.aborted) return;
     isUrgent = false;
     askedAt = performance.now();
-    const subject = `$JS.API.CONSUMER.MSG.NEXT.${stream}.${config.durable_name}`;
+    const subject = `$JS.API.CONSUMER.MSG.NEXT.${stream}.${name}`;
     bus.connection.publish(subject, JSON.stringify({ batch: asked, no_wait: true }), { reply: inbox });
   }
 
@@ -69,7 +65,7 @@ export async function openFetches(bus: Bus, options: FetchOptions): Promise<{ hu
     try {
       await ensure();
     } catch (error) {
-      if (!closing.signal.aborted) onFault(`${what}: ${messageFromUnknown(error)}`);
+      if (!closing.signal.aborted) onFault(`creating consumer ${name}: ${messageFromUnknown(error)}`);
     }
   }
 

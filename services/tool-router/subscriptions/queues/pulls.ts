@@ -1,7 +1,6 @@
 import { createInbox, type Msg, type Subscription } from "@nats-io/transport-node";
 import type { Bus } from "#runtime/bus/bus.ts";
-import { isPassing } from "#runtime/bus/jetstream-errors.ts";
-import { retryOnBus } from "#runtime/bus/link.ts";
+import { ensureWorkConsumer, nanosFromMs } from "#runtime/bus/work-queue/work-consumer.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 
 /*
@@ -17,7 +16,6 @@ const EXPIRES_MS = 20_000;
 const CHECK_MS = 2_000;
 /** A consumer that nobody asks goes; what waits stays in the stream, for the next one. */
 const INACTIVE_MS = 3_600_000;
-const nanosecondsPerMillisecond = 1_000_000;
 
 export interface Queue {
   consumer: string;
@@ -99,13 +97,20 @@ class Pull {
 
   /** Makes sure that the consumer is there, and takes every request so far for void. */
   async prepare(): Promise<void> {
-    const { stream, onFault } = this.#options;
-    const { consumer, description } = this.#queue;
+    const { stream, ackWaitMs, onFault } = this.#options;
+    const { consumer, filter, description } = this.#queue;
     const { signal } = this.#closing;
     this.#isReady = false;
-    const add = () => this.#bus.manager.consumers.add(stream, this.#config());
     try {
-      await retryOnBus(this.#bus.link, add, { what: `creating consumer ${consumer}`, isPassing, signal });
+      await ensureWorkConsumer(this.#bus, {
+        ...{ stream, name: consumer, filterSubject: filter, ackWaitMs, signal },
+        more: {
+          description,
+          deliver_policy: "all",
+          max_ack_pending: 100_000,
+          inactive_threshold: nanosFromMs(INACTIVE_MS),
+        },
+      });
     } catch (error) {
       if (!signal.aborted) onFault(`calls of ${description} cannot be watched: ${messageFromUnknown(error)}`);
       return;
@@ -113,20 +118,6 @@ class Pull {
     this.#isReady = true;
     this.#outstanding = 0;
     this.#refill();
-  }
-
-  #config() {
-    const { consumer, filter, description } = this.#queue;
-    return {
-      durable_name: consumer,
-      description,
-      filter_subject: filter,
-      ack_policy: "explicit" as const,
-      ack_wait: this.#options.ackWaitMs * nanosecondsPerMillisecond,
-      deliver_policy: "all" as const,
-      max_ack_pending: 100_000,
-      inactive_threshold: INACTIVE_MS * nanosecondsPerMillisecond,
-    };
   }
 
   demand(count: number): void {
@@ -151,7 +142,7 @@ class Pull {
     const isEnough = this.#demanded === 0 || this.#outstanding > this.#demanded / 2; // L1
     if (isEnough || !this.#isReady || !this.#bus.link.isUp || this.#closing.signal.aborted) return;
     const batch = this.#demanded - this.#outstanding;
-    const expires = EXPIRES_MS * nanosecondsPerMillisecond;
+    const expires = nanosFromMs(EXPIRES_MS);
     this.#outstanding += batch;
     this.#requestedAt = performance.now();
     const subject = `$JS.API.CONSUMER.MSG.NEXT.${this.#options.stream}.${this.#queue.consumer}`;

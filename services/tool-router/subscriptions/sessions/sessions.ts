@@ -1,6 +1,6 @@
 import type { Bus } from "#runtime/bus/bus.ts";
-import { readRecord } from "#runtime/bus/record.ts";
 import { followSubject, lastSequenceOf, readSubject, type StoredMessage } from "#runtime/bus/streams/read.ts";
+import { readRecord } from "#runtime/bus/streams/record.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { Stored } from "../../catalogue/documents.ts";
 import { isSettled } from "../../sessions/failures.ts";

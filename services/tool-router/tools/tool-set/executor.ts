@@ -1,6 +1,6 @@
 import type { Source } from "#gen/toolbus/tool/v1/source_pb.ts";
 import { ExecutionType, type Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { builtinName } from "#runtime/builtin/name.ts";
+import { builtinName } from "#runtime/agent-file/builtin-name.ts";
 
 /** Who runs a tool. */
 export type Executor =

@@ -1,8 +1,8 @@
 import { Agent, type Dispatcher, request } from "undici";
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import type { AddressGuard } from "#runtime/address/address-guard.ts";
-import { guardedConnector } from "#runtime/address/guarded-connector.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
+import type { AddressGuard } from "#runtime/http/address-guard.ts";
+import { guardedConnector } from "#runtime/http/guarded-connector.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
 import type { ToolEntry } from "../../../tools/tool-set/tool-set.ts";

@@ -1,6 +1,6 @@
-import { openBackground } from "../../lifecycle/background.ts";
-import { delay } from "../../time/delay.ts";
-import type { Bus } from "../bus.ts";
+import { openBackground } from "../../../lifecycle/background.ts";
+import { delay } from "../../../time/delay.ts";
+import type { Bus } from "../../bus.ts";
 import { listTokens, readEntry, removeEntry } from "./entry.ts";
 import { keyFromToken } from "./names.ts";
 import type { Pinging } from "./ping.ts";

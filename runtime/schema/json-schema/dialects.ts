@@ -2,9 +2,9 @@ import { Ajv as Draft07, type Options, type ValidateFunction } from "ajv";
 import { Ajv2020 as Draft2020 } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
-import { effortOf } from "./effort.ts";
+import { effortOf } from "../effort.ts";
+import { isJsonSchema, isObject, type JsonSchema } from "../json-object.ts";
 import { MAX_TOLD } from "./error-text.ts";
-import { isJsonSchema, isObject, type JsonSchema } from "./json-object.ts";
 import type { PatternEngine } from "./patterns.ts";
 
 export type Compiled =

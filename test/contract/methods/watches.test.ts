@@ -6,8 +6,8 @@ import { type DescField, type DescMethod, ScalarType } from "@bufbuild/protobuf"
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import { describe, expect, it } from "vitest";
 import { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
-import { internalServices, publicServices } from "../../services/processes.ts";
-import { projectRoot } from "../architecture/source-files.ts";
+import { internalServices, publicServices } from "../../../services/processes.ts";
+import { projectRoot } from "../../architecture/source-files.ts";
 
 /** What a watch follows. `work` is handed out, and `lines` are kept nowhere: there is nothing to go back to. */
 const classes: Record<string, "log" | "state" | "work" | "lines"> = {

@@ -3,8 +3,8 @@ import { Code, ConnectError, type Transport } from "@connectrpc/connect";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { createNatsTransport } from "#runtime/rpc/nats/client/transport.ts";
-import { internalServices, processOf, publicServices } from "../../services/processes.ts";
-import { openTestSuite } from "../harness/suite.ts";
+import { internalServices, processOf, publicServices } from "../../../services/processes.ts";
+import { openTestSuite } from "../../harness/suite.ts";
 import { filledMessage } from "./filled-message.ts";
 
 /** Methods of the contract that no room serves. The list may only shrink: what is taken up leaves it. */

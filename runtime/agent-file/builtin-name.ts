@@ -1,5 +1,5 @@
 import { type BuiltinPolicy, BuiltinSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { namesOf } from "../agent-file/spelling.ts";
+import { namesOf } from "./spelling.ts";
 
 /** The names of the built-ins that need a policy, as files and providers write them. */
 export const BUILTIN_NAMES: readonly string[] = namesOf(BuiltinSchema);

@@ -1,12 +1,12 @@
-import type { Bus } from "../bus.ts";
-import { askWhetherAlive } from "../liveness.ts";
+import type { Bus } from "../../bus.ts";
+import { askWhetherAlive } from "../../liveness.ts";
 import type { OwnerEntry } from "./entry.ts";
 import { ownerSubject } from "./names.ts";
 
 export type OwnerState = "opening" | "open" | "closing";
 
 export interface Pinging {
-  /** Asks the owner of an entry how it stands; `gone` only when that is certain (`../liveness.ts`). */
+  /** Asks the owner of an entry how it stands; `gone` only when that is certain (`../../liveness.ts`). */
   ping(
     key: string,
     entry: Pick<OwnerEntry, "revision" | "created">,

@@ -1,6 +1,6 @@
-import { compareAndSet, createKey, readKey, removeKey } from "../buckets/key-value.ts";
-import type { Bus } from "../bus.ts";
-import { readSubject } from "../streams/read.ts";
+import { compareAndSet, createKey, readKey, removeKey } from "../../buckets/key-value.ts";
+import type { Bus } from "../../bus.ts";
+import { readSubject } from "../../streams/read.ts";
 import { entryKey } from "./names.ts";
 
 const bucket = "toolbus_owners";

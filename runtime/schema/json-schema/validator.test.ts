@@ -1,7 +1,7 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { describe, expect, test } from "vitest";
-import { faultOfUse } from "./unusable.ts";
+import { faultOfUse } from "../unusable.ts";
 import { createValidator } from "./validator.ts";
 
 const validator = createValidator();

@@ -1,4 +1,4 @@
-import { isJsonSchema, isObject, type JsonSchema } from "./json-object.ts";
+import { isJsonSchema, isObject, type JsonSchema } from "../json-object.ts";
 
 /** What is wrong with a JSON Schema that was read; undefined for a good one. */
 export type FaultOfSchema = (schema: JsonSchema) => string | undefined;

@@ -1,8 +1,8 @@
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
+import { isObject, type JsonSchema } from "../json-object.ts";
 import { isTooDeep, maxLevels } from "./depth.ts";
 import { type Compiled, Dialects } from "./dialects.ts";
 import { messageFromErrors } from "./error-text.ts";
-import { isObject, type JsonSchema } from "./json-object.ts";
 import { KeptSchemas } from "./kept-schemas.ts";
 import { createPatternEngine, PatternTooSlow } from "./patterns.ts";
 import { createTimeLimit, OutOfTime } from "./time-limit.ts";

@@ -1,6 +1,6 @@
-import { BoundedMap } from "../../collections/bounded-map.ts";
-import { delay } from "../../time/delay.ts";
-import type { Bus } from "../bus.ts";
+import { BoundedMap } from "../../../collections/bounded-map.ts";
+import { delay } from "../../../time/delay.ts";
+import type { Bus } from "../../bus.ts";
 import { type OwnerEntry, readEntry } from "./entry.ts";
 import type { Pinging } from "./ping.ts";
 

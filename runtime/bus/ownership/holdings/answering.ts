@@ -1,9 +1,9 @@
 import type { Msg, Subscription } from "@nats-io/transport-node";
-import type { Bus } from "../bus.ts";
-import { isPassing } from "../jetstream-errors.ts";
-import { retryOnBus } from "../link.ts";
-import { ownerSubject } from "./names.ts";
-import type { OwnerState } from "./ping.ts";
+import type { Bus } from "../../bus.ts";
+import { isPassing } from "../../jetstream-errors.ts";
+import { retryOnBus } from "../../link.ts";
+import { ownerSubject } from "../entries/names.ts";
+import type { OwnerState } from "../entries/ping.ts";
 
 export interface AnsweringOptions {
   bus: Bus;

@@ -1,17 +1,17 @@
-import { unlessAborted } from "../../time/unless-aborted.ts";
-import type { Bus } from "../bus.ts";
+import { unlessAborted } from "../../../time/unless-aborted.ts";
+import type { Bus } from "../../bus.ts";
+import { readEntry, removeEntry } from "../entries/entry.ts";
+import type { OwnerState } from "../entries/ping.ts";
+import type { Here, OwnershipOptions } from "../options.ts";
 import { Closings } from "./closings.ts";
-import { readEntry, removeEntry } from "./entry.ts";
 import type { Holding } from "./holding.ts";
-import type { Here, OwnershipOptions } from "./options.ts";
-import type { OwnerState } from "./ping.ts";
 import { openWakefulness } from "./wakefulness.ts";
 
 const verifyAllMs = 10_000;
 
 type HoldingsOptions = Pick<OwnershipOptions<AsyncDisposable, never>, "kind" | "silenceMs" | "onLost" | "onError">;
 
-/** All that this instance owns, and the doubt about it: O4 and O6 of `./ownership.ts`. */
+/** All that this instance owns, and the doubt about it: O4 and O6 of `../ownership.ts`. */
 export class Holdings<R extends AsyncDisposable> implements Disposable {
   readonly #bus: Bus;
   readonly #options: HoldingsOptions;

@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { type DescField, type DescMethod, ScalarType } from "@bufbuild/protobuf";
 import { describe, expect, it } from "vitest";
 import { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
-import { internalServices, publicServices } from "../../services/processes.ts";
-import { projectRoot } from "../architecture/source-files.ts";
+import { internalServices, publicServices } from "../../../services/processes.ts";
+import { projectRoot } from "../../architecture/source-files.ts";
 
 const methods = [...publicServices, ...internalServices, ToolProviderService].flatMap((service) => service.methods);
 const lists = methods.filter(({ name }) => name.startsWith("List"));

@@ -1,5 +1,5 @@
-import { Failure } from "../../failure/failure.ts";
-import type { OwnerState } from "./ping.ts";
+import { Failure } from "../../../failure/failure.ts";
+import type { OwnerState } from "../entries/ping.ts";
 
 type Phase<R> =
   | { kind: "opening"; opened: Promise<R> }
