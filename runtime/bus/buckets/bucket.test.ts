@@ -52,6 +52,25 @@ describe("compare-and-set", () => {
     expect(await bucket.read("a")).toEqual({ key: "a", value: 8, revision: put });
   });
 
+  test("a key that is a pattern of others is refused, and finds nothing of theirs", async () => {
+    const bucket = createBucket(bus, { ...place, prefix: "pattern." });
+    await bucket.put("a.b", 1);
+    for (const key of ["*", ">", "a.*", "a.>", "a.b*", "", ".", "a.", ".b", "a..b", "a b", "a.b\r\nPUB x"]) {
+      const refused = { code: "invalid_argument", reason: "INVALID_REQUEST" };
+      await expect(bucket.read(key), key).rejects.toMatchObject(refused);
+      await expect(bucket.create(key, 2), key).rejects.toMatchObject(refused);
+      await expect(bucket.put(key, 2), key).rejects.toMatchObject(refused);
+      await expect(
+        bucket.update(key, () => 2),
+        key,
+      ).rejects.toMatchObject(refused);
+      await expect(bucket.remove(key), key).rejects.toMatchObject(refused);
+    }
+    expect(await Array.fromAsync(bucket.list())).toMatchObject([{ key: "a.b", value: 1 }]);
+    await bucket.put("tr:7=/_-", 3);
+    expect(await bucket.read("tr:7=/_-")).toMatchObject({ value: 3 });
+  });
+
   test("a refusal of the decision is the answer, and nothing is written", async () => {
     const bucket = createBucket(bus, place);
     const revision = await bucket.create("refused", 1);

@@ -14,12 +14,13 @@ const removal = { "KV-Operation": "PURGE", "Nats-Rollup": "sub", "Nats-TTL": "60
 export function createBucket<T>(bus: Bus, place: Place<T>): Bucket<T> {
   const subject = `$KV.${place.bucket}.${place.prefix}`;
   const subjects = `${subject}>`;
-  const last = (key: string, signal?: AbortSignal) => lastOf(bus, subject + key, { signal });
+  const subjectOf = (key: string) => (isKey(key) ? subject + key : refuseKey(key));
+  const last = async (key: string, signal?: AbortSignal) => lastOf(bus, subjectOf(key), { signal });
   const readable = (standing: StoredMsg | undefined) => standing && valueAt(bus, place, standing);
 
-  function append(key: string, value: T, revision: number, signal?: AbortSignal): Promise<AppendOutcome> {
+  async function append(key: string, value: T, revision: number, signal?: AbortSignal): Promise<AppendOutcome> {
     const payload = place.codec.encode(value);
-    return appendFenced(bus, { subject: subject + key, expectedLastSequence: revision, payload, signal });
+    return appendFenced(bus, { subject: subjectOf(key), expectedLastSequence: revision, payload, signal });
   }
 
   return {
@@ -62,7 +63,7 @@ export function createBucket<T>(bus: Bus, place: Place<T>): Bucket<T> {
         if (standing === undefined) return false;
         const value = decide && readable(standing);
         if (decide && (value === undefined || !decide(value, standing.seq))) return false;
-        const fenced = { subject: subject + key, expectedLastSequence: standing.seq, payload: "", headers: removal };
+        const fenced = { subject: subjectOf(key), expectedLastSequence: standing.seq, payload: "", headers: removal };
         if ((await appendFenced(bus, { ...fenced, signal })).kind === "appended") return true;
       }
     },
@@ -82,6 +83,16 @@ export function createBucket<T>(bus: Bus, place: Place<T>): Bucket<T> {
       for await (const message of messages) yield changeFrom(bus, place, message);
     },
   };
+}
+
+/** A key is part of a subject: with a wildcard, a read would find the value of another key. */
+function isKey(key: string): boolean {
+  return /^[^\s*>.]+(\.[^\s*>.]+)*$/.test(key);
+}
+
+function refuseKey(key: string): never {
+  const message = `${JSON.stringify(key)} is no key: dots stand between other characters, and neither blanks, * nor > in it`;
+  return refuse("invalid_argument", message, { reason: "INVALID_REQUEST" });
 }
 
 async function* listSubjects<T>(
