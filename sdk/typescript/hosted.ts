@@ -24,7 +24,7 @@ export interface HostedTool<Arguments extends object = JsonObject> {
   inputSchema?: object;
   /** JSON Schema of the result. */
   outputSchema?: object;
-  /** What a repetition may do to the world; `at_most_once` unless told. */
+  /** What a repetition may do to the world; the default is `at_most_once`. */
   effect?: "pure" | "idempotent" | "at_most_once";
   /** How long a call may take, unless the catalogue says otherwise. */
   timeoutMs?: number;
@@ -86,6 +86,6 @@ export interface GenerateRequest {
   prompt: string;
   /** In place of the agent's. */
   instructions?: string;
-  /** The agent whose model answers; the one that made the call unless told. */
+  /** The agent whose model answers; by default the one that made the call. */
   agent?: string;
 }

@@ -80,7 +80,7 @@ async function showsARefusal(protocol: string): Promise<void> {
   await page.close();
 }
 
-/** The same page by another name of this machine: the gateway was told of one origin, and the browser holds the other to it. */
+/** The same page by another name of this machine: the gateway knows one origin, and the browser holds the other to it. */
 async function showsNothingToOtherOrigins(): Promise<void> {
   const { page } = await openPage(`http://localhost:${port}`, {});
   const outcome = await page.locator("#outcome").textContent();

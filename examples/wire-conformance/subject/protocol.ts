@@ -10,7 +10,7 @@ export type MetadataValue = string | { letters: number };
 
 export interface CallCommand {
   readonly id: string;
-  /** Where the outcome is told. */
+  /** Where the outcome is published. */
   readonly events: string;
   readonly service: string;
   readonly method: string;
@@ -70,7 +70,7 @@ export function patterned(size: number): Uint8Array<ArrayBuffer> {
   return bytes;
 }
 
-/** Values of over 1 KiB are told by their digest. */
+/** Values of over 1 KiB are given by their digest. */
 export function textOf(bytes: Uint8Array): string {
   if (bytes.length <= longestHex) return Buffer.from(bytes).toString("hex");
   return `sha256:${createHash("sha256").update(bytes).digest("hex")}`;

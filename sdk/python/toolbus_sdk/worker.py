@@ -44,7 +44,7 @@ def worker_main():
 
 
 def run_file(arguments):
-    """Imports a tool file and serves it. A file that cannot be imported is told to the pool in one frame."""
+    """Imports a tool file and serves it. If the file cannot be imported, one frame says so to the pool."""
     settings = settings_from_arguments(arguments)
     worker = Worker(settings)
     apply_limits(settings.memory_bytes, settings.processor_seconds)
