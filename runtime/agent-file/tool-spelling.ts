@@ -6,6 +6,8 @@ const customKind = { pattern: "^[a-zA-Z0-9_-]{1,64}:[a-zA-Z0-9_.-]{1,64}$" };
 /** Of a tool of the catalog: letters, digits, _, - and single dots between them. */
 export const TOOL_NAME = /^[a-zA-Z0-9_-]+(\.[a-zA-Z0-9_-]+)*$/;
 
+export const NAME_WORDS = "must be 1 to 64 letters, digits, _, - or single dots between them";
+
 /** The kinds by their names, and custom ones by their own. */
 const kind = {
   field: "executionType",

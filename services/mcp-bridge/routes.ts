@@ -47,7 +47,7 @@ export function createRoutes(parts: Routes) {
       executeTool: (request, context) => provider.callTool(request, hopOf(context)),
       async releaseScope({ scope }, { signal }) {
         const { sessionId = "", agent = "", runId = "" } = scope ?? {};
-        return { closed: sessionId === "" ? 0 : await fleet.release({ sessionId, agent, runId }, signal) };
+        return { closedCount: sessionId === "" ? 0 : await fleet.release({ sessionId, agent, runId }, signal) };
       },
     });
     router.service(McpServerService, {
@@ -83,7 +83,7 @@ export function createRoutes(parts: Routes) {
           yield withEtag(WatchConnectionsResponseSchema, { connection });
       },
       async closeConnections({ sessionId, agent, runId }, context) {
-        return { closed: await partFor(context).release({ sessionId, agent, runId }, context.signal) };
+        return { closedCount: await partFor(context).release({ sessionId, agent, runId }, context.signal) };
       },
     });
   };

@@ -9,7 +9,7 @@ import {
 import type { Source } from "#gen/toolbus/tool/v1/source_pb.ts";
 import type { Worker as WorkerMessage } from "#gen/toolbus/worker/v1/worker_pb.ts";
 import {
-  LeftOutLinesSchema,
+  DroppedLinesSchema,
   type WatchWorkerLogsResponse,
   type WorkerLogLine,
   WorkerLogLineSchema,
@@ -75,7 +75,7 @@ function currentTraceId(): string {
 
 function updateFromNews(news: LogNews): WatchWorkerLogsResponse["update"] {
   if (news.case === "line") return { case: "line", value: messageFromLine(news.value) };
-  return { case: "leftOut", value: create(LeftOutLinesSchema, { count: BigInt(news.value) }) };
+  return { case: "dropped", value: create(DroppedLinesSchema, { count: BigInt(news.value) }) };
 }
 
 function messageFromLine(line: LogLine): WorkerLogLine {

@@ -137,7 +137,7 @@ async function followOnce(
   const asked = provider.askedOf(source, scope);
   const located = await connections.locate(asked, asker.signal);
   if (located.kind === "there") {
-    const forwarded = { scope, sources: [sourceOfServer(asked.server, source.ofRun)] };
+    const forwarded = { scope, sources: [sourceOfServer(asked.server, source.fromRun)] };
     const told = provider.peerAt(located.instance, asker).watchTools(forwarded, asker.signal);
     for await (const response of told) tell(offerFromList(source.name, response));
     return "moved";

@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import type { GetProvidedToolsResponse, OfferedTool } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { type Source, type SourceStatus, SourceStatusSchema } from "#gen/toolbus/tool/v1/source_pb.ts";
 
-export type AskedSource = Pick<Source, "name" | "config" | "ofRun">;
+export type AskedSource = Pick<Source, "name" | "config" | "fromRun">;
 
 /** What one source offers. */
 export interface SourceOffer {

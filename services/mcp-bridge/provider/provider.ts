@@ -87,7 +87,7 @@ export class Provider {
         return;
       }
       try {
-        const forwarded = { ...request, source: sourceOfServer(asked.server, source.ofRun) };
+        const forwarded = { ...request, source: sourceOfServer(asked.server, source.fromRun) };
         yield* this.peerAt(located.instance, asker).callTool(forwarded, asker.signal);
         return;
       } catch (error) {
@@ -99,7 +99,7 @@ export class Provider {
   /** The connection that a source means in a scope. */
   askedOf(source: AskedSource, scope: Scope | undefined): AskedConnection {
     const server = serverOfSource(source, this.#parts.applied, this.#parts.runServers);
-    return { server, holder: holderOf(server, scope, source.ofRun) };
+    return { server, holder: holderOf(server, scope, source.fromRun) };
   }
 
   /** Another instance, on behalf of who asks. Throws `unavailable` when the question has gone round too often. */
@@ -122,7 +122,7 @@ export class Provider {
 
   async #askOwner(source: AskedSource, scope: Scope | undefined, asker: Asker): Promise<SourceOffer> {
     const asked = this.askedOf(source, scope);
-    const forwarded = { scope, sources: [sourceOfServer(asked.server, source.ofRun)] };
+    const forwarded = { scope, sources: [sourceOfServer(asked.server, source.fromRun)] };
     for (let attempt = 1; ; attempt++) {
       const located = await this.#parts.connections.locate(asked, asker.signal);
       if (located.kind === "here") return settledOffer(located, asker.signal);

@@ -34,11 +34,11 @@ export interface Conditions {
 
 /** What a source means: what it describes, or the server that was applied under its name. */
 export function serverOfSource(
-  source: Pick<Source, "name" | "config" | "ofRun">,
+  source: Pick<Source, "name" | "config" | "fromRun">,
   applied: AppliedServers,
   runServers: RunServers,
 ): McpServer {
-  if (source.ofRun) return serverOfRun(parseServer(source.name, source.config ?? {}), runServers);
+  if (source.fromRun) return serverOfRun(parseServer(source.name, source.config ?? {}), runServers);
   if (source.config && Object.keys(source.config).length > 0) return parseServer(source.name, source.config);
   return (
     applied.find(source.name) ??
@@ -69,11 +69,11 @@ function serverOfRun(server: McpServer, runServers: RunServers): McpServer {
   });
 }
 
-export function sourceOfServer(server: McpServer, ofRun = false): Source {
+export function sourceOfServer(server: McpServer, fromRun = false): Source {
   const config = toJson(McpServerSchema, server);
   return {
     $typeName: "toolbus.tool.v1.Source",
-    ofRun,
+    fromRun,
     name: server.name,
     config: typeof config === "object" && config !== null && !Array.isArray(config) ? config : {},
   };

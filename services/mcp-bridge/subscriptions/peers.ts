@@ -37,7 +37,7 @@ export function createPeers(bus: Bus, service: string, interceptors: Interceptor
         const pages = await allPages((pageToken) => client.listConnections({ sessionId, pageToken }, options(signal)));
         return pages.flatMap(({ connections }) => connections);
       },
-      release: async (holder, signal) => (await client.closeConnections(holder, options(signal))).closed,
+      release: async (holder, signal) => (await client.closeConnections(holder, options(signal))).closedCount,
       watch: (sessionId, signal) => connectionsOf(client.watchConnections({ sessionId }, { headers, signal })),
     };
   }

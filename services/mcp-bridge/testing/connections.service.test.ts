@@ -55,7 +55,7 @@ describe("connections", () => {
       (await call(bridge, oddSource(name, [], more), "pids", {}, { scope: of })).output as number[];
     const own = [...(await pids(left, "first")), ...(await pids(right, "second"))];
     const shared = await pids(left, "kept", { share: "global" });
-    const { closed } = await left.servers.closeConnections(of);
+    const { closedCount: closed } = await left.servers.closeConnections(of);
     expect(closed).toBe(2);
     expect(own.some(isAlive)).toBe(false);
     expect(shared.every(isAlive)).toBe(true);

@@ -85,8 +85,8 @@ async function openContext(
   const { log, queues, router, clock, logger, checkpointMs, handover, toolMessages, onNotShown } = options;
   const { runId, accepted } = run.state;
   const before = await queues.before(entry);
-  const { agent: name, switches, carry, previousRunId, fork } = accepted;
-  const previous = { agent: name, switches, carry, previousRunId, fork, before };
+  const { agent: name, switchCount, carry, previousRunId, fork } = accepted;
+  const previous = { agent: name, switchCount, carry, previousRunId, fork, before };
   const agentAsked = getAgent(options, run, listed, signal);
   const [agent, history, inbox] = await Promise.all([
     agentAsked,

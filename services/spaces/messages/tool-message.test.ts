@@ -12,7 +12,7 @@ import { messageOfEvent } from "../space/space-state.ts";
 import { decideToolMessage, idOfToolMessage, isFinal, toolOf } from "./tool-message.ts";
 
 const draft = () => create(SpaceMessageSchema, { id: idOfToolMessage("c"), spaceId: "s" });
-const tool = (status: Status, more: { argumentsJson?: string; draft?: boolean } = {}) =>
+const tool = (status: Status, more: { argumentsJson?: string; argumentsIncomplete?: boolean } = {}) =>
   create(ToolMessageSchema, { callId: "c", tool: "ask", state: status, ...more });
 
 /** Shows one update after another, as a log would. */
@@ -45,8 +45,8 @@ describe("a tool call that is shown", () => {
   });
 
   const [written, whole] = [
-    { argumentsJson: '{"a', draft: true },
-    { argumentsJson: '{"a":1}', draft: false },
+    { argumentsJson: '{"a', argumentsIncomplete: true },
+    { argumentsJson: '{"a":1}', argumentsIncomplete: false },
   ];
 
   test("TOOL-10 a call that is made goes on with the message of its draft, which tells nothing any more", () => {

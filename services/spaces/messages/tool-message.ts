@@ -70,8 +70,8 @@ function merged(before: ToolMessage, update: ToolMessage): ToolMessage {
 
 /** A call that still runs may show more of its arguments. One that is made has left its draft behind. */
 function isAhead(before: ToolMessage, after: ToolMessage): boolean {
-  if (isFinal(before.state) || (after.draft && !before.draft)) return false;
-  if (before.draft && !after.draft) return true;
+  if (isFinal(before.state) || (after.argumentsIncomplete && !before.argumentsIncomplete)) return false;
+  if (before.argumentsIncomplete && !after.argumentsIncomplete) return true;
   if (before.state !== after.state) return after.state > before.state;
   return after.state === ToolMessageState.RUNNING && before.argumentsJson !== after.argumentsJson;
 }

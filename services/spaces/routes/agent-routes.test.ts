@@ -53,7 +53,11 @@ describe("what belongs to an agent: inbox, memory, built-in tools", () => {
     const { entries } = await clients.memory.listEntries(owner);
     expect(entries.map(({ text }) => text)).toEqual(["ship it", "blue"]);
     expect((await clients.memory.listEntries({ ...owner, agent: "another" })).entries).toEqual([]);
-    const { deleted } = await clients.memory.deleteEntries({ ...owner, kind: MemoryKind.GOAL, keys: ["g", "x"] });
+    const { deletedCount: deleted } = await clients.memory.deleteEntries({
+      ...owner,
+      kind: MemoryKind.GOAL,
+      keys: ["g", "x"],
+    });
     expect(deleted).toBe(1);
     expect((await clients.memory.listEntries({ ...owner, kind: MemoryKind.GOAL })).entries).toEqual([]);
   });

@@ -21,7 +21,7 @@ export function memoryRoutes({ memory, sessions }: MemoryParts): ServiceImpl<typ
     },
     async deleteEntries(request, context) {
       const owner = await sessions.ownerFor(request, askerOf(context));
-      return { deleted: await memory.delete(owner, request.kind, request.keys) };
+      return { deletedCount: await memory.delete(owner, request.kind, request.keys) };
     },
     async listEntries(request, context) {
       const owner = await sessions.ownerFor(request, askerOf(context));

@@ -36,7 +36,7 @@ export function providerRoutes(rooms: Rooms, stopping: AbortSignal): ServiceImpl
 const ownOffer = {
   tools: builtInTools.map((tool) => ({ source: "", tool })),
   sources: [],
-  alikeInAllScopes: true,
+  sameInAllScopes: true,
 };
 
 function offerFor(sources: readonly Source[]) {

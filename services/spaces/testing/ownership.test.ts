@@ -104,7 +104,7 @@ describe("whose session it is", () => {
 
   test("TOOL-13 a person joins, speaks and leaves under the own name alone, and everybody may", async () => {
     await room.openSpace("square");
-    const joined = await mallory.spaces.enterSpace({ spaceId: "square", member: { case: "authorName", value: "Mal" } });
+    const joined = await mallory.spaces.enterSpace({ spaceId: "square", member: { case: "personName", value: "Mal" } });
     expect(joined.space?.members.map(({ id, name }) => [id, name])).toEqual([["mallory", "Mal"]]);
     await alice.spaces.sendMessage({ spaceId: "square", text: "hello" });
     expect((await alice.spaces.leaveSpace({ membership: { case: "spaceId", value: "square" } })).spaceId).toBe(
@@ -115,7 +115,7 @@ describe("whose session it is", () => {
     const { space } = await alice.spaces.getSpace({ spaceId: "square" });
     expect(space?.members.map(({ name }) => name)).toEqual(["Mal"]);
     await expect(
-      mallory.spaces.enterSpace({ spaceId: "square", member: { case: "authorName", value: "Tool Result" } }),
+      mallory.spaces.enterSpace({ spaceId: "square", member: { case: "personName", value: "Tool Result" } }),
     ).rejects.toThrow(/is no name for a person/);
   });
 

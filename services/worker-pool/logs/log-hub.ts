@@ -9,7 +9,7 @@ export interface LogHub {
 }
 
 /** A line, or how many were left out before the next one: they came faster than they were read. */
-export type LogNews = { case: "line"; value: LogLine } | { case: "leftOut"; value: number };
+export type LogNews = { case: "line"; value: LogLine } | { case: "dropped"; value: number };
 
 const WATCHER_LIMIT = 2_000;
 
@@ -22,7 +22,7 @@ export function createLogHub(): LogHub {
         if (source === "" || source === line.source) push({ case: "line", value: line });
     },
     async *watch(source, signal) {
-      const leftOut = (count: number): LogNews => ({ case: "leftOut", value: count });
+      const leftOut = (count: number): LogNews => ({ case: "dropped", value: count });
       const queue = createEventQueue<LogNews>({ limit: WATCHER_LIMIT, leftOut });
       const watcher = { source, push: queue.push };
       const onAbort = () => queue.end();

@@ -60,7 +60,7 @@ describe("the hub", () => {
     hub.write(line("first"));
     expect((await first).value).toMatchObject({ case: "line", value: { message: "first" } });
     for (let count = 0; count < 2_010; count += 1) hub.write(line(`line ${count}`));
-    expect((await lines.next()).value).toEqual({ case: "leftOut", value: 10 });
+    expect((await lines.next()).value).toEqual({ case: "dropped", value: 10 });
     expect((await lines.next()).value).toMatchObject({ case: "line", value: { message: "line 10" } });
     stop.abort();
     let last: unknown;

@@ -2,9 +2,11 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Client } from "@connectrpc/connect";
+import type { Item } from "#gen/toolbus/run/v1/run_pb.ts";
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { type Bus, openBus } from "#runtime/bus/bus.ts";
+import { textOfContent } from "#runtime/content/text.ts";
 import { clientFor } from "../../../services/clients.ts";
 import { writeFiles } from "../../harness/agents/write-files.ts";
 import { openTestServer, type TestServer } from "../../harness/bus.ts";
@@ -183,7 +185,7 @@ function createRegistry() {
   };
 }
 
-function tokenOf(item: { case: string | undefined; value?: unknown } | undefined): string {
-  const text = item?.case === "message" ? (item.value as { text: string }).text : "";
+function tokenOf(item: Item["item"] | undefined): string {
+  const text = item?.case === "message" ? textOfContent(item.value.content) : "";
   return /\[(\w+)\]/.exec(text)?.[1] ?? "";
 }

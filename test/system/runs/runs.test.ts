@@ -92,7 +92,7 @@ describe("a run", () => {
     const runs = async () => (await clientOf(RunService).listRuns({ sessionId })).runs;
     await until(async () => (await runs()).length === 2, { what: "the second run" });
     const second = (await runs()).find((run) => run.id !== id)!;
-    expect(await ended(second)).toMatchObject({ selfWakes: 1, agent: "guest" });
+    expect(await ended(second)).toMatchObject({ selfWakeCount: 1, agent: "guest" });
     expect(
       JSON.stringify(
         (await look(second)).items.map(({ item }) => item.case === "message" && textOfContent(item.value.content)),

@@ -217,7 +217,7 @@ describe("ORCH-1 the conversation after a switch", () => {
     const named = await say(sessionId, "From there?", { previousRunId: first.id });
     expect(promptFrom(named.answer), "a run of the former agent's time").toEqual([...carried, "user: From there?"]);
     expect((await clientOf(SessionService).getSession({ sessionId })).session).toMatchObject({
-      ...{ switches: 1, carry: Carry.MESSAGES, nextCarry: Carry.UNSPECIFIED },
+      ...{ switchCount: 1, carry: Carry.MESSAGES, nextCarry: Carry.UNSPECIFIED },
     });
   });
 
@@ -266,7 +266,7 @@ describe("ORCH-1 the conversation after a switch", () => {
 describe("toolbus sessions", () => {
   const toolbus = (...args: string[]): Promise<Ending> => runCommand(["--url", suite.url, ...args]);
 
-  it("lists, switches, watches and closes", async () => {
+  it("lists, switchCount, watches and closes", async () => {
     const sessionId = await openSession("left");
     await using watch = startCommand(["--url", suite.url, "sessions", "watch", sessionId]);
     await until(() => watch.written.stdout.includes("active left"));

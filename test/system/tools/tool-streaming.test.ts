@@ -80,7 +80,7 @@ describe("a call of a visible tool, while the model writes it", { timeout: 120_0
     expect(new Set(seen.map(({ tool }) => tool.callId)).size).toBe(1);
     const texts = seen.map(({ tool }) => tool.argumentsJson);
     for (const [index, text] of texts.slice(1).entries()) expect(text.startsWith(texts[index] ?? "")).toBe(true);
-    expect(seen[0]?.tool.draft).toBe(true);
+    expect(seen[0]?.tool.argumentsIncomplete).toBe(true);
     expect(JSON.parse(texts.at(-1) ?? "")).toMatchObject({ title: expect.stringMatching(/^one .* twelve$/) });
     expect(await started.ended()).toMatchObject({ outputText: "drawn" });
   });

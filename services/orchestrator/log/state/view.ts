@@ -37,7 +37,7 @@ export function runFromState(state: FoldedRun): Run {
     createTime: timestampFromMs(state.acceptedAtMs),
     ...(phase.kind === "ended" && { endTime: timestampFromMs(phase.atMs) }),
     lastSequence: eventCount - 1,
-    selfWakes: accepted.selfWakes,
+    selfWakeCount: accepted.selfWakeCount,
     ...(state.draft && ended === undefined && { draft: state.draft }),
     ...(accepted.parent && { parent: accepted.parent }),
     ...(accepted.fork && { fork: accepted.fork }),

@@ -62,9 +62,13 @@ describe("news from the inbox", () => {
   });
 
   test("LOOP-1 a run that news started ends without asking the model when another run took them", async () => {
-    const run = await openRun({ turns: [{ text: "never" }], accepted: { input: [], selfWakes: 1 } });
+    const run = await openRun({ turns: [{ text: "never" }], accepted: { input: [], selfWakeCount: 1 } });
     await run.work();
-    expect(await run.view()).toMatchObject({ state: RunState.COMPLETED, reason: RunEndReason.NO_NEWS, selfWakes: 1 });
+    expect(await run.view()).toMatchObject({
+      state: RunState.COMPLETED,
+      reason: RunEndReason.INBOX_EMPTY,
+      selfWakeCount: 1,
+    });
     expect(run.asked).toEqual([]);
   });
 

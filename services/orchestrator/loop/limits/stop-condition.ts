@@ -28,7 +28,7 @@ export const cancelled: StopCondition = (state) => (state.cancel === undefined ?
 
 /** News started the run and another one took them. */
 export const nothingToSay: StopCondition = (state) =>
-  needsInbox(state) ? { state: RunState.COMPLETED, reason: RunEndReason.NO_NEWS } : undefined;
+  needsInbox(state) ? { state: RunState.COMPLETED, reason: RunEndReason.INBOX_EMPTY } : undefined;
 
 export const deadlinePassed: StopCondition = ({ acceptedAtMs }, { deadlineMs }, nowMs) =>
   nowMs >= acceptedAtMs + deadlineMs ? { state: RunState.INCOMPLETE, reason: RunEndReason.DEADLINE } : undefined;

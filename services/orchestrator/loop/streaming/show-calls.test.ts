@@ -84,8 +84,8 @@ describe("a call of a visible tool", () => {
     await run.work();
     const drafts = run.toolMessages.told.filter(({ result }) => result === undefined);
     expect(drafts).toMatchObject([
-      { callId: "r_a", tool: "chart", runId: "r", argumentsJson: '{"ti', draft: true },
-      { callId: "r_a", tool: "chart", runId: "r", argumentsJson: '{"title":', draft: true },
+      { callId: "r_a", tool: "chart", runId: "r", argumentsJson: '{"ti', argumentsIncomplete: true },
+      { callId: "r_a", tool: "chart", runId: "r", argumentsJson: '{"title":', argumentsIncomplete: true },
     ]);
     expect(run.router.requests.map(({ callId }) => callId)).toEqual(["r_a"]);
     expect(await run.view()).toMatchObject({ state: RunState.COMPLETED, outputText: "done" });
@@ -127,7 +127,11 @@ describe("a call of a visible tool", () => {
       return record(...args);
     };
     await run.work();
-    expect(run.toolMessages.told.at(-1)).toMatchObject({ callId: "r_a", draft: true, result: { isError: true } });
+    expect(run.toolMessages.told.at(-1)).toMatchObject({
+      callId: "r_a",
+      argumentsIncomplete: true,
+      result: { isError: true },
+    });
     expect(run.toolMessages.told.at(-1)?.result?.outputJson).toMatch(/is invalid/);
     expect(run.toolMessages.statuses()).toEqual({ r_a: Status.ERROR });
   });

@@ -77,7 +77,14 @@ export function openCallDisplay(run: ClaimedRun, parts: ToolMessageParts, shown:
     signal.throwIfAborted();
     const { tool, text } = call;
     const callId = routerCallId(runId, call.callId);
-    const message = { callId, tool, runId, argumentsJson: text, state: ToolMessageState.RUNNING, draft: true };
+    const message = {
+      callId,
+      tool,
+      runId,
+      argumentsJson: text,
+      state: ToolMessageState.RUNNING,
+      argumentsIncomplete: true,
+    };
     await toolMessages.record(caller, spaceId, message, signal);
     call.shownText = text;
   }

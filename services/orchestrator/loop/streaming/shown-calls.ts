@@ -67,7 +67,7 @@ export async function endShownCalls(
     drafts.map(async (draft) => {
       const { spaceId, tool } = draft;
       const callId = routerCallId(runId, draft.callId);
-      const message = { callId, tool, runId, state: ToolMessageState.ERROR, result, draft: true };
+      const message = { callId, tool, runId, state: ToolMessageState.ERROR, result, argumentsIncomplete: true };
       const record = () => parts.toolMessages.record(callerOf(state), spaceId, message, patience.signal);
       try {
         await retryWhileUnavailable({ clock: parts.clock, ...patience }, record);

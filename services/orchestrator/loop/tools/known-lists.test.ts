@@ -5,7 +5,7 @@ import { createKnownLists } from "./known-lists.ts";
 
 const list = (toolsRevision: string, ...names: string[]) =>
   create(ListToolsResponseSchema, { toolsRevision, tools: names.map((modelName) => ({ modelName })) });
-const unchanged = (toolsRevision: string) => create(ListToolsResponseSchema, { toolsRevision, isKnown: true });
+const unchanged = (toolsRevision: string) => create(ListToolsResponseSchema, { toolsRevision, unchanged: true });
 
 test("LOOP-1 a list that another session of the agent was told is not told again, and one that changed is", async () => {
   const lists = createKnownLists();

@@ -15,7 +15,7 @@ export function createKnownLists(): KnownLists {
     async ask(key, list) {
       const known = kept.get(key);
       const told = await list(known?.toolsRevision ?? "");
-      if (told.isKnown && known !== undefined) return known;
+      if (told.unchanged && known !== undefined) return known;
       if (told.toolsRevision === "") return told;
       kept.set(key, told);
       return told;

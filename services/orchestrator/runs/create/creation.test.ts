@@ -47,7 +47,7 @@ function openOptions(agent: string, switching: MessageInitShape<typeof SessionSc
       },
     },
   };
-  const add = (runId: string, sessionId: string, standing: { agent: string; switches?: number }) =>
+  const add = (runId: string, sessionId: string, standing: { agent: string; switchCount?: number }) =>
     createJournal(log, runId, systemClock).append(() => ({
       case: "accepted",
       value: { sessionId, ...standing, principal: "ada", input: [said("before")] },
@@ -58,12 +58,12 @@ function openOptions(agent: string, switching: MessageInitShape<typeof SessionSc
 }
 
 test("ORCH-1 LOOP-18 a run continues only one of its own session that its agent is shown", async () => {
-  const { add, start } = openOptions("a", { switches: 1, carry: Carry.NOTHING });
-  await add("own", "s", { agent: "a", switches: 1 });
-  await add("elsewhere", "t", { agent: "a", switches: 1 });
+  const { add, start } = openOptions("a", { switchCount: 1, carry: Carry.NOTHING });
+  await add("own", "s", { agent: "a", switchCount: 1 });
+  await add("elsewhere", "t", { agent: "a", switchCount: 1 });
   await add("formers", "s", { agent: "b" });
   await add("earlier", "s", { agent: "a" });
-  expect((await start("own")).accepted).toMatchObject({ previousRunId: "own", agent: "a", switches: 1 });
+  expect((await start("own")).accepted).toMatchObject({ previousRunId: "own", agent: "a", switchCount: 1 });
   for (const foreign of ["elsewhere", "formers", "earlier", "nothing"]) {
     await expect(start(foreign)).rejects.toMatchObject({ code: "not_found", reason: "RUN_NOT_FOUND" });
   }
@@ -73,15 +73,15 @@ test("ORCH-1 while a session is switched, a run continues what the agent will be
   const way = { nextAgent: "next", state: SessionState.DRAINING };
   const messages = openOptions("former", { ...way, nextCarry: Carry.MESSAGES });
   await messages.add("formers", "s", { agent: "former" });
-  const standing = { agent: "next", switches: 1, carry: Carry.MESSAGES };
+  const standing = { agent: "next", switchCount: 1, carry: Carry.MESSAGES };
   expect((await messages.start("formers")).accepted).toMatchObject({ previousRunId: "formers", ...standing });
   const nothing = openOptions("former", { ...way, nextCarry: Carry.NOTHING });
   await nothing.add("formers", "s", { agent: "former" });
   await expect(nothing.start("formers")).rejects.toMatchObject({ code: "not_found", reason: "RUN_NOT_FOUND" });
-  const building = { nextAgent: "next", state: SessionState.BUILDING, switches: 1, carry: Carry.NOTHING };
+  const building = { nextAgent: "next", state: SessionState.BUILDING, switchCount: 1, carry: Carry.NOTHING };
   const built = openOptions("next", building);
-  await built.add("nexts", "s", { agent: "next", switches: 1 });
-  expect((await built.start("nexts")).accepted).toMatchObject({ switches: 1, carry: Carry.NOTHING });
+  await built.add("nexts", "s", { agent: "next", switchCount: 1 });
+  expect((await built.start("nexts")).accepted).toMatchObject({ switchCount: 1, carry: Carry.NOTHING });
 });
 
 test("a fork has the agent, the options and the point of the other run, and needs no input", async () => {

@@ -41,7 +41,7 @@ export async function forkRun(
       reason: "RUN_EVENT_NOT_FOUND",
     });
   }
-  const standing = { agent: accepted.agent, switches: 0, carry: Carry.UNSPECIFIED }; // of a session of its own
+  const standing = { agent: accepted.agent, switchCount: 0, carry: Carry.UNSPECIFIED }; // of a session of its own
   await refuseUnknownCalls(options, { ...standing, previousRunId: "", fork, before: undefined }, input);
   const session = await options.sessions.createSession(accepted.agent, {
     ...by,

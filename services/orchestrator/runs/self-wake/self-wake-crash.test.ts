@@ -64,6 +64,6 @@ test("TOOL-9 LOOP-13 an event starts one run, wherever a process dies while it s
     const ids = await runIds();
     expect(ids).toHaveLength(1);
     expect(log.events(ids[0]!).map(({ event }) => event.case)).toEqual(["accepted"]);
-    expect(log.events(ids[0]!)[0]?.event.value).toMatchObject({ selfWakes: 1, input: [] });
+    expect(log.events(ids[0]!)[0]?.event.value).toMatchObject({ selfWakeCount: 1, input: [] });
   }
 });

@@ -50,19 +50,19 @@ export async function startFromInbox(
 ): Promise<boolean> {
   if (await isCalledSession(options, sessionId)) return false; // self-wake-3
   const session = await options.sessions.getSession(sessionId, { signal, principal: "" });
-  const { agent: name, principal, switches, carry, contextRevision } = session;
+  const { agent: name, principal, switchCount, carry, contextRevision } = session;
   if (session.state === SessionState.CLOSED) return false;
   const events = await options.inbox.list({ sessionId, agent: name, principal }, signal);
   const last = events.at(-1);
   if (last === undefined) return false;
   const agent = await options.agents.getAgent(name, { signal, principal, contextRevision });
   if (agent.wakeOnInbox === false) return false;
-  const selfWakes = await countSelfWakes(options, sessionId, events);
-  if (isOverLimit(options, agent, { sessionId, selfWakes })) return false;
+  const selfWakeCount = await countSelfWakes(options, sessionId, events);
+  if (isOverLimit(options, agent, { sessionId, selfWakeCount })) return false;
   const idempotencyKey = `inbox ${name} ${last.eventId}`; // self-wake-1
   const accepted = create(RunAcceptedSchema, {
-    ...{ sessionId, agent: name, switches, carry },
-    ...{ principal, idempotencyKey, selfWakes },
+    ...{ sessionId, agent: name, switchCount, carry },
+    ...{ principal, idempotencyKey, selfWakeCount },
   });
   return (await acceptRun(options, accepted)).phase.kind !== "ended";
 }
@@ -76,7 +76,7 @@ async function countSelfWakes(
   if (events.some(isFromPerson)) return 1;
   const last = await queues.last(sessionId);
   const before = last && foldLog((await log.read(last.queued.runId, 0)).records);
-  return (before?.accepted.selfWakes ?? 0) + 1;
+  return (before?.accepted.selfWakeCount ?? 0) + 1;
 }
 
 function isFromPerson({ event }: InboxEvent): boolean {
@@ -86,10 +86,10 @@ function isFromPerson({ event }: InboxEvent): boolean {
 function isOverLimit(
   { logger, audit }: SelfWakeOptions,
   agent: Agent,
-  { sessionId, selfWakes }: { sessionId: string; selfWakes: number },
+  { sessionId, selfWakeCount }: { sessionId: string; selfWakeCount: number },
 ): boolean {
   const limit = agent.limits?.maxSelfWakes ?? defaultMaxSelfWakes;
-  if (selfWakes <= limit) return false;
+  if (selfWakeCount <= limit) return false;
   const message = `${limit} runs in a row started by themselves: news wait until a client or a person says something`;
   logger.warn({ sessionId, agent: agent.name, limit }, message);
   audit({ kind: AuditKind.BLOCKED, agent: agent.name, sessionId, rule: "limits.maxSelfWakes", message });

@@ -27,7 +27,7 @@ function openConversation() {
     accepted: {
       sessionId?: string;
       agent?: string;
-      switches?: number;
+      switchCount?: number;
       carry?: Carry;
       input?: Item[];
       previousRunId?: string;
@@ -53,7 +53,7 @@ function openConversation() {
   async function before(
     run: {
       agent?: string;
-      switches?: number;
+      switchCount?: number;
       carry?: Carry;
       previousRunId?: string;
       sessionId?: string;
@@ -62,13 +62,13 @@ function openConversation() {
     } = {},
   ) {
     const { maxTokens = Number.POSITIVE_INFINITY } = run;
-    const { agent = "a", switches = 0, carry = 0, previousRunId = "", sessionId = "s", fork } = run;
+    const { agent = "a", switchCount = 0, carry = 0, previousRunId = "", sessionId = "s", fork } = run;
     const entry = await queues.last(sessionId);
     const own = fork && { $typeName: "toolbus.run.v1.RunFork" as const, ...fork };
     const items = await readHistory(
       queues,
       log,
-      { agent, switches, carry, previousRunId, fork: own, before: entry },
+      { agent, switchCount, carry, previousRunId, fork: own, before: entry },
       async () => maxTokens,
     );
     return items.map(({ item }) => (item.case === "message" ? textOfContent(item.value.content) : item.case));
@@ -100,7 +100,7 @@ describe("the conversation before a run", () => {
     const calls = [create(ItemSchema, { item: { case: "functionCall", value: { callId: "c", name: "t" } } })];
     const called: EventBody = { case: "turnCommitted", value: { turn: 2, items: calls } };
     const answered: EventBody = { case: "callFinished", value: { callId: "c", result: { outputJson: "1" } } };
-    const b = { agent: "b", switches: 1 };
+    const b = { agent: "b", switchCount: 1 };
 
     test("is what users and agents said, the other agent's words told as that", async () => {
       const { add, texts } = openConversation();
@@ -140,8 +140,8 @@ describe("the conversation before a run", () => {
       await add("2", { ...b, carry: NOTHING });
       await add("3", { ...b, carry: NOTHING, previousRunId: "2" });
       expect(await texts({ ...b, carry: NOTHING })).toEqual(["2?", "2!", "3?", "3!"]);
-      expect(await texts({ agent: "c", switches: 2, carry: NOTHING })).toEqual([]);
-      expect(await texts({ agent: "c", switches: 2, carry: MESSAGES })).toEqual(
+      expect(await texts({ agent: "c", switchCount: 2, carry: NOTHING })).toEqual([]);
+      expect(await texts({ agent: "c", switchCount: 2, carry: MESSAGES })).toEqual(
         ["a", "b", "b"].flatMap((agent, index) => [`${index + 1}?`, `[Agent ${agent} said]\n${index + 1}!`]),
       );
     });
@@ -150,7 +150,7 @@ describe("the conversation before a run", () => {
       const { add, texts } = openConversation();
       await add("1", {}, [called, answered]);
       await add("2", { ...b, carry: NOTHING });
-      const back = { agent: "a", switches: 2, carry: MESSAGES };
+      const back = { agent: "a", switchCount: 2, carry: MESSAGES };
       expect(await texts(back)).toEqual(["1?", "1!", "2?", "[Agent b said]\n2!"]);
     });
 
@@ -167,23 +167,23 @@ describe("the conversation before a run", () => {
       const { add, texts } = openConversation();
       await add("1", {}, [called, answered]);
       await add("2", { ...b, carry: NOTHING }, [called, answered]);
-      await add("3", { agent: "a", switches: 2, carry: MESSAGES });
+      await add("3", { agent: "a", switchCount: 2, carry: MESSAGES });
       const calling = ["functionCall", "functionCallOutput"];
       const inT = { sessionId: "t", agent: "b" };
       expect(await texts({ ...inT, fork: { runId: "2", atSequence: 9 } })).toEqual(["2?", "2!", ...calling]);
       const ofBack = ["1?", "1!", "2?", "[Agent b said]\n2!", "3?", "3!"];
       expect(await texts({ ...inT, agent: "a", fork: { runId: "3", atSequence: 9 } })).toEqual(ofBack);
       await add("f", { ...inT, fork: { runId: "2", atSequence: 9 } });
-      expect(await texts({ ...inT, agent: "a", switches: 1, carry: NOTHING })).toEqual([]);
-      const switched = { ...inT, agent: "a", switches: 1, carry: MESSAGES };
+      expect(await texts({ ...inT, agent: "a", switchCount: 1, carry: NOTHING })).toEqual([]);
+      const switched = { ...inT, agent: "a", switchCount: 1, carry: MESSAGES };
       expect(await texts(switched)).toEqual(["2?", "[Agent b said]\n2!", "f?", "[Agent b said]\nf!"]);
     });
 
     test("has the runs of before and after a switch that was taken back alike", async () => {
       const { add, texts } = openConversation();
-      const a = { agent: "a", switches: 1, carry: NOTHING };
+      const a = { agent: "a", switchCount: 1, carry: NOTHING };
       await add("1", a, [called, answered]);
-      await add("2", { agent: "b", switches: 2, carry: MESSAGES });
+      await add("2", { agent: "b", switchCount: 2, carry: MESSAGES });
       expect(await texts(a)).toEqual(["1?", "1!", "functionCall", "functionCallOutput"]);
     });
   });

@@ -47,7 +47,7 @@ export async function readHistory(
     const { state, isForked } = past;
     seen = isForked ? seenFromFork(state.accepted, seen) : seenInSession(state.accepted, seen);
     if (isHidden(state.accepted, seen.from)) {
-      if (state.accepted.switches < seen.from.switches) break;
+      if (state.accepted.switchCount < seen.from.switchCount) break;
       continue; // of an agent that the session was not given after all
     }
     if (tokens > 0 && tokens >= (await maxTokens())) {

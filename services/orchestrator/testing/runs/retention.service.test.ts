@@ -70,14 +70,15 @@ test("LOOP-8 a stored result stays as long as its session has runs, however old 
   const waiting = await start("asker-results", { options: { functionTools: [{ name: "ask" }] } });
   const isParked = async () => (await world.runs.getRun({ runId: waiting })).run?.state === RunState.REQUIRES_ACTION;
   await until(isParked, { what: "the run to wait" });
-  const ofRun = await results.put("asker-results", '"of a run"');
+  const fromRun = await results.put("asker-results", '"of a run"');
   const ofNone = await results.put("no-run", '"of no run"');
   const sweep = (ms: number) => {
     const clock = { ...systemClock, now: () => Date.now() + ms };
     const options = { results: createResultRemoval(bus), queues: createStreamQueues(bus), clock, keptMs: 60_000 };
     return sweepResults(options, new AbortController().signal);
   };
-  const kept = async () => [await results.find(ofRun), await results.find(ofNone)].map((found) => found !== undefined);
+  const kept = async () =>
+    [await results.find(fromRun), await results.find(ofNone)].map((found) => found !== undefined);
 
   expect([await sweep(30_000), await kept()]).toEqual([0, [true, true]]);
   expect([await sweep(90_000), await kept()]).toEqual([1, [true, false]]);

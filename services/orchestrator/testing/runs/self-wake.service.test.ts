@@ -58,7 +58,7 @@ describe("a session that is woken by its inbox", () => {
     await deliver({ sessionId: "echo-alone", eventId: "tr:a", text: "[Tool Result: slow] (callId: a) 1" });
     const [run] = await ended("echo-alone", 1);
     const { run: whole } = await world.runs.getRun({ runId: run!.id });
-    expect(whole).toMatchObject({ outputText: "I see [Tool Result: slow] (callId: a) 1", selfWakes: 1 });
+    expect(whole).toMatchObject({ outputText: "I see [Tool Result: slow] (callId: a) 1", selfWakeCount: 1 });
     expect(spaces.acknowledged).toContain("tr:a");
   });
 
@@ -78,8 +78,8 @@ describe("a session that is woken by its inbox", () => {
     expect(await runsOf("busy-session")).toHaveLength(1);
     gate.resolve("open");
     const [second, first] = await ended("busy-session", 2);
-    expect(first).toMatchObject({ id: run!.id, selfWakes: 0 });
-    expect(second).toMatchObject({ selfWakes: 1 });
+    expect(first).toMatchObject({ id: run!.id, selfWakeCount: 0 });
+    expect(second).toMatchObject({ selfWakeCount: 1 });
   });
 
   test("LOOP-5 LOOP-16 a parked session starts nothing; what came meanwhile is taken up when the run has ended", async () => {
@@ -102,7 +102,7 @@ describe("a session that is woken by its inbox", () => {
     }
     await deliver({ sessionId, eventId: "tr:c4", text: "4" });
     await quiet();
-    expect((await runsOf(sessionId)).map(({ selfWakes }) => selfWakes)).toEqual([3, 2, 1]);
+    expect((await runsOf(sessionId)).map(({ selfWakeCount }) => selfWakeCount)).toEqual([3, 2, 1]);
     const refusals = async () => {
       const events = await Array.fromAsync(readAuditBackwards(world.bus, 0, AbortSignal.timeout(5_000)));
       return events.filter((event) => event.sessionId === sessionId);
@@ -116,7 +116,7 @@ describe("a session that is woken by its inbox", () => {
     });
     await deliver({ sessionId, eventId: "msg:p", text: '[Ada: "hello"]', isFromPerson: true });
     const runs = await ended(sessionId, 4);
-    expect(runs[0]).toMatchObject({ selfWakes: 1 });
+    expect(runs[0]).toMatchObject({ selfWakeCount: 1 });
     const events = await follow(world.runs, runs[0]!.id);
     const taken = events.flatMap((update) => (update.case === "event" ? [update.value.event] : []));
     expect(taken.find(({ case: kind }) => kind === "inboxTaken")?.value).toMatchObject({

@@ -152,8 +152,8 @@ export function refuseUnlessOpen(record: CallRecord, now: number): void {
 }
 
 export function refuseUnknown(callId: string, runId?: string): never {
-  const ofRun = runId === undefined ? "" : ` of run ${runId}`;
-  return refuse("not_found", `there is no call ${callId}${ofRun}`, {
+  const fromRun = runId === undefined ? "" : ` of run ${runId}`;
+  return refuse("not_found", `there is no call ${callId}${fromRun}`, {
     reason: "CALL_NOT_FOUND",
     metadata: { call_id: callId },
   });

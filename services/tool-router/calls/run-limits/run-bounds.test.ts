@@ -124,10 +124,10 @@ describe("the calls of a run that a router lets go on", () => {
           ["b", new Set()],
         ]);
         for (const { callId, runId } of steps) {
-          const ofRun = passed.get(runId)!;
-          const mayPass = ofRun.has(callId) || ofRun.size < most;
+          const fromRun = passed.get(runId)!;
+          const mayPass = fromRun.has(callId) || fromRun.size < most;
           expect(counts(tally, callId, most, runId)).toBe(mayPass);
-          if (mayPass) ofRun.add(callId);
+          if (mayPass) fromRun.add(callId);
         }
       }),
     );

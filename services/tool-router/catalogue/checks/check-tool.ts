@@ -1,5 +1,5 @@
 import { ExecutionType, type Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { TOOL_NAME } from "#runtime/agent-file/tool-spelling.ts";
+import { NAME_WORDS, TOOL_NAME } from "#runtime/agent-file/tool-spelling.ts";
 import type { Validator } from "#runtime/schema/json-schema/validator.ts";
 import { BUILT_IN_NAMES } from "../../tools/names.ts";
 import { CATALOGUE_KINDS } from "../../tools/tool-set/executor.ts";
@@ -19,8 +19,7 @@ export function faultsOfTool(tool: Tool, { validator, hasProvider, secrets }: To
   const { name, executionType: kind, execution, customType } = tool;
   const url = execution?.url ?? "";
   const isLongEnough = name.length > 0 && name.length <= 64;
-  if (!isLongEnough || !TOOL_NAME.test(name))
-    faults.push(`name: must be 1 to 64 letters, digits, _, - or single dots between them`);
+  if (!isLongEnough || !TOOL_NAME.test(name)) faults.push(`name: ${NAME_WORDS}`);
   if (BUILT_IN_NAMES.has(name)) faults.push(`name: ${name} is a built-in of every agent`);
   if (!CATALOGUE_KINDS.has(kind)) faults.push(`executionType: ${faultOfKind(kind)}`);
   if (kind === ExecutionType.GATEWAY && url === "") faults.push("execution.url: a gateway tool needs a URL");

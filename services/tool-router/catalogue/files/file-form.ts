@@ -10,8 +10,11 @@ import { messageFromError } from "#runtime/schema/json-schema/error-text.ts";
  */
 export type Parsed<T> = { kind: "parsed"; value: T } | { kind: "faulty"; faults: string[]; readable?: T };
 
-/** Reads JSON text of a form that is given as JSON Schema, and reports all faults at once. */
-export function createFileForm<T>(schema: object): (text: string) => Parsed<T> {
+/** Reads JSON text of a form that is given as JSON Schema, and reports all faults at once. Patterns may be put in words. */
+export function createFileForm<T>(
+  schema: object,
+  wordsByPattern: Readonly<Record<string, string>> = {},
+): (text: string) => Parsed<T> {
   const validate = new Ajv2020({
     allErrors: true,
     strict: true,
@@ -26,7 +29,10 @@ export function createFileForm<T>(schema: object): (text: string) => Parsed<T> {
       return { kind: "faulty", faults: [`is no JSON: ${messageFromUnknown(error)}`] };
     }
     if (validate(value)) return { kind: "parsed", value };
-    const faults = (validate.errors ?? []).map((error) => messageFromError(error, ""));
+    const faults = (validate.errors ?? []).map((error) => {
+      const words = error.keyword === "pattern" ? wordsByPattern[String(error.params.pattern)] : undefined;
+      return messageFromError(words === undefined ? error : { ...error, message: words }, "");
+    });
     return { kind: "faulty", faults, readable: withoutFaulty(value, validate.errors ?? []) as T };
   };
 }

@@ -3,11 +3,11 @@ import toolForm from "#gen/jsonschema/tool.schema.json" with { type: "json" };
 import { type Tool, ToolSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { BUILTIN_NAMES } from "#runtime/agent-file/builtin-name.ts";
 import { contractJson } from "#runtime/agent-file/spelling.ts";
-import { toolSpelling } from "#runtime/agent-file/tool-spelling.ts";
+import { NAME_WORDS, TOOL_NAME, toolSpelling } from "#runtime/agent-file/tool-spelling.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
 import { createFileForm, type Parsed, readContract } from "./file-form.ts";
 
-const form = createFileForm<JsonObject>(toolForm);
+const form = createFileForm<JsonObject>(toolForm, { [TOOL_NAME.source]: NAME_WORDS });
 
 /** TOOL-1: a tool's file. */
 export function parseToolFile(text: string): Parsed<Tool> {

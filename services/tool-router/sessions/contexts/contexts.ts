@@ -216,7 +216,7 @@ export class Contexts implements Disposable {
       providers,
       find,
       hasSession: scope.sessionId !== "",
-      ...(run && { ofRun: run.names }),
+      ...(run && { fromRun: run.names }),
     });
   }
 

@@ -31,7 +31,7 @@ function pageOfTools(tools: ToolSet, context: AgentContext, request: ListToolsRe
   const { scope, pageToken } = request;
   const isFirst = pageToken === "";
   if (isFirst && toolsRevision === request.knownToolsRevision) {
-    return create(ListToolsResponseSchema, { agent, contextRevision, toolsRevision, isKnown: true });
+    return create(ListToolsResponseSchema, { agent, contextRevision, toolsRevision, unchanged: true });
   }
   const listed = { elements: list.tools, placeOf: ({ modelName }: ModelTool) => modelName };
   const { items, nextPageToken } = pageOf(["tools", scope.case ?? "", scope.value ?? ""], listed, request);

@@ -14,7 +14,7 @@ export interface AsksOptions {
   find: FindProvider;
   hasSession: boolean;
   /** The sources that the run brings along, beside those of the agent's configuration. */
-  ofRun?: ReadonlySet<string>;
+  fromRun?: ReadonlySet<string>;
 }
 
 /**
@@ -22,7 +22,7 @@ export interface AsksOptions {
  * offer only if `use` names something that the agent's sources and the catalogue do not have, or a tool of the catalogue that it runs.
  */
 export function decideAsks(agent: Pick<Agent, "sources" | "tools">, options: AsksOptions): Ask[] {
-  const { catalogue, providers, find, hasSession, ofRun } = options;
+  const { catalogue, providers, find, hasSession, fromRun } = options;
   const use = agent.tools?.use ?? [];
   const used = agent.sources.filter(({ name }) => use.some((pattern) => reachesInto(pattern, name)));
   const bySource = Map.groupBy(used, ({ provider }) => provider);
@@ -33,7 +33,7 @@ export function decideAsks(agent: Pick<Agent, "sources" | "tools">, options: Ask
       ({ name, config }): Source => ({
         $typeName: "toolbus.tool.v1.Source",
         name,
-        ofRun: ofRun?.has(name) ?? false,
+        fromRun: fromRun?.has(name) ?? false,
         ...(config && { config }),
       }),
     ),

@@ -131,7 +131,7 @@ export class OfferWatch {
 
   #take(message: GetProvidedToolsResponse | WatchProvidedToolsResponse): void {
     const { tools, faults, summary: unfit } = this.#options.judge(message.tools);
-    const isAlike = message.alikeInAllScopes && this.ask.sources.length === 0;
+    const isAlike = message.sameInAllScopes && this.ask.sources.length === 0;
     this.#settle({ ...this.#offer, tools, faults, unfit, sources: message.sources, failure: "", isAlike });
     if (isAlike) this.#options.onAlike?.(this.ask);
   }

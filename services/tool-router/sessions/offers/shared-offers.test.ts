@@ -16,12 +16,12 @@ import { ScopeOffers } from "./scope-offers.ts";
 import { SharedOffers } from "./shared-offers.ts";
 
 /** Tells what it offers, and again when that changes; counts the streams that are open. */
-function createProvider(address: string, alikeInAllScopes: boolean) {
+function createProvider(address: string, sameInAllScopes: boolean) {
   let names = ["one"];
-  let isAlike = alikeInAllScopes;
+  let isAlike = sameInAllScopes;
   let change = Promise.withResolvers<void>();
   const counts = { open: 0, opened: 0, listed: 0 };
-  const offer = () => ({ tools: names.map((name) => ({ source: "", tool: { name } })), alikeInAllScopes: isAlike });
+  const offer = () => ({ tools: names.map((name) => ({ source: "", tool: { name } })), sameInAllScopes: isAlike });
   async function* watchTools(
     _: unknown,
     { signal }: { signal: AbortSignal },

@@ -130,8 +130,8 @@ export class SwitchSteps {
     if (nextAgent !== "") {
       await catalogue.caughtUp();
       const contextRevision = session.contextRevision + catalogue.lastAgentRevision + 1; // S4
-      const switches = session.switches + 1;
-      return this.advance(session, { state: State.BUILDING, agent: nextAgent, contextRevision, switches, carry });
+      const switchCount = session.switchCount + 1;
+      return this.advance(session, { state: State.BUILDING, agent: nextAgent, contextRevision, switchCount, carry });
     }
     await cancelRuns(session, SESSION_CLOSED.toLowerCase());
     return this.advance(session, { state: State.CLOSED, ...SETTLED });

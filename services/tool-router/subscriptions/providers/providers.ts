@@ -81,7 +81,7 @@ function providerClient(
     callTool: (request, options) => translated(call(request, options)),
     async releaseScope(scope, { signal }) {
       try {
-        return (await client.releaseScope({ scope }, { signal })).closed;
+        return (await client.releaseScope({ scope }, { signal })).closedCount;
       } catch (error) {
         throw failureFrom(error);
       }

@@ -61,7 +61,7 @@ test("LOOP-1 pages of a list that changes in between are told apart by its name,
     pageSize: 1,
     knownToolsRevision,
   });
-  expect(known).toMatchObject({ isKnown: true, tools: [], nextPageToken: "" });
+  expect(known).toMatchObject({ unchanged: true, tools: [], nextPageToken: "" });
   const further = { source: "files", tool: { ...readFile.tool, name: "zip_file" } };
   suite.mcp.offer([readFile, further], [{ source: "files", available: true }]);
   await settle(4);

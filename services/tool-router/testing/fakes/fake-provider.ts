@@ -50,7 +50,7 @@ export class FakeProvider {
       releaseScope: ({ scope }) => {
         const { sessionId = "", agent = "" } = scope ?? {};
         this.released.push({ sessionId, agent });
-        return { closed: 1 };
+        return { closedCount: 1 };
       },
     });
   };

@@ -40,7 +40,7 @@ describe("a switch whose router was killed, on the bus", () => {
   test.for([
     [State.DRAINING, {}],
     [State.TEARING_DOWN, {}],
-    [State.BUILDING, { agent: "blue", contextRevision: 1_000, switches: 1, carry: Carry.NOTHING }],
+    [State.BUILDING, { agent: "blue", contextRevision: 1_000, switchCount: 1, carry: Carry.NOTHING }],
   ] as const)(
     "ORCH-1 in state %i it is finished by another router, and the old agent is gone",
     async ([state, more]) => {
@@ -49,7 +49,7 @@ describe("a switch whose router was killed, on the bus", () => {
       expect((await waiting).output).toMatchObject({ agent: "blue" });
       const { session } = await suite.clients.sessions.getSession({ sessionId });
       expect(session).toMatchObject({ agent: "blue", state: State.ACTIVE, nextAgent: "" });
-      expect(session).toMatchObject({ switches: 1, carry: Carry.NOTHING, nextCarry: Carry.UNSPECIFIED });
+      expect(session).toMatchObject({ switchCount: 1, carry: Carry.NOTHING, nextCarry: Carry.UNSPECIFIED });
       const isReleased = suite.mcp.released.some((scope) => scope.sessionId === sessionId && scope.agent === "red");
       expect(isReleased).toBe(state !== State.BUILDING);
       expect((await suite.clients.call({ sessionId, name: "red_files__whose" })).isError).toBe(true);

@@ -109,7 +109,7 @@ function candidatesOfOffer(offer: Offer, declaredNames: ReadonlySet<string>): Ca
     const standing = standingOf(offer.provider, name, tool.name);
     if (standing === undefined || isDescriptionOnly(tool, offer.provider)) continue;
     const ownSource: Source | undefined =
-      name === "" ? undefined : { $typeName: "toolbus.tool.v1.Source", name, ofRun: false };
+      name === "" ? undefined : { $typeName: "toolbus.tool.v1.Source", name, fromRun: false };
     candidates.push({
       reference: referenceFrom(name, tool.name),
       tool,

@@ -56,7 +56,7 @@ export type Model = Message<"toolbus.agent.v1.Model"> & {
   contextWindow: number;
 
   /**
-   * What its tokens cost; absent means that nobody knows, so that no limit of cost can hold it.
+   * What its tokens cost; absent means unknown, so that no limit of cost can be enforced.
    *
    * @generated from field: toolbus.agent.v1.Price price = 5;
    */
@@ -197,15 +197,15 @@ export type Limits = Message<"toolbus.agent.v1.Limits"> & {
   modelRetries?: number | undefined;
 
   /**
-   * What a run may cost, its sub-agents' runs included; more than 0. Each model of the agent, and of the agents that it calls, has a
-   * price then, in the same currency. Default unlimited.
+   * What a run may cost, its sub-agents' runs included; more than 0. Each model of the agent, and of the agents that it calls, has
+   * a price then, in the same currency. Default unlimited.
    *
    * @generated from field: toolbus.tool.v1.Money max_cost = 8;
    */
   maxCost?: Money | undefined;
 
   /**
-   * Runs in a row that news in the inbox may start by themselves, until a client or a person says something: 0 for none, absent
+   * How many runs in a row events of the inbox may start, until a client or a person says something: 0 for none, absent
    * means 10.
    *
    * @generated from field: optional uint32 max_self_wakes = 9;
@@ -367,7 +367,7 @@ export type Agent = Message<"toolbus.agent.v1.Agent"> & {
   limits?: Limits | undefined;
 
   /**
-   * Whether news in the inbox starts a run by itself; absent means true.
+   * Whether an event in the inbox starts a run; absent means true.
    *
    * @generated from field: optional bool wake_on_inbox = 10;
    */

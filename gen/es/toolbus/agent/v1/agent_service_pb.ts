@@ -286,7 +286,8 @@ export const WatchAgentsRequestSchema: GenMessage<WatchAgentsRequest> = /*@__PUR
   messageDesc(file_toolbus_agent_v1_agent_service, 9);
 
 /**
- * All agents as they are; the first comes at once.
+ * All agents as they are; the first comes at once. They come in one message, which holds at most 64 MiB: a catalog that is larger
+ * is refused (`resource_exhausted`, REASON_MESSAGE_TOO_LARGE), and read by ListAgents.
  *
  * @generated from message toolbus.agent.v1.WatchAgentsResponse
  */
@@ -307,7 +308,7 @@ export type WatchAgentsResponse = Message<"toolbus.agent.v1.WatchAgentsResponse"
 
   /**
    * Identifies the state: it differs when what is sent differs, and is the same for the same state, whichever instance sends it.
-   * Who comes back to the etag that it knows has missed nothing that still holds.
+   * A client that reconnects and receives the etag that it knows has missed nothing that still holds.
    *
    * @generated from field: string etag = 3;
    */

@@ -177,7 +177,7 @@ export const AuditKind = {
   CONFIGURED: 8,
 
   /**
-   * Whoever made a call waits in line for it no longer; a result goes to the inbox.
+   * The caller of a tool no longer waits for the result, which goes to the inbox.
    *
    * @generated from enum value: AUDIT_KIND_TIMED_OUT = 9;
    */
@@ -198,7 +198,7 @@ export const AuditKind = {
   CANCELED: 11,
 
   /**
-   * A call was handed on, or ended with an unknown outcome, since the watcher that had taken it was lost.
+   * A call was sent to another watcher, or ended with an unknown outcome, because the watcher that had taken it was lost.
    *
    * @generated from enum value: AUDIT_KIND_WATCHER_LOST = 12;
    */

@@ -142,7 +142,7 @@ export type WatchAuditEventsResponse = Message<"toolbus.audit.v1.WatchAuditEvent
     case: "start";
   } | {
     /**
-     * Decisions that are kept no longer; whether the filter would have let them through, nobody can say.
+     * Decisions that are no longer kept; it is not known whether they match the filter.
      *
      * @generated from field: toolbus.watch.v1.WatchGap gap = 3;
      */

@@ -138,7 +138,7 @@ export const CallerToolRequestSchema: GenMessage<CallerToolRequest> = /*@__PURE_
   messageDesc(file_toolbus_caller_v1_caller, 2);
 
 /**
- * A request that nobody waits for any more: it may be dropped, and an answer to it is refused.
+ * A request that is canceled: drop it. An answer to it is refused.
  *
  * @generated from message toolbus.caller.v1.CallerToolCancellation
  */
@@ -179,14 +179,14 @@ export const CallerToolCancellationReason = {
   UNSPECIFIED: 0,
 
   /**
-   * The run was canceled, or whoever made the call left.
+   * The run was canceled, or the client that made the call canceled it or disconnected.
    *
    * @generated from enum value: CALLER_TOOL_CANCELLATION_REASON_CANCELED = 1;
    */
   CANCELED: 1,
 
   /**
-   * The time of the run, or of whoever made the call, was over.
+   * The deadline of the run, or of the call, has passed.
    *
    * @generated from enum value: CALLER_TOOL_CANCELLATION_REASON_DEADLINE = 2;
    */

@@ -64,7 +64,7 @@ export type FieldViolation = Message<"toolbus.error.v1.FieldViolation"> & {
   field: string;
 
   /**
-   * What is wrong, for whoever wrote the request.
+   * What is wrong, in words for the author of the request.
    *
    * @generated from field: string message = 2;
    */
@@ -92,7 +92,7 @@ export const FieldViolationSchema: GenMessage<FieldViolation> = /*@__PURE__*/
  */
 export const Reason = {
   /**
-   * Whoever made the error gave no reason. Act on its code.
+   * The sender of the error gave no reason. Act on its code.
    *
    * @generated from enum value: REASON_UNSPECIFIED = 0;
    */
@@ -107,7 +107,7 @@ export const Reason = {
   INTERNAL: 1,
 
   /**
-   * Whoever made the call, or whoever it was made for, gave it up. Nothing is to be done; a tool may have had its effect.
+   * The client canceled the call, or the run that it was made for ended. Nothing is to be done; a tool may have had its effect.
    * Code: `canceled`.
    *
    * @generated from enum value: REASON_CANCELED = 2;
@@ -220,7 +220,7 @@ export const Reason = {
   BUS_UNAVAILABLE: 15,
 
   /**
-   * The store takes no more. Have the operator give it more room; what retention removes makes room by itself.
+   * The store is full. Ask the operator to enlarge it; retention also frees space by itself.
    * Code: `resource_exhausted`.
    *
    * @generated from enum value: REASON_STORE_FULL = 16;
@@ -300,7 +300,7 @@ export const Reason = {
   AGENT_SWITCHED: 25,
 
   /**
-   * The revision of the agent's context is newer than what this instance has heard of. Repeat in a moment.
+   * The revision of the agent's context is newer than what this instance knows. Repeat in a moment.
    * Code: `aborted`.
    *
    * @generated from enum value: REASON_CONTEXT_REVISION_AHEAD = 26;
@@ -308,7 +308,7 @@ export const Reason = {
   CONTEXT_REVISION_AHEAD: 26,
 
   /**
-   * There is no tool of that name for whoever made the call. List the tools.
+   * The caller of the method has no tool of that name. List the tools.
    * Code: `not_found`.
    *
    * @generated from enum value: REASON_TOOL_NOT_FOUND = 27;
@@ -372,8 +372,8 @@ export const Reason = {
   SECRET_NOT_FOUND: 34,
 
   /**
-   * The current configuration comes from a file and was changed by RPC, or the other way round. Change it where it comes from, which
-   * `metadata` names as `origin`: a file's name, or `rpc`.
+   * The current configuration comes from a file and was changed by RPC, or the other way round. Change it where it comes from,
+   * which `metadata` names as `origin`: a file's name, or `rpc`.
    * Code: `failed_precondition`.
    *
    * @generated from enum value: REASON_ORIGIN_MISMATCH = 35;
@@ -413,7 +413,7 @@ export const Reason = {
   SESSION_CLOSED: 39,
 
   /**
-   * The session is on its way to another agent, or to its end. Repeat in a moment.
+   * The session is being switched to another agent, or closed. Repeat in a moment.
    * Code: `aborted`.
    *
    * @generated from enum value: REASON_SESSION_SWITCHING = 40;
@@ -557,7 +557,7 @@ export const Reason = {
   CALL_TAKEN: 57,
 
   /**
-   * The call was not taken by whoever answers it. Acknowledge its delivery first, or answer while watching the tool.
+   * Another watcher, or none, has taken the call. Acknowledge its delivery first, or answer while watching the tool.
    * Code: `permission_denied`.
    *
    * @generated from enum value: REASON_CALL_NOT_TAKEN = 58;
@@ -565,7 +565,7 @@ export const Reason = {
   CALL_NOT_TAKEN: 58,
 
   /**
-   * The call was not handed over by that delivery. Acknowledge the delivery that came with the call.
+   * The call was not sent by that delivery. Acknowledge the delivery that came with the call.
    * Code: `failed_precondition`.
    *
    * @generated from enum value: REASON_DELIVERY_NOT_FOUND = 59;

@@ -38,7 +38,7 @@ export type ProvidedResult = Message<"toolbus.provider.v1.ProvidedResult"> & {
 
   /**
    * What models used on the call's behalf; counts in the limits of the run that called. Absent means nothing. A cost in another
-   * currency than the run's max_cost uses that up, since nobody can tell how much of it is left.
+   * currency than the run's max_cost uses that up, since what is left of it cannot be computed.
    *
    * @generated from field: toolbus.tool.v1.Usage usage = 3;
    */

@@ -52,8 +52,8 @@ export type Provider = Message<"toolbus.provider.v1.Provider"> & {
   } | { case: undefined; value?: undefined };
 
   /**
-   * Whether runs may bring sources for it. It then gets sources with `of_run`, which whoever starts a run has written, and must
-   * hold them to what may be reached from outside.
+   * Whether runs may bring sources for it. It then gets sources with `from_run`, which the client of a run wrote: the provider must
+   * let them reach only what is open to the outside.
    *
    * @generated from field: bool takes_run_sources = 4;
    */

@@ -21,7 +21,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file toolbus/provider/v1/tool_provider_service.proto.
  */
 export const file_toolbus_provider_v1_tool_provider_service: GenFile = /*@__PURE__*/
-  fileDesc("Ci90b29sYnVzL3Byb3ZpZGVyL3YxL3Rvb2xfcHJvdmlkZXJfc2VydmljZS5wcm90bxITdG9vbGJ1cy5wcm92aWRlci52MSK2AQoFU2NvcGUSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JBIWCgVhZ2VudBgCIAEoCUIHukgEcgIYQBIYChBjb250ZXh0X3JldmlzaW9uGAMgASgNEiwKBnJ1bl9pZBgEIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JBIbCglwcmluY2lwYWwYBSABKAlCCLpIBXIDGIACIkIKC09mZmVyZWRUb29sEg4KBnNvdXJjZRgBIAEoCRIjCgR0b29sGAIgASgLMhUudG9vbGJ1cy50b29sLnYxLlRvb2wigQEKF0dldFByb3ZpZGVkVG9vbHNSZXF1ZXN0EjEKBXNjb3BlGAEgASgLMhoudG9vbGJ1cy5wcm92aWRlci52MS5TY29wZUIGukgDyAEBEjMKB3NvdXJjZXMYAiADKAsyFy50b29sYnVzLnRvb2wudjEuU291cmNlQgm6SAaSAQMQ6AcimAEKGEdldFByb3ZpZGVkVG9vbHNSZXNwb25zZRIvCgV0b29scxgBIAMoCzIgLnRvb2xidXMucHJvdmlkZXIudjEuT2ZmZXJlZFRvb2wSLgoHc291cmNlcxgCIAMoCzIdLnRvb2xidXMudG9vbC52MS5Tb3VyY2VTdGF0dXMSGwoTYWxpa2VfaW5fYWxsX3Njb3BlcxgDIAEoCCKDAQoZV2F0Y2hQcm92aWRlZFRvb2xzUmVxdWVzdBIxCgVzY29wZRgBIAEoCzIaLnRvb2xidXMucHJvdmlkZXIudjEuU2NvcGVCBrpIA8gBARIzCgdzb3VyY2VzGAIgAygLMhcudG9vbGJ1cy50b29sLnYxLlNvdXJjZUIJukgGkgEDEOgHIqgBChpXYXRjaFByb3ZpZGVkVG9vbHNSZXNwb25zZRIvCgV0b29scxgBIAMoCzIgLnRvb2xidXMucHJvdmlkZXIudjEuT2ZmZXJlZFRvb2wSLgoHc291cmNlcxgCIAMoCzIdLnRvb2xidXMudG9vbC52MS5Tb3VyY2VTdGF0dXMSGwoTYWxpa2VfaW5fYWxsX3Njb3BlcxgDIAEoCBIMCgRldGFnGAQgASgJIo0DChJFeGVjdXRlVG9vbFJlcXVlc3QSLgoHY2FsbF9pZBgBIAEoCUIdukgachgyFl5bYS16QS1aMC05Xy1dezEsMTI4fSQSMQoFc2NvcGUYAiABKAsyGi50b29sYnVzLnByb3ZpZGVyLnYxLlNjb3BlQga6SAPIAQESJwoGc291cmNlGAMgASgLMhcudG9vbGJ1cy50b29sLnYxLlNvdXJjZRIYCgR0b29sGAQgASgJQgq6SAdyBRABGIACEiIKDmFyZ3VtZW50c19qc29uGAUgASgJQgq6SAdyBSiAgIAgEiwKCGRlYWRsaW5lGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBInCgZjb25maWcYByABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EjYKDmJ1aWx0aW5fcG9saWN5GAggASgLMh4udG9vbGJ1cy50b29sLnYxLkJ1aWx0aW5Qb2xpY3kSHgoLcnVuX2NvbnRleHQYCSABKAxCCbpIBnoEGICAQCKxAQoTRXhlY3V0ZVRvb2xSZXNwb25zZRIxCghwcm9ncmVzcxgBIAEoCzIdLnRvb2xidXMudG9vbC52MS5Ub29sUHJvZ3Jlc3NIABInCgNsb2cYAiABKAsyGC50b29sYnVzLnRvb2wudjEuVG9vbExvZ0gAEjUKBnJlc3VsdBgDIAEoCzIjLnRvb2xidXMucHJvdmlkZXIudjEuUHJvdmlkZWRSZXN1bHRIAEIHCgVldmVudCJIChNSZWxlYXNlU2NvcGVSZXF1ZXN0EjEKBXNjb3BlGAEgASgLMhoudG9vbGJ1cy5wcm92aWRlci52MS5TY29wZUIGukgDyAEBIiYKFFJlbGVhc2VTY29wZVJlc3BvbnNlEg4KBmNsb3NlZBgBIAEoDTLIAwoTVG9vbFByb3ZpZGVyU2VydmljZRJvChBHZXRQcm92aWRlZFRvb2xzEiwudG9vbGJ1cy5wcm92aWRlci52MS5HZXRQcm92aWRlZFRvb2xzUmVxdWVzdBotLnRvb2xidXMucHJvdmlkZXIudjEuR2V0UHJvdmlkZWRUb29sc1Jlc3BvbnNlEncKEldhdGNoUHJvdmlkZWRUb29scxIuLnRvb2xidXMucHJvdmlkZXIudjEuV2F0Y2hQcm92aWRlZFRvb2xzUmVxdWVzdBovLnRvb2xidXMucHJvdmlkZXIudjEuV2F0Y2hQcm92aWRlZFRvb2xzUmVzcG9uc2UwARJiCgtFeGVjdXRlVG9vbBInLnRvb2xidXMucHJvdmlkZXIudjEuRXhlY3V0ZVRvb2xSZXF1ZXN0GigudG9vbGJ1cy5wcm92aWRlci52MS5FeGVjdXRlVG9vbFJlc3BvbnNlMAESYwoMUmVsZWFzZVNjb3BlEigudG9vbGJ1cy5wcm92aWRlci52MS5SZWxlYXNlU2NvcGVSZXF1ZXN0GikudG9vbGJ1cy5wcm92aWRlci52MS5SZWxlYXNlU2NvcGVSZXNwb25zZWIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_struct, file_google_protobuf_timestamp, file_toolbus_provider_v1_provided_result, file_toolbus_tool_v1_source, file_toolbus_tool_v1_tool]);
+  fileDesc("Ci90b29sYnVzL3Byb3ZpZGVyL3YxL3Rvb2xfcHJvdmlkZXJfc2VydmljZS5wcm90bxITdG9vbGJ1cy5wcm92aWRlci52MSK2AQoFU2NvcGUSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JBIWCgVhZ2VudBgCIAEoCUIHukgEcgIYQBIYChBjb250ZXh0X3JldmlzaW9uGAMgASgNEiwKBnJ1bl9pZBgEIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JBIbCglwcmluY2lwYWwYBSABKAlCCLpIBXIDGIACIkIKC09mZmVyZWRUb29sEg4KBnNvdXJjZRgBIAEoCRIjCgR0b29sGAIgASgLMhUudG9vbGJ1cy50b29sLnYxLlRvb2wigQEKF0dldFByb3ZpZGVkVG9vbHNSZXF1ZXN0EjEKBXNjb3BlGAEgASgLMhoudG9vbGJ1cy5wcm92aWRlci52MS5TY29wZUIGukgDyAEBEjMKB3NvdXJjZXMYAiADKAsyFy50b29sYnVzLnRvb2wudjEuU291cmNlQgm6SAaSAQMQ6AcilwEKGEdldFByb3ZpZGVkVG9vbHNSZXNwb25zZRIvCgV0b29scxgBIAMoCzIgLnRvb2xidXMucHJvdmlkZXIudjEuT2ZmZXJlZFRvb2wSLgoHc291cmNlcxgCIAMoCzIdLnRvb2xidXMudG9vbC52MS5Tb3VyY2VTdGF0dXMSGgoSc2FtZV9pbl9hbGxfc2NvcGVzGAMgASgIIoMBChlXYXRjaFByb3ZpZGVkVG9vbHNSZXF1ZXN0EjEKBXNjb3BlGAEgASgLMhoudG9vbGJ1cy5wcm92aWRlci52MS5TY29wZUIGukgDyAEBEjMKB3NvdXJjZXMYAiADKAsyFy50b29sYnVzLnRvb2wudjEuU291cmNlQgm6SAaSAQMQ6AcipwEKGldhdGNoUHJvdmlkZWRUb29sc1Jlc3BvbnNlEi8KBXRvb2xzGAEgAygLMiAudG9vbGJ1cy5wcm92aWRlci52MS5PZmZlcmVkVG9vbBIuCgdzb3VyY2VzGAIgAygLMh0udG9vbGJ1cy50b29sLnYxLlNvdXJjZVN0YXR1cxIaChJzYW1lX2luX2FsbF9zY29wZXMYAyABKAgSDAoEZXRhZxgEIAEoCSKNAwoSRXhlY3V0ZVRvb2xSZXF1ZXN0Ei4KB2NhbGxfaWQYASABKAlCHbpIGnIYMhZeW2EtekEtWjAtOV8tXXsxLDEyOH0kEjEKBXNjb3BlGAIgASgLMhoudG9vbGJ1cy5wcm92aWRlci52MS5TY29wZUIGukgDyAEBEicKBnNvdXJjZRgDIAEoCzIXLnRvb2xidXMudG9vbC52MS5Tb3VyY2USGAoEdG9vbBgEIAEoCUIKukgHcgUQARiAAhIiCg5hcmd1bWVudHNfanNvbhgFIAEoCUIKukgHcgUogICAIBIsCghkZWFkbGluZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJwoGY29uZmlnGAcgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBI2Cg5idWlsdGluX3BvbGljeRgIIAEoCzIeLnRvb2xidXMudG9vbC52MS5CdWlsdGluUG9saWN5Eh4KC3J1bl9jb250ZXh0GAkgASgMQgm6SAZ6BBiAgEAisQEKE0V4ZWN1dGVUb29sUmVzcG9uc2USMQoIcHJvZ3Jlc3MYASABKAsyHS50b29sYnVzLnRvb2wudjEuVG9vbFByb2dyZXNzSAASJwoDbG9nGAIgASgLMhgudG9vbGJ1cy50b29sLnYxLlRvb2xMb2dIABI1CgZyZXN1bHQYAyABKAsyIy50b29sYnVzLnByb3ZpZGVyLnYxLlByb3ZpZGVkUmVzdWx0SABCBwoFZXZlbnQiSAoTUmVsZWFzZVNjb3BlUmVxdWVzdBIxCgVzY29wZRgBIAEoCzIaLnRvb2xidXMucHJvdmlkZXIudjEuU2NvcGVCBrpIA8gBASIsChRSZWxlYXNlU2NvcGVSZXNwb25zZRIUCgxjbG9zZWRfY291bnQYASABKA0yyAMKE1Rvb2xQcm92aWRlclNlcnZpY2USbwoQR2V0UHJvdmlkZWRUb29scxIsLnRvb2xidXMucHJvdmlkZXIudjEuR2V0UHJvdmlkZWRUb29sc1JlcXVlc3QaLS50b29sYnVzLnByb3ZpZGVyLnYxLkdldFByb3ZpZGVkVG9vbHNSZXNwb25zZRJ3ChJXYXRjaFByb3ZpZGVkVG9vbHMSLi50b29sYnVzLnByb3ZpZGVyLnYxLldhdGNoUHJvdmlkZWRUb29sc1JlcXVlc3QaLy50b29sYnVzLnByb3ZpZGVyLnYxLldhdGNoUHJvdmlkZWRUb29sc1Jlc3BvbnNlMAESYgoLRXhlY3V0ZVRvb2wSJy50b29sYnVzLnByb3ZpZGVyLnYxLkV4ZWN1dGVUb29sUmVxdWVzdBooLnRvb2xidXMucHJvdmlkZXIudjEuRXhlY3V0ZVRvb2xSZXNwb25zZTABEmMKDFJlbGVhc2VTY29wZRIoLnRvb2xidXMucHJvdmlkZXIudjEuUmVsZWFzZVNjb3BlUmVxdWVzdBopLnRvb2xidXMucHJvdmlkZXIudjEuUmVsZWFzZVNjb3BlUmVzcG9uc2ViBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_struct, file_google_protobuf_timestamp, file_toolbus_provider_v1_provided_result, file_toolbus_tool_v1_source, file_toolbus_tool_v1_tool]);
 
 /**
  * On whose behalf tools are listed and called. A provider keeps state of different scopes apart.
@@ -149,11 +149,11 @@ export type GetProvidedToolsResponse = Message<"toolbus.provider.v1.GetProvidedT
   sources: SourceStatus[];
 
   /**
-   * The offer is the same in every scope: who follows it in one need not follow it in another.
+   * Whether the offer is the same in every scope: a router that watches it in one scope need not watch it in another.
    *
-   * @generated from field: bool alike_in_all_scopes = 3;
+   * @generated from field: bool same_in_all_scopes = 3;
    */
-  alikeInAllScopes: boolean;
+  sameInAllScopes: boolean;
 };
 
 /**
@@ -212,15 +212,15 @@ export type WatchProvidedToolsResponse = Message<"toolbus.provider.v1.WatchProvi
   sources: SourceStatus[];
 
   /**
-   * The offer is the same in every scope: who follows it in one need not follow it in another.
+   * Whether the offer is the same in every scope: a router that watches it in one scope need not watch it in another.
    *
-   * @generated from field: bool alike_in_all_scopes = 3;
+   * @generated from field: bool same_in_all_scopes = 3;
    */
-  alikeInAllScopes: boolean;
+  sameInAllScopes: boolean;
 
   /**
-   * Tells offers apart: it differs when the offer differs, and who comes back to the etag that it knows has missed nothing that still
-   * holds. Empty from a provider that does not say.
+   * Identifies the offer: it differs when the offer differs. A router that reconnects and receives the etag that it knows has
+   * missed nothing. Empty from a provider that gives none.
    *
    * @generated from field: string etag = 4;
    */
@@ -297,8 +297,8 @@ export type ExecuteToolRequest = Message<"toolbus.provider.v1.ExecuteToolRequest
   builtinPolicy?: BuiltinPolicy | undefined;
 
   /**
-   * What the calling run leaves to this call; opaque. A provider that calls further tools on the call's behalf hands it on
-   * unchanged in CallToolRequest.run_context, so that they stay inside what the run allows. Empty where nothing narrows the call.
+   * What the calling run allows this call; opaque. A provider that calls further tools on the call's behalf passes it unchanged as
+   * CallToolRequest.run_context, so that they stay within what the run allows. Empty where nothing narrows the call.
    *
    * @generated from field: bytes run_context = 9;
    */
@@ -387,9 +387,9 @@ export type ReleaseScopeResponse = Message<"toolbus.provider.v1.ReleaseScopeResp
   /**
    * How many connections, processes and the like were closed.
    *
-   * @generated from field: uint32 closed = 1;
+   * @generated from field: uint32 closed_count = 1;
    */
-  closed: number;
+  closedCount: number;
 };
 
 /**
@@ -427,8 +427,8 @@ export const ToolProviderService: GenService<{
     output: typeof WatchProvidedToolsResponseSchema;
   },
   /**
-   * Executes a call. A tool's failure is a result with `is_error`; an error of the RPC means that the outcome is unknown
-   * or that nothing was started, as its code tells.
+   * Executes a call. A tool's failure is a result with `is_error`; an error of the RPC means that the outcome is unknown or that
+   * nothing was started, as its code says.
    *
    * @generated from rpc toolbus.provider.v1.ToolProviderService.ExecuteTool
    */
@@ -438,7 +438,7 @@ export const ToolProviderService: GenService<{
     output: typeof ExecuteToolResponseSchema;
   },
   /**
-   * Closes what is open for a scope alone and lets go of what it shares with others; the scope may come back later. A
+   * Closes what is open for a scope alone, and ends its use of what it shares with others; the scope may come back later. A
    * provider that keeps nothing by scope need not serve it.
    *
    * @generated from rpc toolbus.provider.v1.ToolProviderService.ReleaseScope

@@ -22,7 +22,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toolbus/run/v1/run_event.proto.
  */
 export const file_toolbus_run_v1_run_event: GenFile = /*@__PURE__*/
-  fileDesc("Ch50b29sYnVzL3J1bi92MS9ydW5fZXZlbnQucHJvdG8SDnRvb2xidXMucnVuLnYxIukCCgtSdW5BY2NlcHRlZBISCgpzZXNzaW9uX2lkGAEgASgJEg0KBWFnZW50GAIgASgJEiMKBWlucHV0GAMgAygLMhQudG9vbGJ1cy5ydW4udjEuSXRlbRIrCgdvcHRpb25zGAQgASgLMhoudG9vbGJ1cy5ydW4udjEuUnVuT3B0aW9ucxIRCglwcmluY2lwYWwYBSABKAkSFwoPaWRlbXBvdGVuY3lfa2V5GAYgASgJEhcKD3ByZXZpb3VzX3J1bl9pZBgHIAEoCRIpCgZwYXJlbnQYCCABKAsyGS50b29sYnVzLnJ1bi52MS5SdW5QYXJlbnQSJQoEZm9yaxgJIAEoCzIXLnRvb2xidXMucnVuLnYxLlJ1bkZvcmsSEgoKc2VsZl93YWtlcxgKIAEoDRIQCghzd2l0Y2hlcxgLIAEoDRIoCgVjYXJyeRgMIAEoDjIZLnRvb2xidXMuc2Vzc2lvbi52MS5DYXJyeSIMCgpSdW5DbGFpbWVkIrkBCg1UdXJuQ29tbWl0dGVkEgwKBHR1cm4YASABKA0SIwoFaXRlbXMYAiADKAsyFC50b29sYnVzLnJ1bi52MS5JdGVtEiUKBXVzYWdlGAMgASgLMhYudG9vbGJ1cy50b29sLnYxLlVzYWdlEg0KBW1vZGVsGAQgASgJEg8KB2F0dGVtcHQYBSABKA0SFQoNZmluaXNoX3JlYXNvbhgGIAEoCRIXCg9jbGllbnRfY2FsbF9pZHMYByADKAkidwoNQW5zd2VyRHJvcHBlZBIMCgR0dXJuGAEgASgNEg8KB2F0dGVtcHQYAiABKA0SJQoFdXNhZ2UYAyABKAsyFi50b29sYnVzLnRvb2wudjEuVXNhZ2USDQoFbW9kZWwYBCABKAkSEQoJYnJva2Vfb2ZmGAUgASgIIlUKC0NhbGxTdGFydGVkEg8KB2NhbGxfaWQYASABKAkSDAoEdG9vbBgCIAEoCRInCgZlZmZlY3QYAyABKA4yFy50b29sYnVzLnRvb2wudjEuRWZmZWN0IrABCgxDYWxsRmluaXNoZWQSDwoHY2FsbF9pZBgBIAEoCRIrCgZyZXN1bHQYAiABKAsyGy50b29sYnVzLnRvb2wudjEuVG9vbFJlc3VsdBIVCg1zdWJtaXNzaW9uX2lkGAMgASgJEiUKBXVzYWdlGAQgASgLMhYudG9vbGJ1cy50b29sLnYxLlVzYWdlEhIKCmNhbGxfY291bnQYBSABKA0SEAoIZW5kc19ydW4YBiABKAgiZgoJUnVuUGFya2VkEisKBWNhbGxzGAEgAygLMhwudG9vbGJ1cy5ydW4udjEuRnVuY3Rpb25DYWxsEiwKCGRlYWRsaW5lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJbCglDYWxsU2hvd24SDAoEdHVybhgBIAEoDRIPCgdhdHRlbXB0GAIgASgNEg8KB2NhbGxfaWQYAyABKAkSDAoEdG9vbBgEIAEoCRIQCghzcGFjZV9pZBgFIAEoCSI0Cg9DYW5jZWxSZXF1ZXN0ZWQSEQoJcHJpbmNpcGFsGAEgASgJEg4KBnJlYXNvbhgCIAEoCSKFAQoIUnVuRW5kZWQSJwoFc3RhdGUYASABKA4yGC50b29sYnVzLnJ1bi52MS5SdW5TdGF0ZRIsCgZyZWFzb24YAiABKA4yHC50b29sYnVzLnJ1bi52MS5SdW5FbmRSZWFzb24SDQoFZXJyb3IYAyABKAkSEwoLb3V0cHV0X3RleHQYBCABKAkiRAoKSW5ib3hUYWtlbhIRCglldmVudF9pZHMYASADKAkSIwoFaXRlbXMYAiADKAsyFC50b29sYnVzLnJ1bi52MS5JdGVtImMKEENvbnRleHRDb21wYWN0ZWQSFwoPYmVmb3JlX3NlcXVlbmNlGAEgASgNEg8KB3N1bW1hcnkYAiABKAkSJQoFdXNhZ2UYAyABKAsyFi50b29sYnVzLnRvb2wudjEuVXNhZ2UilwYKCFJ1bkV2ZW50Eg4KBnJ1bl9pZBgBIAEoCRIQCghzZXF1ZW5jZRgCIAEoDRIvCgtjcmVhdGVfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoIYWNjZXB0ZWQYBCABKAsyGy50b29sYnVzLnJ1bi52MS5SdW5BY2NlcHRlZEgAEi0KB2NsYWltZWQYBSABKAsyGi50b29sYnVzLnJ1bi52MS5SdW5DbGFpbWVkSAASNwoOdHVybl9jb21taXR0ZWQYBiABKAsyHS50b29sYnVzLnJ1bi52MS5UdXJuQ29tbWl0dGVkSAASMwoMY2FsbF9zdGFydGVkGAcgASgLMhsudG9vbGJ1cy5ydW4udjEuQ2FsbFN0YXJ0ZWRIABI1Cg1jYWxsX2ZpbmlzaGVkGAggASgLMhwudG9vbGJ1cy5ydW4udjEuQ2FsbEZpbmlzaGVkSAASKwoGcGFya2VkGAkgASgLMhkudG9vbGJ1cy5ydW4udjEuUnVuUGFya2VkSAASOQoPdGV4dF9jaGVja3BvaW50GAogASgLMh4udG9vbGJ1cy5ydW4udjEuVGV4dENoZWNrcG9pbnRIABI7ChBjYW5jZWxfcmVxdWVzdGVkGAsgASgLMh8udG9vbGJ1cy5ydW4udjEuQ2FuY2VsUmVxdWVzdGVkSAASKQoFZW5kZWQYDCABKAsyGC50b29sYnVzLnJ1bi52MS5SdW5FbmRlZEgAEjEKC2luYm94X3Rha2VuGA0gASgLMhoudG9vbGJ1cy5ydW4udjEuSW5ib3hUYWtlbkgAEj0KEWNvbnRleHRfY29tcGFjdGVkGA4gASgLMiAudG9vbGJ1cy5ydW4udjEuQ29udGV4dENvbXBhY3RlZEgAEjcKDmFuc3dlcl9kcm9wcGVkGA8gASgLMh0udG9vbGJ1cy5ydW4udjEuQW5zd2VyRHJvcHBlZEgAEi8KCmNhbGxfc2hvd24YECABKAsyGS50b29sYnVzLnJ1bi52MS5DYWxsU2hvd25IAEIHCgVldmVudCL1AQoIUnVuRGVsdGESDAoEdHVybhgBIAEoDRIPCgdhdHRlbXB0GAIgASgNEg0KBWluZGV4GAMgASgNEg4KBHRleHQYBCABKAlIABIzCglhcmd1bWVudHMYBSABKAsyHi50b29sYnVzLnJ1bi52MS5Bcmd1bWVudHNEZWx0YUgAEjAKCHByb2dyZXNzGAYgASgLMhwudG9vbGJ1cy5ydW4udjEuQ2FsbFByb2dyZXNzSAASEwoJcmVhc29uaW5nGAcgASgJSAASJgoDbG9nGAggASgLMhcudG9vbGJ1cy5ydW4udjEuQ2FsbExvZ0gAQgcKBWRlbHRhIj0KDkFyZ3VtZW50c0RlbHRhEg8KB2NhbGxfaWQYASABKAkSDAoEbmFtZRgCIAEoCRIMCgR0ZXh0GAMgASgJIlAKDENhbGxQcm9ncmVzcxIPCgdjYWxsX2lkGAEgASgJEi8KCHByb2dyZXNzGAIgASgLMh0udG9vbGJ1cy50b29sLnYxLlRvb2xQcm9ncmVzcyJBCgdDYWxsTG9nEg8KB2NhbGxfaWQYASABKAkSJQoDbG9nGAIgASgLMhgudG9vbGJ1cy50b29sLnYxLlRvb2xMb2ciUwoPUnVuVGV4dFJlcGxhY2VkEgwKBHR1cm4YASABKA0SDwoHYXR0ZW1wdBgCIAEoDRIMCgR0ZXh0GAMgASgJEhMKC2RlbHRhX2NvdW50GAQgASgNYgZwcm90bzM", [file_google_protobuf_timestamp, file_toolbus_run_v1_run, file_toolbus_session_v1_session, file_toolbus_tool_v1_tool, file_toolbus_tool_v1_usage]);
+  fileDesc("Ch50b29sYnVzL3J1bi92MS9ydW5fZXZlbnQucHJvdG8SDnRvb2xidXMucnVuLnYxIvICCgtSdW5BY2NlcHRlZBISCgpzZXNzaW9uX2lkGAEgASgJEg0KBWFnZW50GAIgASgJEiMKBWlucHV0GAMgAygLMhQudG9vbGJ1cy5ydW4udjEuSXRlbRIrCgdvcHRpb25zGAQgASgLMhoudG9vbGJ1cy5ydW4udjEuUnVuT3B0aW9ucxIRCglwcmluY2lwYWwYBSABKAkSFwoPaWRlbXBvdGVuY3lfa2V5GAYgASgJEhcKD3ByZXZpb3VzX3J1bl9pZBgHIAEoCRIpCgZwYXJlbnQYCCABKAsyGS50b29sYnVzLnJ1bi52MS5SdW5QYXJlbnQSJQoEZm9yaxgJIAEoCzIXLnRvb2xidXMucnVuLnYxLlJ1bkZvcmsSFwoPc2VsZl93YWtlX2NvdW50GAogASgNEhQKDHN3aXRjaF9jb3VudBgLIAEoDRIoCgVjYXJyeRgMIAEoDjIZLnRvb2xidXMuc2Vzc2lvbi52MS5DYXJyeSIMCgpSdW5DbGFpbWVkIrkBCg1UdXJuQ29tbWl0dGVkEgwKBHR1cm4YASABKA0SIwoFaXRlbXMYAiADKAsyFC50b29sYnVzLnJ1bi52MS5JdGVtEiUKBXVzYWdlGAMgASgLMhYudG9vbGJ1cy50b29sLnYxLlVzYWdlEg0KBW1vZGVsGAQgASgJEg8KB2F0dGVtcHQYBSABKA0SFQoNZmluaXNoX3JlYXNvbhgGIAEoCRIXCg9jbGllbnRfY2FsbF9pZHMYByADKAkidwoNQW5zd2VyRHJvcHBlZBIMCgR0dXJuGAEgASgNEg8KB2F0dGVtcHQYAiABKA0SJQoFdXNhZ2UYAyABKAsyFi50b29sYnVzLnRvb2wudjEuVXNhZ2USDQoFbW9kZWwYBCABKAkSEQoJYnJva2Vfb2ZmGAUgASgIIlUKC0NhbGxTdGFydGVkEg8KB2NhbGxfaWQYASABKAkSDAoEdG9vbBgCIAEoCRInCgZlZmZlY3QYAyABKA4yFy50b29sYnVzLnRvb2wudjEuRWZmZWN0IrABCgxDYWxsRmluaXNoZWQSDwoHY2FsbF9pZBgBIAEoCRIrCgZyZXN1bHQYAiABKAsyGy50b29sYnVzLnRvb2wudjEuVG9vbFJlc3VsdBIVCg1zdWJtaXNzaW9uX2lkGAMgASgJEiUKBXVzYWdlGAQgASgLMhYudG9vbGJ1cy50b29sLnYxLlVzYWdlEhIKCmNhbGxfY291bnQYBSABKA0SEAoIZW5kc19ydW4YBiABKAgiZgoJUnVuUGFya2VkEisKBWNhbGxzGAEgAygLMhwudG9vbGJ1cy5ydW4udjEuRnVuY3Rpb25DYWxsEiwKCGRlYWRsaW5lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJbCglDYWxsU2hvd24SDAoEdHVybhgBIAEoDRIPCgdhdHRlbXB0GAIgASgNEg8KB2NhbGxfaWQYAyABKAkSDAoEdG9vbBgEIAEoCRIQCghzcGFjZV9pZBgFIAEoCSI0Cg9DYW5jZWxSZXF1ZXN0ZWQSEQoJcHJpbmNpcGFsGAEgASgJEg4KBnJlYXNvbhgCIAEoCSKFAQoIUnVuRW5kZWQSJwoFc3RhdGUYASABKA4yGC50b29sYnVzLnJ1bi52MS5SdW5TdGF0ZRIsCgZyZWFzb24YAiABKA4yHC50b29sYnVzLnJ1bi52MS5SdW5FbmRSZWFzb24SDQoFZXJyb3IYAyABKAkSEwoLb3V0cHV0X3RleHQYBCABKAkiRAoKSW5ib3hUYWtlbhIRCglldmVudF9pZHMYASADKAkSIwoFaXRlbXMYAiADKAsyFC50b29sYnVzLnJ1bi52MS5JdGVtImMKEENvbnRleHRDb21wYWN0ZWQSFwoPYmVmb3JlX3NlcXVlbmNlGAEgASgNEg8KB3N1bW1hcnkYAiABKAkSJQoFdXNhZ2UYAyABKAsyFi50b29sYnVzLnRvb2wudjEuVXNhZ2UilwYKCFJ1bkV2ZW50Eg4KBnJ1bl9pZBgBIAEoCRIQCghzZXF1ZW5jZRgCIAEoDRIvCgtjcmVhdGVfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoIYWNjZXB0ZWQYBCABKAsyGy50b29sYnVzLnJ1bi52MS5SdW5BY2NlcHRlZEgAEi0KB2NsYWltZWQYBSABKAsyGi50b29sYnVzLnJ1bi52MS5SdW5DbGFpbWVkSAASNwoOdHVybl9jb21taXR0ZWQYBiABKAsyHS50b29sYnVzLnJ1bi52MS5UdXJuQ29tbWl0dGVkSAASMwoMY2FsbF9zdGFydGVkGAcgASgLMhsudG9vbGJ1cy5ydW4udjEuQ2FsbFN0YXJ0ZWRIABI1Cg1jYWxsX2ZpbmlzaGVkGAggASgLMhwudG9vbGJ1cy5ydW4udjEuQ2FsbEZpbmlzaGVkSAASKwoGcGFya2VkGAkgASgLMhkudG9vbGJ1cy5ydW4udjEuUnVuUGFya2VkSAASOQoPdGV4dF9jaGVja3BvaW50GAogASgLMh4udG9vbGJ1cy5ydW4udjEuVGV4dENoZWNrcG9pbnRIABI7ChBjYW5jZWxfcmVxdWVzdGVkGAsgASgLMh8udG9vbGJ1cy5ydW4udjEuQ2FuY2VsUmVxdWVzdGVkSAASKQoFZW5kZWQYDCABKAsyGC50b29sYnVzLnJ1bi52MS5SdW5FbmRlZEgAEjEKC2luYm94X3Rha2VuGA0gASgLMhoudG9vbGJ1cy5ydW4udjEuSW5ib3hUYWtlbkgAEj0KEWNvbnRleHRfY29tcGFjdGVkGA4gASgLMiAudG9vbGJ1cy5ydW4udjEuQ29udGV4dENvbXBhY3RlZEgAEjcKDmFuc3dlcl9kcm9wcGVkGA8gASgLMh0udG9vbGJ1cy5ydW4udjEuQW5zd2VyRHJvcHBlZEgAEi8KCmNhbGxfc2hvd24YECABKAsyGS50b29sYnVzLnJ1bi52MS5DYWxsU2hvd25IAEIHCgVldmVudCL1AQoIUnVuRGVsdGESDAoEdHVybhgBIAEoDRIPCgdhdHRlbXB0GAIgASgNEg0KBWluZGV4GAMgASgNEg4KBHRleHQYBCABKAlIABIzCglhcmd1bWVudHMYBSABKAsyHi50b29sYnVzLnJ1bi52MS5Bcmd1bWVudHNEZWx0YUgAEjAKCHByb2dyZXNzGAYgASgLMhwudG9vbGJ1cy5ydW4udjEuQ2FsbFByb2dyZXNzSAASEwoJcmVhc29uaW5nGAcgASgJSAASJgoDbG9nGAggASgLMhcudG9vbGJ1cy5ydW4udjEuQ2FsbExvZ0gAQgcKBWRlbHRhIj0KDkFyZ3VtZW50c0RlbHRhEg8KB2NhbGxfaWQYASABKAkSDAoEbmFtZRgCIAEoCRIMCgR0ZXh0GAMgASgJIlAKDENhbGxQcm9ncmVzcxIPCgdjYWxsX2lkGAEgASgJEi8KCHByb2dyZXNzGAIgASgLMh0udG9vbGJ1cy50b29sLnYxLlRvb2xQcm9ncmVzcyJBCgdDYWxsTG9nEg8KB2NhbGxfaWQYASABKAkSJQoDbG9nGAIgASgLMhgudG9vbGJ1cy50b29sLnYxLlRvb2xMb2ciUwoPUnVuVGV4dFJlcGxhY2VkEgwKBHR1cm4YASABKA0SDwoHYXR0ZW1wdBgCIAEoDRIMCgR0ZXh0GAMgASgJEhMKC2RlbHRhX2NvdW50GAQgASgNYgZwcm90bzM", [file_google_protobuf_timestamp, file_toolbus_run_v1_run, file_toolbus_session_v1_session, file_toolbus_tool_v1_tool, file_toolbus_tool_v1_usage]);
 
 /**
  * The run was accepted: stored before its creator was answered.
@@ -94,18 +94,18 @@ export type RunAccepted = Message<"toolbus.run.v1.RunAccepted"> & {
   fork?: RunFork | undefined;
 
   /**
-   * How many runs in a row news in the inbox started, this one included, since a client or a person said something.
+   * How many runs in a row events of the inbox started, this one included, since a client or a person said something.
    *
-   * @generated from field: uint32 self_wakes = 10;
+   * @generated from field: uint32 self_wake_count = 10;
    */
-  selfWakes: number;
+  selfWakeCount: number;
 
   /**
    * How many switches the session had had: of runs before that many the agent is shown only what `carry` says.
    *
-   * @generated from field: uint32 switches = 11;
+   * @generated from field: uint32 switch_count = 11;
    */
-  switches: number;
+  switchCount: number;
 
   /**
    * What of the conversation before the session's latest switch the agent is shown.
@@ -123,8 +123,8 @@ export const RunAcceptedSchema: GenMessage<RunAccepted> = /*@__PURE__*/
   messageDesc(file_toolbus_run_v1_run_event, 0);
 
 /**
- * A process took the run: the run is in progress from here on. A run that is claimed again was left by the process before,
- * and what was said of a turn that is not committed may be said anew.
+ * A process took the run: the run is in progress from here on. A run that is claimed again was lost by the process before, and the
+ * model may be asked again for a turn that is not committed.
  *
  * @generated from message toolbus.run.v1.RunClaimed
  */
@@ -152,7 +152,7 @@ export type TurnCommitted = Message<"toolbus.run.v1.TurnCommitted"> & {
   turn: number;
 
   /**
-   * Texts, thoughts and calls, in order.
+   * Messages, reasoning and calls, in order.
    *
    * @generated from field: repeated toolbus.run.v1.Item items = 2;
    */
@@ -202,8 +202,8 @@ export const TurnCommittedSchema: GenMessage<TurnCommitted> = /*@__PURE__*/
   messageDesc(file_toolbus_run_v1_run_event, 2);
 
 /**
- * The model answered against `tool_choice`, or with nothing, or broke off: what it said is no part of the conversation, and
- * was paid for.
+ * An answer of the model that was not used: it did not obey `tool_choice`, was empty, or broke off. It is not part of the
+ * conversation; its tokens count.
  *
  * @generated from message toolbus.run.v1.AnswerDropped
  */
@@ -420,7 +420,7 @@ export const CallShownSchema: GenMessage<CallShown> = /*@__PURE__*/
   messageDesc(file_toolbus_run_v1_run_event, 7);
 
 /**
- * Somebody asked to cancel the run.
+ * Cancellation of the run was requested.
  *
  * @generated from message toolbus.run.v1.CancelRequested
  */
@@ -490,7 +490,7 @@ export const RunEndedSchema: GenMessage<RunEnded> = /*@__PURE__*/
   messageDesc(file_toolbus_run_v1_run_event, 9);
 
 /**
- * News from the inbox joined the conversation.
+ * Events from the inbox joined the conversation.
  *
  * @generated from message toolbus.run.v1.InboxTaken
  */
@@ -660,7 +660,7 @@ export type RunEvent = Message<"toolbus.run.v1.RunEvent"> & {
     case: "ended";
   } | {
     /**
-     * News joined.
+     * Events from the inbox joined.
      *
      * @generated from field: toolbus.run.v1.InboxTaken inbox_taken = 13;
      */
@@ -758,7 +758,7 @@ export type RunDelta = Message<"toolbus.run.v1.RunDelta"> & {
     case: "progress";
   } | {
     /**
-     * Further text of a thought.
+     * Further text of the reasoning.
      *
      * @generated from field: string reasoning = 7;
      */

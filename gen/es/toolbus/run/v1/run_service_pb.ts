@@ -30,7 +30,7 @@ export const file_toolbus_run_v1_run_service: GenFile = /*@__PURE__*/
  */
 export type InputMessage = Message<"toolbus.run.v1.InputMessage"> & {
   /**
-   * Who says it: ROLE_USER or ROLE_ASSISTANT, both of which are taken today; the latter tells the agent of what it said elsewhere.
+   * Who says it: ROLE_USER or ROLE_ASSISTANT; the latter is what the agent said elsewhere.
    * Instructions are no input: they stand in RunOptions.instructions.
    *
    * @generated from field: toolbus.run.v1.Role role = 1;
@@ -298,8 +298,8 @@ export type WatchRunRequest = Message<"toolbus.run.v1.WatchRunRequest"> & {
   runId: string;
 
   /**
-   * First stored event that is wanted; 0 for all, absent for those from now on. The one behind the last event may be asked for, also
-   * of a run that has ended: then the stream ends at once, as nothing is left to tell. What lies further on is refused.
+   * First stored event that is wanted; 0 for all, absent for those from now on. The sequence after the last event may be asked for,
+   * also of a run that has ended: then the stream ends at once. A later one is refused.
    *
    * @generated from field: optional uint64 from_sequence = 2;
    */
@@ -407,7 +407,7 @@ export type WatchRunResponse = Message<"toolbus.run.v1.WatchRunResponse"> & {
     case: "start";
   } | {
     /**
-     * Stored events that are lost, or that nobody can read; a run's events are else removed all at once, and the run with them.
+     * Stored events that are lost or cannot be read. Retention removes the events of a run all at once, and the run with them.
      *
      * @generated from field: toolbus.watch.v1.WatchGap gap = 5;
      */
@@ -460,10 +460,10 @@ export type ToolOutput = Message<"toolbus.run.v1.ToolOutput"> & {
   } | { case: undefined; value?: undefined };
 
   /**
-   * Distinguishes this submission from every other one for the same call, whoever makes them: a random text, such as a UUID. Who is
-   * not sure whether a submission arrived repeats it: the one that won is answered as it was the first time, also after a crash.
-   * The same id with another outcome, byte for byte, is refused (REASON_SUBMISSION_ID_REUSED). Empty: then a repetition is refused like any other
-   * one.
+   * Names this submission, to distinguish it from every other one for the same call: a random text, such as a UUID. A client that
+   * does not know whether a submission arrived repeats it under the same id: the submission that won is answered as it was the
+   * first time, also after a crash. The same id with another outcome, byte for byte, is refused (REASON_SUBMISSION_ID_REUSED).
+   * Empty: then a repetition is refused like any other submission.
    *
    * @generated from field: string submission_id = 4;
    */
@@ -600,7 +600,7 @@ export type ForkRunRequest = Message<"toolbus.run.v1.ForkRunRequest"> & {
   atSequence: number;
 
   /**
-   * What is added to the conversation behind the point; may be empty.
+   * What is added to the conversation after that event; may be empty.
    *
    * @generated from field: repeated toolbus.run.v1.InputItem input = 3;
    */

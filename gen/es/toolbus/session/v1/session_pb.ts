@@ -14,7 +14,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file toolbus/session/v1/session.proto.
  */
 export const file_toolbus_session_v1_session: GenFile = /*@__PURE__*/
-  fileDesc("CiB0b29sYnVzL3Nlc3Npb24vdjEvc2Vzc2lvbi5wcm90bxISdG9vbGJ1cy5zZXNzaW9uLnYxIukCCgdTZXNzaW9uEgoKAmlkGAEgASgJEg0KBWFnZW50GAIgASgJEhgKEGNvbnRleHRfcmV2aXNpb24YAyABKA0SLwoFc3RhdGUYBCABKA4yIC50b29sYnVzLnNlc3Npb24udjEuU2Vzc2lvblN0YXRlEhEKCXByaW5jaXBhbBgFIAEoCRIvCgtjcmVhdGVfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEgoKbmV4dF9hZ2VudBgHIAEoCRI1ChFkcmFpbl9leHBpcmVfdGltZRgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEAoIc3dpdGNoZXMYCSABKA0SKAoFY2FycnkYCiABKA4yGS50b29sYnVzLnNlc3Npb24udjEuQ2FycnkSLQoKbmV4dF9jYXJyeRgLIAEoDjIZLnRvb2xidXMuc2Vzc2lvbi52MS5DYXJyeSq5AQoMU2Vzc2lvblN0YXRlEh0KGVNFU1NJT05fU1RBVEVfVU5TUEVDSUZJRUQQABIYChRTRVNTSU9OX1NUQVRFX0FDVElWRRABEhoKFlNFU1NJT05fU1RBVEVfRFJBSU5JTkcQAhIeChpTRVNTSU9OX1NUQVRFX1RFQVJJTkdfRE9XThADEhoKFlNFU1NJT05fU1RBVEVfQlVJTERJTkcQBBIYChRTRVNTSU9OX1NUQVRFX0NMT1NFRBAFKkUKBUNhcnJ5EhUKEUNBUlJZX1VOU1BFQ0lGSUVEEAASEgoOQ0FSUllfTUVTU0FHRVMQARIRCg1DQVJSWV9OT1RISU5HEAJiBnByb3RvMw", [file_google_protobuf_timestamp]);
+  fileDesc("CiB0b29sYnVzL3Nlc3Npb24vdjEvc2Vzc2lvbi5wcm90bxISdG9vbGJ1cy5zZXNzaW9uLnYxIu0CCgdTZXNzaW9uEgoKAmlkGAEgASgJEg0KBWFnZW50GAIgASgJEhgKEGNvbnRleHRfcmV2aXNpb24YAyABKA0SLwoFc3RhdGUYBCABKA4yIC50b29sYnVzLnNlc3Npb24udjEuU2Vzc2lvblN0YXRlEhEKCXByaW5jaXBhbBgFIAEoCRIvCgtjcmVhdGVfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEgoKbmV4dF9hZ2VudBgHIAEoCRI1ChFkcmFpbl9leHBpcmVfdGltZRgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFAoMc3dpdGNoX2NvdW50GAkgASgNEigKBWNhcnJ5GAogASgOMhkudG9vbGJ1cy5zZXNzaW9uLnYxLkNhcnJ5Ei0KCm5leHRfY2FycnkYCyABKA4yGS50b29sYnVzLnNlc3Npb24udjEuQ2FycnkquQEKDFNlc3Npb25TdGF0ZRIdChlTRVNTSU9OX1NUQVRFX1VOU1BFQ0lGSUVEEAASGAoUU0VTU0lPTl9TVEFURV9BQ1RJVkUQARIaChZTRVNTSU9OX1NUQVRFX0RSQUlOSU5HEAISHgoaU0VTU0lPTl9TVEFURV9URUFSSU5HX0RPV04QAxIaChZTRVNTSU9OX1NUQVRFX0JVSUxESU5HEAQSGAoUU0VTU0lPTl9TVEFURV9DTE9TRUQQBSpFCgVDYXJyeRIVChFDQVJSWV9VTlNQRUNJRklFRBAAEhIKDkNBUlJZX01FU1NBR0VTEAESEQoNQ0FSUllfTk9USElORxACYgZwcm90bzM", [file_google_protobuf_timestamp]);
 
 /**
  * One conversation with one active agent.
@@ -81,9 +81,9 @@ export type Session = Message<"toolbus.session.v1.Session"> & {
   /**
    * How many switches it has had.
    *
-   * @generated from field: uint32 switches = 9;
+   * @generated from field: uint32 switch_count = 9;
    */
-  switches: number;
+  switchCount: number;
 
   /**
    * What of the conversation before the latest switch the active agent is shown; unspecified before the first one.
@@ -183,9 +183,9 @@ export const Carry = {
   UNSPECIFIED: 0,
 
   /**
-   * What users and agents said in the session until then, as text: the messages of users and assistants in the inputs of its
-   * runs, and the texts that its models answered. What another agent said is shown as a message of the user that begins with
-   * `[Agent <name> said]`. Nothing else goes along: no calls, results or thoughts, no instructions, no summaries, which may tell of
+   * What users and agents said in the session until then, as text: the messages of users and assistants in the inputs of its runs,
+   * and the texts that its models answered. What another agent said is shown as a message of the user that begins with `[Agent
+   * <name> said]`. Nothing else goes along: no calls, results or thoughts, no instructions, no summaries, which may contain
    * results, and nothing that came from the former agent's inbox.
    *
    * @generated from enum value: CARRY_MESSAGES = 1;

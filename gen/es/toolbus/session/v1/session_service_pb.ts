@@ -326,7 +326,7 @@ export type WatchSessionResponse = Message<"toolbus.session.v1.WatchSessionRespo
 
   /**
    * Identifies the state: it differs when what is sent differs, and is the same for the same state, whichever instance sends it.
-   * Who comes back to the etag that it knows has missed nothing that still holds.
+   * A client that reconnects and receives the etag that it knows has missed nothing that still holds.
    *
    * @generated from field: string etag = 2;
    */

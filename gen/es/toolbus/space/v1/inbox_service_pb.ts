@@ -155,8 +155,8 @@ export type WatchInboxEventsResponse = Message<"toolbus.space.v1.WatchInboxEvent
   } | {
     /**
      * What a watch that goes on has missed: none of these waits any more, for it was taken, or forgotten after 30 days. Sessions
-     * share one row of sequences, so that some of them, or all, may have been another session's. A watch from 0 is told of none of
-     * them, as what was taken is no part of what waits. What waits and cannot be read is reported as a gap to all.
+     * share one sequence, so that some of them, or all, may have belonged to another session. A watch from 0 reports none of them,
+     * since what was taken does not wait. What waits and cannot be read is reported as a gap to all.
      *
      * @generated from field: toolbus.watch.v1.WatchGap gap = 3;
      */

@@ -17,7 +17,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toolbus/space/v1/space_service.proto.
  */
 export const file_toolbus_space_v1_space_service: GenFile = /*@__PURE__*/
-  fileDesc("CiR0b29sYnVzL3NwYWNlL3YxL3NwYWNlX3NlcnZpY2UucHJvdG8SEHRvb2xidXMuc3BhY2UudjEiXQoSQ3JlYXRlU3BhY2VSZXF1ZXN0Ei4KCHNwYWNlX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MCw2NH0kEhcKBXRpdGxlGAIgASgJQgi6SAVyAxiACCI9ChNDcmVhdGVTcGFjZVJlc3BvbnNlEiYKBXNwYWNlGAEgASgLMhcudG9vbGJ1cy5zcGFjZS52MS5TcGFjZSJBCg9HZXRTcGFjZVJlcXVlc3QSLgoIc3BhY2VfaWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQiOgoQR2V0U3BhY2VSZXNwb25zZRImCgVzcGFjZRgBIAEoCzIXLnRvb2xidXMuc3BhY2UudjEuU3BhY2UiTgoRTGlzdFNwYWNlc1JlcXVlc3QSGwoJcGFnZV9zaXplGAEgASgNQgi6SAUqAxjoBxIcCgpwYWdlX3Rva2VuGAIgASgJQgi6SAVyAxiACCJWChJMaXN0U3BhY2VzUmVzcG9uc2USJwoGc3BhY2VzGAEgAygLMhcudG9vbGJ1cy5zcGFjZS52MS5TcGFjZRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkibQoMU2Vzc2lvbkFnZW50EjAKCnNlc3Npb25faWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSKwoFYWdlbnQYAiABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXswLDY0fSQinwEKEUVudGVyU3BhY2VSZXF1ZXN0Ei4KCHNwYWNlX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEi8KBWFnZW50GAIgASgLMh4udG9vbGJ1cy5zcGFjZS52MS5TZXNzaW9uQWdlbnRIABIfCgthdXRob3JfbmFtZRgDIAEoCUIIukgFcgMYgAJIAEIICgZtZW1iZXIibgoSRW50ZXJTcGFjZVJlc3BvbnNlEiYKBXNwYWNlGAEgASgLMhcudG9vbGJ1cy5zcGFjZS52MS5TcGFjZRIwCghtZXNzYWdlcxgCIAMoCzIeLnRvb2xidXMuc3BhY2UudjEuU3BhY2VNZXNzYWdlIosBChFMZWF2ZVNwYWNlUmVxdWVzdBIvCgVhZ2VudBgBIAEoCzIeLnRvb2xidXMuc3BhY2UudjEuU2Vzc2lvbkFnZW50SAASMAoIc3BhY2VfaWQYAiABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSRIAEITCgptZW1iZXJzaGlwEgW6SAIIASImChJMZWF2ZVNwYWNlUmVzcG9uc2USEAoIc3BhY2VfaWQYASABKAkidgoVR2V0QWN0aXZlU3BhY2VSZXF1ZXN0EjAKCnNlc3Npb25faWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSKwoFYWdlbnQYAiABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXswLDY0fSQiKgoWR2V0QWN0aXZlU3BhY2VSZXNwb25zZRIQCghzcGFjZV9pZBgBIAEoCSLuAQoSU2VuZE1lc3NhZ2VSZXF1ZXN0Ei4KCHNwYWNlX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEhkKBHRleHQYAiABKAlCC7pICHIGEAEYgIAQEi8KBWFnZW50GAMgASgLMh4udG9vbGJ1cy5zcGFjZS52MS5TZXNzaW9uQWdlbnRIABIfCgthdXRob3JfbmFtZRgEIAEoCUIIukgFcgMYgAJIABIxCgptZXNzYWdlX2lkGAUgASgJQh26SBpyGDIWXlthLXpBLVowLTlfLV17MCwxMjh9JEIICgZhdXRob3IiRgoTU2VuZE1lc3NhZ2VSZXNwb25zZRIvCgdtZXNzYWdlGAEgASgLMh4udG9vbGJ1cy5zcGFjZS52MS5TcGFjZU1lc3NhZ2UijgEKE0xpc3RNZXNzYWdlc1JlcXVlc3QSLgoIc3BhY2VfaWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSGwoJcGFnZV9zaXplGAIgASgNQgi6SAUqAxjoBxIcCgpwYWdlX3Rva2VuGAMgASgJQgi6SAVyAxiACBIMCgRza2lwGAQgASgNInUKFExpc3RNZXNzYWdlc1Jlc3BvbnNlEjAKCG1lc3NhZ2VzGAEgAygLMh4udG9vbGJ1cy5zcGFjZS52MS5TcGFjZU1lc3NhZ2USFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEhIKCnRvdGFsX3NpemUYAyABKA0icQoRV2F0Y2hTcGFjZVJlcXVlc3QSLgoIc3BhY2VfaWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSGgoNZnJvbV9zZXF1ZW5jZRgCIAEoBEgAiAEBQhAKDl9mcm9tX3NlcXVlbmNlIqcBChJXYXRjaFNwYWNlUmVzcG9uc2USLQoFZXZlbnQYASABKAsyHC50b29sYnVzLnNwYWNlLnYxLlNwYWNlRXZlbnRIABItCgVzdGFydBgCIAEoCzIcLnRvb2xidXMud2F0Y2gudjEuV2F0Y2hTdGFydEgAEikKA2dhcBgDIAEoCzIaLnRvb2xidXMud2F0Y2gudjEuV2F0Y2hHYXBIAEIICgZ1cGRhdGUi7gEKFUFuc3dlclRvb2xDYWxsUmVxdWVzdBIuCghzcGFjZV9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIuCgdjYWxsX2lkGAIgASgJQh26SBpyGDIWXlthLXpBLVowLTlfLV17MSwxMjh9JBIjCgtyZXN1bHRfanNvbhgDIAEoCUIMukgJcgcQASiAgIAgSAASHQoFZXJyb3IYBCABKAlCDLpICXIHEAEYgICAAkgAEh8KDXN1Ym1pc3Npb25faWQYBSABKAlCCLpIBXIDGIABQhAKB291dGNvbWUSBbpIAggBIkkKFkFuc3dlclRvb2xDYWxsUmVzcG9uc2USLwoHbWVzc2FnZRgBIAEoCzIeLnRvb2xidXMuc3BhY2UudjEuU3BhY2VNZXNzYWdlMqgHCgxTcGFjZVNlcnZpY2USWgoLQ3JlYXRlU3BhY2USJC50b29sYnVzLnNwYWNlLnYxLkNyZWF0ZVNwYWNlUmVxdWVzdBolLnRvb2xidXMuc3BhY2UudjEuQ3JlYXRlU3BhY2VSZXNwb25zZRJRCghHZXRTcGFjZRIhLnRvb2xidXMuc3BhY2UudjEuR2V0U3BhY2VSZXF1ZXN0GiIudG9vbGJ1cy5zcGFjZS52MS5HZXRTcGFjZVJlc3BvbnNlElcKCkxpc3RTcGFjZXMSIy50b29sYnVzLnNwYWNlLnYxLkxpc3RTcGFjZXNSZXF1ZXN0GiQudG9vbGJ1cy5zcGFjZS52MS5MaXN0U3BhY2VzUmVzcG9uc2USVwoKRW50ZXJTcGFjZRIjLnRvb2xidXMuc3BhY2UudjEuRW50ZXJTcGFjZVJlcXVlc3QaJC50b29sYnVzLnNwYWNlLnYxLkVudGVyU3BhY2VSZXNwb25zZRJXCgpMZWF2ZVNwYWNlEiMudG9vbGJ1cy5zcGFjZS52MS5MZWF2ZVNwYWNlUmVxdWVzdBokLnRvb2xidXMuc3BhY2UudjEuTGVhdmVTcGFjZVJlc3BvbnNlEmMKDkdldEFjdGl2ZVNwYWNlEicudG9vbGJ1cy5zcGFjZS52MS5HZXRBY3RpdmVTcGFjZVJlcXVlc3QaKC50b29sYnVzLnNwYWNlLnYxLkdldEFjdGl2ZVNwYWNlUmVzcG9uc2USWgoLU2VuZE1lc3NhZ2USJC50b29sYnVzLnNwYWNlLnYxLlNlbmRNZXNzYWdlUmVxdWVzdBolLnRvb2xidXMuc3BhY2UudjEuU2VuZE1lc3NhZ2VSZXNwb25zZRJdCgxMaXN0TWVzc2FnZXMSJS50b29sYnVzLnNwYWNlLnYxLkxpc3RNZXNzYWdlc1JlcXVlc3QaJi50b29sYnVzLnNwYWNlLnYxLkxpc3RNZXNzYWdlc1Jlc3BvbnNlElkKCldhdGNoU3BhY2USIy50b29sYnVzLnNwYWNlLnYxLldhdGNoU3BhY2VSZXF1ZXN0GiQudG9vbGJ1cy5zcGFjZS52MS5XYXRjaFNwYWNlUmVzcG9uc2UwARJjCg5BbnN3ZXJUb29sQ2FsbBInLnRvb2xidXMuc3BhY2UudjEuQW5zd2VyVG9vbENhbGxSZXF1ZXN0GigudG9vbGJ1cy5zcGFjZS52MS5BbnN3ZXJUb29sQ2FsbFJlc3BvbnNlYgZwcm90bzM", [file_buf_validate_validate, file_toolbus_space_v1_space, file_toolbus_watch_v1_watch]);
+  fileDesc("CiR0b29sYnVzL3NwYWNlL3YxL3NwYWNlX3NlcnZpY2UucHJvdG8SEHRvb2xidXMuc3BhY2UudjEiXQoSQ3JlYXRlU3BhY2VSZXF1ZXN0Ei4KCHNwYWNlX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MCw2NH0kEhcKBXRpdGxlGAIgASgJQgi6SAVyAxiACCI9ChNDcmVhdGVTcGFjZVJlc3BvbnNlEiYKBXNwYWNlGAEgASgLMhcudG9vbGJ1cy5zcGFjZS52MS5TcGFjZSJBCg9HZXRTcGFjZVJlcXVlc3QSLgoIc3BhY2VfaWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQiOgoQR2V0U3BhY2VSZXNwb25zZRImCgVzcGFjZRgBIAEoCzIXLnRvb2xidXMuc3BhY2UudjEuU3BhY2UiTgoRTGlzdFNwYWNlc1JlcXVlc3QSGwoJcGFnZV9zaXplGAEgASgNQgi6SAUqAxjoBxIcCgpwYWdlX3Rva2VuGAIgASgJQgi6SAVyAxiACCJWChJMaXN0U3BhY2VzUmVzcG9uc2USJwoGc3BhY2VzGAEgAygLMhcudG9vbGJ1cy5zcGFjZS52MS5TcGFjZRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkibQoMU2Vzc2lvbkFnZW50EjAKCnNlc3Npb25faWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSKwoFYWdlbnQYAiABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXswLDY0fSQinwEKEUVudGVyU3BhY2VSZXF1ZXN0Ei4KCHNwYWNlX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEi8KBWFnZW50GAIgASgLMh4udG9vbGJ1cy5zcGFjZS52MS5TZXNzaW9uQWdlbnRIABIfCgtwZXJzb25fbmFtZRgDIAEoCUIIukgFcgMYgAJIAEIICgZtZW1iZXIibgoSRW50ZXJTcGFjZVJlc3BvbnNlEiYKBXNwYWNlGAEgASgLMhcudG9vbGJ1cy5zcGFjZS52MS5TcGFjZRIwCghtZXNzYWdlcxgCIAMoCzIeLnRvb2xidXMuc3BhY2UudjEuU3BhY2VNZXNzYWdlIosBChFMZWF2ZVNwYWNlUmVxdWVzdBIvCgVhZ2VudBgBIAEoCzIeLnRvb2xidXMuc3BhY2UudjEuU2Vzc2lvbkFnZW50SAASMAoIc3BhY2VfaWQYAiABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSRIAEITCgptZW1iZXJzaGlwEgW6SAIIASImChJMZWF2ZVNwYWNlUmVzcG9uc2USEAoIc3BhY2VfaWQYASABKAkidgoVR2V0QWN0aXZlU3BhY2VSZXF1ZXN0EjAKCnNlc3Npb25faWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSKwoFYWdlbnQYAiABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXswLDY0fSQiKgoWR2V0QWN0aXZlU3BhY2VSZXNwb25zZRIQCghzcGFjZV9pZBgBIAEoCSLuAQoSU2VuZE1lc3NhZ2VSZXF1ZXN0Ei4KCHNwYWNlX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEhkKBHRleHQYAiABKAlCC7pICHIGEAEYgIAQEi8KBWFnZW50GAMgASgLMh4udG9vbGJ1cy5zcGFjZS52MS5TZXNzaW9uQWdlbnRIABIfCgthdXRob3JfbmFtZRgEIAEoCUIIukgFcgMYgAJIABIxCgptZXNzYWdlX2lkGAUgASgJQh26SBpyGDIWXlthLXpBLVowLTlfLV17MCwxMjh9JEIICgZhdXRob3IiRgoTU2VuZE1lc3NhZ2VSZXNwb25zZRIvCgdtZXNzYWdlGAEgASgLMh4udG9vbGJ1cy5zcGFjZS52MS5TcGFjZU1lc3NhZ2UijgEKE0xpc3RNZXNzYWdlc1JlcXVlc3QSLgoIc3BhY2VfaWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSGwoJcGFnZV9zaXplGAIgASgNQgi6SAUqAxjoBxIcCgpwYWdlX3Rva2VuGAMgASgJQgi6SAVyAxiACBIMCgRza2lwGAQgASgNInUKFExpc3RNZXNzYWdlc1Jlc3BvbnNlEjAKCG1lc3NhZ2VzGAEgAygLMh4udG9vbGJ1cy5zcGFjZS52MS5TcGFjZU1lc3NhZ2USFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEhIKCnRvdGFsX3NpemUYAyABKA0icQoRV2F0Y2hTcGFjZVJlcXVlc3QSLgoIc3BhY2VfaWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSGgoNZnJvbV9zZXF1ZW5jZRgCIAEoBEgAiAEBQhAKDl9mcm9tX3NlcXVlbmNlIqcBChJXYXRjaFNwYWNlUmVzcG9uc2USLQoFZXZlbnQYASABKAsyHC50b29sYnVzLnNwYWNlLnYxLlNwYWNlRXZlbnRIABItCgVzdGFydBgCIAEoCzIcLnRvb2xidXMud2F0Y2gudjEuV2F0Y2hTdGFydEgAEikKA2dhcBgDIAEoCzIaLnRvb2xidXMud2F0Y2gudjEuV2F0Y2hHYXBIAEIICgZ1cGRhdGUi7gEKFUFuc3dlclRvb2xDYWxsUmVxdWVzdBIuCghzcGFjZV9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIuCgdjYWxsX2lkGAIgASgJQh26SBpyGDIWXlthLXpBLVowLTlfLV17MSwxMjh9JBIjCgtyZXN1bHRfanNvbhgDIAEoCUIMukgJcgcQASiAgIAgSAASHQoFZXJyb3IYBCABKAlCDLpICXIHEAEYgICAAkgAEh8KDXN1Ym1pc3Npb25faWQYBSABKAlCCLpIBXIDGIABQhAKB291dGNvbWUSBbpIAggBIkkKFkFuc3dlclRvb2xDYWxsUmVzcG9uc2USLwoHbWVzc2FnZRgBIAEoCzIeLnRvb2xidXMuc3BhY2UudjEuU3BhY2VNZXNzYWdlMqgHCgxTcGFjZVNlcnZpY2USWgoLQ3JlYXRlU3BhY2USJC50b29sYnVzLnNwYWNlLnYxLkNyZWF0ZVNwYWNlUmVxdWVzdBolLnRvb2xidXMuc3BhY2UudjEuQ3JlYXRlU3BhY2VSZXNwb25zZRJRCghHZXRTcGFjZRIhLnRvb2xidXMuc3BhY2UudjEuR2V0U3BhY2VSZXF1ZXN0GiIudG9vbGJ1cy5zcGFjZS52MS5HZXRTcGFjZVJlc3BvbnNlElcKCkxpc3RTcGFjZXMSIy50b29sYnVzLnNwYWNlLnYxLkxpc3RTcGFjZXNSZXF1ZXN0GiQudG9vbGJ1cy5zcGFjZS52MS5MaXN0U3BhY2VzUmVzcG9uc2USVwoKRW50ZXJTcGFjZRIjLnRvb2xidXMuc3BhY2UudjEuRW50ZXJTcGFjZVJlcXVlc3QaJC50b29sYnVzLnNwYWNlLnYxLkVudGVyU3BhY2VSZXNwb25zZRJXCgpMZWF2ZVNwYWNlEiMudG9vbGJ1cy5zcGFjZS52MS5MZWF2ZVNwYWNlUmVxdWVzdBokLnRvb2xidXMuc3BhY2UudjEuTGVhdmVTcGFjZVJlc3BvbnNlEmMKDkdldEFjdGl2ZVNwYWNlEicudG9vbGJ1cy5zcGFjZS52MS5HZXRBY3RpdmVTcGFjZVJlcXVlc3QaKC50b29sYnVzLnNwYWNlLnYxLkdldEFjdGl2ZVNwYWNlUmVzcG9uc2USWgoLU2VuZE1lc3NhZ2USJC50b29sYnVzLnNwYWNlLnYxLlNlbmRNZXNzYWdlUmVxdWVzdBolLnRvb2xidXMuc3BhY2UudjEuU2VuZE1lc3NhZ2VSZXNwb25zZRJdCgxMaXN0TWVzc2FnZXMSJS50b29sYnVzLnNwYWNlLnYxLkxpc3RNZXNzYWdlc1JlcXVlc3QaJi50b29sYnVzLnNwYWNlLnYxLkxpc3RNZXNzYWdlc1Jlc3BvbnNlElkKCldhdGNoU3BhY2USIy50b29sYnVzLnNwYWNlLnYxLldhdGNoU3BhY2VSZXF1ZXN0GiQudG9vbGJ1cy5zcGFjZS52MS5XYXRjaFNwYWNlUmVzcG9uc2UwARJjCg5BbnN3ZXJUb29sQ2FsbBInLnRvb2xidXMuc3BhY2UudjEuQW5zd2VyVG9vbENhbGxSZXF1ZXN0GigudG9vbGJ1cy5zcGFjZS52MS5BbnN3ZXJUb29sQ2FsbFJlc3BvbnNlYgZwcm90bzM", [file_buf_validate_validate, file_toolbus_space_v1_space, file_toolbus_watch_v1_watch]);
 
 /**
  * Creates a space.
@@ -167,7 +167,7 @@ export const ListSpacesResponseSchema: GenMessage<ListSpacesResponse> = /*@__PUR
   messageDesc(file_toolbus_space_v1_space_service, 5);
 
 /**
- * An agent that acts in a space. Only the owner of its session may let it.
+ * An agent that acts in a space. Only the owner of its session may name it.
  *
  * @generated from message toolbus.space.v1.SessionAgent
  */
@@ -208,7 +208,7 @@ export type EnterSpaceRequest = Message<"toolbus.space.v1.EnterSpaceRequest"> & 
   spaceId: string;
 
   /**
-   * Who enters. Absent: whoever asks, as a person who is named by the principal.
+   * Who enters. Absent: the client, as a person named by its principal.
    *
    * @generated from oneof toolbus.space.v1.EnterSpaceRequest.member
    */
@@ -222,12 +222,12 @@ export type EnterSpaceRequest = Message<"toolbus.space.v1.EnterSpaceRequest"> & 
     case: "agent";
   } | {
     /**
-     * Whoever asks, as a person: the name as others see it; empty means the principal.
+     * The client, as a person: the name that others see; empty means its principal.
      *
-     * @generated from field: string author_name = 3;
+     * @generated from field: string person_name = 3;
      */
     value: string;
-    case: "authorName";
+    case: "personName";
   } | { case: undefined; value?: undefined };
 };
 
@@ -287,7 +287,7 @@ export type LeaveSpaceRequest = Message<"toolbus.space.v1.LeaveSpaceRequest"> & 
     case: "agent";
   } | {
     /**
-     * Whoever asks, a person, leaves the space of this id.
+     * The client, as a person, leaves the space of this id.
      *
      * @generated from field: string space_id = 2;
      */
@@ -304,7 +304,7 @@ export const LeaveSpaceRequestSchema: GenMessage<LeaveSpaceRequest> = /*@__PURE_
   messageDesc(file_toolbus_space_v1_space_service, 9);
 
 /**
- * Who left is in that space no more.
+ * The member has left the space.
  *
  * @generated from message toolbus.space.v1.LeaveSpaceResponse
  */
@@ -394,7 +394,7 @@ export type SendMessageRequest = Message<"toolbus.space.v1.SendMessageRequest"> 
   text: string;
 
   /**
-   * Who speaks. Absent: whoever asks, as a person who is named by the principal.
+   * Who speaks. Absent: the client, as a person named by its principal.
    *
    * @generated from oneof toolbus.space.v1.SendMessageRequest.author
    */
@@ -408,7 +408,7 @@ export type SendMessageRequest = Message<"toolbus.space.v1.SendMessageRequest"> 
     case: "agent";
   } | {
     /**
-     * Whoever asks, as a person: the name as others see it; empty means the principal.
+     * The client, as a person: the name that others see; empty means its principal.
      *
      * @generated from field: string author_name = 4;
      */
@@ -544,8 +544,8 @@ export type WatchSpaceRequest = Message<"toolbus.space.v1.WatchSpaceRequest"> & 
   spaceId: string;
 
   /**
-   * First event that is wanted; 0 for all, absent for those from now on. A sequence that no event has been given yet is refused, but
-   * for the next one.
+   * First event that is wanted; 0 for all, absent for those from now on. A sequence that no event has been given yet is refused,
+   * but for the next one.
    *
    * @generated from field: optional uint64 from_sequence = 2;
    */
@@ -648,10 +648,10 @@ export type AnswerToolCallRequest = Message<"toolbus.space.v1.AnswerToolCallRequ
   } | { case: undefined; value?: undefined };
 
   /**
-   * Distinguishes this submission from every other one for the same call, whoever makes them: a random text, such as a UUID. Who is
-   * not sure whether a submission arrived repeats it: the one that won is answered as it was the first time, also after a crash.
-   * The same id with another outcome, byte for byte, is refused (REASON_SUBMISSION_ID_REUSED). Empty: then a repetition is refused like any other
-   * one.
+   * Names this submission, to distinguish it from every other one for the same call: a random text, such as a UUID. A client that
+   * does not know whether a submission arrived repeats it under the same id: the submission that won is answered as it was the
+   * first time, also after a crash. The same id with another outcome, byte for byte, is refused (REASON_SUBMISSION_ID_REUSED).
+   * Empty: then a repetition is refused like any other submission.
    *
    * @generated from field: string submission_id = 5;
    */

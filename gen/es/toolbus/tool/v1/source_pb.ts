@@ -14,7 +14,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file toolbus/tool/v1/source.proto.
  */
 export const file_toolbus_tool_v1_source: GenFile = /*@__PURE__*/
-  fileDesc("Chx0b29sYnVzL3Rvb2wvdjEvc291cmNlLnByb3RvEg90b29sYnVzLnRvb2wudjEibgoGU291cmNlEisKBG5hbWUYASABKAlCHbpIGnIYMhZeW2EtekEtWjAtOV8uLV17MSw2NH0kEicKBmNvbmZpZxgCIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSDgoGb2ZfcnVuGAMgASgIIpEBCglSdW5Tb3VyY2USKwoEbmFtZRgBIAEoCUIdukgachgyFl5bYS16QS1aMC05Xy4tXXsxLDY0fSQSLgoIcHJvdmlkZXIYAiABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSJwoGY29uZmlnGAMgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdCJBCgxTb3VyY2VTdGF0dXMSDgoGc291cmNlGAEgASgJEhEKCWF2YWlsYWJsZRgCIAEoCBIOCgZyZWFzb24YAyABKAliBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_struct]);
+  fileDesc("Chx0b29sYnVzL3Rvb2wvdjEvc291cmNlLnByb3RvEg90b29sYnVzLnRvb2wudjEicAoGU291cmNlEisKBG5hbWUYASABKAlCHbpIGnIYMhZeW2EtekEtWjAtOV8uLV17MSw2NH0kEicKBmNvbmZpZxgCIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSEAoIZnJvbV9ydW4YAyABKAgikQEKCVJ1blNvdXJjZRIrCgRuYW1lGAEgASgJQh26SBpyGDIWXlthLXpBLVowLTlfLi1dezEsNjR9JBIuCghwcm92aWRlchgCIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBInCgZjb25maWcYAyABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0IkEKDFNvdXJjZVN0YXR1cxIOCgZzb3VyY2UYASABKAkSEQoJYXZhaWxhYmxlGAIgASgIEg4KBnJlYXNvbhgDIAEoCWIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_struct]);
 
 /**
  * Where tools come from: one MCP server, one worker file, one third party's collection.
@@ -37,12 +37,12 @@ export type Source = Message<"toolbus.tool.v1.Source"> & {
   config?: JsonObject | undefined;
 
   /**
-   * A run brought it, and no operator wrote it: it belongs to the scope's run alone, and the provider holds it to what operators
-   * let runs bring.
+   * Whether a run brought it, so that no operator wrote it: it belongs to the scope's run alone, and the provider allows it only
+   * what operators let runs bring.
    *
-   * @generated from field: bool of_run = 3;
+   * @generated from field: bool from_run = 3;
    */
-  ofRun: boolean;
+  fromRun: boolean;
 };
 
 /**

@@ -19,8 +19,8 @@ export const file_toolbus_tool_v1_tool_call: GenFile = /*@__PURE__*/
   fileDesc("Ch90b29sYnVzL3Rvb2wvdjEvdG9vbF9jYWxsLnByb3RvEg90b29sYnVzLnRvb2wudjEijgQKCFRvb2xDYWxsEg8KB2NhbGxfaWQYASABKAkSEgoKc2Vzc2lvbl9pZBgCIAEoCRIOCgZydW5faWQYAyABKAkSDQoFYWdlbnQYBCABKAkSDAoEdG9vbBgFIAEoCRIWCg5hcmd1bWVudHNfanNvbhgGIAEoCRItCgVzdGF0ZRgHIAEoDjIeLnRvb2xidXMudG9vbC52MS5Ub29sQ2FsbFN0YXRlEisKBnJlc3VsdBgIIAEoCzIbLnRvb2xidXMudG9vbC52MS5Ub29sUmVzdWx0Ei8KC2NyZWF0ZV90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgtleHBpcmVfdGltZRgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEAoIc3BhY2VfaWQYCyABKAkSEgoKbWVzc2FnZV9pZBgMIAEoCRINCgV0YWtlbhgNIAEoCBI2Cg5leGVjdXRpb25fdHlwZRgOIAEoDjIeLnRvb2xidXMudG9vbC52MS5FeGVjdXRpb25UeXBlEhoKEm91dHB1dF9zY2hlbWFfanNvbhgPIAEoCRIVCg1yZXNvbHZlZF9sYXRlGBAgASgIEhEKCXByaW5jaXBhbBgRIAEoCRInCgZlZmZlY3QYEiABKA4yFy50b29sYnVzLnRvb2wudjEuRWZmZWN0KuABCg1Ub29sQ2FsbFN0YXRlEh8KG1RPT0xfQ0FMTF9TVEFURV9VTlNQRUNJRklFRBAAEhsKF1RPT0xfQ0FMTF9TVEFURV9TVEFSVEVEEAESGwoXVE9PTF9DQUxMX1NUQVRFX1dBSVRJTkcQAhIbChdUT09MX0NBTExfU1RBVEVfUEVORElORxADEhwKGFRPT0xfQ0FMTF9TVEFURV9SRVNPTFZFRBAEEhsKF1RPT0xfQ0FMTF9TVEFURV9FWFBJUkVEEAUSHAoYVE9PTF9DQUxMX1NUQVRFX0NBTkNFTEVEEAZiBnByb3RvMw", [file_google_protobuf_timestamp, file_toolbus_tool_v1_tool]);
 
 /**
- * A call as it is recorded. Who has taken it and answers it, under which delivery and submission, is between the router and that
- * watcher, and is no part of it: `taken` and `state` say whether somebody has it, and whether whoever made it still waits.
+ * A call as it is recorded. It does not say which watcher has taken it, by which delivery, or which submission answered it: `taken`
+ * and `state` say whether a watcher has it, and whether its caller still waits.
  *
  * @generated from message toolbus.tool.v1.ToolCall
  */
@@ -131,7 +131,7 @@ export type ToolCall = Message<"toolbus.tool.v1.ToolCall"> & {
   outputSchemaJson: string;
 
   /**
-   * Whether the result came after whoever made the call had given up waiting.
+   * Whether the result came after the caller had stopped waiting.
    *
    * @generated from field: bool resolved_late = 16;
    */
@@ -180,14 +180,14 @@ export const ToolCallState = {
   STARTED: 1,
 
   /**
-   * Whoever made the call waits in line for the result.
+   * The caller waits for the result.
    *
    * @generated from enum value: TOOL_CALL_STATE_WAITING = 2;
    */
   WAITING: 2,
 
   /**
-   * Nobody waits; the result goes to the inbox.
+   * The caller does not wait; the result goes to the inbox.
    *
    * @generated from enum value: TOOL_CALL_STATE_PENDING = 3;
    */

@@ -2,7 +2,7 @@
 // @generated from file toolbus/tool/v1/tool_call_service.proto (package toolbus.tool.v1, syntax proto3)
 /* eslint-disable */
 
-// Calls that wait for somebody outside: external services and people.
+// Calls that are answered from outside, by external services and people.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -18,8 +18,8 @@ export const file_toolbus_tool_v1_tool_call_service: GenFile = /*@__PURE__*/
   fileDesc("Cid0b29sYnVzL3Rvb2wvdjEvdG9vbF9jYWxsX3NlcnZpY2UucHJvdG8SD3Rvb2xidXMudG9vbC52MSJ7ChVXYXRjaFRvb2xDYWxsc1JlcXVlc3QSIwoFdG9vbHMYASADKAlCFLpIEZIBDggBEOgHIgdyBRABGIAEEhwKCndhdGNoZXJfaWQYAiABKAlCCLpIBXIDGIACEh8KDW1heF9pbl9mbGlnaHQYAyABKA1CCLpIBSoDGOgHIkMKC1dhdGNoTm90aWNlEgwKBHRvb2wYASABKAkSDwoHcHJvYmxlbRgCIAEoCRIVCg1jbG9zZXN0X25hbWVzGAMgAygJIlAKEFRvb2xDYWxsRGVsaXZlcnkSJwoEY2FsbBgBIAEoCzIZLnRvb2xidXMudG9vbC52MS5Ub29sQ2FsbBITCgtkZWxpdmVyeV9pZBgCIAEoCSK9AQoWV2F0Y2hUb29sQ2FsbHNSZXNwb25zZRIxCgRjYWxsGAEgASgLMiEudG9vbGJ1cy50b29sLnYxLlRvb2xDYWxsRGVsaXZlcnlIABI2Cgl3aXRoZHJhd24YAiABKAsyIS50b29sYnVzLnRvb2wudjEuVG9vbENhbGxEZWxpdmVyeUgAEi4KBm5vdGljZRgDIAEoCzIcLnRvb2xidXMudG9vbC52MS5XYXRjaE5vdGljZUgAQggKBnVwZGF0ZSJtChpBY2tub3dsZWRnZVRvb2xDYWxsUmVxdWVzdBIuCgdjYWxsX2lkGAEgASgJQh26SBpyGDIWXlthLXpBLVowLTlfLV17MSwxMjh9JBIfCgtkZWxpdmVyeV9pZBgCIAEoCUIKukgHcgUQARiAAiJGChtBY2tub3dsZWRnZVRvb2xDYWxsUmVzcG9uc2USJwoEY2FsbBgBIAEoCzIZLnRvb2xidXMudG9vbC52MS5Ub29sQ2FsbCLuAQoXU3VibWl0VG9vbFJlc3VsdFJlcXVlc3QSLgoHY2FsbF9pZBgBIAEoCUIdukgachgyFl5bYS16QS1aMC05Xy1dezEsMTI4fSQSLAoGcnVuX2lkGAIgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MCw2NH0kEiMKC3Jlc3VsdF9qc29uGAMgASgJQgy6SAlyBxABKICAgCBIABIdCgVlcnJvchgEIAEoCUIMukgJcgcQARiAgIACSAASHwoNc3VibWlzc2lvbl9pZBgFIAEoCUIIukgFcgMYgAFCEAoHb3V0Y29tZRIFukgCCAEiQwoYU3VibWl0VG9vbFJlc3VsdFJlc3BvbnNlEicKBGNhbGwYASABKAsyGS50b29sYnVzLnRvb2wudjEuVG9vbENhbGwiRAoSR2V0VG9vbENhbGxSZXF1ZXN0Ei4KB2NhbGxfaWQYASABKAlCHbpIGnIYMhZeW2EtekEtWjAtOV8tXXsxLDEyOH0kIj4KE0dldFRvb2xDYWxsUmVzcG9uc2USJwoEY2FsbBgBIAEoCzIZLnRvb2xidXMudG9vbC52MS5Ub29sQ2FsbCLGAQoUTGlzdFRvb2xDYWxsc1JlcXVlc3QSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JBJBCgZzdGF0ZXMYAiADKA4yHi50b29sYnVzLnRvb2wudjEuVG9vbENhbGxTdGF0ZUIRukgOkgELEGQiB4IBBBABIAASGwoJcGFnZV9zaXplGAMgASgNQgi6SAUqAxjoBxIcCgpwYWdlX3Rva2VuGAQgASgJQgi6SAVyAxiACCJaChVMaXN0VG9vbENhbGxzUmVzcG9uc2USKAoFY2FsbHMYASADKAsyGS50b29sYnVzLnRvb2wudjEuVG9vbENhbGwSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIp0BChFSZWFkUmVzdWx0UmVxdWVzdBIwCgdjYWxsX2lkGAEgASgJQh26SBpyGDIWXlthLXpBLVowLTlfLV17MSwxMjh9JEgAEiYKEHN0b3JlZF9yZWZlcmVuY2UYAiABKAlCCrpIB3IFEAEYgAJIABIOCgZvZmZzZXQYAyABKAQSDQoFbGltaXQYBCABKARCDwoGcmVzdWx0EgW6SAIIASJ8ChJSZWFkUmVzdWx0UmVzcG9uc2USLwoGcmVzdWx0GAEgASgLMh0udG9vbGJ1cy50b29sLnYxLlN0b3JlZFJlc3VsdEgAEi0KBWNodW5rGAIgASgLMhwudG9vbGJ1cy50b29sLnYxLlJlc3VsdENodW5rSABCBgoEcGFydCJGCgxTdG9yZWRSZXN1bHQSGAoQc3RvcmVkX3JlZmVyZW5jZRgBIAEoCRIMCgRzaXplGAIgASgEEg4KBnNoYTI1NhgDIAEoDCIrCgtSZXN1bHRDaHVuaxIOCgZvZmZzZXQYASABKAQSDAoEZGF0YRgCIAEoDCJhChVDYW5jZWxUb29sQ2FsbFJlcXVlc3QSLgoHY2FsbF9pZBgBIAEoCUIdukgachgyFl5bYS16QS1aMC05Xy1dezEsMTI4fSQSGAoGcmVhc29uGAIgASgJQgi6SAVyAxiAICIpChZDYW5jZWxUb29sQ2FsbFJlc3BvbnNlEg8KB3N0YXJ0ZWQYASABKAgyxwUKD1Rvb2xDYWxsU2VydmljZRJjCg5XYXRjaFRvb2xDYWxscxImLnRvb2xidXMudG9vbC52MS5XYXRjaFRvb2xDYWxsc1JlcXVlc3QaJy50b29sYnVzLnRvb2wudjEuV2F0Y2hUb29sQ2FsbHNSZXNwb25zZTABEnAKE0Fja25vd2xlZGdlVG9vbENhbGwSKy50b29sYnVzLnRvb2wudjEuQWNrbm93bGVkZ2VUb29sQ2FsbFJlcXVlc3QaLC50b29sYnVzLnRvb2wudjEuQWNrbm93bGVkZ2VUb29sQ2FsbFJlc3BvbnNlEmcKEFN1Ym1pdFRvb2xSZXN1bHQSKC50b29sYnVzLnRvb2wudjEuU3VibWl0VG9vbFJlc3VsdFJlcXVlc3QaKS50b29sYnVzLnRvb2wudjEuU3VibWl0VG9vbFJlc3VsdFJlc3BvbnNlElgKC0dldFRvb2xDYWxsEiMudG9vbGJ1cy50b29sLnYxLkdldFRvb2xDYWxsUmVxdWVzdBokLnRvb2xidXMudG9vbC52MS5HZXRUb29sQ2FsbFJlc3BvbnNlEl4KDUxpc3RUb29sQ2FsbHMSJS50b29sYnVzLnRvb2wudjEuTGlzdFRvb2xDYWxsc1JlcXVlc3QaJi50b29sYnVzLnRvb2wudjEuTGlzdFRvb2xDYWxsc1Jlc3BvbnNlElcKClJlYWRSZXN1bHQSIi50b29sYnVzLnRvb2wudjEuUmVhZFJlc3VsdFJlcXVlc3QaIy50b29sYnVzLnRvb2wudjEuUmVhZFJlc3VsdFJlc3BvbnNlMAESYQoOQ2FuY2VsVG9vbENhbGwSJi50b29sYnVzLnRvb2wudjEuQ2FuY2VsVG9vbENhbGxSZXF1ZXN0GicudG9vbGJ1cy50b29sLnYxLkNhbmNlbFRvb2xDYWxsUmVzcG9uc2ViBnByb3RvMw", [file_buf_validate_validate, file_toolbus_tool_v1_tool_call]);
 
 /**
- * Asks for calls of tools that the watcher executes. There is no `from_sequence`: calls are work, each of which is handed out until
- * somebody takes it, and not a log of which two could read the same.
+ * Asks for calls of tools that the watcher executes. There is no `from_sequence`: calls are work, each of which is delivered until
+ * one watcher takes it, and not a log that several could read.
  *
  * @generated from message toolbus.tool.v1.WatchToolCallsRequest
  */
@@ -40,7 +40,7 @@ export type WatchToolCallsRequest = Message<"toolbus.tool.v1.WatchToolCallsReque
   watcherId: string;
 
   /**
-   * How many calls it may be handed that it has neither acknowledged nor answered; 0 means 64.
+   * How many calls it may be sent that it has neither acknowledged nor answered; 0 means 64.
    *
    * @generated from field: uint32 max_in_flight = 3;
    */
@@ -90,7 +90,7 @@ export const WatchNoticeSchema: GenMessage<WatchNotice> = /*@__PURE__*/
   messageDesc(file_toolbus_tool_v1_tool_call_service, 1);
 
 /**
- * A call in the hands of a watcher.
+ * A call that is delivered to a watcher.
  *
  * @generated from message toolbus.tool.v1.ToolCallDelivery
  */
@@ -130,7 +130,7 @@ export type WatchToolCallsResponse = Message<"toolbus.tool.v1.WatchToolCallsResp
    */
   update: {
     /**
-     * A call handed to this watcher and to no other until it is acknowledged or handed on.
+     * A call that is sent to this watcher, and to no other unless this one does not acknowledge it.
      *
      * @generated from field: toolbus.tool.v1.ToolCallDelivery call = 1;
      */
@@ -138,7 +138,7 @@ export type WatchToolCallsResponse = Message<"toolbus.tool.v1.WatchToolCallsResp
     case: "call";
   } | {
     /**
-     * A call that was handed to this watcher before and takes no result any more: it was canceled or has expired.
+     * A call that was sent to this watcher before and no longer takes a result: it was canceled or has expired.
      *
      * @generated from field: toolbus.tool.v1.ToolCallDelivery withdrawn = 2;
      */
@@ -163,7 +163,7 @@ export const WatchToolCallsResponseSchema: GenMessage<WatchToolCallsResponse> = 
   messageDesc(file_toolbus_tool_v1_tool_call_service, 3);
 
 /**
- * Takes a call that was handed over: it is executed by this watcher or by nobody, unless it may be repeated.
+ * Takes a call that was delivered: no other watcher is sent it, unless it may be repeated.
  *
  * @generated from message toolbus.tool.v1.AcknowledgeToolCallRequest
  */
@@ -255,10 +255,10 @@ export type SubmitToolResultRequest = Message<"toolbus.tool.v1.SubmitToolResultR
   } | { case: undefined; value?: undefined };
 
   /**
-   * Distinguishes this submission from every other one for the same call, whoever makes them: a random text, such as a UUID. Who is
-   * not sure whether a submission arrived repeats it: the one that won is answered as it was the first time, also after a crash.
-   * The same id with another outcome, byte for byte, is refused (REASON_SUBMISSION_ID_REUSED). Empty: then a repetition is refused like any other
-   * one.
+   * Names this submission, to distinguish it from every other one for the same call: a random text, such as a UUID. A client that
+   * does not know whether a submission arrived repeats it under the same id: the submission that won is answered as it was the
+   * first time, also after a crash. The same id with another outcome, byte for byte, is refused (REASON_SUBMISSION_ID_REUSED).
+   * Empty: then a repetition is refused like any other submission.
    *
    * @generated from field: string submission_id = 5;
    */
@@ -612,7 +612,7 @@ export const CancelToolCallResponseSchema: GenMessage<CancelToolCallResponse> = 
  */
 export const ToolCallService: GenService<{
   /**
-   * Hands calls to a watcher, each to exactly one.
+   * Delivers calls to a watcher, each to exactly one.
    *
    * @generated from rpc toolbus.tool.v1.ToolCallService.WatchToolCalls
    */
@@ -622,7 +622,7 @@ export const ToolCallService: GenService<{
     output: typeof WatchToolCallsResponseSchema;
   },
   /**
-   * Takes a call that was handed over.
+   * Takes a call that was delivered.
    *
    * @generated from rpc toolbus.tool.v1.ToolCallService.AcknowledgeToolCall
    */
@@ -674,8 +674,8 @@ export const ToolCallService: GenService<{
     output: typeof ReadResultResponseSchema;
   },
   /**
-   * Keeps a call from starting, or stops it. A call that has its result keeps it: the answer is the same, and nothing changes. An id
-   * that no call has is remembered, so that a call that comes under it later does not begin.
+   * Keeps a call from starting, or stops it. A call that has its result keeps it: the answer is the same, and nothing changes. An
+   * id that no call has is remembered, so that a call that comes under it later does not begin.
    *
    * @generated from rpc toolbus.tool.v1.ToolCallService.CancelToolCall
    */

@@ -151,9 +151,9 @@ export const ToolAnnotationsSchema: GenMessage<ToolAnnotations> = /*@__PURE__*/
  */
 export type Tool = Message<"toolbus.tool.v1.Tool"> & {
   /**
-   * Name within its source, for example `read_file`. One of the catalog has 1 to 64 letters, digits, _, - or single dots between them.
-   * One that a provider offers has no control characters and no `*`, and one without a source does not begin with `@`: a tool that
-   * does is left out.
+   * Name within its source, for example `read_file`. One of the catalog has 1 to 64 letters, digits, _, - or single dots between
+   * them. One that a provider offers has no control characters and no `*`, and one without a source does not begin with `@`: a tool
+   * that does is left out.
    *
    * @generated from field: string name = 1;
    */
@@ -230,7 +230,7 @@ export type Tool = Message<"toolbus.tool.v1.Tool"> & {
   effect: Effect;
 
   /**
-   * Configuration handed to the provider with each call.
+   * Configuration that the provider gets with each call.
    *
    * @generated from field: google.protobuf.Struct config = 12;
    */
@@ -251,7 +251,7 @@ export type Tool = Message<"toolbus.tool.v1.Tool"> & {
   annotations?: ToolAnnotations | undefined;
 
   /**
-   * For calls that somebody outside answers: how long after its creation a call takes results; absent means always.
+   * For calls that are answered from outside: how long after its creation a call takes results; absent means always.
    *
    * @generated from field: google.protobuf.Duration ttl = 15;
    */
@@ -286,8 +286,8 @@ export type ToolResult = Message<"toolbus.tool.v1.ToolResult"> & {
   isError: boolean;
 
   /**
-   * Where the whole result is stored when `output_json` holds only its beginning; empty otherwise. `ToolCallService.ReadResult` reads
-   * it.
+   * Where the whole result is stored when `output_json` holds only its beginning; empty otherwise. `ToolCallService.ReadResult`
+   * reads it.
    *
    * @generated from field: string stored_reference = 3;
    */
@@ -343,7 +343,8 @@ export const ToolProgressSchema: GenMessage<ToolProgress> = /*@__PURE__*/
  */
 export type AllowedTools = Message<"toolbus.tool.v1.AllowedTools"> & {
   /**
-   * Their names, as the field that holds this message says; of a run or a call, aliases, references or model names. Empty allows none.
+   * Their names, as the field that holds this message says; of a run or a call, aliases, references or model names. Empty allows
+   * none.
    *
    * @generated from field: repeated string names = 1;
    */
@@ -364,7 +365,7 @@ export const AllowedToolsSchema: GenMessage<AllowedTools> = /*@__PURE__*/
  */
 export type ToolLog = Message<"toolbus.tool.v1.ToolLog"> & {
   /**
-   * How grave it is.
+   * Its severity.
    *
    * @generated from field: toolbus.tool.v1.LogLevel level = 1;
    */
@@ -593,7 +594,7 @@ export const BuiltinSchema: GenEnum<Builtin> = /*@__PURE__*/
   enumDesc(file_toolbus_tool_v1_tool, 2);
 
 /**
- * How grave a line of a log is.
+ * The severity of a line of a log.
  *
  * @generated from enum toolbus.tool.v1.LogLevel
  */
@@ -606,7 +607,7 @@ export const LogLevel = {
   UNSPECIFIED: 0,
 
   /**
-   * Every step, for whoever looks for a fault.
+   * Every step, to find a fault.
    *
    * @generated from enum value: LOG_LEVEL_TRACE = 1;
    */
@@ -642,7 +643,7 @@ export const LogLevel = {
 } as const;
 
 /**
- * How grave a line of a log is.
+ * The severity of a line of a log.
  *
  * @generated from enum toolbus.tool.v1.LogLevel
  */

@@ -19,7 +19,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toolbus/worker/v1/worker_service.proto.
  */
 export const file_toolbus_worker_v1_worker_service: GenFile = /*@__PURE__*/
-  fileDesc("CiZ0b29sYnVzL3dvcmtlci92MS93b3JrZXJfc2VydmljZS5wcm90bxIRdG9vbGJ1cy53b3JrZXIudjEiTwoSTGlzdFdvcmtlcnNSZXF1ZXN0EhsKCXBhZ2Vfc2l6ZRgBIAEoDUIIukgFKgMY6AcSHAoKcGFnZV90b2tlbhgCIAEoCUIIukgFcgMYgAgiWgoTTGlzdFdvcmtlcnNSZXNwb25zZRIqCgd3b3JrZXJzGAEgAygLMhkudG9vbGJ1cy53b3JrZXIudjEuV29ya2VyEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJRChFTdG9wV29ya2VyUmVxdWVzdBItCgZzb3VyY2UYASABKAlCHbpIGnIYMhZeW2EtekEtWjAtOV8uLV17MSw2NH0kEg0KBWZvcmNlGAIgASgIIhQKElN0b3BXb3JrZXJSZXNwb25zZSJHChZXYXRjaFdvcmtlckxvZ3NSZXF1ZXN0Ei0KBnNvdXJjZRgBIAEoCUIdukgachgyFl5bYS16QS1aMC05Xy4tXXswLDY0fSQirAEKDVdvcmtlckxvZ0xpbmUSLwoLY3JlYXRlX3RpbWUYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg4KBnNvdXJjZRgCIAEoCRIQCghmdW5jdGlvbhgDIAEoCRIPCgdjYWxsX2lkGAQgASgJEhAKCHRyYWNlX2lkGAUgASgJEiUKA2xvZxgGIAEoCzIYLnRvb2xidXMudG9vbC52MS5Ub29sTG9nIh0KDExlZnRPdXRMaW5lcxINCgVjb3VudBgBIAEoBCKKAQoXV2F0Y2hXb3JrZXJMb2dzUmVzcG9uc2USMAoEbGluZRgBIAEoCzIgLnRvb2xidXMud29ya2VyLnYxLldvcmtlckxvZ0xpbmVIABIzCghsZWZ0X291dBgCIAEoCzIfLnRvb2xidXMud29ya2VyLnYxLkxlZnRPdXRMaW5lc0gAQggKBnVwZGF0ZTK0AgoNV29ya2VyU2VydmljZRJcCgtMaXN0V29ya2VycxIlLnRvb2xidXMud29ya2VyLnYxLkxpc3RXb3JrZXJzUmVxdWVzdBomLnRvb2xidXMud29ya2VyLnYxLkxpc3RXb3JrZXJzUmVzcG9uc2USWQoKU3RvcFdvcmtlchIkLnRvb2xidXMud29ya2VyLnYxLlN0b3BXb3JrZXJSZXF1ZXN0GiUudG9vbGJ1cy53b3JrZXIudjEuU3RvcFdvcmtlclJlc3BvbnNlEmoKD1dhdGNoV29ya2VyTG9ncxIpLnRvb2xidXMud29ya2VyLnYxLldhdGNoV29ya2VyTG9nc1JlcXVlc3QaKi50b29sYnVzLndvcmtlci52MS5XYXRjaFdvcmtlckxvZ3NSZXNwb25zZTABYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_timestamp, file_toolbus_tool_v1_tool, file_toolbus_worker_v1_worker]);
+  fileDesc("CiZ0b29sYnVzL3dvcmtlci92MS93b3JrZXJfc2VydmljZS5wcm90bxIRdG9vbGJ1cy53b3JrZXIudjEiTwoSTGlzdFdvcmtlcnNSZXF1ZXN0EhsKCXBhZ2Vfc2l6ZRgBIAEoDUIIukgFKgMY6AcSHAoKcGFnZV90b2tlbhgCIAEoCUIIukgFcgMYgAgiWgoTTGlzdFdvcmtlcnNSZXNwb25zZRIqCgd3b3JrZXJzGAEgAygLMhkudG9vbGJ1cy53b3JrZXIudjEuV29ya2VyEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJRChFTdG9wV29ya2VyUmVxdWVzdBItCgZzb3VyY2UYASABKAlCHbpIGnIYMhZeW2EtekEtWjAtOV8uLV17MSw2NH0kEg0KBWZvcmNlGAIgASgIIhQKElN0b3BXb3JrZXJSZXNwb25zZSJHChZXYXRjaFdvcmtlckxvZ3NSZXF1ZXN0Ei0KBnNvdXJjZRgBIAEoCUIdukgachgyFl5bYS16QS1aMC05Xy4tXXswLDY0fSQirAEKDVdvcmtlckxvZ0xpbmUSLwoLY3JlYXRlX3RpbWUYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg4KBnNvdXJjZRgCIAEoCRIQCghmdW5jdGlvbhgDIAEoCRIPCgdjYWxsX2lkGAQgASgJEhAKCHRyYWNlX2lkGAUgASgJEiUKA2xvZxgGIAEoCzIYLnRvb2xidXMudG9vbC52MS5Ub29sTG9nIh0KDERyb3BwZWRMaW5lcxINCgVjb3VudBgBIAEoBCKJAQoXV2F0Y2hXb3JrZXJMb2dzUmVzcG9uc2USMAoEbGluZRgBIAEoCzIgLnRvb2xidXMud29ya2VyLnYxLldvcmtlckxvZ0xpbmVIABIyCgdkcm9wcGVkGAIgASgLMh8udG9vbGJ1cy53b3JrZXIudjEuRHJvcHBlZExpbmVzSABCCAoGdXBkYXRlMrQCCg1Xb3JrZXJTZXJ2aWNlElwKC0xpc3RXb3JrZXJzEiUudG9vbGJ1cy53b3JrZXIudjEuTGlzdFdvcmtlcnNSZXF1ZXN0GiYudG9vbGJ1cy53b3JrZXIudjEuTGlzdFdvcmtlcnNSZXNwb25zZRJZCgpTdG9wV29ya2VyEiQudG9vbGJ1cy53b3JrZXIudjEuU3RvcFdvcmtlclJlcXVlc3QaJS50b29sYnVzLndvcmtlci52MS5TdG9wV29ya2VyUmVzcG9uc2USagoPV2F0Y2hXb3JrZXJMb2dzEikudG9vbGJ1cy53b3JrZXIudjEuV2F0Y2hXb3JrZXJMb2dzUmVxdWVzdBoqLnRvb2xidXMud29ya2VyLnYxLldhdGNoV29ya2VyTG9nc1Jlc3BvbnNlMAFiBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_timestamp, file_toolbus_tool_v1_tool, file_toolbus_worker_v1_worker]);
 
 /**
  * Asks for workers.
@@ -200,9 +200,9 @@ export const WorkerLogLineSchema: GenMessage<WorkerLogLine> = /*@__PURE__*/
 /**
  * Lines that came faster than this watcher read them.
  *
- * @generated from message toolbus.worker.v1.LeftOutLines
+ * @generated from message toolbus.worker.v1.DroppedLines
  */
-export type LeftOutLines = Message<"toolbus.worker.v1.LeftOutLines"> & {
+export type DroppedLines = Message<"toolbus.worker.v1.DroppedLines"> & {
   /**
    * How many were left out before the next line.
    *
@@ -212,10 +212,10 @@ export type LeftOutLines = Message<"toolbus.worker.v1.LeftOutLines"> & {
 };
 
 /**
- * Describes the message toolbus.worker.v1.LeftOutLines.
- * Use `create(LeftOutLinesSchema)` to create a new message.
+ * Describes the message toolbus.worker.v1.DroppedLines.
+ * Use `create(DroppedLinesSchema)` to create a new message.
  */
-export const LeftOutLinesSchema: GenMessage<LeftOutLines> = /*@__PURE__*/
+export const DroppedLinesSchema: GenMessage<DroppedLines> = /*@__PURE__*/
   messageDesc(file_toolbus_worker_v1_worker_service, 6);
 
 /**
@@ -241,10 +241,10 @@ export type WatchWorkerLogsResponse = Message<"toolbus.worker.v1.WatchWorkerLogs
     /**
      * Lines that this watcher will not receive.
      *
-     * @generated from field: toolbus.worker.v1.LeftOutLines left_out = 2;
+     * @generated from field: toolbus.worker.v1.DroppedLines dropped = 2;
      */
-    value: LeftOutLines;
-    case: "leftOut";
+    value: DroppedLines;
+    case: "dropped";
   } | { case: undefined; value?: undefined };
 };
 

@@ -40,7 +40,7 @@ type Model struct {
 	// Tokens that the model reads and writes in one request; a conversation that comes near it is summarized. 0 means unknown:
 	// nothing is.
 	ContextWindow uint32 `protobuf:"varint,4,opt,name=context_window,json=contextWindow,proto3" json:"context_window,omitempty"`
-	// What its tokens cost; absent means that nobody knows, so that no limit of cost can hold it.
+	// What its tokens cost; absent means unknown, so that no limit of cost can be enforced.
 	Price         *Price `protobuf:"bytes,5,opt,name=price,proto3" json:"price,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -257,10 +257,10 @@ type Limits struct {
 	ModelStallTimeout *durationpb.Duration `protobuf:"bytes,6,opt,name=model_stall_timeout,json=modelStallTimeout,proto3" json:"model_stall_timeout,omitempty"`
 	// How often a failed model request is tried again: 0 for never, absent means 4.
 	ModelRetries *uint32 `protobuf:"varint,7,opt,name=model_retries,json=modelRetries,proto3,oneof" json:"model_retries,omitempty"`
-	// What a run may cost, its sub-agents' runs included; more than 0. Each model of the agent, and of the agents that it calls, has a
-	// price then, in the same currency. Default unlimited.
+	// What a run may cost, its sub-agents' runs included; more than 0. Each model of the agent, and of the agents that it calls, has
+	// a price then, in the same currency. Default unlimited.
 	MaxCost *v1.Money `protobuf:"bytes,8,opt,name=max_cost,json=maxCost,proto3" json:"max_cost,omitempty"`
-	// Runs in a row that news in the inbox may start by themselves, until a client or a person says something: 0 for none, absent
+	// How many runs in a row events of the inbox may start, until a client or a person says something: 0 for none, absent
 	// means 10.
 	MaxSelfWakes *uint32 `protobuf:"varint,9,opt,name=max_self_wakes,json=maxSelfWakes,proto3,oneof" json:"max_self_wakes,omitempty"`
 	// How deep agents may call agents below this one: 0 forbids it, absent means 3.
@@ -518,7 +518,7 @@ type Agent struct {
 	SubAgents []*SubAgent `protobuf:"bytes,8,rep,name=sub_agents,json=subAgents,proto3" json:"sub_agents,omitempty"`
 	// Limits of its runs.
 	Limits *Limits `protobuf:"bytes,9,opt,name=limits,proto3" json:"limits,omitempty"`
-	// Whether news in the inbox starts a run by itself; absent means true.
+	// Whether an event in the inbox starts a run; absent means true.
 	WakeOnInbox   *bool `protobuf:"varint,10,opt,name=wake_on_inbox,json=wakeOnInbox,proto3,oneof" json:"wake_on_inbox,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -553,7 +553,8 @@ func (*WatchAgentsRequest) Descriptor() ([]byte, []int) {
 	return file_toolbus_agent_v1_agent_service_proto_rawDescGZIP(), []int{9}
 }
 
-// All agents as they are; the first comes at once.
+// All agents as they are; the first comes at once. They come in one message, which holds at most 64 MiB: a catalog that is larger
+// is refused (`resource_exhausted`, REASON_MESSAGE_TOO_LARGE), and read by ListAgents.
 type WatchAgentsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The agents, by name.
@@ -561,7 +562,7 @@ type WatchAgentsResponse struct {
 	// Files of agents and tools that were refused, by name.
 	RefusedFiles []*v1.RefusedFile `protobuf:"bytes,2,rep,name=refused_files,json=refusedFiles,proto3" json:"refused_files,omitempty"`
 	// Identifies the state: it differs when what is sent differs, and is the same for the same state, whichever instance sends it.
-	// Who comes back to the etag that it knows has missed nothing that still holds.
+	// A client that reconnects and receives the etag that it knows has missed nothing that still holds.
 	Etag          string `protobuf:"bytes,3,opt,name=etag,proto3" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -46,13 +46,13 @@ const (
 	AuditKind_AUDIT_KIND_UNAVAILABLE AuditKind = 7
 	// Configuration of an agent, a tool or a server was changed or refused.
 	AuditKind_AUDIT_KIND_CONFIGURED AuditKind = 8
-	// Whoever made a call waits in line for it no longer; a result goes to the inbox.
+	// The caller of a tool no longer waits for the result, which goes to the inbox.
 	AuditKind_AUDIT_KIND_TIMED_OUT AuditKind = 9
 	// A call takes no results any more.
 	AuditKind_AUDIT_KIND_EXPIRED AuditKind = 10
 	// A call was canceled.
 	AuditKind_AUDIT_KIND_CANCELED AuditKind = 11
-	// A call was handed on, or ended with an unknown outcome, since the watcher that had taken it was lost.
+	// A call was sent to another watcher, or ended with an unknown outcome, because the watcher that had taken it was lost.
 	AuditKind_AUDIT_KIND_WATCHER_LOST AuditKind = 12
 	// A source of tools that could not be used can be used.
 	AuditKind_AUDIT_KIND_AVAILABLE AuditKind = 13

@@ -276,7 +276,7 @@ type WatchAuditEventsResponse_Start struct {
 }
 
 type WatchAuditEventsResponse_Gap struct {
-	// Decisions that are kept no longer; whether the filter would have let them through, nobody can say.
+	// Decisions that are no longer kept; it is not known whether they match the filter.
 	Gap *v1.WatchGap `protobuf:"bytes,3,opt,name=gap,proto3,oneof"`
 }
 

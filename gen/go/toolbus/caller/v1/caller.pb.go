@@ -32,9 +32,9 @@ type CallerToolCancellationReason int32
 const (
 	// Not set.
 	CallerToolCancellationReason_CALLER_TOOL_CANCELLATION_REASON_UNSPECIFIED CallerToolCancellationReason = 0
-	// The run was canceled, or whoever made the call left.
+	// The run was canceled, or the client that made the call canceled it or disconnected.
 	CallerToolCancellationReason_CALLER_TOOL_CANCELLATION_REASON_CANCELED CallerToolCancellationReason = 1
-	// The time of the run, or of whoever made the call, was over.
+	// The deadline of the run, or of the call, has passed.
 	CallerToolCancellationReason_CALLER_TOOL_CANCELLATION_REASON_DEADLINE CallerToolCancellationReason = 2
 )
 
@@ -290,7 +290,7 @@ func (x *CallerToolRequest) GetExpireTime() *timestamppb.Timestamp {
 	return nil
 }
 
-// A request that nobody waits for any more: it may be dropped, and an answer to it is refused.
+// A request that is canceled: drop it. An answer to it is refused.
 type CallerToolCancellation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The request.

@@ -356,10 +356,10 @@ type RespondRequest struct {
 	//	*RespondRequest_ResultJson
 	//	*RespondRequest_Error
 	Outcome isRespondRequest_Outcome `protobuf_oneof:"outcome"`
-	// Distinguishes this submission from every other one for the same request, whoever makes them: a random text, such as a UUID. Who
-	// is not sure whether a submission arrived repeats it: the one that won is answered as it was the first time, also after a crash.
-	// The same id with another outcome, byte for byte, is refused (REASON_SUBMISSION_ID_REUSED). Empty: then a repetition is refused like any other
-	// one.
+	// Names this submission, to distinguish it from every other one for the same request: a random text, such as a UUID. A client
+	// that does not know whether a submission arrived repeats it under the same id: the submission that won is answered as it was the
+	// first time, also after a crash. The same id with another outcome, byte for byte, is refused (REASON_SUBMISSION_ID_REUSED).
+	// Empty: then a repetition is refused like any other submission.
 	SubmissionId  string `protobuf:"bytes,5,opt,name=submission_id,json=submissionId,proto3" json:"submission_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -27,12 +27,12 @@ const (
 type Reason int32
 
 const (
-	// Whoever made the error gave no reason. Act on its code.
+	// The sender of the error gave no reason. Act on its code.
 	Reason_REASON_UNSPECIFIED Reason = 0
 	// Something failed inside that a client cannot fix. The service's log has the cause; report it, and do not repeat blindly.
 	// Codes: `internal`, `unknown`.
 	Reason_REASON_INTERNAL Reason = 1
-	// Whoever made the call, or whoever it was made for, gave it up. Nothing is to be done; a tool may have had its effect.
+	// The client canceled the call, or the run that it was made for ended. Nothing is to be done; a tool may have had its effect.
 	// Code: `canceled`.
 	Reason_REASON_CANCELED Reason = 2
 	// The time of the call is over. What it did until then may stand: read the state, then repeat with more time.
@@ -75,7 +75,7 @@ const (
 	// The service cannot reach its bus or store at present. Repeat after a while; a write may have been stored.
 	// Code: `unavailable`.
 	Reason_REASON_BUS_UNAVAILABLE Reason = 15
-	// The store takes no more. Have the operator give it more room; what retention removes makes room by itself.
+	// The store is full. Ask the operator to enlarge it; retention also frees space by itself.
 	// Code: `resource_exhausted`.
 	Reason_REASON_STORE_FULL Reason = 16
 	// What was stored is broken or gone. Repeating does not help: ask the operator.
@@ -105,10 +105,10 @@ const (
 	// The session has another agent by now: what its former agent decided is not carried out. Drop the call.
 	// Codes: `aborted`, `failed_precondition`.
 	Reason_REASON_AGENT_SWITCHED Reason = 25
-	// The revision of the agent's context is newer than what this instance has heard of. Repeat in a moment.
+	// The revision of the agent's context is newer than what this instance knows. Repeat in a moment.
 	// Code: `aborted`.
 	Reason_REASON_CONTEXT_REVISION_AHEAD Reason = 26
-	// There is no tool of that name for whoever made the call. List the tools.
+	// The caller of the method has no tool of that name. List the tools.
 	// Code: `not_found`.
 	Reason_REASON_TOOL_NOT_FOUND Reason = 27
 	// The policy does not allow this tool, or not in this way. Use another, or have the policy changed.
@@ -132,8 +132,8 @@ const (
 	// A secret that the tool needs is not known to the service. The operator sets it.
 	// Code: `failed_precondition`.
 	Reason_REASON_SECRET_NOT_FOUND Reason = 34
-	// The current configuration comes from a file and was changed by RPC, or the other way round. Change it where it comes from, which
-	// `metadata` names as `origin`: a file's name, or `rpc`.
+	// The current configuration comes from a file and was changed by RPC, or the other way round. Change it where it comes from,
+	// which `metadata` names as `origin`: a file's name, or `rpc`.
 	// Code: `failed_precondition`.
 	Reason_REASON_ORIGIN_MISMATCH Reason = 35
 	// The current configuration has another revision than was expected. Read it, decide again, and apply with its revision.
@@ -148,7 +148,7 @@ const (
 	// The session is closed for good. Open another one.
 	// Code: `failed_precondition`.
 	Reason_REASON_SESSION_CLOSED Reason = 39
-	// The session is on its way to another agent, or to its end. Repeat in a moment.
+	// The session is being switched to another agent, or closed. Repeat in a moment.
 	// Code: `aborted`.
 	Reason_REASON_SESSION_SWITCHING Reason = 40
 	// The session is not in that space, or in none. Enter the space first.
@@ -202,10 +202,10 @@ const (
 	// Another watcher has taken the call. Leave the call to it.
 	// Codes: `failed_precondition`, `permission_denied`.
 	Reason_REASON_CALL_TAKEN Reason = 57
-	// The call was not taken by whoever answers it. Acknowledge its delivery first, or answer while watching the tool.
+	// Another watcher, or none, has taken the call. Acknowledge its delivery first, or answer while watching the tool.
 	// Code: `permission_denied`.
 	Reason_REASON_CALL_NOT_TAKEN Reason = 58
-	// The call was not handed over by that delivery. Acknowledge the delivery that came with the call.
+	// The call was not sent by that delivery. Acknowledge the delivery that came with the call.
 	// Code: `failed_precondition`.
 	Reason_REASON_DELIVERY_NOT_FOUND Reason = 59
 	// The result does not fit what the tool promises. Correct the result and submit again: the call still waits.
@@ -540,7 +540,7 @@ type FieldViolation struct {
 	// The path of the field in the request, as it is spelled in the contract, for example "options.function_tools[0].name"; empty if
 	// the request as a whole is at fault.
 	Field string `protobuf:"bytes,1,opt,name=field,proto3" json:"field,omitempty"`
-	// What is wrong, for whoever wrote the request.
+	// What is wrong, in words for the author of the request.
 	Message string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
 	// The rule of the contract that is broken, for example "string.min_len"; empty where no rule of the schema says it.
 	RuleId        string `protobuf:"bytes,3,opt,name=rule_id,json=ruleId,proto3" json:"rule_id,omitempty"`

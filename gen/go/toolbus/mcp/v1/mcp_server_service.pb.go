@@ -666,7 +666,7 @@ type WatchConnectionsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The connection.
 	Connection *McpConnection `protobuf:"bytes,1,opt,name=connection,proto3" json:"connection,omitempty"`
-	// Tells findings about one connection apart: who comes back to the etag that it knows of a connection has missed no later finding.
+	// Identifies this state of the connection. A client that reconnects and receives the etag that it knows has missed nothing later.
 	Etag          string `protobuf:"bytes,2,opt,name=etag,proto3" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -780,11 +780,11 @@ func (x *CloseConnectionsRequest) GetRunId() string {
 	return ""
 }
 
-// They are closed; shared ones are let go of.
+// They are closed; shared ones stay open for others.
 type CloseConnectionsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// How many were closed.
-	Closed        uint32 `protobuf:"varint,1,opt,name=closed,proto3" json:"closed,omitempty"`
+	ClosedCount   uint32 `protobuf:"varint,1,opt,name=closed_count,json=closedCount,proto3" json:"closed_count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -819,9 +819,9 @@ func (*CloseConnectionsResponse) Descriptor() ([]byte, []int) {
 	return file_toolbus_mcp_v1_mcp_server_service_proto_rawDescGZIP(), []int{14}
 }
 
-func (x *CloseConnectionsResponse) GetClosed() uint32 {
+func (x *CloseConnectionsResponse) GetClosedCount() uint32 {
 	if x != nil {
-		return x.Closed
+		return x.ClosedCount
 	}
 	return 0
 }
@@ -879,9 +879,9 @@ const file_toolbus_mcp_v1_mcp_server_service_proto_rawDesc = "" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x122\n" +
 	"\x05agent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x05agent\x123\n" +
-	"\x06run_id\x18\x03 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\x05runId\"2\n" +
-	"\x18CloseConnectionsResponse\x12\x16\n" +
-	"\x06closed\x18\x01 \x01(\rR\x06closed2\xc7\x05\n" +
+	"\x06run_id\x18\x03 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\x05runId\"=\n" +
+	"\x18CloseConnectionsResponse\x12!\n" +
+	"\fclosed_count\x18\x01 \x01(\rR\vclosedCount2\xc7\x05\n" +
 	"\x10McpServerService\x12_\n" +
 	"\x0eApplyMcpServer\x12%.toolbus.mcp.v1.ApplyMcpServerRequest\x1a&.toolbus.mcp.v1.ApplyMcpServerResponse\x12b\n" +
 	"\x0fDeleteMcpServer\x12&.toolbus.mcp.v1.DeleteMcpServerRequest\x1a'.toolbus.mcp.v1.DeleteMcpServerResponse\x12Y\n" +

@@ -32,7 +32,7 @@ type ProvidedResult struct {
 	// Whether the tool failed. A tool's failure is data for the model, never an error of the call's transport.
 	IsError bool `protobuf:"varint,2,opt,name=is_error,json=isError,proto3" json:"is_error,omitempty"`
 	// What models used on the call's behalf; counts in the limits of the run that called. Absent means nothing. A cost in another
-	// currency than the run's max_cost uses that up, since nobody can tell how much of it is left.
+	// currency than the run's max_cost uses that up, since what is left of it cannot be computed.
 	Usage *v1.Usage `protobuf:"bytes,3,opt,name=usage,proto3" json:"usage,omitempty"`
 	// How many calls were made on the call's behalf; they count in the max_tool_calls of the run that called.
 	CallCount uint32 `protobuf:"varint,4,opt,name=call_count,json=callCount,proto3" json:"call_count,omitempty"`

@@ -36,8 +36,8 @@ type Provider struct {
 	//	*Provider_Service
 	//	*Provider_Url
 	Address isProvider_Address `protobuf_oneof:"address"`
-	// Whether runs may bring sources for it. It then gets sources with `of_run`, which whoever starts a run has written, and must
-	// hold them to what may be reached from outside.
+	// Whether runs may bring sources for it. It then gets sources with `from_run`, which the client of a run wrote: the provider must
+	// let them reach only what is open to the outside.
 	TakesRunSources bool `protobuf:"varint,4,opt,name=takes_run_sources,json=takesRunSources,proto3" json:"takes_run_sources,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache

@@ -226,10 +226,10 @@ type GetProvidedToolsResponse struct {
 	Tools []*OfferedTool `protobuf:"bytes,1,rep,name=tools,proto3" json:"tools,omitempty"`
 	// One entry for each source, also for those that failed: one that fails hides no other.
 	Sources []*v1.SourceStatus `protobuf:"bytes,2,rep,name=sources,proto3" json:"sources,omitempty"`
-	// The offer is the same in every scope: who follows it in one need not follow it in another.
-	AlikeInAllScopes bool `protobuf:"varint,3,opt,name=alike_in_all_scopes,json=alikeInAllScopes,proto3" json:"alike_in_all_scopes,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// Whether the offer is the same in every scope: a router that watches it in one scope need not watch it in another.
+	SameInAllScopes bool `protobuf:"varint,3,opt,name=same_in_all_scopes,json=sameInAllScopes,proto3" json:"same_in_all_scopes,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *GetProvidedToolsResponse) Reset() {
@@ -276,9 +276,9 @@ func (x *GetProvidedToolsResponse) GetSources() []*v1.SourceStatus {
 	return nil
 }
 
-func (x *GetProvidedToolsResponse) GetAlikeInAllScopes() bool {
+func (x *GetProvidedToolsResponse) GetSameInAllScopes() bool {
 	if x != nil {
-		return x.AlikeInAllScopes
+		return x.SameInAllScopes
 	}
 	return false
 }
@@ -345,10 +345,10 @@ type WatchProvidedToolsResponse struct {
 	Tools []*OfferedTool `protobuf:"bytes,1,rep,name=tools,proto3" json:"tools,omitempty"`
 	// One entry for each source.
 	Sources []*v1.SourceStatus `protobuf:"bytes,2,rep,name=sources,proto3" json:"sources,omitempty"`
-	// The offer is the same in every scope: who follows it in one need not follow it in another.
-	AlikeInAllScopes bool `protobuf:"varint,3,opt,name=alike_in_all_scopes,json=alikeInAllScopes,proto3" json:"alike_in_all_scopes,omitempty"`
-	// Tells offers apart: it differs when the offer differs, and who comes back to the etag that it knows has missed nothing that still
-	// holds. Empty from a provider that does not say.
+	// Whether the offer is the same in every scope: a router that watches it in one scope need not watch it in another.
+	SameInAllScopes bool `protobuf:"varint,3,opt,name=same_in_all_scopes,json=sameInAllScopes,proto3" json:"same_in_all_scopes,omitempty"`
+	// Identifies the offer: it differs when the offer differs. A router that reconnects and receives the etag that it knows has
+	// missed nothing. Empty from a provider that gives none.
 	Etag          string `protobuf:"bytes,4,opt,name=etag,proto3" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -398,9 +398,9 @@ func (x *WatchProvidedToolsResponse) GetSources() []*v1.SourceStatus {
 	return nil
 }
 
-func (x *WatchProvidedToolsResponse) GetAlikeInAllScopes() bool {
+func (x *WatchProvidedToolsResponse) GetSameInAllScopes() bool {
 	if x != nil {
-		return x.AlikeInAllScopes
+		return x.SameInAllScopes
 	}
 	return false
 }
@@ -431,8 +431,8 @@ type ExecuteToolRequest struct {
 	Config *structpb.Struct `protobuf:"bytes,7,opt,name=config,proto3" json:"config,omitempty"`
 	// The policy of a built-in.
 	BuiltinPolicy *v1.BuiltinPolicy `protobuf:"bytes,8,opt,name=builtin_policy,json=builtinPolicy,proto3" json:"builtin_policy,omitempty"`
-	// What the calling run leaves to this call; opaque. A provider that calls further tools on the call's behalf hands it on
-	// unchanged in CallToolRequest.run_context, so that they stay inside what the run allows. Empty where nothing narrows the call.
+	// What the calling run allows this call; opaque. A provider that calls further tools on the call's behalf passes it unchanged as
+	// CallToolRequest.run_context, so that they stay within what the run allows. Empty where nothing narrows the call.
 	RunContext    []byte `protobuf:"bytes,9,opt,name=run_context,json=runContext,proto3" json:"run_context,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -685,7 +685,7 @@ func (x *ReleaseScopeRequest) GetScope() *Scope {
 type ReleaseScopeResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// How many connections, processes and the like were closed.
-	Closed        uint32 `protobuf:"varint,1,opt,name=closed,proto3" json:"closed,omitempty"`
+	ClosedCount   uint32 `protobuf:"varint,1,opt,name=closed_count,json=closedCount,proto3" json:"closed_count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -720,9 +720,9 @@ func (*ReleaseScopeResponse) Descriptor() ([]byte, []int) {
 	return file_toolbus_provider_v1_tool_provider_service_proto_rawDescGZIP(), []int{9}
 }
 
-func (x *ReleaseScopeResponse) GetClosed() uint32 {
+func (x *ReleaseScopeResponse) GetClosedCount() uint32 {
 	if x != nil {
-		return x.Closed
+		return x.ClosedCount
 	}
 	return 0
 }
@@ -744,18 +744,18 @@ const file_toolbus_provider_v1_tool_provider_service_proto_rawDesc = "" +
 	"\x04tool\x18\x02 \x01(\v2\x15.toolbus.tool.v1.ToolR\x04tool\"\x91\x01\n" +
 	"\x17GetProvidedToolsRequest\x128\n" +
 	"\x05scope\x18\x01 \x01(\v2\x1a.toolbus.provider.v1.ScopeB\x06\xbaH\x03\xc8\x01\x01R\x05scope\x12<\n" +
-	"\asources\x18\x02 \x03(\v2\x17.toolbus.tool.v1.SourceB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\asources\"\xba\x01\n" +
+	"\asources\x18\x02 \x03(\v2\x17.toolbus.tool.v1.SourceB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\asources\"\xb8\x01\n" +
 	"\x18GetProvidedToolsResponse\x126\n" +
 	"\x05tools\x18\x01 \x03(\v2 .toolbus.provider.v1.OfferedToolR\x05tools\x127\n" +
-	"\asources\x18\x02 \x03(\v2\x1d.toolbus.tool.v1.SourceStatusR\asources\x12-\n" +
-	"\x13alike_in_all_scopes\x18\x03 \x01(\bR\x10alikeInAllScopes\"\x93\x01\n" +
+	"\asources\x18\x02 \x03(\v2\x1d.toolbus.tool.v1.SourceStatusR\asources\x12+\n" +
+	"\x12same_in_all_scopes\x18\x03 \x01(\bR\x0fsameInAllScopes\"\x93\x01\n" +
 	"\x19WatchProvidedToolsRequest\x128\n" +
 	"\x05scope\x18\x01 \x01(\v2\x1a.toolbus.provider.v1.ScopeB\x06\xbaH\x03\xc8\x01\x01R\x05scope\x12<\n" +
-	"\asources\x18\x02 \x03(\v2\x17.toolbus.tool.v1.SourceB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\asources\"\xd0\x01\n" +
+	"\asources\x18\x02 \x03(\v2\x17.toolbus.tool.v1.SourceB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\asources\"\xce\x01\n" +
 	"\x1aWatchProvidedToolsResponse\x126\n" +
 	"\x05tools\x18\x01 \x03(\v2 .toolbus.provider.v1.OfferedToolR\x05tools\x127\n" +
-	"\asources\x18\x02 \x03(\v2\x1d.toolbus.tool.v1.SourceStatusR\asources\x12-\n" +
-	"\x13alike_in_all_scopes\x18\x03 \x01(\bR\x10alikeInAllScopes\x12\x12\n" +
+	"\asources\x18\x02 \x03(\v2\x1d.toolbus.tool.v1.SourceStatusR\asources\x12+\n" +
+	"\x12same_in_all_scopes\x18\x03 \x01(\bR\x0fsameInAllScopes\x12\x12\n" +
 	"\x04etag\x18\x04 \x01(\tR\x04etag\"\xe6\x03\n" +
 	"\x12ExecuteToolRequest\x126\n" +
 	"\acall_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_-]{1,128}$R\x06callId\x128\n" +
@@ -776,9 +776,9 @@ const file_toolbus_provider_v1_tool_provider_service_proto_rawDesc = "" +
 	"\x06result\x18\x03 \x01(\v2#.toolbus.provider.v1.ProvidedResultH\x00R\x06resultB\a\n" +
 	"\x05event\"O\n" +
 	"\x13ReleaseScopeRequest\x128\n" +
-	"\x05scope\x18\x01 \x01(\v2\x1a.toolbus.provider.v1.ScopeB\x06\xbaH\x03\xc8\x01\x01R\x05scope\".\n" +
-	"\x14ReleaseScopeResponse\x12\x16\n" +
-	"\x06closed\x18\x01 \x01(\rR\x06closed2\xc8\x03\n" +
+	"\x05scope\x18\x01 \x01(\v2\x1a.toolbus.provider.v1.ScopeB\x06\xbaH\x03\xc8\x01\x01R\x05scope\"9\n" +
+	"\x14ReleaseScopeResponse\x12!\n" +
+	"\fclosed_count\x18\x01 \x01(\rR\vclosedCount2\xc8\x03\n" +
 	"\x13ToolProviderService\x12o\n" +
 	"\x10GetProvidedTools\x12,.toolbus.provider.v1.GetProvidedToolsRequest\x1a-.toolbus.provider.v1.GetProvidedToolsResponse\x12w\n" +
 	"\x12WatchProvidedTools\x12..toolbus.provider.v1.WatchProvidedToolsRequest\x1a/.toolbus.provider.v1.WatchProvidedToolsResponse0\x01\x12b\n" +

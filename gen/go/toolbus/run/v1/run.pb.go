@@ -113,8 +113,8 @@ const (
 	RunEndReason_RUN_END_REASON_SINGLE_TURN RunEndReason = 2
 	// Completed: the model called the built-in `skip`.
 	RunEndReason_RUN_END_REASON_SKIPPED RunEndReason = 3
-	// Completed: an inbox event started the run, and another run had taken it.
-	RunEndReason_RUN_END_REASON_NO_NEWS RunEndReason = 4
+	// Completed: an event of the inbox started the run, and another run had taken it already.
+	RunEndReason_RUN_END_REASON_INBOX_EMPTY RunEndReason = 4
 	// Incomplete: Limits.max_turns.
 	RunEndReason_RUN_END_REASON_MAX_TURNS RunEndReason = 5
 	// Incomplete: Limits.max_tool_calls.
@@ -162,7 +162,7 @@ var (
 		1:  "RUN_END_REASON_FINAL_ANSWER",
 		2:  "RUN_END_REASON_SINGLE_TURN",
 		3:  "RUN_END_REASON_SKIPPED",
-		4:  "RUN_END_REASON_NO_NEWS",
+		4:  "RUN_END_REASON_INBOX_EMPTY",
 		5:  "RUN_END_REASON_MAX_TURNS",
 		6:  "RUN_END_REASON_MAX_TOOL_CALLS",
 		7:  "RUN_END_REASON_MAX_TOKENS",
@@ -188,7 +188,7 @@ var (
 		"RUN_END_REASON_FINAL_ANSWER":      1,
 		"RUN_END_REASON_SINGLE_TURN":       2,
 		"RUN_END_REASON_SKIPPED":           3,
-		"RUN_END_REASON_NO_NEWS":           4,
+		"RUN_END_REASON_INBOX_EMPTY":       4,
 		"RUN_END_REASON_MAX_TURNS":         5,
 		"RUN_END_REASON_MAX_TOOL_CALLS":    6,
 		"RUN_END_REASON_MAX_TOKENS":        7,
@@ -606,7 +606,7 @@ func (x *FunctionCallOutput) GetResult() *v11.ToolResult {
 	return nil
 }
 
-// What the model thought, kept because some providers need it back.
+// What the model reasoned, kept because some providers need it back.
 type Reasoning struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The text.
@@ -770,7 +770,7 @@ type Item_FunctionCallOutput struct {
 }
 
 type Item_Reasoning struct {
-	// A thought of the model.
+	// Reasoning of the model.
 	Reasoning *Reasoning `protobuf:"bytes,4,opt,name=reasoning,proto3,oneof"`
 }
 
@@ -869,7 +869,7 @@ func (*ToolChoice_Mode) isToolChoice_Choice() {}
 
 func (*ToolChoice_ForcedTool) isToolChoice_Choice() {}
 
-// An MCP server that a run brings along. Whoever reads the run's events reads all of it, headers too.
+// An MCP server that a run brings along. The run's events show all of it, headers too.
 type RunMcpServer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Its name, the `source` of `@source/tool`: none that the agent has for a source of its own.
@@ -978,7 +978,7 @@ type FunctionTool struct {
 	// What it does, in words for the model.
 	Description string `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
 	// JSON Schema of the arguments as JSON text, of at most 65,536 characters, which refers to nothing outside of itself; empty means
-	// {"type":"object"}. The client is not asked with arguments that do not fit: the model is notified.
+	// {"type":"object"}. Arguments that do not fit are reported to the model, and never sent to the client.
 	InputSchemaJson string `protobuf:"bytes,3,opt,name=input_schema_json,json=inputSchemaJson,proto3" json:"input_schema_json,omitempty"`
 	// JSON Schema of the output as JSON text, bound in the same way; empty means that any output is valid. An output that does not
 	// fit is refused (REASON_RESULT_INVALID); an error fits always.
@@ -1062,10 +1062,10 @@ type RunOptions struct {
 	Limits *v12.Limits `protobuf:"bytes,6,opt,name=limits,proto3" json:"limits,omitempty"`
 	// Instructions for this run, in place of the agent's; empty keeps the agent's.
 	Instructions string `protobuf:"bytes,7,opt,name=instructions,proto3" json:"instructions,omitempty"`
-	// MCP servers for this run alone. The model sees their tools as those of `@name/…`; they need not be in the agent's `use`, and are
-	// narrowed by its `allowed` and by `allowed_tools`. No other run, and no tool that calls tools, reaches them. Their connections
-	// are this run's: they end with it, and one that nobody uses for TOOLBUS_MCP_IDLE_TIMEOUT, as while the run is parked, is closed and
-	// opened anew when it is needed. A server that cannot be reached hides no other tool.
+	// MCP servers for this run alone. The model sees their tools as those of `@name/…`; they need not be in the agent's `use`, and
+	// are narrowed by its `allowed` and by `allowed_tools`. No other run, and no tool that calls tools, reaches them. Their
+	// connections belong to this run and end with it. One that is not used for TOOLBUS_MCP_IDLE_TIMEOUT, as while the run is parked,
+	// is closed and opened again when it is needed. A server that cannot be reached hides no other tool.
 	McpServers    []*RunMcpServer `protobuf:"bytes,8,rep,name=mcp_servers,json=mcpServers,proto3" json:"mcp_servers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1291,7 +1291,8 @@ type Run struct {
 	Reason RunEndReason `protobuf:"varint,5,opt,name=reason,proto3,enum=toolbus.run.v1.RunEndReason" json:"reason,omitempty"`
 	// The error's text, if it failed.
 	Error string `protobuf:"bytes,6,opt,name=error,proto3" json:"error,omitempty"`
-	// Input and everything that came of it.
+	// Input and everything that came of it, in one message of at most 64 MiB. A run that has more is refused (`resource_exhausted`,
+	// REASON_MESSAGE_TOO_LARGE), and read event by event by WatchRun.
 	Items []*Item `protobuf:"bytes,7,rep,name=items,proto3" json:"items,omitempty"`
 	// The final answer's text, once there is one.
 	OutputText string `protobuf:"bytes,8,opt,name=output_text,json=outputText,proto3" json:"output_text,omitempty"`
@@ -1312,7 +1313,7 @@ type Run struct {
 	// Where it was forked from, if it was.
 	Fork *RunFork `protobuf:"bytes,16,opt,name=fork,proto3" json:"fork,omitempty"`
 	// How many runs in a row started by themselves, this one included; 0 for one that a client started.
-	SelfWakes uint32 `protobuf:"varint,17,opt,name=self_wakes,json=selfWakes,proto3" json:"self_wakes,omitempty"`
+	SelfWakeCount uint32 `protobuf:"varint,17,opt,name=self_wake_count,json=selfWakeCount,proto3" json:"self_wake_count,omitempty"`
 	// What the log has of the text of a turn that is not committed, whole; absent if none.
 	Draft         *TextCheckpoint `protobuf:"bytes,18,opt,name=draft,proto3" json:"draft,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1461,9 +1462,9 @@ func (x *Run) GetFork() *RunFork {
 	return nil
 }
 
-func (x *Run) GetSelfWakes() uint32 {
+func (x *Run) GetSelfWakeCount() uint32 {
 	if x != nil {
-		return x.SelfWakes
+		return x.SelfWakeCount
 	}
 	return 0
 }
@@ -1632,7 +1633,7 @@ const file_toolbus_run_v1_run_proto_rawDesc = "" +
 	"\aRunFork\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1f\n" +
 	"\vat_sequence\x18\x02 \x01(\rR\n" +
-	"atSequence\"\xf3\x05\n" +
+	"atSequence\"\xfc\x05\n" +
 	"\x03Run\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1d\n" +
 	"\n" +
@@ -1654,9 +1655,8 @@ const file_toolbus_run_v1_run_proto_rawDesc = "" +
 	"\bend_time\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\x12#\n" +
 	"\rlast_sequence\x18\x0e \x01(\rR\flastSequence\x121\n" +
 	"\x06parent\x18\x0f \x01(\v2\x19.toolbus.run.v1.RunParentR\x06parent\x12+\n" +
-	"\x04fork\x18\x10 \x01(\v2\x17.toolbus.run.v1.RunForkR\x04fork\x12\x1d\n" +
-	"\n" +
-	"self_wakes\x18\x11 \x01(\rR\tselfWakes\x124\n" +
+	"\x04fork\x18\x10 \x01(\v2\x17.toolbus.run.v1.RunForkR\x04fork\x12&\n" +
+	"\x0fself_wake_count\x18\x11 \x01(\rR\rselfWakeCount\x124\n" +
 	"\x05draft\x18\x12 \x01(\v2\x1e.toolbus.run.v1.TextCheckpointR\x05draft\"\x94\x01\n" +
 	"\x0eTextCheckpoint\x12\x12\n" +
 	"\x04turn\x18\x01 \x01(\rR\x04turn\x12\x18\n" +
@@ -1674,13 +1674,13 @@ const file_toolbus_run_v1_run_proto_rawDesc = "" +
 	"\x13RUN_STATE_COMPLETED\x10\x04\x12\x18\n" +
 	"\x14RUN_STATE_INCOMPLETE\x10\x05\x12\x14\n" +
 	"\x10RUN_STATE_FAILED\x10\x06\x12\x16\n" +
-	"\x12RUN_STATE_CANCELED\x10\a*\xb1\x06\n" +
+	"\x12RUN_STATE_CANCELED\x10\a*\xb5\x06\n" +
 	"\fRunEndReason\x12\x1e\n" +
 	"\x1aRUN_END_REASON_UNSPECIFIED\x10\x00\x12\x1f\n" +
 	"\x1bRUN_END_REASON_FINAL_ANSWER\x10\x01\x12\x1e\n" +
 	"\x1aRUN_END_REASON_SINGLE_TURN\x10\x02\x12\x1a\n" +
-	"\x16RUN_END_REASON_SKIPPED\x10\x03\x12\x1a\n" +
-	"\x16RUN_END_REASON_NO_NEWS\x10\x04\x12\x1c\n" +
+	"\x16RUN_END_REASON_SKIPPED\x10\x03\x12\x1e\n" +
+	"\x1aRUN_END_REASON_INBOX_EMPTY\x10\x04\x12\x1c\n" +
 	"\x18RUN_END_REASON_MAX_TURNS\x10\x05\x12!\n" +
 	"\x1dRUN_END_REASON_MAX_TOOL_CALLS\x10\x06\x12\x1d\n" +
 	"\x19RUN_END_REASON_MAX_TOKENS\x10\a\x12\x1b\n" +

@@ -47,10 +47,10 @@ type RunAccepted struct {
 	Parent *RunParent `protobuf:"bytes,8,opt,name=parent,proto3" json:"parent,omitempty"`
 	// Where it was forked from, if it was.
 	Fork *RunFork `protobuf:"bytes,9,opt,name=fork,proto3" json:"fork,omitempty"`
-	// How many runs in a row news in the inbox started, this one included, since a client or a person said something.
-	SelfWakes uint32 `protobuf:"varint,10,opt,name=self_wakes,json=selfWakes,proto3" json:"self_wakes,omitempty"`
+	// How many runs in a row events of the inbox started, this one included, since a client or a person said something.
+	SelfWakeCount uint32 `protobuf:"varint,10,opt,name=self_wake_count,json=selfWakeCount,proto3" json:"self_wake_count,omitempty"`
 	// How many switches the session had had: of runs before that many the agent is shown only what `carry` says.
-	Switches uint32 `protobuf:"varint,11,opt,name=switches,proto3" json:"switches,omitempty"`
+	SwitchCount uint32 `protobuf:"varint,11,opt,name=switch_count,json=switchCount,proto3" json:"switch_count,omitempty"`
 	// What of the conversation before the session's latest switch the agent is shown.
 	Carry         v1.Carry `protobuf:"varint,12,opt,name=carry,proto3,enum=toolbus.session.v1.Carry" json:"carry,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -150,16 +150,16 @@ func (x *RunAccepted) GetFork() *RunFork {
 	return nil
 }
 
-func (x *RunAccepted) GetSelfWakes() uint32 {
+func (x *RunAccepted) GetSelfWakeCount() uint32 {
 	if x != nil {
-		return x.SelfWakes
+		return x.SelfWakeCount
 	}
 	return 0
 }
 
-func (x *RunAccepted) GetSwitches() uint32 {
+func (x *RunAccepted) GetSwitchCount() uint32 {
 	if x != nil {
-		return x.Switches
+		return x.SwitchCount
 	}
 	return 0
 }
@@ -171,8 +171,8 @@ func (x *RunAccepted) GetCarry() v1.Carry {
 	return v1.Carry(0)
 }
 
-// A process took the run: the run is in progress from here on. A run that is claimed again was left by the process before,
-// and what was said of a turn that is not committed may be said anew.
+// A process took the run: the run is in progress from here on. A run that is claimed again was lost by the process before, and the
+// model may be asked again for a turn that is not committed.
 type RunClaimed struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -214,7 +214,7 @@ type TurnCommitted struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Number of the turn, from 1.
 	Turn uint32 `protobuf:"varint,1,opt,name=turn,proto3" json:"turn,omitempty"`
-	// Texts, thoughts and calls, in order.
+	// Messages, reasoning and calls, in order.
 	Items []*Item `protobuf:"bytes,2,rep,name=items,proto3" json:"items,omitempty"`
 	// Tokens used.
 	Usage *v11.Usage `protobuf:"bytes,3,opt,name=usage,proto3" json:"usage,omitempty"`
@@ -309,8 +309,8 @@ func (x *TurnCommitted) GetClientCallIds() []string {
 	return nil
 }
 
-// The model answered against `tool_choice`, or with nothing, or broke off: what it said is no part of the conversation, and
-// was paid for.
+// An answer of the model that was not used: it did not obey `tool_choice`, was empty, or broke off. It is not part of the
+// conversation; its tokens count.
 type AnswerDropped struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The turn.
@@ -684,7 +684,7 @@ func (x *CallShown) GetSpaceId() string {
 	return ""
 }
 
-// Somebody asked to cancel the run.
+// Cancellation of the run was requested.
 type CancelRequested struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Who.
@@ -812,7 +812,7 @@ func (x *RunEnded) GetOutputText() string {
 	return ""
 }
 
-// News from the inbox joined the conversation.
+// Events from the inbox joined the conversation.
 type InboxTaken struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Ids of the events that were taken.
@@ -1189,7 +1189,7 @@ type RunEvent_Ended struct {
 }
 
 type RunEvent_InboxTaken struct {
-	// News joined.
+	// Events from the inbox joined.
 	InboxTaken *InboxTaken `protobuf:"bytes,13,opt,name=inbox_taken,json=inboxTaken,proto3,oneof"`
 }
 
@@ -1380,7 +1380,7 @@ type RunDelta_Progress struct {
 }
 
 type RunDelta_Reasoning struct {
-	// Further text of a thought.
+	// Further text of the reasoning.
 	Reasoning string `protobuf:"bytes,7,opt,name=reasoning,proto3,oneof"`
 }
 
@@ -1650,7 +1650,7 @@ var File_toolbus_run_v1_run_event_proto protoreflect.FileDescriptor
 
 const file_toolbus_run_v1_run_event_proto_rawDesc = "" +
 	"\n" +
-	"\x1etoolbus/run/v1/run_event.proto\x12\x0etoolbus.run.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x18toolbus/run/v1/run.proto\x1a toolbus/session/v1/session.proto\x1a\x1atoolbus/tool/v1/tool.proto\x1a\x1btoolbus/tool/v1/usage.proto\"\xdf\x03\n" +
+	"\x1etoolbus/run/v1/run_event.proto\x12\x0etoolbus.run.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x18toolbus/run/v1/run.proto\x1a toolbus/session/v1/session.proto\x1a\x1atoolbus/tool/v1/tool.proto\x1a\x1btoolbus/tool/v1/usage.proto\"\xef\x03\n" +
 	"\vRunAccepted\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\x12\x14\n" +
@@ -1661,11 +1661,10 @@ const file_toolbus_run_v1_run_event_proto_rawDesc = "" +
 	"\x0fidempotency_key\x18\x06 \x01(\tR\x0eidempotencyKey\x12&\n" +
 	"\x0fprevious_run_id\x18\a \x01(\tR\rpreviousRunId\x121\n" +
 	"\x06parent\x18\b \x01(\v2\x19.toolbus.run.v1.RunParentR\x06parent\x12+\n" +
-	"\x04fork\x18\t \x01(\v2\x17.toolbus.run.v1.RunForkR\x04fork\x12\x1d\n" +
-	"\n" +
-	"self_wakes\x18\n" +
-	" \x01(\rR\tselfWakes\x12\x1a\n" +
-	"\bswitches\x18\v \x01(\rR\bswitches\x12/\n" +
+	"\x04fork\x18\t \x01(\v2\x17.toolbus.run.v1.RunForkR\x04fork\x12&\n" +
+	"\x0fself_wake_count\x18\n" +
+	" \x01(\rR\rselfWakeCount\x12!\n" +
+	"\fswitch_count\x18\v \x01(\rR\vswitchCount\x12/\n" +
 	"\x05carry\x18\f \x01(\x0e2\x19.toolbus.session.v1.CarryR\x05carry\"\f\n" +
 	"\n" +
 	"RunClaimed\"\xfa\x01\n" +

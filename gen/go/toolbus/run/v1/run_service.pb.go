@@ -29,7 +29,7 @@ const (
 // A message that a client adds to the conversation.
 type InputMessage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Who says it: ROLE_USER or ROLE_ASSISTANT, both of which are taken today; the latter tells the agent of what it said elsewhere.
+	// Who says it: ROLE_USER or ROLE_ASSISTANT; the latter is what the agent said elsewhere.
 	// Instructions are no input: they stand in RunOptions.instructions.
 	Role Role `protobuf:"varint,1,opt,name=role,proto3,enum=toolbus.run.v1.Role" json:"role,omitempty"`
 	// What is said, in order. A message of the user has words; one of the assistant without any is left out.
@@ -537,8 +537,8 @@ type WatchRunRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The run.
 	RunId string `protobuf:"bytes,1,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
-	// First stored event that is wanted; 0 for all, absent for those from now on. The one behind the last event may be asked for, also
-	// of a run that has ended: then the stream ends at once, as nothing is left to tell. What lies further on is refused.
+	// First stored event that is wanted; 0 for all, absent for those from now on. The sequence after the last event may be asked for,
+	// also of a run that has ended: then the stream ends at once. A later one is refused.
 	FromSequence *uint64 `protobuf:"varint,2,opt,name=from_sequence,json=fromSequence,proto3,oneof" json:"from_sequence,omitempty"`
 	// Whether deltas between stored events are wanted.
 	IncludeDeltas bool `protobuf:"varint,3,opt,name=include_deltas,json=includeDeltas,proto3" json:"include_deltas,omitempty"`
@@ -794,7 +794,7 @@ type WatchRunResponse_Start struct {
 }
 
 type WatchRunResponse_Gap struct {
-	// Stored events that are lost, or that nobody can read; a run's events are else removed all at once, and the run with them.
+	// Stored events that are lost or cannot be read. Retention removes the events of a run all at once, and the run with them.
 	Gap *v11.WatchGap `protobuf:"bytes,5,opt,name=gap,proto3,oneof"`
 }
 
@@ -820,10 +820,10 @@ type ToolOutput struct {
 	//	*ToolOutput_ResultJson
 	//	*ToolOutput_Error
 	Outcome isToolOutput_Outcome `protobuf_oneof:"outcome"`
-	// Distinguishes this submission from every other one for the same call, whoever makes them: a random text, such as a UUID. Who is
-	// not sure whether a submission arrived repeats it: the one that won is answered as it was the first time, also after a crash.
-	// The same id with another outcome, byte for byte, is refused (REASON_SUBMISSION_ID_REUSED). Empty: then a repetition is refused like any other
-	// one.
+	// Names this submission, to distinguish it from every other one for the same call: a random text, such as a UUID. A client that
+	// does not know whether a submission arrived repeats it under the same id: the submission that won is answered as it was the
+	// first time, also after a crash. The same id with another outcome, byte for byte, is refused (REASON_SUBMISSION_ID_REUSED).
+	// Empty: then a repetition is refused like any other submission.
 	SubmissionId  string `protobuf:"bytes,4,opt,name=submission_id,json=submissionId,proto3" json:"submission_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1129,7 +1129,7 @@ type ForkRunRequest struct {
 	RunId string `protobuf:"bytes,1,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
 	// Last stored event that is kept.
 	AtSequence uint32 `protobuf:"varint,2,opt,name=at_sequence,json=atSequence,proto3" json:"at_sequence,omitempty"`
-	// What is added to the conversation behind the point; may be empty.
+	// What is added to the conversation after that event; may be empty.
 	Input []*InputItem `protobuf:"bytes,3,rep,name=input,proto3" json:"input,omitempty"`
 	// Repeating a fork of the same run with the same key by the same principal answers the first one's run. The same key with
 	// another point or other input is refused (`already_exists`, REASON_IDEMPOTENCY_KEY_REUSED, naming what differs).

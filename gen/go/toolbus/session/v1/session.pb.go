@@ -95,9 +95,9 @@ type Carry int32
 const (
 	// The default, CARRY_MESSAGES.
 	Carry_CARRY_UNSPECIFIED Carry = 0
-	// What users and agents said in the session until then, as text: the messages of users and assistants in the inputs of its
-	// runs, and the texts that its models answered. What another agent said is shown as a message of the user that begins with
-	// `[Agent <name> said]`. Nothing else goes along: no calls, results or thoughts, no instructions, no summaries, which may tell of
+	// What users and agents said in the session until then, as text: the messages of users and assistants in the inputs of its runs,
+	// and the texts that its models answered. What another agent said is shown as a message of the user that begins with `[Agent
+	// <name> said]`. Nothing else goes along: no calls, results or thoughts, no instructions, no summaries, which may contain
 	// results, and nothing that came from the former agent's inbox.
 	Carry_CARRY_MESSAGES Carry = 1
 	// Nothing: the agent begins with an empty conversation.
@@ -165,7 +165,7 @@ type Session struct {
 	// Until when calls in flight may go on while the session drains.
 	DrainExpireTime *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=drain_expire_time,json=drainExpireTime,proto3" json:"drain_expire_time,omitempty"`
 	// How many switches it has had.
-	Switches uint32 `protobuf:"varint,9,opt,name=switches,proto3" json:"switches,omitempty"`
+	SwitchCount uint32 `protobuf:"varint,9,opt,name=switch_count,json=switchCount,proto3" json:"switch_count,omitempty"`
 	// What of the conversation before the latest switch the active agent is shown; unspecified before the first one.
 	Carry Carry `protobuf:"varint,10,opt,name=carry,proto3,enum=toolbus.session.v1.Carry" json:"carry,omitempty"`
 	// What the agent will be shown that a switch under way makes the active one; unspecified without a switch.
@@ -260,9 +260,9 @@ func (x *Session) GetDrainExpireTime() *timestamppb.Timestamp {
 	return nil
 }
 
-func (x *Session) GetSwitches() uint32 {
+func (x *Session) GetSwitchCount() uint32 {
 	if x != nil {
-		return x.Switches
+		return x.SwitchCount
 	}
 	return 0
 }
@@ -285,7 +285,7 @@ var File_toolbus_session_v1_session_proto protoreflect.FileDescriptor
 
 const file_toolbus_session_v1_session_proto_rawDesc = "" +
 	"\n" +
-	" toolbus/session/v1/session.proto\x12\x12toolbus.session.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xdb\x03\n" +
+	" toolbus/session/v1/session.proto\x12\x12toolbus.session.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xe2\x03\n" +
 	"\aSession\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05agent\x18\x02 \x01(\tR\x05agent\x12)\n" +
@@ -296,8 +296,8 @@ const file_toolbus_session_v1_session_proto_rawDesc = "" +
 	"createTime\x12\x1d\n" +
 	"\n" +
 	"next_agent\x18\a \x01(\tR\tnextAgent\x12F\n" +
-	"\x11drain_expire_time\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\x0fdrainExpireTime\x12\x1a\n" +
-	"\bswitches\x18\t \x01(\rR\bswitches\x12/\n" +
+	"\x11drain_expire_time\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\x0fdrainExpireTime\x12!\n" +
+	"\fswitch_count\x18\t \x01(\rR\vswitchCount\x12/\n" +
 	"\x05carry\x18\n" +
 	" \x01(\x0e2\x19.toolbus.session.v1.CarryR\x05carry\x128\n" +
 	"\n" +

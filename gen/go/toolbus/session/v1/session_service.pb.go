@@ -614,7 +614,7 @@ type WatchSessionResponse struct {
 	// The session.
 	Session *Session `protobuf:"bytes,1,opt,name=session,proto3" json:"session,omitempty"`
 	// Identifies the state: it differs when what is sent differs, and is the same for the same state, whichever instance sends it.
-	// Who comes back to the etag that it knows has missed nothing that still holds.
+	// A client that reconnects and receives the etag that it knows has missed nothing that still holds.
 	Etag          string `protobuf:"bytes,2,opt,name=etag,proto3" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

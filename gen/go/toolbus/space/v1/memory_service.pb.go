@@ -202,7 +202,7 @@ func (x *DeleteEntriesRequest) GetKeys() []string {
 type DeleteEntriesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// How many there were.
-	Deleted       uint32 `protobuf:"varint,1,opt,name=deleted,proto3" json:"deleted,omitempty"`
+	DeletedCount  uint32 `protobuf:"varint,1,opt,name=deleted_count,json=deletedCount,proto3" json:"deleted_count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -237,9 +237,9 @@ func (*DeleteEntriesResponse) Descriptor() ([]byte, []int) {
 	return file_toolbus_space_v1_memory_service_proto_rawDescGZIP(), []int{3}
 }
 
-func (x *DeleteEntriesResponse) GetDeleted() uint32 {
+func (x *DeleteEntriesResponse) GetDeletedCount() uint32 {
 	if x != nil {
-		return x.Deleted
+		return x.DeletedCount
 	}
 	return 0
 }
@@ -398,9 +398,9 @@ const file_toolbus_space_v1_memory_service_proto_rawDesc = "" +
 	"\x05agent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x05agent\x12<\n" +
 	"\x04kind\x18\x03 \x01(\x0e2\x1c.toolbus.space.v1.MemoryKindB\n" +
 	"\xbaH\a\x82\x01\x04\x10\x01 \x00R\x04kind\x12(\n" +
-	"\x04keys\x18\x04 \x03(\tB\x14\xbaH\x11\x92\x01\x0e\b\x01\x10\xe8\a\"\ar\x05\x10\x01\x18\x80\x01R\x04keys\"1\n" +
-	"\x15DeleteEntriesResponse\x12\x18\n" +
-	"\adeleted\x18\x01 \x01(\rR\adeleted\"\x91\x02\n" +
+	"\x04keys\x18\x04 \x03(\tB\x14\xbaH\x11\x92\x01\x0e\b\x01\x10\xe8\a\"\ar\x05\x10\x01\x18\x80\x01R\x04keys\"<\n" +
+	"\x15DeleteEntriesResponse\x12#\n" +
+	"\rdeleted_count\x18\x01 \x01(\rR\fdeletedCount\"\x91\x02\n" +
 	"\x12ListEntriesRequest\x12;\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x122\n" +

@@ -87,7 +87,7 @@ const (
 	ToolMessageState_TOOL_MESSAGE_STATE_UNSPECIFIED ToolMessageState = 0
 	// It runs.
 	ToolMessageState_TOOL_MESSAGE_STATE_RUNNING ToolMessageState = 1
-	// It waits for somebody to answer it.
+	// It waits for an answer.
 	ToolMessageState_TOOL_MESSAGE_STATE_REQUIRES_ACTION ToolMessageState = 2
 	// It has its result.
 	ToolMessageState_TOOL_MESSAGE_STATE_COMPLETE ToolMessageState = 3
@@ -303,11 +303,10 @@ type ToolMessage struct {
 	RunId string `protobuf:"bytes,6,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
 	// JSON Schema of the result that is expected, as JSON text; empty if any.
 	OutputSchemaJson string `protobuf:"bytes,7,opt,name=output_schema_json,json=outputSchemaJson,proto3" json:"output_schema_json,omitempty"`
-	// Whether the model still writes the arguments, which then may be cut off: the call is not made yet. What is told of a
-	// draft changes nothing once the call is made.
-	Draft         bool `protobuf:"varint,8,opt,name=draft,proto3" json:"draft,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	// Whether the model still writes the arguments, which then may be cut off: the call is not made yet, and may never be.
+	ArgumentsIncomplete bool `protobuf:"varint,8,opt,name=arguments_incomplete,json=argumentsIncomplete,proto3" json:"arguments_incomplete,omitempty"`
+	unknownFields       protoimpl.UnknownFields
+	sizeCache           protoimpl.SizeCache
 }
 
 func (x *ToolMessage) Reset() {
@@ -389,9 +388,9 @@ func (x *ToolMessage) GetOutputSchemaJson() string {
 	return ""
 }
 
-func (x *ToolMessage) GetDraft() bool {
+func (x *ToolMessage) GetArgumentsIncomplete() bool {
 	if x != nil {
-		return x.Draft
+		return x.ArgumentsIncomplete
 	}
 	return false
 }
@@ -752,7 +751,7 @@ type SpaceEvent_MemberLeft struct {
 }
 
 type SpaceEvent_ToolRequiresAction struct {
-	// A visible tool waits for somebody to answer it.
+	// A visible tool waits for an answer.
 	ToolRequiresAction *SpaceMessage `protobuf:"bytes,9,opt,name=tool_requires_action,json=toolRequiresAction,proto3,oneof"`
 }
 
@@ -791,7 +790,7 @@ const file_toolbus_space_v1_space_proto_rawDesc = "" +
 	"\x05title\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\x05title\x122\n" +
 	"\amembers\x18\x03 \x03(\v2\x18.toolbus.space.v1.MemberR\amembers\x12;\n" +
 	"\vcreate_time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"createTime\"\xab\x02\n" +
+	"createTime\"\xc8\x02\n" +
 	"\vToolMessage\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x12\x12\n" +
 	"\x04tool\x18\x02 \x01(\tR\x04tool\x12%\n" +
@@ -799,8 +798,8 @@ const file_toolbus_space_v1_space_proto_rawDesc = "" +
 	"\x05state\x18\x04 \x01(\x0e2\".toolbus.space.v1.ToolMessageStateR\x05state\x123\n" +
 	"\x06result\x18\x05 \x01(\v2\x1b.toolbus.tool.v1.ToolResultR\x06result\x12\x15\n" +
 	"\x06run_id\x18\x06 \x01(\tR\x05runId\x12,\n" +
-	"\x12output_schema_json\x18\a \x01(\tR\x10outputSchemaJson\x12\x14\n" +
-	"\x05draft\x18\b \x01(\bR\x05draft\"!\n" +
+	"\x12output_schema_json\x18\a \x01(\tR\x10outputSchemaJson\x121\n" +
+	"\x14arguments_incomplete\x18\b \x01(\bR\x13argumentsIncomplete\"!\n" +
 	"\vTextMessage\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\"\xb9\x02\n" +
 	"\fSpaceMessage\x12\x0e\n" +

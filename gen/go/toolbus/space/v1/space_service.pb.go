@@ -328,7 +328,7 @@ func (x *ListSpacesResponse) GetNextPageToken() string {
 	return ""
 }
 
-// An agent that acts in a space. Only the owner of its session may let it.
+// An agent that acts in a space. Only the owner of its session may name it.
 type SessionAgent struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Its session.
@@ -388,12 +388,12 @@ type EnterSpaceRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The space.
 	SpaceId string `protobuf:"bytes,1,opt,name=space_id,json=spaceId,proto3" json:"space_id,omitempty"`
-	// Who enters. Absent: whoever asks, as a person who is named by the principal.
+	// Who enters. Absent: the client, as a person named by its principal.
 	//
 	// Types that are valid to be assigned to Member:
 	//
 	//	*EnterSpaceRequest_Agent
-	//	*EnterSpaceRequest_AuthorName
+	//	*EnterSpaceRequest_PersonName
 	Member        isEnterSpaceRequest_Member `protobuf_oneof:"member"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -452,10 +452,10 @@ func (x *EnterSpaceRequest) GetAgent() *SessionAgent {
 	return nil
 }
 
-func (x *EnterSpaceRequest) GetAuthorName() string {
+func (x *EnterSpaceRequest) GetPersonName() string {
 	if x != nil {
-		if x, ok := x.Member.(*EnterSpaceRequest_AuthorName); ok {
-			return x.AuthorName
+		if x, ok := x.Member.(*EnterSpaceRequest_PersonName); ok {
+			return x.PersonName
 		}
 	}
 	return ""
@@ -470,14 +470,14 @@ type EnterSpaceRequest_Agent struct {
 	Agent *SessionAgent `protobuf:"bytes,2,opt,name=agent,proto3,oneof"`
 }
 
-type EnterSpaceRequest_AuthorName struct {
-	// Whoever asks, as a person: the name as others see it; empty means the principal.
-	AuthorName string `protobuf:"bytes,3,opt,name=author_name,json=authorName,proto3,oneof"`
+type EnterSpaceRequest_PersonName struct {
+	// The client, as a person: the name that others see; empty means its principal.
+	PersonName string `protobuf:"bytes,3,opt,name=person_name,json=personName,proto3,oneof"`
 }
 
 func (*EnterSpaceRequest_Agent) isEnterSpaceRequest_Member() {}
 
-func (*EnterSpaceRequest_AuthorName) isEnterSpaceRequest_Member() {}
+func (*EnterSpaceRequest_PersonName) isEnterSpaceRequest_Member() {}
 
 // The space and its latest messages.
 type EnterSpaceResponse struct {
@@ -613,7 +613,7 @@ type LeaveSpaceRequest_Agent struct {
 }
 
 type LeaveSpaceRequest_SpaceId struct {
-	// Whoever asks, a person, leaves the space of this id.
+	// The client, as a person, leaves the space of this id.
 	SpaceId string `protobuf:"bytes,2,opt,name=space_id,json=spaceId,proto3,oneof"`
 }
 
@@ -621,7 +621,7 @@ func (*LeaveSpaceRequest_Agent) isLeaveSpaceRequest_Membership() {}
 
 func (*LeaveSpaceRequest_SpaceId) isLeaveSpaceRequest_Membership() {}
 
-// Who left is in that space no more.
+// The member has left the space.
 type LeaveSpaceResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The space that was left; empty if there was none.
@@ -775,7 +775,7 @@ type SendMessageRequest struct {
 	SpaceId string `protobuf:"bytes,1,opt,name=space_id,json=spaceId,proto3" json:"space_id,omitempty"`
 	// The text.
 	Text string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
-	// Who speaks. Absent: whoever asks, as a person who is named by the principal.
+	// Who speaks. Absent: the client, as a person named by its principal.
 	//
 	// Types that are valid to be assigned to Author:
 	//
@@ -874,7 +874,7 @@ type SendMessageRequest_Agent struct {
 }
 
 type SendMessageRequest_AuthorName struct {
-	// Whoever asks, as a person: the name as others see it; empty means the principal.
+	// The client, as a person: the name that others see; empty means its principal.
 	AuthorName string `protobuf:"bytes,4,opt,name=author_name,json=authorName,proto3,oneof"`
 }
 
@@ -1071,8 +1071,8 @@ type WatchSpaceRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The space.
 	SpaceId string `protobuf:"bytes,1,opt,name=space_id,json=spaceId,proto3" json:"space_id,omitempty"`
-	// First event that is wanted; 0 for all, absent for those from now on. A sequence that no event has been given yet is refused, but
-	// for the next one.
+	// First event that is wanted; 0 for all, absent for those from now on. A sequence that no event has been given yet is refused,
+	// but for the next one.
 	FromSequence  *uint64 `protobuf:"varint,2,opt,name=from_sequence,json=fromSequence,proto3,oneof" json:"from_sequence,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1240,10 +1240,10 @@ type AnswerToolCallRequest struct {
 	//	*AnswerToolCallRequest_ResultJson
 	//	*AnswerToolCallRequest_Error
 	Outcome isAnswerToolCallRequest_Outcome `protobuf_oneof:"outcome"`
-	// Distinguishes this submission from every other one for the same call, whoever makes them: a random text, such as a UUID. Who is
-	// not sure whether a submission arrived repeats it: the one that won is answered as it was the first time, also after a crash.
-	// The same id with another outcome, byte for byte, is refused (REASON_SUBMISSION_ID_REUSED). Empty: then a repetition is refused like any other
-	// one.
+	// Names this submission, to distinguish it from every other one for the same call: a random text, such as a UUID. A client that
+	// does not know whether a submission arrived repeats it under the same id: the submission that won is answered as it was the
+	// first time, also after a crash. The same id with another outcome, byte for byte, is refused (REASON_SUBMISSION_ID_REUSED).
+	// Empty: then a repetition is refused like any other submission.
 	SubmissionId  string `protobuf:"bytes,5,opt,name=submission_id,json=submissionId,proto3" json:"submission_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1417,8 +1417,8 @@ const file_toolbus_space_v1_space_service_proto_rawDesc = "" +
 	"\x11EnterSpaceRequest\x127\n" +
 	"\bspace_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\aspaceId\x126\n" +
 	"\x05agent\x18\x02 \x01(\v2\x1e.toolbus.space.v1.SessionAgentH\x00R\x05agent\x12+\n" +
-	"\vauthor_name\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02H\x00R\n" +
-	"authorNameB\b\n" +
+	"\vperson_name\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02H\x00R\n" +
+	"personNameB\b\n" +
 	"\x06member\"\x7f\n" +
 	"\x12EnterSpaceResponse\x12-\n" +
 	"\x05space\x18\x01 \x01(\v2\x17.toolbus.space.v1.SpaceR\x05space\x12:\n" +
@@ -1585,7 +1585,7 @@ func file_toolbus_space_v1_space_service_proto_init() {
 	file_toolbus_space_v1_space_proto_init()
 	file_toolbus_space_v1_space_service_proto_msgTypes[7].OneofWrappers = []any{
 		(*EnterSpaceRequest_Agent)(nil),
-		(*EnterSpaceRequest_AuthorName)(nil),
+		(*EnterSpaceRequest_PersonName)(nil),
 	}
 	file_toolbus_space_v1_space_service_proto_msgTypes[9].OneofWrappers = []any{
 		(*LeaveSpaceRequest_Agent)(nil),

@@ -32,9 +32,9 @@ type Source struct {
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// What the provider needs to reach it, in the provider's own form.
 	Config *structpb.Struct `protobuf:"bytes,2,opt,name=config,proto3" json:"config,omitempty"`
-	// A run brought it, and no operator wrote it: it belongs to the scope's run alone, and the provider holds it to what operators
-	// let runs bring.
-	OfRun         bool `protobuf:"varint,3,opt,name=of_run,json=ofRun,proto3" json:"of_run,omitempty"`
+	// Whether a run brought it, so that no operator wrote it: it belongs to the scope's run alone, and the provider allows it only
+	// what operators let runs bring.
+	FromRun       bool `protobuf:"varint,3,opt,name=from_run,json=fromRun,proto3" json:"from_run,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -83,9 +83,9 @@ func (x *Source) GetConfig() *structpb.Struct {
 	return nil
 }
 
-func (x *Source) GetOfRun() bool {
+func (x *Source) GetFromRun() bool {
 	if x != nil {
-		return x.OfRun
+		return x.FromRun
 	}
 	return false
 }
@@ -222,11 +222,11 @@ var File_toolbus_tool_v1_source_proto protoreflect.FileDescriptor
 
 const file_toolbus_tool_v1_source_proto_rawDesc = "" +
 	"\n" +
-	"\x1ctoolbus/tool/v1/source.proto\x12\x0ftoolbus.tool.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\"\x83\x01\n" +
+	"\x1ctoolbus/tool/v1/source.proto\x12\x0ftoolbus.tool.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\"\x87\x01\n" +
 	"\x06Source\x121\n" +
 	"\x04name\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_.-]{1,64}$R\x04name\x12/\n" +
-	"\x06config\x18\x02 \x01(\v2\x17.google.protobuf.StructR\x06config\x12\x15\n" +
-	"\x06of_run\x18\x03 \x01(\bR\x05ofRun\"\xa9\x01\n" +
+	"\x06config\x18\x02 \x01(\v2\x17.google.protobuf.StructR\x06config\x12\x19\n" +
+	"\bfrom_run\x18\x03 \x01(\bR\afromRun\"\xa9\x01\n" +
 	"\tRunSource\x121\n" +
 	"\x04name\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_.-]{1,64}$R\x04name\x128\n" +
 	"\bprovider\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\bprovider\x12/\n" +

@@ -229,13 +229,13 @@ func (Builtin) EnumDescriptor() ([]byte, []int) {
 	return file_toolbus_tool_v1_tool_proto_rawDescGZIP(), []int{2}
 }
 
-// How grave a line of a log is.
+// The severity of a line of a log.
 type LogLevel int32
 
 const (
 	// Not set.
 	LogLevel_LOG_LEVEL_UNSPECIFIED LogLevel = 0
-	// Every step, for whoever looks for a fault.
+	// Every step, to find a fault.
 	LogLevel_LOG_LEVEL_TRACE LogLevel = 1
 	// What helps to find a fault.
 	LogLevel_LOG_LEVEL_DEBUG LogLevel = 2
@@ -517,9 +517,9 @@ func (x *ToolAnnotations) GetOpenWorldHint() bool {
 // A tool as it is configured or offered.
 type Tool struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Name within its source, for example `read_file`. One of the catalog has 1 to 64 letters, digits, _, - or single dots between them.
-	// One that a provider offers has no control characters and no `*`, and one without a source does not begin with `@`: a tool that
-	// does is left out.
+	// Name within its source, for example `read_file`. One of the catalog has 1 to 64 letters, digits, _, - or single dots between
+	// them. One that a provider offers has no control characters and no `*`, and one without a source does not begin with `@`: a tool
+	// that does is left out.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// What the tool does, in words for the model.
 	Description string `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
@@ -541,13 +541,13 @@ type Tool struct {
 	Execution *HttpExecution `protobuf:"bytes,10,opt,name=execution,proto3" json:"execution,omitempty"`
 	// What a repeated execution may do.
 	Effect Effect `protobuf:"varint,11,opt,name=effect,proto3,enum=toolbus.tool.v1.Effect" json:"effect,omitempty"`
-	// Configuration handed to the provider with each call.
+	// Configuration that the provider gets with each call.
 	Config *structpb.Struct `protobuf:"bytes,12,opt,name=config,proto3" json:"config,omitempty"`
 	// The policy of a built-in.
 	BuiltinPolicy *BuiltinPolicy `protobuf:"bytes,13,opt,name=builtin_policy,json=builtinPolicy,proto3" json:"builtin_policy,omitempty"`
 	// Hints as the provider gave them.
 	Annotations *ToolAnnotations `protobuf:"bytes,14,opt,name=annotations,proto3" json:"annotations,omitempty"`
-	// For calls that somebody outside answers: how long after its creation a call takes results; absent means always.
+	// For calls that are answered from outside: how long after its creation a call takes results; absent means always.
 	Ttl           *durationpb.Duration `protobuf:"bytes,15,opt,name=ttl,proto3" json:"ttl,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -695,8 +695,8 @@ type ToolResult struct {
 	OutputJson string `protobuf:"bytes,1,opt,name=output_json,json=outputJson,proto3" json:"output_json,omitempty"`
 	// Whether the tool failed. A tool's failure is data for the model, never an error of the call's transport.
 	IsError bool `protobuf:"varint,2,opt,name=is_error,json=isError,proto3" json:"is_error,omitempty"`
-	// Where the whole result is stored when `output_json` holds only its beginning; empty otherwise. `ToolCallService.ReadResult` reads
-	// it.
+	// Where the whole result is stored when `output_json` holds only its beginning; empty otherwise. `ToolCallService.ReadResult`
+	// reads it.
 	StoredReference string `protobuf:"bytes,3,opt,name=stored_reference,json=storedReference,proto3" json:"stored_reference,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
@@ -820,7 +820,8 @@ func (x *ToolProgress) GetMessage() string {
 // Which tools are allowed. Where it is absent, all are.
 type AllowedTools struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Their names, as the field that holds this message says; of a run or a call, aliases, references or model names. Empty allows none.
+	// Their names, as the field that holds this message says; of a run or a call, aliases, references or model names. Empty allows
+	// none.
 	Names         []string `protobuf:"bytes,1,rep,name=names,proto3" json:"names,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -866,7 +867,7 @@ func (x *AllowedTools) GetNames() []string {
 // One line of a tool's log.
 type ToolLog struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// How grave it is.
+	// Its severity.
 	Level LogLevel `protobuf:"varint,1,opt,name=level,proto3,enum=toolbus.tool.v1.LogLevel" json:"level,omitempty"`
 	// The line.
 	Message string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`

@@ -32,9 +32,9 @@ const (
 	ToolCallState_TOOL_CALL_STATE_UNSPECIFIED ToolCallState = 0
 	// Recorded; its effect may have begun.
 	ToolCallState_TOOL_CALL_STATE_STARTED ToolCallState = 1
-	// Whoever made the call waits in line for the result.
+	// The caller waits for the result.
 	ToolCallState_TOOL_CALL_STATE_WAITING ToolCallState = 2
-	// Nobody waits; the result goes to the inbox.
+	// The caller does not wait; the result goes to the inbox.
 	ToolCallState_TOOL_CALL_STATE_PENDING ToolCallState = 3
 	// It has its result.
 	ToolCallState_TOOL_CALL_STATE_RESOLVED ToolCallState = 4
@@ -93,8 +93,8 @@ func (ToolCallState) EnumDescriptor() ([]byte, []int) {
 	return file_toolbus_tool_v1_tool_call_proto_rawDescGZIP(), []int{0}
 }
 
-// A call as it is recorded. Who has taken it and answers it, under which delivery and submission, is between the router and that
-// watcher, and is no part of it: `taken` and `state` say whether somebody has it, and whether whoever made it still waits.
+// A call as it is recorded. It does not say which watcher has taken it, by which delivery, or which submission answered it: `taken`
+// and `state` say whether a watcher has it, and whether its caller still waits.
 type ToolCall struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The call.
@@ -127,7 +127,7 @@ type ToolCall struct {
 	ExecutionType ExecutionType `protobuf:"varint,14,opt,name=execution_type,json=executionType,proto3,enum=toolbus.tool.v1.ExecutionType" json:"execution_type,omitempty"`
 	// JSON Schema of the expected result as JSON text; empty if any.
 	OutputSchemaJson string `protobuf:"bytes,15,opt,name=output_schema_json,json=outputSchemaJson,proto3" json:"output_schema_json,omitempty"`
-	// Whether the result came after whoever made the call had given up waiting.
+	// Whether the result came after the caller had stopped waiting.
 	ResolvedLate bool `protobuf:"varint,16,opt,name=resolved_late,json=resolvedLate,proto3" json:"resolved_late,omitempty"`
 	// The authenticated principal on whose behalf it is made.
 	Principal string `protobuf:"bytes,17,opt,name=principal,proto3" json:"principal,omitempty"`

@@ -4,7 +4,7 @@
 // 	protoc        (unknown)
 // source: toolbus/tool/v1/tool_call_service.proto
 
-// Calls that wait for somebody outside: external services and people.
+// Calls that are answered from outside, by external services and people.
 
 package toolv1
 
@@ -24,8 +24,8 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Asks for calls of tools that the watcher executes. There is no `from_sequence`: calls are work, each of which is handed out until
-// somebody takes it, and not a log of which two could read the same.
+// Asks for calls of tools that the watcher executes. There is no `from_sequence`: calls are work, each of which is delivered until
+// one watcher takes it, and not a log that several could read.
 type WatchToolCallsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Names of the tools.
@@ -33,7 +33,7 @@ type WatchToolCallsRequest struct {
 	// Name of the watcher; a reconnecting watcher keeps its name, and its new stream replaces the old one. A process that has
 	// forgotten its calls takes another name. Empty lets the router choose one.
 	WatcherId string `protobuf:"bytes,2,opt,name=watcher_id,json=watcherId,proto3" json:"watcher_id,omitempty"`
-	// How many calls it may be handed that it has neither acknowledged nor answered; 0 means 64.
+	// How many calls it may be sent that it has neither acknowledged nor answered; 0 means 64.
 	MaxInFlight   uint32 `protobuf:"varint,3,opt,name=max_in_flight,json=maxInFlight,proto3" json:"max_in_flight,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -154,7 +154,7 @@ func (x *WatchNotice) GetClosestNames() []string {
 	return nil
 }
 
-// A call in the hands of a watcher.
+// A call that is delivered to a watcher.
 type ToolCallDelivery struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The call.
@@ -293,12 +293,12 @@ type isWatchToolCallsResponse_Update interface {
 }
 
 type WatchToolCallsResponse_Call struct {
-	// A call handed to this watcher and to no other until it is acknowledged or handed on.
+	// A call that is sent to this watcher, and to no other unless this one does not acknowledge it.
 	Call *ToolCallDelivery `protobuf:"bytes,1,opt,name=call,proto3,oneof"`
 }
 
 type WatchToolCallsResponse_Withdrawn struct {
-	// A call that was handed to this watcher before and takes no result any more: it was canceled or has expired.
+	// A call that was sent to this watcher before and no longer takes a result: it was canceled or has expired.
 	Withdrawn *ToolCallDelivery `protobuf:"bytes,2,opt,name=withdrawn,proto3,oneof"`
 }
 
@@ -313,7 +313,7 @@ func (*WatchToolCallsResponse_Withdrawn) isWatchToolCallsResponse_Update() {}
 
 func (*WatchToolCallsResponse_Notice) isWatchToolCallsResponse_Update() {}
 
-// Takes a call that was handed over: it is executed by this watcher or by nobody, unless it may be repeated.
+// Takes a call that was delivered: no other watcher is sent it, unless it may be repeated.
 type AcknowledgeToolCallRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The call.
@@ -428,10 +428,10 @@ type SubmitToolResultRequest struct {
 	//	*SubmitToolResultRequest_ResultJson
 	//	*SubmitToolResultRequest_Error
 	Outcome isSubmitToolResultRequest_Outcome `protobuf_oneof:"outcome"`
-	// Distinguishes this submission from every other one for the same call, whoever makes them: a random text, such as a UUID. Who is
-	// not sure whether a submission arrived repeats it: the one that won is answered as it was the first time, also after a crash.
-	// The same id with another outcome, byte for byte, is refused (REASON_SUBMISSION_ID_REUSED). Empty: then a repetition is refused like any other
-	// one.
+	// Names this submission, to distinguish it from every other one for the same call: a random text, such as a UUID. A client that
+	// does not know whether a submission arrived repeats it under the same id: the submission that won is answered as it was the
+	// first time, also after a crash. The same id with another outcome, byte for byte, is refused (REASON_SUBMISSION_ID_REUSED).
+	// Empty: then a repetition is refused like any other submission.
 	SubmissionId  string `protobuf:"bytes,5,opt,name=submission_id,json=submissionId,proto3" json:"submission_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -212,8 +212,8 @@ type ListToolsRequest struct {
 	//	*ListToolsRequest_SessionId
 	//	*ListToolsRequest_Agent
 	Scope isListToolsRequest_Scope `protobuf_oneof:"scope"`
-	// A list that the asker has, of this session or of another one, by its `tools_revision`: if it is what would be answered, it is
-	// not sent again.
+	// The `tools_revision` of a list that the client has, of this session or of another one: if it is the list that would be
+	// answered, it is not sent again.
 	KnownToolsRevision string `protobuf:"bytes,3,opt,name=known_tools_revision,json=knownToolsRevision,proto3" json:"known_tools_revision,omitempty"`
 	// Maximum number to return; 0 means 100. A page may hold fewer while more follow.
 	PageSize uint32 `protobuf:"varint,4,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
@@ -350,8 +350,8 @@ type ListToolsResponse struct {
 	// Names this list, all pages of it, by what it says: equal for equal lists, on every router. A page with another name than the
 	// one before it is of a list that has changed meanwhile. Empty if a router names none.
 	ToolsRevision string `protobuf:"bytes,5,opt,name=tools_revision,json=toolsRevision,proto3" json:"tools_revision,omitempty"`
-	// The list is the one that the asker has: tools and sources are left out.
-	IsKnown bool `protobuf:"varint,6,opt,name=is_known,json=isKnown,proto3" json:"is_known,omitempty"`
+	// The list is the one that `known_tools_revision` names: tools and sources are left out.
+	Unchanged bool `protobuf:"varint,6,opt,name=unchanged,proto3" json:"unchanged,omitempty"`
 	// The `page_token` of the next page; empty on the last page.
 	NextPageToken string `protobuf:"bytes,7,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -423,9 +423,9 @@ func (x *ListToolsResponse) GetToolsRevision() string {
 	return ""
 }
 
-func (x *ListToolsResponse) GetIsKnown() bool {
+func (x *ListToolsResponse) GetUnchanged() bool {
 	if x != nil {
-		return x.IsKnown
+		return x.Unchanged
 	}
 	return false
 }
@@ -457,11 +457,11 @@ type CallToolRequest struct {
 	ContextRevision uint32 `protobuf:"varint,6,opt,name=context_revision,json=contextRevision,proto3" json:"context_revision,omitempty"`
 	// Narrows what may be called, as the option of a run does; absent allows all.
 	AllowedTools *AllowedTools `protobuf:"bytes,7,opt,name=allowed_tools,json=allowedTools,proto3" json:"allowed_tools,omitempty"`
-	// When the time of whoever made the call is over; absent for the tool's own limit.
+	// The deadline of the call; absent for the tool's own limit.
 	Deadline *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=deadline,proto3" json:"deadline,omitempty"`
-	// What the calling run leaves to this call; opaque. A provider that calls further tools on the behalf of a call hands on what it
-	// was given in ExecuteToolRequest.run_context, unchanged. It only narrows what the call may do; empty outside a run. Bytes
-	// that are no such context are refused (`invalid_argument`).
+	// What the calling run allows this call; opaque. A provider that calls further tools on behalf of a call passes
+	// ExecuteToolRequest.run_context here, unchanged. It only narrows what the call may do; empty outside a run. Bytes that are no
+	// such context are refused (`invalid_argument`).
 	RunContext []byte `protobuf:"bytes,9,opt,name=run_context,json=runContext,proto3" json:"run_context,omitempty"`
 	// The sources that the run brings, as in ListToolsRequest.
 	RunSources    []*RunSource `protobuf:"bytes,10,rep,name=run_sources,json=runSources,proto3" json:"run_sources,omitempty"`
@@ -585,7 +585,8 @@ type CallToolResponse struct {
 	// With the result: the name of the list that ListTools would answer. As long as it is the one that was listed, there is no
 	// need to list again. Empty when the router does not know at the moment.
 	ToolsRevision string `protobuf:"bytes,5,opt,name=tools_revision,json=toolsRevision,proto3" json:"tools_revision,omitempty"`
-	// With the result: what models used on the call's behalf, which counts in the limits of the run that called. Absent means nothing.
+	// With the result: what models used on the call's behalf, which counts in the limits of the run that called. Absent means
+	// nothing.
 	Usage *Usage `protobuf:"bytes,6,opt,name=usage,proto3" json:"usage,omitempty"`
 	// With the result: how many calls were made on the call's behalf, which count in the max_tool_calls of the run that called.
 	CallCount uint32 `protobuf:"varint,7,opt,name=call_count,json=callCount,proto3" json:"call_count,omitempty"`
@@ -1067,14 +1068,14 @@ const file_toolbus_tool_v1_tool_service_proto_rawDesc = "" +
 	"\x06run_id\x18\x06 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\x05runId\x12E\n" +
 	"\vrun_sources\x18\a \x03(\v2\x1a.toolbus.tool.v1.RunSourceB\b\xbaH\x05\x92\x01\x02\x10 R\n" +
 	"runSourcesB\a\n" +
-	"\x05scope\"\xa9\x02\n" +
+	"\x05scope\"\xac\x02\n" +
 	"\x11ListToolsResponse\x120\n" +
 	"\x05tools\x18\x01 \x03(\v2\x1a.toolbus.tool.v1.ModelToolR\x05tools\x127\n" +
 	"\asources\x18\x02 \x03(\v2\x1d.toolbus.tool.v1.SourceStatusR\asources\x12\x14\n" +
 	"\x05agent\x18\x03 \x01(\tR\x05agent\x12)\n" +
 	"\x10context_revision\x18\x04 \x01(\rR\x0fcontextRevision\x12%\n" +
-	"\x0etools_revision\x18\x05 \x01(\tR\rtoolsRevision\x12\x19\n" +
-	"\bis_known\x18\x06 \x01(\bR\aisKnown\x12&\n" +
+	"\x0etools_revision\x18\x05 \x01(\tR\rtoolsRevision\x12\x1c\n" +
+	"\tunchanged\x18\x06 \x01(\bR\tunchanged\x12&\n" +
 	"\x0fnext_page_token\x18\a \x01(\tR\rnextPageToken\"\xa8\x04\n" +
 	"\x0fCallToolRequest\x126\n" +
 	"\acall_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_-]{0,128}$R\x06callId\x12;\n" +

@@ -8,9 +8,8 @@
 //
 // A log numbers its events: each has a `sequence`, which grows. A watch takes `from_sequence`, the first event that is wanted:
 // absent for those from now on, 0 for all. What has been sent is never sent again, and what can no longer be sent is reported as a
-// gap. A sequence beyond the next one is refused (`out_of_range`, REASON_SEQUENCE_NOT_REACHED) and never waited for: this store, which
-// has been reset or restored since, has sent it to nobody, and a watch that waited would pass over in silence all that comes until
-// then.
+// gap. A sequence beyond the next one is refused (`out_of_range`, REASON_SEQUENCE_NOT_REACHED) and never waited for: the store was
+// reset or restored since the client saw that sequence, and a watch that waited would skip everything up to it without a word.
 
 package watchv1
 
@@ -80,7 +79,7 @@ type WatchGap struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The first sequence that was asked for and is missing.
 	FirstSequence uint64 `protobuf:"varint,1,opt,name=first_sequence,json=firstSequence,proto3" json:"first_sequence,omitempty"`
-	// The last one that is missing; the watch goes on behind it.
+	// The last one that is missing; the watch goes on after it.
 	LastSequence  uint64 `protobuf:"varint,2,opt,name=last_sequence,json=lastSequence,proto3" json:"last_sequence,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

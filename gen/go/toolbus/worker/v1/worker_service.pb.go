@@ -366,7 +366,7 @@ func (x *WorkerLogLine) GetLog() *v1.ToolLog {
 }
 
 // Lines that came faster than this watcher read them.
-type LeftOutLines struct {
+type DroppedLines struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// How many were left out before the next line.
 	Count         uint64 `protobuf:"varint,1,opt,name=count,proto3" json:"count,omitempty"`
@@ -374,20 +374,20 @@ type LeftOutLines struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *LeftOutLines) Reset() {
-	*x = LeftOutLines{}
+func (x *DroppedLines) Reset() {
+	*x = DroppedLines{}
 	mi := &file_toolbus_worker_v1_worker_service_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *LeftOutLines) String() string {
+func (x *DroppedLines) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*LeftOutLines) ProtoMessage() {}
+func (*DroppedLines) ProtoMessage() {}
 
-func (x *LeftOutLines) ProtoReflect() protoreflect.Message {
+func (x *DroppedLines) ProtoReflect() protoreflect.Message {
 	mi := &file_toolbus_worker_v1_worker_service_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -399,12 +399,12 @@ func (x *LeftOutLines) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use LeftOutLines.ProtoReflect.Descriptor instead.
-func (*LeftOutLines) Descriptor() ([]byte, []int) {
+// Deprecated: Use DroppedLines.ProtoReflect.Descriptor instead.
+func (*DroppedLines) Descriptor() ([]byte, []int) {
 	return file_toolbus_worker_v1_worker_service_proto_rawDescGZIP(), []int{6}
 }
 
-func (x *LeftOutLines) GetCount() uint64 {
+func (x *DroppedLines) GetCount() uint64 {
 	if x != nil {
 		return x.Count
 	}
@@ -419,7 +419,7 @@ type WatchWorkerLogsResponse struct {
 	// Types that are valid to be assigned to Update:
 	//
 	//	*WatchWorkerLogsResponse_Line
-	//	*WatchWorkerLogsResponse_LeftOut
+	//	*WatchWorkerLogsResponse_Dropped
 	Update        isWatchWorkerLogsResponse_Update `protobuf_oneof:"update"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -471,10 +471,10 @@ func (x *WatchWorkerLogsResponse) GetLine() *WorkerLogLine {
 	return nil
 }
 
-func (x *WatchWorkerLogsResponse) GetLeftOut() *LeftOutLines {
+func (x *WatchWorkerLogsResponse) GetDropped() *DroppedLines {
 	if x != nil {
-		if x, ok := x.Update.(*WatchWorkerLogsResponse_LeftOut); ok {
-			return x.LeftOut
+		if x, ok := x.Update.(*WatchWorkerLogsResponse_Dropped); ok {
+			return x.Dropped
 		}
 	}
 	return nil
@@ -489,14 +489,14 @@ type WatchWorkerLogsResponse_Line struct {
 	Line *WorkerLogLine `protobuf:"bytes,1,opt,name=line,proto3,oneof"`
 }
 
-type WatchWorkerLogsResponse_LeftOut struct {
+type WatchWorkerLogsResponse_Dropped struct {
 	// Lines that this watcher will not receive.
-	LeftOut *LeftOutLines `protobuf:"bytes,2,opt,name=left_out,json=leftOut,proto3,oneof"`
+	Dropped *DroppedLines `protobuf:"bytes,2,opt,name=dropped,proto3,oneof"`
 }
 
 func (*WatchWorkerLogsResponse_Line) isWatchWorkerLogsResponse_Update() {}
 
-func (*WatchWorkerLogsResponse_LeftOut) isWatchWorkerLogsResponse_Update() {}
+func (*WatchWorkerLogsResponse_Dropped) isWatchWorkerLogsResponse_Update() {}
 
 var File_toolbus_worker_v1_worker_service_proto protoreflect.FileDescriptor
 
@@ -524,11 +524,11 @@ const file_toolbus_worker_v1_worker_service_proto_rawDesc = "" +
 	"\acall_id\x18\x04 \x01(\tR\x06callId\x12\x19\n" +
 	"\btrace_id\x18\x05 \x01(\tR\atraceId\x12*\n" +
 	"\x03log\x18\x06 \x01(\v2\x18.toolbus.tool.v1.ToolLogR\x03log\"$\n" +
-	"\fLeftOutLines\x12\x14\n" +
-	"\x05count\x18\x01 \x01(\x04R\x05count\"\x99\x01\n" +
+	"\fDroppedLines\x12\x14\n" +
+	"\x05count\x18\x01 \x01(\x04R\x05count\"\x98\x01\n" +
 	"\x17WatchWorkerLogsResponse\x126\n" +
-	"\x04line\x18\x01 \x01(\v2 .toolbus.worker.v1.WorkerLogLineH\x00R\x04line\x12<\n" +
-	"\bleft_out\x18\x02 \x01(\v2\x1f.toolbus.worker.v1.LeftOutLinesH\x00R\aleftOutB\b\n" +
+	"\x04line\x18\x01 \x01(\v2 .toolbus.worker.v1.WorkerLogLineH\x00R\x04line\x12;\n" +
+	"\adropped\x18\x02 \x01(\v2\x1f.toolbus.worker.v1.DroppedLinesH\x00R\adroppedB\b\n" +
 	"\x06update2\xb4\x02\n" +
 	"\rWorkerService\x12\\\n" +
 	"\vListWorkers\x12%.toolbus.worker.v1.ListWorkersRequest\x1a&.toolbus.worker.v1.ListWorkersResponse\x12Y\n" +
@@ -557,7 +557,7 @@ var file_toolbus_worker_v1_worker_service_proto_goTypes = []any{
 	(*StopWorkerResponse)(nil),      // 3: toolbus.worker.v1.StopWorkerResponse
 	(*WatchWorkerLogsRequest)(nil),  // 4: toolbus.worker.v1.WatchWorkerLogsRequest
 	(*WorkerLogLine)(nil),           // 5: toolbus.worker.v1.WorkerLogLine
-	(*LeftOutLines)(nil),            // 6: toolbus.worker.v1.LeftOutLines
+	(*DroppedLines)(nil),            // 6: toolbus.worker.v1.DroppedLines
 	(*WatchWorkerLogsResponse)(nil), // 7: toolbus.worker.v1.WatchWorkerLogsResponse
 	(*Worker)(nil),                  // 8: toolbus.worker.v1.Worker
 	(*timestamppb.Timestamp)(nil),   // 9: google.protobuf.Timestamp
@@ -568,7 +568,7 @@ var file_toolbus_worker_v1_worker_service_proto_depIdxs = []int32{
 	9,  // 1: toolbus.worker.v1.WorkerLogLine.create_time:type_name -> google.protobuf.Timestamp
 	10, // 2: toolbus.worker.v1.WorkerLogLine.log:type_name -> toolbus.tool.v1.ToolLog
 	5,  // 3: toolbus.worker.v1.WatchWorkerLogsResponse.line:type_name -> toolbus.worker.v1.WorkerLogLine
-	6,  // 4: toolbus.worker.v1.WatchWorkerLogsResponse.left_out:type_name -> toolbus.worker.v1.LeftOutLines
+	6,  // 4: toolbus.worker.v1.WatchWorkerLogsResponse.dropped:type_name -> toolbus.worker.v1.DroppedLines
 	0,  // 5: toolbus.worker.v1.WorkerService.ListWorkers:input_type -> toolbus.worker.v1.ListWorkersRequest
 	2,  // 6: toolbus.worker.v1.WorkerService.StopWorker:input_type -> toolbus.worker.v1.StopWorkerRequest
 	4,  // 7: toolbus.worker.v1.WorkerService.WatchWorkerLogs:input_type -> toolbus.worker.v1.WatchWorkerLogsRequest
@@ -590,7 +590,7 @@ func file_toolbus_worker_v1_worker_service_proto_init() {
 	file_toolbus_worker_v1_worker_proto_init()
 	file_toolbus_worker_v1_worker_service_proto_msgTypes[7].OneofWrappers = []any{
 		(*WatchWorkerLogsResponse_Line)(nil),
-		(*WatchWorkerLogsResponse_LeftOut)(nil),
+		(*WatchWorkerLogsResponse_Dropped)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

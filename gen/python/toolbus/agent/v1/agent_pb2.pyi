@@ -48,7 +48,7 @@ class Model(_message.Message):
 
     @_builtins.property
     def price(self) -> Global___Price:
-        """What its tokens cost; absent means that nobody knows, so that no limit of cost can hold it."""
+        """What its tokens cost; absent means unknown, so that no limit of cost can be enforced."""
 
     def __init__(
         self,
@@ -182,7 +182,7 @@ class Limits(_message.Message):
     model_retries: _builtins.int
     """How often a failed model request is tried again: 0 for never, absent means 4."""
     max_self_wakes: _builtins.int
-    """Runs in a row that news in the inbox may start by themselves, until a client or a person says something: 0 for none, absent
+    """How many runs in a row events of the inbox may start, until a client or a person says something: 0 for none, absent
     means 10.
     """
     max_depth: _builtins.int
@@ -197,8 +197,8 @@ class Limits(_message.Message):
 
     @_builtins.property
     def max_cost(self) -> _usage_pb2.Money:
-        """What a run may cost, its sub-agents' runs included; more than 0. Each model of the agent, and of the agents that it calls, has a
-        price then, in the same currency. Default unlimited.
+        """What a run may cost, its sub-agents' runs included; more than 0. Each model of the agent, and of the agents that it calls, has
+        a price then, in the same currency. Default unlimited.
         """
 
     def __init__(
@@ -321,7 +321,7 @@ class Agent(_message.Message):
     instructions: _builtins.str
     """The system prompt."""
     wake_on_inbox: _builtins.bool
-    """Whether news in the inbox starts a run by itself; absent means true."""
+    """Whether an event in the inbox starts a run; absent means true."""
     @_builtins.property
     def model(self) -> Global___Model:
         """The model that answers."""

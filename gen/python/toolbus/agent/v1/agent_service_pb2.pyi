@@ -295,7 +295,9 @@ Global___WatchAgentsRequest: _TypeAlias = WatchAgentsRequest  # noqa: Y015
 
 @_typing.final
 class WatchAgentsResponse(_message.Message):
-    """All agents as they are; the first comes at once."""
+    """All agents as they are; the first comes at once. They come in one message, which holds at most 64 MiB: a catalog that is larger
+    is refused (`resource_exhausted`, REASON_MESSAGE_TOO_LARGE), and read by ListAgents.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -304,7 +306,7 @@ class WatchAgentsResponse(_message.Message):
     ETAG_FIELD_NUMBER: _builtins.int
     etag: _builtins.str
     """Identifies the state: it differs when what is sent differs, and is the same for the same state, whichever instance sends it.
-    Who comes back to the etag that it knows has missed nothing that still holds.
+    A client that reconnects and receives the etag that it knows has missed nothing that still holds.
     """
     @_builtins.property
     def agents(self) -> _containers.RepeatedCompositeFieldContainer[Global___StoredAgent]:

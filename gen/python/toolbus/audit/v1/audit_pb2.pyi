@@ -43,13 +43,13 @@ class _AuditKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_AuditKind.V
     AUDIT_KIND_CONFIGURED: _AuditKind.ValueType  # 8
     """Configuration of an agent, a tool or a server was changed or refused."""
     AUDIT_KIND_TIMED_OUT: _AuditKind.ValueType  # 9
-    """Whoever made a call waits in line for it no longer; a result goes to the inbox."""
+    """The caller of a tool no longer waits for the result, which goes to the inbox."""
     AUDIT_KIND_EXPIRED: _AuditKind.ValueType  # 10
     """A call takes no results any more."""
     AUDIT_KIND_CANCELED: _AuditKind.ValueType  # 11
     """A call was canceled."""
     AUDIT_KIND_WATCHER_LOST: _AuditKind.ValueType  # 12
-    """A call was handed on, or ended with an unknown outcome, since the watcher that had taken it was lost."""
+    """A call was sent to another watcher, or ended with an unknown outcome, because the watcher that had taken it was lost."""
     AUDIT_KIND_AVAILABLE: _AuditKind.ValueType  # 13
     """A source of tools that could not be used can be used."""
 
@@ -75,13 +75,13 @@ AUDIT_KIND_UNAVAILABLE: AuditKind.ValueType  # 7
 AUDIT_KIND_CONFIGURED: AuditKind.ValueType  # 8
 """Configuration of an agent, a tool or a server was changed or refused."""
 AUDIT_KIND_TIMED_OUT: AuditKind.ValueType  # 9
-"""Whoever made a call waits in line for it no longer; a result goes to the inbox."""
+"""The caller of a tool no longer waits for the result, which goes to the inbox."""
 AUDIT_KIND_EXPIRED: AuditKind.ValueType  # 10
 """A call takes no results any more."""
 AUDIT_KIND_CANCELED: AuditKind.ValueType  # 11
 """A call was canceled."""
 AUDIT_KIND_WATCHER_LOST: AuditKind.ValueType  # 12
-"""A call was handed on, or ended with an unknown outcome, since the watcher that had taken it was lost."""
+"""A call was sent to another watcher, or ended with an unknown outcome, because the watcher that had taken it was lost."""
 AUDIT_KIND_AVAILABLE: AuditKind.ValueType  # 13
 """A source of tools that could not be used can be used."""
 Global___AuditKind: _TypeAlias = AuditKind  # noqa: Y015

@@ -122,7 +122,7 @@ class WatchAuditEventsResponse(_message.Message):
 
     @_builtins.property
     def gap(self) -> _watch_pb2.WatchGap:
-        """Decisions that are kept no longer; whether the filter would have let them through, nobody can say."""
+        """Decisions that are no longer kept; it is not known whether they match the filter."""
 
     def __init__(
         self,

@@ -30,9 +30,9 @@ class _CallerToolCancellationReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeW
     CALLER_TOOL_CANCELLATION_REASON_UNSPECIFIED: _CallerToolCancellationReason.ValueType  # 0
     """Not set."""
     CALLER_TOOL_CANCELLATION_REASON_CANCELED: _CallerToolCancellationReason.ValueType  # 1
-    """The run was canceled, or whoever made the call left."""
+    """The run was canceled, or the client that made the call canceled it or disconnected."""
     CALLER_TOOL_CANCELLATION_REASON_DEADLINE: _CallerToolCancellationReason.ValueType  # 2
-    """The time of the run, or of whoever made the call, was over."""
+    """The deadline of the run, or of the call, has passed."""
 
 class CallerToolCancellationReason(_CallerToolCancellationReason, metaclass=_CallerToolCancellationReasonEnumTypeWrapper):
     """Why a request to a caller was canceled."""
@@ -40,9 +40,9 @@ class CallerToolCancellationReason(_CallerToolCancellationReason, metaclass=_Cal
 CALLER_TOOL_CANCELLATION_REASON_UNSPECIFIED: CallerToolCancellationReason.ValueType  # 0
 """Not set."""
 CALLER_TOOL_CANCELLATION_REASON_CANCELED: CallerToolCancellationReason.ValueType  # 1
-"""The run was canceled, or whoever made the call left."""
+"""The run was canceled, or the client that made the call canceled it or disconnected."""
 CALLER_TOOL_CANCELLATION_REASON_DEADLINE: CallerToolCancellationReason.ValueType  # 2
-"""The time of the run, or of whoever made the call, was over."""
+"""The deadline of the run, or of the call, has passed."""
 Global___CallerToolCancellationReason: _TypeAlias = CallerToolCancellationReason  # noqa: Y015
 
 @_typing.final
@@ -153,7 +153,7 @@ Global___CallerToolRequest: _TypeAlias = CallerToolRequest  # noqa: Y015
 
 @_typing.final
 class CallerToolCancellation(_message.Message):
-    """A request that nobody waits for any more: it may be dropped, and an answer to it is refused."""
+    """A request that is canceled: drop it. An answer to it is refused."""
 
     DESCRIPTOR: _descriptor.Descriptor
 

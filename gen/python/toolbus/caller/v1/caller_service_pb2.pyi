@@ -188,10 +188,10 @@ class RespondRequest(_message.Message):
     error: _builtins.str
     """Why it failed, in words; never empty."""
     submission_id: _builtins.str
-    """Distinguishes this submission from every other one for the same request, whoever makes them: a random text, such as a UUID. Who
-    is not sure whether a submission arrived repeats it: the one that won is answered as it was the first time, also after a crash.
-    The same id with another outcome, byte for byte, is refused (REASON_SUBMISSION_ID_REUSED). Empty: then a repetition is refused like any other
-    one.
+    """Names this submission, to distinguish it from every other one for the same request: a random text, such as a UUID. A client
+    that does not know whether a submission arrived repeats it under the same id: the submission that won is answered as it was the
+    first time, also after a crash. The same id with another outcome, byte for byte, is refused (REASON_SUBMISSION_ID_REUSED).
+    Empty: then a repetition is refused like any other submission.
     """
     def __init__(
         self,

@@ -26,13 +26,13 @@ class _Reason:
 class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reason.ValueType], _builtins.type):
     DESCRIPTOR: _descriptor.EnumDescriptor
     REASON_UNSPECIFIED: _Reason.ValueType  # 0
-    """Whoever made the error gave no reason. Act on its code."""
+    """The sender of the error gave no reason. Act on its code."""
     REASON_INTERNAL: _Reason.ValueType  # 1
     """Something failed inside that a client cannot fix. The service's log has the cause; report it, and do not repeat blindly.
     Codes: `internal`, `unknown`.
     """
     REASON_CANCELED: _Reason.ValueType  # 2
-    """Whoever made the call, or whoever it was made for, gave it up. Nothing is to be done; a tool may have had its effect.
+    """The client canceled the call, or the run that it was made for ended. Nothing is to be done; a tool may have had its effect.
     Code: `canceled`.
     """
     REASON_DEADLINE_EXCEEDED: _Reason.ValueType  # 3
@@ -89,7 +89,7 @@ class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reason.ValueTy
     Code: `unavailable`.
     """
     REASON_STORE_FULL: _Reason.ValueType  # 16
-    """The store takes no more. Have the operator give it more room; what retention removes makes room by itself.
+    """The store is full. Ask the operator to enlarge it; retention also frees space by itself.
     Code: `resource_exhausted`.
     """
     REASON_RECORD_LOST: _Reason.ValueType  # 17
@@ -129,11 +129,11 @@ class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reason.ValueTy
     Codes: `aborted`, `failed_precondition`.
     """
     REASON_CONTEXT_REVISION_AHEAD: _Reason.ValueType  # 26
-    """The revision of the agent's context is newer than what this instance has heard of. Repeat in a moment.
+    """The revision of the agent's context is newer than what this instance knows. Repeat in a moment.
     Code: `aborted`.
     """
     REASON_TOOL_NOT_FOUND: _Reason.ValueType  # 27
-    """There is no tool of that name for whoever made the call. List the tools.
+    """The caller of the method has no tool of that name. List the tools.
     Code: `not_found`.
     """
     REASON_TOOL_NOT_ALLOWED: _Reason.ValueType  # 28
@@ -165,8 +165,8 @@ class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reason.ValueTy
     Code: `failed_precondition`.
     """
     REASON_ORIGIN_MISMATCH: _Reason.ValueType  # 35
-    """The current configuration comes from a file and was changed by RPC, or the other way round. Change it where it comes from, which
-    `metadata` names as `origin`: a file's name, or `rpc`.
+    """The current configuration comes from a file and was changed by RPC, or the other way round. Change it where it comes from,
+    which `metadata` names as `origin`: a file's name, or `rpc`.
     Code: `failed_precondition`.
     """
     REASON_REVISION_MISMATCH: _Reason.ValueType  # 36
@@ -186,7 +186,7 @@ class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reason.ValueTy
     Code: `failed_precondition`.
     """
     REASON_SESSION_SWITCHING: _Reason.ValueType  # 40
-    """The session is on its way to another agent, or to its end. Repeat in a moment.
+    """The session is being switched to another agent, or closed. Repeat in a moment.
     Code: `aborted`.
     """
     REASON_SESSION_NOT_IN_SPACE: _Reason.ValueType  # 41
@@ -258,11 +258,11 @@ class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reason.ValueTy
     Codes: `failed_precondition`, `permission_denied`.
     """
     REASON_CALL_NOT_TAKEN: _Reason.ValueType  # 58
-    """The call was not taken by whoever answers it. Acknowledge its delivery first, or answer while watching the tool.
+    """Another watcher, or none, has taken the call. Acknowledge its delivery first, or answer while watching the tool.
     Code: `permission_denied`.
     """
     REASON_DELIVERY_NOT_FOUND: _Reason.ValueType  # 59
-    """The call was not handed over by that delivery. Acknowledge the delivery that came with the call.
+    """The call was not sent by that delivery. Acknowledge the delivery that came with the call.
     Code: `failed_precondition`.
     """
     REASON_RESULT_INVALID: _Reason.ValueType  # 60
@@ -355,13 +355,13 @@ class Reason(_Reason, metaclass=_ReasonEnumTypeWrapper):
     """What happened. Each value says what to do next. Values are added, and never change their meaning."""
 
 REASON_UNSPECIFIED: Reason.ValueType  # 0
-"""Whoever made the error gave no reason. Act on its code."""
+"""The sender of the error gave no reason. Act on its code."""
 REASON_INTERNAL: Reason.ValueType  # 1
 """Something failed inside that a client cannot fix. The service's log has the cause; report it, and do not repeat blindly.
 Codes: `internal`, `unknown`.
 """
 REASON_CANCELED: Reason.ValueType  # 2
-"""Whoever made the call, or whoever it was made for, gave it up. Nothing is to be done; a tool may have had its effect.
+"""The client canceled the call, or the run that it was made for ended. Nothing is to be done; a tool may have had its effect.
 Code: `canceled`.
 """
 REASON_DEADLINE_EXCEEDED: Reason.ValueType  # 3
@@ -418,7 +418,7 @@ REASON_BUS_UNAVAILABLE: Reason.ValueType  # 15
 Code: `unavailable`.
 """
 REASON_STORE_FULL: Reason.ValueType  # 16
-"""The store takes no more. Have the operator give it more room; what retention removes makes room by itself.
+"""The store is full. Ask the operator to enlarge it; retention also frees space by itself.
 Code: `resource_exhausted`.
 """
 REASON_RECORD_LOST: Reason.ValueType  # 17
@@ -458,11 +458,11 @@ REASON_AGENT_SWITCHED: Reason.ValueType  # 25
 Codes: `aborted`, `failed_precondition`.
 """
 REASON_CONTEXT_REVISION_AHEAD: Reason.ValueType  # 26
-"""The revision of the agent's context is newer than what this instance has heard of. Repeat in a moment.
+"""The revision of the agent's context is newer than what this instance knows. Repeat in a moment.
 Code: `aborted`.
 """
 REASON_TOOL_NOT_FOUND: Reason.ValueType  # 27
-"""There is no tool of that name for whoever made the call. List the tools.
+"""The caller of the method has no tool of that name. List the tools.
 Code: `not_found`.
 """
 REASON_TOOL_NOT_ALLOWED: Reason.ValueType  # 28
@@ -494,8 +494,8 @@ REASON_SECRET_NOT_FOUND: Reason.ValueType  # 34
 Code: `failed_precondition`.
 """
 REASON_ORIGIN_MISMATCH: Reason.ValueType  # 35
-"""The current configuration comes from a file and was changed by RPC, or the other way round. Change it where it comes from, which
-`metadata` names as `origin`: a file's name, or `rpc`.
+"""The current configuration comes from a file and was changed by RPC, or the other way round. Change it where it comes from,
+which `metadata` names as `origin`: a file's name, or `rpc`.
 Code: `failed_precondition`.
 """
 REASON_REVISION_MISMATCH: Reason.ValueType  # 36
@@ -515,7 +515,7 @@ REASON_SESSION_CLOSED: Reason.ValueType  # 39
 Code: `failed_precondition`.
 """
 REASON_SESSION_SWITCHING: Reason.ValueType  # 40
-"""The session is on its way to another agent, or to its end. Repeat in a moment.
+"""The session is being switched to another agent, or closed. Repeat in a moment.
 Code: `aborted`.
 """
 REASON_SESSION_NOT_IN_SPACE: Reason.ValueType  # 41
@@ -587,11 +587,11 @@ REASON_CALL_TAKEN: Reason.ValueType  # 57
 Codes: `failed_precondition`, `permission_denied`.
 """
 REASON_CALL_NOT_TAKEN: Reason.ValueType  # 58
-"""The call was not taken by whoever answers it. Acknowledge its delivery first, or answer while watching the tool.
+"""Another watcher, or none, has taken the call. Acknowledge its delivery first, or answer while watching the tool.
 Code: `permission_denied`.
 """
 REASON_DELIVERY_NOT_FOUND: Reason.ValueType  # 59
-"""The call was not handed over by that delivery. Acknowledge the delivery that came with the call.
+"""The call was not sent by that delivery. Acknowledge the delivery that came with the call.
 Code: `failed_precondition`.
 """
 REASON_RESULT_INVALID: Reason.ValueType  # 60
@@ -749,7 +749,7 @@ class FieldViolation(_message.Message):
     the request as a whole is at fault.
     """
     message: _builtins.str
-    """What is wrong, for whoever wrote the request."""
+    """What is wrong, in words for the author of the request."""
     rule_id: _builtins.str
     """The rule of the contract that is broken, for example "string.min_len"; empty where no rule of the schema says it."""
     def __init__(

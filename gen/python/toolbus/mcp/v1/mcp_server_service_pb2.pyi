@@ -350,7 +350,7 @@ class WatchConnectionsResponse(_message.Message):
     CONNECTION_FIELD_NUMBER: _builtins.int
     ETAG_FIELD_NUMBER: _builtins.int
     etag: _builtins.str
-    """Tells findings about one connection apart: who comes back to the etag that it knows of a connection has missed no later finding."""
+    """Identifies this state of the connection. A client that reconnects and receives the etag that it knows has missed nothing later."""
     @_builtins.property
     def connection(self) -> _mcp_server_pb2.McpConnection:
         """The connection."""
@@ -401,21 +401,21 @@ Global___CloseConnectionsRequest: _TypeAlias = CloseConnectionsRequest  # noqa: 
 
 @_typing.final
 class CloseConnectionsResponse(_message.Message):
-    """They are closed; shared ones are let go of."""
+    """They are closed; shared ones stay open for others."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    CLOSED_FIELD_NUMBER: _builtins.int
-    closed: _builtins.int
+    CLOSED_COUNT_FIELD_NUMBER: _builtins.int
+    closed_count: _builtins.int
     """How many were closed."""
     def __init__(
         self,
         *,
-        closed: _builtins.int = ...,
+        closed_count: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["closed", b"closed"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["closed_count", b"closed_count"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

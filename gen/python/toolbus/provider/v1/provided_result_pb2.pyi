@@ -39,7 +39,7 @@ class ProvidedResult(_message.Message):
     @_builtins.property
     def usage(self) -> _usage_pb2.Usage:
         """What models used on the call's behalf; counts in the limits of the run that called. Absent means nothing. A cost in another
-        currency than the run's max_cost uses that up, since nobody can tell how much of it is left.
+        currency than the run's max_cost uses that up, since what is left of it cannot be computed.
         """
 
     def __init__(

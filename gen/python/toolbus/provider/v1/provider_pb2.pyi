@@ -33,8 +33,8 @@ class Provider(_message.Message):
     url: _builtins.str
     """A URL: `http://` and `https://` speak the Connect protocol, `grpc://` and `grpcs://` gRPC."""
     takes_run_sources: _builtins.bool
-    """Whether runs may bring sources for it. It then gets sources with `of_run`, which whoever starts a run has written, and must
-    hold them to what may be reached from outside.
+    """Whether runs may bring sources for it. It then gets sources with `from_run`, which the client of a run wrote: the provider must
+    let them reach only what is open to the outside.
     """
     def __init__(
         self,

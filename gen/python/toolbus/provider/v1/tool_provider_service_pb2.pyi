@@ -127,9 +127,9 @@ class GetProvidedToolsResponse(_message.Message):
 
     TOOLS_FIELD_NUMBER: _builtins.int
     SOURCES_FIELD_NUMBER: _builtins.int
-    ALIKE_IN_ALL_SCOPES_FIELD_NUMBER: _builtins.int
-    alike_in_all_scopes: _builtins.bool
-    """The offer is the same in every scope: who follows it in one need not follow it in another."""
+    SAME_IN_ALL_SCOPES_FIELD_NUMBER: _builtins.int
+    same_in_all_scopes: _builtins.bool
+    """Whether the offer is the same in every scope: a router that watches it in one scope need not watch it in another."""
     @_builtins.property
     def tools(self) -> _containers.RepeatedCompositeFieldContainer[Global___OfferedTool]:
         """All tools of all available sources."""
@@ -143,11 +143,11 @@ class GetProvidedToolsResponse(_message.Message):
         *,
         tools: _abc.Iterable[Global___OfferedTool] | None = ...,
         sources: _abc.Iterable[_source_pb2.SourceStatus] | None = ...,
-        alike_in_all_scopes: _builtins.bool = ...,
+        same_in_all_scopes: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["alike_in_all_scopes", b"alike_in_all_scopes", "sources", b"sources", "tools", b"tools"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["same_in_all_scopes", b"same_in_all_scopes", "sources", b"sources", "tools", b"tools"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -191,13 +191,13 @@ class WatchProvidedToolsResponse(_message.Message):
 
     TOOLS_FIELD_NUMBER: _builtins.int
     SOURCES_FIELD_NUMBER: _builtins.int
-    ALIKE_IN_ALL_SCOPES_FIELD_NUMBER: _builtins.int
+    SAME_IN_ALL_SCOPES_FIELD_NUMBER: _builtins.int
     ETAG_FIELD_NUMBER: _builtins.int
-    alike_in_all_scopes: _builtins.bool
-    """The offer is the same in every scope: who follows it in one need not follow it in another."""
+    same_in_all_scopes: _builtins.bool
+    """Whether the offer is the same in every scope: a router that watches it in one scope need not watch it in another."""
     etag: _builtins.str
-    """Tells offers apart: it differs when the offer differs, and who comes back to the etag that it knows has missed nothing that still
-    holds. Empty from a provider that does not say.
+    """Identifies the offer: it differs when the offer differs. A router that reconnects and receives the etag that it knows has
+    missed nothing. Empty from a provider that gives none.
     """
     @_builtins.property
     def tools(self) -> _containers.RepeatedCompositeFieldContainer[Global___OfferedTool]:
@@ -212,12 +212,12 @@ class WatchProvidedToolsResponse(_message.Message):
         *,
         tools: _abc.Iterable[Global___OfferedTool] | None = ...,
         sources: _abc.Iterable[_source_pb2.SourceStatus] | None = ...,
-        alike_in_all_scopes: _builtins.bool = ...,
+        same_in_all_scopes: _builtins.bool = ...,
         etag: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["alike_in_all_scopes", b"alike_in_all_scopes", "etag", b"etag", "sources", b"sources", "tools", b"tools"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["etag", b"etag", "same_in_all_scopes", b"same_in_all_scopes", "sources", b"sources", "tools", b"tools"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -245,8 +245,8 @@ class ExecuteToolRequest(_message.Message):
     arguments_json: _builtins.str
     """Arguments as JSON text, validated against the tool's schema by the router."""
     run_context: _builtins.bytes
-    """What the calling run leaves to this call; opaque. A provider that calls further tools on the call's behalf hands it on
-    unchanged in CallToolRequest.run_context, so that they stay inside what the run allows. Empty where nothing narrows the call.
+    """What the calling run allows this call; opaque. A provider that calls further tools on the call's behalf passes it unchanged as
+    CallToolRequest.run_context, so that they stay within what the run allows. Empty where nothing narrows the call.
     """
     @_builtins.property
     def scope(self) -> Global___Scope:
@@ -357,17 +357,17 @@ class ReleaseScopeResponse(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    CLOSED_FIELD_NUMBER: _builtins.int
-    closed: _builtins.int
+    CLOSED_COUNT_FIELD_NUMBER: _builtins.int
+    closed_count: _builtins.int
     """How many connections, processes and the like were closed."""
     def __init__(
         self,
         *,
-        closed: _builtins.int = ...,
+        closed_count: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["closed", b"closed"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["closed_count", b"closed_count"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -77,15 +77,15 @@ class ToolProviderServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ExecuteTool(self, request, context):
-        """Executes a call. A tool's failure is a result with `is_error`; an error of the RPC means that the outcome is unknown
-        or that nothing was started, as its code tells.
+        """Executes a call. A tool's failure is a result with `is_error`; an error of the RPC means that the outcome is unknown or that
+        nothing was started, as its code says.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ReleaseScope(self, request, context):
-        """Closes what is open for a scope alone and lets go of what it shares with others; the scope may come back later. A
+        """Closes what is open for a scope alone, and ends its use of what it shares with others; the scope may come back later. A
         provider that keeps nothing by scope need not serve it.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)

@@ -40,11 +40,11 @@ class ToolProviderServiceStub:
     WatchProvidedTools: _grpc.UnaryStreamMultiCallable[_tool_provider_service_pb2.WatchProvidedToolsRequest, _tool_provider_service_pb2.WatchProvidedToolsResponse]
     """Streams the tools of a scope now and after each change."""
     ExecuteTool: _grpc.UnaryStreamMultiCallable[_tool_provider_service_pb2.ExecuteToolRequest, _tool_provider_service_pb2.ExecuteToolResponse]
-    """Executes a call. A tool's failure is a result with `is_error`; an error of the RPC means that the outcome is unknown
-    or that nothing was started, as its code tells.
+    """Executes a call. A tool's failure is a result with `is_error`; an error of the RPC means that the outcome is unknown or that
+    nothing was started, as its code says.
     """
     ReleaseScope: _grpc.UnaryUnaryMultiCallable[_tool_provider_service_pb2.ReleaseScopeRequest, _tool_provider_service_pb2.ReleaseScopeResponse]
-    """Closes what is open for a scope alone and lets go of what it shares with others; the scope may come back later. A
+    """Closes what is open for a scope alone, and ends its use of what it shares with others; the scope may come back later. A
     provider that keeps nothing by scope need not serve it.
     """
 
@@ -60,11 +60,11 @@ class ToolProviderServiceAsyncStub(ToolProviderServiceStub):
     WatchProvidedTools: _aio.UnaryStreamMultiCallable[_tool_provider_service_pb2.WatchProvidedToolsRequest, _tool_provider_service_pb2.WatchProvidedToolsResponse]  # type: ignore[assignment]
     """Streams the tools of a scope now and after each change."""
     ExecuteTool: _aio.UnaryStreamMultiCallable[_tool_provider_service_pb2.ExecuteToolRequest, _tool_provider_service_pb2.ExecuteToolResponse]  # type: ignore[assignment]
-    """Executes a call. A tool's failure is a result with `is_error`; an error of the RPC means that the outcome is unknown
-    or that nothing was started, as its code tells.
+    """Executes a call. A tool's failure is a result with `is_error`; an error of the RPC means that the outcome is unknown or that
+    nothing was started, as its code says.
     """
     ReleaseScope: _aio.UnaryUnaryMultiCallable[_tool_provider_service_pb2.ReleaseScopeRequest, _tool_provider_service_pb2.ReleaseScopeResponse]  # type: ignore[assignment]
-    """Closes what is open for a scope alone and lets go of what it shares with others; the scope may come back later. A
+    """Closes what is open for a scope alone, and ends its use of what it shares with others; the scope may come back later. A
     provider that keeps nothing by scope need not serve it.
     """
 
@@ -95,8 +95,8 @@ class ToolProviderServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _tool_provider_service_pb2.ExecuteToolRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_tool_provider_service_pb2.ExecuteToolResponse], _abc.AsyncIterator[_tool_provider_service_pb2.ExecuteToolResponse]]:
-        """Executes a call. A tool's failure is a result with `is_error`; an error of the RPC means that the outcome is unknown
-        or that nothing was started, as its code tells.
+        """Executes a call. A tool's failure is a result with `is_error`; an error of the RPC means that the outcome is unknown or that
+        nothing was started, as its code says.
         """
 
     @_abc_1.abstractmethod
@@ -105,7 +105,7 @@ class ToolProviderServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _tool_provider_service_pb2.ReleaseScopeRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_tool_provider_service_pb2.ReleaseScopeResponse, _abc.Awaitable[_tool_provider_service_pb2.ReleaseScopeResponse]]:
-        """Closes what is open for a scope alone and lets go of what it shares with others; the scope may come back later. A
+        """Closes what is open for a scope alone, and ends its use of what it shares with others; the scope may come back later. A
         provider that keeps nothing by scope need not serve it.
         """
 

@@ -38,8 +38,8 @@ class RunAccepted(_message.Message):
     PREVIOUS_RUN_ID_FIELD_NUMBER: _builtins.int
     PARENT_FIELD_NUMBER: _builtins.int
     FORK_FIELD_NUMBER: _builtins.int
-    SELF_WAKES_FIELD_NUMBER: _builtins.int
-    SWITCHES_FIELD_NUMBER: _builtins.int
+    SELF_WAKE_COUNT_FIELD_NUMBER: _builtins.int
+    SWITCH_COUNT_FIELD_NUMBER: _builtins.int
     CARRY_FIELD_NUMBER: _builtins.int
     session_id: _builtins.str
     """The session."""
@@ -51,9 +51,9 @@ class RunAccepted(_message.Message):
     """Key under which a repeated creation finds this run; empty if none."""
     previous_run_id: _builtins.str
     """The run whose conversation this one continues; empty for the session's latest."""
-    self_wakes: _builtins.int
-    """How many runs in a row news in the inbox started, this one included, since a client or a person said something."""
-    switches: _builtins.int
+    self_wake_count: _builtins.int
+    """How many runs in a row events of the inbox started, this one included, since a client or a person said something."""
+    switch_count: _builtins.int
     """How many switches the session had had: of runs before that many the agent is shown only what `carry` says."""
     carry: _session_pb2.Carry.ValueType
     """What of the conversation before the session's latest switch the agent is shown."""
@@ -85,13 +85,13 @@ class RunAccepted(_message.Message):
         previous_run_id: _builtins.str = ...,
         parent: _run_pb2.RunParent | None = ...,
         fork: _run_pb2.RunFork | None = ...,
-        self_wakes: _builtins.int = ...,
-        switches: _builtins.int = ...,
+        self_wake_count: _builtins.int = ...,
+        switch_count: _builtins.int = ...,
         carry: _session_pb2.Carry.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["fork", b"fork", "options", b"options", "parent", b"parent"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "carry", b"carry", "fork", b"fork", "idempotency_key", b"idempotency_key", "input", b"input", "options", b"options", "parent", b"parent", "previous_run_id", b"previous_run_id", "principal", b"principal", "self_wakes", b"self_wakes", "session_id", b"session_id", "switches", b"switches"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "carry", b"carry", "fork", b"fork", "idempotency_key", b"idempotency_key", "input", b"input", "options", b"options", "parent", b"parent", "previous_run_id", b"previous_run_id", "principal", b"principal", "self_wake_count", b"self_wake_count", "session_id", b"session_id", "switch_count", b"switch_count"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -99,8 +99,8 @@ Global___RunAccepted: _TypeAlias = RunAccepted  # noqa: Y015
 
 @_typing.final
 class RunClaimed(_message.Message):
-    """A process took the run: the run is in progress from here on. A run that is claimed again was left by the process before,
-    and what was said of a turn that is not committed may be said anew.
+    """A process took the run: the run is in progress from here on. A run that is claimed again was lost by the process before, and the
+    model may be asked again for a turn that is not committed.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -139,7 +139,7 @@ class TurnCommitted(_message.Message):
     """Why the model stopped, as the provider says."""
     @_builtins.property
     def items(self) -> _containers.RepeatedCompositeFieldContainer[_run_pb2.Item]:
-        """Texts, thoughts and calls, in order."""
+        """Messages, reasoning and calls, in order."""
 
     @_builtins.property
     def usage(self) -> _usage_pb2.Usage:
@@ -170,8 +170,8 @@ Global___TurnCommitted: _TypeAlias = TurnCommitted  # noqa: Y015
 
 @_typing.final
 class AnswerDropped(_message.Message):
-    """The model answered against `tool_choice`, or with nothing, or broke off: what it said is no part of the conversation, and
-    was paid for.
+    """An answer of the model that was not used: it did not obey `tool_choice`, was empty, or broke off. It is not part of the
+    conversation; its tokens count.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -356,7 +356,7 @@ Global___CallShown: _TypeAlias = CallShown  # noqa: Y015
 
 @_typing.final
 class CancelRequested(_message.Message):
-    """Somebody asked to cancel the run."""
+    """Cancellation of the run was requested."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -416,7 +416,7 @@ Global___RunEnded: _TypeAlias = RunEnded  # noqa: Y015
 
 @_typing.final
 class InboxTaken(_message.Message):
-    """News from the inbox joined the conversation."""
+    """Events from the inbox joined the conversation."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -546,7 +546,7 @@ class RunEvent(_message.Message):
 
     @_builtins.property
     def inbox_taken(self) -> Global___InboxTaken:
-        """News joined."""
+        """Events from the inbox joined."""
 
     @_builtins.property
     def context_compacted(self) -> Global___ContextCompacted:
@@ -613,7 +613,7 @@ class RunDelta(_message.Message):
     text: _builtins.str
     """Further text of the answer."""
     reasoning: _builtins.str
-    """Further text of a thought."""
+    """Further text of the reasoning."""
     @_builtins.property
     def arguments(self) -> Global___ArgumentsDelta:
         """Further text of a call's arguments."""

@@ -82,8 +82,8 @@ class _RunEndReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_RunEndRe
     """Completed: RUN_MODE_SINGLE_TURN ends after one response."""
     RUN_END_REASON_SKIPPED: _RunEndReason.ValueType  # 3
     """Completed: the model called the built-in `skip`."""
-    RUN_END_REASON_NO_NEWS: _RunEndReason.ValueType  # 4
-    """Completed: an inbox event started the run, and another run had taken it."""
+    RUN_END_REASON_INBOX_EMPTY: _RunEndReason.ValueType  # 4
+    """Completed: an event of the inbox started the run, and another run had taken it already."""
     RUN_END_REASON_MAX_TURNS: _RunEndReason.ValueType  # 5
     """Incomplete: Limits.max_turns."""
     RUN_END_REASON_MAX_TOOL_CALLS: _RunEndReason.ValueType  # 6
@@ -134,8 +134,8 @@ RUN_END_REASON_SINGLE_TURN: RunEndReason.ValueType  # 2
 """Completed: RUN_MODE_SINGLE_TURN ends after one response."""
 RUN_END_REASON_SKIPPED: RunEndReason.ValueType  # 3
 """Completed: the model called the built-in `skip`."""
-RUN_END_REASON_NO_NEWS: RunEndReason.ValueType  # 4
-"""Completed: an inbox event started the run, and another run had taken it."""
+RUN_END_REASON_INBOX_EMPTY: RunEndReason.ValueType  # 4
+"""Completed: an event of the inbox started the run, and another run had taken it already."""
 RUN_END_REASON_MAX_TURNS: RunEndReason.ValueType  # 5
 """Incomplete: Limits.max_turns."""
 RUN_END_REASON_MAX_TOOL_CALLS: RunEndReason.ValueType  # 6
@@ -356,7 +356,7 @@ Global___FunctionCallOutput: _TypeAlias = FunctionCallOutput  # noqa: Y015
 
 @_typing.final
 class Reasoning(_message.Message):
-    """What the model thought, kept because some providers need it back."""
+    """What the model reasoned, kept because some providers need it back."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -404,7 +404,7 @@ class Item(_message.Message):
 
     @_builtins.property
     def reasoning(self) -> Global___Reasoning:
-        """A thought of the model."""
+        """Reasoning of the model."""
 
     def __init__(
         self,
@@ -454,7 +454,7 @@ Global___ToolChoice: _TypeAlias = ToolChoice  # noqa: Y015
 
 @_typing.final
 class RunMcpServer(_message.Message):
-    """An MCP server that a run brings along. Whoever reads the run's events reads all of it, headers too."""
+    """An MCP server that a run brings along. The run's events show all of it, headers too."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -564,7 +564,7 @@ class FunctionTool(_message.Message):
     """What it does, in words for the model."""
     input_schema_json: _builtins.str
     """JSON Schema of the arguments as JSON text, of at most 65,536 characters, which refers to nothing outside of itself; empty means
-    {"type":"object"}. The client is not asked with arguments that do not fit: the model is notified.
+    {"type":"object"}. Arguments that do not fit are reported to the model, and never sent to the client.
     """
     output_schema_json: _builtins.str
     """JSON Schema of the output as JSON text, bound in the same way; empty means that any output is valid. An output that does not
@@ -624,10 +624,10 @@ class RunOptions(_message.Message):
 
     @_builtins.property
     def mcp_servers(self) -> _containers.RepeatedCompositeFieldContainer[Global___RunMcpServer]:
-        """MCP servers for this run alone. The model sees their tools as those of `@name/…`; they need not be in the agent's `use`, and are
-        narrowed by its `allowed` and by `allowed_tools`. No other run, and no tool that calls tools, reaches them. Their connections
-        are this run's: they end with it, and one that nobody uses for TOOLBUS_MCP_IDLE_TIMEOUT, as while the run is parked, is closed and
-        opened anew when it is needed. A server that cannot be reached hides no other tool.
+        """MCP servers for this run alone. The model sees their tools as those of `@name/…`; they need not be in the agent's `use`, and
+        are narrowed by its `allowed` and by `allowed_tools`. No other run, and no tool that calls tools, reaches them. Their
+        connections belong to this run and end with it. One that is not used for TOOLBUS_MCP_IDLE_TIMEOUT, as while the run is parked,
+        is closed and opened again when it is needed. A server that cannot be reached hides no other tool.
         """
 
     def __init__(
@@ -730,7 +730,7 @@ class Run(_message.Message):
     LAST_SEQUENCE_FIELD_NUMBER: _builtins.int
     PARENT_FIELD_NUMBER: _builtins.int
     FORK_FIELD_NUMBER: _builtins.int
-    SELF_WAKES_FIELD_NUMBER: _builtins.int
+    SELF_WAKE_COUNT_FIELD_NUMBER: _builtins.int
     DRAFT_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """The run's id."""
@@ -750,11 +750,13 @@ class Run(_message.Message):
     """Model responses so far."""
     last_sequence: _builtins.int
     """Sequence of the last stored event."""
-    self_wakes: _builtins.int
+    self_wake_count: _builtins.int
     """How many runs in a row started by themselves, this one included; 0 for one that a client started."""
     @_builtins.property
     def items(self) -> _containers.RepeatedCompositeFieldContainer[Global___Item]:
-        """Input and everything that came of it."""
+        """Input and everything that came of it, in one message of at most 64 MiB. A run that has more is refused (`resource_exhausted`,
+        REASON_MESSAGE_TOO_LARGE), and read event by event by WatchRun.
+        """
 
     @_builtins.property
     def required_calls(self) -> _containers.RepeatedCompositeFieldContainer[Global___FunctionCall]:
@@ -803,12 +805,12 @@ class Run(_message.Message):
         last_sequence: _builtins.int = ...,
         parent: Global___RunParent | None = ...,
         fork: Global___RunFork | None = ...,
-        self_wakes: _builtins.int = ...,
+        self_wake_count: _builtins.int = ...,
         draft: Global___TextCheckpoint | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "draft", b"draft", "end_time", b"end_time", "fork", b"fork", "parent", b"parent", "usage", b"usage"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "create_time", b"create_time", "draft", b"draft", "end_time", b"end_time", "error", b"error", "fork", b"fork", "id", b"id", "items", b"items", "last_sequence", b"last_sequence", "output_text", b"output_text", "parent", b"parent", "reason", b"reason", "required_calls", b"required_calls", "self_wakes", b"self_wakes", "session_id", b"session_id", "state", b"state", "turn_count", b"turn_count", "usage", b"usage"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "create_time", b"create_time", "draft", b"draft", "end_time", b"end_time", "error", b"error", "fork", b"fork", "id", b"id", "items", b"items", "last_sequence", b"last_sequence", "output_text", b"output_text", "parent", b"parent", "reason", b"reason", "required_calls", b"required_calls", "self_wake_count", b"self_wake_count", "session_id", b"session_id", "state", b"state", "turn_count", b"turn_count", "usage", b"usage"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -31,7 +31,7 @@ class InputMessage(_message.Message):
     ROLE_FIELD_NUMBER: _builtins.int
     CONTENT_FIELD_NUMBER: _builtins.int
     role: _run_pb2.Role.ValueType
-    """Who says it: ROLE_USER or ROLE_ASSISTANT, both of which are taken today; the latter tells the agent of what it said elsewhere.
+    """Who says it: ROLE_USER or ROLE_ASSISTANT; the latter is what the agent said elsewhere.
     Instructions are no input: they stand in RunOptions.instructions.
     """
     @_builtins.property
@@ -286,8 +286,8 @@ class WatchRunRequest(_message.Message):
     run_id: _builtins.str
     """The run."""
     from_sequence: _builtins.int
-    """First stored event that is wanted; 0 for all, absent for those from now on. The one behind the last event may be asked for, also
-    of a run that has ended: then the stream ends at once, as nothing is left to tell. What lies further on is refused.
+    """First stored event that is wanted; 0 for all, absent for those from now on. The sequence after the last event may be asked for,
+    also of a run that has ended: then the stream ends at once. A later one is refused.
     """
     include_deltas: _builtins.bool
     """Whether deltas between stored events are wanted."""
@@ -372,7 +372,7 @@ class WatchRunResponse(_message.Message):
 
     @_builtins.property
     def gap(self) -> _watch_pb2.WatchGap:
-        """Stored events that are lost, or that nobody can read; a run's events are else removed all at once, and the run with them."""
+        """Stored events that are lost or cannot be read. Retention removes the events of a run all at once, and the run with them."""
 
     def __init__(
         self,
@@ -410,10 +410,10 @@ class ToolOutput(_message.Message):
     error: _builtins.str
     """Why it failed, in words; never empty."""
     submission_id: _builtins.str
-    """Distinguishes this submission from every other one for the same call, whoever makes them: a random text, such as a UUID. Who is
-    not sure whether a submission arrived repeats it: the one that won is answered as it was the first time, also after a crash.
-    The same id with another outcome, byte for byte, is refused (REASON_SUBMISSION_ID_REUSED). Empty: then a repetition is refused like any other
-    one.
+    """Names this submission, to distinguish it from every other one for the same call: a random text, such as a UUID. A client that
+    does not know whether a submission arrived repeats it under the same id: the submission that won is answered as it was the
+    first time, also after a crash. The same id with another outcome, byte for byte, is refused (REASON_SUBMISSION_ID_REUSED).
+    Empty: then a repetition is refused like any other submission.
     """
     def __init__(
         self,
@@ -560,7 +560,7 @@ class ForkRunRequest(_message.Message):
     """
     @_builtins.property
     def input(self) -> _containers.RepeatedCompositeFieldContainer[Global___InputItem]:
-        """What is added to the conversation behind the point; may be empty."""
+        """What is added to the conversation after that event; may be empty."""
 
     def __init__(
         self,

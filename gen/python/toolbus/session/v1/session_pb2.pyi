@@ -63,9 +63,9 @@ class _CarryEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Carry.ValueType
     CARRY_UNSPECIFIED: _Carry.ValueType  # 0
     """The default, CARRY_MESSAGES."""
     CARRY_MESSAGES: _Carry.ValueType  # 1
-    """What users and agents said in the session until then, as text: the messages of users and assistants in the inputs of its
-    runs, and the texts that its models answered. What another agent said is shown as a message of the user that begins with
-    `[Agent <name> said]`. Nothing else goes along: no calls, results or thoughts, no instructions, no summaries, which may tell of
+    """What users and agents said in the session until then, as text: the messages of users and assistants in the inputs of its runs,
+    and the texts that its models answered. What another agent said is shown as a message of the user that begins with `[Agent
+    <name> said]`. Nothing else goes along: no calls, results or thoughts, no instructions, no summaries, which may contain
     results, and nothing that came from the former agent's inbox.
     """
     CARRY_NOTHING: _Carry.ValueType  # 2
@@ -77,9 +77,9 @@ class Carry(_Carry, metaclass=_CarryEnumTypeWrapper):
 CARRY_UNSPECIFIED: Carry.ValueType  # 0
 """The default, CARRY_MESSAGES."""
 CARRY_MESSAGES: Carry.ValueType  # 1
-"""What users and agents said in the session until then, as text: the messages of users and assistants in the inputs of its
-runs, and the texts that its models answered. What another agent said is shown as a message of the user that begins with
-`[Agent <name> said]`. Nothing else goes along: no calls, results or thoughts, no instructions, no summaries, which may tell of
+"""What users and agents said in the session until then, as text: the messages of users and assistants in the inputs of its runs,
+and the texts that its models answered. What another agent said is shown as a message of the user that begins with `[Agent
+<name> said]`. Nothing else goes along: no calls, results or thoughts, no instructions, no summaries, which may contain
 results, and nothing that came from the former agent's inbox.
 """
 CARRY_NOTHING: Carry.ValueType  # 2
@@ -100,7 +100,7 @@ class Session(_message.Message):
     CREATE_TIME_FIELD_NUMBER: _builtins.int
     NEXT_AGENT_FIELD_NUMBER: _builtins.int
     DRAIN_EXPIRE_TIME_FIELD_NUMBER: _builtins.int
-    SWITCHES_FIELD_NUMBER: _builtins.int
+    SWITCH_COUNT_FIELD_NUMBER: _builtins.int
     CARRY_FIELD_NUMBER: _builtins.int
     NEXT_CARRY_FIELD_NUMBER: _builtins.int
     id: _builtins.str
@@ -115,7 +115,7 @@ class Session(_message.Message):
     """The authenticated principal that opened it and owns it."""
     next_agent: _builtins.str
     """The agent that a switch under way makes the active one; empty in a session that is being closed, and without a switch."""
-    switches: _builtins.int
+    switch_count: _builtins.int
     """How many switches it has had."""
     carry: Global___Carry.ValueType
     """What of the conversation before the latest switch the active agent is shown; unspecified before the first one."""
@@ -140,13 +140,13 @@ class Session(_message.Message):
         create_time: _timestamp_pb2.Timestamp | None = ...,
         next_agent: _builtins.str = ...,
         drain_expire_time: _timestamp_pb2.Timestamp | None = ...,
-        switches: _builtins.int = ...,
+        switch_count: _builtins.int = ...,
         carry: Global___Carry.ValueType = ...,
         next_carry: Global___Carry.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "drain_expire_time", b"drain_expire_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "carry", b"carry", "context_revision", b"context_revision", "create_time", b"create_time", "drain_expire_time", b"drain_expire_time", "id", b"id", "next_agent", b"next_agent", "next_carry", b"next_carry", "principal", b"principal", "state", b"state", "switches", b"switches"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "carry", b"carry", "context_revision", b"context_revision", "create_time", b"create_time", "drain_expire_time", b"drain_expire_time", "id", b"id", "next_agent", b"next_agent", "next_carry", b"next_carry", "principal", b"principal", "state", b"state", "switch_count", b"switch_count"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -327,7 +327,7 @@ class WatchSessionResponse(_message.Message):
     ETAG_FIELD_NUMBER: _builtins.int
     etag: _builtins.str
     """Identifies the state: it differs when what is sent differs, and is the same for the same state, whichever instance sends it.
-    Who comes back to the etag that it knows has missed nothing that still holds.
+    A client that reconnects and receives the etag that it knows has missed nothing that still holds.
     """
     @_builtins.property
     def session(self) -> _session_pb2.Session:

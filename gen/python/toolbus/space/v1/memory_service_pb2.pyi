@@ -110,17 +110,17 @@ class DeleteEntriesResponse(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    DELETED_FIELD_NUMBER: _builtins.int
-    deleted: _builtins.int
+    DELETED_COUNT_FIELD_NUMBER: _builtins.int
+    deleted_count: _builtins.int
     """How many there were."""
     def __init__(
         self,
         *,
-        deleted: _builtins.int = ...,
+        deleted_count: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["deleted", b"deleted"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["deleted_count", b"deleted_count"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

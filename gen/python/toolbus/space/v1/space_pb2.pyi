@@ -56,7 +56,7 @@ class _ToolMessageStateEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Tool
     TOOL_MESSAGE_STATE_RUNNING: _ToolMessageState.ValueType  # 1
     """It runs."""
     TOOL_MESSAGE_STATE_REQUIRES_ACTION: _ToolMessageState.ValueType  # 2
-    """It waits for somebody to answer it."""
+    """It waits for an answer."""
     TOOL_MESSAGE_STATE_COMPLETE: _ToolMessageState.ValueType  # 3
     """It has its result."""
     TOOL_MESSAGE_STATE_ERROR: _ToolMessageState.ValueType  # 4
@@ -70,7 +70,7 @@ TOOL_MESSAGE_STATE_UNSPECIFIED: ToolMessageState.ValueType  # 0
 TOOL_MESSAGE_STATE_RUNNING: ToolMessageState.ValueType  # 1
 """It runs."""
 TOOL_MESSAGE_STATE_REQUIRES_ACTION: ToolMessageState.ValueType  # 2
-"""It waits for somebody to answer it."""
+"""It waits for an answer."""
 TOOL_MESSAGE_STATE_COMPLETE: ToolMessageState.ValueType  # 3
 """It has its result."""
 TOOL_MESSAGE_STATE_ERROR: ToolMessageState.ValueType  # 4
@@ -162,7 +162,7 @@ class ToolMessage(_message.Message):
     RESULT_FIELD_NUMBER: _builtins.int
     RUN_ID_FIELD_NUMBER: _builtins.int
     OUTPUT_SCHEMA_JSON_FIELD_NUMBER: _builtins.int
-    DRAFT_FIELD_NUMBER: _builtins.int
+    ARGUMENTS_INCOMPLETE_FIELD_NUMBER: _builtins.int
     call_id: _builtins.str
     """The call."""
     tool: _builtins.str
@@ -175,10 +175,8 @@ class ToolMessage(_message.Message):
     """The run that called."""
     output_schema_json: _builtins.str
     """JSON Schema of the result that is expected, as JSON text; empty if any."""
-    draft: _builtins.bool
-    """Whether the model still writes the arguments, which then may be cut off: the call is not made yet. What is told of a
-    draft changes nothing once the call is made.
-    """
+    arguments_incomplete: _builtins.bool
+    """Whether the model still writes the arguments, which then may be cut off: the call is not made yet, and may never be."""
     @_builtins.property
     def result(self) -> _tool_pb2.ToolResult:
         """The result, once there is one."""
@@ -193,11 +191,11 @@ class ToolMessage(_message.Message):
         result: _tool_pb2.ToolResult | None = ...,
         run_id: _builtins.str = ...,
         output_schema_json: _builtins.str = ...,
-        draft: _builtins.bool = ...,
+        arguments_incomplete: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["result", b"result"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["arguments_json", b"arguments_json", "call_id", b"call_id", "draft", b"draft", "output_schema_json", b"output_schema_json", "result", b"result", "run_id", b"run_id", "state", b"state", "tool", b"tool"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["arguments_incomplete", b"arguments_incomplete", "arguments_json", b"arguments_json", "call_id", b"call_id", "output_schema_json", b"output_schema_json", "result", b"result", "run_id", b"run_id", "state", b"state", "tool", b"tool"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -328,7 +326,7 @@ class SpaceEvent(_message.Message):
 
     @_builtins.property
     def tool_requires_action(self) -> Global___SpaceMessage:
-        """A visible tool waits for somebody to answer it."""
+        """A visible tool waits for an answer."""
 
     def __init__(
         self,

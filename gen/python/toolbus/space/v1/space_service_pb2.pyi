@@ -172,7 +172,7 @@ Global___ListSpacesResponse: _TypeAlias = ListSpacesResponse  # noqa: Y015
 
 @_typing.final
 class SessionAgent(_message.Message):
-    """An agent that acts in a space. Only the owner of its session may let it."""
+    """An agent that acts in a space. Only the owner of its session may name it."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -204,11 +204,11 @@ class EnterSpaceRequest(_message.Message):
 
     SPACE_ID_FIELD_NUMBER: _builtins.int
     AGENT_FIELD_NUMBER: _builtins.int
-    AUTHOR_NAME_FIELD_NUMBER: _builtins.int
+    PERSON_NAME_FIELD_NUMBER: _builtins.int
     space_id: _builtins.str
     """The space."""
-    author_name: _builtins.str
-    """Whoever asks, as a person: the name as others see it; empty means the principal."""
+    person_name: _builtins.str
+    """The client, as a person: the name that others see; empty means its principal."""
     @_builtins.property
     def agent(self) -> Global___SessionAgent:
         """An agent, of which the space becomes the active one."""
@@ -218,13 +218,13 @@ class EnterSpaceRequest(_message.Message):
         *,
         space_id: _builtins.str = ...,
         agent: Global___SessionAgent | None = ...,
-        author_name: _builtins.str = ...,
+        person_name: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "author_name", b"author_name", "member", b"member"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "member", b"member", "person_name", b"person_name"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "author_name", b"author_name", "member", b"member", "space_id", b"space_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "member", b"member", "person_name", b"person_name", "space_id", b"space_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_member: _TypeAlias = _typing.Literal["agent", "author_name"]  # noqa: Y015
+    _WhichOneofReturnType_member: _TypeAlias = _typing.Literal["agent", "person_name"]  # noqa: Y015
     _WhichOneofArgType_member: _TypeAlias = _typing.Literal["member", b"member"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_member) -> _WhichOneofReturnType_member | None: ...
 
@@ -269,7 +269,7 @@ class LeaveSpaceRequest(_message.Message):
     AGENT_FIELD_NUMBER: _builtins.int
     SPACE_ID_FIELD_NUMBER: _builtins.int
     space_id: _builtins.str
-    """Whoever asks, a person, leaves the space of this id."""
+    """The client, as a person, leaves the space of this id."""
     @_builtins.property
     def agent(self) -> Global___SessionAgent:
         """An agent leaves its active space."""
@@ -292,7 +292,7 @@ Global___LeaveSpaceRequest: _TypeAlias = LeaveSpaceRequest  # noqa: Y015
 
 @_typing.final
 class LeaveSpaceResponse(_message.Message):
-    """Who left is in that space no more."""
+    """The member has left the space."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -376,7 +376,7 @@ class SendMessageRequest(_message.Message):
     text: _builtins.str
     """The text."""
     author_name: _builtins.str
-    """Whoever asks, as a person: the name as others see it; empty means the principal."""
+    """The client, as a person: the name that others see; empty means its principal."""
     message_id: _builtins.str
     """The message's id; repeating it has no effect. Empty lets the service choose one."""
     @_builtins.property
@@ -505,8 +505,8 @@ class WatchSpaceRequest(_message.Message):
     space_id: _builtins.str
     """The space."""
     from_sequence: _builtins.int
-    """First event that is wanted; 0 for all, absent for those from now on. A sequence that no event has been given yet is refused, but
-    for the next one.
+    """First event that is wanted; 0 for all, absent for those from now on. A sequence that no event has been given yet is refused,
+    but for the next one.
     """
     def __init__(
         self,
@@ -582,10 +582,10 @@ class AnswerToolCallRequest(_message.Message):
     error: _builtins.str
     """Why it failed, in words; never empty."""
     submission_id: _builtins.str
-    """Distinguishes this submission from every other one for the same call, whoever makes them: a random text, such as a UUID. Who is
-    not sure whether a submission arrived repeats it: the one that won is answered as it was the first time, also after a crash.
-    The same id with another outcome, byte for byte, is refused (REASON_SUBMISSION_ID_REUSED). Empty: then a repetition is refused like any other
-    one.
+    """Names this submission, to distinguish it from every other one for the same call: a random text, such as a UUID. A client that
+    does not know whether a submission arrived repeats it under the same id: the submission that won is answered as it was the
+    first time, also after a crash. The same id with another outcome, byte for byte, is refused (REASON_SUBMISSION_ID_REUSED).
+    Empty: then a repetition is refused like any other submission.
     """
     def __init__(
         self,

@@ -25,12 +25,12 @@ class Source(_message.Message):
 
     NAME_FIELD_NUMBER: _builtins.int
     CONFIG_FIELD_NUMBER: _builtins.int
-    OF_RUN_FIELD_NUMBER: _builtins.int
+    FROM_RUN_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Name within the agent, the `source` of `@source/tool`."""
-    of_run: _builtins.bool
-    """A run brought it, and no operator wrote it: it belongs to the scope's run alone, and the provider holds it to what operators
-    let runs bring.
+    from_run: _builtins.bool
+    """Whether a run brought it, so that no operator wrote it: it belongs to the scope's run alone, and the provider allows it only
+    what operators let runs bring.
     """
     @_builtins.property
     def config(self) -> _struct_pb2.Struct:
@@ -41,11 +41,11 @@ class Source(_message.Message):
         *,
         name: _builtins.str = ...,
         config: _struct_pb2.Struct | None = ...,
-        of_run: _builtins.bool = ...,
+        from_run: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["config", b"config"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["config", b"config", "name", b"name", "of_run", b"of_run"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["config", b"config", "from_run", b"from_run", "name", b"name"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -77,14 +77,14 @@ class ToolCallServiceServicer:
     """
 
     def WatchToolCalls(self, request, context):
-        """Hands calls to a watcher, each to exactly one.
+        """Delivers calls to a watcher, each to exactly one.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def AcknowledgeToolCall(self, request, context):
-        """Takes a call that was handed over.
+        """Takes a call that was delivered.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -121,8 +121,8 @@ class ToolCallServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def CancelToolCall(self, request, context):
-        """Keeps a call from starting, or stops it. A call that has its result keeps it: the answer is the same, and nothing changes. An id
-        that no call has is remembered, so that a call that comes under it later does not begin.
+        """Keeps a call from starting, or stops it. A call that has its result keeps it: the answer is the same, and nothing changes. An
+        id that no call has is remembered, so that a call that comes under it later does not begin.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

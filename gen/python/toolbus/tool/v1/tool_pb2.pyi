@@ -146,7 +146,7 @@ class _LogLevelEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_LogLevel.Val
     LOG_LEVEL_UNSPECIFIED: _LogLevel.ValueType  # 0
     """Not set."""
     LOG_LEVEL_TRACE: _LogLevel.ValueType  # 1
-    """Every step, for whoever looks for a fault."""
+    """Every step, to find a fault."""
     LOG_LEVEL_DEBUG: _LogLevel.ValueType  # 2
     """What helps to find a fault."""
     LOG_LEVEL_INFO: _LogLevel.ValueType  # 3
@@ -157,12 +157,12 @@ class _LogLevelEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_LogLevel.Val
     """What failed."""
 
 class LogLevel(_LogLevel, metaclass=_LogLevelEnumTypeWrapper):
-    """How grave a line of a log is."""
+    """The severity of a line of a log."""
 
 LOG_LEVEL_UNSPECIFIED: LogLevel.ValueType  # 0
 """Not set."""
 LOG_LEVEL_TRACE: LogLevel.ValueType  # 1
-"""Every step, for whoever looks for a fault."""
+"""Every step, to find a fault."""
 LOG_LEVEL_DEBUG: LogLevel.ValueType  # 2
 """What helps to find a fault."""
 LOG_LEVEL_INFO: LogLevel.ValueType  # 3
@@ -342,9 +342,9 @@ class Tool(_message.Message):
     ANNOTATIONS_FIELD_NUMBER: _builtins.int
     TTL_FIELD_NUMBER: _builtins.int
     name: _builtins.str
-    """Name within its source, for example `read_file`. One of the catalog has 1 to 64 letters, digits, _, - or single dots between them.
-    One that a provider offers has no control characters and no `*`, and one without a source does not begin with `@`: a tool that
-    does is left out.
+    """Name within its source, for example `read_file`. One of the catalog has 1 to 64 letters, digits, _, - or single dots between
+    them. One that a provider offers has no control characters and no `*`, and one without a source does not begin with `@`: a tool
+    that does is left out.
     """
     description: _builtins.str
     """What the tool does, in words for the model."""
@@ -372,7 +372,7 @@ class Tool(_message.Message):
 
     @_builtins.property
     def config(self) -> _struct_pb2.Struct:
-        """Configuration handed to the provider with each call."""
+        """Configuration that the provider gets with each call."""
 
     @_builtins.property
     def builtin_policy(self) -> Global___BuiltinPolicy:
@@ -384,7 +384,7 @@ class Tool(_message.Message):
 
     @_builtins.property
     def ttl(self) -> _duration_pb2.Duration:
-        """For calls that somebody outside answers: how long after its creation a call takes results; absent means always."""
+        """For calls that are answered from outside: how long after its creation a call takes results; absent means always."""
 
     def __init__(
         self,
@@ -429,8 +429,8 @@ class ToolResult(_message.Message):
     is_error: _builtins.bool
     """Whether the tool failed. A tool's failure is data for the model, never an error of the call's transport."""
     stored_reference: _builtins.str
-    """Where the whole result is stored when `output_json` holds only its beginning; empty otherwise. `ToolCallService.ReadResult` reads
-    it.
+    """Where the whole result is stored when `output_json` holds only its beginning; empty otherwise. `ToolCallService.ReadResult`
+    reads it.
     """
     def __init__(
         self,
@@ -486,7 +486,9 @@ class AllowedTools(_message.Message):
     NAMES_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def names(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Their names, as the field that holds this message says; of a run or a call, aliases, references or model names. Empty allows none."""
+        """Their names, as the field that holds this message says; of a run or a call, aliases, references or model names. Empty allows
+        none.
+        """
 
     def __init__(
         self,
@@ -511,7 +513,7 @@ class ToolLog(_message.Message):
     MESSAGE_FIELD_NUMBER: _builtins.int
     FIELDS_JSON_FIELD_NUMBER: _builtins.int
     level: Global___LogLevel.ValueType
-    """How grave it is."""
+    """Its severity."""
     message: _builtins.str
     """The line."""
     fields_json: _builtins.str

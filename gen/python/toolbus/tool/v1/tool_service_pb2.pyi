@@ -139,8 +139,8 @@ class ListToolsRequest(_message.Message):
     agent: _builtins.str
     """Those that an agent would have, outside any session."""
     known_tools_revision: _builtins.str
-    """A list that the asker has, of this session or of another one, by its `tools_revision`: if it is what would be answered, it is
-    not sent again.
+    """The `tools_revision` of a list that the client has, of this session or of another one: if it is the list that would be
+    answered, it is not sent again.
     """
     page_size: _builtins.int
     """Maximum number to return; 0 means 100. A page may hold fewer while more follow."""
@@ -186,7 +186,7 @@ class ListToolsResponse(_message.Message):
     AGENT_FIELD_NUMBER: _builtins.int
     CONTEXT_REVISION_FIELD_NUMBER: _builtins.int
     TOOLS_REVISION_FIELD_NUMBER: _builtins.int
-    IS_KNOWN_FIELD_NUMBER: _builtins.int
+    UNCHANGED_FIELD_NUMBER: _builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     agent: _builtins.str
     """The agent that they belong to."""
@@ -196,8 +196,8 @@ class ListToolsResponse(_message.Message):
     """Names this list, all pages of it, by what it says: equal for equal lists, on every router. A page with another name than the
     one before it is of a list that has changed meanwhile. Empty if a router names none.
     """
-    is_known: _builtins.bool
-    """The list is the one that the asker has: tools and sources are left out."""
+    unchanged: _builtins.bool
+    """The list is the one that `known_tools_revision` names: tools and sources are left out."""
     next_page_token: _builtins.str
     """The `page_token` of the next page; empty on the last page."""
     @_builtins.property
@@ -216,12 +216,12 @@ class ListToolsResponse(_message.Message):
         agent: _builtins.str = ...,
         context_revision: _builtins.int = ...,
         tools_revision: _builtins.str = ...,
-        is_known: _builtins.bool = ...,
+        unchanged: _builtins.bool = ...,
         next_page_token: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "context_revision", b"context_revision", "is_known", b"is_known", "next_page_token", b"next_page_token", "sources", b"sources", "tools", b"tools", "tools_revision", b"tools_revision"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "context_revision", b"context_revision", "next_page_token", b"next_page_token", "sources", b"sources", "tools", b"tools", "tools_revision", b"tools_revision", "unchanged", b"unchanged"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -260,9 +260,9 @@ class CallToolRequest(_message.Message):
     context_revision: _builtins.int
     """Revision of the agent's context by which the call was decided; 0 for whatever is active."""
     run_context: _builtins.bytes
-    """What the calling run leaves to this call; opaque. A provider that calls further tools on the behalf of a call hands on what it
-    was given in ExecuteToolRequest.run_context, unchanged. It only narrows what the call may do; empty outside a run. Bytes
-    that are no such context are refused (`invalid_argument`).
+    """What the calling run allows this call; opaque. A provider that calls further tools on behalf of a call passes
+    ExecuteToolRequest.run_context here, unchanged. It only narrows what the call may do; empty outside a run. Bytes that are no
+    such context are refused (`invalid_argument`).
     """
     @_builtins.property
     def allowed_tools(self) -> _tool_pb2.AllowedTools:
@@ -270,7 +270,7 @@ class CallToolRequest(_message.Message):
 
     @_builtins.property
     def deadline(self) -> _timestamp_pb2.Timestamp:
-        """When the time of whoever made the call is over; absent for the tool's own limit."""
+        """The deadline of the call; absent for the tool's own limit."""
 
     @_builtins.property
     def run_sources(self) -> _containers.RepeatedCompositeFieldContainer[_source_pb2.RunSource]:
@@ -336,7 +336,9 @@ class CallToolResponse(_message.Message):
 
     @_builtins.property
     def usage(self) -> _usage_pb2.Usage:
-        """With the result: what models used on the call's behalf, which counts in the limits of the run that called. Absent means nothing."""
+        """With the result: what models used on the call's behalf, which counts in the limits of the run that called. Absent means
+        nothing.
+        """
 
     def __init__(
         self,

@@ -5,9 +5,8 @@ What every watch of a log sends beside the log's events.
 
 A log numbers its events: each has a `sequence`, which grows. A watch takes `from_sequence`, the first event that is wanted:
 absent for those from now on, 0 for all. What has been sent is never sent again, and what can no longer be sent is reported as a
-gap. A sequence beyond the next one is refused (`out_of_range`, REASON_SEQUENCE_NOT_REACHED) and never waited for: this store, which
-has been reset or restored since, has sent it to nobody, and a watch that waited would pass over in silence all that comes until
-then.
+gap. A sequence beyond the next one is refused (`out_of_range`, REASON_SEQUENCE_NOT_REACHED) and never waited for: the store was
+reset or restored since the client saw that sequence, and a watch that waited would skip everything up to it without a word.
 """
 
 from google.protobuf import descriptor as _descriptor
@@ -56,7 +55,7 @@ class WatchGap(_message.Message):
     first_sequence: _builtins.int
     """The first sequence that was asked for and is missing."""
     last_sequence: _builtins.int
-    """The last one that is missing; the watch goes on behind it."""
+    """The last one that is missing; the watch goes on after it."""
     def __init__(
         self,
         *,

@@ -187,7 +187,7 @@ class WorkerLogLine(_message.Message):
 Global___WorkerLogLine: _TypeAlias = WorkerLogLine  # noqa: Y015
 
 @_typing.final
-class LeftOutLines(_message.Message):
+class DroppedLines(_message.Message):
     """Lines that came faster than this watcher read them."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -206,7 +206,7 @@ class LeftOutLines(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___LeftOutLines: _TypeAlias = LeftOutLines  # noqa: Y015
+Global___DroppedLines: _TypeAlias = DroppedLines  # noqa: Y015
 
 @_typing.final
 class WatchWorkerLogsResponse(_message.Message):
@@ -215,26 +215,26 @@ class WatchWorkerLogsResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     LINE_FIELD_NUMBER: _builtins.int
-    LEFT_OUT_FIELD_NUMBER: _builtins.int
+    DROPPED_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def line(self) -> Global___WorkerLogLine:
         """A line."""
 
     @_builtins.property
-    def left_out(self) -> Global___LeftOutLines:
+    def dropped(self) -> Global___DroppedLines:
         """Lines that this watcher will not receive."""
 
     def __init__(
         self,
         *,
         line: Global___WorkerLogLine | None = ...,
-        left_out: Global___LeftOutLines | None = ...,
+        dropped: Global___DroppedLines | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["left_out", b"left_out", "line", b"line", "update", b"update"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["dropped", b"dropped", "line", b"line", "update", b"update"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["left_out", b"left_out", "line", b"line", "update", b"update"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["dropped", b"dropped", "line", b"line", "update", b"update"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_update: _TypeAlias = _typing.Literal["line", "left_out"]  # noqa: Y015
+    _WhichOneofReturnType_update: _TypeAlias = _typing.Literal["line", "dropped"]  # noqa: Y015
     _WhichOneofArgType_update: _TypeAlias = _typing.Literal["update", b"update"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_update) -> _WhichOneofReturnType_update | None: ...
 

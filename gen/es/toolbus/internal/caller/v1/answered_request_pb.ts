@@ -37,7 +37,7 @@ export type AnsweredRequest = Message<"toolbus.internal.caller.v1.AnsweredReques
   submissionSha256: Uint8Array;
 
   /**
-   * Of an answer that came after the agent had given up waiting: what the inbox is told. Absent for one that was in time.
+   * Of an answer that came after the agent had stopped waiting: what goes to the inbox. Absent for one that was in time.
    *
    * @generated from field: toolbus.tool.v1.ToolResult late_result = 3;
    */

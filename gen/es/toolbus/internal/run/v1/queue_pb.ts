@@ -57,7 +57,7 @@ export const QueuedRunSchema: GenMessage<QueuedRun> = /*@__PURE__*/
   messageDesc(file_toolbus_internal_run_v1_queue, 0);
 
 /**
- * Tells whoever has a free hand that a session may have work: on `toolbus.wake.<session>`, for a run or for the inbox.
+ * Notifies workers that a session may have work: on `toolbus.wake.<session>`, for a run or for the inbox.
  *
  * @generated from message toolbus.internal.run.v1.SessionWake
  */
@@ -70,21 +70,21 @@ export type SessionWake = Message<"toolbus.internal.run.v1.SessionWake"> & {
   sessionId: string;
 
   /**
-   * The run that has news; empty when the inbox has.
+   * The run that has a new event; empty when the inbox has.
    *
    * @generated from field: string run_id = 2;
    */
   runId: string;
 
   /**
-   * How many events the run's log has once the news stand in it: a wake that is earlier than its news waits for them.
+   * How many events the run's log has once the new event is in it: a wake that arrives earlier waits for it.
    *
    * @generated from field: uint32 event_count = 3;
    */
   eventCount: number;
 
   /**
-   * The event of the inbox that is the news; empty for news of a run. The wake is published after the event is stored, and
+   * The new event of the inbox; empty for a wake of a run. The wake is published after the event is stored, and
    * again when its delivery is repeated while it waits.
    *
    * @generated from field: string inbox_event_id = 4;

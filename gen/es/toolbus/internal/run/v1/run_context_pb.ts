@@ -2,7 +2,7 @@
 // @generated from file toolbus/internal/run/v1/run_context.proto (package toolbus.internal.run.v1, syntax proto3)
 /* eslint-disable */
 
-// What a run leaves to its calls.
+// What a run allows its calls.
 
 import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
@@ -21,8 +21,8 @@ export const file_toolbus_internal_run_v1_run_context: GenFile = /*@__PURE__*/
   fileDesc("Cil0b29sYnVzL2ludGVybmFsL3J1bi92MS9ydW5fY29udGV4dC5wcm90bxIXdG9vbGJ1cy5pbnRlcm5hbC5ydW4udjEiigEKClJ1bkNvbnRleHQSMgoGYm91bmRzGAEgASgLMiIudG9vbGJ1cy5pbnRlcm5hbC5ydW4udjEuUnVuQm91bmRzEjQKDWFsbG93ZWRfdG9vbHMYAiADKAsyHS50b29sYnVzLnRvb2wudjEuQWxsb3dlZFRvb2xzEhIKCnJlY292ZXJpbmcYAyABKAgi8QEKCVJ1bkJvdW5kcxIMCgR0dXJuGAEgASgNEhEKCW1heF90dXJucxgCIAEoDRIMCgRjYWxsGAMgASgNEhYKDm1heF90b29sX2NhbGxzGAQgASgNEjMKC3Rvb2xfY2hvaWNlGAUgASgOMh4udG9vbGJ1cy5ydW4udjEuVG9vbENob2ljZU1vZGUSEwoLZm9yY2VkX3Rvb2wYBiABKAkSGAoLdG9rZW5zX2xlZnQYByABKARIAIgBARIpCgljb3N0X2xlZnQYCCABKAsyFi50b29sYnVzLnRvb2wudjEuTW9uZXlCDgoMX3Rva2Vuc19sZWZ0YgZwcm90bzM", [file_toolbus_run_v1_run, file_toolbus_tool_v1_tool, file_toolbus_tool_v1_usage]);
 
 /**
- * What stands, encoded, in `run_context` of a call and of its execution. Services write and read it; whoever else has it hands it
- * on as it is. It only narrows, so that nobody gains by inventing one: without it a call may do what policy permits.
+ * What `run_context` of a call and of its execution holds, encoded. Services write and read it; everybody else passes it on as it
+ * is. It only narrows, so that a forged one gains nothing: without it a call may do what policy permits.
  *
  * @generated from message toolbus.internal.run.v1.RunContext
  */
@@ -42,8 +42,8 @@ export type RunContext = Message<"toolbus.internal.run.v1.RunContext"> & {
   allowedTools: AllowedTools[];
 
   /**
-   * This repeats a call whose first execution may have begun. Believed of services alone, and not handed on: from outside it
-   * says nothing.
+   * This repeats a call whose first execution may have begun. Read from services alone, and not passed on: from outside it has no
+   * effect.
    *
    * @generated from field: bool recovering = 3;
    */
@@ -58,8 +58,8 @@ export const RunContextSchema: GenMessage<RunContext> = /*@__PURE__*/
   messageDesc(file_toolbus_internal_run_v1_run_context, 0);
 
 /**
- * Where a call stands in its run, and what the run's options and limits leave to it. The loop holds to it; the router, and
- * whatever calls tools or models on the call's behalf, do so once more. It only narrows: without it a call may do what policy permits.
+ * Where a call stands in its run, and what the run's options and limits allow it. The loop enforces it; so do the router, and every
+ * service that calls tools or models on the call's behalf. It only narrows: without it a call may do what policy permits.
  *
  * @generated from message toolbus.internal.run.v1.RunBounds
  */

@@ -17,14 +17,14 @@ export const file_toolbus_internal_run_v1_run_log: GenFile = /*@__PURE__*/
   fileDesc("CiV0b29sYnVzL2ludGVybmFsL3J1bi92MS9ydW5fbG9nLnByb3RvEhd0b29sYnVzLmludGVybmFsLnJ1bi52MSJaCg5TdG9yZWRSdW5FdmVudBInCgVldmVudBgBIAEoCzIYLnRvb2xidXMucnVuLnYxLlJ1bkV2ZW50Eg0KBWVwb2NoGAIgASgNEhAKCGluc3RhbmNlGAMgASgJYgZwcm90bzM", [file_toolbus_run_v1_run_event]);
 
 /**
- * One record of a run's log: what its clients are told, and under which claim it was written. Only services read claims: they
+ * One record of a run's log: what its clients see, and under which claim it was written. Only services read claims: they
  * decide who may write, and name processes, of which a client knows nothing.
  *
  * @generated from message toolbus.internal.run.v1.StoredRunEvent
  */
 export type StoredRunEvent = Message<"toolbus.internal.run.v1.StoredRunEvent"> & {
   /**
-   * The event as clients are told of it.
+   * The event as clients see it.
    *
    * @generated from field: toolbus.run.v1.RunEvent event = 1;
    */

@@ -23,7 +23,7 @@ export const file_toolbus_internal_session_v1_session: GenFile = /*@__PURE__*/
  */
 export type StoredSession = Message<"toolbus.internal.session.v1.StoredSession"> & {
   /**
-   * The session as clients are told of it.
+   * The session as clients see it.
    *
    * @generated from field: toolbus.session.v1.Session session = 1;
    */

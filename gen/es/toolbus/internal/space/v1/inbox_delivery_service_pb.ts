@@ -2,7 +2,7 @@
 // @generated from file toolbus/internal/space/v1/inbox_delivery_service.proto (package toolbus.internal.space.v1, syntax proto3)
 /* eslint-disable */
 
-// What services tell an inbox.
+// What services deliver to an inbox.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -60,7 +60,7 @@ export const DeliverEventResponseSchema: GenMessage<DeliverEventResponse> = /*@_
   messageDesc(file_toolbus_internal_space_v1_inbox_delivery_service, 1);
 
 /**
- * Tells that events have joined a run.
+ * Removes events that have joined a run.
  *
  * @generated from message toolbus.internal.space.v1.AcknowledgeInboxRequest
  */
@@ -110,7 +110,7 @@ export const AcknowledgeInboxResponseSchema: GenMessage<AcknowledgeInboxResponse
   messageDesc(file_toolbus_internal_space_v1_inbox_delivery_service, 3);
 
 /**
- * What services tell the inbox of a session's agent.
+ * Delivery to the inbox of a session's agent.
  *
  * @generated from service toolbus.internal.space.v1.InboxDeliveryService
  */
@@ -126,7 +126,7 @@ export const InboxDeliveryService: GenService<{
     output: typeof DeliverEventResponseSchema;
   },
   /**
-   * Tells that events have joined a run.
+   * Removes events that have joined a run.
    *
    * @generated from rpc toolbus.internal.space.v1.InboxDeliveryService.AcknowledgeInbox
    */

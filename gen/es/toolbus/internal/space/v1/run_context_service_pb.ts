@@ -2,7 +2,7 @@
 // @generated from file toolbus/internal/space/v1/run_context_service.proto (package toolbus.internal.space.v1, syntax proto3)
 /* eslint-disable */
 
-// What a run of an agent is told of memory, inbox and space.
+// What a run of an agent learns of memory, inbox and space.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -18,7 +18,7 @@ export const file_toolbus_internal_space_v1_run_context_service: GenFile = /*@__
   fileDesc("CjN0b29sYnVzL2ludGVybmFsL3NwYWNlL3YxL3J1bl9jb250ZXh0X3NlcnZpY2UucHJvdG8SGXRvb2xidXMuaW50ZXJuYWwuc3BhY2UudjEidQoUR2V0UnVuQ29udGV4dFJlcXVlc3QSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIrCgVhZ2VudBgCIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JCJtChVHZXRSdW5Db250ZXh0UmVzcG9uc2USFAoMaW5zdHJ1Y3Rpb25zGAEgASgJEiwKBmV2ZW50cxgCIAMoCzIcLnRvb2xidXMuc3BhY2UudjEuSW5ib3hFdmVudBIQCghzcGFjZV9pZBgDIAEoCTKHAQoRUnVuQ29udGV4dFNlcnZpY2UScgoNR2V0UnVuQ29udGV4dBIvLnRvb2xidXMuaW50ZXJuYWwuc3BhY2UudjEuR2V0UnVuQ29udGV4dFJlcXVlc3QaMC50b29sYnVzLmludGVybmFsLnNwYWNlLnYxLkdldFJ1bkNvbnRleHRSZXNwb25zZWIGcHJvdG8z", [file_buf_validate_validate, file_toolbus_space_v1_inbox]);
 
 /**
- * Asks what a run of the agent is told besides the agent's own instructions.
+ * Asks what a run of the agent starts with, beside the agent's own instructions.
  *
  * @generated from message toolbus.internal.space.v1.GetRunContextRequest
  */
@@ -46,13 +46,13 @@ export const GetRunContextRequestSchema: GenMessage<GetRunContextRequest> = /*@_
   messageDesc(file_toolbus_internal_space_v1_run_context_service, 0);
 
 /**
- * What a run of the agent is told.
+ * What a run of the agent starts with.
  *
  * @generated from message toolbus.internal.space.v1.GetRunContextResponse
  */
 export type GetRunContextResponse = Message<"toolbus.internal.space.v1.GetRunContextResponse"> & {
   /**
-   * Goes behind the agent's instructions: the space that it is in, its goals and memories, and what the lines from its
+   * Follows the agent's instructions: the space that it is in, its goals and memories, and what the lines from its
    * inbox mean.
    *
    * @generated from field: string instructions = 1;
@@ -88,7 +88,7 @@ export const GetRunContextResponseSchema: GenMessage<GetRunContextResponse> = /*
  */
 export const RunContextService: GenService<{
   /**
-   * Tells what a run of the agent is told: memory, inbox and active space in one answer.
+   * Returns memory, inbox and active space in one answer.
    *
    * @generated from rpc toolbus.internal.space.v1.RunContextService.GetRunContext
    */

@@ -21,20 +21,20 @@ export const file_toolbus_internal_tool_v1_tool_call: GenFile = /*@__PURE__*/
   fileDesc("Cih0b29sYnVzL2ludGVybmFsL3Rvb2wvdjEvdG9vbF9jYWxsLnByb3RvEhh0b29sYnVzLmludGVybmFsLnRvb2wudjEixgIKDlN0b3JlZFRvb2xDYWxsEicKBGNhbGwYASABKAsyGS50b29sYnVzLnRvb2wudjEuVG9vbENhbGwSNAoQd2FpdF9leHBpcmVfdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEwoLZGVsaXZlcnlfaWQYAyABKAkSGQoRd2F0Y2hlcl9wcmluY2lwYWwYBCABKAkSEQoJY2FsbGVkX2FzGAUgASgJEhMKC2NhbmNlbGVkX2J5GAYgAygJEhUKDXN1Ym1pc3Npb25faWQYByABKAkSGQoRc3VibWlzc2lvbl9zaGEyNTYYCCABKAwSJQoFdXNhZ2UYCSABKAsyFi50b29sYnVzLnRvb2wudjEuVXNhZ2USEgoKY2FsbF9jb3VudBgKIAEoDRIQCghlbmRzX3J1bhgLIAEoCGIGcHJvdG8z", [file_google_protobuf_timestamp, file_toolbus_tool_v1_tool_call, file_toolbus_tool_v1_usage]);
 
 /**
- * A recorded call, with what only routers need of it: they tell it each other, and tell clients `call` alone.
+ * A recorded call, with what only routers need of it: clients see `call` alone.
  *
  * @generated from message toolbus.internal.tool.v1.StoredToolCall
  */
 export type StoredToolCall = Message<"toolbus.internal.tool.v1.StoredToolCall"> & {
   /**
-   * The call as its owner and its watcher are told of it.
+   * The call as its owner and its watcher see it.
    *
    * @generated from field: toolbus.tool.v1.ToolCall call = 1;
    */
   call?: ToolCall | undefined;
 
   /**
-   * Until when whoever made it waits in line; absent when nobody does. Clients see whether one does in the call's state.
+   * Until when its caller waits; absent when it does not wait. Clients see whether it does in the call's state.
    *
    * @generated from field: google.protobuf.Timestamp wait_expire_time = 2;
    */
@@ -48,7 +48,7 @@ export type StoredToolCall = Message<"toolbus.internal.tool.v1.StoredToolCall"> 
   deliveryId: string;
 
   /**
-   * The authenticated principal of the watcher that has taken it, or has answered it untaken; the owner is not told who.
+   * The authenticated principal of the watcher that has taken it, or has answered it untaken; its owner does not see it.
    *
    * @generated from field: string watcher_principal = 4;
    */
@@ -70,14 +70,15 @@ export type StoredToolCall = Message<"toolbus.internal.tool.v1.StoredToolCall"> 
   canceledBy: string[];
 
   /**
-   * Of a call that somebody outside answered, the id of the submission that won; empty if it had none.
+   * Of a call that was answered from outside, the id of the submission that won; empty if it had none.
    *
    * @generated from field: string submission_id = 7;
    */
   submissionId: string;
 
   /**
-   * SHA-256 of what that submission said, to tell its repetition from another one under its id; empty without an id.
+   * SHA-256 of the outcome of that submission, to distinguish its repetition from another outcome under its id; empty without an
+   * id.
    *
    * @generated from field: bytes submission_sha256 = 8;
    */

@@ -55,10 +55,10 @@ type ToolProviderServiceClient interface {
 	GetProvidedTools(context.Context, *connect.Request[v1.GetProvidedToolsRequest]) (*connect.Response[v1.GetProvidedToolsResponse], error)
 	// Streams the tools of a scope now and after each change.
 	WatchProvidedTools(context.Context, *connect.Request[v1.WatchProvidedToolsRequest]) (*connect.ServerStreamForClient[v1.WatchProvidedToolsResponse], error)
-	// Executes a call. A tool's failure is a result with `is_error`; an error of the RPC means that the outcome is unknown
-	// or that nothing was started, as its code tells.
+	// Executes a call. A tool's failure is a result with `is_error`; an error of the RPC means that the outcome is unknown or that
+	// nothing was started, as its code says.
 	ExecuteTool(context.Context, *connect.Request[v1.ExecuteToolRequest]) (*connect.ServerStreamForClient[v1.ExecuteToolResponse], error)
-	// Closes what is open for a scope alone and lets go of what it shares with others; the scope may come back later. A
+	// Closes what is open for a scope alone, and ends its use of what it shares with others; the scope may come back later. A
 	// provider that keeps nothing by scope need not serve it.
 	ReleaseScope(context.Context, *connect.Request[v1.ReleaseScopeRequest]) (*connect.Response[v1.ReleaseScopeResponse], error)
 }
@@ -137,10 +137,10 @@ type ToolProviderServiceHandler interface {
 	GetProvidedTools(context.Context, *connect.Request[v1.GetProvidedToolsRequest]) (*connect.Response[v1.GetProvidedToolsResponse], error)
 	// Streams the tools of a scope now and after each change.
 	WatchProvidedTools(context.Context, *connect.Request[v1.WatchProvidedToolsRequest], *connect.ServerStream[v1.WatchProvidedToolsResponse]) error
-	// Executes a call. A tool's failure is a result with `is_error`; an error of the RPC means that the outcome is unknown
-	// or that nothing was started, as its code tells.
+	// Executes a call. A tool's failure is a result with `is_error`; an error of the RPC means that the outcome is unknown or that
+	// nothing was started, as its code says.
 	ExecuteTool(context.Context, *connect.Request[v1.ExecuteToolRequest], *connect.ServerStream[v1.ExecuteToolResponse]) error
-	// Closes what is open for a scope alone and lets go of what it shares with others; the scope may come back later. A
+	// Closes what is open for a scope alone, and ends its use of what it shares with others; the scope may come back later. A
 	// provider that keeps nothing by scope need not serve it.
 	ReleaseScope(context.Context, *connect.Request[v1.ReleaseScopeRequest]) (*connect.Response[v1.ReleaseScopeResponse], error)
 }

@@ -2,7 +2,7 @@
 //
 // Source: toolbus/tool/v1/tool_call_service.proto
 
-// Calls that wait for somebody outside: external services and people.
+// Calls that are answered from outside, by external services and people.
 package toolv1connect
 
 import (
@@ -59,9 +59,9 @@ const (
 
 // ToolCallServiceClient is a client for the toolbus.tool.v1.ToolCallService service.
 type ToolCallServiceClient interface {
-	// Hands calls to a watcher, each to exactly one.
+	// Delivers calls to a watcher, each to exactly one.
 	WatchToolCalls(context.Context, *connect.Request[v1.WatchToolCallsRequest]) (*connect.ServerStreamForClient[v1.WatchToolCallsResponse], error)
-	// Takes a call that was handed over.
+	// Takes a call that was delivered.
 	AcknowledgeToolCall(context.Context, *connect.Request[v1.AcknowledgeToolCallRequest]) (*connect.Response[v1.AcknowledgeToolCallResponse], error)
 	// Submits a result; exactly one submission wins.
 	SubmitToolResult(context.Context, *connect.Request[v1.SubmitToolResultRequest]) (*connect.Response[v1.SubmitToolResultResponse], error)
@@ -73,8 +73,8 @@ type ToolCallServiceClient interface {
 	// shortened, with its reference; it is kept as long as its session has runs, and at least as long as those would be kept.
 	// `not_found` (REASON_RESULT_NOT_FOUND) for one that never was or is no longer kept.
 	ReadResult(context.Context, *connect.Request[v1.ReadResultRequest]) (*connect.ServerStreamForClient[v1.ReadResultResponse], error)
-	// Keeps a call from starting, or stops it. A call that has its result keeps it: the answer is the same, and nothing changes. An id
-	// that no call has is remembered, so that a call that comes under it later does not begin.
+	// Keeps a call from starting, or stops it. A call that has its result keeps it: the answer is the same, and nothing changes. An
+	// id that no call has is remembered, so that a call that comes under it later does not begin.
 	CancelToolCall(context.Context, *connect.Request[v1.CancelToolCallRequest]) (*connect.Response[v1.CancelToolCallResponse], error)
 }
 
@@ -182,9 +182,9 @@ func (c *toolCallServiceClient) CancelToolCall(ctx context.Context, req *connect
 
 // ToolCallServiceHandler is an implementation of the toolbus.tool.v1.ToolCallService service.
 type ToolCallServiceHandler interface {
-	// Hands calls to a watcher, each to exactly one.
+	// Delivers calls to a watcher, each to exactly one.
 	WatchToolCalls(context.Context, *connect.Request[v1.WatchToolCallsRequest], *connect.ServerStream[v1.WatchToolCallsResponse]) error
-	// Takes a call that was handed over.
+	// Takes a call that was delivered.
 	AcknowledgeToolCall(context.Context, *connect.Request[v1.AcknowledgeToolCallRequest]) (*connect.Response[v1.AcknowledgeToolCallResponse], error)
 	// Submits a result; exactly one submission wins.
 	SubmitToolResult(context.Context, *connect.Request[v1.SubmitToolResultRequest]) (*connect.Response[v1.SubmitToolResultResponse], error)
@@ -196,8 +196,8 @@ type ToolCallServiceHandler interface {
 	// shortened, with its reference; it is kept as long as its session has runs, and at least as long as those would be kept.
 	// `not_found` (REASON_RESULT_NOT_FOUND) for one that never was or is no longer kept.
 	ReadResult(context.Context, *connect.Request[v1.ReadResultRequest], *connect.ServerStream[v1.ReadResultResponse]) error
-	// Keeps a call from starting, or stops it. A call that has its result keeps it: the answer is the same, and nothing changes. An id
-	// that no call has is remembered, so that a call that comes under it later does not begin.
+	// Keeps a call from starting, or stops it. A call that has its result keeps it: the answer is the same, and nothing changes. An
+	// id that no call has is remembered, so that a call that comes under it later does not begin.
 	CancelToolCall(context.Context, *connect.Request[v1.CancelToolCallRequest]) (*connect.Response[v1.CancelToolCallResponse], error)
 }
 
