@@ -1,25 +1,49 @@
 import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
+import { testsByProject } from "./test/harness/projects.ts";
 
-// Two layers: `unit` stands beside its subject and takes seconds; `system` needs more than one service, with real peers.
+const { pure, broker, system } = testsByProject();
+const cores = availableParallelism();
+
+// Three layers. `pure` starts nothing, so its files share workers and what these have imported. `broker` starts NATS or another
+// process for itself. `system` needs several services, and is the last, as each of its files keeps the machine busy by itself.
 export default defineConfig({
   test: {
     globalSetup: ["./test/harness/binaries.ts"],
-    // Without a word vitest takes one worker less than there are cores, which is one on two cores.
-    maxWorkers: availableParallelism(),
     projects: [
       {
         extends: true,
         test: {
-          name: "unit",
-          include: ["{runtime,services,cli,tools,examples}/**/*.test.ts"],
+          name: "pure",
+          include: [...pure],
+          isolate: false,
+          maxWorkers: cores,
           testTimeout: 20_000,
-          hookTimeout: 60_000,
+          sequence: { groupOrder: 0 },
         },
       },
       {
         extends: true,
-        test: { name: "system", include: ["test/**/*.test.ts"], testTimeout: 60_000, hookTimeout: 120_000 },
+        test: {
+          name: "broker",
+          include: [...broker],
+          // They wait for others much of the time.
+          maxWorkers: cores + 1,
+          testTimeout: 20_000,
+          hookTimeout: 60_000,
+          sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: "system",
+          include: [...system],
+          maxWorkers: cores,
+          testTimeout: 60_000,
+          hookTimeout: 120_000,
+          sequence: { groupOrder: 2 },
+        },
       },
     ],
   },

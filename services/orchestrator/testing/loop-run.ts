@@ -5,7 +5,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { LanguageModelV4, LanguageModelV4CallOptions } from "@ai-sdk/provider";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { afterAll } from "vitest";
 import { AgentSchema, LimitsSchema, ModelSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import type { RunAcceptedSchema, RunDelta } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { Role, RunOptionsSchema } from "#gen/toolbus/run/v1/run_pb.ts";
@@ -28,7 +27,8 @@ import { createFakeToolMessages } from "./fakes/fake-tool-messages.ts";
 import { createMemoryRunLog } from "./fakes/memory-log.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "toolbus-loop-"));
-afterAll(() => rmSync(directory, { recursive: true, force: true }));
+// Files of tests share it, as they may share a process.
+process.once("exit", () => rmSync(directory, { recursive: true, force: true }));
 
 export const tools: FakeTool[] = [
   { name: "double", aliases: ["twice"], answer: (args) => (args as { value: number }).value * 2 },

@@ -15,8 +15,12 @@ import { openTestServer } from "../../harness/bus.ts";
 import { signalProcess } from "../../harness/processes.ts";
 import { openTestSuite, type TestSuite } from "../../harness/suite.ts";
 
-/** How soon after the last service is up the suite must be whole. */
+/**
+ * How soon after the last service is up the suite must be whole. A service needs half a second to start; where it needs more,
+ * the machine is busy, and four times as long is allowed.
+ */
 const wholeAgainMs = 2_000;
+const startsAllowed = 4;
 
 const behindGateway = listRooms().filter((room) => room !== "gateway");
 
@@ -42,7 +46,7 @@ describe("BUS-4 a service is killed in a running suite", () => {
       const count = lastReady.count();
       signalProcess(serviceOf(room), "SIGKILL");
       await until(() => lastReady.count() > count, { timeoutMs: 20_000, what: `${room} to be up again` });
-      expect(await wholeAfter(suite.connection, lastReady)).toBeLessThanOrEqual(wholeAgainMs);
+      expect(await wholeAfter(suite.connection, lastReady)).toBeLessThanOrEqual(lastReady.boundMs());
       await expectRunEndsWell(suite.connection, room);
     },
   );
@@ -52,7 +56,7 @@ describe("BUS-4 a service is killed in a running suite", () => {
     for (const room of behindGateway) signalProcess(serviceOf(room), "SIGKILL");
     const isUp = () => lastReady.count() === count + behindGateway.length;
     await until(isUp, { timeoutMs: 40_000, what: "all to be up again" });
-    expect(await wholeAfter(suite.connection, lastReady)).toBeLessThanOrEqual(wholeAgainMs);
+    expect(await wholeAfter(suite.connection, lastReady)).toBeLessThanOrEqual(lastReady.boundMs());
     await expectRunEndsWell(suite.connection, "all");
   });
 
@@ -64,7 +68,7 @@ describe("BUS-4 a service is killed in a running suite", () => {
     await until(() => suite.nats.pid !== before, { what: "nats-server to be started again" });
     const startedAgainMs = performance.now();
     await wholeAfter(suite.connection, lastReady);
-    expect(performance.now() - startedAgainMs).toBeLessThanOrEqual(wholeAgainMs);
+    expect(performance.now() - startedAgainMs).toBeLessThanOrEqual(lastReady.boundMs());
     await expectRunEndsWell(suite.connection, "after");
     const { run } = await suite.connection.client(RunService).getRun({ runId: first.id });
     expect(run?.outputText).toBe("I heard before.");
@@ -107,7 +111,7 @@ describe("BUS-4 services are started one by one, before NATS", () => {
     await server.restart();
     await Promise.all(started.map((service) => service.ready));
     const connection = openConnection({ url: lastReady.gatewayUrl() });
-    expect(await wholeAfter(connection, lastReady)).toBeLessThanOrEqual(wholeAgainMs);
+    expect(await wholeAfter(connection, lastReady)).toBeLessThanOrEqual(lastReady.boundMs());
     await expectRunEndsWell(connection, "late");
   });
 });
@@ -116,6 +120,8 @@ describe("BUS-4 services are started one by one, before NATS", () => {
 interface LastReady {
   note(event: ServiceEvent): void;
   count(): number;
+  /** The bound of this machine at this moment. */
+  boundMs(): number;
   atMs(): number;
   gatewayUrl(): string;
 }
@@ -123,15 +129,18 @@ interface LastReady {
 function createLastReady(): LastReady {
   let count = 0;
   let atMs = 0;
+  let startMs = 0;
   let url = "";
   return {
     note(event) {
       if (event.kind !== "ready") return;
       count += 1;
       atMs = performance.now();
+      startMs = event.durationMs;
       if (event.room === "gateway") url = String(event.announcement.url);
     },
     count: () => count,
+    boundMs: () => Math.max(wholeAgainMs, startsAllowed * startMs),
     atMs: () => atMs,
     gatewayUrl: () => url,
   };

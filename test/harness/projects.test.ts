@@ -1,0 +1,23 @@
+import { expect, test } from "vitest";
+import { sourceFilesBelow } from "../architecture/source-files.ts";
+import { testsByProject } from "./projects.ts";
+
+const { pure, broker, system } = testsByProject();
+
+test("each test file belongs to exactly one project", () => {
+  const folders = ["runtime", "services", "cli", "tools", "examples", "test"];
+  const paths = folders.flatMap((folder) => sourceFilesBelow(folder)).map(({ path }) => path);
+  const tests = paths.filter((path) => path.endsWith(".test.ts"));
+  expect([...pure, ...broker, ...system].sort()).toEqual(tests.sort());
+  for (const project of [pure, broker, system]) expect(project.length).toBeGreaterThan(20);
+});
+
+test("a test that starts a process, or whose harness does, is not pure", () => {
+  expect(broker).toContain("runtime/bus/bus.test.ts");
+  expect(broker).toContain("runtime/lifecycle/child-process.test.ts");
+  expect(system).toContain("test/system/operation/up.test.ts");
+});
+
+test("a test that replaces the clock is not pure, as other files share its worker", () => {
+  expect(broker).toContain("runtime/time/long-waits.test.ts");
+});

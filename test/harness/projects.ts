@@ -1,0 +1,44 @@
+// Which tests need what: a test belongs to the cheapest project that can run it, by what it imports.
+
+import { sourceFilesBelow } from "../architecture/source-files.ts";
+
+/** Tests that share a worker and its modules, that start processes on their own, and that start several services. */
+export interface TestsByProject {
+  readonly pure: readonly string[];
+  readonly broker: readonly string[];
+  readonly system: readonly string[];
+}
+
+const folders = ["runtime", "services", "cli", "tools", "examples", "test"];
+
+/** What starts a process or a thread, and what replaces parts of the machine that all tests of a worker share. */
+const startsOthers = new Set(["node:child_process", "node:worker_threads"]);
+const replacesGlobals =
+  /\bvi\.(mock|useFakeTimers|spyOn|stub)|\bprocess\.(on|chdir)\(|\bprocess\.env(\.\w+|\[.*\]) \??\??=[^=]/;
+
+export function testsByProject(): TestsByProject {
+  const files = folders.flatMap((folder) => sourceFilesBelow(folder));
+  const importsByPath = new Map(files.map(({ path, imports }) => [path, imports]));
+  const tests = files.filter(({ path }) => path.endsWith(".test.ts"));
+  const isPure = ({ path, text }: { path: string; text: string }) =>
+    !replacesGlobals.test(text) && reachedFrom(path, importsByPath).isDisjointFrom(startsOthers);
+  const pure = tests.filter(isPure).map(({ path }) => path);
+  const rest = tests.filter((test) => !isPure(test)).map(({ path }) => path);
+  return {
+    pure,
+    broker: rest.filter((path) => !path.startsWith("test/")),
+    system: rest.filter((path) => path.startsWith("test/")),
+  };
+}
+
+/** All that a file imports, and what that imports. */
+function reachedFrom(path: string, importsByPath: ReadonlyMap<string, readonly string[]>): Set<string> {
+  const reached = new Set<string>();
+  const open = [path];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    if (reached.has(next)) continue;
+    reached.add(next);
+    open.push(...(importsByPath.get(next) ?? []));
+  }
+  return reached;
+}
