@@ -509,7 +509,7 @@ export const Reason = {
   SUBMISSION_ID_REUSED: 51,
 
   /**
-   * The call has its answer, and the first answer stands. Read the call.
+   * The call has its answer, and the first answer stands; or it was canceled. Read the call.
    * Code: `failed_precondition`.
    *
    * @generated from enum value: REASON_CALL_ALREADY_RESOLVED = 52;

@@ -184,7 +184,7 @@ const (
 	// The submission id was used for another outcome of the same call. Use another id, or repeat what was submitted under it.
 	// Code: `already_exists`.
 	Reason_REASON_SUBMISSION_ID_REUSED Reason = 51
-	// The call has its answer, and the first answer stands. Read the call.
+	// The call has its answer, and the first answer stands; or it was canceled. Read the call.
 	// Code: `failed_precondition`.
 	Reason_REASON_CALL_ALREADY_RESOLVED Reason = 52
 	// The call waited for its answer too long. Drop the answer.

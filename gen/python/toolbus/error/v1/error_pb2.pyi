@@ -234,7 +234,7 @@ class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reason.ValueTy
     Code: `already_exists`.
     """
     REASON_CALL_ALREADY_RESOLVED: _Reason.ValueType  # 52
-    """The call has its answer, and the first answer stands. Read the call.
+    """The call has its answer, and the first answer stands; or it was canceled. Read the call.
     Code: `failed_precondition`.
     """
     REASON_CALL_EXPIRED: _Reason.ValueType  # 53
@@ -563,7 +563,7 @@ REASON_SUBMISSION_ID_REUSED: Reason.ValueType  # 51
 Code: `already_exists`.
 """
 REASON_CALL_ALREADY_RESOLVED: Reason.ValueType  # 52
-"""The call has its answer, and the first answer stands. Read the call.
+"""The call has its answer, and the first answer stands; or it was canceled. Read the call.
 Code: `failed_precondition`.
 """
 REASON_CALL_EXPIRED: Reason.ValueType  # 53
