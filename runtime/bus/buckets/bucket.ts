@@ -21,7 +21,7 @@ import type { BucketName } from "../declarations/declarations.ts";
 export interface Bucket<T> {
   /** As errors name it. */
   readonly name: string;
-  read(key: string, signal?: AbortSignal): Promise<Stored<T> | undefined>;
+  read(key: string, signal?: AbortSignal): Promise<Found<T> | undefined>;
   /** The revision, or undefined when the key has a value already. */
   create(key: string, value: T): Promise<number | undefined>;
   /** Writes the value in place of whatever stands; gives the revision. */
@@ -32,10 +32,16 @@ export interface Bucket<T> {
     decide: (value: T | undefined, revision: number) => T | undefined,
     signal?: AbortSignal,
   ): Promise<Update<T>>;
-  /** Removes the value, if `decide` agrees when there is one; false when nothing was removed. */
-  remove(key: string, decide?: (value: T, revision: number) => boolean, signal?: AbortSignal): Promise<boolean>;
-  /** All values that stand, or a part of them. */
-  list(part?: Part<T>): AsyncIterable<Stored<T>>;
+  /** Writes the value if the key still has the revision, for who has read it; gives the new one, undefined when it has another. */
+  replace(key: string, value: T, revision: number): Promise<number | undefined>;
+  /** Removes the value, whatever it is, or if it has that revision, or if the decision agrees; false when nothing was removed. */
+  remove(
+    key: string,
+    when?: number | ((value: T, revision: number) => boolean),
+    signal?: AbortSignal,
+  ): Promise<boolean>;
+  /** All values that stand from the beginning of the list to its end, or a part of them. */
+  list(part?: Part<T>): AsyncIterable<Found<T>>;
   /** The keys that have a value, whether or not it can be read. */
   keys(signal?: AbortSignal): Promise<Set<string>>;
   /** Of the last change of any key of this kind; 0 before the first. */
@@ -48,6 +54,10 @@ export interface Stored<T> {
   key: string;
   value: T;
   revision: number;
+}
+
+export interface Found<T> extends Stored<T> {
+  readonly writtenAt: Date;
 }
 
 export interface Update<T> {

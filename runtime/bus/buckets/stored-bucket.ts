@@ -1,11 +1,11 @@
 import type { StoredMsg } from "@nats-io/jetstream";
-import type { MsgHdrs } from "@nats-io/transport-node";
 import { refuse } from "../../failure/failure.ts";
 import type { Bus } from "../bus.ts";
-import { type AppendOutcome, appendFenced, firstSince, lastOf } from "../streams/append.ts";
-import { followSubject, lastSequenceOf, readSubject, type StoredMessage } from "../streams/read.ts";
-import { readRecord } from "../streams/record.ts";
-import type { Bucket, Change, Part, Place, Stored } from "./bucket.ts";
+import { type AppendOutcome, appendFenced, lastOf } from "../streams/append.ts";
+import { followSubject, lastSequenceOf } from "../streams/read.ts";
+import type { Bucket, Place } from "./bucket.ts";
+import { listValues, standingMessages } from "./listing.ts";
+import { changeFrom, isRemoval, valueAt, valueMessage } from "./values.ts";
 
 /** The server keeps the message of a removal for so long, for those who follow. */
 const removal = { "KV-Operation": "PURGE", "Nats-Rollup": "sub", "Nats-TTL": "60s" };
@@ -23,12 +23,18 @@ export function createBucket<T>(bus: Bus, place: Place<T>): Bucket<T> {
     return appendFenced(bus, { subject: subjectOf(key), expectedLastSequence: revision, payload, signal });
   }
 
+  async function removeAt(key: string, revision: number, signal?: AbortSignal): Promise<boolean> {
+    const fenced = { subject: subjectOf(key), expectedLastSequence: revision, payload: "", headers: removal };
+    return (await appendFenced(bus, { ...fenced, signal })).kind === "appended";
+  }
+
   return {
     name: `${place.bucket} ${place.prefix}`.trimEnd(),
     async read(key, signal) {
       const standing = valueMessage(await last(key, signal));
       const value = readable(standing);
-      return standing === undefined || value === undefined ? undefined : { key, value, revision: standing.seq };
+      if (standing === undefined || value === undefined) return undefined;
+      return { key, value, revision: standing.seq, writtenAt: standing.time };
     },
     /** Most keys that are created have never been written, so that is tried first. */
     async create(key, value) {
@@ -57,20 +63,24 @@ export function createBucket<T>(bus: Bus, place: Place<T>): Bucket<T> {
         if (outcome.kind === "appended") return { before, value, revision: outcome.sequence, hasChanged: true };
       }
     },
-    async remove(key, decide, signal) {
+    async replace(key, value, revision) {
+      const outcome = await append(key, value, revision);
+      return outcome.kind === "appended" ? outcome.sequence : undefined;
+    },
+    async remove(key, when, signal) {
+      if (typeof when === "number") return removeAt(key, when, signal);
       for (;;) {
         const standing = valueMessage(await last(key, signal));
         if (standing === undefined) return false;
-        const value = decide && readable(standing);
-        if (decide && (value === undefined || !decide(value, standing.seq))) return false;
-        const fenced = { subject: subjectOf(key), expectedLastSequence: standing.seq, payload: "", headers: removal };
-        if ((await appendFenced(bus, { ...fenced, signal })).kind === "appended") return true;
+        const value = when && readable(standing);
+        if (when && (value === undefined || !when(value, standing.seq))) return false;
+        if (await removeAt(key, standing.seq, signal)) return true;
       }
     },
-    list: (part = {}) => listSubjects(bus, place, subjects, part),
+    list: (part = {}) => listValues(bus, place, subjects, part),
     async keys(signal) {
       const keys = new Set<string>();
-      for await (const message of readSubject(bus, subjects, { signal })) {
+      for await (const message of standingMessages(bus, subjects, { signal })) {
         const key = message.subject.slice(subject.length);
         if (isRemoval(message.headers)) keys.delete(key);
         else keys.add(key);
@@ -93,62 +103,4 @@ function isKey(key: string): boolean {
 function refuseKey(key: string): never {
   const message = `${JSON.stringify(key)} is no key: dots stand between other characters, and neither blanks, * nor > in it`;
   return refuse("invalid_argument", message, { reason: "INVALID_REQUEST" });
-}
-
-async function* listSubjects<T>(
-  bus: Bus,
-  place: Place<T>,
-  subjects: string,
-  { since, containing, where = () => true, signal }: Part<T>,
-): AsyncGenerator<Stored<T>> {
-  const first = since && (await firstSince(bus, subjects, since, { signal }));
-  if (first === null) return;
-  const standing = new Map<string, Stored<T>>();
-  for await (const message of readSubject(bus, subjects, { fromSequence: first?.seq, signal })) {
-    const isPart = containing === undefined || isRemoval(message.headers) || holds(message.data, containing);
-    if (!isPart) continue;
-    const change = changeFrom(bus, place, message);
-    if (change.kind === "unreadable") continue;
-    if (change.kind === "set" && where(change.value)) {
-      const { key, value, revision } = change;
-      standing.set(key, { key, value, revision });
-    } else standing.delete(change.key);
-  }
-  yield* standing.values();
-}
-
-function holds({ buffer, byteOffset, length }: Uint8Array, part: Uint8Array): boolean {
-  return Buffer.from(buffer, byteOffset, length).includes(Buffer.from(part));
-}
-
-function changeFrom<T>(bus: Bus, { bucket, prefix, codec }: Place<T>, message: StoredMessage): Change<T> {
-  const key = message.subject.slice(`$KV.${bucket}.${prefix}`.length);
-  const revision = message.sequence;
-  if (isRemoval(message.headers)) return { kind: "removed", key, revision };
-  const value = readRecord(bus, message, () => codec.decode(message.data));
-  return value === undefined ? { kind: "unreadable", key, revision } : { kind: "set", key, value, revision };
-}
-
-/** A removal, or what the server puts in the place of a value that was too old. An empty value is one. */
-function isRemoval(fields: MsgHdrs | undefined): boolean {
-  return fields !== undefined && (fields.has("KV-Operation") || fields.has("Nats-Marker-Reason"));
-}
-
-/** What stands for a key, unless it was removed. */
-function valueMessage(message: StoredMsg | null): StoredMsg | undefined {
-  return message === null || isRemoval(message.header) ? undefined : message;
-}
-
-/** BUCKET-4: of a key that somebody asks for. */
-function valueAt<T>(
-  bus: Bus,
-  { codec, unreadable = "lost" }: Place<T>,
-  { subject, seq, data }: StoredMsg,
-): T | undefined {
-  if (unreadable === "absent") return readRecord(bus, { subject, sequence: seq }, () => codec.decode(data));
-  try {
-    return codec.decode(data);
-  } catch (cause) {
-    return refuse("data_loss", `what is stored under ${subject} cannot be read`, { reason: "RECORD_LOST", cause });
-  }
 }

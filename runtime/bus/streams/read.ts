@@ -41,16 +41,16 @@ const batchMs = 10_000;
 const openMs = 3_000;
 
 /**
- * What stands under a subject, in order, up to the last message that was acknowledged when the reading began. Never stale,
- * and goes on after the loss of the server where it stood. A signal that aborts ends it with the signal's reason.
+ * What stands under a subject, in order, up to the last message that was acknowledged when the reading began, or as far as told. Never
+ * stale, and goes on after the loss of the server where it stood. A signal that aborts ends it with the signal's reason.
  */
 export async function* readSubject(
   bus: Bus,
   subject: string,
-  options: ReadOptions = {},
+  options: ReadOptions & { toSequence?: number | undefined } = {},
 ): AsyncGenerator<StoredMessage> {
-  const { signal } = options;
-  const last = await lastSequenceOf(bus, subject, signal);
+  const { signal, toSequence } = options;
+  const last = toSequence ?? (await lastSequenceOf(bus, subject, signal));
   let next = options.fromSequence ?? 1;
   while (next <= last) {
     const batch = await readBatch(bus, subject, next, signal);

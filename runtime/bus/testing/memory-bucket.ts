@@ -1,4 +1,4 @@
-import type { Bucket, Change, Stored } from "../buckets/bucket.ts";
+import type { Bucket, Change, Found, Stored } from "../buckets/bucket.ts";
 
 export interface MemoryBucketOptions<T> {
   /** Told of each value that is written. */
@@ -10,7 +10,7 @@ export interface MemoryBucketOptions<T> {
 /** A bucket in memory, with the promises of one on the bus. */
 export function createMemoryBucket<T>(options: MemoryBucketOptions<T> = {}): Bucket<T> {
   const { onWrite = () => {}, change = (store) => store() } = options;
-  const entries = new Map<string, Stored<T>>();
+  const entries = new Map<string, Found<T>>();
   const history: Change<T>[] = [];
   let changed = Promise.withResolvers<void>();
 
@@ -21,7 +21,7 @@ export function createMemoryBucket<T>(options: MemoryBucketOptions<T> = {}): Buc
   }
 
   function write(key: string, value: T): number {
-    const stored = { key, value, revision: history.length + 1 };
+    const stored = { key, value, revision: history.length + 1, writtenAt: new Date() };
     change(() => {
       entries.set(key, stored);
       tell({ kind: "set", ...stored });
@@ -41,9 +41,11 @@ export function createMemoryBucket<T>(options: MemoryBucketOptions<T> = {}): Buc
       if (value === undefined) return { before, value: before, revision, hasChanged: false };
       return { before, value, revision: write(key, value), hasChanged: true };
     },
-    async remove(key, decide = () => true) {
+    replace: async (key, value, revision) => (entries.get(key)?.revision === revision ? write(key, value) : undefined),
+    async remove(key, when = () => true) {
       const standing = entries.get(key);
-      if (standing === undefined || !decide(standing.value, standing.revision)) return false;
+      const isMeant = typeof when === "number" ? (_: T, revision: number) => revision === when : when;
+      if (standing === undefined || !isMeant(standing.value, standing.revision)) return false;
       change(() => {
         entries.delete(key);
         tell({ kind: "removed", key, revision: history.length + 1 });

@@ -197,7 +197,7 @@ async function findStream(
     if (record.kind === "attached") return { ...found, value: record };
     const leftMs = record.endedAtMs + record.graceMs - clock.now();
     if (leftMs <= 0) {
-      await records.remove(sessionId, (_, standing) => standing === revision);
+      await records.remove(sessionId, revision);
       return undefined;
     }
     await firstOf(change.happened, async (over) => {

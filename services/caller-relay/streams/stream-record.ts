@@ -22,8 +22,6 @@ export async function endStream(
   { key, value, revision }: Stored<AttachedRecord>,
 ): Promise<void> {
   const { sessionId, graceMs } = value;
-  const isStanding = (standing: number) => standing === revision;
-  if (graceMs === 0) return void (await records.remove(key, (_, standing) => isStanding(standing)));
-  const detached = { kind: "detached", sessionId, graceMs, endedAtMs: clock.now() } as const;
-  await records.update(key, (_, standing) => (isStanding(standing) ? detached : undefined));
+  if (graceMs === 0) await records.remove(key, revision);
+  else await records.replace(key, { kind: "detached", sessionId, graceMs, endedAtMs: clock.now() }, revision);
 }

@@ -1,9 +1,17 @@
-import { compareAndSet, createKey, readKey, removeKey } from "../../buckets/key-value.ts";
+import { z } from "zod";
+import { type Bucket, jsonCodec } from "../../buckets/bucket.ts";
+import { createBucket } from "../../buckets/stored-bucket.ts";
 import type { Bus } from "../../bus.ts";
-import { readSubject } from "../../streams/read.ts";
-import { entryKey } from "./names.ts";
+import { tokenFromKey } from "./names.ts";
 
-const bucket = "toolbus_owners";
+const storedOwner = z.object({ instance: z.string() });
+type StoredOwner = z.infer<typeof storedOwner>;
+const codec = jsonCodec((value) => storedOwner.parse(value));
+
+/** By token of their key. */
+function entriesOf(bus: Bus, kind: string): Bucket<StoredOwner> {
+  return createBucket(bus, { bucket: "toolbus_owners", prefix: `${kind}.`, codec });
+}
 
 /** Who owns a key, as the bucket says; its revision is the fence. */
 export interface OwnerEntry {
@@ -18,9 +26,8 @@ export interface EntryAddress {
 }
 
 export async function readEntry(bus: Bus, at: EntryAddress, signal?: AbortSignal): Promise<OwnerEntry | undefined> {
-  const entry = await readKey(bus, bucket, entryKey(at.kind, at.key), { signal });
-  if (entry === undefined) return undefined;
-  return { instance: entry.json<{ instance: string }>().instance, revision: entry.revision, created: entry.created };
+  const found = await entriesOf(bus, at.kind).read(tokenFromKey(at.key), signal);
+  return found && { instance: found.value.instance, revision: found.revision, created: found.writtenAt };
 }
 
 /**
@@ -29,29 +36,21 @@ export async function readEntry(bus: Bus, at: EntryAddress, signal?: AbortSignal
  */
 export async function writeEntry(
   bus: Bus,
-  at: EntryAddress,
+  { kind, key }: EntryAddress,
   instance: string,
   previousRevision: number | undefined,
 ): Promise<number | undefined> {
-  const write = { bucket, key: entryKey(at.kind, at.key), value: JSON.stringify({ instance }) } as const;
-  const outcome =
-    previousRevision === undefined
-      ? await createKey(bus, write)
-      : await compareAndSet(bus, { ...write, revision: previousRevision });
-  return outcome.kind === "set" ? outcome.revision : undefined;
+  const [entries, token] = [entriesOf(bus, kind), tokenFromKey(key)];
+  if (previousRevision === undefined) return entries.create(token, { instance });
+  return entries.replace(token, { instance }, previousRevision);
 }
 
 /** Removes the entry if it still is the one of that revision. */
-export async function removeEntry(bus: Bus, at: EntryAddress, revision: number): Promise<boolean> {
-  return removeKey(bus, { bucket, key: entryKey(at.kind, at.key), revision });
+export async function removeEntry(bus: Bus, { kind, key }: EntryAddress, revision: number): Promise<boolean> {
+  return entriesOf(bus, kind).remove(tokenFromKey(key), revision);
 }
 
 /** The tokens of all keys of a kind that have an entry. */
 export async function listTokens(bus: Bus, kind: string, signal?: AbortSignal): Promise<string[]> {
-  const prefix = `$KV.${bucket}.${kind}.`;
-  const tokens: string[] = [];
-  for await (const { subject, headers } of readSubject(bus, `${prefix}*`, { signal })) {
-    if (!headers?.has("KV-Operation")) tokens.push(subject.slice(prefix.length)); // else the mark of a removal
-  }
-  return tokens;
+  return [...(await entriesOf(bus, kind).keys(signal))];
 }

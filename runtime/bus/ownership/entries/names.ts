@@ -10,10 +10,6 @@ export function keyFromToken(token: string): string {
   return token.startsWith("=") ? Buffer.from(token.slice(1), "base64url").toString("utf8") : token;
 }
 
-export function entryKey(kind: string, key: string): string {
-  return `${kind}.${tokenFromKey(key)}`;
-}
-
 /** The subject that the owner answers on; with `*`, every revision of the entry. */
 export function ownerSubject(kind: string, key: string, revision: number | "*"): string {
   return `toolbus.owner.${kind}.${tokenFromKey(key)}.${revision}`;

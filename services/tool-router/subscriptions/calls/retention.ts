@@ -1,4 +1,4 @@
-import { removeKey } from "#runtime/bus/buckets/key-value.ts";
+import { createBucket } from "#runtime/bus/buckets/stored-bucket.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { isPassing } from "#runtime/bus/jetstream-errors.ts";
 import { retryOnBus } from "#runtime/bus/link.ts";
@@ -6,12 +6,15 @@ import { readSubject } from "#runtime/bus/streams/read.ts";
 import { readRecord } from "#runtime/bus/streams/record.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import type { RetentionStore } from "../../calls/due-work/retention.ts";
-import { decodeCall } from "../../calls/records/call-record.ts";
+import { decodeCall, encodeCall } from "../../calls/records/call-record.ts";
 
 const bucket = "toolbus_calls";
+const place = { bucket, prefix: "", codec: { encode: encodeCall, decode: decodeCall } } as const;
 const stream = `KV_${bucket}`;
 
 export function createRetentionStore(bus: Bus): RetentionStore {
+  const calls = createBucket(bus, place);
+
   /** The marker of a removal needs room itself; without any the record goes at once, as far as it is the one that was read. */
   async function purge(callId: string, revision: number): Promise<boolean> {
     const request = { filter: `$KV.${bucket}.${callId}`, seq: revision + 1 };
@@ -35,7 +38,7 @@ export function createRetentionStore(bus: Bus): RetentionStore {
     },
     async remove({ record: { callId }, revision }) {
       try {
-        return await removeKey(bus, { bucket, key: callId, revision });
+        return await calls.remove(callId, revision);
       } catch (error) {
         if (error instanceof Failure && error.reason === "STORE_FULL") return purge(callId, revision);
         throw error;

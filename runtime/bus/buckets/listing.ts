@@ -1,0 +1,52 @@
+import type { Bus } from "../bus.ts";
+import { firstSince } from "../streams/append.ts";
+import { lastSequenceOf, type ReadOptions, readSubject, type StoredMessage } from "../streams/read.ts";
+import type { Found, Part, Place } from "./bucket.ts";
+import { changeFrom, isRemoval } from "./values.ts";
+
+/** Whatever is written meanwhile: a key is missed only if it is written in each pass before its turn. */
+const mostPasses = 4;
+
+/**
+ * The messages of a bucket in order. Where it keeps one value of a key, one that is written anew while the others are read stands
+ * behind those that stood at the beginning, so that it is read after them.
+ */
+export async function* standingMessages(
+  bus: Bus,
+  subjects: string,
+  { fromSequence = 1, signal }: ReadOptions,
+): AsyncGenerator<StoredMessage> {
+  let next = fromSequence;
+  for (let pass = 0; pass < mostPasses; pass++) {
+    const toSequence = await lastSequenceOf(bus, subjects, signal);
+    if (toSequence < next) return;
+    yield* readSubject(bus, subjects, { fromSequence: next, toSequence, signal });
+    next = toSequence + 1;
+  }
+}
+
+export async function* listValues<T>(
+  bus: Bus,
+  place: Place<T>,
+  subjects: string,
+  { since, containing, where = () => true, signal }: Part<T>,
+): AsyncGenerator<Found<T>> {
+  const first = since && (await firstSince(bus, subjects, since, { signal }));
+  if (first === null) return;
+  const standing = new Map<string, Found<T>>();
+  for await (const message of standingMessages(bus, subjects, { fromSequence: first?.seq, signal })) {
+    const isPart = containing === undefined || isRemoval(message.headers) || holds(message.data, containing);
+    if (!isPart) continue;
+    const change = changeFrom(bus, place, message);
+    if (change.kind === "unreadable") continue;
+    if (change.kind === "set" && where(change.value)) {
+      const { key, value, revision } = change;
+      standing.set(key, { key, value, revision, writtenAt: message.time });
+    } else standing.delete(change.key);
+  }
+  yield* standing.values();
+}
+
+function holds({ buffer, byteOffset, length }: Uint8Array, part: Uint8Array): boolean {
+  return Buffer.from(buffer, byteOffset, length).includes(Buffer.from(part));
+}
