@@ -1,14 +1,14 @@
 /**
  * A run that one process has claimed.
  *
- * claim-1  Under a claim, nothing is appended once a newer epoch, a cancellation or the end stands in the log (`Superseded`).
- *     The fence makes this hold for a process that was frozen: its next append is refused and journal-2 shows it why.
- *     What a model has used by then is the one exception beside the end: it counts while a cancellation stands.
- * claim-2  A result may be followed before the log has it: the model is asked, or the next call made, while the log takes it.
- *     Whatever is appended stands behind it, what watchers are told waits for it, and when it cannot be stored nothing
- *     follows: the next claim finds the log without it, and asks the router again.
- * claim-3  An end in mid-turn follows what watchers were told of the turn, also after a cancellation. What does not fit into the
- *     log stays out of it.
+ * claim-1  Under a claim, nothing is appended after a newer epoch, a cancellation or the end (`Superseded`). The fence makes this hold for a
+ *     process that was frozen: its next append conflicts, and journal-2 shows why. There is one exception beside the end: what a
+ *     model used counts also after a cancellation.
+ * claim-2  The loop may go on before a result is stored: the model is asked, or the next call made, meanwhile. Later appends and
+ *     what watchers see wait for the result. If it cannot be stored, nothing follows it: the next claim finds the log without
+ *     it, and asks the router again.
+ * claim-3  The end of a run in the middle of a turn is preceded by the text that watchers saw, also after a cancellation. Text that does not
+ *     fit the log is left out.
  */
 
 import type { RunTextReplaced } from "#gen/toolbus/run/v1/run_event_pb.ts";

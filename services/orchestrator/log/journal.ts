@@ -1,15 +1,14 @@
 /**
- * Reads and writes one run's log. Every writer goes through here: who accepts, works, answers, cancels.
+ * Reads and writes the log of one run. All writers use it: those that accept, work, answer and cancel.
  *
- * journal-1  Each append follows the state that it was decided on: it names the position of the last event that was folded.
- * journal-2  An append that was refused because somebody else wrote is no failure: read, fold, decide again. What was decided
- *     on the former state is forgotten.
- * journal-3  Appends of one journal go one after the other, so that a process never competes with itself.
- * journal-4  News for a session are announced before they are written, in each attempt: a crash between the two loses nothing, as
- *     the wake-up waits for its news. An append that took so long that nobody waited any more is announced again.
- * journal-5  What an append lost to is found in the log: a log that shows nothing after a refusal has been removed (`data_loss`).
- * journal-6  Who goes on ahead sees the state with an event that is on its way. Whatever is appended next stands in line behind it
- *     (journal-3), and while a refusal makes it be decided again (journal-2) nobody sees the state without it.
+ * journal-1  Each append names the position of the last event that was folded: it follows the state on which it was decided.
+ * journal-2  A conflict is no failure: the journal reads, folds and decides again. The decision on the former state is dropped.
+ * journal-3  Appends of one journal run one after the other, so that a process does not compete with itself.
+ * journal-4  A session is woken before the event is written, in each attempt. So a crash between the two loses nothing: the wake-up waits
+ *     for its event. After an append that took longer than wake-ups wait, the session is woken again.
+ * journal-5  After a conflict, the log has the event that won. A log without any has been removed (`data_loss`).
+ * journal-6  A caller that goes ahead sees a state with an event that is not stored yet. The next append waits for that event (journal-3);
+ *     while a conflict makes the journal decide again (journal-2), nobody sees the state without it.
  */
 
 import { create, type MessageInitShape } from "@bufbuild/protobuf";

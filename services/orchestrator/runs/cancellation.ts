@@ -1,16 +1,16 @@
 /**
- * LOOP-15: a run that is cancelled.
+ * LOOP-15: how a run is canceled.
  *
  *   cancelRequested ──▶ its open calls are canceled ──▶ ended
  *
- * cancel-1  From `cancelRequested` on, whoever works on the run appends nothing but what its model used and its end (claim-1), and lets go of its model
- *     and its calls; it is told, and finds out by its next append in any case.
- * cancel-2  Before the end, the router is told of each call that has no result, begun or not: it ends the ones that run, wherever
- *     they run, and refuses the others for good. So a process that was frozen with a call in its hand cannot make it later.
- *     Drafts of calls that are shown are told their end likewise (shown-2).
- * cancel-3  A router that is away, or spaces that are, keep the end from being written here. The request is in the log and the session is woken:
- *     whoever claims the run next cancels its calls and ends it.
- * cancel-4  A process that was telling what the model says is left a moment to end the run itself: the log gets what it told last.
+ * cancel-1  After `cancelRequested`, the holder of the run appends only what its model used and the run's end (claim-1), and stops its model
+ *     and its calls. It is notified; without that, its next append shows it.
+ * cancel-2  Before the end, the router cancels each call without a result, begun or not: it ends those that run, wherever they run, and
+ *     refuses the others for good. So a process that was frozen cannot make such a call later. Drafts of shown calls get their
+ *     end, too (shown-2).
+ * cancel-3  While the router or spaces are unavailable, this process does not write the end. The request is in the log and the session is
+ *     woken: the next claim cancels the calls and ends the run.
+ * cancel-4  The holder has a moment to end the run itself: then the log gets the last text that watchers saw.
  */
 
 import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";

@@ -1,14 +1,14 @@
 /**
- * The state of a run is the fold of its log: pure, the same on every replica, whoever wrote the events.
+ * The state of a run is the fold of its log: pure, and the same on every replica.
  *
  *   accepted ──▶ queued ──claimed──▶ working ──parked──▶ parked ──claimed──▶ working
  *                   └───────────────────┴──────ended──────┴──────▶ ended
  *
  * fold-1  Sequences are contiguous from 0, and the first event is `accepted`.
  * fold-2  Nothing follows `ended`.
- * fold-3  Epochs grow; an event of an epoch is written under the claim that has it.
- * fold-4  A call has one result: the first that stands in the log.
- * fold-5  What was spent counts from what stands in the log, whoever asked the models: a crash forgets no part of a budget.
+ * fold-3  Epochs grow; an event with an epoch is written under the claim of that epoch.
+ * fold-4  A call has one result: the first one in the log.
+ * fold-5  Only what the log has counts as spent, so that a crash forgets no part of a budget.
  */
 
 import { timestampMs } from "@bufbuild/protobuf/wkt";

@@ -1,15 +1,15 @@
 /**
- * TOOL-10: a call of a visible tool is shown while the model still writes its arguments, as the draft of the message that the
- * router goes on with when the call is made.
+ * TOOL-10: a call of a visible tool is shown in the active space while the model still writes its arguments, as the draft of the message
+ * that the router continues when the call is made.
  *
- * shown-1  The log says of each draft that it is shown before it is: who has the log knows every message that may stand.
- * shown-2  No event that leaves a draft behind is written before the draft's message has been told its end: the commit of a turn
- *     (drafts that are no calls of it), the result of a call (its draft), the end of the run (all of them). A process that
- *     dies in between has not written the event, and whoever claims the run next does both. Spaces that stay away for
- *     longer than `patienceMs` keep no run from going on; then it is logged which message still stands.
- * shown-3  What is told of a draft changes nothing once the router has shown the call, and an end stays. So it does not matter
- *     who comes late, be it a process that was frozen.
- * shown-4  An id that a draft had is given to no call of another attempt.
+ * shown-1  The log names a draft before the draft is shown: the log knows every message that may exist.
+ * shown-2  Before an event that leaves a draft behind, the draft's message gets its end. Such events are the commit of a turn (drafts that
+ *     are no calls of it), the result of a call (its draft) and the end of the run (all drafts). If a process dies in between, the
+ *     event is missing, and the next claim does both. Spaces that are unavailable for longer than `patienceMs` do not stop the
+ *     run; then the message that still stands is logged.
+ * shown-3  Once the router has shown the call, or the message has its end, writing the draft changes nothing. So a late write, even of a
+ *     process that was frozen, does no harm.
+ * shown-4  The id of a draft is given to no call of another attempt.
  */
 
 import type { MessageInitShape } from "@bufbuild/protobuf";

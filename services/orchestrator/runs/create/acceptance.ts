@@ -1,10 +1,10 @@
 /**
  * "Accepted" means stored (LOOP-13).
  *
- * accept-1  The wake-up is published first, then `accepted` is appended, then the run joins its session's queue, then the
- *     creator is told. Whoever has the wake-up does what a creator that died in between left undone.
- * accept-2  A key leads to one run id for ever, and a run id to one `accepted`: a repeated creation finds the first run, and
- *     finishes what the first creator did not.
+ * accept-1  The order is: publish the wake-up, append `accepted`, enqueue the run in its session, answer the creator. If the creator dies in
+ *     between, the process with the wake-up does the rest.
+ * accept-2  An idempotency key leads to one run id for ever, and a run id to one `accepted`: a repeated creation finds the first run, and does
+ *     what the first creator left undone.
  */
 
 import { randomBytes } from "node:crypto";

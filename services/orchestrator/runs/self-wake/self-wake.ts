@@ -1,12 +1,12 @@
 /**
- * Starts a run when a session has nothing to do and something waits in the inbox of its agent.
+ * Starts a run when a session is idle and events wait in the inbox of its agent.
  *
- * self-wake-1  The run's key names the last event that waits: whoever is woken for it again, after a crash too, finds the same run.
- *     So an event starts one run at most; when that run did not take it, it waits for the next one.
- * self-wake-2  Runs that start by themselves are counted from the last run that a client started or a person's words began. An agent
- *     whose runs cause each other's news stops at its limit until somebody says something.
- * self-wake-3  In the session of an agent that another one called (LOOP-17) nothing starts by itself: the limits of the run that called
- *     would not hold for it, nor would it be charged for what it used. The news wait for the session's next run.
+ * self-wake-1  The run's idempotency key names the last event in the inbox: a repeated wake-up, after a crash too, finds the same run. So an
+ *     event starts at most one run; if that run did not take it, the event waits for the next one.
+ * self-wake-2  Runs that start by themselves are counted from the last run that a client or a person's message started. So agents whose
+ *     runs cause each other's events stop at the limit.
+ * self-wake-3  In the session of an agent that another agent called (LOOP-17) nothing starts by itself: the caller's limits would not hold
+ *     for that run, and its cost would not count for the caller. The events wait for the session's next run.
  */
 
 import { create } from "@bufbuild/protobuf";

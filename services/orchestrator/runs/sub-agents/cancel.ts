@@ -4,7 +4,7 @@ import { type CancelOptions, cancelRun } from "../cancellation.ts";
 import type { AcceptanceOptions } from "../create/acceptance.ts";
 import { findRunOfCall } from "./call.ts";
 
-interface Cancelling extends Omit<CancelOptions, "router">, AcceptanceOptions {}
+export interface Cancelling extends Omit<CancelOptions, "router">, AcceptanceOptions {}
 
 /** A router whose cancelled calls take the runs along that they started, whether anybody waits for those or not. */
 export function cancellingSubAgents(router: ToolRouter, options: Cancelling): ToolRouter {

@@ -1,22 +1,21 @@
 /**
- * Follows a run on any replica: what is stored, then what comes.
+ * Follows a run on any replica: stored events first, then live updates.
  *
- * watch-1  Stored events are shown once each and in order. The live subject brings them after they are stored; one that skips
- *     something is a gap, and the log fills it.
- * watch-2  The subscription stands before the log is read, so that nothing falls between the two.
- * watch-3  News can be lost with the server that carried them: after a silence, and after a return, the log is read.
- * watch-4  Nothing is shown after the terminal event, and there is only one in a log.
- * watch-5  A log begins with whose it is: whoever is not the owner of the session is refused there, before anything is shown.
- * watch-6  What the log has of a turn that is not committed is shown to whoever lacks it; the deltas that follow join it, or the
- *     gap between the two is filled by the process that works on the run.
- * watch-7  A stream that ends well has told all up to the terminal event from where it began. To ask for what follows the last event,
- *     or for what comes from now on, of a run that has ended, is to want nothing that is left; what lies beyond the next event is
- *     refused, whether or not the run goes on.
- * watch-8  Who was shown something of a turn in the middle of which the run ends is told, before the end, what the record has of it.
- * watch-9  What came live is shown as it came: it is one message for all watchers, and its bytes are known.
- * watch-10 Who does not read is told no deltas meanwhile: when it reads again, it is shown the events that came and the text so far.
- * watch-11 What is missing in the log between two events, or before the first, is told as a gap before what follows it. Without its
- *     first event a log does not say whose it is: then it is shown to services alone.
+ * watch-1   Each stored event is shown once, in order. The live subject brings an event after it is stored. If one is skipped, the log
+ *     fills the gap.
+ * watch-2   The watch subscribes before it reads the log, so that nothing falls between the two.
+ * watch-3   Live updates can be lost with the server that carried them: after a silence, and after a reconnect, the log is read.
+ * watch-4   The terminal event is the last one shown, and there is only one in a log.
+ * watch-5   The first event of a log says whose run it is: anybody else is refused before anything is shown.
+ * watch-6   The text that the log has of an uncommitted turn is shown to a watcher that lacks it. The next deltas join it, or the process
+ *     that works on the run fills the gap.
+ * watch-7   A stream that ends without an error has shown everything from its start to the terminal event. It may start right behind the
+ *     last event of an ended run, which shows nothing more. A start further ahead is refused, whether or not the run goes on.
+ * watch-8   If a run ends in the middle of a turn, a watcher that saw some of the turn gets the text that the log has of it, before the end.
+ * watch-9   A live update is passed on unchanged: it is one message for all watchers, whose bytes are known.
+ * watch-10  A watcher that does not read gets no deltas meanwhile. When it reads again, it gets the events that came, and the text so far.
+ * watch-11  Events that are missing in the log are shown as a gap, before the event that follows them. If the first event is missing, the log
+ *     does not say whose run it is: then it is shown to services only.
  */
 
 import type { WatchRunResponse } from "#gen/toolbus/run/v1/run_service_pb.ts";

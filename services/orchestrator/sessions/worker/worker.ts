@@ -1,40 +1,40 @@
 /**
- * Works on sessions as they are woken: `on-wake.ts` (news there?), `claim-and-run.ts` (held? claim, loop), `on-idle.ts` (done).
+ * Works on sessions as they are woken: `on-wake.ts` (are the events stored?), `claim-and-run.ts` (held? claim, loop), `on-idle.ts` (done).
  *
- *   wake ──▶ news there? ─no─▶ later
+ *   wake ──▶ events stored? ─no─▶ later
  *              │ yes
  *              ▼
- *      ┌──▶ the run whose turn it is ─none, or waits for its client─▶ done
+ *      ┌──▶ the active run ─none, or it waits for its client─▶ done
  *      │       │
- *      │    held by a process? ─it answers─▶ later (it looks again) · leave (the wake-up is its own)
+ *      │    held by a process? ─it answers─▶ later (the holder was notified) · leave (the wake-up is the holder's)
  *      │       │ no, or silence
  *      │    claim, loop
  *      └───────┘
  *
- * worker-1  While a session has work, a wake-up of it stands in the queue: it is acknowledged when there is nothing left to do.
- *     When the process dies that has it in hand, it comes to another one.
- * worker-2  A process works on a session once at a time. It answers for every wake-up it hears of meanwhile by looking again;
- *     looking, and giving the session up, happen without anything between them. One that comes to it is kept and put down
- *     with the first, one that came to another process is put back there: the first may be gone, as it is acknowledged by
- *     whoever gets it a second time and finds the session at rest.
- * worker-3  A wake-up may be earlier than its news (journal-4): it waits for them, and not for ever. Before they stand, nobody
- *     answers for it: who looks again would not find them.
- * worker-4  Liveness comes from asking the holder, correctness from the fence: a claim on a run that is held after all costs a
- *     repeated step and never a wrong event.
- * worker-5  An error that is nobody's fault (the bus is away) leaves the run as it is. Any other one ends it: a run that fails
- *     the same way in each process must not go round for ever.
- * worker-6  A session at rest looks into its inbox, also when the wake-up was a run's: one of the inbox that came meanwhile was
- *     answered for (worker-2), or found the session parked.
- * worker-7  A wake-up of a session whose run waits for its client is put down once the broker has the time at which that run is to
- *     end: after a death in between, the wake-up comes again.
- * worker-8  A run that has parked under this process's claim is at rest as its journal has it, without another look: whatever was
- *     written since has a wake-up of its own, which was answered for by looking again (worker-2) or is yet to come.
- * worker-9  A run that has a deadline and waits for its turn has its time with the broker before its wake-up is answered for. When it
- *     is due, the run ends in its queue, and the one before it hears nothing of it.
- * worker-10 Whoever answered for a session is asked first, as long as it does: its wake-ups come back every half second, and reading
- *     its runs' logs each time would cost more the longer they are.
- * worker-11 What was open for a run alone is closed before the wake-up is put down with which it was found ended: after a death in
- *      between, the wake-up comes again.
+ * worker-1   While a session has work, a wake-up of it is in the queue. It is acknowledged when nothing is left to do. If the process
+ *     that works on it dies, the wake-up goes to another one.
+ * worker-2   A process works on a session once at a time. For each further wake-up, it looks at the session again. It checks for such
+ *     wake-ups and gives the session up in one step, with no await in between. A wake-up that came to this process is settled
+ *     with the first one; a wake-up that came to another process is put back there, because the first one may be
+ *     acknowledged by a process that gets it a second time and finds the session idle.
+ * worker-3   A wake-up may come before its events (journal-4): it waits for them, but not for ever. Until they are stored, no process
+ *     answers for it, because looking at the session again would not find them.
+ * worker-4   Asking the holder decides about liveness, the fence decides about correctness: a claim on a run that is held after all
+ *     costs a repeated step and never a wrong event.
+ * worker-5   A transient error (the bus is unavailable) leaves the run as it is. Any other error ends it: a run that fails in the same way
+ *     in every process must not go round for ever.
+ * worker-6   An idle session reads its inbox, also after the wake-up of a run: the inbox's own wake-up may have come meanwhile
+ *     (worker-2), or found the session parked.
+ * worker-7   When a run waits for its client, the wake-up is settled only after the broker has the run's deadline: if the process dies
+ *     in between, the wake-up comes again.
+ * worker-8   A run that parked under this process's claim is as its journal says, and is not read again: whatever was written
+ *     since has a wake-up of its own.
+ * worker-9   A queued run with a deadline has its time with the broker before its wake-up is settled. When the time comes, the run ends
+ *     in its queue, and the run before it is not disturbed.
+ * worker-10  The process that answered for a session last is asked first: wake-ups come back every half second, and reading the logs of
+ *     the session's runs each time would cost more the longer they are.
+ * worker-11  What was open for an ended run alone is closed before the wake-up is settled: if the process dies in between, the wake-up
+ *     comes again.
  */
 
 import type { RunJournal } from "../../log/journal.ts";

@@ -1,13 +1,12 @@
 /**
- * What is told of runs, to those who watch them in this process.
+ * Live updates of runs for the watchers of this process.
  *
- * live-1  A run has one subscription, which the first of its watchers opens and the last closes. A message is decoded once, and
- *     goes on to all of them as the bytes that it came as.
- * live-2  A watcher has joined before it asks the server whether the subscription stands, and reads the log after that: nothing falls
- *     between the two, whoever opened it.
- * live-3  Each watcher holds what it has not read for itself, up to a limit: who reads nothing costs the others nothing.
- * live-4  While one of them is behind, the stored events that it missed are held, once for all of them: from there they go on, and
- *     nothing is read, decoded or encoded for them. While all keep up nothing is held.
+ * live-1  All watchers of a run share one subscription: the first one opens it, the last one closes it. A message is decoded once and passed
+ *     on to all of them as the bytes that came.
+ * live-2  A watcher joins, then asks the server whether the subscription stands, then reads the log: nothing falls in between.
+ * live-3  Each watcher has a bounded buffer: a watcher that does not read costs the others nothing.
+ * live-4  While a watcher is behind, the stored events that it missed are held once for all (512 KiB a run). It continues from them without
+ *     reading the log. While all keep up, nothing is held.
  */
 
 import { fromBinary } from "@bufbuild/protobuf";
