@@ -2,7 +2,7 @@ import { measureLogBytes } from "./loop/log-bytes.ts";
 import { measureSteps } from "./loop/steps.ts";
 import { measureStreams } from "./loop/streams.ts";
 import { measureLength, measureTurns } from "./loop/turns.ts";
-import { loopRooms, openWorld } from "./loop/world.ts";
+import { loopServices, openWorld } from "./loop/world.ts";
 import type { BenchResult } from "./result.ts";
 
 /*
@@ -11,7 +11,7 @@ import type { BenchResult } from "./result.ts";
  */
 
 export async function* measureLoop(): AsyncIterable<BenchResult> {
-  await using world = await openWorld({ rooms: loopRooms });
+  await using world = await openWorld({ services: loopServices });
   yield* measureTurns(world);
   yield await measureLength(world);
   yield* measureSteps(world);

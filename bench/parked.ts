@@ -11,7 +11,7 @@
 
 import { cpuMicrosecondsOf } from "./loop/cpu.ts";
 import { quantileOf } from "./loop/quantile.ts";
-import { loopRooms, openWorld, type World } from "./loop/world.ts";
+import { loopServices, openWorld, type World } from "./loop/world.ts";
 import { type Footprint, type Holding, openFootprint } from "./parked/footprint.ts";
 import { type LiveRuns, openLiveRuns } from "./parked/live-runs.ts";
 import { startParked } from "./parked/start.ts";
@@ -41,7 +41,7 @@ export async function* measureParked(options: ParkedOptions): AsyncIterable<Benc
   const onProgress = options.onProgress ?? (() => {});
   await using footprint = await openFootprint(settleMs, onProgress);
   const env = { TOOLBUS_CONTEXT_IDLE: `${idleMs}ms`, ...footprint.env };
-  await using world = await openWorld({ rooms: loopRooms, env });
+  await using world = await openWorld({ services: loopServices, env });
   using live = await openLiveRuns(world);
   const start = (count: number) => startParked({ world, live, atOnce, onProgress }, count);
   const ids = await start(Math.min(warmUp, runs));
@@ -63,18 +63,18 @@ export async function* measureParked(options: ParkedOptions): AsyncIterable<Benc
 }
 
 function cpuOf({ suite, orchestrators, server }: World): Map<string, number> {
-  const orchestrator = { room: "orchestrator", pid: orchestrators[0]?.pid };
-  const running = [...suite.services, orchestrator, { room: "broker", pid: server.pid }];
-  return new Map(running.flatMap(({ room, pid }) => (pid === undefined ? [] : [[room, cpuMicrosecondsOf(pid)]])));
+  const orchestrator = { service: "orchestrator", pid: orchestrators[0]?.pid };
+  const running = [...suite.services, orchestrator, { service: "broker", pid: server.pid }];
+  return new Map(running.flatMap(({ service, pid }) => (pid === undefined ? [] : [[service, cpuMicrosecondsOf(pid)]])));
 }
 
 function* grownSince(before: Footprint, after: Footprint): Iterable<BenchResult> {
   const grown = (metric: string, from: number | undefined, to: number) =>
     result(metric, (to - (from ?? 0)) / mib, "MiB", (from ?? 0) / mib);
-  for (const [room, { residentBytes, heapBytes }] of after.rooms) {
-    const was: Partial<Holding> = before.rooms.get(room) ?? {};
-    yield grown(`parked_${nameOf(room)}_mb`, was.residentBytes, residentBytes);
-    yield grown(`parked_${nameOf(room)}_heap_mb`, was.heapBytes, heapBytes);
+  for (const [service, { residentBytes, heapBytes }] of after.services) {
+    const was: Partial<Holding> = before.services.get(service) ?? {};
+    yield grown(`parked_${nameOf(service)}_mb`, was.residentBytes, residentBytes);
+    yield grown(`parked_${nameOf(service)}_heap_mb`, was.heapBytes, heapBytes);
   }
   yield grown("broker_memory_mb", before.broker.residentBytes, after.broker.residentBytes);
   yield grown("broker_disk_mb", before.broker.storedBytes, after.broker.storedBytes);
@@ -111,8 +111,8 @@ function sampleOf(ids: readonly string[], count: number): string[] {
   return Array.from({ length: size }, () => rest.splice(Math.floor(Math.random() * rest.length), 1)[0] ?? "");
 }
 
-function nameOf(room: string): string {
-  return room.replaceAll("-", "_");
+function nameOf(service: string): string {
+  return service.replaceAll("-", "_");
 }
 
 function result(metric: string, value: number, unit: string, baseline: number | null = null): BenchResult {

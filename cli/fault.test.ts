@@ -22,7 +22,7 @@ describe("what a script is told", () => {
       exitCodes.failure,
     ],
     ["what does not exist", new ConnectError("no", Code.NotFound), exitCodes.failure],
-    ["a room behind the gateway that is away", new ConnectError("no", Code.Unavailable), exitCodes.failure],
+    ["a service behind the gateway that is away", new ConnectError("no", Code.Unavailable), exitCodes.failure],
     ["anything else", new Error("no"), exitCodes.failure],
   ])("%s keeps its words", (_, error, exitCode) => {
     expect(toldFromError(error, url)).toEqual({ message: "no", exitCode });

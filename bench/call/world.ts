@@ -21,7 +21,7 @@ export interface CallWorld extends AsyncDisposable {
   cpuUs(): number;
 }
 
-const rooms = ["gateway", "tool-router", "mcp-bridge", "spaces"];
+const services = ["gateway", "tool-router", "mcp-bridge", "spaces"];
 const server = [process.execPath, fileURLToPath(new URL("mcp-server.ts", import.meta.url))];
 
 export async function openCallWorld(): Promise<CallWorld> {
@@ -37,7 +37,7 @@ export async function openCallWorld(): Promise<CallWorld> {
     NATS_USER: user,
     NATS_PASSWORD: password,
   };
-  const suite = stack.use(await openSuite({ directory, port: 0, natsUrl: url, isolate: true, rooms, env }));
+  const suite = stack.use(await openSuite({ directory, port: 0, natsUrl: url, isolate: true, services, env }));
   const bus = stack.use(await openBus({ ...login, name: "bench" }));
   const sessions = clientFor(bus, SessionService);
   await until(() => sessions.createSession({ agent: AGENT, sessionId: SESSION }).catch(() => undefined)); // its file is being read

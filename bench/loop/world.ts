@@ -35,7 +35,7 @@ export interface Orchestrator {
 
 export interface WorldOptions {
   /** Services besides the orchestrator. */
-  readonly rooms: readonly string[];
+  readonly services: readonly string[];
   readonly orchestrators?: number;
   /** Further variables for every service. */
   readonly env?: NodeJS.ProcessEnv;
@@ -43,7 +43,7 @@ export interface WorldOptions {
   readonly nodeArguments?: readonly string[];
 }
 
-export const loopRooms = ["tool-router", "spaces", "caller-relay"];
+export const loopServices = ["tool-router", "spaces", "caller-relay"];
 
 export async function openWorld(options: WorldOptions): Promise<World> {
   await using stack = new AsyncDisposableStack();
@@ -62,7 +62,7 @@ export async function openWorld(options: WorldOptions): Promise<World> {
     NATS_PASSWORD: password,
   };
   const suite = stack.use(
-    await openSuite({ directory, port: 0, natsUrl: url, isolate: true, rooms: options.rooms, env }),
+    await openSuite({ directory, port: 0, natsUrl: url, isolate: true, services: options.services, env }),
   );
   const orchestrators: Orchestrator[] = [];
   const opened = stack.use(new AsyncDisposableStack());

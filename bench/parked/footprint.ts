@@ -14,7 +14,7 @@ export interface Holding {
 
 /** What a world holds that is at rest. */
 export interface Footprint {
-  readonly rooms: ReadonlyMap<string, Holding>;
+  readonly services: ReadonlyMap<string, Holding>;
   readonly broker: { residentBytes: number; storedBytes: number; messages: number; consumers: number };
 }
 
@@ -30,7 +30,7 @@ export async function openFootprint(settleMs: number, onProgress: (message: stri
     async of(world: World): Promise<Footprint> {
       onProgress(`waiting until nothing moves, and ${settleMs / 1_000} s more`);
       await settled(world, settleMs);
-      return { rooms: await holdings(world, directory), broker: await ofBroker(world) };
+      return { services: await holdings(world, directory), broker: await ofBroker(world) };
     },
     [Symbol.asyncDispose]: () => rm(directory, { recursive: true, force: true }),
   };
@@ -46,10 +46,10 @@ async function settled({ bus }: World, settleMs: number): Promise<void> {
 }
 
 async function holdings({ suite, orchestrators }: World, directory: string): Promise<Map<string, Holding>> {
-  const orchestrator = { room: "orchestrator", pid: orchestrators[0]?.pid };
+  const orchestrator = { service: "orchestrator", pid: orchestrators[0]?.pid };
   const found = new Map<string, Holding>();
-  for (const { room, pid } of [...suite.services, orchestrator]) {
-    if (pid !== undefined) found.set(room, await holdingOf(pid, join(directory, String(pid))));
+  for (const { service, pid } of [...suite.services, orchestrator]) {
+    if (pid !== undefined) found.set(service, await holdingOf(pid, join(directory, String(pid))));
   }
   return found;
 }

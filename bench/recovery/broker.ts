@@ -10,13 +10,13 @@ import { readSubject } from "#runtime/bus/streams/read.ts";
 import { until } from "#runtime/time/until.ts";
 import { quiet } from "../loop/plan.ts";
 import { quantileOf } from "../loop/quantile.ts";
-import { loopRooms, openWorld, startRun, type World } from "../loop/world.ts";
+import { loopServices, openWorld, startRun, type World } from "../loop/world.ts";
 import { type BenchResult, rounded } from "../result.ts";
 
 const bench = "recovery";
 
 export async function* measureBrokerDeaths({ deaths }: { deaths: number }): AsyncIterable<BenchResult> {
-  await using world = await openWorld({ rooms: loopRooms });
+  await using world = await openWorld({ services: loopServices });
   const { id } = await startRun(world, { ...quiet, id: crypto.randomUUID(), turns: 100_000 });
   const watcher = watchShown(world, id);
   const timesMs: number[] = [];

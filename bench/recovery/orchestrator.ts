@@ -12,7 +12,7 @@ import { readSubject } from "#runtime/bus/streams/read.ts";
 import { until } from "#runtime/time/until.ts";
 import { quiet } from "../loop/plan.ts";
 import { quantileOf } from "../loop/quantile.ts";
-import { loopRooms, type Orchestrator, openWorld, startRun, type World } from "../loop/world.ts";
+import { loopServices, type Orchestrator, openWorld, startRun, type World } from "../loop/world.ts";
 import { type BenchResult, rounded } from "../result.ts";
 
 const bench = "recovery";
@@ -30,7 +30,7 @@ export async function* measureOrchestratorDeaths(options: {
   deaths: number;
   seed: number;
 }): AsyncIterable<BenchResult> {
-  await using world = await openWorld({ rooms: loopRooms, orchestrators: 2 });
+  await using world = await openWorld({ services: loopServices, orchestrators: 2 });
   const random = randomFrom(options.seed);
   const timesMs: number[] = [];
   let alive = [...world.orchestrators];

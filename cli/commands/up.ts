@@ -3,7 +3,7 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import { readServiceConfig } from "#runtime/config/service-config.ts";
 import { globalOptionsOf } from "../global-options.ts";
 import { colors, printLine, printNote } from "../printing/terminal.ts";
-import { listRooms } from "../suite/rooms.ts";
+import { listServices } from "../suite/service-names.ts";
 import type { ServiceEvent } from "../suite/services-process.ts";
 import { openSuite } from "../suite/suite.ts";
 
@@ -30,7 +30,7 @@ export function addUpCommand(program: Command): void {
     )
     .option("--directory <path>", "where the suite keeps its state and logs", ".toolbus")
     .addOption(new Option("--nats <url>", "use this NATS server instead of starting one").env("NATS_URL"))
-    .addOption(new Option("--only <service...>", "start only these services").choices(listRooms()))
+    .addOption(new Option("--only <service...>", "start only these services").choices(listServices()))
     .option("--isolate", "give each service a process of its own: one that dies is started again alone")
     .addOption(
       new Option("--sync <class>", "what survives: `default` any process's end, `always` power loss too")
@@ -66,7 +66,7 @@ async function runSuite(options: Options, command: Command, stop: AbortSignal): 
     directory: options.directory,
     port: options.port,
     natsUrl: options.nats,
-    rooms: options.only,
+    services: options.only,
     isolate: options.isolate,
     reset: options.reset,
     syncInterval: options.sync,

@@ -22,15 +22,15 @@ export type Announcement = Record<string, unknown>;
 
 /** One of the services of a process. */
 export interface ServiceName {
-  readonly room: string;
+  readonly service: string;
   readonly instance: string;
 }
 
 export type ServiceEvent =
-  | { kind: "started"; room: string; instance: string; pid: number }
-  | { kind: "ready"; room: string; instance: string; pid: number; durationMs: number; announcement: Announcement }
-  | { kind: "ended"; room: string; instance: string; how: string; asked: boolean }
-  | { kind: "line"; room: string; instance: string; line: string };
+  | { kind: "started"; service: string; instance: string; pid: number }
+  | { kind: "ready"; service: string; instance: string; pid: number; durationMs: number; announcement: Announcement }
+  | { kind: "ended"; service: string; instance: string; how: string; asked: boolean }
+  | { kind: "line"; service: string; instance: string; line: string };
 
 export interface ServicesProcessOptions {
   services: readonly ServiceName[];
@@ -45,7 +45,7 @@ const tailLines = 20;
 const stopTimeoutMs = 35_000;
 
 /** What services that share a process say together. */
-const together: ServiceName = { room: "services", instance: "services" };
+const together: ServiceName = { service: "services", instance: "services" };
 
 export class ServicesProcess implements AsyncDisposable {
   /** Settles when all its services can be used for the first time; throws `unavailable` if one cannot. */
@@ -57,7 +57,7 @@ export class ServicesProcess implements AsyncDisposable {
   readonly #tail: string[] = [];
   #child: ChildProcess | undefined;
   /** What a service says of its own failure, in one sentence. */
-  #failure: { room: string; message: string } | undefined;
+  #failure: { service: string; message: string } | undefined;
 
   constructor(options: ServicesProcessOptions) {
     this.#options = options;
@@ -102,7 +102,7 @@ export class ServicesProcess implements AsyncDisposable {
     const { services } = this;
     const child = fork(
       program,
-      services.map(({ room, instance }) => `${room}=${instance}`),
+      services.map(({ service, instance }) => `${service}=${instance}`),
       { env: this.#options.env, stdio: stdioFor(services), detached: true }, // S4
     );
     this.#child = child;
@@ -112,11 +112,11 @@ export class ServicesProcess implements AsyncDisposable {
     let readyCount = 0;
     child.on("message", (message: ServiceMessage) => {
       if (message.kind === "failed") {
-        this.#failure ??= { room: message.service, message: message.message };
+        this.#failure ??= { service: message.service, message: message.message };
         return;
       }
       const durationMs = Math.round(performance.now() - startedAt);
-      const name = services.find(({ room }) => room === message.service) ?? together;
+      const name = services.find(({ service }) => service === message.service) ?? together;
       this.#options.onEvent({ kind: "ready", ...name, pid, durationMs, announcement: message.announcement });
       readyCount += 1;
       if (readyCount === services.length) this.#firstReady.resolve();
@@ -144,10 +144,10 @@ export class ServicesProcess implements AsyncDisposable {
   }
 
   #endedBeforeReady(how: string): Failure {
-    const room = this.#failure?.room ?? this.services.map((service) => service.room).join(", ");
+    const service = this.#failure?.service ?? this.services.map((service) => service.service).join(", ");
     const tail = this.#tail.map((line) => `  ${line}`).join("\n");
-    const message = this.#failure?.message ?? `${room} ended before it was ready (${how}). Its last lines:\n${tail}`;
-    return new LocalFailure("unavailable", message, { kind: "service_not_started", metadata: { service: room } });
+    const message = this.#failure?.message ?? `${service} ended before it was ready (${how}). Its last lines:\n${tail}`;
+    return new LocalFailure("unavailable", message, { kind: "service_not_started", metadata: { service } });
   }
 }
 

@@ -30,21 +30,22 @@ export class Services implements AsyncDisposable {
   }
 
   /** Starts one more process, with one more instance of each of the services. Resolves when they are ready. */
-  async launch(rooms: readonly string[]): Promise<SuiteService[]> {
-    const hasFirstGateway = rooms.includes("gateway") && !this.#counts.has("gateway");
-    const names = rooms.map((room) => ({ room, instance: this.#instanceOf(room) }));
+  async launch(names: readonly string[]): Promise<SuiteService[]> {
+    const hasFirstGateway = names.includes("gateway") && !this.#counts.has("gateway");
+    const instances = names.map((service) => ({ service, instance: this.#instanceOf(service) }));
     const port = String(hasFirstGateway ? this.#options.port : 0);
     const env: NodeJS.ProcessEnv = {
       ...this.#options.env,
-      ...(rooms.includes("gateway") && { TOOLBUS_HTTP_PORT: port }),
+      ...(names.includes("gateway") && { TOOLBUS_HTTP_PORT: port }),
     };
     const onEvent = (event: ServiceEvent) => {
-      if (event.kind === "ready" && event.room === "gateway") this.#gatewayIsReady(String(event.announcement.url), env);
+      if (event.kind === "ready" && event.service === "gateway")
+        this.#gatewayIsReady(String(event.announcement.url), env);
       this.#options.onEvent(event);
     };
-    const process = new ServicesProcess({ services: names, env, onEvent, restart: this.#options.restart });
+    const process = new ServicesProcess({ services: instances, env, onEvent, restart: this.#options.restart });
     this.#processes.push(process);
-    const services = names.map((name) => ({
+    const services = instances.map((name) => ({
       ...name,
       get pid() {
         return process.pid;
@@ -59,10 +60,10 @@ export class Services implements AsyncDisposable {
     await Promise.all(this.#processes.map((process) => process[Symbol.asyncDispose]()));
   }
 
-  #instanceOf(room: string): string {
-    const count = (this.#counts.get(room) ?? 0) + 1;
-    this.#counts.set(room, count);
-    return `${room}-${count}`;
+  #instanceOf(service: string): string {
+    const count = (this.#counts.get(service) ?? 0) + 1;
+    this.#counts.set(service, count);
+    return `${service}-${count}`;
   }
 
   /** A free port is taken once: whoever was told where the gateway is finds it there when it has been started again. */

@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import { openLogFiles } from "./log-files.ts";
 import { openKeptNats } from "./nats.ts";
-import { listRooms } from "./rooms.ts";
+import { listServices } from "./service-names.ts";
 import { Services, type SuiteService } from "./services.ts";
 import type { ServiceEvent } from "./services-process.ts";
 
@@ -21,7 +21,7 @@ export interface SuiteOptions {
   /** A NATS server that runs already; its credentials may be in the URL. Absent: one is started. */
   natsUrl?: string | undefined;
   /** Services to start; absent means all. */
-  rooms?: readonly string[] | undefined;
+  services?: readonly string[] | undefined;
   /** Gives each service a process of its own, so that it can die and be started again alone. */
   isolate?: boolean | undefined;
   /** Further variables for every service. */
@@ -43,7 +43,7 @@ export interface Suite extends AsyncDisposable {
   readonly nats: { url: string; user?: string; password?: string; readonly pid?: number };
   readonly services: readonly SuiteService[];
   /** Starts one more instance of a service, in a process of its own, and waits until it is ready. */
-  start(room: string): Promise<SuiteService>;
+  start(service: string): Promise<SuiteService>;
 }
 
 const projectDirectory = fileURLToPath(new URL("../../", import.meta.url));
@@ -71,24 +71,24 @@ export async function openSuite(options: SuiteOptions): Promise<Suite> {
       },
       restart: options.restart ?? true,
       onEvent(event) {
-        if (event.kind === "line") logs.write(event.room, event.line);
+        if (event.kind === "line") logs.write(event.service, event.line);
         options.onEvent?.(event);
       },
     }),
   );
-  const rooms = options.rooms ?? listRooms();
-  options.onProgress?.(`starting ${rooms.length} services`);
-  const groups = options.isolate ? rooms.map((room) => [room]) : inOneProcess(rooms);
+  const names = options.services ?? listServices();
+  options.onProgress?.(`starting ${names.length} services`);
+  const groups = options.isolate ? names.map((name) => [name]) : inOneProcess(names);
   await unlessAborted(Promise.all(groups.map((group) => services.launch(group))), options.signal);
-  const url = rooms.includes("gateway") ? await services.gatewayUrl : "";
+  const url = names.includes("gateway") ? await services.gatewayUrl : "";
   const owned = stack.move();
 
   return {
     url,
     nats,
     services: services.all,
-    async start(room) {
-      const [service] = await services.launch([room]);
+    async start(name) {
+      const [service] = await services.launch([name]);
       return service as SuiteService;
     },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
@@ -104,15 +104,15 @@ async function openNats(options: SuiteOptions, directory: string, stack: AsyncDi
       binary: process.env.TOOLBUS_NATS_SERVER,
       syncInterval: options.syncInterval ?? "default",
       onEnded: (how) =>
-        options.onEvent?.({ kind: "ended", room: "nats-server", instance: "nats-server", how, asked: false }),
+        options.onEvent?.({ kind: "ended", service: "nats-server", instance: "nats-server", how, asked: false }),
     }),
   );
 }
 
 /** One process for all; a second instance of a service has one of its own. */
-function inOneProcess(rooms: readonly string[]): string[][] {
-  const seconds = rooms.filter((room, index) => rooms.indexOf(room) < index);
-  return [[...new Set(rooms)], ...seconds.map((room) => [room])];
+function inOneProcess(services: readonly string[]): string[][] {
+  const seconds = services.filter((service, index) => services.indexOf(service) < index);
+  return [[...new Set(services)], ...seconds.map((service) => [service])];
 }
 
 /** The project's own programs first: the Node that it was made for, and MCP servers from its packages. */

@@ -17,7 +17,7 @@ import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { type Connection, openConnection } from "../../cli/connection.ts";
 import { colors, printLine, printNote } from "../../cli/printing/print.ts";
 import { createRunPrinter } from "../../cli/printing/run-printer.ts";
-import { listRooms } from "../../cli/suite/rooms.ts";
+import { listServices } from "../../cli/suite/service-names.ts";
 import { openSuite } from "../../cli/suite/suite.ts";
 import { followRun } from "../../cli/watching/run-follower.ts";
 import { attachCaller } from "./caller.ts";
@@ -62,7 +62,7 @@ async function play(): Promise<boolean> {
     await openSuite({
       directory,
       port: 0,
-      rooms: listRooms().filter((room) => without === undefined || room !== serviceOfKind[without]),
+      services: listServices().filter((service) => without === undefined || service !== serviceOfKind[without]),
       env: {
         TOOLBUS_AGENTS: here("agents"),
         TOOLBUS_TOOLS: here("tools"),
@@ -70,7 +70,7 @@ async function play(): Promise<boolean> {
         TOOLBUS_GATEWAY_ALLOW: orders.address,
       },
       onProgress: printNote,
-      onEvent: (event) => event.kind === "ready" && printNote(`  ${event.room} ready (${event.durationMs} ms)`),
+      onEvent: (event) => event.kind === "ready" && printNote(`  ${event.service} ready (${event.durationMs} ms)`),
     }),
   );
   stack.defer(() => leaving.abort());

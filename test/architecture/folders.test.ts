@@ -1,5 +1,5 @@
-// The folders of a room stand in an order: each may import those that stand before it, and none that stands after it.
-// So a room is read from its first folder on, and a change of one touches only those below it.
+// The folders of a service stand in an order: each may import those that stand before it, and none that stands after it.
+// So a service is read from its first folder on, and a change of one touches only those below it.
 
 import { describe, expect, it } from "vitest";
 import { folderOrders, placeInOrder, upwardImports } from "./folder-orders.ts";

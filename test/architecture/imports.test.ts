@@ -55,8 +55,8 @@ describe("the tree", () => {
     expect(missing).toEqual([]);
   });
 
-  it.each(serviceNames)("the main.ts of %s says what the service is, and runs it when it is the program", (room) => {
-    const main = services.find((file) => file.path === `services/${room}/main.ts`);
+  it.each(serviceNames)("the main.ts of %s says what the service is, and runs it when it is the program", (service) => {
+    const main = services.find((file) => file.path === `services/${service}/main.ts`);
     const statements = main?.text.split("\n").filter((line) => line !== "" && !/^(import|\/\/)/.test(line));
     expect(statements).toHaveLength(2);
     expect(statements?.[0]).toMatch(/^export const service = \{/);

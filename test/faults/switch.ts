@@ -59,18 +59,23 @@ export async function runSwitchFaults(args: string[]): Promise<number> {
   return figures.some(({ value, limit }) => limit !== undefined && value > limit) ? 1 : 0;
 }
 
-/** Growth of each room between the first fifth of the switches and the last of them. */
+/** Growth of each service between the first fifth of the switches and the last of them. */
 function growthFigures({ alive, switched, kills }: SwitchRunResult): Figure[] {
   const counted = Math.floor(switched * 0.8);
   const limit = (value: number) => (tellsOfMemory({ switched, kills }) ? { limit: value } : {});
-  const rooms = Map.groupBy(growthOf(alive.early, alive.late), ({ instance }) => instance.replace(/-\d+$/, ""));
-  return [...rooms].flatMap(([room, instances]) => {
+  const services = Map.groupBy(growthOf(alive.early, alive.late), ({ instance }) => instance.replace(/-\d+$/, ""));
+  return [...services].flatMap(([service, instances]) => {
     const total = (of: (one: Growth) => number) => instances.reduce((sum, one) => sum + of(one), 0);
     return [
       // a leak of a kilobyte in each switch would exceed it, on whichever router it is
-      { metric: `heap_growth: ${room}`, value: total(({ kilobytes }) => kilobytes), unit: "KB", ...limit(counted) },
-      { metric: `timers_growth: ${room}`, value: total(({ timers }) => timers), unit: "", ...limit(counted / 10) },
-      { metric: `signals_growth: ${room}`, value: total(({ signals }) => signals), unit: "", ...limit(counted / 10) },
+      { metric: `heap_growth: ${service}`, value: total(({ kilobytes }) => kilobytes), unit: "KB", ...limit(counted) },
+      { metric: `timers_growth: ${service}`, value: total(({ timers }) => timers), unit: "", ...limit(counted / 10) },
+      {
+        metric: `signals_growth: ${service}`,
+        value: total(({ signals }) => signals),
+        unit: "",
+        ...limit(counted / 10),
+      },
     ];
   });
 }

@@ -28,7 +28,7 @@ export async function openTestSuite(options: Partial<SuiteOptions> = {}): Promis
     url: suite.url,
     nats: suite.nats,
     services: suite.services,
-    start: (room) => suite.start(room),
+    start: (service) => suite.start(service),
     connection,
     directory,
     stop: async () => {

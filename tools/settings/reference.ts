@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { readServiceConfig } from "#runtime/config/service-config.ts";
 import { type Setting, settingsOf } from "#runtime/config/settings.ts";
-import { listRooms } from "../../cli/suite/rooms.ts";
+import { listServices } from "../../cli/suite/service-names.ts";
 import { commandSettings } from "./command-settings.ts";
 
 export const referencePath = "docs/settings.md";
@@ -38,7 +38,7 @@ export function commonSettings(): Setting[] {
 export async function settingsByService(root: string): Promise<ServiceSettings[]> {
   const common = new Set(commonSettings().map(({ name }) => name));
   return Promise.all(
-    listRooms().map(async (service) => {
+    listServices().map(async (service) => {
       const url = pathToFileURL(join(root, "services", service, "config.ts")).href;
       const { readConfig } = (await import(url)) as { readConfig: (env: NodeJS.ProcessEnv) => unknown };
       const settings = settingsOf(readConfig).filter(({ name }) => !common.has(name));

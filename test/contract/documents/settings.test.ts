@@ -6,14 +6,14 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { describe, expect, it } from "vitest";
 import { settingsOf } from "#runtime/config/settings.ts";
-import { listRooms } from "../../../cli/suite/rooms.ts";
+import { listServices } from "../../../cli/suite/service-names.ts";
 import { commandSettings } from "../../../tools/settings/command-settings.ts";
 import { referencePath, settingsReference } from "../../../tools/settings/reference.ts";
 import { projectRoot, sourceFilesBelow } from "../../architecture/source-files.ts";
 
 type ReadConfig = (env: NodeJS.ProcessEnv) => unknown;
 
-const services = listRooms();
+const services = listServices();
 
 describe("PROD-5 the reference of settings", () => {
   it("is what the configs declare", async () => {

@@ -7,27 +7,27 @@ import { internalServices, processOf, publicServices } from "../../../services/p
 import { openTestSuite } from "../../harness/suite.ts";
 import { filledMessage } from "./filled-message.ts";
 
-/** Methods of the contract that no room serves. The list may only shrink: what is taken up leaves it. */
+/** Methods of the contract that no service serves. The list may only shrink: what is taken up leaves it. */
 const absent: string[] = [];
 
 /** Rooms that offer tools. */
 const providers = ["caller-relay", "mcp-bridge", "orchestrator", "spaces", "worker-pool"];
 
 const stack = new AsyncDisposableStack();
-let transportOf: (room: string) => Transport;
+let transportOf: (service: string) => Transport;
 
 beforeAll(async () => {
   const suite = stack.use(await openTestSuite());
   const bus = await suite.openBus();
-  transportOf = (room) => createNatsTransport(bus, { service: room });
+  transportOf = (service) => createNatsTransport(bus, { service });
 });
 afterAll(() => stack.disposeAsync());
 
 const served = [...publicServices, ...internalServices].map((service) => [processOf(service), service] as const);
-const offered = providers.map((room) => [room, ToolProviderService] as const);
+const offered = providers.map((service) => [service, ToolProviderService] as const);
 
 it("BUS-1 every method of the contract is served, but for a list that may only shrink", async () => {
-  const all = [...served, ...offered].flatMap(([room, service]) => methodsOf(room, service));
+  const all = [...served, ...offered].flatMap(([name, service]) => methodsOf(name, service));
   const found = await Promise.all(all.map(async (entry) => ({ ...entry, isAbsent: await isUnserved(entry) })));
   expect(
     found
@@ -39,18 +39,22 @@ it("BUS-1 every method of the contract is served, but for a list that may only s
 });
 
 interface Entry {
-  room: string;
+  service: string;
   name: string;
   method: DescMethod;
 }
 
-function methodsOf(room: string, service: DescService): Entry[] {
-  return service.methods.map((method) => ({ room, name: `${service.typeName}/${method.name} of ${room}`, method }));
+function methodsOf(served: string, service: DescService): Entry[] {
+  return service.methods.map((method) => ({
+    service: served,
+    name: `${service.typeName}/${method.name} of ${served}`,
+    method,
+  }));
 }
 
-/** Any answer, a refusal too, shows that somebody thought about the request; a room that nobody registered is `unavailable`. */
-async function isUnserved({ room, method }: Entry): Promise<boolean> {
-  const transport = transportOf(room);
+/** Any answer, a refusal too, shows that somebody thought about the request; a service that nobody registered is `unavailable`. */
+async function isUnserved({ service, method }: Entry): Promise<boolean> {
+  const transport = transportOf(service);
   const message = filledMessage(method.input);
   try {
     if (method.methodKind === "unary")

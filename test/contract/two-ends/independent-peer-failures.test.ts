@@ -23,10 +23,10 @@ afterAll(() => stack.disposeAsync());
 describe("a client by the document alone that gives up", () => {
   it("cancels a call without knowing who serves it, and one whose server it knows", async () => {
     const { contexts, echo } = hanging();
-    await using room = await serving(ends, echo);
+    await using pair = await serving(ends, echo);
     for (const method of [unary, serverStream]) {
       const controller = new AbortController();
-      const call = room.client.call(method, [one], { signal: controller.signal });
+      const call = pair.client.call(method, [one], { signal: controller.signal });
       const failure = failureOf(PeerError, call);
       await until(() => contexts.length > 0 && (method === unary || call.raw.line.peerInbox !== undefined));
       controller.abort();
@@ -38,8 +38,8 @@ describe("a client by the document alone that gives up", () => {
 
   it("cancels before its opening comes, and the call is not started", async () => {
     const { contexts, echo } = hanging();
-    await using room = await serving(ends, echo);
-    const { connection, service } = room;
+    await using pair = await serving(ends, echo);
+    const { connection, service } = pair;
     const inbox = createInbox();
     const answers = connection.subscribe(inbox);
     const block = headers();
@@ -49,14 +49,14 @@ describe("a client by the document alone that gives up", () => {
       reply: inbox,
       headers: block,
     });
-    await room.client.ask(clientStream, [one]);
+    await pair.client.ask(clientStream, [one]);
     expect([contexts.length, answers.getReceived()]).toEqual([0, 0]);
   });
 
   it("sets a deadline, which the handler has too", async () => {
     const { contexts, echo } = hanging();
-    await using room = await serving(ends, echo);
-    const failure = await failureOf(PeerError, room.client.call(unary, [one], { timeoutMs: 300 }));
+    await using pair = await serving(ends, echo);
+    const failure = await failureOf(PeerError, pair.client.call(unary, [one], { timeoutMs: 300 }));
     expect(failure).toMatchObject({ code: "deadline_exceeded" });
     expect(contexts[0]?.timeoutMs()).toBeLessThanOrEqual(300);
     await until(() => contexts[0]?.signal.aborted === true);
@@ -74,8 +74,8 @@ describe("a client by the document alone that gives up", () => {
 
   it("is refused when its request comes too late, or does not say until when it may come", async () => {
     const { contexts, echo } = hanging();
-    await using room = await serving(ends, echo);
-    const refusalOf = (expiresAtMs: number) => failureOf(PeerError, room.client.ask(unary, [one], { expiresAtMs }));
+    await using pair = await serving(ends, echo);
+    const refusalOf = (expiresAtMs: number) => failureOf(PeerError, pair.client.ask(unary, [one], { expiresAtMs }));
     expect(await refusalOf(Date.now() - 2_000)).toMatchObject({ code: "deadline_exceeded", delivery: "NOT_SENT" });
     expect(await refusalOf(Number.NaN)).toMatchObject({ code: "invalid_argument", delivery: "NOT_SENT" });
     expect(contexts).toEqual([]);
@@ -85,14 +85,14 @@ describe("a client by the document alone that gives up", () => {
     await using watch = await ends.watch();
     const { seen } = watch;
     const gate = Promise.withResolvers<void>();
-    await using room = await serving(ends, {
+    await using pair = await serving(ends, {
       ...plain,
       async unary(request) {
         await gate.promise;
         return request;
       },
     });
-    const call = room.client.call(unary, [one]);
+    const call = pair.client.call(unary, [one]);
     const answer = Array.fromAsync(call);
     const { line } = call.raw;
     await until(() => heartbeatsOf(seen, line.inbox) >= 4 && heartbeatsOf(seen, line.peerInbox) >= 4, {
@@ -107,12 +107,12 @@ describe("a client by the document alone that gives up", () => {
     ["a stream", serverStream],
   ])("falls silent in %s, and our handler is aborted", async (_name, method) => {
     const { contexts, echo } = hanging();
-    await using room = await serving(ends, echo);
-    const call = room.client.call(method, [one]);
+    await using pair = await serving(ends, echo);
+    const call = pair.client.call(method, [one]);
     const failure = failureOf(PeerError, call);
     await until(() => contexts.length === 1);
     const begun = performance.now();
-    room.client.link.fallSilent();
+    pair.client.link.fallSilent();
     await until(() => contexts[0]?.signal.aborted === true, { timeoutMs: 15_000 });
     const silenceMs = performance.now() - begun;
     expect(silenceMs).toBeGreaterThan(2_000);
@@ -121,7 +121,7 @@ describe("a client by the document alone that gives up", () => {
   });
 
   it("sends without credit, loses a frame or sends none, and the call is ended", async () => {
-    await using room = await serving(ends, {
+    await using pair = await serving(ends, {
       ...plain,
       async *bidi(_requests, context) {
         await new Promise<void>((resolve) => context.signal.addEventListener("abort", () => resolve()));
@@ -140,7 +140,7 @@ describe("a client by the document alone that gives up", () => {
         await gate.promise;
         for (let sent = 0; sent < 65; sent++) yield one;
       };
-      return { ...room.client.call(bidi, requests(), streamed), send: gate.resolve };
+      return { ...pair.client.call(bidi, requests(), streamed), send: gate.resolve };
     };
     const greedy = await ofMischief(({ raw, send }) => {
       raw.outbox.add({ messages: 1_000, bytes: 1_000_000 });
@@ -158,19 +158,19 @@ describe("a client by the document alone that gives up", () => {
 
   it("is answered by our server while that stops, and refused afterwards at once", async () => {
     const gate = Promise.withResolvers<void>();
-    await using room = await serving(ends, {
+    await using pair = await serving(ends, {
       ...plain,
       async *bidi(requests) {
         await gate.promise;
         yield* requests;
       },
     });
-    const call = room.client.call(bidi, [one], streamed);
+    const call = pair.client.call(bidi, [one], streamed);
     const answers = Array.fromAsync(call);
     await until(() => call.raw.line.peerInbox !== undefined);
-    const stopped = room[Symbol.asyncDispose]();
+    const stopped = pair[Symbol.asyncDispose]();
     const isRefused = async () => {
-      const [outcome] = await Promise.allSettled([room.client.ask(unary, [one])]);
+      const [outcome] = await Promise.allSettled([pair.client.ask(unary, [one])]);
       return outcome.status === "rejected" && (outcome.reason as PeerError).delivery === "NOT_SENT";
     };
     await until(isRefused);
@@ -200,14 +200,14 @@ describe("a client by the document alone that gives up", () => {
   });
 
   it("finds our server among the micro services, with an endpoint for each method", async () => {
-    await using room = await serving(ends, plain);
-    const infos = await Array.fromAsync(await room.connection.services.client().info(room.service));
+    await using pair = await serving(ends, plain);
+    const infos = await Array.fromAsync(await pair.connection.services.client().info(pair.service));
     expect(infos).toHaveLength(1);
     expect(infos[0]?.endpoints).toContainEqual(
       expect.objectContaining({
         name: "toolbus_echo_v1_EchoService_Unary",
-        subject: `toolbus.rpc.${room.service}.toolbus.echo.v1.EchoService.Unary`,
-        queue_group: room.service,
+        subject: `toolbus.rpc.${pair.service}.toolbus.echo.v1.EchoService.Unary`,
+        queue_group: pair.service,
       }),
     );
   });

@@ -23,9 +23,9 @@ describe("our client with a server by the document alone, and an end before its 
 
   it.each(shapes)("cancels %s, which aborts the handler", async (_name, call) => {
     const { contexts, echo } = hanging();
-    await using room = await serving(ends, echo);
+    await using pair = await serving(ends, echo);
     const controller = new AbortController();
-    const failure = failureOf(ConnectError, call(room.client, controller.signal));
+    const failure = failureOf(ConnectError, call(pair.client, controller.signal));
     await until(() => contexts.length === 1);
     controller.abort();
     await until(() => contexts[0]?.signal.aborted === true);
@@ -35,8 +35,8 @@ describe("our client with a server by the document alone, and an end before its 
 
   it("sets a deadline, which the handler has too", async () => {
     const { contexts, echo } = hanging();
-    await using room = await serving(ends, echo);
-    expect(await failureOf(ConnectError, room.client.unary(one, { timeoutMs: 300 }))).toMatchObject({
+    await using pair = await serving(ends, echo);
+    expect(await failureOf(ConnectError, pair.client.unary(one, { timeoutMs: 300 }))).toMatchObject({
       code: Code.DeadlineExceeded,
     });
     expect(contexts[0]?.timeoutMs).toBeLessThanOrEqual(300);
@@ -47,14 +47,14 @@ describe("our client with a server by the document alone, and an end before its 
     await using watch = await ends.watch();
     const gate = Promise.withResolvers<void>();
     let inboxes: (string | undefined)[] = [];
-    await using room = await serving(ends, {
+    await using pair = await serving(ends, {
       async *unary(requests, { line }) {
         inboxes = [line.inbox, line.peerInbox];
         await gate.promise;
         yield* requests;
       },
     });
-    const answer = room.client.unary(one);
+    const answer = pair.client.unary(one);
     await until(() => inboxes.length === 2);
     const isLong = () => inboxes.every((inbox) => heartbeatsOf(watch.seen, inbox) >= 4);
     await until(isLong, { timeoutMs: 15_000 });
@@ -64,11 +64,11 @@ describe("our client with a server by the document alone, and an end before its 
 
   it.each(shapes)("is told that a server is unavailable which falls silent in %s", async (_name, call) => {
     const { contexts, echo } = hanging();
-    await using room = await serving(ends, echo);
-    const failure = failureOf(ConnectError, call(room.client));
+    await using pair = await serving(ends, echo);
+    const failure = failureOf(ConnectError, call(pair.client));
     await until(() => contexts.length === 1);
     const begun = performance.now();
-    room.server.link.fallSilent();
+    pair.server.link.fallSilent();
     expect(await failure).toMatchObject({ code: Code.Unavailable });
     const silenceMs = performance.now() - begun;
     expect(silenceMs).toBeGreaterThan(2_000);
@@ -77,17 +77,17 @@ describe("our client with a server by the document alone, and an end before its 
 
   it("is told that a server is unavailable whose connection is gone", async () => {
     const { contexts, echo } = hanging();
-    const room = await serving(ends, echo);
-    const failure = failureOf(ConnectError, room.client.serverStream(one));
+    const pair = await serving(ends, echo);
+    const failure = failureOf(ConnectError, pair.client.serverStream(one));
     await until(() => contexts.length === 1);
     const begun = performance.now();
-    await room.connection.close();
+    await pair.connection.close();
     expect(await failure).toMatchObject({ code: Code.Unavailable });
     expect(performance.now() - begun).toBeLessThan(4_500);
   });
 
   it("ends the call of a server that sends without credit, loses a frame or sends none", async () => {
-    await using room = await serving(ends, {
+    await using pair = await serving(ends, {
       async *serverStream(_requests, { outbox }) {
         outbox.add({ messages: 1_000, bytes: 1_000_000 });
         for (let sent = 0; sent < 1_000; sent++) yield { value: new Uint8Array(100_000) };
@@ -101,8 +101,8 @@ describe("our client with a server by the document alone, and an end before its 
         yield one;
       },
     });
-    expect(await failureOf(ConnectError, room.client.unary(one))).toMatchObject({ code: Code.Internal });
-    expect(await failureOf(ConnectError, room.client.serverStream(one))).toMatchObject({ code: Code.Internal });
-    expect(await failureOf(ConnectError, room.client.bidi(sequence(one)))).toMatchObject({ code: Code.Unavailable });
+    expect(await failureOf(ConnectError, pair.client.unary(one))).toMatchObject({ code: Code.Internal });
+    expect(await failureOf(ConnectError, pair.client.serverStream(one))).toMatchObject({ code: Code.Internal });
+    expect(await failureOf(ConnectError, pair.client.bidi(sequence(one)))).toMatchObject({ code: Code.Unavailable });
   });
 });

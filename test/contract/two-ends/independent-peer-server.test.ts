@@ -20,8 +20,8 @@ afterAll(() => stack.disposeAsync());
 
 describe("our client with a server by the document alone", () => {
   it("makes calls of all four shapes", async () => {
-    await using room = await serving(ends, {});
-    const { client } = room;
+    await using pair = await serving(ends, {});
+    const { client } = pair;
     expect(values([await client.unary(one)])).toEqual([[1]]);
     expect(values(await Array.fromAsync(client.serverStream(one)))).toEqual([[1], [1]]);
     expect(values([await client.clientStream(sequence(one, two))])).toEqual([[1, 2]]);
@@ -33,11 +33,11 @@ describe("our client with a server by the document alone", () => {
   it("sends on the wire what the document's examples show", async () => {
     await using watch = await ends.watch();
     const { seen } = watch;
-    await using room = await serving(ends, {});
+    await using pair = await serving(ends, {});
     const sentTo = (subject: string | undefined) => seen.filter((message) => message.subject === subject);
     const openingOf = (method: string) =>
-      sentTo(`toolbus.rpc.${room.service}.toolbus.echo.v1.EchoService.${method}`)[0];
-    const { client } = room;
+      sentTo(`toolbus.rpc.${pair.service}.toolbus.echo.v1.EchoService.${method}`)[0];
+    const { client } = pair;
     await client.unary(one, { headers: { traceparent: "00-1-2-01" } });
     await until(() => openingOf("Unary") !== undefined);
     expect(openingOf("Unary")?.payload).toBe("0a0101");
@@ -59,12 +59,12 @@ describe("our client with a server by the document alone", () => {
   });
 
   it("sends and gets 3 MiB, which no message of this broker holds, in every shape", { timeout: 30_000 }, async () => {
-    await using room = await serving(ends, {});
-    const { client } = room;
+    await using pair = await serving(ends, {});
+    const { client } = pair;
     const large = { value: largeValue(3 * 1_048_576) };
     const compared = (messages: readonly { value: Uint8Array }[]) =>
       messages.map(({ value }) => Buffer.compare(value, large.value));
-    expect(room.server.link.maxPayload).toBe(1_048_576);
+    expect(pair.server.link.maxPayload).toBe(1_048_576);
     expect(compared([await client.unary(large)])).toEqual([0]);
     expect(compared(await Array.fromAsync(client.serverStream(large)))).toEqual([0, 0]);
     expect(compared([await client.clientStream(sequence(large))])).toEqual([0]);
@@ -73,16 +73,16 @@ describe("our client with a server by the document alone", () => {
 
   it("reads slowly, and the server is not granted more", async () => {
     let produced = 0;
-    await using room = await serving(ends, {
+    await using pair = await serving(ends, {
       async *serverStream() {
         for (; produced < 300; produced++) yield one;
       },
     });
     let taken = 0;
-    for await (const _ of room.client.serverStream(one)) {
+    for await (const _ of pair.client.serverStream(one)) {
       taken++;
       if (taken <= 3) await until(() => produced >= 64);
-      await room.client.unary(one);
+      await pair.client.unary(one);
       expect(produced).toBeLessThanOrEqual(taken + 64);
     }
     expect(taken).toBe(300);
@@ -90,7 +90,7 @@ describe("our client with a server by the document alone", () => {
 
   it("sends no more than the server takes, and all of it in the end", async () => {
     const gate = Promise.withResolvers<void>();
-    await using room = await serving(ends, {
+    await using pair = await serving(ends, {
       async *bidi(requests) {
         await gate.promise;
         yield* requests;
@@ -100,9 +100,9 @@ describe("our client with a server by the document alone", () => {
     const requests = async function* () {
       for (; pulled < 300; pulled++) yield two;
     };
-    const answers = Array.fromAsync(room.client.bidi(requests()));
+    const answers = Array.fromAsync(pair.client.bidi(requests()));
     await until(() => pulled >= 64);
-    for (let calls = 0; calls < 5; calls++) await room.client.unary(one);
+    for (let calls = 0; calls < 5; calls++) await pair.client.unary(one);
     expect(pulled).toBe(64);
     gate.resolve();
     expect(await answers).toHaveLength(300);
@@ -110,7 +110,7 @@ describe("our client with a server by the document alone", () => {
 
   it("gives and gets metadata: text, several values, bytes, trailers", async () => {
     let got: Headers | undefined;
-    await using room = await serving(ends, {
+    await using pair = await serving(ends, {
       unary: (requests, context) => {
         got = context.metadata;
         context.header.set("x-place", "Zürich");
@@ -131,7 +131,7 @@ describe("our client with a server by the document alone", () => {
     const onTrailer = (seen: Headers) => {
       trailer = seen;
     };
-    await room.client.unary(one, { headers, onHeader, onTrailer });
+    await pair.client.unary(one, { headers, onHeader, onTrailer });
     expect([got?.get("x-tenant"), got?.get("x-key-bin"), got?.get("x-many")]).toEqual(["café", "/+8", "1, 2"]);
     expect([header?.get("x-place"), header?.get("x-many")]).toEqual(["Zürich", "a, b"]);
     expect(trailer?.get("x-signature-bin")).toBe("AAEC");
@@ -139,7 +139,7 @@ describe("our client with a server by the document alone", () => {
 
   it("gets an error with its details and metadata, after the messages before it", async () => {
     const value = toBinary(BytesValueSchema, create(BytesValueSchema, { value: Uint8Array.of(7, 8) }));
-    await using room = await serving(ends, {
+    await using pair = await serving(ends, {
       async *serverStream(requests) {
         yield* requests;
         const metadata = new Headers({ "x-why": "gone" });
@@ -151,7 +151,7 @@ describe("our client with a server by the document alone", () => {
     const failure = await failureOf(
       ConnectError,
       (async () => {
-        for await (const { value } of room.client.serverStream(one)) got.push(...value);
+        for await (const { value } of pair.client.serverStream(one)) got.push(...value);
       })(),
     );
     expect(got).toEqual([1]);
@@ -162,7 +162,7 @@ describe("our client with a server by the document alone", () => {
 
   it("takes an end flag for an end frame, and the other way round", async () => {
     const body = toBinary(BytesValueSchema, create(BytesValueSchema, one));
-    await using room = await serving(ends, {
+    await using pair = await serving(ends, {
       // biome-ignore lint/correctness/useYield: it writes its frames itself
       async *serverStream(_requests, { line }) {
         line.send({ kind: Kind.data, body });
@@ -174,8 +174,8 @@ describe("our client with a server by the document alone", () => {
         line.send({ kind: Kind.end });
       },
     });
-    expect(values(await Array.fromAsync(room.client.serverStream(one)))).toEqual([[1], [1]]);
-    expect(values([await room.client.clientStream(sequence(one))])).toEqual([[1]]);
+    expect(values(await Array.fromAsync(pair.client.serverStream(one)))).toEqual([[1], [1]]);
+    expect(values([await pair.client.clientStream(sequence(one))])).toEqual([[1]]);
   });
 
   it("sends a unary request again, twice at most, if an instance refused it before starting", async () => {

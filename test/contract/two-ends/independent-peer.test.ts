@@ -21,18 +21,18 @@ afterAll(() => stack.disposeAsync());
 
 describe("a client by the document alone", () => {
   it("makes calls of all four shapes", async () => {
-    await using room = await serving(ends, plain);
-    expect(values([(await room.client.ask(unary, [one])).message])).toEqual([[1]]);
-    expect(values(await Array.fromAsync(room.client.call(serverStream, [one], streamed)))).toEqual([[1], [1]]);
-    expect(await Array.fromAsync(room.client.call(serverStream, [one]))).toHaveLength(2);
-    expect(values([(await room.client.ask(clientStream, [one, two])).message])).toEqual([[1, 2]]);
-    expect(values(await Array.fromAsync(room.client.call(bidi, [one, two], streamed)))).toEqual([[1], [2]]);
-    expect(await Array.fromAsync(room.client.call(bidi, []))).toEqual([]);
-    expect(values([(await room.client.ask(clientStream, [])).message])).toEqual([[]]);
+    await using pair = await serving(ends, plain);
+    expect(values([(await pair.client.ask(unary, [one])).message])).toEqual([[1]]);
+    expect(values(await Array.fromAsync(pair.client.call(serverStream, [one], streamed)))).toEqual([[1], [1]]);
+    expect(await Array.fromAsync(pair.client.call(serverStream, [one]))).toHaveLength(2);
+    expect(values([(await pair.client.ask(clientStream, [one, two])).message])).toEqual([[1, 2]]);
+    expect(values(await Array.fromAsync(pair.client.call(bidi, [one, two], streamed)))).toEqual([[1], [2]]);
+    expect(await Array.fromAsync(pair.client.call(bidi, []))).toEqual([]);
+    expect(values([(await pair.client.ask(clientStream, [])).message])).toEqual([[]]);
   });
 
   it("sees on the wire what the document's examples show", async () => {
-    await using room = await serving(ends, {
+    await using pair = await serving(ends, {
       ...plain,
       async *bidi(requests, context) {
         context.responseTrailer.set("x-cost", "3");
@@ -42,12 +42,12 @@ describe("a client by the document alone", () => {
     await using watch = await ends.watch();
     const { seen } = watch;
     const answersTo = (inbox: string) => seen.filter((message) => message.subject === inbox);
-    await room.client.ask(unary, [one]);
+    await pair.client.ask(unary, [one]);
     await until(() => seen.length >= 2);
-    expect(seen[0]?.subject).toBe(`toolbus.rpc.${room.service}.toolbus.echo.v1.EchoService.Unary`);
+    expect(seen[0]?.subject).toBe(`toolbus.rpc.${pair.service}.toolbus.echo.v1.EchoService.Unary`);
     expect(answersTo(seen[0]!.reply)).toMatchObject([{ payload: "0102000000000a0101", headers: [], reply: "" }]);
 
-    const stream = room.client.call(serverStream, [one], streamed);
+    const stream = pair.client.call(serverStream, [one], streamed);
     await Array.fromAsync(stream);
     await until(() => answersTo(stream.raw.line.inbox).length === 3);
     const answers = answersTo(stream.raw.line.inbox);
@@ -55,7 +55,7 @@ describe("a client by the document alone", () => {
     expect(answers.map(({ payload }) => payload)).toEqual(frames);
     expect(answers.map(({ reply }) => reply !== "")).toEqual([true, false, false]);
 
-    const both = room.client.call(bidi, [one], streamed);
+    const both = pair.client.call(bidi, [one], streamed);
     await Array.fromAsync(both);
     await until(() => answersTo(both.raw.line.inbox).length === 3);
     const [granted, ...others] = answersTo(both.raw.line.inbox);
@@ -69,20 +69,20 @@ describe("a client by the document alone", () => {
   it("sends and gets 3 MiB, which no message of this broker holds, in every shape", {
     timeout: 30_000,
   }, async () => {
-    await using room = await serving(ends, plain);
+    await using pair = await serving(ends, plain);
     const large = { value: largeValue(3 * 1_048_576) };
     const isLarge = (messages: readonly { value: Uint8Array }[]) =>
       messages.map(({ value }) => Buffer.compare(value, large.value));
-    expect(room.client.link.maxPayload).toBe(1_048_576);
-    expect(isLarge([(await room.client.ask(unary, [large])).message])).toEqual([0]);
-    expect(isLarge(await Array.fromAsync(room.client.call(serverStream, [large], streamed)))).toEqual([0, 0]);
-    expect(isLarge([(await room.client.ask(clientStream, [large])).message])).toEqual([0]);
-    expect(isLarge(await Array.fromAsync(room.client.call(bidi, [large, large], streamed)))).toEqual([0, 0]);
+    expect(pair.client.link.maxPayload).toBe(1_048_576);
+    expect(isLarge([(await pair.client.ask(unary, [large])).message])).toEqual([0]);
+    expect(isLarge(await Array.fromAsync(pair.client.call(serverStream, [large], streamed)))).toEqual([0, 0]);
+    expect(isLarge([(await pair.client.ask(clientStream, [large])).message])).toEqual([0]);
+    expect(isLarge(await Array.fromAsync(pair.client.call(bidi, [large, large], streamed)))).toEqual([0, 0]);
   });
 
   it("reads slowly, and our server sends no more than was granted", async () => {
     let produced = 0;
-    await using room = await serving(ends, {
+    await using pair = await serving(ends, {
       ...plain,
       async *serverStream(request) {
         for (; produced < 100; produced++) yield request;
@@ -90,9 +90,9 @@ describe("a client by the document alone", () => {
     });
     const window = { messages: 4, bytes: 65_536 };
     let taken = 0;
-    for await (const _ of room.client.call(serverStream, [one], { window })) {
+    for await (const _ of pair.client.call(serverStream, [one], { window })) {
       taken++;
-      for (let calls = 0; calls < 3; calls++) await room.client.ask(unary, [one]);
+      for (let calls = 0; calls < 3; calls++) await pair.client.ask(unary, [one]);
       expect(produced).toBeLessThanOrEqual(taken + window.messages);
     }
     expect(taken).toBe(100);
@@ -100,7 +100,7 @@ describe("a client by the document alone", () => {
 
   it("sends no more than our handler takes, and all of it in the end", async () => {
     const gate = Promise.withResolvers<void>();
-    await using room = await serving(ends, {
+    await using pair = await serving(ends, {
       ...plain,
       async *bidi(requests) {
         await gate.promise;
@@ -111,9 +111,9 @@ describe("a client by the document alone", () => {
     const requests = async function* () {
       for (; pulled < 300; pulled++) yield two;
     };
-    const answers = Array.fromAsync(room.client.call(bidi, requests(), streamed));
+    const answers = Array.fromAsync(pair.client.call(bidi, requests(), streamed));
     await until(() => pulled === 64);
-    for (let calls = 0; calls < 5; calls++) await room.client.ask(unary, [one]);
+    for (let calls = 0; calls < 5; calls++) await pair.client.ask(unary, [one]);
     expect(pulled).toBe(64);
     gate.resolve();
     expect(await answers).toHaveLength(300);
@@ -121,7 +121,7 @@ describe("a client by the document alone", () => {
 
   it("gives and gets metadata: text, several values, bytes, trailers", async () => {
     let got: Headers | undefined;
-    await using room = await serving(ends, {
+    await using pair = await serving(ends, {
       ...plain,
       unary(request, context) {
         got = context.requestHeader;
@@ -135,7 +135,7 @@ describe("a client by the document alone", () => {
     const metadata = new Headers({ "x-tenant": "café", "x-key-bin": "/+8" });
     metadata.append("x-many", "1");
     metadata.append("x-many", "2");
-    const { header, trailer } = await room.client.ask(unary, [one], { metadata });
+    const { header, trailer } = await pair.client.ask(unary, [one], { metadata });
     expect([got?.get("x-tenant"), got?.get("x-key-bin"), got?.get("x-many")]).toEqual(["café", "/+8", "1, 2"]);
     expect([...header]).toEqual([
       ["x-many", "a, b"],
@@ -145,7 +145,7 @@ describe("a client by the document alone", () => {
   });
 
   it("gets an error with its details and metadata, after the messages before it", async () => {
-    await using room = await serving(ends, {
+    await using pair = await serving(ends, {
       ...plain,
       async *serverStream(request) {
         yield request;
@@ -155,7 +155,7 @@ describe("a client by the document alone", () => {
       },
     });
     const got: number[] = [];
-    const call = room.client.call(serverStream, [one], streamed);
+    const call = pair.client.call(serverStream, [one], streamed);
     const failure = await failureOf(
       PeerError,
       (async () => {

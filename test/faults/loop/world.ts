@@ -58,14 +58,14 @@ export async function openWorld({ tree, env = {} }: { tree: string; env?: NodeJS
   await writeCatalogue(directory, outside);
   const unaskedEnds: string[] = [];
   const services: FaultyService[] = [];
-  const start = async (room: string, number: number) => {
-    const instance = `${room}-${number}`;
+  const start = async (name: string, number: number) => {
+    const instance = `${name}-${number}`;
     const port = Number(new URL(broker.url).port);
     const proxy = stack.use(await openNatsProxy({ port, onFrame: (frame, way) => look(frame, way) }));
     const service = stack.use(
       openFaultyService({
         tree,
-        room,
+        service: name,
         instance,
         env: {
           ...process.env,
@@ -79,7 +79,7 @@ export async function openWorld({ tree, env = {} }: { tree: string; env?: NodeJS
     services.push(service);
     const wire = createWireEyes((moment) => seen.ofMoment(moment)?.onWire(moment, service) ?? "pass");
     const look: Parameters<typeof openNatsProxy>[0]["onFrame"] =
-      room === "orchestrator"
+      name === "orchestrator"
         ? wire.look
         : (frame, way) => {
             seen.byRunId.get(callBrought(frame, way) ?? "")?.onCall(service);

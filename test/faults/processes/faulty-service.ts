@@ -7,7 +7,7 @@ import { until } from "#runtime/time/until.ts";
 
 /** A service in a process of its own, to be killed and frozen. It is started again whenever it ends, unless it cannot start. */
 export interface FaultyService extends AsyncDisposable {
-  readonly room: string;
+  readonly service: string;
   readonly instance: string;
   /** Its last lines. */
   readonly lines: readonly string[];
@@ -22,7 +22,7 @@ export interface FaultyService extends AsyncDisposable {
 
 export interface FaultyServiceOptions {
   readonly tree: string;
-  readonly room: string;
+  readonly service: string;
   readonly instance: string;
   readonly env: NodeJS.ProcessEnv;
   /** It ended without having been killed here. */
@@ -33,18 +33,18 @@ const keptLines = 400;
 const startMs = 120_000;
 const preload = new URL("compile-cache.ts", import.meta.url);
 
-/** Who is killed starts again all the time: what the first process of a room has compiled, the next ones find beside the tree. */
-const compiledRooms = new Set<string>();
+/** Who is killed starts again all the time: what the first process of a service has compiled, the next ones find beside the tree. */
+const compiledServices = new Set<string>();
 
-function keepCompiled(process: ChildProcess, { tree, room }: FaultyServiceOptions): void {
-  const key = join(tree, room);
-  if (compiledRooms.has(key)) return;
-  compiledRooms.add(key);
+function keepCompiled(process: ChildProcess, { tree, service }: FaultyServiceOptions): void {
+  const key = join(tree, service);
+  if (compiledServices.has(key)) return;
+  compiledServices.add(key);
   process.kill("SIGUSR2");
 }
 
 export function openFaultyService(options: FaultyServiceOptions): FaultyService {
-  const { tree, room, instance, env } = options;
+  const { tree, service, instance, env } = options;
   const lines: string[] = [];
   let child: ChildProcess | undefined;
   let isReady = false;
@@ -55,7 +55,7 @@ export function openFaultyService(options: FaultyServiceOptions): FaultyService 
   function start(): void {
     isReady = false;
     isKilled = false;
-    const process = fork(join(tree, "services", room, "main.ts"), {
+    const process = fork(join(tree, "services", service, "main.ts"), {
       env: { ...env, NODE_COMPILE_CACHE: join(tree, "compile-cache") },
       execArgv: [`--import=${preload.href}`],
       stdio: ["ignore", "pipe", "pipe", "ipc"],
@@ -85,7 +85,7 @@ export function openFaultyService(options: FaultyServiceOptions): FaultyService 
 
   start();
   return {
-    room,
+    service,
     instance,
     lines,
     get isReady() {

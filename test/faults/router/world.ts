@@ -40,10 +40,10 @@ export async function openWorld(tree: string): Promise<World> {
   const broker = stack.use(await openTestServer());
   await writeCatalogue(directory);
   const unaskedEnds: string[] = [];
-  const start = (room: string, instance: string) => {
+  const start = (service: string, instance: string) => {
     const env = { ...process.env, ...environmentOf(broker, directory, instance) };
     return stack.use(
-      openFaultyService({ tree, room, instance, env, onUnaskedEnd: (how) => void unaskedEnds.push(how) }),
+      openFaultyService({ tree, service, instance, env, onUnaskedEnd: (how) => void unaskedEnds.push(how) }),
     );
   };
   const struck = routers.map((instance) => start("tool-router", instance));

@@ -7,7 +7,7 @@ import type { World } from "./world.ts";
 
 /** The MCP servers that the bridges have started and that run; their watchdog is none. */
 export async function serverProcesses({ suite }: World): Promise<number> {
-  const bridges = suite.services.filter(({ room }) => room === "mcp-bridge");
+  const bridges = suite.services.filter(({ service }) => service === "mcp-bridge");
   const below = await Promise.all(bridges.map(({ pid }) => (pid === undefined ? [] : descendantsOf(pid))));
   const running = await stillRunning(below.flat());
   const isServer = await Promise.all(running.map(async (pid) => (await commandOf(pid)).includes(SERVER)));

@@ -151,7 +151,7 @@ export async function runSwitches(options: SwitchRunOptions): Promise<SwitchRunR
 
 /** One of those that run; the suite starts it again. */
 async function killRouter({ suite }: World, random: Random): Promise<void> {
-  const routers = suite.services.filter(({ room, pid }) => room === "tool-router" && pid !== undefined);
+  const routers = suite.services.filter(({ service, pid }) => service === "tool-router" && pid !== undefined);
   const { pid } = random.pick(routers);
   if (pid !== undefined) process.kill(pid, "SIGKILL");
 }

@@ -37,7 +37,7 @@ export interface World extends AsyncDisposable {
 }
 
 const PROVIDER = "whose-provider";
-const rooms = ["tool-router", "tool-router", "mcp-bridge", "spaces", "caller-relay", "orchestrator"];
+const services = ["tool-router", "tool-router", "mcp-bridge", "spaces", "caller-relay", "orchestrator"];
 const server = fileURLToPath(new URL("testing/whose-server.ts", import.meta.url));
 
 /** No service may need more: what is left of each switch would end it long before the last one. */
@@ -62,7 +62,7 @@ export async function openWorld({ agents: count, mcpAgents }: WorldOptions): Pro
     await openSuite({
       directory,
       port: 0,
-      rooms,
+      services,
       env,
       isolate: true,
       onEvent: (event) => {

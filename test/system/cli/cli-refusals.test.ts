@@ -99,7 +99,7 @@ describe("the address", () => {
     const env = { TOOLBUS_API_KEYS: `alice:${key}` };
     const { user, password } = suite.nats;
     const natsUrl = suite.nats.url.replace("://", `://${user}:${password}@`);
-    await using locked = await openSuite({ directory, port: 0, rooms: ["gateway"], natsUrl, env });
+    await using locked = await openSuite({ directory, port: 0, services: ["gateway"], natsUrl, env });
     const ask = (...args: string[]) => runCommand(["--url", locked.url, "agents", ...args]);
     for (const { exitCode, stderr } of [await ask(), await ask("--api-key", "another-key-of-some")]) {
       expect(stderr).toContain("Give a key with --api-key or TOOLBUS_API_KEY.");

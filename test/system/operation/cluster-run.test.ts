@@ -22,7 +22,7 @@ it("BUS-6 LOOP-13 a run through the gateway ends well though the node that leads
   const suite = stack.use(
     await openTestSuite({
       natsUrl: url,
-      rooms: ["gateway", "orchestrator", "tool-router", "caller-relay", "spaces"],
+      services: ["gateway", "orchestrator", "tool-router", "caller-relay", "spaces"],
       env: { ...directories, TOOLBUS_REPLICAS: "3" },
     }),
   );

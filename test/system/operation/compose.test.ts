@@ -8,7 +8,7 @@ import { describe, expect, it } from "vitest";
 import { pinnedNatsServer } from "#runtime/bus/nats-server/find/find-nats-server.ts";
 import { pinnedUv } from "#runtime/bus/nats-server/find/find-uv.ts";
 import type { ServiceConfig } from "#runtime/config/service-config.ts";
-import { listRooms } from "../../../cli/suite/rooms.ts";
+import { listServices } from "../../../cli/suite/service-names.ts";
 import { projectRoot, sourceFilesBelow } from "../../architecture/source-files.ts";
 import { readCompose } from "../../harness/cluster/compose.ts";
 
@@ -16,39 +16,39 @@ const given = { NATS_PASSWORD: "0123456789abcdef", TOOLBUS_API_KEYS: "me:0123456
 const compose = readCompose(given);
 const entries = Object.entries(compose.services);
 const nodes = entries.filter(([, service]) => service.image?.startsWith("nats:"));
-const rooms = entries.filter(([, service]) => service.build !== undefined);
+const services = entries.filter(([, service]) => service.build !== undefined);
 const dockerfile = readFileSync(join(projectRoot, "Dockerfile"), "utf8");
 
 describe("BUS-6 docker-compose.yml", () => {
   it("runs every service, and nothing else but NATS", () => {
-    expect(rooms.map(([name]) => name).sort()).toEqual(listRooms());
-    expect(listRooms().length).toBeGreaterThan(1);
-    expect(nodes.length + rooms.length).toBe(entries.length);
+    expect(services.map(([name]) => name).sort()).toEqual(listServices());
+    expect(listServices().length).toBeGreaterThan(1);
+    expect(nodes.length + services.length).toBe(entries.length);
   });
 
-  it.each(rooms)("%s is started by a command that the image's entrypoint knows", (name, service) => {
+  it.each(services)("%s is started by a command that the image's entrypoint knows", (name, service) => {
     expect(service.build).toBe(".");
     expect(service.command).toEqual(["serve", name]);
   });
 
-  it.each(rooms)("%s accepts its environment, and finds the bus and the replicas in it", async (name, service) => {
+  it.each(services)("%s accepts its environment, and finds the bus and the replicas in it", async (name, service) => {
     const config = await readConfigOf(name, service.environment ?? {});
     expect(config.natsUrl.split(",")).toEqual(nodes.map(([node]) => `nats://${node}:4222`));
     expect(config).toMatchObject({ natsUser: "toolbus", natsPassword: given.NATS_PASSWORD, replicas: 3 });
   });
 
-  it.each(rooms)("%s is given no variable that it does not read", (name, service) => {
+  it.each(services)("%s is given no variable that it does not read", (name, service) => {
     const config = `services/${name}/config.ts`;
     const read = namesIn(config, "runtime/config/service-config.ts", ...readersUsedBy(config));
     expect(Object.keys(service.environment ?? {}).filter((variable) => !read.has(variable))).toEqual([]);
   });
 
-  it.each(rooms)("%s finds in the image what its paths name", (_name, service) => {
+  it.each(services)("%s finds in the image what its paths name", (_name, service) => {
     const paths = Object.values(service.environment ?? {}).filter((value) => value.startsWith("/toolbus/"));
     expect(paths.filter((path) => !isCopied(path.slice("/toolbus/".length)))).toEqual([]);
   });
 
-  it.each(rooms)("%s may finish its draining before it is killed", (_name, service) => {
+  it.each(services)("%s may finish its draining before it is killed", (_name, service) => {
     const drainTimeoutMs = Number(/drainTimeoutMs = ([\d_]+)/.exec(lifecycle())?.[1]?.replaceAll("_", ""));
     expect(Number.parseInt(service.stop_grace_period ?? "10s", 10) * 1_000).toBeGreaterThan(drainTimeoutMs);
   });
@@ -104,7 +104,7 @@ describe("the Dockerfile", () => {
   it("copies everything that the command and the services import, one file after another", () => {
     const files = ["services", "cli", "runtime", "gen/es"].flatMap((folder) => sourceFilesBelow(folder));
     const known = new Map(files.map((file) => [file.path, file]));
-    const reached = new Set(["cli/main.ts", ...listRooms().map((room) => `services/${room}/main.ts`)]);
+    const reached = new Set(["cli/main.ts", ...listServices().map((service) => `services/${service}/main.ts`)]);
     for (const path of reached) {
       for (const imported of known.get(path)?.imports ?? []) if (isOwn(imported)) reached.add(imported);
     }
@@ -122,8 +122,8 @@ describe("the Dockerfile", () => {
 
 async function readConfigOf(name: string, env: NodeJS.ProcessEnv): Promise<ServiceConfig> {
   const url = pathToFileURL(join(projectRoot, "services", name, "config.ts")).href;
-  const room = (await import(url)) as { readConfig: (env: NodeJS.ProcessEnv) => ServiceConfig };
-  return room.readConfig(env);
+  const service = (await import(url)) as { readConfig: (env: NodeJS.ProcessEnv) => ServiceConfig };
+  return service.readConfig(env);
 }
 
 /** The pieces of `runtime/config` that a service's own file calls. */

@@ -5,7 +5,7 @@ import { until } from "#runtime/time/until.ts";
 import { openTestSuite } from "../../harness/suite.ts";
 
 it("BUS-6 a gateway that took a free port and died is back where it was", async () => {
-  await using suite = await openTestSuite({ rooms: ["gateway"] });
+  await using suite = await openTestSuite({ services: ["gateway"] });
   const healthy = async () => (await fetch(`${suite.url}/healthz`)).ok;
   expect(await healthy()).toBe(true);
   const [gateway] = suite.services;

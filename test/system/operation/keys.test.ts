@@ -26,7 +26,7 @@ let runId = "";
 beforeAll(async () => {
   const suite = stack.use(
     await openTestSuite({
-      rooms: ["gateway", "tool-router", "orchestrator", "spaces"],
+      services: ["gateway", "tool-router", "orchestrator", "spaces"],
       env: {
         ...fixturesIn("keys"),
         TOOLBUS_API_KEYS: Object.entries(keys)

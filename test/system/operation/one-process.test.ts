@@ -10,7 +10,7 @@ import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { until } from "#runtime/time/until.ts";
-import { listRooms } from "../../../cli/suite/rooms.ts";
+import { listServices } from "../../../cli/suite/service-names.ts";
 import type { ServiceEvent } from "../../../cli/suite/services-process.ts";
 import { plainAgent, runToEnd } from "../../harness/agents/plain-run.ts";
 import { type CollectedSpan, openCollector } from "../../harness/collector.ts";
@@ -81,7 +81,7 @@ async function instancesOnBus(suite: TestSuite): Promise<string[]> {
 
 async function tracedServices(spans: readonly CollectedSpan[]): Promise<string[]> {
   const services = () => [...new Set(spans.map(({ service }) => service))].sort();
-  return until(() => services().length === listRooms().length && services(), {
+  return until(() => services().length === listServices().length && services(), {
     timeoutMs: 20_000,
     what: "spans of every service",
   });
@@ -112,7 +112,7 @@ describe("the suite in one process, beside one with a process for each service",
 
   it("has as many processes as it says", () => {
     expect(together.processes).toBe(1);
-    expect(isolated.processes).toBe(listRooms().length);
+    expect(isolated.processes).toBe(listServices().length);
   });
 
   it("answers, logs, measures, traces and ends the same", () => {
@@ -125,10 +125,10 @@ describe("the suite in one process, beside one with a process for each service",
     expect(runEvents.filter((kind) => kind === "callFinished")).toHaveLength(4);
     expect(instances).toContain("orchestrator orchestrator-1");
     expect(tracedServices).toContain("worker-pool");
-    expect(ends).toEqual(listRooms().map((room) => `${room}-1 exit code 0 true`));
+    expect(ends).toEqual(listServices().map((service) => `${service}-1 exit code 0 true`));
     expect(logs).toMatchObject(
       Object.fromEntries(
-        listRooms().map((room) => [`${room}.log`, { owners: [`${room} ${room}-1`], last: "stopped" }]),
+        listServices().map((service) => [`${service}.log`, { owners: [`${service} ${service}-1`], last: "stopped" }]),
       ),
     );
   });
@@ -139,9 +139,9 @@ describe.each([true, false])("with isolate %s", (isolate) => {
     await using taken = await takenPort();
     const lines: string[] = [];
     const onEvent = (event: ServiceEvent) => {
-      if (event.kind === "ended") lines.push(event.room);
+      if (event.kind === "ended") lines.push(event.service);
     };
-    const opening = openTestSuite({ isolate, rooms: ["spaces", "gateway"], port: taken.port, onEvent });
+    const opening = openTestSuite({ isolate, services: ["spaces", "gateway"], port: taken.port, onEvent });
     await expect(opening).rejects.toMatchObject({
       message: expect.stringMatching(/^gateway cannot start: cannot listen on .*: the port is taken/),
       metadata: { service: "gateway" },

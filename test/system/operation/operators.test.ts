@@ -21,7 +21,7 @@ let mallory: Clients;
 beforeAll(async () => {
   const suite = stack.use(
     await openTestSuite({
-      rooms: ["gateway", "tool-router", "mcp-bridge"],
+      services: ["gateway", "tool-router", "mcp-bridge"],
       env: {
         ...fixturesIn("keys"),
         TOOLBUS_API_KEYS: `olga:${keys.olga},mallory:${keys.mallory}`,

@@ -7,7 +7,7 @@ import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { until } from "#runtime/time/until.ts";
 import { type Connection, openConnection } from "../../../cli/connection.ts";
-import { listRooms } from "../../../cli/suite/rooms.ts";
+import { listServices } from "../../../cli/suite/service-names.ts";
 import type { SuiteService } from "../../../cli/suite/services.ts";
 import { type ServiceEvent, ServicesProcess } from "../../../cli/suite/services-process.ts";
 import { plainAgent, runToEnd } from "../../harness/agents/plain-run.ts";
@@ -22,7 +22,7 @@ import { openTestSuite, type TestSuite } from "../../harness/suite.ts";
 const wholeAgainMs = 2_000;
 const startsAllowed = 4;
 
-const behindGateway = listRooms().filter((room) => room !== "gateway");
+const behindGateway = listServices().filter((service) => service !== "gateway");
 
 describe("BUS-4 a service is killed in a running suite", () => {
   const stack = new AsyncDisposableStack();
@@ -34,26 +34,26 @@ describe("BUS-4 a service is killed in a running suite", () => {
   });
   afterAll(() => stack.disposeAsync());
 
-  const serviceOf = (room: string): SuiteService => {
-    const service = suite.services.find((candidate) => candidate.room === room);
-    if (service === undefined) throw new Error(`no ${room}`);
+  const serviceOf = (name: string): SuiteService => {
+    const service = suite.services.find((candidate) => candidate.service === name);
+    if (service === undefined) throw new Error(`no ${name}`);
     return service;
   };
 
   it.each(behindGateway)(
     "%s: it starts again, the suite is whole within two seconds, a run ends well",
-    async (room) => {
+    async (service) => {
       const count = lastReady.count();
-      signalProcess(serviceOf(room), "SIGKILL");
-      await until(() => lastReady.count() > count, { timeoutMs: 20_000, what: `${room} to be up again` });
+      signalProcess(serviceOf(service), "SIGKILL");
+      await until(() => lastReady.count() > count, { timeoutMs: 20_000, what: `${service} to be up again` });
       expect(await wholeAfter(suite.connection, lastReady)).toBeLessThanOrEqual(lastReady.boundMs());
-      await expectRunEndsWell(suite.connection, room);
+      await expectRunEndsWell(suite.connection, service);
     },
   );
 
   it("all of them at once", async () => {
     const count = lastReady.count();
-    for (const room of behindGateway) signalProcess(serviceOf(room), "SIGKILL");
+    for (const service of behindGateway) signalProcess(serviceOf(service), "SIGKILL");
     const isUp = () => lastReady.count() === count + behindGateway.length;
     await until(isUp, { timeoutMs: 40_000, what: "all to be up again" });
     expect(await wholeAfter(suite.connection, lastReady)).toBeLessThanOrEqual(lastReady.boundMs());
@@ -78,12 +78,12 @@ describe("BUS-4 a service is killed in a running suite", () => {
 
 describe("BUS-4 services are started one by one, before NATS", () => {
   const orders = {
-    "in the order of their names": listRooms(),
-    "in the reverse order": listRooms().reverse(),
-    "in an order without order": shuffled(listRooms(), 7),
+    "in the order of their names": listServices(),
+    "in the reverse order": listServices().reverse(),
+    "in an order without order": shuffled(listServices(), 7),
   };
 
-  it.each(Object.entries(orders))("%s: each waits for what it needs", async (_title, rooms) => {
+  it.each(Object.entries(orders))("%s: each waits for what it needs", async (_title, services) => {
     await using stack = new AsyncDisposableStack();
     const server = stack.use(await openTestServer());
     await server.kill();
@@ -96,10 +96,10 @@ describe("BUS-4 services are started one by one, before NATS", () => {
       NATS_PASSWORD: server.password,
       TOOLBUS_HTTP_PORT: "0",
     };
-    const started = rooms.map((room) =>
+    const started = services.map((service) =>
       stack.use(
         new ServicesProcess({
-          services: [{ room, instance: `${room}-1` }],
+          services: [{ service, instance: `${service}-1` }],
           env,
           restart: false,
           onEvent: lastReady.note,
@@ -137,7 +137,7 @@ function createLastReady(): LastReady {
       count += 1;
       atMs = performance.now();
       startMs = event.durationMs;
-      if (event.room === "gateway") url = String(event.announcement.url);
+      if (event.service === "gateway") url = String(event.announcement.url);
     },
     count: () => count,
     boundMs: () => Math.max(wholeAgainMs, startsAllowed * startMs),

@@ -11,9 +11,9 @@ const clientSpanId = "b7ad6b7169203331";
 
 it("a trace that a client begins goes through the gateway and the router to the provider, unbroken", async () => {
   await using collector = await openCollector();
-  const rooms = ["gateway", "tool-router", "worker-pool"];
+  const services = ["gateway", "tool-router", "worker-pool"];
   const env = { ...plainAgent, OTEL_EXPORTER_OTLP_ENDPOINT: collector.url };
-  await using suite = await openTestSuite({ rooms, env });
+  await using suite = await openTestSuite({ services, env });
   const { session } = await suite.connection.client(SessionService).createSession({ agent: "whole" });
 
   const headers = { traceparent: `00-${traceId}-${clientSpanId}-01` };
@@ -23,12 +23,13 @@ it("a trace that a client begins goes through the gateway and the router to the 
 
   const spansOf = (service: string) =>
     collector.spans.filter((span) => span.traceId === traceId && span.service === service);
-  const isWhole = () => rooms.every((room) => spansOf(room).some(({ name }) => /\/(CallTool|ExecuteTool)$/.test(name)));
+  const isWhole = () =>
+    services.every((service) => spansOf(service).some(({ name }) => /\/(CallTool|ExecuteTool)$/.test(name)));
   await until(isWhole, { timeoutMs: 20_000, what: "the spans of all three services" });
 
   const hasAllParents = () => {
     const known = new Set([clientSpanId, ...collector.spans.map(({ spanId }) => spanId)]);
-    return rooms.flatMap(spansOf).every(({ parentSpanId }) => known.has(parentSpanId));
+    return services.flatMap(spansOf).every(({ parentSpanId }) => known.has(parentSpanId));
   };
   await until(hasAllParents, { timeoutMs: 20_000, what: "the parent of every span to be exported" });
   expect(spansOf("gateway").some(({ parentSpanId }) => parentSpanId === clientSpanId)).toBe(true);

@@ -9,7 +9,7 @@ import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { openBus } from "#runtime/bus/bus.ts";
 import { until } from "#runtime/time/until.ts";
 import { openConnection } from "../../../cli/connection.ts";
-import { listRooms } from "../../../cli/suite/rooms.ts";
+import { listServices } from "../../../cli/suite/service-names.ts";
 import { plainAgent } from "../../harness/agents/plain-run.ts";
 import { openTestServer } from "../../harness/bus.ts";
 import { runCommand, type StartedCommand, startCommand } from "../../harness/commands/command.ts";
@@ -45,7 +45,7 @@ it("BUS-6 `up` starts everything, says where it is, and at SIGINT finishes and l
   const url = await readyUrl(suite);
   expect(suite.written.stdout).toContain("survives the end of any process");
   expect(suite.written.stdout).toContain(`npx toolbus run demo "hello" --url ${url}`);
-  for (const room of listRooms()) expect(suite.written.stderr).toContain(`${room}-1 ready (`);
+  for (const service of listServices()) expect(suite.written.stderr).toContain(`${service}-1 ready (`);
   expect(await runCommand(["run", "plain", "hello", "--url", url])).toMatchObject({ exitCode: 0 });
 
   const family = await descendantsOf(suite.pid);
@@ -62,7 +62,7 @@ it("`up` that is killed takes everything with it, and its directory serves the n
   await using suite = await startSuite("--json", "--isolate");
   await readyUrl(suite);
   const family = await descendantsOf(suite.pid);
-  expect(family.length, "each service, and the server").toBeGreaterThan(listRooms().length);
+  expect(family.length, "each service, and the server").toBeGreaterThan(listServices().length);
   suite.signal("SIGKILL");
   await suite.ended;
   const areGone = async () => (await stillRunning(family)).length === 0;

@@ -13,7 +13,7 @@ import { openTestSuite } from "../../harness/suite.ts";
 const program = fileURLToPath(new URL("../fixtures/caller.ts", import.meta.url));
 
 it("CTR-7 a caller whose process is killed ends its requests within a second, with an error that is no timeout", async () => {
-  await using suite = await openTestSuite({ rooms: ["gateway", "tool-router", "caller-relay"] });
+  await using suite = await openTestSuite({ services: ["gateway", "tool-router", "caller-relay"] });
   const { client } = suite.connection;
   const sessionId = "left-alone";
   await until(

@@ -99,7 +99,7 @@ describe("TOOL-14 an MCP server that a run brings", () => {
     const { explainTool } = clientOf(ToolService);
     expect(await explainTool({ ...asked, runSources })).toMatchObject({ reference: asked.name, callable: true });
     expect(await explainTool(asked)).toMatchObject({ reference: "", callable: false });
-    const orchestrator = suite.services.find(({ room }) => room === "orchestrator");
+    const orchestrator = suite.services.find(({ service }) => service === "orchestrator");
     process.kill(orchestrator?.pid ?? 0, "SIGKILL");
     const callId = requiredCalls[0]?.callId ?? "";
     const outputs = [{ callId, submissionId: "s", outcome: { case: "resultJson" as const, value: "1" } }];

@@ -185,7 +185,7 @@ describe("spaces killed and started again in mid-work", () => {
         return fault === "";
       }, patient);
     };
-    const service = suite.services.find(({ room }) => room === "spaces");
+    const service = suite.services.find(({ service }) => service === "spaces");
     const answering = (async () => {
       for (const callId of callIds) await answer(callId);
     })();

@@ -12,7 +12,7 @@ import { WorkerService } from "#gen/toolbus/worker/v1/worker_service_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { until } from "#runtime/time/until.ts";
 import { openConnection } from "../../../cli/connection.ts";
-import { listRooms } from "../../../cli/suite/rooms.ts";
+import { listServices } from "../../../cli/suite/service-names.ts";
 import type { SuiteService } from "../../../cli/suite/services.ts";
 import { clientFor } from "../../../services/clients.ts";
 import { plainAgent } from "../../harness/agents/plain-run.ts";
@@ -28,16 +28,16 @@ let bus: Bus;
 const gatewayUrls: string[] = [];
 
 beforeAll(async () => {
-  const onEvent = (event: { kind: string; room: string; announcement?: Record<string, unknown> }) => {
-    if (event.kind === "ready" && event.room === "gateway") gatewayUrls.push(String(event.announcement?.url));
+  const onEvent = (event: { kind: string; service: string; announcement?: Record<string, unknown> }) => {
+    if (event.kind === "ready" && event.service === "gateway") gatewayUrls.push(String(event.announcement?.url));
   };
   suite = stack.use(await openTestSuite({ isolate: true, env: plainAgent, onEvent }));
-  await Promise.all(listRooms().map((room) => suite.start(room)));
+  await Promise.all(listServices().map((service) => suite.start(service)));
   bus = await suite.openBus();
 });
 afterAll(() => stack.disposeAsync());
 
-/** A cheap call of each room. */
+/** A cheap call of each service. */
 const calls: Record<string, () => Promise<unknown>> = {
   "caller-relay": () => clientFor(bus, CallerService).getDeclaration({ sessionId: "nobody" }).catch(onlyIfRefused),
   "mcp-bridge": () => clientFor(bus, McpServerService).deleteMcpServer({ name: "nothing" }).catch(onlyIfRefused),
@@ -47,16 +47,16 @@ const calls: Record<string, () => Promise<unknown>> = {
   "worker-pool": () => clientFor(bus, WorkerService).listWorkers({}),
 };
 
-describe.each(Object.keys(calls))("BUS-2 two of %s", (room) => {
-  const call = () => calls[room]?.() ?? Promise.reject(new Error(`no call of ${room}`));
+describe.each(Object.keys(calls))("BUS-2 two of %s", (service) => {
+  const call = () => calls[service]?.() ?? Promise.reject(new Error(`no call of ${service}`));
 
   it("share the calls: each serves at least a quarter", async () => {
-    const before = await servedByInstance(room);
+    const before = await servedByInstance(service);
     const load = startLoad(call, inFlight);
     await load.reach(1_000);
     await load.stop();
     expect(load.failed).toEqual([]);
-    const after = await servedByInstance(room);
+    const after = await servedByInstance(service);
     const served = [...after].map(([instance, count]) => count - (before.get(instance) ?? 0));
     expect(served).toHaveLength(2);
     const all = served.reduce((sum, count) => sum + count, 0);
@@ -64,7 +64,7 @@ describe.each(Object.keys(calls))("BUS-2 two of %s", (room) => {
   });
 
   it.each([0, 1])("number %i is killed in mid-load: only the calls in its hands fail", async (index) => {
-    const victim = pairOf(room)[index];
+    const victim = pairOf(service)[index];
     const pid = await until(() => victim?.pid, { what: "the victim to run" });
     const load = startLoad(call, inFlight);
     await load.reach(300);
@@ -77,17 +77,18 @@ describe.each(Object.keys(calls))("BUS-2 two of %s", (room) => {
     expect(load.failed.length, "it held no more than was in flight").toBeLessThanOrEqual(inFlight);
     const late = load.failed.filter(({ startedAtMs }) => startedAtMs > killedAtMs + 250);
     expect(late, "calls made after its death find the other").toEqual([]);
-    await pairIsWhole(room);
+    await pairIsWhole(service);
   });
 
   it("what fails with one of them is what it held, to the call", async () => {
-    const [victim, survivor] = pairOf(room);
-    const before = (await servedByInstance(room)).get(survivor?.instance ?? "") ?? 0;
+    const [victim, survivor] = pairOf(service);
+    const before = (await servedByInstance(service)).get(survivor?.instance ?? "") ?? 0;
     signalProcess({ pid: victim?.pid }, "SIGSTOP"); // it takes calls, and answers none
     const outcomes = Array.from({ length: inFlight }, () => call().then(answered, ConnectError.from));
     let count = 0;
     for (const outcome of outcomes) void outcome.then((result) => (count += result === "answered" ? 1 : 0));
-    const servedBySurvivor = async () => ((await servedByInstance(room)).get(survivor?.instance ?? "") ?? 0) - before;
+    const servedBySurvivor = async () =>
+      ((await servedByInstance(service)).get(survivor?.instance ?? "") ?? 0) - before;
     await until(async () => count > 0 && count === (await servedBySurvivor()), {
       what: "the survivor's to be answered",
     });
@@ -98,7 +99,7 @@ describe.each(Object.keys(calls))("BUS-2 two of %s", (room) => {
     expect(results.length - failed.length, "no call of the survivor's failed").toBe(await servedBySurvivor());
     expect(failed.length, "the victim held some").toBeGreaterThan(0);
     await expect(call()).resolves.not.toThrow();
-    await pairIsWhole(room);
+    await pairIsWhole(service);
   });
 });
 
@@ -127,22 +128,22 @@ describe("two gateways", () => {
   });
 });
 
-async function pairIsWhole(room: string): Promise<void> {
-  const isWhole = () => servedByInstance(room).then((served) => served.size === 2);
+async function pairIsWhole(service: string): Promise<void> {
+  const isWhole = () => servedByInstance(service).then((served) => served.size === 2);
   await until(isWhole, { timeoutMs: 30_000, what: "the victim to be started again" });
 }
 
 const answered = () => "answered" as const;
 
-function pairOf(room: string): SuiteService[] {
-  return suite.services.filter((service) => service.room === room);
+function pairOf(service: string): SuiteService[] {
+  return suite.services.filter((one) => one.service === service);
 }
 
 /** How many requests each instance has taken, as `nats micro stats` shows it. */
-async function servedByInstance(room: string): Promise<Map<string, number>> {
+async function servedByInstance(service: string): Promise<Map<string, number>> {
   const client = new Svcm(bus.connection).client({ strategy: "stall", maxWait: 1_000 });
   const served = new Map<string, number>();
-  for await (const { metadata, endpoints } of await client.stats(room)) {
+  for await (const { metadata, endpoints } of await client.stats(service)) {
     served.set(metadata?.instance ?? "", endpoints?.reduce((sum, endpoint) => sum + endpoint.num_requests, 0) ?? 0);
   }
   return served;

@@ -107,7 +107,7 @@ describe("a call of a visible tool, while the model writes it", { timeout: 120_0
   it("TOOL-10 LOOP-13 by a process that is killed ends as an error; the next process shows its own, and nothing stays running", async () => {
     const started = await start("drawer", "killed");
     await started.watch(({ event }) => event === "toolStarted");
-    const orchestrator = suite.services.find(({ room }) => room === "orchestrator");
+    const orchestrator = suite.services.find(({ service }) => service === "orchestrator");
     if (orchestrator === undefined) throw new Error("there is no orchestrator");
     signalProcess(orchestrator, "SIGKILL");
     expect(await started.ended()).toMatchObject({ state: RunState.COMPLETED, outputText: "drawn" });

@@ -12,7 +12,7 @@ import { writeCountingAgent } from "../../harness/agents/counting-agent.ts";
 import { signalProcess } from "../../harness/processes.ts";
 import { openTestSuite } from "../../harness/suite.ts";
 
-const rooms = ["gateway", "orchestrator", "tool-router", "caller-relay", "spaces"];
+const services = ["gateway", "orchestrator", "tool-router", "caller-relay", "spaces"];
 const steps = Array.from({ length: 12 }, (_, index) => index + 1);
 const textOf = (step: number) => `this is what is said in the turn of number ${step} before a note is made of it all`;
 const slowTurn = (step: number) => ({
@@ -24,8 +24,11 @@ const slowTurn = (step: number) => ({
 it("LOOP-10 LOOP-13 a watch through the gateway outlives every orchestrator: no event is missing or told twice, there is one end", async () => {
   await using stack = new AsyncDisposableStack();
   const env = await writeCountingAgent(stack, steps.map(slowTurn));
-  const suite = stack.use(await openTestSuite({ isolate: true, rooms, env, restart: false }));
-  const orchestrators = [suite.services.find(({ room }) => room === "orchestrator"), await suite.start("orchestrator")];
+  const suite = stack.use(await openTestSuite({ isolate: true, services, env, restart: false }));
+  const orchestrators = [
+    suite.services.find(({ service }) => service === "orchestrator"),
+    await suite.start("orchestrator"),
+  ];
   const input = create(InputItemSchema, {
     item: { case: "message", value: { role: Role.USER, content: textContent("go") } },
   });

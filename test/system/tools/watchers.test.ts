@@ -26,7 +26,7 @@ async function call(
 
 test("TOOL-6 the example of a service outside executes calls through the gateway, two of them share the work, one may die", async () => {
   const env = { TOOLBUS_AGENTS: example("agents"), TOOLBUS_TOOLS: example("tools") };
-  await using suite = await openTestSuite({ rooms: ["tool-router", "gateway"], env });
+  await using suite = await openTestSuite({ services: ["tool-router", "gateway"], env });
   await until(() =>
     suite.connection
       .client(AgentService)
@@ -67,7 +67,7 @@ test("TOOL-6 the example of a service outside executes calls through the gateway
 
 test("TOOL-6 TOOL-7 a service outside works by plain HTTP: calls as events, results posted once, 404 and 409 for the others", async () => {
   const env = { TOOLBUS_AGENTS: example("agents"), TOOLBUS_TOOLS: example("tools") };
-  await using suite = await openTestSuite({ rooms: ["tool-router", "gateway"], env });
+  await using suite = await openTestSuite({ services: ["tool-router", "gateway"], env });
   const { connection, url } = suite;
   await until(() =>
     connection

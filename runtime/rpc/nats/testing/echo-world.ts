@@ -5,7 +5,7 @@ import type { NatsConnection } from "@nats-io/nats-core";
 import { connect } from "@nats-io/transport-node";
 import { type NatsServer, openNatsServer } from "#runtime/bus/nats-server/nats-server.ts";
 
-/** A nats-server of its own with any number of connections, for the tests of this room. */
+/** A nats-server of its own with any number of connections, for the tests of this folder. */
 export interface EchoWorld extends AsyncDisposable {
   readonly server: NatsServer;
   connect(): Promise<{ connection: NatsConnection }>;

@@ -15,8 +15,8 @@ export interface Alive {
 
 type Class = abstract new (...parameters: never[]) => unknown;
 
-/** What a room keeps for sessions; its modules are loaded by then. */
-const classesByRoom: Readonly<Record<string, () => Promise<Record<string, unknown>>>> = {
+/** What a service keeps for sessions; its modules are loaded by then. */
+const classesByService: Readonly<Record<string, () => Promise<Record<string, unknown>>>> = {
   "tool-router": async () => ({
     ...(await import("../../../../services/tool-router/sessions/offers/scope-offers.ts")),
     ...(await import("../../../../services/tool-router/sessions/offers/offer-watch.ts")),
@@ -32,8 +32,8 @@ async function collectGarbage(): Promise<void> {
 }
 
 async function measure(directory: string): Promise<void> {
-  const room = (process.env.TOOLBUS_INSTANCE ?? "").replace(/-\d+$/, "");
-  const own = (await classesByRoom[room]?.()) ?? {};
+  const service = (process.env.TOOLBUS_INSTANCE ?? "").replace(/-\d+$/, "");
+  const own = (await classesByService[service]?.()) ?? {};
   const classes = Object.entries<unknown>({ AbortSignal, ...own });
   const objects = Object.fromEntries(
     classes.flatMap(([name, one]) => (isClass(one) ? [[name, Number(queryObjects(one, { format: "count" }))]] : [])),
