@@ -7,16 +7,16 @@ import { SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import { type CatalogTool, CatalogToolSchema } from "#gen/toolbus/tool/v1/tool_catalog_service_pb.ts";
 import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { CallToolRequestSchema } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
+import { BucketView } from "#runtime/bus/buckets/bucket-view.ts";
+import { createMemoryBucket } from "#runtime/bus/testing/memory-bucket.ts";
 import { createValidator } from "#runtime/schema/json-schema/validator.ts";
 import { systemClock as clock } from "#runtime/time/clock.ts";
 import { type Admitter, createAdmission } from "../../services/tool-router/calls/admission.ts";
-import { BucketView } from "../../services/tool-router/catalogue/bucket-view.ts";
 import { Catalogue } from "../../services/tool-router/catalogue/catalogue.ts";
 import { Contexts } from "../../services/tool-router/sessions/contexts/contexts.ts";
 import { SessionChanges } from "../../services/tool-router/sessions/session-changes.ts";
 import { sessionRecord } from "../../services/tool-router/sessions/session-record.ts";
 import { Sessions } from "../../services/tool-router/sessions/sessions.ts";
-import { createMemoryDocuments } from "../../services/tool-router/testing/fakes/memory-documents.ts";
 
 /*
  * What deciding alone costs: the admission of the router as it is in production (session, context, resolve, policy, validate),
@@ -76,9 +76,9 @@ const sessionOf = (agent: number) => `session-${agent}`;
 async function openAdmission({ tools, agents }: DecideSize): Promise<Admitter> {
   const validator = createValidator();
   const catalogue = catalogueOf({ tools, agents });
-  const documents = createMemoryDocuments<ReturnType<typeof sessionFrom>>();
-  for (let agent = 0; agent < agents; agent++) await documents.create(sessionOf(agent), sessionFrom(agent));
-  const sessions = new Sessions({ documents, catalogue, clock, changes: new SessionChanges() });
+  const bucket = createMemoryBucket<ReturnType<typeof sessionFrom>>();
+  for (let agent = 0; agent < agents; agent++) await bucket.create(sessionOf(agent), sessionFrom(agent));
+  const sessions = new Sessions({ bucket, catalogue, clock, changes: new SessionChanges() });
   const contexts = new Contexts({
     catalogue,
     find: () => undefined,
@@ -107,14 +107,18 @@ function sessionFrom(agent: number) {
 }
 
 function catalogueOf({ tools, agents }: DecideSize): Catalogue {
-  const agentShelf = new BucketView<ReturnType<typeof agentFrom>>();
-  const toolShelf = new BucketView<CatalogTool>();
-  for (let tool = 0; tool < tools; tool++) toolShelf.apply(nameOf(tool), tool + 1, toolFrom(tool));
-  for (let agent = 0; agent < agents; agent++) agentShelf.apply(agentOf(agent), agent + 1, agentFrom(agent, tools));
+  const agentView = new BucketView<ReturnType<typeof agentFrom>>();
+  const toolView = new BucketView<CatalogTool>();
+  for (let tool = 0; tool < tools; tool++) {
+    toolView.apply({ kind: "set", key: nameOf(tool), revision: tool + 1, value: toolFrom(tool) });
+  }
+  for (let agent = 0; agent < agents; agent++) {
+    agentView.apply({ kind: "set", key: agentOf(agent), revision: agent + 1, value: agentFrom(agent, tools) });
+  }
   return new Catalogue({
-    agents: { documents: createMemoryDocuments(), view: agentShelf },
-    tools: { documents: createMemoryDocuments(), view: toolShelf },
-    providers: { documents: createMemoryDocuments(), view: new BucketView<StoredProvider>() },
+    agents: { bucket: createMemoryBucket(), view: agentView },
+    tools: { bucket: createMemoryBucket(), view: toolView },
+    providers: { bucket: createMemoryBucket(), view: new BucketView<StoredProvider>() },
     ownProviders: [],
     caughtUp: async () => {},
   });

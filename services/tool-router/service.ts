@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { auditSequenceSince, followAudit, openAuditTrail, readAuditBackwards } from "#runtime/audit/trail.ts";
+import { createBucket } from "#runtime/bus/buckets/stored-bucket.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { openServiceBus } from "#runtime/bus/service-bus.ts";
 import { createAddressGuard } from "#runtime/http/address-guard.ts";
@@ -37,7 +38,6 @@ import { SessionChanges } from "./sessions/session-changes.ts";
 import { decodeSession, encodeSession } from "./sessions/session-record.ts";
 import { Sessions } from "./sessions/sessions.ts";
 import { SessionCalls } from "./sessions/switch/session-calls.ts";
-import { createDocuments } from "./subscriptions/buckets/documents.ts";
 import { createProviders } from "./subscriptions/providers/providers.ts";
 import { createSpaces } from "./subscriptions/spaces.ts";
 
@@ -63,7 +63,7 @@ export async function openService(config: Config, context: ServiceContext): Prom
   const inFlight = new InFlightCalls();
   const messages = stack.use(openMessages(spaces, clock, (fault) => logger.warn(fault)));
   const stored = storedSessions(bus);
-  const ownership = createOwnership(async (id) => (await stored.documents.read(id))?.value);
+  const ownership = createOwnership(async (id) => (await stored.bucket.read(id))?.value);
   const recorded = stack.use(
     await openRecordedCalls(bus, {
       waiters,
@@ -152,7 +152,7 @@ function storedSessions(bus: Bus) {
     prefix: "",
     codec: { encode: encodeSession, decode: decodeSession },
   } as const;
-  return { changes, recent, documents: recent.remembering(createDocuments(bus, place)) };
+  return { changes, recent, bucket: recent.remembering(createBucket(bus, place)) };
 }
 
 /** The contexts in use. Idle ones are closed. */

@@ -5,16 +5,16 @@ import type { Provider } from "#gen/toolbus/provider/v1/provider_pb.ts";
 import type { StoredProvider } from "#gen/toolbus/provider/v1/provider_service_pb.ts";
 import type { CatalogTool } from "#gen/toolbus/tool/v1/tool_catalog_service_pb.ts";
 import { type Tool, ToolSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import type { Bucket } from "#runtime/bus/buckets/bucket.ts";
+import type { BucketView } from "#runtime/bus/buckets/bucket-view.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { NameMatcher } from "../tools/names.ts";
 import { isByNameOnly } from "../tools/tool-set/executor.ts";
-import type { BucketView } from "./bucket-view.ts";
 import { type AgentFindings, checkAgent } from "./checks/check-agent.ts";
-import type { Documents } from "./documents.ts";
 
 /** A kind of thing in the catalogue: where it is written, and what all routers have read of it. */
 export interface Collection<T> {
-  readonly documents: Documents<T>;
+  readonly bucket: Bucket<T>;
   readonly view: BucketView<T>;
 }
 

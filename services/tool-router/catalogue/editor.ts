@@ -135,7 +135,7 @@ export class CatalogueEditor {
   /** Returns the revision afterwards. A value that is stored already is not written again. */
   async #write<T extends { origin: string }>(
     what: string,
-    { documents, view: shelf }: Collection<T>,
+    { bucket, view: shelf }: Collection<T>,
     { name, stored, same, terms }: { name: string; stored: T; same: (other: T) => boolean; terms: Terms },
   ): Promise<bigint> {
     const decide = (standing: T | undefined, revision: number) => {
@@ -144,11 +144,11 @@ export class CatalogueEditor {
       return standing !== undefined && standing.origin === stored.origin && same(standing) ? undefined : stored;
     };
     if (terms.validateOnly) {
-      const { value, revision = 0 } = (await documents.read(name)) ?? {};
+      const { value, revision = 0 } = (await bucket.read(name)) ?? {};
       decide(value, revision);
       return BigInt(revision);
     }
-    const update = await documents.update(name, decide);
+    const update = await bucket.update(name, decide);
     await shelf.reached(update.revision);
     if (update.hasChanged) this.#tell(name, `${what} ${name} was applied from ${stored.origin}`);
     return BigInt(update.revision);
@@ -156,11 +156,11 @@ export class CatalogueEditor {
 
   async #remove<T extends { origin: string }>(
     what: "agent" | "tool" | "provider",
-    { documents }: Collection<T>,
+    { bucket }: Collection<T>,
     name: string,
     { origin, expectedRevision: expected }: Terms,
   ): Promise<void> {
-    const isRemoved = await documents.remove(name, (standing, revision) => {
+    const isRemoved = await bucket.remove(name, (standing, revision) => {
       refuseForeign(what, name, standing.origin, origin);
       requireRevision({ what, name, revision, expected });
       return true;

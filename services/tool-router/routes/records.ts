@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import type { ConnectRouter } from "@connectrpc/connect";
 import { ToolCallService, type WatchNotice } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
+import type { Stored } from "#runtime/bus/buckets/bucket.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { askerOf, principalOf } from "#runtime/rpc/identity.ts";
 import { pageOf } from "#runtime/rpc/paging/page.ts";
@@ -16,7 +17,6 @@ import type { Submissions } from "../calls/requests/submissions.ts";
 import type { Dispatcher } from "../calls/watchers/dispatcher.ts";
 import { noticesOf } from "../calls/watchers/notices.ts";
 import type { Catalogue } from "../catalogue/catalogue.ts";
-import type { Stored } from "../catalogue/documents.ts";
 import type { Ownership } from "../sessions/ownership.ts";
 import type { Sessions } from "../sessions/sessions.ts";
 import { tokenFrom } from "../subscriptions/watchers/subject-token.ts";
@@ -29,7 +29,7 @@ export interface RecordRoutes {
   cancellation: Cancellation;
   ownership: Ownership;
   dispatcher: Dispatcher;
-  sessions: Pick<Sessions, "documents">;
+  sessions: Pick<Sessions, "bucket">;
   catalogue: Pick<Catalogue, "tools" | "caughtUp">;
   /** Aborts when the service stops: watches end then. */
   stopping: AbortSignal;
@@ -59,7 +59,7 @@ export function routeRecords(router: ConnectRouter, routes: RecordRoutes): void 
   }
 
   async function createdAt(id: string) {
-    const { createTime: time } = id === "" ? {} : ((await sessions.documents.read(id))?.value ?? {});
+    const { createTime: time } = id === "" ? {} : ((await sessions.bucket.read(id))?.value ?? {});
     return time && { id, createdAtMs: timestampMs(time) };
   }
 

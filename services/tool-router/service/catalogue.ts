@@ -2,14 +2,15 @@ import { create } from "@bufbuild/protobuf";
 import { type StoredAgent, StoredAgentSchema } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { type StoredProvider, StoredProviderSchema } from "#gen/toolbus/provider/v1/provider_service_pb.ts";
 import { type CatalogTool, CatalogToolSchema } from "#gen/toolbus/tool/v1/tool_catalog_service_pb.ts";
+import { codecOf, type Place } from "#runtime/bus/buckets/bucket.ts";
+import { openBucketView } from "#runtime/bus/buckets/bucket-view.ts";
+import { createBucket } from "#runtime/bus/buckets/stored-bucket.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import type { Validator } from "#runtime/schema/json-schema/validator.ts";
 import type { Audit } from "../catalogue/audit/audit.ts";
-import { BucketView } from "../catalogue/bucket-view.ts";
 import { Catalogue } from "../catalogue/catalogue.ts";
 import type { ServerCheck } from "../catalogue/checks/check-server.ts";
 import { CatalogueEditor } from "../catalogue/editor.ts";
-import { codecOf, createDocuments, openFollowing } from "../subscriptions/buckets/documents.ts";
 
 export interface CatalogueNeeds {
   /** Providers beside those of the suite, by configuration. */
@@ -44,15 +45,13 @@ const PROVIDERS = { bucket: "toolbus_tools", prefix: "provider.", codec: codecOf
 export async function openCatalogue(bus: Bus, needs: CatalogueNeeds): Promise<OpenCatalogue> {
   const { validator, audit, servers, secrets, onFault } = needs;
   await using stack = new AsyncDisposableStack();
-  const agents = { place: AGENTS, documents: createDocuments(bus, AGENTS), view: new BucketView<StoredAgent>() };
-  const tools = { place: TOOLS, documents: createDocuments(bus, TOOLS), view: new BucketView<CatalogTool>() };
-  const providers = {
-    place: PROVIDERS,
-    documents: createDocuments(bus, PROVIDERS),
-    view: new BucketView<StoredProvider>(),
+  const collection = async <T>(place: Place<T>) => {
+    const bucket = createBucket(bus, place);
+    return { bucket, ...stack.use(await openBucketView(bucket, onFault)) };
   };
-  const agentBucket = stack.use(await openFollowing(bus, "toolbus_agents", [agents], onFault));
-  const toolBucket = stack.use(await openFollowing(bus, "toolbus_tools", [tools, providers], onFault));
+  const agents = await collection<StoredAgent>(AGENTS);
+  const tools = await collection<CatalogTool>(TOOLS);
+  const providers = await collection<StoredProvider>(PROVIDERS);
   const ownProviders = [
     ...Object.entries(OWN_PROVIDERS).map(([name, service]) => ({
       origin: "suite",
@@ -60,8 +59,8 @@ export async function openCatalogue(bus: Bus, needs: CatalogueNeeds): Promise<Op
     })),
     ...needs.providers.map((provider) => ({ origin: "configuration", provider })),
   ].map((provider) => create(StoredProviderSchema, provider));
-  const caughtUp = async () => void (await Promise.all([agentBucket.caughtUp(), toolBucket.caughtUp()]));
   const collections = { agents, tools, providers };
+  const caughtUp = async () => void (await Promise.all(Object.values(collections).map((one) => one.caughtUp())));
   const catalogue = new Catalogue({ ...collections, ownProviders, caughtUp });
   const editor = new CatalogueEditor({ ...collections, catalogue, validator, audit, servers, secrets });
   const owned = stack.move();

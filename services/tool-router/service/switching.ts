@@ -72,8 +72,8 @@ export async function openSwitching(
     signal: stopping.signal,
   });
   stack.defer(() => switching.idle());
-  stack.use(openTakeover({ changes: changes, switching, routers, clock }));
-  stack.use(await followSessions(bus, changes, needs.onFault));
+  stack.use(openTakeover({ changes, switching, routers, clock }));
+  stack.use(await followSessions(needs.sessions.bucket, changes, needs.onFault));
   stack.defer(() => stopping.abort());
   const owned = stack.move();
   return { switching, [Symbol.asyncDispose]: () => owned.disposeAsync() };

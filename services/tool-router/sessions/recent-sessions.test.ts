@@ -1,47 +1,47 @@
 import { expect, test } from "vitest";
 import { SessionState as State } from "#gen/toolbus/session/v1/session_pb.ts";
+import type { Stored } from "#runtime/bus/buckets/bucket.ts";
+import { createMemoryBucket } from "#runtime/bus/testing/memory-bucket.ts";
 import { createManualClock } from "#runtime/time/manual-clock.ts";
-import type { Stored } from "../catalogue/documents.ts";
-import { createMemoryDocuments } from "../testing/fakes/memory-documents.ts";
 import { RecentSessions } from "./recent-sessions.ts";
 import { type SessionRecord, sessionRecord } from "./session-record.ts";
 
 async function open() {
   const clock = createManualClock(1_000_000);
   const written: Stored<SessionRecord>[] = [];
-  const stored = createMemoryDocuments<SessionRecord>((one) => void written.push(one));
+  const stored = createMemoryBucket<SessionRecord>({ onWrite: (one) => void written.push(one) });
   const recent = new RecentSessions(clock);
   await stored.create("s", sessionRecord({ id: "s", agent: "red", state: State.ACTIVE }));
   /** Another router does it, and its news has not come yet. */
   const drainElsewhere = () => stored.update("s", (session) => session && { ...session, state: State.DRAINING });
-  return { clock, written, stored, recent, documents: recent.remembering(stored), drainElsewhere };
+  return { clock, written, stored, recent, bucket: recent.remembering(stored), drainElsewhere };
 }
 
 test("ORCH-1 M1 an active session is known for a second after it was read, and in no other state", async () => {
-  const { clock, recent, documents, drainElsewhere } = await open();
+  const { clock, recent, bucket, drainElsewhere } = await open();
   expect(recent.active("s")).toBeUndefined();
-  await documents.read("s");
+  await bucket.read("s");
   await clock.advance(999);
   expect(recent.active("s")?.agent).toBe("red");
   await clock.advance(1);
   expect(recent.active("s")).toBeUndefined();
   await drainElsewhere();
-  await documents.read("s");
+  await bucket.read("s");
   expect(recent.active("s")).toBeUndefined();
 });
 
 test("ORCH-1 M2 what is heard or written ends what was read, and a reading that is late changes nothing", async () => {
-  const { recent, documents, stored, written, drainElsewhere } = await open();
+  const { recent, bucket, stored, written, drainElsewhere } = await open();
   const late = (await stored.read("s"))!;
-  await documents.read("s");
+  await bucket.read("s");
   await drainElsewhere();
   expect(recent.active("s")?.agent).toBe("red");
   recent.put(written.at(-1)!);
   expect(recent.active("s")).toBeUndefined();
   await recent.remembering({ ...stored, read: async () => late }).read("s");
   expect(recent.active("s")).toBeUndefined();
-  await documents.update("s", (session) => session && { ...session, state: State.ACTIVE, agent: "blue" });
+  await bucket.update("s", (session) => session && { ...session, state: State.ACTIVE, agent: "blue" });
   expect(recent.active("s")).toBeUndefined(); // what was written is read once
-  expect((await documents.read("s"))?.value.agent).toBe("blue");
+  expect((await bucket.read("s"))?.value.agent).toBe("blue");
   expect(recent.active("s")?.agent).toBe("blue");
 });

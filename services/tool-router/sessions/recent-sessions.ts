@@ -1,7 +1,7 @@
 import { type Session, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
+import type { Bucket, Stored } from "#runtime/bus/buckets/bucket.ts";
 import { BoundedMap } from "#runtime/collections/bounded-map.ts";
 import type { Clock } from "#runtime/time/clock.ts";
-import type { Documents, Stored } from "../catalogue/documents.ts";
 import type { SessionRecord } from "./session-record.ts";
 
 /*
@@ -42,18 +42,18 @@ export class RecentSessions {
     this.#put(key, { session: value, revision, readAtMs: Number.NEGATIVE_INFINITY });
   }
 
-  /** The same documents, remembered as they are read. */
-  remembering(documents: Documents<SessionRecord>): Documents<SessionRecord> {
+  /** The same bucket, whose sessions are remembered as they are read. */
+  remembering(bucket: Bucket<SessionRecord>): Bucket<SessionRecord> {
     return {
-      ...documents,
-      read: async (key) => {
+      ...bucket,
+      read: async (key, signal) => {
         const readAtMs = this.#clock.now();
-        const found = await documents.read(key);
+        const found = await bucket.read(key, signal);
         if (found) this.#put(key, { session: found.value, revision: found.revision, readAtMs });
         return found;
       },
-      update: async (key, decide) => {
-        const updated = await documents.update(key, decide);
+      update: async (key, decide, signal) => {
+        const updated = await bucket.update(key, decide, signal);
         const { value, revision, hasChanged } = updated;
         if (hasChanged && value) this.put({ key, value, revision });
         return updated;

@@ -1,5 +1,5 @@
+import type { Stored } from "#runtime/bus/buckets/bucket.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
-import type { Stored } from "../catalogue/documents.ts";
 import type { SessionRecord } from "./session-record.ts";
 
 export type SessionChange = Stored<SessionRecord>;

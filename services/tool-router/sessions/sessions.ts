@@ -1,19 +1,19 @@
 import { randomUUID } from "node:crypto";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { type Session, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
+import type { Bucket, Stored } from "#runtime/bus/buckets/bucket.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { type Asker, isOwner } from "#runtime/failure/session-owner.ts";
 import { type PageRequest, pageOf } from "#runtime/rpc/paging/page.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { Catalogue } from "../catalogue/catalogue.ts";
-import type { Documents, Stored } from "../catalogue/documents.ts";
 import { isSettled, refuseClosed, refuseMissing, refuseSwitched, refuseSwitching } from "./failures.ts";
 import type { RecentSessions } from "./recent-sessions.ts";
 import type { SessionChanges } from "./session-changes.ts";
 import { type SessionRecord, sessionRecord } from "./session-record.ts";
 
 export interface SessionParts {
-  documents: Documents<SessionRecord>;
+  bucket: Bucket<SessionRecord>;
   catalogue: Catalogue;
   clock: Clock;
   changes: SessionChanges;
@@ -39,20 +39,20 @@ export class Sessions {
     this.#parts = parts;
   }
 
-  get documents(): Documents<SessionRecord> {
-    return this.#parts.documents;
+  get bucket(): Bucket<SessionRecord> {
+    return this.#parts.bucket;
   }
 
   /** An id that is taken by the same principal for the same agent is that session. */
   async open(request: { agent: string; sessionId: string; principal: string }): Promise<Session> {
-    const { documents, catalogue, clock } = this.#parts;
+    const { bucket, catalogue, clock } = this.#parts;
     await catalogue.caughtUp();
     if (catalogue.agent(request.agent) === undefined) refuseAgent(request.agent);
     const { agent, principal } = request;
     const id = request.sessionId || randomUUID();
     const createdAt = timestampFromMs(clock.now());
     const session = sessionRecord({ id, agent, principal, createTime: createdAt, state: SessionState.ACTIVE });
-    if ((await documents.create(id, session)) !== undefined) return this.withAgentRevision(session);
+    if ((await bucket.create(id, session)) !== undefined) return this.withAgentRevision(session);
     const standing = await this.#stored(id);
     const isSame = standing.agent === agent && standing.principal === principal;
     if (isSame && standing.state === SessionState.ACTIVE) return this.withAgentRevision(standing);
@@ -122,7 +122,7 @@ export class Sessions {
   async list(request: PageRequest & { asker: Asker }, signal: AbortSignal) {
     const { asker } = request;
     const shown: Stored<SessionRecord>[] = [];
-    for await (const entry of this.#parts.documents.list(signal)) {
+    for await (const entry of this.#parts.bucket.list({ signal })) {
       if (isOwner(entry.value.principal, asker)) shown.push(entry);
     }
     const listed = { elements: shown, placeOf: ({ key }: Stored<SessionRecord>) => key };
@@ -131,7 +131,7 @@ export class Sessions {
   }
 
   async #stored(id: string): Promise<Session> {
-    return (await this.#parts.documents.read(id))?.value ?? refuseMissing(id);
+    return (await this.#parts.bucket.read(id))?.value ?? refuseMissing(id);
   }
 
   withAgentRevision(session: Session): Session {

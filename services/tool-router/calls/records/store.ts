@@ -1,4 +1,4 @@
-import type { Stored } from "../../catalogue/documents.ts";
+import type { Stored } from "#runtime/bus/buckets/bucket.ts";
 import type { CallRecord } from "./call-record.ts";
 
 /** The bucket of recorded calls, and the events that tell routers of its changes. */

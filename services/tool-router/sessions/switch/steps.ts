@@ -1,11 +1,11 @@
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { Carry, type Session, SessionState as State } from "#gen/toolbus/session/v1/session_pb.ts";
+import type { Bucket, Stored } from "#runtime/bus/buckets/bucket.ts";
 import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { Audit } from "../../catalogue/audit/audit.ts";
 import type { Catalogue } from "../../catalogue/catalogue.ts";
-import type { Documents, Stored } from "../../catalogue/documents.ts";
 import { AGENT_SWITCHED, SESSION_CLOSED } from "../failures.ts";
 import type { SessionRecord } from "../session-record.ts";
 import { refuseAgent } from "../sessions.ts";
@@ -36,7 +36,7 @@ import { refuseAgent } from "../sessions.ts";
  */
 
 export interface StepParts {
-  documents: Documents<SessionRecord>;
+  bucket: Bucket<SessionRecord>;
   catalogue: Catalogue;
   routers: {
     allDrained(sessionId: string, revision: number, limit: { ms: number; signal: AbortSignal }): Promise<boolean>;
@@ -80,7 +80,7 @@ export class SwitchSteps {
 
   /** S1 */
   async advance(from: SessionRecord, to: Partial<SessionRecord>): Promise<Stored<SessionRecord> | undefined> {
-    const { value, hasChanged, revision } = await this.#parts.documents.update(from.id, (standing) =>
+    const { value, hasChanged, revision } = await this.#parts.bucket.update(from.id, (standing) =>
       standing?.state === from.state && standing.holder === from.holder ? changed(standing, to) : undefined,
     );
     return hasChanged && value ? { key: from.id, value, revision } : undefined;

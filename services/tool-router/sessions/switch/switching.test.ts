@@ -2,10 +2,10 @@ import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { AgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { SessionState as State } from "#gen/toolbus/session/v1/session_pb.ts";
+import { createMemoryBucket } from "#runtime/bus/testing/memory-bucket.ts";
 import { systemClock as clock } from "#runtime/time/clock.ts";
 import { until } from "#runtime/time/until.ts";
 import type { Catalogue } from "../../catalogue/catalogue.ts";
-import { createMemoryDocuments } from "../../testing/fakes/memory-documents.ts";
 import { SessionChanges } from "../session-changes.ts";
 import { type SessionRecord, sessionRecord } from "../session-record.ts";
 import { Sessions } from "../sessions.ts";
@@ -15,9 +15,11 @@ import { Switching } from "./switching.ts";
 async function openRouters() {
   const news = new SessionChanges();
   const states: SessionRecord[] = [];
-  const documents = createMemoryDocuments<SessionRecord>((stored) => {
-    states.push(stored.value);
-    news.publish(stored);
+  const bucket = createMemoryBucket<SessionRecord>({
+    onWrite: (stored) => {
+      states.push(stored.value);
+      news.publish(stored);
+    },
   });
   let revisions = 10;
   const agents = new Map(["red", "blue"].map((name) => [name, create(AgentSchema, { name })]));
@@ -30,10 +32,10 @@ async function openRouters() {
       return revisions;
     },
   } as unknown as Catalogue;
-  const sessions = new Sessions({ documents, catalogue, clock, changes: news });
+  const sessions = new Sessions({ bucket, catalogue, clock, changes: news });
   const did: string[] = [];
   const stopping = new AbortController();
-  await documents.create("s", sessionRecord({ id: "s", agent: "red", state: State.ACTIVE }));
+  await bucket.create("s", sessionRecord({ id: "s", agent: "red", state: State.ACTIVE }));
   const router = (self: string, allLeft: () => Promise<boolean> = async () => true) =>
     new Switching({
       ...{ sessions, changes: news, catalogue, self, drainMs: 5_000, clock, routers: { allDrained: allLeft } },
@@ -44,16 +46,16 @@ async function openRouters() {
       logger: { warn: () => {} },
       signal: stopping.signal,
     });
-  return { documents, sessions, states, did, agents, router };
+  return { bucket, sessions, states, did, agents, router };
 }
 
 test("ORCH-1 a holder that was frozen and replaced does nothing more when it goes on", async () => {
-  const { documents, states, did, router } = await openRouters();
+  const { bucket, states, did, router } = await openRouters();
   const frozen = Promise.withResolvers<boolean>();
   const [first, second] = [router("first", () => frozen.promise), router("second")];
   const switching = first.switchAgent({ sessionId: "s", agent: "blue" });
   await until(() => states.at(-1)?.state === State.DRAINING);
-  await second.takeOver((await documents.read("s"))!);
+  await second.takeOver((await bucket.read("s"))!);
   expect((await switching).agent).toBe("blue"); // who asked is told, whoever did it
   frozen.resolve(true);
   await first.idle();

@@ -1,13 +1,13 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { Carry, type Session, SessionState as State } from "#gen/toolbus/session/v1/session_pb.ts";
-import type { Stored } from "../../catalogue/documents.ts";
+import type { Stored } from "#runtime/bus/buckets/bucket.ts";
 import { isSettled, refuseClosed, refuseMissing, refuseOutdated, refuseSwitching } from "../failures.ts";
 import type { SessionChanges } from "../session-changes.ts";
 import type { SessionRecord } from "../session-record.ts";
 import type { Sessions } from "../sessions.ts";
 import { type StepParts, SwitchSteps } from "./steps.ts";
 
-export interface SwitchingParts extends Omit<StepParts, "documents"> {
+export interface SwitchingParts extends Omit<StepParts, "bucket"> {
   sessions: Sessions;
   changes: SessionChanges;
   /** This router, among the routers. */
@@ -36,7 +36,7 @@ export class Switching {
 
   constructor(parts: SwitchingParts) {
     this.#parts = parts;
-    this.#steps = new SwitchSteps({ ...parts, documents: parts.sessions.documents });
+    this.#steps = new SwitchSteps({ ...parts, bucket: parts.sessions.bucket });
   }
 
   /** A switch does not begin for a caller that has disconnected. One that has begun goes on without its caller. */
@@ -69,7 +69,7 @@ export class Switching {
     const { self, sessions, logger } = this.#parts;
     if (isSettled(value) || this.#driving.has(key)) return;
     const isOwn = value.holder === self;
-    const taken = await (isOwn ? sessions.documents.read(key) : this.#steps.advance(value, { holder: self }));
+    const taken = await (isOwn ? sessions.bucket.read(key) : this.#steps.advance(value, { holder: self }));
     if (taken === undefined || taken.value.holder !== self) return;
     if (!isOwn)
       logger.warn({ sessionId: key, from: value.holder }, "a switch is taken over from a router that is gone");
@@ -116,7 +116,7 @@ export class Switching {
     const { sessions, clock, self: holder } = this.#parts;
     const drainUntil = timestampFromMs(clock.now() + drainTimeoutMs);
     const nextCarry = nextAgent === "" ? Carry.UNSPECIFIED : request.carry || Carry.MESSAGES;
-    const { value, hasChanged, revision } = await sessions.documents.update(id, (session) =>
+    const { value, hasChanged, revision } = await sessions.bucket.update(id, (session) =>
       session !== undefined && this.#isLeftBy(session, request)
         ? { ...session, state: State.DRAINING, nextAgent, nextCarry, drainExpireTime: drainUntil, holder }
         : undefined,
@@ -131,7 +131,7 @@ export class Switching {
   #settled(id: string): Promise<Session> {
     const { changes, sessions } = this.#parts;
     const read = async () => {
-      const session = (await sessions.documents.read(id))?.value ?? refuseMissing(id);
+      const session = (await sessions.bucket.read(id))?.value ?? refuseMissing(id);
       return isSettled(session) ? session : undefined;
     };
     return changes.until(id, read, NEVER);

@@ -1,6 +1,6 @@
+import type { Stored } from "#runtime/bus/buckets/bucket.ts";
 import { openBackground } from "#runtime/lifecycle/background.ts";
 import type { Clock } from "#runtime/time/clock.ts";
-import type { Stored } from "../../catalogue/documents.ts";
 import { isSettled } from "../failures.ts";
 import type { SessionChanges } from "../session-changes.ts";
 import type { SessionRecord } from "../session-record.ts";

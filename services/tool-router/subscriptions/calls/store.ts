@@ -1,5 +1,7 @@
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { ToolCallSchema } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
+import type { Part } from "#runtime/bus/buckets/bucket.ts";
+import { createBucket } from "#runtime/bus/buckets/stored-bucket.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { type AppendOutcome, appendFenced, lastOf } from "#runtime/bus/streams/append.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
@@ -7,8 +9,6 @@ import { decideDueWork } from "../../calls/due-work/due.ts";
 import { type CallRecord, decodeCall, encodeCall } from "../../calls/records/call-record.ts";
 import type { CallStore } from "../../calls/records/store.ts";
 import type { Waiters } from "../../calls/records/waiters.ts";
-import type { Part } from "../../catalogue/documents.ts";
-import { createDocuments } from "../buckets/documents.ts";
 import { type CachedCall, CachedCalls } from "./cached-calls.ts";
 import { type CallChange, openCallChanges } from "./changes.ts";
 import { dueHeader } from "./due-work.ts";
@@ -38,10 +38,10 @@ const subjectOf = (callId: string) => `$KV.${PLACE.bucket}.${callId}`;
 export async function openCallStore(bus: Bus, options: CallStoreOptions): Promise<OpenCallStore> {
   const { waiters, onDue = () => {} } = options;
   const cached = new CachedCalls();
-  const documents = createDocuments(bus, PLACE);
+  const bucket = createBucket(bus, PLACE);
 
   async function read(callId: string): Promise<CachedCall | undefined> {
-    const found = await documents.read(callId);
+    const found = await bucket.read(callId);
     if (found === undefined) return undefined;
     const { value: record, revision } = found;
     cached.put(record, revision);
@@ -86,7 +86,7 @@ export async function openCallStore(bus: Bus, options: CallStoreOptions): Promis
         if (outcome.kind === "appended") return { before: before.record, record: after, hasChanged: true };
       }
     },
-    list: (signal, session) => documents.list(signal, session && partOf(session)),
+    list: (signal, session) => bucket.list({ signal, ...(session && partOf(session)) }),
     announce(callId) {
       waiters.wake(callId); // those here need not wait for the bus
       changes.announce(callId, cached.get(callId));
@@ -138,7 +138,7 @@ function onChangeOf(store: CallStore, cached: CachedCalls, options: CallStoreOpt
 /** A record of a session is written when the session is there; clocks may differ by so much. */
 const CLOCKS_APART_MS = 3_600_000;
 
-function partOf({ id, createdAtMs }: { id: string; createdAtMs: number }): Part {
+function partOf({ id, createdAtMs }: { id: string; createdAtMs: number }): Part<CallRecord> {
   const { number } = ToolCallSchema.field.sessionId;
   const sessionBytes = new BinaryWriter().tag(number, WireType.LengthDelimited).string(id).finish();
   return { since: new Date(createdAtMs - CLOCKS_APART_MS), containing: sessionBytes };

@@ -157,6 +157,7 @@ describe("calls that somebody outside answers, on the bus", () => {
     const request = { sessionId, name: "ask", callId: "outlives" };
     const first = suite.clients.call(request).catch(() => "lost");
     await until(() => suite.spaces.statusesOf("outlives").includes(Status.REQUIRES_ACTION));
+    await suite.clients.calls.getToolCall({ callId: "outlives" }); // by then the router has heard that it is shown
     await suite.bus.server.kill();
     await suite.bus.server.restart();
     await first;

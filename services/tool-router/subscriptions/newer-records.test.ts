@@ -5,15 +5,15 @@ import { StoredSessionSchema } from "#gen/toolbus/internal/session/v1/session_pb
 import { StoredToolCallSchema } from "#gen/toolbus/internal/tool/v1/tool_call_pb.ts";
 import { SessionSchema, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import { ToolCallSchema } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
+import { openBucketView } from "#runtime/bus/buckets/bucket-view.ts";
 import { readKey } from "#runtime/bus/buckets/key-value.ts";
+import { createBucket } from "#runtime/bus/buckets/stored-bucket.ts";
 import { until } from "#runtime/time/until.ts";
-import { openTestBus } from "../../../../test/harness/bus.ts";
-import { callRecord, decodeCall, encodeCall } from "../../calls/records/call-record.ts";
-import { BucketView } from "../../catalogue/bucket-view.ts";
-import { SessionChanges } from "../../sessions/session-changes.ts";
-import { decodeSession, encodeSession, sessionRecord } from "../../sessions/session-record.ts";
-import { followSessions } from "../sessions/sessions.ts";
-import { createDocuments, openFollowing } from "./documents.ts";
+import { openTestBus } from "../../../test/harness/bus.ts";
+import { callRecord, decodeCall, encodeCall } from "../calls/records/call-record.ts";
+import { SessionChanges } from "../sessions/session-changes.ts";
+import { decodeSession, encodeSession, sessionRecord } from "../sessions/session-record.ts";
+import { followSessions } from "./sessions/sessions.ts";
 
 const codec = { encode: encodeSession, decode: decodeSession };
 const place = { bucket: "toolbus_sessions", prefix: "", codec } as const;
@@ -29,9 +29,9 @@ function newer(id: string): Uint8Array {
 
 test("ORCH-1 what a newer release wrote of a session stays in it when it is written again here", async () => {
   await using bus = await openTestBus();
-  const documents = createDocuments(bus, place);
+  const bucket = createBucket(bus, place);
   await (await bus.keyValue("toolbus_sessions")).put("s", newer("s"));
-  await documents.update("s", (standing) => standing && { ...standing, agent: "b" });
+  await bucket.update("s", (standing) => standing && { ...standing, agent: "b" });
   const written = fromBinary(StoredSessionSchema, (await readKey(bus, "toolbus_sessions", "s"))!.value);
   expect(written.session).toMatchObject({ agent: "b", state: 99 });
   expect([written, written.session].map((part) => part?.$unknown?.map(({ no }) => no))).toEqual([[1_000], [1_000]]);
@@ -39,27 +39,24 @@ test("ORCH-1 what a newer release wrote of a session stays in it when it is writ
 
 test("ORCH-1 records that cannot be read end no list and no following, and are not written over", async () => {
   await using bus = await openTestBus();
-  const documents = createDocuments(bus, place);
+  const bucket = createBucket(bus, place);
   const kv = await bus.keyValue("toolbus_sessions");
   await kv.put("broken", garbage);
-  await documents.create("before", session("before"));
+  await bucket.create("before", session("before"));
   const faults: string[] = [];
-  const view = new BucketView<unknown>();
-  await using _following = await openFollowing(bus, "toolbus_sessions", [{ view, place }], (fault) =>
-    faults.push(fault),
-  );
+  await using following = await openBucketView(bucket, (fault) => faults.push(fault));
   const told: string[] = [];
   const news = new SessionChanges();
   news.subscribe(({ key }) => void told.push(key));
-  await using _news = await followSessions(bus, news, (fault) => faults.push(fault));
+  await using _news = await followSessions(bucket, news, (fault) => faults.push(fault));
   await kv.put("broken", garbage);
-  await documents.create("after", session("after"));
+  await bucket.create("after", session("after"));
   await until(() => told.includes("after"), { what: "the session behind the record that cannot be read" });
-  await _following.caughtUp();
-  const listed = await Array.fromAsync(documents.list(new AbortController().signal));
+  await following.caughtUp();
+  const listed = await Array.fromAsync(bucket.list());
   expect(listed.map(({ key }) => key)).toEqual(["before", "after"]);
   expect(faults).toEqual([]);
-  const reading = documents.update("broken", () => session("broken"));
+  const reading = bucket.update("broken", () => session("broken"));
   await expect(reading).rejects.toMatchObject({ code: "data_loss", message: expect.stringContaining("broken") });
 });
 
