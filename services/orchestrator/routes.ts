@@ -49,7 +49,7 @@ export function createRoutes(options: RouteOptions): (router: ConnectRouter) => 
   };
 }
 
-/** The calls that a request leads to are made for whoever asks; for the suite's own services on nobody's behalf. */
+/** The calls that a request leads to are made on behalf of its principal; of no principal for the suite's own services. */
 function byFrom(context: HandlerContext) {
   const asker = askerOf(context);
   return { signal: context.signal, asker, principal: asker ?? "" };

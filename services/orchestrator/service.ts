@@ -34,7 +34,7 @@ import { openStreamWakes } from "./subscriptions/streams/stream-wakes.ts";
 
 /** Parts that a process may bring of its own. */
 export interface OwnParts {
-  /** Where models come from; the configured providers unless told. */
+  /** Where models come from; the configured providers by default. */
   readonly modelOf?: ModelSource;
 }
 

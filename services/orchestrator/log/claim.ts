@@ -46,7 +46,7 @@ export interface ClaimedRun {
   afterStored(act: () => void): void;
   /** Stores what a model has used, also for a run whose cancellation was asked for (claim-1); throws `Superseded`. */
   spend(body: Extract<EventBody, { case: "answerDropped" }>): Promise<void>;
-  /** Ends the run, also one whose cancellation was asked for; with what was told of its turn so far (claim-3). */
+  /** Ends the run, also one whose cancellation was asked for; with the text that watchers saw of its turn (claim-3). */
   end(body: RunEnd | ((state: FoldedRun) => RunEnd), lastText?: RunTextReplaced): Promise<void>;
 }
 

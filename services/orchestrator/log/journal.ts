@@ -49,17 +49,17 @@ export interface RunJournal {
 }
 
 export interface AppendOptions {
-  /** The claim under which the event is written; none unless told. */
+  /** The claim under which the event is written; none by default. */
   readonly epoch?: number;
   /** Of a claim: the process that takes the run. */
   readonly instance?: string;
-  /** journal-4: wakes the session; told how many events the log has with the news. */
+  /** journal-4: wakes the session; gets the number of events that the log has with this one. */
   readonly announce?: (eventCount: number) => Promise<void>;
-  /** journal-6: the event is on its way, and the state has it. May be told again. */
+  /** journal-6: the event is on its way, and the state has it. May be called again. */
   readonly onWay?: () => void;
 }
 
-/** How long a wake-up waits for the news that it was sent for. */
+/** How long a wake-up waits for the event that it was sent for. */
 export const wakeWaitsMs = 30_000;
 
 /** What to append to the state, if anything. */
@@ -80,7 +80,7 @@ export function createJournal(log: RunLog, runId: string, clock: Clock): RunJour
 
   function inTurn<T>(action: () => Promise<T>): Promise<T> {
     const result = tail.then(action); // journal-3
-    tail = result.catch(() => {}); // its caller hears of it; the next in line starts all the same
+    tail = result.catch(() => {}); // its caller gets the error; the next append starts all the same
     return result;
   }
 

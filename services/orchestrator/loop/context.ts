@@ -17,7 +17,7 @@ export interface LoopContext extends ToolMessageParts {
   readonly limits: RunLimits;
   /** The conversation before this run. */
   readonly history: readonly Item[];
-  /** What the agent is told besides its instructions, and what waited in its inbox. */
+  /** What the agent gets besides its instructions, and what waited in its inbox. */
   readonly inbox: DeliveredInbox;
   readonly router: ToolRouter;
   /** The tools as they were listed when the run was claimed; absent to list them when they are first needed. */
@@ -28,7 +28,7 @@ export interface LoopContext extends ToolMessageParts {
   /** After so long, and again, what a turn has said so far is stored. */
   readonly checkpointMs: number;
   readonly publishDelta: (delta: RunDelta) => void;
-  /** Names the writer that a watcher who joins in mid-turn is answered from. */
+  /** Sets the writer from which watchers that join in mid-turn get the text so far. */
   readonly setDeltas: (deltas: DeltaWriter) => void;
   /** Told of each call that the loop itself answers with an error; what it passes on, the router decides and audits. */
   readonly onRefused: (call: FunctionCall, why: string) => void;

@@ -175,7 +175,7 @@ async function parks(run: ClaimedRun, { limits }: LoopContext): Promise<boolean>
 }
 
 /**
- * The router cancels what is parked after it has switched a session; a run that parks at the same time looks itself, so that
+ * The router cancels what is parked after it has switched a session; a run that parks at the same time checks the session itself, so that
  * one of the two sees the other, and no run of a former agent stands in the way of the session's next one.
  */
 async function refuseSwitched(run: ClaimedRun, context: LoopContext, signal: AbortSignal): Promise<void> {
@@ -198,7 +198,7 @@ async function cancelCallsPatiently(run: ClaimedRun, { router, clock, signal }: 
 }
 
 interface RunningContext extends LoopContext {
-  /** What watchers were told of the turn that was taken last. */
+  /** The text that watchers got of the last turn. */
   lastText(): RunTextReplaced | undefined;
   /** Lists the tools; the first time, those that were listed when the run was claimed. */
   list(state: FoldedRun, signal: AbortSignal): Promise<ToolTable>;

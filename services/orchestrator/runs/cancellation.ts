@@ -28,7 +28,7 @@ import { announcer, type ExistingRunOptions, notFound, openExisting } from "./ex
 
 export interface CancelOptions extends ExistingRunOptions, ToolMessageParts {
   readonly router: CallCanceler;
-  /** Makes the process that works on the run look at its log. */
+  /** Makes the process that works on the run read its log. */
   readonly notify: (instance: string, sessionId: string) => void;
 }
 

@@ -2,7 +2,7 @@
  * A session's runs take their turns in the order of its queue: a log of small entries, each of which links back to the
  * one before it.
  *
- * queue-1  An entry is written after its run was accepted, once: whoever finds an accepted run without one writes it.
+ * queue-1  An entry is written after its run was accepted, once: a process that finds an accepted run without one writes it.
  * queue-2  A run is claimed only when all before it have ended. So, going back from the last entry, the first run that was ever
  *     claimed has only ended ones before it, and nothing further back has to be looked at.
  */

@@ -34,7 +34,7 @@ export function createHolders(bus: Bus): Holders {
   };
 }
 
-/** Whoever asks for a run's text within this time is told with one message, which all of its watchers get. */
+/** Requests for a run's text within this time are answered with one message, which all of its watchers get. */
 const gatheringMs = 10;
 
 /** Answers the other processes. Resolves when their questions arrive. */

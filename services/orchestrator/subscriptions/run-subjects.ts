@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 
-/** Where the orchestrator keeps and tells things on the bus. Ids stand in subjects to be filtered, never to be parsed. */
+/** The orchestrator's subjects. Ids stand in subjects to be filtered, never to be parsed. */
 export const runSubjects = {
   log: (runId: string) => `toolbus.run.${runId}`,
   everyQueue: "toolbus.run.session.*",
@@ -13,7 +13,7 @@ export const runSubjects = {
   timer: (runId: string) => `toolbus.timer.at.${runId}`,
   timerDue: (sessionId: string) => `toolbus.timer.due.${sessionId}`,
   everyTimerDue: "toolbus.timer.due.*",
-  /** What a watcher hears: deltas, and stored events after they were acknowledged. */
+  /** What watchers subscribe to: deltas, and stored events after they were acknowledged. */
   live: (runId: string) => `toolbus.delta.${runId}`,
   /** Where a process answers for the sessions that it works on. */
   holder: (instance: string) => `toolbus.owner.orchestrator.${instance}`,

@@ -72,7 +72,7 @@ export function lastCheckpoint(draft: Draft | undefined, soFar: RunTextReplaced)
   return { turn, attempt, deltaCount, text, firstDelta: known?.deltaCount ?? 0 };
 }
 
-/** What a draft tells a watcher. */
+/** A draft as watchers get it. */
 export function replacedFromDraft({ turn, attempt, deltaCount, text }: Draft): RunTextReplaced {
   return create(RunTextReplacedSchema, { turn, attempt, deltaCount, text });
 }

@@ -79,7 +79,7 @@ export interface FoldedRun {
   readonly parkedCallIds: ReadonlySet<string>;
   /** How many calls the model made, and how many were made on the behalf of those that have their results. */
   readonly callCount: number;
-  /** As the last turn was committed: what its calls are judged by, whoever does it, and whatever came of the others since. */
+  /** As the last turn was committed: its calls are judged by this in every process, whatever came of other calls since. */
   readonly atTurn: { readonly callsBefore: number; readonly spent: Spent };
   /** What joined from the inbox, before the first turn. */
   readonly inbox: InboxTaken | undefined;
@@ -195,7 +195,7 @@ function changeFromRecord(state: FoldedRun, { event: envelope, ...claim }: LogRe
     case "ended":
       return { phase: { kind: "ended", ended: event.value, atMs: timeMsOf(envelope) } };
     default:
-      return {}; // events that tell and change nothing here, also those that a later release writes
+      return {}; // events that change no state, also those of a later release
   }
 }
 

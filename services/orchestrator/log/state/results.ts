@@ -1,7 +1,7 @@
 import type { FunctionCall } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 
-/** What is known of a turn's calls, by their ids: their results, unless told. */
+/** What is known of a turn's calls, by their ids: their results by default. */
 export type Results<T = ToolResult> = Pick<ReadonlyMap<string, T>, "get" | "has" | "values" | "size">;
 
 export const noResults: Results<never> = new Map<string, never>();

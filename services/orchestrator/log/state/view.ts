@@ -44,7 +44,7 @@ export function runFromState(state: FoldedRun): Run {
   });
 }
 
-/** What was spent as others are told; to a run that called, amounts that have no sum are `maxCost`, all that it allowed. */
+/** Usage as clients see it. For a calling run, amounts in different currencies count as `maxCost`, all that it allowed. */
 export function usageFromSpent({ inputTokens, outputTokens, cost }: Spent, maxCost?: Amount): Usage {
   const told = toldAmount(cost, maxCost);
   return create(UsageSchema, { inputTokens, outputTokens, ...(told && { cost: told }) });
@@ -77,7 +77,7 @@ export function itemsCutOff({ phase, draft }: Pick<FoldedRun, "phase" | "draft">
   return [create(ItemSchema, { item: { case: "message", value } })];
 }
 
-/** What the run was given. Outputs that answer calls of an earlier run stand next to them, before any news. */
+/** What the run was given. Outputs that answer calls of an earlier run stand next to them, before events of the inbox. */
 export function openingItems({ accepted: { input }, inbox }: Pick<FoldedRun, "accepted" | "inbox">): Item[] {
   const ownCallIds = new Set(input.flatMap(({ item }) => (item.case === "functionCall" ? [item.value.callId] : [])));
   const answersEarlier = ({ item }: Item) => item.case === "functionCallOutput" && !ownCallIds.has(item.value.callId);

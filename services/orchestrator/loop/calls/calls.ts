@@ -5,7 +5,7 @@
  * calls-2  What was committed is dispatched, also again by a later claim: under the same call id, `recovering`, so that the
  *     router joins the first execution, gives its result, or says that the outcome is unknown.
  * calls-3  A router that cannot be reached is asked again for a while under calls-2; then its failure is the result.
- * calls-4  When an attempt that failed may have begun what must not happen twice, the model is told that the outcome is unknown.
+ * calls-4  When an attempt that failed may have begun what must not happen twice, the model's result says that the outcome is unknown.
  */
 
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
@@ -75,7 +75,7 @@ interface Answered {
   readonly endsRun?: boolean;
 }
 
-/** calls-1: the first result counts, whoever wrote it. The router shortens results to far less than the log takes. */
+/** calls-1: the first result counts, whichever process wrote it. The router shortens results to far less than the log takes. */
 async function record(run: ClaimedRun, callId: string, answered: Answered): Promise<void> {
   const write = (value: Answered) =>
     run.appendAhead((state) =>

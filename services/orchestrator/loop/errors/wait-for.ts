@@ -12,7 +12,7 @@ export interface WaitOptions {
   readonly signal: AbortSignal;
   /** How the run ends when the time is over, or at once when waiting would not help. */
   readonly reason: RunEndReason;
-  /** What it is that cannot be had, before the words of whoever refuses it. */
+  /** What is unavailable, for the start of the error's message. */
   readonly what: string;
 }
 

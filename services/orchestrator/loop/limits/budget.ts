@@ -62,7 +62,7 @@ export function boundsOf({ options, turn, call, spent, limits }: Place) {
 }
 
 /**
- * What the router is told with a call of the last turn, `index` among its calls, so that it can hold it to the same once more.
+ * The bounds that go to the router with a call of the last turn, `index` among its calls, for the same check once more.
  *
  * A call that can spend is one of `sharers` open ones, and has its share of what the log shows to be left. Who keeps to its share
  * leaves no less to each of the others than they were promised, whenever they begin and whoever begins them: what all of

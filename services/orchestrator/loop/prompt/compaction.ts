@@ -2,7 +2,7 @@
  * Keeps a conversation within its model's window: when the next request comes near it, the older part is replaced by a
  * summary that the model writes.
  *
- * compaction-1  The summary is an event of the log: whoever goes on with the run shows the same conversation.
+ * compaction-1  The summary is an event of the log: every process that continues the run shows the same conversation.
  * compaction-2  The border is the commit of a turn, so that no call is parted from its result; the last turn is always kept.
  * compaction-3  What cannot get shorter is sent as it is: a border that does not move replaces nothing.
  */
@@ -65,7 +65,7 @@ export function decideCompaction(state: FoldedRun, history: readonly Item[], win
   return { beforeSequence, older: [...before, ...itemsFromTurns(dropped)] };
 }
 
-/** What the provider counted for the last request tells more than an estimate, as far as it goes. */
+/** The provider's count of the last request is better than an estimate, as far as it goes. */
 function tokensOfNext(before: readonly Item[], turns: readonly Turn[]): number {
   const estimated = tokensOfItems(before) + turns.reduce((tokens, turn) => tokens + tokensOfTurn(turn), 0);
   const last = turns.at(-1);

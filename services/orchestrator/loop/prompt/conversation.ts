@@ -34,7 +34,7 @@ export function conversationFromState(state: FoldedRun): Conversation {
   return { opening, turns: kept, continuesEarlier: false }; // conversation-1
 }
 
-/** An output that answers a call of an earlier run is told in words once a summary stands for the call. */
+/** An output that answers a call of an earlier run becomes text once a summary stands for the call. */
 function givenAfterSummary({ accepted, inbox }: FoldedRun): Item[] {
   const input = accepted.input.map((item) => {
     if (item.item.case !== "functionCallOutput") return item;
@@ -44,7 +44,7 @@ function givenAfterSummary({ accepted, inbox }: FoldedRun): Item[] {
   return [...(inbox?.items ?? []), ...input];
 }
 
-/** conversation-3: what was said in a run, as it is shown to an agent; what another one said is told as that. */
+/** conversation-3: what was said in a run, as it is shown to an agent; what another agent said is marked as such. */
 export function wordsFromState(state: FoldedRun, toAgent: string): Item[] {
   const { accepted, turns } = state;
   const items = [...accepted.input, ...turns.flatMap(({ committed }) => committed.items), ...itemsCutOff(state)];

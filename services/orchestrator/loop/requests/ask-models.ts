@@ -5,7 +5,7 @@
  *     provider asked for or a growing pause. All else is not: an error in a provider's program comes again.
  * retry-2  A model that is given up is followed by the next one, which starts over: an answer is of one model from its first
  *     word to its last. One that asks for a long wait is not waited for while there is another.
- * retry-3  Between two attempts stands what the first one used: a run that may use no more asks nobody.
+ * retry-3  Between two attempts stands what the first one used: a run that may use no more asks no model.
  * retry-4  A provider that asks for more than the longest wait is not waited for at all: the run fails and says so.
  */
 

@@ -16,7 +16,7 @@ export interface AgentModel {
   readonly config: Model;
 }
 
-/** The models of an agent in the order in which they are asked; who fails over stays there while this process has the run. */
+/** The models of an agent in the order in which they are asked; after a failover, the run stays with the next model while this process has it. */
 export interface ModelRow {
   readonly current: AgentModel;
   /** How many were given up. */

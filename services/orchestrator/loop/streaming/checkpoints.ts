@@ -1,5 +1,5 @@
 /**
- * Stores, from time to time, what an attempt of the model has told its watchers so far (LOOP-10).
+ * Stores, from time to time, the text that watchers have got of an attempt so far (LOOP-10).
  *
  * checkpoint-1  The stream never waits for it: one append is under way at a time, and the next one takes what came meanwhile.
  * checkpoint-2  Nothing is stored once the attempt is over: what is still in line by then is dropped. The turn's commit stands in the

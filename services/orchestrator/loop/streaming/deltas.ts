@@ -18,7 +18,7 @@ type DeltaBody = NonNullable<MessageInitShape<typeof RunDeltaSchema>["delta"]>;
 export interface DeltaWriter {
   /** A piece of what the model says. */
   write(piece: Piece): void;
-  /** Something that is told at once: progress and logs of calls. */
+  /** Sends something at once: progress and logs of calls. */
   tell(body: DeltaBody): void;
   /** Sends what still waits. */
   flush(): void;

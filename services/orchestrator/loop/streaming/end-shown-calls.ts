@@ -1,4 +1,4 @@
-/** When the loop tells drafts of calls their end; the rules stand in shown-calls.ts. */
+/** When the loop ends drafts of calls. `shown-calls.ts` has the rules. */
 
 import { type Item, type RunEndReason, RunEndReasonSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
@@ -19,7 +19,7 @@ export async function endShownCallsOfTurn(
   parts: ToolMessageParts,
   signal: AbortSignal,
 ): Promise<void> {
-  if (signal.aborted) return; // who claims the run next knows them from the log
+  if (signal.aborted) return; // the next claim finds them in the log
   await endShownCalls(parts, run.state, {
     drafts: shownCallsOfTurn(run.state),
     result: dropped,

@@ -2,8 +2,8 @@
  * Shows the calls of visible tools while an attempt of the model writes them.
  *
  * The stream waits for nothing: one request is under way at a time, each takes what came meanwhile, and between two rounds
- * lies a pause. What cannot be shown is told once, and the attempt goes on unseen. Long arguments stop growing before they
- * cost the space more than they tell; the router shows them whole.
+ * lies a pause. A failure is reported once, and the attempt goes on unseen. Long arguments stop growing before they
+ * cost the space too much; the router shows them whole.
  */
 
 import { RunMode } from "#gen/toolbus/run/v1/run_pb.ts";

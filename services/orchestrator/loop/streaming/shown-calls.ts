@@ -56,7 +56,7 @@ export interface Ending {
   readonly patienceMs: number;
 }
 
-/** shown-2. Says whether all were told, or can never be told; throws when the signal aborts. */
+/** shown-2. Gives whether all drafts have their end, or can never have it; throws when the signal aborts. */
 export async function endShownCalls(
   parts: ToolMessageParts,
   state: FoldedRun,

@@ -37,7 +37,7 @@ export async function faultsOfFunctionTools(tools: readonly FunctionTool[]): Pro
   return faults;
 }
 
-/** What the model is told whose arguments do not fit. */
+/** The error for the model if its arguments do not fit. */
 export function faultOfArguments({ name, inputSchemaJson }: FunctionTool, argumentsJson: string): string | undefined {
   const validation = validator.parseArguments(usable(inputSchemaJson), argumentsJson.trim());
   return validation.kind === "invalid" ? argumentsRefused(name, validation.message) : undefined;
@@ -49,7 +49,7 @@ export function faultOfOutput({ outputSchemaJson }: FunctionTool, outputJson: st
   return validation.kind === "invalid" ? validation.message : undefined;
 }
 
-/** A log may hold a schema that nobody has judged, or that cannot be compiled: it holds nothing back, rather than the whole run. */
+/** A log may hold a schema that was never checked, or that cannot be compiled: then arguments are not checked, and the run goes on. */
 function usable(schemaJson: string): string {
   return schemaJson === "" || validator.faultOfSchema(schemaJson) !== undefined ? "" : schemaJson;
 }

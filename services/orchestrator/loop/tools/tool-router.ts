@@ -30,13 +30,13 @@ export interface RememberedAgents extends Agents {
 }
 
 export interface CallCanceler {
-  /** The call is begun by nobody any more, and ended where it runs. */
+  /** The call never begins any more, and ends where it runs. */
   cancelCall(callId: string, reason: string, options: RouterCallOptions): Promise<void>;
 }
 
 /** The router as the loop needs it: `ToolService`, its failures as `Failure`. */
 export interface ToolRouter extends CallCanceler {
-  /** Lists are not to be changed: who asks for one that another run has gets the same object. */
+  /** Do not change a list: runs share the same object. */
   listTools(
     request: MessageInitShape<typeof ListToolsRequestSchema>,
     options: RouterCallOptions & {

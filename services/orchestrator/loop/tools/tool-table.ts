@@ -26,9 +26,9 @@ export interface ToolTable {
   visibleReferenceOf(name: string): string | undefined;
   /** The name under which the model knows the tool. */
   modelNameOf(name: string): string | undefined;
-  /** Takes what the end of a call told of the router's list. */
+  /** Takes the revision of the router's list that the end of a call names. */
   noteRevision(toolsRevision: string): void;
-  /** Whether the calls that ended since the last question told that the list is still this one: then nobody is asked for it. */
+  /** Whether the calls that ended since the last check all named this list: then it is not listed again. */
   isStillCurrent(): boolean;
 }
 
@@ -104,7 +104,7 @@ const spendingTypes: ReadonlySet<ExecutionType> = new Set([ExecutionType.HOSTED,
 
 const modelTools = new WeakMap<ModelTool, LanguageModelV4FunctionTool>();
 
-/** Runs share their lists, and so what their models are told. */
+/** Runs share their lists, and so the tools for their models. */
 function modelToolOf(tool: ModelTool): LanguageModelV4FunctionTool {
   const told = modelTools.get(tool) ?? modelToolFromTool(tool.modelName, tool.tool);
   modelTools.set(tool, told);

@@ -3,7 +3,7 @@
  *
  * turn-1  An attempt that was given up leaves nothing in the log but checkpoints, and what it used. The next one has a higher
  *     number, which resets watchers.
- * turn-2  Attempts under a later claim are numbered after all of an earlier one, whose number nobody knows any more.
+ * turn-2  Attempts under a later claim are numbered after all of an earlier one, whose number is not known any more.
  * turn-3  What is asked for again after a reset, a stall or a crash is asked for under the same key, so that a provider that keeps
  *     keys answers once. Another model, and an answer that was whole and of no use, make another key.
  */

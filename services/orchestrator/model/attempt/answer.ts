@@ -11,7 +11,7 @@ export type AnswerPart =
 export interface Answer {
   readonly parts: readonly AnswerPart[];
   readonly finishReason: LanguageModelV4FinishReason["unified"];
-  /** As the provider counted; an estimate of what it did not tell. */
+  /** As the provider counted; an estimate where it did not. */
   readonly usage: TokensUsed;
   readonly modelId: string;
 }

@@ -5,7 +5,7 @@
  * attempt-2  What does not end with a finish is no turn: the provider's errors, also those inside a stream, are thrown.
  *     After the finish, the stream has a second to close: then the answer is taken as it is, and the stream cancelled.
  * attempt-3  An answer that no log takes is cut as soon as it is known to be one: a model that does not stop costs no memory.
- * attempt-4  Who asks is told what an attempt used that came to nothing, however it ended, before it throws.
+ * attempt-4  Before a failed attempt throws, its caller gets what it used, however it ended.
  */
 
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from "@ai-sdk/provider";

@@ -13,7 +13,7 @@ export type Collector = ReturnType<typeof createCollector>;
  * encrypted thoughts, ids of its own) may come with its start, in its middle or with its end; all of it is kept, as it wants
  * it back. A thought may be nothing but that.
  *
- * What is over `maxBytes` is not kept, nor told: `take` throws `AnswerTooLarge`.
+ * What is over `maxBytes` is neither kept nor passed on: `take` throws `AnswerTooLarge`.
  */
 export function createCollector(
   requestedModelId: string,

@@ -2,7 +2,7 @@ import { startTimer } from "#runtime/time/timer.ts";
 
 export type Watchdog = ReturnType<typeof openWatchdog>;
 
-/** Barks after a silence. One timer, however often something is heard. */
+/** Calls `onSilence` after a silence. One timer, however often it is reset. */
 export function openWatchdog(silenceMs: number, onSilence: () => void) {
   let lastAtMs = performance.now();
   let stop = startTimer(silenceMs, look);

@@ -46,10 +46,10 @@ function optionsKey(provider: string): string {
   return provider.replace(/^@ai-sdk\//, "");
 }
 
-/** What a model is told of a tool, the suite's or the client's, beside its name. */
+/** What a model gets of a tool beside its name. */
 type ToolDescription = Pick<Tool, "description" | "inputSchemaJson">;
 
-/** A tool as the model is told of it. */
+/** A tool as the model gets it. */
 export function modelToolFromTool(name: string, tool: ToolDescription | undefined): LanguageModelV4FunctionTool {
   const inputSchema = schemaFromJson(tool?.inputSchemaJson ?? "");
   return { type: "function", name, description: tool?.description ?? "", inputSchema };

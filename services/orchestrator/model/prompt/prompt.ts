@@ -7,7 +7,7 @@
  *     text is blank, and no message ends in a thought.
  * prompt-4  No two calls have the same id, also where runs of one conversation gave the same one.
  * prompt-5  One system message stands first. Instructions that come later stand where they came, as a message of the user.
- * prompt-6  A result whose call is not in the turn before it is told in words: it is not passed over.
+ * prompt-6  A result whose call is not in the turn before it becomes text: it is not passed over.
  */
 
 import type { LanguageModelV4Message, LanguageModelV4Prompt } from "@ai-sdk/provider";

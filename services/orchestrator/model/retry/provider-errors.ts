@@ -24,13 +24,13 @@ export function isRetryable(error: unknown): boolean {
   const status = statusOf(error);
   if (status !== undefined) return status >= 500 || passingStatuses.has(status);
   if (error instanceof Error) return isGarbage(error) || error.name === "TimeoutError" || error.name === "AbortError";
-  return !wordsOf(error).some((word) => lastingWords.test(word)); // told inside of a stream
+  return !wordsOf(error).some((word) => lastingWords.test(word)); // an error inside a stream
 }
 
 /** A time-out, a conflict of requests, too early, a limit. */
 const passingStatuses: ReadonlySet<number> = new Set([408, 409, 425, 429]);
 
-/** Types and codes of errors that providers tell inside of a stream, and that the same request meets again. */
+/** Types and codes of errors inside a stream that the same request would meet again. */
 const lastingWords = /invalid|auth|permission|forbidden|not_found|too_large|length_exceeded|quota|billing|unsupported/;
 
 /** Codes of Node, of undici and of its parser. */
@@ -42,7 +42,7 @@ function isOfNetwork(error: unknown): boolean {
   return typeof code === "string" && networkCodes.test(code);
 }
 
-/** The provider's server answered with what nobody can read. */
+/** The provider's server answered with something unreadable. */
 function isGarbage(error: Error): boolean {
   return [JSONParseError, TypeValidationError, InvalidResponseDataError, EmptyResponseBodyError].some((kind) =>
     kind.isInstance(error),

@@ -21,7 +21,7 @@ function retryAfterMs(error: unknown, nowMs: number): number | undefined {
   return Number.isNaN(dateMs) ? undefined : Math.max(0, dateMs - nowMs);
 }
 
-/** Digits only: a negative number is nobody's wish, and no date either. */
+/** Digits only: a negative number is no wait, and no date either. */
 function numberFrom(text: string | undefined): number | undefined {
   return text !== undefined && /^\s*\d{1,15}(\.\d*)?\s*$/.test(text) ? Number(text) : undefined;
 }

@@ -36,7 +36,7 @@ export async function submitOutputs(
   return state;
 }
 
-/** Of outputs that come in parts, only the last one makes the run go on: the others wake nobody. */
+/** Of outputs that come in parts, only the last one makes the run go on: the others wake no session. */
 function isLastOutput({ state }: RunJournal): boolean {
   return state === undefined || openCallCount(state) <= 1;
 }

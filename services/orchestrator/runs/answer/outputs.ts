@@ -1,4 +1,4 @@
-/** What a client may say of its calls; how it is stored is told in `answers.ts`. */
+/** Outputs that a client may submit for its calls; `answers.ts` stores them. */
 
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";

@@ -20,7 +20,7 @@ import type { AcceptedHere } from "../../sessions/worker/accepted-here.ts";
 export interface RunKeys {
   /** The run that the key leads to: `runId`, unless the key was taken before. */
   take(sessionId: string, key: string, runId: string): Promise<string>;
-  /** The run that the key leads to; undefined for one that nobody took. */
+  /** The run that the key leads to; undefined for a key that is not taken. */
   find(sessionId: string, key: string): Promise<string | undefined>;
 }
 

@@ -69,7 +69,7 @@ export async function createRun(options: CreationOptions, request: CreateRunRequ
     ...(request.options && { options: request.options }),
   });
   const state = await acceptRun(options, accepted, { isFirst: sessionOf(request, by.principal) === "" });
-  refuseOther(state, accepted); // who was first may have come in between
+  refuseOther(state, accepted); // another creation may have been first
   return state;
 }
 
@@ -105,7 +105,7 @@ function sessionOf({ sessionId, agent, idempotencyKey }: Omit<CreateRunRequest, 
   return sessionId || (idempotencyKey === "" ? "" : sessionOfKey(principal, agent, idempotencyKey));
 }
 
-/** LOOP-12: told before the run is there; of the agent's own limit its run tells. */
+/** LOOP-12: checked before the run exists; the agent's own limit is checked by the run. */
 async function refuseUncounted(
   agents: Agents,
   { agent, nextAgent, contextRevision: current }: Session,
@@ -144,7 +144,7 @@ async function refuseUnknownTools(
   by: { signal: AbortSignal; principal: string },
 ): Promise<void> {
   const names = options?.functionTools.map(({ name }) => name) ?? [];
-  const unfit = names.find((name) => !/^[a-zA-Z0-9_-]{1,64}$/.test(name)); // on the bus nobody has looked before
+  const unfit = names.find((name) => !/^[a-zA-Z0-9_-]{1,64}$/.test(name)); // requests on the bus were not validated before
   if (unfit !== undefined) refuseOptions([`the function tool ${JSON.stringify(unfit)} has a name that no model takes`]);
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   if (twice !== undefined) refuseOptions([`two function tools are called ${JSON.stringify(twice)}`]);

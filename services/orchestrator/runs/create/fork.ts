@@ -50,7 +50,7 @@ export async function forkRun(
   const { principal } = session;
   const forked = { ...asked, ...standing, sessionId: session.id, principal, idempotencyKey };
   const started = await acceptRun(options, create(RunAcceptedSchema, forked), { isFirst: sessionId === "" });
-  refuseOther(started, asked); // who was first may have come in between
+  refuseOther(started, asked); // another creation may have been first
   return started;
 }
 

@@ -31,7 +31,7 @@ export function itemsFromInput(input: readonly InputItem[]): Item[] {
 
 function itemFromMessage({ role, content }: InputMessage, place: string): Item {
   if (role !== Role.USER && role !== Role.ASSISTANT)
-    refuseAt(`${place}.message.role`, "must be ROLE_USER or ROLE_ASSISTANT"); // on the bus nobody has looked before
+    refuseAt(`${place}.message.role`, "must be ROLE_USER or ROLE_ASSISTANT"); // requests on the bus were not validated before
   const unknown = content.findIndex(({ part }) => part.case === undefined);
   if (unknown >= 0) refuseAt(`${place}.message.content[${unknown}]`, "is of a kind that is not known here");
   // no provider takes a message without words; one of the assistant is left out
@@ -73,7 +73,7 @@ export async function refuseUnknownCalls(
   });
 }
 
-/** The first answer of a call stands, whoever gave it. */
+/** The first answer of a call counts. */
 function refuseAnsweredTwice(all: readonly string[], answered: readonly string[]): void {
   const seen = new Set<string>();
   const twice = new Set(all.filter((callId) => seen.size === seen.add(callId).size));

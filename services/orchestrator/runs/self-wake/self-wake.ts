@@ -90,7 +90,7 @@ function isOverLimit(
 ): boolean {
   const limit = agent.limits?.maxSelfWakes ?? defaultMaxSelfWakes;
   if (selfWakeCount <= limit) return false;
-  const message = `${limit} runs in a row started by themselves: news wait until a client or a person says something`;
+  const message = `${limit} runs in a row started by themselves: events wait until a client or a person says something`;
   logger.warn({ sessionId, agent: agent.name, limit }, message);
   audit({ kind: AuditKind.BLOCKED, agent: agent.name, sessionId, rule: "limits.maxSelfWakes", message });
   return true;

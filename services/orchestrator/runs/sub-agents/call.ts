@@ -78,7 +78,7 @@ export async function startSubAgent(
   return { kind: "run", runId: state.runId };
 }
 
-/** LOOP-12: told before the run is there why nobody could hold it to what is left. */
+/** LOOP-12: why the called run could not be held to what is left, before it is created. */
 async function faultOfCalled(
   { agents }: SubAgentOptions,
   { agent, limits }: SubAgent,

@@ -21,7 +21,7 @@ import { type SubAgentOptions, startSubAgent } from "./call.ts";
 import { cancelIfOpen } from "./cancel.ts";
 
 export interface FollowOptions extends SubAgentOptions, CancelOptions, WatchOptions {
-  /** Aborts when this process stops: the run goes on elsewhere, and so does whoever waits for it. */
+  /** Aborts when this process stops: the run goes on elsewhere, and its callers wait there. */
   readonly stopping: AbortSignal;
 }
 
@@ -99,7 +99,7 @@ function textOfEnd({ state, reason, error, outputText }: RunEnded): string {
   return parts.filter((part) => part !== "").join(": ");
 }
 
-/** What a person who watches the call may want to see. */
+/** Progress of the call for people. */
 function messageFrom({ event }: RunEvent): string {
   if (event.case === "accepted") return "accepted";
   if (event.case !== "turnCommitted") return "";

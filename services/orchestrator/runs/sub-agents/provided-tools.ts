@@ -31,7 +31,7 @@ export async function provideSubAgents(
   const { subAgents } = await agents.getAgent(name, { signal, principal });
   const describe = async (offered: SubAgent) => {
     if (offered.description !== "") return offered.description;
-    const other = await agents.getAgent(offered.agent, { signal, principal }).catch(() => undefined); // its call will tell
+    const other = await agents.getAgent(offered.agent, { signal, principal }).catch(() => undefined); // its call will fail with the reason
     return other?.description || `Asks the agent ${offered.agent}.`;
   };
   return Promise.all(

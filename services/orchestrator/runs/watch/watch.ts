@@ -48,7 +48,7 @@ export interface LiveUpdates {
 export interface WatchOptions {
   readonly log: RunLog;
   readonly live: LiveUpdates;
-  /** Asks the process that works on the run to tell the text so far. */
+  /** Asks the process that works on the run to publish the text so far. */
   readonly requestSnapshot: (instance: string, runId: string) => void;
 }
 

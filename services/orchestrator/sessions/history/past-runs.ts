@@ -63,7 +63,7 @@ export function pastRunsOf(queues: SessionQueues, log: RunLog): PastRuns {
         while (next !== undefined && ahead.length < width) {
           const entry: QueueEntry = next;
           const state = stateAt(entry);
-          state.catch(() => {}); // whoever asks for this run hears of it
+          state.catch(() => {}); // the read of this run gets the error
           next = await before(entry);
           ahead.push({ entry, state, before: next });
         }

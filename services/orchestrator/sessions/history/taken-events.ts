@@ -1,5 +1,5 @@
 /**
- * Which news from the inbox joined a run of their session before (inbox-1), whichever conversation that run belongs to.
+ * Which events of the inbox joined an earlier run of their session (inbox-1), whichever conversation that run belongs to.
  *
  * A run that was over before the first of them happened has taken none. Runs that were never claimed take none, and tell
  * nothing of when the others were over.

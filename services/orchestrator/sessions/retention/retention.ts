@@ -1,5 +1,5 @@
 /**
- * Removes sessions that nobody has used for long, whole: their runs' logs, their keys, and their queue.
+ * Removes sessions that were not used for long, as a whole: their runs' logs, their keys, and their queue.
  *
  * retention-1  A session goes when all its runs have ended and nothing was written for it since that long. One that has a run which
  *     waits for its client stays, however long it waits.

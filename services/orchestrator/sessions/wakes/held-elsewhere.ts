@@ -7,7 +7,7 @@ import { BoundedMap } from "#runtime/collections/bounded-map.ts";
 import type { HolderAnswer, Holders } from "./wake.ts";
 import { redeliverSoon, type WakeOutcome } from "./wake-outcome.ts";
 
-/** Of more sessions than these, those that were heard of first are forgotten: they are looked for in the log. */
+/** Of more sessions than these, the oldest are forgotten: their holders are found in the log. */
 const maxRemembered = 10_000;
 
 export type HeldElsewhere = ReturnType<typeof createHeldElsewhere>;
@@ -34,7 +34,7 @@ export function createHeldElsewhere(holders: Pick<Holders, "ask">) {
 
   return {
     ask,
-    /** Asks whoever answered last. */
+    /** Asks the process that answered last. */
     async askAgain(sessionId: string, wakeId: number): Promise<WakeOutcome | undefined> {
       const instance = instanceBySession.get(sessionId);
       return instance === undefined ? undefined : ask(instance, sessionId, wakeId);

@@ -40,18 +40,18 @@ export async function wakeAt(
 
 /** What a process says about a session that another asks it for. */
 export type HolderAnswer =
-  /** It works on the session and will look for the news. */
+  /** It works on the session and will look at it again. */
   | "taken"
-  /** It does, and the wake-up is its own: whoever asks must not acknowledge it. */
+  /** It does, and the wake-up is its own: the asking process must not acknowledge it. */
   | "leave"
   /** It does not work on the session. */
   | "free";
 
 export interface Holders {
-  /** Asks a process for a session; `gone` when there is nobody or it is silent, `unsure` when the bus has just returned. */
+  /** Asks a process for a session; `gone` when it does not answer, `unsure` when the bus has just returned. */
   ask(instance: string, sessionId: string, wakeId: number): Promise<HolderAnswer | "gone" | "unsure">;
-  /** Makes a process look again at a session, if it works on it. Told once: what gets lost, its next append tells. */
+  /** Makes a process look at a session again, if it works on it. Sent once: if it is lost, the next append shows the same. */
   notify(instance: string, sessionId: string): void;
-  /** Asks the process that works on a run to tell watchers the text so far. */
+  /** Asks the process that works on a run to publish the text so far. */
   requestSnapshot(instance: string, runId: string): void;
 }

@@ -11,7 +11,7 @@ import { isTransient } from "./is-transient.ts";
 import { onParked } from "./on-idle.ts";
 import type { WorkerOptions } from "./worker-options.ts";
 
-/** A verdict if another process answers for the session; undefined when it is time to look again. */
+/** An outcome if another process answers for the session; undefined to look at the session again. */
 export async function claimAndRun(
   options: WorkerOptions & { readonly elsewhere: HeldElsewhere },
   active: ActiveRun,

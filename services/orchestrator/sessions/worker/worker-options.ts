@@ -13,7 +13,7 @@ export interface WorkerOptions {
   readonly queues: SessionQueues;
   readonly holders: Holders;
   readonly timers: Timers;
-  /** Runs that were accepted in this process; unless told, all are found in the log. */
+  /** Runs that were accepted in this process; without it, all are found in the log. */
   readonly acceptedHere?: Pick<AcceptedHere, "take">;
   /** This process in claims: never the same for two processes, nor for two lives of one. */
   readonly instance: string;
@@ -23,7 +23,7 @@ export interface WorkerOptions {
   readonly turnLoop: (run: ClaimedRun, active: ActiveRun, signal: AbortSignal) => Promise<LoopOutcome>;
   /** Starts a run when something waits in the session's inbox; gives whether there is one to work on. */
   readonly startFromInbox: (sessionId: string, signal: AbortSignal) => Promise<boolean>;
-  /** Closes what was open for a run alone that has ended; called again for the same run by whoever looks at its session. */
+  /** Closes what was open for a run alone that has ended; called again for the same run when its session is looked at again. */
   readonly releaseRun?: (run: FoldedRun) => Promise<void>;
   /** Aborts when this process is to stop: no further run is claimed. */
   readonly handover: AbortSignal;

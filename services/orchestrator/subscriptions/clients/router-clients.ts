@@ -33,7 +33,7 @@ export interface RouterClients {
   readonly router: ToolRouter;
   readonly agents: RememberedAgents;
   readonly sessions: SessionSource;
-  /** Closes what is open for a run that brought MCP servers. Never rejects: what nobody uses any more is closed all the same. */
+  /** Closes what is open for a run that brought MCP servers. Never rejects: unused connections are closed later all the same. */
   readonly releaseRun: (run: FoldedRun) => Promise<void>;
 }
 
@@ -161,7 +161,7 @@ async function asFailures<T>(principal: string, call: () => Promise<T>): Promise
   }
 }
 
-/** What was not sent has not been begun by anybody, and is told as that. */
+/** A request that was not sent never started, and the error says so. */
 function failureFrom(error: unknown): Failure {
   const failure = failureFromConnectError(error);
   if (deliveryOf(error) !== "NOT_SENT") return failure;

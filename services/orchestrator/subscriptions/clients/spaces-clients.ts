@@ -12,7 +12,7 @@ import { clientFor } from "../../../clients.ts";
 import type { Inbox } from "../../loop/inbox/inbox.ts";
 import type { ToolMessages } from "../../loop/streaming/shown-calls.ts";
 
-/** Nothing waits long for spaces: what it would have told stays where it is. */
+/** No run waits long for spaces: events stay in the inbox. */
 const timeoutMs = 5_000;
 
 export function createInboxClient(bus: { connection: NatsConnection }, interceptors: Interceptor[]): Inbox {

@@ -120,6 +120,6 @@ function updateFromMessage(message: Msg): LiveUpdate | undefined {
     keepEncoded(update, message.data.slice()); // of its own: the connection's buffer holds others as well
     return { update, ...(position && { position: Number(position) }), ...(instance && { instance }) };
   } catch {
-    return undefined; // no update, whoever sent it
+    return undefined; // no update
   }
 }

@@ -1,12 +1,12 @@
 import type { LiveUpdate } from "../../runs/watch/watch.ts";
 import type { BufferedUpdate } from "./update-buffer.ts";
 
-/** How much of a run is held for those who fell behind, once for all of them. */
+/** How much of a run is held for watchers that fell behind, once for all of them. */
 const maxHeldBytes = 512 * 1_024;
 
 export type RecentEvents = ReturnType<typeof createRecentEvents>;
 
-/** The stored events that came live since somebody fell behind, without a gap: from here they go on, and read no log. */
+/** The stored events since a watcher fell behind, without a gap: watchers continue from here and do not read the log. */
 export function createRecentEvents() {
   let held: BufferedUpdate[] = [];
   let heldBytes = 0;

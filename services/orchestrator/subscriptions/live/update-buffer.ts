@@ -1,6 +1,6 @@
 import type { LiveUpdate } from "../../runs/watch/watch.ts";
 
-/** After this long without news, or twice that, a watcher reads the log, in case they were lost. */
+/** After this long without updates, or twice that, a watcher reads the log, in case they were lost. */
 const silenceMs = 1_500;
 
 /** A watcher that falls behind by more than this, or by so many bytes, is brought up to date from the log: it slows nobody else. */

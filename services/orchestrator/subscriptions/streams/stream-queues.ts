@@ -10,7 +10,7 @@ import { type RecordPlace, readRecord } from "#runtime/bus/streams/record.ts";
 import type { QueueEntry, QueuePages, SessionQueues } from "../../sessions/queue.ts";
 import { runSubjects } from "../run-subjects.ts";
 
-/** How far back in the stream the latest entries are looked for first; doubled until some are found. */
+/** How far back in the stream the search for the latest entries begins; doubled until some are found. */
 const firstWidth = 1_024;
 
 /** The queues of sessions, in the stream of the runs, so that entries and logs share one order. */

@@ -19,7 +19,7 @@ import type { RunKeys } from "../../runs/create/acceptance.ts";
 import { runSubjects } from "../run-subjects.ts";
 
 export const positionHeader = "Toolbus-Position";
-/** Of a claim that is told live: the process. Watchers in services ask it; it is no part of what clients are told. */
+/** The process of a claim that is published live. Services ask it for snapshots; clients do not get it. */
 export const instanceHeader = "Toolbus-Instance";
 
 /** What the headers of an append take at most. */
@@ -28,11 +28,11 @@ const headerBytes = 512;
 /** By so much the end of a run may be larger than the turn whose text it repeats: its error, and the headers. */
 const endReserveBytes = 16 * 1_024;
 
-/** The logs of runs in their stream. What was stored is told to the run's watchers. */
+/** The logs of runs in their stream. Stored events are published to the run's watchers. */
 export function createStreamRunLog(bus: Bus): RunLog {
   const bytesByRecord = new WeakMap<LogRecord, RecordBytes>();
 
-  /** A record is checked, stored and told: its event is encoded once. */
+  /** A record is checked, stored and published: its event is encoded once. */
   function bytesOf(record: LogRecord): RecordBytes {
     const made = bytesByRecord.get(record) ?? encoded(record);
     bytesByRecord.set(record, made);
@@ -92,7 +92,7 @@ export function createStreamRunLog(bus: Bus): RunLog {
   };
 }
 
-/** A record as it is stored, and the event in it as it is told. */
+/** A record as it is stored, and the event in it as it is published. */
 interface RecordBytes {
   readonly stored: Uint8Array;
   readonly told: Uint8Array;
@@ -121,7 +121,7 @@ function recordFrom(bus: Bus, message: RecordMessage): StoredEvent | undefined {
   });
 }
 
-/** Told once to whoever listens: what gets lost, or is too large to be told, is found in the log or asked for. */
+/** Published once: what gets lost, or is too large, is read from the log or requested. */
 export function publishUpdate(bus: Bus, runId: string, update: WatchRunResponse): void {
   publishLive(bus, runId, toBinary(WatchRunResponseSchema, update));
 }

@@ -1,8 +1,8 @@
 /**
  * Times at which sessions are to be woken, kept by the broker: a scheduled message for each run that waits, which the broker
- * publishes when it is due, and whoever has a free hand makes a wake-up of it. No process holds anything meanwhile.
+ * publishes when it is due, and any process makes a wake-up of it. No process holds anything meanwhile.
  *
- * What is due comes a little late (a few hundred milliseconds), and may come twice: a wake-up without news does no harm.
+ * What is due comes a little late (a few hundred milliseconds), and may come twice: a wake-up without events does no harm.
  */
 
 import { create, toBinary } from "@bufbuild/protobuf";

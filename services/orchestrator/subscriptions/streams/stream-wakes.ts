@@ -41,7 +41,7 @@ export async function openStreamWakes(bus: Bus, options: StreamWakesOptions): Pr
   };
 }
 
-/** Undefined for one that cannot be read: it wakes nobody. */
+/** Undefined for one that cannot be read: it wakes no session. */
 export function wakeFrom(bus: Bus, { subject, seq: sequence, data }: JsMsg): SessionWake | undefined {
   return readRecord(bus, { subject, sequence }, () => {
     const wake = fromBinary(SessionWakeSchema, data);
