@@ -17,6 +17,7 @@ import { configsFromDeclarations } from "./declarations/declared-config.ts";
 import { differences, ensureDeclared } from "./declarations/ensure-declared.ts";
 import { removeStores } from "./declarations/remove-stores.ts";
 import { streamOfSubject } from "./declarations/streams-of-subjects.ts";
+import { lastOf } from "./streams/append.ts";
 
 describe("what is declared", () => {
   const configs = configsFromDeclarations(1).map((config) => [config.name, config] as const);
@@ -228,14 +229,13 @@ describe("an open bus", () => {
 
   test("stores keep what was written across a kill of the server", async () => {
     await using bus = await openTestBus();
-    const memory = await bus.keyValue("toolbus_memory");
-    await memory.put("a.b", "kept");
+    await bus.jetstream.publish("$KV.toolbus_memory.a.b", "kept");
     const results = await bus.objectStore("toolbus_results");
     await results.putBlob({ name: "digest" }, new Uint8Array(3 * 1024 * 1024));
     await bus.server.kill();
     await bus.server.restart();
     await bus.link.whenUp();
-    expect((await memory.get("a.b"))?.string()).toBe("kept");
+    expect((await lastOf(bus, "$KV.toolbus_memory.a.b"))?.string()).toBe("kept");
     expect((await results.getBlob("digest"))?.length).toBe(3 * 1024 * 1024);
   });
 });

@@ -74,6 +74,17 @@ test("a removal while the bus was away is seen afterwards, also when no message 
   ]);
 });
 
+test("a view waits for no removal whose message has gone before it was seen", async () => {
+  const bucket = createBucket(bus, placeOf("gone."));
+  await bucket.put("a", 1);
+  let readings = 0;
+  const lastRevision = async () => (await bucket.lastRevision()) + (readings++ % 2 === 0 ? 1 : 0); // of what is gone a moment later
+  await using followed = await openBucketView({ ...bucket, lastRevision }, onFault);
+  await followed.caughtUp();
+  expect(followed.view.get("a")?.value).toBe(1);
+  expect(readings).toBe(4);
+});
+
 test("a view that is closed lets go of those who wait for it", async () => {
   await using local = await openTestBus();
   const followed = await openBucketView(createBucket(local, placeOf("five.")), onFault);

@@ -1,8 +1,11 @@
 import { messageFromUnknown } from "../../failure/failure.ts";
+import { comesWithin } from "../../time/comes-within.ts";
 import { unlessAborted } from "../../time/unless-aborted.ts";
 import type { Bucket, Change } from "./bucket.ts";
 import { openFollower } from "./follower.ts";
 import { sharedReading } from "./shared-reading.ts";
+
+const RECHECK_MS = 500;
 
 /** What a bucket holds of one kind, in memory. */
 export class BucketView<T> {
@@ -114,15 +117,23 @@ export async function openBucketView<T>(bucket: Bucket<T>, onFault: (fault: stri
     }
   }
 
+  /** The message of a removal may go before it is seen: then the last one that is left is as far as there is to see. */
+  async function reach(revision: number): Promise<void> {
+    let last = revision;
+    while (!(await comesWithin(RECHECK_MS, view.reached(last, closing.signal)))) {
+      last = Math.min(last, await bucket.lastRevision(closing.signal));
+    }
+  }
+
   const onChange = (change: Change<T>) => view.apply(change);
   const hooks = { onInterrupted: interrupt, onResumed: () => void forgetRemoved() };
   const follower = await openFollower(bucket, { from: "start", onChange, onFault, ...hooks });
   const readSeen = sharedReading(async () => {
     const last = await bucket.lastRevision(closing.signal);
     await whenWhole();
-    await view.reached(last, closing.signal);
+    await reach(last);
   });
-  await view.reached(follower.openedAt);
+  await reach(follower.openedAt);
   return {
     view,
     caughtUp: (signal) => unlessAborted(readSeen(), signal),

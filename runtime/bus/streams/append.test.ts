@@ -2,7 +2,6 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openTestBus, type TestBus } from "../../../test/harness/bus.ts";
 import type { Failure } from "../../failure/failure.ts";
 import { until } from "../../time/until.ts";
-import { readKey } from "../buckets/key-value.ts";
 import { text, textsOf } from "../testing/texts.ts";
 import { type AppendOutcome, appendFenced, appendOnce } from "./append.ts";
 import { lastSequenceOf, readSubject, type StoredMessage } from "./read.ts";
@@ -73,7 +72,7 @@ describe("a fenced append", () => {
   });
 
   test("throws the program's own mistakes instead of repeating them", async () => {
-    await expect(readKey(bus, "toolbus_callers", "no key at all")).rejects.toThrow("invalid key");
+    await expect(lastSequenceOf(bus, "nowhere.at.all")).rejects.toThrow("no declared stream keeps nowhere.at.all");
   });
 
   test("says that the store is full, and what was stored stands", async () => {

@@ -3,6 +3,7 @@ import { headers } from "@nats-io/transport-node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ToolCallState } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { lastOf } from "#runtime/bus/streams/append.ts";
 import { until } from "#runtime/time/until.ts";
 import { decodeCall, encodeCall } from "../../calls/records/call-record.ts";
 import { storedCall } from "../fakes/stored.ts";
@@ -102,10 +103,9 @@ describe("calls whose router is killed", () => {
     const calling = lasting.call({ sessionId, name: "charge", callId: "untold" });
     const { call } = await external.whenRecorded("untold", (found) => ({ call: found }));
     // what a router leaves that dies between its write and its news
-    const kv = await external.bus.keyValue("toolbus_calls");
-    const entry = await kv.get("untold");
+    const standing = await lastOf(external.bus, "$KV.toolbus_calls.untold");
     const result = create(ToolResultSchema, { outputJson: '"silent"' });
-    const record = { ...decodeCall(entry!.value), state: ToolCallState.RESOLVED, result };
+    const record = { ...decodeCall(standing!.data), state: ToolCallState.RESOLVED, result };
     const js = external.bus.jetstream;
     const fields = headers();
     fields.set("Toolbus-Due", "notify");

@@ -85,7 +85,7 @@ describe("repeated, orphaned and cancelled calls, on the bus", () => {
       argumentsJson: '{"path":"a"}',
       state: "TOOL_CALL_STATE_STARTED",
     };
-    await (await suite.bus.keyValue("toolbus_calls")).put("orphan", storedCall(record));
+    await suite.bus.jetstream.publish("$KV.toolbus_calls.orphan", storedCall(record));
     const request = { sessionId, name: "read", argumentsJson: '{"path":"a"}', callId: "orphan", recovering: true };
     expect(JSON.stringify((await suite.clients.call(request)).output)).toMatch(/outcome_unknown: /);
     expect(suite.mcp.calls.map(({ callId }) => callId)).not.toContain("orphan");
@@ -98,7 +98,7 @@ describe("repeated, orphaned and cancelled calls, on the bus", () => {
     const sessionId = await suite.openSession("changing");
     const facts = { sessionId, tool: "@files/read_file", agent: "changing", state: "TOOL_CALL_STATE_STARTED" };
     const record = { callId: "changed", ...facts };
-    await (await suite.bus.keyValue("toolbus_calls")).put("changed", storedCall(record));
+    await suite.bus.jetstream.publish("$KV.toolbus_calls.changed", storedCall(record));
     await suite.clients.agents.applyAgent({ agent: { name: "changing", sources, tools: { use: [] } } });
     const request = { sessionId, name: "files__read_file", argumentsJson: "{}", callId: "changed", recovering: true };
     expect(JSON.stringify((await suite.clients.call(request)).output)).toMatch(/outcome_unknown: /);

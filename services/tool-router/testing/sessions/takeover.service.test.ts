@@ -1,10 +1,14 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Carry, SessionState as State } from "#gen/toolbus/session/v1/session_pb.ts";
-import { compareAndSet, readKey } from "#runtime/bus/buckets/key-value.ts";
+import { createBucket } from "#runtime/bus/buckets/stored-bucket.ts";
+import type { Bus } from "#runtime/bus/bus.ts";
 import { until } from "#runtime/time/until.ts";
 import { decodeSession, encodeSession, type SessionRecord } from "../../sessions/session-record.ts";
 import { openSwitcher, type Switcher } from "../fakes/switcher.ts";
+
+const codec = { encode: encodeSession, decode: decodeSession };
+const sessionsOf = (bus: Bus) => createBucket(bus, { bucket: "toolbus_sessions", prefix: "", codec });
 
 describe("a switch whose router was killed, on the bus", () => {
   let suite: Switcher;
@@ -17,8 +21,8 @@ describe("a switch whose router was killed, on the bus", () => {
   async function leftIn(state: State, more: Partial<SessionRecord>): Promise<string> {
     const sessionId = await suite.openSession("red");
     await suite.clients.call({ sessionId, name: "mine" });
-    const entry = (await readKey(suite.bus, "toolbus_sessions", sessionId))!;
-    const session = decodeSession(entry.value);
+    const stored = sessionsOf(suite.bus);
+    const { value: session, revision } = (await stored.read(sessionId))!;
     const drainUntil = timestampFromMs(Date.now());
     const left = {
       ...session,
@@ -27,13 +31,7 @@ describe("a switch whose router was killed, on the bus", () => {
       drainExpireTime: drainUntil,
       ...more,
     };
-    const { kind } = await compareAndSet(suite.bus, {
-      bucket: "toolbus_sessions",
-      key: sessionId,
-      revision: entry.revision,
-      value: encodeSession(left),
-    });
-    expect(kind).toBe("set");
+    expect(await stored.replace(sessionId, left, revision)).toBeDefined();
     return sessionId;
   }
 
@@ -74,11 +72,10 @@ describe("a switch whose router was killed, on the bus", () => {
   test("ORCH-1 a router that comes when all others are gone finds the sessions that are under way", async () => {
     const sessionId = await suite.openSession("red");
     for (const router of suite.routers) await router[Symbol.asyncDispose]();
-    const entry = (await readKey(suite.bus, "toolbus_sessions", sessionId))!;
-    const session = decodeSession(entry.value);
+    const stored = sessionsOf(suite.bus);
+    const { value: session, revision } = (await stored.read(sessionId))!;
     const left = { ...session, state: State.TEARING_DOWN, holder: "killed", nextAgent: "blue" };
-    const value = encodeSession(left);
-    await compareAndSet(suite.bus, { bucket: "toolbus_sessions", key: sessionId, revision: entry.revision, value });
+    expect(await stored.replace(sessionId, left, revision)).toBeDefined();
     suite.use(await suite.startRouter("c"));
     await suite.reaches(sessionId, State.ACTIVE);
     expect((await suite.clients.call({ sessionId, name: "mine" })).output).toMatchObject({ agent: "blue" });
