@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openNatsServer } from "#runtime/bus/nats-server/nats-server.ts";
 import type { Order, Report } from "./bus/setting.ts";
-import { openPeer, type Peer } from "./peer.ts";
-import { type BenchResult, comparedResult } from "./result.ts";
+import { openPeer, type Peer } from "./measuring/peer.ts";
+import { type BenchResult, comparedResult } from "./measuring/result.ts";
 
 /*
  * What does a call cost on the bus? Server and client are processes of their own, with the interceptors and windows of

@@ -3,7 +3,7 @@ import { measureSteps } from "./loop/steps.ts";
 import { measureStreams } from "./loop/streams.ts";
 import { measureLength, measureTurns } from "./loop/turns.ts";
 import { loopServices, openWorld } from "./loop/world.ts";
-import type { BenchResult } from "./result.ts";
+import type { BenchResult } from "./measuring/result.ts";
 
 /*
  * What does the durable loop cost? A real nats-server, real services in processes of their own, production's code but for the

@@ -2,9 +2,9 @@ import { parseArgs } from "node:util";
 import { measureBus } from "./bus.ts";
 import { measureCall } from "./call.ts";
 import { measureLoop } from "./loop.ts";
+import type { BenchResult } from "./measuring/result.ts";
 import { measureParked } from "./parked.ts";
 import { measureRecovery } from "./recovery.ts";
-import type { BenchResult } from "./result.ts";
 import { measureRouter } from "./router.ts";
 import { measureStart } from "./start.ts";
 

@@ -12,10 +12,10 @@
 import { cpuMicrosecondsOf } from "./loop/cpu.ts";
 import { quantileOf } from "./loop/quantile.ts";
 import { loopServices, openWorld, type World } from "./loop/world.ts";
+import { type BenchResult, rounded } from "./measuring/result.ts";
 import { type Footprint, type Holding, openFootprint } from "./parked/footprint.ts";
 import { type LiveRuns, openLiveRuns } from "./parked/live-runs.ts";
 import { startParked } from "./parked/start.ts";
-import { type BenchResult, rounded } from "./result.ts";
 
 const bench = "parked";
 const mib = 2 ** 20;

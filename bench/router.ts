@@ -1,5 +1,5 @@
 import { quantileOf } from "./loop/quantile.ts";
-import { type BenchResult, comparedResult } from "./result.ts";
+import { type BenchResult, comparedResult } from "./measuring/result.ts";
 import { measureDecisions } from "./router/decide.ts";
 import type { Report } from "./router/setting.ts";
 import { openRouterWorld, type RouterWorld } from "./router/world.ts";

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { type BenchResult, comparedResult } from "./result.ts";
+import { type BenchResult, comparedResult } from "./measuring/result.ts";
 import { openUp, residentMegabytes } from "./start/up.ts";
 
 /*

@@ -5,7 +5,7 @@ import { createNatsTransport } from "#runtime/rpc/nats/client/transport.ts";
 import { EchoService } from "#runtime/rpc/nats/testing/echo-service.ts";
 import { openConnection } from "#runtime/rpc/nats/testing/echo-world.ts";
 import { openTelemetry } from "#runtime/telemetry/telemetry.ts";
-import { medianOf } from "../result.ts";
+import { medianOf } from "../measuring/result.ts";
 import { type Login, type Order, RAW_SUBJECT, type Report, SERVICE, UNARY_BYTES, type Way } from "./setting.ts";
 
 const { port, ...login }: Login & { port: number } = JSON.parse(process.argv[2] ?? "");

@@ -9,7 +9,7 @@ import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { CallToolRequestSchema, type CallToolResponse, ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { openBus } from "#runtime/bus/bus.ts";
 import { clientFor } from "../../services/clients.ts";
-import { medianOf } from "../result.ts";
+import { medianOf } from "../measuring/result.ts";
 import { openHttpClient } from "./http-client.ts";
 import {
   argumentOf,

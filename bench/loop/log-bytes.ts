@@ -6,7 +6,7 @@
 import { toBinary } from "@bufbuild/protobuf";
 import { ItemSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import { readSubject } from "#runtime/bus/streams/read.ts";
-import { type BenchResult, rounded } from "../result.ts";
+import { type BenchResult, rounded } from "../measuring/result.ts";
 import { quiet } from "./plan.ts";
 import { followToEnd, startRun, type World } from "./world.ts";
 

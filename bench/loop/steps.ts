@@ -11,7 +11,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import { type BenchResult, comparedResult } from "../result.ts";
+import { type BenchResult, comparedResult } from "../measuring/result.ts";
 import { type Plan, quiet } from "./plan.ts";
 import { followToEnd, startRun, type World } from "./world.ts";
 

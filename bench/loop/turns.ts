@@ -4,7 +4,7 @@
  * a turn that is a turn and a call; in runs of two, one after the other, a turn and two calls.
  */
 
-import { type BenchResult, rounded } from "../result.ts";
+import { type BenchResult, rounded } from "../measuring/result.ts";
 import { type Plan, quiet } from "./plan.ts";
 import { quantileOf } from "./quantile.ts";
 import { followToEnd, startRun, type World } from "./world.ts";

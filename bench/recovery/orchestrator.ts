@@ -13,7 +13,7 @@ import { until } from "#runtime/time/until.ts";
 import { quiet } from "../loop/plan.ts";
 import { quantileOf } from "../loop/quantile.ts";
 import { loopServices, type Orchestrator, openWorld, startRun, type World } from "../loop/world.ts";
-import { type BenchResult, rounded } from "../result.ts";
+import { type BenchResult, rounded } from "../measuring/result.ts";
 
 const bench = "recovery";
 

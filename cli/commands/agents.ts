@@ -7,7 +7,7 @@ import { agentFromFile } from "#runtime/agent-file/agent-from-file.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { allPages } from "#runtime/rpc/paging/all-pages.ts";
 import { globalOptionsOf, openConnection } from "../connection.ts";
-import { UsageFault } from "../fault.ts";
+import { UsageFault } from "../faults/fault.ts";
 import { colors, oneLine, printLine, printMessage, printTable } from "../printing/print.ts";
 
 const EXPECTED = "only if it stands at this revision, as `agents show` tells it; 0: only if there is none yet";

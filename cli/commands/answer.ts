@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
 import { globalOptionsOf, openConnection } from "../connection.ts";
-import { UsageFault } from "../fault.ts";
+import { UsageFault } from "../faults/fault.ts";
 import { printLine } from "../printing/print.ts";
 import { addSubmissionOption, submissionOf } from "../requests/submission.ts";
 

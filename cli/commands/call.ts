@@ -2,9 +2,9 @@ import type { Command } from "commander";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { type Connection, globalOptionsOf, openConnection } from "../connection.ts";
-import { exitCodes, UsageFault } from "../fault.ts";
-import { openInterruption } from "../interruption.ts";
+import { exitCodes, UsageFault } from "../faults/fault.ts";
 import { printLine, printMessage } from "../printing/print.ts";
+import { openInterruption } from "../requests/interruption.ts";
 import { resultOfToolCall } from "../requests/tool-call.ts";
 
 interface Options {

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { create } from "@bufbuild/protobuf";
 import { type FunctionTool, FunctionToolSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
-import { UsageFault } from "../fault.ts";
+import { UsageFault } from "../faults/fault.ts";
 
 const fields = new Set(["name", "description", "inputSchema", "outputSchema"]);
 

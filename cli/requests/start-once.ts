@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { isUnavailable } from "#runtime/failure/connect.ts";
 import { retryWhile } from "#runtime/time/retry/retry.ts";
-import { UsageFault } from "../fault.ts";
+import { UsageFault } from "../faults/fault.ts";
 
 const attempts = 3;
 

@@ -6,7 +6,7 @@ import { type CallToolResponse, ToolService } from "#gen/toolbus/tool/v1/tool_se
 import { isUnavailable } from "#runtime/failure/connect.ts";
 import { retryWhile } from "#runtime/time/retry/retry.ts";
 import type { Connection } from "../connection.ts";
-import { isUnreachable } from "../fault.ts";
+import { isUnreachable } from "../faults/fault.ts";
 import { printNote, progressText } from "../printing/print.ts";
 
 export interface ToolCall {

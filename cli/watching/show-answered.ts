@@ -2,7 +2,7 @@ import { createInterface } from "node:readline";
 import type { FunctionCall } from "#gen/toolbus/run/v1/run_pb.ts";
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import type { Connection } from "../connection.ts";
-import { exitCodes } from "../fault.ts";
+import { exitCodes } from "../faults/fault.ts";
 import { printNote } from "../printing/print.ts";
 import { createAnswering, LinesEnded } from "../requests/answering.ts";
 import { showToEnd } from "./show-to-end.ts";

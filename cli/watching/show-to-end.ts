@@ -1,6 +1,6 @@
 import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { Connection } from "../connection.ts";
-import { exitCodes } from "../fault.ts";
+import { exitCodes } from "../faults/fault.ts";
 import { createJsonRunPrinter, createRunPrinter, type RunPrinter } from "../printing/run-printer.ts";
 import { type FollowOptions, followRun } from "./run-follower.ts";
 

@@ -13,7 +13,7 @@ import { referencePath, settingsReference } from "../settings/reference.ts";
 import type { Findings } from "./findings.ts";
 import { faultsInLinks } from "./links.ts";
 import { faultsInLockFile } from "./lock-file.ts";
-import { shapeOf } from "./shape.ts";
+import { shapeOf } from "./shape/shape.ts";
 import { faultsInTexts } from "./text-rules.ts";
 import { isGenerated, treePaths } from "./tree-files.ts";
 
@@ -113,7 +113,7 @@ export const checks: readonly Check[] = [
   {
     key: "shape",
     name: "tree keeps its shape: narrow folders, no circles, short READMEs, no more code than it had",
-    mend: "divide the folder, open the circle, shorten the text; a figure that came nearer to its goal is written into tools/check/shape.ts",
+    mend: "divide the folder, open the circle, shorten the text; a figure that came nearer to its goal is written into tools/check/shape/shape.ts",
     run: shapeOf,
   },
   { key: "ruff", name: "Python is linted (ruff)", mend: "mend the lines that it names", run: pythonFaults },

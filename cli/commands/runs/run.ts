@@ -4,7 +4,7 @@ import { Role, ToolChoiceMode } from "#gen/toolbus/run/v1/run_pb.ts";
 import { CreateRunResponseSchema, InputItemSchema, RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { textContent } from "#runtime/content/text.ts";
 import { globalOptionsOf, openConnection } from "../../connection.ts";
-import { UsageFault } from "../../fault.ts";
+import { UsageFault } from "../../faults/fault.ts";
 import { printMessage, printNote } from "../../printing/print.ts";
 import { readFunctionsFile } from "../../requests/functions-file.ts";
 import { startOnce } from "../../requests/start-once.ts";

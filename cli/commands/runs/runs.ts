@@ -22,7 +22,7 @@ import {
 import { textContent } from "#runtime/content/text.ts";
 import { textOfAmount } from "#runtime/money/money.ts";
 import { type Connection, globalOptionsOf, openConnection } from "../../connection.ts";
-import { UsageFault } from "../../fault.ts";
+import { UsageFault } from "../../faults/fault.ts";
 import {
   codeOfValue,
   colors,

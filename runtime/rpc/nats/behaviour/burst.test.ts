@@ -1,12 +1,12 @@
 import { createClient } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { until } from "#runtime/time/until.ts";
-import { CallMux } from "./channel/mux.ts";
-import { createNatsTransport } from "./client/transport.ts";
-import { serveOnNats } from "./server/server.ts";
-import { openEchoProcess } from "./testing/echo-process.ts";
-import { EchoService } from "./testing/echo-service.ts";
-import { type EchoWorld, openEchoWorld } from "./testing/echo-world.ts";
+import { CallMux } from "../channel/mux.ts";
+import { createNatsTransport } from "../client/transport.ts";
+import { serveOnNats } from "../server/server.ts";
+import { openEchoProcess } from "../testing/echo-process.ts";
+import { EchoService } from "../testing/echo-service.ts";
+import { type EchoWorld, openEchoWorld } from "../testing/echo-world.ts";
 
 /*
  * More than nats-server holds for one connection, for a process that does not read for a while: it is frozen, so that the other

@@ -1,12 +1,12 @@
 import { Code, createClient } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { until } from "#runtime/time/until.ts";
-import { deliveryOf } from "./call/delivery.ts";
-import { createNatsTransport } from "./client/transport.ts";
-import { serveOnNats } from "./server/server.ts";
-import { failureOf, readAll } from "./testing/echo-outcome.ts";
-import { EchoService } from "./testing/echo-service.ts";
-import { type EchoWorld, openEchoWorld } from "./testing/echo-world.ts";
+import { deliveryOf } from "../call/delivery.ts";
+import { createNatsTransport } from "../client/transport.ts";
+import { serveOnNats } from "../server/server.ts";
+import { failureOf, readAll } from "../testing/echo-outcome.ts";
+import { EchoService } from "../testing/echo-service.ts";
+import { type EchoWorld, openEchoWorld } from "../testing/echo-world.ts";
 
 let world: EchoWorld;
 beforeAll(async () => {

@@ -12,77 +12,77 @@ export const commands: readonly ListedCommand[] = [
   {
     term: "up [options]",
     description: "Start the whole suite on this machine, NATS included, until Ctrl-C",
-    load: async () => (await import("./commands/up.ts")).addUpCommand,
+    load: async () => (await import("../commands/up.ts")).addUpCommand,
   },
   {
     term: "run [options] <agent> <input...>",
     description: "Run an agent and show what happens until it ends",
-    load: async () => (await import("./commands/runs/run.ts")).addRunCommand,
+    load: async () => (await import("../commands/runs/run.ts")).addRunCommand,
   },
   {
     term: "runs",
     description: "List, show, watch, answer, cancel, replay or fork runs",
-    load: async () => (await import("./commands/runs/runs.ts")).addRunsCommand,
+    load: async () => (await import("../commands/runs/runs.ts")).addRunsCommand,
   },
   {
     term: "tools [options]",
     description: "List tools: of the catalogue, of an agent, or of a session",
-    load: async () => (await import("./commands/tools.ts")).addToolsCommand,
+    load: async () => (await import("../commands/tools.ts")).addToolsCommand,
   },
   {
     term: "call [options] <tool> [arguments]",
     description: "Call a tool as an agent would, under the same policy",
-    load: async () => (await import("./commands/call.ts")).addCallCommand,
+    load: async () => (await import("../commands/call.ts")).addCallCommand,
   },
   {
     term: "calls",
     description: "List, answer, read or cancel recorded tool calls",
-    load: async () => (await import("./commands/calls.ts")).addCallsCommand,
+    load: async () => (await import("../commands/calls.ts")).addCallsCommand,
   },
   {
     term: "watch",
     description: "Follow a run, a space or the audit trail as it happens",
-    load: async () => (await import("./commands/watch.ts")).addWatchCommand,
+    load: async () => (await import("../commands/watch.ts")).addWatchCommand,
   },
   {
     term: "agents",
     description: "List, show, apply or delete agents",
-    load: async () => (await import("./commands/agents.ts")).addAgentsCommand,
+    load: async () => (await import("../commands/agents.ts")).addAgentsCommand,
   },
   {
     term: "sessions",
     description: "List, switch, watch or close sessions",
-    load: async () => (await import("./commands/sessions.ts")).addSessionsCommand,
+    load: async () => (await import("../commands/sessions.ts")).addSessionsCommand,
   },
   {
     term: "answer [options] <space> <call> [result]",
     description: "Answer a tool call that waits for a person in a space",
-    load: async () => (await import("./commands/answer.ts")).addAnswerCommand,
+    load: async () => (await import("../commands/answer.ts")).addAnswerCommand,
   },
   {
     term: "spaces",
     description: "List, create, show, speak in and watch spaces",
-    load: async () => (await import("./commands/spaces.ts")).addSpacesCommand,
+    load: async () => (await import("../commands/spaces.ts")).addSpacesCommand,
   },
   {
     term: "inbox [options] <session>",
     description: "Show what waits for an agent's next run",
-    load: async () => (await import("./commands/inbox.ts")).addInboxCommand,
+    load: async () => (await import("../commands/inbox.ts")).addInboxCommand,
   },
   {
     term: "explain [options] <agent> <tool>",
     description: "Explain why an agent can or cannot call a tool",
-    load: async () => (await import("./commands/explain.ts")).addExplainCommand,
+    load: async () => (await import("../commands/explain.ts")).addExplainCommand,
   },
   {
     term: "audit [options]",
     description: "List what the suite decided, the latest last, and follow it",
-    load: async () => (await import("./commands/audit.ts")).addAuditCommand,
+    load: async () => (await import("../commands/audit.ts")).addAuditCommand,
   },
   {
     term: "serve <service>",
     description: "Run one service in this process, against the NATS server of NATS_URL",
-    load: async () => (await import("./commands/serve.ts")).addServeCommand,
+    load: async () => (await import("../commands/serve.ts")).addServeCommand,
   },
 ];
 

@@ -1,8 +1,8 @@
 import type { Interceptor } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { until } from "#runtime/time/until.ts";
-import { byte, bytes, firstBytes, openStreams } from "./testing/echo-streams.ts";
-import { type EchoWorld, openEchoWorld } from "./testing/echo-world.ts";
+import { byte, bytes, firstBytes, openStreams } from "../testing/echo-streams.ts";
+import { type EchoWorld, openEchoWorld } from "../testing/echo-world.ts";
 
 let world: EchoWorld;
 beforeAll(async () => {

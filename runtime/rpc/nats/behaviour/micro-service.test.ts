@@ -3,10 +3,10 @@ import { Svcm } from "@nats-io/services";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { delay } from "#runtime/time/delay.ts";
 import { until } from "#runtime/time/until.ts";
-import { createNatsTransport } from "./client/transport.ts";
-import { serveOnNats } from "./server/server.ts";
-import { EchoService } from "./testing/echo-service.ts";
-import { type EchoWorld, openEchoWorld } from "./testing/echo-world.ts";
+import { createNatsTransport } from "../client/transport.ts";
+import { serveOnNats } from "../server/server.ts";
+import { EchoService } from "../testing/echo-service.ts";
+import { type EchoWorld, openEchoWorld } from "../testing/echo-world.ts";
 
 let world: EchoWorld;
 beforeAll(async () => {

@@ -2,13 +2,13 @@ import type { BytesValue } from "@bufbuild/protobuf/wkt";
 import { createClient } from "@connectrpc/connect";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { until } from "#runtime/time/until.ts";
-import { DEFAULT_TIMINGS } from "./call/timings.ts";
-import { LARGEST_WINDOW_BYTES } from "./channel/credit.ts";
-import { createNatsTransport } from "./client/transport.ts";
-import { type EchoProcess, openEchoProcess } from "./testing/echo-process.ts";
-import { COUNT_KEY, NUMBERED_BYTES } from "./testing/echo-program.ts";
-import { EchoService } from "./testing/echo-service.ts";
-import { type EchoWorld, openEchoWorld } from "./testing/echo-world.ts";
+import { DEFAULT_TIMINGS } from "../call/timings.ts";
+import { LARGEST_WINDOW_BYTES } from "../channel/credit.ts";
+import { createNatsTransport } from "../client/transport.ts";
+import { type EchoProcess, openEchoProcess } from "../testing/echo-process.ts";
+import { COUNT_KEY, NUMBERED_BYTES } from "../testing/echo-program.ts";
+import { EchoService } from "../testing/echo-service.ts";
+import { type EchoWorld, openEchoWorld } from "../testing/echo-world.ts";
 
 let world: EchoWorld;
 beforeAll(async () => {

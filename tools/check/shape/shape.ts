@@ -3,11 +3,11 @@
 
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { folderOrders, upwardImports } from "../../test/architecture/folder-orders.ts";
-import { sourceFilesBelow } from "../../test/architecture/source-files.ts";
-import { observeCommand } from "../gen/command.ts";
-import type { Findings } from "./findings.ts";
-import { isGenerated, treePaths } from "./tree-files.ts";
+import { folderOrders, upwardImports } from "../../../test/architecture/folder-orders.ts";
+import { sourceFilesBelow } from "../../../test/architecture/source-files.ts";
+import { observeCommand } from "../../gen/command.ts";
+import type { Findings } from "../findings.ts";
+import { isGenerated, treePaths } from "../tree-files.ts";
 
 export interface Figure {
   readonly what: string;
@@ -107,7 +107,7 @@ async function linesOfCode(root: string, paths: readonly string[]): Promise<Figu
     code.map(async (path) => (await readFile(join(root, path), "utf8")).split("\n").length - 1),
   );
   const value = lines.reduce((sum, count) => sum + count, 0);
-  return { what: "lines of services and runtime outside of tests", value, goal: 38_000, held: 46_800 };
+  return { what: "lines of services and runtime outside of tests", value, goal: 38_000, held: 46_600 };
 }
 
 const isTest = (path: string) => /\.test\.ts$|\/testing\/|\/tests\//.test(path);

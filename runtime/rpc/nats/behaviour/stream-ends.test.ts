@@ -1,11 +1,11 @@
 import { Code, ConnectError, createClient, type HandlerContext } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { until } from "#runtime/time/until.ts";
-import { deliveryOf } from "./call/delivery.ts";
-import { createNatsTransport } from "./client/transport.ts";
-import { EchoService } from "./testing/echo-service.ts";
-import { byte, bytes, failureOf, firstBytes, openStreams } from "./testing/echo-streams.ts";
-import { type EchoWorld, openEchoWorld } from "./testing/echo-world.ts";
+import { deliveryOf } from "../call/delivery.ts";
+import { createNatsTransport } from "../client/transport.ts";
+import { EchoService } from "../testing/echo-service.ts";
+import { byte, bytes, failureOf, firstBytes, openStreams } from "../testing/echo-streams.ts";
+import { type EchoWorld, openEchoWorld } from "../testing/echo-world.ts";
 
 let world: EchoWorld;
 beforeAll(async () => {

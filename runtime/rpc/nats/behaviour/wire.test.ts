@@ -4,15 +4,15 @@ import { Code, createClient } from "@connectrpc/connect";
 import { headers, type Msg, type NatsConnection } from "@nats-io/nats-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { until } from "#runtime/time/until.ts";
-import { deliveryOf } from "./call/delivery.ts";
-import { CallMux } from "./channel/mux.ts";
-import { cancelSubjectOf } from "./channel/subjects.ts";
-import { createNatsTransport } from "./client/transport.ts";
-import { bytesFromCredit, bytesFromFrame, FrameFlag, FrameKind, parseFrame } from "./frame/frame.ts";
-import { serveOnNats } from "./server/server.ts";
-import { failureOf, readAll } from "./testing/echo-outcome.ts";
-import { EchoService } from "./testing/echo-service.ts";
-import { type EchoWorld, openEchoWorld } from "./testing/echo-world.ts";
+import { deliveryOf } from "../call/delivery.ts";
+import { CallMux } from "../channel/mux.ts";
+import { cancelSubjectOf } from "../channel/subjects.ts";
+import { createNatsTransport } from "../client/transport.ts";
+import { bytesFromCredit, bytesFromFrame, FrameFlag, FrameKind, parseFrame } from "../frame/frame.ts";
+import { serveOnNats } from "../server/server.ts";
+import { failureOf, readAll } from "../testing/echo-outcome.ts";
+import { EchoService } from "../testing/echo-service.ts";
+import { type EchoWorld, openEchoWorld } from "../testing/echo-world.ts";
 
 /* One end is ours; the other speaks the frames by hand, to do what ours never does. */
 

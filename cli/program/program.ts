@@ -1,10 +1,10 @@
 // The command `toolbus`: its options, its commands, and how it ends.
 
 import { Command, Help, InvalidArgumentError, Option } from "commander";
+import { exitCodes } from "../faults/exit-codes.ts";
+import { defaultUrl, globalOptionsOf } from "../global-options.ts";
+import { colors } from "../printing/terminal.ts";
 import { commands, nameOf } from "./commands.ts";
-import { exitCodes } from "./exit-codes.ts";
-import { defaultUrl, globalOptionsOf } from "./global-options.ts";
-import { colors } from "./printing/terminal.ts";
 
 const program = new Command("toolbus")
   .description("Tools for agents: every kind behind one contract, on one bus")
@@ -67,7 +67,7 @@ async function end(error: unknown): Promise<void> {
     process.exitCode = error.exitCode === 0 ? exitCodes.success : exitCodes.usage;
     return;
   }
-  const { toldFromError } = await import("./fault.ts");
+  const { toldFromError } = await import("../faults/fault.ts");
   const { message, exitCode } = toldFromError(error, globalOptionsOf(program).url);
   process.stderr.write(`${colors.red("toolbus:")} ${message}\n`);
   process.exitCode = exitCode;

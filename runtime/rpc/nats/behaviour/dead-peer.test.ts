@@ -1,16 +1,16 @@
 import { Code, createClient, type HandlerContext } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { until } from "#runtime/time/until.ts";
-import { deliveryOf } from "./call/delivery.ts";
-import { DEFAULT_TIMINGS, type Timings } from "./call/timings.ts";
-import { createNatsTransport } from "./client/transport.ts";
-import { serveOnNats } from "./server/server.ts";
-import { failureOf, readAll } from "./testing/echo-outcome.ts";
-import { openEchoProcess } from "./testing/echo-process.ts";
-import { DELAY_KEY } from "./testing/echo-program.ts";
-import { EchoService } from "./testing/echo-service.ts";
-import { type EchoWorld, openEchoWorld } from "./testing/echo-world.ts";
-import { openHeartbeatTap } from "./testing/heartbeat-tap.ts";
+import { deliveryOf } from "../call/delivery.ts";
+import { DEFAULT_TIMINGS, type Timings } from "../call/timings.ts";
+import { createNatsTransport } from "../client/transport.ts";
+import { serveOnNats } from "../server/server.ts";
+import { failureOf, readAll } from "../testing/echo-outcome.ts";
+import { openEchoProcess } from "../testing/echo-process.ts";
+import { DELAY_KEY } from "../testing/echo-program.ts";
+import { EchoService } from "../testing/echo-service.ts";
+import { type EchoWorld, openEchoWorld } from "../testing/echo-world.ts";
+import { openHeartbeatTap } from "../testing/heartbeat-tap.ts";
 
 let world: EchoWorld;
 beforeAll(async () => {
