@@ -1,12 +1,11 @@
 import { type JetStreamClient, type JetStreamManager, jetstream, jetstreamManager } from "@nats-io/jetstream";
-import { type KV, Kvm } from "@nats-io/kv";
 import { type ObjectStore, Objm } from "@nats-io/obj";
 import { connect, errors, type NatsConnection, type Status } from "@nats-io/transport-node";
 import { messageFromUnknown } from "../failure/failure.ts";
 import { LocalFailure } from "../failure/local-failure.ts";
 import { delay } from "../time/delay.ts";
 import { retryWhile } from "../time/retry/retry.ts";
-import type { BucketName, ObjectStoreName } from "./declarations/declarations.ts";
+import type { ObjectStoreName } from "./declarations/declarations.ts";
 import { ensureDeclared } from "./declarations/ensure-declared.ts";
 import { type Link, openLink } from "./link.ts";
 import { coalesceWrites } from "./nats-patches/coalesced-writes.ts";
@@ -20,8 +19,6 @@ export interface Bus extends AsyncDisposable {
   readonly jetstream: JetStreamClient;
   readonly manager: JetStreamManager;
   readonly link: Link;
-  /** Reads go to the leader of the bucket, and so see every write that was acknowledged. */
-  keyValue(bucket: BucketName): Promise<KV>;
   objectStore(name: ObjectStoreName): Promise<ObjectStore>;
   /** Tells of a record that is passed over: see `readRecord`. */
   tellUnreadable(record: Unreadable): void;
@@ -74,11 +71,9 @@ export async function openBus(options: BusOptions): Promise<Bus> {
 
 function storesOf(connection: NatsConnection) {
   const client = jetstream(connection);
-  const keyValues = new Kvm(client);
   const objects = new Objm(client);
   return {
     jetstream: client,
-    keyValue: (bucket: BucketName) => keyValues.open(bucket, { allow_direct: false }),
     objectStore: (name: ObjectStoreName) => objects.open(name),
   };
 }

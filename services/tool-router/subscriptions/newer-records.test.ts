@@ -6,8 +6,8 @@ import { StoredToolCallSchema } from "#gen/toolbus/internal/tool/v1/tool_call_pb
 import { SessionSchema, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import { ToolCallSchema } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { openBucketView } from "#runtime/bus/buckets/bucket-view.ts";
-import { readKey } from "#runtime/bus/buckets/key-value.ts";
 import { createBucket } from "#runtime/bus/buckets/stored-bucket.ts";
+import { lastOf } from "#runtime/bus/streams/append.ts";
 import { until } from "#runtime/time/until.ts";
 import { openTestBus } from "../../../test/harness/bus.ts";
 import { callRecord, decodeCall, encodeCall } from "../calls/records/call-record.ts";
@@ -30,9 +30,9 @@ function newer(id: string): Uint8Array {
 test("ORCH-1 what a newer release wrote of a session stays in it when it is written again here", async () => {
   await using bus = await openTestBus();
   const bucket = createBucket(bus, place);
-  await (await bus.keyValue("toolbus_sessions")).put("s", newer("s"));
+  await bus.jetstream.publish("$KV.toolbus_sessions.s", newer("s"));
   await bucket.update("s", (standing) => standing && { ...standing, agent: "b" });
-  const written = fromBinary(StoredSessionSchema, (await readKey(bus, "toolbus_sessions", "s"))!.value);
+  const written = fromBinary(StoredSessionSchema, (await lastOf(bus, "$KV.toolbus_sessions.s"))!.data);
   expect(written.session).toMatchObject({ agent: "b", state: 99 });
   expect([written, written.session].map((part) => part?.$unknown?.map(({ no }) => no))).toEqual([[1_000], [1_000]]);
 });
@@ -40,8 +40,7 @@ test("ORCH-1 what a newer release wrote of a session stays in it when it is writ
 test("ORCH-1 records that cannot be read end no list and no following, and are not written over", async () => {
   await using bus = await openTestBus();
   const bucket = createBucket(bus, place);
-  const kv = await bus.keyValue("toolbus_sessions");
-  await kv.put("broken", garbage);
+  await bus.jetstream.publish("$KV.toolbus_sessions.broken", garbage);
   await bucket.create("before", session("before"));
   const faults: string[] = [];
   await using following = await openBucketView(bucket, (fault) => faults.push(fault));
@@ -49,7 +48,7 @@ test("ORCH-1 records that cannot be read end no list and no following, and are n
   const news = new SessionChanges();
   news.subscribe(({ key }) => void told.push(key));
   await using _news = await followSessions(bucket, news, (fault) => faults.push(fault));
-  await kv.put("broken", garbage);
+  await bus.jetstream.publish("$KV.toolbus_sessions.broken", garbage);
   await bucket.create("after", session("after"));
   await until(() => told.includes("after"), { what: "the session behind the record that cannot be read" });
   await following.caughtUp();
