@@ -127,19 +127,19 @@ export async function openBucketView<T>(bucket: Bucket<T>, onFault: (fault: stri
 
   const onChange = (change: Change<T>) => view.apply(change);
   const hooks = { onInterrupted: interrupt, onResumed: () => void forgetRemoved() };
-  const follower = await openFollower(bucket, { from: "start", onChange, onFault, ...hooks });
+  await using stack = new AsyncDisposableStack();
+  const follower = stack.use(await openFollower(bucket, { from: "start", onChange, onFault, ...hooks }));
+  stack.defer(() => closing.abort(new Error(`${bucket.name} is followed no longer`)));
   const readSeen = sharedReading(async () => {
     const last = await bucket.lastRevision(closing.signal);
     await whenWhole();
     await reach(last);
   });
   await reach(follower.openedAt);
+  const owned = stack.move();
   return {
     view,
     caughtUp: (signal) => unlessAborted(readSeen(), signal),
-    async [Symbol.asyncDispose]() {
-      closing.abort(new Error(`${bucket.name} is followed no longer`));
-      await follower[Symbol.asyncDispose]();
-    },
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }
