@@ -41,7 +41,7 @@ export async function configureService(start: ServiceStart): Promise<ConfiguredS
 }
 
 /** Opens the service, and closes it when the process is asked to stop. Resolves with the code to exit with. */
-export async function runToEnd(configured: ConfiguredService, stop: StopSignal): Promise<number> {
+export async function runToEnd(configured: ConfiguredService, stop: StopSignal, onReady: () => void): Promise<number> {
   const { definition, serviceConfig, logger } = configured;
   const { name, hasMetrics } = definition;
   const { instance, otlpEndpoint } = serviceConfig;
@@ -57,6 +57,7 @@ export async function runToEnd(configured: ConfiguredService, stop: StopSignal):
     const announcement = service.announcement ?? {};
     logger.info(announcement, "ready");
     await tellParent({ kind: "ready", service: name, announcement });
+    onReady();
     await stop.asked;
   }
   logger.info(`stopping: ${messageFromUnknown(stop.signal.reason)}`);

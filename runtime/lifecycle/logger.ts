@@ -1,5 +1,5 @@
+import { createRequire } from "node:module";
 import { type DestinationStream, type Logger, type LoggerOptions, pino, stdTimeFunctions } from "pino";
-import { PinoPretty } from "pino-pretty";
 import type { LogFormat, LogLevel } from "../config/service-config.ts";
 import { currentTrace, logFieldsFromTrace } from "../telemetry/trace-context.ts";
 
@@ -49,7 +49,9 @@ export function openLogDestination(descriptor: number): DestinationStream {
   return pino.destination({ dest: descriptor, sync: true });
 }
 
+/** Its package is loaded only here: most services log JSON, and all would hold it. */
 function forPeople(destination: DestinationStream): DestinationStream {
+  const { PinoPretty } = createRequire(import.meta.url)("pino-pretty") as typeof import("pino-pretty");
   return PinoPretty({
     destination,
     ignore: "service,instance,trace_id,span_id",

@@ -16,6 +16,7 @@
 import { readServiceConfig } from "../config/service-config.ts";
 import { messageFromUnknown } from "../failure/failure.ts";
 import { type ConfiguredService, configureService, runToEnd, type ServiceStart } from "./configured-service.ts";
+import { collectGarbageOfStart } from "./heap.ts";
 import { createLogger, type Logger } from "./logger.ts";
 import type { ServiceDefinition } from "./service.ts";
 import { openStopSignal } from "./stop-signal.ts";
@@ -39,7 +40,12 @@ export async function runServices(starts: readonly ServiceStart[]): Promise<void
     logger.warn(`${reason} again: exiting at once`);
     process.exit(exitCode); // L2
   });
-  const exitCodes = await Promise.all(services.map((service) => runToEnd(service, stop)));
+  let notReady = services.length;
+  const onReady = () => {
+    notReady -= 1;
+    if (notReady === 0 && services.length > 1) collectGarbageOfStart();
+  };
+  const exitCodes = await Promise.all(services.map((service) => runToEnd(service, stop, onReady)));
   process.exit(Math.max(...exitCodes)); // L4
 }
 

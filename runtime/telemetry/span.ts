@@ -1,5 +1,6 @@
 import {
   type Context,
+  createTraceState,
   isSpanContextValid,
   ROOT_CONTEXT,
   type Span,
@@ -7,16 +8,18 @@ import {
   TraceFlags,
   trace as traces,
 } from "@opentelemetry/api";
-import { parseTraceParent, TraceState } from "@opentelemetry/core";
 import { messageFromUnknown } from "../failure/failure.ts";
-import type { TraceContext } from "./trace-context.ts";
+import { partsOf, type TraceContext } from "./trace-context.ts";
 
 /** The parent of a span that starts at this place. */
 export function parentFromTrace(trace: TraceContext | undefined): Context {
-  const spanContext = trace && parseTraceParent(trace.traceparent);
-  if (!spanContext) return ROOT_CONTEXT;
-  if (trace.tracestate) spanContext.traceState = new TraceState(trace.tracestate);
-  return traces.setSpanContext(ROOT_CONTEXT, { ...spanContext, isRemote: true });
+  const parts = trace && partsOf(trace);
+  if (!parts) return ROOT_CONTEXT;
+  const { traceId, spanId, flags: traceFlags } = parts;
+  const spanContext = { traceId, spanId, traceFlags, isRemote: true };
+  if (!isSpanContextValid(spanContext)) return ROOT_CONTEXT; // all zeros
+  const traceState = trace.tracestate ? createTraceState(trace.tracestate) : undefined;
+  return traces.setSpanContext(ROOT_CONTEXT, { ...spanContext, ...(traceState && { traceState }) });
 }
 
 /** The place inside a span. */

@@ -18,7 +18,7 @@ export function runInTrace<T>(trace: TraceContext, work: () => T): T {
   return storage.run(trace, work);
 }
 
-const TRACEPARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}$/;
+const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/;
 
 /** The trace that a carrier's headers name; a malformed one counts as none, as the specification asks. */
 export function traceFromHeaders(headers: { get(name: string): string | null }): TraceContext | undefined {
@@ -28,9 +28,15 @@ export function traceFromHeaders(headers: { get(name: string): string | null }):
   return tracestate ? { traceparent, tracestate } : { traceparent };
 }
 
+/** What a `traceparent` says, or undefined for a malformed one. */
+export function partsOf({ traceparent }: TraceContext): { traceId: string; spanId: string; flags: number } | undefined {
+  const [, traceId, spanId, flags] = TRACEPARENT.exec(traceparent) ?? [];
+  if (traceId === undefined || spanId === undefined || flags === undefined) return undefined;
+  return { traceId, spanId, flags: Number.parseInt(flags, 16) };
+}
+
 /** The fields by which log lines and traces find each other. */
 export function logFieldsFromTrace(trace: TraceContext | undefined): { trace_id?: string; span_id?: string } {
-  if (!trace) return {};
-  const [, traceId, spanId] = TRACEPARENT.exec(trace.traceparent) ?? [];
-  return traceId && spanId ? { trace_id: traceId, span_id: spanId } : {};
+  const parts = trace && partsOf(trace);
+  return parts ? { trace_id: parts.traceId, span_id: parts.spanId } : {};
 }

@@ -1,0 +1,18 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+
+/** Workers and connections that open with the first requests leave garbage too. */
+const settleMs = 2_000;
+
+/**
+ * Collects what the start of several services leaves, a third of the memory of their process. V8 would keep it as long as
+ * nothing is allocated, and an idle process allocates nothing. It takes 0.2 s: a service alone has less, and is not held up.
+ */
+export function collectGarbageOfStart(): void {
+  setTimeout(() => {
+    setFlagsFromString("--expose-gc");
+    const collect = runInNewContext("gc") as (options: object) => void;
+    // The flavor that also gives back the room that the young heap has grown to.
+    collect({ type: "major", execution: "sync", flavor: "last-resort" });
+  }, settleMs).unref();
+}
