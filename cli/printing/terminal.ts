@@ -7,7 +7,7 @@ export function printLine(text = ""): void {
   process.stdout.write(`${text}\n`);
 }
 
-/** News for people, kept apart from the result. */
+/** Notes for people, kept apart from the result. */
 export function printNote(text: string): void {
   process.stderr.write(`${colors.dim(text)}\n`);
 }

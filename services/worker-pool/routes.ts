@@ -19,7 +19,7 @@ import { withEtag } from "#runtime/rpc/etag.ts";
 import { pageOf, placeOfNumber } from "#runtime/rpc/paging/page.ts";
 import { currentTrace, logFieldsFromTrace } from "#runtime/telemetry/trace-context.ts";
 import { openEnding } from "#runtime/time/ending.ts";
-import type { LogHub, LogNews } from "./logs/log-hub.ts";
+import type { LogEvent, LogHub } from "./logs/log-hub.ts";
 import type { LogLine } from "./logs/log-line.ts";
 import { watchOffers } from "./provider/offer-changes.ts";
 import type { ToolCalls } from "./provider/tool-calls.ts";
@@ -59,7 +59,7 @@ export function createRoutes({ offer, onChange, calls, workers, stop, logs, stop
       },
       async *watchWorkerLogs({ source }, { signal }) {
         using ending = openEnding(signal, stopping);
-        for await (const news of logs.watch(source, ending.signal)) yield { update: updateFromNews(news) };
+        for await (const event of logs.watch(source, ending.signal)) yield { update: updateFromEvent(event) };
       },
     });
   };
@@ -73,9 +73,9 @@ function currentTraceId(): string {
   return logFieldsFromTrace(currentTrace()).trace_id ?? "";
 }
 
-function updateFromNews(news: LogNews): WatchWorkerLogsResponse["update"] {
-  if (news.case === "line") return { case: "line", value: messageFromLine(news.value) };
-  return { case: "dropped", value: create(DroppedLinesSchema, { count: BigInt(news.value) }) };
+function updateFromEvent(event: LogEvent): WatchWorkerLogsResponse["update"] {
+  if (event.case === "line") return { case: "line", value: messageFromLine(event.value) };
+  return { case: "dropped", value: create(DroppedLinesSchema, { count: BigInt(event.value) }) };
 }
 
 function messageFromLine(line: LogLine): WorkerLogLine {

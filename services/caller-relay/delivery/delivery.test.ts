@@ -61,7 +61,7 @@ function openRelay() {
 
 const saying = (value: string): Submission => ({ submissionId: "", outcome: { case: "resultJson", value } });
 const unrecorded = async () => {};
-const nextOf = async (attachment: Attachment) => (await attachment.news().next()).value?.value?.requestId;
+const nextOf = async (attachment: Attachment) => (await attachment.events().next()).value?.value?.requestId;
 
 describe("a call that is held", () => {
   test("CTR-6 ends after its time with an error that names tool and time, and leaves a trace for a late answer", async () => {
@@ -201,7 +201,7 @@ describe("a call that is held", () => {
     expect(await nextOf(attachment)).toBe("given up");
     givingUp.abort("enough");
     await expect(given).rejects.toBe("enough");
-    expect((await attachment.news().next()).value).toEqual({
+    expect((await attachment.events().next()).value).toEqual({
       case: "canceled",
       value: { requestId: "given up", reason: CallerToolCancellationReason.CANCELED },
     });
@@ -233,7 +233,7 @@ describe("a call that is held", () => {
       await relay.clock.advance(by === "by the relay" ? 60_000 : 59_950);
       if (by === "by who made it") givingUp.abort("enough");
       await given;
-      const { value } = await attachment.news().next();
+      const { value } = await attachment.events().next();
       expect(value).toMatchObject({ case: "canceled", value: { requestId: "r" } });
       expect([await relay.answer("r", "1"), (await relay.late.keys()).size]).toEqual(["unknown", 0]);
     },

@@ -12,7 +12,7 @@ export type StreamEnd = "detached" | "replaced" | "stopping";
 export type Carriage = { kind: "ended"; end: StreamEnd } | { kind: "absent" };
 
 /** What a caller is told on its stream. */
-export type CallerNews = NonNullable<MessageInitShape<typeof WatchCallerResponseSchema>["event"]>;
+export type CallerEvent = NonNullable<MessageInitShape<typeof WatchCallerResponseSchema>["event"]>;
 
 /** A request on its way to the caller. */
 export interface Emission extends Disposable {
@@ -32,7 +32,7 @@ export interface Attachment {
   /** LOOP-15: says that nobody waits for a request any more, also for one of an earlier stream; one that was not sent is taken back. */
   cancel(requestId: string, reason: CallerToolCancellationReason): void;
   /** What to send, in order, until the stream ends. */
-  news(): AsyncGenerator<CallerNews>;
+  events(): AsyncGenerator<CallerEvent>;
   /** Only the first end counts. */
   end(why: StreamEnd): void;
 }
@@ -78,19 +78,19 @@ export function createAttachments(): Attachments {
 function createAttachment(sessionId: string): Attachment {
   const ended = Promise.withResolvers<StreamEnd>();
   const carried = new Set<string>();
-  const unsent: CallerNews[] = [];
+  const unsent: CallerEvent[] = [];
   let isOpen = true;
   let wake = () => {};
 
   /** Whether it was there. */
   function takeBack(requestId: string): boolean {
-    const place = unsent.findIndex((news) => news.case === "request" && news.value?.requestId === requestId);
+    const place = unsent.findIndex((event) => event.case === "request" && event.value?.requestId === requestId);
     if (place >= 0) unsent.splice(place, 1);
     return place >= 0;
   }
 
-  function tell(news: CallerNews): void {
-    unsent.push(news);
+  function emitEvent(event: CallerEvent): void {
+    unsent.push(event);
     wake();
   }
 
@@ -106,7 +106,7 @@ function createAttachment(sessionId: string): Attachment {
       if (carried.size >= mostRequests)
         refuse("resource_exhausted", `the caller has ${mostRequests} requests open`, { reason: "CALLER_BUSY" });
       carried.add(requestId);
-      tell({ case: "request", value: request });
+      emitEvent({ case: "request", value: request });
       return {
         ended: ended.promise,
         [Symbol.dispose]() {
@@ -116,12 +116,12 @@ function createAttachment(sessionId: string): Attachment {
       };
     },
     cancel(requestId, reason) {
-      if (!takeBack(requestId)) tell({ case: "canceled", value: { requestId, reason } });
+      if (!takeBack(requestId)) emitEvent({ case: "canceled", value: { requestId, reason } });
     },
-    async *news() {
+    async *events() {
       while (isOpen) {
-        const news = unsent.shift();
-        if (news) yield news;
+        const event = unsent.shift();
+        if (event) yield event;
         else await new Promise<void>((resolve) => (wake = resolve));
       }
     },

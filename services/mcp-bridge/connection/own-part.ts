@@ -26,10 +26,10 @@ export class OwnPart implements Part {
       for (const connection of [...current, ...gone]) {
         const status = connection.status();
         const text = JSON.stringify([status.health, status.reason, status.toolCount, status.protocolVersion]);
-        const isNews = told.get(connection) !== text;
+        const hasChanged = told.get(connection) !== text;
         if (connection.isClosed) told.delete(connection);
         else told.set(connection, text);
-        if (isNews) yield status;
+        if (hasChanged) yield status;
       }
       await orAborted(changed, signal);
     }

@@ -219,9 +219,9 @@ export class LinkKeeper implements AsyncDisposable {
   #found(link: Link, finding: HealthFinding): void {
     const phase = this.phase;
     if (phase.kind !== "ready" || phase.link !== link) return;
-    const isNews = phase.finding?.health !== finding.health || phase.finding.reason !== finding.reason;
+    const hasChanged = phase.finding?.health !== finding.health || phase.finding.reason !== finding.reason;
     phase.finding = finding;
-    if (isNews) this.#current.tell();
+    if (hasChanged) this.#current.tell();
     if (finding.health === HealthState.RED && !this.#options.isBusy()) {
       this.leave(phase, { kind: "unreachable", text: finding.reason });
     }

@@ -5,16 +5,16 @@ import type { LogLine } from "./log-line.ts";
 export interface LogHub {
   write(line: LogLine): void;
   /** All lines from here on, of one source or of all (empty), until the signal aborts. */
-  watch(source: string, signal: AbortSignal): AsyncIterable<LogNews>;
+  watch(source: string, signal: AbortSignal): AsyncIterable<LogEvent>;
 }
 
 /** A line, or how many were left out before the next one: they came faster than they were read. */
-export type LogNews = { case: "line"; value: LogLine } | { case: "dropped"; value: number };
+export type LogEvent = { case: "line"; value: LogLine } | { case: "dropped"; value: number };
 
 const WATCHER_LIMIT = 2_000;
 
 export function createLogHub(): LogHub {
-  const watchers = new Set<{ source: string; push: (news: LogNews) => void }>();
+  const watchers = new Set<{ source: string; push: (event: LogEvent) => void }>();
 
   return {
     write(line) {
@@ -22,8 +22,8 @@ export function createLogHub(): LogHub {
         if (source === "" || source === line.source) push({ case: "line", value: line });
     },
     async *watch(source, signal) {
-      const leftOut = (count: number): LogNews => ({ case: "dropped", value: count });
-      const queue = createEventQueue<LogNews>({ limit: WATCHER_LIMIT, leftOut });
+      const leftOut = (count: number): LogEvent => ({ case: "dropped", value: count });
+      const queue = createEventQueue<LogEvent>({ limit: WATCHER_LIMIT, leftOut });
       const watcher = { source, push: queue.push };
       const onAbort = () => queue.end();
       watchers.add(watcher);

@@ -40,10 +40,10 @@ export async function runRouterFaults(options: RouterRunOptions): Promise<Router
   const witness = new Witness();
   const ordered = { submissions: 0 };
   world.watchers.onWord((word) => {
-    witness.hearWatcher(word);
+    witness.onWatcherWord(word);
     if (word.kind === "done") order(world, random, ordered, word);
   });
-  world.submitters.onWord((word) => witness.hearSubmitter(word));
+  world.submitters.onWord((word) => witness.onSubmitterWord(word));
   const startedAtMs = performance.now();
   using _starved = watchPulses(world.bus, (one) => void witness.strikes.push(one));
   using _ = tellProgress(options, witness, startedAtMs);

@@ -12,8 +12,8 @@ import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts
 import { comesWithin } from "#runtime/time/comes-within.ts";
 import type { Answer } from "../../calls/answer.ts";
 import type { WrittenLine } from "../../logs/log-line.ts";
-import { answerAsk, type Flight, openFlight } from "./flight.ts";
 import type { HostedCall } from "./host.ts";
+import { answerAsk, type InFlightCall, openInFlightCall } from "./in-flight-call.ts";
 import type { DescribedTool, FromThread, ToThread } from "./messages.ts";
 import { startThread, type ThreadOptions } from "./start-thread.ts";
 
@@ -26,7 +26,7 @@ export class ModuleThread {
   readonly ended: Promise<{ reason: string; wasExpected: boolean }>;
   readonly #options: ThreadOptions;
   readonly #worker: Worker;
-  readonly #calls = new Map<number, Flight>();
+  readonly #calls = new Map<number, InFlightCall>();
   readonly #described = Promise.withResolvers<DescribedTool[]>();
   readonly #initialized = Promise.withResolvers<void>();
   readonly #shutDown = Promise.withResolvers<void>();
@@ -84,14 +84,14 @@ export class ModuleThread {
     call.signal.throwIfAborted();
     if (!this.accepts) refuse("unavailable", `the module ${this.file} ends`, { reason: "WORKER_STOPPED" });
     const id = ++this.#lastId;
-    const flight = openFlight(call);
-    this.#calls.set(id, flight);
-    const onAbort = () => this.#giveUp(id, flight);
+    const inFlight = openInFlightCall(call);
+    this.#calls.set(id, inFlight);
+    const onAbort = () => this.#giveUp(id, inFlight);
     call.signal.addEventListener("abort", onAbort, { once: true });
-    void flight.ended.promise.then(() => call.signal.removeEventListener("abort", onAbort));
+    void inFlight.ended.promise.then(() => call.signal.removeEventListener("abort", onAbort));
     const { tool, callId, argumentsJson, configJson, secretsJson } = call;
     this.#post({ kind: "call", id, tool, callId, argumentsJson, configJson, secretsJson });
-    return { answer: flight.settle.promise, ended: flight.ended.promise };
+    return { answer: inFlight.settle.promise, ended: inFlight.ended.promise };
   }
 
   /** T3. */
@@ -160,8 +160,8 @@ export class ModuleThread {
 
   #log({ id, level, message, fieldsJson }: Extract<FromThread, { kind: "log" }>): void {
     const line = this.#line(level, message, fieldsJson);
-    const flight = id === undefined ? undefined : this.#calls.get(id);
-    if (flight && !flight.isGivenUp) flight.call.listener.onLine(line);
+    const inFlight = id === undefined ? undefined : this.#calls.get(id);
+    if (inFlight && !inFlight.isGivenUp) inFlight.call.listener.onLine(line);
     else this.#options.onLine(line);
   }
 
@@ -171,25 +171,25 @@ export class ModuleThread {
   }
 
   #settle(id: number, answer: Answer): void {
-    const flight = this.#calls.get(id);
-    if (!flight) return;
+    const inFlight = this.#calls.get(id);
+    if (!inFlight) return;
     this.#calls.delete(id);
-    flight.settle.resolve(
+    inFlight.settle.resolve(
       answer.kind === "error" ? { kind: "error", error: this.#options.redact(answer.error) } : answer,
     );
-    flight.ended.resolve();
+    inFlight.ended.resolve();
   }
 
   /** T2. */
-  #giveUp(id: number, flight: Flight): void {
+  #giveUp(id: number, inFlight: InFlightCall): void {
     if (!this.#calls.has(id)) return;
-    flight.isGivenUp = true;
-    flight.settle.reject(flight.call.signal.reason);
-    this.#post({ kind: "cancel", id, reason: messageFromUnknown(flight.call.signal.reason) });
-    void this.#watchEnding(flight);
+    inFlight.isGivenUp = true;
+    inFlight.settle.reject(inFlight.call.signal.reason);
+    this.#post({ kind: "cancel", id, reason: messageFromUnknown(inFlight.call.signal.reason) });
+    void this.#watchEnding(inFlight);
   }
 
-  async #watchEnding({ ended, call }: Flight): Promise<void> {
+  async #watchEnding({ ended, call }: InFlightCall): Promise<void> {
     const { graceMs, file, onLine } = this.#options;
     if (await comesWithin(graceMs, ended.promise)) return;
     this.#hasSign = Promise.withResolvers();

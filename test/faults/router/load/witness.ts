@@ -32,13 +32,13 @@ export class Witness {
     Object.assign(this.calls.get(callId) ?? {}, end);
   }
 
-  hearWatcher(word: WatcherWord): void {
+  onWatcherWord(word: WatcherWord): void {
     if (word.kind === "stream ended") this.endedStreams.push(word);
     if (word.kind === "handed") this.calls.get(word.callId)?.handings.push(word);
     if (word.kind === "executed") this.calls.get(word.callId)?.executions.push(word);
   }
 
-  hearSubmitter(word: SubmitterWord): void {
+  onSubmitterWord(word: SubmitterWord): void {
     if (word.kind === "submitted") this.calls.get(word.callId)?.submissions.push(word);
   }
 }

@@ -4,7 +4,7 @@ import type { Host, HostedCall } from "./host.ts";
 import type { FromThread, ToThread } from "./messages.ts";
 
 /** A call in a module's thread. */
-export interface Flight {
+export interface InFlightCall {
   readonly call: HostedCall;
   readonly settle: PromiseWithResolvers<Answer>;
   /** When the tool has ended, though nobody waits for it any more. */
@@ -14,19 +14,19 @@ export interface Flight {
   asks: number;
 }
 
-export function openFlight(call: HostedCall): Flight {
+export function openInFlightCall(call: HostedCall): InFlightCall {
   return { call, settle: Promise.withResolvers(), ended: Promise.withResolvers(), isGivenUp: false, asks: 0 };
 }
 
 /** What the thread is told of a question that a call in it has asked. */
 export async function answerAsk(
   host: Host,
-  flight: Flight | undefined,
+  inFlight: InFlightCall | undefined,
   { askId, ask }: Extract<FromThread, { kind: "ask" }>,
 ): Promise<ToThread> {
   try {
-    if (!flight || flight.isGivenUp) throw new Failure("canceled", "the call is over", { reason: "CANCELED" });
-    const answer = await host.answer(ask, `${flight.call.callId}_${++flight.asks}`, flight.call);
+    if (!inFlight || inFlight.isGivenUp) throw new Failure("canceled", "the call is over", { reason: "CANCELED" });
+    const answer = await host.answer(ask, `${inFlight.call.callId}_${++inFlight.asks}`, inFlight.call);
     if (answer.kind === "error") return { kind: "refusal", askId, error: answer.error };
     return { kind: "reply", askId, valueJson: answer.resultJson };
   } catch (error) {
