@@ -5,7 +5,7 @@ import { testsByProject } from "./projects.ts";
 const { pure, broker, system } = testsByProject();
 
 test("each test file belongs to exactly one project", () => {
-  const folders = ["runtime", "services", "cli", "tools", "examples", "test"];
+  const folders = ["runtime", "services", "cli", "tools", "examples", "bench", "test"];
   const paths = folders.flatMap((folder) => sourceFilesBelow(folder)).map(({ path }) => path);
   const tests = paths.filter((path) => path.endsWith(".test.ts"));
   expect([...pure, ...broker, ...system].sort()).toEqual(tests.sort());
@@ -16,6 +16,7 @@ test("a test that starts a process, or whose harness does, is not pure", () => {
   expect(broker).toContain("runtime/bus/bus.test.ts");
   expect(broker).toContain("runtime/lifecycle/child-process.test.ts");
   expect(system).toContain("test/system/operation/up.test.ts");
+  expect(system, "through bench/").toContain("test/system/runs/parked.test.ts");
 });
 
 test("a test that replaces the clock is not pure, as other files share its worker", () => {
