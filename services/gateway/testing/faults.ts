@@ -71,6 +71,14 @@ export const faults: Fault[] = [
     says: /page_size/,
   },
   {
+    fault: "a value below a rule's limit",
+    of: ({ method }) => method === "ListAgents",
+    request: json('{"pageSize":-1}'),
+    code: Code.InvalidArgument,
+    reason: "INVALID_REQUEST",
+    says: /page_size/,
+  },
+  {
     fault: "broken protobuf",
     request: (protocol) => ({ body: framed(protocol, Uint8Array.of(0xff)) }),
     code: Code.Internal,

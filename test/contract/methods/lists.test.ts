@@ -22,19 +22,21 @@ const order = /, (by [a-z]+(?: [a-z]+)?(?:, [a-z]+)*(?: and [a-z]+)?|latest firs
 
 describe.each(lists.map(titled))("%s", (_, { name, input, output }) => {
   it("BUS-1 is asked for with page_size and page_token, and answers next_page_token", () => {
-    expect(scalarOf(input.field.pageSize)).toEqual(["page_size", ScalarType.UINT32]);
+    expect(scalarOf(input.field.pageSize)).toEqual(["page_size", ScalarType.INT32]);
     expect(scalarOf(input.field.pageToken)).toEqual(["page_token", ScalarType.STRING]);
     expect(scalarOf(output.field.nextPageToken)).toEqual(["next_page_token", ScalarType.STRING]);
     const listed = output.fields.filter((field) => field.fieldKind === "list" && field.listKind === "message");
     expect(listed[0]?.number).toBe(1);
   });
 
-  it("BUS-1 takes a page_size up to 1000, and says that 0 means 100", () => {
+  it("BUS-1 takes a page_size from 0 to 1000, and says that 0 means 100", () => {
     const request = new RegExp(`message ${input.name} \\{([^]*?)\\n\\}`).exec(protos)?.[1] ?? "";
     expect(request).toContain(
-      "// Maximum number to return; 0 means 100. A page may hold fewer while more follow.\n  uint32 page_size",
+      "// Maximum number to return; 0 means 100. A page may hold fewer while more follow.\n  int32 page_size",
     );
-    expect(request).toMatch(/uint32 page_size = \d+ \[\(buf\.validate\.field\)\.uint32\.lte = 1000\];/);
+    expect(request).toMatch(
+      /int32 page_size = \d+ \[\(buf\.validate\.field\)\.int32 = \{\s*gte: 0\s*lte: 1000\s*\}\];/,
+    );
   });
 
   it("BUS-1 says its order", () => {

@@ -307,7 +307,7 @@ func (x *GetAgentResponse) GetAgent() *StoredAgent {
 type ListAgentsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Maximum number to return; 0 means 100. A page may hold fewer while more follow.
-	PageSize uint32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// The `next_page_token` of the previous page; empty for the first page.
 	PageToken     string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -344,7 +344,7 @@ func (*ListAgentsRequest) Descriptor() ([]byte, []int) {
 	return file_toolbus_agent_v1_agent_service_proto_rawDescGZIP(), []int{5}
 }
 
-func (x *ListAgentsRequest) GetPageSize() uint32 {
+func (x *ListAgentsRequest) GetPageSize() int32 {
 	if x != nil {
 		return x.PageSize
 	}
@@ -639,9 +639,10 @@ const file_toolbus_agent_v1_agent_service_proto_rawDesc = "" +
 	"\x0fGetAgentRequest\x120\n" +
 	"\x04name\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x04name\"G\n" +
 	"\x10GetAgentResponse\x123\n" +
-	"\x05agent\x18\x01 \x01(\v2\x1d.toolbus.agent.v1.StoredAgentR\x05agent\"c\n" +
-	"\x11ListAgentsRequest\x12%\n" +
-	"\tpage_size\x18\x01 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\bpageSize\x12'\n" +
+	"\x05agent\x18\x01 \x01(\v2\x1d.toolbus.agent.v1.StoredAgentR\x05agent\"e\n" +
+	"\x11ListAgentsRequest\x12'\n" +
+	"\tpage_size\x18\x01 \x01(\x05B\n" +
+	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12'\n" +
 	"\n" +
 	"page_token\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\"\xb6\x01\n" +
 	"\x12ListAgentsResponse\x125\n" +

@@ -292,7 +292,7 @@ type ListAuditEventsRequest struct {
 	// Which events.
 	Filter *AuditFilter `protobuf:"bytes,1,opt,name=filter,proto3" json:"filter,omitempty"`
 	// Maximum number to return; 0 means 100. A page may hold fewer while more follow.
-	PageSize uint32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// The `next_page_token` of the previous page; empty for the first page.
 	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -336,7 +336,7 @@ func (x *ListAuditEventsRequest) GetFilter() *AuditFilter {
 	return nil
 }
 
-func (x *ListAuditEventsRequest) GetPageSize() uint32 {
+func (x *ListAuditEventsRequest) GetPageSize() int32 {
 	if x != nil {
 		return x.PageSize
 	}
@@ -428,10 +428,11 @@ const file_toolbus_audit_v1_audit_service_proto_rawDesc = "" +
 	"\x05event\x18\x01 \x01(\v2\x1c.toolbus.audit.v1.AuditEventH\x00R\x05event\x124\n" +
 	"\x05start\x18\x02 \x01(\v2\x1c.toolbus.watch.v1.WatchStartH\x00R\x05start\x12.\n" +
 	"\x03gap\x18\x03 \x01(\v2\x1a.toolbus.watch.v1.WatchGapH\x00R\x03gapB\b\n" +
-	"\x06update\"\x9f\x01\n" +
+	"\x06update\"\xa1\x01\n" +
 	"\x16ListAuditEventsRequest\x125\n" +
-	"\x06filter\x18\x01 \x01(\v2\x1d.toolbus.audit.v1.AuditFilterR\x06filter\x12%\n" +
-	"\tpage_size\x18\x02 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\bpageSize\x12'\n" +
+	"\x06filter\x18\x01 \x01(\v2\x1d.toolbus.audit.v1.AuditFilterR\x06filter\x12'\n" +
+	"\tpage_size\x18\x02 \x01(\x05B\n" +
+	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12'\n" +
 	"\n" +
 	"page_token\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\"w\n" +
 	"\x17ListAuditEventsResponse\x124\n" +

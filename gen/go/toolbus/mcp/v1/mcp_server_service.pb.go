@@ -390,7 +390,7 @@ func (*DeleteMcpServerResponse) Descriptor() ([]byte, []int) {
 type ListMcpServersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Maximum number to return; 0 means 100. A page may hold fewer while more follow.
-	PageSize uint32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// The `next_page_token` of the previous page; empty for the first page.
 	PageToken     string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -427,7 +427,7 @@ func (*ListMcpServersRequest) Descriptor() ([]byte, []int) {
 	return file_toolbus_mcp_v1_mcp_server_service_proto_rawDescGZIP(), []int{7}
 }
 
-func (x *ListMcpServersRequest) GetPageSize() uint32 {
+func (x *ListMcpServersRequest) GetPageSize() int32 {
 	if x != nil {
 		return x.PageSize
 	}
@@ -502,7 +502,7 @@ type ListConnectionsRequest struct {
 	// Only connections of this session; empty for all.
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	// Maximum number to return; 0 means 100. A page may hold fewer while more follow.
-	PageSize uint32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// The `next_page_token` of the previous page; empty for the first page.
 	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -546,7 +546,7 @@ func (x *ListConnectionsRequest) GetSessionId() string {
 	return ""
 }
 
-func (x *ListConnectionsRequest) GetPageSize() uint32 {
+func (x *ListConnectionsRequest) GetPageSize() int32 {
 	if x != nil {
 		return x.PageSize
 	}
@@ -850,18 +850,20 @@ const file_toolbus_mcp_v1_mcp_server_service_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_.-]{1,64}$R\x04name\x129\n" +
 	"\x11expected_revision\x18\x02 \x01(\x04B\a\xbaH\x042\x02(\x01H\x00R\x10expectedRevision\x88\x01\x01B\x14\n" +
 	"\x12_expected_revision\"\x19\n" +
-	"\x17DeleteMcpServerResponse\"g\n" +
-	"\x15ListMcpServersRequest\x12%\n" +
-	"\tpage_size\x18\x01 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\bpageSize\x12'\n" +
+	"\x17DeleteMcpServerResponse\"i\n" +
+	"\x15ListMcpServersRequest\x12'\n" +
+	"\tpage_size\x18\x01 \x01(\x05B\n" +
+	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12'\n" +
 	"\n" +
 	"page_token\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\"{\n" +
 	"\x16ListMcpServersResponse\x129\n" +
 	"\aservers\x18\x01 \x03(\v2\x1f.toolbus.mcp.v1.StoredMcpServerR\aservers\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xa5\x01\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xa7\x01\n" +
 	"\x16ListConnectionsRequest\x12;\n" +
 	"\n" +
-	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\x12%\n" +
-	"\tpage_size\x18\x02 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\bpageSize\x12'\n" +
+	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\x12'\n" +
+	"\tpage_size\x18\x02 \x01(\x05B\n" +
+	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12'\n" +
 	"\n" +
 	"page_token\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\"\x82\x01\n" +
 	"\x17ListConnectionsResponse\x12?\n" +

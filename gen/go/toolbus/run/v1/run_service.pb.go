@@ -412,7 +412,7 @@ type ListRunsRequest struct {
 	// Only runs in these states; empty for all.
 	States []RunState `protobuf:"varint,2,rep,packed,name=states,proto3,enum=toolbus.run.v1.RunState" json:"states,omitempty"`
 	// Maximum number to return; 0 means 100. A page may hold fewer while more follow.
-	PageSize uint32 `protobuf:"varint,3,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	PageSize int32 `protobuf:"varint,3,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// The `next_page_token` of the previous page; empty for the first page.
 	PageToken     string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -463,7 +463,7 @@ func (x *ListRunsRequest) GetStates() []RunState {
 	return nil
 }
 
-func (x *ListRunsRequest) GetPageSize() uint32 {
+func (x *ListRunsRequest) GetPageSize() int32 {
 	if x != nil {
 		return x.PageSize
 	}
@@ -1270,12 +1270,13 @@ const file_toolbus_run_v1_run_service_proto_rawDesc = "" +
 	"\rGetRunRequest\x123\n" +
 	"\x06run_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x05runId\"7\n" +
 	"\x0eGetRunResponse\x12%\n" +
-	"\x03run\x18\x01 \x01(\v2\x13.toolbus.run.v1.RunR\x03run\"\xe3\x01\n" +
+	"\x03run\x18\x01 \x01(\v2\x13.toolbus.run.v1.RunR\x03run\"\xe5\x01\n" +
 	"\x0fListRunsRequest\x12;\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\x12C\n" +
-	"\x06states\x18\x02 \x03(\x0e2\x18.toolbus.run.v1.RunStateB\x11\xbaH\x0e\x92\x01\v\x10d\"\a\x82\x01\x04\x10\x01 \x00R\x06states\x12%\n" +
-	"\tpage_size\x18\x03 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\bpageSize\x12'\n" +
+	"\x06states\x18\x02 \x03(\x0e2\x18.toolbus.run.v1.RunStateB\x11\xbaH\x0e\x92\x01\v\x10d\"\a\x82\x01\x04\x10\x01 \x00R\x06states\x12'\n" +
+	"\tpage_size\x18\x03 \x01(\x05B\n" +
+	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12'\n" +
 	"\n" +
 	"page_token\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\"c\n" +
 	"\x10ListRunsResponse\x12'\n" +

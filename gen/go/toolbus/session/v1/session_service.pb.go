@@ -222,7 +222,7 @@ func (x *GetSessionResponse) GetSession() *Session {
 type ListSessionsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Maximum number to return; 0 means 100. A page may hold fewer while more follow.
-	PageSize uint32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// The `next_page_token` of the previous page; empty for the first page.
 	PageToken     string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -259,7 +259,7 @@ func (*ListSessionsRequest) Descriptor() ([]byte, []int) {
 	return file_toolbus_session_v1_session_service_proto_rawDescGZIP(), []int{4}
 }
 
-func (x *ListSessionsRequest) GetPageSize() uint32 {
+func (x *ListSessionsRequest) GetPageSize() int32 {
 	if x != nil {
 		return x.PageSize
 	}
@@ -679,9 +679,10 @@ const file_toolbus_session_v1_session_service_proto_rawDesc = "" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\"K\n" +
 	"\x12GetSessionResponse\x125\n" +
-	"\asession\x18\x01 \x01(\v2\x1b.toolbus.session.v1.SessionR\asession\"e\n" +
-	"\x13ListSessionsRequest\x12%\n" +
-	"\tpage_size\x18\x01 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\bpageSize\x12'\n" +
+	"\asession\x18\x01 \x01(\v2\x1b.toolbus.session.v1.SessionR\asession\"g\n" +
+	"\x13ListSessionsRequest\x12'\n" +
+	"\tpage_size\x18\x01 \x01(\x05B\n" +
+	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12'\n" +
 	"\n" +
 	"page_token\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\"w\n" +
 	"\x14ListSessionsResponse\x127\n" +

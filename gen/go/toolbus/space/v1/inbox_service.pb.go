@@ -33,7 +33,7 @@ type ListInboxEventsRequest struct {
 	// The agent.
 	Agent string `protobuf:"bytes,2,opt,name=agent,proto3" json:"agent,omitempty"`
 	// Maximum number to return; 0 means 100. A page may hold fewer while more follow.
-	PageSize uint32 `protobuf:"varint,3,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	PageSize int32 `protobuf:"varint,3,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// The `next_page_token` of the previous page; empty for the first page.
 	PageToken     string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -84,7 +84,7 @@ func (x *ListInboxEventsRequest) GetAgent() string {
 	return ""
 }
 
-func (x *ListInboxEventsRequest) GetPageSize() uint32 {
+func (x *ListInboxEventsRequest) GetPageSize() int32 {
 	if x != nil {
 		return x.PageSize
 	}
@@ -328,12 +328,13 @@ var File_toolbus_space_v1_inbox_service_proto protoreflect.FileDescriptor
 
 const file_toolbus_space_v1_inbox_service_proto_rawDesc = "" +
 	"\n" +
-	"$toolbus/space/v1/inbox_service.proto\x12\x10toolbus.space.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1ctoolbus/space/v1/inbox.proto\x1a\x1ctoolbus/watch/v1/watch.proto\"\xd9\x01\n" +
+	"$toolbus/space/v1/inbox_service.proto\x12\x10toolbus.space.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1ctoolbus/space/v1/inbox.proto\x1a\x1ctoolbus/watch/v1/watch.proto\"\xdb\x01\n" +
 	"\x16ListInboxEventsRequest\x12;\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x122\n" +
-	"\x05agent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x05agent\x12%\n" +
-	"\tpage_size\x18\x03 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\bpageSize\x12'\n" +
+	"\x05agent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x05agent\x12'\n" +
+	"\tpage_size\x18\x03 \x01(\x05B\n" +
+	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12'\n" +
 	"\n" +
 	"page_token\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\"w\n" +
 	"\x17ListInboxEventsResponse\x124\n" +

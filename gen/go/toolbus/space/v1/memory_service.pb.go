@@ -254,7 +254,7 @@ type ListEntriesRequest struct {
 	// Their kind; unspecified for all.
 	Kind MemoryKind `protobuf:"varint,3,opt,name=kind,proto3,enum=toolbus.space.v1.MemoryKind" json:"kind,omitempty"`
 	// Maximum number to return; 0 means 100. A page may hold fewer while more follow.
-	PageSize uint32 `protobuf:"varint,4,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	PageSize int32 `protobuf:"varint,4,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// The `next_page_token` of the previous page; empty for the first page.
 	PageToken     string `protobuf:"bytes,5,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -312,7 +312,7 @@ func (x *ListEntriesRequest) GetKind() MemoryKind {
 	return MemoryKind_MEMORY_KIND_UNSPECIFIED
 }
 
-func (x *ListEntriesRequest) GetPageSize() uint32 {
+func (x *ListEntriesRequest) GetPageSize() int32 {
 	if x != nil {
 		return x.PageSize
 	}
@@ -400,13 +400,14 @@ const file_toolbus_space_v1_memory_service_proto_rawDesc = "" +
 	"\xbaH\a\x82\x01\x04\x10\x01 \x00R\x04kind\x12(\n" +
 	"\x04keys\x18\x04 \x03(\tB\x14\xbaH\x11\x92\x01\x0e\b\x01\x10\xe8\a\"\ar\x05\x10\x01\x18\x80\x01R\x04keys\"<\n" +
 	"\x15DeleteEntriesResponse\x12#\n" +
-	"\rdeleted_count\x18\x01 \x01(\rR\fdeletedCount\"\x91\x02\n" +
+	"\rdeleted_count\x18\x01 \x01(\rR\fdeletedCount\"\x93\x02\n" +
 	"\x12ListEntriesRequest\x12;\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x122\n" +
 	"\x05agent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x05agent\x12:\n" +
-	"\x04kind\x18\x03 \x01(\x0e2\x1c.toolbus.space.v1.MemoryKindB\b\xbaH\x05\x82\x01\x02\x10\x01R\x04kind\x12%\n" +
-	"\tpage_size\x18\x04 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\bpageSize\x12'\n" +
+	"\x04kind\x18\x03 \x01(\x0e2\x1c.toolbus.space.v1.MemoryKindB\b\xbaH\x05\x82\x01\x02\x10\x01R\x04kind\x12'\n" +
+	"\tpage_size\x18\x04 \x01(\x05B\n" +
+	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12'\n" +
 	"\n" +
 	"page_token\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\"v\n" +
 	"\x13ListEntriesResponse\x127\n" +

@@ -222,7 +222,7 @@ func (x *GetSpaceResponse) GetSpace() *Space {
 type ListSpacesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Maximum number to return; 0 means 100. A page may hold fewer while more follow.
-	PageSize uint32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// The `next_page_token` of the previous page; empty for the first page.
 	PageToken     string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -259,7 +259,7 @@ func (*ListSpacesRequest) Descriptor() ([]byte, []int) {
 	return file_toolbus_space_v1_space_service_proto_rawDescGZIP(), []int{4}
 }
 
-func (x *ListSpacesRequest) GetPageSize() uint32 {
+func (x *ListSpacesRequest) GetPageSize() int32 {
 	if x != nil {
 		return x.PageSize
 	}
@@ -934,7 +934,7 @@ type ListMessagesRequest struct {
 	// The space.
 	SpaceId string `protobuf:"bytes,1,opt,name=space_id,json=spaceId,proto3" json:"space_id,omitempty"`
 	// Maximum number to return; 0 means 100. A page may hold fewer while more follow.
-	PageSize uint32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// The `next_page_token` of the previous page; empty for the first page.
 	PageToken string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	// How many messages to pass over first, from where the page would begin. A token stays in place while messages come; a number
@@ -981,7 +981,7 @@ func (x *ListMessagesRequest) GetSpaceId() string {
 	return ""
 }
 
-func (x *ListMessagesRequest) GetPageSize() uint32 {
+func (x *ListMessagesRequest) GetPageSize() int32 {
 	if x != nil {
 		return x.PageSize
 	}
@@ -1402,9 +1402,10 @@ const file_toolbus_space_v1_space_service_proto_rawDesc = "" +
 	"\x0fGetSpaceRequest\x127\n" +
 	"\bspace_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\aspaceId\"A\n" +
 	"\x10GetSpaceResponse\x12-\n" +
-	"\x05space\x18\x01 \x01(\v2\x17.toolbus.space.v1.SpaceR\x05space\"c\n" +
-	"\x11ListSpacesRequest\x12%\n" +
-	"\tpage_size\x18\x01 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\bpageSize\x12'\n" +
+	"\x05space\x18\x01 \x01(\v2\x17.toolbus.space.v1.SpaceR\x05space\"e\n" +
+	"\x11ListSpacesRequest\x12'\n" +
+	"\tpage_size\x18\x01 \x01(\x05B\n" +
+	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12'\n" +
 	"\n" +
 	"page_token\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\"m\n" +
 	"\x12ListSpacesResponse\x12/\n" +
@@ -1446,10 +1447,11 @@ const file_toolbus_space_v1_space_service_proto_rawDesc = "" +
 	"message_id\x18\x05 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_-]{0,128}$R\tmessageIdB\b\n" +
 	"\x06author\"O\n" +
 	"\x13SendMessageResponse\x128\n" +
-	"\amessage\x18\x01 \x01(\v2\x1e.toolbus.space.v1.SpaceMessageR\amessage\"\xb2\x01\n" +
+	"\amessage\x18\x01 \x01(\v2\x1e.toolbus.space.v1.SpaceMessageR\amessage\"\xb4\x01\n" +
 	"\x13ListMessagesRequest\x127\n" +
-	"\bspace_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\aspaceId\x12%\n" +
-	"\tpage_size\x18\x02 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\bpageSize\x12'\n" +
+	"\bspace_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\aspaceId\x12'\n" +
+	"\tpage_size\x18\x02 \x01(\x05B\n" +
+	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12'\n" +
 	"\n" +
 	"page_token\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\x12\x12\n" +
 	"\x04skip\x18\x04 \x01(\rR\x04skip\"\x99\x01\n" +

@@ -677,7 +677,7 @@ type ListToolCallsRequest struct {
 	// Only calls in these states; empty for all.
 	States []ToolCallState `protobuf:"varint,2,rep,packed,name=states,proto3,enum=toolbus.tool.v1.ToolCallState" json:"states,omitempty"`
 	// Maximum number to return; 0 means 100. A page may hold fewer while more follow.
-	PageSize uint32 `protobuf:"varint,3,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	PageSize int32 `protobuf:"varint,3,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// The `next_page_token` of the previous page; empty for the first page.
 	PageToken     string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -728,7 +728,7 @@ func (x *ListToolCallsRequest) GetStates() []ToolCallState {
 	return nil
 }
 
-func (x *ListToolCallsRequest) GetPageSize() uint32 {
+func (x *ListToolCallsRequest) GetPageSize() int32 {
 	if x != nil {
 		return x.PageSize
 	}
@@ -1252,12 +1252,13 @@ const file_toolbus_tool_v1_tool_call_service_proto_rawDesc = "" +
 	"\x12GetToolCallRequest\x126\n" +
 	"\acall_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_-]{1,128}$R\x06callId\"D\n" +
 	"\x13GetToolCallResponse\x12-\n" +
-	"\x04call\x18\x01 \x01(\v2\x19.toolbus.tool.v1.ToolCallR\x04call\"\xee\x01\n" +
+	"\x04call\x18\x01 \x01(\v2\x19.toolbus.tool.v1.ToolCallR\x04call\"\xf0\x01\n" +
 	"\x14ListToolCallsRequest\x12;\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\x12I\n" +
-	"\x06states\x18\x02 \x03(\x0e2\x1e.toolbus.tool.v1.ToolCallStateB\x11\xbaH\x0e\x92\x01\v\x10d\"\a\x82\x01\x04\x10\x01 \x00R\x06states\x12%\n" +
-	"\tpage_size\x18\x03 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\bpageSize\x12'\n" +
+	"\x06states\x18\x02 \x03(\x0e2\x1e.toolbus.tool.v1.ToolCallStateB\x11\xbaH\x0e\x92\x01\v\x10d\"\a\x82\x01\x04\x10\x01 \x00R\x06states\x12'\n" +
+	"\tpage_size\x18\x03 \x01(\x05B\n" +
+	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12'\n" +
 	"\n" +
 	"page_token\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\"p\n" +
 	"\x15ListToolCallsResponse\x12/\n" +

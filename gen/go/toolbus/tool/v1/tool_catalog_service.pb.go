@@ -297,7 +297,7 @@ func (x *GetCatalogToolResponse) GetTool() *CatalogTool {
 type ListCatalogToolsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Maximum number to return; 0 means 100. A page may hold fewer while more follow.
-	PageSize uint32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// The `next_page_token` of the previous page; empty for the first page.
 	PageToken     string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -334,7 +334,7 @@ func (*ListCatalogToolsRequest) Descriptor() ([]byte, []int) {
 	return file_toolbus_tool_v1_tool_catalog_service_proto_rawDescGZIP(), []int{5}
 }
 
-func (x *ListCatalogToolsRequest) GetPageSize() uint32 {
+func (x *ListCatalogToolsRequest) GetPageSize() int32 {
 	if x != nil {
 		return x.PageSize
 	}
@@ -524,9 +524,10 @@ const file_toolbus_tool_v1_tool_catalog_service_proto_rawDesc = "" +
 	"\x15GetCatalogToolRequest\x121\n" +
 	"\x04name\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_.-]{1,64}$R\x04name\"J\n" +
 	"\x16GetCatalogToolResponse\x120\n" +
-	"\x04tool\x18\x01 \x01(\v2\x1c.toolbus.tool.v1.CatalogToolR\x04tool\"i\n" +
-	"\x17ListCatalogToolsRequest\x12%\n" +
-	"\tpage_size\x18\x01 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\bpageSize\x12'\n" +
+	"\x04tool\x18\x01 \x01(\v2\x1c.toolbus.tool.v1.CatalogToolR\x04tool\"k\n" +
+	"\x17ListCatalogToolsRequest\x12'\n" +
+	"\tpage_size\x18\x01 \x01(\x05B\n" +
+	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12'\n" +
 	"\n" +
 	"page_token\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\"\xb9\x01\n" +
 	"\x18ListCatalogToolsResponse\x122\n" +

@@ -216,7 +216,7 @@ type ListToolsRequest struct {
 	// answered, it is not sent again.
 	KnownToolsRevision string `protobuf:"bytes,3,opt,name=known_tools_revision,json=knownToolsRevision,proto3" json:"known_tools_revision,omitempty"`
 	// Maximum number to return; 0 means 100. A page may hold fewer while more follow.
-	PageSize uint32 `protobuf:"varint,4,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	PageSize int32 `protobuf:"varint,4,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// The `next_page_token` of the previous page; empty for the first page.
 	PageToken string `protobuf:"bytes,5,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	// The run for which they are listed, if it brings sources; empty for what every run of the session has.
@@ -290,7 +290,7 @@ func (x *ListToolsRequest) GetKnownToolsRevision() string {
 	return ""
 }
 
-func (x *ListToolsRequest) GetPageSize() uint32 {
+func (x *ListToolsRequest) GetPageSize() int32 {
 	if x != nil {
 		return x.PageSize
 	}
@@ -1056,13 +1056,14 @@ const file_toolbus_tool_v1_tool_service_proto_rawDesc = "" +
 	"\x04tool\x18\x04 \x01(\v2\x15.toolbus.tool.v1.ToolR\x04tool\x12\x1a\n" +
 	"\bcallable\x18\x05 \x01(\bR\bcallable\x12\x1c\n" +
 	"\tavailable\x18\x06 \x01(\bR\tavailable\x12\x16\n" +
-	"\x06reason\x18\a \x01(\tR\x06reason\"\x98\x03\n" +
+	"\x06reason\x18\a \x01(\tR\x06reason\"\x9a\x03\n" +
 	"\x10ListToolsRequest\x12=\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$H\x00R\tsessionId\x124\n" +
 	"\x05agent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$H\x00R\x05agent\x12:\n" +
-	"\x14known_tools_revision\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\x12knownToolsRevision\x12%\n" +
-	"\tpage_size\x18\x04 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\bpageSize\x12'\n" +
+	"\x14known_tools_revision\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\x12knownToolsRevision\x12'\n" +
+	"\tpage_size\x18\x04 \x01(\x05B\n" +
+	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12'\n" +
 	"\n" +
 	"page_token\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\x123\n" +
 	"\x06run_id\x18\x06 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\x05runId\x12E\n" +

@@ -30,7 +30,7 @@ const (
 type ListWorkersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Maximum number to return; 0 means 100. A page may hold fewer while more follow.
-	PageSize uint32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// The `next_page_token` of the previous page; empty for the first page.
 	PageToken     string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -67,7 +67,7 @@ func (*ListWorkersRequest) Descriptor() ([]byte, []int) {
 	return file_toolbus_worker_v1_worker_service_proto_rawDescGZIP(), []int{0}
 }
 
-func (x *ListWorkersRequest) GetPageSize() uint32 {
+func (x *ListWorkersRequest) GetPageSize() int32 {
 	if x != nil {
 		return x.PageSize
 	}
@@ -502,9 +502,10 @@ var File_toolbus_worker_v1_worker_service_proto protoreflect.FileDescriptor
 
 const file_toolbus_worker_v1_worker_service_proto_rawDesc = "" +
 	"\n" +
-	"&toolbus/worker/v1/worker_service.proto\x12\x11toolbus.worker.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1atoolbus/tool/v1/tool.proto\x1a\x1etoolbus/worker/v1/worker.proto\"d\n" +
-	"\x12ListWorkersRequest\x12%\n" +
-	"\tpage_size\x18\x01 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\bpageSize\x12'\n" +
+	"&toolbus/worker/v1/worker_service.proto\x12\x11toolbus.worker.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1atoolbus/tool/v1/tool.proto\x1a\x1etoolbus/worker/v1/worker.proto\"f\n" +
+	"\x12ListWorkersRequest\x12'\n" +
+	"\tpage_size\x18\x01 \x01(\x05B\n" +
+	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12'\n" +
 	"\n" +
 	"page_token\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\"r\n" +
 	"\x13ListWorkersResponse\x123\n" +

@@ -27,7 +27,7 @@ from toolbus.space.v1 import inbox_pb2 as toolbus_dot_space_dot_v1_dot_inbox__pb
 from toolbus.watch.v1 import watch_pb2 as toolbus_dot_watch_dot_v1_dot_watch__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n$toolbus/space/v1/inbox_service.proto\x12\x10toolbus.space.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1ctoolbus/space/v1/inbox.proto\x1a\x1ctoolbus/watch/v1/watch.proto\"\xd9\x01\n\x16ListInboxEventsRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12\x32\n\x05\x61gent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x05\x61gent\x12%\n\tpage_size\x18\x03 \x01(\rB\x08\xbaH\x05*\x03\x18\xe8\x07R\x08pageSize\x12\'\n\npage_token\x18\x04 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x08R\tpageToken\"w\n\x17ListInboxEventsResponse\x12\x34\n\x06\x65vents\x18\x01 \x03(\x0b\x32\x1c.toolbus.space.v1.InboxEventR\x06\x65vents\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xc6\x01\n\x17WatchInboxEventsRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12\x32\n\x05\x61gent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x05\x61gent\x12(\n\rfrom_sequence\x18\x03 \x01(\x04H\x00R\x0c\x66romSequence\x88\x01\x01\x42\x10\n\x0e_from_sequence\"\xc0\x01\n\x18WatchInboxEventsResponse\x12\x34\n\x05\x65vent\x18\x01 \x01(\x0b\x32\x1c.toolbus.space.v1.InboxEventH\x00R\x05\x65vent\x12\x34\n\x05start\x18\x02 \x01(\x0b\x32\x1c.toolbus.watch.v1.WatchStartH\x00R\x05start\x12.\n\x03gap\x18\x03 \x01(\x0b\x32\x1a.toolbus.watch.v1.WatchGapH\x00R\x03gapB\x08\n\x06update2\xe3\x01\n\x0cInboxService\x12\x66\n\x0fListInboxEvents\x12(.toolbus.space.v1.ListInboxEventsRequest\x1a).toolbus.space.v1.ListInboxEventsResponse\x12k\n\x10WatchInboxEvents\x12).toolbus.space.v1.WatchInboxEventsRequest\x1a*.toolbus.space.v1.WatchInboxEventsResponse0\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n$toolbus/space/v1/inbox_service.proto\x12\x10toolbus.space.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1ctoolbus/space/v1/inbox.proto\x1a\x1ctoolbus/watch/v1/watch.proto\"\xdb\x01\n\x16ListInboxEventsRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12\x32\n\x05\x61gent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x05\x61gent\x12\'\n\tpage_size\x18\x03 \x01(\x05\x42\n\xbaH\x07\x1a\x05\x18\xe8\x07(\x00R\x08pageSize\x12\'\n\npage_token\x18\x04 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x08R\tpageToken\"w\n\x17ListInboxEventsResponse\x12\x34\n\x06\x65vents\x18\x01 \x03(\x0b\x32\x1c.toolbus.space.v1.InboxEventR\x06\x65vents\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xc6\x01\n\x17WatchInboxEventsRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12\x32\n\x05\x61gent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x05\x61gent\x12(\n\rfrom_sequence\x18\x03 \x01(\x04H\x00R\x0c\x66romSequence\x88\x01\x01\x42\x10\n\x0e_from_sequence\"\xc0\x01\n\x18WatchInboxEventsResponse\x12\x34\n\x05\x65vent\x18\x01 \x01(\x0b\x32\x1c.toolbus.space.v1.InboxEventH\x00R\x05\x65vent\x12\x34\n\x05start\x18\x02 \x01(\x0b\x32\x1c.toolbus.watch.v1.WatchStartH\x00R\x05start\x12.\n\x03gap\x18\x03 \x01(\x0b\x32\x1a.toolbus.watch.v1.WatchGapH\x00R\x03gapB\x08\n\x06update2\xe3\x01\n\x0cInboxService\x12\x66\n\x0fListInboxEvents\x12(.toolbus.space.v1.ListInboxEventsRequest\x1a).toolbus.space.v1.ListInboxEventsResponse\x12k\n\x10WatchInboxEvents\x12).toolbus.space.v1.WatchInboxEventsRequest\x1a*.toolbus.space.v1.WatchInboxEventsResponse0\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -39,7 +39,7 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_LISTINBOXEVENTSREQUEST'].fields_by_name['agent']._loaded_options = None
   _globals['_LISTINBOXEVENTSREQUEST'].fields_by_name['agent']._serialized_options = b'\272H\031r\0272\025^[a-zA-Z0-9_-]{1,64}$'
   _globals['_LISTINBOXEVENTSREQUEST'].fields_by_name['page_size']._loaded_options = None
-  _globals['_LISTINBOXEVENTSREQUEST'].fields_by_name['page_size']._serialized_options = b'\272H\005*\003\030\350\007'
+  _globals['_LISTINBOXEVENTSREQUEST'].fields_by_name['page_size']._serialized_options = b'\272H\007\032\005\030\350\007(\000'
   _globals['_LISTINBOXEVENTSREQUEST'].fields_by_name['page_token']._loaded_options = None
   _globals['_LISTINBOXEVENTSREQUEST'].fields_by_name['page_token']._serialized_options = b'\272H\005r\003\030\200\010'
   _globals['_WATCHINBOXEVENTSREQUEST'].fields_by_name['session_id']._loaded_options = None
@@ -47,13 +47,13 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_WATCHINBOXEVENTSREQUEST'].fields_by_name['agent']._loaded_options = None
   _globals['_WATCHINBOXEVENTSREQUEST'].fields_by_name['agent']._serialized_options = b'\272H\031r\0272\025^[a-zA-Z0-9_-]{1,64}$'
   _globals['_LISTINBOXEVENTSREQUEST']._serialized_start=148
-  _globals['_LISTINBOXEVENTSREQUEST']._serialized_end=365
-  _globals['_LISTINBOXEVENTSRESPONSE']._serialized_start=367
-  _globals['_LISTINBOXEVENTSRESPONSE']._serialized_end=486
-  _globals['_WATCHINBOXEVENTSREQUEST']._serialized_start=489
-  _globals['_WATCHINBOXEVENTSREQUEST']._serialized_end=687
-  _globals['_WATCHINBOXEVENTSRESPONSE']._serialized_start=690
-  _globals['_WATCHINBOXEVENTSRESPONSE']._serialized_end=882
-  _globals['_INBOXSERVICE']._serialized_start=885
-  _globals['_INBOXSERVICE']._serialized_end=1112
+  _globals['_LISTINBOXEVENTSREQUEST']._serialized_end=367
+  _globals['_LISTINBOXEVENTSRESPONSE']._serialized_start=369
+  _globals['_LISTINBOXEVENTSRESPONSE']._serialized_end=488
+  _globals['_WATCHINBOXEVENTSREQUEST']._serialized_start=491
+  _globals['_WATCHINBOXEVENTSREQUEST']._serialized_end=689
+  _globals['_WATCHINBOXEVENTSRESPONSE']._serialized_start=692
+  _globals['_WATCHINBOXEVENTSRESPONSE']._serialized_end=884
+  _globals['_INBOXSERVICE']._serialized_start=887
+  _globals['_INBOXSERVICE']._serialized_end=1114
 # @@protoc_insertion_point(module_scope)
