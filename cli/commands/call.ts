@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
-import { ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { CallToolResultSchema } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { type Connection, globalOptionsOf, openConnection } from "../connection.ts";
 import { exitCodes, UsageFault } from "../faults/fault.ts";
 import { printLine, printMessage } from "../printing/print.ts";
@@ -32,7 +32,7 @@ async function callTool(tool: string, text: string, options: Options, command: C
   const session = await openSession(connection, options);
   try {
     const result = await resultOfToolCall(connection, { sessionId: session.id, name: tool, argumentsJson }, signal);
-    if (global.json) printMessage(ToolResultSchema, result);
+    if (global.json) printMessage(CallToolResultSchema, result);
     else printLine(result.outputJson);
     if (result.isError) process.exitCode = exitCodes.failure;
   } finally {

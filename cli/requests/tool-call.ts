@@ -1,8 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { ConnectError } from "@connectrpc/connect";
 import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
-import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { type CallToolResponse, ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
+import { type CallToolResponse, type CallToolResult, ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { isUnavailable } from "#runtime/failure/connect.ts";
 import { retryWhile } from "#runtime/time/retry/retry.ts";
 import type { Connection } from "../connection.ts";
@@ -26,7 +25,7 @@ export async function resultOfToolCall(
   connection: Connection,
   call: ToolCall,
   signal: AbortSignal,
-): Promise<ToolResult> {
+): Promise<CallToolResult> {
   signal.throwIfAborted();
   const callId = randomUUID();
   const cancel = () => void cancelToolCall(connection, callId);
@@ -51,8 +50,8 @@ async function cancelToolCall(connection: Connection, callId: string): Promise<v
   }
 }
 
-async function resultOf(answers: AsyncIterable<CallToolResponse>): Promise<ToolResult> {
-  let result: ToolResult | undefined;
+async function resultOf(answers: AsyncIterable<CallToolResponse>): Promise<CallToolResult> {
+  let result: CallToolResult | undefined;
   for await (const { event } of answers) {
     if (event.case === "progress") printNote(progressText(event.value));
     if (event.case === "log") printNote(event.value.message);

@@ -53,9 +53,9 @@ export function routeCalls(router: ConnectRouter, routes: CallRoutes): void {
           yield { callId, event };
           continue;
         }
-        const { usage, callCount = 0, endsRun = false } = event.value;
-        const used = { callCount, endsRun, ...(usage && { usage }) };
-        yield { callId, event, ...used, toolsRevision: toolsRevision(contexts, request.sessionId, request) };
+        const { $typeName, ...answer } = event.value;
+        const revision = toolsRevision(contexts, request.sessionId, request);
+        yield { callId, event: { case: "result", value: { ...answer, toolsRevision: revision } } };
       }
     },
   });

@@ -53,7 +53,7 @@ beforeAll(async () => {
       router.service(ToolService, {
         async *callTool(request) {
           calls.push(request);
-          yield { event: { case: "result", value: { outputJson: "1" } }, usage, callCount: 1 };
+          yield { event: { case: "result", value: { outputJson: "1", usage, callCount: 1 } } };
         },
       });
       router.service(SessionService, { closeSession: () => ({}) });

@@ -40,10 +40,9 @@ export class AgentTools {
     used.calls += 1;
     const place = { callId: id, sessionId, runId, contextRevision, deadline };
     const request = { ...place, name, argumentsJson, ...shareOfCall(call, used) };
-    for await (const response of this.#router.callTool(request, { signal: call.signal })) {
-      const { event, usage, callCount: calls } = response;
+    for await (const { event } of this.#router.callTool(request, { signal: call.signal })) {
       if (event.case !== "result") continue;
-      const { outputJson, isError } = event.value;
+      const { outputJson, isError, usage, callCount: calls } = event.value;
       used.calls += calls;
       addUsage(used, usage);
       return isError ? errorAnswer(outputJson) : { kind: "result", resultJson: outputJson };

@@ -8,9 +8,10 @@
  * calls-4  When an attempt that failed may have begun what must not happen twice, the model's result says that the outcome is unknown.
  */
 
+import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { FunctionCall } from "#gen/toolbus/run/v1/run_pb.ts";
-import { Effect, type ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { Effect, type ToolResult, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { Usage } from "#gen/toolbus/tool/v1/usage_pb.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { errorResult } from "#runtime/results/error-result.ts";
@@ -167,15 +168,13 @@ async function dispatch(
   };
   let answered: Answered | undefined;
   try {
-    for await (const { event, toolsRevision, ...use } of router.callTool(request, {
-      signal,
-      principal: accepted.principal,
-    })) {
+    for await (const { event } of router.callTool(request, { signal, principal: accepted.principal })) {
       if (event.case === "progress") deltas.tell({ case: "progress", value: { callId, progress: event.value } });
       if (event.case === "log") deltas.tell({ case: "log", value: { callId, log: event.value } });
       if (event.case === "result") {
-        const { usage, callCount, endsRun } = use;
-        answered = { result: event.value, callCount, endsRun, ...(usage && { usage }) }; // read to the stream's end, which closes it
+        const { $typeName, usage, callCount, endsRun, toolsRevision, ...told } = event.value;
+        const result = create(ToolResultSchema, told);
+        answered = { result, callCount, endsRun, ...(usage && { usage }) }; // read to the stream's end, which closes it
         table.noteRevision(toolsRevision);
       }
     }

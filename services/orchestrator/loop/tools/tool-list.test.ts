@@ -18,7 +18,9 @@ function createNamingRouter(revisions: string[]) {
     async *callTool(request, options) {
       calls += 1;
       for await (const told of router.callTool(request, options))
-        yield told.event.case === "result" ? { ...told, toolsRevision: nameNow() } : told;
+        yield told.event.case === "result"
+          ? { ...told, event: { ...told.event, value: { ...told.event.value, toolsRevision: nameNow() } } }
+          : told;
     },
   };
   return { router: naming, counted };

@@ -6,7 +6,7 @@
 import { create, isMessage, type MessageInitShape } from "@bufbuild/protobuf";
 import type { RunContext } from "#gen/toolbus/internal/run/v1/run_context_pb.ts";
 import { type ProvidedResult, ProvidedResultSchema } from "#gen/toolbus/provider/v1/provided_result_pb.ts";
-import { ToolResultSchema, type ToolSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import type { ToolSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import {
   type CallToolRequest,
   CallToolRequestSchema,
@@ -48,7 +48,7 @@ export interface FakeRouter extends ToolRouter {
   readonly mostRunning: number;
 }
 
-const canceledResult = create(ToolResultSchema, { outputJson: '{"error":"the call was canceled"}', isError: true });
+const canceledResult = { outputJson: '{"error":"the call was canceled"}', isError: true };
 
 export function createFakeRouter(tools: FakeTool[]): FakeRouter {
   const execution = createExecution(tools);
@@ -80,9 +80,8 @@ export function createFakeRouter(tools: FakeTool[]): FakeRouter {
     signal.addEventListener("abort", () => reject(signal.reason), { once: true });
     yield create(CallToolResponseSchema, { event: { case: "progress", value: { progress: 1, total: 2 } } });
     const { outputJson, isError, usage, callCount, endsRun } = await Promise.race([result, promise]);
-    const value = create(ToolResultSchema, { outputJson, isError });
-    const use = { callCount, endsRun, ...(usage && { usage }) };
-    yield create(CallToolResponseSchema, { event: { case: "result", value }, callId, ...use });
+    const value = { outputJson, isError, callCount, endsRun, ...(usage && { usage }) };
+    yield create(CallToolResponseSchema, { event: { case: "result", value }, callId });
     readToEnd.push(callId);
   }
 

@@ -12,8 +12,8 @@ afterAll(() => suite[Symbol.asyncDispose]());
 /** What the end of a call tells of the list. */
 async function revisionAfterCall(sessionId: string): Promise<string> {
   let revision = "";
-  for await (const told of suite.clients.router.callTool({ sessionId, name: "echo", argumentsJson: "{}" }))
-    if (told.event.case === "result") revision = told.toolsRevision;
+  for await (const { event } of suite.clients.router.callTool({ sessionId, name: "echo", argumentsJson: "{}" }))
+    if (event.case === "result") revision = event.value.toolsRevision;
   return revision;
 }
 

@@ -1,5 +1,5 @@
 import { ConnectError } from "@connectrpc/connect";
-import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import type { CallToolResult } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { encodeRunContext } from "#runtime/rpc/run-context.ts";
 import { delay } from "#runtime/time/delay.ts";
@@ -54,9 +54,9 @@ async function untilAnswered({ router }: Clients, witness: Witness, request: Req
 async function attempt(
   router: Clients["router"],
   { recovering, ...call }: Request & { recovering: boolean },
-): Promise<ToolResult> {
+): Promise<CallToolResult> {
   const runContext = encodeRunContext({ recovering });
-  let result: ToolResult | undefined;
+  let result: CallToolResult | undefined;
   try {
     for await (const { event } of router.callTool({ ...call, runContext }))
       if (event.case === "result") result = event.value;

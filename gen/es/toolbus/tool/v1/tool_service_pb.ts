@@ -11,7 +11,7 @@ import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { RunSource, SourceStatus } from "./source_pb.ts";
 import { file_toolbus_tool_v1_source } from "./source_pb.ts";
-import type { AllowedTools, Tool, ToolLog, ToolProgress, ToolResult } from "./tool_pb.ts";
+import type { AllowedTools, Tool, ToolLog, ToolProgress } from "./tool_pb.ts";
 import { file_toolbus_tool_v1_tool } from "./tool_pb.ts";
 import type { Usage } from "./usage_pb.ts";
 import { file_toolbus_tool_v1_usage } from "./usage_pb.ts";
@@ -21,7 +21,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file toolbus/tool/v1/tool_service.proto.
  */
 export const file_toolbus_tool_v1_tool_service: GenFile = /*@__PURE__*/
-  fileDesc("CiJ0b29sYnVzL3Rvb2wvdjEvdG9vbF9zZXJ2aWNlLnByb3RvEg90b29sYnVzLnRvb2wudjEinQEKCU1vZGVsVG9vbBISCgptb2RlbF9uYW1lGAEgASgJEhEKCXJlZmVyZW5jZRgCIAEoCRIPCgdhbGlhc2VzGAMgAygJEiMKBHRvb2wYBCABKAsyFS50b29sYnVzLnRvb2wudjEuVG9vbBIQCghjYWxsYWJsZRgFIAEoCBIRCglhdmFpbGFibGUYBiABKAgSDgoGcmVhc29uGAcgASgJIswCChBMaXN0VG9vbHNSZXF1ZXN0EjIKCnNlc3Npb25faWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSRIABItCgVhZ2VudBgCIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JEgAEiYKFGtub3duX3Rvb2xzX3JldmlzaW9uGAMgASgJQgi6SAVyAxiAARIdCglwYWdlX3NpemUYBCABKAVCCrpIBxoFGOgHKAASHAoKcGFnZV90b2tlbhgFIAEoCUIIukgFcgMYgAgSLAoGcnVuX2lkGAYgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MCw2NH0kEjkKC3J1bl9zb3VyY2VzGAcgAygLMhoudG9vbGJ1cy50b29sLnYxLlJ1blNvdXJjZUIIukgFkgECECBCBwoFc2NvcGUi2wEKEUxpc3RUb29sc1Jlc3BvbnNlEikKBXRvb2xzGAEgAygLMhoudG9vbGJ1cy50b29sLnYxLk1vZGVsVG9vbBIuCgdzb3VyY2VzGAIgAygLMh0udG9vbGJ1cy50b29sLnYxLlNvdXJjZVN0YXR1cxINCgVhZ2VudBgDIAEoCRIYChBjb250ZXh0X3JldmlzaW9uGAQgASgNEhYKDnRvb2xzX3JldmlzaW9uGAUgASgJEhEKCXVuY2hhbmdlZBgGIAEoCBIXCg9uZXh0X3BhZ2VfdG9rZW4YByABKAkiuAMKD0NhbGxUb29sUmVxdWVzdBIuCgdjYWxsX2lkGAEgASgJQh26SBpyGDIWXlthLXpBLVowLTlfLV17MCwxMjh9JBIwCgpzZXNzaW9uX2lkGAIgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEhgKBG5hbWUYAyABKAlCCrpIB3IFEAEYgAQSIgoOYXJndW1lbnRzX2pzb24YBCABKAlCCrpIB3IFKICAgCASLAoGcnVuX2lkGAUgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MCw2NH0kEhgKEGNvbnRleHRfcmV2aXNpb24YBiABKA0SNAoNYWxsb3dlZF90b29scxgHIAEoCzIdLnRvb2xidXMudG9vbC52MS5BbGxvd2VkVG9vbHMSLAoIZGVhZGxpbmUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEh4KC3J1bl9jb250ZXh0GAkgASgMQgm6SAZ6BBiAgEASOQoLcnVuX3NvdXJjZXMYCiADKAsyGi50b29sYnVzLnRvb2wudjEuUnVuU291cmNlQgi6SAWSAQIQICKcAgoQQ2FsbFRvb2xSZXNwb25zZRIxCghwcm9ncmVzcxgBIAEoCzIdLnRvb2xidXMudG9vbC52MS5Ub29sUHJvZ3Jlc3NIABInCgNsb2cYAiABKAsyGC50b29sYnVzLnRvb2wudjEuVG9vbExvZ0gAEi0KBnJlc3VsdBgDIAEoCzIbLnRvb2xidXMudG9vbC52MS5Ub29sUmVzdWx0SAASDwoHY2FsbF9pZBgEIAEoCRIWCg50b29sc19yZXZpc2lvbhgFIAEoCRIlCgV1c2FnZRgGIAEoCzIWLnRvb2xidXMudG9vbC52MS5Vc2FnZRISCgpjYWxsX2NvdW50GAcgASgNEhAKCGVuZHNfcnVuGAggASgIQgcKBWV2ZW50IoMCChJFeHBsYWluVG9vbFJlcXVlc3QSMgoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JEgAEi0KBWFnZW50GAIgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kSAASGAoEbmFtZRgDIAEoCUIKukgHcgUQARiABBIsCgZydW5faWQYBCABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXswLDY0fSQSOQoLcnVuX3NvdXJjZXMYBSADKAsyGi50b29sYnVzLnRvb2wudjEuUnVuU291cmNlQgi6SAWSAQIQIEIHCgVzY29wZSJcCgtFeHBsYWluU3RlcBIsCgVzdGFnZRgBIAEoDjIdLnRvb2xidXMudG9vbC52MS5FeHBsYWluU3RhZ2USDwoHZmluZGluZxgCIAEoCRIOCgZwYXNzZWQYAyABKAgikgIKE0V4cGxhaW5Ub29sUmVzcG9uc2USEQoJcmVmZXJlbmNlGAEgASgJEhAKCHByb3ZpZGVyGAIgASgJEhEKCWF2YWlsYWJsZRgDIAEoCBIPCgd2aXNpYmxlGAQgASgIEhAKCGNhbGxhYmxlGAUgASgIEgwKBHJ1bGUYBiABKAkSKwoFc3RlcHMYByADKAsyHC50b29sYnVzLnRvb2wudjEuRXhwbGFpblN0ZXASEgoKbW9kZWxfbmFtZRgIIAEoCRIPCgdhbGlhc2VzGAkgAygJEhoKEnVuYXZhaWxhYmxlX3JlYXNvbhgKIAEoCRIVCg1jbG9zZXN0X25hbWVzGAsgAygJEg0KBWFnZW50GAwgASgJKoMCCgxFeHBsYWluU3RhZ2USHQoZRVhQTEFJTl9TVEFHRV9VTlNQRUNJRklFRBAAEhcKE0VYUExBSU5fU1RBR0VfQUxJQVMQARIZChVFWFBMQUlOX1NUQUdFX1JFU09MVkUQAhIaChZFWFBMQUlOX1NUQUdFX1BST1ZJREVSEAMSHgoaRVhQTEFJTl9TVEFHRV9BVkFJTEFCSUxJVFkQBBIVChFFWFBMQUlOX1NUQUdFX1VTRRAFEhkKFUVYUExBSU5fU1RBR0VfQUxMT1dFRBAGEhcKE0VYUExBSU5fU1RBR0VfT0ZGRVIQBxIZChVFWFBMQUlOX1NUQUdFX1ZJU0lCTEUQCDKOAgoLVG9vbFNlcnZpY2USUgoJTGlzdFRvb2xzEiEudG9vbGJ1cy50b29sLnYxLkxpc3RUb29sc1JlcXVlc3QaIi50b29sYnVzLnRvb2wudjEuTGlzdFRvb2xzUmVzcG9uc2USUQoIQ2FsbFRvb2wSIC50b29sYnVzLnRvb2wudjEuQ2FsbFRvb2xSZXF1ZXN0GiEudG9vbGJ1cy50b29sLnYxLkNhbGxUb29sUmVzcG9uc2UwARJYCgtFeHBsYWluVG9vbBIjLnRvb2xidXMudG9vbC52MS5FeHBsYWluVG9vbFJlcXVlc3QaJC50b29sYnVzLnRvb2wudjEuRXhwbGFpblRvb2xSZXNwb25zZWIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_timestamp, file_toolbus_tool_v1_source, file_toolbus_tool_v1_tool, file_toolbus_tool_v1_usage]);
+  fileDesc("CiJ0b29sYnVzL3Rvb2wvdjEvdG9vbF9zZXJ2aWNlLnByb3RvEg90b29sYnVzLnRvb2wudjEinQEKCU1vZGVsVG9vbBISCgptb2RlbF9uYW1lGAEgASgJEhEKCXJlZmVyZW5jZRgCIAEoCRIPCgdhbGlhc2VzGAMgAygJEiMKBHRvb2wYBCABKAsyFS50b29sYnVzLnRvb2wudjEuVG9vbBIQCghjYWxsYWJsZRgFIAEoCBIRCglhdmFpbGFibGUYBiABKAgSDgoGcmVhc29uGAcgASgJIswCChBMaXN0VG9vbHNSZXF1ZXN0EjIKCnNlc3Npb25faWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSRIABItCgVhZ2VudBgCIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JEgAEiYKFGtub3duX3Rvb2xzX3JldmlzaW9uGAMgASgJQgi6SAVyAxiAARIdCglwYWdlX3NpemUYBCABKAVCCrpIBxoFGOgHKAASHAoKcGFnZV90b2tlbhgFIAEoCUIIukgFcgMYgAgSLAoGcnVuX2lkGAYgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MCw2NH0kEjkKC3J1bl9zb3VyY2VzGAcgAygLMhoudG9vbGJ1cy50b29sLnYxLlJ1blNvdXJjZUIIukgFkgECECBCBwoFc2NvcGUi2wEKEUxpc3RUb29sc1Jlc3BvbnNlEikKBXRvb2xzGAEgAygLMhoudG9vbGJ1cy50b29sLnYxLk1vZGVsVG9vbBIuCgdzb3VyY2VzGAIgAygLMh0udG9vbGJ1cy50b29sLnYxLlNvdXJjZVN0YXR1cxINCgVhZ2VudBgDIAEoCRIYChBjb250ZXh0X3JldmlzaW9uGAQgASgNEhYKDnRvb2xzX3JldmlzaW9uGAUgASgJEhEKCXVuY2hhbmdlZBgGIAEoCBIXCg9uZXh0X3BhZ2VfdG9rZW4YByABKAkiuAMKD0NhbGxUb29sUmVxdWVzdBIuCgdjYWxsX2lkGAEgASgJQh26SBpyGDIWXlthLXpBLVowLTlfLV17MCwxMjh9JBIwCgpzZXNzaW9uX2lkGAIgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEhgKBG5hbWUYAyABKAlCCrpIB3IFEAEYgAQSIgoOYXJndW1lbnRzX2pzb24YBCABKAlCCrpIB3IFKICAgCASLAoGcnVuX2lkGAUgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MCw2NH0kEhgKEGNvbnRleHRfcmV2aXNpb24YBiABKA0SNAoNYWxsb3dlZF90b29scxgHIAEoCzIdLnRvb2xidXMudG9vbC52MS5BbGxvd2VkVG9vbHMSLAoIZGVhZGxpbmUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEh4KC3J1bl9jb250ZXh0GAkgASgMQgm6SAZ6BBiAgEASOQoLcnVuX3NvdXJjZXMYCiADKAsyGi50b29sYnVzLnRvb2wudjEuUnVuU291cmNlQgi6SAWSAQIQICK2AQoOQ2FsbFRvb2xSZXN1bHQSEwoLb3V0cHV0X2pzb24YASABKAkSEAoIaXNfZXJyb3IYAiABKAgSGAoQc3RvcmVkX3JlZmVyZW5jZRgDIAEoCRIlCgV1c2FnZRgEIAEoCzIWLnRvb2xidXMudG9vbC52MS5Vc2FnZRISCgpjYWxsX2NvdW50GAUgASgNEhAKCGVuZHNfcnVuGAYgASgIEhYKDnRvb2xzX3JldmlzaW9uGAcgASgJIrsBChBDYWxsVG9vbFJlc3BvbnNlEjEKCHByb2dyZXNzGAEgASgLMh0udG9vbGJ1cy50b29sLnYxLlRvb2xQcm9ncmVzc0gAEicKA2xvZxgCIAEoCzIYLnRvb2xidXMudG9vbC52MS5Ub29sTG9nSAASMQoGcmVzdWx0GAMgASgLMh8udG9vbGJ1cy50b29sLnYxLkNhbGxUb29sUmVzdWx0SAASDwoHY2FsbF9pZBgEIAEoCUIHCgVldmVudCKDAgoSRXhwbGFpblRvb2xSZXF1ZXN0EjIKCnNlc3Npb25faWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSRIABItCgVhZ2VudBgCIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JEgAEhgKBG5hbWUYAyABKAlCCrpIB3IFEAEYgAQSLAoGcnVuX2lkGAQgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MCw2NH0kEjkKC3J1bl9zb3VyY2VzGAUgAygLMhoudG9vbGJ1cy50b29sLnYxLlJ1blNvdXJjZUIIukgFkgECECBCBwoFc2NvcGUiXAoLRXhwbGFpblN0ZXASLAoFc3RhZ2UYASABKA4yHS50b29sYnVzLnRvb2wudjEuRXhwbGFpblN0YWdlEg8KB2ZpbmRpbmcYAiABKAkSDgoGcGFzc2VkGAMgASgIIpICChNFeHBsYWluVG9vbFJlc3BvbnNlEhEKCXJlZmVyZW5jZRgBIAEoCRIQCghwcm92aWRlchgCIAEoCRIRCglhdmFpbGFibGUYAyABKAgSDwoHdmlzaWJsZRgEIAEoCBIQCghjYWxsYWJsZRgFIAEoCBIMCgRydWxlGAYgASgJEisKBXN0ZXBzGAcgAygLMhwudG9vbGJ1cy50b29sLnYxLkV4cGxhaW5TdGVwEhIKCm1vZGVsX25hbWUYCCABKAkSDwoHYWxpYXNlcxgJIAMoCRIaChJ1bmF2YWlsYWJsZV9yZWFzb24YCiABKAkSFQoNY2xvc2VzdF9uYW1lcxgLIAMoCRINCgVhZ2VudBgMIAEoCSqDAgoMRXhwbGFpblN0YWdlEh0KGUVYUExBSU5fU1RBR0VfVU5TUEVDSUZJRUQQABIXChNFWFBMQUlOX1NUQUdFX0FMSUFTEAESGQoVRVhQTEFJTl9TVEFHRV9SRVNPTFZFEAISGgoWRVhQTEFJTl9TVEFHRV9QUk9WSURFUhADEh4KGkVYUExBSU5fU1RBR0VfQVZBSUxBQklMSVRZEAQSFQoRRVhQTEFJTl9TVEFHRV9VU0UQBRIZChVFWFBMQUlOX1NUQUdFX0FMTE9XRUQQBhIXChNFWFBMQUlOX1NUQUdFX09GRkVSEAcSGQoVRVhQTEFJTl9TVEFHRV9WSVNJQkxFEAgyjgIKC1Rvb2xTZXJ2aWNlElIKCUxpc3RUb29scxIhLnRvb2xidXMudG9vbC52MS5MaXN0VG9vbHNSZXF1ZXN0GiIudG9vbGJ1cy50b29sLnYxLkxpc3RUb29sc1Jlc3BvbnNlElEKCENhbGxUb29sEiAudG9vbGJ1cy50b29sLnYxLkNhbGxUb29sUmVxdWVzdBohLnRvb2xidXMudG9vbC52MS5DYWxsVG9vbFJlc3BvbnNlMAESWAoLRXhwbGFpblRvb2wSIy50b29sYnVzLnRvb2wudjEuRXhwbGFpblRvb2xSZXF1ZXN0GiQudG9vbGJ1cy50b29sLnYxLkV4cGxhaW5Ub29sUmVzcG9uc2ViBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_timestamp, file_toolbus_tool_v1_source, file_toolbus_tool_v1_tool, file_toolbus_tool_v1_usage]);
 
 /**
  * A tool as the model of a session sees it.
@@ -314,6 +314,70 @@ export const CallToolRequestSchema: GenMessage<CallToolRequest> = /*@__PURE__*/
   messageDesc(file_toolbus_tool_v1_tool_service, 3);
 
 /**
+ * What a call answered, and what it means for the run that called.
+ *
+ * @generated from message toolbus.tool.v1.CallToolResult
+ */
+export type CallToolResult = Message<"toolbus.tool.v1.CallToolResult"> & {
+  /**
+   * The result as JSON text, as in ToolResult.
+   *
+   * @generated from field: string output_json = 1;
+   */
+  outputJson: string;
+
+  /**
+   * Whether the tool failed. A tool's failure is data for the model, never an error of the call's transport.
+   *
+   * @generated from field: bool is_error = 2;
+   */
+  isError: boolean;
+
+  /**
+   * Where the whole result is stored, as in ToolResult; empty for a result that is here as a whole.
+   *
+   * @generated from field: string stored_reference = 3;
+   */
+  storedReference: string;
+
+  /**
+   * What models used on the call's behalf, which counts in the limits of the run that called. Absent means nothing.
+   *
+   * @generated from field: toolbus.tool.v1.Usage usage = 4;
+   */
+  usage?: Usage | undefined;
+
+  /**
+   * How many calls were made on the call's behalf, which count in the max_tool_calls of the run that called.
+   *
+   * @generated from field: uint32 call_count = 5;
+   */
+  callCount: number;
+
+  /**
+   * Whether the run that called is over with it, as a built-in can say.
+   *
+   * @generated from field: bool ends_run = 6;
+   */
+  endsRun: boolean;
+
+  /**
+   * The name of the list that ListTools would answer now. As long as it is the one that was listed, there is no need to list
+   * again. Empty when the router does not know at the moment.
+   *
+   * @generated from field: string tools_revision = 7;
+   */
+  toolsRevision: string;
+};
+
+/**
+ * Describes the message toolbus.tool.v1.CallToolResult.
+ * Use `create(CallToolResultSchema)` to create a new message.
+ */
+export const CallToolResultSchema: GenMessage<CallToolResult> = /*@__PURE__*/
+  messageDesc(file_toolbus_tool_v1_tool_service, 4);
+
+/**
  * What happens in a call: progress and logs, then exactly one result.
  *
  * @generated from message toolbus.tool.v1.CallToolResponse
@@ -344,9 +408,9 @@ export type CallToolResponse = Message<"toolbus.tool.v1.CallToolResponse"> & {
     /**
      * The result; nothing follows it.
      *
-     * @generated from field: toolbus.tool.v1.ToolResult result = 3;
+     * @generated from field: toolbus.tool.v1.CallToolResult result = 3;
      */
-    value: ToolResult;
+    value: CallToolResult;
     case: "result";
   } | { case: undefined; value?: undefined };
 
@@ -356,36 +420,6 @@ export type CallToolResponse = Message<"toolbus.tool.v1.CallToolResponse"> & {
    * @generated from field: string call_id = 4;
    */
   callId: string;
-
-  /**
-   * With the result: the name of the list that ListTools would answer. As long as it is the one that was listed, there is no
-   * need to list again. Empty when the router does not know at the moment.
-   *
-   * @generated from field: string tools_revision = 5;
-   */
-  toolsRevision: string;
-
-  /**
-   * With the result: what models used on the call's behalf, which counts in the limits of the run that called. Absent means
-   * nothing.
-   *
-   * @generated from field: toolbus.tool.v1.Usage usage = 6;
-   */
-  usage?: Usage | undefined;
-
-  /**
-   * With the result: how many calls were made on the call's behalf, which count in the max_tool_calls of the run that called.
-   *
-   * @generated from field: uint32 call_count = 7;
-   */
-  callCount: number;
-
-  /**
-   * With the result: whether the run that called is over with it, as a built-in can say.
-   *
-   * @generated from field: bool ends_run = 8;
-   */
-  endsRun: boolean;
 };
 
 /**
@@ -393,7 +427,7 @@ export type CallToolResponse = Message<"toolbus.tool.v1.CallToolResponse"> & {
  * Use `create(CallToolResponseSchema)` to create a new message.
  */
 export const CallToolResponseSchema: GenMessage<CallToolResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_tool_v1_tool_service, 4);
+  messageDesc(file_toolbus_tool_v1_tool_service, 5);
 
 /**
  * Asks why a tool is visible, callable, or not.
@@ -451,7 +485,7 @@ export type ExplainToolRequest = Message<"toolbus.tool.v1.ExplainToolRequest"> &
  * Use `create(ExplainToolRequestSchema)` to create a new message.
  */
 export const ExplainToolRequestSchema: GenMessage<ExplainToolRequest> = /*@__PURE__*/
-  messageDesc(file_toolbus_tool_v1_tool_service, 5);
+  messageDesc(file_toolbus_tool_v1_tool_service, 6);
 
 /**
  * One step of the way from a name to a decision.
@@ -486,7 +520,7 @@ export type ExplainStep = Message<"toolbus.tool.v1.ExplainStep"> & {
  * Use `create(ExplainStepSchema)` to create a new message.
  */
 export const ExplainStepSchema: GenMessage<ExplainStep> = /*@__PURE__*/
-  messageDesc(file_toolbus_tool_v1_tool_service, 6);
+  messageDesc(file_toolbus_tool_v1_tool_service, 7);
 
 /**
  * The whole way from a name to a decision.
@@ -584,7 +618,7 @@ export type ExplainToolResponse = Message<"toolbus.tool.v1.ExplainToolResponse">
  * Use `create(ExplainToolResponseSchema)` to create a new message.
  */
 export const ExplainToolResponseSchema: GenMessage<ExplainToolResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_tool_v1_tool_service, 7);
+  messageDesc(file_toolbus_tool_v1_tool_service, 8);
 
 /**
  * A stage of the way from a name to a decision, in the order of the way.

@@ -569,6 +569,107 @@ func (x *CallToolRequest) GetRunSources() []*RunSource {
 	return nil
 }
 
+// What a call answered, and what it means for the run that called.
+type CallToolResult struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The result as JSON text, as in ToolResult.
+	OutputJson string `protobuf:"bytes,1,opt,name=output_json,json=outputJson,proto3" json:"output_json,omitempty"`
+	// Whether the tool failed. A tool's failure is data for the model, never an error of the call's transport.
+	IsError bool `protobuf:"varint,2,opt,name=is_error,json=isError,proto3" json:"is_error,omitempty"`
+	// Where the whole result is stored, as in ToolResult; empty for a result that is here as a whole.
+	StoredReference string `protobuf:"bytes,3,opt,name=stored_reference,json=storedReference,proto3" json:"stored_reference,omitempty"`
+	// What models used on the call's behalf, which counts in the limits of the run that called. Absent means nothing.
+	Usage *Usage `protobuf:"bytes,4,opt,name=usage,proto3" json:"usage,omitempty"`
+	// How many calls were made on the call's behalf, which count in the max_tool_calls of the run that called.
+	CallCount uint32 `protobuf:"varint,5,opt,name=call_count,json=callCount,proto3" json:"call_count,omitempty"`
+	// Whether the run that called is over with it, as a built-in can say.
+	EndsRun bool `protobuf:"varint,6,opt,name=ends_run,json=endsRun,proto3" json:"ends_run,omitempty"`
+	// The name of the list that ListTools would answer now. As long as it is the one that was listed, there is no need to list
+	// again. Empty when the router does not know at the moment.
+	ToolsRevision string `protobuf:"bytes,7,opt,name=tools_revision,json=toolsRevision,proto3" json:"tools_revision,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CallToolResult) Reset() {
+	*x = CallToolResult{}
+	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CallToolResult) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CallToolResult) ProtoMessage() {}
+
+func (x *CallToolResult) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CallToolResult.ProtoReflect.Descriptor instead.
+func (*CallToolResult) Descriptor() ([]byte, []int) {
+	return file_toolbus_tool_v1_tool_service_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *CallToolResult) GetOutputJson() string {
+	if x != nil {
+		return x.OutputJson
+	}
+	return ""
+}
+
+func (x *CallToolResult) GetIsError() bool {
+	if x != nil {
+		return x.IsError
+	}
+	return false
+}
+
+func (x *CallToolResult) GetStoredReference() string {
+	if x != nil {
+		return x.StoredReference
+	}
+	return ""
+}
+
+func (x *CallToolResult) GetUsage() *Usage {
+	if x != nil {
+		return x.Usage
+	}
+	return nil
+}
+
+func (x *CallToolResult) GetCallCount() uint32 {
+	if x != nil {
+		return x.CallCount
+	}
+	return 0
+}
+
+func (x *CallToolResult) GetEndsRun() bool {
+	if x != nil {
+		return x.EndsRun
+	}
+	return false
+}
+
+func (x *CallToolResult) GetToolsRevision() string {
+	if x != nil {
+		return x.ToolsRevision
+	}
+	return ""
+}
+
 // What happens in a call: progress and logs, then exactly one result.
 type CallToolResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -581,24 +682,14 @@ type CallToolResponse struct {
 	//	*CallToolResponse_Result
 	Event isCallToolResponse_Event `protobuf_oneof:"event"`
 	// The call's id, as given or chosen.
-	CallId string `protobuf:"bytes,4,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
-	// With the result: the name of the list that ListTools would answer. As long as it is the one that was listed, there is no
-	// need to list again. Empty when the router does not know at the moment.
-	ToolsRevision string `protobuf:"bytes,5,opt,name=tools_revision,json=toolsRevision,proto3" json:"tools_revision,omitempty"`
-	// With the result: what models used on the call's behalf, which counts in the limits of the run that called. Absent means
-	// nothing.
-	Usage *Usage `protobuf:"bytes,6,opt,name=usage,proto3" json:"usage,omitempty"`
-	// With the result: how many calls were made on the call's behalf, which count in the max_tool_calls of the run that called.
-	CallCount uint32 `protobuf:"varint,7,opt,name=call_count,json=callCount,proto3" json:"call_count,omitempty"`
-	// With the result: whether the run that called is over with it, as a built-in can say.
-	EndsRun       bool `protobuf:"varint,8,opt,name=ends_run,json=endsRun,proto3" json:"ends_run,omitempty"`
+	CallId        string `protobuf:"bytes,4,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *CallToolResponse) Reset() {
 	*x = CallToolResponse{}
-	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[4]
+	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -610,7 +701,7 @@ func (x *CallToolResponse) String() string {
 func (*CallToolResponse) ProtoMessage() {}
 
 func (x *CallToolResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[4]
+	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -623,7 +714,7 @@ func (x *CallToolResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallToolResponse.ProtoReflect.Descriptor instead.
 func (*CallToolResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_tool_v1_tool_service_proto_rawDescGZIP(), []int{4}
+	return file_toolbus_tool_v1_tool_service_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *CallToolResponse) GetEvent() isCallToolResponse_Event {
@@ -651,7 +742,7 @@ func (x *CallToolResponse) GetLog() *ToolLog {
 	return nil
 }
 
-func (x *CallToolResponse) GetResult() *ToolResult {
+func (x *CallToolResponse) GetResult() *CallToolResult {
 	if x != nil {
 		if x, ok := x.Event.(*CallToolResponse_Result); ok {
 			return x.Result
@@ -665,34 +756,6 @@ func (x *CallToolResponse) GetCallId() string {
 		return x.CallId
 	}
 	return ""
-}
-
-func (x *CallToolResponse) GetToolsRevision() string {
-	if x != nil {
-		return x.ToolsRevision
-	}
-	return ""
-}
-
-func (x *CallToolResponse) GetUsage() *Usage {
-	if x != nil {
-		return x.Usage
-	}
-	return nil
-}
-
-func (x *CallToolResponse) GetCallCount() uint32 {
-	if x != nil {
-		return x.CallCount
-	}
-	return 0
-}
-
-func (x *CallToolResponse) GetEndsRun() bool {
-	if x != nil {
-		return x.EndsRun
-	}
-	return false
 }
 
 type isCallToolResponse_Event interface {
@@ -711,7 +774,7 @@ type CallToolResponse_Log struct {
 
 type CallToolResponse_Result struct {
 	// The result; nothing follows it.
-	Result *ToolResult `protobuf:"bytes,3,opt,name=result,proto3,oneof"`
+	Result *CallToolResult `protobuf:"bytes,3,opt,name=result,proto3,oneof"`
 }
 
 func (*CallToolResponse_Progress) isCallToolResponse_Event() {}
@@ -742,7 +805,7 @@ type ExplainToolRequest struct {
 
 func (x *ExplainToolRequest) Reset() {
 	*x = ExplainToolRequest{}
-	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[5]
+	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -754,7 +817,7 @@ func (x *ExplainToolRequest) String() string {
 func (*ExplainToolRequest) ProtoMessage() {}
 
 func (x *ExplainToolRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[5]
+	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -767,7 +830,7 @@ func (x *ExplainToolRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainToolRequest.ProtoReflect.Descriptor instead.
 func (*ExplainToolRequest) Descriptor() ([]byte, []int) {
-	return file_toolbus_tool_v1_tool_service_proto_rawDescGZIP(), []int{5}
+	return file_toolbus_tool_v1_tool_service_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ExplainToolRequest) GetScope() isExplainToolRequest_Scope {
@@ -849,7 +912,7 @@ type ExplainStep struct {
 
 func (x *ExplainStep) Reset() {
 	*x = ExplainStep{}
-	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[6]
+	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -861,7 +924,7 @@ func (x *ExplainStep) String() string {
 func (*ExplainStep) ProtoMessage() {}
 
 func (x *ExplainStep) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[6]
+	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -874,7 +937,7 @@ func (x *ExplainStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainStep.ProtoReflect.Descriptor instead.
 func (*ExplainStep) Descriptor() ([]byte, []int) {
-	return file_toolbus_tool_v1_tool_service_proto_rawDescGZIP(), []int{6}
+	return file_toolbus_tool_v1_tool_service_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ExplainStep) GetStage() ExplainStage {
@@ -931,7 +994,7 @@ type ExplainToolResponse struct {
 
 func (x *ExplainToolResponse) Reset() {
 	*x = ExplainToolResponse{}
-	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[7]
+	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -943,7 +1006,7 @@ func (x *ExplainToolResponse) String() string {
 func (*ExplainToolResponse) ProtoMessage() {}
 
 func (x *ExplainToolResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[7]
+	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -956,7 +1019,7 @@ func (x *ExplainToolResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainToolResponse.ProtoReflect.Descriptor instead.
 func (*ExplainToolResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_tool_v1_tool_service_proto_rawDescGZIP(), []int{7}
+	return file_toolbus_tool_v1_tool_service_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ExplainToolResponse) GetReference() string {
@@ -1094,17 +1157,22 @@ const file_toolbus_tool_v1_tool_service_proto_rawDesc = "" +
 	"runContext\x12E\n" +
 	"\vrun_sources\x18\n" +
 	" \x03(\v2\x1a.toolbus.tool.v1.RunSourceB\b\xbaH\x05\x92\x01\x02\x10 R\n" +
-	"runSources\"\xe5\x02\n" +
+	"runSources\"\x86\x02\n" +
+	"\x0eCallToolResult\x12\x1f\n" +
+	"\voutput_json\x18\x01 \x01(\tR\n" +
+	"outputJson\x12\x19\n" +
+	"\bis_error\x18\x02 \x01(\bR\aisError\x12)\n" +
+	"\x10stored_reference\x18\x03 \x01(\tR\x0fstoredReference\x12,\n" +
+	"\x05usage\x18\x04 \x01(\v2\x16.toolbus.tool.v1.UsageR\x05usage\x12\x1d\n" +
+	"\n" +
+	"call_count\x18\x05 \x01(\rR\tcallCount\x12\x19\n" +
+	"\bends_run\x18\x06 \x01(\bR\aendsRun\x12%\n" +
+	"\x0etools_revision\x18\a \x01(\tR\rtoolsRevision\"\xda\x01\n" +
 	"\x10CallToolResponse\x12;\n" +
 	"\bprogress\x18\x01 \x01(\v2\x1d.toolbus.tool.v1.ToolProgressH\x00R\bprogress\x12,\n" +
-	"\x03log\x18\x02 \x01(\v2\x18.toolbus.tool.v1.ToolLogH\x00R\x03log\x125\n" +
-	"\x06result\x18\x03 \x01(\v2\x1b.toolbus.tool.v1.ToolResultH\x00R\x06result\x12\x17\n" +
-	"\acall_id\x18\x04 \x01(\tR\x06callId\x12%\n" +
-	"\x0etools_revision\x18\x05 \x01(\tR\rtoolsRevision\x12,\n" +
-	"\x05usage\x18\x06 \x01(\v2\x16.toolbus.tool.v1.UsageR\x05usage\x12\x1d\n" +
-	"\n" +
-	"call_count\x18\a \x01(\rR\tcallCount\x12\x19\n" +
-	"\bends_run\x18\b \x01(\bR\aendsRunB\a\n" +
+	"\x03log\x18\x02 \x01(\v2\x18.toolbus.tool.v1.ToolLogH\x00R\x03log\x129\n" +
+	"\x06result\x18\x03 \x01(\v2\x1f.toolbus.tool.v1.CallToolResultH\x00R\x06result\x12\x17\n" +
+	"\acall_id\x18\x04 \x01(\tR\x06callIdB\a\n" +
 	"\x05event\"\xae\x02\n" +
 	"\x12ExplainToolRequest\x12=\n" +
 	"\n" +
@@ -1164,48 +1232,48 @@ func file_toolbus_tool_v1_tool_service_proto_rawDescGZIP() []byte {
 }
 
 var file_toolbus_tool_v1_tool_service_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_toolbus_tool_v1_tool_service_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_toolbus_tool_v1_tool_service_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_toolbus_tool_v1_tool_service_proto_goTypes = []any{
 	(ExplainStage)(0),             // 0: toolbus.tool.v1.ExplainStage
 	(*ModelTool)(nil),             // 1: toolbus.tool.v1.ModelTool
 	(*ListToolsRequest)(nil),      // 2: toolbus.tool.v1.ListToolsRequest
 	(*ListToolsResponse)(nil),     // 3: toolbus.tool.v1.ListToolsResponse
 	(*CallToolRequest)(nil),       // 4: toolbus.tool.v1.CallToolRequest
-	(*CallToolResponse)(nil),      // 5: toolbus.tool.v1.CallToolResponse
-	(*ExplainToolRequest)(nil),    // 6: toolbus.tool.v1.ExplainToolRequest
-	(*ExplainStep)(nil),           // 7: toolbus.tool.v1.ExplainStep
-	(*ExplainToolResponse)(nil),   // 8: toolbus.tool.v1.ExplainToolResponse
-	(*Tool)(nil),                  // 9: toolbus.tool.v1.Tool
-	(*RunSource)(nil),             // 10: toolbus.tool.v1.RunSource
-	(*SourceStatus)(nil),          // 11: toolbus.tool.v1.SourceStatus
-	(*AllowedTools)(nil),          // 12: toolbus.tool.v1.AllowedTools
-	(*timestamppb.Timestamp)(nil), // 13: google.protobuf.Timestamp
-	(*ToolProgress)(nil),          // 14: toolbus.tool.v1.ToolProgress
-	(*ToolLog)(nil),               // 15: toolbus.tool.v1.ToolLog
-	(*ToolResult)(nil),            // 16: toolbus.tool.v1.ToolResult
-	(*Usage)(nil),                 // 17: toolbus.tool.v1.Usage
+	(*CallToolResult)(nil),        // 5: toolbus.tool.v1.CallToolResult
+	(*CallToolResponse)(nil),      // 6: toolbus.tool.v1.CallToolResponse
+	(*ExplainToolRequest)(nil),    // 7: toolbus.tool.v1.ExplainToolRequest
+	(*ExplainStep)(nil),           // 8: toolbus.tool.v1.ExplainStep
+	(*ExplainToolResponse)(nil),   // 9: toolbus.tool.v1.ExplainToolResponse
+	(*Tool)(nil),                  // 10: toolbus.tool.v1.Tool
+	(*RunSource)(nil),             // 11: toolbus.tool.v1.RunSource
+	(*SourceStatus)(nil),          // 12: toolbus.tool.v1.SourceStatus
+	(*AllowedTools)(nil),          // 13: toolbus.tool.v1.AllowedTools
+	(*timestamppb.Timestamp)(nil), // 14: google.protobuf.Timestamp
+	(*Usage)(nil),                 // 15: toolbus.tool.v1.Usage
+	(*ToolProgress)(nil),          // 16: toolbus.tool.v1.ToolProgress
+	(*ToolLog)(nil),               // 17: toolbus.tool.v1.ToolLog
 }
 var file_toolbus_tool_v1_tool_service_proto_depIdxs = []int32{
-	9,  // 0: toolbus.tool.v1.ModelTool.tool:type_name -> toolbus.tool.v1.Tool
-	10, // 1: toolbus.tool.v1.ListToolsRequest.run_sources:type_name -> toolbus.tool.v1.RunSource
+	10, // 0: toolbus.tool.v1.ModelTool.tool:type_name -> toolbus.tool.v1.Tool
+	11, // 1: toolbus.tool.v1.ListToolsRequest.run_sources:type_name -> toolbus.tool.v1.RunSource
 	1,  // 2: toolbus.tool.v1.ListToolsResponse.tools:type_name -> toolbus.tool.v1.ModelTool
-	11, // 3: toolbus.tool.v1.ListToolsResponse.sources:type_name -> toolbus.tool.v1.SourceStatus
-	12, // 4: toolbus.tool.v1.CallToolRequest.allowed_tools:type_name -> toolbus.tool.v1.AllowedTools
-	13, // 5: toolbus.tool.v1.CallToolRequest.deadline:type_name -> google.protobuf.Timestamp
-	10, // 6: toolbus.tool.v1.CallToolRequest.run_sources:type_name -> toolbus.tool.v1.RunSource
-	14, // 7: toolbus.tool.v1.CallToolResponse.progress:type_name -> toolbus.tool.v1.ToolProgress
-	15, // 8: toolbus.tool.v1.CallToolResponse.log:type_name -> toolbus.tool.v1.ToolLog
-	16, // 9: toolbus.tool.v1.CallToolResponse.result:type_name -> toolbus.tool.v1.ToolResult
-	17, // 10: toolbus.tool.v1.CallToolResponse.usage:type_name -> toolbus.tool.v1.Usage
-	10, // 11: toolbus.tool.v1.ExplainToolRequest.run_sources:type_name -> toolbus.tool.v1.RunSource
+	12, // 3: toolbus.tool.v1.ListToolsResponse.sources:type_name -> toolbus.tool.v1.SourceStatus
+	13, // 4: toolbus.tool.v1.CallToolRequest.allowed_tools:type_name -> toolbus.tool.v1.AllowedTools
+	14, // 5: toolbus.tool.v1.CallToolRequest.deadline:type_name -> google.protobuf.Timestamp
+	11, // 6: toolbus.tool.v1.CallToolRequest.run_sources:type_name -> toolbus.tool.v1.RunSource
+	15, // 7: toolbus.tool.v1.CallToolResult.usage:type_name -> toolbus.tool.v1.Usage
+	16, // 8: toolbus.tool.v1.CallToolResponse.progress:type_name -> toolbus.tool.v1.ToolProgress
+	17, // 9: toolbus.tool.v1.CallToolResponse.log:type_name -> toolbus.tool.v1.ToolLog
+	5,  // 10: toolbus.tool.v1.CallToolResponse.result:type_name -> toolbus.tool.v1.CallToolResult
+	11, // 11: toolbus.tool.v1.ExplainToolRequest.run_sources:type_name -> toolbus.tool.v1.RunSource
 	0,  // 12: toolbus.tool.v1.ExplainStep.stage:type_name -> toolbus.tool.v1.ExplainStage
-	7,  // 13: toolbus.tool.v1.ExplainToolResponse.steps:type_name -> toolbus.tool.v1.ExplainStep
+	8,  // 13: toolbus.tool.v1.ExplainToolResponse.steps:type_name -> toolbus.tool.v1.ExplainStep
 	2,  // 14: toolbus.tool.v1.ToolService.ListTools:input_type -> toolbus.tool.v1.ListToolsRequest
 	4,  // 15: toolbus.tool.v1.ToolService.CallTool:input_type -> toolbus.tool.v1.CallToolRequest
-	6,  // 16: toolbus.tool.v1.ToolService.ExplainTool:input_type -> toolbus.tool.v1.ExplainToolRequest
+	7,  // 16: toolbus.tool.v1.ToolService.ExplainTool:input_type -> toolbus.tool.v1.ExplainToolRequest
 	3,  // 17: toolbus.tool.v1.ToolService.ListTools:output_type -> toolbus.tool.v1.ListToolsResponse
-	5,  // 18: toolbus.tool.v1.ToolService.CallTool:output_type -> toolbus.tool.v1.CallToolResponse
-	8,  // 19: toolbus.tool.v1.ToolService.ExplainTool:output_type -> toolbus.tool.v1.ExplainToolResponse
+	6,  // 18: toolbus.tool.v1.ToolService.CallTool:output_type -> toolbus.tool.v1.CallToolResponse
+	9,  // 19: toolbus.tool.v1.ToolService.ExplainTool:output_type -> toolbus.tool.v1.ExplainToolResponse
 	17, // [17:20] is the sub-list for method output_type
 	14, // [14:17] is the sub-list for method input_type
 	14, // [14:14] is the sub-list for extension type_name
@@ -1225,12 +1293,12 @@ func file_toolbus_tool_v1_tool_service_proto_init() {
 		(*ListToolsRequest_SessionId)(nil),
 		(*ListToolsRequest_Agent)(nil),
 	}
-	file_toolbus_tool_v1_tool_service_proto_msgTypes[4].OneofWrappers = []any{
+	file_toolbus_tool_v1_tool_service_proto_msgTypes[5].OneofWrappers = []any{
 		(*CallToolResponse_Progress)(nil),
 		(*CallToolResponse_Log)(nil),
 		(*CallToolResponse_Result)(nil),
 	}
-	file_toolbus_tool_v1_tool_service_proto_msgTypes[5].OneofWrappers = []any{
+	file_toolbus_tool_v1_tool_service_proto_msgTypes[6].OneofWrappers = []any{
 		(*ExplainToolRequest_SessionId)(nil),
 		(*ExplainToolRequest_Agent)(nil),
 	}
@@ -1240,7 +1308,7 @@ func file_toolbus_tool_v1_tool_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolbus_tool_v1_tool_service_proto_rawDesc), len(file_toolbus_tool_v1_tool_service_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   8,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -299,6 +299,56 @@ class CallToolRequest(_message.Message):
 Global___CallToolRequest: _TypeAlias = CallToolRequest  # noqa: Y015
 
 @_typing.final
+class CallToolResult(_message.Message):
+    """What a call answered, and what it means for the run that called."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    OUTPUT_JSON_FIELD_NUMBER: _builtins.int
+    IS_ERROR_FIELD_NUMBER: _builtins.int
+    STORED_REFERENCE_FIELD_NUMBER: _builtins.int
+    USAGE_FIELD_NUMBER: _builtins.int
+    CALL_COUNT_FIELD_NUMBER: _builtins.int
+    ENDS_RUN_FIELD_NUMBER: _builtins.int
+    TOOLS_REVISION_FIELD_NUMBER: _builtins.int
+    output_json: _builtins.str
+    """The result as JSON text, as in ToolResult."""
+    is_error: _builtins.bool
+    """Whether the tool failed. A tool's failure is data for the model, never an error of the call's transport."""
+    stored_reference: _builtins.str
+    """Where the whole result is stored, as in ToolResult; empty for a result that is here as a whole."""
+    call_count: _builtins.int
+    """How many calls were made on the call's behalf, which count in the max_tool_calls of the run that called."""
+    ends_run: _builtins.bool
+    """Whether the run that called is over with it, as a built-in can say."""
+    tools_revision: _builtins.str
+    """The name of the list that ListTools would answer now. As long as it is the one that was listed, there is no need to list
+    again. Empty when the router does not know at the moment.
+    """
+    @_builtins.property
+    def usage(self) -> _usage_pb2.Usage:
+        """What models used on the call's behalf, which counts in the limits of the run that called. Absent means nothing."""
+
+    def __init__(
+        self,
+        *,
+        output_json: _builtins.str = ...,
+        is_error: _builtins.bool = ...,
+        stored_reference: _builtins.str = ...,
+        usage: _usage_pb2.Usage | None = ...,
+        call_count: _builtins.int = ...,
+        ends_run: _builtins.bool = ...,
+        tools_revision: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["usage", b"usage"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["call_count", b"call_count", "ends_run", b"ends_run", "is_error", b"is_error", "output_json", b"output_json", "stored_reference", b"stored_reference", "tools_revision", b"tools_revision", "usage", b"usage"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CallToolResult: _TypeAlias = CallToolResult  # noqa: Y015
+
+@_typing.final
 class CallToolResponse(_message.Message):
     """What happens in a call: progress and logs, then exactly one result."""
 
@@ -308,20 +358,8 @@ class CallToolResponse(_message.Message):
     LOG_FIELD_NUMBER: _builtins.int
     RESULT_FIELD_NUMBER: _builtins.int
     CALL_ID_FIELD_NUMBER: _builtins.int
-    TOOLS_REVISION_FIELD_NUMBER: _builtins.int
-    USAGE_FIELD_NUMBER: _builtins.int
-    CALL_COUNT_FIELD_NUMBER: _builtins.int
-    ENDS_RUN_FIELD_NUMBER: _builtins.int
     call_id: _builtins.str
     """The call's id, as given or chosen."""
-    tools_revision: _builtins.str
-    """With the result: the name of the list that ListTools would answer. As long as it is the one that was listed, there is no
-    need to list again. Empty when the router does not know at the moment.
-    """
-    call_count: _builtins.int
-    """With the result: how many calls were made on the call's behalf, which count in the max_tool_calls of the run that called."""
-    ends_run: _builtins.bool
-    """With the result: whether the run that called is over with it, as a built-in can say."""
     @_builtins.property
     def progress(self) -> _tool_pb2.ToolProgress:
         """How far the call has come."""
@@ -331,30 +369,20 @@ class CallToolResponse(_message.Message):
         """A line of the tool's log."""
 
     @_builtins.property
-    def result(self) -> _tool_pb2.ToolResult:
+    def result(self) -> Global___CallToolResult:
         """The result; nothing follows it."""
-
-    @_builtins.property
-    def usage(self) -> _usage_pb2.Usage:
-        """With the result: what models used on the call's behalf, which counts in the limits of the run that called. Absent means
-        nothing.
-        """
 
     def __init__(
         self,
         *,
         progress: _tool_pb2.ToolProgress | None = ...,
         log: _tool_pb2.ToolLog | None = ...,
-        result: _tool_pb2.ToolResult | None = ...,
+        result: Global___CallToolResult | None = ...,
         call_id: _builtins.str = ...,
-        tools_revision: _builtins.str = ...,
-        usage: _usage_pb2.Usage | None = ...,
-        call_count: _builtins.int = ...,
-        ends_run: _builtins.bool = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["event", b"event", "log", b"log", "progress", b"progress", "result", b"result", "usage", b"usage"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["event", b"event", "log", b"log", "progress", b"progress", "result", b"result"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["call_count", b"call_count", "call_id", b"call_id", "ends_run", b"ends_run", "event", b"event", "log", b"log", "progress", b"progress", "result", b"result", "tools_revision", b"tools_revision", "usage", b"usage"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["call_id", b"call_id", "event", b"event", "log", b"log", "progress", b"progress", "result", b"result"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["progress", "log", "result"]  # noqa: Y015
     _WhichOneofArgType_event: _TypeAlias = _typing.Literal["event", b"event"]  # noqa: Y015
