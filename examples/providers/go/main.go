@@ -82,7 +82,7 @@ func (provider) ExecuteTool(ctx context.Context, request *connect.Request[provid
 		output = map[string]any{"error": "there is no text to count"}
 	}
 	answer, _ := json.Marshal(output) // a map of plain values
-	result := &toolv1.ToolResult{OutputJson: string(answer), IsError: output["error"] != nil}
+	result := &providerv1.ProvidedResult{OutputJson: string(answer), IsError: output["error"] != nil}
 	return stream.Send(&providerv1.ExecuteToolResponse{Event: &providerv1.ExecuteToolResponse_Result{Result: result}})
 }
 

@@ -13,6 +13,7 @@ import grpc
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "gen" / "python"))
 
+from toolbus.provider.v1 import provided_result_pb2 as provided_result  # noqa: E402
 from toolbus.provider.v1 import tool_provider_service_pb2 as provider  # noqa: E402
 from toolbus.provider.v1 import tool_provider_service_pb2_grpc as provider_grpc  # noqa: E402
 from toolbus.tool.v1 import source_pb2 as source_pb  # noqa: E402
@@ -45,7 +46,8 @@ def progress(done: float, total: float) -> provider.ExecuteToolResponse:
 
 
 def result(output: object, is_error: bool = False) -> provider.ExecuteToolResponse:
-    return provider.ExecuteToolResponse(result=tool.ToolResult(output_json=json.dumps(output), is_error=is_error))
+    result = provided_result.ProvidedResult(output_json=json.dumps(output), is_error=is_error)
+    return provider.ExecuteToolResponse(result=result)
 
 
 async def count_primes(limit: int):

@@ -138,7 +138,7 @@ function namesIn(...paths: string[]): Set<string> {
 }
 
 function lifecycle(): string {
-  return readFileSync(join(projectRoot, "runtime/lifecycle/run-service.ts"), "utf8");
+  return readFileSync(join(projectRoot, "runtime/lifecycle/configured-service.ts"), "utf8");
 }
 
 /** The sources of all COPY lines. */

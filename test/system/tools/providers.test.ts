@@ -140,15 +140,19 @@ describe("KIND-2 providers in Python, Go and TypeScript that are no part of the 
       expect(results.get("call_2_2")).toMatchObject({ isError: false });
       const other = name === "python" ? "texts" : "numbers";
       expect(results.get("call_2_3")?.output).toContain(`Closest that it may call: \\"${other}__wait\\"`);
-      const { events } = await suite.connection
-        .client(AuditService)
-        .listAuditEvents({ filter: { sessionId, kinds: [AuditKind.UNAVAILABLE], tool: name } });
-      expect(events.length).toBeGreaterThan(0);
-
-      const blocked = await suite.connection
-        .client(AuditService)
-        .listAuditEvents({ filter: { sessionId, kinds: [AuditKind.BLOCKED] } });
-      expect(blocked.events.map(({ agent, tool, rule }) => [agent, tool, rule])).toEqual([
+      // Events are stored soon after the call that they tell of, not before its end.
+      const audited = (kind: AuditKind, tool?: string) =>
+        until(
+          async () => {
+            const filter = { sessionId, kinds: [kind], ...(tool && { tool }) };
+            const { events } = await suite.connection.client(AuditService).listAuditEvents({ filter });
+            return events.length > 0 && events;
+          },
+          { what: "an audit event of the call" },
+        );
+      await audited(AuditKind.UNAVAILABLE, name);
+      const blocked = await audited(AuditKind.BLOCKED);
+      expect(blocked.map(({ agent, tool, rule }) => [agent, tool, rule])).toEqual([
         [`loses-${name}`, `${other}__wiat`, "no such tool"],
       ]);
 

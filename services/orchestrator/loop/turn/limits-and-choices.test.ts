@@ -50,7 +50,7 @@ describe("limits of a run, and what its model may and must call", () => {
     const hanging = await openRun({
       turns: [{ calls: [{ name: "hang" }] }],
       tools: [hang],
-      limits: { timeout: durationFromMs(30) },
+      limits: { timeout: durationFromMs(500) },
     });
     await hanging.work();
     expect(await hanging.view()).toMatchObject({
