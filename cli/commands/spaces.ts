@@ -21,7 +21,7 @@ export function addSpacesCommand(program: Command): void {
   spaces.command("list", { isDefault: true }).description("List all spaces").action(listSpaces);
   spaces
     .command("create")
-    .description("Create a space; one that exists stays as it is")
+    .description("Create a space; one that exists with that title stays as it is")
     .argument("<id>")
     .option("-t, --title <title>", "its title", "")
     .action(createSpace);
@@ -80,7 +80,7 @@ async function showSpace(
 async function sendMessage(spaceId: string, text: string, options: { as: string }, command: Command): Promise<void> {
   const global = globalOptionsOf(command);
   const spaces = openConnection(global).client(SpaceService);
-  const response = await spaces.sendMessage({ spaceId, text, author: { case: "authorName", value: options.as } });
+  const response = await spaces.sendMessage({ spaceId, text, author: { case: "personName", value: options.as } });
   if (global.json) printMessage(SendMessageResponseSchema, response);
   else if (response.message !== undefined) printLine(textOfMessage(response.message));
 }

@@ -36,7 +36,9 @@ const leaveSpace = defineBuiltIn({
   effect: idempotent,
   arguments: z.strictObject({}),
   async run(rooms, call) {
-    return { left: (await rooms.membership.leave(call)) ?? null };
+    const active = await rooms.membership.activeSpace(call);
+    if (active !== undefined) await rooms.membership.leave(active, call);
+    return { left: active ?? null };
   },
 });
 

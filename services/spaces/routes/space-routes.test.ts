@@ -20,10 +20,12 @@ describe("spaces", () => {
       .map(({ content }) => content.case === "text" && content.value.text)
       .reverse();
 
-  test("TOOL-13 creating a space again gives it as it is", async () => {
-    await clients.spaces.createSpace({ spaceId: "again", title: "First" });
-    const { space } = await clients.spaces.createSpace({ spaceId: "again", title: "Second" });
-    expect(space?.title).toBe("First");
+  test("TOOL-13 creating a space again gives it as it is; another title is refused", async () => {
+    const first = await clients.spaces.createSpace({ spaceId: "again", title: "First" });
+    expect(await clients.spaces.createSpace({ spaceId: "again", title: "First" })).toEqual(first);
+    await expect(clients.spaces.createSpace({ spaceId: "again", title: "Second" })).rejects.toThrow(
+      /already_exists.*there is a space "again" with another title, "First"/,
+    );
     expect((await clients.spaces.listSpaces({})).spaces.map(({ id }) => id)).toContain("again");
   });
 
@@ -50,10 +52,9 @@ describe("spaces", () => {
     expect(messages).toHaveLength(1);
     expect(space?.members.map(({ name }) => name)).toEqual(["local", "writer"]);
     expect((await clients.spaces.getActiveSpace({ sessionId: "s1", agent: "writer" })).spaceId).toBe(spaceId);
-    expect(
-      (await clients.spaces.leaveSpace({ membership: { case: "agent", value: { sessionId: "s1", agent: "writer" } } }))
-        .spaceId,
-    ).toBe(spaceId);
+    const member = { case: "agent", value: { sessionId: "s1", agent: "writer" } } as const;
+    expect((await clients.spaces.leaveSpace({ spaceId, member })).left).toBe(true);
+    expect((await clients.spaces.leaveSpace({ spaceId, member })).left).toBe(false);
     expect((await clients.spaces.getActiveSpace({ sessionId: "s1", agent: "writer" })).spaceId).toBe("");
     expect((await clients.spaces.getSpace({ spaceId })).space?.members.map(({ name }) => name)).toEqual(["local"]);
   });
@@ -66,6 +67,18 @@ describe("spaces", () => {
     });
     expect((await clients.spaces.getSpace({ spaceId: one })).space?.members).toEqual([]);
     expect((await clients.spaces.getActiveSpace({ sessionId: "one-mover", agent: "mover" })).spaceId).toBe(two);
+  });
+
+  test("TOOL-12 leaving a space again leaves no space that the agent has entered since", async () => {
+    const [one, two] = [await room.openSpace("left", "walker"), await room.openSpace("next")];
+    const member = { case: "agent", value: { sessionId: "left-walker", agent: "walker" } } as const;
+    expect((await clients.spaces.leaveSpace({ spaceId: one, member })).left).toBe(true);
+    await clients.spaces.enterSpace({ spaceId: two, member });
+    expect((await clients.spaces.leaveSpace({ spaceId: one, member })).left).toBe(false);
+    expect((await clients.spaces.getActiveSpace(member.value)).spaceId).toBe(two);
+    expect((await clients.spaces.getSpace({ spaceId: two })).space?.members.map(({ name }) => name)).toEqual([
+      "walker",
+    ]);
   });
 
   test("TOOL-13 messages of many writers at once all stand in one order, and are paged from the latest", async () => {
@@ -123,7 +136,7 @@ describe("spaces", () => {
       return events.length > 0 && events;
     });
     expect(events.map(({ event }) => event.value)).toMatchObject([{ spaceId, author: "ann", text: "hi bob" }]);
-    await clients.spaces.sendMessage({ spaceId, text: "a person", author: { case: "authorName", value: "Eve" } });
+    await clients.spaces.sendMessage({ spaceId, text: "a person", author: { case: "personName", value: "Eve" } });
     await until(async () => (await clients.inbox.listInboxEvents(bob)).events.length === 2);
     const ann = await clients.inbox.listInboxEvents({ sessionId: "office-ann", agent: "ann" });
     expect(ann.events.map(({ event }) => event.value)).toMatchObject([{ author: "Eve", text: "a person" }]);

@@ -52,11 +52,11 @@ export function spaceRoutes(parts: SpaceParts): ServiceImpl<typeof SpaceService>
       const page = await messages.list(space.id, { offset: 0, limit: LATEST, before: 0n });
       return { space, messages: page.messages };
     },
-    async leaveSpace({ membership: left }, context) {
-      if (left.case === "agent")
-        return { spaceId: (await membership.leave(await sessions.ownerFor(left.value, askerOf(context)))) ?? "" };
-      const { id } = await membership.space(left.value ?? refuseField("membership", "is required"));
-      return { spaceId: (await membership.part(id, principalOf(context.requestHeader))) ? id : "" };
+    async leaveSpace({ spaceId, member }, context) {
+      const agent = member.case === "agent" ? await sessions.ownerFor(member.value, askerOf(context)) : undefined;
+      const { id } = await membership.space(spaceId);
+      if (agent !== undefined) return { left: await membership.leave(id, agent) };
+      return { left: await membership.part(id, principalOf(context.requestHeader)) };
     },
     async getActiveSpace(request, context) {
       const owner = await sessions.ownerFor(request, askerOf(context));

@@ -17,7 +17,7 @@ const reservedNames = new Set(["tool result", "plan"]);
 
 export function personMember(principal: string, name: string): Member {
   if (reservedNames.has(name.trim().toLowerCase())) {
-    refuseField("author_name", `"${name}" is no name for a person`);
+    refuseField("person_name", `"${name}" is no name for a person`);
   }
   return create(MemberSchema, { id: principal, name: name || principal, kind: MemberKind.PERSON });
 }

@@ -66,7 +66,7 @@ describe("who is where, whenever a process dies", () => {
   test("TOOL-13 an agent that leaves has left once, for those who watch too", async () => {
     await repeatAfterEachDeath(
       ({ membership }) => membership.enter("one", agent),
-      ({ membership }) => membership.leave(agent),
+      ({ membership }) => membership.leave("one", agent),
       async ({ membership, kindsOf, namesOf }) => {
         expect(kindsOf("one")).toEqual(["memberJoined", "memberLeft"]);
         expect(await namesOf("one")).toEqual([]);

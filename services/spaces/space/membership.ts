@@ -28,7 +28,7 @@ import { appendDecided, type SpaceLog } from "./space-log.ts";
 import type { SpaceState } from "./space-state.ts";
 
 export interface Membership {
-  /** An existing space is given as it is. */
+  /** An existing space of that title is given as it is; one of another title is refused. */
   createSpace(id: string, title: string): Promise<Space>;
   /** Refuses an unknown one with the names of those that exist. */
   space(id: string): Promise<Space>;
@@ -36,8 +36,8 @@ export interface Membership {
   spaces(): Promise<Space[]>;
   /** Leaves the space where the agent is, if it is another one. */
   enter(spaceId: string, agent: Owner): Promise<Space>;
-  /** Gives the space that was left. */
-  leave(agent: Owner): Promise<string | undefined>;
+  /** Gives whether the agent was there. One that has entered another space since stays in that one. */
+  leave(spaceId: string, agent: Owner): Promise<boolean>;
   activeSpace(agent: Owner): Promise<string | undefined>;
   /** Adds a person, or an agent that is active there, who is no member yet. */
   join(spaceId: string, member: Member): Promise<Space>;
@@ -95,8 +95,8 @@ export function createMembership({ spaces, activeSpaces, log, clock }: Membershi
     part,
     async createSpace(id, title) {
       const space = create(SpaceSchema, { id, title, createTime: timestampFromMs(clock.now()) });
-      const { value } = await spaces.update(id, (current) => (current ? undefined : space));
-      return value ?? space;
+      const { value: standing = space } = await spaces.update(id, (current) => (current ? undefined : space));
+      return standing.title === title ? standing : refuseOther(standing);
     },
     async enter(spaceId, agent) {
       const member = agentMember(agent);
@@ -110,12 +110,11 @@ export function createMembership({ spaces, activeSpaces, log, clock }: Membershi
       if (isOther) await part(replaced, member.id); // entered meanwhile by another call of the agent
       return space;
     },
-    async leave(agent) {
-      const left = await activeSpace(agent);
-      if (left === undefined) return undefined;
-      await part(left, agentMember(agent).id);
-      await activeSpaces.remove(keyOf(agent), (current) => current === left); // M2
-      return left;
+    async leave(spaceId, agent) {
+      const wasMember = await part(spaceId, agentMember(agent).id);
+      const wasActive = (await activeSpace(agent)) === spaceId;
+      if (wasActive) await activeSpaces.remove(keyOf(agent), (current) => current === spaceId); // M2
+      return wasMember || wasActive;
     },
     activeSpace,
     async recipients(spaceId, author) {
@@ -127,6 +126,13 @@ export function createMembership({ spaces, activeSpaces, log, clock }: Membershi
       return agents.filter((_, index) => active[index] === spaceId); // M3
     },
   };
+}
+
+function refuseOther({ id, title }: Space): never {
+  return refuse("already_exists", `there is a space "${id}" with another title, ${JSON.stringify(title)}`, {
+    reason: "SPACE_ALREADY_EXISTS",
+    metadata: { space_id: id },
+  });
 }
 
 const namedSpaces = 20;

@@ -12,13 +12,13 @@ export function createNotices({ membership, inbox }: { membership: Membership; i
   return {
     async deliver({ event }: SpaceEvent): Promise<void> {
       if (event.case !== "messagePosted" || event.value.content.case !== "text") return;
-      const { id, spaceId, author, createTime: time, content } = event.value;
+      const { id, spaceId, author, createTime, content } = event.value;
       const text = content.value.text;
       for (const agent of await membership.recipients(spaceId, author)) {
         const notice: InboxEvent = create(InboxEventSchema, {
           eventId: `msg:${spaceId}:${id}`,
           ...agent,
-          ...(time && { time }),
+          ...(createTime && { createTime }),
           event: {
             case: "message",
             value: { spaceId, author: author?.name ?? "", text, authorKind: author?.kind ?? MemberKind.UNSPECIFIED },

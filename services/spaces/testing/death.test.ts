@@ -78,7 +78,7 @@ describe("instances that are killed", () => {
           clients.spaces.sendMessage({
             spaceId,
             text: id,
-            author: { case: "authorName", value: "Eve" },
+            author: { case: "personName", value: "Eve" },
             messageId: id,
           }),
         );

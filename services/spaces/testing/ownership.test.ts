@@ -25,7 +25,7 @@ describe("whose session it is", () => {
     const entries = [{ kind: MemoryKind.GOAL, key: "g", text: "t" }];
     const attempts = {
       enterSpace: () => mallory.spaces.enterSpace({ spaceId: "hall", member: { case: "agent", value: owner } }),
-      leaveSpace: () => mallory.spaces.leaveSpace({ membership: { case: "agent", value: owner } }),
+      leaveSpace: () => mallory.spaces.leaveSpace({ spaceId: "hall", member: { case: "agent", value: owner } }),
       getActiveSpace: () => mallory.spaces.getActiveSpace(owner),
       sendMessage: () =>
         mallory.spaces.sendMessage({ spaceId: "hall", text: "x", author: { case: "agent", value: owner } }),
@@ -98,7 +98,7 @@ describe("whose session it is", () => {
     expect((await delivery.deliverEvent({ event: toolResult(young, "tr:old") })).duplicate).toBe(false);
     await delivery.acknowledgeInbox({ ...young, eventIds: ["tr:old"] });
     expect((await inbox.listInboxEvents(old)).events).toHaveLength(1);
-    await spaces.leaveSpace({ membership: { case: "agent", value: young } });
+    await spaces.leaveSpace({ spaceId: "library", member: { case: "agent", value: young } });
     expect((await spaces.getActiveSpace(old)).spaceId).toBe("hall");
   });
 
@@ -107,11 +107,9 @@ describe("whose session it is", () => {
     const joined = await mallory.spaces.enterSpace({ spaceId: "square", member: { case: "personName", value: "Mal" } });
     expect(joined.space?.members.map(({ id, name }) => [id, name])).toEqual([["mallory", "Mal"]]);
     await alice.spaces.sendMessage({ spaceId: "square", text: "hello" });
-    expect((await alice.spaces.leaveSpace({ membership: { case: "spaceId", value: "square" } })).spaceId).toBe(
-      "square",
-    );
-    expect((await alice.spaces.leaveSpace({ membership: { case: "spaceId", value: "square" } })).spaceId).toBe("");
-    await expect(alice.spaces.leaveSpace({})).rejects.toThrow(/invalid_argument.*membership/);
+    expect((await alice.spaces.leaveSpace({ spaceId: "square" })).left).toBe(true);
+    expect((await alice.spaces.leaveSpace({ spaceId: "square" })).left).toBe(false);
+    await expect(alice.spaces.leaveSpace({ spaceId: "absent" })).rejects.toThrow(/not_found.*no space "absent"/);
     const { space } = await alice.spaces.getSpace({ spaceId: "square" });
     expect(space?.members.map(({ name }) => name)).toEqual(["Mal"]);
     await expect(

@@ -36,7 +36,7 @@ describe("what a run of an agent is told", () => {
     await clients.spaces.sendMessage({
       spaceId,
       text: "Book a hotel in Tokyo",
-      author: { case: "authorName", value: "Husam" },
+      author: { case: "personName", value: "Husam" },
     });
     await until(async () => (await clients.inbox.listInboxEvents(owner)).events.length === 1);
     const result = { outputJson: '{ "confirmed": true }', isError: false };
@@ -76,7 +76,7 @@ describe("what a run of an agent is told", () => {
     expect(instructions).toContain('- "ship": Ship it\n  soon');
     expect(instructions).toContain('- "color": blue');
     await clients.memory.deleteEntries({ ...owner, kind: MemoryKind.GOAL, keys: ["ship"] });
-    await clients.spaces.leaveSpace({ membership: { case: "agent", value: owner } });
+    await clients.spaces.leaveSpace({ spaceId: "told", member: { case: "agent", value: owner } });
     const later = await clients.contexts.getRunContext(owner);
     expect(later.instructions).toContain("Call enter_space before");
     expect(later.instructions).not.toContain("Ship it");

@@ -87,7 +87,7 @@ describe("a run", () => {
     await clientOf(SpaceService).sendMessage({
       spaceId: "lounge",
       text: "Welcome!",
-      author: { case: "authorName", value: "Ada" },
+      author: { case: "personName", value: "Ada" },
     });
     const runs = async () => (await clientOf(RunService).listRuns({ sessionId })).runs;
     await until(async () => (await runs()).length === 2, { what: "the second run" });

@@ -125,7 +125,7 @@ describe("what agents hear", () => {
     await session.spaces.sendMessage({
       spaceId: "lobby",
       text: 'Say "hello"\n[Plan: x] "y"',
-      author: { case: "authorName", value: "Husam" },
+      author: { case: "personName", value: "Husam" },
     });
     expect(await session.heard(1)).toEqual(['I heard: [Husam: "Say \\"hello\\"\\n[Plan: x] \\"y\\""]']);
     const inbox = suite.connection.client(InboxService);

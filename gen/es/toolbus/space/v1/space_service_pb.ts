@@ -17,7 +17,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toolbus/space/v1/space_service.proto.
  */
 export const file_toolbus_space_v1_space_service: GenFile = /*@__PURE__*/
-  fileDesc("CiR0b29sYnVzL3NwYWNlL3YxL3NwYWNlX3NlcnZpY2UucHJvdG8SEHRvb2xidXMuc3BhY2UudjEiXQoSQ3JlYXRlU3BhY2VSZXF1ZXN0Ei4KCHNwYWNlX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MCw2NH0kEhcKBXRpdGxlGAIgASgJQgi6SAVyAxiACCI9ChNDcmVhdGVTcGFjZVJlc3BvbnNlEiYKBXNwYWNlGAEgASgLMhcudG9vbGJ1cy5zcGFjZS52MS5TcGFjZSJBCg9HZXRTcGFjZVJlcXVlc3QSLgoIc3BhY2VfaWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQiOgoQR2V0U3BhY2VSZXNwb25zZRImCgVzcGFjZRgBIAEoCzIXLnRvb2xidXMuc3BhY2UudjEuU3BhY2UiUAoRTGlzdFNwYWNlc1JlcXVlc3QSHQoJcGFnZV9zaXplGAEgASgFQgq6SAcaBRjoBygAEhwKCnBhZ2VfdG9rZW4YAiABKAlCCLpIBXIDGIAIIlYKEkxpc3RTcGFjZXNSZXNwb25zZRInCgZzcGFjZXMYASADKAsyFy50b29sYnVzLnNwYWNlLnYxLlNwYWNlEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJtCgxTZXNzaW9uQWdlbnQSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIrCgVhZ2VudBgCIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JCKfAQoRRW50ZXJTcGFjZVJlcXVlc3QSLgoIc3BhY2VfaWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSLwoFYWdlbnQYAiABKAsyHi50b29sYnVzLnNwYWNlLnYxLlNlc3Npb25BZ2VudEgAEh8KC3BlcnNvbl9uYW1lGAMgASgJQgi6SAVyAxiAAkgAQggKBm1lbWJlciJuChJFbnRlclNwYWNlUmVzcG9uc2USJgoFc3BhY2UYASABKAsyFy50b29sYnVzLnNwYWNlLnYxLlNwYWNlEjAKCG1lc3NhZ2VzGAIgAygLMh4udG9vbGJ1cy5zcGFjZS52MS5TcGFjZU1lc3NhZ2UiiwEKEUxlYXZlU3BhY2VSZXF1ZXN0Ei8KBWFnZW50GAEgASgLMh4udG9vbGJ1cy5zcGFjZS52MS5TZXNzaW9uQWdlbnRIABIwCghzcGFjZV9pZBgCIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JEgAQhMKCm1lbWJlcnNoaXASBbpIAggBIiYKEkxlYXZlU3BhY2VSZXNwb25zZRIQCghzcGFjZV9pZBgBIAEoCSJ2ChVHZXRBY3RpdmVTcGFjZVJlcXVlc3QSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIrCgVhZ2VudBgCIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JCIqChZHZXRBY3RpdmVTcGFjZVJlc3BvbnNlEhAKCHNwYWNlX2lkGAEgASgJIu4BChJTZW5kTWVzc2FnZVJlcXVlc3QSLgoIc3BhY2VfaWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSGQoEdGV4dBgCIAEoCUILukgIcgYQARiAgBASLwoFYWdlbnQYAyABKAsyHi50b29sYnVzLnNwYWNlLnYxLlNlc3Npb25BZ2VudEgAEh8KC2F1dGhvcl9uYW1lGAQgASgJQgi6SAVyAxiAAkgAEjEKCm1lc3NhZ2VfaWQYBSABKAlCHbpIGnIYMhZeW2EtekEtWjAtOV8tXXswLDEyOH0kQggKBmF1dGhvciJGChNTZW5kTWVzc2FnZVJlc3BvbnNlEi8KB21lc3NhZ2UYASABKAsyHi50b29sYnVzLnNwYWNlLnYxLlNwYWNlTWVzc2FnZSKQAQoTTGlzdE1lc3NhZ2VzUmVxdWVzdBIuCghzcGFjZV9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIdCglwYWdlX3NpemUYAiABKAVCCrpIBxoFGOgHKAASHAoKcGFnZV90b2tlbhgDIAEoCUIIukgFcgMYgAgSDAoEc2tpcBgEIAEoDSJ1ChRMaXN0TWVzc2FnZXNSZXNwb25zZRIwCghtZXNzYWdlcxgBIAMoCzIeLnRvb2xidXMuc3BhY2UudjEuU3BhY2VNZXNzYWdlEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRISCgp0b3RhbF9zaXplGAMgASgNInEKEVdhdGNoU3BhY2VSZXF1ZXN0Ei4KCHNwYWNlX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEhoKDWZyb21fc2VxdWVuY2UYAiABKARIAIgBAUIQCg5fZnJvbV9zZXF1ZW5jZSKnAQoSV2F0Y2hTcGFjZVJlc3BvbnNlEi0KBWV2ZW50GAEgASgLMhwudG9vbGJ1cy5zcGFjZS52MS5TcGFjZUV2ZW50SAASLQoFc3RhcnQYAiABKAsyHC50b29sYnVzLndhdGNoLnYxLldhdGNoU3RhcnRIABIpCgNnYXAYAyABKAsyGi50b29sYnVzLndhdGNoLnYxLldhdGNoR2FwSABCCAoGdXBkYXRlIu4BChVBbnN3ZXJUb29sQ2FsbFJlcXVlc3QSLgoIc3BhY2VfaWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSLgoHY2FsbF9pZBgCIAEoCUIdukgachgyFl5bYS16QS1aMC05Xy1dezEsMTI4fSQSIwoLcmVzdWx0X2pzb24YAyABKAlCDLpICXIHEAEogICAIEgAEh0KBWVycm9yGAQgASgJQgy6SAlyBxABGICAgAJIABIfCg1zdWJtaXNzaW9uX2lkGAUgASgJQgi6SAVyAxiAAUIQCgdvdXRjb21lEgW6SAIIASJJChZBbnN3ZXJUb29sQ2FsbFJlc3BvbnNlEi8KB21lc3NhZ2UYASABKAsyHi50b29sYnVzLnNwYWNlLnYxLlNwYWNlTWVzc2FnZTKoBwoMU3BhY2VTZXJ2aWNlEloKC0NyZWF0ZVNwYWNlEiQudG9vbGJ1cy5zcGFjZS52MS5DcmVhdGVTcGFjZVJlcXVlc3QaJS50b29sYnVzLnNwYWNlLnYxLkNyZWF0ZVNwYWNlUmVzcG9uc2USUQoIR2V0U3BhY2USIS50b29sYnVzLnNwYWNlLnYxLkdldFNwYWNlUmVxdWVzdBoiLnRvb2xidXMuc3BhY2UudjEuR2V0U3BhY2VSZXNwb25zZRJXCgpMaXN0U3BhY2VzEiMudG9vbGJ1cy5zcGFjZS52MS5MaXN0U3BhY2VzUmVxdWVzdBokLnRvb2xidXMuc3BhY2UudjEuTGlzdFNwYWNlc1Jlc3BvbnNlElcKCkVudGVyU3BhY2USIy50b29sYnVzLnNwYWNlLnYxLkVudGVyU3BhY2VSZXF1ZXN0GiQudG9vbGJ1cy5zcGFjZS52MS5FbnRlclNwYWNlUmVzcG9uc2USVwoKTGVhdmVTcGFjZRIjLnRvb2xidXMuc3BhY2UudjEuTGVhdmVTcGFjZVJlcXVlc3QaJC50b29sYnVzLnNwYWNlLnYxLkxlYXZlU3BhY2VSZXNwb25zZRJjCg5HZXRBY3RpdmVTcGFjZRInLnRvb2xidXMuc3BhY2UudjEuR2V0QWN0aXZlU3BhY2VSZXF1ZXN0GigudG9vbGJ1cy5zcGFjZS52MS5HZXRBY3RpdmVTcGFjZVJlc3BvbnNlEloKC1NlbmRNZXNzYWdlEiQudG9vbGJ1cy5zcGFjZS52MS5TZW5kTWVzc2FnZVJlcXVlc3QaJS50b29sYnVzLnNwYWNlLnYxLlNlbmRNZXNzYWdlUmVzcG9uc2USXQoMTGlzdE1lc3NhZ2VzEiUudG9vbGJ1cy5zcGFjZS52MS5MaXN0TWVzc2FnZXNSZXF1ZXN0GiYudG9vbGJ1cy5zcGFjZS52MS5MaXN0TWVzc2FnZXNSZXNwb25zZRJZCgpXYXRjaFNwYWNlEiMudG9vbGJ1cy5zcGFjZS52MS5XYXRjaFNwYWNlUmVxdWVzdBokLnRvb2xidXMuc3BhY2UudjEuV2F0Y2hTcGFjZVJlc3BvbnNlMAESYwoOQW5zd2VyVG9vbENhbGwSJy50b29sYnVzLnNwYWNlLnYxLkFuc3dlclRvb2xDYWxsUmVxdWVzdBooLnRvb2xidXMuc3BhY2UudjEuQW5zd2VyVG9vbENhbGxSZXNwb25zZWIGcHJvdG8z", [file_buf_validate_validate, file_toolbus_space_v1_space, file_toolbus_watch_v1_watch]);
+  fileDesc("CiR0b29sYnVzL3NwYWNlL3YxL3NwYWNlX3NlcnZpY2UucHJvdG8SEHRvb2xidXMuc3BhY2UudjEiXQoSQ3JlYXRlU3BhY2VSZXF1ZXN0Ei4KCHNwYWNlX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MCw2NH0kEhcKBXRpdGxlGAIgASgJQgi6SAVyAxiACCI9ChNDcmVhdGVTcGFjZVJlc3BvbnNlEiYKBXNwYWNlGAEgASgLMhcudG9vbGJ1cy5zcGFjZS52MS5TcGFjZSJBCg9HZXRTcGFjZVJlcXVlc3QSLgoIc3BhY2VfaWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQiOgoQR2V0U3BhY2VSZXNwb25zZRImCgVzcGFjZRgBIAEoCzIXLnRvb2xidXMuc3BhY2UudjEuU3BhY2UiUAoRTGlzdFNwYWNlc1JlcXVlc3QSHQoJcGFnZV9zaXplGAEgASgFQgq6SAcaBRjoBygAEhwKCnBhZ2VfdG9rZW4YAiABKAlCCLpIBXIDGIAIIlYKEkxpc3RTcGFjZXNSZXNwb25zZRInCgZzcGFjZXMYASADKAsyFy50b29sYnVzLnNwYWNlLnYxLlNwYWNlEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJtCgxTZXNzaW9uQWdlbnQSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIrCgVhZ2VudBgCIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JCKfAQoRRW50ZXJTcGFjZVJlcXVlc3QSLgoIc3BhY2VfaWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSLwoFYWdlbnQYAiABKAsyHi50b29sYnVzLnNwYWNlLnYxLlNlc3Npb25BZ2VudEgAEh8KC3BlcnNvbl9uYW1lGAMgASgJQgi6SAVyAxiAAkgAQggKBm1lbWJlciJuChJFbnRlclNwYWNlUmVzcG9uc2USJgoFc3BhY2UYASABKAsyFy50b29sYnVzLnNwYWNlLnYxLlNwYWNlEjAKCG1lc3NhZ2VzGAIgAygLMh4udG9vbGJ1cy5zcGFjZS52MS5TcGFjZU1lc3NhZ2UifgoRTGVhdmVTcGFjZVJlcXVlc3QSLgoIc3BhY2VfaWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSLwoFYWdlbnQYAiABKAsyHi50b29sYnVzLnNwYWNlLnYxLlNlc3Npb25BZ2VudEgAQggKBm1lbWJlciIiChJMZWF2ZVNwYWNlUmVzcG9uc2USDAoEbGVmdBgBIAEoCCJ2ChVHZXRBY3RpdmVTcGFjZVJlcXVlc3QSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIrCgVhZ2VudBgCIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JCIqChZHZXRBY3RpdmVTcGFjZVJlc3BvbnNlEhAKCHNwYWNlX2lkGAEgASgJIu4BChJTZW5kTWVzc2FnZVJlcXVlc3QSLgoIc3BhY2VfaWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSGQoEdGV4dBgCIAEoCUILukgIcgYQARiAgBASLwoFYWdlbnQYAyABKAsyHi50b29sYnVzLnNwYWNlLnYxLlNlc3Npb25BZ2VudEgAEh8KC3BlcnNvbl9uYW1lGAQgASgJQgi6SAVyAxiAAkgAEjEKCm1lc3NhZ2VfaWQYBSABKAlCHbpIGnIYMhZeW2EtekEtWjAtOV8tXXswLDEyOH0kQggKBmF1dGhvciJGChNTZW5kTWVzc2FnZVJlc3BvbnNlEi8KB21lc3NhZ2UYASABKAsyHi50b29sYnVzLnNwYWNlLnYxLlNwYWNlTWVzc2FnZSKZAQoTTGlzdE1lc3NhZ2VzUmVxdWVzdBIuCghzcGFjZV9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIdCglwYWdlX3NpemUYAiABKAVCCrpIBxoFGOgHKAASHAoKcGFnZV90b2tlbhgDIAEoCUIIukgFcgMYgAgSFQoEc2tpcBgEIAEoBUIHukgEGgIoACJ1ChRMaXN0TWVzc2FnZXNSZXNwb25zZRIwCghtZXNzYWdlcxgBIAMoCzIeLnRvb2xidXMuc3BhY2UudjEuU3BhY2VNZXNzYWdlEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRISCgp0b3RhbF9zaXplGAMgASgFInEKEVdhdGNoU3BhY2VSZXF1ZXN0Ei4KCHNwYWNlX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEhoKDWZyb21fc2VxdWVuY2UYAiABKARIAIgBAUIQCg5fZnJvbV9zZXF1ZW5jZSKnAQoSV2F0Y2hTcGFjZVJlc3BvbnNlEi0KBWV2ZW50GAEgASgLMhwudG9vbGJ1cy5zcGFjZS52MS5TcGFjZUV2ZW50SAASLQoFc3RhcnQYAiABKAsyHC50b29sYnVzLndhdGNoLnYxLldhdGNoU3RhcnRIABIpCgNnYXAYAyABKAsyGi50b29sYnVzLndhdGNoLnYxLldhdGNoR2FwSABCCAoGdXBkYXRlIu4BChVBbnN3ZXJUb29sQ2FsbFJlcXVlc3QSLgoIc3BhY2VfaWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSLgoHY2FsbF9pZBgCIAEoCUIdukgachgyFl5bYS16QS1aMC05Xy1dezEsMTI4fSQSIwoLcmVzdWx0X2pzb24YAyABKAlCDLpICXIHEAEogICAIEgAEh0KBWVycm9yGAQgASgJQgy6SAlyBxABGICAgAJIABIfCg1zdWJtaXNzaW9uX2lkGAUgASgJQgi6SAVyAxiAAUIQCgdvdXRjb21lEgW6SAIIASJJChZBbnN3ZXJUb29sQ2FsbFJlc3BvbnNlEi8KB21lc3NhZ2UYASABKAsyHi50b29sYnVzLnNwYWNlLnYxLlNwYWNlTWVzc2FnZTKoBwoMU3BhY2VTZXJ2aWNlEloKC0NyZWF0ZVNwYWNlEiQudG9vbGJ1cy5zcGFjZS52MS5DcmVhdGVTcGFjZVJlcXVlc3QaJS50b29sYnVzLnNwYWNlLnYxLkNyZWF0ZVNwYWNlUmVzcG9uc2USUQoIR2V0U3BhY2USIS50b29sYnVzLnNwYWNlLnYxLkdldFNwYWNlUmVxdWVzdBoiLnRvb2xidXMuc3BhY2UudjEuR2V0U3BhY2VSZXNwb25zZRJXCgpMaXN0U3BhY2VzEiMudG9vbGJ1cy5zcGFjZS52MS5MaXN0U3BhY2VzUmVxdWVzdBokLnRvb2xidXMuc3BhY2UudjEuTGlzdFNwYWNlc1Jlc3BvbnNlElcKCkVudGVyU3BhY2USIy50b29sYnVzLnNwYWNlLnYxLkVudGVyU3BhY2VSZXF1ZXN0GiQudG9vbGJ1cy5zcGFjZS52MS5FbnRlclNwYWNlUmVzcG9uc2USVwoKTGVhdmVTcGFjZRIjLnRvb2xidXMuc3BhY2UudjEuTGVhdmVTcGFjZVJlcXVlc3QaJC50b29sYnVzLnNwYWNlLnYxLkxlYXZlU3BhY2VSZXNwb25zZRJjCg5HZXRBY3RpdmVTcGFjZRInLnRvb2xidXMuc3BhY2UudjEuR2V0QWN0aXZlU3BhY2VSZXF1ZXN0GigudG9vbGJ1cy5zcGFjZS52MS5HZXRBY3RpdmVTcGFjZVJlc3BvbnNlEloKC1NlbmRNZXNzYWdlEiQudG9vbGJ1cy5zcGFjZS52MS5TZW5kTWVzc2FnZVJlcXVlc3QaJS50b29sYnVzLnNwYWNlLnYxLlNlbmRNZXNzYWdlUmVzcG9uc2USXQoMTGlzdE1lc3NhZ2VzEiUudG9vbGJ1cy5zcGFjZS52MS5MaXN0TWVzc2FnZXNSZXF1ZXN0GiYudG9vbGJ1cy5zcGFjZS52MS5MaXN0TWVzc2FnZXNSZXNwb25zZRJZCgpXYXRjaFNwYWNlEiMudG9vbGJ1cy5zcGFjZS52MS5XYXRjaFNwYWNlUmVxdWVzdBokLnRvb2xidXMuc3BhY2UudjEuV2F0Y2hTcGFjZVJlc3BvbnNlMAESYwoOQW5zd2VyVG9vbENhbGwSJy50b29sYnVzLnNwYWNlLnYxLkFuc3dlclRvb2xDYWxsUmVxdWVzdBooLnRvb2xidXMuc3BhY2UudjEuQW5zd2VyVG9vbENhbGxSZXNwb25zZWIGcHJvdG8z", [file_buf_validate_validate, file_toolbus_space_v1_space, file_toolbus_watch_v1_watch]);
 
 /**
  * Creates a space.
@@ -33,7 +33,7 @@ export type CreateSpaceRequest = Message<"toolbus.space.v1.CreateSpaceRequest"> 
   spaceId: string;
 
   /**
-   * Its title; ignored where there is a space of that id already.
+   * Its title. A space of that id that has another one is refused.
    *
    * @generated from field: string title = 2;
    */
@@ -267,32 +267,31 @@ export const EnterSpaceResponseSchema: GenMessage<EnterSpaceResponse> = /*@__PUR
   messageDesc(file_toolbus_space_v1_space_service, 8);
 
 /**
- * Leaves the active space of a session's agent, or lets a person leave a space.
+ * Lets a session's agent or a person leave a space.
  *
  * @generated from message toolbus.space.v1.LeaveSpaceRequest
  */
 export type LeaveSpaceRequest = Message<"toolbus.space.v1.LeaveSpaceRequest"> & {
   /**
-   * Who leaves what; required.
+   * The space.
    *
-   * @generated from oneof toolbus.space.v1.LeaveSpaceRequest.membership
+   * @generated from field: string space_id = 1;
    */
-  membership: {
+  spaceId: string;
+
+  /**
+   * Who leaves. Absent: the client, as a person, who is known by its principal whatever its name is.
+   *
+   * @generated from oneof toolbus.space.v1.LeaveSpaceRequest.member
+   */
+  member: {
     /**
-     * An agent leaves its active space.
+     * An agent. If the space is its active one, it has none afterwards; an agent that has entered another one since stays there.
      *
-     * @generated from field: toolbus.space.v1.SessionAgent agent = 1;
+     * @generated from field: toolbus.space.v1.SessionAgent agent = 2;
      */
     value: SessionAgent;
     case: "agent";
-  } | {
-    /**
-     * The client, as a person, leaves the space of this id.
-     *
-     * @generated from field: string space_id = 2;
-     */
-    value: string;
-    case: "spaceId";
   } | { case: undefined; value?: undefined };
 };
 
@@ -304,17 +303,17 @@ export const LeaveSpaceRequestSchema: GenMessage<LeaveSpaceRequest> = /*@__PURE_
   messageDesc(file_toolbus_space_v1_space_service, 9);
 
 /**
- * The member has left the space.
+ * The member is not in the space.
  *
  * @generated from message toolbus.space.v1.LeaveSpaceResponse
  */
 export type LeaveSpaceResponse = Message<"toolbus.space.v1.LeaveSpaceResponse"> & {
   /**
-   * The space that was left; empty if there was none.
+   * Whether it was there; false where it had left before.
    *
-   * @generated from field: string space_id = 1;
+   * @generated from field: bool left = 1;
    */
-  spaceId: string;
+  left: boolean;
 };
 
 /**
@@ -410,10 +409,10 @@ export type SendMessageRequest = Message<"toolbus.space.v1.SendMessageRequest"> 
     /**
      * The client, as a person: the name that others see; empty means its principal.
      *
-     * @generated from field: string author_name = 4;
+     * @generated from field: string person_name = 4;
      */
     value: string;
-    case: "authorName";
+    case: "personName";
   } | { case: undefined; value?: undefined };
 
   /**
@@ -483,7 +482,7 @@ export type ListMessagesRequest = Message<"toolbus.space.v1.ListMessagesRequest"
    * How many messages to pass over first, from where the page would begin. A token stays in place while messages come; a number
    * does not.
    *
-   * @generated from field: uint32 skip = 4;
+   * @generated from field: int32 skip = 4;
    */
   skip: number;
 };
@@ -518,7 +517,7 @@ export type ListMessagesResponse = Message<"toolbus.space.v1.ListMessagesRespons
   /**
    * How many the space holds.
    *
-   * @generated from field: uint32 total_size = 3;
+   * @generated from field: int32 total_size = 3;
    */
   totalSize: number;
 };
@@ -693,8 +692,8 @@ export const AnswerToolCallResponseSchema: GenMessage<AnswerToolCallResponse> = 
  */
 export const SpaceService: GenService<{
   /**
-   * Creates a space. Where there is one of that id already, it is returned as it is, with the title that it has: the title of the
-   * request is not compared.
+   * Creates a space. Where there is one of that id and that title already, it is returned as it is; one of another title is refused
+   * (`already_exists`, REASON_SPACE_ALREADY_EXISTS).
    *
    * @generated from rpc toolbus.space.v1.SpaceService.CreateSpace
    */
@@ -734,7 +733,7 @@ export const SpaceService: GenService<{
     output: typeof EnterSpaceResponseSchema;
   },
   /**
-   * Leaves the active space of a session's agent, or lets a person leave a space.
+   * Lets a session's agent or a person leave a space. Repeating it has no effect.
    *
    * @generated from rpc toolbus.space.v1.SpaceService.LeaveSpace
    */

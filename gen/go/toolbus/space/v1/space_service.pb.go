@@ -30,7 +30,7 @@ type CreateSpaceRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The id; empty lets the service choose one.
 	SpaceId string `protobuf:"bytes,1,opt,name=space_id,json=spaceId,proto3" json:"space_id,omitempty"`
-	// Its title; ignored where there is a space of that id already.
+	// Its title. A space of that id that has another one is refused.
 	Title         string `protobuf:"bytes,2,opt,name=title,proto3" json:"title,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -534,16 +534,17 @@ func (x *EnterSpaceResponse) GetMessages() []*SpaceMessage {
 	return nil
 }
 
-// Leaves the active space of a session's agent, or lets a person leave a space.
+// Lets a session's agent or a person leave a space.
 type LeaveSpaceRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Who leaves what; required.
+	// The space.
+	SpaceId string `protobuf:"bytes,1,opt,name=space_id,json=spaceId,proto3" json:"space_id,omitempty"`
+	// Who leaves. Absent: the client, as a person, who is known by its principal whatever its name is.
 	//
-	// Types that are valid to be assigned to Membership:
+	// Types that are valid to be assigned to Member:
 	//
 	//	*LeaveSpaceRequest_Agent
-	//	*LeaveSpaceRequest_SpaceId
-	Membership    isLeaveSpaceRequest_Membership `protobuf_oneof:"membership"`
+	Member        isLeaveSpaceRequest_Member `protobuf_oneof:"member"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -578,54 +579,45 @@ func (*LeaveSpaceRequest) Descriptor() ([]byte, []int) {
 	return file_toolbus_space_v1_space_service_proto_rawDescGZIP(), []int{9}
 }
 
-func (x *LeaveSpaceRequest) GetMembership() isLeaveSpaceRequest_Membership {
+func (x *LeaveSpaceRequest) GetSpaceId() string {
 	if x != nil {
-		return x.Membership
+		return x.SpaceId
+	}
+	return ""
+}
+
+func (x *LeaveSpaceRequest) GetMember() isLeaveSpaceRequest_Member {
+	if x != nil {
+		return x.Member
 	}
 	return nil
 }
 
 func (x *LeaveSpaceRequest) GetAgent() *SessionAgent {
 	if x != nil {
-		if x, ok := x.Membership.(*LeaveSpaceRequest_Agent); ok {
+		if x, ok := x.Member.(*LeaveSpaceRequest_Agent); ok {
 			return x.Agent
 		}
 	}
 	return nil
 }
 
-func (x *LeaveSpaceRequest) GetSpaceId() string {
-	if x != nil {
-		if x, ok := x.Membership.(*LeaveSpaceRequest_SpaceId); ok {
-			return x.SpaceId
-		}
-	}
-	return ""
-}
-
-type isLeaveSpaceRequest_Membership interface {
-	isLeaveSpaceRequest_Membership()
+type isLeaveSpaceRequest_Member interface {
+	isLeaveSpaceRequest_Member()
 }
 
 type LeaveSpaceRequest_Agent struct {
-	// An agent leaves its active space.
-	Agent *SessionAgent `protobuf:"bytes,1,opt,name=agent,proto3,oneof"`
+	// An agent. If the space is its active one, it has none afterwards; an agent that has entered another one since stays there.
+	Agent *SessionAgent `protobuf:"bytes,2,opt,name=agent,proto3,oneof"`
 }
 
-type LeaveSpaceRequest_SpaceId struct {
-	// The client, as a person, leaves the space of this id.
-	SpaceId string `protobuf:"bytes,2,opt,name=space_id,json=spaceId,proto3,oneof"`
-}
+func (*LeaveSpaceRequest_Agent) isLeaveSpaceRequest_Member() {}
 
-func (*LeaveSpaceRequest_Agent) isLeaveSpaceRequest_Membership() {}
-
-func (*LeaveSpaceRequest_SpaceId) isLeaveSpaceRequest_Membership() {}
-
-// The member has left the space.
+// The member is not in the space.
 type LeaveSpaceResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The space that was left; empty if there was none.
-	SpaceId       string `protobuf:"bytes,1,opt,name=space_id,json=spaceId,proto3" json:"space_id,omitempty"`
+	// Whether it was there; false where it had left before.
+	Left          bool `protobuf:"varint,1,opt,name=left,proto3" json:"left,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -660,11 +652,11 @@ func (*LeaveSpaceResponse) Descriptor() ([]byte, []int) {
 	return file_toolbus_space_v1_space_service_proto_rawDescGZIP(), []int{10}
 }
 
-func (x *LeaveSpaceResponse) GetSpaceId() string {
+func (x *LeaveSpaceResponse) GetLeft() bool {
 	if x != nil {
-		return x.SpaceId
+		return x.Left
 	}
-	return ""
+	return false
 }
 
 // Asks for the active space of a session's agent.
@@ -780,7 +772,7 @@ type SendMessageRequest struct {
 	// Types that are valid to be assigned to Author:
 	//
 	//	*SendMessageRequest_Agent
-	//	*SendMessageRequest_AuthorName
+	//	*SendMessageRequest_PersonName
 	Author isSendMessageRequest_Author `protobuf_oneof:"author"`
 	// The message's id; repeating it has no effect. Empty lets the service choose one.
 	MessageId     string `protobuf:"bytes,5,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
@@ -848,10 +840,10 @@ func (x *SendMessageRequest) GetAgent() *SessionAgent {
 	return nil
 }
 
-func (x *SendMessageRequest) GetAuthorName() string {
+func (x *SendMessageRequest) GetPersonName() string {
 	if x != nil {
-		if x, ok := x.Author.(*SendMessageRequest_AuthorName); ok {
-			return x.AuthorName
+		if x, ok := x.Author.(*SendMessageRequest_PersonName); ok {
+			return x.PersonName
 		}
 	}
 	return ""
@@ -873,14 +865,14 @@ type SendMessageRequest_Agent struct {
 	Agent *SessionAgent `protobuf:"bytes,3,opt,name=agent,proto3,oneof"`
 }
 
-type SendMessageRequest_AuthorName struct {
+type SendMessageRequest_PersonName struct {
 	// The client, as a person: the name that others see; empty means its principal.
-	AuthorName string `protobuf:"bytes,4,opt,name=author_name,json=authorName,proto3,oneof"`
+	PersonName string `protobuf:"bytes,4,opt,name=person_name,json=personName,proto3,oneof"`
 }
 
 func (*SendMessageRequest_Agent) isSendMessageRequest_Author() {}
 
-func (*SendMessageRequest_AuthorName) isSendMessageRequest_Author() {}
+func (*SendMessageRequest_PersonName) isSendMessageRequest_Author() {}
 
 // The message, stored.
 type SendMessageResponse struct {
@@ -939,7 +931,7 @@ type ListMessagesRequest struct {
 	PageToken string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	// How many messages to pass over first, from where the page would begin. A token stays in place while messages come; a number
 	// does not.
-	Skip          uint32 `protobuf:"varint,4,opt,name=skip,proto3" json:"skip,omitempty"`
+	Skip          int32 `protobuf:"varint,4,opt,name=skip,proto3" json:"skip,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -995,7 +987,7 @@ func (x *ListMessagesRequest) GetPageToken() string {
 	return ""
 }
 
-func (x *ListMessagesRequest) GetSkip() uint32 {
+func (x *ListMessagesRequest) GetSkip() int32 {
 	if x != nil {
 		return x.Skip
 	}
@@ -1010,7 +1002,7 @@ type ListMessagesResponse struct {
 	// The `page_token` of the next page; empty on the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	// How many the space holds.
-	TotalSize     uint32 `protobuf:"varint,3,opt,name=total_size,json=totalSize,proto3" json:"total_size,omitempty"`
+	TotalSize     int32 `protobuf:"varint,3,opt,name=total_size,json=totalSize,proto3" json:"total_size,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1059,7 +1051,7 @@ func (x *ListMessagesResponse) GetNextPageToken() string {
 	return ""
 }
 
-func (x *ListMessagesResponse) GetTotalSize() uint32 {
+func (x *ListMessagesResponse) GetTotalSize() int32 {
 	if x != nil {
 		return x.TotalSize
 	}
@@ -1423,14 +1415,13 @@ const file_toolbus_space_v1_space_service_proto_rawDesc = "" +
 	"\x06member\"\x7f\n" +
 	"\x12EnterSpaceResponse\x12-\n" +
 	"\x05space\x18\x01 \x01(\v2\x17.toolbus.space.v1.SpaceR\x05space\x12:\n" +
-	"\bmessages\x18\x02 \x03(\v2\x1e.toolbus.space.v1.SpaceMessageR\bmessages\"\x9b\x01\n" +
-	"\x11LeaveSpaceRequest\x126\n" +
-	"\x05agent\x18\x01 \x01(\v2\x1e.toolbus.space.v1.SessionAgentH\x00R\x05agent\x129\n" +
-	"\bspace_id\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$H\x00R\aspaceIdB\x13\n" +
-	"\n" +
-	"membership\x12\x05\xbaH\x02\b\x01\"/\n" +
-	"\x12LeaveSpaceResponse\x12\x19\n" +
-	"\bspace_id\x18\x01 \x01(\tR\aspaceId\"\x88\x01\n" +
+	"\bmessages\x18\x02 \x03(\v2\x1e.toolbus.space.v1.SpaceMessageR\bmessages\"\x8e\x01\n" +
+	"\x11LeaveSpaceRequest\x127\n" +
+	"\bspace_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\aspaceId\x126\n" +
+	"\x05agent\x18\x02 \x01(\v2\x1e.toolbus.space.v1.SessionAgentH\x00R\x05agentB\b\n" +
+	"\x06member\"(\n" +
+	"\x12LeaveSpaceResponse\x12\x12\n" +
+	"\x04left\x18\x01 \x01(\bR\x04left\"\x88\x01\n" +
 	"\x15GetActiveSpaceRequest\x12;\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x122\n" +
@@ -1441,25 +1432,25 @@ const file_toolbus_space_v1_space_service_proto_rawDesc = "" +
 	"\bspace_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\aspaceId\x12\x1f\n" +
 	"\x04text\x18\x02 \x01(\tB\v\xbaH\br\x06\x10\x01\x18\x80\x80\x10R\x04text\x126\n" +
 	"\x05agent\x18\x03 \x01(\v2\x1e.toolbus.space.v1.SessionAgentH\x00R\x05agent\x12+\n" +
-	"\vauthor_name\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02H\x00R\n" +
-	"authorName\x12<\n" +
+	"\vperson_name\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02H\x00R\n" +
+	"personName\x12<\n" +
 	"\n" +
 	"message_id\x18\x05 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_-]{0,128}$R\tmessageIdB\b\n" +
 	"\x06author\"O\n" +
 	"\x13SendMessageResponse\x128\n" +
-	"\amessage\x18\x01 \x01(\v2\x1e.toolbus.space.v1.SpaceMessageR\amessage\"\xb4\x01\n" +
+	"\amessage\x18\x01 \x01(\v2\x1e.toolbus.space.v1.SpaceMessageR\amessage\"\xbd\x01\n" +
 	"\x13ListMessagesRequest\x127\n" +
 	"\bspace_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\aspaceId\x12'\n" +
 	"\tpage_size\x18\x02 \x01(\x05B\n" +
 	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12'\n" +
 	"\n" +
-	"page_token\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\x12\x12\n" +
-	"\x04skip\x18\x04 \x01(\rR\x04skip\"\x99\x01\n" +
+	"page_token\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\x12\x1b\n" +
+	"\x04skip\x18\x04 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\x04skip\"\x99\x01\n" +
 	"\x14ListMessagesResponse\x12:\n" +
 	"\bmessages\x18\x01 \x03(\v2\x1e.toolbus.space.v1.SpaceMessageR\bmessages\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x1d\n" +
 	"\n" +
-	"total_size\x18\x03 \x01(\rR\ttotalSize\"\x88\x01\n" +
+	"total_size\x18\x03 \x01(\x05R\ttotalSize\"\x88\x01\n" +
 	"\x11WatchSpaceRequest\x127\n" +
 	"\bspace_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\aspaceId\x12(\n" +
 	"\rfrom_sequence\x18\x02 \x01(\x04H\x00R\ffromSequence\x88\x01\x01B\x10\n" +
@@ -1591,11 +1582,10 @@ func file_toolbus_space_v1_space_service_proto_init() {
 	}
 	file_toolbus_space_v1_space_service_proto_msgTypes[9].OneofWrappers = []any{
 		(*LeaveSpaceRequest_Agent)(nil),
-		(*LeaveSpaceRequest_SpaceId)(nil),
 	}
 	file_toolbus_space_v1_space_service_proto_msgTypes[13].OneofWrappers = []any{
 		(*SendMessageRequest_Agent)(nil),
-		(*SendMessageRequest_AuthorName)(nil),
+		(*SendMessageRequest_PersonName)(nil),
 	}
 	file_toolbus_space_v1_space_service_proto_msgTypes[17].OneofWrappers = []any{}
 	file_toolbus_space_v1_space_service_proto_msgTypes[18].OneofWrappers = []any{

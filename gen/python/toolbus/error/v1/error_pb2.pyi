@@ -350,6 +350,10 @@ class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reason.ValueTy
     the operator give it keys.
     Code: `permission_denied`.
     """
+    REASON_SPACE_ALREADY_EXISTS: _Reason.ValueType  # 80
+    """There is a space of that id with another title. Take it as it is, or choose another id.
+    Code: `already_exists`.
+    """
 
 class Reason(_Reason, metaclass=_ReasonEnumTypeWrapper):
     """What happened. Each value says what to do next. Values are added, and never change their meaning."""
@@ -678,6 +682,10 @@ REASON_HOST_NOT_ALLOWED: Reason.ValueType  # 79
 """The gateway has no keys, so it serves its own machine only, and the request names another host. Call it as localhost, or have
 the operator give it keys.
 Code: `permission_denied`.
+"""
+REASON_SPACE_ALREADY_EXISTS: Reason.ValueType  # 80
+"""There is a space of that id with another title. Take it as it is, or choose another id.
+Code: `already_exists`.
 """
 Global___Reason: _TypeAlias = Reason  # noqa: Y015
 

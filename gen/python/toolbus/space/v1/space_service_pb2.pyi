@@ -31,7 +31,7 @@ class CreateSpaceRequest(_message.Message):
     space_id: _builtins.str
     """The id; empty lets the service choose one."""
     title: _builtins.str
-    """Its title; ignored where there is a space of that id already."""
+    """Its title. A space of that id that has another one is refused."""
     def __init__(
         self,
         *,
@@ -262,51 +262,51 @@ Global___EnterSpaceResponse: _TypeAlias = EnterSpaceResponse  # noqa: Y015
 
 @_typing.final
 class LeaveSpaceRequest(_message.Message):
-    """Leaves the active space of a session's agent, or lets a person leave a space."""
+    """Lets a session's agent or a person leave a space."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    AGENT_FIELD_NUMBER: _builtins.int
     SPACE_ID_FIELD_NUMBER: _builtins.int
+    AGENT_FIELD_NUMBER: _builtins.int
     space_id: _builtins.str
-    """The client, as a person, leaves the space of this id."""
+    """The space."""
     @_builtins.property
     def agent(self) -> Global___SessionAgent:
-        """An agent leaves its active space."""
+        """An agent. If the space is its active one, it has none afterwards; an agent that has entered another one since stays there."""
 
     def __init__(
         self,
         *,
-        agent: Global___SessionAgent | None = ...,
         space_id: _builtins.str = ...,
+        agent: Global___SessionAgent | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "membership", b"membership", "space_id", b"space_id"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "member", b"member"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "membership", b"membership", "space_id", b"space_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "member", b"member", "space_id", b"space_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_membership: _TypeAlias = _typing.Literal["agent", "space_id"]  # noqa: Y015
-    _WhichOneofArgType_membership: _TypeAlias = _typing.Literal["membership", b"membership"]  # noqa: Y015
-    def WhichOneof(self, oneof_group: _WhichOneofArgType_membership) -> _WhichOneofReturnType_membership | None: ...
+    _WhichOneofReturnType_member: _TypeAlias = _typing.Literal["agent"]  # noqa: Y015
+    _WhichOneofArgType_member: _TypeAlias = _typing.Literal["member", b"member"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_member) -> _WhichOneofReturnType_member | None: ...
 
 Global___LeaveSpaceRequest: _TypeAlias = LeaveSpaceRequest  # noqa: Y015
 
 @_typing.final
 class LeaveSpaceResponse(_message.Message):
-    """The member has left the space."""
+    """The member is not in the space."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    SPACE_ID_FIELD_NUMBER: _builtins.int
-    space_id: _builtins.str
-    """The space that was left; empty if there was none."""
+    LEFT_FIELD_NUMBER: _builtins.int
+    left: _builtins.bool
+    """Whether it was there; false where it had left before."""
     def __init__(
         self,
         *,
-        space_id: _builtins.str = ...,
+        left: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["space_id", b"space_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["left", b"left"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -369,13 +369,13 @@ class SendMessageRequest(_message.Message):
     SPACE_ID_FIELD_NUMBER: _builtins.int
     TEXT_FIELD_NUMBER: _builtins.int
     AGENT_FIELD_NUMBER: _builtins.int
-    AUTHOR_NAME_FIELD_NUMBER: _builtins.int
+    PERSON_NAME_FIELD_NUMBER: _builtins.int
     MESSAGE_ID_FIELD_NUMBER: _builtins.int
     space_id: _builtins.str
     """The space."""
     text: _builtins.str
     """The text."""
-    author_name: _builtins.str
+    person_name: _builtins.str
     """The client, as a person: the name that others see; empty means its principal."""
     message_id: _builtins.str
     """The message's id; repeating it has no effect. Empty lets the service choose one."""
@@ -389,14 +389,14 @@ class SendMessageRequest(_message.Message):
         space_id: _builtins.str = ...,
         text: _builtins.str = ...,
         agent: Global___SessionAgent | None = ...,
-        author_name: _builtins.str = ...,
+        person_name: _builtins.str = ...,
         message_id: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "author", b"author", "author_name", b"author_name"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "author", b"author", "person_name", b"person_name"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "author", b"author", "author_name", b"author_name", "message_id", b"message_id", "space_id", b"space_id", "text", b"text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "author", b"author", "message_id", b"message_id", "person_name", b"person_name", "space_id", b"space_id", "text", b"text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_author: _TypeAlias = _typing.Literal["agent", "author_name"]  # noqa: Y015
+    _WhichOneofReturnType_author: _TypeAlias = _typing.Literal["agent", "person_name"]  # noqa: Y015
     _WhichOneofArgType_author: _TypeAlias = _typing.Literal["author", b"author"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_author) -> _WhichOneofReturnType_author | None: ...
 

@@ -92,8 +92,8 @@ class SpaceServiceServicer:
     """
 
     def CreateSpace(self, request, context):
-        """Creates a space. Where there is one of that id already, it is returned as it is, with the title that it has: the title of the
-        request is not compared.
+        """Creates a space. Where there is one of that id and that title already, it is returned as it is; one of another title is refused
+        (`already_exists`, REASON_SPACE_ALREADY_EXISTS).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -121,7 +121,7 @@ class SpaceServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def LeaveSpace(self, request, context):
-        """Leaves the active space of a session's agent, or lets a person leave a space.
+        """Lets a session's agent or a person leave a space. Repeating it has no effect.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

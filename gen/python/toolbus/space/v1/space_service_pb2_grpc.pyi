@@ -34,8 +34,8 @@ class SpaceServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> SpaceServiceAsyncStub: ...
     CreateSpace: _grpc.UnaryUnaryMultiCallable[_space_service_pb2.CreateSpaceRequest, _space_service_pb2.CreateSpaceResponse]
-    """Creates a space. Where there is one of that id already, it is returned as it is, with the title that it has: the title of the
-    request is not compared.
+    """Creates a space. Where there is one of that id and that title already, it is returned as it is; one of another title is refused
+    (`already_exists`, REASON_SPACE_ALREADY_EXISTS).
     """
     GetSpace: _grpc.UnaryUnaryMultiCallable[_space_service_pb2.GetSpaceRequest, _space_service_pb2.GetSpaceResponse]
     """Returns a space and its members."""
@@ -44,7 +44,7 @@ class SpaceServiceStub:
     EnterSpace: _grpc.UnaryUnaryMultiCallable[_space_service_pb2.EnterSpaceRequest, _space_service_pb2.EnterSpaceResponse]
     """Makes a space the active one of a session's agent, or lets a person join it."""
     LeaveSpace: _grpc.UnaryUnaryMultiCallable[_space_service_pb2.LeaveSpaceRequest, _space_service_pb2.LeaveSpaceResponse]
-    """Leaves the active space of a session's agent, or lets a person leave a space."""
+    """Lets a session's agent or a person leave a space. Repeating it has no effect."""
     GetActiveSpace: _grpc.UnaryUnaryMultiCallable[_space_service_pb2.GetActiveSpaceRequest, _space_service_pb2.GetActiveSpaceResponse]
     """Returns the active space of a session's agent."""
     SendMessage: _grpc.UnaryUnaryMultiCallable[_space_service_pb2.SendMessageRequest, _space_service_pb2.SendMessageResponse]
@@ -62,8 +62,8 @@ class SpaceServiceAsyncStub(SpaceServiceStub):
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     CreateSpace: _aio.UnaryUnaryMultiCallable[_space_service_pb2.CreateSpaceRequest, _space_service_pb2.CreateSpaceResponse]  # type: ignore[assignment]
-    """Creates a space. Where there is one of that id already, it is returned as it is, with the title that it has: the title of the
-    request is not compared.
+    """Creates a space. Where there is one of that id and that title already, it is returned as it is; one of another title is refused
+    (`already_exists`, REASON_SPACE_ALREADY_EXISTS).
     """
     GetSpace: _aio.UnaryUnaryMultiCallable[_space_service_pb2.GetSpaceRequest, _space_service_pb2.GetSpaceResponse]  # type: ignore[assignment]
     """Returns a space and its members."""
@@ -72,7 +72,7 @@ class SpaceServiceAsyncStub(SpaceServiceStub):
     EnterSpace: _aio.UnaryUnaryMultiCallable[_space_service_pb2.EnterSpaceRequest, _space_service_pb2.EnterSpaceResponse]  # type: ignore[assignment]
     """Makes a space the active one of a session's agent, or lets a person join it."""
     LeaveSpace: _aio.UnaryUnaryMultiCallable[_space_service_pb2.LeaveSpaceRequest, _space_service_pb2.LeaveSpaceResponse]  # type: ignore[assignment]
-    """Leaves the active space of a session's agent, or lets a person leave a space."""
+    """Lets a session's agent or a person leave a space. Repeating it has no effect."""
     GetActiveSpace: _aio.UnaryUnaryMultiCallable[_space_service_pb2.GetActiveSpaceRequest, _space_service_pb2.GetActiveSpaceResponse]  # type: ignore[assignment]
     """Returns the active space of a session's agent."""
     SendMessage: _aio.UnaryUnaryMultiCallable[_space_service_pb2.SendMessageRequest, _space_service_pb2.SendMessageResponse]  # type: ignore[assignment]
@@ -93,8 +93,8 @@ class SpaceServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _space_service_pb2.CreateSpaceRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_space_service_pb2.CreateSpaceResponse, _abc.Awaitable[_space_service_pb2.CreateSpaceResponse]]:
-        """Creates a space. Where there is one of that id already, it is returned as it is, with the title that it has: the title of the
-        request is not compared.
+        """Creates a space. Where there is one of that id and that title already, it is returned as it is; one of another title is refused
+        (`already_exists`, REASON_SPACE_ALREADY_EXISTS).
         """
 
     @_abc_1.abstractmethod
@@ -127,7 +127,7 @@ class SpaceServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _space_service_pb2.LeaveSpaceRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_space_service_pb2.LeaveSpaceResponse, _abc.Awaitable[_space_service_pb2.LeaveSpaceResponse]]:
-        """Leaves the active space of a session's agent, or lets a person leave a space."""
+        """Lets a session's agent or a person leave a space. Repeating it has no effect."""
 
     @_abc_1.abstractmethod
     def GetActiveSpace(

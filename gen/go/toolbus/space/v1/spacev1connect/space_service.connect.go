@@ -63,8 +63,8 @@ const (
 
 // SpaceServiceClient is a client for the toolbus.space.v1.SpaceService service.
 type SpaceServiceClient interface {
-	// Creates a space. Where there is one of that id already, it is returned as it is, with the title that it has: the title of the
-	// request is not compared.
+	// Creates a space. Where there is one of that id and that title already, it is returned as it is; one of another title is refused
+	// (`already_exists`, REASON_SPACE_ALREADY_EXISTS).
 	CreateSpace(context.Context, *connect.Request[v1.CreateSpaceRequest]) (*connect.Response[v1.CreateSpaceResponse], error)
 	// Returns a space and its members.
 	GetSpace(context.Context, *connect.Request[v1.GetSpaceRequest]) (*connect.Response[v1.GetSpaceResponse], error)
@@ -72,7 +72,7 @@ type SpaceServiceClient interface {
 	ListSpaces(context.Context, *connect.Request[v1.ListSpacesRequest]) (*connect.Response[v1.ListSpacesResponse], error)
 	// Makes a space the active one of a session's agent, or lets a person join it.
 	EnterSpace(context.Context, *connect.Request[v1.EnterSpaceRequest]) (*connect.Response[v1.EnterSpaceResponse], error)
-	// Leaves the active space of a session's agent, or lets a person leave a space.
+	// Lets a session's agent or a person leave a space. Repeating it has no effect.
 	LeaveSpace(context.Context, *connect.Request[v1.LeaveSpaceRequest]) (*connect.Response[v1.LeaveSpaceResponse], error)
 	// Returns the active space of a session's agent.
 	GetActiveSpace(context.Context, *connect.Request[v1.GetActiveSpaceRequest]) (*connect.Response[v1.GetActiveSpaceResponse], error)
@@ -226,8 +226,8 @@ func (c *spaceServiceClient) AnswerToolCall(ctx context.Context, req *connect.Re
 
 // SpaceServiceHandler is an implementation of the toolbus.space.v1.SpaceService service.
 type SpaceServiceHandler interface {
-	// Creates a space. Where there is one of that id already, it is returned as it is, with the title that it has: the title of the
-	// request is not compared.
+	// Creates a space. Where there is one of that id and that title already, it is returned as it is; one of another title is refused
+	// (`already_exists`, REASON_SPACE_ALREADY_EXISTS).
 	CreateSpace(context.Context, *connect.Request[v1.CreateSpaceRequest]) (*connect.Response[v1.CreateSpaceResponse], error)
 	// Returns a space and its members.
 	GetSpace(context.Context, *connect.Request[v1.GetSpaceRequest]) (*connect.Response[v1.GetSpaceResponse], error)
@@ -235,7 +235,7 @@ type SpaceServiceHandler interface {
 	ListSpaces(context.Context, *connect.Request[v1.ListSpacesRequest]) (*connect.Response[v1.ListSpacesResponse], error)
 	// Makes a space the active one of a session's agent, or lets a person join it.
 	EnterSpace(context.Context, *connect.Request[v1.EnterSpaceRequest]) (*connect.Response[v1.EnterSpaceResponse], error)
-	// Leaves the active space of a session's agent, or lets a person leave a space.
+	// Lets a session's agent or a person leave a space. Repeating it has no effect.
 	LeaveSpace(context.Context, *connect.Request[v1.LeaveSpaceRequest]) (*connect.Response[v1.LeaveSpaceResponse], error)
 	// Returns the active space of a session's agent.
 	GetActiveSpace(context.Context, *connect.Request[v1.GetActiveSpaceRequest]) (*connect.Response[v1.GetActiveSpaceResponse], error)
