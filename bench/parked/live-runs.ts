@@ -27,7 +27,7 @@ export async function openLiveRuns({ bus }: Pick<World, "bus">): Promise<LiveRun
     if (event.case === "parked" && !waiting.has(key)) parkedEarly.add(runId);
     waiting.get(key)?.resolve();
     if (event.case !== "ended") return;
-    const why = `${runId} ended: ${event.value.reason} ${event.value.error}`;
+    const why = `${runId} ended: ${event.value.endReason} ${event.value.error}`;
     waiting.get(`${runId} parked`)?.reject(new Error(why));
   }
 

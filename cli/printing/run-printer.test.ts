@@ -65,9 +65,9 @@ describe("a run for people", () => {
   });
 
   test.each([
-    [{ state: "RUN_STATE_COMPLETED", reason: RunEndReason.FINAL_ANSWER }, "completed (final_answer)\n"],
+    [{ state: "RUN_STATE_COMPLETED", endReason: RunEndReason.FINAL_ANSWER }, "completed (final_answer)\n"],
     [
-      { state: "RUN_STATE_FAILED", reason: "RUN_END_REASON_MODEL_ERROR", error: "it broke" },
+      { state: "RUN_STATE_FAILED", endReason: "RUN_END_REASON_MODEL_ERROR", error: "it broke" },
       "failed (model_error): it broke\n",
     ],
     [{ state: "RUN_STATE_CANCELED" }, "canceled\n"],

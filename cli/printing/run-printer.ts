@@ -89,10 +89,10 @@ export function whyDropped({ brokeOff }: AnswerDropped): string {
   return brokeOff ? "broke off," : "went against tool_choice, or held nothing,";
 }
 
-export function endingText({ state, reason, error }: Pick<RunEnded, "state" | "reason" | "error">): string {
+export function endingText({ state, endReason, error }: Pick<RunEnded, "state" | "endReason" | "error">): string {
   const name = nameOfValue(RunStateSchema, state);
   const colour = state === RunState.COMPLETED ? colors.green : colors.red;
-  return `${colour(name)}${reason === RunEndReason.UNSPECIFIED ? "" : ` (${codeOfValue(RunEndReasonSchema, reason)})`}${error === "" ? "" : `: ${error}`}`;
+  return `${colour(name)}${endReason === RunEndReason.UNSPECIFIED ? "" : ` (${codeOfValue(RunEndReasonSchema, endReason)})`}${error === "" ? "" : `: ${error}`}`;
 }
 
 function shorten(text: string): string {

@@ -49,7 +49,7 @@ const events = [
   eventAt(7, 210, { case: "callFinished", value: { callId: "a", result: { outputJson: "5" } } }),
   eventAt(8, 300, {
     case: "ended",
-    value: { state: RunState.FAILED, reason: RunEndReason.MODEL_ERROR, error: "no more" },
+    value: { state: RunState.FAILED, endReason: RunEndReason.MODEL_ERROR, error: "no more" },
   }),
 ];
 

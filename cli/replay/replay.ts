@@ -116,13 +116,13 @@ function stepFromEvent({ sequence, event }: RunEvent, atMs: number, openCalls: O
       return { sequence, atMs, kind: "turn", turn, attempt, model, finishReason, ...said, usage: used };
     }
     case "ended": {
-      const { state: status, reason, error } = event.value;
+      const { state: status, endReason, error } = event.value;
       return {
         sequence,
         atMs,
         kind: "end",
         status: nameOfValue(RunStateSchema, status),
-        reason: codeOfValue(RunEndReasonSchema, reason),
+        reason: codeOfValue(RunEndReasonSchema, endReason),
         error,
       };
     }

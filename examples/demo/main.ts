@@ -146,7 +146,7 @@ function report(run: Run | undefined, value: string): boolean {
     return isGood;
   });
   const isComplete = run?.state === RunState.COMPLETED && run.outputText.includes(value);
-  if (!isComplete) printLine(colors.red(`✗ the run: ${run?.reason} ${run?.error}`));
+  if (!isComplete) printLine(colors.red(`✗ the run: ${run?.endReason} ${run?.error}`));
   return isComplete && answered.every(Boolean);
 }
 

@@ -28,7 +28,7 @@ describe("a run", () => {
       "ended",
     ]);
     expect(await world.becomes(run, RunState.COMPLETED)).toMatchObject({
-      reason: RunEndReason.FINAL_ANSWER,
+      endReason: RunEndReason.FINAL_ANSWER,
       turnCount: 2,
       outputText: "It is 42.",
     });
@@ -76,7 +76,7 @@ describe("a run", () => {
       "claimed",
       "ended",
     ]);
-    expect(await world.becomes(run, RunState.INCOMPLETE)).toMatchObject({ reason: RunEndReason.DEADLINE });
+    expect(await world.becomes(run, RunState.INCOMPLETE)).toMatchObject({ endReason: RunEndReason.DEADLINE });
     const { state } = await world.bus.manager.streams.info("TOOLBUS_TIMERS");
     expect(state.messages).toBe(0);
   });
@@ -92,7 +92,7 @@ describe("a run", () => {
         options: { limits: { timeout: durationFromMs(1_000) } },
       });
       expect(await world.becomes(queued, RunState.INCOMPLETE)).toMatchObject({
-        reason: RunEndReason.DEADLINE,
+        endReason: RunEndReason.DEADLINE,
         turnCount: 0,
       });
       expect((await world.eventsOf(queued)).map(({ event }) => event.case)).toEqual(["accepted", "ended"]);

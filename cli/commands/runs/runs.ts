@@ -100,7 +100,7 @@ async function listRuns(
     run.id,
     run.agent,
     words(run.state),
-    codeOfValue(RunEndReasonSchema, run.reason),
+    codeOfValue(RunEndReasonSchema, run.endReason),
     String(run.turnCount),
     run.createTime === undefined ? "" : timestampDate(run.createTime).toISOString(),
     oneLine(run.outputText || run.error),

@@ -16,7 +16,7 @@ describe("the loop", () => {
     expect(await run.work()).toBe("ended");
     expect(await run.view()).toMatchObject({
       state: RunState.COMPLETED,
-      reason: RunEndReason.FINAL_ANSWER,
+      endReason: RunEndReason.FINAL_ANSWER,
       outputText: "It is 8.",
     });
     expect(run.asked[0]?.prompt[0]).toEqual({ role: "system", content: "Help." });
@@ -115,7 +115,7 @@ describe("the loop", () => {
     await run.work();
     expect(await run.view()).toMatchObject({
       state: RunState.COMPLETED,
-      reason: RunEndReason.SINGLE_TURN,
+      endReason: RunEndReason.SINGLE_TURN,
       turnCount: 1,
     });
     expect(run.router.requests).toEqual([]);
@@ -155,7 +155,7 @@ describe("the loop", () => {
     expect(await run.work()).toBe("ended");
     expect(await run.view()).toMatchObject({
       state: RunState.FAILED,
-      reason: RunEndReason.TURN_TOO_LARGE,
+      endReason: RunEndReason.TURN_TOO_LARGE,
       error: expect.stringMatching(/the model's turn takes at least 11\d{5} bytes, over the limit of 1048576/),
     });
     expect(run.asked).toHaveLength(1);

@@ -88,12 +88,12 @@ export async function runLoop(run: ClaimedRun, given: LoopContext): Promise<Loop
       if (error instanceof AgentSwitched) {
         return end(run, context, {
           state: RunState.CANCELED,
-          reason: RunEndReason.AGENT_SWITCHED,
+          endReason: RunEndReason.AGENT_SWITCHED,
           error: error.message,
         });
       }
       if (!(error instanceof RunFailed)) throw error;
-      return end(run, context, { state: RunState.FAILED, reason: error.reason, error: error.message });
+      return end(run, context, { state: RunState.FAILED, endReason: error.endReason, error: error.message });
     }
   }
 }
@@ -222,11 +222,11 @@ function runningContext(context: LoopContext): RunningContext {
 async function end(
   run: ClaimedRun,
   context: RunningContext,
-  { state, reason, error = "" }: Stop,
+  { state, endReason, error = "" }: Stop,
 ): Promise<LoopOutcome> {
   if (run.state.cancel === undefined) await run.pending;
-  await endShownCallsOfRun(reason, run, context, context.signal);
-  const ending = (folded: FoldedRun) => ({ state, reason, error, outputText: outputTextFromState(folded) });
+  await endShownCallsOfRun(endReason, run, context, context.signal);
+  const ending = (folded: FoldedRun) => ({ state, endReason, error, outputText: outputTextFromState(folded) });
   await run.end(ending, context.lastText());
   return "ended";
 }

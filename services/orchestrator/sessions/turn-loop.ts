@@ -63,10 +63,10 @@ export async function turnLoop(
     return await runLoop(run, context);
   } catch (error) {
     if (error instanceof Superseded || signal.aborted || isTransient(error)) throw error;
-    const reason = error instanceof RunFailed ? error.reason : RunEndReason.INTERNAL_ERROR;
-    await endShownCallsOfRun(reason, run, options, signal);
+    const endReason = error instanceof RunFailed ? error.endReason : RunEndReason.INTERNAL_ERROR;
+    await endShownCallsOfRun(endReason, run, options, signal);
     if (!(error instanceof RunFailed)) throw error;
-    await run.end({ state: RunState.FAILED, reason: error.reason, error: error.message });
+    await run.end({ state: RunState.FAILED, endReason: error.endReason, error: error.message });
     return "ended";
   } finally {
     listing.end(new Error("the run is put down"));
@@ -156,7 +156,7 @@ async function getAgent(
   signal: AbortSignal,
 ): Promise<Agent> {
   const { agent: name, principal } = run.state.accepted;
-  const options = { clock, signal, reason: RunEndReason.AGENT_UNAVAILABLE, what: `agent ${name}` };
+  const options = { clock, signal, endReason: RunEndReason.AGENT_UNAVAILABLE, what: `agent ${name}` };
   const read = (contextRevision: number) =>
     waitFor(options, () => agents.getAgent(name, { signal, principal, contextRevision }));
   if (!agents.knows(name)) return read(0);

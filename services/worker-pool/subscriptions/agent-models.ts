@@ -44,7 +44,7 @@ export class AgentModels {
       addUsage(used, ended?.usage);
       if (ended?.state === RunState.COMPLETED)
         return { kind: "result", resultJson: JSON.stringify({ text: ended.outputText }) };
-      const reason = ended?.error || ended?.reason || "the run is gone";
+      const reason = ended?.error || ended?.endReason || "the run is gone";
       return { kind: "error", error: `the model gave no answer: ${reason}` };
     } finally {
       if (signal.aborted) await this.#runs.cancelRun({ runId, reason: "its caller has left" }).catch(() => {}); // it has ended

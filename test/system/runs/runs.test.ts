@@ -77,7 +77,7 @@ describe("a run", () => {
   it("TOOL-12 that skips ends completed, without another word", async () => {
     expect(await ended(await start("quiet", "hello"))).toMatchObject({
       state: RunState.COMPLETED,
-      reason: RunEndReason.SKIPPED,
+      endReason: RunEndReason.SKIPPED,
       turnCount: 1,
     });
   });

@@ -115,7 +115,7 @@ describe("ORCH-1 after a switch", () => {
       return run?.state === RunState.REQUIRES_ACTION;
     });
     await clientOf(SessionService).switchAgent({ sessionId, agent: "right" });
-    expect(await runOf(parked)).toMatchObject({ state: RunState.CANCELED, reason: RunEndReason.AGENT_SWITCHED });
+    expect(await runOf(parked)).toMatchObject({ state: RunState.CANCELED, endReason: RunEndReason.AGENT_SWITCHED });
     const next = await startRun(sessionId);
     const ended = await until(async () => {
       const run = await runOf(next);
@@ -153,7 +153,7 @@ describe("ORCH-1 after a switch", () => {
       const run = await runOf(running);
       return run?.state === RunState.CANCELED && run;
     });
-    expect(ended).toMatchObject({ reason: RunEndReason.AGENT_SWITCHED, turnCount: 1 });
+    expect(ended).toMatchObject({ endReason: RunEndReason.AGENT_SWITCHED, turnCount: 1 });
     const results = ended.items.flatMap(({ item }) => (item.case === "functionCallOutput" ? [item.value.result] : []));
     expect(results.map((result) => result?.isError)).toEqual([false]);
   });

@@ -130,7 +130,7 @@ it("LOOP-1 WORK-12 what a hosted tool calls counts in its run's max_tool_calls, 
     text: "go",
     options: { limits: { maxToolCalls: 3 } },
   });
-  expect(run).toMatchObject({ state: RunState.INCOMPLETE, reason: RunEndReason.MAX_TOOL_CALLS, turnCount: 1 });
+  expect(run).toMatchObject({ state: RunState.INCOMPLETE, endReason: RunEndReason.MAX_TOOL_CALLS, turnCount: 1 });
   expect(outputOf(run, "busy")).toEqual(["the note", "the note", expect.stringContaining("max_tool_calls")]);
   const wide = await runToEnd(suite.connection, {
     agent: "spender",

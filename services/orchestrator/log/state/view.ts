@@ -27,7 +27,7 @@ export function runFromState(state: FoldedRun): Run {
     sessionId: accepted.sessionId,
     agent: accepted.agent,
     state: statusFromState(state),
-    reason: ended?.reason ?? RunEndReason.UNSPECIFIED,
+    endReason: ended?.endReason ?? RunEndReason.UNSPECIFIED,
     error: ended?.error ?? "",
     outputText: ended?.outputText ?? "",
     items: itemsFromState(state),

@@ -187,7 +187,7 @@ describe("cancelling", () => {
     };
     expect(await run.work("heir", { signal: new AbortController().signal })).toBe("ended");
     expect(run.router.cancelled).toEqual(["r_h"]);
-    expect(await run.view()).toMatchObject({ state: RunState.CANCELED, reason: RunEndReason.CANCELED });
+    expect(await run.view()).toMatchObject({ state: RunState.CANCELED, endReason: RunEndReason.CANCELED });
   });
 
   test("LOOP-5 LOOP-15 a parked run is cancelled without anybody working on it, and takes no output any more", async () => {

@@ -35,7 +35,7 @@ describe("budgets of a run", () => {
     await run.work();
     expect(await run.view()).toMatchObject({
       state: RunState.INCOMPLETE,
-      reason: RunEndReason.MAX_TOKENS,
+      endReason: RunEndReason.MAX_TOKENS,
       turnCount: 1,
     });
     expect(run.router.executed).toEqual([]);
@@ -48,7 +48,7 @@ describe("budgets of a run", () => {
     const limits = { maxTokens: BigInt(tokensOfTurn) };
     const run = await openRun({ turns: [], model: calling("ask"), options, limits });
     expect(await run.work()).toBe("ended");
-    expect(await run.view()).toMatchObject({ reason: RunEndReason.MAX_TOKENS });
+    expect(await run.view()).toMatchObject({ endReason: RunEndReason.MAX_TOKENS });
   });
 
   test("LOOP-12 what one call uses up leaves nothing for the ones after it in the same turn", async () => {
@@ -74,7 +74,7 @@ describe("budgets of a run", () => {
     await run.work();
     expect(await run.view()).toMatchObject({
       state: RunState.INCOMPLETE,
-      reason: RunEndReason.MAX_TOOL_CALLS,
+      endReason: RunEndReason.MAX_TOOL_CALLS,
       turnCount: 2,
     });
     expect(run.router.executed).toEqual(["busy", "busy"]);

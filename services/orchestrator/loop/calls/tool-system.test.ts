@@ -36,9 +36,14 @@ describe("spec 04, tool interface hierarchy", () => {
 
 describe("spec 04, tool_choice and allowed_tools", () => {
   test.each([
-    ["auto", ToolChoiceMode.AUTO, { text: "no call needed" }, { reason: RunEndReason.FINAL_ANSWER }],
-    ["required", ToolChoiceMode.REQUIRED, { calls: [double(1)] }, { reason: RunEndReason.FINAL_ANSWER, turnCount: 2 }],
-    ["none", ToolChoiceMode.NONE, { text: "no call allowed" }, { reason: RunEndReason.FINAL_ANSWER }],
+    ["auto", ToolChoiceMode.AUTO, { text: "no call needed" }, { endReason: RunEndReason.FINAL_ANSWER }],
+    [
+      "required",
+      ToolChoiceMode.REQUIRED,
+      { calls: [double(1)] },
+      { endReason: RunEndReason.FINAL_ANSWER, turnCount: 2 },
+    ],
+    ["none", ToolChoiceMode.NONE, { text: "no call allowed" }, { endReason: RunEndReason.FINAL_ANSWER }],
   ])("LOOP-2 %s is handed to the model, in the first turn", async (choice, value, turn, expected) => {
     const run = await openRun({ turns: [turn, { text: "done" }], options: mode(value) });
     await run.work();
@@ -77,7 +82,7 @@ describe("spec 04, the agentic loop ends when", () => {
   test("LOOP-1 max_turns is reached", async () => {
     const run = await openRun({ turns: [{ calls: [double(1)] }, { calls: [double(2)] }], limits: { maxTurns: 2 } });
     await run.work();
-    expect(await run.view()).toMatchObject({ state: RunState.INCOMPLETE, reason: RunEndReason.MAX_TURNS });
+    expect(await run.view()).toMatchObject({ state: RunState.INCOMPLETE, endReason: RunEndReason.MAX_TURNS });
   });
 
   test("LOOP-15 it is cancelled", async () => {
@@ -92,7 +97,7 @@ describe("spec 04, the agentic loop ends when", () => {
   test("LOOP-1 an error is unrecoverable", async () => {
     const run = await openRun({ turns: [{ calls: [double(1)] }] }); // the script runs out
     await run.work();
-    expect(await run.view()).toMatchObject({ state: RunState.FAILED, reason: RunEndReason.MODEL_ERROR });
+    expect(await run.view()).toMatchObject({ state: RunState.FAILED, endReason: RunEndReason.MODEL_ERROR });
   });
 });
 

@@ -3,7 +3,7 @@ import { RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { FakeTool } from "../../testing/fakes/fake-router.ts";
 import { openRun } from "../../testing/loop-run.ts";
 
-const switched = { state: RunState.CANCELED, reason: RunEndReason.AGENT_SWITCHED };
+const switched = { state: RunState.CANCELED, endReason: RunEndReason.AGENT_SWITCHED };
 
 test("ORCH-1 a run whose session has been given another agent asks no model and ends as cancelled", async () => {
   const run = await openRun({ turns: [{ text: "never" }] });

@@ -19,7 +19,7 @@ async function afterOutage(awayMs: number, code: FailureCode = "unavailable") {
     if (nowMs < awayMs) throw new Failure(code, "nobody answers", { reason: "SERVICE_UNAVAILABLE" });
     return "back";
   };
-  return waitFor({ clock, signal, reason: RunEndReason.TOOLS_UNAVAILABLE, what: "the tools cannot be listed" }, ask);
+  return waitFor({ clock, signal, endReason: RunEndReason.TOOLS_UNAVAILABLE, what: "the tools cannot be listed" }, ask);
 }
 
 test("LOOP-13 a service that is away for minutes, or too slow, ends no run", async () => {
@@ -28,7 +28,7 @@ test("LOOP-13 a service that is away for minutes, or too slow, ends no run", asy
 });
 
 test("LOOP-1 one that stays away, and one that refuses, end it and are told", async () => {
-  const failed = { reason: RunEndReason.TOOLS_UNAVAILABLE, message: "the tools cannot be listed: nobody answers" };
+  const failed = { endReason: RunEndReason.TOOLS_UNAVAILABLE, message: "the tools cannot be listed: nobody answers" };
   await expect(afterOutage(60 * minuteMs)).rejects.toMatchObject(failed);
   await expect(afterOutage(1, "not_found")).rejects.toMatchObject(failed);
 });

@@ -11,17 +11,17 @@ export interface WaitOptions {
   readonly clock: Clock;
   readonly signal: AbortSignal;
   /** How the run ends when the time is over, or at once when waiting would not help. */
-  readonly reason: RunEndReason;
+  readonly endReason: RunEndReason;
   /** What is unavailable, for the start of the error's message. */
   readonly what: string;
 }
 
 /** Asks another service for what a run cannot go on without; waits while it is unavailable. */
-export async function waitFor<T>({ clock, signal, reason, what }: WaitOptions, ask: () => Promise<T>): Promise<T> {
+export async function waitFor<T>({ clock, signal, endReason, what }: WaitOptions, ask: () => Promise<T>): Promise<T> {
   try {
     return await retryWhileUnavailable({ clock, signal, patienceMs }, ask);
   } catch (error) {
     signal.throwIfAborted();
-    throw new RunFailed(reason, `${what}: ${messageFromUnknown(error)}`, error);
+    throw new RunFailed(endReason, `${what}: ${messageFromUnknown(error)}`, error);
   }
 }

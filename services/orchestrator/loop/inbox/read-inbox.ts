@@ -27,7 +27,7 @@ export async function readInbox(
   const { sessionId, agent, principal } = state.accepted;
   const recipient = { sessionId, agent, principal };
   const contents = await (needsInbox(state)
-    ? waitFor({ clock: options.clock, signal, reason: RunEndReason.INBOX_UNAVAILABLE, what: "the inbox" }, () =>
+    ? waitFor({ clock: options.clock, signal, endReason: RunEndReason.INBOX_UNAVAILABLE, what: "the inbox" }, () =>
         inbox.read(recipient, signal),
       )
     : inbox.read(recipient, signal).catch((error: unknown) => {

@@ -66,7 +66,7 @@ describe("news from the inbox", () => {
     await run.work();
     expect(await run.view()).toMatchObject({
       state: RunState.COMPLETED,
-      reason: RunEndReason.INBOX_EMPTY,
+      endReason: RunEndReason.INBOX_EMPTY,
       selfWakeCount: 1,
     });
     expect(run.asked).toEqual([]);

@@ -26,7 +26,11 @@ describe("budgets", () => {
   test("LOOP-1 LOOP-12 max_cost ends the run as soon as the log shows that it is used up", async () => {
     const run = await openRun({ turns: [], model: createCaller("double"), agent, limits: { maxCost: usd(0.15) } });
     await run.work();
-    expect(await run.view()).toMatchObject({ state: RunState.INCOMPLETE, reason: RunEndReason.MAX_COST, turnCount: 3 });
+    expect(await run.view()).toMatchObject({
+      state: RunState.INCOMPLETE,
+      endReason: RunEndReason.MAX_COST,
+      turnCount: 3,
+    });
     expect((await run.view()).usage?.cost).toMatchObject(usd(0.18));
   });
 
@@ -38,7 +42,7 @@ describe("budgets", () => {
       limits: { maxTokens: 2_000n },
     });
     await run.work();
-    expect(await run.view()).toMatchObject({ reason: RunEndReason.MAX_TOKENS, turnCount: 2 });
+    expect(await run.view()).toMatchObject({ endReason: RunEndReason.MAX_TOKENS, turnCount: 2 });
     expect((await run.view()).usage).toMatchObject({ inputTokens: 1_220n, outputTokens: 810n });
   });
 
@@ -57,10 +61,10 @@ describe("budgets", () => {
     };
     const byTokens = await openRun({ turns: [], model, limits: { maxTokens: 100n } });
     await byTokens.work();
-    expect(await byTokens.view()).toMatchObject({ reason: RunEndReason.MAX_TOKENS });
+    expect(await byTokens.view()).toMatchObject({ endReason: RunEndReason.MAX_TOKENS });
     const byCost = await openRun({ turns: [], model, agent, limits: { maxCost: usd(0.15) } });
     await byCost.work();
-    expect(await byCost.view()).toMatchObject({ reason: RunEndReason.MAX_COST });
+    expect(await byCost.view()).toMatchObject({ endReason: RunEndReason.MAX_COST });
   });
 
   test("LOOP-12 the cost of calls counts, too", async () => {
@@ -71,7 +75,7 @@ describe("budgets", () => {
       limits: { maxCost: usd(0.4) },
     });
     await run.work();
-    expect(await run.view()).toMatchObject({ reason: RunEndReason.MAX_COST, turnCount: 2 });
+    expect(await run.view()).toMatchObject({ endReason: RunEndReason.MAX_COST, turnCount: 2 });
   });
 
   test("LOOP-12 a cost of calls in another currency uses max_cost up: nobody can tell what is left of it", async () => {
@@ -86,7 +90,7 @@ describe("budgets", () => {
     await limited.work();
     expect(await limited.view()).toMatchObject({
       state: RunState.INCOMPLETE,
-      reason: RunEndReason.MAX_COST,
+      endReason: RunEndReason.MAX_COST,
       turnCount: 1,
     });
     const free = await open({});
@@ -125,8 +129,8 @@ describe("budgets", () => {
       };
       const outcome = await run.work().catch(() => "killed");
       if (outcome === "killed") await run.work("heir");
-      const { turnCount: turns, reason } = await run.view();
-      expect({ turns, reason }).toEqual({ turns: 3, reason: RunEndReason.MAX_TOKENS });
+      const { turnCount: turns, endReason } = await run.view();
+      expect({ turns, endReason }).toEqual({ turns: 3, endReason: RunEndReason.MAX_TOKENS });
       expect(run.router.executed.length).toBe(3);
     }
   });
@@ -144,7 +148,7 @@ describe("budgets", () => {
     await expect(run.work()).rejects.toThrow("killed");
     run.log.append = append;
     await run.work("heir");
-    expect(await run.view()).toMatchObject({ reason: RunEndReason.MAX_TURNS, turnCount: 4 });
+    expect(await run.view()).toMatchObject({ endReason: RunEndReason.MAX_TURNS, turnCount: 4 });
   });
 
   test("LOOP-3 LOOP-12 the router is told with each call what it can enforce once more: names, deadline, the agent's revision", async () => {

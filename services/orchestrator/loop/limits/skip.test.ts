@@ -13,8 +13,8 @@ test("TOOL-12 skip ends the run completed, reason skipped, and the model is not 
   const turns = [{ text: "Not for me.", calls: [{ name: "skip" }, double(2)] }, { text: "never" }];
   const run = await openRun({ turns, tools: [...tools, skip] });
   expect(await run.work()).toBe("ended");
-  const { state, reason, turnCount: taken } = await run.view();
-  expect({ state, reason, taken }).toEqual({ state: RunState.COMPLETED, reason: RunEndReason.SKIPPED, taken: 1 });
+  const { state, endReason, turnCount: taken } = await run.view();
+  expect({ state, endReason, taken }).toEqual({ state: RunState.COMPLETED, endReason: RunEndReason.SKIPPED, taken: 1 });
   expect(run.router.executed).toEqual(["skip", "double"]);
 });
 
@@ -24,7 +24,7 @@ test("TOOL-12 skip waits for no output of the client", async () => {
   expect(await run.work()).toBe("ended");
   expect(await run.view()).toMatchObject({
     state: RunState.COMPLETED,
-    reason: RunEndReason.SKIPPED,
+    endReason: RunEndReason.SKIPPED,
     requiredCalls: [],
   });
 });
@@ -36,7 +36,7 @@ test("TOOL-12 ORCH-2 allowed_tools does not narrow the built-ins", async () => {
     options: { allowedTools: { names: ["double"] } },
   });
   await run.work();
-  expect(await run.view()).toMatchObject({ reason: RunEndReason.SKIPPED });
+  expect(await run.view()).toMatchObject({ endReason: RunEndReason.SKIPPED });
 });
 
 test("TOOL-12 only a built-in ends a run: neither another tool's result nor a client's output does", async () => {
@@ -46,7 +46,7 @@ test("TOOL-12 only a built-in ends a run: neither another tool's result nor a cl
   expect(await run.work()).toBe("parked");
   await run.answer("q", '{"skipped":true}');
   expect(await run.work()).toBe("ended");
-  expect(await run.view()).toMatchObject({ reason: RunEndReason.FINAL_ANSWER, outputText: "still here" });
+  expect(await run.view()).toMatchObject({ endReason: RunEndReason.FINAL_ANSWER, outputText: "still here" });
 });
 
 test("TOOL-12 a process that dies after the result of skip leaves the end to the next one", async () => {
@@ -59,6 +59,6 @@ test("TOOL-12 a process that dies after the result of skip leaves the end to the
   await expect(run.work()).rejects.toThrow("killed");
   run.log.append = log.append;
   expect(await run.work("second")).toBe("ended");
-  expect(await run.view()).toMatchObject({ reason: RunEndReason.SKIPPED });
+  expect(await run.view()).toMatchObject({ endReason: RunEndReason.SKIPPED });
   expect(run.router.executed).toEqual(["skip"]);
 });

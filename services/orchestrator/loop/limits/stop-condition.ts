@@ -12,7 +12,7 @@ import type { RunLimits } from "./limits.ts";
 
 export interface Stop {
   readonly state: RunState;
-  readonly reason: RunEndReason;
+  readonly endReason: RunEndReason;
   readonly error?: string;
 }
 
@@ -20,22 +20,22 @@ export type StopCondition = (state: FoldedRun, limits: RunLimits, nowMs: number)
 
 /** How a run ends that was cancelled, by its client or by the switch of its session's agent. */
 export function endOfCanceled(state: FoldedRun) {
-  const reason = state.cancel?.reason === AGENT_SWITCHED ? RunEndReason.AGENT_SWITCHED : RunEndReason.CANCELED;
-  return { state: RunState.CANCELED, reason, outputText: outputTextFromState(state) };
+  const endReason = state.cancel?.reason === AGENT_SWITCHED ? RunEndReason.AGENT_SWITCHED : RunEndReason.CANCELED;
+  return { state: RunState.CANCELED, endReason, outputText: outputTextFromState(state) };
 }
 
 export const cancelled: StopCondition = (state) => (state.cancel === undefined ? undefined : endOfCanceled(state));
 
 /** News started the run and another one took them. */
 export const nothingToSay: StopCondition = (state) =>
-  needsInbox(state) ? { state: RunState.COMPLETED, reason: RunEndReason.INBOX_EMPTY } : undefined;
+  needsInbox(state) ? { state: RunState.COMPLETED, endReason: RunEndReason.INBOX_EMPTY } : undefined;
 
 export const deadlinePassed: StopCondition = ({ acceptedAtMs }, { deadlineMs }, nowMs) =>
-  nowMs >= acceptedAtMs + deadlineMs ? { state: RunState.INCOMPLETE, reason: RunEndReason.DEADLINE } : undefined;
+  nowMs >= acceptedAtMs + deadlineMs ? { state: RunState.INCOMPLETE, endReason: RunEndReason.DEADLINE } : undefined;
 
 export const singleTurnTaken: StopCondition = ({ accepted, turns }) =>
   accepted.options?.mode === RunMode.SINGLE_TURN && turns.length > 0
-    ? { state: RunState.COMPLETED, reason: RunEndReason.SINGLE_TURN }
+    ? { state: RunState.COMPLETED, endReason: RunEndReason.SINGLE_TURN }
     : undefined;
 
 /** A last turn without calls is the answer, whole or cut off. */
@@ -44,8 +44,8 @@ export const answered: StopCondition = ({ turns }) => {
   if (last === undefined || last.calls.length > 0) return undefined;
   const cutOff = reasonsOfCutOff.get(last.committed.finishReason);
   return cutOff === undefined
-    ? { state: RunState.COMPLETED, reason: RunEndReason.FINAL_ANSWER }
-    : { state: RunState.INCOMPLETE, reason: cutOff };
+    ? { state: RunState.COMPLETED, endReason: RunEndReason.FINAL_ANSWER }
+    : { state: RunState.INCOMPLETE, endReason: cutOff };
 };
 
 const reasonsOfCutOff = new Map([
@@ -56,7 +56,7 @@ const reasonsOfCutOff = new Map([
 /** TOOL-12: a built-in said so. Calls of the same turn that run here are waited for, those of the client are not. */
 export const skipped: StopCondition = (state) => {
   const isDone = () => openCalls(state).every((call) => isFunctionToolCall(state, call));
-  return hasSkipped(state) && isDone() ? { state: RunState.COMPLETED, reason: RunEndReason.SKIPPED } : undefined;
+  return hasSkipped(state) && isDone() ? { state: RunState.COMPLETED, endReason: RunEndReason.SKIPPED } : undefined;
 };
 
 export function hasSkipped({ turns }: FoldedRun): boolean {
@@ -66,23 +66,23 @@ export function hasSkipped({ turns }: FoldedRun): boolean {
 /** The calls over the limit were refused: the run ends with the results of the others. */
 export const toolCallsExceeded: StopCondition = (state, { maxToolCalls }) =>
   openCallCount(state) === 0 && state.callCount > maxToolCalls
-    ? { state: RunState.INCOMPLETE, reason: RunEndReason.MAX_TOOL_CALLS }
+    ? { state: RunState.INCOMPLETE, endReason: RunEndReason.MAX_TOOL_CALLS }
     : undefined;
 
 export const turnsUsedUp: StopCondition = (state, { maxTurns }) =>
   openCallCount(state) === 0 && state.turns.length >= maxTurns
-    ? { state: RunState.INCOMPLETE, reason: RunEndReason.MAX_TURNS }
+    ? { state: RunState.INCOMPLETE, endReason: RunEndReason.MAX_TURNS }
     : undefined;
 
 export const tokensUsedUp: StopCondition = (state, { maxTokens }) => {
   const { inputTokens, outputTokens } = state.spent;
   const isOver = openCallCount(state) === 0 && Number(inputTokens + outputTokens) >= maxTokens;
-  return isOver ? { state: RunState.INCOMPLETE, reason: RunEndReason.MAX_TOKENS } : undefined;
+  return isOver ? { state: RunState.INCOMPLETE, endReason: RunEndReason.MAX_TOKENS } : undefined;
 };
 
 export const costUsedUp: StopCondition = (state, { maxCost }) =>
   openCallCount(state) === 0 && maxCost !== undefined && amountLeft(maxCost, state.spent.cost).micros === 0n
-    ? { state: RunState.INCOMPLETE, reason: RunEndReason.MAX_COST }
+    ? { state: RunState.INCOMPLETE, endReason: RunEndReason.MAX_COST }
     : undefined;
 
 const stopConditions: readonly StopCondition[] = [

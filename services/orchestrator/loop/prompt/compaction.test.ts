@@ -130,7 +130,7 @@ describe("a conversation that outgrows its model's window", () => {
     );
     const run = await openLong(0, { model, limits: { maxTurns: 100, modelRetries: 1 } });
     await run.work();
-    expect(await run.view()).toMatchObject({ reason: RunEndReason.MODEL_ERROR, error: "the model gave no summary" });
+    expect(await run.view()).toMatchObject({ endReason: RunEndReason.MODEL_ERROR, error: "the model gave no summary" });
   });
 });
 

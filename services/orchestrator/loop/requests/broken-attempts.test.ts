@@ -80,7 +80,7 @@ describe("a model that does not stop talking", () => {
     await run.work();
     expect(await run.view()).toMatchObject({
       state: RunState.FAILED,
-      reason: RunEndReason.TURN_TOO_LARGE,
+      endReason: RunEndReason.TURN_TOO_LARGE,
       error: expect.stringMatching(/the model's turn takes at least 10\d{5} bytes, over the limit of 1048576/),
     });
     expect(model.talker.reads).toBeLessThanOrEqual(2 ** 20 / delta.length + 2);
@@ -99,7 +99,7 @@ describe("a model that does not stop talking", () => {
     const run = await open(createFakeModel("m", () => ({ parts })));
     await run.work();
     expect(await run.view()).toMatchObject({
-      reason: RunEndReason.TURN_TOO_LARGE,
+      endReason: RunEndReason.TURN_TOO_LARGE,
       usage: { inputTokens: 10n, outputTokens: 5n },
     });
   });
@@ -116,7 +116,7 @@ describe("what an attempt used that broke off", () => {
       await run.work();
       expect(await run.view()).toMatchObject({
         state: RunState.INCOMPLETE,
-        reason: RunEndReason.MAX_TOKENS,
+        endReason: RunEndReason.MAX_TOKENS,
         turnCount: 0,
       });
       expect(first.asked).toHaveLength(1);
@@ -140,14 +140,14 @@ describe("what an attempt used that broke off", () => {
     await expect(run.work()).rejects.toThrow("killed");
     run.log.append = append;
     await run.work("heir");
-    expect(await run.view()).toMatchObject({ state: RunState.INCOMPLETE, reason: RunEndReason.MAX_TOKENS });
+    expect(await run.view()).toMatchObject({ state: RunState.INCOMPLETE, endReason: RunEndReason.MAX_TOKENS });
     expect(droppedOf(run).map(({ attempt }) => attempt)).toEqual([1, 1_025]);
   });
 
   test("LOOP-12 counts when the run's deadline cuts it", async () => {
     const run = await open(createTalker({ pausesAfter: 4 }), { limits: { timeout: durationFromMs(200) } });
     await run.work();
-    expect(await run.view()).toMatchObject({ state: RunState.INCOMPLETE, reason: RunEndReason.DEADLINE });
+    expect(await run.view()).toMatchObject({ state: RunState.INCOMPLETE, endReason: RunEndReason.DEADLINE });
     expect((await run.view()).usage?.outputTokens).toBe(4n * 1_024n);
   });
 
@@ -179,7 +179,7 @@ describe("what an attempt used that broke off", () => {
       context: { clock: hasty },
     });
     await run.work();
-    expect(await run.view()).toMatchObject({ reason: RunEndReason.MODEL_ERROR });
+    expect(await run.view()).toMatchObject({ endReason: RunEndReason.MODEL_ERROR });
     expect((await run.view()).usage?.inputTokens ?? 0n).toBe(0n);
   });
 });

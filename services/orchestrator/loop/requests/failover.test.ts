@@ -78,7 +78,7 @@ describe("a second model", () => {
     const failed = await openRun({ turns: [], model: alone });
     await failed.work();
     const error = `the provider of model "first" is broken: TypeError: ${broken.message}`;
-    expect(await failed.view()).toMatchObject({ state: RunState.FAILED, reason: RunEndReason.MODEL_ERROR, error });
+    expect(await failed.view()).toMatchObject({ state: RunState.FAILED, endReason: RunEndReason.MODEL_ERROR, error });
     expect(alone.asked).toHaveLength(1);
   });
 
@@ -87,7 +87,7 @@ describe("a second model", () => {
     await run.work();
     expect(await run.view()).toMatchObject({
       state: RunState.FAILED,
-      reason: RunEndReason.MODEL_ERROR,
+      endReason: RunEndReason.MODEL_ERROR,
       error: "status 500",
     });
   });

@@ -91,10 +91,10 @@ describe("checkpoints of a turn", () => {
     const run = await openRun({ turns: [{ text, deltaDelayMs: 40 }], limits: { timeout: durationFromMs(300) } });
     expect(await run.work()).toBe("ended");
     const told = run.deltas.map(({ delta }) => delta.value).join("");
-    const { items, outputText, reason, draft } = await run.view();
-    expect({ outputText, reason, draft }).toEqual({
+    const { items, outputText, endReason, draft } = await run.view();
+    expect({ outputText, endReason, draft }).toEqual({
       outputText: told,
-      reason: RunEndReason.DEADLINE,
+      endReason: RunEndReason.DEADLINE,
       draft: undefined,
     });
     expect(told.length).toBeGreaterThan(0);

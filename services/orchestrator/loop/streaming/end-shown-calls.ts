@@ -54,12 +54,12 @@ export async function endShownCall(
 
 /** Before the run ends. */
 export async function endShownCallsOfRun(
-  reason: RunEndReason,
+  endReason: RunEndReason,
   run: ClaimedRun,
   parts: ToolMessageParts,
   signal: AbortSignal,
 ): Promise<void> {
-  const why = enumWord(RunEndReasonSchema, reason);
+  const why = enumWord(RunEndReasonSchema, endReason);
   const result = errorResult(`the run ended before this call was made: ${why}`);
   await endShownCalls(parts, run.state, { drafts: openShownCalls(run.state), result, signal, patienceMs });
 }

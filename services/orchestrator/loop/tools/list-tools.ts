@@ -16,7 +16,7 @@ export async function listTools(
   signal: AbortSignal,
 ): Promise<ToolTable> {
   const { sessionId, agent, options, principal } = state.accepted;
-  const patience = { clock, signal, reason: RunEndReason.TOOLS_UNAVAILABLE, what: "the tools cannot be listed" };
+  const patience = { clock, signal, endReason: RunEndReason.TOOLS_UNAVAILABLE, what: "the tools cannot be listed" };
   const runSources = runSourcesOf(options);
   const scope = { case: "sessionId" as const, value: sessionId };
   const request = { scope, ...(runSources.length > 0 && { runId: state.runId, runSources }) };

@@ -13,12 +13,12 @@ import { meetsToolChoice } from "./tool-choice.ts";
 
 /** Why an answer is dropped and asked for once more; how the run fails when the next one is no better. */
 export interface Flaw {
-  readonly reason: typeof RunEndReason.TOOL_CHOICE_UNMET | typeof RunEndReason.EMPTY_ANSWER;
+  readonly endReason: typeof RunEndReason.TOOL_CHOICE_UNMET | typeof RunEndReason.EMPTY_ANSWER;
   readonly message: string;
 }
 
 const disobedient: Flaw = {
-  reason: RunEndReason.TOOL_CHOICE_UNMET,
+  endReason: RunEndReason.TOOL_CHOICE_UNMET,
   message: "the model did not obey tool_choice, twice",
 }; // LOOP-2
 
@@ -28,8 +28,8 @@ export function flawOfAnswer(answer: Answer, choice: LanguageModelV4ToolChoice, 
 }
 
 /** A model whose calls have done what there was to do may have nothing to add, as long as it does not say that it goes on. */
-export function mayStayEmpty({ reason }: Flaw, { finishReason }: Answer, turn: number): boolean {
-  return reason === RunEndReason.EMPTY_ANSWER && finishReason === "stop" && turn > 1;
+export function mayStayEmpty({ endReason }: Flaw, { finishReason }: Answer, turn: number): boolean {
+  return endReason === RunEndReason.EMPTY_ANSWER && finishReason === "stop" && turn > 1;
 }
 
 /** Neither words nor calls. One that was cut off ends the run with the reason for it: another one would be cut off as well. */
@@ -40,5 +40,8 @@ function isEmpty({ parts, finishReason }: Answer): boolean {
 
 function emptyFlaw({ finishReason }: Answer): Flaw {
   const said = finishReason === "tool-calls" ? "announced calls and made none" : "answered without words and calls";
-  return { reason: RunEndReason.EMPTY_ANSWER, message: `the model ${said}, twice (it ended with "${finishReason}")` };
+  return {
+    endReason: RunEndReason.EMPTY_ANSWER,
+    message: `the model ${said}, twice (it ended with "${finishReason}")`,
+  };
 }

@@ -20,8 +20,8 @@ async function runOf(...answers: Said[]) {
     limits: { modelRetries: 1, modelStallTimeout: durationFromMs(5_000) },
   });
   await run.work();
-  const { state, reason, error, outputText, usage } = await run.view();
-  return { state, reason, error, outputText, inputTokens: usage?.inputTokens, asked: model.asked.length };
+  const { state, endReason, error, outputText, usage } = await run.view();
+  return { state, endReason, error, outputText, inputTokens: usage?.inputTokens, asked: model.asked.length };
 }
 
 const calling: Said = { calls: [{ id: "a", name: "double", input: '{"value":1}' }] };
@@ -39,7 +39,7 @@ describe("an answer without words and calls", () => {
   ])("LOOP-1 LOOP-11 %s is asked for once more, and counts", async (_, said) => {
     expect(await runOf(said, { text: "here" })).toEqual({
       state: RunState.COMPLETED,
-      reason: RunEndReason.FINAL_ANSWER,
+      endReason: RunEndReason.FINAL_ANSWER,
       error: "",
       outputText: "here",
       inputTokens: 20n,
@@ -52,12 +52,12 @@ describe("an answer without words and calls", () => {
     ["other", 'the model answered without words and calls, twice (it ended with "other")'],
     ["tool-calls", 'the model announced calls and made none, twice (it ended with "tool-calls")'],
   ])("LOOP-1 twice, ended with %s, fails the run and says so", async (reason, error) => {
-    const failed = { state: RunState.FAILED, reason: RunEndReason.EMPTY_ANSWER, error, asked: 2 };
+    const failed = { state: RunState.FAILED, endReason: RunEndReason.EMPTY_ANSWER, error, asked: 2 };
     expect(await runOf(ended(reason), ended(reason))).toMatchObject(failed);
   });
 
   test("LOOP-1 ended with an error fails the run as any error of the model", async () => {
-    const failed = { state: RunState.FAILED, reason: RunEndReason.MODEL_ERROR, asked: 2 };
+    const failed = { state: RunState.FAILED, endReason: RunEndReason.MODEL_ERROR, asked: 2 };
     expect(await runOf(ended("error"), ended("error"))).toMatchObject(failed);
   });
 
@@ -66,15 +66,15 @@ describe("an answer without words and calls", () => {
     ["content-filter", RunEndReason.CONTENT_FILTER],
   ])(
     "LOOP-1 that was cut off (%s) ends the run with that reason, and is not asked for again",
-    async (finish, reason) => {
-      expect(await runOf(ended(finish))).toMatchObject({ state: RunState.INCOMPLETE, reason, asked: 1 });
+    async (finish, endReason) => {
+      expect(await runOf(ended(finish))).toMatchObject({ state: RunState.INCOMPLETE, endReason, asked: 1 });
     },
   );
 
   test("LOOP-1 is the end of a run whose calls are done, if it is meant", async () => {
-    const completed = { state: RunState.COMPLETED, reason: RunEndReason.FINAL_ANSWER, outputText: "", asked: 3 };
+    const completed = { state: RunState.COMPLETED, endReason: RunEndReason.FINAL_ANSWER, outputText: "", asked: 3 };
     expect(await runOf(calling, ended("stop"), ended("stop"))).toMatchObject(completed);
-    const failed = { state: RunState.FAILED, reason: RunEndReason.EMPTY_ANSWER, asked: 3 };
+    const failed = { state: RunState.FAILED, endReason: RunEndReason.EMPTY_ANSWER, asked: 3 };
     expect(await runOf(calling, ended("other"), ended("other"))).toMatchObject(failed);
   });
 });

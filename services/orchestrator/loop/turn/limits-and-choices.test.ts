@@ -13,13 +13,13 @@ describe("limits of a run, and what its model may and must call", () => {
     await run.work();
     expect(await run.view()).toMatchObject({
       state: RunState.INCOMPLETE,
-      reason: RunEndReason.MAX_TURNS,
+      endReason: RunEndReason.MAX_TURNS,
       turnCount: 10,
     });
     expect(await run.results()).toHaveLength(10);
     const short = await openRun({ turns, limits: { maxTurns: 2 } });
     await short.work();
-    expect(await short.view()).toMatchObject({ reason: RunEndReason.MAX_TURNS, turnCount: 2 });
+    expect(await short.view()).toMatchObject({ endReason: RunEndReason.MAX_TURNS, turnCount: 2 });
   });
 
   test("LOOP-1 max_tool_calls is never exceeded: what is over it is refused, and the run ends", async () => {
@@ -28,7 +28,7 @@ describe("limits of a run, and what its model may and must call", () => {
     await run.work();
     expect(await run.view()).toMatchObject({
       state: RunState.INCOMPLETE,
-      reason: RunEndReason.MAX_TOOL_CALLS,
+      endReason: RunEndReason.MAX_TOOL_CALLS,
       turnCount: 2,
     });
     expect(run.router.executed).toHaveLength(2);
@@ -43,7 +43,7 @@ describe("limits of a run, and what its model may and must call", () => {
     await silent.work();
     expect(await silent.view()).toMatchObject({
       state: RunState.INCOMPLETE,
-      reason: RunEndReason.DEADLINE,
+      endReason: RunEndReason.DEADLINE,
       turnCount: 0,
     });
     const hang: FakeTool = { name: "hang", answer: () => new Promise(() => {}) };
@@ -55,7 +55,7 @@ describe("limits of a run, and what its model may and must call", () => {
     await hanging.work();
     expect(await hanging.view()).toMatchObject({
       state: RunState.INCOMPLETE,
-      reason: RunEndReason.DEADLINE,
+      endReason: RunEndReason.DEADLINE,
       turnCount: 1,
     });
     expect(hanging.router.aborted).toHaveLength(1);
@@ -66,7 +66,7 @@ describe("limits of a run, and what its model may and must call", () => {
     await run.work();
     expect(await run.view()).toMatchObject({
       state: RunState.INCOMPLETE,
-      reason: RunEndReason.MAX_OUTPUT_TOKENS,
+      endReason: RunEndReason.MAX_OUTPUT_TOKENS,
       outputText: "It was a dark and",
     });
   });
@@ -74,7 +74,7 @@ describe("limits of a run, and what its model may and must call", () => {
   test("LOOP-1 an error of the model that no retry mends fails the run and says why", async () => {
     const run = await openRun({ turns: [{ calls: [double(1)] }] });
     await run.work();
-    expect(await run.view()).toMatchObject({ state: RunState.FAILED, reason: RunEndReason.MODEL_ERROR });
+    expect(await run.view()).toMatchObject({ state: RunState.FAILED, endReason: RunEndReason.MODEL_ERROR });
     expect((await run.view()).error).toContain("ran out");
   });
 
@@ -93,7 +93,7 @@ describe("limits of a run, and what its model may and must call", () => {
     expect(run.asked.map(({ toolChoice }) => toolChoice)).toEqual(Array(2).fill({ type: "tool", toolName: "double" }));
     expect(await run.view()).toMatchObject({
       state: RunState.FAILED,
-      reason: RunEndReason.TOOL_CHOICE_UNMET,
+      endReason: RunEndReason.TOOL_CHOICE_UNMET,
       turnCount: 0,
     });
   });
@@ -111,7 +111,7 @@ describe("limits of a run, and what its model may and must call", () => {
       { turn: 1, attempt: 2 },
     ]);
     expect(await run.view()).toMatchObject({
-      reason: RunEndReason.TOOL_CHOICE_UNMET,
+      endReason: RunEndReason.TOOL_CHOICE_UNMET,
       turnCount: 0,
       usage: { inputTokens: 20n },
     });
@@ -120,7 +120,7 @@ describe("limits of a run, and what its model may and must call", () => {
     expect(await short.work()).toBe("ended");
     expect(await short.view()).toMatchObject({
       state: RunState.INCOMPLETE,
-      reason: RunEndReason.MAX_TOKENS,
+      endReason: RunEndReason.MAX_TOKENS,
       turnCount: 0,
     });
     expect(short.asked).toHaveLength(1);

@@ -48,9 +48,9 @@ describe("LOOP-12 LOOP-13 what a model has used when its process is killed", () 
     late = [];
     const run = await open({ maxTokens: 400n });
     for (let kills = 0; namesOf(run).at(-1) !== "ended"; kills += 1) await workUntilKilled(run, `victim-${kills}`);
-    const { reason, usage } = await run.view();
+    const { endReason, usage } = await run.view();
     const spent = droppedOf(run).map(({ usage: used }) => Number(used!.inputTokens + used!.outputTokens));
-    expect(reason).toBe(RunEndReason.MAX_TOKENS);
+    expect(endReason).toBe(RunEndReason.MAX_TOKENS);
     expect(spent.length, "each attempt but the last, which was killed as well, found room left").toBeGreaterThan(1);
     expect(spent.slice(0, -1).reduce((sum, one) => sum + one, 0)).toBeLessThan(400);
     expect(Number(usage!.inputTokens + usage!.outputTokens)).toBeGreaterThanOrEqual(400);

@@ -111,7 +111,7 @@ export async function takeTurn(
         items: itemsFromAnswer(answer, turn, takenIds(context, attempt)(run.state)),
       };
     await run.append(() => ({ case: "answerDropped", value: { turn, attempt, usage, model: answer.modelId } }));
-    if (hasFailed) throw new RunFailed(flaw.reason, flaw.message);
+    if (hasFailed) throw new RunFailed(flaw.endReason, flaw.message);
     if (decideStop(run.state, context.limits, context.clock.now()) !== undefined) return undefined;
     hasFailed = true;
   }

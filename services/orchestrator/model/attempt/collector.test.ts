@@ -112,7 +112,7 @@ describe("tools that a provider executes itself", () => {
     await run.work();
     expect(await run.view()).toMatchObject({
       state: RunState.FAILED,
-      reason: RunEndReason.MODEL_ERROR,
+      endReason: RunEndReason.MODEL_ERROR,
       error: refusal,
     });
     expect(await run.results()).toEqual([]);

@@ -111,7 +111,11 @@ describe("a provider that misbehaves", () => {
   ])("LOOP-1 what a provider refuses for good (%s) fails the run with its words, at once", async (_, answer, words) => {
     const run = await openHttpRun([answer]);
     await run.work();
-    expect(await run.view()).toMatchObject({ state: RunState.FAILED, reason: RunEndReason.MODEL_ERROR, error: words });
+    expect(await run.view()).toMatchObject({
+      state: RunState.FAILED,
+      endReason: RunEndReason.MODEL_ERROR,
+      error: words,
+    });
     expect(run.provider.asked).toHaveLength(1);
   });
 
@@ -119,7 +123,7 @@ describe("a provider that misbehaves", () => {
     const run = await openHttpRun([status(429, { "retry-after": "86400" })]);
     await run.work();
     const error = "no (the provider asks to wait 86400 s, and 600 s are the most)";
-    expect(await run.view()).toMatchObject({ state: RunState.FAILED, reason: RunEndReason.MODEL_ERROR, error });
+    expect(await run.view()).toMatchObject({ state: RunState.FAILED, endReason: RunEndReason.MODEL_ERROR, error });
     expect(run.retries).toEqual([]);
     expect(run.provider.asked).toHaveLength(1);
   });
@@ -127,7 +131,7 @@ describe("a provider that misbehaves", () => {
   test("LOOP-1 LOOP-11 the run's deadline ends the patience with a provider", async () => {
     const run = await openHttpRun([status(429, { "retry-after": "600" })], { timeout: durationFromMs(300) });
     await run.work();
-    expect(await run.view()).toMatchObject({ state: RunState.INCOMPLETE, reason: RunEndReason.DEADLINE });
+    expect(await run.view()).toMatchObject({ state: RunState.INCOMPLETE, endReason: RunEndReason.DEADLINE });
   });
 
   test.each([

@@ -133,9 +133,9 @@ describe("a model behind the chat completions API", () => {
     };
     const failing = await openProvider([refuse(500), refuse(503), refuse(500)]);
     const { run } = await takeRun(failing.url, { modelRetries: 1 });
-    expect(run).toMatchObject({ state: RunState.FAILED, reason: RunEndReason.MODEL_ERROR, error: "no: 503" });
+    expect(run).toMatchObject({ state: RunState.FAILED, endReason: RunEndReason.MODEL_ERROR, error: "no: 503" });
     const refusing = await openProvider([refuse(401)]);
-    expect((await takeRun(refusing.url)).run).toMatchObject({ reason: RunEndReason.MODEL_ERROR, error: "no: 401" });
+    expect((await takeRun(refusing.url)).run).toMatchObject({ endReason: RunEndReason.MODEL_ERROR, error: "no: 401" });
     expect(refusing.asked).toHaveLength(1);
   });
 });

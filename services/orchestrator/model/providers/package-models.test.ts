@@ -91,7 +91,7 @@ describe("models of older packages", () => {
           : createV3Model(asked as LanguageModelV3CallOptions[]);
       const run = await openRun({ turns: [], model: currentModelFrom(older) });
       await run.work();
-      expect(await run.view()).toMatchObject({ reason: RunEndReason.FINAL_ANSWER, outputText: "I see" });
+      expect(await run.view()).toMatchObject({ endReason: RunEndReason.FINAL_ANSWER, outputText: "I see" });
       expect((await run.view()).usage).toMatchObject({ inputTokens: 14n, outputTokens: 6n });
       expect((await run.results()).map(({ result }) => result?.outputJson)).toEqual(["42"]);
       expect(asked[1]?.prompt.at(-2)?.content).toMatchObject([
@@ -147,7 +147,10 @@ describe("packages of models", () => {
   ])("LOOP-11 %s %j fails the run and says why", async (provider, modules, why) => {
     const run = await openRun({ turns: [{ calls: [double(1)] }], model: modelOf(provider, modules) });
     await run.work();
-    expect(await run.view()).toMatchObject({ reason: RunEndReason.MODEL_ERROR, error: expect.stringContaining(why) });
+    expect(await run.view()).toMatchObject({
+      endReason: RunEndReason.MODEL_ERROR,
+      error: expect.stringContaining(why),
+    });
   });
 
   test("LOOP-11 other packages are the operator's to name: an agent cannot have any module loaded", () => {

@@ -93,8 +93,8 @@ async function resultOf(options: FollowOptions, runId: string, ended: RunEnded):
   return { ...told, callCount: calls, usage: usageFromSpent(spent, accepted.options?.limits?.maxCost) };
 }
 
-function textOfEnd({ state, reason, error, outputText }: RunEnded): string {
-  const how = `the agent's run ended ${enumWord(RunStateSchema, state)} (${enumWord(RunEndReasonSchema, reason)})`;
+function textOfEnd({ state, endReason, error, outputText }: RunEnded): string {
+  const how = `the agent's run ended ${enumWord(RunStateSchema, state)} (${enumWord(RunEndReasonSchema, endReason)})`;
   const parts = [how, error, outputText && `what it had written: ${outputText}`];
   return parts.filter((part) => part !== "").join(": ");
 }

@@ -51,7 +51,7 @@ async function turn(
     if (error instanceof Superseded || given.signal.aborted) return undefined;
     if (options.abandon.aborted || isTransient(error)) throw error;
     options.logger.error({ err: error, runId: run.state.runId }, "a run failed by an error that nobody expected");
-    await run.end({ state: RunState.FAILED, reason: RunEndReason.INTERNAL_ERROR, error: "internal error" }); // worker-5
+    await run.end({ state: RunState.FAILED, endReason: RunEndReason.INTERNAL_ERROR, error: "internal error" }); // worker-5
     return undefined;
   } finally {
     hold.notify = () => {};

@@ -29,7 +29,7 @@ async function endQueued({ log, clock }: WorkerOptions, runId: string): Promise<
   const journal = await openJournal(log, runId, clock);
   await journal.append((state) =>
     state?.phase.kind === "queued" && state.cancel === undefined
-      ? { case: "ended", value: { state: RunState.INCOMPLETE, reason: RunEndReason.DEADLINE } }
+      ? { case: "ended", value: { state: RunState.INCOMPLETE, endReason: RunEndReason.DEADLINE } }
       : undefined,
   );
 }

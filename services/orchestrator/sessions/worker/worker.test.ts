@@ -58,7 +58,7 @@ function openWorker({ told = "gone", acceptedHere, turn }: Setting = {}) {
       if (turn !== undefined) return turn(run, ...about);
       started.push(run.state.runId);
       await finish.promise;
-      await run.end({ state: RunState.COMPLETED, reason: RunEndReason.FINAL_ANSWER });
+      await run.end({ state: RunState.COMPLETED, endReason: RunEndReason.FINAL_ANSWER });
       return "ended";
     },
     startFromInbox: async () => false,

@@ -60,21 +60,21 @@ async function runKilled(limits: object) {
 describe("when an orchestrator is killed in the middle of each call", { timeout: 120_000 }, () => {
   test("LOOP-1 LOOP-13 turns count from the log: the run ends at max_turns, and no turn has a number twice", async () => {
     const { run, bounds, executed } = await runKilled({ maxTurns: 3 });
-    expect(run).toMatchObject({ state: RunState.INCOMPLETE, reason: RunEndReason.MAX_TURNS, turnCount: 3 });
+    expect(run).toMatchObject({ state: RunState.INCOMPLETE, endReason: RunEndReason.MAX_TURNS, turnCount: 3 });
     expect(executed).toBe(3);
     expect(bounds.map(({ turn }) => turn)).toEqual([1, 2, 3]);
   });
 
   test("LOOP-1 LOOP-13 LOOP-17 calls count from the log, those made on their behalf too", async () => {
     const { run, bounds, executed } = await runKilled({ maxToolCalls: 5 });
-    expect(run).toMatchObject({ state: RunState.INCOMPLETE, reason: RunEndReason.MAX_TOOL_CALLS });
+    expect(run).toMatchObject({ state: RunState.INCOMPLETE, endReason: RunEndReason.MAX_TOOL_CALLS });
     expect(executed).toBe(3);
     expect(bounds.map(({ call }) => call)).toEqual([1, 3, 5]);
   });
 
   test("LOOP-12 LOOP-13 tokens and cost count from the log, and the router is told what is left", async () => {
     const { run, bounds, executed } = await runKilled({ maxTokens: 1_000n });
-    expect(run).toMatchObject({ state: RunState.INCOMPLETE, reason: RunEndReason.MAX_TOKENS });
+    expect(run).toMatchObject({ state: RunState.INCOMPLETE, endReason: RunEndReason.MAX_TOKENS });
     expect(executed).toBe(3);
     const left = bounds.map(({ tokensLeft }) => Number(tokensLeft));
     expect(left[0]! - left[1]!).toBeGreaterThanOrEqual(400);

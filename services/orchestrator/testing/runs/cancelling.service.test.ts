@@ -19,7 +19,7 @@ describe("cancelling", () => {
     });
     for (const run of [silent, waiting]) {
       const { run: cancelled } = await world.runs.cancelRun({ runId: run.id, reason: "enough" });
-      expect(cancelled).toMatchObject({ state: RunState.CANCELED, reason: RunEndReason.CANCELED });
+      expect(cancelled).toMatchObject({ state: RunState.CANCELED, endReason: RunEndReason.CANCELED });
     }
     await until(() => world.router.aborted.some((callId) => callId.startsWith(waiting.id)), {
       what: "the call's abort",

@@ -25,7 +25,7 @@ describe("what is too large for a log", () => {
     await world.writeScript("shouter", { turns: [{ text: "x".repeat(1_100_000) }] });
     const run = await world.start({ agent: "shouter" }, "x");
     const failed = await world.becomes(run, RunState.FAILED);
-    expect(failed).toMatchObject({ reason: RunEndReason.TURN_TOO_LARGE, error: expect.stringContaining(tooLarge) });
+    expect(failed).toMatchObject({ endReason: RunEndReason.TURN_TOO_LARGE, error: expect.stringContaining(tooLarge) });
   });
 
   test("is refused when it is a client's output, which may be given again", async () => {

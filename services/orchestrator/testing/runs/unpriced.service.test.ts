@@ -33,7 +33,7 @@ async function ending(setting: Omit<WorldOptions, "router">, maxCost?: Amount) {
 describe("max_cost", () => {
   test("LOOP-12 of an agent whose model has no price fails the run before the model is asked, and says what is missing", async () => {
     const ended = await ending({ limits: { maxCost: usd(2) } });
-    expect(ended).toMatchObject({ state: RunState.FAILED, reason: RunEndReason.PRICE_MISSING, turnCount: 0 });
+    expect(ended).toMatchObject({ state: RunState.FAILED, endReason: RunEndReason.PRICE_MISSING, turnCount: 0 });
     expect(ended.error).toBe(
       'max_cost is 2.00 USD, but the model "echo" of agent echo has no price: no cost would ever reach it',
     );
@@ -69,7 +69,7 @@ describe("max_cost", () => {
   test("LOOP-12 prices of one agent in two currencies fail its run before a model is asked", async () => {
     const agent = { model: { ...model, price }, fallbackModel: { ...model, model: "other", price: inEuro } };
     const ended = await ending({ agent });
-    expect(ended).toMatchObject({ state: RunState.FAILED, reason: RunEndReason.CURRENCY_MISMATCH, turnCount: 0 });
+    expect(ended).toMatchObject({ state: RunState.FAILED, endReason: RunEndReason.CURRENCY_MISMATCH, turnCount: 0 });
     expect(ended.error).toBe("fallbackModel.price is in EUR, but model.price of agent echo is in USD");
   });
 });

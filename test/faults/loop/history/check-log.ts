@@ -105,6 +105,6 @@ export function* checkAcknowledged(history: RunHistory): Generator<Violation> {
   if (cancelledAtMs === undefined) return;
   const end = events.findLast(({ event }) => event.case === "ended")?.event;
   if (end?.case === "ended" && end.value.state === RunState.CANCELED) return;
-  const is = end?.case === "ended" ? end.value.reason : "not there";
+  const is = end?.case === "ended" ? end.value.endReason : "not there";
   yield { rule, what: `the client was told that it is cancelled, and its end is ${is}` };
 }

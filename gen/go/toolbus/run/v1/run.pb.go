@@ -42,7 +42,7 @@ const (
 	RunState_RUN_STATE_REQUIRES_ACTION RunState = 3
 	// Ended with a final answer.
 	RunState_RUN_STATE_COMPLETED RunState = 4
-	// Ended by a limit; the reason says which.
+	// Ended by a limit; `end_reason` says which.
 	RunState_RUN_STATE_INCOMPLETE RunState = 5
 	// Ended by an error.
 	RunState_RUN_STATE_FAILED RunState = 6
@@ -1288,7 +1288,7 @@ type Run struct {
 	// Its state.
 	State RunState `protobuf:"varint,4,opt,name=state,proto3,enum=toolbus.run.v1.RunState" json:"state,omitempty"`
 	// Why it ended; unspecified while it goes on.
-	Reason RunEndReason `protobuf:"varint,5,opt,name=reason,proto3,enum=toolbus.run.v1.RunEndReason" json:"reason,omitempty"`
+	EndReason RunEndReason `protobuf:"varint,5,opt,name=end_reason,json=endReason,proto3,enum=toolbus.run.v1.RunEndReason" json:"end_reason,omitempty"`
 	// The error's text, if it failed.
 	Error string `protobuf:"bytes,6,opt,name=error,proto3" json:"error,omitempty"`
 	// Input and everything that came of it, in one message of at most 64 MiB. A run that has more is refused (`resource_exhausted`,
@@ -1378,9 +1378,9 @@ func (x *Run) GetState() RunState {
 	return RunState_RUN_STATE_UNSPECIFIED
 }
 
-func (x *Run) GetReason() RunEndReason {
+func (x *Run) GetEndReason() RunEndReason {
 	if x != nil {
-		return x.Reason
+		return x.EndReason
 	}
 	return RunEndReason_RUN_END_REASON_UNSPECIFIED
 }
@@ -1633,14 +1633,15 @@ const file_toolbus_run_v1_run_proto_rawDesc = "" +
 	"\aRunFork\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1f\n" +
 	"\vat_sequence\x18\x02 \x01(\rR\n" +
-	"atSequence\"\xfc\x05\n" +
+	"atSequence\"\x83\x06\n" +
 	"\x03Run\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x02 \x01(\tR\tsessionId\x12\x14\n" +
 	"\x05agent\x18\x03 \x01(\tR\x05agent\x12.\n" +
-	"\x05state\x18\x04 \x01(\x0e2\x18.toolbus.run.v1.RunStateR\x05state\x124\n" +
-	"\x06reason\x18\x05 \x01(\x0e2\x1c.toolbus.run.v1.RunEndReasonR\x06reason\x12\x14\n" +
+	"\x05state\x18\x04 \x01(\x0e2\x18.toolbus.run.v1.RunStateR\x05state\x12;\n" +
+	"\n" +
+	"end_reason\x18\x05 \x01(\x0e2\x1c.toolbus.run.v1.RunEndReasonR\tendReason\x12\x14\n" +
 	"\x05error\x18\x06 \x01(\tR\x05error\x12*\n" +
 	"\x05items\x18\a \x03(\v2\x14.toolbus.run.v1.ItemR\x05items\x12\x1f\n" +
 	"\voutput_text\x18\b \x01(\tR\n" +
@@ -1778,7 +1779,7 @@ var file_toolbus_run_v1_run_proto_depIdxs = []int32{
 	23, // 15: toolbus.run.v1.RunOptions.limits:type_name -> toolbus.agent.v1.Limits
 	11, // 16: toolbus.run.v1.RunOptions.mcp_servers:type_name -> toolbus.run.v1.RunMcpServer
 	0,  // 17: toolbus.run.v1.Run.state:type_name -> toolbus.run.v1.RunState
-	1,  // 18: toolbus.run.v1.Run.reason:type_name -> toolbus.run.v1.RunEndReason
+	1,  // 18: toolbus.run.v1.Run.end_reason:type_name -> toolbus.run.v1.RunEndReason
 	9,  // 19: toolbus.run.v1.Run.items:type_name -> toolbus.run.v1.Item
 	6,  // 20: toolbus.run.v1.Run.required_calls:type_name -> toolbus.run.v1.FunctionCall
 	24, // 21: toolbus.run.v1.Run.usage:type_name -> toolbus.tool.v1.Usage

@@ -745,7 +745,7 @@ type RunEnded struct {
 	// How: completed, incomplete, failed or canceled.
 	State RunState `protobuf:"varint,1,opt,name=state,proto3,enum=toolbus.run.v1.RunState" json:"state,omitempty"`
 	// Why.
-	Reason RunEndReason `protobuf:"varint,2,opt,name=reason,proto3,enum=toolbus.run.v1.RunEndReason" json:"reason,omitempty"`
+	EndReason RunEndReason `protobuf:"varint,2,opt,name=end_reason,json=endReason,proto3,enum=toolbus.run.v1.RunEndReason" json:"end_reason,omitempty"`
 	// The error's text, if it failed.
 	Error string `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`
 	// The final answer's text, if there is one.
@@ -791,9 +791,9 @@ func (x *RunEnded) GetState() RunState {
 	return RunState_RUN_STATE_UNSPECIFIED
 }
 
-func (x *RunEnded) GetReason() RunEndReason {
+func (x *RunEnded) GetEndReason() RunEndReason {
 	if x != nil {
-		return x.Reason
+		return x.EndReason
 	}
 	return RunEndReason_RUN_END_REASON_UNSPECIFIED
 }
@@ -1705,10 +1705,11 @@ const file_toolbus_run_v1_run_event_proto_rawDesc = "" +
 	"\bspace_id\x18\x05 \x01(\tR\aspaceId\"G\n" +
 	"\x0fCancelRequested\x12\x1c\n" +
 	"\tprincipal\x18\x01 \x01(\tR\tprincipal\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xa7\x01\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xae\x01\n" +
 	"\bRunEnded\x12.\n" +
-	"\x05state\x18\x01 \x01(\x0e2\x18.toolbus.run.v1.RunStateR\x05state\x124\n" +
-	"\x06reason\x18\x02 \x01(\x0e2\x1c.toolbus.run.v1.RunEndReasonR\x06reason\x12\x14\n" +
+	"\x05state\x18\x01 \x01(\x0e2\x18.toolbus.run.v1.RunStateR\x05state\x12;\n" +
+	"\n" +
+	"end_reason\x18\x02 \x01(\x0e2\x1c.toolbus.run.v1.RunEndReasonR\tendReason\x12\x14\n" +
 	"\x05error\x18\x03 \x01(\tR\x05error\x12\x1f\n" +
 	"\voutput_text\x18\x04 \x01(\tR\n" +
 	"outputText\"U\n" +
@@ -1833,7 +1834,7 @@ var file_toolbus_run_v1_run_event_proto_depIdxs = []int32{
 	26, // 11: toolbus.run.v1.RunParked.calls:type_name -> toolbus.run.v1.FunctionCall
 	27, // 12: toolbus.run.v1.RunParked.deadline:type_name -> google.protobuf.Timestamp
 	28, // 13: toolbus.run.v1.RunEnded.state:type_name -> toolbus.run.v1.RunState
-	29, // 14: toolbus.run.v1.RunEnded.reason:type_name -> toolbus.run.v1.RunEndReason
+	29, // 14: toolbus.run.v1.RunEnded.end_reason:type_name -> toolbus.run.v1.RunEndReason
 	18, // 15: toolbus.run.v1.InboxTaken.items:type_name -> toolbus.run.v1.Item
 	23, // 16: toolbus.run.v1.ContextCompacted.usage:type_name -> toolbus.tool.v1.Usage
 	27, // 17: toolbus.run.v1.RunEvent.create_time:type_name -> google.protobuf.Timestamp

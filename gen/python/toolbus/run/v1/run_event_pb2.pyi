@@ -387,12 +387,12 @@ class RunEnded(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     STATE_FIELD_NUMBER: _builtins.int
-    REASON_FIELD_NUMBER: _builtins.int
+    END_REASON_FIELD_NUMBER: _builtins.int
     ERROR_FIELD_NUMBER: _builtins.int
     OUTPUT_TEXT_FIELD_NUMBER: _builtins.int
     state: _run_pb2.RunState.ValueType
     """How: completed, incomplete, failed or canceled."""
-    reason: _run_pb2.RunEndReason.ValueType
+    end_reason: _run_pb2.RunEndReason.ValueType
     """Why."""
     error: _builtins.str
     """The error's text, if it failed."""
@@ -402,13 +402,13 @@ class RunEnded(_message.Message):
         self,
         *,
         state: _run_pb2.RunState.ValueType = ...,
-        reason: _run_pb2.RunEndReason.ValueType = ...,
+        end_reason: _run_pb2.RunEndReason.ValueType = ...,
         error: _builtins.str = ...,
         output_text: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["error", b"error", "output_text", b"output_text", "reason", b"reason", "state", b"state"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["end_reason", b"end_reason", "error", b"error", "output_text", b"output_text", "state", b"state"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -41,7 +41,7 @@ class _RunStateEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_RunState.Val
     RUN_STATE_COMPLETED: _RunState.ValueType  # 4
     """Ended with a final answer."""
     RUN_STATE_INCOMPLETE: _RunState.ValueType  # 5
-    """Ended by a limit; the reason says which."""
+    """Ended by a limit; `end_reason` says which."""
     RUN_STATE_FAILED: _RunState.ValueType  # 6
     """Ended by an error."""
     RUN_STATE_CANCELED: _RunState.ValueType  # 7
@@ -61,7 +61,7 @@ RUN_STATE_REQUIRES_ACTION: RunState.ValueType  # 3
 RUN_STATE_COMPLETED: RunState.ValueType  # 4
 """Ended with a final answer."""
 RUN_STATE_INCOMPLETE: RunState.ValueType  # 5
-"""Ended by a limit; the reason says which."""
+"""Ended by a limit; `end_reason` says which."""
 RUN_STATE_FAILED: RunState.ValueType  # 6
 """Ended by an error."""
 RUN_STATE_CANCELED: RunState.ValueType  # 7
@@ -718,7 +718,7 @@ class Run(_message.Message):
     SESSION_ID_FIELD_NUMBER: _builtins.int
     AGENT_FIELD_NUMBER: _builtins.int
     STATE_FIELD_NUMBER: _builtins.int
-    REASON_FIELD_NUMBER: _builtins.int
+    END_REASON_FIELD_NUMBER: _builtins.int
     ERROR_FIELD_NUMBER: _builtins.int
     ITEMS_FIELD_NUMBER: _builtins.int
     OUTPUT_TEXT_FIELD_NUMBER: _builtins.int
@@ -740,7 +740,7 @@ class Run(_message.Message):
     """The agent that it runs with."""
     state: Global___RunState.ValueType
     """Its state."""
-    reason: Global___RunEndReason.ValueType
+    end_reason: Global___RunEndReason.ValueType
     """Why it ended; unspecified while it goes on."""
     error: _builtins.str
     """The error's text, if it failed."""
@@ -793,7 +793,7 @@ class Run(_message.Message):
         session_id: _builtins.str = ...,
         agent: _builtins.str = ...,
         state: Global___RunState.ValueType = ...,
-        reason: Global___RunEndReason.ValueType = ...,
+        end_reason: Global___RunEndReason.ValueType = ...,
         error: _builtins.str = ...,
         items: _abc.Iterable[Global___Item] | None = ...,
         output_text: _builtins.str = ...,
@@ -810,7 +810,7 @@ class Run(_message.Message):
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "draft", b"draft", "end_time", b"end_time", "fork", b"fork", "parent", b"parent", "usage", b"usage"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "create_time", b"create_time", "draft", b"draft", "end_time", b"end_time", "error", b"error", "fork", b"fork", "id", b"id", "items", b"items", "last_sequence", b"last_sequence", "output_text", b"output_text", "parent", b"parent", "reason", b"reason", "required_calls", b"required_calls", "self_wake_count", b"self_wake_count", "session_id", b"session_id", "state", b"state", "turn_count", b"turn_count", "usage", b"usage"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "create_time", b"create_time", "draft", b"draft", "end_reason", b"end_reason", "end_time", b"end_time", "error", b"error", "fork", b"fork", "id", b"id", "items", b"items", "last_sequence", b"last_sequence", "output_text", b"output_text", "parent", b"parent", "required_calls", b"required_calls", "self_wake_count", b"self_wake_count", "session_id", b"session_id", "state", b"state", "turn_count", b"turn_count", "usage", b"usage"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
