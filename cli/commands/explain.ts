@@ -25,7 +25,9 @@ export function addExplainCommand(program: Command): void {
 async function explain(agent: string, name: string, options: { session?: string }, command: Command): Promise<void> {
   const global = globalOptionsOf(command);
   const { session } = options;
-  const scope = session ? { case: "sessionId" as const, value: session } : { case: "agent" as const, value: agent };
+  const scope = session
+    ? { case: "session" as const, value: { sessionId: session } }
+    : { case: "agent" as const, value: agent };
   const response = await openConnection(global).client(ToolService).explainTool({ scope, name });
   if (response.agent !== agent)
     refuseLocally("failed_precondition", `session ${session} has agent "${response.agent}", not "${agent}"`);

@@ -20,7 +20,7 @@ export function addToolsCommand(program: Command): void {
 }
 
 function scopeFrom({ agent, session }: Options) {
-  if (session) return { case: "sessionId", value: session } as const;
+  if (session) return { case: "session", value: { sessionId: session } } as const;
   return agent ? ({ case: "agent", value: agent } as const) : { case: undefined };
 }
 

@@ -28,7 +28,7 @@ describe("the tool router on the bus", () => {
 
   test("ORCH-2 ORCH-4 the tools of a session have model names, aliases, and say which may be called", async () => {
     const sessionId = await suite.openSession();
-    const { tools, agent } = await suite.clients.router.listTools({ scope: { case: "sessionId", value: sessionId } });
+    const { tools, agent } = await suite.clients.router.listTools({ scope: { case: "session", value: { sessionId } } });
     expect(agent).toBe("reader");
     expect(tools.map(({ modelName, callable, aliases }) => [modelName, callable, aliases])).toEqual([
       ["ask", true, []],
@@ -135,22 +135,22 @@ describe("the tool router on the bus", () => {
 
   test("CTR-1 what a caller declares is seen by the next listing and the next call", async () => {
     const sessionId = await suite.openSession();
-    await suite.clients.router.listTools({ scope: { case: "sessionId", value: sessionId } });
+    await suite.clients.router.listTools({ scope: { case: "session", value: { sessionId } } });
     suite.caller.tools = [
       { tool: { name: "myapp_pick", effect: Effect.IDEMPOTENT, executionType: ExecutionType.CALLER } },
     ];
     expect((await suite.clients.call({ sessionId, name: "myapp_pick" })).isError).toBe(false);
-    const { tools } = await suite.clients.router.listTools({ scope: { case: "sessionId", value: sessionId } });
+    const { tools } = await suite.clients.router.listTools({ scope: { case: "session", value: { sessionId } } });
     expect(tools.map(({ modelName }) => modelName)).toContain("myapp_pick");
     suite.caller.tools = [];
-    const { tools: fewer } = await suite.clients.router.listTools({ scope: { case: "sessionId", value: sessionId } });
+    const { tools: fewer } = await suite.clients.router.listTools({ scope: { case: "session", value: { sessionId } } });
     expect(fewer.map(({ modelName }) => modelName)).not.toContain("myapp_pick");
   });
 
   test("a changed offer reaches the next listing; a provider that went away comes back by itself", async () => {
     const sessionId = await suite.openSession();
     const namesOf = async () =>
-      (await suite.clients.router.listTools({ scope: { case: "sessionId", value: sessionId } })).tools.map(
+      (await suite.clients.router.listTools({ scope: { case: "session", value: { sessionId } } })).tools.map(
         ({ modelName }) => modelName,
       );
     await namesOf();
@@ -158,7 +158,7 @@ describe("the tool router on the bus", () => {
     await until(async () => (await namesOf()).includes("files__list"));
     await suite.mcpService[Symbol.asyncDispose]();
     await until(async () => {
-      const { sources } = await suite.clients.router.listTools({ scope: { case: "sessionId", value: sessionId } });
+      const { sources } = await suite.clients.router.listTools({ scope: { case: "session", value: { sessionId } } });
       return sources.some(({ source, available, reason }) => source === "files" && !available && reason !== "");
     });
     suite.use(await suite.startMcp());

@@ -41,7 +41,7 @@ async function learnTheContract(): Promise<void> {
 async function callATool(text: string): Promise<void> {
   const [created] = await call("toolbus.session.v1.SessionService/CreateSession", { agent: "demo" });
   const sessionId = created.session.id;
-  const [listed] = await call("toolbus.tool.v1.ToolService/ListTools", { sessionId });
+  const [listed] = await call("toolbus.tool.v1.ToolService/ListTools", { session: { sessionId } });
   const names: string[] = listed.tools.map((entry: { modelName: string }) => entry.modelName);
   console.log(names.join("\n"));
   assert.ok(names.includes("everything__echo"), "the tools of the agent are not listed");

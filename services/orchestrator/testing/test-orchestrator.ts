@@ -150,7 +150,9 @@ async function serveRouter(
         async listTools(request, { signal }) {
           onRequest?.("ListTools");
           const listed = await router.listTools(request, { signal, principal: "" });
-          return { ...listed, agent: sessionOf(request.scope.value ?? "").agent };
+          const { scope } = request;
+          const place = scope.case === "session" ? scope.value.sessionId : (scope.value ?? "");
+          return { ...listed, agent: sessionOf(place).agent };
         },
         callTool: (request, { signal }) => router.callTool(request, { signal, principal: "" }),
       });

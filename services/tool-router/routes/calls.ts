@@ -62,7 +62,7 @@ export function routeCalls(router: ConnectRouter, routes: CallRoutes): void {
 }
 
 function sessionOf({ scope }: Pick<ListToolsRequest, "scope">): string {
-  return scope.case === "sessionId" ? scope.value : "";
+  return scope.case === "session" ? scope.value.sessionId : "";
 }
 
 /** A caller that fell silent may come back for its call; one that cancelled will not. */

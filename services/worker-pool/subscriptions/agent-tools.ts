@@ -19,7 +19,7 @@ export class AgentTools {
 
   async list({ sessionId }: Scope, signal: AbortSignal): Promise<Answer> {
     const pages = await allPages((pageToken) =>
-      this.#router.listTools({ scope: { case: "sessionId", value: sessionId }, pageToken }, { signal }),
+      this.#router.listTools({ scope: { case: "session", value: { sessionId } }, pageToken }, { signal }),
     );
     const tools = pages.flatMap((page) => page.tools);
     const told = tools.map(({ modelName, reference, tool, callable }) => ({

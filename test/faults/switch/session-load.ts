@@ -84,7 +84,7 @@ export class SessionLoad {
     while (!this.isDone) {
       try {
         const { agent, contextRevision, tools } = await this.#world.router.listTools({
-          scope: { case: "sessionId", value: this.sessionId },
+          scope: { case: "session", value: { sessionId: this.sessionId } },
         });
         for (const { modelName } of tools.filter(({ reference }) => reference.startsWith("@"))) {
           for (let count = 0; count < 3; count++)

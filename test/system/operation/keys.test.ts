@@ -88,9 +88,9 @@ const attempts: Record<string, (by: Clients) => Promise<unknown>> = {
   "RunService.ForkRun": ({ runs }) => runs.forkRun({ runId, atSequence: 1, input }),
   "RunService.SubmitOutputs": ({ runs }) => runs.submitOutputs({ runId, outputs }),
   "RunService.CancelRun": ({ runs }) => runs.cancelRun({ runId }).catch(unlessEnded),
-  "ToolService.ListTools": ({ router }) => router.listTools({ scope: { case: "sessionId", value: sessionId } }),
+  "ToolService.ListTools": ({ router }) => router.listTools({ scope: { case: "session", value: { sessionId } } }),
   "ToolService.ExplainTool": ({ router }) =>
-    router.explainTool({ scope: { case: "sessionId", value: sessionId }, name: "note" }),
+    router.explainTool({ scope: { case: "session", value: { sessionId } }, name: "note" }),
   "ToolService.CallTool": ({ router }) => firstOf(router.callTool({ sessionId, name: "note" })),
   "ToolCallService.GetToolCall": ({ calls }) => calls.getToolCall({ callId: "weigh" }),
   "ToolCallService.ReadResult": ({ calls }) =>

@@ -81,7 +81,9 @@ describe("TOOL-14 an MCP server that a run brings", () => {
     expect([one.sessions.executed, other.sessions.executed]).toEqual([1, 1]);
     await until(() => one.sessions.count + other.sessions.count === 0);
     expect(await runConnections()).toEqual([]);
-    const { tools } = await clientOf(ToolService).listTools({ scope: { case: "sessionId", value: sessions[0]! } });
+    const { tools } = await clientOf(ToolService).listTools({
+      scope: { case: "session", value: { sessionId: sessions[0]! } },
+    });
     expect(tools.map(({ reference }) => reference)).not.toContain("@crm/echo");
     const without = await reaches(await start(sessions[0]!, "again", {}), RunState.COMPLETED);
     expect(without.outputText).toContain("crm__echo");
@@ -94,11 +96,14 @@ describe("TOOL-14 an MCP server that a run brings", () => {
     const runId = await start(sessionId, "go", { ...crm(one), functionTools: [{ name: "ask_client" }] });
     const { requiredCalls } = await reaches(runId, RunState.REQUIRES_ACTION);
     expect((await runConnections()).map((connection) => [connection.name, connection.runId])).toEqual([["crm", runId]]);
-    const asked = { scope: { case: "sessionId" as const, value: sessionId }, name: "@crm/echo", runId };
+    const asked = (run: object) => ({
+      scope: { case: "session" as const, value: { sessionId, runId, ...run } },
+      name: "@crm/echo",
+    });
     const runSources = [{ name: "crm", provider: "mcp", config: { url: one.url } }];
     const { explainTool } = clientOf(ToolService);
-    expect(await explainTool({ ...asked, runSources })).toMatchObject({ reference: asked.name, callable: true });
-    expect(await explainTool(asked)).toMatchObject({ reference: "", callable: false });
+    expect(await explainTool(asked({ runSources }))).toMatchObject({ reference: "@crm/echo", callable: true });
+    expect(await explainTool(asked({}))).toMatchObject({ reference: "", callable: false });
     const orchestrator = suite.services.find(({ service }) => service === "orchestrator");
     process.kill(orchestrator?.pid ?? 0, "SIGKILL");
     const callId = requiredCalls[0]?.callId ?? "";

@@ -135,7 +135,7 @@ describe("ORCH-1 after a switch", () => {
     await clientOf(CallerService).declareTools({ sessionId, declaration });
     const ofCaller = async () => {
       const { agent, tools } = await clientOf(ToolService).listTools({
-        scope: { case: "sessionId", value: sessionId },
+        scope: { case: "session", value: { sessionId } },
       });
       return [agent, ...tools.map(({ modelName }) => modelName).filter((name) => name.startsWith("app_"))];
     };

@@ -116,8 +116,9 @@ const lists: Record<string, (page: PageRequest) => Promise<Listing>> = {
       tools.map(({ tool }) => named(tool?.name)),
     ),
   "ToolService.ListTools": (page) =>
-    rows(clientOf(ToolService).listTools({ ...page, scope: { case: "sessionId", value: "listed" } }), ({ tools }) =>
-      tools.map(({ modelName }) => named(modelName)),
+    rows(
+      clientOf(ToolService).listTools({ ...page, scope: { case: "session", value: { sessionId: "listed" } } }),
+      ({ tools }) => tools.map(({ modelName }) => named(modelName)),
     ),
   "RunService.ListRuns": (page) =>
     rows(clientOf(RunService).listRuns({ ...page, sessionId: "listed" }), ({ runs }) =>

@@ -18,9 +18,9 @@ export async function listTools(
   const { sessionId, agent, options, principal } = state.accepted;
   const patience = { clock, signal, endReason: RunEndReason.TOOLS_UNAVAILABLE, what: "the tools cannot be listed" };
   const runSources = runSourcesOf(options);
-  const scope = { case: "sessionId" as const, value: sessionId };
-  const request = { scope, ...(runSources.length > 0 && { runId: state.runId, runSources }) };
-  const listed = await waitFor(patience, () => router.listTools(request, { signal, principal, agent }));
+  const run = runSources.length > 0 ? { runId: state.runId, runSources } : {};
+  const scope = { case: "session" as const, value: { sessionId, ...run } };
+  const listed = await waitFor(patience, () => router.listTools({ scope }, { signal, principal, agent }));
   if (listed.agent !== agent) throw new AgentSwitched(agent, listed.agent);
   return createToolTable(listed, options);
 }

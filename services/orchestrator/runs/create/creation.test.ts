@@ -198,7 +198,7 @@ test("LOOP-16 a session is opened without a look at its queue, and its list is a
   await start({ options: { functionTools } });
   expect([asked, looked]).toEqual([[{ scope: { case: "agent", value: "a" } }], []]);
   await start({ options: { functionTools, allowedTools: { names: ["ask"] } } });
-  expect(asked.slice(1)).toEqual([{ scope: { case: "sessionId", value: "new-2" } }]);
+  expect(asked.slice(1)).toEqual([{ scope: { case: "session", value: { sessionId: "new-2" } } }]);
   await start({ sessionId: "s" });
   expect(looked).toEqual(["s"]);
 });

@@ -152,7 +152,7 @@ async function refuseUnknownTools(
   const namesTools = options?.allowedTools !== undefined || options?.toolChoice?.choice.case === "forcedTool";
   if (!namesTools && names.length === 0) return;
   const scope = namesTools
-    ? { case: "sessionId" as const, value: sessionId }
+    ? { case: "session" as const, value: { sessionId } }
     : { case: "agent" as const, value: nextAgent || agent };
   // names of tools are the session's; the built-ins are every agent's, and its list costs the session nothing
   const listed = await router.listTools({ scope }, by);

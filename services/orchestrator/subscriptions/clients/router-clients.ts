@@ -71,14 +71,16 @@ function openClients(bus: { connection: NatsConnection }, interceptors: Intercep
 function toolRouterFrom({ tools, calls, sessions }: Clients): ToolRouter {
   const lists = createKnownLists();
   return {
-    listTools(request, { signal, principal, agent = request.scope?.value ?? "" }) {
+    listTools(request, { signal, principal, agent }) {
+      const session = request.scope?.case === "session" ? request.scope.value : undefined;
+      const asked = request.scope?.case === "agent" ? request.scope.value : session?.sessionId;
       const list = (knownToolsRevision: string) => {
         const page = (pageToken: string) =>
           tools.listTools({ ...request, knownToolsRevision, pageToken }, { signal, timeoutMs: listTimeoutMs });
         return asFailures(principal, () => wholeList(page));
       };
-      if (request.runSources?.length) return list(""); // no other run has that list
-      return lists.ask(`${agent} ${request.scope?.case === "sessionId" ? "in a session" : ""}`, list);
+      if (session?.runSources?.length) return list(""); // no other run has that list
+      return lists.ask(`${agent ?? asked} ${session ? "in a session" : ""}`, list);
     },
     async agentOf(sessionId, { signal, principal }) {
       const read = () => sessions.getSession({ sessionId }, { signal, timeoutMs: readTimeoutMs });

@@ -148,14 +148,14 @@ export class Contexts implements Disposable {
 
   /** The context of a run that brings sources; of any other run, its session's. */
   #ofRun(context: AgentContext, run: Partial<RunSources>): AgentContext {
-    const { runId = "", runSources = [] } = run;
+    const { runId = "", runSources = [], place = "" } = run;
     const key = keyOfRun(context.scope.sessionId, run);
     if (key === undefined) return context;
-    if (runId === "") refuseField("run_id", "run_sources need the run that brings them");
+    if (runId === "") refuseField(`${place}run_id`, "run_sources need the run that brings them");
     const { agent: base, scope } = context;
     const open = this.#open.get(key);
     const takes = (provider: string) => this.#options.catalogue.provider(provider)?.takesRunSources === true;
-    const agent = open?.run?.base === base ? open.run.agent : agentOfRun(base, runSources, takes);
+    const agent = open?.run?.base === base ? open.run.agent : agentOfRun(base, run, takes);
     const names = new Set(runSources.map(({ name }) => name));
     return { ...context, agent, scope: { ...scope, runId }, run: { key, base, names } };
   }

@@ -30,7 +30,7 @@ export async function explainTool(
     const agent = context.agent.name;
     const tools = await parts.contexts.tools(context, signal);
     const explained = await explain(tools, name, {
-      activeSpace: scope.case === "sessionId" ? () => parts.spaces.activeSpace(scope.value, agent) : undefined,
+      activeSpace: scope.case === "session" ? () => parts.spaces.activeSpace(scope.value.sessionId, agent) : undefined,
     });
     return { ...explained, agent };
   }

@@ -34,8 +34,12 @@ function pageOfTools(tools: ToolSet, context: AgentContext, request: ListToolsRe
     return create(ListToolsResponseSchema, { agent, contextRevision, toolsRevision, unchanged: true });
   }
   const listed = { elements: list.tools, placeOf: ({ modelName }: ModelTool) => modelName };
-  const { items, nextPageToken } = pageOf(["tools", scope.case ?? "", scope.value ?? ""], listed, request);
+  const { items, nextPageToken } = pageOf(["tools", scope.case ?? "", ...idsOf(scope)], listed, request);
   return { ...list, tools: items, sources: isFirst ? list.sources : [], nextPageToken };
+}
+
+function idsOf(scope: ListToolsRequest["scope"]): string[] {
+  return scope.case === "session" ? [scope.value.sessionId, scope.value.runId] : [scope.value ?? ""];
 }
 
 /**

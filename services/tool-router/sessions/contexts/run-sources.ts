@@ -13,12 +13,14 @@ import { parseReference, referenceFrom } from "../../tools/names.ts";
 export interface RunSources {
   readonly runId: string;
   readonly runSources: readonly RunSource[];
+  /** Where in the request they stand: the beginning of their path. */
+  readonly place?: string;
 }
 
 /** Refuses names that the agent's configuration has for a source, and providers that take no sources of runs. */
 export function agentOfRun(
   agent: Agent,
-  runSources: readonly RunSource[],
+  { runSources = [], place = "" }: Partial<RunSources>,
   takesRunSources: (provider: string) => boolean,
 ): Agent {
   const faults = [
@@ -30,7 +32,7 @@ export function agentOfRun(
     ),
   ];
   if (faults.length > 0) {
-    const fieldViolations = faults.map((message) => ({ field: "run_sources", message }));
+    const fieldViolations = faults.map((message) => ({ field: `${place}run_sources`, message }));
     refuse("invalid_argument", faults.join("; "), { reason: "INVALID_REQUEST", fieldViolations });
   }
   const sources = runSources.map(({ name, provider, config }) =>

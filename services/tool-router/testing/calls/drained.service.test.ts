@@ -12,7 +12,7 @@ test("ORCH-11 what a router decided right before SIGTERM stands on the trail whe
   const sessionId = await suite.openSession();
   const { pid, exited } = await suite.startRouterProcess("leaving");
   const leaving = suite.clientsOf("leaving");
-  await leaving.router.listTools({ scope: { case: "sessionId", value: sessionId } });
+  await leaving.router.listTools({ scope: { case: "session", value: { sessionId } } });
   const names = ["echo", "remove_file", "echo", "nothing"];
   await Promise.all(names.map((name, n) => leaving.call({ sessionId, name, callId: `last-${n}` })));
   process.kill(pid, "SIGTERM"); // within the moment for which events are gathered

@@ -111,7 +111,7 @@ describe("repeated, orphaned and cancelled calls, on the bus", () => {
     const tool = { ...readFile.tool, outputSchemaJson };
     suite.mcp.offer([{ source: "files", tool }], [{ source: "files", available: true }]);
     await until(async () => {
-      const { tools } = await suite.clients.router.listTools({ scope: { case: "sessionId", value: sessionId } });
+      const { tools } = await suite.clients.router.listTools({ scope: { case: "session", value: { sessionId } } });
       return tools.some((one) => one.tool?.outputSchemaJson === outputSchemaJson);
     });
     suite.mcp.answer = async function* () {

@@ -48,7 +48,7 @@ describe("calls that a space shows, of every kind, on the bus", () => {
   const shown = (callId: string) => suite.spaces.messages.filter((message) => message.callId === callId);
 
   test("TOOL-10 gateway, external and space tools are visible unless they say otherwise, and no other kind is", async () => {
-    const { tools } = await suite.clients.router.listTools({ scope: { case: "sessionId", value: "s" } });
+    const { tools } = await suite.clients.router.listTools({ scope: { case: "session", value: { sessionId: "s" } } });
     const visible = tools.filter(({ tool }) => tool?.visible).map(({ modelName }) => modelName);
     expect(visible.toSorted()).toEqual(["chart", "confirm", "fetchLost", "fetchWeather", "weigh"]);
     const hidden = tools.filter(({ tool }) => tool?.visible === false).map(({ modelName }) => modelName);

@@ -20,7 +20,7 @@ describe("the catalogue on the bus", () => {
   test("ORCH-5 explain tells the way and the rule that decides", async () => {
     const sessionId = await suite.openSession();
     const blocked = await suite.clients.router.explainTool({
-      scope: { case: "sessionId", value: sessionId },
+      scope: { case: "session", value: { sessionId } },
       name: "files__remove_file",
     });
     expect(blocked).toMatchObject({
@@ -44,7 +44,7 @@ describe("the catalogue on the bus", () => {
   });
 
   test("ORCH-5 explain says for which agent it does, that of the session or the one that was named", async () => {
-    const scope = { case: "sessionId" as const, value: await suite.openSession() };
+    const scope = { case: "session" as const, value: { sessionId: await suite.openSession() } };
     const { explainTool } = suite.clients.router;
     expect(await explainTool({ scope, name: "read" })).toMatchObject({ agent: "reader", callable: true });
     const ofAgent = await explainTool({ scope: { case: "agent", value: "reader" }, name: "read" });

@@ -20,7 +20,7 @@ async function revisionAfterCall(sessionId: string): Promise<string> {
 test("LOOP-1 the end of a call names the list that would be told, on every router, until the list changes", async () => {
   const sessionId = await suite.openSession();
   const listed = async () =>
-    (await suite.clients.router.listTools({ scope: { case: "sessionId", value: sessionId } })).toolsRevision;
+    (await suite.clients.router.listTools({ scope: { case: "session", value: { sessionId } } })).toolsRevision;
   const before = await listed();
   expect(before).not.toBe("");
   const agrees = async (revision: string) => (await revisionAfterCall(sessionId)) === revision;
@@ -38,13 +38,13 @@ test("LOOP-1 the end of a call names the list that would be told, on every route
 test("LOOP-1 pages of a list that changes in between are told apart by its name, and a known list is told without any", async () => {
   const sessionId = await suite.openSession();
   const page = (pageToken: string) =>
-    suite.clients.router.listTools({ scope: { case: "sessionId", value: sessionId }, pageSize: 1, pageToken });
+    suite.clients.router.listTools({ scope: { case: "session", value: { sessionId } }, pageSize: 1, pageToken });
   /** Until all routers have heard of an offer of so many tools. */
   const settle = (count: number) =>
     until(async () => {
       const lists = await Promise.all(
         Array.from({ length: 16 }, () =>
-          suite.clients.router.listTools({ scope: { case: "sessionId", value: sessionId } }),
+          suite.clients.router.listTools({ scope: { case: "session", value: { sessionId } } }),
         ),
       );
       return lists.every(({ tools }) => tools.length === count);
@@ -57,7 +57,7 @@ test("LOOP-1 pages of a list that changes in between are told apart by its name,
   for (const other of others) expect(other).toMatchObject({ toolsRevision: one.toolsRevision, sources: [] });
   const knownToolsRevision = one.toolsRevision;
   const known = await suite.clients.router.listTools({
-    scope: { case: "sessionId", value: sessionId },
+    scope: { case: "session", value: { sessionId } },
     pageSize: 1,
     knownToolsRevision,
   });

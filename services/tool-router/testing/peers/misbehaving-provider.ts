@@ -49,7 +49,7 @@ export async function openMisbehavingWorld() {
     applyAgent,
     async listed() {
       const page = (pageToken: string) =>
-        router.listTools({ scope: { case: "sessionId", value: sessionId }, pageToken, pageSize: 1_000 });
+        router.listTools({ scope: { case: "session", value: { sessionId } }, pageToken, pageSize: 1_000 });
       return (await allPages(page)).flatMap(({ tools }) => tools);
     },
     /** Calls the misbehaving provider's tool. */

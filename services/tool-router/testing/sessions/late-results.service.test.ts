@@ -27,7 +27,7 @@ describe("results that come when the session has another agent", () => {
     const { calls, sessions, router } = suite.clients;
     await using service = new ExternalService(calls, { tools: [name] }, takeOnly);
     const sessionId = await suite.openSession("seller");
-    const { contextRevision } = await router.listTools({ scope: { case: "sessionId", value: sessionId } });
+    const { contextRevision } = await router.listTools({ scope: { case: "session", value: { sessionId } } });
     const request = { sessionId, name, callId: `late-${name}`, argumentsJson: "{}" };
     const calling = suite.clients.call({ ...request, contextRevision }).then(({ output }) => output, String);
     await until(() => service.callIds.includes(request.callId));

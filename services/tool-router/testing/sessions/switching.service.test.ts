@@ -17,7 +17,7 @@ describe("switching a session's agent, on the bus", () => {
   test("ORCH-1 a session comes through its states in order, and has the other agent's tools and nothing else", async () => {
     const sessionId = await suite.openSession("red");
     const { sessions, router } = suite.clients;
-    const before = await router.listTools({ scope: { case: "sessionId", value: sessionId } });
+    const before = await router.listTools({ scope: { case: "session", value: { sessionId } } });
     const watch = suite.watch(sessionId);
     await until(() => watch.states.length === 1);
     const { session } = await sessions.switchAgent({ sessionId, agent: "blue" });
@@ -30,7 +30,7 @@ describe("switching a session's agent, on the bus", () => {
       [State.BUILDING, "blue"],
       [State.ACTIVE, "blue"],
     ]);
-    const after = await router.listTools({ scope: { case: "sessionId", value: sessionId } });
+    const after = await router.listTools({ scope: { case: "session", value: { sessionId } } });
     expect(after.agent).toBe("blue");
     expect(after.contextRevision).toBeGreaterThan(before.contextRevision);
     expect(after.tools.map(({ reference }) => reference)).toEqual(["@blue_files/whose", "echo"]);
@@ -82,7 +82,7 @@ describe("switching a session's agent, on the bus", () => {
 
   test("ORCH-1 a call in flight ends in its time, and the switch waits for it; what comes meanwhile is the next agent's", async () => {
     const sessionId = await suite.openSession("red");
-    const before = await suite.clients.router.listTools({ scope: { case: "sessionId", value: sessionId } });
+    const before = await suite.clients.router.listTools({ scope: { case: "session", value: { sessionId } } });
     const release = Promise.withResolvers<void>();
     suite.hold("held", release.promise);
     const calling = suite.clients.call({ sessionId, name: "mine", callId: "held" });
@@ -109,7 +109,7 @@ describe("switching a session's agent, on the bus", () => {
       return events.find(({ callId }) => callId === "late");
     });
     expect(refused).toMatchObject({ agent: "blue", tool: "mine", rule: "decided by a former agent" });
-    const { tools } = await suite.clients.router.listTools({ scope: { case: "sessionId", value: sessionId } });
+    const { tools } = await suite.clients.router.listTools({ scope: { case: "session", value: { sessionId } } });
     expect(tools.map(({ reference }) => reference)).toContain("@blue_files/whose");
   });
 

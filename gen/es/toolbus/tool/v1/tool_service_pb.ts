@@ -21,7 +21,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file toolbus/tool/v1/tool_service.proto.
  */
 export const file_toolbus_tool_v1_tool_service: GenFile = /*@__PURE__*/
-  fileDesc("CiJ0b29sYnVzL3Rvb2wvdjEvdG9vbF9zZXJ2aWNlLnByb3RvEg90b29sYnVzLnRvb2wudjEinQEKCU1vZGVsVG9vbBISCgptb2RlbF9uYW1lGAEgASgJEhEKCXJlZmVyZW5jZRgCIAEoCRIPCgdhbGlhc2VzGAMgAygJEiMKBHRvb2wYBCABKAsyFS50b29sYnVzLnRvb2wudjEuVG9vbBIQCghjYWxsYWJsZRgFIAEoCBIRCglhdmFpbGFibGUYBiABKAgSDgoGcmVhc29uGAcgASgJIswCChBMaXN0VG9vbHNSZXF1ZXN0EjIKCnNlc3Npb25faWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSRIABItCgVhZ2VudBgCIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JEgAEiYKFGtub3duX3Rvb2xzX3JldmlzaW9uGAMgASgJQgi6SAVyAxiAARIdCglwYWdlX3NpemUYBCABKAVCCrpIBxoFGOgHKAASHAoKcGFnZV90b2tlbhgFIAEoCUIIukgFcgMYgAgSLAoGcnVuX2lkGAYgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MCw2NH0kEjkKC3J1bl9zb3VyY2VzGAcgAygLMhoudG9vbGJ1cy50b29sLnYxLlJ1blNvdXJjZUIIukgFkgECECBCBwoFc2NvcGUi2wEKEUxpc3RUb29sc1Jlc3BvbnNlEikKBXRvb2xzGAEgAygLMhoudG9vbGJ1cy50b29sLnYxLk1vZGVsVG9vbBIuCgdzb3VyY2VzGAIgAygLMh0udG9vbGJ1cy50b29sLnYxLlNvdXJjZVN0YXR1cxINCgVhZ2VudBgDIAEoCRIYChBjb250ZXh0X3JldmlzaW9uGAQgASgNEhYKDnRvb2xzX3JldmlzaW9uGAUgASgJEhEKCXVuY2hhbmdlZBgGIAEoCBIXCg9uZXh0X3BhZ2VfdG9rZW4YByABKAkiuAMKD0NhbGxUb29sUmVxdWVzdBIuCgdjYWxsX2lkGAEgASgJQh26SBpyGDIWXlthLXpBLVowLTlfLV17MCwxMjh9JBIwCgpzZXNzaW9uX2lkGAIgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEhgKBG5hbWUYAyABKAlCCrpIB3IFEAEYgAQSIgoOYXJndW1lbnRzX2pzb24YBCABKAlCCrpIB3IFKICAgCASLAoGcnVuX2lkGAUgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MCw2NH0kEhgKEGNvbnRleHRfcmV2aXNpb24YBiABKA0SNAoNYWxsb3dlZF90b29scxgHIAEoCzIdLnRvb2xidXMudG9vbC52MS5BbGxvd2VkVG9vbHMSLAoIZGVhZGxpbmUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEh4KC3J1bl9jb250ZXh0GAkgASgMQgm6SAZ6BBiAgEASOQoLcnVuX3NvdXJjZXMYCiADKAsyGi50b29sYnVzLnRvb2wudjEuUnVuU291cmNlQgi6SAWSAQIQICK2AQoOQ2FsbFRvb2xSZXN1bHQSEwoLb3V0cHV0X2pzb24YASABKAkSEAoIaXNfZXJyb3IYAiABKAgSGAoQc3RvcmVkX3JlZmVyZW5jZRgDIAEoCRIlCgV1c2FnZRgEIAEoCzIWLnRvb2xidXMudG9vbC52MS5Vc2FnZRISCgpjYWxsX2NvdW50GAUgASgNEhAKCGVuZHNfcnVuGAYgASgIEhYKDnRvb2xzX3JldmlzaW9uGAcgASgJIrsBChBDYWxsVG9vbFJlc3BvbnNlEjEKCHByb2dyZXNzGAEgASgLMh0udG9vbGJ1cy50b29sLnYxLlRvb2xQcm9ncmVzc0gAEicKA2xvZxgCIAEoCzIYLnRvb2xidXMudG9vbC52MS5Ub29sTG9nSAASMQoGcmVzdWx0GAMgASgLMh8udG9vbGJ1cy50b29sLnYxLkNhbGxUb29sUmVzdWx0SAASDwoHY2FsbF9pZBgEIAEoCUIHCgVldmVudCKDAgoSRXhwbGFpblRvb2xSZXF1ZXN0EjIKCnNlc3Npb25faWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSRIABItCgVhZ2VudBgCIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JEgAEhgKBG5hbWUYAyABKAlCCrpIB3IFEAEYgAQSLAoGcnVuX2lkGAQgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MCw2NH0kEjkKC3J1bl9zb3VyY2VzGAUgAygLMhoudG9vbGJ1cy50b29sLnYxLlJ1blNvdXJjZUIIukgFkgECECBCBwoFc2NvcGUiXAoLRXhwbGFpblN0ZXASLAoFc3RhZ2UYASABKA4yHS50b29sYnVzLnRvb2wudjEuRXhwbGFpblN0YWdlEg8KB2ZpbmRpbmcYAiABKAkSDgoGcGFzc2VkGAMgASgIIpICChNFeHBsYWluVG9vbFJlc3BvbnNlEhEKCXJlZmVyZW5jZRgBIAEoCRIQCghwcm92aWRlchgCIAEoCRIRCglhdmFpbGFibGUYAyABKAgSDwoHdmlzaWJsZRgEIAEoCBIQCghjYWxsYWJsZRgFIAEoCBIMCgRydWxlGAYgASgJEisKBXN0ZXBzGAcgAygLMhwudG9vbGJ1cy50b29sLnYxLkV4cGxhaW5TdGVwEhIKCm1vZGVsX25hbWUYCCABKAkSDwoHYWxpYXNlcxgJIAMoCRIaChJ1bmF2YWlsYWJsZV9yZWFzb24YCiABKAkSFQoNY2xvc2VzdF9uYW1lcxgLIAMoCRINCgVhZ2VudBgMIAEoCSqDAgoMRXhwbGFpblN0YWdlEh0KGUVYUExBSU5fU1RBR0VfVU5TUEVDSUZJRUQQABIXChNFWFBMQUlOX1NUQUdFX0FMSUFTEAESGQoVRVhQTEFJTl9TVEFHRV9SRVNPTFZFEAISGgoWRVhQTEFJTl9TVEFHRV9QUk9WSURFUhADEh4KGkVYUExBSU5fU1RBR0VfQVZBSUxBQklMSVRZEAQSFQoRRVhQTEFJTl9TVEFHRV9VU0UQBRIZChVFWFBMQUlOX1NUQUdFX0FMTE9XRUQQBhIXChNFWFBMQUlOX1NUQUdFX09GRkVSEAcSGQoVRVhQTEFJTl9TVEFHRV9WSVNJQkxFEAgyjgIKC1Rvb2xTZXJ2aWNlElIKCUxpc3RUb29scxIhLnRvb2xidXMudG9vbC52MS5MaXN0VG9vbHNSZXF1ZXN0GiIudG9vbGJ1cy50b29sLnYxLkxpc3RUb29sc1Jlc3BvbnNlElEKCENhbGxUb29sEiAudG9vbGJ1cy50b29sLnYxLkNhbGxUb29sUmVxdWVzdBohLnRvb2xidXMudG9vbC52MS5DYWxsVG9vbFJlc3BvbnNlMAESWAoLRXhwbGFpblRvb2wSIy50b29sYnVzLnRvb2wudjEuRXhwbGFpblRvb2xSZXF1ZXN0GiQudG9vbGJ1cy50b29sLnYxLkV4cGxhaW5Ub29sUmVzcG9uc2ViBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_timestamp, file_toolbus_tool_v1_source, file_toolbus_tool_v1_tool, file_toolbus_tool_v1_usage]);
+  fileDesc("CiJ0b29sYnVzL3Rvb2wvdjEvdG9vbF9zZXJ2aWNlLnByb3RvEg90b29sYnVzLnRvb2wudjEinQEKCU1vZGVsVG9vbBISCgptb2RlbF9uYW1lGAEgASgJEhEKCXJlZmVyZW5jZRgCIAEoCRIPCgdhbGlhc2VzGAMgAygJEiMKBHRvb2wYBCABKAsyFS50b29sYnVzLnRvb2wudjEuVG9vbBIQCghjYWxsYWJsZRgFIAEoCBIRCglhdmFpbGFibGUYBiABKAgSDgoGcmVhc29uGAcgASgJIqkBCgxTZXNzaW9uU2NvcGUSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIsCgZydW5faWQYAiABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXswLDY0fSQSOQoLcnVuX3NvdXJjZXMYAyADKAsyGi50b29sYnVzLnRvb2wudjEuUnVuU291cmNlQgi6SAWSAQIQICLhAQoQTGlzdFRvb2xzUmVxdWVzdBIwCgdzZXNzaW9uGAEgASgLMh0udG9vbGJ1cy50b29sLnYxLlNlc3Npb25TY29wZUgAEi0KBWFnZW50GAIgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kSAASJgoUa25vd25fdG9vbHNfcmV2aXNpb24YAyABKAlCCLpIBXIDGIABEh0KCXBhZ2Vfc2l6ZRgEIAEoBUIKukgHGgUY6AcoABIcCgpwYWdlX3Rva2VuGAUgASgJQgi6SAVyAxiACEIHCgVzY29wZSLbAQoRTGlzdFRvb2xzUmVzcG9uc2USKQoFdG9vbHMYASADKAsyGi50b29sYnVzLnRvb2wudjEuTW9kZWxUb29sEi4KB3NvdXJjZXMYAiADKAsyHS50b29sYnVzLnRvb2wudjEuU291cmNlU3RhdHVzEg0KBWFnZW50GAMgASgJEhgKEGNvbnRleHRfcmV2aXNpb24YBCABKA0SFgoOdG9vbHNfcmV2aXNpb24YBSABKAkSEQoJdW5jaGFuZ2VkGAYgASgIEhcKD25leHRfcGFnZV90b2tlbhgHIAEoCSK4AwoPQ2FsbFRvb2xSZXF1ZXN0Ei4KB2NhbGxfaWQYASABKAlCHbpIGnIYMhZeW2EtekEtWjAtOV8tXXswLDEyOH0kEjAKCnNlc3Npb25faWQYAiABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSGAoEbmFtZRgDIAEoCUIKukgHcgUQARiABBIiCg5hcmd1bWVudHNfanNvbhgEIAEoCUIKukgHcgUogICAIBIsCgZydW5faWQYBSABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXswLDY0fSQSGAoQY29udGV4dF9yZXZpc2lvbhgGIAEoDRI0Cg1hbGxvd2VkX3Rvb2xzGAcgASgLMh0udG9vbGJ1cy50b29sLnYxLkFsbG93ZWRUb29scxIsCghkZWFkbGluZRgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASHgoLcnVuX2NvbnRleHQYCSABKAxCCbpIBnoEGICAQBI5CgtydW5fc291cmNlcxgKIAMoCzIaLnRvb2xidXMudG9vbC52MS5SdW5Tb3VyY2VCCLpIBZIBAhAgIrYBCg5DYWxsVG9vbFJlc3VsdBITCgtvdXRwdXRfanNvbhgBIAEoCRIQCghpc19lcnJvchgCIAEoCBIYChBzdG9yZWRfcmVmZXJlbmNlGAMgASgJEiUKBXVzYWdlGAQgASgLMhYudG9vbGJ1cy50b29sLnYxLlVzYWdlEhIKCmNhbGxfY291bnQYBSABKA0SEAoIZW5kc19ydW4YBiABKAgSFgoOdG9vbHNfcmV2aXNpb24YByABKAkiuwEKEENhbGxUb29sUmVzcG9uc2USMQoIcHJvZ3Jlc3MYASABKAsyHS50b29sYnVzLnRvb2wudjEuVG9vbFByb2dyZXNzSAASJwoDbG9nGAIgASgLMhgudG9vbGJ1cy50b29sLnYxLlRvb2xMb2dIABIxCgZyZXN1bHQYAyABKAsyHy50b29sYnVzLnRvb2wudjEuQ2FsbFRvb2xSZXN1bHRIABIPCgdjYWxsX2lkGAQgASgJQgcKBWV2ZW50IpgBChJFeHBsYWluVG9vbFJlcXVlc3QSMAoHc2Vzc2lvbhgBIAEoCzIdLnRvb2xidXMudG9vbC52MS5TZXNzaW9uU2NvcGVIABItCgVhZ2VudBgCIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JEgAEhgKBG5hbWUYAyABKAlCCrpIB3IFEAEYgARCBwoFc2NvcGUiXAoLRXhwbGFpblN0ZXASLAoFc3RhZ2UYASABKA4yHS50b29sYnVzLnRvb2wudjEuRXhwbGFpblN0YWdlEg8KB2ZpbmRpbmcYAiABKAkSDgoGcGFzc2VkGAMgASgIIpICChNFeHBsYWluVG9vbFJlc3BvbnNlEhEKCXJlZmVyZW5jZRgBIAEoCRIQCghwcm92aWRlchgCIAEoCRIRCglhdmFpbGFibGUYAyABKAgSDwoHdmlzaWJsZRgEIAEoCBIQCghjYWxsYWJsZRgFIAEoCBIMCgRydWxlGAYgASgJEisKBXN0ZXBzGAcgAygLMhwudG9vbGJ1cy50b29sLnYxLkV4cGxhaW5TdGVwEhIKCm1vZGVsX25hbWUYCCABKAkSDwoHYWxpYXNlcxgJIAMoCRIaChJ1bmF2YWlsYWJsZV9yZWFzb24YCiABKAkSFQoNY2xvc2VzdF9uYW1lcxgLIAMoCRINCgVhZ2VudBgMIAEoCSqDAgoMRXhwbGFpblN0YWdlEh0KGUVYUExBSU5fU1RBR0VfVU5TUEVDSUZJRUQQABIXChNFWFBMQUlOX1NUQUdFX0FMSUFTEAESGQoVRVhQTEFJTl9TVEFHRV9SRVNPTFZFEAISGgoWRVhQTEFJTl9TVEFHRV9QUk9WSURFUhADEh4KGkVYUExBSU5fU1RBR0VfQVZBSUxBQklMSVRZEAQSFQoRRVhQTEFJTl9TVEFHRV9VU0UQBRIZChVFWFBMQUlOX1NUQUdFX0FMTE9XRUQQBhIXChNFWFBMQUlOX1NUQUdFX09GRkVSEAcSGQoVRVhQTEFJTl9TVEFHRV9WSVNJQkxFEAgyjgIKC1Rvb2xTZXJ2aWNlElIKCUxpc3RUb29scxIhLnRvb2xidXMudG9vbC52MS5MaXN0VG9vbHNSZXF1ZXN0GiIudG9vbGJ1cy50b29sLnYxLkxpc3RUb29sc1Jlc3BvbnNlElEKCENhbGxUb29sEiAudG9vbGJ1cy50b29sLnYxLkNhbGxUb29sUmVxdWVzdBohLnRvb2xidXMudG9vbC52MS5DYWxsVG9vbFJlc3BvbnNlMAESWAoLRXhwbGFpblRvb2wSIy50b29sYnVzLnRvb2wudjEuRXhwbGFpblRvb2xSZXF1ZXN0GiQudG9vbGJ1cy50b29sLnYxLkV4cGxhaW5Ub29sUmVzcG9uc2ViBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_timestamp, file_toolbus_tool_v1_source, file_toolbus_tool_v1_tool, file_toolbus_tool_v1_usage]);
 
 /**
  * A tool as the model of a session sees it.
@@ -87,6 +87,42 @@ export const ModelToolSchema: GenMessage<ModelTool> = /*@__PURE__*/
   messageDesc(file_toolbus_tool_v1_tool_service, 0);
 
 /**
+ * A session, and what one of its runs brings.
+ *
+ * @generated from message toolbus.tool.v1.SessionScope
+ */
+export type SessionScope = Message<"toolbus.tool.v1.SessionScope"> & {
+  /**
+   * The session.
+   *
+   * @generated from field: string session_id = 1;
+   */
+  sessionId: string;
+
+  /**
+   * The run that brings `run_sources`, which need one; empty for what every run of the session has.
+   *
+   * @generated from field: string run_id = 2;
+   */
+  runId: string;
+
+  /**
+   * The sources that the run brings. Their tools count as if the agent's `use` named them: its `allowed` narrows them like all
+   * others.
+   *
+   * @generated from field: repeated toolbus.tool.v1.RunSource run_sources = 3;
+   */
+  runSources: RunSource[];
+};
+
+/**
+ * Describes the message toolbus.tool.v1.SessionScope.
+ * Use `create(SessionScopeSchema)` to create a new message.
+ */
+export const SessionScopeSchema: GenMessage<SessionScope> = /*@__PURE__*/
+  messageDesc(file_toolbus_tool_v1_tool_service, 1);
+
+/**
  * Asks for the tools of a session.
  *
  * @generated from message toolbus.tool.v1.ListToolsRequest
@@ -101,10 +137,10 @@ export type ListToolsRequest = Message<"toolbus.tool.v1.ListToolsRequest"> & {
     /**
      * Those of a session: of its active agent, with what its caller declares.
      *
-     * @generated from field: string session_id = 1;
+     * @generated from field: toolbus.tool.v1.SessionScope session = 1;
      */
-    value: string;
-    case: "sessionId";
+    value: SessionScope;
+    case: "session";
   } | {
     /**
      * Those that an agent would have, outside any session.
@@ -136,21 +172,6 @@ export type ListToolsRequest = Message<"toolbus.tool.v1.ListToolsRequest"> & {
    * @generated from field: string page_token = 5;
    */
   pageToken: string;
-
-  /**
-   * The run for which they are listed, if it brings sources; empty for what every run of the session has.
-   *
-   * @generated from field: string run_id = 6;
-   */
-  runId: string;
-
-  /**
-   * The sources that the run brings. Their tools count as if the agent's `use` named them: its `allowed` narrows them like all
-   * others. They need a session and a run.
-   *
-   * @generated from field: repeated toolbus.tool.v1.RunSource run_sources = 7;
-   */
-  runSources: RunSource[];
 };
 
 /**
@@ -158,7 +179,7 @@ export type ListToolsRequest = Message<"toolbus.tool.v1.ListToolsRequest"> & {
  * Use `create(ListToolsRequestSchema)` to create a new message.
  */
 export const ListToolsRequestSchema: GenMessage<ListToolsRequest> = /*@__PURE__*/
-  messageDesc(file_toolbus_tool_v1_tool_service, 1);
+  messageDesc(file_toolbus_tool_v1_tool_service, 2);
 
 /**
  * A page of the tools of a session.
@@ -222,7 +243,7 @@ export type ListToolsResponse = Message<"toolbus.tool.v1.ListToolsResponse"> & {
  * Use `create(ListToolsResponseSchema)` to create a new message.
  */
 export const ListToolsResponseSchema: GenMessage<ListToolsResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_tool_v1_tool_service, 2);
+  messageDesc(file_toolbus_tool_v1_tool_service, 3);
 
 /**
  * Calls a tool.
@@ -299,7 +320,7 @@ export type CallToolRequest = Message<"toolbus.tool.v1.CallToolRequest"> & {
   runContext: Uint8Array;
 
   /**
-   * The sources that the run brings, as in ListToolsRequest.
+   * The sources that the run brings, as in SessionScope.
    *
    * @generated from field: repeated toolbus.tool.v1.RunSource run_sources = 10;
    */
@@ -311,7 +332,7 @@ export type CallToolRequest = Message<"toolbus.tool.v1.CallToolRequest"> & {
  * Use `create(CallToolRequestSchema)` to create a new message.
  */
 export const CallToolRequestSchema: GenMessage<CallToolRequest> = /*@__PURE__*/
-  messageDesc(file_toolbus_tool_v1_tool_service, 3);
+  messageDesc(file_toolbus_tool_v1_tool_service, 4);
 
 /**
  * What a call answered, and what it means for the run that called.
@@ -375,7 +396,7 @@ export type CallToolResult = Message<"toolbus.tool.v1.CallToolResult"> & {
  * Use `create(CallToolResultSchema)` to create a new message.
  */
 export const CallToolResultSchema: GenMessage<CallToolResult> = /*@__PURE__*/
-  messageDesc(file_toolbus_tool_v1_tool_service, 4);
+  messageDesc(file_toolbus_tool_v1_tool_service, 5);
 
 /**
  * What happens in a call: progress and logs, then exactly one result.
@@ -427,7 +448,7 @@ export type CallToolResponse = Message<"toolbus.tool.v1.CallToolResponse"> & {
  * Use `create(CallToolResponseSchema)` to create a new message.
  */
 export const CallToolResponseSchema: GenMessage<CallToolResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_tool_v1_tool_service, 5);
+  messageDesc(file_toolbus_tool_v1_tool_service, 6);
 
 /**
  * Asks why a tool is visible, callable, or not.
@@ -444,10 +465,10 @@ export type ExplainToolRequest = Message<"toolbus.tool.v1.ExplainToolRequest"> &
     /**
      * A session: its active agent, its caller's tools and its active space count.
      *
-     * @generated from field: string session_id = 1;
+     * @generated from field: toolbus.tool.v1.SessionScope session = 1;
      */
-    value: string;
-    case: "sessionId";
+    value: SessionScope;
+    case: "session";
   } | {
     /**
      * An agent outside any session, without what a caller or a space adds.
@@ -464,20 +485,6 @@ export type ExplainToolRequest = Message<"toolbus.tool.v1.ExplainToolRequest"> &
    * @generated from field: string name = 3;
    */
   name: string;
-
-  /**
-   * The run for which it is asked, if it brings sources; empty otherwise.
-   *
-   * @generated from field: string run_id = 4;
-   */
-  runId: string;
-
-  /**
-   * The sources that the run brings, as in ListToolsRequest.
-   *
-   * @generated from field: repeated toolbus.tool.v1.RunSource run_sources = 5;
-   */
-  runSources: RunSource[];
 };
 
 /**
@@ -485,7 +492,7 @@ export type ExplainToolRequest = Message<"toolbus.tool.v1.ExplainToolRequest"> &
  * Use `create(ExplainToolRequestSchema)` to create a new message.
  */
 export const ExplainToolRequestSchema: GenMessage<ExplainToolRequest> = /*@__PURE__*/
-  messageDesc(file_toolbus_tool_v1_tool_service, 6);
+  messageDesc(file_toolbus_tool_v1_tool_service, 7);
 
 /**
  * One step of the way from a name to a decision.
@@ -520,7 +527,7 @@ export type ExplainStep = Message<"toolbus.tool.v1.ExplainStep"> & {
  * Use `create(ExplainStepSchema)` to create a new message.
  */
 export const ExplainStepSchema: GenMessage<ExplainStep> = /*@__PURE__*/
-  messageDesc(file_toolbus_tool_v1_tool_service, 7);
+  messageDesc(file_toolbus_tool_v1_tool_service, 8);
 
 /**
  * The whole way from a name to a decision.
@@ -618,7 +625,7 @@ export type ExplainToolResponse = Message<"toolbus.tool.v1.ExplainToolResponse">
  * Use `create(ExplainToolResponseSchema)` to create a new message.
  */
 export const ExplainToolResponseSchema: GenMessage<ExplainToolResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_tool_v1_tool_service, 8);
+  messageDesc(file_toolbus_tool_v1_tool_service, 9);
 
 /**
  * A stage of the way from a name to a decision, in the order of the way.

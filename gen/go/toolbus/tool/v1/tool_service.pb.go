@@ -202,6 +202,71 @@ func (x *ModelTool) GetReason() string {
 	return ""
 }
 
+// A session, and what one of its runs brings.
+type SessionScope struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The session.
+	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	// The run that brings `run_sources`, which need one; empty for what every run of the session has.
+	RunId string `protobuf:"bytes,2,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
+	// The sources that the run brings. Their tools count as if the agent's `use` named them: its `allowed` narrows them like all
+	// others.
+	RunSources    []*RunSource `protobuf:"bytes,3,rep,name=run_sources,json=runSources,proto3" json:"run_sources,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SessionScope) Reset() {
+	*x = SessionScope{}
+	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SessionScope) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SessionScope) ProtoMessage() {}
+
+func (x *SessionScope) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SessionScope.ProtoReflect.Descriptor instead.
+func (*SessionScope) Descriptor() ([]byte, []int) {
+	return file_toolbus_tool_v1_tool_service_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *SessionScope) GetSessionId() string {
+	if x != nil {
+		return x.SessionId
+	}
+	return ""
+}
+
+func (x *SessionScope) GetRunId() string {
+	if x != nil {
+		return x.RunId
+	}
+	return ""
+}
+
+func (x *SessionScope) GetRunSources() []*RunSource {
+	if x != nil {
+		return x.RunSources
+	}
+	return nil
+}
+
 // Asks for the tools of a session.
 type ListToolsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -209,7 +274,7 @@ type ListToolsRequest struct {
 	//
 	// Types that are valid to be assigned to Scope:
 	//
-	//	*ListToolsRequest_SessionId
+	//	*ListToolsRequest_Session
 	//	*ListToolsRequest_Agent
 	Scope isListToolsRequest_Scope `protobuf_oneof:"scope"`
 	// The `tools_revision` of a list that the client has, of this session or of another one: if it is the list that would be
@@ -218,19 +283,14 @@ type ListToolsRequest struct {
 	// Maximum number to return; 0 means 100. A page may hold fewer while more follow.
 	PageSize int32 `protobuf:"varint,4,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// The `next_page_token` of the previous page; empty for the first page.
-	PageToken string `protobuf:"bytes,5,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
-	// The run for which they are listed, if it brings sources; empty for what every run of the session has.
-	RunId string `protobuf:"bytes,6,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
-	// The sources that the run brings. Their tools count as if the agent's `use` named them: its `allowed` narrows them like all
-	// others. They need a session and a run.
-	RunSources    []*RunSource `protobuf:"bytes,7,rep,name=run_sources,json=runSources,proto3" json:"run_sources,omitempty"`
+	PageToken     string `protobuf:"bytes,5,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListToolsRequest) Reset() {
 	*x = ListToolsRequest{}
-	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[1]
+	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -242,7 +302,7 @@ func (x *ListToolsRequest) String() string {
 func (*ListToolsRequest) ProtoMessage() {}
 
 func (x *ListToolsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[1]
+	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -255,7 +315,7 @@ func (x *ListToolsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListToolsRequest.ProtoReflect.Descriptor instead.
 func (*ListToolsRequest) Descriptor() ([]byte, []int) {
-	return file_toolbus_tool_v1_tool_service_proto_rawDescGZIP(), []int{1}
+	return file_toolbus_tool_v1_tool_service_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *ListToolsRequest) GetScope() isListToolsRequest_Scope {
@@ -265,13 +325,13 @@ func (x *ListToolsRequest) GetScope() isListToolsRequest_Scope {
 	return nil
 }
 
-func (x *ListToolsRequest) GetSessionId() string {
+func (x *ListToolsRequest) GetSession() *SessionScope {
 	if x != nil {
-		if x, ok := x.Scope.(*ListToolsRequest_SessionId); ok {
-			return x.SessionId
+		if x, ok := x.Scope.(*ListToolsRequest_Session); ok {
+			return x.Session
 		}
 	}
-	return ""
+	return nil
 }
 
 func (x *ListToolsRequest) GetAgent() string {
@@ -304,27 +364,13 @@ func (x *ListToolsRequest) GetPageToken() string {
 	return ""
 }
 
-func (x *ListToolsRequest) GetRunId() string {
-	if x != nil {
-		return x.RunId
-	}
-	return ""
-}
-
-func (x *ListToolsRequest) GetRunSources() []*RunSource {
-	if x != nil {
-		return x.RunSources
-	}
-	return nil
-}
-
 type isListToolsRequest_Scope interface {
 	isListToolsRequest_Scope()
 }
 
-type ListToolsRequest_SessionId struct {
+type ListToolsRequest_Session struct {
 	// Those of a session: of its active agent, with what its caller declares.
-	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3,oneof"`
+	Session *SessionScope `protobuf:"bytes,1,opt,name=session,proto3,oneof"`
 }
 
 type ListToolsRequest_Agent struct {
@@ -332,7 +378,7 @@ type ListToolsRequest_Agent struct {
 	Agent string `protobuf:"bytes,2,opt,name=agent,proto3,oneof"`
 }
 
-func (*ListToolsRequest_SessionId) isListToolsRequest_Scope() {}
+func (*ListToolsRequest_Session) isListToolsRequest_Scope() {}
 
 func (*ListToolsRequest_Agent) isListToolsRequest_Scope() {}
 
@@ -360,7 +406,7 @@ type ListToolsResponse struct {
 
 func (x *ListToolsResponse) Reset() {
 	*x = ListToolsResponse{}
-	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[2]
+	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -372,7 +418,7 @@ func (x *ListToolsResponse) String() string {
 func (*ListToolsResponse) ProtoMessage() {}
 
 func (x *ListToolsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[2]
+	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -385,7 +431,7 @@ func (x *ListToolsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListToolsResponse.ProtoReflect.Descriptor instead.
 func (*ListToolsResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_tool_v1_tool_service_proto_rawDescGZIP(), []int{2}
+	return file_toolbus_tool_v1_tool_service_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *ListToolsResponse) GetTools() []*ModelTool {
@@ -463,7 +509,7 @@ type CallToolRequest struct {
 	// ExecuteToolRequest.run_context here, unchanged. It only narrows what the call may do; empty outside a run. Bytes that are no
 	// such context are refused (`invalid_argument`).
 	RunContext []byte `protobuf:"bytes,9,opt,name=run_context,json=runContext,proto3" json:"run_context,omitempty"`
-	// The sources that the run brings, as in ListToolsRequest.
+	// The sources that the run brings, as in SessionScope.
 	RunSources    []*RunSource `protobuf:"bytes,10,rep,name=run_sources,json=runSources,proto3" json:"run_sources,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -471,7 +517,7 @@ type CallToolRequest struct {
 
 func (x *CallToolRequest) Reset() {
 	*x = CallToolRequest{}
-	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[3]
+	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -483,7 +529,7 @@ func (x *CallToolRequest) String() string {
 func (*CallToolRequest) ProtoMessage() {}
 
 func (x *CallToolRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[3]
+	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -496,7 +542,7 @@ func (x *CallToolRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallToolRequest.ProtoReflect.Descriptor instead.
 func (*CallToolRequest) Descriptor() ([]byte, []int) {
-	return file_toolbus_tool_v1_tool_service_proto_rawDescGZIP(), []int{3}
+	return file_toolbus_tool_v1_tool_service_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *CallToolRequest) GetCallId() string {
@@ -593,7 +639,7 @@ type CallToolResult struct {
 
 func (x *CallToolResult) Reset() {
 	*x = CallToolResult{}
-	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[4]
+	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -605,7 +651,7 @@ func (x *CallToolResult) String() string {
 func (*CallToolResult) ProtoMessage() {}
 
 func (x *CallToolResult) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[4]
+	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -618,7 +664,7 @@ func (x *CallToolResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallToolResult.ProtoReflect.Descriptor instead.
 func (*CallToolResult) Descriptor() ([]byte, []int) {
-	return file_toolbus_tool_v1_tool_service_proto_rawDescGZIP(), []int{4}
+	return file_toolbus_tool_v1_tool_service_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *CallToolResult) GetOutputJson() string {
@@ -689,7 +735,7 @@ type CallToolResponse struct {
 
 func (x *CallToolResponse) Reset() {
 	*x = CallToolResponse{}
-	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[5]
+	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -701,7 +747,7 @@ func (x *CallToolResponse) String() string {
 func (*CallToolResponse) ProtoMessage() {}
 
 func (x *CallToolResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[5]
+	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -714,7 +760,7 @@ func (x *CallToolResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallToolResponse.ProtoReflect.Descriptor instead.
 func (*CallToolResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_tool_v1_tool_service_proto_rawDescGZIP(), []int{5}
+	return file_toolbus_tool_v1_tool_service_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *CallToolResponse) GetEvent() isCallToolResponse_Event {
@@ -790,22 +836,18 @@ type ExplainToolRequest struct {
 	//
 	// Types that are valid to be assigned to Scope:
 	//
-	//	*ExplainToolRequest_SessionId
+	//	*ExplainToolRequest_Session
 	//	*ExplainToolRequest_Agent
 	Scope isExplainToolRequest_Scope `protobuf_oneof:"scope"`
 	// Model name, alias or reference.
-	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
-	// The run for which it is asked, if it brings sources; empty otherwise.
-	RunId string `protobuf:"bytes,4,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
-	// The sources that the run brings, as in ListToolsRequest.
-	RunSources    []*RunSource `protobuf:"bytes,5,rep,name=run_sources,json=runSources,proto3" json:"run_sources,omitempty"`
+	Name          string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ExplainToolRequest) Reset() {
 	*x = ExplainToolRequest{}
-	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[6]
+	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -817,7 +859,7 @@ func (x *ExplainToolRequest) String() string {
 func (*ExplainToolRequest) ProtoMessage() {}
 
 func (x *ExplainToolRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[6]
+	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -830,7 +872,7 @@ func (x *ExplainToolRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainToolRequest.ProtoReflect.Descriptor instead.
 func (*ExplainToolRequest) Descriptor() ([]byte, []int) {
-	return file_toolbus_tool_v1_tool_service_proto_rawDescGZIP(), []int{6}
+	return file_toolbus_tool_v1_tool_service_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ExplainToolRequest) GetScope() isExplainToolRequest_Scope {
@@ -840,13 +882,13 @@ func (x *ExplainToolRequest) GetScope() isExplainToolRequest_Scope {
 	return nil
 }
 
-func (x *ExplainToolRequest) GetSessionId() string {
+func (x *ExplainToolRequest) GetSession() *SessionScope {
 	if x != nil {
-		if x, ok := x.Scope.(*ExplainToolRequest_SessionId); ok {
-			return x.SessionId
+		if x, ok := x.Scope.(*ExplainToolRequest_Session); ok {
+			return x.Session
 		}
 	}
-	return ""
+	return nil
 }
 
 func (x *ExplainToolRequest) GetAgent() string {
@@ -865,27 +907,13 @@ func (x *ExplainToolRequest) GetName() string {
 	return ""
 }
 
-func (x *ExplainToolRequest) GetRunId() string {
-	if x != nil {
-		return x.RunId
-	}
-	return ""
-}
-
-func (x *ExplainToolRequest) GetRunSources() []*RunSource {
-	if x != nil {
-		return x.RunSources
-	}
-	return nil
-}
-
 type isExplainToolRequest_Scope interface {
 	isExplainToolRequest_Scope()
 }
 
-type ExplainToolRequest_SessionId struct {
+type ExplainToolRequest_Session struct {
 	// A session: its active agent, its caller's tools and its active space count.
-	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3,oneof"`
+	Session *SessionScope `protobuf:"bytes,1,opt,name=session,proto3,oneof"`
 }
 
 type ExplainToolRequest_Agent struct {
@@ -893,7 +921,7 @@ type ExplainToolRequest_Agent struct {
 	Agent string `protobuf:"bytes,2,opt,name=agent,proto3,oneof"`
 }
 
-func (*ExplainToolRequest_SessionId) isExplainToolRequest_Scope() {}
+func (*ExplainToolRequest_Session) isExplainToolRequest_Scope() {}
 
 func (*ExplainToolRequest_Agent) isExplainToolRequest_Scope() {}
 
@@ -912,7 +940,7 @@ type ExplainStep struct {
 
 func (x *ExplainStep) Reset() {
 	*x = ExplainStep{}
-	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[7]
+	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -924,7 +952,7 @@ func (x *ExplainStep) String() string {
 func (*ExplainStep) ProtoMessage() {}
 
 func (x *ExplainStep) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[7]
+	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -937,7 +965,7 @@ func (x *ExplainStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainStep.ProtoReflect.Descriptor instead.
 func (*ExplainStep) Descriptor() ([]byte, []int) {
-	return file_toolbus_tool_v1_tool_service_proto_rawDescGZIP(), []int{7}
+	return file_toolbus_tool_v1_tool_service_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ExplainStep) GetStage() ExplainStage {
@@ -994,7 +1022,7 @@ type ExplainToolResponse struct {
 
 func (x *ExplainToolResponse) Reset() {
 	*x = ExplainToolResponse{}
-	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[8]
+	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1006,7 +1034,7 @@ func (x *ExplainToolResponse) String() string {
 func (*ExplainToolResponse) ProtoMessage() {}
 
 func (x *ExplainToolResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[8]
+	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1019,7 +1047,7 @@ func (x *ExplainToolResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainToolResponse.ProtoReflect.Descriptor instead.
 func (*ExplainToolResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_tool_v1_tool_service_proto_rawDescGZIP(), []int{8}
+	return file_toolbus_tool_v1_tool_service_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ExplainToolResponse) GetReference() string {
@@ -1119,19 +1147,21 @@ const file_toolbus_tool_v1_tool_service_proto_rawDesc = "" +
 	"\x04tool\x18\x04 \x01(\v2\x15.toolbus.tool.v1.ToolR\x04tool\x12\x1a\n" +
 	"\bcallable\x18\x05 \x01(\bR\bcallable\x12\x1c\n" +
 	"\tavailable\x18\x06 \x01(\bR\tavailable\x12\x16\n" +
-	"\x06reason\x18\a \x01(\tR\x06reason\"\x9a\x03\n" +
-	"\x10ListToolsRequest\x12=\n" +
+	"\x06reason\x18\a \x01(\tR\x06reason\"\xc7\x01\n" +
+	"\fSessionScope\x12;\n" +
 	"\n" +
-	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$H\x00R\tsessionId\x124\n" +
+	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x123\n" +
+	"\x06run_id\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\x05runId\x12E\n" +
+	"\vrun_sources\x18\x03 \x03(\v2\x1a.toolbus.tool.v1.RunSourceB\b\xbaH\x05\x92\x01\x02\x10 R\n" +
+	"runSources\"\x9a\x02\n" +
+	"\x10ListToolsRequest\x129\n" +
+	"\asession\x18\x01 \x01(\v2\x1d.toolbus.tool.v1.SessionScopeH\x00R\asession\x124\n" +
 	"\x05agent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$H\x00R\x05agent\x12:\n" +
 	"\x14known_tools_revision\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\x12knownToolsRevision\x12'\n" +
 	"\tpage_size\x18\x04 \x01(\x05B\n" +
 	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12'\n" +
 	"\n" +
-	"page_token\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\x123\n" +
-	"\x06run_id\x18\x06 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\x05runId\x12E\n" +
-	"\vrun_sources\x18\a \x03(\v2\x1a.toolbus.tool.v1.RunSourceB\b\xbaH\x05\x92\x01\x02\x10 R\n" +
-	"runSourcesB\a\n" +
+	"page_token\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageTokenB\a\n" +
 	"\x05scope\"\xac\x02\n" +
 	"\x11ListToolsResponse\x120\n" +
 	"\x05tools\x18\x01 \x03(\v2\x1a.toolbus.tool.v1.ModelToolR\x05tools\x127\n" +
@@ -1173,16 +1203,12 @@ const file_toolbus_tool_v1_tool_service_proto_rawDesc = "" +
 	"\x03log\x18\x02 \x01(\v2\x18.toolbus.tool.v1.ToolLogH\x00R\x03log\x129\n" +
 	"\x06result\x18\x03 \x01(\v2\x1f.toolbus.tool.v1.CallToolResultH\x00R\x06result\x12\x17\n" +
 	"\acall_id\x18\x04 \x01(\tR\x06callIdB\a\n" +
-	"\x05event\"\xae\x02\n" +
-	"\x12ExplainToolRequest\x12=\n" +
-	"\n" +
-	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$H\x00R\tsessionId\x124\n" +
+	"\x05event\"\xae\x01\n" +
+	"\x12ExplainToolRequest\x129\n" +
+	"\asession\x18\x01 \x01(\v2\x1d.toolbus.tool.v1.SessionScopeH\x00R\asession\x124\n" +
 	"\x05agent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$H\x00R\x05agent\x12\x1e\n" +
 	"\x04name\x18\x03 \x01(\tB\n" +
-	"\xbaH\ar\x05\x10\x01\x18\x80\x04R\x04name\x123\n" +
-	"\x06run_id\x18\x04 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\x05runId\x12E\n" +
-	"\vrun_sources\x18\x05 \x03(\v2\x1a.toolbus.tool.v1.RunSourceB\b\xbaH\x05\x92\x01\x02\x10 R\n" +
-	"runSourcesB\a\n" +
+	"\xbaH\ar\x05\x10\x01\x18\x80\x04R\x04nameB\a\n" +
 	"\x05scope\"t\n" +
 	"\vExplainStep\x123\n" +
 	"\x05stage\x18\x01 \x01(\x0e2\x1d.toolbus.tool.v1.ExplainStageR\x05stage\x12\x18\n" +
@@ -1232,53 +1258,55 @@ func file_toolbus_tool_v1_tool_service_proto_rawDescGZIP() []byte {
 }
 
 var file_toolbus_tool_v1_tool_service_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_toolbus_tool_v1_tool_service_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_toolbus_tool_v1_tool_service_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_toolbus_tool_v1_tool_service_proto_goTypes = []any{
 	(ExplainStage)(0),             // 0: toolbus.tool.v1.ExplainStage
 	(*ModelTool)(nil),             // 1: toolbus.tool.v1.ModelTool
-	(*ListToolsRequest)(nil),      // 2: toolbus.tool.v1.ListToolsRequest
-	(*ListToolsResponse)(nil),     // 3: toolbus.tool.v1.ListToolsResponse
-	(*CallToolRequest)(nil),       // 4: toolbus.tool.v1.CallToolRequest
-	(*CallToolResult)(nil),        // 5: toolbus.tool.v1.CallToolResult
-	(*CallToolResponse)(nil),      // 6: toolbus.tool.v1.CallToolResponse
-	(*ExplainToolRequest)(nil),    // 7: toolbus.tool.v1.ExplainToolRequest
-	(*ExplainStep)(nil),           // 8: toolbus.tool.v1.ExplainStep
-	(*ExplainToolResponse)(nil),   // 9: toolbus.tool.v1.ExplainToolResponse
-	(*Tool)(nil),                  // 10: toolbus.tool.v1.Tool
-	(*RunSource)(nil),             // 11: toolbus.tool.v1.RunSource
-	(*SourceStatus)(nil),          // 12: toolbus.tool.v1.SourceStatus
-	(*AllowedTools)(nil),          // 13: toolbus.tool.v1.AllowedTools
-	(*timestamppb.Timestamp)(nil), // 14: google.protobuf.Timestamp
-	(*Usage)(nil),                 // 15: toolbus.tool.v1.Usage
-	(*ToolProgress)(nil),          // 16: toolbus.tool.v1.ToolProgress
-	(*ToolLog)(nil),               // 17: toolbus.tool.v1.ToolLog
+	(*SessionScope)(nil),          // 2: toolbus.tool.v1.SessionScope
+	(*ListToolsRequest)(nil),      // 3: toolbus.tool.v1.ListToolsRequest
+	(*ListToolsResponse)(nil),     // 4: toolbus.tool.v1.ListToolsResponse
+	(*CallToolRequest)(nil),       // 5: toolbus.tool.v1.CallToolRequest
+	(*CallToolResult)(nil),        // 6: toolbus.tool.v1.CallToolResult
+	(*CallToolResponse)(nil),      // 7: toolbus.tool.v1.CallToolResponse
+	(*ExplainToolRequest)(nil),    // 8: toolbus.tool.v1.ExplainToolRequest
+	(*ExplainStep)(nil),           // 9: toolbus.tool.v1.ExplainStep
+	(*ExplainToolResponse)(nil),   // 10: toolbus.tool.v1.ExplainToolResponse
+	(*Tool)(nil),                  // 11: toolbus.tool.v1.Tool
+	(*RunSource)(nil),             // 12: toolbus.tool.v1.RunSource
+	(*SourceStatus)(nil),          // 13: toolbus.tool.v1.SourceStatus
+	(*AllowedTools)(nil),          // 14: toolbus.tool.v1.AllowedTools
+	(*timestamppb.Timestamp)(nil), // 15: google.protobuf.Timestamp
+	(*Usage)(nil),                 // 16: toolbus.tool.v1.Usage
+	(*ToolProgress)(nil),          // 17: toolbus.tool.v1.ToolProgress
+	(*ToolLog)(nil),               // 18: toolbus.tool.v1.ToolLog
 }
 var file_toolbus_tool_v1_tool_service_proto_depIdxs = []int32{
-	10, // 0: toolbus.tool.v1.ModelTool.tool:type_name -> toolbus.tool.v1.Tool
-	11, // 1: toolbus.tool.v1.ListToolsRequest.run_sources:type_name -> toolbus.tool.v1.RunSource
-	1,  // 2: toolbus.tool.v1.ListToolsResponse.tools:type_name -> toolbus.tool.v1.ModelTool
-	12, // 3: toolbus.tool.v1.ListToolsResponse.sources:type_name -> toolbus.tool.v1.SourceStatus
-	13, // 4: toolbus.tool.v1.CallToolRequest.allowed_tools:type_name -> toolbus.tool.v1.AllowedTools
-	14, // 5: toolbus.tool.v1.CallToolRequest.deadline:type_name -> google.protobuf.Timestamp
-	11, // 6: toolbus.tool.v1.CallToolRequest.run_sources:type_name -> toolbus.tool.v1.RunSource
-	15, // 7: toolbus.tool.v1.CallToolResult.usage:type_name -> toolbus.tool.v1.Usage
-	16, // 8: toolbus.tool.v1.CallToolResponse.progress:type_name -> toolbus.tool.v1.ToolProgress
-	17, // 9: toolbus.tool.v1.CallToolResponse.log:type_name -> toolbus.tool.v1.ToolLog
-	5,  // 10: toolbus.tool.v1.CallToolResponse.result:type_name -> toolbus.tool.v1.CallToolResult
-	11, // 11: toolbus.tool.v1.ExplainToolRequest.run_sources:type_name -> toolbus.tool.v1.RunSource
-	0,  // 12: toolbus.tool.v1.ExplainStep.stage:type_name -> toolbus.tool.v1.ExplainStage
-	8,  // 13: toolbus.tool.v1.ExplainToolResponse.steps:type_name -> toolbus.tool.v1.ExplainStep
-	2,  // 14: toolbus.tool.v1.ToolService.ListTools:input_type -> toolbus.tool.v1.ListToolsRequest
-	4,  // 15: toolbus.tool.v1.ToolService.CallTool:input_type -> toolbus.tool.v1.CallToolRequest
-	7,  // 16: toolbus.tool.v1.ToolService.ExplainTool:input_type -> toolbus.tool.v1.ExplainToolRequest
-	3,  // 17: toolbus.tool.v1.ToolService.ListTools:output_type -> toolbus.tool.v1.ListToolsResponse
-	6,  // 18: toolbus.tool.v1.ToolService.CallTool:output_type -> toolbus.tool.v1.CallToolResponse
-	9,  // 19: toolbus.tool.v1.ToolService.ExplainTool:output_type -> toolbus.tool.v1.ExplainToolResponse
-	17, // [17:20] is the sub-list for method output_type
-	14, // [14:17] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	11, // 0: toolbus.tool.v1.ModelTool.tool:type_name -> toolbus.tool.v1.Tool
+	12, // 1: toolbus.tool.v1.SessionScope.run_sources:type_name -> toolbus.tool.v1.RunSource
+	2,  // 2: toolbus.tool.v1.ListToolsRequest.session:type_name -> toolbus.tool.v1.SessionScope
+	1,  // 3: toolbus.tool.v1.ListToolsResponse.tools:type_name -> toolbus.tool.v1.ModelTool
+	13, // 4: toolbus.tool.v1.ListToolsResponse.sources:type_name -> toolbus.tool.v1.SourceStatus
+	14, // 5: toolbus.tool.v1.CallToolRequest.allowed_tools:type_name -> toolbus.tool.v1.AllowedTools
+	15, // 6: toolbus.tool.v1.CallToolRequest.deadline:type_name -> google.protobuf.Timestamp
+	12, // 7: toolbus.tool.v1.CallToolRequest.run_sources:type_name -> toolbus.tool.v1.RunSource
+	16, // 8: toolbus.tool.v1.CallToolResult.usage:type_name -> toolbus.tool.v1.Usage
+	17, // 9: toolbus.tool.v1.CallToolResponse.progress:type_name -> toolbus.tool.v1.ToolProgress
+	18, // 10: toolbus.tool.v1.CallToolResponse.log:type_name -> toolbus.tool.v1.ToolLog
+	6,  // 11: toolbus.tool.v1.CallToolResponse.result:type_name -> toolbus.tool.v1.CallToolResult
+	2,  // 12: toolbus.tool.v1.ExplainToolRequest.session:type_name -> toolbus.tool.v1.SessionScope
+	0,  // 13: toolbus.tool.v1.ExplainStep.stage:type_name -> toolbus.tool.v1.ExplainStage
+	9,  // 14: toolbus.tool.v1.ExplainToolResponse.steps:type_name -> toolbus.tool.v1.ExplainStep
+	3,  // 15: toolbus.tool.v1.ToolService.ListTools:input_type -> toolbus.tool.v1.ListToolsRequest
+	5,  // 16: toolbus.tool.v1.ToolService.CallTool:input_type -> toolbus.tool.v1.CallToolRequest
+	8,  // 17: toolbus.tool.v1.ToolService.ExplainTool:input_type -> toolbus.tool.v1.ExplainToolRequest
+	4,  // 18: toolbus.tool.v1.ToolService.ListTools:output_type -> toolbus.tool.v1.ListToolsResponse
+	7,  // 19: toolbus.tool.v1.ToolService.CallTool:output_type -> toolbus.tool.v1.CallToolResponse
+	10, // 20: toolbus.tool.v1.ToolService.ExplainTool:output_type -> toolbus.tool.v1.ExplainToolResponse
+	18, // [18:21] is the sub-list for method output_type
+	15, // [15:18] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_tool_v1_tool_service_proto_init() }
@@ -1289,17 +1317,17 @@ func file_toolbus_tool_v1_tool_service_proto_init() {
 	file_toolbus_tool_v1_source_proto_init()
 	file_toolbus_tool_v1_tool_proto_init()
 	file_toolbus_tool_v1_usage_proto_init()
-	file_toolbus_tool_v1_tool_service_proto_msgTypes[1].OneofWrappers = []any{
-		(*ListToolsRequest_SessionId)(nil),
+	file_toolbus_tool_v1_tool_service_proto_msgTypes[2].OneofWrappers = []any{
+		(*ListToolsRequest_Session)(nil),
 		(*ListToolsRequest_Agent)(nil),
 	}
-	file_toolbus_tool_v1_tool_service_proto_msgTypes[5].OneofWrappers = []any{
+	file_toolbus_tool_v1_tool_service_proto_msgTypes[6].OneofWrappers = []any{
 		(*CallToolResponse_Progress)(nil),
 		(*CallToolResponse_Log)(nil),
 		(*CallToolResponse_Result)(nil),
 	}
-	file_toolbus_tool_v1_tool_service_proto_msgTypes[6].OneofWrappers = []any{
-		(*ExplainToolRequest_SessionId)(nil),
+	file_toolbus_tool_v1_tool_service_proto_msgTypes[7].OneofWrappers = []any{
+		(*ExplainToolRequest_Session)(nil),
 		(*ExplainToolRequest_Agent)(nil),
 	}
 	type x struct{}
@@ -1308,7 +1336,7 @@ func file_toolbus_tool_v1_tool_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolbus_tool_v1_tool_service_proto_rawDesc), len(file_toolbus_tool_v1_tool_service_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   9,
+			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

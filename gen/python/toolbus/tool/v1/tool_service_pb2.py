@@ -29,15 +29,19 @@ from toolbus.tool.v1 import tool_pb2 as toolbus_dot_tool_dot_v1_dot_tool__pb2
 from toolbus.tool.v1 import usage_pb2 as toolbus_dot_tool_dot_v1_dot_usage__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"toolbus/tool/v1/tool_service.proto\x12\x0ftoolbus.tool.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ctoolbus/tool/v1/source.proto\x1a\x1atoolbus/tool/v1/tool.proto\x1a\x1btoolbus/tool/v1/usage.proto\"\xdf\x01\n\tModelTool\x12\x1d\n\nmodel_name\x18\x01 \x01(\tR\tmodelName\x12\x1c\n\treference\x18\x02 \x01(\tR\treference\x12\x18\n\x07\x61liases\x18\x03 \x03(\tR\x07\x61liases\x12)\n\x04tool\x18\x04 \x01(\x0b\x32\x15.toolbus.tool.v1.ToolR\x04tool\x12\x1a\n\x08\x63\x61llable\x18\x05 \x01(\x08R\x08\x63\x61llable\x12\x1c\n\tavailable\x18\x06 \x01(\x08R\tavailable\x12\x16\n\x06reason\x18\x07 \x01(\tR\x06reason\"\x9a\x03\n\x10ListToolsRequest\x12=\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$H\x00R\tsessionId\x12\x34\n\x05\x61gent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$H\x00R\x05\x61gent\x12:\n\x14known_tools_revision\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x01R\x12knownToolsRevision\x12\'\n\tpage_size\x18\x04 \x01(\x05\x42\n\xbaH\x07\x1a\x05\x18\xe8\x07(\x00R\x08pageSize\x12\'\n\npage_token\x18\x05 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x08R\tpageToken\x12\x33\n\x06run_id\x18\x06 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\x05runId\x12\x45\n\x0brun_sources\x18\x07 \x03(\x0b\x32\x1a.toolbus.tool.v1.RunSourceB\x08\xbaH\x05\x92\x01\x02\x10 R\nrunSourcesB\x07\n\x05scope\"\xac\x02\n\x11ListToolsResponse\x12\x30\n\x05tools\x18\x01 \x03(\x0b\x32\x1a.toolbus.tool.v1.ModelToolR\x05tools\x12\x37\n\x07sources\x18\x02 \x03(\x0b\x32\x1d.toolbus.tool.v1.SourceStatusR\x07sources\x12\x14\n\x05\x61gent\x18\x03 \x01(\tR\x05\x61gent\x12)\n\x10\x63ontext_revision\x18\x04 \x01(\rR\x0f\x63ontextRevision\x12%\n\x0etools_revision\x18\x05 \x01(\tR\rtoolsRevision\x12\x1c\n\tunchanged\x18\x06 \x01(\x08R\tunchanged\x12&\n\x0fnext_page_token\x18\x07 \x01(\tR\rnextPageToken\"\xa8\x04\n\x0f\x43\x61llToolRequest\x12\x36\n\x07\x63\x61ll_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_-]{0,128}$R\x06\x63\x61llId\x12;\n\nsession_id\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12\x1e\n\x04name\x18\x03 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x04R\x04name\x12\x31\n\x0e\x61rguments_json\x18\x04 \x01(\tB\n\xbaH\x07r\x05(\x80\x80\x80 R\rargumentsJson\x12\x33\n\x06run_id\x18\x05 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\x05runId\x12)\n\x10\x63ontext_revision\x18\x06 \x01(\rR\x0f\x63ontextRevision\x12\x42\n\rallowed_tools\x18\x07 \x01(\x0b\x32\x1d.toolbus.tool.v1.AllowedToolsR\x0c\x61llowedTools\x12\x36\n\x08\x64\x65\x61\x64line\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x08\x64\x65\x61\x64line\x12*\n\x0brun_context\x18\t \x01(\x0c\x42\t\xbaH\x06z\x04\x18\x80\x80@R\nrunContext\x12\x45\n\x0brun_sources\x18\n \x03(\x0b\x32\x1a.toolbus.tool.v1.RunSourceB\x08\xbaH\x05\x92\x01\x02\x10 R\nrunSources\"\x86\x02\n\x0e\x43\x61llToolResult\x12\x1f\n\x0boutput_json\x18\x01 \x01(\tR\noutputJson\x12\x19\n\x08is_error\x18\x02 \x01(\x08R\x07isError\x12)\n\x10stored_reference\x18\x03 \x01(\tR\x0fstoredReference\x12,\n\x05usage\x18\x04 \x01(\x0b\x32\x16.toolbus.tool.v1.UsageR\x05usage\x12\x1d\n\ncall_count\x18\x05 \x01(\rR\tcallCount\x12\x19\n\x08\x65nds_run\x18\x06 \x01(\x08R\x07\x65ndsRun\x12%\n\x0etools_revision\x18\x07 \x01(\tR\rtoolsRevision\"\xda\x01\n\x10\x43\x61llToolResponse\x12;\n\x08progress\x18\x01 \x01(\x0b\x32\x1d.toolbus.tool.v1.ToolProgressH\x00R\x08progress\x12,\n\x03log\x18\x02 \x01(\x0b\x32\x18.toolbus.tool.v1.ToolLogH\x00R\x03log\x12\x39\n\x06result\x18\x03 \x01(\x0b\x32\x1f.toolbus.tool.v1.CallToolResultH\x00R\x06result\x12\x17\n\x07\x63\x61ll_id\x18\x04 \x01(\tR\x06\x63\x61llIdB\x07\n\x05\x65vent\"\xae\x02\n\x12\x45xplainToolRequest\x12=\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$H\x00R\tsessionId\x12\x34\n\x05\x61gent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$H\x00R\x05\x61gent\x12\x1e\n\x04name\x18\x03 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x04R\x04name\x12\x33\n\x06run_id\x18\x04 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\x05runId\x12\x45\n\x0brun_sources\x18\x05 \x03(\x0b\x32\x1a.toolbus.tool.v1.RunSourceB\x08\xbaH\x05\x92\x01\x02\x10 R\nrunSourcesB\x07\n\x05scope\"t\n\x0b\x45xplainStep\x12\x33\n\x05stage\x18\x01 \x01(\x0e\x32\x1d.toolbus.tool.v1.ExplainStageR\x05stage\x12\x18\n\x07\x66inding\x18\x02 \x01(\tR\x07\x66inding\x12\x16\n\x06passed\x18\x03 \x01(\x08R\x06passed\"\x8e\x03\n\x13\x45xplainToolResponse\x12\x1c\n\treference\x18\x01 \x01(\tR\treference\x12\x1a\n\x08provider\x18\x02 \x01(\tR\x08provider\x12\x1c\n\tavailable\x18\x03 \x01(\x08R\tavailable\x12\x18\n\x07visible\x18\x04 \x01(\x08R\x07visible\x12\x1a\n\x08\x63\x61llable\x18\x05 \x01(\x08R\x08\x63\x61llable\x12\x12\n\x04rule\x18\x06 \x01(\tR\x04rule\x12\x32\n\x05steps\x18\x07 \x03(\x0b\x32\x1c.toolbus.tool.v1.ExplainStepR\x05steps\x12\x1d\n\nmodel_name\x18\x08 \x01(\tR\tmodelName\x12\x18\n\x07\x61liases\x18\t \x03(\tR\x07\x61liases\x12-\n\x12unavailable_reason\x18\n \x01(\tR\x11unavailableReason\x12#\n\rclosest_names\x18\x0b \x03(\tR\x0c\x63losestNames\x12\x14\n\x05\x61gent\x18\x0c \x01(\tR\x05\x61gent*\x83\x02\n\x0c\x45xplainStage\x12\x1d\n\x19\x45XPLAIN_STAGE_UNSPECIFIED\x10\x00\x12\x17\n\x13\x45XPLAIN_STAGE_ALIAS\x10\x01\x12\x19\n\x15\x45XPLAIN_STAGE_RESOLVE\x10\x02\x12\x1a\n\x16\x45XPLAIN_STAGE_PROVIDER\x10\x03\x12\x1e\n\x1a\x45XPLAIN_STAGE_AVAILABILITY\x10\x04\x12\x15\n\x11\x45XPLAIN_STAGE_USE\x10\x05\x12\x19\n\x15\x45XPLAIN_STAGE_ALLOWED\x10\x06\x12\x17\n\x13\x45XPLAIN_STAGE_OFFER\x10\x07\x12\x19\n\x15\x45XPLAIN_STAGE_VISIBLE\x10\x08\x32\x8e\x02\n\x0bToolService\x12R\n\tListTools\x12!.toolbus.tool.v1.ListToolsRequest\x1a\".toolbus.tool.v1.ListToolsResponse\x12Q\n\x08\x43\x61llTool\x12 .toolbus.tool.v1.CallToolRequest\x1a!.toolbus.tool.v1.CallToolResponse0\x01\x12X\n\x0b\x45xplainTool\x12#.toolbus.tool.v1.ExplainToolRequest\x1a$.toolbus.tool.v1.ExplainToolResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"toolbus/tool/v1/tool_service.proto\x12\x0ftoolbus.tool.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ctoolbus/tool/v1/source.proto\x1a\x1atoolbus/tool/v1/tool.proto\x1a\x1btoolbus/tool/v1/usage.proto\"\xdf\x01\n\tModelTool\x12\x1d\n\nmodel_name\x18\x01 \x01(\tR\tmodelName\x12\x1c\n\treference\x18\x02 \x01(\tR\treference\x12\x18\n\x07\x61liases\x18\x03 \x03(\tR\x07\x61liases\x12)\n\x04tool\x18\x04 \x01(\x0b\x32\x15.toolbus.tool.v1.ToolR\x04tool\x12\x1a\n\x08\x63\x61llable\x18\x05 \x01(\x08R\x08\x63\x61llable\x12\x1c\n\tavailable\x18\x06 \x01(\x08R\tavailable\x12\x16\n\x06reason\x18\x07 \x01(\tR\x06reason\"\xc7\x01\n\x0cSessionScope\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12\x33\n\x06run_id\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\x05runId\x12\x45\n\x0brun_sources\x18\x03 \x03(\x0b\x32\x1a.toolbus.tool.v1.RunSourceB\x08\xbaH\x05\x92\x01\x02\x10 R\nrunSources\"\x9a\x02\n\x10ListToolsRequest\x12\x39\n\x07session\x18\x01 \x01(\x0b\x32\x1d.toolbus.tool.v1.SessionScopeH\x00R\x07session\x12\x34\n\x05\x61gent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$H\x00R\x05\x61gent\x12:\n\x14known_tools_revision\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x01R\x12knownToolsRevision\x12\'\n\tpage_size\x18\x04 \x01(\x05\x42\n\xbaH\x07\x1a\x05\x18\xe8\x07(\x00R\x08pageSize\x12\'\n\npage_token\x18\x05 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x08R\tpageTokenB\x07\n\x05scope\"\xac\x02\n\x11ListToolsResponse\x12\x30\n\x05tools\x18\x01 \x03(\x0b\x32\x1a.toolbus.tool.v1.ModelToolR\x05tools\x12\x37\n\x07sources\x18\x02 \x03(\x0b\x32\x1d.toolbus.tool.v1.SourceStatusR\x07sources\x12\x14\n\x05\x61gent\x18\x03 \x01(\tR\x05\x61gent\x12)\n\x10\x63ontext_revision\x18\x04 \x01(\rR\x0f\x63ontextRevision\x12%\n\x0etools_revision\x18\x05 \x01(\tR\rtoolsRevision\x12\x1c\n\tunchanged\x18\x06 \x01(\x08R\tunchanged\x12&\n\x0fnext_page_token\x18\x07 \x01(\tR\rnextPageToken\"\xa8\x04\n\x0f\x43\x61llToolRequest\x12\x36\n\x07\x63\x61ll_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_-]{0,128}$R\x06\x63\x61llId\x12;\n\nsession_id\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12\x1e\n\x04name\x18\x03 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x04R\x04name\x12\x31\n\x0e\x61rguments_json\x18\x04 \x01(\tB\n\xbaH\x07r\x05(\x80\x80\x80 R\rargumentsJson\x12\x33\n\x06run_id\x18\x05 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\x05runId\x12)\n\x10\x63ontext_revision\x18\x06 \x01(\rR\x0f\x63ontextRevision\x12\x42\n\rallowed_tools\x18\x07 \x01(\x0b\x32\x1d.toolbus.tool.v1.AllowedToolsR\x0c\x61llowedTools\x12\x36\n\x08\x64\x65\x61\x64line\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x08\x64\x65\x61\x64line\x12*\n\x0brun_context\x18\t \x01(\x0c\x42\t\xbaH\x06z\x04\x18\x80\x80@R\nrunContext\x12\x45\n\x0brun_sources\x18\n \x03(\x0b\x32\x1a.toolbus.tool.v1.RunSourceB\x08\xbaH\x05\x92\x01\x02\x10 R\nrunSources\"\x86\x02\n\x0e\x43\x61llToolResult\x12\x1f\n\x0boutput_json\x18\x01 \x01(\tR\noutputJson\x12\x19\n\x08is_error\x18\x02 \x01(\x08R\x07isError\x12)\n\x10stored_reference\x18\x03 \x01(\tR\x0fstoredReference\x12,\n\x05usage\x18\x04 \x01(\x0b\x32\x16.toolbus.tool.v1.UsageR\x05usage\x12\x1d\n\ncall_count\x18\x05 \x01(\rR\tcallCount\x12\x19\n\x08\x65nds_run\x18\x06 \x01(\x08R\x07\x65ndsRun\x12%\n\x0etools_revision\x18\x07 \x01(\tR\rtoolsRevision\"\xda\x01\n\x10\x43\x61llToolResponse\x12;\n\x08progress\x18\x01 \x01(\x0b\x32\x1d.toolbus.tool.v1.ToolProgressH\x00R\x08progress\x12,\n\x03log\x18\x02 \x01(\x0b\x32\x18.toolbus.tool.v1.ToolLogH\x00R\x03log\x12\x39\n\x06result\x18\x03 \x01(\x0b\x32\x1f.toolbus.tool.v1.CallToolResultH\x00R\x06result\x12\x17\n\x07\x63\x61ll_id\x18\x04 \x01(\tR\x06\x63\x61llIdB\x07\n\x05\x65vent\"\xae\x01\n\x12\x45xplainToolRequest\x12\x39\n\x07session\x18\x01 \x01(\x0b\x32\x1d.toolbus.tool.v1.SessionScopeH\x00R\x07session\x12\x34\n\x05\x61gent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$H\x00R\x05\x61gent\x12\x1e\n\x04name\x18\x03 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x04R\x04nameB\x07\n\x05scope\"t\n\x0b\x45xplainStep\x12\x33\n\x05stage\x18\x01 \x01(\x0e\x32\x1d.toolbus.tool.v1.ExplainStageR\x05stage\x12\x18\n\x07\x66inding\x18\x02 \x01(\tR\x07\x66inding\x12\x16\n\x06passed\x18\x03 \x01(\x08R\x06passed\"\x8e\x03\n\x13\x45xplainToolResponse\x12\x1c\n\treference\x18\x01 \x01(\tR\treference\x12\x1a\n\x08provider\x18\x02 \x01(\tR\x08provider\x12\x1c\n\tavailable\x18\x03 \x01(\x08R\tavailable\x12\x18\n\x07visible\x18\x04 \x01(\x08R\x07visible\x12\x1a\n\x08\x63\x61llable\x18\x05 \x01(\x08R\x08\x63\x61llable\x12\x12\n\x04rule\x18\x06 \x01(\tR\x04rule\x12\x32\n\x05steps\x18\x07 \x03(\x0b\x32\x1c.toolbus.tool.v1.ExplainStepR\x05steps\x12\x1d\n\nmodel_name\x18\x08 \x01(\tR\tmodelName\x12\x18\n\x07\x61liases\x18\t \x03(\tR\x07\x61liases\x12-\n\x12unavailable_reason\x18\n \x01(\tR\x11unavailableReason\x12#\n\rclosest_names\x18\x0b \x03(\tR\x0c\x63losestNames\x12\x14\n\x05\x61gent\x18\x0c \x01(\tR\x05\x61gent*\x83\x02\n\x0c\x45xplainStage\x12\x1d\n\x19\x45XPLAIN_STAGE_UNSPECIFIED\x10\x00\x12\x17\n\x13\x45XPLAIN_STAGE_ALIAS\x10\x01\x12\x19\n\x15\x45XPLAIN_STAGE_RESOLVE\x10\x02\x12\x1a\n\x16\x45XPLAIN_STAGE_PROVIDER\x10\x03\x12\x1e\n\x1a\x45XPLAIN_STAGE_AVAILABILITY\x10\x04\x12\x15\n\x11\x45XPLAIN_STAGE_USE\x10\x05\x12\x19\n\x15\x45XPLAIN_STAGE_ALLOWED\x10\x06\x12\x17\n\x13\x45XPLAIN_STAGE_OFFER\x10\x07\x12\x19\n\x15\x45XPLAIN_STAGE_VISIBLE\x10\x08\x32\x8e\x02\n\x0bToolService\x12R\n\tListTools\x12!.toolbus.tool.v1.ListToolsRequest\x1a\".toolbus.tool.v1.ListToolsResponse\x12Q\n\x08\x43\x61llTool\x12 .toolbus.tool.v1.CallToolRequest\x1a!.toolbus.tool.v1.CallToolResponse0\x01\x12X\n\x0b\x45xplainTool\x12#.toolbus.tool.v1.ExplainToolRequest\x1a$.toolbus.tool.v1.ExplainToolResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'toolbus.tool.v1.tool_service_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_LISTTOOLSREQUEST'].fields_by_name['session_id']._loaded_options = None
-  _globals['_LISTTOOLSREQUEST'].fields_by_name['session_id']._serialized_options = b'\272H\031r\0272\025^[a-zA-Z0-9_-]{1,64}$'
+  _globals['_SESSIONSCOPE'].fields_by_name['session_id']._loaded_options = None
+  _globals['_SESSIONSCOPE'].fields_by_name['session_id']._serialized_options = b'\272H\031r\0272\025^[a-zA-Z0-9_-]{1,64}$'
+  _globals['_SESSIONSCOPE'].fields_by_name['run_id']._loaded_options = None
+  _globals['_SESSIONSCOPE'].fields_by_name['run_id']._serialized_options = b'\272H\031r\0272\025^[a-zA-Z0-9_-]{0,64}$'
+  _globals['_SESSIONSCOPE'].fields_by_name['run_sources']._loaded_options = None
+  _globals['_SESSIONSCOPE'].fields_by_name['run_sources']._serialized_options = b'\272H\005\222\001\002\020 '
   _globals['_LISTTOOLSREQUEST'].fields_by_name['agent']._loaded_options = None
   _globals['_LISTTOOLSREQUEST'].fields_by_name['agent']._serialized_options = b'\272H\031r\0272\025^[a-zA-Z0-9_-]{1,64}$'
   _globals['_LISTTOOLSREQUEST'].fields_by_name['known_tools_revision']._loaded_options = None
@@ -46,10 +50,6 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_LISTTOOLSREQUEST'].fields_by_name['page_size']._serialized_options = b'\272H\007\032\005\030\350\007(\000'
   _globals['_LISTTOOLSREQUEST'].fields_by_name['page_token']._loaded_options = None
   _globals['_LISTTOOLSREQUEST'].fields_by_name['page_token']._serialized_options = b'\272H\005r\003\030\200\010'
-  _globals['_LISTTOOLSREQUEST'].fields_by_name['run_id']._loaded_options = None
-  _globals['_LISTTOOLSREQUEST'].fields_by_name['run_id']._serialized_options = b'\272H\031r\0272\025^[a-zA-Z0-9_-]{0,64}$'
-  _globals['_LISTTOOLSREQUEST'].fields_by_name['run_sources']._loaded_options = None
-  _globals['_LISTTOOLSREQUEST'].fields_by_name['run_sources']._serialized_options = b'\272H\005\222\001\002\020 '
   _globals['_CALLTOOLREQUEST'].fields_by_name['call_id']._loaded_options = None
   _globals['_CALLTOOLREQUEST'].fields_by_name['call_id']._serialized_options = b'\272H\032r\0302\026^[a-zA-Z0-9_-]{0,128}$'
   _globals['_CALLTOOLREQUEST'].fields_by_name['session_id']._loaded_options = None
@@ -64,36 +64,32 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_CALLTOOLREQUEST'].fields_by_name['run_context']._serialized_options = b'\272H\006z\004\030\200\200@'
   _globals['_CALLTOOLREQUEST'].fields_by_name['run_sources']._loaded_options = None
   _globals['_CALLTOOLREQUEST'].fields_by_name['run_sources']._serialized_options = b'\272H\005\222\001\002\020 '
-  _globals['_EXPLAINTOOLREQUEST'].fields_by_name['session_id']._loaded_options = None
-  _globals['_EXPLAINTOOLREQUEST'].fields_by_name['session_id']._serialized_options = b'\272H\031r\0272\025^[a-zA-Z0-9_-]{1,64}$'
   _globals['_EXPLAINTOOLREQUEST'].fields_by_name['agent']._loaded_options = None
   _globals['_EXPLAINTOOLREQUEST'].fields_by_name['agent']._serialized_options = b'\272H\031r\0272\025^[a-zA-Z0-9_-]{1,64}$'
   _globals['_EXPLAINTOOLREQUEST'].fields_by_name['name']._loaded_options = None
   _globals['_EXPLAINTOOLREQUEST'].fields_by_name['name']._serialized_options = b'\272H\007r\005\020\001\030\200\004'
-  _globals['_EXPLAINTOOLREQUEST'].fields_by_name['run_id']._loaded_options = None
-  _globals['_EXPLAINTOOLREQUEST'].fields_by_name['run_id']._serialized_options = b'\272H\031r\0272\025^[a-zA-Z0-9_-]{0,64}$'
-  _globals['_EXPLAINTOOLREQUEST'].fields_by_name['run_sources']._loaded_options = None
-  _globals['_EXPLAINTOOLREQUEST'].fields_by_name['run_sources']._serialized_options = b'\272H\005\222\001\002\020 '
-  _globals['_EXPLAINSTAGE']._serialized_start=3012
-  _globals['_EXPLAINSTAGE']._serialized_end=3271
+  _globals['_EXPLAINSTAGE']._serialized_start=2958
+  _globals['_EXPLAINSTAGE']._serialized_end=3217
   _globals['_MODELTOOL']._serialized_start=205
   _globals['_MODELTOOL']._serialized_end=428
-  _globals['_LISTTOOLSREQUEST']._serialized_start=431
-  _globals['_LISTTOOLSREQUEST']._serialized_end=841
-  _globals['_LISTTOOLSRESPONSE']._serialized_start=844
-  _globals['_LISTTOOLSRESPONSE']._serialized_end=1144
-  _globals['_CALLTOOLREQUEST']._serialized_start=1147
-  _globals['_CALLTOOLREQUEST']._serialized_end=1699
-  _globals['_CALLTOOLRESULT']._serialized_start=1702
-  _globals['_CALLTOOLRESULT']._serialized_end=1964
-  _globals['_CALLTOOLRESPONSE']._serialized_start=1967
-  _globals['_CALLTOOLRESPONSE']._serialized_end=2185
-  _globals['_EXPLAINTOOLREQUEST']._serialized_start=2188
-  _globals['_EXPLAINTOOLREQUEST']._serialized_end=2490
-  _globals['_EXPLAINSTEP']._serialized_start=2492
-  _globals['_EXPLAINSTEP']._serialized_end=2608
-  _globals['_EXPLAINTOOLRESPONSE']._serialized_start=2611
-  _globals['_EXPLAINTOOLRESPONSE']._serialized_end=3009
-  _globals['_TOOLSERVICE']._serialized_start=3274
-  _globals['_TOOLSERVICE']._serialized_end=3544
+  _globals['_SESSIONSCOPE']._serialized_start=431
+  _globals['_SESSIONSCOPE']._serialized_end=630
+  _globals['_LISTTOOLSREQUEST']._serialized_start=633
+  _globals['_LISTTOOLSREQUEST']._serialized_end=915
+  _globals['_LISTTOOLSRESPONSE']._serialized_start=918
+  _globals['_LISTTOOLSRESPONSE']._serialized_end=1218
+  _globals['_CALLTOOLREQUEST']._serialized_start=1221
+  _globals['_CALLTOOLREQUEST']._serialized_end=1773
+  _globals['_CALLTOOLRESULT']._serialized_start=1776
+  _globals['_CALLTOOLRESULT']._serialized_end=2038
+  _globals['_CALLTOOLRESPONSE']._serialized_start=2041
+  _globals['_CALLTOOLRESPONSE']._serialized_end=2259
+  _globals['_EXPLAINTOOLREQUEST']._serialized_start=2262
+  _globals['_EXPLAINTOOLREQUEST']._serialized_end=2436
+  _globals['_EXPLAINSTEP']._serialized_start=2438
+  _globals['_EXPLAINSTEP']._serialized_end=2554
+  _globals['_EXPLAINTOOLRESPONSE']._serialized_start=2557
+  _globals['_EXPLAINTOOLRESPONSE']._serialized_end=2955
+  _globals['_TOOLSERVICE']._serialized_start=3220
+  _globals['_TOOLSERVICE']._serialized_end=3490
 # @@protoc_insertion_point(module_scope)

@@ -122,20 +122,50 @@ class ModelTool(_message.Message):
 Global___ModelTool: _TypeAlias = ModelTool  # noqa: Y015
 
 @_typing.final
+class SessionScope(_message.Message):
+    """A session, and what one of its runs brings."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SESSION_ID_FIELD_NUMBER: _builtins.int
+    RUN_ID_FIELD_NUMBER: _builtins.int
+    RUN_SOURCES_FIELD_NUMBER: _builtins.int
+    session_id: _builtins.str
+    """The session."""
+    run_id: _builtins.str
+    """The run that brings `run_sources`, which need one; empty for what every run of the session has."""
+    @_builtins.property
+    def run_sources(self) -> _containers.RepeatedCompositeFieldContainer[_source_pb2.RunSource]:
+        """The sources that the run brings. Their tools count as if the agent's `use` named them: its `allowed` narrows them like all
+        others.
+        """
+
+    def __init__(
+        self,
+        *,
+        session_id: _builtins.str = ...,
+        run_id: _builtins.str = ...,
+        run_sources: _abc.Iterable[_source_pb2.RunSource] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["run_id", b"run_id", "run_sources", b"run_sources", "session_id", b"session_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SessionScope: _TypeAlias = SessionScope  # noqa: Y015
+
+@_typing.final
 class ListToolsRequest(_message.Message):
     """Asks for the tools of a session."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    SESSION_ID_FIELD_NUMBER: _builtins.int
+    SESSION_FIELD_NUMBER: _builtins.int
     AGENT_FIELD_NUMBER: _builtins.int
     KNOWN_TOOLS_REVISION_FIELD_NUMBER: _builtins.int
     PAGE_SIZE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
-    RUN_ID_FIELD_NUMBER: _builtins.int
-    RUN_SOURCES_FIELD_NUMBER: _builtins.int
-    session_id: _builtins.str
-    """Those of a session: of its active agent, with what its caller declares."""
     agent: _builtins.str
     """Those that an agent would have, outside any session."""
     known_tools_revision: _builtins.str
@@ -146,30 +176,24 @@ class ListToolsRequest(_message.Message):
     """Maximum number to return; 0 means 100. A page may hold fewer while more follow."""
     page_token: _builtins.str
     """The `next_page_token` of the previous page; empty for the first page."""
-    run_id: _builtins.str
-    """The run for which they are listed, if it brings sources; empty for what every run of the session has."""
     @_builtins.property
-    def run_sources(self) -> _containers.RepeatedCompositeFieldContainer[_source_pb2.RunSource]:
-        """The sources that the run brings. Their tools count as if the agent's `use` named them: its `allowed` narrows them like all
-        others. They need a session and a run.
-        """
+    def session(self) -> Global___SessionScope:
+        """Those of a session: of its active agent, with what its caller declares."""
 
     def __init__(
         self,
         *,
-        session_id: _builtins.str = ...,
+        session: Global___SessionScope | None = ...,
         agent: _builtins.str = ...,
         known_tools_revision: _builtins.str = ...,
         page_size: _builtins.int = ...,
         page_token: _builtins.str = ...,
-        run_id: _builtins.str = ...,
-        run_sources: _abc.Iterable[_source_pb2.RunSource] | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "scope", b"scope", "session_id", b"session_id"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "scope", b"scope", "session", b"session"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "known_tools_revision", b"known_tools_revision", "page_size", b"page_size", "page_token", b"page_token", "run_id", b"run_id", "run_sources", b"run_sources", "scope", b"scope", "session_id", b"session_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "known_tools_revision", b"known_tools_revision", "page_size", b"page_size", "page_token", b"page_token", "scope", b"scope", "session", b"session"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_scope: _TypeAlias = _typing.Literal["session_id", "agent"]  # noqa: Y015
+    _WhichOneofReturnType_scope: _TypeAlias = _typing.Literal["session", "agent"]  # noqa: Y015
     _WhichOneofArgType_scope: _TypeAlias = _typing.Literal["scope", b"scope"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_scope) -> _WhichOneofReturnType_scope | None: ...
 
@@ -274,7 +298,7 @@ class CallToolRequest(_message.Message):
 
     @_builtins.property
     def run_sources(self) -> _containers.RepeatedCompositeFieldContainer[_source_pb2.RunSource]:
-        """The sources that the run brings, as in ListToolsRequest."""
+        """The sources that the run brings, as in SessionScope."""
 
     def __init__(
         self,
@@ -396,37 +420,29 @@ class ExplainToolRequest(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    SESSION_ID_FIELD_NUMBER: _builtins.int
+    SESSION_FIELD_NUMBER: _builtins.int
     AGENT_FIELD_NUMBER: _builtins.int
     NAME_FIELD_NUMBER: _builtins.int
-    RUN_ID_FIELD_NUMBER: _builtins.int
-    RUN_SOURCES_FIELD_NUMBER: _builtins.int
-    session_id: _builtins.str
-    """A session: its active agent, its caller's tools and its active space count."""
     agent: _builtins.str
     """An agent outside any session, without what a caller or a space adds."""
     name: _builtins.str
     """Model name, alias or reference."""
-    run_id: _builtins.str
-    """The run for which it is asked, if it brings sources; empty otherwise."""
     @_builtins.property
-    def run_sources(self) -> _containers.RepeatedCompositeFieldContainer[_source_pb2.RunSource]:
-        """The sources that the run brings, as in ListToolsRequest."""
+    def session(self) -> Global___SessionScope:
+        """A session: its active agent, its caller's tools and its active space count."""
 
     def __init__(
         self,
         *,
-        session_id: _builtins.str = ...,
+        session: Global___SessionScope | None = ...,
         agent: _builtins.str = ...,
         name: _builtins.str = ...,
-        run_id: _builtins.str = ...,
-        run_sources: _abc.Iterable[_source_pb2.RunSource] | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "scope", b"scope", "session_id", b"session_id"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "scope", b"scope", "session", b"session"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "name", b"name", "run_id", b"run_id", "run_sources", b"run_sources", "scope", b"scope", "session_id", b"session_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "name", b"name", "scope", b"scope", "session", b"session"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_scope: _TypeAlias = _typing.Literal["session_id", "agent"]  # noqa: Y015
+    _WhichOneofReturnType_scope: _TypeAlias = _typing.Literal["session", "agent"]  # noqa: Y015
     _WhichOneofArgType_scope: _TypeAlias = _typing.Literal["scope", b"scope"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_scope) -> _WhichOneofReturnType_scope | None: ...
 
