@@ -16,7 +16,7 @@ describe("an agent from a file", () => {
       sources: [source],
     });
     expect(agent.sources).toMatchObject([
-      { name: "files", provider: "mcp", config: server },
+      { name: "files", provider: "mcp", config: { name: "files", stdio: { command: "npx" } } },
       { name: "w", provider: "worker", config: { secrets: ["S"] } },
       source,
     ]);

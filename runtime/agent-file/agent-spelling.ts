@@ -1,3 +1,4 @@
+import { serverSpelling } from "./server-spelling.ts";
 import { itsOwn, type JsonSchema, type Spelling } from "./spelling.ts";
 
 const text = { type: "string" };
@@ -74,19 +75,5 @@ export const agentSpelling: Spelling = {
     },
     schema: { allOf: waysOfDurations.map((required) => ({ not: { required } })) },
   },
-  "toolbus.mcp.v1.McpServer": {
-    fields: {
-      allowedTools: {
-        field: "allowedTools",
-        schema: () => ({
-          type: "array",
-          items: text,
-          description:
-            "Which of its tools are offered, by their names at the server; absent offers all, an empty list none.",
-        }),
-        read: (value) => ({ allowedTools: Array.isArray(value) ? { names: value } : value }),
-      },
-    },
-    schema: { oneOf: [{ required: ["url"] }, { required: ["command"] }] },
-  },
+  "toolbus.mcp.v1.McpServer": serverSpelling,
 };

@@ -27,6 +27,8 @@ export interface MessageSpelling {
   readonly omitted?: readonly string[];
   /** Fields that the contract demands, and that files may leave out. */
   readonly optional?: readonly string[];
+  /** The message as the contract has it, from what files write otherwise of more than one field. */
+  readonly read?: (file: JsonObject) => JsonObject;
   /** Further keywords of the whole object. */
   readonly schema?: JsonSchema;
 }
@@ -78,8 +80,8 @@ function shortName(type: DescEnum, name: string): string {
 
 /** The contract's JSON of what a file says of a message. What is unknown or of another form is left for the contract to refuse. */
 export function contractJson(message: DescMessage, file: JsonObject, spelling: Spelling): JsonObject {
-  const spelled = spelling[message.typeName]?.fields ?? {};
-  const entries = Object.entries(file).flatMap(([name, value]) => {
+  const { fields: spelled = {}, read } = spelling[message.typeName] ?? {};
+  const entries = Object.entries(read?.(file) ?? file).flatMap(([name, value]) => {
     const own = Object.hasOwn(spelled, name) ? spelled[name] : undefined;
     return Object.entries(own?.read?.(value) ?? { [own?.field ?? name]: value });
   });

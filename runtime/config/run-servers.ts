@@ -1,7 +1,9 @@
 /** Which MCP servers runs may bring along: what operators say, and what is wrong with one. */
 
+import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { faultOfHeaderValue, faultsOfHeaderNames } from "../http/header-syntax.ts";
 import type { EnvironmentReader } from "./environment.ts";
+import { partsOfTransport } from "./server-transport.ts";
 
 const kinds = ["none", "http", "all"] as const;
 
@@ -21,22 +23,15 @@ export function runServersFromReader(reader: EnvironmentReader): RunServers {
   return kind ?? "none";
 }
 
-export interface BroughtServer {
-  readonly url: string;
-  readonly command: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly env: Readonly<Record<string, string>>;
-}
-
-/** What is wrong with a server, and with which of its fields; no field for the server as a whole. */
+/** What is wrong with a server, and with which field of its transport; no field for the server as a whole. */
 export interface ServerFault {
   readonly field: string;
   readonly message: string;
 }
 
 /** Why a run may not bring the server; empty when it may. */
-export function faultsOfRunServer(kind: RunServers, server: BroughtServer): ServerFault[] {
-  const { url, command, headers, env } = server;
+export function faultsOfRunServer(kind: RunServers, server: Pick<McpServer, "transport">): ServerFault[] {
+  const { url, command, headers, env } = partsOfTransport(server);
   const fault = (field: string, message: string) => [{ field, message }];
   if (kind === "none") return fault("", "is refused: runs may bring no MCP servers here (TOOLBUS_MCP_RUN_SERVERS)");
   if ((url === "") === (command === "")) return fault("", "needs either a url or a command");

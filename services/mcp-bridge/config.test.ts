@@ -1,11 +1,11 @@
-import { create } from "@bufbuild/protobuf";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
-import { McpServerSchema, Share } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import { Share } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { readConfig } from "./config.ts";
 import { holderOf, keyOf } from "./servers/key.ts";
 import { createRedaction, withSecrets } from "./servers/secrets.ts";
 import { parseServer } from "./servers/source.ts";
+import { serverFrom } from "./testing/connection.ts";
 
 const secretNamed = (name: string) => `$${`{secret:${name}}`}`;
 
@@ -39,11 +39,17 @@ test("TOOL-14 a source's configuration is read in its JSON form, and a fault in 
   const healthCheck = { interval: "5s", intervalMs: 5 };
   expect(() => parseServer("s", { command: "x", healthCheck })).toThrow(/healthCheck: interval and intervalMs/);
   expect(() => parseServer("s", { command: "x", share: "everybody" })).toThrow(/share|Share/);
-  expect(() => parseServer("s", { transport: "stdio" })).toThrow(/either a url or a command/);
+  for (const config of [{ transport: "stdio" }, { url: "http://x", command: "x" }, { args: ["x"] }, { url: "" }])
+    expect(() => parseServer("s", config)).toThrow(/either a url or a command/);
+  expect(() => parseServer("s", { url: "http://x", env: { A: "1" } })).toThrow(/args and env go with a command/);
+  expect(() => parseServer("s", { command: "x", headers: { A: "1" } })).toThrow(/headers go with a url/);
+  expect(() => parseServer("s", { command: "x".repeat(5_000) })).toThrow(/refused: command: /);
+  const stored = { http: { url: "http://x", headers: { A: "1" } } };
+  expect(parseServer("s", { url: "http://x", headers: { A: "1" } })).toEqual(parseServer("s", stored));
 });
 
 test("ORCH-6 a connection's key tells holders and configurations apart, and nothing else", () => {
-  const server = (given: object) => create(McpServerSchema, { name: "s", command: "x", ...given });
+  const server = (given: object) => serverFrom({ name: "s", command: "x", ...given });
   const scope: { sessionId: string; agent: string; runId?: string } = { sessionId: "s1", agent: "a1" };
   const key = (given: object, of = scope, isOfRun = false) =>
     keyOf(server(given), holderOf(server(given), { runId: "", ...of }, isOfRun));
@@ -59,12 +65,11 @@ test("ORCH-6 a connection's key tells holders and configurations apart, and noth
 
 test("secrets are resolved in environment and headers, a missing one is named, and none is shown", () => {
   const secrets = new Map([["KEY", "hunter22"]]);
-  const server = create(McpServerSchema, {
-    env: { A: secretNamed("KEY") },
-    headers: { B: `Bearer ${secretNamed("KEY")}` },
-  });
-  expect(withSecrets(server, secrets)).toMatchObject({ env: { A: "hunter22" }, headers: { B: "Bearer hunter22" } });
-  expect(server.env.A).toBe(secretNamed("KEY"));
+  const server = serverFrom({ command: "x", env: { A: secretNamed("KEY") } });
+  const remote = serverFrom({ url: "http://x", headers: { B: `Bearer ${secretNamed("KEY")}` } });
+  const resolved = [server, remote].map((one) => withSecrets(one, secrets).transport.value);
+  expect(resolved).toMatchObject([{ env: { A: "hunter22" } }, { headers: { B: "Bearer hunter22" } }]);
+  expect(server.transport.value).toMatchObject({ env: { A: secretNamed("KEY") } });
   expect(() => withSecrets(server, new Map())).toThrow(/TOOLBUS_SECRET_KEY/);
   expect(createRedaction(secrets)("it said hunter22")).toBe("it said [secret]");
 });

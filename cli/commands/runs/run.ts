@@ -2,6 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { type Command, InvalidArgumentError } from "commander";
 import { Role, ToolChoiceMode } from "#gen/toolbus/run/v1/run_pb.ts";
 import { CreateRunResponseSchema, InputItemSchema, RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { armOfUrl } from "#runtime/agent-file/server-spelling.ts";
 import { textContent } from "#runtime/content/text.ts";
 import { globalOptionsOf, openConnection } from "../../connection.ts";
 import { UsageFault } from "../../faults/fault.ts";
@@ -114,12 +115,19 @@ function headerFrom(text: string, others: Options["mcpHeader"]): Options["mcpHea
   return [...others, { server, name, value }];
 }
 
+function transportTo(url: string, headers: Record<string, string>) {
+  return armOfUrl(url) === "http"
+    ? { case: "http" as const, value: { url, headers } }
+    : { case: "custom" as const, value: { url, headers } };
+}
+
 function serversFrom({ mcpServer: servers, mcpHeader: headers }: Options) {
   const lost = headers.find(({ server }) => !servers.some(({ name }) => name === server));
   if (lost !== undefined)
     throw new UsageFault(`--mcp-header names the server "${lost.server}", which no --mcp-server gives`);
   return servers.map(({ name, url }) => {
     const own = headers.filter(({ server }) => server === name);
-    return { name, url, headers: Object.fromEntries(own.map((header) => [header.name, header.value])) };
+    const sent = Object.fromEntries(own.map((header) => [header.name, header.value]));
+    return { name, transport: transportTo(url, sent) };
   });
 }

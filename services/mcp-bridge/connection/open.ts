@@ -1,5 +1,6 @@
 import type { Logger } from "pino";
 import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import { partsOfTransport } from "#runtime/config/server-transport.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { AddressGuard } from "#runtime/http/address-guard.ts";
 import { openEnding } from "#runtime/time/ending.ts";
@@ -50,7 +51,8 @@ export function createOpener(options: OpenerOptions) {
 }
 
 /** For every transport; HTTP holds each of its connections to it, redirected ones too. */
-async function requireOutside({ url }: McpServer, guard: AddressGuard): Promise<void> {
+async function requireOutside(server: McpServer, guard: AddressGuard): Promise<void> {
+  const { url } = partsOfTransport(server);
   const parsed = url === "" ? null : URL.parse(url);
   if (parsed === null) return;
   const { protocol, hostname } = parsed;

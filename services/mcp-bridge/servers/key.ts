@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { toBinary } from "@bufbuild/protobuf";
+import { clone, toBinary } from "@bufbuild/protobuf";
 import { type McpServer, McpServerSchema, Share } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import type { Scope } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
@@ -51,7 +51,11 @@ function bytesOf(server: McpServer): Uint8Array {
 
 /** Maps have no order in protobuf, but their bytes do. */
 function withSortedMaps(server: McpServer): McpServer {
-  return { ...server, env: sorted(server.env), headers: sorted(server.headers) };
+  const copy = clone(McpServerSchema, server);
+  const { case: arm, value } = copy.transport;
+  if (arm === "stdio") value.env = sorted(value.env);
+  else if (arm !== undefined) value.headers = sorted(value.headers);
+  return copy;
 }
 
 function sorted(map: Record<string, string>): Record<string, string> {

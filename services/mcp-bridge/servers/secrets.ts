@@ -8,8 +8,9 @@ import { refuse } from "#runtime/failure/failure.ts";
  */
 export function withSecrets(server: McpServer, secrets: ReadonlyMap<string, string>): McpServer {
   const resolved = clone(McpServerSchema, server);
-  resolved.env = resolveAll(server.env, secrets);
-  resolved.headers = resolveAll(server.headers, secrets);
+  const { case: arm, value } = resolved.transport;
+  if (arm === "stdio") value.env = resolveAll(value.env, secrets);
+  else if (arm !== undefined) value.headers = resolveAll(value.headers, secrets);
   return resolved;
 }
 

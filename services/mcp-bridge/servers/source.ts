@@ -1,11 +1,13 @@
 import { fromJson, type JsonObject } from "@bufbuild/protobuf";
 import { type McpServer, McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { agentSpelling, waysOfDurations } from "#runtime/agent-file/agent-spelling.ts";
+import { faultOfTransport, isWrittenFlat, pathInFile } from "#runtime/agent-file/server-spelling.ts";
 import { contractJson } from "#runtime/agent-file/spelling.ts";
 import { BoundedMap } from "#runtime/collections/bounded-map.ts";
 import { faultsOfServerHeaders } from "#runtime/config/run-servers.ts";
+import { partsOfTransport } from "#runtime/config/server-transport.ts";
 import { violationsFrom } from "#runtime/failure/error-detail.ts";
-import { messageFromUnknown, refuse, refuseField } from "#runtime/failure/failure.ts";
+import { Failure, messageFromUnknown, refuse, refuseField } from "#runtime/failure/failure.ts";
 import { contractValidator } from "#runtime/schema/contract-validator.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
 
@@ -25,7 +27,7 @@ export function parseServer(sourceName: string, config: JsonObject): McpServer {
   refuseTwoWays(config);
   const server = readServer(sourceName, config);
   server.name = sourceName;
-  parsedByText.set(text, validServer(server));
+  parsedByText.set(text, validServer(server, isWrittenFlat(config) ? pathInFile : undefined));
   return server;
 }
 
@@ -36,20 +38,32 @@ function refuseTwoWays({ healthCheck }: JsonObject): void {
 }
 
 function readServer(sourceName: string, config: JsonObject): McpServer {
+  const json = contractJson(McpServerSchema, config, agentSpelling);
+  const { stdio: _stdio, http: _http, custom: _custom, ...rest } = json;
   try {
-    return fromJson(McpServerSchema, contractJson(McpServerSchema, config, agentSpelling));
+    fromJson(McpServerSchema, rest); // what is unknown is named before what is missing for it
+    refuseTransport(sourceName, json);
+    return fromJson(McpServerSchema, json);
   } catch (error) {
+    if (error instanceof Failure) throw error;
     return refuse("invalid_argument", `the MCP server ${sourceName} cannot be read: ${messageFromUnknown(error)}`, {
       reason,
     });
   }
 }
 
+function refuseTransport(sourceName: string, json: JsonObject): void {
+  const fault = faultOfTransport(json);
+  if (fault === undefined) return;
+  const fieldViolations = [{ field: fault.field || "url", message: fault.message }];
+  refuse("invalid_argument", `the MCP server ${sourceName} is refused: ${fault.message}`, { reason, fieldViolations });
+}
+
 /** The same server if it can be used; else throws `invalid_argument`, which names what is wrong. */
-export function validServer(server: McpServer): McpServer {
+export function validServer(server: McpServer, pathOf = (path: string) => path): McpServer {
   const { kind, violations } = contractValidator.validate(McpServerSchema, server);
   if (kind !== "valid") {
-    const faults = violations?.map((fault) => `${fault.field.map(fieldName).join(".")}: ${fault.message}`) ?? [
+    const faults = violations?.map((fault) => `${pathOf(fault.field.map(fieldName).join("."))}: ${fault.message}`) ?? [
       "invalid",
     ];
     refuse("invalid_argument", `the MCP server ${server.name} is refused: ${faults.join("; ")}`, {
@@ -57,13 +71,7 @@ export function validServer(server: McpServer): McpServer {
       fieldViolations: violationsFrom({ violations: violations ?? [] }),
     });
   }
-  if ((server.url === "") === (server.command === "")) {
-    refuse("invalid_argument", `the MCP server ${server.name} needs either a url or a command`, {
-      reason,
-      fieldViolations: [{ field: "url", message: "either this or command is needed" }],
-    });
-  }
-  const fieldViolations = faultsOfServerHeaders(server.headers);
+  const fieldViolations = faultsOfServerHeaders(partsOfTransport(server).headers);
   const [fault] = fieldViolations;
   if (fault !== undefined)
     refuse("invalid_argument", `the MCP server ${server.name} ${fault.message}`, { reason, fieldViolations });

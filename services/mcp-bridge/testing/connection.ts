@@ -1,6 +1,8 @@
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { create, fromJson, type MessageInitShape } from "@bufbuild/protobuf";
 import { pino } from "pino";
-import { McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import { type McpServer, McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import { agentSpelling } from "#runtime/agent-file/agent-spelling.ts";
+import { contractJson } from "#runtime/agent-file/spelling.ts";
 import { createAddressGuard } from "#runtime/http/address-guard.ts";
 import { Connection, type ConnectionCall } from "../connection/connection.ts";
 import { createOpener } from "../connection/open.ts";
@@ -24,11 +26,24 @@ export interface ConnectionFixtureOptions {
   transports?: TransportModule[];
 }
 
+/** A server with the fields of its transport beside its name, as files write it. */
+type ServerFixture = Omit<Exclude<MessageInitShape<typeof McpServerSchema>, McpServer>, "transport"> & {
+  command?: string;
+  args?: string[];
+  env?: Record<string, string>;
+  url?: string;
+  headers?: Record<string, string>;
+  transport?: string;
+};
+
+export function serverFrom({ command, args, env, url, headers, transport, ...rest }: ServerFixture): McpServer {
+  const file = JSON.parse(JSON.stringify({ command, args, env, url, headers, transport }));
+  const json = contractJson(McpServerSchema, file, agentSpelling);
+  return create(McpServerSchema, { ...rest, transport: fromJson(McpServerSchema, json).transport });
+}
+
 /** A connection as the bridge makes it, without a bus. */
-export function openConnection(
-  server: MessageInitShape<typeof McpServerSchema>,
-  options: ConnectionFixtureOptions = {},
-): Connection {
+export function openConnection(server: ServerFixture, options: ConnectionFixtureOptions = {}): Connection {
   const {
     secrets = {},
     environment = {},
@@ -37,7 +52,7 @@ export function openConnection(
     onIdle = () => {},
   } = options;
   const logger = pino({ level: "silent" });
-  const message = create(McpServerSchema, server);
+  const message = serverFrom(server);
   const findTransport = createTransportRegistry(options.transports);
   const opener = createOpener({
     findTransport,

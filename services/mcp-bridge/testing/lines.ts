@@ -9,8 +9,9 @@ import type { TransportModule } from "../transport/module.ts";
 export const transport: TransportModule = {
   name: "lines",
   schemes: ["lines"],
-  async open({ url }) {
-    const { hostname: host, port } = new URL(url);
+  async open({ transport: reached }) {
+    if (reached.case !== "custom") throw new Error("this transport needs a url");
+    const { hostname: host, port } = new URL(reached.value.url);
     const socket = connect({ host, port: Number(port) });
     await once(socket, "connect");
     const channel = {

@@ -9,6 +9,7 @@ import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { until } from "#runtime/time/until.ts";
 import type { TestBus } from "../../../test/harness/bus.ts";
 import { isAlive } from "../../../test/harness/processes.ts";
+import { parseServer } from "../servers/source.ts";
 import { type Bridge, call, oddSource, openBridge, openTwoBridges, scope, type TwoBridges } from "./bridge.ts";
 import { openSessionServer } from "./servers/session-server.ts";
 
@@ -175,13 +176,15 @@ describe("the provider", () => {
 describe("servers that every agent can use", () => {
   test("are applied, offered by themselves, listed and deleted, by way of any instance", async () => {
     const { name, config } = oddSource("applied.one");
-    await left.servers.applyMcpServer({ server: { name, ...config } });
+    await left.servers.applyMcpServer({ server: parseServer(name, config) });
     await until(async () => (await right.provider.getProvidedTools({ scope, sources: [] })).tools.length > 0);
     const { tools } = await right.provider.getProvidedTools({ scope, sources: [] });
     expect(new Set(tools.map(({ source }) => source))).toEqual(new Set([name]));
     expect((await call(right, { name }, "echo", { text: "applied" })).output).toBe("applied");
     const { servers } = await left.servers.listMcpServers({});
-    expect(servers).toMatchObject([{ server: { name, command: config.command }, origin: "rpc" }]);
+    expect(servers).toMatchObject([
+      { server: { name, transport: { case: "stdio", value: { command: config.command } } }, origin: "rpc" },
+    ]);
     expect((await right.servers.getMcpServer({ name })).server).toEqual(servers[0]);
     const { connections } = await left.servers.listConnections({});
     expect(connections.find((connection) => connection.name === name)).toMatchObject({
@@ -199,7 +202,7 @@ describe("servers that every agent can use", () => {
     for (let round = 0; round < 3; round++) {
       const tries = await Promise.allSettled(
         Array.from({ length: 20 }, (_, index) => {
-          const server = { name, url: `http://127.0.0.1:1/${round}/${index}` };
+          const server = parseServer(name, { url: `http://127.0.0.1:1/${round}/${index}` });
           return (index % 2 ? left : right).servers.applyMcpServer({ server, expectedRevision });
         }),
       );
@@ -213,12 +216,12 @@ describe("servers that every agent can use", () => {
       for (const { servers } of [left, right]) expect((await servers.listMcpServers({})).servers).toEqual(won);
       expectedRevision = won[0]?.revision ?? 0n;
     }
-    const tried = { server: { name, command: "x" }, validateOnly: true };
+    const tried = { server: parseServer(name, { command: "x" }), validateOnly: true };
     expect((await left.servers.applyMcpServer(tried)).server).toMatchObject({
       server: tried.server,
       revision: expectedRevision,
     });
-    expect((await left.servers.getMcpServer({ name })).server?.server?.command).toBe("");
+    expect((await left.servers.getMcpServer({ name })).server?.server?.transport.case).toBe("http");
     await expect(right.servers.deleteMcpServer({ name, expectedRevision: 1n })).rejects.toMatchObject({
       code: Code.Aborted,
     });
@@ -227,7 +230,7 @@ describe("servers that every agent can use", () => {
   });
 
   test("are refused when they cannot be used", async () => {
-    const refused = left.servers.applyMcpServer({ server: { name: "both", url: "http://127.0.0.1:1", command: "x" } });
+    const refused = left.servers.applyMcpServer({ server: { name: "unreachable" } });
     await expect(refused).rejects.toMatchObject({ code: Code.InvalidArgument });
   });
 
@@ -241,7 +244,7 @@ describe("servers that every agent can use", () => {
     })();
     await until(() => seen.length > 0);
     const { name, config } = oddSource("coming");
-    await left.servers.applyMcpServer({ server: { name, ...config } });
+    await left.servers.applyMcpServer({ server: parseServer(name, config) });
     await until(() => seen.at(-1)?.includes(name));
     await left.servers.deleteMcpServer({ name });
     await until(() => seen.at(-1)?.length === 0);

@@ -12,7 +12,7 @@ import {
   type TransportSendOptions,
 } from "@modelcontextprotocol/client";
 import { Agent, fetch as undiciFetch } from "undici";
-import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import { partsOfTransport } from "#runtime/config/server-transport.ts";
 import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import { guardedConnector } from "#runtime/http/guarded-connector.ts";
 import { followEvents } from "./event-stream.ts";
@@ -28,9 +28,9 @@ export const http: TransportModule = {
   name: "http",
   schemes: ["http", "https"],
   async open(server, context) {
-    const url =
-      URL.parse(server.url) ?? refuse("invalid_argument", `${server.url} is no URL`, { reason: "INVALID_REQUEST" });
-    return { transport: new HttpTransport(url, server, context) };
+    const { url: text, headers } = partsOfTransport(server);
+    const url = URL.parse(text) ?? refuse("invalid_argument", `${text} is no URL`, { reason: "INVALID_REQUEST" });
+    return { transport: new HttpTransport(url, headers, context) };
   },
 };
 
@@ -55,12 +55,12 @@ class HttpTransport implements Transport {
   readonly #context: TransportContext;
   #closed: Promise<void> | undefined;
 
-  constructor(url: URL, server: McpServer, context: TransportContext) {
+  constructor(url: URL, headers: Readonly<Record<string, string>>, context: TransportContext) {
     this.#context = context;
     const connect = context.guard && guardedConnector(context.guard);
     this.#agent = new Agent({ bodyTimeout: 0, headersTimeout: 0, ...(connect && { connect }) }); // T1
     this.#inner = new StreamableHTTPClientTransport(url, {
-      requestInit: { headers: server.headers },
+      requestInit: { headers },
       fetch: (target, init) => this.#fetch(target, init),
     });
     this.#inner.onclose = () => this.onclose?.();

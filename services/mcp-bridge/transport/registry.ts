@@ -1,4 +1,5 @@
 import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import { partsOfTransport } from "#runtime/config/server-transport.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { http } from "./http.ts";
 import type { TransportModule } from "./module.ts";
@@ -10,10 +11,10 @@ export type FindTransport = (server: McpServer) => TransportModule;
 export function createTransportRegistry(others: readonly TransportModule[] = []): FindTransport {
   const modules = [...others, stdio, http];
   return (server) => {
-    const name = server.transport === "" && server.command !== "" ? "stdio" : server.transport;
+    const { name, url } = partsOfTransport(server);
     if (name !== "") return modules.find((module) => module.name === name) ?? refuseUnknown(`the transport ${name}`);
-    const scheme = URL.parse(server.url)?.protocol.slice(0, -1) ?? "";
-    return modules.find((module) => module.schemes.includes(scheme)) ?? refuseUnknown(`a transport for ${server.url}`);
+    const scheme = URL.parse(url)?.protocol.slice(0, -1) ?? "";
+    return modules.find((module) => module.schemes.includes(scheme)) ?? refuseUnknown(`a transport for ${url}`);
   };
 
   function refuseUnknown(what: string): never {

@@ -1,3 +1,4 @@
+import { refuse } from "#runtime/failure/failure.ts";
 import { type ChildExit, textFromExit } from "#runtime/lifecycle/child-process/exit.ts";
 import { openChildProcess } from "#runtime/lifecycle/child-process.ts";
 import { transportFromChannel } from "./channel.ts";
@@ -9,14 +10,17 @@ const STDERR_TAIL_BYTES = 2_048;
 export const stdio: TransportModule = {
   name: "stdio",
   schemes: [],
-  async open(server, { environment, maxMessageBytes, logger, redact }) {
+  async open({ name, transport }, { environment, maxMessageBytes, logger, redact }) {
+    if (transport.case !== "stdio")
+      return refuse("invalid_argument", `${name} has no command`, { reason: "INVALID_REQUEST" });
+    const { command, args, env } = transport.value;
     const child = await openChildProcess({
-      command: server.command,
-      args: server.args,
-      env: { ...environment, ...server.env },
+      command,
+      args,
+      env: { ...environment, ...env },
       maxLineBytes: maxMessageBytes,
       stderrTailBytes: STDERR_TAIL_BYTES,
-      onStderrLine: (line) => logger.debug({ server: server.name, stderr: redact(line) }, "stderr"),
+      onStderrLine: (line) => logger.debug({ server: name, stderr: redact(line) }, "stderr"),
     });
     let exit: ChildExit | undefined;
     void child.exited.then((exited) => {

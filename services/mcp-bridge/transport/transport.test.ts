@@ -1,8 +1,6 @@
-import { create } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
-import { callThrough, openConnection } from "../testing/connection.ts";
+import { callThrough, openConnection, serverFrom } from "../testing/connection.ts";
 import { type Channel, transportFromChannel } from "./channel.ts";
 import { eventsOf } from "./event-stream.ts";
 import type { TransportModule } from "./module.ts";
@@ -56,7 +54,7 @@ const memory: TransportModule = {
 
 describe("transports", () => {
   const choose = createTransportRegistry([memory]);
-  const server = (given: object) => create(McpServerSchema, { name: "s", ...given });
+  const server = (given: object) => serverFrom({ name: "s", ...given });
 
   test("ORCH-13 are chosen by name, else by scheme, else by having a command", () => {
     expect(choose(server({ command: "x" })).name).toBe("stdio");

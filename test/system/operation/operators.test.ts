@@ -63,7 +63,7 @@ const changes: Record<string, (by: Clients) => Promise<unknown>> = {
     providers.applyProvider({ provider: { name: "inside", address: { case: "url", value: "http://127.0.0.1:9" } } }),
   "AgentService.ApplyAgent": ({ agents }) => agents.applyAgent({ agent: sly }),
   "McpServerService.ApplyMcpServer": ({ servers }) =>
-    servers.applyMcpServer({ server: { name: "sly", command: "sh" } }),
+    servers.applyMcpServer({ server: { name: "sly", transport: { case: "stdio", value: { command: "sh" } } } }),
   "McpServerService.DeleteMcpServer": ({ servers }) => servers.deleteMcpServer({ name: "sly" }),
   "AgentService.DeleteAgent": ({ agents }) => agents.deleteAgent({ name: "sly" }),
   "ProviderService.DeleteProvider": ({ providers }) => providers.deleteProvider({ name: "inside" }),

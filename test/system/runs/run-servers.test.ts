@@ -65,7 +65,11 @@ async function reaches(runId: string, state: RunState) {
   });
 }
 
-const crm = ({ url }: SessionServer) => ({ mcpServers: [{ name: "crm", url }] });
+const crm = ({ url }: SessionServer) => ({
+  mcpServers: [{ name: "crm", transport: { case: "http" as const, value: { url } } }],
+});
+type Address = { url?: string; headers?: Record<string, string> };
+const over = (value: Address) => ({ name: "crm", transport: { case: "http" as const, value } });
 const runConnections = async () =>
   (await clientOf(McpServerService).listConnections({})).connections.filter(({ runId }) => runId !== "");
 
@@ -137,25 +141,27 @@ describe("TOOL-14 an MCP server that a run brings", () => {
     const refusalOf = (mcpServers: Options["mcpServers"]) =>
       start(sessionId, "x", { ...(mcpServers && { mcpServers }) }).then(String, ({ message }: Error) => message);
     const { url } = one;
-    expect(await refusalOf([{ name: "crm", command: "sh" }])).toContain("runs may bring no commands here");
-    expect(await refusalOf([{ name: "crm", url: "ws://localhost/" }])).toContain("only servers at http and https URLs");
-    expect(await refusalOf([{ name: "crm", url, headers: { a: ["$", "{secret:KEY}"].join("") } }])).toContain(
+    expect(await refusalOf([{ name: "crm", transport: { case: "stdio", value: { command: "sh" } } }])).toContain(
+      "runs may bring no commands here",
+    );
+    expect(await refusalOf([over({ url: "ws://localhost/" })])).toContain("only servers at http and https URLs");
+    expect(await refusalOf([over({ url, headers: { a: ["$", "{secret:KEY}"].join("") } })])).toContain(
       "a secret of the suite",
     );
-    const fieldsOf = (server: object) =>
-      start(sessionId, "x", { mcpServers: [{ name: "crm", url, ...server }] }).then(
+    const fieldsOf = (server: Address) =>
+      start(sessionId, "x", { mcpServers: [over({ url, ...server })] }).then(
         () => [],
         (error: unknown) => failureFromConnectError(error).fieldViolations?.map(({ field }) => field),
       );
     const place = "options.mcp_servers[0]";
-    expect(await fieldsOf({ url: ["http://localhost/$", "{secret:KEY}"].join("") })).toEqual([`${place}.url`]);
-    expect(await fieldsOf({ headers: { "a b": "1" } })).toEqual([`${place}.headers["a b"]`]);
-    expect(await fieldsOf({ headers: { a: "1\n2" } })).toEqual([`${place}.headers["a"]`]);
-    expect(await fieldsOf({ headers: { Host: "x" } })).toEqual([`${place}.headers["Host"]`]);
-    expect(await refusalOf([{ name: "own", url }])).toContain(
+    expect(await fieldsOf({ url: ["http://localhost/$", "{secret:KEY}"].join("") })).toEqual([`${place}.http.url`]);
+    expect(await fieldsOf({ headers: { "a b": "1" } })).toEqual([`${place}.http.headers["a b"]`]);
+    expect(await fieldsOf({ headers: { a: "1\n2" } })).toEqual([`${place}.http.headers["a"]`]);
+    expect(await fieldsOf({ headers: { Host: "x" } })).toEqual([`${place}.http.headers["Host"]`]);
+    expect(await refusalOf([{ ...over({ url }), name: "own" }])).toContain(
       '"own" of the run is named like the source "own" of agent',
     );
-    const twice = { name: "crm", url };
+    const twice = over({ url });
     expect(await refusalOf([twice, twice])).toContain('two MCP servers of the run are called "crm"');
   });
 

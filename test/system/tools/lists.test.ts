@@ -49,7 +49,8 @@ beforeAll(async () => {
   for (const number of numbers) {
     const later = { name: `later${number}`, executionType: ExecutionType.EXTERNAL, isAsync: true };
     await clientOf(ToolCatalogService).applyCatalogTool({ tool: later });
-    const applied = { name: `server${number}`, command: process.execPath, args: [server, `${number}`] };
+    const value = { command: process.execPath, args: [server, `${number}`] };
+    const applied = { name: `server${number}`, transport: { case: "stdio" as const, value } };
     await clientOf(McpServerService).applyMcpServer({ server: applied });
     await clientOf(SpaceService).createSpace({ spaceId: `space${number}` });
   }

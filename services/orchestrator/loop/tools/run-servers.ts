@@ -23,7 +23,7 @@ export function faultsOfRunServers(options: RunOptions | undefined, kind: RunSer
     const place = placeOfServer(index);
     const name = JSON.stringify(server.name);
     const faults = faultsOfRunServer(kind, server).map(({ field, message }) => ({
-      field: field === "" ? place : `${place}.${field}`,
+      field: field === "" ? place : `${place}.${server.transport.case}.${field}`,
       message: `the MCP server ${name} ${message}`,
     }));
     const isTwice = servers.findIndex((other) => other.name === server.name) !== index;

@@ -33,6 +33,14 @@ test("TOOL-14 a transport that does not go with the server, and values that no s
   expect(faultsOf({ command: "x", share: "everybody" })[0]).toMatch(/^sources\[0\]\.config\.share: /);
   expect(faultsOf({ command: "x", args: "y" })[0]).toMatch(/^sources\[0\]\.config: is no MCP server: .*args/);
   expect(faultsOf({ comand: "x" })[0]).toMatch(/is no MCP server: .*comand/);
+  expect(faultsOf({ command: "x", headers: { a: "b" } })).toEqual([
+    "sources[0].config: headers go with a url, not with a command",
+  ]);
+  expect(faultsOf({ url: "http://x/", args: ["y"] })).toEqual([
+    "sources[0].config: args and env go with a command, not with a url",
+  ]);
+  expect(faultsOf({ command: "x".repeat(5_000) })[0]).toMatch(/^sources\[0\]\.config\.command: /);
+  expect(faultsOf({ stdio: { command: "x".repeat(5_000) } })[0]).toMatch(/^sources\[0\]\.config\.stdio\.command: /);
 });
 
 test("ORCH-13 where third parties bring transports, names and schemes are theirs to choose", () => {

@@ -2,7 +2,9 @@ import { fromJson, type JsonObject } from "@bufbuild/protobuf";
 import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { type McpServer, McpServerSchema, ShareSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { agentSpelling } from "#runtime/agent-file/agent-spelling.ts";
+import { faultOfTransport, isWrittenFlat, pathInFile } from "#runtime/agent-file/server-spelling.ts";
 import { contractJson, namesOf } from "#runtime/agent-file/spelling.ts";
+import { partsOfTransport } from "#runtime/config/server-transport.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { faultsByContract } from "./contract-faults.ts";
 
@@ -32,23 +34,26 @@ function faultsOfConfig(config: JsonObject, check: ServerCheck): string[] {
   if (typeof share === "string" && !shareWords.has(share)) {
     return [`.share: ${JSON.stringify(share)} is none of ${namesOf(ShareSchema).join(", ")}`];
   }
+  const json = contractJson(McpServerSchema, { ...config, name: "source" }, agentSpelling); // its name is the source's
+  const { stdio: _stdio, http: _http, custom: _custom, ...rest } = json;
   let server: McpServer;
   try {
-    server = fromJson(McpServerSchema, contractJson(McpServerSchema, { ...config, name: "source" }, agentSpelling)); // its name is the source's
+    fromJson(McpServerSchema, rest); // what is unknown is named before what is missing for it
+    const fault = faultOfTransport(json);
+    if (fault !== undefined) return [`${fault.field && `.${fault.field}`}: ${fault.message}`];
+    server = fromJson(McpServerSchema, json);
   } catch (error) {
     return [`: is no MCP server: ${messageFromUnknown(error)}`];
   }
-  const { url, command } = server;
-  const faults = faultsByContract(McpServerSchema, server).map((fault) => `.${fault}`);
-  if ((url === "") === (command === "")) return [...faults, ": a server needs either a url or a command"];
+  const isOfFile = isWrittenFlat(config) || config.name !== undefined;
+  const pathOf = isOfFile ? pathInFile : (path: string) => path;
+  const faults = faultsByContract(McpServerSchema, server).map((fault) => `.${pathOf(fault)}`);
   return [...faults, ...faultsOfTransport(server, check)];
 }
 
-function faultsOfTransport({ transport, url, command }: McpServer, { hasOtherTransports }: ServerCheck): string[] {
+function faultsOfTransport(server: McpServer, { hasOtherTransports }: ServerCheck): string[] {
+  const { name: transport, url, command } = partsOfTransport(server);
   if (transport === "stdio" && command === "") return [".transport: stdio needs a command, not a url"];
-  if (TRANSPORTS.includes(transport) && transport !== "stdio" && url === "") {
-    return [`.transport: ${transport} needs a url, not a command`];
-  }
   if (hasOtherTransports) return [];
   if (transport !== "") {
     const isKnown = TRANSPORTS.includes(transport);

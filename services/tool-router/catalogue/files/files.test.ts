@@ -24,7 +24,8 @@ const source = (name: string) => create(AgentSourceSchema, { name, provider: "mc
 describe("agent files", () => {
   test("TOOL-14 servers and workers are sources, whole as they were written", () => {
     const server = { name: "files", command: "npx", args: ["x"], healthCheck: { intervalMs: 5 } };
-    const config = { ...server, healthCheck: { interval: "0.005s" } };
+    const stdio = { command: "npx", args: ["x"] };
+    const config = { name: "files", stdio, healthCheck: { interval: "0.005s" } };
     const file = {
       name: "a",
       mcp: { servers: [server] },

@@ -17,7 +17,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file toolbus/mcp/v1/mcp_server.proto.
  */
 export const file_toolbus_mcp_v1_mcp_server: GenFile = /*@__PURE__*/
-  fileDesc("Ch90b29sYnVzL21jcC92MS9tY3Bfc2VydmVyLnByb3RvEg50b29sYnVzLm1jcC52MSKIAQoLSGVhbHRoQ2hlY2sSPAoIaW50ZXJ2YWwYASABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CD7pIDKoBCSIFCIDnhA8qABI7Cgd0aW1lb3V0GAIgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uQg+6SAyqAQkiBQiA54QPKgAi/gQKCU1jcFNlcnZlchIrCgRuYW1lGAEgASgJQh26SBpyGDIWXlthLXpBLVowLTlfLi1dezEsNjR9JBIaCgl0cmFuc3BvcnQYAiABKAlCB7pIBHICGEASFQoDdXJsGAMgASgJQgi6SAVyAxiAIBIZCgdjb21tYW5kGAQgASgJQgi6SAVyAxiAIBIfCgRhcmdzGAUgAygJQhG6SA6SAQsQ6AciBnIEGICACBJJCgNlbnYYBiADKAsyIi50b29sYnVzLm1jcC52MS5NY3BTZXJ2ZXIuRW52RW50cnlCGLpIFZoBEhDoByIFcgMYgAIqBnIEGICACBJQCgdoZWFkZXJzGAcgAygLMiYudG9vbGJ1cy5tY3AudjEuTWNwU2VydmVyLkhlYWRlcnNFbnRyeUIXukgUmgEREGQiBXIDGIACKgZyBBiAgAQSNAoNYWxsb3dlZF90b29scxgIIAEoCzIdLnRvb2xidXMudG9vbC52MS5BbGxvd2VkVG9vbHMSMQoMaGVhbHRoX2NoZWNrGAkgASgLMhsudG9vbGJ1cy5tY3AudjEuSGVhbHRoQ2hlY2sSQwoPc3RhcnR1cF90aW1lb3V0GAogASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uQg+6SAyqAQkiBQiA54QPKgASLgoFc2hhcmUYCyABKA4yFS50b29sYnVzLm1jcC52MS5TaGFyZUIIukgFggECEAEaKgoIRW52RW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ARouCgxIZWFkZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASKpAgoNTWNwQ29ubmVjdGlvbhIMCgRuYW1lGAEgASgJEhIKCnNlc3Npb25faWQYAiABKAkSDQoFYWdlbnQYAyABKAkSKwoGaGVhbHRoGAQgASgOMhsudG9vbGJ1cy5tY3AudjEuSGVhbHRoU3RhdGUSKgoHbGF0ZW5jeRgFIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIOCgZyZWFzb24YBiABKAkSEgoKdG9vbF9jb3VudBgHIAEoDRIYChBwcm90b2NvbF92ZXJzaW9uGAggASgJEhAKCGluc3RhbmNlGAkgASgJEi4KCmNoZWNrX3RpbWUYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg4KBnJ1bl9pZBgLIAEoCSpyCgtIZWFsdGhTdGF0ZRIcChhIRUFMVEhfU1RBVEVfVU5TUEVDSUZJRUQQABIWChJIRUFMVEhfU1RBVEVfR1JFRU4QARIXChNIRUFMVEhfU1RBVEVfWUVMTE9XEAISFAoQSEVBTFRIX1NUQVRFX1JFRBADKlQKBVNoYXJlEhUKEVNIQVJFX1VOU1BFQ0lGSUVEEAASEQoNU0hBUkVfU0VTU0lPThABEg8KC1NIQVJFX0FHRU5UEAISEAoMU0hBUkVfR0xPQkFMEANiBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_duration, file_google_protobuf_timestamp, file_toolbus_tool_v1_tool]);
+  fileDesc("Ch90b29sYnVzL21jcC92MS9tY3Bfc2VydmVyLnByb3RvEg50b29sYnVzLm1jcC52MSKIAQoLSGVhbHRoQ2hlY2sSPAoIaW50ZXJ2YWwYASABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CD7pIDKoBCSIFCIDnhA8qABI7Cgd0aW1lb3V0GAIgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uQg+6SAyqAQkiBQiA54QPKgAiygEKDlN0ZGlvVHJhbnNwb3J0EhsKB2NvbW1hbmQYASABKAlCCrpIB3IFEAEYgCASHwoEYXJncxgCIAMoCUIRukgOkgELEOgHIgZyBBiAgAgSTgoDZW52GAMgAygLMicudG9vbGJ1cy5tY3AudjEuU3RkaW9UcmFuc3BvcnQuRW52RW50cnlCGLpIFZoBEhDoByIFcgMYgAIqBnIEGICACBoqCghFbnZFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIq4BCg1IdHRwVHJhbnNwb3J0EhcKA3VybBgBIAEoCUIKukgHcgUQARiAIBJUCgdoZWFkZXJzGAIgAygLMioudG9vbGJ1cy5tY3AudjEuSHR0cFRyYW5zcG9ydC5IZWFkZXJzRW50cnlCF7pIFJoBERBkIgVyAxiAAioGcgQYgIAEGi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIskBCg9DdXN0b21UcmFuc3BvcnQSFQoEbmFtZRgBIAEoCUIHukgEcgIYQBIXCgN1cmwYAiABKAlCCrpIB3IFEAEYgCASVgoHaGVhZGVycxgDIAMoCzIsLnRvb2xidXMubWNwLnYxLkN1c3RvbVRyYW5zcG9ydC5IZWFkZXJzRW50cnlCF7pIFJoBERBkIgVyAxiAAioGcgQYgIAEGi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIr0DCglNY3BTZXJ2ZXISKwoEbmFtZRgBIAEoCUIdukgachgyFl5bYS16QS1aMC05Xy4tXXsxLDY0fSQSLwoFc3RkaW8YAiABKAsyHi50b29sYnVzLm1jcC52MS5TdGRpb1RyYW5zcG9ydEgAEi0KBGh0dHAYAyABKAsyHS50b29sYnVzLm1jcC52MS5IdHRwVHJhbnNwb3J0SAASMQoGY3VzdG9tGAQgASgLMh8udG9vbGJ1cy5tY3AudjEuQ3VzdG9tVHJhbnNwb3J0SAASNAoNYWxsb3dlZF90b29scxgFIAEoCzIdLnRvb2xidXMudG9vbC52MS5BbGxvd2VkVG9vbHMSMQoMaGVhbHRoX2NoZWNrGAYgASgLMhsudG9vbGJ1cy5tY3AudjEuSGVhbHRoQ2hlY2sSQwoPc3RhcnR1cF90aW1lb3V0GAcgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uQg+6SAyqAQkiBQiA54QPKgASLgoFc2hhcmUYCCABKA4yFS50b29sYnVzLm1jcC52MS5TaGFyZUIIukgFggECEAFCEgoJdHJhbnNwb3J0EgW6SAIIASKpAgoNTWNwQ29ubmVjdGlvbhIMCgRuYW1lGAEgASgJEhIKCnNlc3Npb25faWQYAiABKAkSDQoFYWdlbnQYAyABKAkSKwoGaGVhbHRoGAQgASgOMhsudG9vbGJ1cy5tY3AudjEuSGVhbHRoU3RhdGUSKgoHbGF0ZW5jeRgFIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIOCgZyZWFzb24YBiABKAkSEgoKdG9vbF9jb3VudBgHIAEoDRIYChBwcm90b2NvbF92ZXJzaW9uGAggASgJEhAKCGluc3RhbmNlGAkgASgJEi4KCmNoZWNrX3RpbWUYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg4KBnJ1bl9pZBgLIAEoCSpyCgtIZWFsdGhTdGF0ZRIcChhIRUFMVEhfU1RBVEVfVU5TUEVDSUZJRUQQABIWChJIRUFMVEhfU1RBVEVfR1JFRU4QARIXChNIRUFMVEhfU1RBVEVfWUVMTE9XEAISFAoQSEVBTFRIX1NUQVRFX1JFRBADKlQKBVNoYXJlEhUKEVNIQVJFX1VOU1BFQ0lGSUVEEAASEQoNU0hBUkVfU0VTU0lPThABEg8KC1NIQVJFX0FHRU5UEAISEAoMU0hBUkVfR0xPQkFMEANiBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_duration, file_google_protobuf_timestamp, file_toolbus_tool_v1_tool]);
 
 /**
  * How a server's health is checked.
@@ -48,7 +48,105 @@ export const HealthCheckSchema: GenMessage<HealthCheck> = /*@__PURE__*/
   messageDesc(file_toolbus_mcp_v1_mcp_server, 0);
 
 /**
- * How an MCP server is reached.
+ * A program that is started, and spoken with over its stdin and stdout.
+ *
+ * @generated from message toolbus.mcp.v1.StdioTransport
+ */
+export type StdioTransport = Message<"toolbus.mcp.v1.StdioTransport"> & {
+  /**
+   * Program to start.
+   *
+   * @generated from field: string command = 1;
+   */
+  command: string;
+
+  /**
+   * Its arguments.
+   *
+   * @generated from field: repeated string args = 2;
+   */
+  args: string[];
+
+  /**
+   * Its environment; a value may name secrets as `${secret:NAME}`, except in a server that a run brings.
+   *
+   * @generated from field: map<string, string> env = 3;
+   */
+  env: { [key: string]: string };
+};
+
+/**
+ * Describes the message toolbus.mcp.v1.StdioTransport.
+ * Use `create(StdioTransportSchema)` to create a new message.
+ */
+export const StdioTransportSchema: GenMessage<StdioTransport> = /*@__PURE__*/
+  messageDesc(file_toolbus_mcp_v1_mcp_server, 1);
+
+/**
+ * Streamable HTTP.
+ *
+ * @generated from message toolbus.mcp.v1.HttpTransport
+ */
+export type HttpTransport = Message<"toolbus.mcp.v1.HttpTransport"> & {
+  /**
+   * Where the server listens: `http://` or `https://`.
+   *
+   * @generated from field: string url = 1;
+   */
+  url: string;
+
+  /**
+   * HTTP headers; a value may name secrets as `${secret:NAME}`, except in a server that a run brings.
+   *
+   * @generated from field: map<string, string> headers = 2;
+   */
+  headers: { [key: string]: string };
+};
+
+/**
+ * Describes the message toolbus.mcp.v1.HttpTransport.
+ * Use `create(HttpTransportSchema)` to create a new message.
+ */
+export const HttpTransportSchema: GenMessage<HttpTransport> = /*@__PURE__*/
+  messageDesc(file_toolbus_mcp_v1_mcp_server, 2);
+
+/**
+ * A transport that a module of the operator brings (TOOLBUS_MCP_TRANSPORTS).
+ *
+ * @generated from message toolbus.mcp.v1.CustomTransport
+ */
+export type CustomTransport = Message<"toolbus.mcp.v1.CustomTransport"> & {
+  /**
+   * The name under which the module registered it; empty for the one that has the URL's scheme.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * Where the server listens.
+   *
+   * @generated from field: string url = 2;
+   */
+  url: string;
+
+  /**
+   * Headers, as far as the transport has any; a value may name secrets as `${secret:NAME}`, except in a server that a run brings.
+   *
+   * @generated from field: map<string, string> headers = 3;
+   */
+  headers: { [key: string]: string };
+};
+
+/**
+ * Describes the message toolbus.mcp.v1.CustomTransport.
+ * Use `create(CustomTransportSchema)` to create a new message.
+ */
+export const CustomTransportSchema: GenMessage<CustomTransport> = /*@__PURE__*/
+  messageDesc(file_toolbus_mcp_v1_mcp_server, 3);
+
+/**
+ * An MCP server, and how it is reached.
  *
  * @generated from message toolbus.mcp.v1.McpServer
  */
@@ -61,72 +159,61 @@ export type McpServer = Message<"toolbus.mcp.v1.McpServer"> & {
   name: string;
 
   /**
-   * stdio, http, sse, ws, tcp, or a registered third party's; empty means what url and command suggest.
+   * How it is reached.
    *
-   * @generated from field: string transport = 2;
+   * @generated from oneof toolbus.mcp.v1.McpServer.transport
    */
-  transport: string;
-
-  /**
-   * Where it listens; empty for stdio.
-   *
-   * @generated from field: string url = 3;
-   */
-  url: string;
-
-  /**
-   * Program to start; empty unless stdio.
-   *
-   * @generated from field: string command = 4;
-   */
-  command: string;
-
-  /**
-   * Its arguments.
-   *
-   * @generated from field: repeated string args = 5;
-   */
-  args: string[];
-
-  /**
-   * Its environment; a value may name secrets as `${secret:NAME}`.
-   *
-   * @generated from field: map<string, string> env = 6;
-   */
-  env: { [key: string]: string };
-
-  /**
-   * HTTP headers; a value may name secrets as `${secret:NAME}`.
-   *
-   * @generated from field: map<string, string> headers = 7;
-   */
-  headers: { [key: string]: string };
+  transport: {
+    /**
+     * By a program that is started.
+     *
+     * @generated from field: toolbus.mcp.v1.StdioTransport stdio = 2;
+     */
+    value: StdioTransport;
+    case: "stdio";
+  } | {
+    /**
+     * Over streamable HTTP.
+     *
+     * @generated from field: toolbus.mcp.v1.HttpTransport http = 3;
+     */
+    value: HttpTransport;
+    case: "http";
+  } | {
+    /**
+     * By a transport that a module of the operator brings.
+     *
+     * @generated from field: toolbus.mcp.v1.CustomTransport custom = 4;
+     */
+    value: CustomTransport;
+    case: "custom";
+  } | { case: undefined; value?: undefined };
 
   /**
    * Which of its tools are offered, by their names at the server; absent offers all.
    *
-   * @generated from field: toolbus.tool.v1.AllowedTools allowed_tools = 8;
+   * @generated from field: toolbus.tool.v1.AllowedTools allowed_tools = 5;
    */
   allowedTools?: AllowedTools | undefined;
 
   /**
    * Periodic check; absent for none.
    *
-   * @generated from field: toolbus.mcp.v1.HealthCheck health_check = 9;
+   * @generated from field: toolbus.mcp.v1.HealthCheck health_check = 6;
    */
   healthCheck?: HealthCheck | undefined;
 
   /**
    * How long it may take until initialized and listed; absent means the bridge's default of 5 s (TOOLBUS_MCP_STARTUP_TIMEOUT).
    *
-   * @generated from field: google.protobuf.Duration startup_timeout = 10;
+   * @generated from field: google.protobuf.Duration startup_timeout = 7;
    */
   startupTimeout?: Duration | undefined;
 
   /**
    * Who shares a connection.
    *
-   * @generated from field: toolbus.mcp.v1.Share share = 11;
+   * @generated from field: toolbus.mcp.v1.Share share = 8;
    */
   share: Share;
 };
@@ -136,7 +223,7 @@ export type McpServer = Message<"toolbus.mcp.v1.McpServer"> & {
  * Use `create(McpServerSchema)` to create a new message.
  */
 export const McpServerSchema: GenMessage<McpServer> = /*@__PURE__*/
-  messageDesc(file_toolbus_mcp_v1_mcp_server, 1);
+  messageDesc(file_toolbus_mcp_v1_mcp_server, 4);
 
 /**
  * A connection to a server, and its state.
@@ -227,7 +314,7 @@ export type McpConnection = Message<"toolbus.mcp.v1.McpConnection"> & {
  * Use `create(McpConnectionSchema)` to create a new message.
  */
 export const McpConnectionSchema: GenMessage<McpConnection> = /*@__PURE__*/
-  messageDesc(file_toolbus_mcp_v1_mcp_server, 2);
+  messageDesc(file_toolbus_mcp_v1_mcp_server, 5);
 
 /**
  * A server's health.

@@ -196,38 +196,217 @@ func (x *HealthCheck) GetTimeout() *durationpb.Duration {
 	return nil
 }
 
-// How an MCP server is reached.
+// A program that is started, and spoken with over its stdin and stdout.
+type StdioTransport struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Program to start.
+	Command string `protobuf:"bytes,1,opt,name=command,proto3" json:"command,omitempty"`
+	// Its arguments.
+	Args []string `protobuf:"bytes,2,rep,name=args,proto3" json:"args,omitempty"`
+	// Its environment; a value may name secrets as `${secret:NAME}`, except in a server that a run brings.
+	Env           map[string]string `protobuf:"bytes,3,rep,name=env,proto3" json:"env,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StdioTransport) Reset() {
+	*x = StdioTransport{}
+	mi := &file_toolbus_mcp_v1_mcp_server_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StdioTransport) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StdioTransport) ProtoMessage() {}
+
+func (x *StdioTransport) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_mcp_v1_mcp_server_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StdioTransport.ProtoReflect.Descriptor instead.
+func (*StdioTransport) Descriptor() ([]byte, []int) {
+	return file_toolbus_mcp_v1_mcp_server_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *StdioTransport) GetCommand() string {
+	if x != nil {
+		return x.Command
+	}
+	return ""
+}
+
+func (x *StdioTransport) GetArgs() []string {
+	if x != nil {
+		return x.Args
+	}
+	return nil
+}
+
+func (x *StdioTransport) GetEnv() map[string]string {
+	if x != nil {
+		return x.Env
+	}
+	return nil
+}
+
+// Streamable HTTP.
+type HttpTransport struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Where the server listens: `http://` or `https://`.
+	Url string `protobuf:"bytes,1,opt,name=url,proto3" json:"url,omitempty"`
+	// HTTP headers; a value may name secrets as `${secret:NAME}`, except in a server that a run brings.
+	Headers       map[string]string `protobuf:"bytes,2,rep,name=headers,proto3" json:"headers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HttpTransport) Reset() {
+	*x = HttpTransport{}
+	mi := &file_toolbus_mcp_v1_mcp_server_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HttpTransport) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HttpTransport) ProtoMessage() {}
+
+func (x *HttpTransport) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_mcp_v1_mcp_server_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HttpTransport.ProtoReflect.Descriptor instead.
+func (*HttpTransport) Descriptor() ([]byte, []int) {
+	return file_toolbus_mcp_v1_mcp_server_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *HttpTransport) GetUrl() string {
+	if x != nil {
+		return x.Url
+	}
+	return ""
+}
+
+func (x *HttpTransport) GetHeaders() map[string]string {
+	if x != nil {
+		return x.Headers
+	}
+	return nil
+}
+
+// A transport that a module of the operator brings (TOOLBUS_MCP_TRANSPORTS).
+type CustomTransport struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The name under which the module registered it; empty for the one that has the URL's scheme.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Where the server listens.
+	Url string `protobuf:"bytes,2,opt,name=url,proto3" json:"url,omitempty"`
+	// Headers, as far as the transport has any; a value may name secrets as `${secret:NAME}`, except in a server that a run brings.
+	Headers       map[string]string `protobuf:"bytes,3,rep,name=headers,proto3" json:"headers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CustomTransport) Reset() {
+	*x = CustomTransport{}
+	mi := &file_toolbus_mcp_v1_mcp_server_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CustomTransport) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CustomTransport) ProtoMessage() {}
+
+func (x *CustomTransport) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_mcp_v1_mcp_server_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CustomTransport.ProtoReflect.Descriptor instead.
+func (*CustomTransport) Descriptor() ([]byte, []int) {
+	return file_toolbus_mcp_v1_mcp_server_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *CustomTransport) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *CustomTransport) GetUrl() string {
+	if x != nil {
+		return x.Url
+	}
+	return ""
+}
+
+func (x *CustomTransport) GetHeaders() map[string]string {
+	if x != nil {
+		return x.Headers
+	}
+	return nil
+}
+
+// An MCP server, and how it is reached.
 type McpServer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Its name, the `source` of `@source/tool`.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// stdio, http, sse, ws, tcp, or a registered third party's; empty means what url and command suggest.
-	Transport string `protobuf:"bytes,2,opt,name=transport,proto3" json:"transport,omitempty"`
-	// Where it listens; empty for stdio.
-	Url string `protobuf:"bytes,3,opt,name=url,proto3" json:"url,omitempty"`
-	// Program to start; empty unless stdio.
-	Command string `protobuf:"bytes,4,opt,name=command,proto3" json:"command,omitempty"`
-	// Its arguments.
-	Args []string `protobuf:"bytes,5,rep,name=args,proto3" json:"args,omitempty"`
-	// Its environment; a value may name secrets as `${secret:NAME}`.
-	Env map[string]string `protobuf:"bytes,6,rep,name=env,proto3" json:"env,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// HTTP headers; a value may name secrets as `${secret:NAME}`.
-	Headers map[string]string `protobuf:"bytes,7,rep,name=headers,proto3" json:"headers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// How it is reached.
+	//
+	// Types that are valid to be assigned to Transport:
+	//
+	//	*McpServer_Stdio
+	//	*McpServer_Http
+	//	*McpServer_Custom
+	Transport isMcpServer_Transport `protobuf_oneof:"transport"`
 	// Which of its tools are offered, by their names at the server; absent offers all.
-	AllowedTools *v1.AllowedTools `protobuf:"bytes,8,opt,name=allowed_tools,json=allowedTools,proto3" json:"allowed_tools,omitempty"`
+	AllowedTools *v1.AllowedTools `protobuf:"bytes,5,opt,name=allowed_tools,json=allowedTools,proto3" json:"allowed_tools,omitempty"`
 	// Periodic check; absent for none.
-	HealthCheck *HealthCheck `protobuf:"bytes,9,opt,name=health_check,json=healthCheck,proto3" json:"health_check,omitempty"`
+	HealthCheck *HealthCheck `protobuf:"bytes,6,opt,name=health_check,json=healthCheck,proto3" json:"health_check,omitempty"`
 	// How long it may take until initialized and listed; absent means the bridge's default of 5 s (TOOLBUS_MCP_STARTUP_TIMEOUT).
-	StartupTimeout *durationpb.Duration `protobuf:"bytes,10,opt,name=startup_timeout,json=startupTimeout,proto3" json:"startup_timeout,omitempty"`
+	StartupTimeout *durationpb.Duration `protobuf:"bytes,7,opt,name=startup_timeout,json=startupTimeout,proto3" json:"startup_timeout,omitempty"`
 	// Who shares a connection.
-	Share         Share `protobuf:"varint,11,opt,name=share,proto3,enum=toolbus.mcp.v1.Share" json:"share,omitempty"`
+	Share         Share `protobuf:"varint,8,opt,name=share,proto3,enum=toolbus.mcp.v1.Share" json:"share,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *McpServer) Reset() {
 	*x = McpServer{}
-	mi := &file_toolbus_mcp_v1_mcp_server_proto_msgTypes[1]
+	mi := &file_toolbus_mcp_v1_mcp_server_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -239,7 +418,7 @@ func (x *McpServer) String() string {
 func (*McpServer) ProtoMessage() {}
 
 func (x *McpServer) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_mcp_v1_mcp_server_proto_msgTypes[1]
+	mi := &file_toolbus_mcp_v1_mcp_server_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -252,7 +431,7 @@ func (x *McpServer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use McpServer.ProtoReflect.Descriptor instead.
 func (*McpServer) Descriptor() ([]byte, []int) {
-	return file_toolbus_mcp_v1_mcp_server_proto_rawDescGZIP(), []int{1}
+	return file_toolbus_mcp_v1_mcp_server_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *McpServer) GetName() string {
@@ -262,44 +441,36 @@ func (x *McpServer) GetName() string {
 	return ""
 }
 
-func (x *McpServer) GetTransport() string {
+func (x *McpServer) GetTransport() isMcpServer_Transport {
 	if x != nil {
 		return x.Transport
 	}
-	return ""
+	return nil
 }
 
-func (x *McpServer) GetUrl() string {
+func (x *McpServer) GetStdio() *StdioTransport {
 	if x != nil {
-		return x.Url
-	}
-	return ""
-}
-
-func (x *McpServer) GetCommand() string {
-	if x != nil {
-		return x.Command
-	}
-	return ""
-}
-
-func (x *McpServer) GetArgs() []string {
-	if x != nil {
-		return x.Args
+		if x, ok := x.Transport.(*McpServer_Stdio); ok {
+			return x.Stdio
+		}
 	}
 	return nil
 }
 
-func (x *McpServer) GetEnv() map[string]string {
+func (x *McpServer) GetHttp() *HttpTransport {
 	if x != nil {
-		return x.Env
+		if x, ok := x.Transport.(*McpServer_Http); ok {
+			return x.Http
+		}
 	}
 	return nil
 }
 
-func (x *McpServer) GetHeaders() map[string]string {
+func (x *McpServer) GetCustom() *CustomTransport {
 	if x != nil {
-		return x.Headers
+		if x, ok := x.Transport.(*McpServer_Custom); ok {
+			return x.Custom
+		}
 	}
 	return nil
 }
@@ -332,6 +503,31 @@ func (x *McpServer) GetShare() Share {
 	return Share_SHARE_UNSPECIFIED
 }
 
+type isMcpServer_Transport interface {
+	isMcpServer_Transport()
+}
+
+type McpServer_Stdio struct {
+	// By a program that is started.
+	Stdio *StdioTransport `protobuf:"bytes,2,opt,name=stdio,proto3,oneof"`
+}
+
+type McpServer_Http struct {
+	// Over streamable HTTP.
+	Http *HttpTransport `protobuf:"bytes,3,opt,name=http,proto3,oneof"`
+}
+
+type McpServer_Custom struct {
+	// By a transport that a module of the operator brings.
+	Custom *CustomTransport `protobuf:"bytes,4,opt,name=custom,proto3,oneof"`
+}
+
+func (*McpServer_Stdio) isMcpServer_Transport() {}
+
+func (*McpServer_Http) isMcpServer_Transport() {}
+
+func (*McpServer_Custom) isMcpServer_Transport() {}
+
 // A connection to a server, and its state.
 type McpConnection struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -363,7 +559,7 @@ type McpConnection struct {
 
 func (x *McpConnection) Reset() {
 	*x = McpConnection{}
-	mi := &file_toolbus_mcp_v1_mcp_server_proto_msgTypes[2]
+	mi := &file_toolbus_mcp_v1_mcp_server_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -375,7 +571,7 @@ func (x *McpConnection) String() string {
 func (*McpConnection) ProtoMessage() {}
 
 func (x *McpConnection) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_mcp_v1_mcp_server_proto_msgTypes[2]
+	mi := &file_toolbus_mcp_v1_mcp_server_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -388,7 +584,7 @@ func (x *McpConnection) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use McpConnection.ProtoReflect.Descriptor instead.
 func (*McpConnection) Descriptor() ([]byte, []int) {
-	return file_toolbus_mcp_v1_mcp_server_proto_rawDescGZIP(), []int{2}
+	return file_toolbus_mcp_v1_mcp_server_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *McpConnection) GetName() string {
@@ -475,26 +671,40 @@ const file_toolbus_mcp_v1_mcp_server_proto_rawDesc = "" +
 	"\x1ftoolbus/mcp/v1/mcp_server.proto\x12\x0etoolbus.mcp.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1atoolbus/tool/v1/tool.proto\"\x9b\x01\n" +
 	"\vHealthCheck\x12F\n" +
 	"\binterval\x18\x01 \x01(\v2\x19.google.protobuf.DurationB\x0f\xbaH\f\xaa\x01\t\"\x05\b\x80\xe7\x84\x0f*\x00R\binterval\x12D\n" +
-	"\atimeout\x18\x02 \x01(\v2\x19.google.protobuf.DurationB\x0f\xbaH\f\xaa\x01\t\"\x05\b\x80\xe7\x84\x0f*\x00R\atimeout\"\xfb\x05\n" +
-	"\tMcpServer\x121\n" +
-	"\x04name\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_.-]{1,64}$R\x04name\x12%\n" +
-	"\ttransport\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x18@R\ttransport\x12\x1a\n" +
-	"\x03url\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80 R\x03url\x12\"\n" +
-	"\acommand\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\x80 R\acommand\x12%\n" +
-	"\x04args\x18\x05 \x03(\tB\x11\xbaH\x0e\x92\x01\v\x10\xe8\a\"\x06r\x04\x18\x80\x80\bR\x04args\x12N\n" +
-	"\x03env\x18\x06 \x03(\v2\".toolbus.mcp.v1.McpServer.EnvEntryB\x18\xbaH\x15\x9a\x01\x12\x10\xe8\a\"\x05r\x03\x18\x80\x02*\x06r\x04\x18\x80\x80\bR\x03env\x12Y\n" +
-	"\aheaders\x18\a \x03(\v2&.toolbus.mcp.v1.McpServer.HeadersEntryB\x17\xbaH\x14\x9a\x01\x11\x10d\"\x05r\x03\x18\x80\x02*\x06r\x04\x18\x80\x80\x04R\aheaders\x12B\n" +
-	"\rallowed_tools\x18\b \x01(\v2\x1d.toolbus.tool.v1.AllowedToolsR\fallowedTools\x12>\n" +
-	"\fhealth_check\x18\t \x01(\v2\x1b.toolbus.mcp.v1.HealthCheckR\vhealthCheck\x12S\n" +
-	"\x0fstartup_timeout\x18\n" +
-	" \x01(\v2\x19.google.protobuf.DurationB\x0f\xbaH\f\xaa\x01\t\"\x05\b\x80\xe7\x84\x0f*\x00R\x0estartupTimeout\x125\n" +
-	"\x05share\x18\v \x01(\x0e2\x15.toolbus.mcp.v1.ShareB\b\xbaH\x05\x82\x01\x02\x10\x01R\x05share\x1a6\n" +
+	"\atimeout\x18\x02 \x01(\v2\x19.google.protobuf.DurationB\x0f\xbaH\f\xaa\x01\t\"\x05\b\x80\xe7\x84\x0f*\x00R\atimeout\"\xea\x01\n" +
+	"\x0eStdioTransport\x12$\n" +
+	"\acommand\x18\x01 \x01(\tB\n" +
+	"\xbaH\ar\x05\x10\x01\x18\x80 R\acommand\x12%\n" +
+	"\x04args\x18\x02 \x03(\tB\x11\xbaH\x0e\x92\x01\v\x10\xe8\a\"\x06r\x04\x18\x80\x80\bR\x04args\x12S\n" +
+	"\x03env\x18\x03 \x03(\v2'.toolbus.mcp.v1.StdioTransport.EnvEntryB\x18\xbaH\x15\x9a\x01\x12\x10\xe8\a\"\x05r\x03\x18\x80\x02*\x06r\x04\x18\x80\x80\bR\x03env\x1a6\n" +
 	"\bEnvEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a:\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xc8\x01\n" +
+	"\rHttpTransport\x12\x1c\n" +
+	"\x03url\x18\x01 \x01(\tB\n" +
+	"\xbaH\ar\x05\x10\x01\x18\x80 R\x03url\x12]\n" +
+	"\aheaders\x18\x02 \x03(\v2*.toolbus.mcp.v1.HttpTransport.HeadersEntryB\x17\xbaH\x14\x9a\x01\x11\x10d\"\x05r\x03\x18\x80\x02*\x06r\x04\x18\x80\x80\x04R\aheaders\x1a:\n" +
 	"\fHeadersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x92\x03\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xe9\x01\n" +
+	"\x0fCustomTransport\x12\x1b\n" +
+	"\x04name\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18@R\x04name\x12\x1c\n" +
+	"\x03url\x18\x02 \x01(\tB\n" +
+	"\xbaH\ar\x05\x10\x01\x18\x80 R\x03url\x12_\n" +
+	"\aheaders\x18\x03 \x03(\v2,.toolbus.mcp.v1.CustomTransport.HeadersEntryB\x17\xbaH\x14\x9a\x01\x11\x10d\"\x05r\x03\x18\x80\x02*\x06r\x04\x18\x80\x80\x04R\aheaders\x1a:\n" +
+	"\fHeadersEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x8a\x04\n" +
+	"\tMcpServer\x121\n" +
+	"\x04name\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_.-]{1,64}$R\x04name\x126\n" +
+	"\x05stdio\x18\x02 \x01(\v2\x1e.toolbus.mcp.v1.StdioTransportH\x00R\x05stdio\x123\n" +
+	"\x04http\x18\x03 \x01(\v2\x1d.toolbus.mcp.v1.HttpTransportH\x00R\x04http\x129\n" +
+	"\x06custom\x18\x04 \x01(\v2\x1f.toolbus.mcp.v1.CustomTransportH\x00R\x06custom\x12B\n" +
+	"\rallowed_tools\x18\x05 \x01(\v2\x1d.toolbus.tool.v1.AllowedToolsR\fallowedTools\x12>\n" +
+	"\fhealth_check\x18\x06 \x01(\v2\x1b.toolbus.mcp.v1.HealthCheckR\vhealthCheck\x12S\n" +
+	"\x0fstartup_timeout\x18\a \x01(\v2\x19.google.protobuf.DurationB\x0f\xbaH\f\xaa\x01\t\"\x05\b\x80\xe7\x84\x0f*\x00R\x0estartupTimeout\x125\n" +
+	"\x05share\x18\b \x01(\x0e2\x15.toolbus.mcp.v1.ShareB\b\xbaH\x05\x82\x01\x02\x10\x01R\x05shareB\x12\n" +
+	"\ttransport\x12\x05\xbaH\x02\b\x01\"\x92\x03\n" +
 	"\rMcpConnection\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1d\n" +
 	"\n" +
@@ -536,36 +746,44 @@ func file_toolbus_mcp_v1_mcp_server_proto_rawDescGZIP() []byte {
 }
 
 var file_toolbus_mcp_v1_mcp_server_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_toolbus_mcp_v1_mcp_server_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_toolbus_mcp_v1_mcp_server_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_toolbus_mcp_v1_mcp_server_proto_goTypes = []any{
 	(HealthState)(0),              // 0: toolbus.mcp.v1.HealthState
 	(Share)(0),                    // 1: toolbus.mcp.v1.Share
 	(*HealthCheck)(nil),           // 2: toolbus.mcp.v1.HealthCheck
-	(*McpServer)(nil),             // 3: toolbus.mcp.v1.McpServer
-	(*McpConnection)(nil),         // 4: toolbus.mcp.v1.McpConnection
-	nil,                           // 5: toolbus.mcp.v1.McpServer.EnvEntry
-	nil,                           // 6: toolbus.mcp.v1.McpServer.HeadersEntry
-	(*durationpb.Duration)(nil),   // 7: google.protobuf.Duration
-	(*v1.AllowedTools)(nil),       // 8: toolbus.tool.v1.AllowedTools
-	(*timestamppb.Timestamp)(nil), // 9: google.protobuf.Timestamp
+	(*StdioTransport)(nil),        // 3: toolbus.mcp.v1.StdioTransport
+	(*HttpTransport)(nil),         // 4: toolbus.mcp.v1.HttpTransport
+	(*CustomTransport)(nil),       // 5: toolbus.mcp.v1.CustomTransport
+	(*McpServer)(nil),             // 6: toolbus.mcp.v1.McpServer
+	(*McpConnection)(nil),         // 7: toolbus.mcp.v1.McpConnection
+	nil,                           // 8: toolbus.mcp.v1.StdioTransport.EnvEntry
+	nil,                           // 9: toolbus.mcp.v1.HttpTransport.HeadersEntry
+	nil,                           // 10: toolbus.mcp.v1.CustomTransport.HeadersEntry
+	(*durationpb.Duration)(nil),   // 11: google.protobuf.Duration
+	(*v1.AllowedTools)(nil),       // 12: toolbus.tool.v1.AllowedTools
+	(*timestamppb.Timestamp)(nil), // 13: google.protobuf.Timestamp
 }
 var file_toolbus_mcp_v1_mcp_server_proto_depIdxs = []int32{
-	7,  // 0: toolbus.mcp.v1.HealthCheck.interval:type_name -> google.protobuf.Duration
-	7,  // 1: toolbus.mcp.v1.HealthCheck.timeout:type_name -> google.protobuf.Duration
-	5,  // 2: toolbus.mcp.v1.McpServer.env:type_name -> toolbus.mcp.v1.McpServer.EnvEntry
-	6,  // 3: toolbus.mcp.v1.McpServer.headers:type_name -> toolbus.mcp.v1.McpServer.HeadersEntry
-	8,  // 4: toolbus.mcp.v1.McpServer.allowed_tools:type_name -> toolbus.tool.v1.AllowedTools
-	2,  // 5: toolbus.mcp.v1.McpServer.health_check:type_name -> toolbus.mcp.v1.HealthCheck
-	7,  // 6: toolbus.mcp.v1.McpServer.startup_timeout:type_name -> google.protobuf.Duration
-	1,  // 7: toolbus.mcp.v1.McpServer.share:type_name -> toolbus.mcp.v1.Share
-	0,  // 8: toolbus.mcp.v1.McpConnection.health:type_name -> toolbus.mcp.v1.HealthState
-	7,  // 9: toolbus.mcp.v1.McpConnection.latency:type_name -> google.protobuf.Duration
-	9,  // 10: toolbus.mcp.v1.McpConnection.check_time:type_name -> google.protobuf.Timestamp
-	11, // [11:11] is the sub-list for method output_type
-	11, // [11:11] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	11, // 0: toolbus.mcp.v1.HealthCheck.interval:type_name -> google.protobuf.Duration
+	11, // 1: toolbus.mcp.v1.HealthCheck.timeout:type_name -> google.protobuf.Duration
+	8,  // 2: toolbus.mcp.v1.StdioTransport.env:type_name -> toolbus.mcp.v1.StdioTransport.EnvEntry
+	9,  // 3: toolbus.mcp.v1.HttpTransport.headers:type_name -> toolbus.mcp.v1.HttpTransport.HeadersEntry
+	10, // 4: toolbus.mcp.v1.CustomTransport.headers:type_name -> toolbus.mcp.v1.CustomTransport.HeadersEntry
+	3,  // 5: toolbus.mcp.v1.McpServer.stdio:type_name -> toolbus.mcp.v1.StdioTransport
+	4,  // 6: toolbus.mcp.v1.McpServer.http:type_name -> toolbus.mcp.v1.HttpTransport
+	5,  // 7: toolbus.mcp.v1.McpServer.custom:type_name -> toolbus.mcp.v1.CustomTransport
+	12, // 8: toolbus.mcp.v1.McpServer.allowed_tools:type_name -> toolbus.tool.v1.AllowedTools
+	2,  // 9: toolbus.mcp.v1.McpServer.health_check:type_name -> toolbus.mcp.v1.HealthCheck
+	11, // 10: toolbus.mcp.v1.McpServer.startup_timeout:type_name -> google.protobuf.Duration
+	1,  // 11: toolbus.mcp.v1.McpServer.share:type_name -> toolbus.mcp.v1.Share
+	0,  // 12: toolbus.mcp.v1.McpConnection.health:type_name -> toolbus.mcp.v1.HealthState
+	11, // 13: toolbus.mcp.v1.McpConnection.latency:type_name -> google.protobuf.Duration
+	13, // 14: toolbus.mcp.v1.McpConnection.check_time:type_name -> google.protobuf.Timestamp
+	15, // [15:15] is the sub-list for method output_type
+	15, // [15:15] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_mcp_v1_mcp_server_proto_init() }
@@ -573,13 +791,18 @@ func file_toolbus_mcp_v1_mcp_server_proto_init() {
 	if File_toolbus_mcp_v1_mcp_server_proto != nil {
 		return
 	}
+	file_toolbus_mcp_v1_mcp_server_proto_msgTypes[4].OneofWrappers = []any{
+		(*McpServer_Stdio)(nil),
+		(*McpServer_Http)(nil),
+		(*McpServer_Custom)(nil),
+	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolbus_mcp_v1_mcp_server_proto_rawDesc), len(file_toolbus_mcp_v1_mcp_server_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   5,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -15,8 +15,9 @@ import (
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
-	v12 "toolbus.dev/gen/go/toolbus/agent/v1"
+	v13 "toolbus.dev/gen/go/toolbus/agent/v1"
 	v1 "toolbus.dev/gen/go/toolbus/content/v1"
+	v12 "toolbus.dev/gen/go/toolbus/mcp/v1"
 	v11 "toolbus.dev/gen/go/toolbus/tool/v1"
 	unsafe "unsafe"
 )
@@ -874,19 +875,16 @@ type RunMcpServer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Its name, the `source` of `@source/tool`: none that the agent has for a source of its own.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Where it listens: `http://` or `https://`, at an address outside unless operators allow it (TOOLBUS_MCP_RUN_ALLOW); other
-	// transports only where they let runs bring servers of all kinds (TOOLBUS_MCP_RUN_SERVERS). Empty for a command.
-	Url string `protobuf:"bytes,2,opt,name=url,proto3" json:"url,omitempty"`
-	// HTTP headers. They name no secrets of the suite: `${secret:…}` is refused.
-	Headers map[string]string `protobuf:"bytes,3,rep,name=headers,proto3" json:"headers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// How it is reached. It names no secrets of the suite: `${secret:…}` is refused.
+	//
+	// Types that are valid to be assigned to Transport:
+	//
+	//	*RunMcpServer_Stdio
+	//	*RunMcpServer_Http
+	//	*RunMcpServer_Custom
+	Transport isRunMcpServer_Transport `protobuf_oneof:"transport"`
 	// Which of its tools are offered, by their names at the server; absent offers all.
-	AllowedTools *v11.AllowedTools `protobuf:"bytes,4,opt,name=allowed_tools,json=allowedTools,proto3" json:"allowed_tools,omitempty"`
-	// Program to start, only where operators let runs bring servers of all kinds; empty for a URL.
-	Command string `protobuf:"bytes,5,opt,name=command,proto3" json:"command,omitempty"`
-	// Its arguments.
-	Args []string `protobuf:"bytes,6,rep,name=args,proto3" json:"args,omitempty"`
-	// Its environment. It names no secrets of the suite.
-	Env           map[string]string `protobuf:"bytes,7,rep,name=env,proto3" json:"env,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	AllowedTools  *v11.AllowedTools `protobuf:"bytes,5,opt,name=allowed_tools,json=allowedTools,proto3" json:"allowed_tools,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -928,16 +926,36 @@ func (x *RunMcpServer) GetName() string {
 	return ""
 }
 
-func (x *RunMcpServer) GetUrl() string {
+func (x *RunMcpServer) GetTransport() isRunMcpServer_Transport {
 	if x != nil {
-		return x.Url
+		return x.Transport
 	}
-	return ""
+	return nil
 }
 
-func (x *RunMcpServer) GetHeaders() map[string]string {
+func (x *RunMcpServer) GetStdio() *v12.StdioTransport {
 	if x != nil {
-		return x.Headers
+		if x, ok := x.Transport.(*RunMcpServer_Stdio); ok {
+			return x.Stdio
+		}
+	}
+	return nil
+}
+
+func (x *RunMcpServer) GetHttp() *v12.HttpTransport {
+	if x != nil {
+		if x, ok := x.Transport.(*RunMcpServer_Http); ok {
+			return x.Http
+		}
+	}
+	return nil
+}
+
+func (x *RunMcpServer) GetCustom() *v12.CustomTransport {
+	if x != nil {
+		if x, ok := x.Transport.(*RunMcpServer_Custom); ok {
+			return x.Custom
+		}
 	}
 	return nil
 }
@@ -949,26 +967,30 @@ func (x *RunMcpServer) GetAllowedTools() *v11.AllowedTools {
 	return nil
 }
 
-func (x *RunMcpServer) GetCommand() string {
-	if x != nil {
-		return x.Command
-	}
-	return ""
+type isRunMcpServer_Transport interface {
+	isRunMcpServer_Transport()
 }
 
-func (x *RunMcpServer) GetArgs() []string {
-	if x != nil {
-		return x.Args
-	}
-	return nil
+type RunMcpServer_Stdio struct {
+	// By a program that is started, only where operators let runs bring servers of all kinds (TOOLBUS_MCP_RUN_SERVERS).
+	Stdio *v12.StdioTransport `protobuf:"bytes,2,opt,name=stdio,proto3,oneof"`
 }
 
-func (x *RunMcpServer) GetEnv() map[string]string {
-	if x != nil {
-		return x.Env
-	}
-	return nil
+type RunMcpServer_Http struct {
+	// Over streamable HTTP, at an address outside unless operators allow it (TOOLBUS_MCP_RUN_ALLOW).
+	Http *v12.HttpTransport `protobuf:"bytes,3,opt,name=http,proto3,oneof"`
 }
+
+type RunMcpServer_Custom struct {
+	// By a transport of the operator's modules, only where operators let runs bring servers of all kinds.
+	Custom *v12.CustomTransport `protobuf:"bytes,4,opt,name=custom,proto3,oneof"`
+}
+
+func (*RunMcpServer_Stdio) isRunMcpServer_Transport() {}
+
+func (*RunMcpServer_Http) isRunMcpServer_Transport() {}
+
+func (*RunMcpServer_Custom) isRunMcpServer_Transport() {}
 
 // A tool that the client of a run executes: the run pauses in RUN_STATE_REQUIRES_ACTION until its output is submitted.
 type FunctionTool struct {
@@ -1059,7 +1081,7 @@ type RunOptions struct {
 	// Whether the calls of one turn run at the same time; absent means true.
 	ParallelToolCalls *bool `protobuf:"varint,5,opt,name=parallel_tool_calls,json=parallelToolCalls,proto3,oneof" json:"parallel_tool_calls,omitempty"`
 	// Limits; they apply where they are lower than the agent's.
-	Limits *v12.Limits `protobuf:"bytes,6,opt,name=limits,proto3" json:"limits,omitempty"`
+	Limits *v13.Limits `protobuf:"bytes,6,opt,name=limits,proto3" json:"limits,omitempty"`
 	// Instructions for this run, in place of the agent's; empty keeps the agent's.
 	Instructions string `protobuf:"bytes,7,opt,name=instructions,proto3" json:"instructions,omitempty"`
 	// MCP servers for this run alone. The model sees their tools as those of `@name/…`; they need not be in the agent's `use`, and
@@ -1136,7 +1158,7 @@ func (x *RunOptions) GetParallelToolCalls() bool {
 	return false
 }
 
-func (x *RunOptions) GetLimits() *v12.Limits {
+func (x *RunOptions) GetLimits() *v13.Limits {
 	if x != nil {
 		return x.Limits
 	}
@@ -1562,7 +1584,7 @@ var File_toolbus_run_v1_run_proto protoreflect.FileDescriptor
 
 const file_toolbus_run_v1_run_proto_rawDesc = "" +
 	"\n" +
-	"\x18toolbus/run/v1/run.proto\x12\x0etoolbus.run.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ctoolbus/agent/v1/agent.proto\x1a toolbus/content/v1/content.proto\x1a\x1atoolbus/tool/v1/tool.proto\x1a\x1btoolbus/tool/v1/usage.proto\"\xc4\x01\n" +
+	"\x18toolbus/run/v1/run.proto\x12\x0etoolbus.run.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ctoolbus/agent/v1/agent.proto\x1a toolbus/content/v1/content.proto\x1a\x1ftoolbus/mcp/v1/mcp_server.proto\x1a\x1atoolbus/tool/v1/tool.proto\x1a\x1btoolbus/tool/v1/usage.proto\"\xc4\x01\n" +
 	"\aMessage\x12(\n" +
 	"\x04role\x18\x01 \x01(\x0e2\x14.toolbus.run.v1.RoleR\x04role\x129\n" +
 	"\acontent\x18\x02 \x03(\v2\x1f.toolbus.content.v1.ContentPartR\acontent\x124\n" +
@@ -1593,21 +1615,14 @@ const file_toolbus_run_v1_run_proto_rawDesc = "" +
 	"\vforced_tool\x18\x02 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01\x18\x80\x04H\x00R\n" +
 	"forcedToolB\b\n" +
-	"\x06choice\"\x90\x04\n" +
+	"\x06choice\"\xc1\x02\n" +
 	"\fRunMcpServer\x121\n" +
-	"\x04name\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_.-]{1,64}$R\x04name\x12\x1a\n" +
-	"\x03url\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80 R\x03url\x12\\\n" +
-	"\aheaders\x18\x03 \x03(\v2).toolbus.run.v1.RunMcpServer.HeadersEntryB\x17\xbaH\x14\x9a\x01\x11\x10@\"\x05r\x03\x18\x80\x02*\x06r\x04\x18\x80\x80\x04R\aheaders\x12B\n" +
-	"\rallowed_tools\x18\x04 \x01(\v2\x1d.toolbus.tool.v1.AllowedToolsR\fallowedTools\x12\"\n" +
-	"\acommand\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\x80 R\acommand\x12%\n" +
-	"\x04args\x18\x06 \x03(\tB\x11\xbaH\x0e\x92\x01\v\x10\x80\x02\"\x06r\x04\x18\x80\x80\bR\x04args\x12P\n" +
-	"\x03env\x18\a \x03(\v2%.toolbus.run.v1.RunMcpServer.EnvEntryB\x17\xbaH\x14\x9a\x01\x11\x10@\"\x05r\x03\x18\x80\x02*\x06r\x04\x18\x80\x80\bR\x03env\x1a:\n" +
-	"\fHeadersEntry\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a6\n" +
-	"\bEnvEntry\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xdd\x01\n" +
+	"\x04name\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_.-]{1,64}$R\x04name\x126\n" +
+	"\x05stdio\x18\x02 \x01(\v2\x1e.toolbus.mcp.v1.StdioTransportH\x00R\x05stdio\x123\n" +
+	"\x04http\x18\x03 \x01(\v2\x1d.toolbus.mcp.v1.HttpTransportH\x00R\x04http\x129\n" +
+	"\x06custom\x18\x04 \x01(\v2\x1f.toolbus.mcp.v1.CustomTransportH\x00R\x06custom\x12B\n" +
+	"\rallowed_tools\x18\x05 \x01(\v2\x1d.toolbus.tool.v1.AllowedToolsR\fallowedToolsB\x12\n" +
+	"\ttransport\x12\x05\xbaH\x02\b\x01\"\xdd\x01\n" +
 	"\fFunctionTool\x120\n" +
 	"\x04name\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x04name\x12+\n" +
 	"\vdescription\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80\x04R\vdescription\x125\n" +
@@ -1731,7 +1746,7 @@ func file_toolbus_run_v1_run_proto_rawDescGZIP() []byte {
 }
 
 var file_toolbus_run_v1_run_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_toolbus_run_v1_run_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_toolbus_run_v1_run_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_toolbus_run_v1_run_proto_goTypes = []any{
 	(RunState)(0),                 // 0: toolbus.run.v1.RunState
 	(RunEndReason)(0),             // 1: toolbus.run.v1.RunEndReason
@@ -1751,48 +1766,50 @@ var file_toolbus_run_v1_run_proto_goTypes = []any{
 	(*RunFork)(nil),               // 15: toolbus.run.v1.RunFork
 	(*Run)(nil),                   // 16: toolbus.run.v1.Run
 	(*TextCheckpoint)(nil),        // 17: toolbus.run.v1.TextCheckpoint
-	nil,                           // 18: toolbus.run.v1.RunMcpServer.HeadersEntry
-	nil,                           // 19: toolbus.run.v1.RunMcpServer.EnvEntry
-	(*v1.ContentPart)(nil),        // 20: toolbus.content.v1.ContentPart
-	(*v11.ToolResult)(nil),        // 21: toolbus.tool.v1.ToolResult
-	(*v11.AllowedTools)(nil),      // 22: toolbus.tool.v1.AllowedTools
-	(*v12.Limits)(nil),            // 23: toolbus.agent.v1.Limits
-	(*v11.Usage)(nil),             // 24: toolbus.tool.v1.Usage
-	(*timestamppb.Timestamp)(nil), // 25: google.protobuf.Timestamp
+	(*v1.ContentPart)(nil),        // 18: toolbus.content.v1.ContentPart
+	(*v11.ToolResult)(nil),        // 19: toolbus.tool.v1.ToolResult
+	(*v12.StdioTransport)(nil),    // 20: toolbus.mcp.v1.StdioTransport
+	(*v12.HttpTransport)(nil),     // 21: toolbus.mcp.v1.HttpTransport
+	(*v12.CustomTransport)(nil),   // 22: toolbus.mcp.v1.CustomTransport
+	(*v11.AllowedTools)(nil),      // 23: toolbus.tool.v1.AllowedTools
+	(*v13.Limits)(nil),            // 24: toolbus.agent.v1.Limits
+	(*v11.Usage)(nil),             // 25: toolbus.tool.v1.Usage
+	(*timestamppb.Timestamp)(nil), // 26: google.protobuf.Timestamp
 }
 var file_toolbus_run_v1_run_proto_depIdxs = []int32{
 	4,  // 0: toolbus.run.v1.Message.role:type_name -> toolbus.run.v1.Role
-	20, // 1: toolbus.run.v1.Message.content:type_name -> toolbus.content.v1.ContentPart
-	21, // 2: toolbus.run.v1.FunctionCallOutput.result:type_name -> toolbus.tool.v1.ToolResult
+	18, // 1: toolbus.run.v1.Message.content:type_name -> toolbus.content.v1.ContentPart
+	19, // 2: toolbus.run.v1.FunctionCallOutput.result:type_name -> toolbus.tool.v1.ToolResult
 	5,  // 3: toolbus.run.v1.Item.message:type_name -> toolbus.run.v1.Message
 	6,  // 4: toolbus.run.v1.Item.function_call:type_name -> toolbus.run.v1.FunctionCall
 	7,  // 5: toolbus.run.v1.Item.function_call_output:type_name -> toolbus.run.v1.FunctionCallOutput
 	8,  // 6: toolbus.run.v1.Item.reasoning:type_name -> toolbus.run.v1.Reasoning
 	2,  // 7: toolbus.run.v1.ToolChoice.mode:type_name -> toolbus.run.v1.ToolChoiceMode
-	18, // 8: toolbus.run.v1.RunMcpServer.headers:type_name -> toolbus.run.v1.RunMcpServer.HeadersEntry
-	22, // 9: toolbus.run.v1.RunMcpServer.allowed_tools:type_name -> toolbus.tool.v1.AllowedTools
-	19, // 10: toolbus.run.v1.RunMcpServer.env:type_name -> toolbus.run.v1.RunMcpServer.EnvEntry
-	10, // 11: toolbus.run.v1.RunOptions.tool_choice:type_name -> toolbus.run.v1.ToolChoice
-	22, // 12: toolbus.run.v1.RunOptions.allowed_tools:type_name -> toolbus.tool.v1.AllowedTools
-	12, // 13: toolbus.run.v1.RunOptions.function_tools:type_name -> toolbus.run.v1.FunctionTool
-	3,  // 14: toolbus.run.v1.RunOptions.mode:type_name -> toolbus.run.v1.RunMode
-	23, // 15: toolbus.run.v1.RunOptions.limits:type_name -> toolbus.agent.v1.Limits
-	11, // 16: toolbus.run.v1.RunOptions.mcp_servers:type_name -> toolbus.run.v1.RunMcpServer
-	0,  // 17: toolbus.run.v1.Run.state:type_name -> toolbus.run.v1.RunState
-	1,  // 18: toolbus.run.v1.Run.end_reason:type_name -> toolbus.run.v1.RunEndReason
-	9,  // 19: toolbus.run.v1.Run.items:type_name -> toolbus.run.v1.Item
-	6,  // 20: toolbus.run.v1.Run.required_calls:type_name -> toolbus.run.v1.FunctionCall
-	24, // 21: toolbus.run.v1.Run.usage:type_name -> toolbus.tool.v1.Usage
-	25, // 22: toolbus.run.v1.Run.create_time:type_name -> google.protobuf.Timestamp
-	25, // 23: toolbus.run.v1.Run.end_time:type_name -> google.protobuf.Timestamp
-	14, // 24: toolbus.run.v1.Run.parent:type_name -> toolbus.run.v1.RunParent
-	15, // 25: toolbus.run.v1.Run.fork:type_name -> toolbus.run.v1.RunFork
-	17, // 26: toolbus.run.v1.Run.draft:type_name -> toolbus.run.v1.TextCheckpoint
-	27, // [27:27] is the sub-list for method output_type
-	27, // [27:27] is the sub-list for method input_type
-	27, // [27:27] is the sub-list for extension type_name
-	27, // [27:27] is the sub-list for extension extendee
-	0,  // [0:27] is the sub-list for field type_name
+	20, // 8: toolbus.run.v1.RunMcpServer.stdio:type_name -> toolbus.mcp.v1.StdioTransport
+	21, // 9: toolbus.run.v1.RunMcpServer.http:type_name -> toolbus.mcp.v1.HttpTransport
+	22, // 10: toolbus.run.v1.RunMcpServer.custom:type_name -> toolbus.mcp.v1.CustomTransport
+	23, // 11: toolbus.run.v1.RunMcpServer.allowed_tools:type_name -> toolbus.tool.v1.AllowedTools
+	10, // 12: toolbus.run.v1.RunOptions.tool_choice:type_name -> toolbus.run.v1.ToolChoice
+	23, // 13: toolbus.run.v1.RunOptions.allowed_tools:type_name -> toolbus.tool.v1.AllowedTools
+	12, // 14: toolbus.run.v1.RunOptions.function_tools:type_name -> toolbus.run.v1.FunctionTool
+	3,  // 15: toolbus.run.v1.RunOptions.mode:type_name -> toolbus.run.v1.RunMode
+	24, // 16: toolbus.run.v1.RunOptions.limits:type_name -> toolbus.agent.v1.Limits
+	11, // 17: toolbus.run.v1.RunOptions.mcp_servers:type_name -> toolbus.run.v1.RunMcpServer
+	0,  // 18: toolbus.run.v1.Run.state:type_name -> toolbus.run.v1.RunState
+	1,  // 19: toolbus.run.v1.Run.end_reason:type_name -> toolbus.run.v1.RunEndReason
+	9,  // 20: toolbus.run.v1.Run.items:type_name -> toolbus.run.v1.Item
+	6,  // 21: toolbus.run.v1.Run.required_calls:type_name -> toolbus.run.v1.FunctionCall
+	25, // 22: toolbus.run.v1.Run.usage:type_name -> toolbus.tool.v1.Usage
+	26, // 23: toolbus.run.v1.Run.create_time:type_name -> google.protobuf.Timestamp
+	26, // 24: toolbus.run.v1.Run.end_time:type_name -> google.protobuf.Timestamp
+	14, // 25: toolbus.run.v1.Run.parent:type_name -> toolbus.run.v1.RunParent
+	15, // 26: toolbus.run.v1.Run.fork:type_name -> toolbus.run.v1.RunFork
+	17, // 27: toolbus.run.v1.Run.draft:type_name -> toolbus.run.v1.TextCheckpoint
+	28, // [28:28] is the sub-list for method output_type
+	28, // [28:28] is the sub-list for method input_type
+	28, // [28:28] is the sub-list for extension type_name
+	28, // [28:28] is the sub-list for extension extendee
+	0,  // [0:28] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_run_v1_run_proto_init() }
@@ -1810,6 +1827,11 @@ func file_toolbus_run_v1_run_proto_init() {
 		(*ToolChoice_Mode)(nil),
 		(*ToolChoice_ForcedTool)(nil),
 	}
+	file_toolbus_run_v1_run_proto_msgTypes[6].OneofWrappers = []any{
+		(*RunMcpServer_Stdio)(nil),
+		(*RunMcpServer_Http)(nil),
+		(*RunMcpServer_Custom)(nil),
+	}
 	file_toolbus_run_v1_run_proto_msgTypes[8].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -1817,7 +1839,7 @@ func file_toolbus_run_v1_run_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolbus_run_v1_run_proto_rawDesc), len(file_toolbus_run_v1_run_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   15,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

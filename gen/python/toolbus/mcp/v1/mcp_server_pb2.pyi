@@ -109,8 +109,8 @@ class HealthCheck(_message.Message):
 Global___HealthCheck: _TypeAlias = HealthCheck  # noqa: Y015
 
 @_typing.final
-class McpServer(_message.Message):
-    """How an MCP server is reached."""
+class StdioTransport(_message.Message):
+    """A program that is started, and spoken with over its stdin and stdout."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -134,6 +134,88 @@ class McpServer(_message.Message):
         def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
         def WhichOneof(self, oneof_group: _Never) -> None: ...
 
+    COMMAND_FIELD_NUMBER: _builtins.int
+    ARGS_FIELD_NUMBER: _builtins.int
+    ENV_FIELD_NUMBER: _builtins.int
+    command: _builtins.str
+    """Program to start."""
+    @_builtins.property
+    def args(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Its arguments."""
+
+    @_builtins.property
+    def env(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """Its environment; a value may name secrets as `${secret:NAME}`, except in a server that a run brings."""
+
+    def __init__(
+        self,
+        *,
+        command: _builtins.str = ...,
+        args: _abc.Iterable[_builtins.str] | None = ...,
+        env: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["args", b"args", "command", b"command", "env", b"env"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___StdioTransport: _TypeAlias = StdioTransport  # noqa: Y015
+
+@_typing.final
+class HttpTransport(_message.Message):
+    """Streamable HTTP."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    @_typing.final
+    class HeadersEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    URL_FIELD_NUMBER: _builtins.int
+    HEADERS_FIELD_NUMBER: _builtins.int
+    url: _builtins.str
+    """Where the server listens: `http://` or `https://`."""
+    @_builtins.property
+    def headers(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """HTTP headers; a value may name secrets as `${secret:NAME}`, except in a server that a run brings."""
+
+    def __init__(
+        self,
+        *,
+        url: _builtins.str = ...,
+        headers: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["headers", b"headers", "url", b"url"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___HttpTransport: _TypeAlias = HttpTransport  # noqa: Y015
+
+@_typing.final
+class CustomTransport(_message.Message):
+    """A transport that a module of the operator brings (TOOLBUS_MCP_TRANSPORTS)."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
     @_typing.final
     class HeadersEntry(_message.Message):
         DESCRIPTOR: _descriptor.Descriptor
@@ -155,37 +237,60 @@ class McpServer(_message.Message):
         def WhichOneof(self, oneof_group: _Never) -> None: ...
 
     NAME_FIELD_NUMBER: _builtins.int
-    TRANSPORT_FIELD_NUMBER: _builtins.int
     URL_FIELD_NUMBER: _builtins.int
-    COMMAND_FIELD_NUMBER: _builtins.int
-    ARGS_FIELD_NUMBER: _builtins.int
-    ENV_FIELD_NUMBER: _builtins.int
     HEADERS_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """The name under which the module registered it; empty for the one that has the URL's scheme."""
+    url: _builtins.str
+    """Where the server listens."""
+    @_builtins.property
+    def headers(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """Headers, as far as the transport has any; a value may name secrets as `${secret:NAME}`, except in a server that a run brings."""
+
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        url: _builtins.str = ...,
+        headers: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["headers", b"headers", "name", b"name", "url", b"url"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CustomTransport: _TypeAlias = CustomTransport  # noqa: Y015
+
+@_typing.final
+class McpServer(_message.Message):
+    """An MCP server, and how it is reached."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    STDIO_FIELD_NUMBER: _builtins.int
+    HTTP_FIELD_NUMBER: _builtins.int
+    CUSTOM_FIELD_NUMBER: _builtins.int
     ALLOWED_TOOLS_FIELD_NUMBER: _builtins.int
     HEALTH_CHECK_FIELD_NUMBER: _builtins.int
     STARTUP_TIMEOUT_FIELD_NUMBER: _builtins.int
     SHARE_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Its name, the `source` of `@source/tool`."""
-    transport: _builtins.str
-    """stdio, http, sse, ws, tcp, or a registered third party's; empty means what url and command suggest."""
-    url: _builtins.str
-    """Where it listens; empty for stdio."""
-    command: _builtins.str
-    """Program to start; empty unless stdio."""
     share: Global___Share.ValueType
     """Who shares a connection."""
     @_builtins.property
-    def args(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Its arguments."""
+    def stdio(self) -> Global___StdioTransport:
+        """By a program that is started."""
 
     @_builtins.property
-    def env(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
-        """Its environment; a value may name secrets as `${secret:NAME}`."""
+    def http(self) -> Global___HttpTransport:
+        """Over streamable HTTP."""
 
     @_builtins.property
-    def headers(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
-        """HTTP headers; a value may name secrets as `${secret:NAME}`."""
+    def custom(self) -> Global___CustomTransport:
+        """By a transport that a module of the operator brings."""
 
     @_builtins.property
     def allowed_tools(self) -> _tool_pb2.AllowedTools:
@@ -203,22 +308,21 @@ class McpServer(_message.Message):
         self,
         *,
         name: _builtins.str = ...,
-        transport: _builtins.str = ...,
-        url: _builtins.str = ...,
-        command: _builtins.str = ...,
-        args: _abc.Iterable[_builtins.str] | None = ...,
-        env: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
-        headers: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+        stdio: Global___StdioTransport | None = ...,
+        http: Global___HttpTransport | None = ...,
+        custom: Global___CustomTransport | None = ...,
         allowed_tools: _tool_pb2.AllowedTools | None = ...,
         health_check: Global___HealthCheck | None = ...,
         startup_timeout: _duration_pb2.Duration | None = ...,
         share: Global___Share.ValueType = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["allowed_tools", b"allowed_tools", "health_check", b"health_check", "startup_timeout", b"startup_timeout"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["allowed_tools", b"allowed_tools", "custom", b"custom", "health_check", b"health_check", "http", b"http", "startup_timeout", b"startup_timeout", "stdio", b"stdio", "transport", b"transport"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["allowed_tools", b"allowed_tools", "args", b"args", "command", b"command", "env", b"env", "headers", b"headers", "health_check", b"health_check", "name", b"name", "share", b"share", "startup_timeout", b"startup_timeout", "transport", b"transport", "url", b"url"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["allowed_tools", b"allowed_tools", "custom", b"custom", "health_check", b"health_check", "http", b"http", "name", b"name", "share", b"share", "startup_timeout", b"startup_timeout", "stdio", b"stdio", "transport", b"transport"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType_transport: _TypeAlias = _typing.Literal["stdio", "http", "custom"]  # noqa: Y015
+    _WhichOneofArgType_transport: _TypeAlias = _typing.Literal["transport", b"transport"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_transport) -> _WhichOneofReturnType_transport | None: ...
 
 Global___McpServer: _TypeAlias = McpServer  # noqa: Y015
 

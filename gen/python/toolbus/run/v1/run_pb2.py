@@ -26,11 +26,12 @@ from buf.validate import validate_pb2 as buf_dot_validate_dot_validate__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 from toolbus.agent.v1 import agent_pb2 as toolbus_dot_agent_dot_v1_dot_agent__pb2
 from toolbus.content.v1 import content_pb2 as toolbus_dot_content_dot_v1_dot_content__pb2
+from toolbus.mcp.v1 import mcp_server_pb2 as toolbus_dot_mcp_dot_v1_dot_mcp__server__pb2
 from toolbus.tool.v1 import tool_pb2 as toolbus_dot_tool_dot_v1_dot_tool__pb2
 from toolbus.tool.v1 import usage_pb2 as toolbus_dot_tool_dot_v1_dot_usage__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18toolbus/run/v1/run.proto\x12\x0etoolbus.run.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ctoolbus/agent/v1/agent.proto\x1a toolbus/content/v1/content.proto\x1a\x1atoolbus/tool/v1/tool.proto\x1a\x1btoolbus/tool/v1/usage.proto\"\xc4\x01\n\x07Message\x12(\n\x04role\x18\x01 \x01(\x0e\x32\x14.toolbus.run.v1.RoleR\x04role\x12\x39\n\x07\x63ontent\x18\x02 \x03(\x0b\x32\x1f.toolbus.content.v1.ContentPartR\x07\x63ontent\x12\x34\n\x16provider_metadata_json\x18\x03 \x01(\tR\x14providerMetadataJson\x12\x1e\n\nincomplete\x18\x04 \x01(\x08R\nincomplete\"\x98\x01\n\x0c\x46unctionCall\x12\x17\n\x07\x63\x61ll_id\x18\x01 \x01(\tR\x06\x63\x61llId\x12\x12\n\x04name\x18\x02 \x01(\tR\x04name\x12%\n\x0e\x61rguments_json\x18\x03 \x01(\tR\rargumentsJson\x12\x34\n\x16provider_metadata_json\x18\x04 \x01(\tR\x14providerMetadataJson\"b\n\x12\x46unctionCallOutput\x12\x17\n\x07\x63\x61ll_id\x18\x01 \x01(\tR\x06\x63\x61llId\x12\x33\n\x06result\x18\x02 \x01(\x0b\x32\x1b.toolbus.tool.v1.ToolResultR\x06result\"U\n\tReasoning\x12\x12\n\x04text\x18\x01 \x01(\tR\x04text\x12\x34\n\x16provider_metadata_json\x18\x02 \x01(\tR\x14providerMetadataJson\"\x9b\x02\n\x04Item\x12\x33\n\x07message\x18\x01 \x01(\x0b\x32\x17.toolbus.run.v1.MessageH\x00R\x07message\x12\x43\n\rfunction_call\x18\x02 \x01(\x0b\x32\x1c.toolbus.run.v1.FunctionCallH\x00R\x0c\x66unctionCall\x12V\n\x14\x66unction_call_output\x18\x03 \x01(\x0b\x32\".toolbus.run.v1.FunctionCallOutputH\x00R\x12\x66unctionCallOutput\x12\x39\n\treasoning\x18\x04 \x01(\x0b\x32\x19.toolbus.run.v1.ReasoningH\x00R\treasoningB\x06\n\x04item\"\x85\x01\n\nToolChoice\x12>\n\x04mode\x18\x01 \x01(\x0e\x32\x1e.toolbus.run.v1.ToolChoiceModeB\x08\xbaH\x05\x82\x01\x02\x10\x01H\x00R\x04mode\x12-\n\x0b\x66orced_tool\x18\x02 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x04H\x00R\nforcedToolB\x08\n\x06\x63hoice\"\x90\x04\n\x0cRunMcpServer\x12\x31\n\x04name\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_.-]{1,64}$R\x04name\x12\x1a\n\x03url\x18\x02 \x01(\tB\x08\xbaH\x05r\x03\x18\x80 R\x03url\x12\\\n\x07headers\x18\x03 \x03(\x0b\x32).toolbus.run.v1.RunMcpServer.HeadersEntryB\x17\xbaH\x14\x9a\x01\x11\x10@\"\x05r\x03\x18\x80\x02*\x06r\x04\x18\x80\x80\x04R\x07headers\x12\x42\n\rallowed_tools\x18\x04 \x01(\x0b\x32\x1d.toolbus.tool.v1.AllowedToolsR\x0c\x61llowedTools\x12\"\n\x07\x63ommand\x18\x05 \x01(\tB\x08\xbaH\x05r\x03\x18\x80 R\x07\x63ommand\x12%\n\x04\x61rgs\x18\x06 \x03(\tB\x11\xbaH\x0e\x92\x01\x0b\x10\x80\x02\"\x06r\x04\x18\x80\x80\x08R\x04\x61rgs\x12P\n\x03\x65nv\x18\x07 \x03(\x0b\x32%.toolbus.run.v1.RunMcpServer.EnvEntryB\x17\xbaH\x14\x9a\x01\x11\x10@\"\x05r\x03\x18\x80\x02*\x06r\x04\x18\x80\x80\x08R\x03\x65nv\x1a:\n\x0cHeadersEntry\x12\x10\n\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n\x05value\x18\x02 \x01(\tR\x05value:\x02\x38\x01\x1a\x36\n\x08\x45nvEntry\x12\x10\n\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n\x05value\x18\x02 \x01(\tR\x05value:\x02\x38\x01\"\xdd\x01\n\x0c\x46unctionTool\x12\x30\n\x04name\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x04name\x12+\n\x0b\x64\x65scription\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80\x04R\x0b\x64\x65scription\x12\x35\n\x11input_schema_json\x18\x03 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80@R\x0finputSchemaJson\x12\x37\n\x12output_schema_json\x18\x04 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80@R\x10outputSchemaJson\"\x8b\x04\n\nRunOptions\x12;\n\x0btool_choice\x18\x01 \x01(\x0b\x32\x1a.toolbus.run.v1.ToolChoiceR\ntoolChoice\x12\x42\n\rallowed_tools\x18\x02 \x01(\x0b\x32\x1d.toolbus.tool.v1.AllowedToolsR\x0c\x61llowedTools\x12N\n\x0e\x66unction_tools\x18\x03 \x03(\x0b\x32\x1c.toolbus.run.v1.FunctionToolB\t\xbaH\x06\x92\x01\x03\x10\xe8\x07R\rfunctionTools\x12\x35\n\x04mode\x18\x04 \x01(\x0e\x32\x17.toolbus.run.v1.RunModeB\x08\xbaH\x05\x82\x01\x02\x10\x01R\x04mode\x12\x33\n\x13parallel_tool_calls\x18\x05 \x01(\x08H\x00R\x11parallelToolCalls\x88\x01\x01\x12\x30\n\x06limits\x18\x06 \x01(\x0b\x32\x18.toolbus.agent.v1.LimitsR\x06limits\x12-\n\x0cinstructions\x18\x07 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80@R\x0cinstructions\x12G\n\x0bmcp_servers\x18\x08 \x03(\x0b\x32\x1c.toolbus.run.v1.RunMcpServerB\x08\xbaH\x05\x92\x01\x02\x10\x10R\nmcpServersB\x16\n\x14_parallel_tool_calls\"Q\n\tRunParent\x12\x15\n\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x17\n\x07\x63\x61ll_id\x18\x02 \x01(\tR\x06\x63\x61llId\x12\x14\n\x05\x64\x65pth\x18\x03 \x01(\rR\x05\x64\x65pth\"A\n\x07RunFork\x12\x15\n\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1f\n\x0b\x61t_sequence\x18\x02 \x01(\rR\natSequence\"\x83\x06\n\x03Run\x12\x0e\n\x02id\x18\x01 \x01(\tR\x02id\x12\x1d\n\nsession_id\x18\x02 \x01(\tR\tsessionId\x12\x14\n\x05\x61gent\x18\x03 \x01(\tR\x05\x61gent\x12.\n\x05state\x18\x04 \x01(\x0e\x32\x18.toolbus.run.v1.RunStateR\x05state\x12;\n\nend_reason\x18\x05 \x01(\x0e\x32\x1c.toolbus.run.v1.RunEndReasonR\tendReason\x12\x14\n\x05\x65rror\x18\x06 \x01(\tR\x05\x65rror\x12*\n\x05items\x18\x07 \x03(\x0b\x32\x14.toolbus.run.v1.ItemR\x05items\x12\x1f\n\x0boutput_text\x18\x08 \x01(\tR\noutputText\x12\x43\n\x0erequired_calls\x18\t \x03(\x0b\x32\x1c.toolbus.run.v1.FunctionCallR\rrequiredCalls\x12\x1d\n\nturn_count\x18\n \x01(\rR\tturnCount\x12,\n\x05usage\x18\x0b \x01(\x0b\x32\x16.toolbus.tool.v1.UsageR\x05usage\x12;\n\x0b\x63reate_time\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.TimestampR\ncreateTime\x12\x35\n\x08\x65nd_time\x18\r \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x07\x65ndTime\x12#\n\rlast_sequence\x18\x0e \x01(\rR\x0clastSequence\x12\x31\n\x06parent\x18\x0f \x01(\x0b\x32\x19.toolbus.run.v1.RunParentR\x06parent\x12+\n\x04\x66ork\x18\x10 \x01(\x0b\x32\x17.toolbus.run.v1.RunForkR\x04\x66ork\x12&\n\x0fself_wake_count\x18\x11 \x01(\rR\rselfWakeCount\x12\x34\n\x05\x64raft\x18\x12 \x01(\x0b\x32\x1e.toolbus.run.v1.TextCheckpointR\x05\x64raft\"\x94\x01\n\x0eTextCheckpoint\x12\x12\n\x04turn\x18\x01 \x01(\rR\x04turn\x12\x18\n\x07\x61ttempt\x18\x02 \x01(\rR\x07\x61ttempt\x12\x1f\n\x0b\x64\x65lta_count\x18\x03 \x01(\rR\ndeltaCount\x12\x12\n\x04text\x18\x04 \x01(\tR\x04text\x12\x1f\n\x0b\x66irst_delta\x18\x05 \x01(\rR\nfirstDelta*\xd6\x01\n\x08RunState\x12\x19\n\x15RUN_STATE_UNSPECIFIED\x10\x00\x12\x14\n\x10RUN_STATE_QUEUED\x10\x01\x12\x19\n\x15RUN_STATE_IN_PROGRESS\x10\x02\x12\x1d\n\x19RUN_STATE_REQUIRES_ACTION\x10\x03\x12\x17\n\x13RUN_STATE_COMPLETED\x10\x04\x12\x18\n\x14RUN_STATE_INCOMPLETE\x10\x05\x12\x14\n\x10RUN_STATE_FAILED\x10\x06\x12\x16\n\x12RUN_STATE_CANCELED\x10\x07*\xb5\x06\n\x0cRunEndReason\x12\x1e\n\x1aRUN_END_REASON_UNSPECIFIED\x10\x00\x12\x1f\n\x1bRUN_END_REASON_FINAL_ANSWER\x10\x01\x12\x1e\n\x1aRUN_END_REASON_SINGLE_TURN\x10\x02\x12\x1a\n\x16RUN_END_REASON_SKIPPED\x10\x03\x12\x1e\n\x1aRUN_END_REASON_INBOX_EMPTY\x10\x04\x12\x1c\n\x18RUN_END_REASON_MAX_TURNS\x10\x05\x12!\n\x1dRUN_END_REASON_MAX_TOOL_CALLS\x10\x06\x12\x1d\n\x19RUN_END_REASON_MAX_TOKENS\x10\x07\x12\x1b\n\x17RUN_END_REASON_MAX_COST\x10\x08\x12\x1b\n\x17RUN_END_REASON_DEADLINE\x10\t\x12$\n RUN_END_REASON_MAX_OUTPUT_TOKENS\x10\n\x12!\n\x1dRUN_END_REASON_CONTENT_FILTER\x10\x0b\x12$\n RUN_END_REASON_TOOL_CHOICE_UNMET\x10\x0c\x12\x1f\n\x1bRUN_END_REASON_EMPTY_ANSWER\x10\r\x12\x1e\n\x1aRUN_END_REASON_MODEL_ERROR\x10\x0e\x12!\n\x1dRUN_END_REASON_TURN_TOO_LARGE\x10\x0f\x12 \n\x1cRUN_END_REASON_PRICE_MISSING\x10\x10\x12$\n RUN_END_REASON_CURRENCY_MISMATCH\x10\x11\x12$\n RUN_END_REASON_TOOLS_UNAVAILABLE\x10\x12\x12$\n RUN_END_REASON_AGENT_UNAVAILABLE\x10\x13\x12$\n RUN_END_REASON_INBOX_UNAVAILABLE\x10\x14\x12!\n\x1dRUN_END_REASON_INTERNAL_ERROR\x10\x15\x12\x1b\n\x17RUN_END_REASON_CANCELED\x10\x16\x12!\n\x1dRUN_END_REASON_AGENT_SWITCHED\x10\x17*\x87\x01\n\x0eToolChoiceMode\x12 \n\x1cTOOL_CHOICE_MODE_UNSPECIFIED\x10\x00\x12\x19\n\x15TOOL_CHOICE_MODE_AUTO\x10\x01\x12\x1d\n\x19TOOL_CHOICE_MODE_REQUIRED\x10\x02\x12\x19\n\x15TOOL_CHOICE_MODE_NONE\x10\x03*S\n\x07RunMode\x12\x18\n\x14RUN_MODE_UNSPECIFIED\x10\x00\x12\x14\n\x10RUN_MODE_AGENTIC\x10\x01\x12\x18\n\x14RUN_MODE_SINGLE_TURN\x10\x02*P\n\x04Role\x12\x14\n\x10ROLE_UNSPECIFIED\x10\x00\x12\r\n\tROLE_USER\x10\x01\x12\x12\n\x0eROLE_ASSISTANT\x10\x02\x12\x0f\n\x0bROLE_SYSTEM\x10\x03\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18toolbus/run/v1/run.proto\x12\x0etoolbus.run.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ctoolbus/agent/v1/agent.proto\x1a toolbus/content/v1/content.proto\x1a\x1ftoolbus/mcp/v1/mcp_server.proto\x1a\x1atoolbus/tool/v1/tool.proto\x1a\x1btoolbus/tool/v1/usage.proto\"\xc4\x01\n\x07Message\x12(\n\x04role\x18\x01 \x01(\x0e\x32\x14.toolbus.run.v1.RoleR\x04role\x12\x39\n\x07\x63ontent\x18\x02 \x03(\x0b\x32\x1f.toolbus.content.v1.ContentPartR\x07\x63ontent\x12\x34\n\x16provider_metadata_json\x18\x03 \x01(\tR\x14providerMetadataJson\x12\x1e\n\nincomplete\x18\x04 \x01(\x08R\nincomplete\"\x98\x01\n\x0c\x46unctionCall\x12\x17\n\x07\x63\x61ll_id\x18\x01 \x01(\tR\x06\x63\x61llId\x12\x12\n\x04name\x18\x02 \x01(\tR\x04name\x12%\n\x0e\x61rguments_json\x18\x03 \x01(\tR\rargumentsJson\x12\x34\n\x16provider_metadata_json\x18\x04 \x01(\tR\x14providerMetadataJson\"b\n\x12\x46unctionCallOutput\x12\x17\n\x07\x63\x61ll_id\x18\x01 \x01(\tR\x06\x63\x61llId\x12\x33\n\x06result\x18\x02 \x01(\x0b\x32\x1b.toolbus.tool.v1.ToolResultR\x06result\"U\n\tReasoning\x12\x12\n\x04text\x18\x01 \x01(\tR\x04text\x12\x34\n\x16provider_metadata_json\x18\x02 \x01(\tR\x14providerMetadataJson\"\x9b\x02\n\x04Item\x12\x33\n\x07message\x18\x01 \x01(\x0b\x32\x17.toolbus.run.v1.MessageH\x00R\x07message\x12\x43\n\rfunction_call\x18\x02 \x01(\x0b\x32\x1c.toolbus.run.v1.FunctionCallH\x00R\x0c\x66unctionCall\x12V\n\x14\x66unction_call_output\x18\x03 \x01(\x0b\x32\".toolbus.run.v1.FunctionCallOutputH\x00R\x12\x66unctionCallOutput\x12\x39\n\treasoning\x18\x04 \x01(\x0b\x32\x19.toolbus.run.v1.ReasoningH\x00R\treasoningB\x06\n\x04item\"\x85\x01\n\nToolChoice\x12>\n\x04mode\x18\x01 \x01(\x0e\x32\x1e.toolbus.run.v1.ToolChoiceModeB\x08\xbaH\x05\x82\x01\x02\x10\x01H\x00R\x04mode\x12-\n\x0b\x66orced_tool\x18\x02 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x04H\x00R\nforcedToolB\x08\n\x06\x63hoice\"\xc1\x02\n\x0cRunMcpServer\x12\x31\n\x04name\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_.-]{1,64}$R\x04name\x12\x36\n\x05stdio\x18\x02 \x01(\x0b\x32\x1e.toolbus.mcp.v1.StdioTransportH\x00R\x05stdio\x12\x33\n\x04http\x18\x03 \x01(\x0b\x32\x1d.toolbus.mcp.v1.HttpTransportH\x00R\x04http\x12\x39\n\x06\x63ustom\x18\x04 \x01(\x0b\x32\x1f.toolbus.mcp.v1.CustomTransportH\x00R\x06\x63ustom\x12\x42\n\rallowed_tools\x18\x05 \x01(\x0b\x32\x1d.toolbus.tool.v1.AllowedToolsR\x0c\x61llowedToolsB\x12\n\ttransport\x12\x05\xbaH\x02\x08\x01\"\xdd\x01\n\x0c\x46unctionTool\x12\x30\n\x04name\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x04name\x12+\n\x0b\x64\x65scription\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80\x04R\x0b\x64\x65scription\x12\x35\n\x11input_schema_json\x18\x03 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80@R\x0finputSchemaJson\x12\x37\n\x12output_schema_json\x18\x04 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80@R\x10outputSchemaJson\"\x8b\x04\n\nRunOptions\x12;\n\x0btool_choice\x18\x01 \x01(\x0b\x32\x1a.toolbus.run.v1.ToolChoiceR\ntoolChoice\x12\x42\n\rallowed_tools\x18\x02 \x01(\x0b\x32\x1d.toolbus.tool.v1.AllowedToolsR\x0c\x61llowedTools\x12N\n\x0e\x66unction_tools\x18\x03 \x03(\x0b\x32\x1c.toolbus.run.v1.FunctionToolB\t\xbaH\x06\x92\x01\x03\x10\xe8\x07R\rfunctionTools\x12\x35\n\x04mode\x18\x04 \x01(\x0e\x32\x17.toolbus.run.v1.RunModeB\x08\xbaH\x05\x82\x01\x02\x10\x01R\x04mode\x12\x33\n\x13parallel_tool_calls\x18\x05 \x01(\x08H\x00R\x11parallelToolCalls\x88\x01\x01\x12\x30\n\x06limits\x18\x06 \x01(\x0b\x32\x18.toolbus.agent.v1.LimitsR\x06limits\x12-\n\x0cinstructions\x18\x07 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80@R\x0cinstructions\x12G\n\x0bmcp_servers\x18\x08 \x03(\x0b\x32\x1c.toolbus.run.v1.RunMcpServerB\x08\xbaH\x05\x92\x01\x02\x10\x10R\nmcpServersB\x16\n\x14_parallel_tool_calls\"Q\n\tRunParent\x12\x15\n\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x17\n\x07\x63\x61ll_id\x18\x02 \x01(\tR\x06\x63\x61llId\x12\x14\n\x05\x64\x65pth\x18\x03 \x01(\rR\x05\x64\x65pth\"A\n\x07RunFork\x12\x15\n\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1f\n\x0b\x61t_sequence\x18\x02 \x01(\rR\natSequence\"\x83\x06\n\x03Run\x12\x0e\n\x02id\x18\x01 \x01(\tR\x02id\x12\x1d\n\nsession_id\x18\x02 \x01(\tR\tsessionId\x12\x14\n\x05\x61gent\x18\x03 \x01(\tR\x05\x61gent\x12.\n\x05state\x18\x04 \x01(\x0e\x32\x18.toolbus.run.v1.RunStateR\x05state\x12;\n\nend_reason\x18\x05 \x01(\x0e\x32\x1c.toolbus.run.v1.RunEndReasonR\tendReason\x12\x14\n\x05\x65rror\x18\x06 \x01(\tR\x05\x65rror\x12*\n\x05items\x18\x07 \x03(\x0b\x32\x14.toolbus.run.v1.ItemR\x05items\x12\x1f\n\x0boutput_text\x18\x08 \x01(\tR\noutputText\x12\x43\n\x0erequired_calls\x18\t \x03(\x0b\x32\x1c.toolbus.run.v1.FunctionCallR\rrequiredCalls\x12\x1d\n\nturn_count\x18\n \x01(\rR\tturnCount\x12,\n\x05usage\x18\x0b \x01(\x0b\x32\x16.toolbus.tool.v1.UsageR\x05usage\x12;\n\x0b\x63reate_time\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.TimestampR\ncreateTime\x12\x35\n\x08\x65nd_time\x18\r \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x07\x65ndTime\x12#\n\rlast_sequence\x18\x0e \x01(\rR\x0clastSequence\x12\x31\n\x06parent\x18\x0f \x01(\x0b\x32\x19.toolbus.run.v1.RunParentR\x06parent\x12+\n\x04\x66ork\x18\x10 \x01(\x0b\x32\x17.toolbus.run.v1.RunForkR\x04\x66ork\x12&\n\x0fself_wake_count\x18\x11 \x01(\rR\rselfWakeCount\x12\x34\n\x05\x64raft\x18\x12 \x01(\x0b\x32\x1e.toolbus.run.v1.TextCheckpointR\x05\x64raft\"\x94\x01\n\x0eTextCheckpoint\x12\x12\n\x04turn\x18\x01 \x01(\rR\x04turn\x12\x18\n\x07\x61ttempt\x18\x02 \x01(\rR\x07\x61ttempt\x12\x1f\n\x0b\x64\x65lta_count\x18\x03 \x01(\rR\ndeltaCount\x12\x12\n\x04text\x18\x04 \x01(\tR\x04text\x12\x1f\n\x0b\x66irst_delta\x18\x05 \x01(\rR\nfirstDelta*\xd6\x01\n\x08RunState\x12\x19\n\x15RUN_STATE_UNSPECIFIED\x10\x00\x12\x14\n\x10RUN_STATE_QUEUED\x10\x01\x12\x19\n\x15RUN_STATE_IN_PROGRESS\x10\x02\x12\x1d\n\x19RUN_STATE_REQUIRES_ACTION\x10\x03\x12\x17\n\x13RUN_STATE_COMPLETED\x10\x04\x12\x18\n\x14RUN_STATE_INCOMPLETE\x10\x05\x12\x14\n\x10RUN_STATE_FAILED\x10\x06\x12\x16\n\x12RUN_STATE_CANCELED\x10\x07*\xb5\x06\n\x0cRunEndReason\x12\x1e\n\x1aRUN_END_REASON_UNSPECIFIED\x10\x00\x12\x1f\n\x1bRUN_END_REASON_FINAL_ANSWER\x10\x01\x12\x1e\n\x1aRUN_END_REASON_SINGLE_TURN\x10\x02\x12\x1a\n\x16RUN_END_REASON_SKIPPED\x10\x03\x12\x1e\n\x1aRUN_END_REASON_INBOX_EMPTY\x10\x04\x12\x1c\n\x18RUN_END_REASON_MAX_TURNS\x10\x05\x12!\n\x1dRUN_END_REASON_MAX_TOOL_CALLS\x10\x06\x12\x1d\n\x19RUN_END_REASON_MAX_TOKENS\x10\x07\x12\x1b\n\x17RUN_END_REASON_MAX_COST\x10\x08\x12\x1b\n\x17RUN_END_REASON_DEADLINE\x10\t\x12$\n RUN_END_REASON_MAX_OUTPUT_TOKENS\x10\n\x12!\n\x1dRUN_END_REASON_CONTENT_FILTER\x10\x0b\x12$\n RUN_END_REASON_TOOL_CHOICE_UNMET\x10\x0c\x12\x1f\n\x1bRUN_END_REASON_EMPTY_ANSWER\x10\r\x12\x1e\n\x1aRUN_END_REASON_MODEL_ERROR\x10\x0e\x12!\n\x1dRUN_END_REASON_TURN_TOO_LARGE\x10\x0f\x12 \n\x1cRUN_END_REASON_PRICE_MISSING\x10\x10\x12$\n RUN_END_REASON_CURRENCY_MISMATCH\x10\x11\x12$\n RUN_END_REASON_TOOLS_UNAVAILABLE\x10\x12\x12$\n RUN_END_REASON_AGENT_UNAVAILABLE\x10\x13\x12$\n RUN_END_REASON_INBOX_UNAVAILABLE\x10\x14\x12!\n\x1dRUN_END_REASON_INTERNAL_ERROR\x10\x15\x12\x1b\n\x17RUN_END_REASON_CANCELED\x10\x16\x12!\n\x1dRUN_END_REASON_AGENT_SWITCHED\x10\x17*\x87\x01\n\x0eToolChoiceMode\x12 \n\x1cTOOL_CHOICE_MODE_UNSPECIFIED\x10\x00\x12\x19\n\x15TOOL_CHOICE_MODE_AUTO\x10\x01\x12\x1d\n\x19TOOL_CHOICE_MODE_REQUIRED\x10\x02\x12\x19\n\x15TOOL_CHOICE_MODE_NONE\x10\x03*S\n\x07RunMode\x12\x18\n\x14RUN_MODE_UNSPECIFIED\x10\x00\x12\x14\n\x10RUN_MODE_AGENTIC\x10\x01\x12\x18\n\x14RUN_MODE_SINGLE_TURN\x10\x02*P\n\x04Role\x12\x14\n\x10ROLE_UNSPECIFIED\x10\x00\x12\r\n\tROLE_USER\x10\x01\x12\x12\n\x0eROLE_ASSISTANT\x10\x02\x12\x0f\n\x0bROLE_SYSTEM\x10\x03\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -41,22 +42,10 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_TOOLCHOICE'].fields_by_name['mode']._serialized_options = b'\272H\005\202\001\002\020\001'
   _globals['_TOOLCHOICE'].fields_by_name['forced_tool']._loaded_options = None
   _globals['_TOOLCHOICE'].fields_by_name['forced_tool']._serialized_options = b'\272H\007r\005\020\001\030\200\004'
-  _globals['_RUNMCPSERVER_HEADERSENTRY']._loaded_options = None
-  _globals['_RUNMCPSERVER_HEADERSENTRY']._serialized_options = b'8\001'
-  _globals['_RUNMCPSERVER_ENVENTRY']._loaded_options = None
-  _globals['_RUNMCPSERVER_ENVENTRY']._serialized_options = b'8\001'
+  _globals['_RUNMCPSERVER'].oneofs_by_name['transport']._loaded_options = None
+  _globals['_RUNMCPSERVER'].oneofs_by_name['transport']._serialized_options = b'\272H\002\010\001'
   _globals['_RUNMCPSERVER'].fields_by_name['name']._loaded_options = None
   _globals['_RUNMCPSERVER'].fields_by_name['name']._serialized_options = b'\272H\032r\0302\026^[a-zA-Z0-9_.-]{1,64}$'
-  _globals['_RUNMCPSERVER'].fields_by_name['url']._loaded_options = None
-  _globals['_RUNMCPSERVER'].fields_by_name['url']._serialized_options = b'\272H\005r\003\030\200 '
-  _globals['_RUNMCPSERVER'].fields_by_name['headers']._loaded_options = None
-  _globals['_RUNMCPSERVER'].fields_by_name['headers']._serialized_options = b'\272H\024\232\001\021\020@\"\005r\003\030\200\002*\006r\004\030\200\200\004'
-  _globals['_RUNMCPSERVER'].fields_by_name['command']._loaded_options = None
-  _globals['_RUNMCPSERVER'].fields_by_name['command']._serialized_options = b'\272H\005r\003\030\200 '
-  _globals['_RUNMCPSERVER'].fields_by_name['args']._loaded_options = None
-  _globals['_RUNMCPSERVER'].fields_by_name['args']._serialized_options = b'\272H\016\222\001\013\020\200\002\"\006r\004\030\200\200\010'
-  _globals['_RUNMCPSERVER'].fields_by_name['env']._loaded_options = None
-  _globals['_RUNMCPSERVER'].fields_by_name['env']._serialized_options = b'\272H\024\232\001\021\020@\"\005r\003\030\200\002*\006r\004\030\200\200\010'
   _globals['_FUNCTIONTOOL'].fields_by_name['name']._loaded_options = None
   _globals['_FUNCTIONTOOL'].fields_by_name['name']._serialized_options = b'\272H\031r\0272\025^[a-zA-Z0-9_-]{1,64}$'
   _globals['_FUNCTIONTOOL'].fields_by_name['description']._loaded_options = None
@@ -73,44 +62,40 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_RUNOPTIONS'].fields_by_name['instructions']._serialized_options = b'\272H\006r\004\030\200\200@'
   _globals['_RUNOPTIONS'].fields_by_name['mcp_servers']._loaded_options = None
   _globals['_RUNOPTIONS'].fields_by_name['mcp_servers']._serialized_options = b'\272H\005\222\001\002\020\020'
-  _globals['_RUNSTATE']._serialized_start=3547
-  _globals['_RUNSTATE']._serialized_end=3761
-  _globals['_RUNENDREASON']._serialized_start=3764
-  _globals['_RUNENDREASON']._serialized_end=4585
-  _globals['_TOOLCHOICEMODE']._serialized_start=4588
-  _globals['_TOOLCHOICEMODE']._serialized_end=4723
-  _globals['_RUNMODE']._serialized_start=4725
-  _globals['_RUNMODE']._serialized_end=4808
-  _globals['_ROLE']._serialized_start=4810
-  _globals['_ROLE']._serialized_end=4890
-  _globals['_MESSAGE']._serialized_start=228
-  _globals['_MESSAGE']._serialized_end=424
-  _globals['_FUNCTIONCALL']._serialized_start=427
-  _globals['_FUNCTIONCALL']._serialized_end=579
-  _globals['_FUNCTIONCALLOUTPUT']._serialized_start=581
-  _globals['_FUNCTIONCALLOUTPUT']._serialized_end=679
-  _globals['_REASONING']._serialized_start=681
-  _globals['_REASONING']._serialized_end=766
-  _globals['_ITEM']._serialized_start=769
-  _globals['_ITEM']._serialized_end=1052
-  _globals['_TOOLCHOICE']._serialized_start=1055
-  _globals['_TOOLCHOICE']._serialized_end=1188
-  _globals['_RUNMCPSERVER']._serialized_start=1191
-  _globals['_RUNMCPSERVER']._serialized_end=1719
-  _globals['_RUNMCPSERVER_HEADERSENTRY']._serialized_start=1605
-  _globals['_RUNMCPSERVER_HEADERSENTRY']._serialized_end=1663
-  _globals['_RUNMCPSERVER_ENVENTRY']._serialized_start=1665
-  _globals['_RUNMCPSERVER_ENVENTRY']._serialized_end=1719
-  _globals['_FUNCTIONTOOL']._serialized_start=1722
-  _globals['_FUNCTIONTOOL']._serialized_end=1943
-  _globals['_RUNOPTIONS']._serialized_start=1946
-  _globals['_RUNOPTIONS']._serialized_end=2469
-  _globals['_RUNPARENT']._serialized_start=2471
-  _globals['_RUNPARENT']._serialized_end=2552
-  _globals['_RUNFORK']._serialized_start=2554
-  _globals['_RUNFORK']._serialized_end=2619
-  _globals['_RUN']._serialized_start=2622
-  _globals['_RUN']._serialized_end=3393
-  _globals['_TEXTCHECKPOINT']._serialized_start=3396
-  _globals['_TEXTCHECKPOINT']._serialized_end=3544
+  _globals['_RUNSTATE']._serialized_start=3373
+  _globals['_RUNSTATE']._serialized_end=3587
+  _globals['_RUNENDREASON']._serialized_start=3590
+  _globals['_RUNENDREASON']._serialized_end=4411
+  _globals['_TOOLCHOICEMODE']._serialized_start=4414
+  _globals['_TOOLCHOICEMODE']._serialized_end=4549
+  _globals['_RUNMODE']._serialized_start=4551
+  _globals['_RUNMODE']._serialized_end=4634
+  _globals['_ROLE']._serialized_start=4636
+  _globals['_ROLE']._serialized_end=4716
+  _globals['_MESSAGE']._serialized_start=261
+  _globals['_MESSAGE']._serialized_end=457
+  _globals['_FUNCTIONCALL']._serialized_start=460
+  _globals['_FUNCTIONCALL']._serialized_end=612
+  _globals['_FUNCTIONCALLOUTPUT']._serialized_start=614
+  _globals['_FUNCTIONCALLOUTPUT']._serialized_end=712
+  _globals['_REASONING']._serialized_start=714
+  _globals['_REASONING']._serialized_end=799
+  _globals['_ITEM']._serialized_start=802
+  _globals['_ITEM']._serialized_end=1085
+  _globals['_TOOLCHOICE']._serialized_start=1088
+  _globals['_TOOLCHOICE']._serialized_end=1221
+  _globals['_RUNMCPSERVER']._serialized_start=1224
+  _globals['_RUNMCPSERVER']._serialized_end=1545
+  _globals['_FUNCTIONTOOL']._serialized_start=1548
+  _globals['_FUNCTIONTOOL']._serialized_end=1769
+  _globals['_RUNOPTIONS']._serialized_start=1772
+  _globals['_RUNOPTIONS']._serialized_end=2295
+  _globals['_RUNPARENT']._serialized_start=2297
+  _globals['_RUNPARENT']._serialized_end=2378
+  _globals['_RUNFORK']._serialized_start=2380
+  _globals['_RUNFORK']._serialized_end=2445
+  _globals['_RUN']._serialized_start=2448
+  _globals['_RUN']._serialized_end=3219
+  _globals['_TEXTCHECKPOINT']._serialized_start=3222
+  _globals['_TEXTCHECKPOINT']._serialized_end=3370
 # @@protoc_insertion_point(module_scope)

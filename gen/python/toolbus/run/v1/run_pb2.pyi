@@ -11,6 +11,7 @@ from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from toolbus.agent.v1 import agent_pb2 as _agent_pb2
 from toolbus.content.v1 import content_pb2 as _content_pb2
+from toolbus.mcp.v1 import mcp_server_pb2 as _mcp_server_pb2
 from toolbus.tool.v1 import tool_pb2 as _tool_pb2
 from toolbus.tool.v1 import usage_pb2 as _usage_pb2
 import builtins as _builtins
@@ -458,93 +459,45 @@ class RunMcpServer(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    @_typing.final
-    class HeadersEntry(_message.Message):
-        DESCRIPTOR: _descriptor.Descriptor
-
-        KEY_FIELD_NUMBER: _builtins.int
-        VALUE_FIELD_NUMBER: _builtins.int
-        key: _builtins.str
-        value: _builtins.str
-        def __init__(
-            self,
-            *,
-            key: _builtins.str = ...,
-            value: _builtins.str = ...,
-        ) -> None: ...
-        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
-        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-        def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-    @_typing.final
-    class EnvEntry(_message.Message):
-        DESCRIPTOR: _descriptor.Descriptor
-
-        KEY_FIELD_NUMBER: _builtins.int
-        VALUE_FIELD_NUMBER: _builtins.int
-        key: _builtins.str
-        value: _builtins.str
-        def __init__(
-            self,
-            *,
-            key: _builtins.str = ...,
-            value: _builtins.str = ...,
-        ) -> None: ...
-        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
-        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-        def WhichOneof(self, oneof_group: _Never) -> None: ...
-
     NAME_FIELD_NUMBER: _builtins.int
-    URL_FIELD_NUMBER: _builtins.int
-    HEADERS_FIELD_NUMBER: _builtins.int
+    STDIO_FIELD_NUMBER: _builtins.int
+    HTTP_FIELD_NUMBER: _builtins.int
+    CUSTOM_FIELD_NUMBER: _builtins.int
     ALLOWED_TOOLS_FIELD_NUMBER: _builtins.int
-    COMMAND_FIELD_NUMBER: _builtins.int
-    ARGS_FIELD_NUMBER: _builtins.int
-    ENV_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Its name, the `source` of `@source/tool`: none that the agent has for a source of its own."""
-    url: _builtins.str
-    """Where it listens: `http://` or `https://`, at an address outside unless operators allow it (TOOLBUS_MCP_RUN_ALLOW); other
-    transports only where they let runs bring servers of all kinds (TOOLBUS_MCP_RUN_SERVERS). Empty for a command.
-    """
-    command: _builtins.str
-    """Program to start, only where operators let runs bring servers of all kinds; empty for a URL."""
     @_builtins.property
-    def headers(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
-        """HTTP headers. They name no secrets of the suite: `${secret:…}` is refused."""
+    def stdio(self) -> _mcp_server_pb2.StdioTransport:
+        """By a program that is started, only where operators let runs bring servers of all kinds (TOOLBUS_MCP_RUN_SERVERS)."""
+
+    @_builtins.property
+    def http(self) -> _mcp_server_pb2.HttpTransport:
+        """Over streamable HTTP, at an address outside unless operators allow it (TOOLBUS_MCP_RUN_ALLOW)."""
+
+    @_builtins.property
+    def custom(self) -> _mcp_server_pb2.CustomTransport:
+        """By a transport of the operator's modules, only where operators let runs bring servers of all kinds."""
 
     @_builtins.property
     def allowed_tools(self) -> _tool_pb2.AllowedTools:
         """Which of its tools are offered, by their names at the server; absent offers all."""
 
-    @_builtins.property
-    def args(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Its arguments."""
-
-    @_builtins.property
-    def env(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
-        """Its environment. It names no secrets of the suite."""
-
     def __init__(
         self,
         *,
         name: _builtins.str = ...,
-        url: _builtins.str = ...,
-        headers: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+        stdio: _mcp_server_pb2.StdioTransport | None = ...,
+        http: _mcp_server_pb2.HttpTransport | None = ...,
+        custom: _mcp_server_pb2.CustomTransport | None = ...,
         allowed_tools: _tool_pb2.AllowedTools | None = ...,
-        command: _builtins.str = ...,
-        args: _abc.Iterable[_builtins.str] | None = ...,
-        env: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["allowed_tools", b"allowed_tools"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["allowed_tools", b"allowed_tools", "custom", b"custom", "http", b"http", "stdio", b"stdio", "transport", b"transport"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["allowed_tools", b"allowed_tools", "args", b"args", "command", b"command", "env", b"env", "headers", b"headers", "name", b"name", "url", b"url"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["allowed_tools", b"allowed_tools", "custom", b"custom", "http", b"http", "name", b"name", "stdio", b"stdio", "transport", b"transport"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType_transport: _TypeAlias = _typing.Literal["stdio", "http", "custom"]  # noqa: Y015
+    _WhichOneofArgType_transport: _TypeAlias = _typing.Literal["transport", b"transport"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_transport) -> _WhichOneofReturnType_transport | None: ...
 
 Global___RunMcpServer: _TypeAlias = RunMcpServer  # noqa: Y015
 
