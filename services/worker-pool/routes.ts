@@ -6,6 +6,7 @@ import {
   ToolProviderService,
   WatchProvidedToolsResponseSchema,
 } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import type { RefusedFile } from "#gen/toolbus/tool/v1/refused_file_pb.ts";
 import type { Source } from "#gen/toolbus/tool/v1/source_pb.ts";
 import type { Worker as WorkerMessage } from "#gen/toolbus/worker/v1/worker_pb.ts";
 import {
@@ -29,13 +30,23 @@ export interface WorkerPoolRoutes {
   onChange: (listener: () => void) => () => void;
   calls: ToolCalls;
   workers: () => WorkerMessage[];
-  stop: (source: string, force: boolean) => Promise<void>;
+  refusedFiles: () => RefusedFile[];
+  stop: (workerId: string, force: boolean) => Promise<void>;
   logs: LogHub;
   /** Aborts when the service begins to stop: watching would otherwise hold it up. */
   stopping: AbortSignal;
 }
 
-export function createRoutes({ offer, onChange, calls, workers, stop, logs, stopping }: WorkerPoolRoutes) {
+export function createRoutes({
+  offer,
+  onChange,
+  calls,
+  workers,
+  refusedFiles,
+  stop,
+  logs,
+  stopping,
+}: WorkerPoolRoutes) {
   return (router: ConnectRouter): void => {
     router.service(ToolProviderService, {
       getProvidedTools: ({ sources }) => offer(sources),
@@ -51,10 +62,10 @@ export function createRoutes({ offer, onChange, calls, workers, stop, logs, stop
     router.service(WorkerService, {
       listWorkers(request) {
         const { items, nextPageToken } = pageOf(["workers"], { elements: workers(), placeOf: placeOfWorker }, request);
-        return { workers: items, nextPageToken };
+        return { workers: items, refusedFiles: request.pageToken === "" ? refusedFiles() : [], nextPageToken };
       },
-      async stopWorker({ source, force }) {
-        await stop(source, force);
+      async stopWorker({ workerId, force }) {
+        await stop(workerId, force);
         return {};
       },
       async *watchWorkerLogs({ source }, { signal }) {

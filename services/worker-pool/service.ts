@@ -23,7 +23,8 @@ import { createExecution } from "./provider/execution.ts";
 import { createOffers } from "./provider/offers.ts";
 import { createSecrets } from "./provider/secrets.ts";
 import { ToolCalls } from "./provider/tool-calls.ts";
-import { workersFrom } from "./provider/workers-list.ts";
+import { idOfWorker } from "./provider/worker-id.ts";
+import { refusedFilesFrom, workersFrom } from "./provider/workers-list.ts";
 import { createRoutes, type WorkerPoolRoutes } from "./routes.ts";
 import { createHost } from "./subscriptions/host.ts";
 import { installEnvironment } from "./worker/environment.ts";
@@ -111,10 +112,13 @@ export async function openWorkers(
     calls: new ToolCalls(createExecution({ pool, builtins, hosted, secrets, logs, hasFile, callMs })),
     workers: () =>
       workersFrom({ files: files(), places: pool.places(), modules: modules(), instance: config.instance }),
-    async stop(source, force) {
-      const stopped = await Promise.all([pool.stop(source, force), hosted.stop(source, force)]);
-      if (!stopped.includes(true))
-        refuse("not_found", `neither a worker nor a hosted module runs for ${source}`, { reason: "WORKER_NOT_FOUND" });
+    refusedFiles: () => refusedFilesFrom({ files: files(), modules: modules() }),
+    async stop(id, force) {
+      const { instance } = config;
+      const isWanted = ({ file, start }: { file: string; start: number }) =>
+        idOfWorker({ instance, file, start }) === id;
+      if ((await pool.stop(isWanted, force)) || (await hosted.stop(isWanted, force))) return;
+      refuse("not_found", `there is no worker ${id}`, { reason: "WORKER_NOT_FOUND" });
     },
     logs,
     stopping,

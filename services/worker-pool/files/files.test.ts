@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import type { OfferedTool } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
-import { WorkerState } from "#gen/toolbus/worker/v1/worker_pb.ts";
 import { openChildProcess } from "#runtime/lifecycle/child-process.ts";
 import { eventually, HEAD, openTestWorkers, uvCache } from "../testing/workers.ts";
 
@@ -29,10 +28,11 @@ describe("files", () => {
     expect(reasons.get("malformed")).toContain("malformed PEP 723 metadata");
     expect(reasons.get("plain")).toContain("# /// script\n# dependencies = []\n# ///");
 
-    const listed = (await workers.service.listWorkers({})).workers;
-    expect(listed.map(({ file, state }) => [file, state])).toEqual([
-      ["malformed.py", WorkerState.REFUSED],
-      ["plain.py", WorkerState.REFUSED],
+    const listed = await workers.service.listWorkers({});
+    expect(listed.workers).toEqual([]);
+    expect(listed.refusedFiles.map(({ file, faults }) => [file, ...faults])).toEqual([
+      ["malformed.py", expect.stringContaining("malformed PEP 723 metadata")],
+      ["plain.py", expect.stringContaining("# dependencies = []")],
     ]);
     expect((await workers.call("windows.f")).result).toBe(1);
     await expect(workers.call("plain.f")).rejects.toThrow(/plain.py is refused: .*these three lines/);

@@ -35,6 +35,7 @@ import {
   noteCrash,
   type Place,
   refuseBackedOff,
+  startOfModule,
 } from "./module-place.ts";
 import { openModuleWatch } from "./module-watch.ts";
 import { HostedRegistry } from "./registry.ts";
@@ -130,8 +131,10 @@ export class HostedModules implements AsyncDisposable {
   /**
    * Ends a module's thread, after its calls unless it is forced; the next call starts another. Gives whether one took calls.
    */
-  async stop(source: string, force: boolean): Promise<boolean> {
-    const place = this.#places.values().find(({ file }) => sourceFromModuleFile(file) === source);
+  async stop(isWanted: (worker: { file: string; start: number }) => boolean, force: boolean): Promise<boolean> {
+    const place = this.#places
+      .values()
+      .find((place) => isWanted({ file: place.file, start: startOfModule(fileFromPlace(place)) }));
     await place?.loading;
     if (place?.state.kind !== "ready" || !place.state.module.thread.accepts) return false;
     if (force) await place.state.module.thread.close();

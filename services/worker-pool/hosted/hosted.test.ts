@@ -122,18 +122,19 @@ describe("a hosted module", () => {
     await offered("stopped", true);
     const of = (tool: string) => call(tool, {}, { source: { name: "stopped" } });
     expect((await of("counts")).value).toBe(1);
-    const source = "stopped";
+    const idOfStopped = async () => (await listWorkers({})).workers.find(({ file }) => file === "stopped.ts")?.id ?? "";
     const napping = of("naps");
     await until(isInFlight);
-    await stopWorker({ source });
+    await stopWorker({ workerId: await idOfStopped() });
     expect((await of("counts")).value).toBe(1); // of another thread
     expect((await napping).value).toBe("slept");
     const failed = failureOf(of("waits"));
     await until(isInFlight);
-    await stopWorker({ source, force: true });
+    const workerId = await idOfStopped();
+    await stopWorker({ workerId, force: true });
     expect((await failed).message).toContain("was ended");
     expect((await of("counts")).value).toBe(1);
-    expect((await failureOf(stopWorker({ source: "absent" }))).code).toBe(Code.NotFound);
+    expect((await failureOf(stopWorker({ workerId }))).code).toBe(Code.NotFound);
     expect((await status("stopped"))?.available).toBe(true);
   });
 

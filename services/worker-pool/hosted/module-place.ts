@@ -65,6 +65,11 @@ export function fileFromPlace({ file, state, callsTotal }: Place): ModuleFile {
   return state.kind === "refused" ? { kind: "refused", file, reason: state.reason } : { kind: "loading", file };
 }
 
+/** Which start of the module it is: when its thread was started, 0 without one. */
+export function startOfModule(module: ModuleFile): number {
+  return module.kind === "offered" ? (module.thread?.startedAtMs ?? 0) : 0;
+}
+
 /** Throws `unavailable` while a module that keeps ending waits for its next start. */
 export function refuseBackedOff({ file, retryAtMs }: Place): void {
   const leftMs = retryAtMs - Date.now();

@@ -40,8 +40,10 @@ export class Place {
   readonly file: string;
   /** One for each call on the worker. */
   readonly permits: Permits;
-  /** Every process that has not ended. */
-  readonly workers = new Set<Worker>();
+  /** Every process that has not ended, with the start that it came from. */
+  readonly workers = new Map<Worker, number>();
+  /** How many were started so far. */
+  starts = 0;
   callsTotal = 0;
   state: PlaceState = { kind: "stopped" };
   readonly #options: PlaceOptions;
@@ -92,7 +94,7 @@ export class Place {
     this.noteAnswer();
     if (this.state.kind === "ready") this.state = { kind: "stopped" };
     if (this.state.kind === "backed_off") this.state = { kind: "stopped" };
-    await Promise.all([...this.workers].map((worker) => worker.retire()));
+    await Promise.all([...this.workers.keys()].map((worker) => worker.retire()));
   }
 
   /** Ends every process at once. */
@@ -103,7 +105,42 @@ export class Place {
       await this.state.opened.catch(() => {}); // those who wait for it are told
     }
     this.state = { kind: "stopped" };
-    await Promise.all([...this.workers].map((worker) => worker.stop(reason)));
+    await Promise.all([...this.workers.keys()].map((worker) => worker.stop(reason)));
+  }
+
+  /** Ends the worker of one start, after its calls unless it is forced; gives whether there is one. */
+  async stopStart(start: number, force: boolean): Promise<boolean> {
+    const isNext = this.state.kind === "starting" || this.state.kind === "backed_off";
+    if (isNext && start === this.starts) {
+      if (this.state.kind === "starting" && !force)
+        await this.state.opened.catch(() => {}); // whoever waits for it is told
+      else return this.#giveUpStart();
+    }
+    const [worker] = [...this.workers].find(([, of]) => of === start) ?? [];
+    if (worker === undefined) return isNext && start === this.starts;
+    if (this.state.kind === "ready" && this.state.worker === worker) {
+      this.noteAnswer();
+      this.#endIdling();
+      this.state = { kind: "stopped" };
+    }
+    await (force ? worker.stop(this.#stoppedReason) : worker.retire());
+    return true;
+  }
+
+  get #stoppedReason(): string {
+    return `the worker of ${this.source} was stopped`;
+  }
+
+  /** What starts is given up, what is backed off may start again. */
+  async #giveUpStart(): Promise<true> {
+    this.noteAnswer();
+    if (this.state.kind === "starting") {
+      const { abort, opened } = this.state;
+      abort.abort(new Failure("unavailable", this.#stoppedReason, { reason: "WORKER_STOPPED" }));
+      await opened.catch(() => {}); // those who wait for it are told
+    }
+    this.state = { kind: "stopped" };
+    return true;
   }
 
   get isIdle(): boolean {
@@ -115,7 +152,7 @@ export class Place {
   }
 
   get lastUsedAtMs(): number {
-    return Math.max(0, ...[...this.workers].map((worker) => worker.lastUsedAtMs));
+    return Math.max(0, ...[...this.workers.keys()].map((worker) => worker.lastUsedAtMs));
   }
 
   #serves(worker: Worker, file: OfferedFile): boolean {
@@ -127,18 +164,20 @@ export class Place {
 
   #start(file: OfferedFile): void {
     if (this.state.kind === "backed_off" && this.state.digest === file.digest) refuseBackedOff(this.state);
+    this.starts += 1;
+    const start = this.starts;
     const abort = new AbortController();
     const onIdle = () => (this.#options.isCrowded() ? this.#endIfIdle() : this.#startIdling());
     const opened = this.#options.open(file, onIdle, abort.signal);
     this.state = { kind: "starting", digest: file.digest, opened, abort };
     opened.then(
-      (worker) => this.#take(worker),
+      (worker) => this.#take(worker, start),
       (error) => this.#noteFailedStart(error, file.digest),
     );
   }
 
-  #take(worker: Worker): void {
-    this.workers.add(worker);
+  #take(worker: Worker, start: number): void {
+    this.workers.set(worker, start);
     this.state = { kind: "ready", worker };
     this.#startIdling();
     this.makeRoom();

@@ -95,12 +95,14 @@ export class Pool implements AsyncDisposable {
     for (const place of this.#places.values()) if (files.includes(place.file)) void place.renew();
   }
 
-  /** Ends the workers of a source; gives whether it has any. */
-  async stop(source: string, force: boolean): Promise<boolean> {
-    const places = this.places().filter((place) => place.source === source && place.state.kind !== "stopped");
-    const reason = `the worker of ${source} was stopped`;
-    await Promise.all(places.map((place) => (force ? place.stop(reason) : place.renew())));
-    return places.length > 0;
+  /** Ends a worker, by its file and its start; gives whether there is one. */
+  async stop(isWanted: (worker: { file: string; start: number }) => boolean, force: boolean): Promise<boolean> {
+    for (const place of this.places()) {
+      const starts = new Set([...place.workers.values(), place.starts]);
+      const start = starts.values().find((start) => isWanted({ file: place.file, start }));
+      if (start !== undefined) return place.stopStart(start, force);
+    }
+    return false;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,11 +1,13 @@
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { type RefusedFile, RefusedFileSchema } from "#gen/toolbus/tool/v1/refused_file_pb.ts";
 import { type Worker as WorkerMessage, WorkerSchema, WorkerState } from "#gen/toolbus/worker/v1/worker_pb.ts";
-import { sourceFromFile, type ToolFile } from "../files/tool-file.ts";
+import type { ToolFile } from "../files/tool-file.ts";
 import { sourceFromModuleFile } from "../hosted/module-names.ts";
-import type { ModuleFile } from "../hosted/module-place.ts";
+import { type ModuleFile, startOfModule } from "../hosted/module-place.ts";
 import type { Place } from "../pool/place.ts";
 import type { Worker } from "../worker/worker.ts";
+import { idOfWorker } from "./worker-id.ts";
 
 export interface WorkersParts {
   files: readonly ToolFile[];
@@ -14,27 +16,39 @@ export interface WorkersParts {
   instance: string;
 }
 
-/** Every process, every place that is backed off, every hosted module, and every refused file. */
+/** Every process, every place that starts one or is backed off, and every hosted module. */
 export function workersFrom({ files, places, modules, instance }: WorkersParts): WorkerMessage[] {
   const functions = new Map(
     files.map((file) => [file.file, file.kind === "offered" ? file.functions.map(({ name }) => name) : []]),
   );
   const workers = places.flatMap((place) => {
     const known = { source: place.source, file: place.file, instance, callsTotal: BigInt(place.callsTotal) };
-    return workersAt(place).map((worker) => ({ ...known, functions: functions.get(place.file) ?? [], ...worker }));
+    return workersAt(place).map(({ start, ...worker }) => ({
+      ...known,
+      id: idOfWorker({ instance, file: place.file, start }),
+      functions: functions.get(place.file) ?? [],
+      ...worker,
+    }));
   });
-  const refused = files
-    .filter((file) => file.kind === "refused")
-    .map(({ file, reason }) => ({ source: sourceFromFile(file), file, state: WorkerState.REFUSED, reason, instance }));
-  return [...workers, ...modules.map((module) => ({ ...moduleFrom(module), instance })), ...refused]
+  const hosted = modules.flatMap((module) => (module.kind === "refused" ? [] : [moduleFrom(module, instance)]));
+  return [...workers, ...hosted]
     .map((worker) => create(WorkerSchema, worker))
     .sort((a, b) => (a.source < b.source ? -1 : a.source > b.source ? 1 : 0));
 }
 
+/** The files of workers and of hosted modules that cannot be used, by name. */
+export function refusedFilesFrom({ files, modules }: Pick<WorkersParts, "files" | "modules">): RefusedFile[] {
+  return [...files, ...modules]
+    .filter((file) => file.kind === "refused")
+    .map(({ file, reason }) => create(RefusedFileSchema, { file, faults: [reason] }))
+    .sort((a, b) => (a.file < b.file ? -1 : 1));
+}
+
 /** A hosted module is in the service's own process: it has none of its own. */
-function moduleFrom(module: ModuleFile) {
-  const known = { source: sourceFromModuleFile(module.file), file: module.file };
-  if (module.kind === "refused") return { ...known, state: WorkerState.REFUSED, reason: module.reason };
+function moduleFrom(module: Exclude<ModuleFile, { kind: "refused" }>, instance: string) {
+  const { file } = module;
+  const id = idOfWorker({ instance, file, start: startOfModule(module) });
+  const known = { source: sourceFromModuleFile(file), file, id, instance };
   if (module.kind === "loading") return { ...known, state: WorkerState.STARTING };
   const { tools, thread, callsTotal } = module;
   return {
@@ -47,15 +61,17 @@ function moduleFrom(module: ModuleFile) {
   };
 }
 
-function workersAt({ state, workers }: Place) {
+function workersAt({ state, workers, starts }: Place) {
   const current = state.kind === "ready" ? state.worker : undefined;
-  const processes = [...workers].map((worker) =>
-    processFrom(worker, worker === current ? WorkerState.READY : WorkerState.STOPPING),
-  );
-  if (state.kind === "starting") return [{ state: WorkerState.STARTING }, ...processes];
+  const processes = [...workers].map(([worker, start]) => ({
+    ...processFrom(worker, worker === current ? WorkerState.READY : WorkerState.STOPPING),
+    start,
+  }));
+  if (state.kind === "starting") return [{ state: WorkerState.STARTING, start: starts }, ...processes];
   if (state.kind !== "backed_off") return processes;
   const { reason, retryAtMs } = state;
-  return [{ state: WorkerState.BACKED_OFF, reason, retryTime: timestampFromMs(retryAtMs) }, ...processes];
+  const backedOff = { state: WorkerState.BACKED_OFF, reason, retryTime: timestampFromMs(retryAtMs), start: starts };
+  return [backedOff, ...processes];
 }
 
 function processFrom(worker: Worker, state: WorkerState) {

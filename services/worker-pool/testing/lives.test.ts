@@ -230,20 +230,24 @@ describe("ends", () => {
   test("WORK-9 a worker that is stopped takes its children with it; force fails its calls at once", async () => {
     await using workers = await openTestWorkers({ "tool.py": TOOL });
     const pid = await processOf(workers);
+    const idOfWorker = async () => (await workersOf(workers))[0]?.id ?? "";
     const child = (await workers.call("tool.start_child")).result as number;
     const taken = workers.call("tool.nap", { seconds: 0.5 });
     await eventually(async () => (await workersOf(workers))[0]?.callsInFlight === 1);
-    await workers.service.stopWorker({ source: "tool" });
+    const workerId = await idOfWorker();
+    await workers.service.stopWorker({ workerId });
     expect((await taken).result).toBe(pid);
     await eventually(() => !isAlive(pid) && !isAlive(child));
 
     const second = await processOf(workers);
     const failed = failureOf(workers.call("tool.nap", { seconds: 30 }));
     await eventually(async () => (await workersOf(workers))[0]?.callsInFlight === 1);
-    await workers.service.stopWorker({ source: "tool", force: true });
+    expect((await failureOf(workers.service.stopWorker({ workerId, force: true }))).code).toBe("not_found"); // the one before
+    const last = await idOfWorker();
+    await workers.service.stopWorker({ workerId: last, force: true });
     expect((await failed).message).toContain("the worker of tool was stopped");
     await eventually(() => !isAlive(second));
-    const unknown = await workers.service.stopWorker({ source: "tool" }).catch((error) => ConnectError.from(error));
+    const unknown = await workers.service.stopWorker({ workerId: last }).catch((error) => ConnectError.from(error));
     expect(unknown).toMatchObject({ code: Code.NotFound });
   }, 60_000);
 });

@@ -638,7 +638,8 @@ export const Reason = {
   CALLER_BUSY: 67,
 
   /**
-   * There is no worker file or hosted module of that name. Put the file into its directory, or name another one.
+   * There is no worker file or hosted module of that name, or no worker of that id. Put the file into its directory, or name
+   * another one.
    * Code: `not_found`.
    *
    * @generated from enum value: REASON_WORKER_NOT_FOUND = 68;

@@ -14,10 +14,10 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file toolbus/worker/v1/worker.proto.
  */
 export const file_toolbus_worker_v1_worker: GenFile = /*@__PURE__*/
-  fileDesc("Ch50b29sYnVzL3dvcmtlci92MS93b3JrZXIucHJvdG8SEXRvb2xidXMud29ya2VyLnYxIt8CCgZXb3JrZXISDgoGc291cmNlGAEgASgJEgwKBGZpbGUYAiABKAkSLQoFc3RhdGUYAyABKA4yHi50b29sYnVzLndvcmtlci52MS5Xb3JrZXJTdGF0ZRISCgpwcm9jZXNzX2lkGAQgASgNEhAKCGluc3RhbmNlGAUgASgJEhcKD2NhbGxzX2luX2ZsaWdodBgGIAEoDRITCgtjYWxsc190b3RhbBgHIAEoBBIuCgpzdGFydF90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIxCg1sYXN0X3VzZV90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIOCgZyZWFzb24YCiABKAkSLgoKcmV0cnlfdGltZRgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEQoJZnVuY3Rpb25zGAwgAygJKrABCgtXb3JrZXJTdGF0ZRIcChhXT1JLRVJfU1RBVEVfVU5TUEVDSUZJRUQQABIZChVXT1JLRVJfU1RBVEVfU1RBUlRJTkcQARIWChJXT1JLRVJfU1RBVEVfUkVBRFkQAhIZChVXT1JLRVJfU1RBVEVfU1RPUFBJTkcQAxIbChdXT1JLRVJfU1RBVEVfQkFDS0VEX09GRhAEEhgKFFdPUktFUl9TVEFURV9SRUZVU0VEEAViBnByb3RvMw", [file_google_protobuf_timestamp]);
+  fileDesc("Ch50b29sYnVzL3dvcmtlci92MS93b3JrZXIucHJvdG8SEXRvb2xidXMud29ya2VyLnYxIusCCgZXb3JrZXISDgoGc291cmNlGAEgASgJEgwKBGZpbGUYAiABKAkSLQoFc3RhdGUYAyABKA4yHi50b29sYnVzLndvcmtlci52MS5Xb3JrZXJTdGF0ZRISCgpwcm9jZXNzX2lkGAQgASgNEhAKCGluc3RhbmNlGAUgASgJEhcKD2NhbGxzX2luX2ZsaWdodBgGIAEoDRITCgtjYWxsc190b3RhbBgHIAEoBBIuCgpzdGFydF90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIxCg1sYXN0X3VzZV90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIOCgZyZWFzb24YCiABKAkSLgoKcmV0cnlfdGltZRgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEQoJZnVuY3Rpb25zGAwgAygJEgoKAmlkGA0gASgJKpYBCgtXb3JrZXJTdGF0ZRIcChhXT1JLRVJfU1RBVEVfVU5TUEVDSUZJRUQQABIZChVXT1JLRVJfU1RBVEVfU1RBUlRJTkcQARIWChJXT1JLRVJfU1RBVEVfUkVBRFkQAhIZChVXT1JLRVJfU1RBVEVfU1RPUFBJTkcQAxIbChdXT1JLRVJfU1RBVEVfQkFDS0VEX09GRhAEYgZwcm90bzM", [file_google_protobuf_timestamp]);
 
 /**
- * A worker, or a file that cannot become one.
+ * A worker. A file may have several: one that takes calls, and those that end.
  *
  * @generated from message toolbus.worker.v1.Worker
  */
@@ -86,7 +86,7 @@ export type Worker = Message<"toolbus.worker.v1.Worker"> & {
   lastUseTime?: Timestamp | undefined;
 
   /**
-   * Why it is refused or backed off; empty otherwise.
+   * Why it is backed off; empty otherwise.
    *
    * @generated from field: string reason = 10;
    */
@@ -105,6 +105,13 @@ export type Worker = Message<"toolbus.worker.v1.Worker"> & {
    * @generated from field: repeated string functions = 12;
    */
   functions: string[];
+
+  /**
+   * Unique id, the same as long as the worker lives: the one that is started after it has another.
+   *
+   * @generated from field: string id = 13;
+   */
+  id: string;
 };
 
 /**
@@ -154,13 +161,6 @@ export const WorkerState = {
    * @generated from enum value: WORKER_STATE_BACKED_OFF = 4;
    */
   BACKED_OFF: 4,
-
-  /**
-   * Its file was refused.
-   *
-   * @generated from enum value: WORKER_STATE_REFUSED = 5;
-   */
-  REFUSED: 5,
 } as const;
 
 /**

@@ -9,6 +9,8 @@ import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2
 import { file_buf_validate_validate } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import type { RefusedFile } from "../../tool/v1/refused_file_pb.ts";
+import { file_toolbus_tool_v1_refused_file } from "../../tool/v1/refused_file_pb.ts";
 import type { ToolLog } from "../../tool/v1/tool_pb.ts";
 import { file_toolbus_tool_v1_tool } from "../../tool/v1/tool_pb.ts";
 import type { Worker } from "./worker_pb.ts";
@@ -19,7 +21,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toolbus/worker/v1/worker_service.proto.
  */
 export const file_toolbus_worker_v1_worker_service: GenFile = /*@__PURE__*/
-  fileDesc("CiZ0b29sYnVzL3dvcmtlci92MS93b3JrZXJfc2VydmljZS5wcm90bxIRdG9vbGJ1cy53b3JrZXIudjEiUQoSTGlzdFdvcmtlcnNSZXF1ZXN0Eh0KCXBhZ2Vfc2l6ZRgBIAEoBUIKukgHGgUY6AcoABIcCgpwYWdlX3Rva2VuGAIgASgJQgi6SAVyAxiACCJaChNMaXN0V29ya2Vyc1Jlc3BvbnNlEioKB3dvcmtlcnMYASADKAsyGS50b29sYnVzLndvcmtlci52MS5Xb3JrZXISFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIlEKEVN0b3BXb3JrZXJSZXF1ZXN0Ei0KBnNvdXJjZRgBIAEoCUIdukgachgyFl5bYS16QS1aMC05Xy4tXXsxLDY0fSQSDQoFZm9yY2UYAiABKAgiFAoSU3RvcFdvcmtlclJlc3BvbnNlIkcKFldhdGNoV29ya2VyTG9nc1JlcXVlc3QSLQoGc291cmNlGAEgASgJQh26SBpyGDIWXlthLXpBLVowLTlfLi1dezAsNjR9JCKsAQoNV29ya2VyTG9nTGluZRIvCgtjcmVhdGVfdGltZRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDgoGc291cmNlGAIgASgJEhAKCGZ1bmN0aW9uGAMgASgJEg8KB2NhbGxfaWQYBCABKAkSEAoIdHJhY2VfaWQYBSABKAkSJQoDbG9nGAYgASgLMhgudG9vbGJ1cy50b29sLnYxLlRvb2xMb2ciHQoMRHJvcHBlZExpbmVzEg0KBWNvdW50GAEgASgEIokBChdXYXRjaFdvcmtlckxvZ3NSZXNwb25zZRIwCgRsaW5lGAEgASgLMiAudG9vbGJ1cy53b3JrZXIudjEuV29ya2VyTG9nTGluZUgAEjIKB2Ryb3BwZWQYAiABKAsyHy50b29sYnVzLndvcmtlci52MS5Ecm9wcGVkTGluZXNIAEIICgZ1cGRhdGUytAIKDVdvcmtlclNlcnZpY2USXAoLTGlzdFdvcmtlcnMSJS50b29sYnVzLndvcmtlci52MS5MaXN0V29ya2Vyc1JlcXVlc3QaJi50b29sYnVzLndvcmtlci52MS5MaXN0V29ya2Vyc1Jlc3BvbnNlElkKClN0b3BXb3JrZXISJC50b29sYnVzLndvcmtlci52MS5TdG9wV29ya2VyUmVxdWVzdBolLnRvb2xidXMud29ya2VyLnYxLlN0b3BXb3JrZXJSZXNwb25zZRJqCg9XYXRjaFdvcmtlckxvZ3MSKS50b29sYnVzLndvcmtlci52MS5XYXRjaFdvcmtlckxvZ3NSZXF1ZXN0GioudG9vbGJ1cy53b3JrZXIudjEuV2F0Y2hXb3JrZXJMb2dzUmVzcG9uc2UwAWIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_timestamp, file_toolbus_tool_v1_tool, file_toolbus_worker_v1_worker]);
+  fileDesc("CiZ0b29sYnVzL3dvcmtlci92MS93b3JrZXJfc2VydmljZS5wcm90bxIRdG9vbGJ1cy53b3JrZXIudjEiUQoSTGlzdFdvcmtlcnNSZXF1ZXN0Eh0KCXBhZ2Vfc2l6ZRgBIAEoBUIKukgHGgUY6AcoABIcCgpwYWdlX3Rva2VuGAIgASgJQgi6SAVyAxiACCKPAQoTTGlzdFdvcmtlcnNSZXNwb25zZRIqCgd3b3JrZXJzGAEgAygLMhkudG9vbGJ1cy53b3JrZXIudjEuV29ya2VyEjMKDXJlZnVzZWRfZmlsZXMYAiADKAsyHC50b29sYnVzLnRvb2wudjEuUmVmdXNlZEZpbGUSFwoPbmV4dF9wYWdlX3Rva2VuGAMgASgJIlMKEVN0b3BXb3JrZXJSZXF1ZXN0Ei8KCXdvcmtlcl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBINCgVmb3JjZRgCIAEoCCIUChJTdG9wV29ya2VyUmVzcG9uc2UiRwoWV2F0Y2hXb3JrZXJMb2dzUmVxdWVzdBItCgZzb3VyY2UYASABKAlCHbpIGnIYMhZeW2EtekEtWjAtOV8uLV17MCw2NH0kIqwBCg1Xb3JrZXJMb2dMaW5lEi8KC2NyZWF0ZV90aW1lGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIOCgZzb3VyY2UYAiABKAkSEAoIZnVuY3Rpb24YAyABKAkSDwoHY2FsbF9pZBgEIAEoCRIQCgh0cmFjZV9pZBgFIAEoCRIlCgNsb2cYBiABKAsyGC50b29sYnVzLnRvb2wudjEuVG9vbExvZyIdCgxEcm9wcGVkTGluZXMSDQoFY291bnQYASABKAQiiQEKF1dhdGNoV29ya2VyTG9nc1Jlc3BvbnNlEjAKBGxpbmUYASABKAsyIC50b29sYnVzLndvcmtlci52MS5Xb3JrZXJMb2dMaW5lSAASMgoHZHJvcHBlZBgCIAEoCzIfLnRvb2xidXMud29ya2VyLnYxLkRyb3BwZWRMaW5lc0gAQggKBnVwZGF0ZTK0AgoNV29ya2VyU2VydmljZRJcCgtMaXN0V29ya2VycxIlLnRvb2xidXMud29ya2VyLnYxLkxpc3RXb3JrZXJzUmVxdWVzdBomLnRvb2xidXMud29ya2VyLnYxLkxpc3RXb3JrZXJzUmVzcG9uc2USWQoKU3RvcFdvcmtlchIkLnRvb2xidXMud29ya2VyLnYxLlN0b3BXb3JrZXJSZXF1ZXN0GiUudG9vbGJ1cy53b3JrZXIudjEuU3RvcFdvcmtlclJlc3BvbnNlEmoKD1dhdGNoV29ya2VyTG9ncxIpLnRvb2xidXMud29ya2VyLnYxLldhdGNoV29ya2VyTG9nc1JlcXVlc3QaKi50b29sYnVzLndvcmtlci52MS5XYXRjaFdvcmtlckxvZ3NSZXNwb25zZTABYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_timestamp, file_toolbus_tool_v1_refused_file, file_toolbus_tool_v1_tool, file_toolbus_worker_v1_worker]);
 
 /**
  * Asks for workers.
@@ -50,7 +52,7 @@ export const ListWorkersRequestSchema: GenMessage<ListWorkersRequest> = /*@__PUR
   messageDesc(file_toolbus_worker_v1_worker_service, 0);
 
 /**
- * A page of workers and refused files.
+ * A page of workers.
  *
  * @generated from message toolbus.worker.v1.ListWorkersResponse
  */
@@ -63,9 +65,16 @@ export type ListWorkersResponse = Message<"toolbus.worker.v1.ListWorkersResponse
   workers: Worker[];
 
   /**
+   * Files that cannot become workers, by name, each relative to the directory of workers; returned with the first page.
+   *
+   * @generated from field: repeated toolbus.tool.v1.RefusedFile refused_files = 2;
+   */
+  refusedFiles: RefusedFile[];
+
+  /**
    * The `page_token` of the next page; empty on the last page.
    *
-   * @generated from field: string next_page_token = 2;
+   * @generated from field: string next_page_token = 3;
    */
   nextPageToken: string;
 };
@@ -84,11 +93,11 @@ export const ListWorkersResponseSchema: GenMessage<ListWorkersResponse> = /*@__P
  */
 export type StopWorkerRequest = Message<"toolbus.worker.v1.StopWorkerRequest"> & {
   /**
-   * Its source.
+   * The worker.
    *
-   * @generated from field: string source = 1;
+   * @generated from field: string worker_id = 1;
    */
-  source: string;
+  workerId: string;
 
   /**
    * Whether calls in flight are failed at once instead of waited for.
@@ -262,7 +271,7 @@ export const WatchWorkerLogsResponseSchema: GenMessage<WatchWorkerLogsResponse> 
  */
 export const WorkerService: GenService<{
   /**
-   * Lists workers and refused files, by source, file and process.
+   * Lists workers, by source, file and process, and the files that were refused.
    *
    * @generated from rpc toolbus.worker.v1.WorkerService.ListWorkers
    */

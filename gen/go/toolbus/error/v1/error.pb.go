@@ -233,7 +233,8 @@ const (
 	// The caller has as many requests open as it may. Repeat when some are answered.
 	// Code: `resource_exhausted`.
 	Reason_REASON_CALLER_BUSY Reason = 67
-	// There is no worker file or hosted module of that name. Put the file into its directory, or name another one.
+	// There is no worker file or hosted module of that name, or no worker of that id. Put the file into its directory, or name
+	// another one.
 	// Code: `not_found`.
 	Reason_REASON_WORKER_NOT_FOUND Reason = 68
 	// The worker file or hosted module cannot be used as it is. Correct the file; it is read again.

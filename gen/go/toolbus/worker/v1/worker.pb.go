@@ -38,8 +38,6 @@ const (
 	WorkerState_WORKER_STATE_STOPPING WorkerState = 3
 	// It keeps crashing and is not started again before `retry_time`.
 	WorkerState_WORKER_STATE_BACKED_OFF WorkerState = 4
-	// Its file was refused.
-	WorkerState_WORKER_STATE_REFUSED WorkerState = 5
 )
 
 // Enum value maps for WorkerState.
@@ -50,7 +48,6 @@ var (
 		2: "WORKER_STATE_READY",
 		3: "WORKER_STATE_STOPPING",
 		4: "WORKER_STATE_BACKED_OFF",
-		5: "WORKER_STATE_REFUSED",
 	}
 	WorkerState_value = map[string]int32{
 		"WORKER_STATE_UNSPECIFIED": 0,
@@ -58,7 +55,6 @@ var (
 		"WORKER_STATE_READY":       2,
 		"WORKER_STATE_STOPPING":    3,
 		"WORKER_STATE_BACKED_OFF":  4,
-		"WORKER_STATE_REFUSED":     5,
 	}
 )
 
@@ -89,7 +85,7 @@ func (WorkerState) EnumDescriptor() ([]byte, []int) {
 	return file_toolbus_worker_v1_worker_proto_rawDescGZIP(), []int{0}
 }
 
-// A worker, or a file that cannot become one.
+// A worker. A file may have several: one that takes calls, and those that end.
 type Worker struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the source, the `source` of `@source/tool`.
@@ -110,12 +106,14 @@ type Worker struct {
 	StartTime *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
 	// When it was last used.
 	LastUseTime *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=last_use_time,json=lastUseTime,proto3" json:"last_use_time,omitempty"`
-	// Why it is refused or backed off; empty otherwise.
+	// Why it is backed off; empty otherwise.
 	Reason string `protobuf:"bytes,10,opt,name=reason,proto3" json:"reason,omitempty"`
 	// When it may be started again.
 	RetryTime *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=retry_time,json=retryTime,proto3" json:"retry_time,omitempty"`
 	// Functions that it offers.
-	Functions     []string `protobuf:"bytes,12,rep,name=functions,proto3" json:"functions,omitempty"`
+	Functions []string `protobuf:"bytes,12,rep,name=functions,proto3" json:"functions,omitempty"`
+	// Unique id, the same as long as the worker lives: the one that is started after it has another.
+	Id            string `protobuf:"bytes,13,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -234,11 +232,18 @@ func (x *Worker) GetFunctions() []string {
 	return nil
 }
 
+func (x *Worker) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
 var File_toolbus_worker_v1_worker_proto protoreflect.FileDescriptor
 
 const file_toolbus_worker_v1_worker_proto_rawDesc = "" +
 	"\n" +
-	"\x1etoolbus/worker/v1/worker.proto\x12\x11toolbus.worker.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xda\x03\n" +
+	"\x1etoolbus/worker/v1/worker.proto\x12\x11toolbus.worker.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xea\x03\n" +
 	"\x06Worker\x12\x16\n" +
 	"\x06source\x18\x01 \x01(\tR\x06source\x12\x12\n" +
 	"\x04file\x18\x02 \x01(\tR\x04file\x124\n" +
@@ -256,14 +261,14 @@ const file_toolbus_worker_v1_worker_proto_rawDesc = "" +
 	" \x01(\tR\x06reason\x129\n" +
 	"\n" +
 	"retry_time\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\tretryTime\x12\x1c\n" +
-	"\tfunctions\x18\f \x03(\tR\tfunctions*\xb0\x01\n" +
+	"\tfunctions\x18\f \x03(\tR\tfunctions\x12\x0e\n" +
+	"\x02id\x18\r \x01(\tR\x02id*\x96\x01\n" +
 	"\vWorkerState\x12\x1c\n" +
 	"\x18WORKER_STATE_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15WORKER_STATE_STARTING\x10\x01\x12\x16\n" +
 	"\x12WORKER_STATE_READY\x10\x02\x12\x19\n" +
 	"\x15WORKER_STATE_STOPPING\x10\x03\x12\x1b\n" +
-	"\x17WORKER_STATE_BACKED_OFF\x10\x04\x12\x18\n" +
-	"\x14WORKER_STATE_REFUSED\x10\x05B\xb9\x01\n" +
+	"\x17WORKER_STATE_BACKED_OFF\x10\x04B\xb9\x01\n" +
 	"\x15com.toolbus.worker.v1B\vWorkerProtoP\x01Z-toolbus.dev/gen/go/toolbus/worker/v1;workerv1\xa2\x02\x03TWX\xaa\x02\x11Toolbus.Worker.V1\xca\x02\x11Toolbus\\Worker\\V1\xe2\x02\x1dToolbus\\Worker\\V1\\GPBMetadata\xea\x02\x13Toolbus::Worker::V1b\x06proto3"
 
 var (

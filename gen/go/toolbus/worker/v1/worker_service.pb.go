@@ -81,13 +81,15 @@ func (x *ListWorkersRequest) GetPageToken() string {
 	return ""
 }
 
-// A page of workers and refused files.
+// A page of workers.
 type ListWorkersResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The workers, by source, file and process.
 	Workers []*Worker `protobuf:"bytes,1,rep,name=workers,proto3" json:"workers,omitempty"`
+	// Files that cannot become workers, by name, each relative to the directory of workers; returned with the first page.
+	RefusedFiles []*v1.RefusedFile `protobuf:"bytes,2,rep,name=refused_files,json=refusedFiles,proto3" json:"refused_files,omitempty"`
 	// The `page_token` of the next page; empty on the last page.
-	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	NextPageToken string `protobuf:"bytes,3,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -129,6 +131,13 @@ func (x *ListWorkersResponse) GetWorkers() []*Worker {
 	return nil
 }
 
+func (x *ListWorkersResponse) GetRefusedFiles() []*v1.RefusedFile {
+	if x != nil {
+		return x.RefusedFiles
+	}
+	return nil
+}
+
 func (x *ListWorkersResponse) GetNextPageToken() string {
 	if x != nil {
 		return x.NextPageToken
@@ -139,8 +148,8 @@ func (x *ListWorkersResponse) GetNextPageToken() string {
 // Ends a worker.
 type StopWorkerRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Its source.
-	Source string `protobuf:"bytes,1,opt,name=source,proto3" json:"source,omitempty"`
+	// The worker.
+	WorkerId string `protobuf:"bytes,1,opt,name=worker_id,json=workerId,proto3" json:"worker_id,omitempty"`
 	// Whether calls in flight are failed at once instead of waited for.
 	Force         bool `protobuf:"varint,2,opt,name=force,proto3" json:"force,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -177,9 +186,9 @@ func (*StopWorkerRequest) Descriptor() ([]byte, []int) {
 	return file_toolbus_worker_v1_worker_service_proto_rawDescGZIP(), []int{2}
 }
 
-func (x *StopWorkerRequest) GetSource() string {
+func (x *StopWorkerRequest) GetWorkerId() string {
 	if x != nil {
-		return x.Source
+		return x.WorkerId
 	}
 	return ""
 }
@@ -502,17 +511,18 @@ var File_toolbus_worker_v1_worker_service_proto protoreflect.FileDescriptor
 
 const file_toolbus_worker_v1_worker_service_proto_rawDesc = "" +
 	"\n" +
-	"&toolbus/worker/v1/worker_service.proto\x12\x11toolbus.worker.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1atoolbus/tool/v1/tool.proto\x1a\x1etoolbus/worker/v1/worker.proto\"f\n" +
+	"&toolbus/worker/v1/worker_service.proto\x12\x11toolbus.worker.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\"toolbus/tool/v1/refused_file.proto\x1a\x1atoolbus/tool/v1/tool.proto\x1a\x1etoolbus/worker/v1/worker.proto\"f\n" +
 	"\x12ListWorkersRequest\x12'\n" +
 	"\tpage_size\x18\x01 \x01(\x05B\n" +
 	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12'\n" +
 	"\n" +
-	"page_token\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\"r\n" +
+	"page_token\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\"\xb5\x01\n" +
 	"\x13ListWorkersResponse\x123\n" +
-	"\aworkers\x18\x01 \x03(\v2\x19.toolbus.worker.v1.WorkerR\aworkers\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"`\n" +
-	"\x11StopWorkerRequest\x125\n" +
-	"\x06source\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_.-]{1,64}$R\x06source\x12\x14\n" +
+	"\aworkers\x18\x01 \x03(\v2\x19.toolbus.worker.v1.WorkerR\aworkers\x12A\n" +
+	"\rrefused_files\x18\x02 \x03(\v2\x1c.toolbus.tool.v1.RefusedFileR\frefusedFiles\x12&\n" +
+	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\"d\n" +
+	"\x11StopWorkerRequest\x129\n" +
+	"\tworker_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\bworkerId\x12\x14\n" +
 	"\x05force\x18\x02 \x01(\bR\x05force\"\x14\n" +
 	"\x12StopWorkerResponse\"O\n" +
 	"\x16WatchWorkerLogsRequest\x125\n" +
@@ -561,26 +571,28 @@ var file_toolbus_worker_v1_worker_service_proto_goTypes = []any{
 	(*DroppedLines)(nil),            // 6: toolbus.worker.v1.DroppedLines
 	(*WatchWorkerLogsResponse)(nil), // 7: toolbus.worker.v1.WatchWorkerLogsResponse
 	(*Worker)(nil),                  // 8: toolbus.worker.v1.Worker
-	(*timestamppb.Timestamp)(nil),   // 9: google.protobuf.Timestamp
-	(*v1.ToolLog)(nil),              // 10: toolbus.tool.v1.ToolLog
+	(*v1.RefusedFile)(nil),          // 9: toolbus.tool.v1.RefusedFile
+	(*timestamppb.Timestamp)(nil),   // 10: google.protobuf.Timestamp
+	(*v1.ToolLog)(nil),              // 11: toolbus.tool.v1.ToolLog
 }
 var file_toolbus_worker_v1_worker_service_proto_depIdxs = []int32{
 	8,  // 0: toolbus.worker.v1.ListWorkersResponse.workers:type_name -> toolbus.worker.v1.Worker
-	9,  // 1: toolbus.worker.v1.WorkerLogLine.create_time:type_name -> google.protobuf.Timestamp
-	10, // 2: toolbus.worker.v1.WorkerLogLine.log:type_name -> toolbus.tool.v1.ToolLog
-	5,  // 3: toolbus.worker.v1.WatchWorkerLogsResponse.line:type_name -> toolbus.worker.v1.WorkerLogLine
-	6,  // 4: toolbus.worker.v1.WatchWorkerLogsResponse.dropped:type_name -> toolbus.worker.v1.DroppedLines
-	0,  // 5: toolbus.worker.v1.WorkerService.ListWorkers:input_type -> toolbus.worker.v1.ListWorkersRequest
-	2,  // 6: toolbus.worker.v1.WorkerService.StopWorker:input_type -> toolbus.worker.v1.StopWorkerRequest
-	4,  // 7: toolbus.worker.v1.WorkerService.WatchWorkerLogs:input_type -> toolbus.worker.v1.WatchWorkerLogsRequest
-	1,  // 8: toolbus.worker.v1.WorkerService.ListWorkers:output_type -> toolbus.worker.v1.ListWorkersResponse
-	3,  // 9: toolbus.worker.v1.WorkerService.StopWorker:output_type -> toolbus.worker.v1.StopWorkerResponse
-	7,  // 10: toolbus.worker.v1.WorkerService.WatchWorkerLogs:output_type -> toolbus.worker.v1.WatchWorkerLogsResponse
-	8,  // [8:11] is the sub-list for method output_type
-	5,  // [5:8] is the sub-list for method input_type
-	5,  // [5:5] is the sub-list for extension type_name
-	5,  // [5:5] is the sub-list for extension extendee
-	0,  // [0:5] is the sub-list for field type_name
+	9,  // 1: toolbus.worker.v1.ListWorkersResponse.refused_files:type_name -> toolbus.tool.v1.RefusedFile
+	10, // 2: toolbus.worker.v1.WorkerLogLine.create_time:type_name -> google.protobuf.Timestamp
+	11, // 3: toolbus.worker.v1.WorkerLogLine.log:type_name -> toolbus.tool.v1.ToolLog
+	5,  // 4: toolbus.worker.v1.WatchWorkerLogsResponse.line:type_name -> toolbus.worker.v1.WorkerLogLine
+	6,  // 5: toolbus.worker.v1.WatchWorkerLogsResponse.dropped:type_name -> toolbus.worker.v1.DroppedLines
+	0,  // 6: toolbus.worker.v1.WorkerService.ListWorkers:input_type -> toolbus.worker.v1.ListWorkersRequest
+	2,  // 7: toolbus.worker.v1.WorkerService.StopWorker:input_type -> toolbus.worker.v1.StopWorkerRequest
+	4,  // 8: toolbus.worker.v1.WorkerService.WatchWorkerLogs:input_type -> toolbus.worker.v1.WatchWorkerLogsRequest
+	1,  // 9: toolbus.worker.v1.WorkerService.ListWorkers:output_type -> toolbus.worker.v1.ListWorkersResponse
+	3,  // 10: toolbus.worker.v1.WorkerService.StopWorker:output_type -> toolbus.worker.v1.StopWorkerResponse
+	7,  // 11: toolbus.worker.v1.WorkerService.WatchWorkerLogs:output_type -> toolbus.worker.v1.WatchWorkerLogsResponse
+	9,  // [9:12] is the sub-list for method output_type
+	6,  // [6:9] is the sub-list for method input_type
+	6,  // [6:6] is the sub-list for extension type_name
+	6,  // [6:6] is the sub-list for extension extendee
+	0,  // [0:6] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_worker_v1_worker_service_proto_init() }

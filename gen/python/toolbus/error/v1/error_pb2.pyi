@@ -299,7 +299,8 @@ class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reason.ValueTy
     Code: `resource_exhausted`.
     """
     REASON_WORKER_NOT_FOUND: _Reason.ValueType  # 68
-    """There is no worker file or hosted module of that name. Put the file into its directory, or name another one.
+    """There is no worker file or hosted module of that name, or no worker of that id. Put the file into its directory, or name
+    another one.
     Code: `not_found`.
     """
     REASON_WORKER_INVALID: _Reason.ValueType  # 69
@@ -632,7 +633,8 @@ REASON_CALLER_BUSY: Reason.ValueType  # 67
 Code: `resource_exhausted`.
 """
 REASON_WORKER_NOT_FOUND: Reason.ValueType  # 68
-"""There is no worker file or hosted module of that name. Put the file into its directory, or name another one.
+"""There is no worker file or hosted module of that name, or no worker of that id. Put the file into its directory, or name
+another one.
 Code: `not_found`.
 """
 REASON_WORKER_INVALID: Reason.ValueType  # 69

@@ -36,8 +36,6 @@ class _WorkerStateEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_WorkerSta
     """It ends."""
     WORKER_STATE_BACKED_OFF: _WorkerState.ValueType  # 4
     """It keeps crashing and is not started again before `retry_time`."""
-    WORKER_STATE_REFUSED: _WorkerState.ValueType  # 5
-    """Its file was refused."""
 
 class WorkerState(_WorkerState, metaclass=_WorkerStateEnumTypeWrapper):
     """The state of a worker."""
@@ -52,13 +50,11 @@ WORKER_STATE_STOPPING: WorkerState.ValueType  # 3
 """It ends."""
 WORKER_STATE_BACKED_OFF: WorkerState.ValueType  # 4
 """It keeps crashing and is not started again before `retry_time`."""
-WORKER_STATE_REFUSED: WorkerState.ValueType  # 5
-"""Its file was refused."""
 Global___WorkerState: _TypeAlias = WorkerState  # noqa: Y015
 
 @_typing.final
 class Worker(_message.Message):
-    """A worker, or a file that cannot become one."""
+    """A worker. A file may have several: one that takes calls, and those that end."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -74,6 +70,7 @@ class Worker(_message.Message):
     REASON_FIELD_NUMBER: _builtins.int
     RETRY_TIME_FIELD_NUMBER: _builtins.int
     FUNCTIONS_FIELD_NUMBER: _builtins.int
+    ID_FIELD_NUMBER: _builtins.int
     source: _builtins.str
     """Name of the source, the `source` of `@source/tool`."""
     file: _builtins.str
@@ -89,7 +86,9 @@ class Worker(_message.Message):
     calls_total: _builtins.int
     """Calls so far."""
     reason: _builtins.str
-    """Why it is refused or backed off; empty otherwise."""
+    """Why it is backed off; empty otherwise."""
+    id: _builtins.str
+    """Unique id, the same as long as the worker lives: the one that is started after it has another."""
     @_builtins.property
     def start_time(self) -> _timestamp_pb2.Timestamp:
         """When its process was started."""
@@ -121,10 +120,11 @@ class Worker(_message.Message):
         reason: _builtins.str = ...,
         retry_time: _timestamp_pb2.Timestamp | None = ...,
         functions: _abc.Iterable[_builtins.str] | None = ...,
+        id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["last_use_time", b"last_use_time", "retry_time", b"retry_time", "start_time", b"start_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["calls_in_flight", b"calls_in_flight", "calls_total", b"calls_total", "file", b"file", "functions", b"functions", "instance", b"instance", "last_use_time", b"last_use_time", "process_id", b"process_id", "reason", b"reason", "retry_time", b"retry_time", "source", b"source", "start_time", b"start_time", "state", b"state"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["calls_in_flight", b"calls_in_flight", "calls_total", b"calls_total", "file", b"file", "functions", b"functions", "id", b"id", "instance", b"instance", "last_use_time", b"last_use_time", "process_id", b"process_id", "reason", b"reason", "retry_time", b"retry_time", "source", b"source", "start_time", b"start_time", "state", b"state"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

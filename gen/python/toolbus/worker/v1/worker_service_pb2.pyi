@@ -8,6 +8,7 @@ from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
+from toolbus.tool.v1 import refused_file_pb2 as _refused_file_pb2
 from toolbus.tool.v1 import tool_pb2 as _tool_pb2
 from toolbus.worker.v1 import worker_pb2 as _worker_pb2
 import builtins as _builtins
@@ -49,11 +50,12 @@ Global___ListWorkersRequest: _TypeAlias = ListWorkersRequest  # noqa: Y015
 
 @_typing.final
 class ListWorkersResponse(_message.Message):
-    """A page of workers and refused files."""
+    """A page of workers."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     WORKERS_FIELD_NUMBER: _builtins.int
+    REFUSED_FILES_FIELD_NUMBER: _builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     next_page_token: _builtins.str
     """The `page_token` of the next page; empty on the last page."""
@@ -61,15 +63,20 @@ class ListWorkersResponse(_message.Message):
     def workers(self) -> _containers.RepeatedCompositeFieldContainer[_worker_pb2.Worker]:
         """The workers, by source, file and process."""
 
+    @_builtins.property
+    def refused_files(self) -> _containers.RepeatedCompositeFieldContainer[_refused_file_pb2.RefusedFile]:
+        """Files that cannot become workers, by name, each relative to the directory of workers; returned with the first page."""
+
     def __init__(
         self,
         *,
         workers: _abc.Iterable[_worker_pb2.Worker] | None = ...,
+        refused_files: _abc.Iterable[_refused_file_pb2.RefusedFile] | None = ...,
         next_page_token: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["next_page_token", b"next_page_token", "workers", b"workers"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["next_page_token", b"next_page_token", "refused_files", b"refused_files", "workers", b"workers"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -81,21 +88,21 @@ class StopWorkerRequest(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    SOURCE_FIELD_NUMBER: _builtins.int
+    WORKER_ID_FIELD_NUMBER: _builtins.int
     FORCE_FIELD_NUMBER: _builtins.int
-    source: _builtins.str
-    """Its source."""
+    worker_id: _builtins.str
+    """The worker."""
     force: _builtins.bool
     """Whether calls in flight are failed at once instead of waited for."""
     def __init__(
         self,
         *,
-        source: _builtins.str = ...,
+        worker_id: _builtins.str = ...,
         force: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["force", b"force", "source", b"source"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["force", b"force", "worker_id", b"worker_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
