@@ -10,6 +10,7 @@ import {
   type WatchSpaceResponse,
   WatchSpaceResponseSchema,
 } from "#gen/toolbus/space/v1/space_service_pb.ts";
+import { textContent } from "#runtime/content/text.ts";
 import { allPages } from "#runtime/rpc/paging/all-pages.ts";
 import { globalOptionsOf, openConnection } from "../connection.ts";
 import { colors, oneLine, printLine, printMessage, printTable } from "../printing/print.ts";
@@ -80,7 +81,11 @@ async function showSpace(
 async function sendMessage(spaceId: string, text: string, options: { as: string }, command: Command): Promise<void> {
   const global = globalOptionsOf(command);
   const spaces = openConnection(global).client(SpaceService);
-  const response = await spaces.sendMessage({ spaceId, text, author: { case: "personName", value: options.as } });
+  const response = await spaces.sendMessage({
+    spaceId,
+    content: textContent(text),
+    author: { case: "personName", value: options.as },
+  });
   if (global.json) printMessage(SendMessageResponseSchema, response);
   else if (response.message !== undefined) printLine(textOfMessage(response.message));
 }

@@ -1,4 +1,5 @@
 import type { SpaceEvent, SpaceMessage } from "#gen/toolbus/space/v1/space_pb.ts";
+import { textOfContent } from "#runtime/content/text.ts";
 import { colors, oneLine } from "./print.ts";
 
 /** One line for one event of a space. */
@@ -28,7 +29,7 @@ export function textOfSpaceEvent({ event }: SpaceEvent): string {
 /** One line for one message. */
 export function textOfMessage({ author, content }: SpaceMessage): string {
   const name = author?.name ?? "";
-  if (content.case === "text") return `${name}: ${content.value.text}`;
+  if (content.case === "text") return `${name}: ${textOfContent(content.value.content)}`;
   if (content.case !== "tool") return name;
   const { tool, callId, argumentsJson, result } = content.value;
   const answer = result === undefined ? "" : ` → ${oneLine(result.outputJson)}`;

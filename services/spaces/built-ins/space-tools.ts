@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { textContent } from "#runtime/content/text.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { messageForModel, spaceForModel } from "../messages/transcript.ts";
 import { agentMember } from "../space/member.ts";
@@ -55,7 +56,10 @@ const sendMessage = defineBuiltIn({
     const active = await activeSpace(rooms, call);
     const author = agentMember(call);
     await rooms.membership.join(active, author);
-    const message = await rooms.messages.send({ spaceId: active, author, text, messageId: `call:${call.callId}` });
+    const message = await rooms.messages.send({
+      ...{ spaceId: active, author, content: textContent(text) },
+      messageId: `call:${call.callId}`,
+    });
     return { space: active, message_id: message.id };
   },
 });

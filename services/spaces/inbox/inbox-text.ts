@@ -1,4 +1,5 @@
 import type { InboxEvent } from "#gen/toolbus/space/v1/inbox_pb.ts";
+import { textOfContent } from "#runtime/content/text.ts";
 
 /**
  * An event of an inbox as a run reads it: one line, however its parts were written, so that nobody's text can pass for a
@@ -9,7 +10,7 @@ export function textOfEvent({ event }: InboxEvent): string {
     case "toolResult":
       return `[Tool Result: ${event.value.tool}] (callId: ${event.value.callId}) ${onOneLine(event.value.result?.outputJson ?? "null")}`;
     case "message":
-      return `[${nameInLine(event.value.author)}: ${JSON.stringify(event.value.text)}]`;
+      return `[${nameInLine(event.value.author)}: ${JSON.stringify(textOfContent(event.value.content))}]`;
     case "plan":
       return `[Plan: ${nameInLine(event.value.key)}] ${JSON.stringify(event.value.text)}`;
     case undefined:

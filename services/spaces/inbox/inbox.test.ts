@@ -1,6 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { type InboxEvent, InboxEventSchema } from "#gen/toolbus/space/v1/inbox_pb.ts";
+import { textContent } from "#runtime/content/text.ts";
 import { createManualClock } from "#runtime/time/manual-clock.ts";
 import { createInbox, type InboxStore, type Mark, mostWaiting } from "./inbox.ts";
 
@@ -95,7 +96,11 @@ describe("an inbox", () => {
   test("TOOL-9 in an inbox that is full the oldest words make room, results and plans do not", async () => {
     const { inbox } = createMortalStore();
     const words = (eventId: string) =>
-      create(InboxEventSchema, { ...owner, eventId, event: { case: "message", value: { author: "Eve", text: "x" } } });
+      create(InboxEventSchema, {
+        ...owner,
+        eventId,
+        event: { case: "message", value: { author: "Eve", content: textContent("x") } },
+      });
     await inbox.deliver(event("tr:first"));
     await inbox.deliver(words("msg:1"));
     for (let index = 2; index < mostWaiting; index++) await inbox.deliver(event(`tr:${index}`));

@@ -7,13 +7,16 @@
  * last sequence misses and repeats nothing, on any instance. The log keeps 10,000 events of a space; a watch that asks for older
  * ones is told of the gap.
  */
+
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import type { ContentPart } from "#gen/toolbus/content/v1/content_pb.ts";
 import {
   type Member,
   SpaceEventSchema,
   type SpaceMessage,
   SpaceMessageSchema,
+  TextMessageSchema,
   type ToolMessage,
 } from "#gen/toolbus/space/v1/space_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
@@ -33,7 +36,7 @@ export interface Page {
 /** What is said and shown in spaces. Whether a space exists is asked before. */
 export interface Messages {
   /** Repeating it under the same id has no effect; an id that another author used is refused. */
-  send(said: { spaceId: string; author: Member; text: string; messageId: string }): Promise<SpaceMessage>;
+  send(said: { spaceId: string; author: Member; content: ContentPart[]; messageId: string }): Promise<SpaceMessage>;
   list(spaceId: string, page: PageRequest): Promise<Page>;
   /** Shows a call, or changes what is shown of it. */
   recordTool(shown: { spaceId: string; author: Member; tool: ToolMessage }): Promise<SpaceMessage>;
@@ -52,12 +55,12 @@ export function createMessages({ log, clock, fitted }: MessagesParts): Messages 
     create(SpaceMessageSchema, { id, spaceId, author, createTime: timestampFromMs(clock.now()) });
 
   return {
-    async send({ spaceId, author, text, messageId }) {
+    async send({ spaceId, author, content, messageId }) {
       const outcome = await appendDecided<SpaceMessage>(log, spaceId, (state) => {
         const known = state.messagesById.get(messageId);
         if (known) return { keep: ofSameAuthor(known, author) };
         const message = drafted(spaceId, messageId, author);
-        message.content = { case: "text", value: { $typeName: "toolbus.space.v1.TextMessage", text } };
+        message.content = { case: "text", value: create(TextMessageSchema, { content }) };
         return { append: create(SpaceEventSchema, { event: { case: "messagePosted", value: message } }) };
       });
       return messageFrom(outcome);

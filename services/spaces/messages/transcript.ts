@@ -1,6 +1,7 @@
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { type MemoryEntry, MemoryKind } from "#gen/toolbus/space/v1/memory_pb.ts";
 import type { Space, SpaceMessage } from "#gen/toolbus/space/v1/space_pb.ts";
+import { textOfContent } from "#runtime/content/text.ts";
 import { wordOf } from "./tool-message.ts";
 
 /** What a model reads of spaces and memory: only what it can use, in JSON. */
@@ -11,7 +12,7 @@ export function spaceForModel(space: Space) {
 export function messageForModel(message: SpaceMessage) {
   const { author, createTime: time, content } = message;
   const head = { author: author?.name ?? "", ...(time && { time: timestampDate(time).toISOString() }) };
-  if (content.case === "text") return { ...head, text: content.value.text };
+  if (content.case === "text") return { ...head, text: textOfContent(content.value.content) };
   if (content.case !== "tool") return head;
   const { tool, state: status, argumentsJson, result } = content.value;
   return {

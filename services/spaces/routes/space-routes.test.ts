@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ToolMessageState } from "#gen/toolbus/space/v1/space_pb.ts";
 import type { WatchStart } from "#gen/toolbus/watch/v1/watch_pb.ts";
+import { textContent, textOfContent } from "#runtime/content/text.ts";
 import { until } from "#runtime/time/until.ts";
 import { clientsOn, collect, openTestSpaces, type TestSpaces } from "../testing/test-spaces.ts";
 
@@ -17,7 +18,7 @@ describe("spaces", () => {
 
   const said = async (spaceId: string) =>
     (await clients.spaces.listMessages({ spaceId })).messages
-      .map(({ content }) => content.case === "text" && content.value.text)
+      .map(({ content }) => content.case === "text" && textOfContent(content.value.content))
       .reverse();
 
   test("TOOL-13 creating a space again gives it as it is; another title is refused", async () => {
@@ -44,7 +45,7 @@ describe("spaces", () => {
 
   test("TOOL-12 entering a space makes it the session's active one and gives its history; leaving ends that", async () => {
     const spaceId = await room.openSpace("entered");
-    await clients.spaces.sendMessage({ spaceId, text: "before you came" });
+    await clients.spaces.sendMessage({ spaceId, content: textContent("before you came") });
     const { space, messages } = await clients.spaces.enterSpace({
       spaceId,
       member: { case: "agent", value: { sessionId: "s1", agent: "writer" } },
@@ -84,7 +85,7 @@ describe("spaces", () => {
   test("TOOL-13 messages of many writers at once all stand in one order, and are paged from the latest", async () => {
     const spaceId = await room.openSpace("crowd");
     const texts = Array.from({ length: 20 }, (_, index) => `message ${index}`);
-    await Promise.all(texts.map((text) => clients.spaces.sendMessage({ spaceId, text })));
+    await Promise.all(texts.map((text) => clients.spaces.sendMessage({ spaceId, content: textContent(text) })));
     const all = await clients.spaces.listMessages({ spaceId });
     expect(all.totalSize).toBe(20);
     const positions = all.messages.map(({ sequence }) => Number(sequence));
@@ -96,38 +97,51 @@ describe("spaces", () => {
 
   test("TOOL-13 a message repeated under its id stands once, and nobody can take another's id", async () => {
     const spaceId = await room.openSpace("repeated");
-    const message = { spaceId, text: "once", messageId: "m1" };
+    const message = { spaceId, content: textContent("once"), messageId: "m1" };
     const sent = await Promise.all(Array.from({ length: 20 }, () => clients.spaces.sendMessage(message)));
     expect(new Set(sent.map(({ message }) => message?.sequence)).size).toBe(1);
     expect(await said(spaceId)).toEqual(["once"]);
     await expect(clientsOn(room.bus, "mallory").spaces.sendMessage(message)).rejects.toThrow(/already_exists/);
   });
 
+  test("TOOL-13 a message is a list of parts; one without text, too long, or of an unknown kind is refused", async () => {
+    const spaceId = await room.openSpace("parts");
+    const content = [...textContent("one"), ...textContent("two")];
+    expect((await clients.spaces.sendMessage({ spaceId, content })).message?.content.value).toMatchObject({ content });
+    const half = textContent("x".repeat(131_072));
+    await clients.spaces.sendMessage({ spaceId, content: [...textContent("y".repeat(131_071)), ...half] });
+    const refused = { "has no text": [], "a kind that is not known": [{}], "262145 characters": [...half, ...half] };
+    for (const [why, given] of Object.entries(refused))
+      await expect(clients.spaces.sendMessage({ spaceId, content: given })).rejects.toThrow(why);
+  });
+
   test("TOOL-13 an agent speaks only where it is", async () => {
     const spaceId = await room.openSpace("closed");
     const author = { case: "agent", value: { sessionId: "elsewhere", agent: "lost" } } as const;
-    await expect(clients.spaces.sendMessage({ spaceId, text: "hello", author })).rejects.toThrow(
+    await expect(clients.spaces.sendMessage({ spaceId, content: textContent("hello"), author })).rejects.toThrow(
       /session elsewhere is not in space "closed"/,
     );
   });
 
   test("TOOL-13 a watch gives what stands from a sequence on and then what comes, and resumes without a gap", async () => {
     const spaceId = await room.openSpace("watched");
-    await clients.spaces.sendMessage({ spaceId, text: "one" });
+    await clients.spaces.sendMessage({ spaceId, content: textContent("one") });
     const first = await collect(clients.spaces.watchSpace({ spaceId, fromSequence: 0n }), 2, () =>
-      clients.spaces.sendMessage({ spaceId, text: "two" }),
+      clients.spaces.sendMessage({ spaceId, content: textContent("two") }),
     );
     expect(first.map(({ event }) => event.case)).toEqual(["memberJoined", "messagePosted"]);
     const next = (first.at(-1)?.sequence ?? 0n) + 1n;
     const [second] = await collect(clients.spaces.watchSpace({ spaceId, fromSequence: next }), 1);
-    expect(second?.event.case === "messagePosted" && second.event.value.content.value).toMatchObject({ text: "two" });
+    expect(second?.event.case === "messagePosted" && second.event.value.content.value).toMatchObject({
+      content: textContent("two"),
+    });
   });
 
   test("TOOL-13 what is said reaches the inboxes of the other agents in the space, never the author's own", async () => {
     const spaceId = await room.openSpace("office", "ann", "bob");
     await clients.spaces.sendMessage({
       spaceId,
-      text: "hi bob",
+      content: textContent("hi bob"),
       author: { case: "agent", value: { sessionId: "office-ann", agent: "ann" } },
     });
     const bob = { sessionId: "office-bob", agent: "bob" };
@@ -135,11 +149,19 @@ describe("spaces", () => {
       const { events } = await clients.inbox.listInboxEvents(bob);
       return events.length > 0 && events;
     });
-    expect(events.map(({ event }) => event.value)).toMatchObject([{ spaceId, author: "ann", text: "hi bob" }]);
-    await clients.spaces.sendMessage({ spaceId, text: "a person", author: { case: "personName", value: "Eve" } });
+    expect(events.map(({ event }) => event.value)).toMatchObject([
+      { spaceId, author: "ann", content: textContent("hi bob") },
+    ]);
+    await clients.spaces.sendMessage({
+      spaceId,
+      content: textContent("a person"),
+      author: { case: "personName", value: "Eve" },
+    });
     await until(async () => (await clients.inbox.listInboxEvents(bob)).events.length === 2);
     const ann = await clients.inbox.listInboxEvents({ sessionId: "office-ann", agent: "ann" });
-    expect(ann.events.map(({ event }) => event.value)).toMatchObject([{ author: "Eve", text: "a person" }]);
+    expect(ann.events.map(({ event }) => event.value)).toMatchObject([
+      { author: "Eve", content: textContent("a person") },
+    ]);
   });
 
   test("TOOL-10 a shown call goes from running to complete, keeps its id and place, and reaches no inbox", async () => {
@@ -152,7 +174,7 @@ describe("spaces", () => {
         message: { callId: "c1", tool: "ask", state: status, ...more },
       });
     const { message: started } = await record(ToolMessageState.RUNNING, { argumentsJson: "{}" });
-    await clients.spaces.sendMessage({ spaceId, text: "after it" });
+    await clients.spaces.sendMessage({ spaceId, content: textContent("after it") });
     await record(ToolMessageState.REQUIRES_ACTION);
     await record(ToolMessageState.REQUIRES_ACTION);
     const { message: done } = await record(ToolMessageState.COMPLETE, { result: { outputJson: "1" } });
@@ -190,28 +212,28 @@ describe("spaces", () => {
 
   test("TOOL-13 a watch from now on says first where it begins, so that nothing is missed before its first event", async () => {
     const spaceId = await room.openSpace("quiet");
-    await clients.spaces.sendMessage({ spaceId, text: "before" });
+    await clients.spaces.sendMessage({ spaceId, content: textContent("before") });
     const begun = await firstOf(clients.spaces.watchSpace({ spaceId }));
     expect(begun.update.case).toBe("start");
-    await clients.spaces.sendMessage({ spaceId, text: "while nobody watched" });
+    await clients.spaces.sendMessage({ spaceId, content: textContent("while nobody watched") });
     const [event] = await collect(
       clients.spaces.watchSpace({ spaceId, fromSequence: (begun.update.value as WatchStart).nextSequence }),
       1,
     );
     expect(event?.event.case === "messagePosted" && event.event.value.content.value).toMatchObject({
-      text: "while nobody watched",
+      content: textContent("while nobody watched"),
     });
   });
 
   test("TOOL-13 pages go on from their token though messages come in between; a token of nobody's is refused", async () => {
     const spaceId = await room.openSpace("paged");
     const texts = Array.from({ length: 10 }, (_, index) => `${index}`);
-    for (const text of texts) await clients.spaces.sendMessage({ spaceId, text });
+    for (const text of texts) await clients.spaces.sendMessage({ spaceId, content: textContent(text) });
     const read: unknown[] = [];
     for (let pageToken = "", pages = 0; pages === 0 || pageToken !== ""; pages++) {
       const page = await clients.spaces.listMessages({ spaceId, pageSize: 4, pageToken });
-      read.push(...page.messages.map(({ content }) => content.case === "text" && content.value.text));
-      await clients.spaces.sendMessage({ spaceId, text: `in between ${pages}` });
+      read.push(...page.messages.map(({ content }) => content.case === "text" && textOfContent(content.value.content)));
+      await clients.spaces.sendMessage({ spaceId, content: textContent(`in between ${pages}`) });
       pageToken = page.nextPageToken;
     }
     expect(read).toEqual(texts.toReversed());

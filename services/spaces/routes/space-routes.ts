@@ -1,8 +1,10 @@
 import { randomUUID } from "node:crypto";
 import type { ServiceImpl } from "@connectrpc/connect";
+import type { ContentPart } from "#gen/toolbus/content/v1/content_pb.ts";
 import type { ToolMessageService } from "#gen/toolbus/internal/space/v1/tool_message_service_pb.ts";
 import type { Member, Space } from "#gen/toolbus/space/v1/space_pb.ts";
 import type { SendMessageRequest, SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
+import { textOfContent } from "#runtime/content/text.ts";
 import { refuse, refuseField } from "#runtime/failure/failure.ts";
 import type { Asker } from "#runtime/failure/session-owner.ts";
 import { submissionFrom } from "#runtime/results/submission.ts";
@@ -65,8 +67,11 @@ export function spaceRoutes(parts: SpaceParts): ServiceImpl<typeof SpaceService>
     async sendMessage(request, context) {
       const by = { principal: principalOf(context.requestHeader), asker: askerOf(context) };
       const author = await authorOf(parts, request, by);
-      const { spaceId, text } = request;
-      return { message: await messages.send({ spaceId, author, text, messageId: request.messageId || randomUUID() }) };
+      const { spaceId } = request;
+      const content = validContent(request.content);
+      return {
+        message: await messages.send({ spaceId, author, content, messageId: request.messageId || randomUUID() }),
+      };
     },
     async listMessages(request) {
       await membership.space(request.spaceId);
@@ -108,6 +113,17 @@ export function toolMessageRoutes({
       return { message: await messages.recordTool({ spaceId, author: agentMember(owner), tool }) };
     },
   };
+}
+
+const MAX_TEXT = 262_144;
+
+function validContent(content: ContentPart[]): ContentPart[] {
+  if (content.some(({ part }) => part.case === undefined))
+    refuseField("content", "has a part of a kind that is not known here");
+  const { length } = textOfContent(content);
+  if (length === 0) refuseField("content", "has no text");
+  if (length > MAX_TEXT) refuseField("content", `has a text of ${length} characters; ${MAX_TEXT} are possible`);
+  return content;
 }
 
 /** An agent speaks where it is; a person becomes a member by speaking. */

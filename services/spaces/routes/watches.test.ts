@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { textContent } from "#runtime/content/text.ts";
 import type { LogUpdate } from "#runtime/rpc/watching/log-update.ts";
 import { openTestSpaces, type TestSpaces, toolResult } from "../testing/test-spaces.ts";
 
@@ -32,7 +33,7 @@ describe("TOOL-13 a watch of a space", () => {
   const watch = (spaceId: string, fromSequence?: bigint) =>
     room.clients.spaces.watchSpace({ spaceId, ...(fromSequence !== undefined && { fromSequence }) });
   const say = async (spaceId: string) =>
-    (await room.clients.spaces.sendMessage({ spaceId, text: "hi" })).message?.sequence ?? 0n;
+    (await room.clients.spaces.sendMessage({ spaceId, content: textContent("hi") })).message?.sequence ?? 0n;
 
   test("TOOL-13 begins now, with all, or in the middle, and sees everything once from wherever it goes on", async () => {
     const spaceId = await room.openSpace("begins");

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Space } from "#gen/toolbus/space/v1/space_pb.ts";
 import { createMemoryBucket } from "#runtime/bus/testing/memory-bucket.ts";
+import { textContent } from "#runtime/content/text.ts";
 import { createManualClock } from "#runtime/time/manual-clock.ts";
 import { createMessages } from "../messages/messages.ts";
 import { createMemoryLog, type Death, immortal, writeOrDie } from "../testing/memory-log.ts";
@@ -92,7 +93,7 @@ describe("who is where, whenever a process dies", () => {
   test("TOOL-13 a message that is repeated because nobody heard of it stands once", async () => {
     await repeatAfterEachDeath(
       async () => {},
-      ({ messages }) => messages.send({ spaceId: "one", author: person, text: "x", messageId: "m" }),
+      ({ messages }) => messages.send({ spaceId: "one", author: person, content: textContent("x"), messageId: "m" }),
       async ({ kindsOf }) => expect(kindsOf("one")).toEqual(["messagePosted"]),
     );
   });

@@ -13,7 +13,6 @@ export function createNotices({ membership, inbox }: { membership: Membership; i
     async deliver({ event }: SpaceEvent): Promise<void> {
       if (event.case !== "messagePosted" || event.value.content.case !== "text") return;
       const { id, spaceId, author, createTime, content } = event.value;
-      const text = content.value.text;
       for (const agent of await membership.recipients(spaceId, author)) {
         const notice: InboxEvent = create(InboxEventSchema, {
           eventId: `msg:${spaceId}:${id}`,
@@ -21,7 +20,12 @@ export function createNotices({ membership, inbox }: { membership: Membership; i
           ...(createTime && { createTime }),
           event: {
             case: "message",
-            value: { spaceId, author: author?.name ?? "", text, authorKind: author?.kind ?? MemberKind.UNSPECIFIED },
+            value: {
+              spaceId,
+              author: author?.name ?? "",
+              content: content.value.content,
+              authorKind: author?.kind ?? MemberKind.UNSPECIFIED,
+            },
           },
         });
         await inbox.deliver(notice);

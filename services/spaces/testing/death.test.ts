@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { MemoryKind } from "#gen/toolbus/space/v1/memory_pb.ts";
 import { ToolMessageState } from "#gen/toolbus/space/v1/space_pb.ts";
+import { textContent } from "#runtime/content/text.ts";
 import type { ChildProcess } from "#runtime/lifecycle/child-process.ts";
 import { allPages } from "#runtime/rpc/paging/all-pages.ts";
 import { until } from "#runtime/time/until.ts";
@@ -77,7 +78,7 @@ describe("instances that are killed", () => {
         await untilAnswered(() =>
           clients.spaces.sendMessage({
             spaceId,
-            text: id,
+            content: textContent(id),
             author: { case: "personName", value: "Eve" },
             messageId: id,
           }),

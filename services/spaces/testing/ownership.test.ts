@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { MemoryKind } from "#gen/toolbus/space/v1/memory_pb.ts";
 import { ToolMessageState } from "#gen/toolbus/space/v1/space_pb.ts";
+import { textContent } from "#runtime/content/text.ts";
 import { clientsOn, openTestSpaces, type TestSpaces, toolResult } from "./test-spaces.ts";
 
 describe("whose session it is", () => {
@@ -28,7 +29,11 @@ describe("whose session it is", () => {
       leaveSpace: () => mallory.spaces.leaveSpace({ spaceId: "hall", member: { case: "agent", value: owner } }),
       getActiveSpace: () => mallory.spaces.getActiveSpace(owner),
       sendMessage: () =>
-        mallory.spaces.sendMessage({ spaceId: "hall", text: "x", author: { case: "agent", value: owner } }),
+        mallory.spaces.sendMessage({
+          spaceId: "hall",
+          content: textContent("x"),
+          author: { case: "agent", value: owner },
+        }),
       recordToolMessage: () => mallory.toolMessages.recordToolMessage({ ...owner, spaceId: "hall", message }),
       deliverEvent: () => mallory.delivery.deliverEvent({ event: toolResult(owner, "tr:x") }),
       listInboxEvents: () => mallory.inbox.listInboxEvents(owner),
@@ -106,7 +111,7 @@ describe("whose session it is", () => {
     await room.openSpace("square");
     const joined = await mallory.spaces.enterSpace({ spaceId: "square", member: { case: "personName", value: "Mal" } });
     expect(joined.space?.members.map(({ id, name }) => [id, name])).toEqual([["mallory", "Mal"]]);
-    await alice.spaces.sendMessage({ spaceId: "square", text: "hello" });
+    await alice.spaces.sendMessage({ spaceId: "square", content: textContent("hello") });
     expect((await alice.spaces.leaveSpace({ spaceId: "square" })).left).toBe(true);
     expect((await alice.spaces.leaveSpace({ spaceId: "square" })).left).toBe(false);
     await expect(alice.spaces.leaveSpace({ spaceId: "absent" })).rejects.toThrow(/not_found.*no space "absent"/);

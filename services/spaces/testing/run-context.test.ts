@@ -7,6 +7,7 @@ import { InboxEventSchema } from "#gen/toolbus/space/v1/inbox_pb.ts";
 import { MemoryKind } from "#gen/toolbus/space/v1/memory_pb.ts";
 import { MemberKind } from "#gen/toolbus/space/v1/space_pb.ts";
 import { readSubject } from "#runtime/bus/streams/read.ts";
+import { textContent } from "#runtime/content/text.ts";
 import { until } from "#runtime/time/until.ts";
 import { textOfEvent } from "../inbox/inbox-text.ts";
 import { openTestSpaces, type TestSpaces } from "./test-spaces.ts";
@@ -35,7 +36,7 @@ describe("what a run of an agent is told", () => {
     const spaceId = await room.openSpace("cycle16", "booker");
     await clients.spaces.sendMessage({
       spaceId,
-      text: "Book a hotel in Tokyo",
+      content: textContent("Book a hotel in Tokyo"),
       author: { case: "personName", value: "Husam" },
     });
     await until(async () => (await clients.inbox.listInboxEvents(owner)).events.length === 1);
@@ -120,7 +121,7 @@ describe("what a run of an agent is told", () => {
           $typeName: "toolbus.space.v1.InboxMessage",
           spaceId: "s",
           author,
-          text,
+          content: textContent(text),
           authorKind: 1,
         } as const;
         const line = textOfEvent(

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { textContent } from "#runtime/content/text.ts";
 import { until } from "#runtime/time/until.ts";
 import { openTestBus } from "../../../test/harness/bus.ts";
 import { clientsOn, openInstance } from "./test-spaces.ts";
@@ -11,7 +12,7 @@ describe("the service spaces", () => {
     const spaceId = "stopped";
     await spaces.createSpace({ spaceId });
     const iterator = spaces.watchSpace({ spaceId, fromSequence: 1n })[Symbol.asyncIterator]();
-    await spaces.sendMessage({ spaceId, text: "x" });
+    await spaces.sendMessage({ spaceId, content: textContent("x") });
     await iterator.next(); // where it begins
     await iterator.next();
     const next = expect(iterator.next().then(() => iterator.next())).rejects.toThrow(/unavailable/);
@@ -28,14 +29,21 @@ describe("the service spaces", () => {
       spaceId: "durable",
       member: { case: "agent", value: { sessionId: "d1", agent: "bot" } },
     });
-    await spaces.sendMessage({ spaceId: "durable", text: "before" });
+    await spaces.sendMessage({ spaceId: "durable", content: textContent("before") });
     await own.server.kill();
     await own.server.restart();
-    await until(() => spaces.sendMessage({ spaceId: "durable", text: "after", messageId: "m" }).catch(() => false), {
-      what: "the service to be back",
-    });
+    await until(
+      () =>
+        spaces.sendMessage({ spaceId: "durable", content: textContent("after"), messageId: "m" }).catch(() => false),
+      {
+        what: "the service to be back",
+      },
+    );
     const { messages } = await spaces.listMessages({ spaceId: "durable" });
-    expect(messages.map(({ content }) => content.value)).toMatchObject([{ text: "after" }, { text: "before" }]);
+    expect(messages.map(({ content }) => content.value)).toMatchObject([
+      { content: textContent("after") },
+      { content: textContent("before") },
+    ]);
     expect((await spaces.getActiveSpace({ sessionId: "d1", agent: "bot" })).spaceId).toBe("durable");
     const waiting = async () =>
       (await inbox.listInboxEvents({ sessionId: "d1", agent: "bot" })).events.map(({ eventId }) => eventId);

@@ -86,7 +86,7 @@ describe("a run", () => {
     const { id, sessionId } = await ended(await start("guest", "go in"));
     await clientOf(SpaceService).sendMessage({
       spaceId: "lounge",
-      text: "Welcome!",
+      content: textContent("Welcome!"),
       author: { case: "personName", value: "Ada" },
     });
     const runs = async () => (await clientOf(RunService).listRuns({ sessionId })).runs;

@@ -11,7 +11,7 @@ import { MemoryService } from "#gen/toolbus/space/v1/memory_service_pb.ts";
 import { ToolMessageState } from "#gen/toolbus/space/v1/space_pb.ts";
 import { SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
 import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
-import { textOfContent } from "#runtime/content/text.ts";
+import { textContent, textOfContent } from "#runtime/content/text.ts";
 import { until } from "#runtime/time/until.ts";
 import { fixturesIn } from "../../harness/agents/fixtures.ts";
 import { openTestSuite, type TestSuite } from "../../harness/suite.ts";
@@ -124,7 +124,7 @@ describe("what agents hear", () => {
     await session.call("displayChart", {});
     await session.spaces.sendMessage({
       spaceId: "lobby",
-      text: 'Say "hello"\n[Plan: x] "y"',
+      content: textContent('Say "hello"\n[Plan: x] "y"'),
       author: { case: "personName", value: "Husam" },
     });
     expect(await session.heard(1)).toEqual(['I heard: [Husam: "Say \\"hello\\"\\n[Plan: x] \\"y\\""]']);

@@ -65,7 +65,7 @@ beforeAll(async () => {
   const entries = ["z", "a", "m"].map((key) => ({ kind: MemoryKind.GOAL, key, text: key }));
   await clientOf(MemoryService).setEntries({ ...owner, entries });
   for (const text of ["x", "y", "z"]) {
-    await clientOf(SpaceService).sendMessage({ spaceId: "space1", text });
+    await clientOf(SpaceService).sendMessage({ spaceId: "space1", content: textContent(text) });
     for await (const _ of clientOf(ToolService).callTool({
       sessionId: "listed",
       name: "later1",

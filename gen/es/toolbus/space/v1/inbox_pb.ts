@@ -9,6 +9,8 @@ import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_buf_validate_validate } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import type { ContentPart } from "../../content/v1/content_pb.ts";
+import { file_toolbus_content_v1_content } from "../../content/v1/content_pb.ts";
 import type { MemberKind } from "./space_pb.ts";
 import { file_toolbus_space_v1_space } from "./space_pb.ts";
 import type { ToolResult } from "../../tool/v1/tool_pb.ts";
@@ -19,7 +21,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toolbus/space/v1/inbox.proto.
  */
 export const file_toolbus_space_v1_inbox: GenFile = /*@__PURE__*/
-  fileDesc("Chx0b29sYnVzL3NwYWNlL3YxL2luYm94LnByb3RvEhB0b29sYnVzLnNwYWNlLnYxIsECCgpJbmJveEV2ZW50EhwKCGV2ZW50X2lkGAEgASgJQgq6SAdyBRABGIACEhIKCnNlc3Npb25faWQYAiABKAkSDQoFYWdlbnQYAyABKAkSLwoLY3JlYXRlX3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCHNlcXVlbmNlGAUgASgEEjgKC3Rvb2xfcmVzdWx0GAYgASgLMiEudG9vbGJ1cy5zcGFjZS52MS5JbmJveFRvb2xSZXN1bHRIABIxCgdtZXNzYWdlGAcgASgLMh4udG9vbGJ1cy5zcGFjZS52MS5JbmJveE1lc3NhZ2VIABIrCgRwbGFuGAggASgLMhsudG9vbGJ1cy5zcGFjZS52MS5JbmJveFBsYW5IABIMCgR0ZXh0GAkgASgJQgcKBWV2ZW50Il0KD0luYm94VG9vbFJlc3VsdBIPCgdjYWxsX2lkGAEgASgJEgwKBHRvb2wYAiABKAkSKwoGcmVzdWx0GAMgASgLMhsudG9vbGJ1cy50b29sLnYxLlRvb2xSZXN1bHQicQoMSW5ib3hNZXNzYWdlEhAKCHNwYWNlX2lkGAEgASgJEg4KBmF1dGhvchgCIAEoCRIMCgR0ZXh0GAMgASgJEjEKC2F1dGhvcl9raW5kGAQgASgOMhwudG9vbGJ1cy5zcGFjZS52MS5NZW1iZXJLaW5kIiYKCUluYm94UGxhbhILCgNrZXkYASABKAkSDAoEdGV4dBgCIAEoCWIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_timestamp, file_toolbus_space_v1_space, file_toolbus_tool_v1_tool]);
+  fileDesc("Chx0b29sYnVzL3NwYWNlL3YxL2luYm94LnByb3RvEhB0b29sYnVzLnNwYWNlLnYxIsECCgpJbmJveEV2ZW50EhwKCGV2ZW50X2lkGAEgASgJQgq6SAdyBRABGIACEhIKCnNlc3Npb25faWQYAiABKAkSDQoFYWdlbnQYAyABKAkSLwoLY3JlYXRlX3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCHNlcXVlbmNlGAUgASgEEjgKC3Rvb2xfcmVzdWx0GAYgASgLMiEudG9vbGJ1cy5zcGFjZS52MS5JbmJveFRvb2xSZXN1bHRIABIxCgdtZXNzYWdlGAcgASgLMh4udG9vbGJ1cy5zcGFjZS52MS5JbmJveE1lc3NhZ2VIABIrCgRwbGFuGAggASgLMhsudG9vbGJ1cy5zcGFjZS52MS5JbmJveFBsYW5IABIMCgR0ZXh0GAkgASgJQgcKBWV2ZW50Il0KD0luYm94VG9vbFJlc3VsdBIPCgdjYWxsX2lkGAEgASgJEgwKBHRvb2wYAiABKAkSKwoGcmVzdWx0GAMgASgLMhsudG9vbGJ1cy50b29sLnYxLlRvb2xSZXN1bHQilQEKDEluYm94TWVzc2FnZRIQCghzcGFjZV9pZBgBIAEoCRIOCgZhdXRob3IYAiABKAkSMAoHY29udGVudBgDIAMoCzIfLnRvb2xidXMuY29udGVudC52MS5Db250ZW50UGFydBIxCgthdXRob3Jfa2luZBgEIAEoDjIcLnRvb2xidXMuc3BhY2UudjEuTWVtYmVyS2luZCImCglJbmJveFBsYW4SCwoDa2V5GAEgASgJEgwKBHRleHQYAiABKAliBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_timestamp, file_toolbus_content_v1_content, file_toolbus_space_v1_space, file_toolbus_tool_v1_tool]);
 
 /**
  * What waits for an agent's next run.
@@ -165,11 +167,11 @@ export type InboxMessage = Message<"toolbus.space.v1.InboxMessage"> & {
   author: string;
 
   /**
-   * The text.
+   * The content, in order.
    *
-   * @generated from field: string text = 3;
+   * @generated from field: repeated toolbus.content.v1.ContentPart content = 3;
    */
-  text: string;
+  content: ContentPart[];
 
   /**
    * What the author is; what a person says begins anew the count of runs that start by themselves.

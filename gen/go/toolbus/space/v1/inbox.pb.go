@@ -15,6 +15,7 @@ import (
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
+	v11 "toolbus.dev/gen/go/toolbus/content/v1"
 	v1 "toolbus.dev/gen/go/toolbus/tool/v1"
 	unsafe "unsafe"
 )
@@ -256,8 +257,8 @@ type InboxMessage struct {
 	SpaceId string `protobuf:"bytes,1,opt,name=space_id,json=spaceId,proto3" json:"space_id,omitempty"`
 	// The author's name.
 	Author string `protobuf:"bytes,2,opt,name=author,proto3" json:"author,omitempty"`
-	// The text.
-	Text string `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
+	// The content, in order.
+	Content []*v11.ContentPart `protobuf:"bytes,3,rep,name=content,proto3" json:"content,omitempty"`
 	// What the author is; what a person says begins anew the count of runs that start by themselves.
 	AuthorKind    MemberKind `protobuf:"varint,4,opt,name=author_kind,json=authorKind,proto3,enum=toolbus.space.v1.MemberKind" json:"author_kind,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -308,11 +309,11 @@ func (x *InboxMessage) GetAuthor() string {
 	return ""
 }
 
-func (x *InboxMessage) GetText() string {
+func (x *InboxMessage) GetContent() []*v11.ContentPart {
 	if x != nil {
-		return x.Text
+		return x.Content
 	}
-	return ""
+	return nil
 }
 
 func (x *InboxMessage) GetAuthorKind() MemberKind {
@@ -381,7 +382,7 @@ var File_toolbus_space_v1_inbox_proto protoreflect.FileDescriptor
 
 const file_toolbus_space_v1_inbox_proto_rawDesc = "" +
 	"\n" +
-	"\x1ctoolbus/space/v1/inbox.proto\x12\x10toolbus.space.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ctoolbus/space/v1/space.proto\x1a\x1atoolbus/tool/v1/tool.proto\"\x93\x03\n" +
+	"\x1ctoolbus/space/v1/inbox.proto\x12\x10toolbus.space.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a toolbus/content/v1/content.proto\x1a\x1ctoolbus/space/v1/space.proto\x1a\x1atoolbus/tool/v1/tool.proto\"\x93\x03\n" +
 	"\n" +
 	"InboxEvent\x12%\n" +
 	"\bevent_id\x18\x01 \x01(\tB\n" +
@@ -401,11 +402,11 @@ const file_toolbus_space_v1_inbox_proto_rawDesc = "" +
 	"\x0fInboxToolResult\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x12\x12\n" +
 	"\x04tool\x18\x02 \x01(\tR\x04tool\x123\n" +
-	"\x06result\x18\x03 \x01(\v2\x1b.toolbus.tool.v1.ToolResultR\x06result\"\x94\x01\n" +
+	"\x06result\x18\x03 \x01(\v2\x1b.toolbus.tool.v1.ToolResultR\x06result\"\xbb\x01\n" +
 	"\fInboxMessage\x12\x19\n" +
 	"\bspace_id\x18\x01 \x01(\tR\aspaceId\x12\x16\n" +
-	"\x06author\x18\x02 \x01(\tR\x06author\x12\x12\n" +
-	"\x04text\x18\x03 \x01(\tR\x04text\x12=\n" +
+	"\x06author\x18\x02 \x01(\tR\x06author\x129\n" +
+	"\acontent\x18\x03 \x03(\v2\x1f.toolbus.content.v1.ContentPartR\acontent\x12=\n" +
 	"\vauthor_kind\x18\x04 \x01(\x0e2\x1c.toolbus.space.v1.MemberKindR\n" +
 	"authorKind\"1\n" +
 	"\tInboxPlan\x12\x10\n" +
@@ -434,7 +435,8 @@ var file_toolbus_space_v1_inbox_proto_goTypes = []any{
 	(*InboxPlan)(nil),             // 3: toolbus.space.v1.InboxPlan
 	(*timestamppb.Timestamp)(nil), // 4: google.protobuf.Timestamp
 	(*v1.ToolResult)(nil),         // 5: toolbus.tool.v1.ToolResult
-	(MemberKind)(0),               // 6: toolbus.space.v1.MemberKind
+	(*v11.ContentPart)(nil),       // 6: toolbus.content.v1.ContentPart
+	(MemberKind)(0),               // 7: toolbus.space.v1.MemberKind
 }
 var file_toolbus_space_v1_inbox_proto_depIdxs = []int32{
 	4, // 0: toolbus.space.v1.InboxEvent.create_time:type_name -> google.protobuf.Timestamp
@@ -442,12 +444,13 @@ var file_toolbus_space_v1_inbox_proto_depIdxs = []int32{
 	2, // 2: toolbus.space.v1.InboxEvent.message:type_name -> toolbus.space.v1.InboxMessage
 	3, // 3: toolbus.space.v1.InboxEvent.plan:type_name -> toolbus.space.v1.InboxPlan
 	5, // 4: toolbus.space.v1.InboxToolResult.result:type_name -> toolbus.tool.v1.ToolResult
-	6, // 5: toolbus.space.v1.InboxMessage.author_kind:type_name -> toolbus.space.v1.MemberKind
-	6, // [6:6] is the sub-list for method output_type
-	6, // [6:6] is the sub-list for method input_type
-	6, // [6:6] is the sub-list for extension type_name
-	6, // [6:6] is the sub-list for extension extendee
-	0, // [0:6] is the sub-list for field type_name
+	6, // 5: toolbus.space.v1.InboxMessage.content:type_name -> toolbus.content.v1.ContentPart
+	7, // 6: toolbus.space.v1.InboxMessage.author_kind:type_name -> toolbus.space.v1.MemberKind
+	7, // [7:7] is the sub-list for method output_type
+	7, // [7:7] is the sub-list for method input_type
+	7, // [7:7] is the sub-list for extension type_name
+	7, // [7:7] is the sub-list for extension extendee
+	0, // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_space_v1_inbox_proto_init() }

@@ -15,6 +15,7 @@ import (
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
+	v11 "toolbus.dev/gen/go/toolbus/content/v1"
 	v1 "toolbus.dev/gen/go/toolbus/tool/v1"
 	unsafe "unsafe"
 )
@@ -398,8 +399,8 @@ func (x *ToolMessage) GetArgumentsIncomplete() bool {
 // What somebody said.
 type TextMessage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The text.
-	Text          string `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
+	// The content, in order.
+	Content       []*v11.ContentPart `protobuf:"bytes,1,rep,name=content,proto3" json:"content,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -434,11 +435,11 @@ func (*TextMessage) Descriptor() ([]byte, []int) {
 	return file_toolbus_space_v1_space_proto_rawDescGZIP(), []int{3}
 }
 
-func (x *TextMessage) GetText() string {
+func (x *TextMessage) GetContent() []*v11.ContentPart {
 	if x != nil {
-		return x.Text
+		return x.Content
 	}
-	return ""
+	return nil
 }
 
 // One message of a space.
@@ -775,7 +776,7 @@ var File_toolbus_space_v1_space_proto protoreflect.FileDescriptor
 
 const file_toolbus_space_v1_space_proto_rawDesc = "" +
 	"\n" +
-	"\x1ctoolbus/space/v1/space.proto\x12\x10toolbus.space.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1atoolbus/tool/v1/tool.proto\"\xa1\x01\n" +
+	"\x1ctoolbus/space/v1/space.proto\x12\x10toolbus.space.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a toolbus/content/v1/content.proto\x1a\x1atoolbus/tool/v1/tool.proto\"\xa1\x01\n" +
 	"\x06Member\x12\x1a\n" +
 	"\x02id\x18\x01 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01\x18\x80\x02R\x02id\x12\x1e\n" +
@@ -799,9 +800,9 @@ const file_toolbus_space_v1_space_proto_rawDesc = "" +
 	"\x06result\x18\x05 \x01(\v2\x1b.toolbus.tool.v1.ToolResultR\x06result\x12\x15\n" +
 	"\x06run_id\x18\x06 \x01(\tR\x05runId\x12,\n" +
 	"\x12output_schema_json\x18\a \x01(\tR\x10outputSchemaJson\x121\n" +
-	"\x14arguments_incomplete\x18\b \x01(\bR\x13argumentsIncomplete\"!\n" +
-	"\vTextMessage\x12\x12\n" +
-	"\x04text\x18\x01 \x01(\tR\x04text\"\xb9\x02\n" +
+	"\x14arguments_incomplete\x18\b \x01(\bR\x13argumentsIncomplete\"H\n" +
+	"\vTextMessage\x129\n" +
+	"\acontent\x18\x01 \x03(\v2\x1f.toolbus.content.v1.ContentPartR\acontent\"\xb9\x02\n" +
 	"\fSpaceMessage\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12\x19\n" +
@@ -865,6 +866,7 @@ var file_toolbus_space_v1_space_proto_goTypes = []any{
 	(*SpaceEvent)(nil),            // 7: toolbus.space.v1.SpaceEvent
 	(*timestamppb.Timestamp)(nil), // 8: google.protobuf.Timestamp
 	(*v1.ToolResult)(nil),         // 9: toolbus.tool.v1.ToolResult
+	(*v11.ContentPart)(nil),       // 10: toolbus.content.v1.ContentPart
 }
 var file_toolbus_space_v1_space_proto_depIdxs = []int32{
 	0,  // 0: toolbus.space.v1.Member.kind:type_name -> toolbus.space.v1.MemberKind
@@ -872,23 +874,24 @@ var file_toolbus_space_v1_space_proto_depIdxs = []int32{
 	8,  // 2: toolbus.space.v1.Space.create_time:type_name -> google.protobuf.Timestamp
 	1,  // 3: toolbus.space.v1.ToolMessage.state:type_name -> toolbus.space.v1.ToolMessageState
 	9,  // 4: toolbus.space.v1.ToolMessage.result:type_name -> toolbus.tool.v1.ToolResult
-	2,  // 5: toolbus.space.v1.SpaceMessage.author:type_name -> toolbus.space.v1.Member
-	8,  // 6: toolbus.space.v1.SpaceMessage.create_time:type_name -> google.protobuf.Timestamp
-	5,  // 7: toolbus.space.v1.SpaceMessage.text:type_name -> toolbus.space.v1.TextMessage
-	4,  // 8: toolbus.space.v1.SpaceMessage.tool:type_name -> toolbus.space.v1.ToolMessage
-	6,  // 9: toolbus.space.v1.SpaceEvent.message_posted:type_name -> toolbus.space.v1.SpaceMessage
-	6,  // 10: toolbus.space.v1.SpaceEvent.tool_started:type_name -> toolbus.space.v1.SpaceMessage
-	6,  // 11: toolbus.space.v1.SpaceEvent.tool_streaming:type_name -> toolbus.space.v1.SpaceMessage
-	6,  // 12: toolbus.space.v1.SpaceEvent.tool_done:type_name -> toolbus.space.v1.SpaceMessage
-	6,  // 13: toolbus.space.v1.SpaceEvent.tool_error:type_name -> toolbus.space.v1.SpaceMessage
-	2,  // 14: toolbus.space.v1.SpaceEvent.member_joined:type_name -> toolbus.space.v1.Member
-	2,  // 15: toolbus.space.v1.SpaceEvent.member_left:type_name -> toolbus.space.v1.Member
-	6,  // 16: toolbus.space.v1.SpaceEvent.tool_requires_action:type_name -> toolbus.space.v1.SpaceMessage
-	17, // [17:17] is the sub-list for method output_type
-	17, // [17:17] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	10, // 5: toolbus.space.v1.TextMessage.content:type_name -> toolbus.content.v1.ContentPart
+	2,  // 6: toolbus.space.v1.SpaceMessage.author:type_name -> toolbus.space.v1.Member
+	8,  // 7: toolbus.space.v1.SpaceMessage.create_time:type_name -> google.protobuf.Timestamp
+	5,  // 8: toolbus.space.v1.SpaceMessage.text:type_name -> toolbus.space.v1.TextMessage
+	4,  // 9: toolbus.space.v1.SpaceMessage.tool:type_name -> toolbus.space.v1.ToolMessage
+	6,  // 10: toolbus.space.v1.SpaceEvent.message_posted:type_name -> toolbus.space.v1.SpaceMessage
+	6,  // 11: toolbus.space.v1.SpaceEvent.tool_started:type_name -> toolbus.space.v1.SpaceMessage
+	6,  // 12: toolbus.space.v1.SpaceEvent.tool_streaming:type_name -> toolbus.space.v1.SpaceMessage
+	6,  // 13: toolbus.space.v1.SpaceEvent.tool_done:type_name -> toolbus.space.v1.SpaceMessage
+	6,  // 14: toolbus.space.v1.SpaceEvent.tool_error:type_name -> toolbus.space.v1.SpaceMessage
+	2,  // 15: toolbus.space.v1.SpaceEvent.member_joined:type_name -> toolbus.space.v1.Member
+	2,  // 16: toolbus.space.v1.SpaceEvent.member_left:type_name -> toolbus.space.v1.Member
+	6,  // 17: toolbus.space.v1.SpaceEvent.tool_requires_action:type_name -> toolbus.space.v1.SpaceMessage
+	18, // [18:18] is the sub-list for method output_type
+	18, // [18:18] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_space_v1_space_proto_init() }

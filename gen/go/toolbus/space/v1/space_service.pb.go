@@ -14,7 +14,8 @@ import (
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
 	sync "sync"
-	v1 "toolbus.dev/gen/go/toolbus/watch/v1"
+	v1 "toolbus.dev/gen/go/toolbus/content/v1"
+	v11 "toolbus.dev/gen/go/toolbus/watch/v1"
 	unsafe "unsafe"
 )
 
@@ -765,8 +766,8 @@ type SendMessageRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The space.
 	SpaceId string `protobuf:"bytes,1,opt,name=space_id,json=spaceId,proto3" json:"space_id,omitempty"`
-	// The text.
-	Text string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
+	// The content, in order. Its texts have 262,144 characters at most together; a message without text is refused.
+	Content []*v1.ContentPart `protobuf:"bytes,2,rep,name=content,proto3" json:"content,omitempty"`
 	// Who speaks. Absent: the client, as a person named by its principal.
 	//
 	// Types that are valid to be assigned to Author:
@@ -817,11 +818,11 @@ func (x *SendMessageRequest) GetSpaceId() string {
 	return ""
 }
 
-func (x *SendMessageRequest) GetText() string {
+func (x *SendMessageRequest) GetContent() []*v1.ContentPart {
 	if x != nil {
-		return x.Text
+		return x.Content
 	}
-	return ""
+	return nil
 }
 
 func (x *SendMessageRequest) GetAuthor() isSendMessageRequest_Author {
@@ -1175,7 +1176,7 @@ func (x *WatchSpaceResponse) GetEvent() *SpaceEvent {
 	return nil
 }
 
-func (x *WatchSpaceResponse) GetStart() *v1.WatchStart {
+func (x *WatchSpaceResponse) GetStart() *v11.WatchStart {
 	if x != nil {
 		if x, ok := x.Update.(*WatchSpaceResponse_Start); ok {
 			return x.Start
@@ -1184,7 +1185,7 @@ func (x *WatchSpaceResponse) GetStart() *v1.WatchStart {
 	return nil
 }
 
-func (x *WatchSpaceResponse) GetGap() *v1.WatchGap {
+func (x *WatchSpaceResponse) GetGap() *v11.WatchGap {
 	if x != nil {
 		if x, ok := x.Update.(*WatchSpaceResponse_Gap); ok {
 			return x.Gap
@@ -1204,12 +1205,12 @@ type WatchSpaceResponse_Event struct {
 
 type WatchSpaceResponse_Start struct {
 	// Where the watch begins.
-	Start *v1.WatchStart `protobuf:"bytes,2,opt,name=start,proto3,oneof"`
+	Start *v11.WatchStart `protobuf:"bytes,2,opt,name=start,proto3,oneof"`
 }
 
 type WatchSpaceResponse_Gap struct {
 	// Events that are kept no longer: a space keeps its latest 10,000.
-	Gap *v1.WatchGap `protobuf:"bytes,3,opt,name=gap,proto3,oneof"`
+	Gap *v11.WatchGap `protobuf:"bytes,3,opt,name=gap,proto3,oneof"`
 }
 
 func (*WatchSpaceResponse_Event) isWatchSpaceResponse_Update() {}
@@ -1385,7 +1386,7 @@ var File_toolbus_space_v1_space_service_proto protoreflect.FileDescriptor
 
 const file_toolbus_space_v1_space_service_proto_rawDesc = "" +
 	"\n" +
-	"$toolbus/space/v1/space_service.proto\x12\x10toolbus.space.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1ctoolbus/space/v1/space.proto\x1a\x1ctoolbus/watch/v1/watch.proto\"m\n" +
+	"$toolbus/space/v1/space_service.proto\x12\x10toolbus.space.v1\x1a\x1bbuf/validate/validate.proto\x1a toolbus/content/v1/content.proto\x1a\x1ctoolbus/space/v1/space.proto\x1a\x1ctoolbus/watch/v1/watch.proto\"m\n" +
 	"\x12CreateSpaceRequest\x127\n" +
 	"\bspace_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\aspaceId\x12\x1e\n" +
 	"\x05title\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\x05title\"D\n" +
@@ -1427,10 +1428,11 @@ const file_toolbus_space_v1_space_service_proto_rawDesc = "" +
 	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x122\n" +
 	"\x05agent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\x05agent\"3\n" +
 	"\x16GetActiveSpaceResponse\x12\x19\n" +
-	"\bspace_id\x18\x01 \x01(\tR\aspaceId\"\x9b\x02\n" +
+	"\bspace_id\x18\x01 \x01(\tR\aspaceId\"\xc1\x02\n" +
 	"\x12SendMessageRequest\x127\n" +
-	"\bspace_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\aspaceId\x12\x1f\n" +
-	"\x04text\x18\x02 \x01(\tB\v\xbaH\br\x06\x10\x01\x18\x80\x80\x10R\x04text\x126\n" +
+	"\bspace_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\aspaceId\x12E\n" +
+	"\acontent\x18\x02 \x03(\v2\x1f.toolbus.content.v1.ContentPartB\n" +
+	"\xbaH\a\x92\x01\x04\b\x01\x10dR\acontent\x126\n" +
 	"\x05agent\x18\x03 \x01(\v2\x1e.toolbus.space.v1.SessionAgentH\x00R\x05agent\x12+\n" +
 	"\vperson_name\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02H\x00R\n" +
 	"personName\x12<\n" +
@@ -1524,9 +1526,10 @@ var file_toolbus_space_v1_space_service_proto_goTypes = []any{
 	(*AnswerToolCallResponse)(nil), // 20: toolbus.space.v1.AnswerToolCallResponse
 	(*Space)(nil),                  // 21: toolbus.space.v1.Space
 	(*SpaceMessage)(nil),           // 22: toolbus.space.v1.SpaceMessage
-	(*SpaceEvent)(nil),             // 23: toolbus.space.v1.SpaceEvent
-	(*v1.WatchStart)(nil),          // 24: toolbus.watch.v1.WatchStart
-	(*v1.WatchGap)(nil),            // 25: toolbus.watch.v1.WatchGap
+	(*v1.ContentPart)(nil),         // 23: toolbus.content.v1.ContentPart
+	(*SpaceEvent)(nil),             // 24: toolbus.space.v1.SpaceEvent
+	(*v11.WatchStart)(nil),         // 25: toolbus.watch.v1.WatchStart
+	(*v11.WatchGap)(nil),           // 26: toolbus.watch.v1.WatchGap
 }
 var file_toolbus_space_v1_space_service_proto_depIdxs = []int32{
 	21, // 0: toolbus.space.v1.CreateSpaceResponse.space:type_name -> toolbus.space.v1.Space
@@ -1536,38 +1539,39 @@ var file_toolbus_space_v1_space_service_proto_depIdxs = []int32{
 	21, // 4: toolbus.space.v1.EnterSpaceResponse.space:type_name -> toolbus.space.v1.Space
 	22, // 5: toolbus.space.v1.EnterSpaceResponse.messages:type_name -> toolbus.space.v1.SpaceMessage
 	6,  // 6: toolbus.space.v1.LeaveSpaceRequest.agent:type_name -> toolbus.space.v1.SessionAgent
-	6,  // 7: toolbus.space.v1.SendMessageRequest.agent:type_name -> toolbus.space.v1.SessionAgent
-	22, // 8: toolbus.space.v1.SendMessageResponse.message:type_name -> toolbus.space.v1.SpaceMessage
-	22, // 9: toolbus.space.v1.ListMessagesResponse.messages:type_name -> toolbus.space.v1.SpaceMessage
-	23, // 10: toolbus.space.v1.WatchSpaceResponse.event:type_name -> toolbus.space.v1.SpaceEvent
-	24, // 11: toolbus.space.v1.WatchSpaceResponse.start:type_name -> toolbus.watch.v1.WatchStart
-	25, // 12: toolbus.space.v1.WatchSpaceResponse.gap:type_name -> toolbus.watch.v1.WatchGap
-	22, // 13: toolbus.space.v1.AnswerToolCallResponse.message:type_name -> toolbus.space.v1.SpaceMessage
-	0,  // 14: toolbus.space.v1.SpaceService.CreateSpace:input_type -> toolbus.space.v1.CreateSpaceRequest
-	2,  // 15: toolbus.space.v1.SpaceService.GetSpace:input_type -> toolbus.space.v1.GetSpaceRequest
-	4,  // 16: toolbus.space.v1.SpaceService.ListSpaces:input_type -> toolbus.space.v1.ListSpacesRequest
-	7,  // 17: toolbus.space.v1.SpaceService.EnterSpace:input_type -> toolbus.space.v1.EnterSpaceRequest
-	9,  // 18: toolbus.space.v1.SpaceService.LeaveSpace:input_type -> toolbus.space.v1.LeaveSpaceRequest
-	11, // 19: toolbus.space.v1.SpaceService.GetActiveSpace:input_type -> toolbus.space.v1.GetActiveSpaceRequest
-	13, // 20: toolbus.space.v1.SpaceService.SendMessage:input_type -> toolbus.space.v1.SendMessageRequest
-	15, // 21: toolbus.space.v1.SpaceService.ListMessages:input_type -> toolbus.space.v1.ListMessagesRequest
-	17, // 22: toolbus.space.v1.SpaceService.WatchSpace:input_type -> toolbus.space.v1.WatchSpaceRequest
-	19, // 23: toolbus.space.v1.SpaceService.AnswerToolCall:input_type -> toolbus.space.v1.AnswerToolCallRequest
-	1,  // 24: toolbus.space.v1.SpaceService.CreateSpace:output_type -> toolbus.space.v1.CreateSpaceResponse
-	3,  // 25: toolbus.space.v1.SpaceService.GetSpace:output_type -> toolbus.space.v1.GetSpaceResponse
-	5,  // 26: toolbus.space.v1.SpaceService.ListSpaces:output_type -> toolbus.space.v1.ListSpacesResponse
-	8,  // 27: toolbus.space.v1.SpaceService.EnterSpace:output_type -> toolbus.space.v1.EnterSpaceResponse
-	10, // 28: toolbus.space.v1.SpaceService.LeaveSpace:output_type -> toolbus.space.v1.LeaveSpaceResponse
-	12, // 29: toolbus.space.v1.SpaceService.GetActiveSpace:output_type -> toolbus.space.v1.GetActiveSpaceResponse
-	14, // 30: toolbus.space.v1.SpaceService.SendMessage:output_type -> toolbus.space.v1.SendMessageResponse
-	16, // 31: toolbus.space.v1.SpaceService.ListMessages:output_type -> toolbus.space.v1.ListMessagesResponse
-	18, // 32: toolbus.space.v1.SpaceService.WatchSpace:output_type -> toolbus.space.v1.WatchSpaceResponse
-	20, // 33: toolbus.space.v1.SpaceService.AnswerToolCall:output_type -> toolbus.space.v1.AnswerToolCallResponse
-	24, // [24:34] is the sub-list for method output_type
-	14, // [14:24] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	23, // 7: toolbus.space.v1.SendMessageRequest.content:type_name -> toolbus.content.v1.ContentPart
+	6,  // 8: toolbus.space.v1.SendMessageRequest.agent:type_name -> toolbus.space.v1.SessionAgent
+	22, // 9: toolbus.space.v1.SendMessageResponse.message:type_name -> toolbus.space.v1.SpaceMessage
+	22, // 10: toolbus.space.v1.ListMessagesResponse.messages:type_name -> toolbus.space.v1.SpaceMessage
+	24, // 11: toolbus.space.v1.WatchSpaceResponse.event:type_name -> toolbus.space.v1.SpaceEvent
+	25, // 12: toolbus.space.v1.WatchSpaceResponse.start:type_name -> toolbus.watch.v1.WatchStart
+	26, // 13: toolbus.space.v1.WatchSpaceResponse.gap:type_name -> toolbus.watch.v1.WatchGap
+	22, // 14: toolbus.space.v1.AnswerToolCallResponse.message:type_name -> toolbus.space.v1.SpaceMessage
+	0,  // 15: toolbus.space.v1.SpaceService.CreateSpace:input_type -> toolbus.space.v1.CreateSpaceRequest
+	2,  // 16: toolbus.space.v1.SpaceService.GetSpace:input_type -> toolbus.space.v1.GetSpaceRequest
+	4,  // 17: toolbus.space.v1.SpaceService.ListSpaces:input_type -> toolbus.space.v1.ListSpacesRequest
+	7,  // 18: toolbus.space.v1.SpaceService.EnterSpace:input_type -> toolbus.space.v1.EnterSpaceRequest
+	9,  // 19: toolbus.space.v1.SpaceService.LeaveSpace:input_type -> toolbus.space.v1.LeaveSpaceRequest
+	11, // 20: toolbus.space.v1.SpaceService.GetActiveSpace:input_type -> toolbus.space.v1.GetActiveSpaceRequest
+	13, // 21: toolbus.space.v1.SpaceService.SendMessage:input_type -> toolbus.space.v1.SendMessageRequest
+	15, // 22: toolbus.space.v1.SpaceService.ListMessages:input_type -> toolbus.space.v1.ListMessagesRequest
+	17, // 23: toolbus.space.v1.SpaceService.WatchSpace:input_type -> toolbus.space.v1.WatchSpaceRequest
+	19, // 24: toolbus.space.v1.SpaceService.AnswerToolCall:input_type -> toolbus.space.v1.AnswerToolCallRequest
+	1,  // 25: toolbus.space.v1.SpaceService.CreateSpace:output_type -> toolbus.space.v1.CreateSpaceResponse
+	3,  // 26: toolbus.space.v1.SpaceService.GetSpace:output_type -> toolbus.space.v1.GetSpaceResponse
+	5,  // 27: toolbus.space.v1.SpaceService.ListSpaces:output_type -> toolbus.space.v1.ListSpacesResponse
+	8,  // 28: toolbus.space.v1.SpaceService.EnterSpace:output_type -> toolbus.space.v1.EnterSpaceResponse
+	10, // 29: toolbus.space.v1.SpaceService.LeaveSpace:output_type -> toolbus.space.v1.LeaveSpaceResponse
+	12, // 30: toolbus.space.v1.SpaceService.GetActiveSpace:output_type -> toolbus.space.v1.GetActiveSpaceResponse
+	14, // 31: toolbus.space.v1.SpaceService.SendMessage:output_type -> toolbus.space.v1.SendMessageResponse
+	16, // 32: toolbus.space.v1.SpaceService.ListMessages:output_type -> toolbus.space.v1.ListMessagesResponse
+	18, // 33: toolbus.space.v1.SpaceService.WatchSpace:output_type -> toolbus.space.v1.WatchSpaceResponse
+	20, // 34: toolbus.space.v1.SpaceService.AnswerToolCall:output_type -> toolbus.space.v1.AnswerToolCallResponse
+	25, // [25:35] is the sub-list for method output_type
+	15, // [15:25] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_space_v1_space_service_proto_init() }

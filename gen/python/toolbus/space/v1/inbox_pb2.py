@@ -24,11 +24,12 @@ _sym_db = _symbol_database.Default()
 
 from buf.validate import validate_pb2 as buf_dot_validate_dot_validate__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
+from toolbus.content.v1 import content_pb2 as toolbus_dot_content_dot_v1_dot_content__pb2
 from toolbus.space.v1 import space_pb2 as toolbus_dot_space_dot_v1_dot_space__pb2
 from toolbus.tool.v1 import tool_pb2 as toolbus_dot_tool_dot_v1_dot_tool__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1ctoolbus/space/v1/inbox.proto\x12\x10toolbus.space.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ctoolbus/space/v1/space.proto\x1a\x1atoolbus/tool/v1/tool.proto\"\x93\x03\n\nInboxEvent\x12%\n\x08\x65vent_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02R\x07\x65ventId\x12\x1d\n\nsession_id\x18\x02 \x01(\tR\tsessionId\x12\x14\n\x05\x61gent\x18\x03 \x01(\tR\x05\x61gent\x12;\n\x0b\x63reate_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\ncreateTime\x12\x1a\n\x08sequence\x18\x05 \x01(\x04R\x08sequence\x12\x44\n\x0btool_result\x18\x06 \x01(\x0b\x32!.toolbus.space.v1.InboxToolResultH\x00R\ntoolResult\x12:\n\x07message\x18\x07 \x01(\x0b\x32\x1e.toolbus.space.v1.InboxMessageH\x00R\x07message\x12\x31\n\x04plan\x18\x08 \x01(\x0b\x32\x1b.toolbus.space.v1.InboxPlanH\x00R\x04plan\x12\x12\n\x04text\x18\t \x01(\tR\x04textB\x07\n\x05\x65vent\"s\n\x0fInboxToolResult\x12\x17\n\x07\x63\x61ll_id\x18\x01 \x01(\tR\x06\x63\x61llId\x12\x12\n\x04tool\x18\x02 \x01(\tR\x04tool\x12\x33\n\x06result\x18\x03 \x01(\x0b\x32\x1b.toolbus.tool.v1.ToolResultR\x06result\"\x94\x01\n\x0cInboxMessage\x12\x19\n\x08space_id\x18\x01 \x01(\tR\x07spaceId\x12\x16\n\x06\x61uthor\x18\x02 \x01(\tR\x06\x61uthor\x12\x12\n\x04text\x18\x03 \x01(\tR\x04text\x12=\n\x0b\x61uthor_kind\x18\x04 \x01(\x0e\x32\x1c.toolbus.space.v1.MemberKindR\nauthorKind\"1\n\tInboxPlan\x12\x10\n\x03key\x18\x01 \x01(\tR\x03key\x12\x12\n\x04text\x18\x02 \x01(\tR\x04textb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1ctoolbus/space/v1/inbox.proto\x12\x10toolbus.space.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a toolbus/content/v1/content.proto\x1a\x1ctoolbus/space/v1/space.proto\x1a\x1atoolbus/tool/v1/tool.proto\"\x93\x03\n\nInboxEvent\x12%\n\x08\x65vent_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02R\x07\x65ventId\x12\x1d\n\nsession_id\x18\x02 \x01(\tR\tsessionId\x12\x14\n\x05\x61gent\x18\x03 \x01(\tR\x05\x61gent\x12;\n\x0b\x63reate_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\ncreateTime\x12\x1a\n\x08sequence\x18\x05 \x01(\x04R\x08sequence\x12\x44\n\x0btool_result\x18\x06 \x01(\x0b\x32!.toolbus.space.v1.InboxToolResultH\x00R\ntoolResult\x12:\n\x07message\x18\x07 \x01(\x0b\x32\x1e.toolbus.space.v1.InboxMessageH\x00R\x07message\x12\x31\n\x04plan\x18\x08 \x01(\x0b\x32\x1b.toolbus.space.v1.InboxPlanH\x00R\x04plan\x12\x12\n\x04text\x18\t \x01(\tR\x04textB\x07\n\x05\x65vent\"s\n\x0fInboxToolResult\x12\x17\n\x07\x63\x61ll_id\x18\x01 \x01(\tR\x06\x63\x61llId\x12\x12\n\x04tool\x18\x02 \x01(\tR\x04tool\x12\x33\n\x06result\x18\x03 \x01(\x0b\x32\x1b.toolbus.tool.v1.ToolResultR\x06result\"\xbb\x01\n\x0cInboxMessage\x12\x19\n\x08space_id\x18\x01 \x01(\tR\x07spaceId\x12\x16\n\x06\x61uthor\x18\x02 \x01(\tR\x06\x61uthor\x12\x39\n\x07\x63ontent\x18\x03 \x03(\x0b\x32\x1f.toolbus.content.v1.ContentPartR\x07\x63ontent\x12=\n\x0b\x61uthor_kind\x18\x04 \x01(\x0e\x32\x1c.toolbus.space.v1.MemberKindR\nauthorKind\"1\n\tInboxPlan\x12\x10\n\x03key\x18\x01 \x01(\tR\x03key\x12\x12\n\x04text\x18\x02 \x01(\tR\x04textb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -37,12 +38,12 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_INBOXEVENT'].fields_by_name['event_id']._loaded_options = None
   _globals['_INBOXEVENT'].fields_by_name['event_id']._serialized_options = b'\272H\007r\005\020\001\030\200\002'
-  _globals['_INBOXEVENT']._serialized_start=171
-  _globals['_INBOXEVENT']._serialized_end=574
-  _globals['_INBOXTOOLRESULT']._serialized_start=576
-  _globals['_INBOXTOOLRESULT']._serialized_end=691
-  _globals['_INBOXMESSAGE']._serialized_start=694
-  _globals['_INBOXMESSAGE']._serialized_end=842
-  _globals['_INBOXPLAN']._serialized_start=844
-  _globals['_INBOXPLAN']._serialized_end=893
+  _globals['_INBOXEVENT']._serialized_start=205
+  _globals['_INBOXEVENT']._serialized_end=608
+  _globals['_INBOXTOOLRESULT']._serialized_start=610
+  _globals['_INBOXTOOLRESULT']._serialized_end=725
+  _globals['_INBOXMESSAGE']._serialized_start=728
+  _globals['_INBOXMESSAGE']._serialized_end=915
+  _globals['_INBOXPLAN']._serialized_start=917
+  _globals['_INBOXPLAN']._serialized_end=966
 # @@protoc_insertion_point(module_scope)

@@ -3,9 +3,12 @@
 isort:skip_file
 The inbox: what waits for an agent's next run."""
 
+from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
+from google.protobuf.internal import containers as _containers
+from toolbus.content.v1 import content_pb2 as _content_pb2
 from toolbus.space.v1 import space_pb2 as _space_pb2
 from toolbus.tool.v1 import tool_pb2 as _tool_pb2
 import builtins as _builtins
@@ -125,27 +128,29 @@ class InboxMessage(_message.Message):
 
     SPACE_ID_FIELD_NUMBER: _builtins.int
     AUTHOR_FIELD_NUMBER: _builtins.int
-    TEXT_FIELD_NUMBER: _builtins.int
+    CONTENT_FIELD_NUMBER: _builtins.int
     AUTHOR_KIND_FIELD_NUMBER: _builtins.int
     space_id: _builtins.str
     """The space; empty for input given to the session itself."""
     author: _builtins.str
     """The author's name."""
-    text: _builtins.str
-    """The text."""
     author_kind: _space_pb2.MemberKind.ValueType
     """What the author is; what a person says begins anew the count of runs that start by themselves."""
+    @_builtins.property
+    def content(self) -> _containers.RepeatedCompositeFieldContainer[_content_pb2.ContentPart]:
+        """The content, in order."""
+
     def __init__(
         self,
         *,
         space_id: _builtins.str = ...,
         author: _builtins.str = ...,
-        text: _builtins.str = ...,
+        content: _abc.Iterable[_content_pb2.ContentPart] | None = ...,
         author_kind: _space_pb2.MemberKind.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["author", b"author", "author_kind", b"author_kind", "space_id", b"space_id", "text", b"text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["author", b"author", "author_kind", b"author_kind", "content", b"content", "space_id", b"space_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -9,6 +9,7 @@ from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from toolbus.content.v1 import content_pb2 as _content_pb2
 from toolbus.tool.v1 import tool_pb2 as _tool_pb2
 import builtins as _builtins
 import sys
@@ -207,17 +208,19 @@ class TextMessage(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    TEXT_FIELD_NUMBER: _builtins.int
-    text: _builtins.str
-    """The text."""
+    CONTENT_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def content(self) -> _containers.RepeatedCompositeFieldContainer[_content_pb2.ContentPart]:
+        """The content, in order."""
+
     def __init__(
         self,
         *,
-        text: _builtins.str = ...,
+        content: _abc.Iterable[_content_pb2.ContentPart] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["text", b"text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["content", b"content"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -7,6 +7,7 @@ from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf.internal import containers as _containers
+from toolbus.content.v1 import content_pb2 as _content_pb2
 from toolbus.space.v1 import space_pb2 as _space_pb2
 from toolbus.watch.v1 import watch_pb2 as _watch_pb2
 import builtins as _builtins
@@ -367,18 +368,20 @@ class SendMessageRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     SPACE_ID_FIELD_NUMBER: _builtins.int
-    TEXT_FIELD_NUMBER: _builtins.int
+    CONTENT_FIELD_NUMBER: _builtins.int
     AGENT_FIELD_NUMBER: _builtins.int
     PERSON_NAME_FIELD_NUMBER: _builtins.int
     MESSAGE_ID_FIELD_NUMBER: _builtins.int
     space_id: _builtins.str
     """The space."""
-    text: _builtins.str
-    """The text."""
     person_name: _builtins.str
     """The client, as a person: the name that others see; empty means its principal."""
     message_id: _builtins.str
     """The message's id; repeating it has no effect. Empty lets the service choose one."""
+    @_builtins.property
+    def content(self) -> _containers.RepeatedCompositeFieldContainer[_content_pb2.ContentPart]:
+        """The content, in order. Its texts have 262,144 characters at most together; a message without text is refused."""
+
     @_builtins.property
     def agent(self) -> Global___SessionAgent:
         """An agent, which must be in the space."""
@@ -387,14 +390,14 @@ class SendMessageRequest(_message.Message):
         self,
         *,
         space_id: _builtins.str = ...,
-        text: _builtins.str = ...,
+        content: _abc.Iterable[_content_pb2.ContentPart] | None = ...,
         agent: Global___SessionAgent | None = ...,
         person_name: _builtins.str = ...,
         message_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "author", b"author", "person_name", b"person_name"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "author", b"author", "message_id", b"message_id", "person_name", b"person_name", "space_id", b"space_id", "text", b"text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "author", b"author", "content", b"content", "message_id", b"message_id", "person_name", b"person_name", "space_id", b"space_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType_author: _TypeAlias = _typing.Literal["agent", "person_name"]  # noqa: Y015
     _WhichOneofArgType_author: _TypeAlias = _typing.Literal["author", b"author"]  # noqa: Y015
