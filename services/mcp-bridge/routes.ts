@@ -94,7 +94,10 @@ function hopOf({ requestHeader, signal }: HandlerContext): Asker {
 }
 
 function refuseMissing(name: string): never {
-  return refuse("not_found", `there is no MCP server ${name}`, { reason: "MCP_SERVER_NOT_FOUND", metadata: { name } });
+  return refuse("not_found", `there is no MCP server ${name}`, {
+    reason: "MCP_SERVER_NOT_FOUND",
+    metadata: { server: name },
+  });
 }
 
 function placeOfConnection({ name, sessionId, agent, instance }: McpConnection): string {

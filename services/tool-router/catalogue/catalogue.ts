@@ -156,6 +156,6 @@ const missing = { agent: "AGENT_NOT_FOUND", tool: "TOOL_NOT_FOUND", provider: "P
 export function refuseMissing(what: keyof typeof missing, name: string): never {
   return refuse("not_found", `there is no ${what} ${JSON.stringify(name)}`, {
     reason: missing[what],
-    metadata: { name },
+    metadata: { [what]: name },
   });
 }

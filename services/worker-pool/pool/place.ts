@@ -219,6 +219,6 @@ function refuseBackedOff({ retryAtMs, reason }: { retryAtMs: number; reason: str
   if (leftMs <= 0) return;
   throw new Failure("unavailable", `it keeps failing and is started again in ${leftMs} ms; last: ${reason}`, {
     reason: "WORKER_BACKED_OFF",
-    metadata: { retryInMs: String(leftMs) },
+    metadata: { retry_in_ms: String(leftMs) },
   });
 }

@@ -28,7 +28,9 @@ export type ErrorDetail = Message<"toolbus.error.v1.ErrorDetail"> & {
   reason: Reason;
 
   /**
-   * What the error is about: names and values that the message mentions, for example {"call_id": "c1"}.
+   * What the error is about: names and values that the message mentions, for example {"call_id": "c1"}. The comment of each reason
+   * lists the keys that it comes with. A service that does not know a value leaves its key out; a reason without such a list has
+   * no keys of its own.
    *
    * @generated from field: map<string, string> metadata = 2;
    */
@@ -124,6 +126,7 @@ export const Reason = {
 
   /**
    * A field of the request is missing or does not fit. Correct what `field_violations` name, then send again.
+   * Metadata: `name`, of a configuration that is applied.
    * Codes: `invalid_argument`, `permission_denied`.
    *
    * @generated from enum value: REASON_INVALID_REQUEST = 4;
@@ -132,6 +135,7 @@ export const Reason = {
 
   /**
    * This service does not offer the method, or not in this way. Use what its contract and release say it offers.
+   * Metadata: `service`, `method`.
    * Code: `unimplemented`.
    *
    * @generated from enum value: REASON_METHOD_UNIMPLEMENTED = 5;
@@ -140,6 +144,7 @@ export const Reason = {
 
   /**
    * There is no service of that name here. Ask for one that reflection or the documentation lists.
+   * Metadata: `service`.
    * Codes: `not_found`, `unimplemented`.
    *
    * @generated from enum value: REASON_SERVICE_NOT_FOUND = 6;
@@ -180,6 +185,7 @@ export const Reason = {
 
   /**
    * Nobody can say whether the call had its effect. Read the state before repeating what is not idempotent.
+   * Metadata: `server` and `tool`, of a call of an MCP server.
    * Codes: `canceled`, `data_loss`, `deadline_exceeded`, `internal`, `unavailable`.
    *
    * @generated from enum value: REASON_OUTCOME_UNKNOWN = 11;
@@ -221,6 +227,7 @@ export const Reason = {
 
   /**
    * The store is full. Ask the operator to enlarge it; retention also frees space by itself.
+   * Metadata: `store`.
    * Code: `resource_exhausted`.
    *
    * @generated from enum value: REASON_STORE_FULL = 16;
@@ -236,7 +243,8 @@ export const Reason = {
   RECORD_LOST: 17,
 
   /**
-   * A message, or a part of it, is over its limit. Send less; where it is known, `metadata` has `bytes` and `limit`.
+   * A message, or a part of it, is over its limit. Send less.
+   * Metadata: `bytes`, `limit`; `call_id` and `call_ids` (separated by spaces), of outputs.
    * Codes: `invalid_argument`, `resource_exhausted`.
    *
    * @generated from enum value: REASON_MESSAGE_TOO_LARGE = 18;
@@ -253,6 +261,7 @@ export const Reason = {
 
   /**
    * The log has not come that far: no event has had that sequence. The store was reset or restored; watch from 0.
+   * Metadata: `next_sequence`.
    * Code: `out_of_range`.
    *
    * @generated from enum value: REASON_SEQUENCE_NOT_REACHED = 20;
@@ -277,6 +286,7 @@ export const Reason = {
 
   /**
    * There is no agent of that name. List the agents, or apply it first.
+   * Metadata: `agent`.
    * Code: `not_found`.
    *
    * @generated from enum value: REASON_AGENT_NOT_FOUND = 23;
@@ -285,6 +295,7 @@ export const Reason = {
 
   /**
    * The agent's configuration has faults. Fix and apply the agent, then repeat.
+   * Metadata: `agent`.
    * Code: `failed_precondition`.
    *
    * @generated from enum value: REASON_AGENT_INVALID = 24;
@@ -293,6 +304,7 @@ export const Reason = {
 
   /**
    * The session has another agent by now: what its former agent decided is not carried out. Drop the call.
+   * Metadata: `session_id`, `agent` (the one that the session has).
    * Codes: `aborted`, `failed_precondition`.
    *
    * @generated from enum value: REASON_AGENT_SWITCHED = 25;
@@ -308,7 +320,8 @@ export const Reason = {
   CONTEXT_REVISION_AHEAD: 26,
 
   /**
-   * The caller of the method has no tool of that name. List the tools.
+   * Whoever made the call has no tool of that name. List the tools.
+   * Metadata: `tool`.
    * Code: `not_found`.
    *
    * @generated from enum value: REASON_TOOL_NOT_FOUND = 27;
@@ -341,6 +354,7 @@ export const Reason = {
 
   /**
    * There is no provider of that name. List the providers, or apply it first.
+   * Metadata: `provider`.
    * Code: `not_found`.
    *
    * @generated from enum value: REASON_PROVIDER_NOT_FOUND = 31;
@@ -349,6 +363,7 @@ export const Reason = {
 
   /**
    * There is no MCP server of that name. List the servers, or apply it first.
+   * Metadata: `server`.
    * Code: `not_found`.
    *
    * @generated from enum value: REASON_MCP_SERVER_NOT_FOUND = 32;
@@ -357,6 +372,7 @@ export const Reason = {
 
   /**
    * The MCP server cannot be reached; nothing was started. Repeat when its health says that it is ready.
+   * Metadata: `server`, `tool`.
    * Code: `unavailable`.
    *
    * @generated from enum value: REASON_MCP_SERVER_UNAVAILABLE = 33;
@@ -365,6 +381,7 @@ export const Reason = {
 
   /**
    * A secret that the tool needs is not known to the service. The operator sets it.
+   * Metadata: `secret`.
    * Code: `failed_precondition`.
    *
    * @generated from enum value: REASON_SECRET_NOT_FOUND = 34;
@@ -372,8 +389,8 @@ export const Reason = {
   SECRET_NOT_FOUND: 34,
 
   /**
-   * The current configuration comes from a file and was changed by RPC, or the other way round. Change it where it comes from,
-   * which `metadata` names as `origin`: a file's name, or `rpc`.
+   * The current configuration comes from a file and was changed by RPC, or the other way round. Change it where it comes from.
+   * Metadata: `origin`: a file's name, or `rpc`.
    * Code: `failed_precondition`.
    *
    * @generated from enum value: REASON_ORIGIN_MISMATCH = 35;
@@ -382,6 +399,7 @@ export const Reason = {
 
   /**
    * The current configuration has another revision than was expected. Read it, decide again, and apply with its revision.
+   * Metadata: `name`, `current_revision`, `expected_revision`.
    * Code: `aborted`.
    *
    * @generated from enum value: REASON_REVISION_MISMATCH = 36;
@@ -390,6 +408,7 @@ export const Reason = {
 
   /**
    * There is no session of that id. List the sessions, or open one.
+   * Metadata: `session_id`.
    * Code: `not_found`.
    *
    * @generated from enum value: REASON_SESSION_NOT_FOUND = 37;
@@ -398,6 +417,7 @@ export const Reason = {
 
   /**
    * There is another session of that id. Choose another id.
+   * Metadata: `session_id`.
    * Code: `already_exists`.
    *
    * @generated from enum value: REASON_SESSION_ALREADY_EXISTS = 38;
@@ -406,6 +426,7 @@ export const Reason = {
 
   /**
    * The session is closed for good. Open another one.
+   * Metadata: `session_id`.
    * Code: `failed_precondition`.
    *
    * @generated from enum value: REASON_SESSION_CLOSED = 39;
@@ -414,6 +435,7 @@ export const Reason = {
 
   /**
    * The session is being switched to another agent, or closed. Repeat in a moment.
+   * Metadata: `session_id`, `agent` (the next one; empty when it is being closed).
    * Code: `aborted`.
    *
    * @generated from enum value: REASON_SESSION_SWITCHING = 40;
@@ -430,6 +452,7 @@ export const Reason = {
 
   /**
    * The session has left the agent that the switch starts from. Read the session, and switch again if it is still wanted.
+   * Metadata: `session_id`, `agent`, `context_revision`, as they are now.
    * Code: `aborted`.
    *
    * @generated from enum value: REASON_SWITCH_OUTDATED = 42;
@@ -438,6 +461,7 @@ export const Reason = {
 
   /**
    * There is no run of that id in that place. List the runs.
+   * Metadata: `run_id`.
    * Code: `not_found`.
    *
    * @generated from enum value: REASON_RUN_NOT_FOUND = 43;
@@ -462,6 +486,7 @@ export const Reason = {
 
   /**
    * A limit of cost was asked for, and the model has no price. Give the price in the agent, or leave the limit out.
+   * Metadata: `field`.
    * Code: `failed_precondition`.
    *
    * @generated from enum value: REASON_MODEL_PRICE_MISSING = 46;
@@ -470,6 +495,7 @@ export const Reason = {
 
   /**
    * A limit of cost was asked for in another currency than that of the agent's prices and limits. Ask for it in theirs.
+   * Metadata: `field`.
    * Code: `failed_precondition`.
    *
    * @generated from enum value: REASON_CURRENCY_MISMATCH = 47;
@@ -477,7 +503,8 @@ export const Reason = {
   CURRENCY_MISMATCH: 47,
 
   /**
-   * The key was used for another request. Use another key; `metadata` names what differs.
+   * The key was used for another request. Use another key.
+   * Metadata: `run_id` (the run of the key), `fields` (what differs, separated by commas).
    * Code: `already_exists`.
    *
    * @generated from enum value: REASON_IDEMPOTENCY_KEY_REUSED = 48;
@@ -486,6 +513,7 @@ export const Reason = {
 
   /**
    * There is no call of that id in that place, or it is forgotten. List the calls.
+   * Metadata: `call_id`.
    * Code: `not_found`.
    *
    * @generated from enum value: REASON_CALL_NOT_FOUND = 49;
@@ -494,6 +522,7 @@ export const Reason = {
 
   /**
    * The id was used for another call. Use another id.
+   * Metadata: `call_id`, `differences` (separated by commas).
    * Code: `already_exists`.
    *
    * @generated from enum value: REASON_CALL_ID_REUSED = 50;
@@ -502,6 +531,7 @@ export const Reason = {
 
   /**
    * The submission id was used for another outcome of the same call. Use another id, or repeat what was submitted under it.
+   * Metadata: `call_id`.
    * Code: `already_exists`.
    *
    * @generated from enum value: REASON_SUBMISSION_ID_REUSED = 51;
@@ -510,6 +540,7 @@ export const Reason = {
 
   /**
    * The call has its answer, and the first answer stands; or it was canceled. Read the call.
+   * Metadata: `call_id`.
    * Code: `failed_precondition`.
    *
    * @generated from enum value: REASON_CALL_ALREADY_RESOLVED = 52;
@@ -518,6 +549,7 @@ export const Reason = {
 
   /**
    * The call waited for its answer too long. Drop the answer.
+   * Metadata: `call_id`.
    * Code: `failed_precondition`.
    *
    * @generated from enum value: REASON_CALL_EXPIRED = 53;
@@ -526,6 +558,7 @@ export const Reason = {
 
   /**
    * No answer from outside is awaited for the call. Read its state.
+   * Metadata: `call_id`.
    * Code: `failed_precondition`.
    *
    * @generated from enum value: REASON_CALL_NOT_AWAITED = 54;
@@ -534,6 +567,7 @@ export const Reason = {
 
   /**
    * A run waits for the output of the call. Give it with SubmitOutputs of that run.
+   * Metadata: `call_id`, `run_id`.
    * Code: `failed_precondition`.
    *
    * @generated from enum value: REASON_CALL_AWAITED_BY_RUN = 55;
@@ -542,6 +576,7 @@ export const Reason = {
 
   /**
    * The call is being carried out, and has no result yet. Wait for its answer, or repeat in a moment.
+   * Metadata: `call_id`.
    * Codes: `aborted`, `failed_precondition`.
    *
    * @generated from enum value: REASON_CALL_IN_PROGRESS = 56;
@@ -550,6 +585,7 @@ export const Reason = {
 
   /**
    * Another watcher has taken the call. Leave the call to it.
+   * Metadata: `call_id`.
    * Codes: `failed_precondition`, `permission_denied`.
    *
    * @generated from enum value: REASON_CALL_TAKEN = 57;
@@ -557,7 +593,9 @@ export const Reason = {
   CALL_TAKEN: 57,
 
   /**
-   * Another watcher, or none, has taken the call. Acknowledge its delivery first, or answer while watching the tool.
+   * No watcher has taken the call, and whoever answers it does not watch its tool. Acknowledge its delivery first, or answer while
+   * watching the tool.
+   * Metadata: `call_id`.
    * Code: `permission_denied`.
    *
    * @generated from enum value: REASON_CALL_NOT_TAKEN = 58;
@@ -566,6 +604,7 @@ export const Reason = {
 
   /**
    * The call was not sent by that delivery. Acknowledge the delivery that came with the call.
+   * Metadata: `call_id`.
    * Code: `failed_precondition`.
    *
    * @generated from enum value: REASON_DELIVERY_NOT_FOUND = 59;
@@ -574,6 +613,7 @@ export const Reason = {
 
   /**
    * The result does not fit what the tool promises. Correct the result and submit again: the call still waits.
+   * Metadata: `call_id`; `call_ids` (separated by spaces), of outputs of a run.
    * Code: `invalid_argument`.
    *
    * @generated from enum value: REASON_RESULT_INVALID = 60;
@@ -583,6 +623,7 @@ export const Reason = {
   /**
    * There is no such result of yours: it never was, or is no longer kept, since its session has no runs any more. Call the tool
    * again.
+   * Metadata: `stored_reference`.
    * Code: `not_found`.
    *
    * @generated from enum value: REASON_RESULT_NOT_FOUND = 61;
@@ -672,6 +713,7 @@ export const Reason = {
 
   /**
    * The worker keeps failing and is started again later; nothing was started. Repeat after a while.
+   * Metadata: `retry_in_ms`.
    * Code: `unavailable`.
    *
    * @generated from enum value: REASON_WORKER_BACKED_OFF = 72;

@@ -20,7 +20,7 @@ export const file_toolbus_tool_v1_tool_call: GenFile = /*@__PURE__*/
 
 /**
  * A call as it is recorded. It does not say which watcher has taken it, by which delivery, or which submission answered it: `taken`
- * and `state` say whether a watcher has it, and whether its caller still waits.
+ * and `state` say whether a watcher has it, and whether the one that made the call still waits.
  *
  * @generated from message toolbus.tool.v1.ToolCall
  */
@@ -131,7 +131,7 @@ export type ToolCall = Message<"toolbus.tool.v1.ToolCall"> & {
   outputSchemaJson: string;
 
   /**
-   * Whether the result came after the caller had stopped waiting.
+   * Whether the result came after the one that made the call had stopped waiting.
    *
    * @generated from field: bool resolved_late = 16;
    */
@@ -180,14 +180,14 @@ export const ToolCallState = {
   STARTED: 1,
 
   /**
-   * The caller waits for the result.
+   * Whoever made the call waits for the result.
    *
    * @generated from enum value: TOOL_CALL_STATE_WAITING = 2;
    */
   WAITING: 2,
 
   /**
-   * The caller does not wait; the result goes to the inbox.
+   * Whoever made the call does not wait; the result goes to the inbox.
    *
    * @generated from enum value: TOOL_CALL_STATE_PENDING = 3;
    */

@@ -272,7 +272,10 @@ export const ToolSchema: GenMessage<Tool> = /*@__PURE__*/
  */
 export type ToolResult = Message<"toolbus.tool.v1.ToolResult"> & {
   /**
-   * The result as JSON text. For an error it is {"error":"<text>"}.
+   * The result, always as JSON text; for an error it is {"error":"<text>"}. With a `stored_reference` it is an object that tells of
+   * the stored result, and does not fit the tool's output schema: {"truncated":true, "bytes":<size of the whole>,
+   * "storedReference":"<stored_reference>", "beginning":"<the first part of its JSON text, as a string>", "rest":"<how a model reads
+   * on>"}. Of an error it is {"error":"<text>"} then, too, and the text has the beginning and how a model reads on.
    *
    * @generated from field: string output_json = 1;
    */
@@ -286,8 +289,8 @@ export type ToolResult = Message<"toolbus.tool.v1.ToolResult"> & {
   isError: boolean;
 
   /**
-   * Where the whole result is stored when `output_json` holds only its beginning; empty otherwise. `ToolCallService.ReadResult`
-   * reads it.
+   * Where the whole result is stored when it is larger than a message holds; empty otherwise. `ToolCallService.ReadResult` reads
+   * it.
    *
    * @generated from field: string stored_reference = 3;
    */

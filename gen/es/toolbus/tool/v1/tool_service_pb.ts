@@ -341,7 +341,7 @@ export const CallToolRequestSchema: GenMessage<CallToolRequest> = /*@__PURE__*/
  */
 export type CallToolResult = Message<"toolbus.tool.v1.CallToolResult"> & {
   /**
-   * The result as JSON text, as in ToolResult.
+   * The result as JSON text, always, also when the whole is stored elsewhere; as in ToolResult.
    *
    * @generated from field: string output_json = 1;
    */

@@ -39,12 +39,15 @@ const (
 	// Code: `deadline_exceeded`.
 	Reason_REASON_DEADLINE_EXCEEDED Reason = 3
 	// A field of the request is missing or does not fit. Correct what `field_violations` name, then send again.
+	// Metadata: `name`, of a configuration that is applied.
 	// Codes: `invalid_argument`, `permission_denied`.
 	Reason_REASON_INVALID_REQUEST Reason = 4
 	// This service does not offer the method, or not in this way. Use what its contract and release say it offers.
+	// Metadata: `service`, `method`.
 	// Code: `unimplemented`.
 	Reason_REASON_METHOD_UNIMPLEMENTED Reason = 5
 	// There is no service of that name here. Ask for one that reflection or the documentation lists.
+	// Metadata: `service`.
 	// Codes: `not_found`, `unimplemented`.
 	Reason_REASON_SERVICE_NOT_FOUND Reason = 6
 	// The request comes without a key, or with one that is not known here. Send a known key.
@@ -60,6 +63,7 @@ const (
 	// Codes: `deadline_exceeded`, `invalid_argument`, `resource_exhausted`, `unavailable`.
 	Reason_REASON_CALL_NOT_STARTED Reason = 10
 	// Nobody can say whether the call had its effect. Read the state before repeating what is not idempotent.
+	// Metadata: `server` and `tool`, of a call of an MCP server.
 	// Codes: `canceled`, `data_loss`, `deadline_exceeded`, `internal`, `unavailable`.
 	Reason_REASON_OUTCOME_UNKNOWN Reason = 11
 	// The instance that served the call stops. Call or watch again: another instance answers.
@@ -76,18 +80,21 @@ const (
 	// Code: `unavailable`.
 	Reason_REASON_BUS_UNAVAILABLE Reason = 15
 	// The store is full. Ask the operator to enlarge it; retention also frees space by itself.
+	// Metadata: `store`.
 	// Code: `resource_exhausted`.
 	Reason_REASON_STORE_FULL Reason = 16
 	// What was stored is broken or gone. Repeating does not help: ask the operator.
 	// Codes: `data_loss`, `internal`, `invalid_argument`.
 	Reason_REASON_RECORD_LOST Reason = 17
-	// A message, or a part of it, is over its limit. Send less; where it is known, `metadata` has `bytes` and `limit`.
+	// A message, or a part of it, is over its limit. Send less.
+	// Metadata: `bytes`, `limit`; `call_id` and `call_ids` (separated by spaces), of outputs.
 	// Codes: `invalid_argument`, `resource_exhausted`.
 	Reason_REASON_MESSAGE_TOO_LARGE Reason = 18
 	// The page token comes from no earlier answer of this list with these filters. List from the beginning.
 	// Code: `invalid_argument`.
 	Reason_REASON_PAGE_TOKEN_INVALID Reason = 19
 	// The log has not come that far: no event has had that sequence. The store was reset or restored; watch from 0.
+	// Metadata: `next_sequence`.
 	// Code: `out_of_range`.
 	Reason_REASON_SEQUENCE_NOT_REACHED Reason = 20
 	// Another stream was opened in place of this one. Leave it to that one.
@@ -97,18 +104,22 @@ const (
 	// Code: `unavailable`.
 	Reason_REASON_STREAM_ENDED Reason = 22
 	// There is no agent of that name. List the agents, or apply it first.
+	// Metadata: `agent`.
 	// Code: `not_found`.
 	Reason_REASON_AGENT_NOT_FOUND Reason = 23
 	// The agent's configuration has faults. Fix and apply the agent, then repeat.
+	// Metadata: `agent`.
 	// Code: `failed_precondition`.
 	Reason_REASON_AGENT_INVALID Reason = 24
 	// The session has another agent by now: what its former agent decided is not carried out. Drop the call.
+	// Metadata: `session_id`, `agent` (the one that the session has).
 	// Codes: `aborted`, `failed_precondition`.
 	Reason_REASON_AGENT_SWITCHED Reason = 25
 	// The revision of the agent's context is newer than what this instance knows. Repeat in a moment.
 	// Code: `aborted`.
 	Reason_REASON_CONTEXT_REVISION_AHEAD Reason = 26
-	// The caller of the method has no tool of that name. List the tools.
+	// Whoever made the call has no tool of that name. List the tools.
+	// Metadata: `tool`.
 	// Code: `not_found`.
 	Reason_REASON_TOOL_NOT_FOUND Reason = 27
 	// The policy does not allow this tool, or not in this way. Use another, or have the policy changed.
@@ -121,43 +132,54 @@ const (
 	// Codes: `already_exists`, `invalid_argument`.
 	Reason_REASON_TOOL_NAME_TAKEN Reason = 30
 	// There is no provider of that name. List the providers, or apply it first.
+	// Metadata: `provider`.
 	// Code: `not_found`.
 	Reason_REASON_PROVIDER_NOT_FOUND Reason = 31
 	// There is no MCP server of that name. List the servers, or apply it first.
+	// Metadata: `server`.
 	// Code: `not_found`.
 	Reason_REASON_MCP_SERVER_NOT_FOUND Reason = 32
 	// The MCP server cannot be reached; nothing was started. Repeat when its health says that it is ready.
+	// Metadata: `server`, `tool`.
 	// Code: `unavailable`.
 	Reason_REASON_MCP_SERVER_UNAVAILABLE Reason = 33
 	// A secret that the tool needs is not known to the service. The operator sets it.
+	// Metadata: `secret`.
 	// Code: `failed_precondition`.
 	Reason_REASON_SECRET_NOT_FOUND Reason = 34
-	// The current configuration comes from a file and was changed by RPC, or the other way round. Change it where it comes from,
-	// which `metadata` names as `origin`: a file's name, or `rpc`.
+	// The current configuration comes from a file and was changed by RPC, or the other way round. Change it where it comes from.
+	// Metadata: `origin`: a file's name, or `rpc`.
 	// Code: `failed_precondition`.
 	Reason_REASON_ORIGIN_MISMATCH Reason = 35
 	// The current configuration has another revision than was expected. Read it, decide again, and apply with its revision.
+	// Metadata: `name`, `current_revision`, `expected_revision`.
 	// Code: `aborted`.
 	Reason_REASON_REVISION_MISMATCH Reason = 36
 	// There is no session of that id. List the sessions, or open one.
+	// Metadata: `session_id`.
 	// Code: `not_found`.
 	Reason_REASON_SESSION_NOT_FOUND Reason = 37
 	// There is another session of that id. Choose another id.
+	// Metadata: `session_id`.
 	// Code: `already_exists`.
 	Reason_REASON_SESSION_ALREADY_EXISTS Reason = 38
 	// The session is closed for good. Open another one.
+	// Metadata: `session_id`.
 	// Code: `failed_precondition`.
 	Reason_REASON_SESSION_CLOSED Reason = 39
 	// The session is being switched to another agent, or closed. Repeat in a moment.
+	// Metadata: `session_id`, `agent` (the next one; empty when it is being closed).
 	// Code: `aborted`.
 	Reason_REASON_SESSION_SWITCHING Reason = 40
 	// The session is not in that space, or in none. Enter the space first.
 	// Code: `failed_precondition`.
 	Reason_REASON_SESSION_NOT_IN_SPACE Reason = 41
 	// The session has left the agent that the switch starts from. Read the session, and switch again if it is still wanted.
+	// Metadata: `session_id`, `agent`, `context_revision`, as they are now.
 	// Code: `aborted`.
 	Reason_REASON_SWITCH_OUTDATED Reason = 42
 	// There is no run of that id in that place. List the runs.
+	// Metadata: `run_id`.
 	// Code: `not_found`.
 	Reason_REASON_RUN_NOT_FOUND Reason = 43
 	// The run has ended. Start another one.
@@ -167,52 +189,69 @@ const (
 	// Code: `out_of_range`.
 	Reason_REASON_RUN_EVENT_NOT_FOUND Reason = 45
 	// A limit of cost was asked for, and the model has no price. Give the price in the agent, or leave the limit out.
+	// Metadata: `field`.
 	// Code: `failed_precondition`.
 	Reason_REASON_MODEL_PRICE_MISSING Reason = 46
 	// A limit of cost was asked for in another currency than that of the agent's prices and limits. Ask for it in theirs.
+	// Metadata: `field`.
 	// Code: `failed_precondition`.
 	Reason_REASON_CURRENCY_MISMATCH Reason = 47
-	// The key was used for another request. Use another key; `metadata` names what differs.
+	// The key was used for another request. Use another key.
+	// Metadata: `run_id` (the run of the key), `fields` (what differs, separated by commas).
 	// Code: `already_exists`.
 	Reason_REASON_IDEMPOTENCY_KEY_REUSED Reason = 48
 	// There is no call of that id in that place, or it is forgotten. List the calls.
+	// Metadata: `call_id`.
 	// Code: `not_found`.
 	Reason_REASON_CALL_NOT_FOUND Reason = 49
 	// The id was used for another call. Use another id.
+	// Metadata: `call_id`, `differences` (separated by commas).
 	// Code: `already_exists`.
 	Reason_REASON_CALL_ID_REUSED Reason = 50
 	// The submission id was used for another outcome of the same call. Use another id, or repeat what was submitted under it.
+	// Metadata: `call_id`.
 	// Code: `already_exists`.
 	Reason_REASON_SUBMISSION_ID_REUSED Reason = 51
 	// The call has its answer, and the first answer stands; or it was canceled. Read the call.
+	// Metadata: `call_id`.
 	// Code: `failed_precondition`.
 	Reason_REASON_CALL_ALREADY_RESOLVED Reason = 52
 	// The call waited for its answer too long. Drop the answer.
+	// Metadata: `call_id`.
 	// Code: `failed_precondition`.
 	Reason_REASON_CALL_EXPIRED Reason = 53
 	// No answer from outside is awaited for the call. Read its state.
+	// Metadata: `call_id`.
 	// Code: `failed_precondition`.
 	Reason_REASON_CALL_NOT_AWAITED Reason = 54
 	// A run waits for the output of the call. Give it with SubmitOutputs of that run.
+	// Metadata: `call_id`, `run_id`.
 	// Code: `failed_precondition`.
 	Reason_REASON_CALL_AWAITED_BY_RUN Reason = 55
 	// The call is being carried out, and has no result yet. Wait for its answer, or repeat in a moment.
+	// Metadata: `call_id`.
 	// Codes: `aborted`, `failed_precondition`.
 	Reason_REASON_CALL_IN_PROGRESS Reason = 56
 	// Another watcher has taken the call. Leave the call to it.
+	// Metadata: `call_id`.
 	// Codes: `failed_precondition`, `permission_denied`.
 	Reason_REASON_CALL_TAKEN Reason = 57
-	// Another watcher, or none, has taken the call. Acknowledge its delivery first, or answer while watching the tool.
+	// No watcher has taken the call, and whoever answers it does not watch its tool. Acknowledge its delivery first, or answer while
+	// watching the tool.
+	// Metadata: `call_id`.
 	// Code: `permission_denied`.
 	Reason_REASON_CALL_NOT_TAKEN Reason = 58
 	// The call was not sent by that delivery. Acknowledge the delivery that came with the call.
+	// Metadata: `call_id`.
 	// Code: `failed_precondition`.
 	Reason_REASON_DELIVERY_NOT_FOUND Reason = 59
 	// The result does not fit what the tool promises. Correct the result and submit again: the call still waits.
+	// Metadata: `call_id`; `call_ids` (separated by spaces), of outputs of a run.
 	// Code: `invalid_argument`.
 	Reason_REASON_RESULT_INVALID Reason = 60
 	// There is no such result of yours: it never was, or is no longer kept, since its session has no runs any more. Call the tool
 	// again.
+	// Metadata: `stored_reference`.
 	// Code: `not_found`.
 	Reason_REASON_RESULT_NOT_FOUND Reason = 61
 	// There is no space of that id. List the spaces, or create it.
@@ -247,6 +286,7 @@ const (
 	// Code: `failed_precondition`.
 	Reason_REASON_WORKER_START_FAILED Reason = 71
 	// The worker keeps failing and is started again later; nothing was started. Repeat after a while.
+	// Metadata: `retry_in_ms`.
 	// Code: `unavailable`.
 	Reason_REASON_WORKER_BACKED_OFF Reason = 72
 	// The worker or hosted module ended in mid-call, and the call may have had its effect. Read the state before repeating.
@@ -481,7 +521,9 @@ type ErrorDetail struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// What happened. A value that the reader does not know comes from a newer service: act on the error's code.
 	Reason Reason `protobuf:"varint,1,opt,name=reason,proto3,enum=toolbus.error.v1.Reason" json:"reason,omitempty"`
-	// What the error is about: names and values that the message mentions, for example {"call_id": "c1"}.
+	// What the error is about: names and values that the message mentions, for example {"call_id": "c1"}. The comment of each reason
+	// lists the keys that it comes with. A service that does not know a value leaves its key out; a reason without such a list has
+	// no keys of its own.
 	Metadata map[string]string `protobuf:"bytes,2,rep,name=metadata,proto3" json:"metadata,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Which fields of the request are at fault, all that were found; empty where none is.
 	FieldViolations []*FieldViolation `protobuf:"bytes,3,rep,name=field_violations,json=fieldViolations,proto3" json:"field_violations,omitempty"`

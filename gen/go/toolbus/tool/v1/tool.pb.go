@@ -691,12 +691,15 @@ func (x *Tool) GetTtl() *durationpb.Duration {
 // What a call answered.
 type ToolResult struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The result as JSON text. For an error it is {"error":"<text>"}.
+	// The result, always as JSON text; for an error it is {"error":"<text>"}. With a `stored_reference` it is an object that tells of
+	// the stored result, and does not fit the tool's output schema: {"truncated":true, "bytes":<size of the whole>,
+	// "storedReference":"<stored_reference>", "beginning":"<the first part of its JSON text, as a string>", "rest":"<how a model reads
+	// on>"}. Of an error it is {"error":"<text>"} then, too, and the text has the beginning and how a model reads on.
 	OutputJson string `protobuf:"bytes,1,opt,name=output_json,json=outputJson,proto3" json:"output_json,omitempty"`
 	// Whether the tool failed. A tool's failure is data for the model, never an error of the call's transport.
 	IsError bool `protobuf:"varint,2,opt,name=is_error,json=isError,proto3" json:"is_error,omitempty"`
-	// Where the whole result is stored when `output_json` holds only its beginning; empty otherwise. `ToolCallService.ReadResult`
-	// reads it.
+	// Where the whole result is stored when it is larger than a message holds; empty otherwise. `ToolCallService.ReadResult` reads
+	// it.
 	StoredReference string `protobuf:"bytes,3,opt,name=stored_reference,json=storedReference,proto3" json:"stored_reference,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache

@@ -32,9 +32,9 @@ const (
 	ToolCallState_TOOL_CALL_STATE_UNSPECIFIED ToolCallState = 0
 	// Recorded; its effect may have begun.
 	ToolCallState_TOOL_CALL_STATE_STARTED ToolCallState = 1
-	// The caller waits for the result.
+	// Whoever made the call waits for the result.
 	ToolCallState_TOOL_CALL_STATE_WAITING ToolCallState = 2
-	// The caller does not wait; the result goes to the inbox.
+	// Whoever made the call does not wait; the result goes to the inbox.
 	ToolCallState_TOOL_CALL_STATE_PENDING ToolCallState = 3
 	// It has its result.
 	ToolCallState_TOOL_CALL_STATE_RESOLVED ToolCallState = 4
@@ -94,7 +94,7 @@ func (ToolCallState) EnumDescriptor() ([]byte, []int) {
 }
 
 // A call as it is recorded. It does not say which watcher has taken it, by which delivery, or which submission answered it: `taken`
-// and `state` say whether a watcher has it, and whether its caller still waits.
+// and `state` say whether a watcher has it, and whether the one that made the call still waits.
 type ToolCall struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The call.
@@ -127,7 +127,7 @@ type ToolCall struct {
 	ExecutionType ExecutionType `protobuf:"varint,14,opt,name=execution_type,json=executionType,proto3,enum=toolbus.tool.v1.ExecutionType" json:"execution_type,omitempty"`
 	// JSON Schema of the expected result as JSON text; empty if any.
 	OutputSchemaJson string `protobuf:"bytes,15,opt,name=output_schema_json,json=outputSchemaJson,proto3" json:"output_schema_json,omitempty"`
-	// Whether the result came after the caller had stopped waiting.
+	// Whether the result came after the one that made the call had stopped waiting.
 	ResolvedLate bool `protobuf:"varint,16,opt,name=resolved_late,json=resolvedLate,proto3" json:"resolved_late,omitempty"`
 	// The authenticated principal on whose behalf it is made.
 	Principal string `protobuf:"bytes,17,opt,name=principal,proto3" json:"principal,omitempty"`

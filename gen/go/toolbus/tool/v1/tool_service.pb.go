@@ -618,7 +618,7 @@ func (x *CallToolRequest) GetRunSources() []*RunSource {
 // What a call answered, and what it means for the run that called.
 type CallToolResult struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The result as JSON text, as in ToolResult.
+	// The result as JSON text, always, also when the whole is stored elsewhere; as in ToolResult.
 	OutputJson string `protobuf:"bytes,1,opt,name=output_json,json=outputJson,proto3" json:"output_json,omitempty"`
 	// Whether the tool failed. A tool's failure is data for the model, never an error of the call's transport.
 	IsError bool `protobuf:"varint,2,opt,name=is_error,json=isError,proto3" json:"is_error,omitempty"`

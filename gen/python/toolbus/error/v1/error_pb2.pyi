@@ -41,14 +41,17 @@ class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reason.ValueTy
     """
     REASON_INVALID_REQUEST: _Reason.ValueType  # 4
     """A field of the request is missing or does not fit. Correct what `field_violations` name, then send again.
+    Metadata: `name`, of a configuration that is applied.
     Codes: `invalid_argument`, `permission_denied`.
     """
     REASON_METHOD_UNIMPLEMENTED: _Reason.ValueType  # 5
     """This service does not offer the method, or not in this way. Use what its contract and release say it offers.
+    Metadata: `service`, `method`.
     Code: `unimplemented`.
     """
     REASON_SERVICE_NOT_FOUND: _Reason.ValueType  # 6
     """There is no service of that name here. Ask for one that reflection or the documentation lists.
+    Metadata: `service`.
     Codes: `not_found`, `unimplemented`.
     """
     REASON_CREDENTIALS_INVALID: _Reason.ValueType  # 7
@@ -69,6 +72,7 @@ class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reason.ValueTy
     """
     REASON_OUTCOME_UNKNOWN: _Reason.ValueType  # 11
     """Nobody can say whether the call had its effect. Read the state before repeating what is not idempotent.
+    Metadata: `server` and `tool`, of a call of an MCP server.
     Codes: `canceled`, `data_loss`, `deadline_exceeded`, `internal`, `unavailable`.
     """
     REASON_INSTANCE_STOPPING: _Reason.ValueType  # 12
@@ -90,6 +94,7 @@ class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reason.ValueTy
     """
     REASON_STORE_FULL: _Reason.ValueType  # 16
     """The store is full. Ask the operator to enlarge it; retention also frees space by itself.
+    Metadata: `store`.
     Code: `resource_exhausted`.
     """
     REASON_RECORD_LOST: _Reason.ValueType  # 17
@@ -97,7 +102,8 @@ class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reason.ValueTy
     Codes: `data_loss`, `internal`, `invalid_argument`.
     """
     REASON_MESSAGE_TOO_LARGE: _Reason.ValueType  # 18
-    """A message, or a part of it, is over its limit. Send less; where it is known, `metadata` has `bytes` and `limit`.
+    """A message, or a part of it, is over its limit. Send less.
+    Metadata: `bytes`, `limit`; `call_id` and `call_ids` (separated by spaces), of outputs.
     Codes: `invalid_argument`, `resource_exhausted`.
     """
     REASON_PAGE_TOKEN_INVALID: _Reason.ValueType  # 19
@@ -106,6 +112,7 @@ class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reason.ValueTy
     """
     REASON_SEQUENCE_NOT_REACHED: _Reason.ValueType  # 20
     """The log has not come that far: no event has had that sequence. The store was reset or restored; watch from 0.
+    Metadata: `next_sequence`.
     Code: `out_of_range`.
     """
     REASON_STREAM_REPLACED: _Reason.ValueType  # 21
@@ -118,14 +125,17 @@ class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reason.ValueTy
     """
     REASON_AGENT_NOT_FOUND: _Reason.ValueType  # 23
     """There is no agent of that name. List the agents, or apply it first.
+    Metadata: `agent`.
     Code: `not_found`.
     """
     REASON_AGENT_INVALID: _Reason.ValueType  # 24
     """The agent's configuration has faults. Fix and apply the agent, then repeat.
+    Metadata: `agent`.
     Code: `failed_precondition`.
     """
     REASON_AGENT_SWITCHED: _Reason.ValueType  # 25
     """The session has another agent by now: what its former agent decided is not carried out. Drop the call.
+    Metadata: `session_id`, `agent` (the one that the session has).
     Codes: `aborted`, `failed_precondition`.
     """
     REASON_CONTEXT_REVISION_AHEAD: _Reason.ValueType  # 26
@@ -133,7 +143,8 @@ class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reason.ValueTy
     Code: `aborted`.
     """
     REASON_TOOL_NOT_FOUND: _Reason.ValueType  # 27
-    """The caller of the method has no tool of that name. List the tools.
+    """Whoever made the call has no tool of that name. List the tools.
+    Metadata: `tool`.
     Code: `not_found`.
     """
     REASON_TOOL_NOT_ALLOWED: _Reason.ValueType  # 28
@@ -150,43 +161,52 @@ class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reason.ValueTy
     """
     REASON_PROVIDER_NOT_FOUND: _Reason.ValueType  # 31
     """There is no provider of that name. List the providers, or apply it first.
+    Metadata: `provider`.
     Code: `not_found`.
     """
     REASON_MCP_SERVER_NOT_FOUND: _Reason.ValueType  # 32
     """There is no MCP server of that name. List the servers, or apply it first.
+    Metadata: `server`.
     Code: `not_found`.
     """
     REASON_MCP_SERVER_UNAVAILABLE: _Reason.ValueType  # 33
     """The MCP server cannot be reached; nothing was started. Repeat when its health says that it is ready.
+    Metadata: `server`, `tool`.
     Code: `unavailable`.
     """
     REASON_SECRET_NOT_FOUND: _Reason.ValueType  # 34
     """A secret that the tool needs is not known to the service. The operator sets it.
+    Metadata: `secret`.
     Code: `failed_precondition`.
     """
     REASON_ORIGIN_MISMATCH: _Reason.ValueType  # 35
-    """The current configuration comes from a file and was changed by RPC, or the other way round. Change it where it comes from,
-    which `metadata` names as `origin`: a file's name, or `rpc`.
+    """The current configuration comes from a file and was changed by RPC, or the other way round. Change it where it comes from.
+    Metadata: `origin`: a file's name, or `rpc`.
     Code: `failed_precondition`.
     """
     REASON_REVISION_MISMATCH: _Reason.ValueType  # 36
     """The current configuration has another revision than was expected. Read it, decide again, and apply with its revision.
+    Metadata: `name`, `current_revision`, `expected_revision`.
     Code: `aborted`.
     """
     REASON_SESSION_NOT_FOUND: _Reason.ValueType  # 37
     """There is no session of that id. List the sessions, or open one.
+    Metadata: `session_id`.
     Code: `not_found`.
     """
     REASON_SESSION_ALREADY_EXISTS: _Reason.ValueType  # 38
     """There is another session of that id. Choose another id.
+    Metadata: `session_id`.
     Code: `already_exists`.
     """
     REASON_SESSION_CLOSED: _Reason.ValueType  # 39
     """The session is closed for good. Open another one.
+    Metadata: `session_id`.
     Code: `failed_precondition`.
     """
     REASON_SESSION_SWITCHING: _Reason.ValueType  # 40
     """The session is being switched to another agent, or closed. Repeat in a moment.
+    Metadata: `session_id`, `agent` (the next one; empty when it is being closed).
     Code: `aborted`.
     """
     REASON_SESSION_NOT_IN_SPACE: _Reason.ValueType  # 41
@@ -195,10 +215,12 @@ class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reason.ValueTy
     """
     REASON_SWITCH_OUTDATED: _Reason.ValueType  # 42
     """The session has left the agent that the switch starts from. Read the session, and switch again if it is still wanted.
+    Metadata: `session_id`, `agent`, `context_revision`, as they are now.
     Code: `aborted`.
     """
     REASON_RUN_NOT_FOUND: _Reason.ValueType  # 43
     """There is no run of that id in that place. List the runs.
+    Metadata: `run_id`.
     Code: `not_found`.
     """
     REASON_RUN_ENDED: _Reason.ValueType  # 44
@@ -211,67 +233,84 @@ class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reason.ValueTy
     """
     REASON_MODEL_PRICE_MISSING: _Reason.ValueType  # 46
     """A limit of cost was asked for, and the model has no price. Give the price in the agent, or leave the limit out.
+    Metadata: `field`.
     Code: `failed_precondition`.
     """
     REASON_CURRENCY_MISMATCH: _Reason.ValueType  # 47
     """A limit of cost was asked for in another currency than that of the agent's prices and limits. Ask for it in theirs.
+    Metadata: `field`.
     Code: `failed_precondition`.
     """
     REASON_IDEMPOTENCY_KEY_REUSED: _Reason.ValueType  # 48
-    """The key was used for another request. Use another key; `metadata` names what differs.
+    """The key was used for another request. Use another key.
+    Metadata: `run_id` (the run of the key), `fields` (what differs, separated by commas).
     Code: `already_exists`.
     """
     REASON_CALL_NOT_FOUND: _Reason.ValueType  # 49
     """There is no call of that id in that place, or it is forgotten. List the calls.
+    Metadata: `call_id`.
     Code: `not_found`.
     """
     REASON_CALL_ID_REUSED: _Reason.ValueType  # 50
     """The id was used for another call. Use another id.
+    Metadata: `call_id`, `differences` (separated by commas).
     Code: `already_exists`.
     """
     REASON_SUBMISSION_ID_REUSED: _Reason.ValueType  # 51
     """The submission id was used for another outcome of the same call. Use another id, or repeat what was submitted under it.
+    Metadata: `call_id`.
     Code: `already_exists`.
     """
     REASON_CALL_ALREADY_RESOLVED: _Reason.ValueType  # 52
     """The call has its answer, and the first answer stands; or it was canceled. Read the call.
+    Metadata: `call_id`.
     Code: `failed_precondition`.
     """
     REASON_CALL_EXPIRED: _Reason.ValueType  # 53
     """The call waited for its answer too long. Drop the answer.
+    Metadata: `call_id`.
     Code: `failed_precondition`.
     """
     REASON_CALL_NOT_AWAITED: _Reason.ValueType  # 54
     """No answer from outside is awaited for the call. Read its state.
+    Metadata: `call_id`.
     Code: `failed_precondition`.
     """
     REASON_CALL_AWAITED_BY_RUN: _Reason.ValueType  # 55
     """A run waits for the output of the call. Give it with SubmitOutputs of that run.
+    Metadata: `call_id`, `run_id`.
     Code: `failed_precondition`.
     """
     REASON_CALL_IN_PROGRESS: _Reason.ValueType  # 56
     """The call is being carried out, and has no result yet. Wait for its answer, or repeat in a moment.
+    Metadata: `call_id`.
     Codes: `aborted`, `failed_precondition`.
     """
     REASON_CALL_TAKEN: _Reason.ValueType  # 57
     """Another watcher has taken the call. Leave the call to it.
+    Metadata: `call_id`.
     Codes: `failed_precondition`, `permission_denied`.
     """
     REASON_CALL_NOT_TAKEN: _Reason.ValueType  # 58
-    """Another watcher, or none, has taken the call. Acknowledge its delivery first, or answer while watching the tool.
+    """No watcher has taken the call, and whoever answers it does not watch its tool. Acknowledge its delivery first, or answer while
+    watching the tool.
+    Metadata: `call_id`.
     Code: `permission_denied`.
     """
     REASON_DELIVERY_NOT_FOUND: _Reason.ValueType  # 59
     """The call was not sent by that delivery. Acknowledge the delivery that came with the call.
+    Metadata: `call_id`.
     Code: `failed_precondition`.
     """
     REASON_RESULT_INVALID: _Reason.ValueType  # 60
     """The result does not fit what the tool promises. Correct the result and submit again: the call still waits.
+    Metadata: `call_id`; `call_ids` (separated by spaces), of outputs of a run.
     Code: `invalid_argument`.
     """
     REASON_RESULT_NOT_FOUND: _Reason.ValueType  # 61
     """There is no such result of yours: it never was, or is no longer kept, since its session has no runs any more. Call the tool
     again.
+    Metadata: `stored_reference`.
     Code: `not_found`.
     """
     REASON_SPACE_NOT_FOUND: _Reason.ValueType  # 62
@@ -317,6 +356,7 @@ class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reason.ValueTy
     """
     REASON_WORKER_BACKED_OFF: _Reason.ValueType  # 72
     """The worker keeps failing and is started again later; nothing was started. Repeat after a while.
+    Metadata: `retry_in_ms`.
     Code: `unavailable`.
     """
     REASON_WORKER_CRASHED: _Reason.ValueType  # 73
@@ -375,14 +415,17 @@ Code: `deadline_exceeded`.
 """
 REASON_INVALID_REQUEST: Reason.ValueType  # 4
 """A field of the request is missing or does not fit. Correct what `field_violations` name, then send again.
+Metadata: `name`, of a configuration that is applied.
 Codes: `invalid_argument`, `permission_denied`.
 """
 REASON_METHOD_UNIMPLEMENTED: Reason.ValueType  # 5
 """This service does not offer the method, or not in this way. Use what its contract and release say it offers.
+Metadata: `service`, `method`.
 Code: `unimplemented`.
 """
 REASON_SERVICE_NOT_FOUND: Reason.ValueType  # 6
 """There is no service of that name here. Ask for one that reflection or the documentation lists.
+Metadata: `service`.
 Codes: `not_found`, `unimplemented`.
 """
 REASON_CREDENTIALS_INVALID: Reason.ValueType  # 7
@@ -403,6 +446,7 @@ Codes: `deadline_exceeded`, `invalid_argument`, `resource_exhausted`, `unavailab
 """
 REASON_OUTCOME_UNKNOWN: Reason.ValueType  # 11
 """Nobody can say whether the call had its effect. Read the state before repeating what is not idempotent.
+Metadata: `server` and `tool`, of a call of an MCP server.
 Codes: `canceled`, `data_loss`, `deadline_exceeded`, `internal`, `unavailable`.
 """
 REASON_INSTANCE_STOPPING: Reason.ValueType  # 12
@@ -424,6 +468,7 @@ Code: `unavailable`.
 """
 REASON_STORE_FULL: Reason.ValueType  # 16
 """The store is full. Ask the operator to enlarge it; retention also frees space by itself.
+Metadata: `store`.
 Code: `resource_exhausted`.
 """
 REASON_RECORD_LOST: Reason.ValueType  # 17
@@ -431,7 +476,8 @@ REASON_RECORD_LOST: Reason.ValueType  # 17
 Codes: `data_loss`, `internal`, `invalid_argument`.
 """
 REASON_MESSAGE_TOO_LARGE: Reason.ValueType  # 18
-"""A message, or a part of it, is over its limit. Send less; where it is known, `metadata` has `bytes` and `limit`.
+"""A message, or a part of it, is over its limit. Send less.
+Metadata: `bytes`, `limit`; `call_id` and `call_ids` (separated by spaces), of outputs.
 Codes: `invalid_argument`, `resource_exhausted`.
 """
 REASON_PAGE_TOKEN_INVALID: Reason.ValueType  # 19
@@ -440,6 +486,7 @@ Code: `invalid_argument`.
 """
 REASON_SEQUENCE_NOT_REACHED: Reason.ValueType  # 20
 """The log has not come that far: no event has had that sequence. The store was reset or restored; watch from 0.
+Metadata: `next_sequence`.
 Code: `out_of_range`.
 """
 REASON_STREAM_REPLACED: Reason.ValueType  # 21
@@ -452,14 +499,17 @@ Code: `unavailable`.
 """
 REASON_AGENT_NOT_FOUND: Reason.ValueType  # 23
 """There is no agent of that name. List the agents, or apply it first.
+Metadata: `agent`.
 Code: `not_found`.
 """
 REASON_AGENT_INVALID: Reason.ValueType  # 24
 """The agent's configuration has faults. Fix and apply the agent, then repeat.
+Metadata: `agent`.
 Code: `failed_precondition`.
 """
 REASON_AGENT_SWITCHED: Reason.ValueType  # 25
 """The session has another agent by now: what its former agent decided is not carried out. Drop the call.
+Metadata: `session_id`, `agent` (the one that the session has).
 Codes: `aborted`, `failed_precondition`.
 """
 REASON_CONTEXT_REVISION_AHEAD: Reason.ValueType  # 26
@@ -467,7 +517,8 @@ REASON_CONTEXT_REVISION_AHEAD: Reason.ValueType  # 26
 Code: `aborted`.
 """
 REASON_TOOL_NOT_FOUND: Reason.ValueType  # 27
-"""The caller of the method has no tool of that name. List the tools.
+"""Whoever made the call has no tool of that name. List the tools.
+Metadata: `tool`.
 Code: `not_found`.
 """
 REASON_TOOL_NOT_ALLOWED: Reason.ValueType  # 28
@@ -484,43 +535,52 @@ Codes: `already_exists`, `invalid_argument`.
 """
 REASON_PROVIDER_NOT_FOUND: Reason.ValueType  # 31
 """There is no provider of that name. List the providers, or apply it first.
+Metadata: `provider`.
 Code: `not_found`.
 """
 REASON_MCP_SERVER_NOT_FOUND: Reason.ValueType  # 32
 """There is no MCP server of that name. List the servers, or apply it first.
+Metadata: `server`.
 Code: `not_found`.
 """
 REASON_MCP_SERVER_UNAVAILABLE: Reason.ValueType  # 33
 """The MCP server cannot be reached; nothing was started. Repeat when its health says that it is ready.
+Metadata: `server`, `tool`.
 Code: `unavailable`.
 """
 REASON_SECRET_NOT_FOUND: Reason.ValueType  # 34
 """A secret that the tool needs is not known to the service. The operator sets it.
+Metadata: `secret`.
 Code: `failed_precondition`.
 """
 REASON_ORIGIN_MISMATCH: Reason.ValueType  # 35
-"""The current configuration comes from a file and was changed by RPC, or the other way round. Change it where it comes from,
-which `metadata` names as `origin`: a file's name, or `rpc`.
+"""The current configuration comes from a file and was changed by RPC, or the other way round. Change it where it comes from.
+Metadata: `origin`: a file's name, or `rpc`.
 Code: `failed_precondition`.
 """
 REASON_REVISION_MISMATCH: Reason.ValueType  # 36
 """The current configuration has another revision than was expected. Read it, decide again, and apply with its revision.
+Metadata: `name`, `current_revision`, `expected_revision`.
 Code: `aborted`.
 """
 REASON_SESSION_NOT_FOUND: Reason.ValueType  # 37
 """There is no session of that id. List the sessions, or open one.
+Metadata: `session_id`.
 Code: `not_found`.
 """
 REASON_SESSION_ALREADY_EXISTS: Reason.ValueType  # 38
 """There is another session of that id. Choose another id.
+Metadata: `session_id`.
 Code: `already_exists`.
 """
 REASON_SESSION_CLOSED: Reason.ValueType  # 39
 """The session is closed for good. Open another one.
+Metadata: `session_id`.
 Code: `failed_precondition`.
 """
 REASON_SESSION_SWITCHING: Reason.ValueType  # 40
 """The session is being switched to another agent, or closed. Repeat in a moment.
+Metadata: `session_id`, `agent` (the next one; empty when it is being closed).
 Code: `aborted`.
 """
 REASON_SESSION_NOT_IN_SPACE: Reason.ValueType  # 41
@@ -529,10 +589,12 @@ Code: `failed_precondition`.
 """
 REASON_SWITCH_OUTDATED: Reason.ValueType  # 42
 """The session has left the agent that the switch starts from. Read the session, and switch again if it is still wanted.
+Metadata: `session_id`, `agent`, `context_revision`, as they are now.
 Code: `aborted`.
 """
 REASON_RUN_NOT_FOUND: Reason.ValueType  # 43
 """There is no run of that id in that place. List the runs.
+Metadata: `run_id`.
 Code: `not_found`.
 """
 REASON_RUN_ENDED: Reason.ValueType  # 44
@@ -545,67 +607,84 @@ Code: `out_of_range`.
 """
 REASON_MODEL_PRICE_MISSING: Reason.ValueType  # 46
 """A limit of cost was asked for, and the model has no price. Give the price in the agent, or leave the limit out.
+Metadata: `field`.
 Code: `failed_precondition`.
 """
 REASON_CURRENCY_MISMATCH: Reason.ValueType  # 47
 """A limit of cost was asked for in another currency than that of the agent's prices and limits. Ask for it in theirs.
+Metadata: `field`.
 Code: `failed_precondition`.
 """
 REASON_IDEMPOTENCY_KEY_REUSED: Reason.ValueType  # 48
-"""The key was used for another request. Use another key; `metadata` names what differs.
+"""The key was used for another request. Use another key.
+Metadata: `run_id` (the run of the key), `fields` (what differs, separated by commas).
 Code: `already_exists`.
 """
 REASON_CALL_NOT_FOUND: Reason.ValueType  # 49
 """There is no call of that id in that place, or it is forgotten. List the calls.
+Metadata: `call_id`.
 Code: `not_found`.
 """
 REASON_CALL_ID_REUSED: Reason.ValueType  # 50
 """The id was used for another call. Use another id.
+Metadata: `call_id`, `differences` (separated by commas).
 Code: `already_exists`.
 """
 REASON_SUBMISSION_ID_REUSED: Reason.ValueType  # 51
 """The submission id was used for another outcome of the same call. Use another id, or repeat what was submitted under it.
+Metadata: `call_id`.
 Code: `already_exists`.
 """
 REASON_CALL_ALREADY_RESOLVED: Reason.ValueType  # 52
 """The call has its answer, and the first answer stands; or it was canceled. Read the call.
+Metadata: `call_id`.
 Code: `failed_precondition`.
 """
 REASON_CALL_EXPIRED: Reason.ValueType  # 53
 """The call waited for its answer too long. Drop the answer.
+Metadata: `call_id`.
 Code: `failed_precondition`.
 """
 REASON_CALL_NOT_AWAITED: Reason.ValueType  # 54
 """No answer from outside is awaited for the call. Read its state.
+Metadata: `call_id`.
 Code: `failed_precondition`.
 """
 REASON_CALL_AWAITED_BY_RUN: Reason.ValueType  # 55
 """A run waits for the output of the call. Give it with SubmitOutputs of that run.
+Metadata: `call_id`, `run_id`.
 Code: `failed_precondition`.
 """
 REASON_CALL_IN_PROGRESS: Reason.ValueType  # 56
 """The call is being carried out, and has no result yet. Wait for its answer, or repeat in a moment.
+Metadata: `call_id`.
 Codes: `aborted`, `failed_precondition`.
 """
 REASON_CALL_TAKEN: Reason.ValueType  # 57
 """Another watcher has taken the call. Leave the call to it.
+Metadata: `call_id`.
 Codes: `failed_precondition`, `permission_denied`.
 """
 REASON_CALL_NOT_TAKEN: Reason.ValueType  # 58
-"""Another watcher, or none, has taken the call. Acknowledge its delivery first, or answer while watching the tool.
+"""No watcher has taken the call, and whoever answers it does not watch its tool. Acknowledge its delivery first, or answer while
+watching the tool.
+Metadata: `call_id`.
 Code: `permission_denied`.
 """
 REASON_DELIVERY_NOT_FOUND: Reason.ValueType  # 59
 """The call was not sent by that delivery. Acknowledge the delivery that came with the call.
+Metadata: `call_id`.
 Code: `failed_precondition`.
 """
 REASON_RESULT_INVALID: Reason.ValueType  # 60
 """The result does not fit what the tool promises. Correct the result and submit again: the call still waits.
+Metadata: `call_id`; `call_ids` (separated by spaces), of outputs of a run.
 Code: `invalid_argument`.
 """
 REASON_RESULT_NOT_FOUND: Reason.ValueType  # 61
 """There is no such result of yours: it never was, or is no longer kept, since its session has no runs any more. Call the tool
 again.
+Metadata: `stored_reference`.
 Code: `not_found`.
 """
 REASON_SPACE_NOT_FOUND: Reason.ValueType  # 62
@@ -651,6 +730,7 @@ Code: `failed_precondition`.
 """
 REASON_WORKER_BACKED_OFF: Reason.ValueType  # 72
 """The worker keeps failing and is started again later; nothing was started. Repeat after a while.
+Metadata: `retry_in_ms`.
 Code: `unavailable`.
 """
 REASON_WORKER_CRASHED: Reason.ValueType  # 73
@@ -724,7 +804,10 @@ class ErrorDetail(_message.Message):
     """What happened. A value that the reader does not know comes from a newer service: act on the error's code."""
     @_builtins.property
     def metadata(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
-        """What the error is about: names and values that the message mentions, for example {"call_id": "c1"}."""
+        """What the error is about: names and values that the message mentions, for example {"call_id": "c1"}. The comment of each reason
+        lists the keys that it comes with. A service that does not know a value leaves its key out; a reason without such a list has
+        no keys of its own.
+        """
 
     @_builtins.property
     def field_violations(self) -> _containers.RepeatedCompositeFieldContainer[Global___FieldViolation]:

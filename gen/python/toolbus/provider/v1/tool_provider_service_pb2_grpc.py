@@ -77,8 +77,9 @@ class ToolProviderServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ExecuteTool(self, request, context):
-        """Executes a call. A tool's failure is a result with `is_error`; an error of the RPC means that the outcome is unknown or that
-        nothing was started, as its code says.
+        """Executes a call. A tool's failure is a result with `is_error`. An error of the RPC says by its code whether the call was
+        started: with `invalid_argument`, `not_found`, `failed_precondition`, `permission_denied`, `unauthenticated`, `unimplemented` or
+        `resource_exhausted`, or with REASON_CALL_NOT_STARTED, nothing was; with any other one the outcome is unknown.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -40,8 +40,9 @@ class ToolProviderServiceStub:
     WatchProvidedTools: _grpc.UnaryStreamMultiCallable[_tool_provider_service_pb2.WatchProvidedToolsRequest, _tool_provider_service_pb2.WatchProvidedToolsResponse]
     """Streams the tools of a scope now and after each change."""
     ExecuteTool: _grpc.UnaryStreamMultiCallable[_tool_provider_service_pb2.ExecuteToolRequest, _tool_provider_service_pb2.ExecuteToolResponse]
-    """Executes a call. A tool's failure is a result with `is_error`; an error of the RPC means that the outcome is unknown or that
-    nothing was started, as its code says.
+    """Executes a call. A tool's failure is a result with `is_error`. An error of the RPC says by its code whether the call was
+    started: with `invalid_argument`, `not_found`, `failed_precondition`, `permission_denied`, `unauthenticated`, `unimplemented` or
+    `resource_exhausted`, or with REASON_CALL_NOT_STARTED, nothing was; with any other one the outcome is unknown.
     """
     ReleaseScope: _grpc.UnaryUnaryMultiCallable[_tool_provider_service_pb2.ReleaseScopeRequest, _tool_provider_service_pb2.ReleaseScopeResponse]
     """Closes what is open for a scope alone, and ends its use of what it shares with others; the scope may come back later. A
@@ -60,8 +61,9 @@ class ToolProviderServiceAsyncStub(ToolProviderServiceStub):
     WatchProvidedTools: _aio.UnaryStreamMultiCallable[_tool_provider_service_pb2.WatchProvidedToolsRequest, _tool_provider_service_pb2.WatchProvidedToolsResponse]  # type: ignore[assignment]
     """Streams the tools of a scope now and after each change."""
     ExecuteTool: _aio.UnaryStreamMultiCallable[_tool_provider_service_pb2.ExecuteToolRequest, _tool_provider_service_pb2.ExecuteToolResponse]  # type: ignore[assignment]
-    """Executes a call. A tool's failure is a result with `is_error`; an error of the RPC means that the outcome is unknown or that
-    nothing was started, as its code says.
+    """Executes a call. A tool's failure is a result with `is_error`. An error of the RPC says by its code whether the call was
+    started: with `invalid_argument`, `not_found`, `failed_precondition`, `permission_denied`, `unauthenticated`, `unimplemented` or
+    `resource_exhausted`, or with REASON_CALL_NOT_STARTED, nothing was; with any other one the outcome is unknown.
     """
     ReleaseScope: _aio.UnaryUnaryMultiCallable[_tool_provider_service_pb2.ReleaseScopeRequest, _tool_provider_service_pb2.ReleaseScopeResponse]  # type: ignore[assignment]
     """Closes what is open for a scope alone, and ends its use of what it shares with others; the scope may come back later. A
@@ -95,8 +97,9 @@ class ToolProviderServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _tool_provider_service_pb2.ExecuteToolRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_tool_provider_service_pb2.ExecuteToolResponse], _abc.AsyncIterator[_tool_provider_service_pb2.ExecuteToolResponse]]:
-        """Executes a call. A tool's failure is a result with `is_error`; an error of the RPC means that the outcome is unknown or that
-        nothing was started, as its code says.
+        """Executes a call. A tool's failure is a result with `is_error`. An error of the RPC says by its code whether the call was
+        started: with `invalid_argument`, `not_found`, `failed_precondition`, `permission_denied`, `unauthenticated`, `unimplemented` or
+        `resource_exhausted`, or with REASON_CALL_NOT_STARTED, nothing was; with any other one the outcome is unknown.
         """
 
     @_abc_1.abstractmethod

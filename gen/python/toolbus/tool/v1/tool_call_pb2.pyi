@@ -30,9 +30,9 @@ class _ToolCallStateEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ToolCal
     TOOL_CALL_STATE_STARTED: _ToolCallState.ValueType  # 1
     """Recorded; its effect may have begun."""
     TOOL_CALL_STATE_WAITING: _ToolCallState.ValueType  # 2
-    """The caller waits for the result."""
+    """Whoever made the call waits for the result."""
     TOOL_CALL_STATE_PENDING: _ToolCallState.ValueType  # 3
-    """The caller does not wait; the result goes to the inbox."""
+    """Whoever made the call does not wait; the result goes to the inbox."""
     TOOL_CALL_STATE_RESOLVED: _ToolCallState.ValueType  # 4
     """It has its result."""
     TOOL_CALL_STATE_EXPIRED: _ToolCallState.ValueType  # 5
@@ -48,9 +48,9 @@ TOOL_CALL_STATE_UNSPECIFIED: ToolCallState.ValueType  # 0
 TOOL_CALL_STATE_STARTED: ToolCallState.ValueType  # 1
 """Recorded; its effect may have begun."""
 TOOL_CALL_STATE_WAITING: ToolCallState.ValueType  # 2
-"""The caller waits for the result."""
+"""Whoever made the call waits for the result."""
 TOOL_CALL_STATE_PENDING: ToolCallState.ValueType  # 3
-"""The caller does not wait; the result goes to the inbox."""
+"""Whoever made the call does not wait; the result goes to the inbox."""
 TOOL_CALL_STATE_RESOLVED: ToolCallState.ValueType  # 4
 """It has its result."""
 TOOL_CALL_STATE_EXPIRED: ToolCallState.ValueType  # 5
@@ -62,7 +62,7 @@ Global___ToolCallState: _TypeAlias = ToolCallState  # noqa: Y015
 @_typing.final
 class ToolCall(_message.Message):
     """A call as it is recorded. It does not say which watcher has taken it, by which delivery, or which submission answered it: `taken`
-    and `state` say whether a watcher has it, and whether its caller still waits.
+    and `state` say whether a watcher has it, and whether the one that made the call still waits.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -110,7 +110,7 @@ class ToolCall(_message.Message):
     output_schema_json: _builtins.str
     """JSON Schema of the expected result as JSON text; empty if any."""
     resolved_late: _builtins.bool
-    """Whether the result came after the caller had stopped waiting."""
+    """Whether the result came after the one that made the call had stopped waiting."""
     principal: _builtins.str
     """The authenticated principal on whose behalf it is made."""
     effect: _tool_pb2.Effect.ValueType

@@ -425,12 +425,16 @@ class ToolResult(_message.Message):
     IS_ERROR_FIELD_NUMBER: _builtins.int
     STORED_REFERENCE_FIELD_NUMBER: _builtins.int
     output_json: _builtins.str
-    """The result as JSON text. For an error it is {"error":"<text>"}."""
+    """The result, always as JSON text; for an error it is {"error":"<text>"}. With a `stored_reference` it is an object that tells of
+    the stored result, and does not fit the tool's output schema: {"truncated":true, "bytes":<size of the whole>,
+    "storedReference":"<stored_reference>", "beginning":"<the first part of its JSON text, as a string>", "rest":"<how a model reads
+    on>"}. Of an error it is {"error":"<text>"} then, too, and the text has the beginning and how a model reads on.
+    """
     is_error: _builtins.bool
     """Whether the tool failed. A tool's failure is data for the model, never an error of the call's transport."""
     stored_reference: _builtins.str
-    """Where the whole result is stored when `output_json` holds only its beginning; empty otherwise. `ToolCallService.ReadResult`
-    reads it.
+    """Where the whole result is stored when it is larger than a message holds; empty otherwise. `ToolCallService.ReadResult` reads
+    it.
     """
     def __init__(
         self,

@@ -336,7 +336,7 @@ class CallToolResult(_message.Message):
     ENDS_RUN_FIELD_NUMBER: _builtins.int
     TOOLS_REVISION_FIELD_NUMBER: _builtins.int
     output_json: _builtins.str
-    """The result as JSON text, as in ToolResult."""
+    """The result as JSON text, always, also when the whole is stored elsewhere; as in ToolResult."""
     is_error: _builtins.bool
     """Whether the tool failed. A tool's failure is data for the model, never an error of the call's transport."""
     stored_reference: _builtins.str

@@ -34,7 +34,7 @@ export type StoredToolCall = Message<"toolbus.internal.tool.v1.StoredToolCall"> 
   call?: ToolCall | undefined;
 
   /**
-   * Until when its caller waits; absent when it does not wait. Clients see whether it does in the call's state.
+   * Until when the one that made the call waits; absent when it does not wait. Clients see whether it does in the call's state.
    *
    * @generated from field: google.protobuf.Timestamp wait_expire_time = 2;
    */

@@ -55,8 +55,9 @@ type ToolProviderServiceClient interface {
 	GetProvidedTools(context.Context, *connect.Request[v1.GetProvidedToolsRequest]) (*connect.Response[v1.GetProvidedToolsResponse], error)
 	// Streams the tools of a scope now and after each change.
 	WatchProvidedTools(context.Context, *connect.Request[v1.WatchProvidedToolsRequest]) (*connect.ServerStreamForClient[v1.WatchProvidedToolsResponse], error)
-	// Executes a call. A tool's failure is a result with `is_error`; an error of the RPC means that the outcome is unknown or that
-	// nothing was started, as its code says.
+	// Executes a call. A tool's failure is a result with `is_error`. An error of the RPC says by its code whether the call was
+	// started: with `invalid_argument`, `not_found`, `failed_precondition`, `permission_denied`, `unauthenticated`, `unimplemented` or
+	// `resource_exhausted`, or with REASON_CALL_NOT_STARTED, nothing was; with any other one the outcome is unknown.
 	ExecuteTool(context.Context, *connect.Request[v1.ExecuteToolRequest]) (*connect.ServerStreamForClient[v1.ExecuteToolResponse], error)
 	// Closes what is open for a scope alone, and ends its use of what it shares with others; the scope may come back later. A
 	// provider that keeps nothing by scope need not serve it.
@@ -137,8 +138,9 @@ type ToolProviderServiceHandler interface {
 	GetProvidedTools(context.Context, *connect.Request[v1.GetProvidedToolsRequest]) (*connect.Response[v1.GetProvidedToolsResponse], error)
 	// Streams the tools of a scope now and after each change.
 	WatchProvidedTools(context.Context, *connect.Request[v1.WatchProvidedToolsRequest], *connect.ServerStream[v1.WatchProvidedToolsResponse]) error
-	// Executes a call. A tool's failure is a result with `is_error`; an error of the RPC means that the outcome is unknown or that
-	// nothing was started, as its code says.
+	// Executes a call. A tool's failure is a result with `is_error`. An error of the RPC says by its code whether the call was
+	// started: with `invalid_argument`, `not_found`, `failed_precondition`, `permission_denied`, `unauthenticated`, `unimplemented` or
+	// `resource_exhausted`, or with REASON_CALL_NOT_STARTED, nothing was; with any other one the outcome is unknown.
 	ExecuteTool(context.Context, *connect.Request[v1.ExecuteToolRequest], *connect.ServerStream[v1.ExecuteToolResponse]) error
 	// Closes what is open for a scope alone, and ends its use of what it shares with others; the scope may come back later. A
 	// provider that keeps nothing by scope need not serve it.
