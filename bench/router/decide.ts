@@ -128,7 +128,9 @@ function catalogueOf({ tools, agents }: DecideSize): Catalogue {
 function agentFrom(agent: number, tools: number) {
   const aliases = Object.fromEntries(Array.from({ length: tools }, (_, tool) => [aliasOf(tool), nameOf(tool)]));
   const use = Array.from({ length: tools }, (_, tool) => nameOf(tool));
-  return create(StoredAgentSchema, { agent: { name: agentOf(agent), tools: { use, allowed: ["tool-*"], aliases } } });
+  return create(StoredAgentSchema, {
+    agent: { name: agentOf(agent), tools: { use, allowed: { names: ["tool-*"] }, aliases } },
+  });
 }
 
 function toolFrom(tool: number) {

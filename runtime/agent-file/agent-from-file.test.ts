@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from "node:fs";
-import { toJson } from "@bufbuild/protobuf";
+import { type JsonObject, toJson } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { AgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { agentFromFile } from "./agent-from-file.ts";
@@ -20,6 +20,14 @@ describe("an agent from a file", () => {
       { name: "w", provider: "worker", config: { secrets: ["S"] } },
       source,
     ]);
+  });
+
+  test("ORCH-2 an empty list of allowed tools in a file allows what is in use, as no list does", () => {
+    const allowedOf = (tools: JsonObject) => agentFromFile({ name: "a", tools }).tools?.allowed?.names;
+    expect(allowedOf({ use: ["*"], allowed: [] })).toBeUndefined();
+    expect(allowedOf({ use: ["*"] })).toBeUndefined();
+    expect(allowedOf({ use: ["*"], allowed: ["*"] })).toEqual(["*"]);
+    expect(allowedOf({ use: ["*"], allowed: { names: [] } })).toEqual([]);
   });
 
   test("the contract's own form stays as it is", () => {

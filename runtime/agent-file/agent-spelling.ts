@@ -1,3 +1,4 @@
+import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { serverSpelling } from "./server-spelling.ts";
 import { itsOwn, type JsonSchema, type Spelling } from "./spelling.ts";
 
@@ -66,6 +67,21 @@ export const agentSpelling: Spelling = {
       },
     },
   },
+  "toolbus.agent.v1.ToolUse": {
+    fields: {
+      allowed: {
+        field: "allowed",
+        schema: () => ({
+          type: "array",
+          items: { ...text, maxLength: 512 },
+          maxItems: 1000,
+          description:
+            "Which of those in use may be called: references, aliases or patterns. Absent, an empty list and `*` allow all in use.",
+        }),
+        read: allowedFromFile,
+      },
+    },
+  },
   "toolbus.mcp.v1.HealthCheck": {
     fields: {
       interval: { field: "interval", schema: itsOwn },
@@ -77,3 +93,9 @@ export const agentSpelling: Spelling = {
   },
   "toolbus.mcp.v1.McpServer": serverSpelling,
 };
+
+/** ORCH-2: in files an empty list allows what is in use; in the contract it allows nothing. */
+function allowedFromFile(value: JsonValue): JsonObject {
+  if (!Array.isArray(value)) return { allowed: value };
+  return value.length === 0 ? {} : { allowed: { names: value } };
+}

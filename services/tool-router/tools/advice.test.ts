@@ -5,7 +5,7 @@ import { createToolSet } from "./tool-set/tool-set.ts";
 
 const toolUse = {
   use: ["@files/*", "weather", "secret_weather"],
-  allowed: ["@files/read_file", "@files/list_directory", "weather"],
+  allowed: { names: ["@files/read_file", "@files/list_directory", "weather"] },
   aliases: { forecast: "weather" },
 };
 const offers = [offer("mcp", { files: ["read_file", "write_file", "list_directory"] })];

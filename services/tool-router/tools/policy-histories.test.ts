@@ -99,7 +99,11 @@ function apply(world: World, step: Step): void {
 
 function toolSetOf(world: World): ToolSet {
   const sources = [...world.offered.keys()].map((name) => create(AgentSourceSchema, { name, provider: "mcp" }));
-  const one = agent({ use: world.use, allowed: world.allowed, aliases: world.aliases });
+  const one = agent({
+    use: world.use,
+    ...(world.allowed.length > 0 && { allowed: { names: world.allowed } }),
+    aliases: world.aliases,
+  });
   return createToolSet({ ...one, sources }, catalogueOf(...[...world.catalogue].map(entryNamed)), [
     offer("mcp", Object.fromEntries(world.offered)),
     offer("third", { "": world.own }, { declared: new Map() }),

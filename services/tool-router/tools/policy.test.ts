@@ -2,23 +2,31 @@ import { create } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { AgentSourceSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
-import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { AllowedToolsSchema, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { decideCall } from "../calls/admission.ts";
 import { agent, catalogueOf, offer, tool } from "../testing/fakes/tools.ts";
 import { createPolicy, narrow } from "./policy.ts";
 import { resolve } from "./resolve.ts";
 import { createToolSet, type ToolSet } from "./tool-set/tool-set.ts";
 
-const use = (toolUse: { use?: string[]; allowed?: string[]; aliases?: Record<string, string> }) =>
-  createPolicy("tester", { use: [], allowed: [], aliases: {}, ...toolUse });
+const use = (toolUse: { use?: string[]; allowed?: string[]; aliases?: Record<string, string> }) => {
+  const { allowed, ...more } = toolUse;
+  const names = allowed && { allowed: create(AllowedToolsSchema, { names: allowed }) };
+  return createPolicy("tester", { use: [], aliases: {}, ...more, ...names });
+};
 
 describe("policy", () => {
-  test("ORCH-2 an empty list of allowed tools allows what is in use, and a star does the same", () => {
-    for (const allowed of [[], ["*"]]) {
-      const policy = use({ use: ["@files/*"], allowed });
+  test("ORCH-2 without a list of allowed tools all in use are, and a star does the same", () => {
+    for (const allowed of [undefined, ["*"]]) {
+      const policy = use({ use: ["@files/*"], ...(allowed && { allowed }) });
       expect(policy.decide("@files/read").kind).toBe("permitted");
       expect(policy.decide("echo")).toMatchObject({ kind: "blocked", rule: "not in tools.use" });
     }
+  });
+
+  test("ORCH-2 an empty list of allowed tools allows none", () => {
+    const policy = use({ use: ["*"], allowed: [] });
+    expect(policy.decide("echo")).toMatchObject({ kind: "blocked", rule: "not in tools.allowed" });
   });
 
   test("ORCH-3 an alias or the real name in allowed permits both", () => {
@@ -79,7 +87,7 @@ const patterns = fc.oneof(references, fc.constantFrom("@a/*", "@*/a", "x_*", "a*
 const aliases = fc.dictionary(fc.oneof(anyName, fc.constant("a__read")), fc.oneof(references, anyName), { maxKeys: 4 });
 const toolUse = fc.record({
   use: fc.array(patterns, { maxLength: 4 }),
-  allowed: fc.array(patterns, { maxLength: 3 }),
+  allowed: fc.option(fc.record({ names: fc.array(patterns, { maxLength: 3 }) }), { nil: undefined }),
   aliases,
 });
 const offered = fc.dictionary(fc.constantFrom(...sources), fc.array(anyName, { maxLength: 4 }));
@@ -172,7 +180,7 @@ function leastMs(rounds: number, work: () => void): number {
 test("deciding a call costs the same, however many tools there are", () => {
   const costAmong = (count: number) => {
     const all = Array.from({ length: count }, (_, n) => tool(`tool_${n}`));
-    const tools = createToolSet(agent({ use: ["tool_*"], allowed: ["tool_*"] }), catalogueOf(...all), []);
+    const tools = createToolSet(agent({ use: ["tool_*"], allowed: { names: ["tool_*"] } }), catalogueOf(...all), []);
     return leastMs(50, () => {
       for (let n = 0; n < 1_000; n++) {
         const resolution = resolve(tools, `tool_${n % count}`);

@@ -26,21 +26,21 @@ export function createPolicy(
   isByNameOnly: NameMatcher = () => false,
 ): Policy {
   const aliases = realNames(toolUse?.aliases ?? {});
-  const allowed = toolUse?.allowed ?? [];
+  const allowed = toolUse?.allowed?.names;
   const use = toolUse?.use ?? [];
   const isLike = createNameMatcher(use);
   const isInUse = (reference: string) => (isByNameOnly(reference) ? use.includes(reference) : isLike(reference));
   const ruleOutside = (reference: string) => (isLike(reference) ? BY_NAME_ONLY : "not in tools.use");
   const isAllowed =
-    allowed.length === 0 ? () => true : createNameMatcher(allowed.map((entry) => aliases.get(entry) ?? entry));
-  const allowedRule = allowed.length === 0 ? "in tools.use, and tools.allowed is empty" : "in tools.allowed";
+    allowed === undefined ? () => true : createNameMatcher(allowed.map((entry) => aliases.get(entry) ?? entry));
+  const allowedRule = allowed === undefined ? "in tools.use, and there is no tools.allowed" : "in tools.allowed";
   return {
     agent,
     aliases,
     isInUse,
     ruleOutside,
     entryOf: (list, reference) =>
-      (toolUse?.[list] ?? []).find((entry) => {
+      ((list === "use" ? use : allowed) ?? []).find((entry) => {
         if (list === "use" && isByNameOnly(reference)) return entry === reference;
         return createNameMatcher([aliases.get(entry) ?? entry])(reference);
       }),

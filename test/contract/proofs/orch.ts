@@ -10,6 +10,7 @@ const creation = testsOf("services/orchestrator/runs/create/creation.test.ts");
 const history = testsOf("services/orchestrator/sessions/history/history.test.ts");
 const agentSwitched = testsOf("services/orchestrator/loop/errors/agent-switched.test.ts");
 const lateResults = testsOf("services/tool-router/testing/sessions/late-results.service.test.ts");
+const agentFile = testsOf("runtime/agent-file/agent-from-file.test.ts");
 const policy = testsOf("services/tool-router/tools/policy.test.ts");
 const histories = testsOf("services/tool-router/tools/policy-histories.test.ts");
 const router = testsOf("services/tool-router/service.test.ts");
@@ -99,8 +100,9 @@ export const orch: Proofs = {
     ),
     shown(
       '["*"] and an empty list allow what is in use; patterns work',
-      policy("an empty list of allowed tools allows what is in use"),
+      policy("without a list of allowed tools all in use are", "an empty list of allowed tools allows none"),
       names("ORCH-2 %s and %s: %s"),
+      agentFile("an empty list of allowed tools in a file allows what is in use"),
     ),
     shown(
       "nothing outside of use is ever callable, by whatever history",

@@ -31,7 +31,7 @@ beforeAll(async () => {
   const agents = [
     { name: "asker" },
     { name: "parker" },
-    { name: "strict", model: "asker", tools: { use: ["@files/*"], allowed: ["@files/*"] } },
+    { name: "strict", model: "asker", tools: { use: ["@files/*"], allowed: { names: ["@files/*"] } } },
   ];
   for (const { name, model = name, tools } of agents) {
     const language = { provider: "scripted", model: `${model}.json` };

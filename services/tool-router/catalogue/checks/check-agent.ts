@@ -59,8 +59,9 @@ function faultsOfAliases(agent: Agent, { hasTool }: AgentCheck): string[] {
 
 /** `@files` without a tool, or an empty entry, is a slip of the pen. */
 function faultsOfReferences(agent: Agent): string[] {
-  return (["use", "allowed"] as const).flatMap((list) =>
-    (agent.tools?.[list] ?? []).flatMap((entry, index) => {
+  const { use = [], allowed } = agent.tools ?? {};
+  return Object.entries({ use, allowed: allowed?.names ?? [] }).flatMap(([list, entries]) =>
+    entries.flatMap((entry, index) => {
       const isReference = entry !== "" && (!entry.startsWith("@") || parseReference(entry).source !== undefined);
       return isReference
         ? []
@@ -121,7 +122,7 @@ function doubtOfCalled({ limits }: Agent, name: string, { findAgent }: AgentChec
 }
 
 function warningsOf(agent: Agent, check: AgentCheck): string[] {
-  const { use = [], allowed = [] } = agent.tools ?? {};
+  const { use = [], allowed: { names: allowed = [] } = {} } = agent.tools ?? {};
   const policy = createPolicy(agent.name, agent.tools, check.isByNameOnly);
   const warnings = use.flatMap((entry, index) => {
     const missing = missingOf(entry, agent, check);

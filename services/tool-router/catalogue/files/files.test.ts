@@ -189,7 +189,11 @@ describe("agents", () => {
 
   test("ORCH-5 say what is doubtful beside what is wrong", () => {
     const [helper, nobody] = ["helper", "nobody"].map((name) => create(SubAgentSchema, { agent: name }));
-    const faulty = agent({ use: ["nada", "@nope/x", "agent_*"], allowed: ["zzz"], aliases: { a: "b", b: "a" } });
+    const faulty = agent({
+      use: ["nada", "@nope/x", "agent_*"],
+      allowed: { names: ["zzz"] },
+      aliases: { a: "b", b: "a" },
+    });
     const { faults, warnings } = checkAgent({ ...faulty, subAgents: [helper!, nobody!] }, check);
     expect(faults).toEqual([
       "tools.aliases.a: leads in a circle (a → b → a)",
@@ -205,7 +209,7 @@ describe("agents", () => {
 
   test("ORCH-5 say which of their tools do not exist", () => {
     const { faults, warnings } = checkAgent(
-      agent({ use: ["echo", "nothing", "@no/tool"], allowed: ["other", "echo"] }),
+      agent({ use: ["echo", "nothing", "@no/tool"], allowed: { names: ["other", "echo"] } }),
       check,
     );
     expect(faults).toEqual([]);

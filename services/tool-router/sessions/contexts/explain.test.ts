@@ -10,7 +10,7 @@ import { explain } from "./explain.ts";
 
 const toolUse = {
   use: ["@files/*", "@down/*", "show", "weather"],
-  allowed: ["read", "@down/*", "show"],
+  allowed: { names: ["read", "@down/*", "show"] },
   aliases: { read: "reader", reader: "@files/read_file" },
 };
 const sources = ["files", "down", "unused"].map((name) => create(AgentSourceSchema, { name, provider: "mcp" }));

@@ -101,7 +101,7 @@ function stepsOfPolicy(
   else {
     const finding =
       allowedBy === undefined
-        ? "in tools.use, and tools.allowed is empty"
+        ? "in tools.use, and there is no tools.allowed"
         : `the entry ${JSON.stringify(allowedBy)} of tools.allowed fits`;
     steps.push(step(ExplainStage.ALLOWED, finding, true));
     if (decision.kind === "blocked") steps.push(step(ExplainStage.OFFER, decision.rule, false));

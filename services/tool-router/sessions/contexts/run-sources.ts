@@ -38,17 +38,17 @@ export function agentOfRun(
   const sources = runSources.map(({ name, provider, config }) =>
     create(AgentSourceSchema, { name, provider, ...(config && { config }) }),
   );
-  const { use = [], allowed = [], aliases = {} } = agent.tools ?? {};
+  const { use = [], allowed, aliases = {} } = agent.tools ?? {};
   const brought = runSources.map(({ name }) => referenceFrom(name, "*"));
   return create(AgentSchema, {
     ...agent,
     sources: [...agent.sources, ...sources],
-    tools: create(ToolUseSchema, { use: [...use, ...brought], allowed, aliases }),
+    tools: create(ToolUseSchema, { use: [...use, ...brought], aliases, ...(allowed && { allowed }) }),
   });
 }
 
 function faultsOfNames({ name: agent, sources, tools }: Agent, runSources: readonly RunSource[]): string[] {
-  const references = [...(tools?.use ?? []), ...(tools?.allowed ?? []), ...Object.values(tools?.aliases ?? {})];
+  const references = [...(tools?.use ?? []), ...(tools?.allowed?.names ?? []), ...Object.values(tools?.aliases ?? {})];
   const named = new Set(references.flatMap((reference) => parseReference(reference).source ?? []));
   const taken = new Set([...sources.map(({ name }) => name), ...named]);
   return runSources.flatMap(({ name }, index) => {

@@ -24,7 +24,7 @@ export async function openReader(env: Record<string, string> = {}) {
   });
   await catalogue.applyCatalogTool({ tool: { name: "echo", executionType: ExecutionType.INTERNAL } });
   const aliases = { read: "@files/read_file" };
-  const tools = { use: ["@files/*", "ask", "echo"], allowed: ["read", "ask", "echo"], aliases };
+  const tools = { use: ["@files/*", "ask", "echo"], allowed: { names: ["read", "ask", "echo"] }, aliases };
   await agents.applyAgent({ agent: { name: "reader", sources: [files], tools } });
   let opened = 0;
   return {

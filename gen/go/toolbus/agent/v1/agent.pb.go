@@ -180,8 +180,9 @@ type ToolUse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// References of the tools in use: `name`, `@source/tool`, or a pattern such as `@files/*`.
 	Use []string `protobuf:"bytes,1,rep,name=use,proto3" json:"use,omitempty"`
-	// Which of those may be called: empty allows all in use, `*` too; entries are references, aliases or patterns.
-	Allowed []string `protobuf:"bytes,2,rep,name=allowed,proto3" json:"allowed,omitempty"`
+	// Which of those may be called: absent allows all in use, an empty list of names none. A name is a reference, an alias or a
+	// pattern; `*` allows all in use, too.
+	Allowed *v1.AllowedTools `protobuf:"bytes,2,opt,name=allowed,proto3" json:"allowed,omitempty"`
 	// Alias to reference.
 	Aliases       map[string]string `protobuf:"bytes,3,rep,name=aliases,proto3" json:"aliases,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
@@ -225,7 +226,7 @@ func (x *ToolUse) GetUse() []string {
 	return nil
 }
 
-func (x *ToolUse) GetAllowed() []string {
+func (x *ToolUse) GetAllowed() *v1.AllowedTools {
 	if x != nil {
 		return x.Allowed
 	}
@@ -628,7 +629,7 @@ var File_toolbus_agent_v1_agent_proto protoreflect.FileDescriptor
 
 const file_toolbus_agent_v1_agent_proto_rawDesc = "" +
 	"\n" +
-	"\x1ctoolbus/agent/v1/agent.proto\x12\x10toolbus.agent.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1btoolbus/tool/v1/usage.proto\"\x86\x02\n" +
+	"\x1ctoolbus/agent/v1/agent.proto\x12\x10toolbus.agent.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1atoolbus/tool/v1/tool.proto\x1a\x1btoolbus/tool/v1/usage.proto\"\x86\x02\n" +
 	"\x05Model\x12R\n" +
 	"\bprovider\x18\x01 \x01(\tB6\xbaH3r12/^(@[a-zA-Z0-9._-]{1,64}/)?[a-zA-Z0-9._-]{1,64}$R\bprovider\x12 \n" +
 	"\x05model\x18\x02 \x01(\tB\n" +
@@ -640,12 +641,11 @@ const file_toolbus_agent_v1_agent_proto_rawDesc = "" +
 	"\rcurrency_code\x18\x01 \x01(\tB\x11\xbaH\x0er\f2\n" +
 	"^[A-Z]{3}$R\fcurrencyCode\x12M\n" +
 	"\x1finput_micros_per_million_tokens\x18\x02 \x01(\x03B\a\xbaH\x04\"\x02(\x00R\x1binputMicrosPerMillionTokens\x12O\n" +
-	" output_micros_per_million_tokens\x18\x03 \x01(\x03B\a\xbaH\x04\"\x02(\x00R\x1coutputMicrosPerMillionTokens\"\xf0\x01\n" +
+	" output_micros_per_million_tokens\x18\x03 \x01(\x03B\a\xbaH\x04\"\x02(\x00R\x1coutputMicrosPerMillionTokens\"\xfd\x01\n" +
 	"\aToolUse\x12\"\n" +
 	"\x03use\x18\x01 \x03(\tB\x10\xbaH\r\x92\x01\n" +
-	"\x10\xe8\a\"\x05r\x03\x18\x80\x04R\x03use\x12*\n" +
-	"\aallowed\x18\x02 \x03(\tB\x10\xbaH\r\x92\x01\n" +
-	"\x10\xe8\a\"\x05r\x03\x18\x80\x04R\aallowed\x12Y\n" +
+	"\x10\xe8\a\"\x05r\x03\x18\x80\x04R\x03use\x127\n" +
+	"\aallowed\x18\x02 \x01(\v2\x1d.toolbus.tool.v1.AllowedToolsR\aallowed\x12Y\n" +
 	"\aaliases\x18\x03 \x03(\v2&.toolbus.agent.v1.ToolUse.AliasesEntryB\x17\xbaH\x14\x9a\x01\x11\x10\xe8\a\"\x05r\x03\x18\x80\x02*\x05r\x03\x18\x80\x04R\aaliases\x1a:\n" +
 	"\fAliasesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
@@ -716,29 +716,31 @@ var file_toolbus_agent_v1_agent_proto_goTypes = []any{
 	(*Agent)(nil),               // 6: toolbus.agent.v1.Agent
 	nil,                         // 7: toolbus.agent.v1.ToolUse.AliasesEntry
 	(*structpb.Struct)(nil),     // 8: google.protobuf.Struct
-	(*durationpb.Duration)(nil), // 9: google.protobuf.Duration
-	(*v1.Money)(nil),            // 10: toolbus.tool.v1.Money
+	(*v1.AllowedTools)(nil),     // 9: toolbus.tool.v1.AllowedTools
+	(*durationpb.Duration)(nil), // 10: google.protobuf.Duration
+	(*v1.Money)(nil),            // 11: toolbus.tool.v1.Money
 }
 var file_toolbus_agent_v1_agent_proto_depIdxs = []int32{
 	8,  // 0: toolbus.agent.v1.Model.options:type_name -> google.protobuf.Struct
 	1,  // 1: toolbus.agent.v1.Model.price:type_name -> toolbus.agent.v1.Price
-	7,  // 2: toolbus.agent.v1.ToolUse.aliases:type_name -> toolbus.agent.v1.ToolUse.AliasesEntry
-	9,  // 3: toolbus.agent.v1.Limits.timeout:type_name -> google.protobuf.Duration
-	9,  // 4: toolbus.agent.v1.Limits.model_stall_timeout:type_name -> google.protobuf.Duration
-	10, // 5: toolbus.agent.v1.Limits.max_cost:type_name -> toolbus.tool.v1.Money
-	8,  // 6: toolbus.agent.v1.AgentSource.config:type_name -> google.protobuf.Struct
-	3,  // 7: toolbus.agent.v1.SubAgent.limits:type_name -> toolbus.agent.v1.Limits
-	0,  // 8: toolbus.agent.v1.Agent.model:type_name -> toolbus.agent.v1.Model
-	0,  // 9: toolbus.agent.v1.Agent.fallback_model:type_name -> toolbus.agent.v1.Model
-	2,  // 10: toolbus.agent.v1.Agent.tools:type_name -> toolbus.agent.v1.ToolUse
-	4,  // 11: toolbus.agent.v1.Agent.sources:type_name -> toolbus.agent.v1.AgentSource
-	5,  // 12: toolbus.agent.v1.Agent.sub_agents:type_name -> toolbus.agent.v1.SubAgent
-	3,  // 13: toolbus.agent.v1.Agent.limits:type_name -> toolbus.agent.v1.Limits
-	14, // [14:14] is the sub-list for method output_type
-	14, // [14:14] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	9,  // 2: toolbus.agent.v1.ToolUse.allowed:type_name -> toolbus.tool.v1.AllowedTools
+	7,  // 3: toolbus.agent.v1.ToolUse.aliases:type_name -> toolbus.agent.v1.ToolUse.AliasesEntry
+	10, // 4: toolbus.agent.v1.Limits.timeout:type_name -> google.protobuf.Duration
+	10, // 5: toolbus.agent.v1.Limits.model_stall_timeout:type_name -> google.protobuf.Duration
+	11, // 6: toolbus.agent.v1.Limits.max_cost:type_name -> toolbus.tool.v1.Money
+	8,  // 7: toolbus.agent.v1.AgentSource.config:type_name -> google.protobuf.Struct
+	3,  // 8: toolbus.agent.v1.SubAgent.limits:type_name -> toolbus.agent.v1.Limits
+	0,  // 9: toolbus.agent.v1.Agent.model:type_name -> toolbus.agent.v1.Model
+	0,  // 10: toolbus.agent.v1.Agent.fallback_model:type_name -> toolbus.agent.v1.Model
+	2,  // 11: toolbus.agent.v1.Agent.tools:type_name -> toolbus.agent.v1.ToolUse
+	4,  // 12: toolbus.agent.v1.Agent.sources:type_name -> toolbus.agent.v1.AgentSource
+	5,  // 13: toolbus.agent.v1.Agent.sub_agents:type_name -> toolbus.agent.v1.SubAgent
+	3,  // 14: toolbus.agent.v1.Agent.limits:type_name -> toolbus.agent.v1.Limits
+	15, // [15:15] is the sub-list for method output_type
+	15, // [15:15] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_agent_v1_agent_proto_init() }

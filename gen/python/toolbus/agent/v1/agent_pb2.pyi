@@ -9,6 +9,7 @@ from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import message as _message
 from google.protobuf import struct_pb2 as _struct_pb2
 from google.protobuf.internal import containers as _containers
+from toolbus.tool.v1 import tool_pb2 as _tool_pb2
 from toolbus.tool.v1 import usage_pb2 as _usage_pb2
 import builtins as _builtins
 import sys
@@ -131,8 +132,10 @@ class ToolUse(_message.Message):
         """References of the tools in use: `name`, `@source/tool`, or a pattern such as `@files/*`."""
 
     @_builtins.property
-    def allowed(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Which of those may be called: empty allows all in use, `*` too; entries are references, aliases or patterns."""
+    def allowed(self) -> _tool_pb2.AllowedTools:
+        """Which of those may be called: absent allows all in use, an empty list of names none. A name is a reference, an alias or a
+        pattern; `*` allows all in use, too.
+        """
 
     @_builtins.property
     def aliases(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
@@ -142,10 +145,10 @@ class ToolUse(_message.Message):
         self,
         *,
         use: _abc.Iterable[_builtins.str] | None = ...,
-        allowed: _abc.Iterable[_builtins.str] | None = ...,
+        allowed: _tool_pb2.AllowedTools | None = ...,
         aliases: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["allowed", b"allowed"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
     _ClearFieldArgType: _TypeAlias = _typing.Literal["aliases", b"aliases", "allowed", b"allowed", "use", b"use"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
