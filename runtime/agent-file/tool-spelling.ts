@@ -1,3 +1,4 @@
+import type { JsonObject } from "@bufbuild/protobuf";
 import { itsOwn, type JsonSchema, type Spelling } from "./spelling.ts";
 
 /** A custom kind (KIND-3): whose provider, and what the provider calls it. */
@@ -16,10 +17,12 @@ const kind = {
     type: "string",
     anyOf: [{ enum: (kinds as string[]).filter((name) => name !== "custom") }, customKind],
   }),
-  read: (value: unknown) =>
-    String(value).includes(":")
-      ? { executionType: "custom", customType: String(value) }
-      : { executionType: String(value) },
+  read: (value: unknown): JsonObject => {
+    const [provider = "", ...rest] = String(value).split(":");
+    return rest.length === 0
+      ? { executionType: provider }
+      : { executionType: "custom", customType: { provider, toolType: rest.join(":") } };
+  },
 };
 
 /** Tools in files: schemas are written as JSON and not as text, and the kind has two names. */

@@ -54,7 +54,7 @@ function toolFrom({ agent, limits }: SubAgent, description: string): Tool {
     description,
     inputSchemaJson,
     executionType: ExecutionType.CUSTOM,
-    customType: "agents:run",
+    customType: { provider: "agents", toolType: "run" },
     effect: Effect.IDEMPOTENT,
     visible: false,
     timeout: limits?.timeout ?? durationFromMs(defaultTimeoutMs),

@@ -54,9 +54,9 @@ function faultOfKind(kind: ExecutionType): string {
 }
 
 /** KIND-3. */
-function faultsOfCustomType(customType: string, hasProvider: (name: string) => boolean): string[] {
-  const [provider = "", type = ""] = customType.split(":", 2);
-  if (provider === "" || type === "") return ["executionType: a custom type is written provider:tool_type"];
+function faultsOfCustomType(customType: Tool["customType"], hasProvider: (name: string) => boolean): string[] {
+  const { provider = "", toolType = "" } = customType ?? {};
+  if (provider === "" || toolType === "") return ["executionType: a custom type is written provider:tool_type"];
   return hasProvider(provider) ? [] : [`executionType: there is no provider ${JSON.stringify(provider)}`];
 }
 

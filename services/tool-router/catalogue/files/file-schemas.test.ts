@@ -92,6 +92,8 @@ describe("the published schemas of files", () => {
     tool({ effect: "unspecified" }),
     tool({ isAsync: 1 }),
     tool({ customType: "a:b" }),
+    tool({ customType: { provider: "a", toolType: "b" } }),
+    tool({ annotations: "none" }),
     tool({ execution: { method: "GET" } }),
     tool({ execution: { url: "file:///etc/passwd" } }),
     tool({ execution: { url: "https://example.org", method: "get" } }),

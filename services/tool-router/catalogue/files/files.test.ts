@@ -88,7 +88,7 @@ describe("tool files", () => {
     });
     expect(parsed(parseToolFile('{"name":"t","executionType":"acme:thing","effect":"at_most_once"}'))).toMatchObject({
       executionType: ExecutionType.CUSTOM,
-      customType: "acme:thing",
+      customType: { provider: "acme", toolType: "thing" },
       effect: Effect.AT_MOST_ONCE,
     });
   });
@@ -150,7 +150,7 @@ describe("tools of the catalogue", () => {
       "builtinPolicy.allowedCommands: is for shell_exec",
     ],
     [
-      tool("t", { executionType: ExecutionType.CUSTOM, customType: "nobody:x" }),
+      tool("t", { executionType: ExecutionType.CUSTOM, customType: { provider: "nobody", toolType: "x" } }),
       'executionType: there is no provider "nobody"',
     ],
     [tool("t", { inputSchemaJson: '{"type":"objekt"}' }), expect.stringMatching(/^inputSchema: is no JSON Schema: /)],
@@ -169,7 +169,12 @@ describe("tools of the catalogue", () => {
   });
 
   test("KIND-3 a custom kind of a known provider is good", () => {
-    expect(faultsOfTool(tool("t", { executionType: ExecutionType.CUSTOM, customType: "acme:x" }), check)).toEqual([]);
+    expect(
+      faultsOfTool(
+        tool("t", { executionType: ExecutionType.CUSTOM, customType: { provider: "acme", toolType: "x" } }),
+        check,
+      ),
+    ).toEqual([]);
   });
 });
 

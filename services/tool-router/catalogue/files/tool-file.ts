@@ -18,8 +18,14 @@ export function parseToolFile(text: string): Parsed<Tool> {
   return {
     kind: "faulty",
     faults,
-    ...(readable && hasKind && { readable: toolFromFile(readable, { ignoreUnknownFields: true }) }),
+    ...(readable && hasKind && { readable: toolFromFile(withoutOmitted(readable), { ignoreUnknownFields: true }) }),
   };
+}
+
+/** Fields of the contract that no file has are as unknown as any other: what they hold says nothing. */
+function withoutOmitted(file: JsonObject): JsonObject {
+  const omitted = toolSpelling[ToolSchema.typeName]?.omitted ?? [];
+  return Object.fromEntries(Object.entries(file).filter(([name]) => !omitted.includes(name)));
 }
 
 function toolFromFile(file: JsonObject, options: { ignoreUnknownFields?: boolean } = {}): Tool {

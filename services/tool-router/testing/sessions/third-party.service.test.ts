@@ -126,7 +126,11 @@ test("KIND-3 a tool of the catalog whose kind is a provider's own is called ther
   await suite.clients.providers.applyProvider({
     provider: { name: "maker", address: { case: "service", value: "maker-service" } },
   });
-  const tool = { name: "build", executionType: ExecutionType.CUSTOM, customType: "maker:house" };
+  const tool = {
+    name: "build",
+    executionType: ExecutionType.CUSTOM,
+    customType: { provider: "maker", toolType: "house" },
+  };
   await suite.clients.catalogue.applyCatalogTool({ tool });
   await suite.clients.agents.applyAgent({ agent: { name: "builder", tools: { use: ["build"] } } });
   const sessionId = await suite.openSession("builder");

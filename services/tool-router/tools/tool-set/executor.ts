@@ -37,8 +37,8 @@ export function executorOfCatalogueTool(tool: Tool): Executor {
   if (tool.executionType === ExecutionType.INTERNAL) return { kind: "internal" };
   if (tool.execution !== undefined && tool.execution.url !== "") return { kind: "gateway" };
   if (tool.executionType === ExecutionType.CUSTOM) {
-    const [provider = "", type = ""] = splitOnce(tool.customType, ":");
-    return { kind: "provider", provider, source: undefined, tool: type };
+    const { provider = "", toolType = "" } = tool.customType ?? {};
+    return { kind: "provider", provider, source: undefined, tool: toolType };
   }
   const provider = PROVIDER_BY_KIND.get(tool.executionType);
   if (provider === undefined) return { kind: "outside" };
@@ -57,8 +57,3 @@ const VISIBLE_KINDS: ReadonlySet<ExecutionType> = new Set([
   ExecutionType.EXTERNAL,
   ExecutionType.SPACE,
 ]);
-
-function splitOnce(text: string, separator: string): [string, string] {
-  const at = text.indexOf(separator);
-  return at < 0 ? [text, ""] : [text.slice(0, at), text.slice(at + separator.length)];
-}

@@ -15,7 +15,7 @@ import type { JsonObject, Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file toolbus/tool/v1/tool.proto.
  */
 export const file_toolbus_tool_v1_tool: GenFile = /*@__PURE__*/
-  fileDesc("Chp0b29sYnVzL3Rvb2wvdjEvdG9vbC5wcm90bxIPdG9vbGJ1cy50b29sLnYxItkBCg1IdHRwRXhlY3V0aW9uEhgKA3VybBgBIAEoCUILukgIcgYYgCCIAQESJwoGbWV0aG9kGAIgASgJQhe6SBRyEjIQXihbQS1aXXsxLDE2fSk/JBJVCgdoZWFkZXJzGAMgAygLMisudG9vbGJ1cy50b29sLnYxLkh0dHBFeGVjdXRpb24uSGVhZGVyc0VudHJ5Qhe6SBSaAREQZCIFcgMYgAIqBnIEGICABBouCgxIZWFkZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASLYAQoNQnVpbHRpblBvbGljeRI1CgdidWlsdGluGAEgASgOMhgudG9vbGJ1cy50b29sLnYxLkJ1aWx0aW5CCrpIB4IBBBABIAASJwoNYWxsb3dlZF9wYXRocxgCIAMoCUIQukgNkgEKEOgHIgVyAxiAIBIqChBhbGxvd2VkX2NvbW1hbmRzGAMgAygJQhC6SA2SAQoQ6AciBXIDGIAgEjsKB3RpbWVvdXQYBCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CD7pIDKoBCSIFCIDnhA8qACLyAQoPVG9vbEFubm90YXRpb25zEhcKBXRpdGxlGAEgASgJQgi6SAVyAxiAIBIbCg5yZWFkX29ubHlfaGludBgCIAEoCEgAiAEBEh0KEGRlc3RydWN0aXZlX2hpbnQYAyABKAhIAYgBARIcCg9pZGVtcG90ZW50X2hpbnQYBCABKAhIAogBARIcCg9vcGVuX3dvcmxkX2hpbnQYBSABKAhIA4gBAUIRCg9fcmVhZF9vbmx5X2hpbnRCEwoRX2Rlc3RydWN0aXZlX2hpbnRCEgoQX2lkZW1wb3RlbnRfaGludEISChBfb3Blbl93b3JsZF9oaW50IsIFCgRUb29sEhgKBG5hbWUYASABKAlCCrpIB3IFEAEYgAISHgoLZGVzY3JpcHRpb24YAiABKAlCCbpIBnIEGICABBIkChFpbnB1dF9zY2hlbWFfanNvbhgDIAEoCUIJukgGcgQYgIBAEiUKEm91dHB1dF9zY2hlbWFfanNvbhgEIAEoCUIJukgGcgQYgIBAEkAKDmV4ZWN1dGlvbl90eXBlGAUgASgOMh4udG9vbGJ1cy50b29sLnYxLkV4ZWN1dGlvblR5cGVCCLpIBYIBAhABEkkKC2N1c3RvbV90eXBlGAYgASgJQjS6SDFyLzItXihbYS16QS1aMC05Xy1dezEsNjR9OlthLXpBLVowLTlfLi1dezEsNjR9KT8kEhQKB3Zpc2libGUYByABKAhIAIgBARIQCghpc19hc3luYxgIIAEoCBI7Cgd0aW1lb3V0GAkgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uQg+6SAyqAQkiBQiA54QPKgASMQoJZXhlY3V0aW9uGAogASgLMh4udG9vbGJ1cy50b29sLnYxLkh0dHBFeGVjdXRpb24SMQoGZWZmZWN0GAsgASgOMhcudG9vbGJ1cy50b29sLnYxLkVmZmVjdEIIukgFggECEAESJwoGY29uZmlnGAwgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBI2Cg5idWlsdGluX3BvbGljeRgNIAEoCzIeLnRvb2xidXMudG9vbC52MS5CdWlsdGluUG9saWN5EjUKC2Fubm90YXRpb25zGA4gASgLMiAudG9vbGJ1cy50b29sLnYxLlRvb2xBbm5vdGF0aW9ucxI3CgN0dGwYDyABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CD7pIDKoBCSIFCIDnhA8qAEIKCghfdmlzaWJsZSJNCgpUb29sUmVzdWx0EhMKC291dHB1dF9qc29uGAEgASgJEhAKCGlzX2Vycm9yGAIgASgIEhgKEHN0b3JlZF9yZWZlcmVuY2UYAyABKAkiQAoMVG9vbFByb2dyZXNzEhAKCHByb2dyZXNzGAEgASgBEg0KBXRvdGFsGAIgASgBEg8KB21lc3NhZ2UYAyABKAkiLwoMQWxsb3dlZFRvb2xzEh8KBW5hbWVzGAEgAygJQhC6SA2SAQoQ6AciBXIDGIAEIlkKB1Rvb2xMb2cSKAoFbGV2ZWwYASABKA4yGS50b29sYnVzLnRvb2wudjEuTG9nTGV2ZWwSDwoHbWVzc2FnZRgCIAEoCRITCgtmaWVsZHNfanNvbhgDIAEoCSrcAgoNRXhlY3V0aW9uVHlwZRIeChpFWEVDVVRJT05fVFlQRV9VTlNQRUNJRklFRBAAEhsKF0VYRUNVVElPTl9UWVBFX0ZVTkNUSU9OEAESGgoWRVhFQ1VUSU9OX1RZUEVfR0FURVdBWRACEhsKF0VYRUNVVElPTl9UWVBFX0VYVEVSTkFMEAMSGAoURVhFQ1VUSU9OX1RZUEVfU1BBQ0UQBBIbChdFWEVDVVRJT05fVFlQRV9JTlRFUk5BTBAFEhYKEkVYRUNVVElPTl9UWVBFX01DUBAGEhkKFUVYRUNVVElPTl9UWVBFX1dPUktFUhAHEhkKFUVYRUNVVElPTl9UWVBFX0hPU1RFRBAIEhoKFkVYRUNVVElPTl9UWVBFX0JVSUxUSU4QCRIZChVFWEVDVVRJT05fVFlQRV9DQUxMRVIQChIZChVFWEVDVVRJT05fVFlQRV9DVVNUT00QCyphCgZFZmZlY3QSFgoSRUZGRUNUX1VOU1BFQ0lGSUVEEAASDwoLRUZGRUNUX1BVUkUQARIVChFFRkZFQ1RfSURFTVBPVEVOVBACEhcKE0VGRkVDVF9BVF9NT1NUX09OQ0UQAyplCgdCdWlsdGluEhcKE0JVSUxUSU5fVU5TUEVDSUZJRUQQABITCg9CVUlMVElOX0ZTX1JFQUQQARIUChBCVUlMVElOX0ZTX1dSSVRFEAISFgoSQlVJTFRJTl9TSEVMTF9FWEVDEAMqjAEKCExvZ0xldmVsEhkKFUxPR19MRVZFTF9VTlNQRUNJRklFRBAAEhMKD0xPR19MRVZFTF9UUkFDRRABEhMKD0xPR19MRVZFTF9ERUJVRxACEhIKDkxPR19MRVZFTF9JTkZPEAMSEgoOTE9HX0xFVkVMX1dBUk4QBBITCg9MT0dfTEVWRUxfRVJST1IQBWIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_duration, file_google_protobuf_struct]);
+  fileDesc("Chp0b29sYnVzL3Rvb2wvdjEvdG9vbC5wcm90bxIPdG9vbGJ1cy50b29sLnYxItkBCg1IdHRwRXhlY3V0aW9uEhgKA3VybBgBIAEoCUILukgIcgYYgCCIAQESJwoGbWV0aG9kGAIgASgJQhe6SBRyEjIQXihbQS1aXXsxLDE2fSk/JBJVCgdoZWFkZXJzGAMgAygLMisudG9vbGJ1cy50b29sLnYxLkh0dHBFeGVjdXRpb24uSGVhZGVyc0VudHJ5Qhe6SBSaAREQZCIFcgMYgAIqBnIEGICABBouCgxIZWFkZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASLYAQoNQnVpbHRpblBvbGljeRI1CgdidWlsdGluGAEgASgOMhgudG9vbGJ1cy50b29sLnYxLkJ1aWx0aW5CCrpIB4IBBBABIAASJwoNYWxsb3dlZF9wYXRocxgCIAMoCUIQukgNkgEKEOgHIgVyAxiAIBIqChBhbGxvd2VkX2NvbW1hbmRzGAMgAygJQhC6SA2SAQoQ6AciBXIDGIAgEjsKB3RpbWVvdXQYBCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CD7pIDKoBCSIFCIDnhA8qACLyAQoPVG9vbEFubm90YXRpb25zEhcKBXRpdGxlGAEgASgJQgi6SAVyAxiAIBIbCg5yZWFkX29ubHlfaGludBgCIAEoCEgAiAEBEh0KEGRlc3RydWN0aXZlX2hpbnQYAyABKAhIAYgBARIcCg9pZGVtcG90ZW50X2hpbnQYBCABKAhIAogBARIcCg9vcGVuX3dvcmxkX2hpbnQYBSABKAhIA4gBAUIRCg9fcmVhZF9vbmx5X2hpbnRCEwoRX2Rlc3RydWN0aXZlX2hpbnRCEgoQX2lkZW1wb3RlbnRfaGludEISChBfb3Blbl93b3JsZF9oaW50Im4KCkN1c3RvbVR5cGUSLgoIcHJvdmlkZXIYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSMAoJdG9vbF90eXBlGAIgASgJQh26SBpyGDIWXlthLXpBLVowLTlfLi1dezEsNjR9JCKpBQoEVG9vbBIYCgRuYW1lGAEgASgJQgq6SAdyBRABGIACEh4KC2Rlc2NyaXB0aW9uGAIgASgJQgm6SAZyBBiAgAQSJAoRaW5wdXRfc2NoZW1hX2pzb24YAyABKAlCCbpIBnIEGICAQBIlChJvdXRwdXRfc2NoZW1hX2pzb24YBCABKAlCCbpIBnIEGICAQBJACg5leGVjdXRpb25fdHlwZRgFIAEoDjIeLnRvb2xidXMudG9vbC52MS5FeGVjdXRpb25UeXBlQgi6SAWCAQIQARIwCgtjdXN0b21fdHlwZRgGIAEoCzIbLnRvb2xidXMudG9vbC52MS5DdXN0b21UeXBlEhQKB3Zpc2libGUYByABKAhIAIgBARIQCghpc19hc3luYxgIIAEoCBI7Cgd0aW1lb3V0GAkgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uQg+6SAyqAQkiBQiA54QPKgASMQoJZXhlY3V0aW9uGAogASgLMh4udG9vbGJ1cy50b29sLnYxLkh0dHBFeGVjdXRpb24SMQoGZWZmZWN0GAsgASgOMhcudG9vbGJ1cy50b29sLnYxLkVmZmVjdEIIukgFggECEAESJwoGY29uZmlnGAwgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBI2Cg5idWlsdGluX3BvbGljeRgNIAEoCzIeLnRvb2xidXMudG9vbC52MS5CdWlsdGluUG9saWN5EjUKC2Fubm90YXRpb25zGA4gASgLMiAudG9vbGJ1cy50b29sLnYxLlRvb2xBbm5vdGF0aW9ucxI3CgN0dGwYDyABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CD7pIDKoBCSIFCIDnhA8qAEIKCghfdmlzaWJsZSJNCgpUb29sUmVzdWx0EhMKC291dHB1dF9qc29uGAEgASgJEhAKCGlzX2Vycm9yGAIgASgIEhgKEHN0b3JlZF9yZWZlcmVuY2UYAyABKAkiQAoMVG9vbFByb2dyZXNzEhAKCHByb2dyZXNzGAEgASgBEg0KBXRvdGFsGAIgASgBEg8KB21lc3NhZ2UYAyABKAkiLwoMQWxsb3dlZFRvb2xzEh8KBW5hbWVzGAEgAygJQhC6SA2SAQoQ6AciBXIDGIAEIlkKB1Rvb2xMb2cSKAoFbGV2ZWwYASABKA4yGS50b29sYnVzLnRvb2wudjEuTG9nTGV2ZWwSDwoHbWVzc2FnZRgCIAEoCRITCgtmaWVsZHNfanNvbhgDIAEoCSrcAgoNRXhlY3V0aW9uVHlwZRIeChpFWEVDVVRJT05fVFlQRV9VTlNQRUNJRklFRBAAEhsKF0VYRUNVVElPTl9UWVBFX0ZVTkNUSU9OEAESGgoWRVhFQ1VUSU9OX1RZUEVfR0FURVdBWRACEhsKF0VYRUNVVElPTl9UWVBFX0VYVEVSTkFMEAMSGAoURVhFQ1VUSU9OX1RZUEVfU1BBQ0UQBBIbChdFWEVDVVRJT05fVFlQRV9JTlRFUk5BTBAFEhYKEkVYRUNVVElPTl9UWVBFX01DUBAGEhkKFUVYRUNVVElPTl9UWVBFX1dPUktFUhAHEhkKFUVYRUNVVElPTl9UWVBFX0hPU1RFRBAIEhoKFkVYRUNVVElPTl9UWVBFX0JVSUxUSU4QCRIZChVFWEVDVVRJT05fVFlQRV9DQUxMRVIQChIZChVFWEVDVVRJT05fVFlQRV9DVVNUT00QCyphCgZFZmZlY3QSFgoSRUZGRUNUX1VOU1BFQ0lGSUVEEAASDwoLRUZGRUNUX1BVUkUQARIVChFFRkZFQ1RfSURFTVBPVEVOVBACEhcKE0VGRkVDVF9BVF9NT1NUX09OQ0UQAyplCgdCdWlsdGluEhcKE0JVSUxUSU5fVU5TUEVDSUZJRUQQABITCg9CVUlMVElOX0ZTX1JFQUQQARIUChBCVUlMVElOX0ZTX1dSSVRFEAISFgoSQlVJTFRJTl9TSEVMTF9FWEVDEAMqjAEKCExvZ0xldmVsEhkKFUxPR19MRVZFTF9VTlNQRUNJRklFRBAAEhMKD0xPR19MRVZFTF9UUkFDRRABEhMKD0xPR19MRVZFTF9ERUJVRxACEhIKDkxPR19MRVZFTF9JTkZPEAMSEgoOTE9HX0xFVkVMX1dBUk4QBBITCg9MT0dfTEVWRUxfRVJST1IQBWIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_duration, file_google_protobuf_struct]);
 
 /**
  * How the router calls a tool's URL.
@@ -145,6 +145,34 @@ export const ToolAnnotationsSchema: GenMessage<ToolAnnotations> = /*@__PURE__*/
   messageDesc(file_toolbus_tool_v1_tool, 2);
 
 /**
+ * What a third party's provider executes for a tool.
+ *
+ * @generated from message toolbus.tool.v1.CustomType
+ */
+export type CustomType = Message<"toolbus.tool.v1.CustomType"> & {
+  /**
+   * Name of the provider.
+   *
+   * @generated from field: string provider = 1;
+   */
+  provider: string;
+
+  /**
+   * The provider's own name of what it executes: the `tool` of its ExecuteToolRequest.
+   *
+   * @generated from field: string tool_type = 2;
+   */
+  toolType: string;
+};
+
+/**
+ * Describes the message toolbus.tool.v1.CustomType.
+ * Use `create(CustomTypeSchema)` to create a new message.
+ */
+export const CustomTypeSchema: GenMessage<CustomType> = /*@__PURE__*/
+  messageDesc(file_toolbus_tool_v1_tool, 3);
+
+/**
  * A tool as it is configured or offered.
  *
  * @generated from message toolbus.tool.v1.Tool
@@ -188,11 +216,12 @@ export type Tool = Message<"toolbus.tool.v1.Tool"> & {
   executionType: ExecutionType;
 
   /**
-   * For EXECUTION_TYPE_CUSTOM: `provider:tool_type`.
+   * For EXECUTION_TYPE_CUSTOM, which needs it: the provider, and what it executes. Files write both as one `execution_type`,
+   * `provider:tool_type`.
    *
-   * @generated from field: string custom_type = 6;
+   * @generated from field: toolbus.tool.v1.CustomType custom_type = 6;
    */
-  customType: string;
+  customType?: CustomType | undefined;
 
   /**
    * Whether call and result appear as a message of the session's active space. Absent means the default of the kind.
@@ -263,7 +292,7 @@ export type Tool = Message<"toolbus.tool.v1.Tool"> & {
  * Use `create(ToolSchema)` to create a new message.
  */
 export const ToolSchema: GenMessage<Tool> = /*@__PURE__*/
-  messageDesc(file_toolbus_tool_v1_tool, 3);
+  messageDesc(file_toolbus_tool_v1_tool, 4);
 
 /**
  * What a call answered.
@@ -302,7 +331,7 @@ export type ToolResult = Message<"toolbus.tool.v1.ToolResult"> & {
  * Use `create(ToolResultSchema)` to create a new message.
  */
 export const ToolResultSchema: GenMessage<ToolResult> = /*@__PURE__*/
-  messageDesc(file_toolbus_tool_v1_tool, 4);
+  messageDesc(file_toolbus_tool_v1_tool, 5);
 
 /**
  * How far a call has come.
@@ -337,7 +366,7 @@ export type ToolProgress = Message<"toolbus.tool.v1.ToolProgress"> & {
  * Use `create(ToolProgressSchema)` to create a new message.
  */
 export const ToolProgressSchema: GenMessage<ToolProgress> = /*@__PURE__*/
-  messageDesc(file_toolbus_tool_v1_tool, 5);
+  messageDesc(file_toolbus_tool_v1_tool, 6);
 
 /**
  * Which tools are allowed. Where it is absent, all are.
@@ -359,7 +388,7 @@ export type AllowedTools = Message<"toolbus.tool.v1.AllowedTools"> & {
  * Use `create(AllowedToolsSchema)` to create a new message.
  */
 export const AllowedToolsSchema: GenMessage<AllowedTools> = /*@__PURE__*/
-  messageDesc(file_toolbus_tool_v1_tool, 6);
+  messageDesc(file_toolbus_tool_v1_tool, 7);
 
 /**
  * One line of a tool's log.
@@ -394,7 +423,7 @@ export type ToolLog = Message<"toolbus.tool.v1.ToolLog"> & {
  * Use `create(ToolLogSchema)` to create a new message.
  */
 export const ToolLogSchema: GenMessage<ToolLog> = /*@__PURE__*/
-  messageDesc(file_toolbus_tool_v1_tool, 7);
+  messageDesc(file_toolbus_tool_v1_tool, 8);
 
 /**
  * Who runs a tool. Every kind goes through the same pipeline of the router.
@@ -480,7 +509,7 @@ export const ExecutionType = {
   CALLER: 10,
 
   /**
-   * A third party's provider; Tool.custom_type names it as `provider:tool_type`.
+   * A third party's provider, which Tool.custom_type names.
    *
    * @generated from enum value: EXECUTION_TYPE_CUSTOM = 11;
    */

@@ -52,7 +52,7 @@ const (
 	ExecutionType_EXECUTION_TYPE_BUILTIN ExecutionType = 9
 	// The caller that opened the session.
 	ExecutionType_EXECUTION_TYPE_CALLER ExecutionType = 10
-	// A third party's provider; Tool.custom_type names it as `provider:tool_type`.
+	// A third party's provider, which Tool.custom_type names.
 	ExecutionType_EXECUTION_TYPE_CUSTOM ExecutionType = 11
 )
 
@@ -514,6 +514,61 @@ func (x *ToolAnnotations) GetOpenWorldHint() bool {
 	return false
 }
 
+// What a third party's provider executes for a tool.
+type CustomType struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the provider.
+	Provider string `protobuf:"bytes,1,opt,name=provider,proto3" json:"provider,omitempty"`
+	// The provider's own name of what it executes: the `tool` of its ExecuteToolRequest.
+	ToolType      string `protobuf:"bytes,2,opt,name=tool_type,json=toolType,proto3" json:"tool_type,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CustomType) Reset() {
+	*x = CustomType{}
+	mi := &file_toolbus_tool_v1_tool_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CustomType) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CustomType) ProtoMessage() {}
+
+func (x *CustomType) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_tool_v1_tool_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CustomType.ProtoReflect.Descriptor instead.
+func (*CustomType) Descriptor() ([]byte, []int) {
+	return file_toolbus_tool_v1_tool_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *CustomType) GetProvider() string {
+	if x != nil {
+		return x.Provider
+	}
+	return ""
+}
+
+func (x *CustomType) GetToolType() string {
+	if x != nil {
+		return x.ToolType
+	}
+	return ""
+}
+
 // A tool as it is configured or offered.
 type Tool struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -529,8 +584,9 @@ type Tool struct {
 	OutputSchemaJson string `protobuf:"bytes,4,opt,name=output_schema_json,json=outputSchemaJson,proto3" json:"output_schema_json,omitempty"`
 	// Who runs it.
 	ExecutionType ExecutionType `protobuf:"varint,5,opt,name=execution_type,json=executionType,proto3,enum=toolbus.tool.v1.ExecutionType" json:"execution_type,omitempty"`
-	// For EXECUTION_TYPE_CUSTOM: `provider:tool_type`.
-	CustomType string `protobuf:"bytes,6,opt,name=custom_type,json=customType,proto3" json:"custom_type,omitempty"`
+	// For EXECUTION_TYPE_CUSTOM, which needs it: the provider, and what it executes. Files write both as one `execution_type`,
+	// `provider:tool_type`.
+	CustomType *CustomType `protobuf:"bytes,6,opt,name=custom_type,json=customType,proto3" json:"custom_type,omitempty"`
 	// Whether call and result appear as a message of the session's active space. Absent means the default of the kind.
 	Visible *bool `protobuf:"varint,7,opt,name=visible,proto3,oneof" json:"visible,omitempty"`
 	// Whether the call is answered at once with a pending id and the result arrives in the inbox.
@@ -555,7 +611,7 @@ type Tool struct {
 
 func (x *Tool) Reset() {
 	*x = Tool{}
-	mi := &file_toolbus_tool_v1_tool_proto_msgTypes[3]
+	mi := &file_toolbus_tool_v1_tool_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -567,7 +623,7 @@ func (x *Tool) String() string {
 func (*Tool) ProtoMessage() {}
 
 func (x *Tool) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_tool_v1_tool_proto_msgTypes[3]
+	mi := &file_toolbus_tool_v1_tool_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -580,7 +636,7 @@ func (x *Tool) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tool.ProtoReflect.Descriptor instead.
 func (*Tool) Descriptor() ([]byte, []int) {
-	return file_toolbus_tool_v1_tool_proto_rawDescGZIP(), []int{3}
+	return file_toolbus_tool_v1_tool_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Tool) GetName() string {
@@ -618,11 +674,11 @@ func (x *Tool) GetExecutionType() ExecutionType {
 	return ExecutionType_EXECUTION_TYPE_UNSPECIFIED
 }
 
-func (x *Tool) GetCustomType() string {
+func (x *Tool) GetCustomType() *CustomType {
 	if x != nil {
 		return x.CustomType
 	}
-	return ""
+	return nil
 }
 
 func (x *Tool) GetVisible() bool {
@@ -707,7 +763,7 @@ type ToolResult struct {
 
 func (x *ToolResult) Reset() {
 	*x = ToolResult{}
-	mi := &file_toolbus_tool_v1_tool_proto_msgTypes[4]
+	mi := &file_toolbus_tool_v1_tool_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -719,7 +775,7 @@ func (x *ToolResult) String() string {
 func (*ToolResult) ProtoMessage() {}
 
 func (x *ToolResult) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_tool_v1_tool_proto_msgTypes[4]
+	mi := &file_toolbus_tool_v1_tool_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -732,7 +788,7 @@ func (x *ToolResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolResult.ProtoReflect.Descriptor instead.
 func (*ToolResult) Descriptor() ([]byte, []int) {
-	return file_toolbus_tool_v1_tool_proto_rawDescGZIP(), []int{4}
+	return file_toolbus_tool_v1_tool_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ToolResult) GetOutputJson() string {
@@ -771,7 +827,7 @@ type ToolProgress struct {
 
 func (x *ToolProgress) Reset() {
 	*x = ToolProgress{}
-	mi := &file_toolbus_tool_v1_tool_proto_msgTypes[5]
+	mi := &file_toolbus_tool_v1_tool_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -783,7 +839,7 @@ func (x *ToolProgress) String() string {
 func (*ToolProgress) ProtoMessage() {}
 
 func (x *ToolProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_tool_v1_tool_proto_msgTypes[5]
+	mi := &file_toolbus_tool_v1_tool_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -796,7 +852,7 @@ func (x *ToolProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolProgress.ProtoReflect.Descriptor instead.
 func (*ToolProgress) Descriptor() ([]byte, []int) {
-	return file_toolbus_tool_v1_tool_proto_rawDescGZIP(), []int{5}
+	return file_toolbus_tool_v1_tool_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ToolProgress) GetProgress() float64 {
@@ -832,7 +888,7 @@ type AllowedTools struct {
 
 func (x *AllowedTools) Reset() {
 	*x = AllowedTools{}
-	mi := &file_toolbus_tool_v1_tool_proto_msgTypes[6]
+	mi := &file_toolbus_tool_v1_tool_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -844,7 +900,7 @@ func (x *AllowedTools) String() string {
 func (*AllowedTools) ProtoMessage() {}
 
 func (x *AllowedTools) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_tool_v1_tool_proto_msgTypes[6]
+	mi := &file_toolbus_tool_v1_tool_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -857,7 +913,7 @@ func (x *AllowedTools) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllowedTools.ProtoReflect.Descriptor instead.
 func (*AllowedTools) Descriptor() ([]byte, []int) {
-	return file_toolbus_tool_v1_tool_proto_rawDescGZIP(), []int{6}
+	return file_toolbus_tool_v1_tool_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *AllowedTools) GetNames() []string {
@@ -882,7 +938,7 @@ type ToolLog struct {
 
 func (x *ToolLog) Reset() {
 	*x = ToolLog{}
-	mi := &file_toolbus_tool_v1_tool_proto_msgTypes[7]
+	mi := &file_toolbus_tool_v1_tool_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -894,7 +950,7 @@ func (x *ToolLog) String() string {
 func (*ToolLog) ProtoMessage() {}
 
 func (x *ToolLog) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_tool_v1_tool_proto_msgTypes[7]
+	mi := &file_toolbus_tool_v1_tool_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -907,7 +963,7 @@ func (x *ToolLog) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolLog.ProtoReflect.Descriptor instead.
 func (*ToolLog) Descriptor() ([]byte, []int) {
-	return file_toolbus_tool_v1_tool_proto_rawDescGZIP(), []int{7}
+	return file_toolbus_tool_v1_tool_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ToolLog) GetLevel() LogLevel {
@@ -960,15 +1016,19 @@ const file_toolbus_tool_v1_tool_proto_rawDesc = "" +
 	"\x0f_read_only_hintB\x13\n" +
 	"\x11_destructive_hintB\x12\n" +
 	"\x10_idempotent_hintB\x12\n" +
-	"\x10_open_world_hint\"\xea\x06\n" +
+	"\x10_open_world_hint\"\x82\x01\n" +
+	"\n" +
+	"CustomType\x128\n" +
+	"\bprovider\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\bprovider\x12:\n" +
+	"\ttool_type\x18\x02 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_.-]{1,64}$R\btoolType\"\xd1\x06\n" +
 	"\x04Tool\x12\x1e\n" +
 	"\x04name\x18\x01 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01\x18\x80\x02R\x04name\x12+\n" +
 	"\vdescription\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80\x04R\vdescription\x125\n" +
 	"\x11input_schema_json\x18\x03 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80@R\x0finputSchemaJson\x127\n" +
 	"\x12output_schema_json\x18\x04 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80@R\x10outputSchemaJson\x12O\n" +
-	"\x0eexecution_type\x18\x05 \x01(\x0e2\x1e.toolbus.tool.v1.ExecutionTypeB\b\xbaH\x05\x82\x01\x02\x10\x01R\rexecutionType\x12U\n" +
-	"\vcustom_type\x18\x06 \x01(\tB4\xbaH1r/2-^([a-zA-Z0-9_-]{1,64}:[a-zA-Z0-9_.-]{1,64})?$R\n" +
+	"\x0eexecution_type\x18\x05 \x01(\x0e2\x1e.toolbus.tool.v1.ExecutionTypeB\b\xbaH\x05\x82\x01\x02\x10\x01R\rexecutionType\x12<\n" +
+	"\vcustom_type\x18\x06 \x01(\v2\x1b.toolbus.tool.v1.CustomTypeR\n" +
 	"customType\x12\x1d\n" +
 	"\avisible\x18\a \x01(\bH\x00R\avisible\x88\x01\x01\x12\x19\n" +
 	"\bis_async\x18\b \x01(\bR\aisAsync\x12D\n" +
@@ -1046,7 +1106,7 @@ func file_toolbus_tool_v1_tool_proto_rawDescGZIP() []byte {
 }
 
 var file_toolbus_tool_v1_tool_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_toolbus_tool_v1_tool_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_toolbus_tool_v1_tool_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_toolbus_tool_v1_tool_proto_goTypes = []any{
 	(ExecutionType)(0),          // 0: toolbus.tool.v1.ExecutionType
 	(Effect)(0),                 // 1: toolbus.tool.v1.Effect
@@ -1055,33 +1115,35 @@ var file_toolbus_tool_v1_tool_proto_goTypes = []any{
 	(*HttpExecution)(nil),       // 4: toolbus.tool.v1.HttpExecution
 	(*BuiltinPolicy)(nil),       // 5: toolbus.tool.v1.BuiltinPolicy
 	(*ToolAnnotations)(nil),     // 6: toolbus.tool.v1.ToolAnnotations
-	(*Tool)(nil),                // 7: toolbus.tool.v1.Tool
-	(*ToolResult)(nil),          // 8: toolbus.tool.v1.ToolResult
-	(*ToolProgress)(nil),        // 9: toolbus.tool.v1.ToolProgress
-	(*AllowedTools)(nil),        // 10: toolbus.tool.v1.AllowedTools
-	(*ToolLog)(nil),             // 11: toolbus.tool.v1.ToolLog
-	nil,                         // 12: toolbus.tool.v1.HttpExecution.HeadersEntry
-	(*durationpb.Duration)(nil), // 13: google.protobuf.Duration
-	(*structpb.Struct)(nil),     // 14: google.protobuf.Struct
+	(*CustomType)(nil),          // 7: toolbus.tool.v1.CustomType
+	(*Tool)(nil),                // 8: toolbus.tool.v1.Tool
+	(*ToolResult)(nil),          // 9: toolbus.tool.v1.ToolResult
+	(*ToolProgress)(nil),        // 10: toolbus.tool.v1.ToolProgress
+	(*AllowedTools)(nil),        // 11: toolbus.tool.v1.AllowedTools
+	(*ToolLog)(nil),             // 12: toolbus.tool.v1.ToolLog
+	nil,                         // 13: toolbus.tool.v1.HttpExecution.HeadersEntry
+	(*durationpb.Duration)(nil), // 14: google.protobuf.Duration
+	(*structpb.Struct)(nil),     // 15: google.protobuf.Struct
 }
 var file_toolbus_tool_v1_tool_proto_depIdxs = []int32{
-	12, // 0: toolbus.tool.v1.HttpExecution.headers:type_name -> toolbus.tool.v1.HttpExecution.HeadersEntry
+	13, // 0: toolbus.tool.v1.HttpExecution.headers:type_name -> toolbus.tool.v1.HttpExecution.HeadersEntry
 	2,  // 1: toolbus.tool.v1.BuiltinPolicy.builtin:type_name -> toolbus.tool.v1.Builtin
-	13, // 2: toolbus.tool.v1.BuiltinPolicy.timeout:type_name -> google.protobuf.Duration
+	14, // 2: toolbus.tool.v1.BuiltinPolicy.timeout:type_name -> google.protobuf.Duration
 	0,  // 3: toolbus.tool.v1.Tool.execution_type:type_name -> toolbus.tool.v1.ExecutionType
-	13, // 4: toolbus.tool.v1.Tool.timeout:type_name -> google.protobuf.Duration
-	4,  // 5: toolbus.tool.v1.Tool.execution:type_name -> toolbus.tool.v1.HttpExecution
-	1,  // 6: toolbus.tool.v1.Tool.effect:type_name -> toolbus.tool.v1.Effect
-	14, // 7: toolbus.tool.v1.Tool.config:type_name -> google.protobuf.Struct
-	5,  // 8: toolbus.tool.v1.Tool.builtin_policy:type_name -> toolbus.tool.v1.BuiltinPolicy
-	6,  // 9: toolbus.tool.v1.Tool.annotations:type_name -> toolbus.tool.v1.ToolAnnotations
-	13, // 10: toolbus.tool.v1.Tool.ttl:type_name -> google.protobuf.Duration
-	3,  // 11: toolbus.tool.v1.ToolLog.level:type_name -> toolbus.tool.v1.LogLevel
-	12, // [12:12] is the sub-list for method output_type
-	12, // [12:12] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	7,  // 4: toolbus.tool.v1.Tool.custom_type:type_name -> toolbus.tool.v1.CustomType
+	14, // 5: toolbus.tool.v1.Tool.timeout:type_name -> google.protobuf.Duration
+	4,  // 6: toolbus.tool.v1.Tool.execution:type_name -> toolbus.tool.v1.HttpExecution
+	1,  // 7: toolbus.tool.v1.Tool.effect:type_name -> toolbus.tool.v1.Effect
+	15, // 8: toolbus.tool.v1.Tool.config:type_name -> google.protobuf.Struct
+	5,  // 9: toolbus.tool.v1.Tool.builtin_policy:type_name -> toolbus.tool.v1.BuiltinPolicy
+	6,  // 10: toolbus.tool.v1.Tool.annotations:type_name -> toolbus.tool.v1.ToolAnnotations
+	14, // 11: toolbus.tool.v1.Tool.ttl:type_name -> google.protobuf.Duration
+	3,  // 12: toolbus.tool.v1.ToolLog.level:type_name -> toolbus.tool.v1.LogLevel
+	13, // [13:13] is the sub-list for method output_type
+	13, // [13:13] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_tool_v1_tool_proto_init() }
@@ -1090,14 +1152,14 @@ func file_toolbus_tool_v1_tool_proto_init() {
 		return
 	}
 	file_toolbus_tool_v1_tool_proto_msgTypes[2].OneofWrappers = []any{}
-	file_toolbus_tool_v1_tool_proto_msgTypes[3].OneofWrappers = []any{}
+	file_toolbus_tool_v1_tool_proto_msgTypes[4].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolbus_tool_v1_tool_proto_rawDesc), len(file_toolbus_tool_v1_tool_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   9,
+			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

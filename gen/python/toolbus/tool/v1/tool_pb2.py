@@ -27,7 +27,7 @@ from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb
 from google.protobuf import struct_pb2 as google_dot_protobuf_dot_struct__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1atoolbus/tool/v1/tool.proto\x12\x0ftoolbus.tool.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\"\xfb\x01\n\rHttpExecution\x12\x1d\n\x03url\x18\x01 \x01(\tB\x0b\xbaH\x08r\x06\x18\x80 \x88\x01\x01R\x03url\x12/\n\x06method\x18\x02 \x01(\tB\x17\xbaH\x14r\x12\x32\x10^([A-Z]{1,16})?$R\x06method\x12^\n\x07headers\x18\x03 \x03(\x0b\x32+.toolbus.tool.v1.HttpExecution.HeadersEntryB\x17\xbaH\x14\x9a\x01\x11\x10\x64\"\x05r\x03\x18\x80\x02*\x06r\x04\x18\x80\x80\x04R\x07headers\x1a:\n\x0cHeadersEntry\x12\x10\n\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n\x05value\x18\x02 \x01(\tR\x05value:\x02\x38\x01\"\x89\x02\n\rBuiltinPolicy\x12>\n\x07\x62uiltin\x18\x01 \x01(\x0e\x32\x18.toolbus.tool.v1.BuiltinB\n\xbaH\x07\x82\x01\x04\x10\x01 \x00R\x07\x62uiltin\x12\x35\n\rallowed_paths\x18\x02 \x03(\tB\x10\xbaH\r\x92\x01\n\x10\xe8\x07\"\x05r\x03\x18\x80 R\x0c\x61llowedPaths\x12;\n\x10\x61llowed_commands\x18\x03 \x03(\tB\x10\xbaH\r\x92\x01\n\x10\xe8\x07\"\x05r\x03\x18\x80 R\x0f\x61llowedCommands\x12\x44\n\x07timeout\x18\x04 \x01(\x0b\x32\x19.google.protobuf.DurationB\x0f\xbaH\x0c\xaa\x01\t\"\x05\x08\x80\xe7\x84\x0f*\x00R\x07timeout\"\xb7\x02\n\x0fToolAnnotations\x12\x1e\n\x05title\x18\x01 \x01(\tB\x08\xbaH\x05r\x03\x18\x80 R\x05title\x12)\n\x0eread_only_hint\x18\x02 \x01(\x08H\x00R\x0creadOnlyHint\x88\x01\x01\x12.\n\x10\x64\x65structive_hint\x18\x03 \x01(\x08H\x01R\x0f\x64\x65structiveHint\x88\x01\x01\x12,\n\x0fidempotent_hint\x18\x04 \x01(\x08H\x02R\x0eidempotentHint\x88\x01\x01\x12+\n\x0fopen_world_hint\x18\x05 \x01(\x08H\x03R\ropenWorldHint\x88\x01\x01\x42\x11\n\x0f_read_only_hintB\x13\n\x11_destructive_hintB\x12\n\x10_idempotent_hintB\x12\n\x10_open_world_hint\"\xea\x06\n\x04Tool\x12\x1e\n\x04name\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02R\x04name\x12+\n\x0b\x64\x65scription\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80\x04R\x0b\x64\x65scription\x12\x35\n\x11input_schema_json\x18\x03 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80@R\x0finputSchemaJson\x12\x37\n\x12output_schema_json\x18\x04 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80@R\x10outputSchemaJson\x12O\n\x0e\x65xecution_type\x18\x05 \x01(\x0e\x32\x1e.toolbus.tool.v1.ExecutionTypeB\x08\xbaH\x05\x82\x01\x02\x10\x01R\rexecutionType\x12U\n\x0b\x63ustom_type\x18\x06 \x01(\tB4\xbaH1r/2-^([a-zA-Z0-9_-]{1,64}:[a-zA-Z0-9_.-]{1,64})?$R\ncustomType\x12\x1d\n\x07visible\x18\x07 \x01(\x08H\x00R\x07visible\x88\x01\x01\x12\x19\n\x08is_async\x18\x08 \x01(\x08R\x07isAsync\x12\x44\n\x07timeout\x18\t \x01(\x0b\x32\x19.google.protobuf.DurationB\x0f\xbaH\x0c\xaa\x01\t\"\x05\x08\x80\xe7\x84\x0f*\x00R\x07timeout\x12<\n\texecution\x18\n \x01(\x0b\x32\x1e.toolbus.tool.v1.HttpExecutionR\texecution\x12\x39\n\x06\x65\x66\x66\x65\x63t\x18\x0b \x01(\x0e\x32\x17.toolbus.tool.v1.EffectB\x08\xbaH\x05\x82\x01\x02\x10\x01R\x06\x65\x66\x66\x65\x63t\x12/\n\x06\x63onfig\x18\x0c \x01(\x0b\x32\x17.google.protobuf.StructR\x06\x63onfig\x12\x45\n\x0e\x62uiltin_policy\x18\r \x01(\x0b\x32\x1e.toolbus.tool.v1.BuiltinPolicyR\rbuiltinPolicy\x12\x42\n\x0b\x61nnotations\x18\x0e \x01(\x0b\x32 .toolbus.tool.v1.ToolAnnotationsR\x0b\x61nnotations\x12<\n\x03ttl\x18\x0f \x01(\x0b\x32\x19.google.protobuf.DurationB\x0f\xbaH\x0c\xaa\x01\t\"\x05\x08\x80\xe7\x84\x0f*\x00R\x03ttlB\n\n\x08_visible\"s\n\nToolResult\x12\x1f\n\x0boutput_json\x18\x01 \x01(\tR\noutputJson\x12\x19\n\x08is_error\x18\x02 \x01(\x08R\x07isError\x12)\n\x10stored_reference\x18\x03 \x01(\tR\x0fstoredReference\"Z\n\x0cToolProgress\x12\x1a\n\x08progress\x18\x01 \x01(\x01R\x08progress\x12\x14\n\x05total\x18\x02 \x01(\x01R\x05total\x12\x18\n\x07message\x18\x03 \x01(\tR\x07message\"6\n\x0c\x41llowedTools\x12&\n\x05names\x18\x01 \x03(\tB\x10\xbaH\r\x92\x01\n\x10\xe8\x07\"\x05r\x03\x18\x80\x04R\x05names\"u\n\x07ToolLog\x12/\n\x05level\x18\x01 \x01(\x0e\x32\x19.toolbus.tool.v1.LogLevelR\x05level\x12\x18\n\x07message\x18\x02 \x01(\tR\x07message\x12\x1f\n\x0b\x66ields_json\x18\x03 \x01(\tR\nfieldsJson*\xdc\x02\n\rExecutionType\x12\x1e\n\x1a\x45XECUTION_TYPE_UNSPECIFIED\x10\x00\x12\x1b\n\x17\x45XECUTION_TYPE_FUNCTION\x10\x01\x12\x1a\n\x16\x45XECUTION_TYPE_GATEWAY\x10\x02\x12\x1b\n\x17\x45XECUTION_TYPE_EXTERNAL\x10\x03\x12\x18\n\x14\x45XECUTION_TYPE_SPACE\x10\x04\x12\x1b\n\x17\x45XECUTION_TYPE_INTERNAL\x10\x05\x12\x16\n\x12\x45XECUTION_TYPE_MCP\x10\x06\x12\x19\n\x15\x45XECUTION_TYPE_WORKER\x10\x07\x12\x19\n\x15\x45XECUTION_TYPE_HOSTED\x10\x08\x12\x1a\n\x16\x45XECUTION_TYPE_BUILTIN\x10\t\x12\x19\n\x15\x45XECUTION_TYPE_CALLER\x10\n\x12\x19\n\x15\x45XECUTION_TYPE_CUSTOM\x10\x0b*a\n\x06\x45\x66\x66\x65\x63t\x12\x16\n\x12\x45\x46\x46\x45\x43T_UNSPECIFIED\x10\x00\x12\x0f\n\x0b\x45\x46\x46\x45\x43T_PURE\x10\x01\x12\x15\n\x11\x45\x46\x46\x45\x43T_IDEMPOTENT\x10\x02\x12\x17\n\x13\x45\x46\x46\x45\x43T_AT_MOST_ONCE\x10\x03*e\n\x07\x42uiltin\x12\x17\n\x13\x42UILTIN_UNSPECIFIED\x10\x00\x12\x13\n\x0f\x42UILTIN_FS_READ\x10\x01\x12\x14\n\x10\x42UILTIN_FS_WRITE\x10\x02\x12\x16\n\x12\x42UILTIN_SHELL_EXEC\x10\x03*\x8c\x01\n\x08LogLevel\x12\x19\n\x15LOG_LEVEL_UNSPECIFIED\x10\x00\x12\x13\n\x0fLOG_LEVEL_TRACE\x10\x01\x12\x13\n\x0fLOG_LEVEL_DEBUG\x10\x02\x12\x12\n\x0eLOG_LEVEL_INFO\x10\x03\x12\x12\n\x0eLOG_LEVEL_WARN\x10\x04\x12\x13\n\x0fLOG_LEVEL_ERROR\x10\x05\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1atoolbus/tool/v1/tool.proto\x12\x0ftoolbus.tool.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\"\xfb\x01\n\rHttpExecution\x12\x1d\n\x03url\x18\x01 \x01(\tB\x0b\xbaH\x08r\x06\x18\x80 \x88\x01\x01R\x03url\x12/\n\x06method\x18\x02 \x01(\tB\x17\xbaH\x14r\x12\x32\x10^([A-Z]{1,16})?$R\x06method\x12^\n\x07headers\x18\x03 \x03(\x0b\x32+.toolbus.tool.v1.HttpExecution.HeadersEntryB\x17\xbaH\x14\x9a\x01\x11\x10\x64\"\x05r\x03\x18\x80\x02*\x06r\x04\x18\x80\x80\x04R\x07headers\x1a:\n\x0cHeadersEntry\x12\x10\n\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n\x05value\x18\x02 \x01(\tR\x05value:\x02\x38\x01\"\x89\x02\n\rBuiltinPolicy\x12>\n\x07\x62uiltin\x18\x01 \x01(\x0e\x32\x18.toolbus.tool.v1.BuiltinB\n\xbaH\x07\x82\x01\x04\x10\x01 \x00R\x07\x62uiltin\x12\x35\n\rallowed_paths\x18\x02 \x03(\tB\x10\xbaH\r\x92\x01\n\x10\xe8\x07\"\x05r\x03\x18\x80 R\x0c\x61llowedPaths\x12;\n\x10\x61llowed_commands\x18\x03 \x03(\tB\x10\xbaH\r\x92\x01\n\x10\xe8\x07\"\x05r\x03\x18\x80 R\x0f\x61llowedCommands\x12\x44\n\x07timeout\x18\x04 \x01(\x0b\x32\x19.google.protobuf.DurationB\x0f\xbaH\x0c\xaa\x01\t\"\x05\x08\x80\xe7\x84\x0f*\x00R\x07timeout\"\xb7\x02\n\x0fToolAnnotations\x12\x1e\n\x05title\x18\x01 \x01(\tB\x08\xbaH\x05r\x03\x18\x80 R\x05title\x12)\n\x0eread_only_hint\x18\x02 \x01(\x08H\x00R\x0creadOnlyHint\x88\x01\x01\x12.\n\x10\x64\x65structive_hint\x18\x03 \x01(\x08H\x01R\x0f\x64\x65structiveHint\x88\x01\x01\x12,\n\x0fidempotent_hint\x18\x04 \x01(\x08H\x02R\x0eidempotentHint\x88\x01\x01\x12+\n\x0fopen_world_hint\x18\x05 \x01(\x08H\x03R\ropenWorldHint\x88\x01\x01\x42\x11\n\x0f_read_only_hintB\x13\n\x11_destructive_hintB\x12\n\x10_idempotent_hintB\x12\n\x10_open_world_hint\"\x82\x01\n\nCustomType\x12\x38\n\x08provider\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x08provider\x12:\n\ttool_type\x18\x02 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_.-]{1,64}$R\x08toolType\"\xd1\x06\n\x04Tool\x12\x1e\n\x04name\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02R\x04name\x12+\n\x0b\x64\x65scription\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80\x04R\x0b\x64\x65scription\x12\x35\n\x11input_schema_json\x18\x03 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80@R\x0finputSchemaJson\x12\x37\n\x12output_schema_json\x18\x04 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80@R\x10outputSchemaJson\x12O\n\x0e\x65xecution_type\x18\x05 \x01(\x0e\x32\x1e.toolbus.tool.v1.ExecutionTypeB\x08\xbaH\x05\x82\x01\x02\x10\x01R\rexecutionType\x12<\n\x0b\x63ustom_type\x18\x06 \x01(\x0b\x32\x1b.toolbus.tool.v1.CustomTypeR\ncustomType\x12\x1d\n\x07visible\x18\x07 \x01(\x08H\x00R\x07visible\x88\x01\x01\x12\x19\n\x08is_async\x18\x08 \x01(\x08R\x07isAsync\x12\x44\n\x07timeout\x18\t \x01(\x0b\x32\x19.google.protobuf.DurationB\x0f\xbaH\x0c\xaa\x01\t\"\x05\x08\x80\xe7\x84\x0f*\x00R\x07timeout\x12<\n\texecution\x18\n \x01(\x0b\x32\x1e.toolbus.tool.v1.HttpExecutionR\texecution\x12\x39\n\x06\x65\x66\x66\x65\x63t\x18\x0b \x01(\x0e\x32\x17.toolbus.tool.v1.EffectB\x08\xbaH\x05\x82\x01\x02\x10\x01R\x06\x65\x66\x66\x65\x63t\x12/\n\x06\x63onfig\x18\x0c \x01(\x0b\x32\x17.google.protobuf.StructR\x06\x63onfig\x12\x45\n\x0e\x62uiltin_policy\x18\r \x01(\x0b\x32\x1e.toolbus.tool.v1.BuiltinPolicyR\rbuiltinPolicy\x12\x42\n\x0b\x61nnotations\x18\x0e \x01(\x0b\x32 .toolbus.tool.v1.ToolAnnotationsR\x0b\x61nnotations\x12<\n\x03ttl\x18\x0f \x01(\x0b\x32\x19.google.protobuf.DurationB\x0f\xbaH\x0c\xaa\x01\t\"\x05\x08\x80\xe7\x84\x0f*\x00R\x03ttlB\n\n\x08_visible\"s\n\nToolResult\x12\x1f\n\x0boutput_json\x18\x01 \x01(\tR\noutputJson\x12\x19\n\x08is_error\x18\x02 \x01(\x08R\x07isError\x12)\n\x10stored_reference\x18\x03 \x01(\tR\x0fstoredReference\"Z\n\x0cToolProgress\x12\x1a\n\x08progress\x18\x01 \x01(\x01R\x08progress\x12\x14\n\x05total\x18\x02 \x01(\x01R\x05total\x12\x18\n\x07message\x18\x03 \x01(\tR\x07message\"6\n\x0c\x41llowedTools\x12&\n\x05names\x18\x01 \x03(\tB\x10\xbaH\r\x92\x01\n\x10\xe8\x07\"\x05r\x03\x18\x80\x04R\x05names\"u\n\x07ToolLog\x12/\n\x05level\x18\x01 \x01(\x0e\x32\x19.toolbus.tool.v1.LogLevelR\x05level\x12\x18\n\x07message\x18\x02 \x01(\tR\x07message\x12\x1f\n\x0b\x66ields_json\x18\x03 \x01(\tR\nfieldsJson*\xdc\x02\n\rExecutionType\x12\x1e\n\x1a\x45XECUTION_TYPE_UNSPECIFIED\x10\x00\x12\x1b\n\x17\x45XECUTION_TYPE_FUNCTION\x10\x01\x12\x1a\n\x16\x45XECUTION_TYPE_GATEWAY\x10\x02\x12\x1b\n\x17\x45XECUTION_TYPE_EXTERNAL\x10\x03\x12\x18\n\x14\x45XECUTION_TYPE_SPACE\x10\x04\x12\x1b\n\x17\x45XECUTION_TYPE_INTERNAL\x10\x05\x12\x16\n\x12\x45XECUTION_TYPE_MCP\x10\x06\x12\x19\n\x15\x45XECUTION_TYPE_WORKER\x10\x07\x12\x19\n\x15\x45XECUTION_TYPE_HOSTED\x10\x08\x12\x1a\n\x16\x45XECUTION_TYPE_BUILTIN\x10\t\x12\x19\n\x15\x45XECUTION_TYPE_CALLER\x10\n\x12\x19\n\x15\x45XECUTION_TYPE_CUSTOM\x10\x0b*a\n\x06\x45\x66\x66\x65\x63t\x12\x16\n\x12\x45\x46\x46\x45\x43T_UNSPECIFIED\x10\x00\x12\x0f\n\x0b\x45\x46\x46\x45\x43T_PURE\x10\x01\x12\x15\n\x11\x45\x46\x46\x45\x43T_IDEMPOTENT\x10\x02\x12\x17\n\x13\x45\x46\x46\x45\x43T_AT_MOST_ONCE\x10\x03*e\n\x07\x42uiltin\x12\x17\n\x13\x42UILTIN_UNSPECIFIED\x10\x00\x12\x13\n\x0f\x42UILTIN_FS_READ\x10\x01\x12\x14\n\x10\x42UILTIN_FS_WRITE\x10\x02\x12\x16\n\x12\x42UILTIN_SHELL_EXEC\x10\x03*\x8c\x01\n\x08LogLevel\x12\x19\n\x15LOG_LEVEL_UNSPECIFIED\x10\x00\x12\x13\n\x0fLOG_LEVEL_TRACE\x10\x01\x12\x13\n\x0fLOG_LEVEL_DEBUG\x10\x02\x12\x12\n\x0eLOG_LEVEL_INFO\x10\x03\x12\x12\n\x0eLOG_LEVEL_WARN\x10\x04\x12\x13\n\x0fLOG_LEVEL_ERROR\x10\x05\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -52,6 +52,10 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_BUILTINPOLICY'].fields_by_name['timeout']._serialized_options = b'\272H\014\252\001\t\"\005\010\200\347\204\017*\000'
   _globals['_TOOLANNOTATIONS'].fields_by_name['title']._loaded_options = None
   _globals['_TOOLANNOTATIONS'].fields_by_name['title']._serialized_options = b'\272H\005r\003\030\200 '
+  _globals['_CUSTOMTYPE'].fields_by_name['provider']._loaded_options = None
+  _globals['_CUSTOMTYPE'].fields_by_name['provider']._serialized_options = b'\272H\031r\0272\025^[a-zA-Z0-9_-]{1,64}$'
+  _globals['_CUSTOMTYPE'].fields_by_name['tool_type']._loaded_options = None
+  _globals['_CUSTOMTYPE'].fields_by_name['tool_type']._serialized_options = b'\272H\032r\0302\026^[a-zA-Z0-9_.-]{1,64}$'
   _globals['_TOOL'].fields_by_name['name']._loaded_options = None
   _globals['_TOOL'].fields_by_name['name']._serialized_options = b'\272H\007r\005\020\001\030\200\002'
   _globals['_TOOL'].fields_by_name['description']._loaded_options = None
@@ -62,8 +66,6 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_TOOL'].fields_by_name['output_schema_json']._serialized_options = b'\272H\006r\004\030\200\200@'
   _globals['_TOOL'].fields_by_name['execution_type']._loaded_options = None
   _globals['_TOOL'].fields_by_name['execution_type']._serialized_options = b'\272H\005\202\001\002\020\001'
-  _globals['_TOOL'].fields_by_name['custom_type']._loaded_options = None
-  _globals['_TOOL'].fields_by_name['custom_type']._serialized_options = b'\272H1r/2-^([a-zA-Z0-9_-]{1,64}:[a-zA-Z0-9_.-]{1,64})?$'
   _globals['_TOOL'].fields_by_name['timeout']._loaded_options = None
   _globals['_TOOL'].fields_by_name['timeout']._serialized_options = b'\272H\014\252\001\t\"\005\010\200\347\204\017*\000'
   _globals['_TOOL'].fields_by_name['effect']._loaded_options = None
@@ -72,14 +74,14 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_TOOL'].fields_by_name['ttl']._serialized_options = b'\272H\014\252\001\t\"\005\010\200\347\204\017*\000'
   _globals['_ALLOWEDTOOLS'].fields_by_name['names']._loaded_options = None
   _globals['_ALLOWEDTOOLS'].fields_by_name['names']._serialized_options = b'\272H\r\222\001\n\020\350\007\"\005r\003\030\200\004'
-  _globals['_EXECUTIONTYPE']._serialized_start=2236
-  _globals['_EXECUTIONTYPE']._serialized_end=2584
-  _globals['_EFFECT']._serialized_start=2586
-  _globals['_EFFECT']._serialized_end=2683
-  _globals['_BUILTIN']._serialized_start=2685
-  _globals['_BUILTIN']._serialized_end=2786
-  _globals['_LOGLEVEL']._serialized_start=2789
-  _globals['_LOGLEVEL']._serialized_end=2929
+  _globals['_EXECUTIONTYPE']._serialized_start=2344
+  _globals['_EXECUTIONTYPE']._serialized_end=2692
+  _globals['_EFFECT']._serialized_start=2694
+  _globals['_EFFECT']._serialized_end=2791
+  _globals['_BUILTIN']._serialized_start=2793
+  _globals['_BUILTIN']._serialized_end=2894
+  _globals['_LOGLEVEL']._serialized_start=2897
+  _globals['_LOGLEVEL']._serialized_end=3037
   _globals['_HTTPEXECUTION']._serialized_start=139
   _globals['_HTTPEXECUTION']._serialized_end=390
   _globals['_HTTPEXECUTION_HEADERSENTRY']._serialized_start=332
@@ -88,14 +90,16 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_BUILTINPOLICY']._serialized_end=658
   _globals['_TOOLANNOTATIONS']._serialized_start=661
   _globals['_TOOLANNOTATIONS']._serialized_end=972
-  _globals['_TOOL']._serialized_start=975
-  _globals['_TOOL']._serialized_end=1849
-  _globals['_TOOLRESULT']._serialized_start=1851
-  _globals['_TOOLRESULT']._serialized_end=1966
-  _globals['_TOOLPROGRESS']._serialized_start=1968
-  _globals['_TOOLPROGRESS']._serialized_end=2058
-  _globals['_ALLOWEDTOOLS']._serialized_start=2060
-  _globals['_ALLOWEDTOOLS']._serialized_end=2114
-  _globals['_TOOLLOG']._serialized_start=2116
-  _globals['_TOOLLOG']._serialized_end=2233
+  _globals['_CUSTOMTYPE']._serialized_start=975
+  _globals['_CUSTOMTYPE']._serialized_end=1105
+  _globals['_TOOL']._serialized_start=1108
+  _globals['_TOOL']._serialized_end=1957
+  _globals['_TOOLRESULT']._serialized_start=1959
+  _globals['_TOOLRESULT']._serialized_end=2074
+  _globals['_TOOLPROGRESS']._serialized_start=2076
+  _globals['_TOOLPROGRESS']._serialized_end=2166
+  _globals['_ALLOWEDTOOLS']._serialized_start=2168
+  _globals['_ALLOWEDTOOLS']._serialized_end=2222
+  _globals['_TOOLLOG']._serialized_start=2224
+  _globals['_TOOLLOG']._serialized_end=2341
 # @@protoc_insertion_point(module_scope)

@@ -50,7 +50,7 @@ class _ExecutionTypeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Executi
     EXECUTION_TYPE_CALLER: _ExecutionType.ValueType  # 10
     """The caller that opened the session."""
     EXECUTION_TYPE_CUSTOM: _ExecutionType.ValueType  # 11
-    """A third party's provider; Tool.custom_type names it as `provider:tool_type`."""
+    """A third party's provider, which Tool.custom_type names."""
 
 class ExecutionType(_ExecutionType, metaclass=_ExecutionTypeEnumTypeWrapper):
     """Who runs a tool. Every kind goes through the same pipeline of the router."""
@@ -78,7 +78,7 @@ EXECUTION_TYPE_BUILTIN: ExecutionType.ValueType  # 9
 EXECUTION_TYPE_CALLER: ExecutionType.ValueType  # 10
 """The caller that opened the session."""
 EXECUTION_TYPE_CUSTOM: ExecutionType.ValueType  # 11
-"""A third party's provider; Tool.custom_type names it as `provider:tool_type`."""
+"""A third party's provider, which Tool.custom_type names."""
 Global___ExecutionType: _TypeAlias = ExecutionType  # noqa: Y015
 
 class _Effect:
@@ -321,6 +321,32 @@ class ToolAnnotations(_message.Message):
 Global___ToolAnnotations: _TypeAlias = ToolAnnotations  # noqa: Y015
 
 @_typing.final
+class CustomType(_message.Message):
+    """What a third party's provider executes for a tool."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROVIDER_FIELD_NUMBER: _builtins.int
+    TOOL_TYPE_FIELD_NUMBER: _builtins.int
+    provider: _builtins.str
+    """Name of the provider."""
+    tool_type: _builtins.str
+    """The provider's own name of what it executes: the `tool` of its ExecuteToolRequest."""
+    def __init__(
+        self,
+        *,
+        provider: _builtins.str = ...,
+        tool_type: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["provider", b"provider", "tool_type", b"tool_type"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CustomType: _TypeAlias = CustomType  # noqa: Y015
+
+@_typing.final
 class Tool(_message.Message):
     """A tool as it is configured or offered."""
 
@@ -354,14 +380,18 @@ class Tool(_message.Message):
     """JSON Schema of the result as JSON text; empty means that any result is valid."""
     execution_type: Global___ExecutionType.ValueType
     """Who runs it."""
-    custom_type: _builtins.str
-    """For EXECUTION_TYPE_CUSTOM: `provider:tool_type`."""
     visible: _builtins.bool
     """Whether call and result appear as a message of the session's active space. Absent means the default of the kind."""
     is_async: _builtins.bool
     """Whether the call is answered at once with a pending id and the result arrives in the inbox."""
     effect: Global___Effect.ValueType
     """What a repeated execution may do."""
+    @_builtins.property
+    def custom_type(self) -> Global___CustomType:
+        """For EXECUTION_TYPE_CUSTOM, which needs it: the provider, and what it executes. Files write both as one `execution_type`,
+        `provider:tool_type`.
+        """
+
     @_builtins.property
     def timeout(self) -> _duration_pb2.Duration:
         """How long a synchronous call may take; absent means the default of the kind."""
@@ -394,7 +424,7 @@ class Tool(_message.Message):
         input_schema_json: _builtins.str = ...,
         output_schema_json: _builtins.str = ...,
         execution_type: Global___ExecutionType.ValueType = ...,
-        custom_type: _builtins.str = ...,
+        custom_type: Global___CustomType | None = ...,
         visible: _builtins.bool | None = ...,
         is_async: _builtins.bool = ...,
         timeout: _duration_pb2.Duration | None = ...,
@@ -405,7 +435,7 @@ class Tool(_message.Message):
         annotations: Global___ToolAnnotations | None = ...,
         ttl: _duration_pb2.Duration | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_visible", b"_visible", "annotations", b"annotations", "builtin_policy", b"builtin_policy", "config", b"config", "execution", b"execution", "timeout", b"timeout", "ttl", b"ttl", "visible", b"visible"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_visible", b"_visible", "annotations", b"annotations", "builtin_policy", b"builtin_policy", "config", b"config", "custom_type", b"custom_type", "execution", b"execution", "timeout", b"timeout", "ttl", b"ttl", "visible", b"visible"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
     _ClearFieldArgType: _TypeAlias = _typing.Literal["_visible", b"_visible", "annotations", b"annotations", "builtin_policy", b"builtin_policy", "config", b"config", "custom_type", b"custom_type", "description", b"description", "effect", b"effect", "execution", b"execution", "execution_type", b"execution_type", "input_schema_json", b"input_schema_json", "is_async", b"is_async", "name", b"name", "output_schema_json", b"output_schema_json", "timeout", b"timeout", "ttl", b"ttl", "visible", b"visible"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
