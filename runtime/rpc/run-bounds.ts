@@ -5,12 +5,12 @@
 
 import { ToolChoiceMode } from "#gen/toolbus/run/v1/run_pb.ts";
 
-/** As `RunBounds` has it; 0, empty and absent are no limit. */
+/** As `RunBounds` has it; what is absent is no limit. */
 export interface Bounds {
   readonly turn?: number;
-  readonly maxTurns?: number;
+  readonly maxTurns?: number | undefined;
   readonly call?: number;
-  readonly maxToolCalls?: number;
+  readonly maxToolCalls?: number | undefined;
   readonly toolChoice?: ToolChoiceMode;
   readonly forcedTool?: string;
   readonly tokensLeft?: bigint | undefined;
@@ -29,9 +29,9 @@ export function ruleOfChoice(
 export const CALLS_USED_UP = "the run's limit of tool calls (max_tool_calls) is used up";
 
 /** LOOP-1: which turn and which call of the run it is. */
-export function ruleOfCount({ turn = 0, maxTurns = 0, call = 0, maxToolCalls = 0 }: Bounds): string | undefined {
-  if (maxTurns > 0 && turn > maxTurns) return "the run's turns (max_turns) are used up";
-  return maxToolCalls > 0 && call > maxToolCalls ? CALLS_USED_UP : undefined;
+export function ruleOfCount({ turn = 0, maxTurns, call = 0, maxToolCalls }: Bounds): string | undefined {
+  if (maxTurns !== undefined && turn > maxTurns) return "the run's turns (max_turns) are used up";
+  return maxToolCalls !== undefined && call > maxToolCalls ? CALLS_USED_UP : undefined;
 }
 
 /** LOOP-12 */

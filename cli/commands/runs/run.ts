@@ -67,7 +67,7 @@ async function run(agent: string, words: string[], options: Options, command: Co
       ...(options.allow && { allowedTools: { names: options.allow } }),
       functionTools,
       mcpServers: serversFrom(options),
-      limits: { maxTurns: options.maxTurns ?? 0 },
+      ...(options.maxTurns !== undefined && { limits: { maxTurns: options.maxTurns } }),
       ...(options.toolChoice === undefined ? {} : { toolChoice: toolChoiceFrom(options.toolChoice) }),
     },
   };

@@ -122,7 +122,8 @@ describe("what the router is told", () => {
     const run = await openRun({ turns: [{ calls: [double(1)] }, { text: "done" }], options });
     await run.work();
     const [request] = run.router.requests;
-    expect(request?.bounds).toMatchObject({ toolChoice: ToolChoiceMode.REQUIRED, maxToolCalls: 0, maxTurns: 10 });
+    expect(request?.bounds).toMatchObject({ toolChoice: ToolChoiceMode.REQUIRED, maxTurns: 10 });
+    expect(request?.bounds?.maxToolCalls).toBeUndefined();
     expect(request?.bounds?.tokensLeft).toBeUndefined();
     expect(request?.bounds?.costLeft).toBeUndefined();
   });

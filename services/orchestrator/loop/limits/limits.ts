@@ -18,7 +18,7 @@ export interface RunLimits {
   readonly maxDepth: number;
 }
 
-/** LOOP-12: the agent's limits, and the run's where they are lower; 0 and absent mean the default. */
+/** LOOP-12: the agent's limits, and the run's where they are lower; what neither has is the default. */
 export function limitsFrom(agent: Limits | undefined, run: Limits | undefined): RunLimits {
   type NumberLimit = Exclude<
     keyof RunLimits,
@@ -30,7 +30,7 @@ export function limitsFrom(agent: Limits | undefined, run: Limits | undefined): 
     maxToolCalls: lower("maxToolCalls", Number.POSITIVE_INFINITY),
     maxParallelCalls: lower("maxParallelCalls", 8),
     deadlineMs: lowest([agent?.timeout, run?.timeout].map(msFromDuration), Number.POSITIVE_INFINITY),
-    maxTokens: lowest([agent?.maxTokens, run?.maxTokens].map(Number), Number.POSITIVE_INFINITY),
+    maxTokens: lowest([agent?.maxTokens, run?.maxTokens].map(numberFrom), Number.POSITIVE_INFINITY),
     maxCost: lowerAmount(agent?.maxCost, run?.maxCost),
     modelStallMs: lowest([agent?.modelStallTimeout, run?.modelStallTimeout].map(msFromDuration), 60_000),
     modelRetries: run?.modelRetries ?? agent?.modelRetries ?? 4,
@@ -67,6 +67,10 @@ export function faultOfCost(agent: Agent, limits: Pick<Limits, "maxCost"> | unde
 }
 
 function lowest(limits: (number | undefined)[], otherwise: number): number {
-  const given = limits.filter((limit) => limit !== undefined && limit > 0) as number[];
+  const given = limits.filter((limit) => limit !== undefined);
   return given.length === 0 ? otherwise : Math.min(...given);
+}
+
+function numberFrom(limit: bigint | undefined): number | undefined {
+  return limit === undefined ? undefined : Number(limit);
 }

@@ -50,10 +50,11 @@ export function createModelRow(first: AgentModel, ...others: readonly AgentModel
 
 /** What one request used, with what it costs at the model's price. */
 export function pricedUsage({ price }: Model, { inputTokens, outputTokens }: TokensUsed) {
-  if (price === undefined) return { inputTokens, outputTokens };
+  const { inputMicrosPerMillionTokens: input, outputMicrosPerMillionTokens: output } = price ?? {};
+  if (price === undefined || input === undefined || output === undefined) return { inputTokens, outputTokens };
   const micros = costOfTokens([
-    { count: inputTokens, microsPerMillion: price.inputMicrosPerMillionTokens },
-    { count: outputTokens, microsPerMillion: price.outputMicrosPerMillionTokens },
+    { count: inputTokens, microsPerMillion: input },
+    { count: outputTokens, microsPerMillion: output },
   ]);
   return { inputTokens, outputTokens, cost: { currencyCode: price.currencyCode, micros } };
 }

@@ -26,7 +26,7 @@ export function faultOfCaller({ limits, state, bounds }: Caller): string | undef
 
 /** How many calls a called agent's run may make; infinite where nothing limits it. */
 export function callsLeft({ limits, state, bounds }: Caller): number {
-  const told = bounds && bounds.maxToolCalls > 0 ? bounds.maxToolCalls - bounds.call : Number.POSITIVE_INFINITY;
+  const told = bounds?.maxToolCalls === undefined ? Number.POSITIVE_INFINITY : bounds.maxToolCalls - bounds.call;
   return Math.max(0, Math.min(limits.maxToolCalls - (state?.callCount ?? 0), told));
 }
 
@@ -42,24 +42,26 @@ export function childLimits(
   const { limits, state, bounds } = caller;
   const left = leftOf(state?.spent ?? unspent, limits);
   const toldTokens = bounds?.tokensLeft === undefined ? left.tokens : Number(bounds.tokensLeft);
-  const maxTokens = lower(Number(offered?.maxTokens ?? 0n), Math.min(left.tokens, toldTokens));
+  const maxTokens = lower(
+    offered?.maxTokens === undefined ? undefined : Number(offered.maxTokens),
+    Math.min(left.tokens, toldTokens),
+  );
   const maxToolCalls = lower(offered?.maxToolCalls, callsLeft(caller));
   const maxCost = lowerAmount(lowerAmount(left.cost, bounds?.costLeft), offered?.maxCost);
   const deadlineMs = lower(msFromDuration(offered?.timeout), timeLeftMs);
   return {
-    maxTurns: offered?.maxTurns ?? 0,
-    maxParallelCalls: offered?.maxParallelCalls ?? 0,
+    ...(offered?.maxTurns !== undefined && { maxTurns: offered.maxTurns }),
+    ...(offered?.maxParallelCalls !== undefined && { maxParallelCalls: offered.maxParallelCalls }),
     ...(offered?.modelStallTimeout && { modelStallTimeout: offered.modelStallTimeout }),
     ...(offered?.modelRetries !== undefined && { modelRetries: offered.modelRetries }),
     maxDepth: Math.max(0, Math.min(limits.maxDepth - 1, offered?.maxDepth ?? Number.POSITIVE_INFINITY)),
     ...(Number.isFinite(maxTokens) && { maxTokens: BigInt(Math.max(1, Math.floor(maxTokens))) }),
-    ...(Number.isFinite(maxToolCalls) && { maxToolCalls: Math.max(1, maxToolCalls) }),
+    ...(Number.isFinite(maxToolCalls) && { maxToolCalls }),
     ...(maxCost && { maxCost: { currencyCode: maxCost.currencyCode, micros: maxCost.micros || 1n } }),
     ...(Number.isFinite(deadlineMs) && { timeout: durationFromMs(Math.max(1, Math.floor(deadlineMs))) }),
   };
 }
 
-/** 0 and absent mean no limit of its own. */
 function lower(own: number | undefined, left: number): number {
-  return own ? Math.min(own, left) : left;
+  return own === undefined ? left : Math.min(own, left);
 }

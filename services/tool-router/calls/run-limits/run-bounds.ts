@@ -69,14 +69,14 @@ function ruleOfRun(
     return forced.kind === "found" && forced.entry === entry;
   };
   const { turn, call } = bounds;
-  const agent = { turn, call, maxTurns: limits?.maxTurns ?? 0, maxToolCalls: limits?.maxToolCalls ?? 0 };
+  const agent = { turn, call, maxTurns: limits?.maxTurns, maxToolCalls: limits?.maxToolCalls };
   const rule = ruleOfChoice(bounds, isForced) ?? ruleOfCount(bounds) ?? ruleOfCount(agent);
   if (rule !== undefined) return rule;
   const mayHaveBegun = recovering && entry.effect !== Effect.AT_MOST_ONCE; // B3
   return mayHaveBegun ? undefined : ruleOfBudget(bounds);
 }
 
-/** 0 and absent are no limit. */
+/** Absent is no limit. */
 function lowest(one: number | undefined, other: number | undefined): number {
-  return Math.min(one || Number.POSITIVE_INFINITY, other || Number.POSITIVE_INFINITY);
+  return Math.min(one ?? Number.POSITIVE_INFINITY, other ?? Number.POSITIVE_INFINITY);
 }

@@ -63,7 +63,7 @@ describe("agent files", () => {
       'name: must match pattern "^[a-zA-Z0-9_-]{1,64}$"',
       "tools.use[0]: must be string",
       "mcp.servers[0].url: must be string",
-      "limits.maxTurns: must be >= 0",
+      "limits.maxTurns: must be >= 1",
     ]);
     expect(parsed(parseAgentFile("{"))).toEqual([expect.stringMatching(/^is no JSON: /)]);
   });

@@ -61,7 +61,7 @@ describe("files of agents and tools", () => {
     });
     expect(refused!.faults.toSorted()).toEqual([
       "limits.maxDepth: must be integer",
-      "limits.maxTurns: must be >= 0",
+      "limits.maxTurns: must be >= 1",
       "mcp.servers[0].args[1]: must be string",
       "mcp.servers[0].healthCheck.intervalMs: must be >= 1",
       'tools.aliases.lost: points to "nowhere", which does not exist',

@@ -19,7 +19,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file toolbus/agent/v1/agent.proto.
  */
 export const file_toolbus_agent_v1_agent: GenFile = /*@__PURE__*/
-  fileDesc("Chx0b29sYnVzL2FnZW50L3YxL2FnZW50LnByb3RvEhB0b29sYnVzLmFnZW50LnYxItYBCgVNb2RlbBJICghwcm92aWRlchgBIAEoCUI2ukgzcjEyL14oQFthLXpBLVowLTkuXy1dezEsNjR9Lyk/W2EtekEtWjAtOS5fLV17MSw2NH0kEhkKBW1vZGVsGAIgASgJQgq6SAdyBRABGIAEEigKB29wdGlvbnMYAyABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EhYKDmNvbnRleHRfd2luZG93GAQgASgNEiYKBXByaWNlGAUgASgLMhcudG9vbGJ1cy5hZ2VudC52MS5QcmljZSKWAQoFUHJpY2USKAoNY3VycmVuY3lfY29kZRgBIAEoCUIRukgOcgwyCl5bQS1aXXszfSQSMAofaW5wdXRfbWljcm9zX3Blcl9taWxsaW9uX3Rva2VucxgCIAEoA0IHukgEIgIoABIxCiBvdXRwdXRfbWljcm9zX3Blcl9taWxsaW9uX3Rva2VucxgDIAEoA0IHukgEIgIoACLaAQoHVG9vbFVzZRIdCgN1c2UYASADKAlCELpIDZIBChDoByIFcgMYgAQSLgoHYWxsb3dlZBgCIAEoCzIdLnRvb2xidXMudG9vbC52MS5BbGxvd2VkVG9vbHMSUAoHYWxpYXNlcxgDIAMoCzImLnRvb2xidXMuYWdlbnQudjEuVG9vbFVzZS5BbGlhc2VzRW50cnlCF7pIFJoBERDoByIFcgMYgAIqBXIDGIAEGi4KDEFsaWFzZXNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIp4ECgZMaW1pdHMSHAoJbWF4X3R1cm5zGAEgASgNQgm6SAYqBBigjQYSFgoObWF4X3Rvb2xfY2FsbHMYAiABKA0SJAoSbWF4X3BhcmFsbGVsX2NhbGxzGAMgASgNQgi6SAUqAxiAAhI7Cgd0aW1lb3V0GAQgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uQg+6SAyqAQkiBQiA54QPKgASEgoKbWF4X3Rva2VucxgFIAEoBBJHChNtb2RlbF9zdGFsbF90aW1lb3V0GAYgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uQg+6SAyqAQkiBQiA54QPKgASIwoNbW9kZWxfcmV0cmllcxgHIAEoDUIHukgEKgIYZEgAiAEBEn0KCG1heF9jb3N0GAggASgLMhYudG9vbGJ1cy50b29sLnYxLk1vbmV5QlO6SFC6AU0KD2xpbWl0cy5tYXhfY29zdBIpaXMgbW9yZSB0aGFuIDA7IGxlYXZlIGl0IG91dCBmb3Igbm8gbGltaXQaD3RoaXMubWljcm9zID4gMBImCg5tYXhfc2VsZl93YWtlcxgJIAEoDUIJukgGKgQYoI0GSAGIAQESHwoJbWF4X2RlcHRoGAogASgNQge6SAQqAhggSAKIAQFCEAoOX21vZGVsX3JldHJpZXNCEQoPX21heF9zZWxmX3dha2VzQgwKCl9tYXhfZGVwdGgikwEKC0FnZW50U291cmNlEisKBG5hbWUYASABKAlCHbpIGnIYMhZeW2EtekEtWjAtOV8uLV17MSw2NH0kEi4KCHByb3ZpZGVyGAIgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEicKBmNvbmZpZxgDIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QigQEKCFN1YkFnZW50EisKBWFnZW50GAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEh4KC2Rlc2NyaXB0aW9uGAIgASgJQgm6SAZyBBiAgAQSKAoGbGltaXRzGAMgASgLMhgudG9vbGJ1cy5hZ2VudC52MS5MaW1pdHMixAMKBUFnZW50EioKBG5hbWUYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSHgoLZGVzY3JpcHRpb24YAiABKAlCCbpIBnIEGICABBIfCgxpbnN0cnVjdGlvbnMYAyABKAlCCbpIBnIEGICAQBImCgVtb2RlbBgEIAEoCzIXLnRvb2xidXMuYWdlbnQudjEuTW9kZWwSLwoOZmFsbGJhY2tfbW9kZWwYBSABKAsyFy50b29sYnVzLmFnZW50LnYxLk1vZGVsEigKBXRvb2xzGAYgASgLMhkudG9vbGJ1cy5hZ2VudC52MS5Ub29sVXNlEjkKB3NvdXJjZXMYByADKAsyHS50b29sYnVzLmFnZW50LnYxLkFnZW50U291cmNlQgm6SAaSAQMQgAISOAoKc3ViX2FnZW50cxgIIAMoCzIaLnRvb2xidXMuYWdlbnQudjEuU3ViQWdlbnRCCLpIBZIBAhBAEigKBmxpbWl0cxgJIAEoCzIYLnRvb2xidXMuYWdlbnQudjEuTGltaXRzEhoKDXdha2Vfb25faW5ib3gYCiABKAhIAIgBAUIQCg5fd2FrZV9vbl9pbmJveGIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_duration, file_google_protobuf_struct, file_toolbus_tool_v1_tool, file_toolbus_tool_v1_usage]);
+  fileDesc("Chx0b29sYnVzL2FnZW50L3YxL2FnZW50LnByb3RvEhB0b29sYnVzLmFnZW50LnYxItYBCgVNb2RlbBJICghwcm92aWRlchgBIAEoCUI2ukgzcjEyL14oQFthLXpBLVowLTkuXy1dezEsNjR9Lyk/W2EtekEtWjAtOS5fLV17MSw2NH0kEhkKBW1vZGVsGAIgASgJQgq6SAdyBRABGIAEEigKB29wdGlvbnMYAyABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EhYKDmNvbnRleHRfd2luZG93GAQgASgNEiYKBXByaWNlGAUgASgLMhcudG9vbGJ1cy5hZ2VudC52MS5QcmljZSLvAQoFUHJpY2USKAoNY3VycmVuY3lfY29kZRgBIAEoCUIRukgOcgwyCl5bQS1aXXszfSQSOAofaW5wdXRfbWljcm9zX3Blcl9taWxsaW9uX3Rva2VucxgCIAEoA0IKukgHyAEBIgIoAEgAiAEBEjkKIG91dHB1dF9taWNyb3NfcGVyX21pbGxpb25fdG9rZW5zGAMgASgDQgq6SAfIAQEiAigASAGIAQFCIgogX2lucHV0X21pY3Jvc19wZXJfbWlsbGlvbl90b2tlbnNCIwohX291dHB1dF9taWNyb3NfcGVyX21pbGxpb25fdG9rZW5zItoBCgdUb29sVXNlEh0KA3VzZRgBIAMoCUIQukgNkgEKEOgHIgVyAxiABBIuCgdhbGxvd2VkGAIgASgLMh0udG9vbGJ1cy50b29sLnYxLkFsbG93ZWRUb29scxJQCgdhbGlhc2VzGAMgAygLMiYudG9vbGJ1cy5hZ2VudC52MS5Ub29sVXNlLkFsaWFzZXNFbnRyeUIXukgUmgEREOgHIgVyAxiAAioFcgMYgAQaLgoMQWxpYXNlc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEihgUKBkxpbWl0cxIjCgltYXhfdHVybnMYASABKA1CC7pICCoGGKCNBigBSACIAQESGwoObWF4X3Rvb2xfY2FsbHMYAiABKA1IAYgBARIrChJtYXhfcGFyYWxsZWxfY2FsbHMYAyABKA1CCrpIByoFGIACKAFIAogBARI7Cgd0aW1lb3V0GAQgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uQg+6SAyqAQkiBQiA54QPKgASIAoKbWF4X3Rva2VucxgFIAEoBEIHukgEMgIoAUgDiAEBEkcKE21vZGVsX3N0YWxsX3RpbWVvdXQYBiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CD7pIDKoBCSIFCIDnhA8qABIjCg1tb2RlbF9yZXRyaWVzGAcgASgNQge6SAQqAhhkSASIAQESfQoIbWF4X2Nvc3QYCCABKAsyFi50b29sYnVzLnRvb2wudjEuTW9uZXlCU7pIULoBTQoPbGltaXRzLm1heF9jb3N0EilpcyBtb3JlIHRoYW4gMDsgbGVhdmUgaXQgb3V0IGZvciBubyBsaW1pdBoPdGhpcy5taWNyb3MgPiAwEiYKDm1heF9zZWxmX3dha2VzGAkgASgNQgm6SAYqBBigjQZIBYgBARIfCgltYXhfZGVwdGgYCiABKA1CB7pIBCoCGCBIBogBAUIMCgpfbWF4X3R1cm5zQhEKD19tYXhfdG9vbF9jYWxsc0IVChNfbWF4X3BhcmFsbGVsX2NhbGxzQg0KC19tYXhfdG9rZW5zQhAKDl9tb2RlbF9yZXRyaWVzQhEKD19tYXhfc2VsZl93YWtlc0IMCgpfbWF4X2RlcHRoIpMBCgtBZ2VudFNvdXJjZRIrCgRuYW1lGAEgASgJQh26SBpyGDIWXlthLXpBLVowLTlfLi1dezEsNjR9JBIuCghwcm92aWRlchgCIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBInCgZjb25maWcYAyABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0IoEBCghTdWJBZ2VudBIrCgVhZ2VudBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIeCgtkZXNjcmlwdGlvbhgCIAEoCUIJukgGcgQYgIAEEigKBmxpbWl0cxgDIAEoCzIYLnRvb2xidXMuYWdlbnQudjEuTGltaXRzIsQDCgVBZ2VudBIqCgRuYW1lGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEh4KC2Rlc2NyaXB0aW9uGAIgASgJQgm6SAZyBBiAgAQSHwoMaW5zdHJ1Y3Rpb25zGAMgASgJQgm6SAZyBBiAgEASJgoFbW9kZWwYBCABKAsyFy50b29sYnVzLmFnZW50LnYxLk1vZGVsEi8KDmZhbGxiYWNrX21vZGVsGAUgASgLMhcudG9vbGJ1cy5hZ2VudC52MS5Nb2RlbBIoCgV0b29scxgGIAEoCzIZLnRvb2xidXMuYWdlbnQudjEuVG9vbFVzZRI5Cgdzb3VyY2VzGAcgAygLMh0udG9vbGJ1cy5hZ2VudC52MS5BZ2VudFNvdXJjZUIJukgGkgEDEIACEjgKCnN1Yl9hZ2VudHMYCCADKAsyGi50b29sYnVzLmFnZW50LnYxLlN1YkFnZW50Qgi6SAWSAQIQQBIoCgZsaW1pdHMYCSABKAsyGC50b29sYnVzLmFnZW50LnYxLkxpbWl0cxIaCg13YWtlX29uX2luYm94GAogASgISACIAQFCEAoOX3dha2Vfb25faW5ib3hiBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_duration, file_google_protobuf_struct, file_toolbus_tool_v1_tool, file_toolbus_tool_v1_usage]);
 
 /**
  * Which model answers.
@@ -87,17 +87,19 @@ export type Price = Message<"toolbus.agent.v1.Price"> & {
 
   /**
    * What a million tokens cost that the model reads, in millionths of the currency's unit; 0 means that they are free.
+   * Required.
    *
-   * @generated from field: int64 input_micros_per_million_tokens = 2;
+   * @generated from field: optional int64 input_micros_per_million_tokens = 2;
    */
-  inputMicrosPerMillionTokens: bigint;
+  inputMicrosPerMillionTokens?: bigint | undefined;
 
   /**
    * What a million tokens cost that the model writes, in millionths of the currency's unit; 0 means that they are free.
+   * Required.
    *
-   * @generated from field: int64 output_micros_per_million_tokens = 3;
+   * @generated from field: optional int64 output_micros_per_million_tokens = 3;
    */
-  outputMicrosPerMillionTokens: bigint;
+  outputMicrosPerMillionTokens?: bigint | undefined;
 };
 
 /**
@@ -144,32 +146,32 @@ export const ToolUseSchema: GenMessage<ToolUse> = /*@__PURE__*/
   messageDesc(file_toolbus_agent_v1_agent, 2);
 
 /**
- * Limits of a run. Absent means the default that the field names, and so does 0 where the field is not `optional`; in an `optional`
- * field 0 is a limit like any other.
+ * Limits of a run. In an agent's configuration, absent means the default that the field names. In the options of a run, and of a
+ * sub-agent, absent means what the agent has. 0 is a limit like any other, and is refused where a run could do nothing with it.
  *
  * @generated from message toolbus.agent.v1.Limits
  */
 export type Limits = Message<"toolbus.agent.v1.Limits"> & {
   /**
-   * Model responses in one run; 0 means the default of 10.
+   * Model responses in one run, at least 1; absent means 10.
    *
-   * @generated from field: uint32 max_turns = 1;
+   * @generated from field: optional uint32 max_turns = 1;
    */
-  maxTurns: number;
+  maxTurns?: number | undefined;
 
   /**
-   * Tool calls in one run; 0 means unlimited.
+   * Tool calls in one run: 0 for none, absent means unlimited.
    *
-   * @generated from field: uint32 max_tool_calls = 2;
+   * @generated from field: optional uint32 max_tool_calls = 2;
    */
-  maxToolCalls: number;
+  maxToolCalls?: number | undefined;
 
   /**
-   * Calls of one turn that run at the same time; 0 means the default of 8.
+   * Calls of one turn that run at the same time, at least 1; absent means 8.
    *
-   * @generated from field: uint32 max_parallel_calls = 3;
+   * @generated from field: optional uint32 max_parallel_calls = 3;
    */
-  maxParallelCalls: number;
+  maxParallelCalls?: number | undefined;
 
   /**
    * How long a run may take; absent means unlimited.
@@ -179,11 +181,11 @@ export type Limits = Message<"toolbus.agent.v1.Limits"> & {
   timeout?: Duration | undefined;
 
   /**
-   * Tokens (input and output) that a run may use; 0 means unlimited.
+   * Tokens (input and output) that a run may use, at least 1; absent means unlimited.
    *
-   * @generated from field: uint64 max_tokens = 5;
+   * @generated from field: optional uint64 max_tokens = 5;
    */
-  maxTokens: bigint;
+  maxTokens?: bigint | undefined;
 
   /**
    * How long the model may stay silent in a stream; absent means 60 s.

@@ -117,9 +117,11 @@ type Price struct {
 	// The currency, as a code of ISO 4217 in upper case: `USD`, `EUR`.
 	CurrencyCode string `protobuf:"bytes,1,opt,name=currency_code,json=currencyCode,proto3" json:"currency_code,omitempty"`
 	// What a million tokens cost that the model reads, in millionths of the currency's unit; 0 means that they are free.
-	InputMicrosPerMillionTokens int64 `protobuf:"varint,2,opt,name=input_micros_per_million_tokens,json=inputMicrosPerMillionTokens,proto3" json:"input_micros_per_million_tokens,omitempty"`
+	// Required.
+	InputMicrosPerMillionTokens *int64 `protobuf:"varint,2,opt,name=input_micros_per_million_tokens,json=inputMicrosPerMillionTokens,proto3,oneof" json:"input_micros_per_million_tokens,omitempty"`
 	// What a million tokens cost that the model writes, in millionths of the currency's unit; 0 means that they are free.
-	OutputMicrosPerMillionTokens int64 `protobuf:"varint,3,opt,name=output_micros_per_million_tokens,json=outputMicrosPerMillionTokens,proto3" json:"output_micros_per_million_tokens,omitempty"`
+	// Required.
+	OutputMicrosPerMillionTokens *int64 `protobuf:"varint,3,opt,name=output_micros_per_million_tokens,json=outputMicrosPerMillionTokens,proto3,oneof" json:"output_micros_per_million_tokens,omitempty"`
 	unknownFields                protoimpl.UnknownFields
 	sizeCache                    protoimpl.SizeCache
 }
@@ -162,15 +164,15 @@ func (x *Price) GetCurrencyCode() string {
 }
 
 func (x *Price) GetInputMicrosPerMillionTokens() int64 {
-	if x != nil {
-		return x.InputMicrosPerMillionTokens
+	if x != nil && x.InputMicrosPerMillionTokens != nil {
+		return *x.InputMicrosPerMillionTokens
 	}
 	return 0
 }
 
 func (x *Price) GetOutputMicrosPerMillionTokens() int64 {
-	if x != nil {
-		return x.OutputMicrosPerMillionTokens
+	if x != nil && x.OutputMicrosPerMillionTokens != nil {
+		return *x.OutputMicrosPerMillionTokens
 	}
 	return 0
 }
@@ -240,20 +242,20 @@ func (x *ToolUse) GetAliases() map[string]string {
 	return nil
 }
 
-// Limits of a run. Absent means the default that the field names, and so does 0 where the field is not `optional`; in an `optional`
-// field 0 is a limit like any other.
+// Limits of a run. In an agent's configuration, absent means the default that the field names. In the options of a run, and of a
+// sub-agent, absent means what the agent has. 0 is a limit like any other, and is refused where a run could do nothing with it.
 type Limits struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Model responses in one run; 0 means the default of 10.
-	MaxTurns uint32 `protobuf:"varint,1,opt,name=max_turns,json=maxTurns,proto3" json:"max_turns,omitempty"`
-	// Tool calls in one run; 0 means unlimited.
-	MaxToolCalls uint32 `protobuf:"varint,2,opt,name=max_tool_calls,json=maxToolCalls,proto3" json:"max_tool_calls,omitempty"`
-	// Calls of one turn that run at the same time; 0 means the default of 8.
-	MaxParallelCalls uint32 `protobuf:"varint,3,opt,name=max_parallel_calls,json=maxParallelCalls,proto3" json:"max_parallel_calls,omitempty"`
+	// Model responses in one run, at least 1; absent means 10.
+	MaxTurns *uint32 `protobuf:"varint,1,opt,name=max_turns,json=maxTurns,proto3,oneof" json:"max_turns,omitempty"`
+	// Tool calls in one run: 0 for none, absent means unlimited.
+	MaxToolCalls *uint32 `protobuf:"varint,2,opt,name=max_tool_calls,json=maxToolCalls,proto3,oneof" json:"max_tool_calls,omitempty"`
+	// Calls of one turn that run at the same time, at least 1; absent means 8.
+	MaxParallelCalls *uint32 `protobuf:"varint,3,opt,name=max_parallel_calls,json=maxParallelCalls,proto3,oneof" json:"max_parallel_calls,omitempty"`
 	// How long a run may take; absent means unlimited.
 	Timeout *durationpb.Duration `protobuf:"bytes,4,opt,name=timeout,proto3" json:"timeout,omitempty"`
-	// Tokens (input and output) that a run may use; 0 means unlimited.
-	MaxTokens uint64 `protobuf:"varint,5,opt,name=max_tokens,json=maxTokens,proto3" json:"max_tokens,omitempty"`
+	// Tokens (input and output) that a run may use, at least 1; absent means unlimited.
+	MaxTokens *uint64 `protobuf:"varint,5,opt,name=max_tokens,json=maxTokens,proto3,oneof" json:"max_tokens,omitempty"`
 	// How long the model may stay silent in a stream; absent means 60 s.
 	ModelStallTimeout *durationpb.Duration `protobuf:"bytes,6,opt,name=model_stall_timeout,json=modelStallTimeout,proto3" json:"model_stall_timeout,omitempty"`
 	// How often a failed model request is tried again: 0 for never, absent means 4.
@@ -301,22 +303,22 @@ func (*Limits) Descriptor() ([]byte, []int) {
 }
 
 func (x *Limits) GetMaxTurns() uint32 {
-	if x != nil {
-		return x.MaxTurns
+	if x != nil && x.MaxTurns != nil {
+		return *x.MaxTurns
 	}
 	return 0
 }
 
 func (x *Limits) GetMaxToolCalls() uint32 {
-	if x != nil {
-		return x.MaxToolCalls
+	if x != nil && x.MaxToolCalls != nil {
+		return *x.MaxToolCalls
 	}
 	return 0
 }
 
 func (x *Limits) GetMaxParallelCalls() uint32 {
-	if x != nil {
-		return x.MaxParallelCalls
+	if x != nil && x.MaxParallelCalls != nil {
+		return *x.MaxParallelCalls
 	}
 	return 0
 }
@@ -329,8 +331,8 @@ func (x *Limits) GetTimeout() *durationpb.Duration {
 }
 
 func (x *Limits) GetMaxTokens() uint64 {
-	if x != nil {
-		return x.MaxTokens
+	if x != nil && x.MaxTokens != nil {
+		return *x.MaxTokens
 	}
 	return 0
 }
@@ -636,12 +638,16 @@ const file_toolbus_agent_v1_agent_proto_rawDesc = "" +
 	"\xbaH\ar\x05\x10\x01\x18\x80\x04R\x05model\x121\n" +
 	"\aoptions\x18\x03 \x01(\v2\x17.google.protobuf.StructR\aoptions\x12%\n" +
 	"\x0econtext_window\x18\x04 \x01(\rR\rcontextWindow\x12-\n" +
-	"\x05price\x18\x05 \x01(\v2\x17.toolbus.agent.v1.PriceR\x05price\"\xdf\x01\n" +
+	"\x05price\x18\x05 \x01(\v2\x17.toolbus.agent.v1.PriceR\x05price\"\xb8\x02\n" +
 	"\x05Price\x126\n" +
 	"\rcurrency_code\x18\x01 \x01(\tB\x11\xbaH\x0er\f2\n" +
-	"^[A-Z]{3}$R\fcurrencyCode\x12M\n" +
-	"\x1finput_micros_per_million_tokens\x18\x02 \x01(\x03B\a\xbaH\x04\"\x02(\x00R\x1binputMicrosPerMillionTokens\x12O\n" +
-	" output_micros_per_million_tokens\x18\x03 \x01(\x03B\a\xbaH\x04\"\x02(\x00R\x1coutputMicrosPerMillionTokens\"\xfd\x01\n" +
+	"^[A-Z]{3}$R\fcurrencyCode\x12U\n" +
+	"\x1finput_micros_per_million_tokens\x18\x02 \x01(\x03B\n" +
+	"\xbaH\a\xc8\x01\x01\"\x02(\x00H\x00R\x1binputMicrosPerMillionTokens\x88\x01\x01\x12W\n" +
+	" output_micros_per_million_tokens\x18\x03 \x01(\x03B\n" +
+	"\xbaH\a\xc8\x01\x01\"\x02(\x00H\x01R\x1coutputMicrosPerMillionTokens\x88\x01\x01B\"\n" +
+	" _input_micros_per_million_tokensB#\n" +
+	"!_output_micros_per_million_tokens\"\xfd\x01\n" +
 	"\aToolUse\x12\"\n" +
 	"\x03use\x18\x01 \x03(\tB\x10\xbaH\r\x92\x01\n" +
 	"\x10\xe8\a\"\x05r\x03\x18\x80\x04R\x03use\x127\n" +
@@ -649,21 +655,27 @@ const file_toolbus_agent_v1_agent_proto_rawDesc = "" +
 	"\aaliases\x18\x03 \x03(\v2&.toolbus.agent.v1.ToolUse.AliasesEntryB\x17\xbaH\x14\x9a\x01\x11\x10\xe8\a\"\x05r\x03\x18\x80\x02*\x05r\x03\x18\x80\x04R\aaliases\x1a:\n" +
 	"\fAliasesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x9f\x05\n" +
-	"\x06Limits\x12&\n" +
-	"\tmax_turns\x18\x01 \x01(\rB\t\xbaH\x06*\x04\x18\xa0\x8d\x06R\bmaxTurns\x12$\n" +
-	"\x0emax_tool_calls\x18\x02 \x01(\rR\fmaxToolCalls\x126\n" +
-	"\x12max_parallel_calls\x18\x03 \x01(\rB\b\xbaH\x05*\x03\x18\x80\x02R\x10maxParallelCalls\x12D\n" +
-	"\atimeout\x18\x04 \x01(\v2\x19.google.protobuf.DurationB\x0f\xbaH\f\xaa\x01\t\"\x05\b\x80\xe7\x84\x0f*\x00R\atimeout\x12\x1d\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x87\x06\n" +
+	"\x06Limits\x12-\n" +
+	"\tmax_turns\x18\x01 \x01(\rB\v\xbaH\b*\x06\x18\xa0\x8d\x06(\x01H\x00R\bmaxTurns\x88\x01\x01\x12)\n" +
+	"\x0emax_tool_calls\x18\x02 \x01(\rH\x01R\fmaxToolCalls\x88\x01\x01\x12=\n" +
+	"\x12max_parallel_calls\x18\x03 \x01(\rB\n" +
+	"\xbaH\a*\x05\x18\x80\x02(\x01H\x02R\x10maxParallelCalls\x88\x01\x01\x12D\n" +
+	"\atimeout\x18\x04 \x01(\v2\x19.google.protobuf.DurationB\x0f\xbaH\f\xaa\x01\t\"\x05\b\x80\xe7\x84\x0f*\x00R\atimeout\x12+\n" +
 	"\n" +
-	"max_tokens\x18\x05 \x01(\x04R\tmaxTokens\x12Z\n" +
+	"max_tokens\x18\x05 \x01(\x04B\a\xbaH\x042\x02(\x01H\x03R\tmaxTokens\x88\x01\x01\x12Z\n" +
 	"\x13model_stall_timeout\x18\x06 \x01(\v2\x19.google.protobuf.DurationB\x0f\xbaH\f\xaa\x01\t\"\x05\b\x80\xe7\x84\x0f*\x00R\x11modelStallTimeout\x121\n" +
-	"\rmodel_retries\x18\a \x01(\rB\a\xbaH\x04*\x02\x18dH\x00R\fmodelRetries\x88\x01\x01\x12\x86\x01\n" +
+	"\rmodel_retries\x18\a \x01(\rB\a\xbaH\x04*\x02\x18dH\x04R\fmodelRetries\x88\x01\x01\x12\x86\x01\n" +
 	"\bmax_cost\x18\b \x01(\v2\x16.toolbus.tool.v1.MoneyBS\xbaHP\xba\x01M\n" +
 	"\x0flimits.max_cost\x12)is more than 0; leave it out for no limit\x1a\x0fthis.micros > 0R\amaxCost\x124\n" +
-	"\x0emax_self_wakes\x18\t \x01(\rB\t\xbaH\x06*\x04\x18\xa0\x8d\x06H\x01R\fmaxSelfWakes\x88\x01\x01\x12)\n" +
+	"\x0emax_self_wakes\x18\t \x01(\rB\t\xbaH\x06*\x04\x18\xa0\x8d\x06H\x05R\fmaxSelfWakes\x88\x01\x01\x12)\n" +
 	"\tmax_depth\x18\n" +
-	" \x01(\rB\a\xbaH\x04*\x02\x18 H\x02R\bmaxDepth\x88\x01\x01B\x10\n" +
+	" \x01(\rB\a\xbaH\x04*\x02\x18 H\x06R\bmaxDepth\x88\x01\x01B\f\n" +
+	"\n" +
+	"_max_turnsB\x11\n" +
+	"\x0f_max_tool_callsB\x15\n" +
+	"\x13_max_parallel_callsB\r\n" +
+	"\v_max_tokensB\x10\n" +
 	"\x0e_model_retriesB\x11\n" +
 	"\x0f_max_self_wakesB\f\n" +
 	"\n" +
@@ -748,6 +760,7 @@ func file_toolbus_agent_v1_agent_proto_init() {
 	if File_toolbus_agent_v1_agent_proto != nil {
 		return
 	}
+	file_toolbus_agent_v1_agent_proto_msgTypes[1].OneofWrappers = []any{}
 	file_toolbus_agent_v1_agent_proto_msgTypes[3].OneofWrappers = []any{}
 	file_toolbus_agent_v1_agent_proto_msgTypes[6].OneofWrappers = []any{}
 	type x struct{}

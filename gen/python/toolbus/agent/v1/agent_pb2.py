@@ -29,7 +29,7 @@ from toolbus.tool.v1 import tool_pb2 as toolbus_dot_tool_dot_v1_dot_tool__pb2
 from toolbus.tool.v1 import usage_pb2 as toolbus_dot_tool_dot_v1_dot_usage__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1ctoolbus/agent/v1/agent.proto\x12\x10toolbus.agent.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1atoolbus/tool/v1/tool.proto\x1a\x1btoolbus/tool/v1/usage.proto\"\x86\x02\n\x05Model\x12R\n\x08provider\x18\x01 \x01(\tB6\xbaH3r12/^(@[a-zA-Z0-9._-]{1,64}/)?[a-zA-Z0-9._-]{1,64}$R\x08provider\x12 \n\x05model\x18\x02 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x04R\x05model\x12\x31\n\x07options\x18\x03 \x01(\x0b\x32\x17.google.protobuf.StructR\x07options\x12%\n\x0e\x63ontext_window\x18\x04 \x01(\rR\rcontextWindow\x12-\n\x05price\x18\x05 \x01(\x0b\x32\x17.toolbus.agent.v1.PriceR\x05price\"\xdf\x01\n\x05Price\x12\x36\n\rcurrency_code\x18\x01 \x01(\tB\x11\xbaH\x0er\x0c\x32\n^[A-Z]{3}$R\x0c\x63urrencyCode\x12M\n\x1finput_micros_per_million_tokens\x18\x02 \x01(\x03\x42\x07\xbaH\x04\"\x02(\x00R\x1binputMicrosPerMillionTokens\x12O\n output_micros_per_million_tokens\x18\x03 \x01(\x03\x42\x07\xbaH\x04\"\x02(\x00R\x1coutputMicrosPerMillionTokens\"\xfd\x01\n\x07ToolUse\x12\"\n\x03use\x18\x01 \x03(\tB\x10\xbaH\r\x92\x01\n\x10\xe8\x07\"\x05r\x03\x18\x80\x04R\x03use\x12\x37\n\x07\x61llowed\x18\x02 \x01(\x0b\x32\x1d.toolbus.tool.v1.AllowedToolsR\x07\x61llowed\x12Y\n\x07\x61liases\x18\x03 \x03(\x0b\x32&.toolbus.agent.v1.ToolUse.AliasesEntryB\x17\xbaH\x14\x9a\x01\x11\x10\xe8\x07\"\x05r\x03\x18\x80\x02*\x05r\x03\x18\x80\x04R\x07\x61liases\x1a:\n\x0c\x41liasesEntry\x12\x10\n\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n\x05value\x18\x02 \x01(\tR\x05value:\x02\x38\x01\"\x9f\x05\n\x06Limits\x12&\n\tmax_turns\x18\x01 \x01(\rB\t\xbaH\x06*\x04\x18\xa0\x8d\x06R\x08maxTurns\x12$\n\x0emax_tool_calls\x18\x02 \x01(\rR\x0cmaxToolCalls\x12\x36\n\x12max_parallel_calls\x18\x03 \x01(\rB\x08\xbaH\x05*\x03\x18\x80\x02R\x10maxParallelCalls\x12\x44\n\x07timeout\x18\x04 \x01(\x0b\x32\x19.google.protobuf.DurationB\x0f\xbaH\x0c\xaa\x01\t\"\x05\x08\x80\xe7\x84\x0f*\x00R\x07timeout\x12\x1d\n\nmax_tokens\x18\x05 \x01(\x04R\tmaxTokens\x12Z\n\x13model_stall_timeout\x18\x06 \x01(\x0b\x32\x19.google.protobuf.DurationB\x0f\xbaH\x0c\xaa\x01\t\"\x05\x08\x80\xe7\x84\x0f*\x00R\x11modelStallTimeout\x12\x31\n\rmodel_retries\x18\x07 \x01(\rB\x07\xbaH\x04*\x02\x18\x64H\x00R\x0cmodelRetries\x88\x01\x01\x12\x86\x01\n\x08max_cost\x18\x08 \x01(\x0b\x32\x16.toolbus.tool.v1.MoneyBS\xbaHP\xba\x01M\n\x0flimits.max_cost\x12)is more than 0; leave it out for no limit\x1a\x0fthis.micros > 0R\x07maxCost\x12\x34\n\x0emax_self_wakes\x18\t \x01(\rB\t\xbaH\x06*\x04\x18\xa0\x8d\x06H\x01R\x0cmaxSelfWakes\x88\x01\x01\x12)\n\tmax_depth\x18\n \x01(\rB\x07\xbaH\x04*\x02\x18 H\x02R\x08maxDepth\x88\x01\x01\x42\x10\n\x0e_model_retriesB\x11\n\x0f_max_self_wakesB\x0c\n\n_max_depth\"\xab\x01\n\x0b\x41gentSource\x12\x31\n\x04name\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_.-]{1,64}$R\x04name\x12\x38\n\x08provider\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x08provider\x12/\n\x06\x63onfig\x18\x03 \x01(\x0b\x32\x17.google.protobuf.StructR\x06\x63onfig\"\x9d\x01\n\x08SubAgent\x12\x32\n\x05\x61gent\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x05\x61gent\x12+\n\x0b\x64\x65scription\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80\x04R\x0b\x64\x65scription\x12\x30\n\x06limits\x18\x03 \x01(\x0b\x32\x18.toolbus.agent.v1.LimitsR\x06limits\"\xab\x04\n\x05\x41gent\x12\x30\n\x04name\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x04name\x12+\n\x0b\x64\x65scription\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80\x04R\x0b\x64\x65scription\x12-\n\x0cinstructions\x18\x03 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80@R\x0cinstructions\x12-\n\x05model\x18\x04 \x01(\x0b\x32\x17.toolbus.agent.v1.ModelR\x05model\x12>\n\x0e\x66\x61llback_model\x18\x05 \x01(\x0b\x32\x17.toolbus.agent.v1.ModelR\rfallbackModel\x12/\n\x05tools\x18\x06 \x01(\x0b\x32\x19.toolbus.agent.v1.ToolUseR\x05tools\x12\x42\n\x07sources\x18\x07 \x03(\x0b\x32\x1d.toolbus.agent.v1.AgentSourceB\t\xbaH\x06\x92\x01\x03\x10\x80\x02R\x07sources\x12\x43\n\nsub_agents\x18\x08 \x03(\x0b\x32\x1a.toolbus.agent.v1.SubAgentB\x08\xbaH\x05\x92\x01\x02\x10@R\tsubAgents\x12\x30\n\x06limits\x18\t \x01(\x0b\x32\x18.toolbus.agent.v1.LimitsR\x06limits\x12\'\n\rwake_on_inbox\x18\n \x01(\x08H\x00R\x0bwakeOnInbox\x88\x01\x01\x42\x10\n\x0e_wake_on_inboxb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1ctoolbus/agent/v1/agent.proto\x12\x10toolbus.agent.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1atoolbus/tool/v1/tool.proto\x1a\x1btoolbus/tool/v1/usage.proto\"\x86\x02\n\x05Model\x12R\n\x08provider\x18\x01 \x01(\tB6\xbaH3r12/^(@[a-zA-Z0-9._-]{1,64}/)?[a-zA-Z0-9._-]{1,64}$R\x08provider\x12 \n\x05model\x18\x02 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x04R\x05model\x12\x31\n\x07options\x18\x03 \x01(\x0b\x32\x17.google.protobuf.StructR\x07options\x12%\n\x0e\x63ontext_window\x18\x04 \x01(\rR\rcontextWindow\x12-\n\x05price\x18\x05 \x01(\x0b\x32\x17.toolbus.agent.v1.PriceR\x05price\"\xb8\x02\n\x05Price\x12\x36\n\rcurrency_code\x18\x01 \x01(\tB\x11\xbaH\x0er\x0c\x32\n^[A-Z]{3}$R\x0c\x63urrencyCode\x12U\n\x1finput_micros_per_million_tokens\x18\x02 \x01(\x03\x42\n\xbaH\x07\"\x02(\x00\xc8\x01\x01H\x00R\x1binputMicrosPerMillionTokens\x88\x01\x01\x12W\n output_micros_per_million_tokens\x18\x03 \x01(\x03\x42\n\xbaH\x07\"\x02(\x00\xc8\x01\x01H\x01R\x1coutputMicrosPerMillionTokens\x88\x01\x01\x42\"\n _input_micros_per_million_tokensB#\n!_output_micros_per_million_tokens\"\xfd\x01\n\x07ToolUse\x12\"\n\x03use\x18\x01 \x03(\tB\x10\xbaH\r\x92\x01\n\x10\xe8\x07\"\x05r\x03\x18\x80\x04R\x03use\x12\x37\n\x07\x61llowed\x18\x02 \x01(\x0b\x32\x1d.toolbus.tool.v1.AllowedToolsR\x07\x61llowed\x12Y\n\x07\x61liases\x18\x03 \x03(\x0b\x32&.toolbus.agent.v1.ToolUse.AliasesEntryB\x17\xbaH\x14\x9a\x01\x11\x10\xe8\x07\"\x05r\x03\x18\x80\x02*\x05r\x03\x18\x80\x04R\x07\x61liases\x1a:\n\x0c\x41liasesEntry\x12\x10\n\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n\x05value\x18\x02 \x01(\tR\x05value:\x02\x38\x01\"\x87\x06\n\x06Limits\x12-\n\tmax_turns\x18\x01 \x01(\rB\x0b\xbaH\x08*\x06\x18\xa0\x8d\x06(\x01H\x00R\x08maxTurns\x88\x01\x01\x12)\n\x0emax_tool_calls\x18\x02 \x01(\rH\x01R\x0cmaxToolCalls\x88\x01\x01\x12=\n\x12max_parallel_calls\x18\x03 \x01(\rB\n\xbaH\x07*\x05\x18\x80\x02(\x01H\x02R\x10maxParallelCalls\x88\x01\x01\x12\x44\n\x07timeout\x18\x04 \x01(\x0b\x32\x19.google.protobuf.DurationB\x0f\xbaH\x0c\xaa\x01\t\"\x05\x08\x80\xe7\x84\x0f*\x00R\x07timeout\x12+\n\nmax_tokens\x18\x05 \x01(\x04\x42\x07\xbaH\x04\x32\x02(\x01H\x03R\tmaxTokens\x88\x01\x01\x12Z\n\x13model_stall_timeout\x18\x06 \x01(\x0b\x32\x19.google.protobuf.DurationB\x0f\xbaH\x0c\xaa\x01\t\"\x05\x08\x80\xe7\x84\x0f*\x00R\x11modelStallTimeout\x12\x31\n\rmodel_retries\x18\x07 \x01(\rB\x07\xbaH\x04*\x02\x18\x64H\x04R\x0cmodelRetries\x88\x01\x01\x12\x86\x01\n\x08max_cost\x18\x08 \x01(\x0b\x32\x16.toolbus.tool.v1.MoneyBS\xbaHP\xba\x01M\n\x0flimits.max_cost\x12)is more than 0; leave it out for no limit\x1a\x0fthis.micros > 0R\x07maxCost\x12\x34\n\x0emax_self_wakes\x18\t \x01(\rB\t\xbaH\x06*\x04\x18\xa0\x8d\x06H\x05R\x0cmaxSelfWakes\x88\x01\x01\x12)\n\tmax_depth\x18\n \x01(\rB\x07\xbaH\x04*\x02\x18 H\x06R\x08maxDepth\x88\x01\x01\x42\x0c\n\n_max_turnsB\x11\n\x0f_max_tool_callsB\x15\n\x13_max_parallel_callsB\r\n\x0b_max_tokensB\x10\n\x0e_model_retriesB\x11\n\x0f_max_self_wakesB\x0c\n\n_max_depth\"\xab\x01\n\x0b\x41gentSource\x12\x31\n\x04name\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_.-]{1,64}$R\x04name\x12\x38\n\x08provider\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x08provider\x12/\n\x06\x63onfig\x18\x03 \x01(\x0b\x32\x17.google.protobuf.StructR\x06\x63onfig\"\x9d\x01\n\x08SubAgent\x12\x32\n\x05\x61gent\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x05\x61gent\x12+\n\x0b\x64\x65scription\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80\x04R\x0b\x64\x65scription\x12\x30\n\x06limits\x18\x03 \x01(\x0b\x32\x18.toolbus.agent.v1.LimitsR\x06limits\"\xab\x04\n\x05\x41gent\x12\x30\n\x04name\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x04name\x12+\n\x0b\x64\x65scription\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80\x04R\x0b\x64\x65scription\x12-\n\x0cinstructions\x18\x03 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80@R\x0cinstructions\x12-\n\x05model\x18\x04 \x01(\x0b\x32\x17.toolbus.agent.v1.ModelR\x05model\x12>\n\x0e\x66\x61llback_model\x18\x05 \x01(\x0b\x32\x17.toolbus.agent.v1.ModelR\rfallbackModel\x12/\n\x05tools\x18\x06 \x01(\x0b\x32\x19.toolbus.agent.v1.ToolUseR\x05tools\x12\x42\n\x07sources\x18\x07 \x03(\x0b\x32\x1d.toolbus.agent.v1.AgentSourceB\t\xbaH\x06\x92\x01\x03\x10\x80\x02R\x07sources\x12\x43\n\nsub_agents\x18\x08 \x03(\x0b\x32\x1a.toolbus.agent.v1.SubAgentB\x08\xbaH\x05\x92\x01\x02\x10@R\tsubAgents\x12\x30\n\x06limits\x18\t \x01(\x0b\x32\x18.toolbus.agent.v1.LimitsR\x06limits\x12\'\n\rwake_on_inbox\x18\n \x01(\x08H\x00R\x0bwakeOnInbox\x88\x01\x01\x42\x10\n\x0e_wake_on_inboxb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -43,9 +43,9 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_PRICE'].fields_by_name['currency_code']._loaded_options = None
   _globals['_PRICE'].fields_by_name['currency_code']._serialized_options = b'\272H\016r\0142\n^[A-Z]{3}$'
   _globals['_PRICE'].fields_by_name['input_micros_per_million_tokens']._loaded_options = None
-  _globals['_PRICE'].fields_by_name['input_micros_per_million_tokens']._serialized_options = b'\272H\004\"\002(\000'
+  _globals['_PRICE'].fields_by_name['input_micros_per_million_tokens']._serialized_options = b'\272H\007\"\002(\000\310\001\001'
   _globals['_PRICE'].fields_by_name['output_micros_per_million_tokens']._loaded_options = None
-  _globals['_PRICE'].fields_by_name['output_micros_per_million_tokens']._serialized_options = b'\272H\004\"\002(\000'
+  _globals['_PRICE'].fields_by_name['output_micros_per_million_tokens']._serialized_options = b'\272H\007\"\002(\000\310\001\001'
   _globals['_TOOLUSE_ALIASESENTRY']._loaded_options = None
   _globals['_TOOLUSE_ALIASESENTRY']._serialized_options = b'8\001'
   _globals['_TOOLUSE'].fields_by_name['use']._loaded_options = None
@@ -53,11 +53,13 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_TOOLUSE'].fields_by_name['aliases']._loaded_options = None
   _globals['_TOOLUSE'].fields_by_name['aliases']._serialized_options = b'\272H\024\232\001\021\020\350\007\"\005r\003\030\200\002*\005r\003\030\200\004'
   _globals['_LIMITS'].fields_by_name['max_turns']._loaded_options = None
-  _globals['_LIMITS'].fields_by_name['max_turns']._serialized_options = b'\272H\006*\004\030\240\215\006'
+  _globals['_LIMITS'].fields_by_name['max_turns']._serialized_options = b'\272H\010*\006\030\240\215\006(\001'
   _globals['_LIMITS'].fields_by_name['max_parallel_calls']._loaded_options = None
-  _globals['_LIMITS'].fields_by_name['max_parallel_calls']._serialized_options = b'\272H\005*\003\030\200\002'
+  _globals['_LIMITS'].fields_by_name['max_parallel_calls']._serialized_options = b'\272H\007*\005\030\200\002(\001'
   _globals['_LIMITS'].fields_by_name['timeout']._loaded_options = None
   _globals['_LIMITS'].fields_by_name['timeout']._serialized_options = b'\272H\014\252\001\t\"\005\010\200\347\204\017*\000'
+  _globals['_LIMITS'].fields_by_name['max_tokens']._loaded_options = None
+  _globals['_LIMITS'].fields_by_name['max_tokens']._serialized_options = b'\272H\0042\002(\001'
   _globals['_LIMITS'].fields_by_name['model_stall_timeout']._loaded_options = None
   _globals['_LIMITS'].fields_by_name['model_stall_timeout']._serialized_options = b'\272H\014\252\001\t\"\005\010\200\347\204\017*\000'
   _globals['_LIMITS'].fields_by_name['model_retries']._loaded_options = None
@@ -89,17 +91,17 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_MODEL']._serialized_start=199
   _globals['_MODEL']._serialized_end=461
   _globals['_PRICE']._serialized_start=464
-  _globals['_PRICE']._serialized_end=687
-  _globals['_TOOLUSE']._serialized_start=690
-  _globals['_TOOLUSE']._serialized_end=943
-  _globals['_TOOLUSE_ALIASESENTRY']._serialized_start=885
-  _globals['_TOOLUSE_ALIASESENTRY']._serialized_end=943
-  _globals['_LIMITS']._serialized_start=946
-  _globals['_LIMITS']._serialized_end=1617
-  _globals['_AGENTSOURCE']._serialized_start=1620
-  _globals['_AGENTSOURCE']._serialized_end=1791
-  _globals['_SUBAGENT']._serialized_start=1794
-  _globals['_SUBAGENT']._serialized_end=1951
-  _globals['_AGENT']._serialized_start=1954
-  _globals['_AGENT']._serialized_end=2509
+  _globals['_PRICE']._serialized_end=776
+  _globals['_TOOLUSE']._serialized_start=779
+  _globals['_TOOLUSE']._serialized_end=1032
+  _globals['_TOOLUSE_ALIASESENTRY']._serialized_start=974
+  _globals['_TOOLUSE_ALIASESENTRY']._serialized_end=1032
+  _globals['_LIMITS']._serialized_start=1035
+  _globals['_LIMITS']._serialized_end=1810
+  _globals['_AGENTSOURCE']._serialized_start=1813
+  _globals['_AGENTSOURCE']._serialized_end=1984
+  _globals['_SUBAGENT']._serialized_start=1987
+  _globals['_SUBAGENT']._serialized_end=2144
+  _globals['_AGENT']._serialized_start=2147
+  _globals['_AGENT']._serialized_end=2702
 # @@protoc_insertion_point(module_scope)

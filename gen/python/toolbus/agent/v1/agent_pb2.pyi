@@ -80,21 +80,32 @@ class Price(_message.Message):
     currency_code: _builtins.str
     """The currency, as a code of ISO 4217 in upper case: `USD`, `EUR`."""
     input_micros_per_million_tokens: _builtins.int
-    """What a million tokens cost that the model reads, in millionths of the currency's unit; 0 means that they are free."""
+    """What a million tokens cost that the model reads, in millionths of the currency's unit; 0 means that they are free.
+    Required.
+    """
     output_micros_per_million_tokens: _builtins.int
-    """What a million tokens cost that the model writes, in millionths of the currency's unit; 0 means that they are free."""
+    """What a million tokens cost that the model writes, in millionths of the currency's unit; 0 means that they are free.
+    Required.
+    """
     def __init__(
         self,
         *,
         currency_code: _builtins.str = ...,
-        input_micros_per_million_tokens: _builtins.int = ...,
-        output_micros_per_million_tokens: _builtins.int = ...,
+        input_micros_per_million_tokens: _builtins.int | None = ...,
+        output_micros_per_million_tokens: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_input_micros_per_million_tokens", b"_input_micros_per_million_tokens", "_output_micros_per_million_tokens", b"_output_micros_per_million_tokens", "input_micros_per_million_tokens", b"input_micros_per_million_tokens", "output_micros_per_million_tokens", b"output_micros_per_million_tokens"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["currency_code", b"currency_code", "input_micros_per_million_tokens", b"input_micros_per_million_tokens", "output_micros_per_million_tokens", b"output_micros_per_million_tokens"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_input_micros_per_million_tokens", b"_input_micros_per_million_tokens", "_output_micros_per_million_tokens", b"_output_micros_per_million_tokens", "currency_code", b"currency_code", "input_micros_per_million_tokens", b"input_micros_per_million_tokens", "output_micros_per_million_tokens", b"output_micros_per_million_tokens"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__input_micros_per_million_tokens: _TypeAlias = _typing.Literal["input_micros_per_million_tokens"]  # noqa: Y015
+    _WhichOneofArgType__input_micros_per_million_tokens: _TypeAlias = _typing.Literal["_input_micros_per_million_tokens", b"_input_micros_per_million_tokens"]  # noqa: Y015
+    _WhichOneofReturnType__output_micros_per_million_tokens: _TypeAlias = _typing.Literal["output_micros_per_million_tokens"]  # noqa: Y015
+    _WhichOneofArgType__output_micros_per_million_tokens: _TypeAlias = _typing.Literal["_output_micros_per_million_tokens", b"_output_micros_per_million_tokens"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__input_micros_per_million_tokens) -> _WhichOneofReturnType__input_micros_per_million_tokens | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__output_micros_per_million_tokens) -> _WhichOneofReturnType__output_micros_per_million_tokens | None: ...
 
 Global___Price: _TypeAlias = Price  # noqa: Y015
 
@@ -158,8 +169,8 @@ Global___ToolUse: _TypeAlias = ToolUse  # noqa: Y015
 
 @_typing.final
 class Limits(_message.Message):
-    """Limits of a run. Absent means the default that the field names, and so does 0 where the field is not `optional`; in an `optional`
-    field 0 is a limit like any other.
+    """Limits of a run. In an agent's configuration, absent means the default that the field names. In the options of a run, and of a
+    sub-agent, absent means what the agent has. 0 is a limit like any other, and is refused where a run could do nothing with it.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -175,13 +186,13 @@ class Limits(_message.Message):
     MAX_SELF_WAKES_FIELD_NUMBER: _builtins.int
     MAX_DEPTH_FIELD_NUMBER: _builtins.int
     max_turns: _builtins.int
-    """Model responses in one run; 0 means the default of 10."""
+    """Model responses in one run, at least 1; absent means 10."""
     max_tool_calls: _builtins.int
-    """Tool calls in one run; 0 means unlimited."""
+    """Tool calls in one run: 0 for none, absent means unlimited."""
     max_parallel_calls: _builtins.int
-    """Calls of one turn that run at the same time; 0 means the default of 8."""
+    """Calls of one turn that run at the same time, at least 1; absent means 8."""
     max_tokens: _builtins.int
-    """Tokens (input and output) that a run may use; 0 means unlimited."""
+    """Tokens (input and output) that a run may use, at least 1; absent means unlimited."""
     model_retries: _builtins.int
     """How often a failed model request is tried again: 0 for never, absent means 4."""
     max_self_wakes: _builtins.int
@@ -207,31 +218,47 @@ class Limits(_message.Message):
     def __init__(
         self,
         *,
-        max_turns: _builtins.int = ...,
-        max_tool_calls: _builtins.int = ...,
-        max_parallel_calls: _builtins.int = ...,
+        max_turns: _builtins.int | None = ...,
+        max_tool_calls: _builtins.int | None = ...,
+        max_parallel_calls: _builtins.int | None = ...,
         timeout: _duration_pb2.Duration | None = ...,
-        max_tokens: _builtins.int = ...,
+        max_tokens: _builtins.int | None = ...,
         model_stall_timeout: _duration_pb2.Duration | None = ...,
         model_retries: _builtins.int | None = ...,
         max_cost: _usage_pb2.Money | None = ...,
         max_self_wakes: _builtins.int | None = ...,
         max_depth: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_max_depth", b"_max_depth", "_max_self_wakes", b"_max_self_wakes", "_model_retries", b"_model_retries", "max_cost", b"max_cost", "max_depth", b"max_depth", "max_self_wakes", b"max_self_wakes", "model_retries", b"model_retries", "model_stall_timeout", b"model_stall_timeout", "timeout", b"timeout"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_max_depth", b"_max_depth", "_max_parallel_calls", b"_max_parallel_calls", "_max_self_wakes", b"_max_self_wakes", "_max_tokens", b"_max_tokens", "_max_tool_calls", b"_max_tool_calls", "_max_turns", b"_max_turns", "_model_retries", b"_model_retries", "max_cost", b"max_cost", "max_depth", b"max_depth", "max_parallel_calls", b"max_parallel_calls", "max_self_wakes", b"max_self_wakes", "max_tokens", b"max_tokens", "max_tool_calls", b"max_tool_calls", "max_turns", b"max_turns", "model_retries", b"model_retries", "model_stall_timeout", b"model_stall_timeout", "timeout", b"timeout"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_depth", b"_max_depth", "_max_self_wakes", b"_max_self_wakes", "_model_retries", b"_model_retries", "max_cost", b"max_cost", "max_depth", b"max_depth", "max_parallel_calls", b"max_parallel_calls", "max_self_wakes", b"max_self_wakes", "max_tokens", b"max_tokens", "max_tool_calls", b"max_tool_calls", "max_turns", b"max_turns", "model_retries", b"model_retries", "model_stall_timeout", b"model_stall_timeout", "timeout", b"timeout"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_depth", b"_max_depth", "_max_parallel_calls", b"_max_parallel_calls", "_max_self_wakes", b"_max_self_wakes", "_max_tokens", b"_max_tokens", "_max_tool_calls", b"_max_tool_calls", "_max_turns", b"_max_turns", "_model_retries", b"_model_retries", "max_cost", b"max_cost", "max_depth", b"max_depth", "max_parallel_calls", b"max_parallel_calls", "max_self_wakes", b"max_self_wakes", "max_tokens", b"max_tokens", "max_tool_calls", b"max_tool_calls", "max_turns", b"max_turns", "model_retries", b"model_retries", "model_stall_timeout", b"model_stall_timeout", "timeout", b"timeout"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__max_depth: _TypeAlias = _typing.Literal["max_depth"]  # noqa: Y015
     _WhichOneofArgType__max_depth: _TypeAlias = _typing.Literal["_max_depth", b"_max_depth"]  # noqa: Y015
+    _WhichOneofReturnType__max_parallel_calls: _TypeAlias = _typing.Literal["max_parallel_calls"]  # noqa: Y015
+    _WhichOneofArgType__max_parallel_calls: _TypeAlias = _typing.Literal["_max_parallel_calls", b"_max_parallel_calls"]  # noqa: Y015
     _WhichOneofReturnType__max_self_wakes: _TypeAlias = _typing.Literal["max_self_wakes"]  # noqa: Y015
     _WhichOneofArgType__max_self_wakes: _TypeAlias = _typing.Literal["_max_self_wakes", b"_max_self_wakes"]  # noqa: Y015
+    _WhichOneofReturnType__max_tokens: _TypeAlias = _typing.Literal["max_tokens"]  # noqa: Y015
+    _WhichOneofArgType__max_tokens: _TypeAlias = _typing.Literal["_max_tokens", b"_max_tokens"]  # noqa: Y015
+    _WhichOneofReturnType__max_tool_calls: _TypeAlias = _typing.Literal["max_tool_calls"]  # noqa: Y015
+    _WhichOneofArgType__max_tool_calls: _TypeAlias = _typing.Literal["_max_tool_calls", b"_max_tool_calls"]  # noqa: Y015
+    _WhichOneofReturnType__max_turns: _TypeAlias = _typing.Literal["max_turns"]  # noqa: Y015
+    _WhichOneofArgType__max_turns: _TypeAlias = _typing.Literal["_max_turns", b"_max_turns"]  # noqa: Y015
     _WhichOneofReturnType__model_retries: _TypeAlias = _typing.Literal["model_retries"]  # noqa: Y015
     _WhichOneofArgType__model_retries: _TypeAlias = _typing.Literal["_model_retries", b"_model_retries"]  # noqa: Y015
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__max_depth) -> _WhichOneofReturnType__max_depth | None: ...
     @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__max_parallel_calls) -> _WhichOneofReturnType__max_parallel_calls | None: ...
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__max_self_wakes) -> _WhichOneofReturnType__max_self_wakes | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__max_tokens) -> _WhichOneofReturnType__max_tokens | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__max_tool_calls) -> _WhichOneofReturnType__max_tool_calls | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__max_turns) -> _WhichOneofReturnType__max_turns | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__model_retries) -> _WhichOneofReturnType__model_retries | None: ...
 

@@ -18,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toolbus/internal/run/v1/run_context.proto.
  */
 export const file_toolbus_internal_run_v1_run_context: GenFile = /*@__PURE__*/
-  fileDesc("Cil0b29sYnVzL2ludGVybmFsL3J1bi92MS9ydW5fY29udGV4dC5wcm90bxIXdG9vbGJ1cy5pbnRlcm5hbC5ydW4udjEiigEKClJ1bkNvbnRleHQSMgoGYm91bmRzGAEgASgLMiIudG9vbGJ1cy5pbnRlcm5hbC5ydW4udjEuUnVuQm91bmRzEjQKDWFsbG93ZWRfdG9vbHMYAiADKAsyHS50b29sYnVzLnRvb2wudjEuQWxsb3dlZFRvb2xzEhIKCnJlY292ZXJpbmcYAyABKAgi8QEKCVJ1bkJvdW5kcxIMCgR0dXJuGAEgASgNEhEKCW1heF90dXJucxgCIAEoDRIMCgRjYWxsGAMgASgNEhYKDm1heF90b29sX2NhbGxzGAQgASgNEjMKC3Rvb2xfY2hvaWNlGAUgASgOMh4udG9vbGJ1cy5ydW4udjEuVG9vbENob2ljZU1vZGUSEwoLZm9yY2VkX3Rvb2wYBiABKAkSGAoLdG9rZW5zX2xlZnQYByABKARIAIgBARIpCgljb3N0X2xlZnQYCCABKAsyFi50b29sYnVzLnRvb2wudjEuTW9uZXlCDgoMX3Rva2Vuc19sZWZ0YgZwcm90bzM", [file_toolbus_run_v1_run, file_toolbus_tool_v1_tool, file_toolbus_tool_v1_usage]);
+  fileDesc("Cil0b29sYnVzL2ludGVybmFsL3J1bi92MS9ydW5fY29udGV4dC5wcm90bxIXdG9vbGJ1cy5pbnRlcm5hbC5ydW4udjEiigEKClJ1bkNvbnRleHQSMgoGYm91bmRzGAEgASgLMiIudG9vbGJ1cy5pbnRlcm5hbC5ydW4udjEuUnVuQm91bmRzEjQKDWFsbG93ZWRfdG9vbHMYAiADKAsyHS50b29sYnVzLnRvb2wudjEuQWxsb3dlZFRvb2xzEhIKCnJlY292ZXJpbmcYAyABKAginAIKCVJ1bkJvdW5kcxIMCgR0dXJuGAEgASgNEhYKCW1heF90dXJucxgCIAEoDUgAiAEBEgwKBGNhbGwYAyABKA0SGwoObWF4X3Rvb2xfY2FsbHMYBCABKA1IAYgBARIzCgt0b29sX2Nob2ljZRgFIAEoDjIeLnRvb2xidXMucnVuLnYxLlRvb2xDaG9pY2VNb2RlEhMKC2ZvcmNlZF90b29sGAYgASgJEhgKC3Rva2Vuc19sZWZ0GAcgASgESAKIAQESKQoJY29zdF9sZWZ0GAggASgLMhYudG9vbGJ1cy50b29sLnYxLk1vbmV5QgwKCl9tYXhfdHVybnNCEQoPX21heF90b29sX2NhbGxzQg4KDF90b2tlbnNfbGVmdGIGcHJvdG8z", [file_toolbus_run_v1_run, file_toolbus_tool_v1_tool, file_toolbus_tool_v1_usage]);
 
 /**
  * What `run_context` of a call and of its execution holds, encoded. Services write and read it; everybody else passes it on as it
@@ -72,11 +72,11 @@ export type RunBounds = Message<"toolbus.internal.run.v1.RunBounds"> & {
   turn: number;
 
   /**
-   * How many responses the run may take (max_turns); 0 means any number.
+   * How many responses the run may take (max_turns); absent for any number.
    *
-   * @generated from field: uint32 max_turns = 2;
+   * @generated from field: optional uint32 max_turns = 2;
    */
-  maxTurns: number;
+  maxTurns?: number | undefined;
 
   /**
    * Number of the call among all of the run, from 1: those of its model, and those that were made on the behalf of such calls.
@@ -88,11 +88,11 @@ export type RunBounds = Message<"toolbus.internal.run.v1.RunBounds"> & {
   call: number;
 
   /**
-   * How many calls the run may make (max_tool_calls); 0 means any number.
+   * How many calls the run may make (max_tool_calls); absent for any number.
    *
-   * @generated from field: uint32 max_tool_calls = 4;
+   * @generated from field: optional uint32 max_tool_calls = 4;
    */
-  maxToolCalls: number;
+  maxToolCalls?: number | undefined;
 
   /**
    * The run's tool_choice, if it is a mode: under TOOL_CHOICE_MODE_NONE nothing is called.
