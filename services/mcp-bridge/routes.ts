@@ -79,8 +79,10 @@ export function createRoutes(parts: Routes) {
       },
       async *watchConnections({ sessionId }, context) {
         using ending = lasting(context);
-        for await (const connection of partFor(context).watch(sessionId, ending.signal))
-          yield withEtag(WatchConnectionsResponseSchema, { connection });
+        for await (const standing of partFor(context).watch(sessionId, ending.signal)) {
+          const connections = standing.toSorted((a, b) => (placeOfConnection(a) < placeOfConnection(b) ? -1 : 1));
+          yield withEtag(WatchConnectionsResponseSchema, { connections });
+        }
       },
       async closeConnections({ sessionId, agent, runId }, context) {
         return { closedCount: await partFor(context).release({ sessionId, agent, runId }, context.signal) };
@@ -100,8 +102,8 @@ function refuseMissing(name: string): never {
   });
 }
 
-function placeOfConnection({ name, sessionId, agent, instance }: McpConnection): string {
-  return [name, sessionId, agent, instance].join("\0");
+function placeOfConnection({ server, sessionId, agent, instance, id }: McpConnection): string {
+  return [server, sessionId, agent, instance, id].join("\0");
 }
 
 function isForOwnPart({ requestHeader }: HandlerContext): boolean {

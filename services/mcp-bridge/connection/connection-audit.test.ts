@@ -21,12 +21,12 @@ test("ORCH-11 a connection is built, away with its reason, back, and torn down; 
   };
   const changes: [HealthState, string][] = [
     [HealthState.UNSPECIFIED, ""],
-    [HealthState.GREEN, ""],
-    [HealthState.YELLOW, "it answered after 1200 ms"],
-    [HealthState.GREEN, ""],
-    [HealthState.RED, "it exited with 1"],
-    [HealthState.RED, "it exited with 1"],
-    [HealthState.GREEN, ""],
+    [HealthState.HEALTHY, ""],
+    [HealthState.DEGRADED, "it answered after 1200 ms"],
+    [HealthState.HEALTHY, ""],
+    [HealthState.UNHEALTHY, "it exited with 1"],
+    [HealthState.UNHEALTHY, "it exited with 1"],
+    [HealthState.HEALTHY, ""],
   ];
   for ([health, reason] of changes) note(connection);
   isClosed = true;

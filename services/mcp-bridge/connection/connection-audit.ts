@@ -42,6 +42,6 @@ function findingOf(connection: Audited, wasTold: boolean): Finding | undefined {
   if (connection.isClosed) return { kind: AuditKind.TORN_DOWN, message: "the connection was closed" };
   const { health, reason, toolCount } = connection.status();
   if (health === HealthState.UNSPECIFIED) return undefined;
-  if (health === HealthState.RED) return { kind: AuditKind.UNAVAILABLE, message: reason };
+  if (health === HealthState.UNHEALTHY) return { kind: AuditKind.UNAVAILABLE, message: reason };
   return { kind: wasTold ? AuditKind.AVAILABLE : AuditKind.BUILT, message: `connected, ${toolCount} tools` };
 }

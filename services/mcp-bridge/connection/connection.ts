@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import type { Logger } from "pino";
 import type { McpConnection, McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import type { ExecuteToolResponse, OfferedTool } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
@@ -38,6 +39,7 @@ export interface ConnectionCall {
 export class Connection implements AsyncDisposable {
   readonly server: McpServer;
   readonly holder: Holder;
+  readonly #id = randomUUID();
   readonly #options: ConnectionOptions;
   readonly #logger: Logger;
   readonly #keeper: LinkKeeper;
@@ -95,7 +97,7 @@ export class Connection implements AsyncDisposable {
 
   status(): McpConnection {
     const { phase, changedAtMs } = this.#keeper;
-    return statusFromPhase(phase, { ...this.#options, changedAtMs });
+    return statusFromPhase(phase, { ...this.#options, id: this.#id, changedAtMs });
   }
 
   /** The call's progress and logs, then exactly one result. Throws when nothing was started, or the outcome is unknown. */

@@ -8,8 +8,8 @@ import type { Holder } from "../servers/key.ts";
 /** Connections that can be asked for: those of one instance, or of all. An empty session means every session. */
 export interface Part {
   list(sessionId: string, signal: AbortSignal): Promise<McpConnection[]>;
-  /** Each connection as it stands, and again after each change; ends with the signal. */
-  watch(sessionId: string, signal: AbortSignal): AsyncIterable<McpConnection>;
+  /** All connections as they stand, and again after each change; ends with the signal. */
+  watch(sessionId: string, signal: AbortSignal): AsyncIterable<McpConnection[]>;
   /** Closes what belongs to a session's agent alone, and gives the number. */
   release(holder: Holder, signal: AbortSignal): Promise<number>;
 }
@@ -25,6 +25,9 @@ export interface FleetParts {
 }
 
 const LOOK_AGAIN_MS = 2_000;
+
+/** Follows a part to its end; says when it has told what stands, or has ended. */
+type Follow = (part: Part, begun: () => void) => Promise<void>;
 
 /** All instances of the bridge, as one of them sees them: connections are spread over them. */
 export class Fleet implements Part {
@@ -47,24 +50,34 @@ export class Fleet implements Part {
     return others.reduce((sum, closed) => sum + closed, own);
   }
 
-  /** Also of instances that come later; connections of one that goes are not told any more. */
-  async *watch(sessionId: string, signal: AbortSignal): AsyncGenerator<McpConnection> {
-    const told: McpConnection[] = [];
+  /**
+   * Also of instances that come later; connections of one that goes are gone. Begins when every instance that is found has told
+   * what it has, or has not within two seconds.
+   */
+  async *watch(sessionId: string, signal: AbortSignal): AsyncGenerator<McpConnection[]> {
+    const standing = new Map<Part, McpConnection[]>();
     const changes = createChanges();
     const over = new AbortController();
     using ending = openEnding(signal, over.signal);
-    const follow = async (part: Part) => {
-      for await (const status of part.watch(sessionId, ending.signal)) {
-        told.push(status);
+    const follow = async (part: Part, begun: () => void) => {
+      try {
+        for await (const connections of part.watch(sessionId, ending.signal)) {
+          standing.set(part, connections);
+          begun();
+          changes.tell();
+        }
+      } finally {
+        standing.delete(part);
+        begun();
         changes.tell();
       }
     };
-    void follow(this.#parts.own).catch(() => {}); // ended by the signal
-    void this.#followOthers(ending.signal, follow);
     try {
+      const all = [this.#followOwn(follow), this.#followOthers(ending.signal, follow)];
+      await Promise.race([Promise.all(all), delay(LOOK_AGAIN_MS, ending.signal)]);
       for (;;) {
         const changed = changes.next();
-        yield* told.splice(0);
+        yield [...standing.values()].flat();
         await orAborted(changed, signal);
       }
     } finally {
@@ -72,18 +85,33 @@ export class Fleet implements Part {
     }
   }
 
-  async #followOthers(signal: AbortSignal, follow: (other: Part) => Promise<void>): Promise<void> {
+  #followOwn(follow: Follow): Promise<void> {
+    return new Promise((begun) => void follow(this.#parts.own, begun).catch(() => {})); // ended by the signal
+  }
+
+  /** Resolves when those that are there have begun. */
+  #followOthers(signal: AbortSignal, follow: Follow): Promise<void> {
     const { instance, instances, partOf } = this.#parts;
     const followed = new Set([instance]);
-    while (!signal.aborted) {
+    const look = async () => {
       const found = await instances(signal).catch(() => []); // asked again soon
-      for (const other of found.filter((name) => !followed.has(name))) {
-        followed.add(other);
-        const forget = () => followed.delete(other);
-        follow(partOf(other)).then(forget, forget); // one that is gone is not found again
+      const begun = found
+        .filter((name) => !followed.has(name))
+        .map((other) => {
+          followed.add(other);
+          const forget = () => followed.delete(other);
+          return new Promise<void>((begun) => void follow(partOf(other), begun).then(forget, forget)); // one that is gone is not found again
+        });
+      await Promise.all(begun);
+    };
+    const first = look();
+    void (async () => {
+      while (!signal.aborted) {
+        await delay(LOOK_AGAIN_MS, signal).catch(() => {}); // the loop looks at the signal itself
+        if (!signal.aborted) void look();
       }
-      await delay(LOOK_AGAIN_MS, signal).catch(() => {}); // the loop looks at the signal itself
-    }
+    })();
+    return first;
   }
 
   /** Asks all others; one that does not answer is left out. */

@@ -17,20 +17,15 @@ export class OwnPart implements Part {
     return this.#of(sessionId).map((connection) => connection.status());
   }
 
-  async *watch(sessionId: string, signal: AbortSignal): AsyncGenerator<McpConnection> {
-    const told = new Map<Connection, string>();
-    for (;;) {
+  async *watch(sessionId: string, signal: AbortSignal): AsyncGenerator<McpConnection[]> {
+    for (let told: string | undefined; ; ) {
       const changed = this.#connections.changes.next();
-      const current = this.#of(sessionId);
-      const gone = [...told.keys()].filter((connection) => connection.isClosed);
-      for (const connection of [...current, ...gone]) {
-        const status = connection.status();
-        const text = JSON.stringify([status.health, status.reason, status.toolCount, status.protocolVersion]);
-        const hasChanged = told.get(connection) !== text;
-        if (connection.isClosed) told.delete(connection);
-        else told.set(connection, text);
-        if (hasChanged) yield status;
-      }
+      const standing = this.#of(sessionId).map((connection) => connection.status());
+      const text = JSON.stringify(
+        standing.map((one) => [one.id, one.health, one.reason, one.toolCount, one.protocolVersion]),
+      );
+      if (told !== text) yield standing;
+      told = text;
       await orAborted(changed, signal);
     }
   }

@@ -44,10 +44,10 @@ describe("refreshing", () => {
 
 describe("health", () => {
   test.for([
-    [0, 10, HealthState.GREEN],
-    [0, 1_001, HealthState.YELLOW],
-    [1, 10, HealthState.YELLOW],
-    [2, 10, HealthState.RED],
+    [0, 10, HealthState.HEALTHY],
+    [0, 1_001, HealthState.DEGRADED],
+    [1, 10, HealthState.DEGRADED],
+    [2, 10, HealthState.UNHEALTHY],
   ] as const)("ORCH-8 with %i misses and %i ms is %i", ([misses, latencyMs, health]) => {
     expect(decideHealth(misses, latencyMs)).toBe(health);
   });
@@ -74,15 +74,15 @@ describe("health", () => {
       for (let step = 0; step < 1_000 && findings.length < count; step++) await clock.advance(10);
       return findings[count - 1];
     };
-    expect(await found(1)).toMatchObject({ health: HealthState.GREEN, reason: "" });
+    expect(await found(1)).toMatchObject({ health: HealthState.HEALTHY, reason: "" });
     isThere = false;
-    expect(await found(2)).toMatchObject({ health: HealthState.YELLOW, reason: "no answer within 100 ms" });
+    expect(await found(2)).toMatchObject({ health: HealthState.DEGRADED, reason: "no answer within 100 ms" });
     expect(await found(3)).toMatchObject({
-      health: HealthState.RED,
+      health: HealthState.UNHEALTHY,
       reason: "2 checks missed: no answer within 100 ms",
     });
     isThere = true;
-    expect(await found(4)).toMatchObject({ health: HealthState.GREEN, reason: "" });
+    expect(await found(4)).toMatchObject({ health: HealthState.HEALTHY, reason: "" });
     over.abort();
     await watching;
   });
@@ -104,7 +104,11 @@ test("ORCH-8 an answer that takes longer than a second is yellow, with its laten
     clock,
   });
   for (let step = 0; step < 200 && findings.length === 0; step++) await clock.advance(10);
-  expect(findings[0]).toMatchObject({ health: HealthState.YELLOW, latencyMs: 1_200, reason: "answered after 1200 ms" });
+  expect(findings[0]).toMatchObject({
+    health: HealthState.DEGRADED,
+    latencyMs: 1_200,
+    reason: "answered after 1200 ms",
+  });
   over.abort();
   await watching;
 });

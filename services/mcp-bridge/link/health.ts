@@ -19,8 +19,8 @@ const DEFAULT_TIMEOUT_MS = 5_000;
 
 /** Green: answered within a second. Yellow: slower, or one miss. Red: two misses in a row. */
 export function decideHealth(misses: number, latencyMs: number): HealthState {
-  if (misses >= 2) return HealthState.RED;
-  return misses === 1 || latencyMs > GREEN_MS ? HealthState.YELLOW : HealthState.GREEN;
+  if (misses >= 2) return HealthState.UNHEALTHY;
+  return misses === 1 || latencyMs > GREEN_MS ? HealthState.DEGRADED : HealthState.HEALTHY;
 }
 
 export interface HealthWatchOptions {

@@ -222,7 +222,7 @@ export class LinkKeeper implements AsyncDisposable {
     const hasChanged = phase.finding?.health !== finding.health || phase.finding.reason !== finding.reason;
     phase.finding = finding;
     if (hasChanged) this.#current.tell();
-    if (finding.health === HealthState.RED && !this.#options.isBusy()) {
+    if (finding.health === HealthState.UNHEALTHY && !this.#options.isBusy()) {
       this.leave(phase, { kind: "unreachable", text: finding.reason });
     }
   }

@@ -51,12 +51,13 @@ export function offerFromPhase(source: string, phase: Phase): { tools: OfferedTo
 
 export function statusFromPhase(
   phase: Phase,
-  about: { server: McpServer; holder: Holder; instance: string; changedAtMs: number },
+  about: { id: string; server: McpServer; holder: Holder; instance: string; changedAtMs: number },
 ): McpConnection {
   const ready = phase.kind === "ready" ? phase : undefined;
   const finding = ready?.finding;
   return create(McpConnectionSchema, {
-    name: about.server.name,
+    id: about.id,
+    server: about.server.name,
     ...about.holder,
     health: finding?.health ?? healthOf(phase),
     ...(finding && { latency: durationFromMs(Math.round(finding.latencyMs)) }),
@@ -69,6 +70,6 @@ export function statusFromPhase(
 }
 
 function healthOf(phase: Phase): HealthState {
-  if (phase.kind === "ready") return HealthState.GREEN;
-  return isSettled(phase) ? HealthState.RED : HealthState.UNSPECIFIED;
+  if (phase.kind === "ready") return HealthState.HEALTHY;
+  return isSettled(phase) ? HealthState.UNHEALTHY : HealthState.UNSPECIFIED;
 }

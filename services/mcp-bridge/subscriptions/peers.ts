@@ -45,10 +45,8 @@ export function createPeers(bus: Bus, service: string, interceptors: Interceptor
   return { peer, partOf };
 }
 
-async function* connectionsOf(
-  told: AsyncIterable<{ connection?: McpConnection | undefined }>,
-): AsyncGenerator<McpConnection> {
-  for await (const { connection } of told) if (connection) yield connection;
+async function* connectionsOf(told: AsyncIterable<{ connections: McpConnection[] }>): AsyncGenerator<McpConnection[]> {
+  for await (const { connections } of told) yield connections;
 }
 
 /** A scope that is absent is left out. */

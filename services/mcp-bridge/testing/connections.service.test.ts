@@ -32,19 +32,25 @@ describe("connections", () => {
   test("ORCH-8 their health is told, whichever instance holds them", async () => {
     const of = { sessionId: "s-health", agent: "a1" };
     const over = new AbortController();
-    const lights: [string, HealthState][] = [];
+    let lights: [string, HealthState][] = [];
     const watching = (async () => {
-      for await (const { connection } of left.servers.watchConnections(
+      for await (const { connections } of left.servers.watchConnections(
         { sessionId: of.sessionId },
         { signal: over.signal },
       )) {
-        if (connection) lights.push([connection.name, connection.health]);
+        lights = connections.map(({ server, health }) => [server, health]);
       }
     })();
     await call(right, oddSource("healthy"), "echo", { text: "x" }, { scope: of });
     await right.provider.getProvidedTools({ scope: of, sources: [oddSource("ill", ["crash"])] });
-    await until(() => lights.some(([name, health]) => name === "healthy" && health === HealthState.GREEN));
-    await until(() => lights.some(([name, health]) => name === "ill" && health === HealthState.RED));
+    await until(() => lights.some(([name, health]) => name === "healthy" && health === HealthState.HEALTHY));
+    await until(() => lights.some(([name, health]) => name === "ill" && health === HealthState.UNHEALTHY));
+    const watch = left.servers.watchConnections({ sessionId: of.sessionId }, { signal: over.signal });
+    const first = await watch[Symbol.asyncIterator]().next();
+    expect(first.value?.connections.map(({ server }: { server: string }) => server)).toEqual(["healthy", "ill"]);
+    expect(new Set(first.value?.connections.map(({ id }: { id: string }) => id)).size).toBe(2);
+    await left.servers.closeConnections(of);
+    await until(() => !lights.some(([name]) => name === "healthy"));
     over.abort();
     await expect(watching).rejects.toMatchObject({ code: Code.Canceled });
   });

@@ -95,10 +95,10 @@ describe("a server over streamable HTTP with sessions, of another SDK", () => {
     });
     await connection.settled(noSignal);
     await server[Symbol.asyncDispose]();
-    await until(() => connection.status().health === HealthState.RED);
+    await until(() => connection.status().health === HealthState.UNHEALTHY);
     expect(connection.offer().status.available).toBe(false);
     await using back = await openSessionServer({ port });
-    await until(() => connection.status().health === HealthState.GREEN, { timeoutMs: 15_000 });
+    await until(() => connection.status().health === HealthState.HEALTHY, { timeoutMs: 15_000 });
     expect((await callThrough(connection, "echo", { text: "back" })).output).toBe("back");
     expect(back.sessions.executed).toBe(1);
   });
@@ -145,6 +145,6 @@ describe("a server that speaks 2026-07-28 only", () => {
     await connection.settled(noSignal);
     const first = connection.status().checkTime;
     await until(() => connection.status().checkTime?.nanos !== first?.nanos);
-    expect(connection.status()).toMatchObject({ health: HealthState.GREEN, reason: "" });
+    expect(connection.status()).toMatchObject({ health: HealthState.HEALTHY, reason: "" });
   });
 });

@@ -187,8 +187,8 @@ describe("servers that every agent can use", () => {
     ]);
     expect((await right.servers.getMcpServer({ name })).server).toEqual(servers[0]);
     const { connections } = await left.servers.listConnections({});
-    expect(connections.find((connection) => connection.name === name)).toMatchObject({
-      health: HealthState.GREEN,
+    expect(connections.find((connection) => connection.server === name)).toMatchObject({
+      health: HealthState.HEALTHY,
       ...scope,
     });
     await right.servers.deleteMcpServer({ name });

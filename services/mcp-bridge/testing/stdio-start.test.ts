@@ -13,7 +13,7 @@ describe("a server over stdio that does not start as it should", () => {
       available: false,
       reason: "it was not initialised within 500 ms",
     });
-    expect(connection.status().health).toBe(HealthState.RED);
+    expect(connection.status().health).toBe(HealthState.UNHEALTHY);
   });
 
   test("ORCH-6 one that initialises and never lists is unavailable likewise", async () => {

@@ -25,7 +25,7 @@ describe("a server over stdio", () => {
     expect(connection.offer().status).toMatchObject({ source: "odd", available: true, reason: "" });
     expect(toolsOf(connection)).toContain("echo");
     expect(connection.status()).toMatchObject({
-      health: HealthState.GREEN,
+      health: HealthState.HEALTHY,
       protocolVersion: "2025-06-18",
       instance: "test",
     });
@@ -184,7 +184,9 @@ describe("a server over stdio", () => {
       ...oddServerIn(),
       healthCheck: { interval: durationFromMs(20), timeout: durationFromMs(2_000) },
     });
-    await until(() => connection.status().checkTime !== undefined && connection.status().health === HealthState.GREEN);
+    await until(
+      () => connection.status().checkTime !== undefined && connection.status().health === HealthState.HEALTHY,
+    );
     expect(connection.status().reason).toBe("");
   });
 
@@ -196,7 +198,9 @@ describe("a server over stdio", () => {
     const before = (await callThrough(connection, "pids")).output;
     const lights = new Set<HealthState>();
     const note = () => lights.add(connection.status().health);
-    await until(() => note() && lights.has(HealthState.YELLOW) && lights.has(HealthState.RED), { intervalMs: 1 });
+    await until(() => note() && lights.has(HealthState.DEGRADED) && lights.has(HealthState.UNHEALTHY), {
+      intervalMs: 1,
+    });
     await until(async () => {
       const told = await callThrough(connection, "pids").catch(() => undefined); // it may go just then
       return told && JSON.stringify(told.output) !== JSON.stringify(before);

@@ -99,7 +99,9 @@ describe("TOOL-14 an MCP server that a run brings", () => {
     const sessionId = await openSession("parker");
     const runId = await start(sessionId, "go", { ...crm(one), functionTools: [{ name: "ask_client" }] });
     const { requiredCalls } = await reaches(runId, RunState.REQUIRES_ACTION);
-    expect((await runConnections()).map((connection) => [connection.name, connection.runId])).toEqual([["crm", runId]]);
+    expect((await runConnections()).map((connection) => [connection.server, connection.runId])).toEqual([
+      ["crm", runId],
+    ]);
     const asked = (run: object) => ({
       scope: { case: "session" as const, value: { sessionId, runId, ...run } },
       name: "@crm/echo",

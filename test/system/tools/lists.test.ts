@@ -131,7 +131,7 @@ const lists: Record<string, (page: PageRequest) => Promise<Listing>> = {
     ),
   "McpServerService.ListConnections": (page) =>
     rows(clientOf(McpServerService).listConnections({ ...page, sessionId: "listed" }), ({ connections }) =>
-      connections.map(({ name }) => named(name)),
+      connections.map(({ server }) => named(server)),
     ),
   "WorkerService.ListWorkers": (page) =>
     rows(clientOf(WorkerService).listWorkers(page), ({ workers }) => workers.map(({ source }) => named(source))),

@@ -17,7 +17,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file toolbus/mcp/v1/mcp_server.proto.
  */
 export const file_toolbus_mcp_v1_mcp_server: GenFile = /*@__PURE__*/
-  fileDesc("Ch90b29sYnVzL21jcC92MS9tY3Bfc2VydmVyLnByb3RvEg50b29sYnVzLm1jcC52MSKIAQoLSGVhbHRoQ2hlY2sSPAoIaW50ZXJ2YWwYASABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CD7pIDKoBCSIFCIDnhA8qABI7Cgd0aW1lb3V0GAIgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uQg+6SAyqAQkiBQiA54QPKgAiygEKDlN0ZGlvVHJhbnNwb3J0EhsKB2NvbW1hbmQYASABKAlCCrpIB3IFEAEYgCASHwoEYXJncxgCIAMoCUIRukgOkgELEOgHIgZyBBiAgAgSTgoDZW52GAMgAygLMicudG9vbGJ1cy5tY3AudjEuU3RkaW9UcmFuc3BvcnQuRW52RW50cnlCGLpIFZoBEhDoByIFcgMYgAIqBnIEGICACBoqCghFbnZFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIq4BCg1IdHRwVHJhbnNwb3J0EhcKA3VybBgBIAEoCUIKukgHcgUQARiAIBJUCgdoZWFkZXJzGAIgAygLMioudG9vbGJ1cy5tY3AudjEuSHR0cFRyYW5zcG9ydC5IZWFkZXJzRW50cnlCF7pIFJoBERBkIgVyAxiAAioGcgQYgIAEGi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIskBCg9DdXN0b21UcmFuc3BvcnQSFQoEbmFtZRgBIAEoCUIHukgEcgIYQBIXCgN1cmwYAiABKAlCCrpIB3IFEAEYgCASVgoHaGVhZGVycxgDIAMoCzIsLnRvb2xidXMubWNwLnYxLkN1c3RvbVRyYW5zcG9ydC5IZWFkZXJzRW50cnlCF7pIFJoBERBkIgVyAxiAAioGcgQYgIAEGi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIr0DCglNY3BTZXJ2ZXISKwoEbmFtZRgBIAEoCUIdukgachgyFl5bYS16QS1aMC05Xy4tXXsxLDY0fSQSLwoFc3RkaW8YAiABKAsyHi50b29sYnVzLm1jcC52MS5TdGRpb1RyYW5zcG9ydEgAEi0KBGh0dHAYAyABKAsyHS50b29sYnVzLm1jcC52MS5IdHRwVHJhbnNwb3J0SAASMQoGY3VzdG9tGAQgASgLMh8udG9vbGJ1cy5tY3AudjEuQ3VzdG9tVHJhbnNwb3J0SAASNAoNYWxsb3dlZF90b29scxgFIAEoCzIdLnRvb2xidXMudG9vbC52MS5BbGxvd2VkVG9vbHMSMQoMaGVhbHRoX2NoZWNrGAYgASgLMhsudG9vbGJ1cy5tY3AudjEuSGVhbHRoQ2hlY2sSQwoPc3RhcnR1cF90aW1lb3V0GAcgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uQg+6SAyqAQkiBQiA54QPKgASLgoFc2hhcmUYCCABKA4yFS50b29sYnVzLm1jcC52MS5TaGFyZUIIukgFggECEAFCEgoJdHJhbnNwb3J0EgW6SAIIASKpAgoNTWNwQ29ubmVjdGlvbhIMCgRuYW1lGAEgASgJEhIKCnNlc3Npb25faWQYAiABKAkSDQoFYWdlbnQYAyABKAkSKwoGaGVhbHRoGAQgASgOMhsudG9vbGJ1cy5tY3AudjEuSGVhbHRoU3RhdGUSKgoHbGF0ZW5jeRgFIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIOCgZyZWFzb24YBiABKAkSEgoKdG9vbF9jb3VudBgHIAEoDRIYChBwcm90b2NvbF92ZXJzaW9uGAggASgJEhAKCGluc3RhbmNlGAkgASgJEi4KCmNoZWNrX3RpbWUYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg4KBnJ1bl9pZBgLIAEoCSpyCgtIZWFsdGhTdGF0ZRIcChhIRUFMVEhfU1RBVEVfVU5TUEVDSUZJRUQQABIWChJIRUFMVEhfU1RBVEVfR1JFRU4QARIXChNIRUFMVEhfU1RBVEVfWUVMTE9XEAISFAoQSEVBTFRIX1NUQVRFX1JFRBADKlQKBVNoYXJlEhUKEVNIQVJFX1VOU1BFQ0lGSUVEEAASEQoNU0hBUkVfU0VTU0lPThABEg8KC1NIQVJFX0FHRU5UEAISEAoMU0hBUkVfR0xPQkFMEANiBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_duration, file_google_protobuf_timestamp, file_toolbus_tool_v1_tool]);
+  fileDesc("Ch90b29sYnVzL21jcC92MS9tY3Bfc2VydmVyLnByb3RvEg50b29sYnVzLm1jcC52MSKIAQoLSGVhbHRoQ2hlY2sSPAoIaW50ZXJ2YWwYASABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CD7pIDKoBCSIFCIDnhA8qABI7Cgd0aW1lb3V0GAIgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uQg+6SAyqAQkiBQiA54QPKgAiygEKDlN0ZGlvVHJhbnNwb3J0EhsKB2NvbW1hbmQYASABKAlCCrpIB3IFEAEYgCASHwoEYXJncxgCIAMoCUIRukgOkgELEOgHIgZyBBiAgAgSTgoDZW52GAMgAygLMicudG9vbGJ1cy5tY3AudjEuU3RkaW9UcmFuc3BvcnQuRW52RW50cnlCGLpIFZoBEhDoByIFcgMYgAIqBnIEGICACBoqCghFbnZFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIq4BCg1IdHRwVHJhbnNwb3J0EhcKA3VybBgBIAEoCUIKukgHcgUQARiAIBJUCgdoZWFkZXJzGAIgAygLMioudG9vbGJ1cy5tY3AudjEuSHR0cFRyYW5zcG9ydC5IZWFkZXJzRW50cnlCF7pIFJoBERBkIgVyAxiAAioGcgQYgIAEGi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIskBCg9DdXN0b21UcmFuc3BvcnQSFQoEbmFtZRgBIAEoCUIHukgEcgIYQBIXCgN1cmwYAiABKAlCCrpIB3IFEAEYgCASVgoHaGVhZGVycxgDIAMoCzIsLnRvb2xidXMubWNwLnYxLkN1c3RvbVRyYW5zcG9ydC5IZWFkZXJzRW50cnlCF7pIFJoBERBkIgVyAxiAAioGcgQYgIAEGi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIr0DCglNY3BTZXJ2ZXISKwoEbmFtZRgBIAEoCUIdukgachgyFl5bYS16QS1aMC05Xy4tXXsxLDY0fSQSLwoFc3RkaW8YAiABKAsyHi50b29sYnVzLm1jcC52MS5TdGRpb1RyYW5zcG9ydEgAEi0KBGh0dHAYAyABKAsyHS50b29sYnVzLm1jcC52MS5IdHRwVHJhbnNwb3J0SAASMQoGY3VzdG9tGAQgASgLMh8udG9vbGJ1cy5tY3AudjEuQ3VzdG9tVHJhbnNwb3J0SAASNAoNYWxsb3dlZF90b29scxgFIAEoCzIdLnRvb2xidXMudG9vbC52MS5BbGxvd2VkVG9vbHMSMQoMaGVhbHRoX2NoZWNrGAYgASgLMhsudG9vbGJ1cy5tY3AudjEuSGVhbHRoQ2hlY2sSQwoPc3RhcnR1cF90aW1lb3V0GAcgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uQg+6SAyqAQkiBQiA54QPKgASLgoFc2hhcmUYCCABKA4yFS50b29sYnVzLm1jcC52MS5TaGFyZUIIukgFggECEAFCEgoJdHJhbnNwb3J0EgW6SAIIASK3AgoNTWNwQ29ubmVjdGlvbhIOCgZzZXJ2ZXIYASABKAkSEgoKc2Vzc2lvbl9pZBgCIAEoCRINCgVhZ2VudBgDIAEoCRIrCgZoZWFsdGgYBCABKA4yGy50b29sYnVzLm1jcC52MS5IZWFsdGhTdGF0ZRIqCgdsYXRlbmN5GAUgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEg4KBnJlYXNvbhgGIAEoCRISCgp0b29sX2NvdW50GAcgASgNEhgKEHByb3RvY29sX3ZlcnNpb24YCCABKAkSEAoIaW5zdGFuY2UYCSABKAkSLgoKY2hlY2tfdGltZRgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDgoGcnVuX2lkGAsgASgJEgoKAmlkGAwgASgJKnwKC0hlYWx0aFN0YXRlEhwKGEhFQUxUSF9TVEFURV9VTlNQRUNJRklFRBAAEhgKFEhFQUxUSF9TVEFURV9IRUFMVEhZEAESGQoVSEVBTFRIX1NUQVRFX0RFR1JBREVEEAISGgoWSEVBTFRIX1NUQVRFX1VOSEVBTFRIWRADKlQKBVNoYXJlEhUKEVNIQVJFX1VOU1BFQ0lGSUVEEAASEQoNU0hBUkVfU0VTU0lPThABEg8KC1NIQVJFX0FHRU5UEAISEAoMU0hBUkVfR0xPQkFMEANiBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_duration, file_google_protobuf_timestamp, file_toolbus_tool_v1_tool]);
 
 /**
  * How a server's health is checked.
@@ -232,11 +232,11 @@ export const McpServerSchema: GenMessage<McpServer> = /*@__PURE__*/
  */
 export type McpConnection = Message<"toolbus.mcp.v1.McpConnection"> & {
   /**
-   * The server's name.
+   * The name of its server.
    *
-   * @generated from field: string name = 1;
+   * @generated from field: string server = 1;
    */
-  name: string;
+  server: string;
 
   /**
    * The session that the connection belongs to; empty if shared.
@@ -267,7 +267,7 @@ export type McpConnection = Message<"toolbus.mcp.v1.McpConnection"> & {
   latency?: Duration | undefined;
 
   /**
-   * Why it is not green; empty when it is.
+   * Why it is not healthy; empty when it is.
    *
    * @generated from field: string reason = 6;
    */
@@ -307,6 +307,13 @@ export type McpConnection = Message<"toolbus.mcp.v1.McpConnection"> & {
    * @generated from field: string run_id = 11;
    */
   runId: string;
+
+  /**
+   * Unique id: the connection that takes its place has another.
+   *
+   * @generated from field: string id = 12;
+   */
+  id: string;
 };
 
 /**
@@ -332,23 +339,23 @@ export const HealthState = {
   /**
    * Answered within one second.
    *
-   * @generated from enum value: HEALTH_STATE_GREEN = 1;
+   * @generated from enum value: HEALTH_STATE_HEALTHY = 1;
    */
-  GREEN: 1,
+  HEALTHY: 1,
 
   /**
    * Slower, or one miss.
    *
-   * @generated from enum value: HEALTH_STATE_YELLOW = 2;
+   * @generated from enum value: HEALTH_STATE_DEGRADED = 2;
    */
-  YELLOW: 2,
+  DEGRADED: 2,
 
   /**
    * Two misses, or disconnected.
    *
-   * @generated from enum value: HEALTH_STATE_RED = 3;
+   * @generated from enum value: HEALTH_STATE_UNHEALTHY = 3;
    */
-  RED: 3,
+  UNHEALTHY: 3,
 } as const;
 
 /**

@@ -34,26 +34,26 @@ const (
 	// Not known yet.
 	HealthState_HEALTH_STATE_UNSPECIFIED HealthState = 0
 	// Answered within one second.
-	HealthState_HEALTH_STATE_GREEN HealthState = 1
+	HealthState_HEALTH_STATE_HEALTHY HealthState = 1
 	// Slower, or one miss.
-	HealthState_HEALTH_STATE_YELLOW HealthState = 2
+	HealthState_HEALTH_STATE_DEGRADED HealthState = 2
 	// Two misses, or disconnected.
-	HealthState_HEALTH_STATE_RED HealthState = 3
+	HealthState_HEALTH_STATE_UNHEALTHY HealthState = 3
 )
 
 // Enum value maps for HealthState.
 var (
 	HealthState_name = map[int32]string{
 		0: "HEALTH_STATE_UNSPECIFIED",
-		1: "HEALTH_STATE_GREEN",
-		2: "HEALTH_STATE_YELLOW",
-		3: "HEALTH_STATE_RED",
+		1: "HEALTH_STATE_HEALTHY",
+		2: "HEALTH_STATE_DEGRADED",
+		3: "HEALTH_STATE_UNHEALTHY",
 	}
 	HealthState_value = map[string]int32{
 		"HEALTH_STATE_UNSPECIFIED": 0,
-		"HEALTH_STATE_GREEN":       1,
-		"HEALTH_STATE_YELLOW":      2,
-		"HEALTH_STATE_RED":         3,
+		"HEALTH_STATE_HEALTHY":     1,
+		"HEALTH_STATE_DEGRADED":    2,
+		"HEALTH_STATE_UNHEALTHY":   3,
 	}
 )
 
@@ -531,8 +531,8 @@ func (*McpServer_Custom) isMcpServer_Transport() {}
 // A connection to a server, and its state.
 type McpConnection struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The server's name.
-	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// The name of its server.
+	Server string `protobuf:"bytes,1,opt,name=server,proto3" json:"server,omitempty"`
 	// The session that the connection belongs to; empty if shared.
 	SessionId string `protobuf:"bytes,2,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	// The agent that it belongs to; empty if shared globally.
@@ -541,7 +541,7 @@ type McpConnection struct {
 	Health HealthState `protobuf:"varint,4,opt,name=health,proto3,enum=toolbus.mcp.v1.HealthState" json:"health,omitempty"`
 	// How long the last answer took; absent before the first.
 	Latency *durationpb.Duration `protobuf:"bytes,5,opt,name=latency,proto3" json:"latency,omitempty"`
-	// Why it is not green; empty when it is.
+	// Why it is not healthy; empty when it is.
 	Reason string `protobuf:"bytes,6,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Number of tools that it offers.
 	ToolCount uint32 `protobuf:"varint,7,opt,name=tool_count,json=toolCount,proto3" json:"tool_count,omitempty"`
@@ -552,7 +552,9 @@ type McpConnection struct {
 	// When this was found.
 	CheckTime *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=check_time,json=checkTime,proto3" json:"check_time,omitempty"`
 	// The run that brought the server; empty for one that an agent declares or that was applied.
-	RunId         string `protobuf:"bytes,11,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
+	RunId string `protobuf:"bytes,11,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
+	// Unique id: the connection that takes its place has another.
+	Id            string `protobuf:"bytes,12,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -587,9 +589,9 @@ func (*McpConnection) Descriptor() ([]byte, []int) {
 	return file_toolbus_mcp_v1_mcp_server_proto_rawDescGZIP(), []int{5}
 }
 
-func (x *McpConnection) GetName() string {
+func (x *McpConnection) GetServer() string {
 	if x != nil {
-		return x.Name
+		return x.Server
 	}
 	return ""
 }
@@ -664,6 +666,13 @@ func (x *McpConnection) GetRunId() string {
 	return ""
 }
 
+func (x *McpConnection) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
 var File_toolbus_mcp_v1_mcp_server_proto protoreflect.FileDescriptor
 
 const file_toolbus_mcp_v1_mcp_server_proto_rawDesc = "" +
@@ -704,9 +713,9 @@ const file_toolbus_mcp_v1_mcp_server_proto_rawDesc = "" +
 	"\fhealth_check\x18\x06 \x01(\v2\x1b.toolbus.mcp.v1.HealthCheckR\vhealthCheck\x12S\n" +
 	"\x0fstartup_timeout\x18\a \x01(\v2\x19.google.protobuf.DurationB\x0f\xbaH\f\xaa\x01\t\"\x05\b\x80\xe7\x84\x0f*\x00R\x0estartupTimeout\x125\n" +
 	"\x05share\x18\b \x01(\x0e2\x15.toolbus.mcp.v1.ShareB\b\xbaH\x05\x82\x01\x02\x10\x01R\x05shareB\x12\n" +
-	"\ttransport\x12\x05\xbaH\x02\b\x01\"\x92\x03\n" +
-	"\rMcpConnection\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1d\n" +
+	"\ttransport\x12\x05\xbaH\x02\b\x01\"\xa6\x03\n" +
+	"\rMcpConnection\x12\x16\n" +
+	"\x06server\x18\x01 \x01(\tR\x06server\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x02 \x01(\tR\tsessionId\x12\x14\n" +
 	"\x05agent\x18\x03 \x01(\tR\x05agent\x123\n" +
@@ -720,12 +729,13 @@ const file_toolbus_mcp_v1_mcp_server_proto_rawDesc = "" +
 	"\n" +
 	"check_time\x18\n" +
 	" \x01(\v2\x1a.google.protobuf.TimestampR\tcheckTime\x12\x15\n" +
-	"\x06run_id\x18\v \x01(\tR\x05runId*r\n" +
+	"\x06run_id\x18\v \x01(\tR\x05runId\x12\x0e\n" +
+	"\x02id\x18\f \x01(\tR\x02id*|\n" +
 	"\vHealthState\x12\x1c\n" +
-	"\x18HEALTH_STATE_UNSPECIFIED\x10\x00\x12\x16\n" +
-	"\x12HEALTH_STATE_GREEN\x10\x01\x12\x17\n" +
-	"\x13HEALTH_STATE_YELLOW\x10\x02\x12\x14\n" +
-	"\x10HEALTH_STATE_RED\x10\x03*T\n" +
+	"\x18HEALTH_STATE_UNSPECIFIED\x10\x00\x12\x18\n" +
+	"\x14HEALTH_STATE_HEALTHY\x10\x01\x12\x19\n" +
+	"\x15HEALTH_STATE_DEGRADED\x10\x02\x12\x1a\n" +
+	"\x16HEALTH_STATE_UNHEALTHY\x10\x03*T\n" +
 	"\x05Share\x12\x15\n" +
 	"\x11SHARE_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rSHARE_SESSION\x10\x01\x12\x0f\n" +

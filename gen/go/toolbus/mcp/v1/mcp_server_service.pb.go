@@ -615,7 +615,7 @@ func (x *ListConnectionsResponse) GetNextPageToken() string {
 	return ""
 }
 
-// Asks to be notified of connections now and whenever one changes.
+// Asks to be sent the connections now and whenever one comes, goes or changes.
 type WatchConnectionsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Only connections of this session; empty for all.
@@ -661,12 +661,13 @@ func (x *WatchConnectionsRequest) GetSessionId() string {
 	return ""
 }
 
-// A connection in its current state.
+// All connections that are asked for, as they stand.
 type WatchConnectionsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The connection.
-	Connection *McpConnection `protobuf:"bytes,1,opt,name=connection,proto3" json:"connection,omitempty"`
-	// Identifies this state of the connection. A client that reconnects and receives the etag that it knows has missed nothing later.
+	// The connections, by server, session, agent and bridge. One that is sent no more is gone.
+	Connections []*McpConnection `protobuf:"bytes,1,rep,name=connections,proto3" json:"connections,omitempty"`
+	// Identifies the state: it differs when what is sent differs, and is the same for the same state, whichever instance sends it.
+	// A client that reconnects and receives the etag that it knows has missed nothing that still holds.
 	Etag          string `protobuf:"bytes,2,opt,name=etag,proto3" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -702,9 +703,9 @@ func (*WatchConnectionsResponse) Descriptor() ([]byte, []int) {
 	return file_toolbus_mcp_v1_mcp_server_service_proto_rawDescGZIP(), []int{12}
 }
 
-func (x *WatchConnectionsResponse) GetConnection() *McpConnection {
+func (x *WatchConnectionsResponse) GetConnections() []*McpConnection {
 	if x != nil {
-		return x.Connection
+		return x.Connections
 	}
 	return nil
 }
@@ -871,11 +872,9 @@ const file_toolbus_mcp_v1_mcp_server_service_proto_rawDesc = "" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"V\n" +
 	"\x17WatchConnectionsRequest\x12;\n" +
 	"\n" +
-	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\"m\n" +
-	"\x18WatchConnectionsResponse\x12=\n" +
-	"\n" +
-	"connection\x18\x01 \x01(\v2\x1d.toolbus.mcp.v1.McpConnectionR\n" +
-	"connection\x12\x12\n" +
+	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\"o\n" +
+	"\x18WatchConnectionsResponse\x12?\n" +
+	"\vconnections\x18\x01 \x03(\v2\x1d.toolbus.mcp.v1.McpConnectionR\vconnections\x12\x12\n" +
 	"\x04etag\x18\x02 \x01(\tR\x04etag\"\xbf\x01\n" +
 	"\x17CloseConnectionsRequest\x12;\n" +
 	"\n" +
@@ -933,7 +932,7 @@ var file_toolbus_mcp_v1_mcp_server_service_proto_depIdxs = []int32{
 	0,  // 3: toolbus.mcp.v1.GetMcpServerResponse.server:type_name -> toolbus.mcp.v1.StoredMcpServer
 	0,  // 4: toolbus.mcp.v1.ListMcpServersResponse.servers:type_name -> toolbus.mcp.v1.StoredMcpServer
 	16, // 5: toolbus.mcp.v1.ListConnectionsResponse.connections:type_name -> toolbus.mcp.v1.McpConnection
-	16, // 6: toolbus.mcp.v1.WatchConnectionsResponse.connection:type_name -> toolbus.mcp.v1.McpConnection
+	16, // 6: toolbus.mcp.v1.WatchConnectionsResponse.connections:type_name -> toolbus.mcp.v1.McpConnection
 	1,  // 7: toolbus.mcp.v1.McpServerService.ApplyMcpServer:input_type -> toolbus.mcp.v1.ApplyMcpServerRequest
 	5,  // 8: toolbus.mcp.v1.McpServerService.DeleteMcpServer:input_type -> toolbus.mcp.v1.DeleteMcpServerRequest
 	3,  // 9: toolbus.mcp.v1.McpServerService.GetMcpServer:input_type -> toolbus.mcp.v1.GetMcpServerRequest

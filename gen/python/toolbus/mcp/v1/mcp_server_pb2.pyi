@@ -30,11 +30,11 @@ class _HealthStateEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_HealthSta
     DESCRIPTOR: _descriptor.EnumDescriptor
     HEALTH_STATE_UNSPECIFIED: _HealthState.ValueType  # 0
     """Not known yet."""
-    HEALTH_STATE_GREEN: _HealthState.ValueType  # 1
+    HEALTH_STATE_HEALTHY: _HealthState.ValueType  # 1
     """Answered within one second."""
-    HEALTH_STATE_YELLOW: _HealthState.ValueType  # 2
+    HEALTH_STATE_DEGRADED: _HealthState.ValueType  # 2
     """Slower, or one miss."""
-    HEALTH_STATE_RED: _HealthState.ValueType  # 3
+    HEALTH_STATE_UNHEALTHY: _HealthState.ValueType  # 3
     """Two misses, or disconnected."""
 
 class HealthState(_HealthState, metaclass=_HealthStateEnumTypeWrapper):
@@ -42,11 +42,11 @@ class HealthState(_HealthState, metaclass=_HealthStateEnumTypeWrapper):
 
 HEALTH_STATE_UNSPECIFIED: HealthState.ValueType  # 0
 """Not known yet."""
-HEALTH_STATE_GREEN: HealthState.ValueType  # 1
+HEALTH_STATE_HEALTHY: HealthState.ValueType  # 1
 """Answered within one second."""
-HEALTH_STATE_YELLOW: HealthState.ValueType  # 2
+HEALTH_STATE_DEGRADED: HealthState.ValueType  # 2
 """Slower, or one miss."""
-HEALTH_STATE_RED: HealthState.ValueType  # 3
+HEALTH_STATE_UNHEALTHY: HealthState.ValueType  # 3
 """Two misses, or disconnected."""
 Global___HealthState: _TypeAlias = HealthState  # noqa: Y015
 
@@ -332,7 +332,7 @@ class McpConnection(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    NAME_FIELD_NUMBER: _builtins.int
+    SERVER_FIELD_NUMBER: _builtins.int
     SESSION_ID_FIELD_NUMBER: _builtins.int
     AGENT_FIELD_NUMBER: _builtins.int
     HEALTH_FIELD_NUMBER: _builtins.int
@@ -343,8 +343,9 @@ class McpConnection(_message.Message):
     INSTANCE_FIELD_NUMBER: _builtins.int
     CHECK_TIME_FIELD_NUMBER: _builtins.int
     RUN_ID_FIELD_NUMBER: _builtins.int
-    name: _builtins.str
-    """The server's name."""
+    ID_FIELD_NUMBER: _builtins.int
+    server: _builtins.str
+    """The name of its server."""
     session_id: _builtins.str
     """The session that the connection belongs to; empty if shared."""
     agent: _builtins.str
@@ -352,7 +353,7 @@ class McpConnection(_message.Message):
     health: Global___HealthState.ValueType
     """Its health."""
     reason: _builtins.str
-    """Why it is not green; empty when it is."""
+    """Why it is not healthy; empty when it is."""
     tool_count: _builtins.int
     """Number of tools that it offers."""
     protocol_version: _builtins.str
@@ -361,6 +362,8 @@ class McpConnection(_message.Message):
     """The bridge that holds the connection."""
     run_id: _builtins.str
     """The run that brought the server; empty for one that an agent declares or that was applied."""
+    id: _builtins.str
+    """Unique id: the connection that takes its place has another."""
     @_builtins.property
     def latency(self) -> _duration_pb2.Duration:
         """How long the last answer took; absent before the first."""
@@ -372,7 +375,7 @@ class McpConnection(_message.Message):
     def __init__(
         self,
         *,
-        name: _builtins.str = ...,
+        server: _builtins.str = ...,
         session_id: _builtins.str = ...,
         agent: _builtins.str = ...,
         health: Global___HealthState.ValueType = ...,
@@ -383,10 +386,11 @@ class McpConnection(_message.Message):
         instance: _builtins.str = ...,
         check_time: _timestamp_pb2.Timestamp | None = ...,
         run_id: _builtins.str = ...,
+        id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["check_time", b"check_time", "latency", b"latency"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "check_time", b"check_time", "health", b"health", "instance", b"instance", "latency", b"latency", "name", b"name", "protocol_version", b"protocol_version", "reason", b"reason", "run_id", b"run_id", "session_id", b"session_id", "tool_count", b"tool_count"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "check_time", b"check_time", "health", b"health", "id", b"id", "instance", b"instance", "latency", b"latency", "protocol_version", b"protocol_version", "reason", b"reason", "run_id", b"run_id", "server", b"server", "session_id", b"session_id", "tool_count", b"tool_count"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

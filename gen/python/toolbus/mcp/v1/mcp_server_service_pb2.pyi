@@ -321,7 +321,7 @@ Global___ListConnectionsResponse: _TypeAlias = ListConnectionsResponse  # noqa: 
 
 @_typing.final
 class WatchConnectionsRequest(_message.Message):
-    """Asks to be notified of connections now and whenever one changes."""
+    """Asks to be sent the connections now and whenever one comes, goes or changes."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -343,27 +343,29 @@ Global___WatchConnectionsRequest: _TypeAlias = WatchConnectionsRequest  # noqa: 
 
 @_typing.final
 class WatchConnectionsResponse(_message.Message):
-    """A connection in its current state."""
+    """All connections that are asked for, as they stand."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    CONNECTION_FIELD_NUMBER: _builtins.int
+    CONNECTIONS_FIELD_NUMBER: _builtins.int
     ETAG_FIELD_NUMBER: _builtins.int
     etag: _builtins.str
-    """Identifies this state of the connection. A client that reconnects and receives the etag that it knows has missed nothing later."""
+    """Identifies the state: it differs when what is sent differs, and is the same for the same state, whichever instance sends it.
+    A client that reconnects and receives the etag that it knows has missed nothing that still holds.
+    """
     @_builtins.property
-    def connection(self) -> _mcp_server_pb2.McpConnection:
-        """The connection."""
+    def connections(self) -> _containers.RepeatedCompositeFieldContainer[_mcp_server_pb2.McpConnection]:
+        """The connections, by server, session, agent and bridge. One that is sent no more is gone."""
 
     def __init__(
         self,
         *,
-        connection: _mcp_server_pb2.McpConnection | None = ...,
+        connections: _abc.Iterable[_mcp_server_pb2.McpConnection] | None = ...,
         etag: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["connection", b"connection"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["connection", b"connection", "etag", b"etag"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["connections", b"connections", "etag", b"etag"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

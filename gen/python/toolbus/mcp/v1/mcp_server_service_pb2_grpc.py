@@ -112,7 +112,7 @@ class McpServerServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def WatchConnections(self, request, context):
-        """Streams connections now and after each change.
+        """Streams all connections now and after each change.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

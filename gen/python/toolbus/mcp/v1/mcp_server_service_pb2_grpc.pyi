@@ -44,7 +44,7 @@ class McpServerServiceStub:
     ListConnections: _grpc.UnaryUnaryMultiCallable[_mcp_server_service_pb2.ListConnectionsRequest, _mcp_server_service_pb2.ListConnectionsResponse]
     """Lists connections that are open or were tried, of agents' own servers too, by server, session, agent and bridge."""
     WatchConnections: _grpc.UnaryStreamMultiCallable[_mcp_server_service_pb2.WatchConnectionsRequest, _mcp_server_service_pb2.WatchConnectionsResponse]
-    """Streams connections now and after each change."""
+    """Streams all connections now and after each change."""
     CloseConnections: _grpc.UnaryUnaryMultiCallable[_mcp_server_service_pb2.CloseConnectionsRequest, _mcp_server_service_pb2.CloseConnectionsResponse]
     """Closes the connections of a session's agent."""
 
@@ -64,7 +64,7 @@ class McpServerServiceAsyncStub(McpServerServiceStub):
     ListConnections: _aio.UnaryUnaryMultiCallable[_mcp_server_service_pb2.ListConnectionsRequest, _mcp_server_service_pb2.ListConnectionsResponse]  # type: ignore[assignment]
     """Lists connections that are open or were tried, of agents' own servers too, by server, session, agent and bridge."""
     WatchConnections: _aio.UnaryStreamMultiCallable[_mcp_server_service_pb2.WatchConnectionsRequest, _mcp_server_service_pb2.WatchConnectionsResponse]  # type: ignore[assignment]
-    """Streams connections now and after each change."""
+    """Streams all connections now and after each change."""
     CloseConnections: _aio.UnaryUnaryMultiCallable[_mcp_server_service_pb2.CloseConnectionsRequest, _mcp_server_service_pb2.CloseConnectionsResponse]  # type: ignore[assignment]
     """Closes the connections of a session's agent."""
 
@@ -117,7 +117,7 @@ class McpServerServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _mcp_server_service_pb2.WatchConnectionsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_mcp_server_service_pb2.WatchConnectionsResponse], _abc.AsyncIterator[_mcp_server_service_pb2.WatchConnectionsResponse]]:
-        """Streams connections now and after each change."""
+        """Streams all connections now and after each change."""
 
     @_abc_1.abstractmethod
     def CloseConnections(

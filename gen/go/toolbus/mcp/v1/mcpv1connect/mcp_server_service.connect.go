@@ -69,7 +69,7 @@ type McpServerServiceClient interface {
 	ListMcpServers(context.Context, *connect.Request[v1.ListMcpServersRequest]) (*connect.Response[v1.ListMcpServersResponse], error)
 	// Lists connections that are open or were tried, of agents' own servers too, by server, session, agent and bridge.
 	ListConnections(context.Context, *connect.Request[v1.ListConnectionsRequest]) (*connect.Response[v1.ListConnectionsResponse], error)
-	// Streams connections now and after each change.
+	// Streams all connections now and after each change.
 	WatchConnections(context.Context, *connect.Request[v1.WatchConnectionsRequest]) (*connect.ServerStreamForClient[v1.WatchConnectionsResponse], error)
 	// Closes the connections of a session's agent.
 	CloseConnections(context.Context, *connect.Request[v1.CloseConnectionsRequest]) (*connect.Response[v1.CloseConnectionsResponse], error)
@@ -189,7 +189,7 @@ type McpServerServiceHandler interface {
 	ListMcpServers(context.Context, *connect.Request[v1.ListMcpServersRequest]) (*connect.Response[v1.ListMcpServersResponse], error)
 	// Lists connections that are open or were tried, of agents' own servers too, by server, session, agent and bridge.
 	ListConnections(context.Context, *connect.Request[v1.ListConnectionsRequest]) (*connect.Response[v1.ListConnectionsResponse], error)
-	// Streams connections now and after each change.
+	// Streams all connections now and after each change.
 	WatchConnections(context.Context, *connect.Request[v1.WatchConnectionsRequest], *connect.ServerStream[v1.WatchConnectionsResponse]) error
 	// Closes the connections of a session's agent.
 	CloseConnections(context.Context, *connect.Request[v1.CloseConnectionsRequest]) (*connect.Response[v1.CloseConnectionsResponse], error)
