@@ -4,6 +4,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { CallerDeclarationSchema } from "#gen/toolbus/caller/v1/caller_pb.ts";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { contractValidator } from "#runtime/schema/contract-validator.ts";
 import { msFromDuration } from "#runtime/time/duration.ts";
 import { findTool, namesFromDeclaration, toolsFromDeclaration } from "./declaration.ts";
 
@@ -12,7 +13,11 @@ const declare = (callerId: string, ...tools: { name: string; inputSchemaJson?: s
 
 describe("a declaration", () => {
   test("CTR-2 gives each tool the name <caller_id>_<name>", () => {
-    expect(namesFromDeclaration(declare("myapp", { name: "a" }, { name: "b-2" }))).toEqual(["myapp_a", "myapp_b-2"]);
+    const declaration = declare("myapp", { name: "a" }, { name: "b-2" });
+    expect(namesFromDeclaration(declaration)).toEqual(["myapp_a", "myapp_b-2"]);
+    expect(contractValidator.validate(CallerDeclarationSchema, declaration).kind).toBe("valid");
+    const longest = declare("x", { name: "y".repeat(62) });
+    expect(contractValidator.validate(CallerDeclarationSchema, longest).kind).toBe("valid");
   });
 
   test.each([
@@ -21,8 +26,11 @@ describe("a declaration", () => {
     ["myapp", "x".repeat(60)],
     ["", "ä"],
   ])("CTR-2 the caller %j with the tool %j is refused with both names", (callerId, name) => {
+    const both = `"${name}", which the agent would see as "${callerId}_${name}"`;
     const refuse = () => namesFromDeclaration(declare(callerId, { name }));
-    expect(refuse).toThrow(`"${name}", which the agent would see as "${callerId}_${name}"`);
+    expect(refuse).toThrow(both);
+    const { violations = [] } = contractValidator.validate(CallerDeclarationSchema, declare(callerId, { name }));
+    expect(violations.map(({ message }) => message).join()).toContain(both);
   });
 
   test("CTR-2 two tools of one name are refused, as is one named like a built-in", () => {

@@ -349,18 +349,17 @@ var File_toolbus_caller_v1_caller_proto protoreflect.FileDescriptor
 
 const file_toolbus_caller_v1_caller_proto_rawDesc = "" +
 	"\n" +
-	"\x1etoolbus/caller/v1/caller.proto\x12\x11toolbus.caller.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd6\x01\n" +
+	"\x1etoolbus/caller/v1/caller.proto\x12\x11toolbus.caller.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd5\x01\n" +
 	"\n" +
-	"CallerTool\x12\x1e\n" +
-	"\x04name\x18\x01 \x01(\tB\n" +
-	"\xbaH\ar\x05\x10\x01\x18\x80\x02R\x04name\x12+\n" +
+	"CallerTool\x12\x1d\n" +
+	"\x04name\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18>R\x04name\x12+\n" +
 	"\vdescription\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80\x04R\vdescription\x125\n" +
 	"\x11input_schema_json\x18\x03 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80@R\x0finputSchemaJson\x12D\n" +
-	"\atimeout\x18\x04 \x01(\v2\x19.google.protobuf.DurationB\x0f\xbaH\f\xaa\x01\t\"\x05\b\x80\xe7\x84\x0f*\x00R\atimeout\"|\n" +
-	"\x11CallerDeclaration\x12'\n" +
-	"\tcaller_id\x18\x01 \x01(\tB\n" +
-	"\xbaH\ar\x05\x10\x01\x18\x80\x02R\bcallerId\x12>\n" +
-	"\x05tools\x18\x02 \x03(\v2\x1d.toolbus.caller.v1.CallerToolB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\x05tools\"\xc9\x01\n" +
+	"\atimeout\x18\x04 \x01(\v2\x19.google.protobuf.DurationB\x0f\xbaH\f\xaa\x01\t\"\x05\b\x80\xe7\x84\x0f*\x00R\atimeout\"\x9d\x04\n" +
+	"\x11CallerDeclaration\x129\n" +
+	"\tcaller_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,62}$R\bcallerId\x12>\n" +
+	"\x05tools\x18\x02 \x03(\v2\x1d.toolbus.caller.v1.CallerToolB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\x05tools:\x8c\x03\xbaH\x88\x03\x1a\x85\x03\n" +
+	"\x18caller_declaration.names\x1a\xe8\x02this.tools.all(tool, (this.caller_id + '_' + tool.name).matches('^[a-zA-Z0-9_-]{1,64}$')) ? '' : this.tools.filter(tool, !(this.caller_id + '_' + tool.name).matches('^[a-zA-Z0-9_-]{1,64}$')).map(tool, 'caller tool \"' + tool.name + '\", which the agent would see as \"' + this.caller_id + '_' + tool.name + '\", is not named by 1 to 64 letters, digits, _ or -')[0]\"\xc9\x01\n" +
 	"\x11CallerToolRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12\x1d\n" +

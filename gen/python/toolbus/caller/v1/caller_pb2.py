@@ -27,7 +27,7 @@ from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1etoolbus/caller/v1/caller.proto\x12\x11toolbus.caller.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd6\x01\n\nCallerTool\x12\x1e\n\x04name\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02R\x04name\x12+\n\x0b\x64\x65scription\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80\x04R\x0b\x64\x65scription\x12\x35\n\x11input_schema_json\x18\x03 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80@R\x0finputSchemaJson\x12\x44\n\x07timeout\x18\x04 \x01(\x0b\x32\x19.google.protobuf.DurationB\x0f\xbaH\x0c\xaa\x01\t\"\x05\x08\x80\xe7\x84\x0f*\x00R\x07timeout\"|\n\x11\x43\x61llerDeclaration\x12\'\n\tcaller_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02R\x08\x63\x61llerId\x12>\n\x05tools\x18\x02 \x03(\x0b\x32\x1d.toolbus.caller.v1.CallerToolB\t\xbaH\x06\x92\x01\x03\x10\xe8\x07R\x05tools\"\xc9\x01\n\x11\x43\x61llerToolRequest\x12\x1d\n\nrequest_id\x18\x01 \x01(\tR\trequestId\x12\x1d\n\nsession_id\x18\x02 \x01(\tR\tsessionId\x12\x12\n\x04tool\x18\x03 \x01(\tR\x04tool\x12%\n\x0e\x61rguments_json\x18\x04 \x01(\tR\rargumentsJson\x12;\n\x0b\x65xpire_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\nexpireTime\"\x80\x01\n\x16\x43\x61llerToolCancellation\x12\x1d\n\nrequest_id\x18\x01 \x01(\tR\trequestId\x12G\n\x06reason\x18\x02 \x01(\x0e\x32/.toolbus.caller.v1.CallerToolCancellationReasonR\x06reason*\xab\x01\n\x1c\x43\x61llerToolCancellationReason\x12/\n+CALLER_TOOL_CANCELLATION_REASON_UNSPECIFIED\x10\x00\x12,\n(CALLER_TOOL_CANCELLATION_REASON_CANCELED\x10\x01\x12,\n(CALLER_TOOL_CANCELLATION_REASON_DEADLINE\x10\x02\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1etoolbus/caller/v1/caller.proto\x12\x11toolbus.caller.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd5\x01\n\nCallerTool\x12\x1d\n\x04name\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18>R\x04name\x12+\n\x0b\x64\x65scription\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80\x04R\x0b\x64\x65scription\x12\x35\n\x11input_schema_json\x18\x03 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80@R\x0finputSchemaJson\x12\x44\n\x07timeout\x18\x04 \x01(\x0b\x32\x19.google.protobuf.DurationB\x0f\xbaH\x0c\xaa\x01\t\"\x05\x08\x80\xe7\x84\x0f*\x00R\x07timeout\"\x9d\x04\n\x11\x43\x61llerDeclaration\x12\x39\n\tcaller_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,62}$R\x08\x63\x61llerId\x12>\n\x05tools\x18\x02 \x03(\x0b\x32\x1d.toolbus.caller.v1.CallerToolB\t\xbaH\x06\x92\x01\x03\x10\xe8\x07R\x05tools:\x8c\x03\xbaH\x88\x03\x1a\x85\x03\n\x18\x63\x61ller_declaration.names\x1a\xe8\x02this.tools.all(tool, (this.caller_id + \'_\' + tool.name).matches(\'^[a-zA-Z0-9_-]{1,64}$\')) ? \'\' : this.tools.filter(tool, !(this.caller_id + \'_\' + tool.name).matches(\'^[a-zA-Z0-9_-]{1,64}$\')).map(tool, \'caller tool \"\' + tool.name + \'\", which the agent would see as \"\' + this.caller_id + \'_\' + tool.name + \'\", is not named by 1 to 64 letters, digits, _ or -\')[0]\"\xc9\x01\n\x11\x43\x61llerToolRequest\x12\x1d\n\nrequest_id\x18\x01 \x01(\tR\trequestId\x12\x1d\n\nsession_id\x18\x02 \x01(\tR\tsessionId\x12\x12\n\x04tool\x18\x03 \x01(\tR\x04tool\x12%\n\x0e\x61rguments_json\x18\x04 \x01(\tR\rargumentsJson\x12;\n\x0b\x65xpire_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\nexpireTime\"\x80\x01\n\x16\x43\x61llerToolCancellation\x12\x1d\n\nrequest_id\x18\x01 \x01(\tR\trequestId\x12G\n\x06reason\x18\x02 \x01(\x0e\x32/.toolbus.caller.v1.CallerToolCancellationReasonR\x06reason*\xab\x01\n\x1c\x43\x61llerToolCancellationReason\x12/\n+CALLER_TOOL_CANCELLATION_REASON_UNSPECIFIED\x10\x00\x12,\n(CALLER_TOOL_CANCELLATION_REASON_CANCELED\x10\x01\x12,\n(CALLER_TOOL_CANCELLATION_REASON_DEADLINE\x10\x02\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -35,7 +35,7 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'toolbus.caller.v1.caller_pb
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_CALLERTOOL'].fields_by_name['name']._loaded_options = None
-  _globals['_CALLERTOOL'].fields_by_name['name']._serialized_options = b'\272H\007r\005\020\001\030\200\002'
+  _globals['_CALLERTOOL'].fields_by_name['name']._serialized_options = b'\272H\006r\004\020\001\030>'
   _globals['_CALLERTOOL'].fields_by_name['description']._loaded_options = None
   _globals['_CALLERTOOL'].fields_by_name['description']._serialized_options = b'\272H\006r\004\030\200\200\004'
   _globals['_CALLERTOOL'].fields_by_name['input_schema_json']._loaded_options = None
@@ -43,17 +43,19 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_CALLERTOOL'].fields_by_name['timeout']._loaded_options = None
   _globals['_CALLERTOOL'].fields_by_name['timeout']._serialized_options = b'\272H\014\252\001\t\"\005\010\200\347\204\017*\000'
   _globals['_CALLERDECLARATION'].fields_by_name['caller_id']._loaded_options = None
-  _globals['_CALLERDECLARATION'].fields_by_name['caller_id']._serialized_options = b'\272H\007r\005\020\001\030\200\002'
+  _globals['_CALLERDECLARATION'].fields_by_name['caller_id']._serialized_options = b'\272H\031r\0272\025^[a-zA-Z0-9_-]{1,62}$'
   _globals['_CALLERDECLARATION'].fields_by_name['tools']._loaded_options = None
   _globals['_CALLERDECLARATION'].fields_by_name['tools']._serialized_options = b'\272H\006\222\001\003\020\350\007'
-  _globals['_CALLERTOOLCANCELLATIONREASON']._serialized_start=826
-  _globals['_CALLERTOOLCANCELLATIONREASON']._serialized_end=997
+  _globals['_CALLERDECLARATION']._loaded_options = None
+  _globals['_CALLERDECLARATION']._serialized_options = b'\272H\210\003\032\205\003\n\030caller_declaration.names\032\350\002this.tools.all(tool, (this.caller_id + \'_\' + tool.name).matches(\'^[a-zA-Z0-9_-]{1,64}$\')) ? \'\' : this.tools.filter(tool, !(this.caller_id + \'_\' + tool.name).matches(\'^[a-zA-Z0-9_-]{1,64}$\')).map(tool, \'caller tool \"\' + tool.name + \'\", which the agent would see as \"\' + this.caller_id + \'_\' + tool.name + \'\", is not named by 1 to 64 letters, digits, _ or -\')[0]'
+  _globals['_CALLERTOOLCANCELLATIONREASON']._serialized_start=1243
+  _globals['_CALLERTOOLCANCELLATIONREASON']._serialized_end=1414
   _globals['_CALLERTOOL']._serialized_start=148
-  _globals['_CALLERTOOL']._serialized_end=362
+  _globals['_CALLERTOOL']._serialized_end=361
   _globals['_CALLERDECLARATION']._serialized_start=364
-  _globals['_CALLERDECLARATION']._serialized_end=488
-  _globals['_CALLERTOOLREQUEST']._serialized_start=491
-  _globals['_CALLERTOOLREQUEST']._serialized_end=692
-  _globals['_CALLERTOOLCANCELLATION']._serialized_start=695
-  _globals['_CALLERTOOLCANCELLATION']._serialized_end=823
+  _globals['_CALLERDECLARATION']._serialized_end=905
+  _globals['_CALLERTOOLREQUEST']._serialized_start=908
+  _globals['_CALLERTOOLREQUEST']._serialized_end=1109
+  _globals['_CALLERTOOLCANCELLATION']._serialized_start=1112
+  _globals['_CALLERTOOLCANCELLATION']._serialized_end=1240
 # @@protoc_insertion_point(module_scope)
