@@ -6,8 +6,11 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ListAgentsResponseSchema, StoredAgentSchema } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { RunState, ToolChoiceMode } from "#gen/toolbus/run/v1/run_pb.ts";
 import { CreateRunResponseSchema, WatchRunResponseSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
-import { ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { ExplainToolResponseSchema, ListToolsResponseSchema } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
+import {
+  CallToolResultSchema,
+  ExplainToolResponseSchema,
+  ListToolsResponseSchema,
+} from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { plainAgent } from "../../harness/agents/plain-run.ts";
 import { commandsAt, firstIn, messagesIn } from "../../harness/commands/commands-at.ts";
 import { openTestSuite, type TestSuite } from "../../harness/suite.ts";
@@ -54,7 +57,7 @@ describe("tools and calls", () => {
     expect(JSON.parse(given.stdout)).toMatchObject({ args: { text: "hi" } });
     const read = await toolbusWith({ input: '{"text":"höh\\n"}' }, "call", "repeat", "-", "-a", "plain", "--json");
     expect(read).toMatchObject({ exitCode: 0 });
-    const { outputJson } = firstIn(ToolResultSchema, read.stdout);
+    const { outputJson } = firstIn(CallToolResultSchema, read.stdout);
     expect(JSON.parse(outputJson)).toMatchObject({ args: { text: "höh\n" } });
   });
 
@@ -65,7 +68,7 @@ describe("tools and calls", () => {
     });
     expect(refused).toMatchObject({ exitCode: 1, stderr: "" });
     const unknown = await toolbus("call", "nothing", "--agent", "plain", "--json");
-    expect(firstIn(ToolResultSchema, unknown.stdout).isError).toBe(true);
+    expect(firstIn(CallToolResultSchema, unknown.stdout).isError).toBe(true);
     expect(unknown.exitCode).toBe(1);
   });
 });
