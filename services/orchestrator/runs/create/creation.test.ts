@@ -52,10 +52,25 @@ function openOptions(agent: string, switching: MessageInitShape<typeof SessionSc
       case: "accepted",
       value: { sessionId, ...standing, principal: "ada", input: [said("before")] },
     }));
+  const startAs = (named: string) =>
+    createRun(options, create(CreateRunRequestSchema, { sessionId: "s", agent: named, input: [said("go")] }), by);
   const start = (previousRunId: string) =>
     createRun(options, create(CreateRunRequestSchema, { sessionId: "s", input: [said("go")], previousRunId }), by);
-  return { options, add, start };
+  return { options, add, start, startAs };
 }
+
+test("ORCH-1 a run that names another agent than its session has is refused, with the field", async () => {
+  const { startAs } = openOptions("a");
+  await expect(startAs("b")).rejects.toMatchObject({
+    code: "invalid_argument",
+    reason: "INVALID_REQUEST",
+    fieldViolations: [{ field: "agent" }],
+  });
+  expect((await startAs("a")).accepted.agent).toBe("a");
+  const switching = openOptions("a", { nextAgent: "b" });
+  await expect(switching.startAs("a")).rejects.toMatchObject({ reason: "INVALID_REQUEST" });
+  expect((await switching.startAs("b")).accepted.agent).toBe("b");
+});
 
 test("ORCH-1 LOOP-18 a run continues only one of its own session that its agent is shown", async () => {
   const { add, start } = openOptions("a", { switchCount: 1, carry: Carry.NOTHING });

@@ -4,7 +4,7 @@ import type { Item, RunOptions } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { CreateRunRequest } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { type Session, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import type { RunServers } from "#runtime/config/run-servers.ts";
-import { type FieldViolation, refuse } from "#runtime/failure/failure.ts";
+import { type FieldViolation, refuse, refuseField } from "#runtime/failure/failure.ts";
 import { type Asker, requireOwner } from "#runtime/failure/session-owner.ts";
 import { type FoldedRun, foldLog } from "../../log/state/fold.ts";
 import { faultOfCost } from "../../loop/limits/limits.ts";
@@ -50,6 +50,7 @@ export async function createRun(options: CreationOptions, request: CreateRunRequ
   if (repeated !== undefined) return repeated;
   refuseEmptyInput(input);
   const session = await openSession(options, request, by);
+  refuseOtherAgent(request, standingOf(session).agent);
   await refuseUncounted(options.agents, session, request.options, by);
   await refuseUnknownTools(options.router, session, request.options, by);
   const standing = standingOf(session);
@@ -98,6 +99,12 @@ async function openSession({ sessions }: CreationOptions, request: CreateRunRequ
     refuse("failed_precondition", `session ${session.id} is closed`, { reason: "SESSION_CLOSED" });
   }
   return session;
+}
+
+/** A client that names an agent and gets the answers of another one would never learn of it. */
+function refuseOtherAgent({ sessionId, agent }: CreateRunRequest, actual: string): void {
+  if (sessionId === "" || agent === "" || agent === actual) return;
+  refuseField("agent", `session ${sessionId} has agent ${actual}, not ${agent}; leave agent out for the session's`);
 }
 
 /** The session that the request names, or its key; empty for one that is to be opened. */

@@ -105,7 +105,8 @@ export type CreateRunRequest = Message<"toolbus.run.v1.CreateRunRequest"> & {
   sessionId: string;
 
   /**
-   * The agent of a session to be opened. Ignored when `session_id` is given: the run has the session's agent, whichever that is.
+   * The agent of a session to be opened. With `session_id` it may be empty, as the run has the session's agent; another agent than
+   * that, which is the next one during a switch, is refused (`invalid_argument`, REASON_INVALID_REQUEST, naming the field).
    *
    * @generated from field: string agent = 2;
    */

@@ -176,7 +176,8 @@ type CreateRunRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The session to run in; empty opens one with `agent`.
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// The agent of a session to be opened. Ignored when `session_id` is given: the run has the session's agent, whichever that is.
+	// The agent of a session to be opened. With `session_id` it may be empty, as the run has the session's agent; another agent than
+	// that, which is the next one during a switch, is refused (`invalid_argument`, REASON_INVALID_REQUEST, naming the field).
 	Agent string `protobuf:"bytes,2,opt,name=agent,proto3" json:"agent,omitempty"`
 	// What is added to the conversation: messages and outputs.
 	Input []*InputItem `protobuf:"bytes,3,rep,name=input,proto3" json:"input,omitempty"`

@@ -102,7 +102,9 @@ class CreateRunRequest(_message.Message):
     session_id: _builtins.str
     """The session to run in; empty opens one with `agent`."""
     agent: _builtins.str
-    """The agent of a session to be opened. Ignored when `session_id` is given: the run has the session's agent, whichever that is."""
+    """The agent of a session to be opened. With `session_id` it may be empty, as the run has the session's agent; another agent than
+    that, which is the next one during a switch, is refused (`invalid_argument`, REASON_INVALID_REQUEST, naming the field).
+    """
     idempotency_key: _builtins.str
     """Repeating a creation with the same key in the same session answers the first run. Without `session_id`, the session is the
     one of the principal, `agent` and the key: a repetition by the same principal for the same agent answers the first run.
