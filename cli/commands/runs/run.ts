@@ -57,7 +57,8 @@ async function run(agent: string, words: string[], options: Options, command: Co
   const connection = openConnection(global);
   const functionTools = options.functions === undefined ? [] : await readFunctionsFile(options.functions);
   const request = {
-    ...(options.session === undefined ? { agent } : { sessionId: options.session }),
+    agent,
+    sessionId: options.session ?? "",
     input: [
       create(InputItemSchema, {
         item: { case: "message", value: { role: Role.USER, content: textContent(words.join(" ")) } },

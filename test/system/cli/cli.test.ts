@@ -101,6 +101,9 @@ describe("runs", () => {
     expect(watched.exitCode).toBe(0);
     const again = await toolbus("run", "plain", "second", "--session", sessionId, "--json", "--detach");
     expect(firstIn(CreateRunResponseSchema, again.stdout).run).toMatchObject({ sessionId });
+    const other = await toolbus("run", "another", "third", "--session", sessionId, "--detach");
+    expect(other).toMatchObject({ exitCode: 2, stdout: "" });
+    expect(other.stderr).toContain('"plain"');
   });
 
   it("a limit ends a run, which exits with 1, and so does watching it", async () => {
