@@ -43,7 +43,10 @@ beforeAll(async () => {
   stack.defer(() => rm(directory, { recursive: true, force: true }));
   const hosted = join(directory, "hosted");
   await mkdir(hosted);
-  for (const name of ["c", "a", "b"]) await writeFile(join(hosted, `${name}.js`), "throw new Error('refused')\n");
+  for (const name of ["c", "a", "b"]) {
+    const module = `export default { tools: [{ name: "answers_${name}", run: () => 1 }] };\n`;
+    await writeFile(join(hosted, `${name}.ts`), module);
+  }
   suite = stack.use(await openTestSuite({ env: { TOOLBUS_HOSTED: hosted, TOOLBUS_MCP_STARTUP_TIMEOUT: "30s" } }));
   const numbers = [3, 1, 2];
   for (const number of numbers) {

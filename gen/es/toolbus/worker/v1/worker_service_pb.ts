@@ -271,7 +271,7 @@ export const WatchWorkerLogsResponseSchema: GenMessage<WatchWorkerLogsResponse> 
  */
 export const WorkerService: GenService<{
   /**
-   * Lists workers, by source, file and process, and the files that were refused.
+   * Lists workers and refused files, by source, file and process.
    *
    * @generated from rpc toolbus.worker.v1.WorkerService.ListWorkers
    */

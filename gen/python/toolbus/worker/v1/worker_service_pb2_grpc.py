@@ -57,7 +57,7 @@ class WorkerServiceServicer:
     """
 
     def ListWorkers(self, request, context):
-        """Lists workers, by source, file and process, and the files that were refused.
+        """Lists workers and refused files, by source, file and process.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -34,7 +34,7 @@ class WorkerServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> WorkerServiceAsyncStub: ...
     ListWorkers: _grpc.UnaryUnaryMultiCallable[_worker_service_pb2.ListWorkersRequest, _worker_service_pb2.ListWorkersResponse]
-    """Lists workers, by source, file and process, and the files that were refused."""
+    """Lists workers and refused files, by source, file and process."""
     StopWorker: _grpc.UnaryUnaryMultiCallable[_worker_service_pb2.StopWorkerRequest, _worker_service_pb2.StopWorkerResponse]
     """Ends a worker."""
     WatchWorkerLogs: _grpc.UnaryStreamMultiCallable[_worker_service_pb2.WatchWorkerLogsRequest, _worker_service_pb2.WatchWorkerLogsResponse]
@@ -46,7 +46,7 @@ class WorkerServiceAsyncStub(WorkerServiceStub):
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     ListWorkers: _aio.UnaryUnaryMultiCallable[_worker_service_pb2.ListWorkersRequest, _worker_service_pb2.ListWorkersResponse]  # type: ignore[assignment]
-    """Lists workers, by source, file and process, and the files that were refused."""
+    """Lists workers and refused files, by source, file and process."""
     StopWorker: _aio.UnaryUnaryMultiCallable[_worker_service_pb2.StopWorkerRequest, _worker_service_pb2.StopWorkerResponse]  # type: ignore[assignment]
     """Ends a worker."""
     WatchWorkerLogs: _aio.UnaryStreamMultiCallable[_worker_service_pb2.WatchWorkerLogsRequest, _worker_service_pb2.WatchWorkerLogsResponse]  # type: ignore[assignment]
@@ -61,7 +61,7 @@ class WorkerServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _worker_service_pb2.ListWorkersRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_worker_service_pb2.ListWorkersResponse, _abc.Awaitable[_worker_service_pb2.ListWorkersResponse]]:
-        """Lists workers, by source, file and process, and the files that were refused."""
+        """Lists workers and refused files, by source, file and process."""
 
     @_abc_1.abstractmethod
     def StopWorker(

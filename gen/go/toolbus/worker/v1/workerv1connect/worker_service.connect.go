@@ -47,7 +47,7 @@ const (
 
 // WorkerServiceClient is a client for the toolbus.worker.v1.WorkerService service.
 type WorkerServiceClient interface {
-	// Lists workers, by source, file and process, and the files that were refused.
+	// Lists workers and refused files, by source, file and process.
 	ListWorkers(context.Context, *connect.Request[v1.ListWorkersRequest]) (*connect.Response[v1.ListWorkersResponse], error)
 	// Ends a worker.
 	StopWorker(context.Context, *connect.Request[v1.StopWorkerRequest]) (*connect.Response[v1.StopWorkerResponse], error)
@@ -111,7 +111,7 @@ func (c *workerServiceClient) WatchWorkerLogs(ctx context.Context, req *connect.
 
 // WorkerServiceHandler is an implementation of the toolbus.worker.v1.WorkerService service.
 type WorkerServiceHandler interface {
-	// Lists workers, by source, file and process, and the files that were refused.
+	// Lists workers and refused files, by source, file and process.
 	ListWorkers(context.Context, *connect.Request[v1.ListWorkersRequest]) (*connect.Response[v1.ListWorkersResponse], error)
 	// Ends a worker.
 	StopWorker(context.Context, *connect.Request[v1.StopWorkerRequest]) (*connect.Response[v1.StopWorkerResponse], error)
