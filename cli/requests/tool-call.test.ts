@@ -52,21 +52,21 @@ test("a call that is lost again and again ends with the fault", async () => {
   expect(requests).toHaveLength(5);
 });
 
-test("TOOL-9 a call that is interrupted is cancelled, and its result says so", async () => {
+test("TOOL-9 a call that is interrupted is canceled, and its result says so", async () => {
   const told = listenToStderr();
   const interruption = new AbortController();
-  const [begun, cancelled] = [Promise.withResolvers<string>(), Promise.withResolvers<string>()];
+  const [begun, canceled] = [Promise.withResolvers<string>(), Promise.withResolvers<string>()];
   const transport = createRouterTransport(({ service }) => {
     service(ToolService, {
       async *callTool({ callId }) {
         begun.resolve(callId);
-        await cancelled.promise;
-        yield { event: { case: "result", value: { isError: true, outputJson: '"the call was cancelled"' } } };
+        await canceled.promise;
+        yield { event: { case: "result", value: { isError: true, outputJson: '"the call was canceled"' } } };
       },
     });
     service(ToolCallService, {
       cancelToolCall({ callId }) {
-        cancelled.resolve(callId);
+        canceled.resolve(callId);
         return { started: true };
       },
     });
@@ -75,7 +75,7 @@ test("TOOL-9 a call that is interrupted is cancelled, and its result says so", a
   const result = resultOfToolCall(connection, call, interruption.signal);
   const callId = await begun.promise;
   interruption.abort();
-  expect(await cancelled.promise).toBe(callId);
+  expect(await canceled.promise).toBe(callId);
   expect(await result).toMatchObject({ isError: true });
-  expect(told).toContain(`the call ${callId} is cancelled\n`);
+  expect(told).toContain(`the call ${callId} is canceled\n`);
 });

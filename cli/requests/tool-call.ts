@@ -18,7 +18,7 @@ const repetitions = 4;
 
 /**
  * The result of a call. One that is lost with the service that had it in its hands is made again under the same id: what must
- * not happen twice does not, and then answers `outcome_unknown`. When `signal` aborts, the call is cancelled, whoever has it; its
+ * not happen twice does not, and then answers `outcome_unknown`. When `signal` aborts, the call is canceled, whoever has it; its
  * result then says so.
  */
 export async function resultOfToolCall(
@@ -42,11 +42,11 @@ export async function resultOfToolCall(
 }
 
 async function cancelToolCall(connection: Connection, callId: string): Promise<void> {
-  printNote(`the call ${callId} is cancelled`);
+  printNote(`the call ${callId} is canceled`);
   try {
     await connection.client(ToolCallService).cancelToolCall({ callId, reason: "interrupted by its caller" });
   } catch (error) {
-    printNote(`it could not be cancelled: ${ConnectError.from(error).rawMessage}`);
+    printNote(`it could not be canceled: ${ConnectError.from(error).rawMessage}`);
   }
 }
 

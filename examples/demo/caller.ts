@@ -20,7 +20,7 @@ export async function attachCaller(connection: Connection, sessionId: string, si
   const answerRequests = async () => {
     for await (const { event } of relay.watchCaller({ sessionId }, { signal })) {
       if (event.case === "attached") attached.resolve();
-      if (event.case !== "request") continue; // `cancelled` stops work that takes time; this is done when it is asked for
+      if (event.case !== "request") continue; // `canceled` stops work that takes time; this is done when it is asked for
       const { requestId, argumentsJson } = event.value;
       const { message } = JSON.parse(argumentsJson) as { message: string };
       await relay
@@ -38,7 +38,7 @@ export async function attachCaller(connection: Connection, sessionId: string, si
   await attached.promise;
 }
 
-/** The request was cancelled while it was answered: nobody misses the answer. */
+/** The request was canceled while it was answered: nobody misses the answer. */
 function refuseUnlessResolved(error: unknown): void {
   if (!(error instanceof ConnectError && error.code === Code.NotFound)) throw error;
 }

@@ -15,7 +15,7 @@ import type { Config } from "./config.ts";
 import { createModelSource, type ModelSource } from "./model/providers/model-source.ts";
 import { createRoutes } from "./routes.ts";
 import { startFromInbox } from "./runs/self-wake/self-wake.ts";
-import { type Cancelling, cancellingSubAgents } from "./runs/sub-agents/cancel.ts";
+import { type Canceling, cancelingSubAgents } from "./runs/sub-agents/cancel.ts";
 import { keepSweeping } from "./sessions/retention/retention.ts";
 import { turnLoop } from "./sessions/turn-loop.ts";
 import { runWakeLoop } from "./sessions/wakes/wake-loop.ts";
@@ -112,12 +112,12 @@ export async function openOrchestrator(
 type Context = Omit<ServiceContext, "signal">;
 
 /** The tool-router and the inbox; a call that is canceled takes the run along that it started. */
-function openClients(bus: Bus, { logger, telemetry }: Context, cancelling: Cancelling) {
+function openClients(bus: Bus, { logger, telemetry }: Context, canceling: Canceling) {
   const interceptors = clientInterceptors({ telemetry });
   const clients = createRouterClients(bus, interceptors, (err) =>
     logger.warn({ err }, "what a run has open is closed only when nobody has used it for a while"),
   );
-  const router = cancellingSubAgents(clients.router, cancelling);
+  const router = cancelingSubAgents(clients.router, canceling);
   return { ...clients, router, inbox: createInboxClient(bus, interceptors) };
 }
 

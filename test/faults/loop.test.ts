@@ -23,7 +23,7 @@ const pairs: Pair[] = [
   { point: "in mid text", fault: "provider reset" },
   { point: "in mid arguments", fault: "provider garbage" },
   { point: "parked", fault: "provider 429" },
-  { point: "cancelling", fault: "duplicate delivery" },
+  { point: "canceling", fault: "duplicate delivery" },
   { point: "terminal written, not sent", fault: "lost acknowledgement" },
 ];
 

@@ -73,7 +73,7 @@ func (provider) ExecuteTool(ctx context.Context, request *connect.Request[provid
 		for started := time.Now(); time.Since(started).Seconds() < arguments.Seconds; time.Sleep(100 * time.Millisecond) {
 			progress := &toolv1.ToolProgress{Progress: time.Since(started).Seconds(), Total: arguments.Seconds}
 			if err := stream.Send(&providerv1.ExecuteToolResponse{Event: &providerv1.ExecuteToolResponse_Progress{Progress: progress}}); err != nil || ctx.Err() != nil {
-				log.Print("a call was cancelled") // it ends here
+				log.Print("a call was canceled") // it ends here
 				return ctx.Err()
 			}
 		}

@@ -64,7 +64,7 @@ async def count_primes(limit: int):
 async def wait(seconds: float):
     for tenth in range(int(seconds * 10)):
         yield progress(tenth / 10, seconds)
-        await asyncio.sleep(0.1)  # a cancelled call ends here
+        await asyncio.sleep(0.1)  # a canceled call ends here
     yield result({"waited": seconds})
 
 
@@ -84,7 +84,7 @@ class Provider(provider_grpc.ToolProviderServiceServicer):
 
     async def ExecuteTool(self, request, context):
         task, call = asyncio.current_task(), {"count_primes": count_primes, "wait": wait}[request.tool]
-        context.add_done_callback(lambda _: task.cancelling() and print("a call was cancelled", file=sys.stderr))
+        context.add_done_callback(lambda _: task.cancelling() and print("a call was canceled", file=sys.stderr))
         async for event in call(**json.loads(request.arguments_json)):
             yield event
 

@@ -48,7 +48,7 @@ async function* call({ tool, argumentsJson }: ExecuteToolRequest, signal: AbortS
   for (let n = 0; n < times; n++) {
     rolled.push(randomInt(1, sides + 1));
     yield { event: { case: "progress" as const, value: { progress: n + 1, total: times } } };
-    await delay(10, signal); // a cancelled call ends here
+    await delay(10, signal); // a canceled call ends here
   }
   yield resultOf({ rolled }, false);
 }

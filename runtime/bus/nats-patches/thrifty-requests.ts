@@ -11,11 +11,11 @@ interface Requests {
   add: (request: object) => unknown;
 }
 
-const CANCELED = new errors.RequestError("cancelled");
+const CANCELED = new errors.RequestError("canceled");
 const thrifty = new WeakSet<object>();
 
 /**
- * Makes requests that were answered end without an error. The client ends each of them by cancelling it, with an error
+ * Makes requests that were answered end without an error. The client ends each of them by canceling it, with an error
  * that nobody sees, and whose stack costs as much as the rest of the request.
  *
  * Made for @nats-io/nats-core 3.4.0.

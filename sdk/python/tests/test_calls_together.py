@@ -1,11 +1,11 @@
-"""Calls that are cancelled, and calls in flight together."""
+"""Calls that are canceled, and calls in flight together."""
 
 import unittest
 
 from worker_process import Worker
 
 
-class Cancelling(unittest.TestCase):
+class Canceling(unittest.TestCase):
     TEXT = """
     import asyncio, time
     seen = []
@@ -32,7 +32,7 @@ class Cancelling(unittest.TestCase):
             for name in ("spin", "stubborn", "sleep"):
                 worker.send(id=5, function=name)
                 worker.send(cancel=5)
-                self.assertEqual(worker.read(), {"id": 5, "result": None, "error": "the call was cancelled"})
+                self.assertEqual(worker.read(), {"id": 5, "result": None, "error": "the call was canceled"})
             self.assertEqual(worker.call("quick", a=1)["result"][0], 1)
 
     def test_an_interruption_never_reaches_the_next_call(self):
@@ -44,9 +44,9 @@ class Cancelling(unittest.TestCase):
                 worker.send(id=2 * number + 1, function="quick", kwargs={"a": number})
                 frames = {frame["id"]: frame for frame in (worker.read(), worker.read())}
                 self.assertEqual(frames[2 * number + 1]["result"], [number, []])
-                self.assertIn(frames[2 * number]["error"], (None, "the call was cancelled"))
+                self.assertIn(frames[2 * number]["error"], (None, "the call was canceled"))
 
-    def test_progress_lines_stay_whole_when_their_call_is_cancelled(self):
+    def test_progress_lines_stay_whole_when_their_call_is_canceled(self):
         text = """
         from toolbus_sdk import progress
         def f():
@@ -61,7 +61,7 @@ class Cancelling(unittest.TestCase):
                 worker.send(cancel=number)
                 while "progress" in frame:
                     frame = worker.read()
-                self.assertEqual(frame, {"id": number, "result": None, "error": "the call was cancelled"})
+                self.assertEqual(frame, {"id": number, "result": None, "error": "the call was canceled"})
 
 
 class Concurrency(unittest.TestCase):

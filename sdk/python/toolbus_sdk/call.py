@@ -9,8 +9,8 @@ current = contextvars.ContextVar("toolbus_call")
 MISSING = object()
 
 
-class CallCancelled(BaseException):
-    """Raised in a function whose call was cancelled; like KeyboardInterrupt no `except Exception` catches it."""
+class CallCanceled(BaseException):
+    """Raised in a function whose call was canceled; like KeyboardInterrupt no `except Exception` catches it."""
 
 
 class Call:
@@ -29,15 +29,15 @@ class Call:
         self._lock = threading.Lock()
         self._thread = None
         self._writers = 0
-        self._is_cancelled = False
+        self._is_canceled = False
         self._is_interrupted = False
 
     def enter_thread(self):
-        """From here on a cancel interrupts this thread. Raises at once if the call was cancelled before."""
+        """From here on a cancel interrupts this thread. Raises at once if the call was canceled before."""
         with self._lock:
             self._thread = threading.get_ident()
-            if self._is_cancelled:
-                raise CallCancelled
+            if self._is_canceled:
+                raise CallCanceled
 
     def leave_thread(self):
         """Once this has returned, no interruption comes to the thread any more. One that is on its way is raised here, at
@@ -49,14 +49,14 @@ class Call:
 
     def cancel(self):
         with self._lock:
-            self._is_cancelled = True
+            self._is_canceled = True
             self._interrupt_if_possible()
 
     def _interrupt_if_possible(self):
         if self._thread is None or self._writers > 0 or self._is_interrupted:
             return
         self._is_interrupted = True
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._thread), ctypes.py_object(CallCancelled))
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._thread), ctypes.py_object(CallCanceled))
 
     @contextmanager
     def writing(self):
@@ -70,7 +70,7 @@ class Call:
         finally:
             with self._lock:
                 self._writers -= 1
-                if self._is_cancelled:
+                if self._is_canceled:
                     self._interrupt_if_possible()
 
 

@@ -12,7 +12,7 @@ class Loop:
 
     def prepare(self, coroutine, context, on_done):
         """The functions (start, cancel) of a task that runs the coroutine in the given context, to be called from any
-        thread. `on_done` is called with the task, also when it was cancelled before its first step."""
+        thread. `on_done` is called with the task, also when it was canceled before its first step."""
         loop = self._running()
         holder = {}
 

@@ -19,7 +19,7 @@ import traceback
 
 import toolbus_sdk
 from toolbus_sdk.arguments import bound_arguments
-from toolbus_sdk.call import Call, CallCancelled, current
+from toolbus_sdk.call import Call, CallCanceled, current
 from toolbus_sdk.channel import Channel, json_bytes
 from toolbus_sdk.descriptors import take_protocol
 from toolbus_sdk.limits import apply_limits
@@ -30,7 +30,7 @@ from toolbus_sdk.threads import Threads
 from toolbus_sdk.tool_module import functions_of, import_tool
 
 NULL = b"null"
-CANCELLED = "the call was cancelled"
+CANCELED = "the call was canceled"
 running = []
 
 
@@ -120,7 +120,7 @@ class Worker:
     def start_coroutine(self, call, work, context):
         def on_done(task):
             if task.cancelled():
-                self.answer_error(call, CANCELLED)
+                self.answer_error(call, CANCELED)
             else:
                 task.result()()
 
@@ -150,8 +150,8 @@ class Worker:
         self.answer(call, line, NULL)
 
     def answer_failure(self, call, error):
-        if isinstance(error, CallCancelled):
-            self.answer_error(call, CANCELLED)
+        if isinstance(error, CallCanceled):
+            self.answer_error(call, CANCELED)
             return
         write_log("error", text_of_traceback(error), {"exception": type(error).__name__}, call)
         self.answer_error(call, text_of_error(error))

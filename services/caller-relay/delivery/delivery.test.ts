@@ -208,7 +208,7 @@ describe("a call that is held", () => {
     expect(await relay.answer("given up", "1")).toBe("unknown");
   });
 
-  test("LOOP-15 CTR-6 a call that is given up at its own time is not cancelled: its answer is late", async () => {
+  test("LOOP-15 CTR-6 a call that is given up at its own time is not canceled: its answer is late", async () => {
     const relay = openRelay();
     const { attachment } = await relay.attach();
     const givingUp = new AbortController();
@@ -223,7 +223,7 @@ describe("a call that is held", () => {
   });
 
   test.each(["by the relay", "by who made it"])(
-    "LOOP-15 a call whose run has no time left, as is seen %s, is cancelled",
+    "LOOP-15 a call whose run has no time left, as is seen %s, is canceled",
     async (by) => {
       const relay = openRelay();
       const { attachment } = await relay.attach();

@@ -10,7 +10,7 @@ import { submissionFrom } from "#runtime/results/submission.ts";
 import type { Relay } from "../delivery/relay.ts";
 import { type Answers, refuseResolved, refuseUnknown } from "../requests/answers.ts";
 import type { Attachments } from "../streams/attachments.ts";
-import { attachmentHeader, cancelledHeader, peerReasons } from "../subscriptions/peers.ts";
+import { attachmentHeader, canceledHeader, peerReasons } from "../subscriptions/peers.ts";
 
 export interface PeerRouteParts {
   attachments: Attachments;
@@ -23,7 +23,7 @@ export function createPeerRoutes({ attachments, answers, relay }: PeerRouteParts
   /** Lasts as long as the caller's stream; says at its end how that ended. */
   const carry = async (attachmentId: string, request: ExecuteToolRequest, signal: AbortSignal): Promise<never> => {
     const carriage = await attachments.carry(attachmentId, requestFrom(request), signal).catch((error: unknown) => {
-      // its holder has died, and with it the waiting for an answer; one that is cancelled says so itself
+      // its holder has died, and with it the waiting for an answer; one that is canceled says so itself
       const isLost = signal.aborted && failureFromConnectError(signal.reason).code === "unavailable";
       if (isLost) attachments.find(attachmentId)?.cancel(request.callId, CallerToolCancellationReason.CANCELED);
       throw error;
@@ -39,9 +39,9 @@ export function createPeerRoutes({ attachments, answers, relay }: PeerRouteParts
     router.service(ToolProviderService, {
       async *executeTool(request, context) {
         const attachmentId = context.requestHeader.get(attachmentHeader);
-        const cancelled = context.requestHeader.get(cancelledHeader);
-        if (attachmentId !== null && cancelled !== null) {
-          attachments.find(attachmentId)?.cancel(request.callId, Number(cancelled) as CallerToolCancellationReason);
+        const canceled = context.requestHeader.get(canceledHeader);
+        if (attachmentId !== null && canceled !== null) {
+          attachments.find(attachmentId)?.cancel(request.callId, Number(canceled) as CallerToolCancellationReason);
           return;
         }
         if (attachmentId !== null) await carry(attachmentId, request, context.signal);

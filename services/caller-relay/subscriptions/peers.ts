@@ -17,8 +17,8 @@ import type { AttachedRecord } from "../streams/stream-record.ts";
 /** Names the attachment that a forwarded request is for; without it, a forwarded call joins one that is held there. */
 export const attachmentHeader = "toolbus-attachment";
 
-/** Says that the forwarded request is cancelled, and why; nothing is carried. */
-export const cancelledHeader = "toolbus-cancelled";
+/** Says that the forwarded request is canceled, and why; nothing is carried. */
+export const canceledHeader = "toolbus-canceled";
 
 /** Reasons by which an instance tells another what became of a stream. */
 export const peerReasons = {
@@ -54,8 +54,8 @@ export function createPeers(bus: Bus, service: string) {
       requestId: string,
       reason: CallerToolCancellationReason,
     ): Promise<void> {
-      const headers = { [attachmentHeader]: attachmentId, [cancelledHeader]: String(reason) };
-      const request = { callId: requestId, scope: { sessionId }, tool: "cancelled" };
+      const headers = { [attachmentHeader]: attachmentId, [canceledHeader]: String(reason) };
+      const request = { callId: requestId, scope: { sessionId }, tool: "canceled" };
       const events = providerAt(instance).executeTool(request, { headers, timeoutMs: answerTimeoutMs });
       for await (const _ of events); // its end says that the caller's stream has it
     },

@@ -58,7 +58,7 @@ describe("an instance that dies with callers' streams in its hands", () => {
     await answering;
   });
 
-  test("LOOP-15 a caller is told that a request is cancelled when the instance dies that held its call", async () => {
+  test("LOOP-15 a caller is told that a request is canceled when the instance dies that held its call", async () => {
     await using own = await openTestRelay();
     await using holder = await openProcess(own, "holder");
     const app = own.clientsOf(owner);
@@ -72,7 +72,7 @@ describe("an instance that dies with callers' streams in its hands", () => {
     for (const _ of held) await caller.next();
     await holder.kill();
     const told = [];
-    for (const _ of held) told.push((await caller.cancelled()).requestId);
+    for (const _ of held) told.push((await caller.canceled()).requestId);
     expect(told.toSorted()).toEqual(["1", "2", "3", "4"]);
     await Promise.all(held);
     caller.close();

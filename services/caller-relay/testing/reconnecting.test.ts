@@ -63,7 +63,7 @@ describe("a caller that goes away, and one that comes back", () => {
     expect((await result).value).toBe("still");
   });
 
-  test("LOOP-15 CTR-7 a request that is cancelled while its caller is away is told to it when it comes back", async () => {
+  test("LOOP-15 CTR-7 a request that is canceled while its caller is away is told to it when it comes back", async () => {
     const first = await app.openCaller("s15", 5_000);
     const leaving = new AbortController();
     const left = app.call("s15", "app_ask", "left", {}, leaving.signal).catch(String);
@@ -81,7 +81,7 @@ describe("a caller that goes away, and one that comes back", () => {
       { what: "the request to be given up" },
     );
     const second = await app.attach("s15", 5_000);
-    expect(await second.cancelled()).toMatchObject({
+    expect(await second.canceled()).toMatchObject({
       requestId: "left",
       reason: CallerToolCancellationReason.CANCELED,
     });

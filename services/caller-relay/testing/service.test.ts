@@ -272,7 +272,7 @@ describe("caller-relay on the bus", () => {
         expect(sent.toSorted()).toEqual(["kept", "left"]);
         leaving.abort();
         expect(await left).toBe("left");
-        expect(await caller.cancelled()).toMatchObject({
+        expect(await caller.canceled()).toMatchObject({
           requestId: "left",
           reason: CallerToolCancellationReason.CANCELED,
         });
@@ -280,7 +280,7 @@ describe("caller-relay on the bus", () => {
         await app.answer(sessionId, "kept", "here");
         expect((await kept).value).toBe("here");
         const next = app.call(sessionId, "app_ask", "next");
-        expect((await caller.next()).requestId, "an answered request is not cancelled").toBe("next");
+        expect((await caller.next()).requestId, "an answered request is not canceled").toBe("next");
         await app.answer(sessionId, "next", 2);
         await next;
         caller.close();

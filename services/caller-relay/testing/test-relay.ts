@@ -137,8 +137,8 @@ export type Clients = ReturnType<typeof clientsOn>;
 export interface TestCaller {
   /** The next request on its stream. */
   next(): Promise<CallerToolRequest>;
-  /** What it is told next: that a request is cancelled. */
-  cancelled(): Promise<CallerToolCancellation>;
+  /** What it is told next: that a request is canceled. */
+  canceled(): Promise<CallerToolCancellation>;
   /** The failure that ends its stream. */
   failure(): Promise<unknown>;
   close(): void;
@@ -159,7 +159,7 @@ async function attach(relay: Clients["relay"], sessionId: string, reconnectGrace
       if (value?.event.case !== "request") throw new Error("the stream ended");
       return value.event.value;
     },
-    async cancelled() {
+    async canceled() {
       const { value } = await iterator.next();
       if (value?.event.case !== "canceled") throw new Error(`${value?.event.case ?? "the end"} came`);
       return value.event.value;

@@ -37,7 +37,7 @@ export interface CallsOptions {
 
 /**
  * The calls of one connection. A second call under the same id joins the first, or is given its result for a while. A call
- * that nobody waits for any more is cancelled. What failed is not kept: whether it may be repeated, others decide.
+ * that nobody waits for any more is canceled. What failed is not kept: whether it may be repeated, others decide.
  */
 export class Calls {
   readonly #records = new Map<string, CallRecord>();
@@ -79,7 +79,7 @@ export class Calls {
     }
   }
 
-  /** Who asks again under the id of a call that is being cancelled starts another. */
+  /** Who asks again under the id of a call that is being canceled starts another. */
   #abandon(id: string, record: CallRecord): void {
     this.#records.delete(id);
     record.abandoned.abort(new Failure("canceled", "nobody waits for this call any more", { reason: "CANCELED" }));

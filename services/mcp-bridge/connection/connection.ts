@@ -31,7 +31,7 @@ export interface ConnectionCall {
   tool: string;
   argumentsJson: string;
   deadlineMs: number;
-  /** Ends this waiting; the call itself is cancelled when nobody waits for it. */
+  /** Ends this waiting; the call itself is canceled when nobody waits for it. */
   signal: AbortSignal;
 }
 

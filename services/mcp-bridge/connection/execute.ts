@@ -28,7 +28,7 @@ export interface Execution {
 
 /**
  * Executes a call once. Only what the server is known not to have started is sent again: a call that found its session gone.
- * Aborting tells the server that it is cancelled.
+ * Aborting tells the server that it is canceled.
  */
 export async function execute(execution: Execution): Promise<ToolResult> {
   const { server, tool, abandoned } = execution;
@@ -124,7 +124,7 @@ function failureFromOutcome(execution: Execution, outcome: Outcome, limits: Limi
   const name = nameOf(execution);
   const metadata = { server: execution.server.name, tool: execution.tool };
   const unknown = { reason: "OUTCOME_UNKNOWN", metadata } as const;
-  if (limits.abandoned.aborted) return new Failure("canceled", `${name} was cancelled`, unknown);
+  if (limits.abandoned.aborted) return new Failure("canceled", `${name} was canceled`, unknown);
   if (limits.deadline.aborted) {
     return new Failure(
       "deadline_exceeded",

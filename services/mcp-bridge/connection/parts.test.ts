@@ -139,10 +139,10 @@ describe("calls", () => {
   test("go on while one of those who wait for them is left", async () => {
     const calls = new Calls();
     const gate = Promise.withResolvers<void>();
-    let isCancelled = false;
+    let isCanceled = false;
     const work = async (_: unknown, signal: AbortSignal) => {
       signal.addEventListener("abort", () => {
-        isCancelled = true;
+        isCanceled = true;
       });
       await gate.promise;
       return result("1");
@@ -152,7 +152,7 @@ describe("calls", () => {
     const stays = calls.join("id", work, noSignal).next();
     leaving.abort(new Error("left"));
     await expect(leaves).rejects.toThrow("left");
-    expect(isCancelled).toBe(false);
+    expect(isCanceled).toBe(false);
     gate.resolve();
     expect((await stays).value?.event).toMatchObject({ case: "result" });
   });

@@ -54,13 +54,13 @@ describe("a server over streamable HTTP with sessions, of another SDK", () => {
     expect(server.cut).toBe(1);
   });
 
-  test("a call over its deadline is cancelled at the server", async () => {
+  test("a call over its deadline is canceled at the server", async () => {
     await using server = await openSessionServer();
     await using connection = openConnection({ name: "old", url: server.url });
     await connection.settled(noSignal);
     const late = callThrough(connection, "wait", {}, { deadlineMs: Date.now() + 200 });
     await expect(late).rejects.toMatchObject({ code: "deadline_exceeded", reason: "OUTCOME_UNKNOWN" });
-    await until(() => server.sessions.cancelled.length === 1);
+    await until(() => server.sessions.canceled.length === 1);
   });
 
   test("ORCH-7 list_changed refreshes, also after the stream of events was closed", async () => {

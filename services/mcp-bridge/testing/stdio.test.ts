@@ -121,16 +121,16 @@ describe("a server over stdio", () => {
     expect((await callThrough(connection, "echo", { text: "back" })).output).toBe("back");
   });
 
-  test("a call over its deadline is cancelled at the server", async () => {
+  test("a call over its deadline is canceled at the server", async () => {
     await using connection = openConnection(oddServerIn());
     await connection.settled(noSignal);
     const late = callThrough(connection, "wait", {}, { deadlineMs: Date.now() + 200 });
     await expect(late).rejects.toMatchObject({ code: "deadline_exceeded", reason: "OUTCOME_UNKNOWN" });
-    const told = await callThrough(connection, "cancelled");
+    const told = await callThrough(connection, "canceled");
     expect(told.output).toHaveLength(1);
   });
 
-  test("a call that nobody waits for any more is cancelled at the server", async () => {
+  test("a call that nobody waits for any more is canceled at the server", async () => {
     await using connection = openConnection(oddServerIn());
     const caller = new AbortController();
     const call = startCall(connection, "wait", {}, { signal: caller.signal });
@@ -138,7 +138,7 @@ describe("a server over stdio", () => {
     const end = call.next();
     caller.abort(new Error("gone"));
     await expect(end).rejects.toThrow("gone");
-    await until(async () => ((await callThrough(connection, "cancelled")).output as unknown[]).length === 1);
+    await until(async () => ((await callThrough(connection, "canceled")).output as unknown[]).length === 1);
   });
 
   test("a second call under the same id joins the first, or is given its result", async () => {

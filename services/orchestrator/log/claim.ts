@@ -70,7 +70,7 @@ function claimedRun(journal: RunJournal, epoch: number): ClaimedRun {
 
   function going(state: FoldedRun | undefined): FoldedRun {
     const current = ours(state);
-    if (current.cancel !== undefined) throw new Superseded("the run is to be cancelled"); // claim-1
+    if (current.cancel !== undefined) throw new Superseded("the run is to be canceled"); // claim-1
     writes.throwIfLost();
     return current;
   }

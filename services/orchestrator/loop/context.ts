@@ -34,7 +34,7 @@ export interface LoopContext extends ToolMessageParts {
   readonly onRefused: (call: FunctionCall, why: string) => void;
   readonly onRetry: (error: unknown, afterMs: number) => void;
   readonly onFailover: (error: unknown, toModelId: string) => void;
-  /** Aborts when the run is cancelled or held by another: nothing that is under way counts any more. */
+  /** Aborts when the run is canceled or held by another: nothing that is under way counts any more. */
   readonly signal: AbortSignal;
   /** Aborts when this process is to stop: the run is put down at the next boundary, for another process to take up. */
   readonly handover: AbortSignal;

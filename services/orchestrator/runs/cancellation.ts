@@ -58,7 +58,7 @@ export async function cancelRun(
     () => false, // cancel-3
   );
   if (!areCallsCanceled) return state;
-  const result = errorResult(reason || "its run was cancelled");
+  const result = errorResult(reason || "its run was canceled");
   const drafts = openShownCalls(state);
   const areEnded = await endShownCalls(options, state, { drafts, result, signal: by.signal, patienceMs: 0 });
   if (!areEnded) return state; // cancel-3

@@ -10,7 +10,7 @@ function waiter(isLost: boolean) {
   return { waiting, leave: () => leaving.abort(new Error("left")) };
 }
 
-/** A call that ends when `finish` is called, or when it is cancelled. */
+/** A call that ends when `finish` is called, or when it is canceled. */
 function openCall() {
   const finish = Promise.withResolvers<void>();
   const controls: CallControl[] = [];
@@ -28,7 +28,7 @@ async function resultOf(events: AsyncIterable<{ case: string; value: unknown }>)
   return all.at(-1)?.value;
 }
 
-test("a call goes on for those who stay, and is cancelled when the last one has cancelled", async () => {
+test("a call goes on for those who stay, and is canceled when the last one has canceled", async () => {
   const calls = new InFlightCalls();
   const { start, controls } = openCall();
   const [one, other] = [waiter(false), waiter(false)];
@@ -55,7 +55,7 @@ test("LOOP-13 a caller that was lost finds its call still going when it comes ba
   expect(controls).toHaveLength(1);
 });
 
-test("who comes to a call that is being cancelled waits for its end and starts it anew", async () => {
+test("who comes to a call that is being canceled waits for its end and starts it anew", async () => {
   const calls = new InFlightCalls();
   const ending = Promise.withResolvers<void>();
   let started = 0;
@@ -73,7 +73,7 @@ test("who comes to a call that is being cancelled waits for its end and starts i
   expect(await again).toMatchObject({ outputJson: "2" });
 });
 
-test("LOOP-15 a call that is cancelled before anything of it has begun ends with a result that says so, for all who wait", async () => {
+test("LOOP-15 a call that is canceled before anything of it has begun ends with a result that says so, for all who wait", async () => {
   const calls = new InFlightCalls();
   const start = async ({ signal }: CallControl) => {
     await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));

@@ -28,7 +28,7 @@ export interface CallWaiter {
   /** A second request with the same call id has to ask for the same. */
   readonly identity: CallIdentity;
   readonly signal: AbortSignal;
-  /** Whether an abort means that the waiter was lost, and has not cancelled; then the call goes on without it. */
+  /** Whether an abort means that the waiter was lost, and has not canceled; then the call goes on without it. */
   readonly isLost: () => boolean;
 }
 

@@ -65,7 +65,7 @@ function sessionOf({ scope }: Pick<ListToolsRequest, "scope">): string {
   return scope.case === "session" ? scope.value.sessionId : "";
 }
 
-/** A caller that fell silent may come back for its call; one that cancelled will not. */
+/** A caller that fell silent may come back for its call; one that canceled will not. */
 function isLost({ signal }: HandlerContext): boolean {
   return failureFromConnectError(signal.reason).code === "unavailable";
 }

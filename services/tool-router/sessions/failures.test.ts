@@ -3,13 +3,13 @@ import { expect, test } from "vitest";
 import { SessionSchema, SessionState as State } from "#gen/toolbus/session/v1/session_pb.ts";
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { canceled } from "../calls/answers/answer.ts";
-import { cancelledBySwitch, refuseOutdated, refuseSwitched, refuseSwitching } from "./failures.ts";
+import { canceledBySwitch, refuseOutdated, refuseSwitched, refuseSwitching } from "./failures.ts";
 
 const session = create(SessionSchema, { id: "s", agent: "red", nextAgent: "blue", state: State.DRAINING });
 
-test("ORCH-1 a call that a switch cancelled says so, and that its outcome is unknown where it may have acted", () => {
-  const why = 'the call was cancelled: session s is being switched to agent \\"blue\\", and the call took too long';
-  const reason = cancelledBySwitch(session);
+test("ORCH-1 a call that a switch canceled says so, and that its outcome is unknown where it may have acted", () => {
+  const why = 'the call was canceled: session s is being switched to agent \\"blue\\", and the call took too long';
+  const reason = canceledBySwitch(session);
   expect(canceled(Effect.PURE, reason).outputJson).toBe(`{"error":"${why}"}`);
   expect(canceled(Effect.AT_MOST_ONCE, reason).outputJson).toBe(`{"error":"outcome_unknown: ${why}"}`);
   expect(canceled(Effect.PURE, new Error("gone")).outputJson).toBe('{"error":"the call was canceled"}');

@@ -54,8 +54,8 @@ export function refuseSwitched(session: Session): never {
 }
 
 /** Why a call that was under way is given up. */
-export function cancelledBySwitch(session: Session): Failure {
-  const message = `the call was cancelled: session ${session.id} ${wayOf(session)}, and the call took too long`;
+export function canceledBySwitch(session: Session): Failure {
+  const message = `the call was canceled: session ${session.id} ${wayOf(session)}, and the call took too long`;
   return new Failure("aborted", message, { reason: AGENT_SWITCHED });
 }
 

@@ -32,7 +32,7 @@ export class ToolCalls {
     this.#execute = execute;
   }
 
-  /** Progress and logs, then exactly one result. When the last reader leaves before it, the call is cancelled. */
+  /** Progress and logs, then exactly one result. When the last reader leaves before it, the call is canceled. */
   async *run(
     request: ExecuteToolRequest,
     options: { traceId: string; signal: AbortSignal },

@@ -213,7 +213,7 @@ describe("bounds", () => {
 });
 
 describe("ends", () => {
-  test("WORK-7 a function that cannot be cancelled has its worker replaced; the other calls on it are finished first", async () => {
+  test("WORK-7 a function that cannot be canceled has its worker replaced; the other calls on it are finished first", async () => {
     await using workers = await openTestWorkers({ "tool.py": TOOL });
     const pid = await processOf(workers);
     const other = workers.call("tool.nap", { seconds: 2.5 });

@@ -69,8 +69,8 @@ export const ctr: Proofs = {
       relay("of ten answers at once one wins"),
     ),
     shown(
-      "the answer to a cancelled request is refused likewise, through the whole suite",
-      runs("is told which of its requests is cancelled"),
+      "the answer to a canceled request is refused likewise, through the whole suite",
+      runs("is told which of its requests is canceled"),
     ),
     open("caller_tool_response as an MCP tool", noDoor),
   ],

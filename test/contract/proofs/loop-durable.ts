@@ -11,7 +11,7 @@ const loopTests = testsOf("services/orchestrator/loop/loop.test.ts");
 const toolSystem = testsOf("services/orchestrator/loop/calls/tool-system.test.ts");
 const effects = testsOf("services/orchestrator/loop/calls/effects.test.ts");
 const requiresAction = testsOf("services/orchestrator/loop/requires-action.test.ts");
-const cancelling = testsOf("services/orchestrator/testing/runs/cancelling.service.test.ts");
+const canceling = testsOf("services/orchestrator/testing/runs/canceling.service.test.ts");
 const openai = testsOf("services/orchestrator/model/providers/openai-compatible.test.ts");
 const faulty = testsOf("services/orchestrator/model/providers/faulty-provider.test.ts");
 const packages = testsOf("services/orchestrator/model/providers/package-models.test.ts");
@@ -25,7 +25,7 @@ const record = testsOf("services/tool-router/calls/records/records.test.ts");
 const repeated = testsOf("services/tool-router/testing/calls/repeated.service.test.ts");
 const execution = testsOf("services/tool-router/calls/execute/provider.test.ts");
 const mcpTools = testsOf("services/mcp-bridge/tools/tools.test.ts");
-const workerCancelling = testsOf("services/worker-pool/testing/cancelling.test.ts");
+const workerCanceling = testsOf("services/worker-pool/testing/canceling.test.ts");
 const worker = testsOf("services/orchestrator/sessions/worker/worker.test.ts");
 const subAgents = testsOf("services/orchestrator/testing/runs/sub-agents.service.test.ts");
 const childLimits = testsOf("services/orchestrator/runs/sub-agents/child-limits.test.ts");
@@ -131,20 +131,20 @@ export const loopDurable: Proofs = {
   "LOOP-15": [
     shown(
       "reaches the model's socket",
-      faulty("cancelling reaches the model's socket, before its answer and in the middle of it"),
+      faulty("canceling reaches the model's socket, before its answer and in the middle of it"),
     ),
     shown(
       "reaches the worker: the router tells the provider, which ends the function",
       testsOf("services/tool-router/testing/calls/endings.service.test.ts")(
-        "cancelling a call that a provider runs reaches",
+        "canceling a call that a provider runs reaches",
       ),
-      workerCancelling("a caller that cancels ends the function"),
+      workerCanceling("a caller that cancels ends the function"),
     ),
     shown("reaches the MCP server, through the whole suite", suiteRuns("reaches the MCP server that works for it")),
-    shown("reaches the caller, through the whole suite", suiteRuns("is told which of its requests is cancelled")),
+    shown("reaches the caller, through the whole suite", suiteRuns("is told which of its requests is canceled")),
     shown(
       "nothing is appended afterwards",
-      cancelling("reaches the model's request and the call in flight, and nothing follows it"),
+      canceling("reaches the model's request and the call in flight, and nothing follows it"),
       fold("several processes that write at random"),
       effects("a process that was frozen with a call in its hand cannot make it"),
     ),
@@ -181,7 +181,7 @@ export const loopDurable: Proofs = {
       childLimits("are its own, inside what is left to the run that calls"),
       subAgents("eight times in one turn uses no more than what was left", "only as deep as the first one allows"),
     ),
-    shown("it is cancelled with its parent", subAgents("is cancelled with the run that called it")),
+    shown("it is canceled with its parent", subAgents("is canceled with the run that called it")),
   ],
   "LOOP-18": [
     shown(

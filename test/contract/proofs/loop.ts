@@ -14,7 +14,7 @@ const requiresAction = testsOf("services/orchestrator/loop/requires-action.test.
 const functionTools = testsOf("services/orchestrator/testing/runs/function-tools.service.test.ts");
 const outputs = testsOf("services/orchestrator/runs/answer/answers.test.ts");
 const creationNames = testsOf("services/orchestrator/runs/create/creation-names.test.ts");
-const cancelling = testsOf("services/orchestrator/testing/runs/cancelling.service.test.ts");
+const canceling = testsOf("services/orchestrator/testing/runs/canceling.service.test.ts");
 const selfWake = testsOf("services/orchestrator/testing/runs/self-wake.service.test.ts");
 const answers = testsOf("services/tool-router/calls/answers/answer.test.ts");
 const router = testsOf("services/tool-router/service.test.ts");
@@ -37,7 +37,7 @@ export const loop: Proofs = {
     ),
     shown("max_tool_calls ends it and is never exceeded", limits("max_tool_calls is never exceeded")),
     shown("a deadline cuts the model and calls in flight", limits("a deadline cuts the model's request and a call")),
-    shown("cancellation has its own status", cancelling("reaches the model's request and the call in flight")),
+    shown("cancellation has its own status", canceling("reaches the model's request and the call in flight")),
     shown(
       "an unrecoverable error fails it and says why",
       limits("an error of the model that no retry mends fails the run"),

@@ -44,8 +44,8 @@ const noPage = "There is no page.";
 export const orch: Proofs = {
   "ORCH-1": [
     shown(
-      "calls in flight get their time, then are cancelled, which is an audit event",
-      switching("a call in flight ends in its time", "calls that take too long are cancelled at their provider"),
+      "calls in flight get their time, then are canceled, which is an audit event",
+      switching("a call in flight ends in its time", "calls that take too long are canceled at their provider"),
       departures("calls get their time to the millisecond"),
     ),
     shown(
@@ -62,9 +62,9 @@ export const orch: Proofs = {
       switching("an agent that does not exist or cannot be loaded is refused"),
     ),
     shown(
-      "parked runs of the old agent are cancelled",
-      suiteSwitching("a parked run of the old agent is cancelled"),
-      switching("parked runs of the old agent are cancelled, running ones are not"),
+      "parked runs of the old agent are canceled",
+      suiteSwitching("a parked run of the old agent is canceled"),
+      switching("parked runs of the old agent are canceled, running ones are not"),
       agentSwitched("a run that parks while its session is switched"),
     ),
     shown("the caller's tools stay with the session", suiteSwitching("the tools of the session's caller stay")),
@@ -269,7 +269,7 @@ export const orch: Proofs = {
       "built, switched, switch timed out and torn down",
       switching(
         "a session comes through its states in order",
-        "calls that take too long are cancelled at their provider",
+        "calls that take too long are canceled at their provider",
       ),
     ),
     shown(

@@ -34,7 +34,7 @@ const toolLoop: Scenarios = {
   "allowed_tools: callable and visible": ["LOOP-3 a call outside of it is answered"],
   "the loop ends without calls": ["LOOP-1 from the input over calls"],
   "the loop ends at max_turns": ["LOOP-1 max_turns is incomplete"],
-  "the loop ends when it is cancelled": ["LOOP-1 cancellation has its own status"],
+  "the loop ends when it is canceled": ["LOOP-1 cancellation has its own status"],
   "the loop ends with an unrecoverable error": ["LOOP-1 an unrecoverable error"],
   "function calls park the run": ["LOOP-5 a mixed turn", "LOOP-5 outputs come in parts"],
   "function calls complete it in single-turn mode": ["LOOP-6 single_turn returns the calls"],

@@ -3,7 +3,7 @@ import { open, type Proofs, shown, testsOf } from "./proof.ts";
 const calls = testsOf("services/worker-pool/testing/calls.test.ts");
 const lives = testsOf("services/worker-pool/testing/lives.test.ts");
 const installs = testsOf("services/worker-pool/testing/installs.test.ts");
-const cancelling = testsOf("services/worker-pool/testing/cancelling.test.ts");
+const canceling = testsOf("services/worker-pool/testing/canceling.test.ts");
 const processes = testsOf("services/worker-pool/testing/process.test.ts");
 const examples = testsOf("services/worker-pool/testing/examples.test.ts");
 const files = testsOf("services/worker-pool/files/files.test.ts");
@@ -133,8 +133,8 @@ export const work: Proofs = {
     shown("a result that is not JSON fails its call only", calls("a result that is not JSON and a wrong argument")),
     shown(
       "a timeout ends the call, and the worker only where it must; the other calls are finished first",
-      cancelling("a call whose time is over ends, coroutine or loop, and its worker goes on"),
-      lives("a function that cannot be cancelled has its worker replaced"),
+      canceling("a call whose time is over ends, coroutine or loop, and its worker goes on"),
+      lives("a function that cannot be canceled has its worker replaced"),
     ),
   ],
   "WORK-8": [

@@ -54,8 +54,8 @@ export function createAttempt(world: World, options: AttemptOptions) {
   function onReached(reached: Reached): Promise<Verdict> | undefined {
     if (reached.point === cancelAt) {
       cancelAt = undefined;
-      const cancelled = cancel();
-      const over = Promise.race([cancelled, struck.promise]);
+      const canceled = cancel();
+      const over = Promise.race([canceled, struck.promise]);
       return reached.held === undefined ? over.then(() => "pass" as const) : undefined;
     }
     if (reached.point === firstKillAt) {
@@ -106,7 +106,7 @@ export function createAttempt(world: World, options: AttemptOptions) {
         classesByTool,
         watched,
         prompts: subject.prompts,
-        cancelledAtMs: client.cancelledAtMs,
+        canceledAtMs: client.canceledAtMs,
         acknowledged: client.acknowledged,
         refusals,
       };

@@ -45,9 +45,9 @@ export async function writeTrial(directory: string, outcome: TrialOutcome, world
   return path;
 }
 
-function linesOf({ runId, events, epochs, effects, watched, cancelledAtMs }: RunHistory): string[] {
+function linesOf({ runId, events, epochs, effects, watched, canceledAtMs }: RunHistory): string[] {
   return [
-    `=== run ${runId}${cancelledAtMs === undefined ? "" : `, cancelled at ${cancelledAtMs}`}`,
+    `=== run ${runId}${canceledAtMs === undefined ? "" : `, canceled at ${canceledAtMs}`}`,
     ...events.map((event, index) => `epoch ${epochs[index]} ${JSON.stringify(toJson(RunEventSchema, event))}`),
     ...effects.map(({ tool, key, atMs }) => `effect ${tool} ${key} at ${atMs}`),
     ...watched.flatMap(({ name, hasEnded, seen }) => [

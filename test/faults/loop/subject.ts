@@ -122,7 +122,7 @@ export function createSubject(options: SubjectOptions): Subject {
       case "parked":
         return "parked";
       case "cancelRequested":
-        return "cancelling";
+        return "canceling";
       case "ended":
         return "terminal written, not sent";
       default:

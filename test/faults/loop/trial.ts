@@ -83,5 +83,5 @@ export async function runTrial(world: World, trial: Trial): Promise<TrialOutcome
 
 function victimOf({ point, victim }: Reached, { router, holder }: Subject, { hitsRouter, hitsHolder }: Choices) {
   if (hitsRouter) return router ?? victim;
-  return point === "cancelling" && hitsHolder ? (holder ?? victim) : victim;
+  return point === "canceling" && hitsHolder ? (holder ?? victim) : victim;
 }

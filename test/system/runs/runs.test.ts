@@ -109,7 +109,7 @@ describe("a run", () => {
     expect(all.filter(({ parent }) => parent?.runId === boss.id)).toMatchObject([{ agent: "helper" }]);
   });
 
-  it("LOOP-15 LOOP-17 that is cancelled takes along its sub-agent and the call that a person was to answer", async () => {
+  it("LOOP-15 LOOP-17 that is canceled takes along its sub-agent and the call that a person was to answer", async () => {
     const chief = await start("chief", "x");
     const child = async () => {
       const { runs } = await clientOf(RunService).listRuns({ pageSize: 100 });
@@ -124,8 +124,8 @@ describe("a run", () => {
   });
 });
 
-describe("a cancelled run", () => {
-  it("LOOP-15 reaches the MCP server that works for it: the server is told which request is cancelled", async () => {
+describe("a canceled run", () => {
+  it("LOOP-15 reaches the MCP server that works for it: the server is told which request is canceled", async () => {
     const odd = { name: "odd", provider: "mcp", config: { command: process.execPath, args: [oddServer] } };
     await apply("busy", { tools: { use: ["@odd/*"] }, sources: [odd] });
     const run = await start("busy", "x");
@@ -142,7 +142,7 @@ describe("a cancelled run", () => {
     expect(await hasProgress()).toBe(true);
     await clientOf(RunService).cancelRun({ runId: run.id });
     const told = async () => {
-      const request = { sessionId: run.sessionId, name: "@odd/cancelled" };
+      const request = { sessionId: run.sessionId, name: "@odd/canceled" };
       for await (const { event } of clientOf(ToolService).callTool(request)) {
         if (event.case === "result") return JSON.parse(event.value.outputJson).length > 0;
       }
@@ -153,9 +153,9 @@ describe("a cancelled run", () => {
   });
 });
 
-describe("the caller of a cancelled run", () => {
+describe("the caller of a canceled run", () => {
   it.each(["cancel", "deadline"])(
-    "LOOP-15 CTR-4 is told which of its requests is cancelled, by %s, and its answer is refused",
+    "LOOP-15 CTR-4 is told which of its requests is canceled, by %s, and its answer is refused",
     async (end) => {
       await apply("asking");
       const { session } = await clientOf(SessionService).createSession({ agent: "asking" });

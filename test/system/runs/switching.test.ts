@@ -106,7 +106,7 @@ describe("ORCH-1 after a switch", () => {
     expect((await spaces.getActiveSpace({ sessionId })).spaceId).toBe(space?.id);
   });
 
-  it("a parked run of the old agent is cancelled, and the next one is the other agent's, in the same session", async () => {
+  it("a parked run of the old agent is canceled, and the next one is the other agent's, in the same session", async () => {
     const sessionId = await openSession("left");
     const parked = await startRun(sessionId, { functionTools: [{ name: "ask_client" }] });
     await until(async () => {
@@ -144,7 +144,7 @@ describe("ORCH-1 after a switch", () => {
     expect(await ofCaller()).toEqual(["right", "app_notify"]);
   });
 
-  it("a run in the middle of a call keeps its result and ends as cancelled by itself", async () => {
+  it("a run in the middle of a call keeps its result and ends as canceled by itself", async () => {
     const sessionId = await openSession("slow");
     const running = await startRun(sessionId);
     await until(async () => (await runOf(running))?.turnCount === 1);
@@ -331,8 +331,8 @@ describe("toolbus calls", () => {
     };
     await call("heavy");
     expect((await toolbus("calls", "--session", sessionId)).stdout).toMatch(/^heavy +weigh +pending /m);
-    const cancelled = await toolbus("calls", "cancel", "heavy", "--reason", "too heavy");
-    expect(cancelled).toMatchObject({ exitCode: 0, stdout: "heavy will not start\n" });
+    const canceled = await toolbus("calls", "cancel", "heavy", "--reason", "too heavy");
+    expect(canceled).toMatchObject({ exitCode: 0, stdout: "heavy will not start\n" });
     expect((await toolbus("calls", "--session", sessionId)).stdout).not.toContain("heavy");
     const late = await toolbus("calls", "submit", "heavy", "7");
     expect(late).toMatchObject({ exitCode: 1, stderr: "toolbus: call heavy is already resolved: it was canceled\n" });

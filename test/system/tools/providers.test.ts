@@ -101,9 +101,9 @@ describe("KIND-2 providers in Python, Go and TypeScript that are no part of the 
   it.each([
     ["python", "numbers__wait"],
     ["go", "texts__wait"],
-  ] as const)("LOOP-15 %s: a call that is cancelled ends there, too", async (name, tool) => {
+  ] as const)("LOOP-15 %s: a call that is canceled ends there, too", async (name, tool) => {
     const { connection } = suite;
-    const ids = { sessionId: `cancels-${name}`, callId: `cancelled-by-${name}` };
+    const ids = { sessionId: `cancels-${name}`, callId: `canceled-by-${name}` };
     await connection.client(SessionService).createSession({ sessionId: ids.sessionId, agent: "visitor" });
     let output = "";
     for await (const { event } of connection
@@ -113,7 +113,7 @@ describe("KIND-2 providers in Python, Go and TypeScript that are no part of the 
       if (event.case === "result") output = event.value.outputJson;
     }
     expect(JSON.parse(output)).toEqual({ error: "outcome_unknown: the call was canceled" });
-    const says = () => running.get(name)?.stderrTail().includes("a call was cancelled");
+    const says = () => running.get(name)?.stderrTail().includes("a call was canceled");
     await until(says, { timeoutMs: 20_000, what: "the provider to say so" });
   });
 

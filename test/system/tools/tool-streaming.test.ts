@@ -95,8 +95,8 @@ describe("a call of a visible tool, while the model writes it", { timeout: 120_0
     expect((await started.standing()).map(({ state: status }) => status)).toEqual([ToolMessageState.ERROR]);
   });
 
-  it("TOOL-10 LOOP-15 of a run that is cancelled ends as an error", async () => {
-    const started = await start("drawer", "cancelled");
+  it("TOOL-10 LOOP-15 of a run that is canceled ends as an error", async () => {
+    const started = await start("drawer", "canceled");
     await started.watch(({ event }) => event === "toolStarted");
     await suite.connection.client(RunService).cancelRun({ runId: started.runId });
     expect((await started.watch(isOver)).at(-1)?.event).toBe("toolError");

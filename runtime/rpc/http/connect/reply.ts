@@ -115,5 +115,5 @@ export function whenLeft(response: HttpResponse, onLeft: (reason: ConnectError) 
 }
 
 function clientGone(): ConnectError {
-  return connectError("canceled", "the client has left or cancelled the call", { reason: "CANCELED" });
+  return connectError("canceled", "the client has left or canceled the call", { reason: "CANCELED" });
 }

@@ -181,6 +181,6 @@ describe("a peer that is quiet", () => {
     controller.abort();
     expect((await failure).code).toBe(Code.Canceled);
     await until(() => context?.signal.aborted);
-    expect(String(context?.signal.reason)).toContain("cancelled");
+    expect(String(context?.signal.reason)).toContain("canceled");
   });
 });

@@ -188,7 +188,7 @@ export class Channel implements MuxCall {
     if (kind === FrameKind.data) this.#receiveData(frame, message);
     else if (kind === FrameKind.end) this.#endedThere(message);
     else if (kind === FrameKind.error) this.#refused(errorFromFrame(frame.body, message.headers, this.#received === 1));
-    else if (kind === FrameKind.cancel) this.fail(unknownOutcome("the caller has cancelled the call", Code.Canceled));
+    else if (kind === FrameKind.cancel) this.fail(unknownOutcome("the caller has canceled the call", Code.Canceled));
     else if (kind === FrameKind.credit) this.addCredit(parseCredit(frame.body));
   }
 

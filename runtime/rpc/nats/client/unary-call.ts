@@ -112,7 +112,7 @@ class LightCall implements MuxCall {
   #abort(reason: unknown): void {
     if (this.#state !== "waiting") return;
     this.#cancel();
-    this.fail(unknownOutcome("the call was cancelled", Code.Canceled, reason));
+    this.fail(unknownOutcome("the call was canceled", Code.Canceled, reason));
   }
 
   #cancel(): void {
@@ -189,7 +189,7 @@ export function cancelOnAbort(request: ClientRequest, channel: Channel): void {
   request.abort.whenAborted((reason) => {
     if (!channel.isOpen) return;
     if (reason instanceof ConnectError) withDelivery(reason, "UNKNOWN"); // the deadline's, which Connect throws as it is
-    channel.abort(unknownOutcome("the call was cancelled", Code.Canceled, reason));
+    channel.abort(unknownOutcome("the call was canceled", Code.Canceled, reason));
   });
 }
 

@@ -210,7 +210,7 @@ describe("a unary call over NATS", () => {
     expect(error.code).toBe(Code.Canceled);
     expect(deliveryOf(error)).toBe("UNKNOWN");
     await until(() => running?.signal.aborted);
-    expect(String(running?.signal.reason)).toContain("cancelled");
+    expect(String(running?.signal.reason)).toContain("canceled");
     expect((await echoing.client.unary({ value })).value).toHaveLength(3);
   });
 

@@ -18,7 +18,7 @@ export interface ServedMethod extends HandledMethod {
   readonly timings: Timings;
 }
 
-/** A call in the hands of this server: its context, its cancelling, and the way its answer goes. */
+/** A call in the hands of this server: its context, its canceling, and the way its answer goes. */
 export class ServerCall {
   readonly method: ServedMethod;
   readonly opening: Opening;
@@ -59,10 +59,10 @@ export class ServerCall {
     this.channel.beat();
   }
 
-  /** The caller has cancelled. */
+  /** The caller has canceled. */
   cancel(): void {
-    this.#lost(cancelledByCaller());
-    this.#channel?.fail(cancelledByCaller());
+    this.#lost(canceledByCaller());
+    this.#channel?.fail(canceledByCaller());
   }
 
   /** Ends the call from this side, answering with the error. */
@@ -124,6 +124,6 @@ export class ServerCall {
   }
 }
 
-function cancelledByCaller(): ConnectError {
-  return connectError("canceled", "the caller has cancelled the call", { reason: "CANCELED" });
+function canceledByCaller(): ConnectError {
+  return connectError("canceled", "the caller has canceled the call", { reason: "CANCELED" });
 }

@@ -22,7 +22,7 @@ import { type ServedMethod, ServerCall } from "./server-call.ts";
  * The serving side.
  *
  *   queue group ──▶ CallServer.open ──▶ ServerCall ──▶ answerCall ──▶ implementation
- *   cancel subject ──▶ cancelled
+ *   cancel subject ──▶ canceled
  *   timer ──▶ "working" notices
  *
  * S1  A request whose time is over is refused before anything is started.
@@ -65,7 +65,7 @@ class CallServer implements AsyncDisposable, MuxCall {
   readonly #mux: CallMux;
   readonly #calls = new TransientMap<ServerCall>();
   /** Call id → when it may be forgotten (S2). */
-  readonly #cancelled = new Map<string, number>();
+  readonly #canceled = new Map<string, number>();
   readonly #statistics = new Map<string, EndpointStatistics>();
   #service: Service | undefined;
   #cancels: Subscription | undefined;
@@ -115,7 +115,7 @@ class CallServer implements AsyncDisposable, MuxCall {
 
   #open(method: ServedMethod, statistics: EndpointStatistics, message: OpeningMessage): void {
     const inbox = message.reply;
-    if (!inbox || this.#calls.get(inbox) || this.#cancelled.delete(inbox)) return; // S5, S2; and who asks for no answer gets none
+    if (!inbox || this.#calls.get(inbox) || this.#canceled.delete(inbox)) return; // S5, S2; and who asks for no answer gets none
     const opening = parseOpening(message);
     if (typeof opening === "string") {
       this.#refuse(inbox, statistics, notSent(opening, Code.InvalidArgument));
@@ -144,7 +144,7 @@ class CallServer implements AsyncDisposable, MuxCall {
   #cancel(inbox: string): void {
     const call = this.#calls.get(inbox);
     if (call) call.cancel();
-    else this.#cancelled.set(inbox, Date.now() + this.#timings.silenceMs);
+    else this.#canceled.set(inbox, Date.now() + this.#timings.silenceMs);
   }
 
   receive(): void {
@@ -153,9 +153,9 @@ class CallServer implements AsyncDisposable, MuxCall {
 
   tick(now: number): void {
     for (const call of this.#calls.values()) call.showLife(now);
-    for (const [inbox, forgetAt] of this.#cancelled) {
+    for (const [inbox, forgetAt] of this.#canceled) {
       if (forgetAt > now) break; // they stand in the order of their coming
-      this.#cancelled.delete(inbox);
+      this.#canceled.delete(inbox);
     }
   }
 

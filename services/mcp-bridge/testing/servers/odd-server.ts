@@ -29,7 +29,7 @@ const names = [
   "echo",
   "die",
   "wait",
-  "cancelled",
+  "canceled",
   "big",
   "grow",
   "env",
@@ -41,7 +41,7 @@ const names = [
   "key",
 ];
 const tools: unknown[] = names.map((name) => ({ name, description: `does ${name}`, inputSchema: objectSchema }));
-const cancelled: unknown[] = [];
+const canceled: unknown[] = [];
 const children: number[] = [];
 
 if (modes.has("crash")) {
@@ -82,8 +82,8 @@ function call({ id, params = {} }: Message): object | undefined {
     case "wait":
       notify("notifications/progress", { progressToken: _meta?.progressToken, progress: 1 });
       return undefined;
-    case "cancelled":
-      return text(cancelled);
+    case "canceled":
+      return text(canceled);
     case "big":
       return text("x".repeat(Number(given.bytes)));
     case "grow":
@@ -147,7 +147,7 @@ function answer(message: Message): object | undefined {
     case "logging/setLevel":
       return {};
     case "notifications/cancelled":
-      cancelled.push(message.params?.requestId);
+      canceled.push(message.params?.requestId);
       return undefined;
     case "server/discover":
       if (modes.has("exit-on-probe")) process.exit(1);

@@ -12,8 +12,8 @@ interface Session {
 
 /** What a server of the independent SDK 1.x answers and has seen: one server object and one transport a session. */
 class SdkSessions {
-  /** The ids of requests that were cancelled. */
-  readonly cancelled: unknown[] = [];
+  /** The ids of requests that were canceled. */
+  readonly canceled: unknown[] = [];
   executed = 0;
   /** How often the stream of events was asked for. */
   eventRequests = 0;
@@ -90,7 +90,7 @@ class SdkSessions {
       }
       if (params.name === "wait") {
         await new Promise((resolve) => signal.addEventListener("abort", resolve));
-        this.cancelled.push(requestId);
+        this.canceled.push(requestId);
       }
       return { content: [{ type: "text" as const, text: String(params.arguments?.text ?? params.name) }] };
     });

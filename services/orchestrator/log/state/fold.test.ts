@@ -69,7 +69,7 @@ describe("the fold of a log", () => {
     expect([4_999, 5_000].map((nowMs) => isRunnable(parked, nowMs))).toEqual([false, true]);
   });
 
-  test("a parked run is runnable when its calls are answered or it is to be cancelled", () => {
+  test("a parked run is runnable when its calls are answered or it is to be canceled", () => {
     const parked = [accepted, turn(1, ["a", "b"]), { case: "parked", value: {} } as EventBody];
     expect(isRunnable(foldLog(logFrom(parked))!, 0)).toBe(false);
     expect(isRunnable(foldLog(logFrom([...parked, finished("a")]))!, 0)).toBe(false);

@@ -103,9 +103,9 @@ describe("what a call does to the world", () => {
   });
 });
 
-describe("cancelling", () => {
+describe("canceling", () => {
   const hang: FakeTool = { name: "hang", answer: () => new Promise(() => {}) };
-  const cancelling = (run: Awaited<ReturnType<typeof openRun>>, notify = () => {}) =>
+  const canceling = (run: Awaited<ReturnType<typeof openRun>>, notify = () => {}) =>
     cancelRun(
       {
         log: run.log,
@@ -141,9 +141,9 @@ describe("cancelling", () => {
       lastEvents.push(run.events().at(-1)?.event.case);
       return cancelCall(...args);
     };
-    await cancelling(run, () => run.given.abort(new Error("cancelled")));
+    await canceling(run, () => run.given.abort(new Error("canceled")));
     await working;
-    expect(run.router.cancelled).toEqual(["r_h"]);
+    expect(run.router.canceled).toEqual(["r_h"]);
     expect(lastEvents).toEqual(["cancelRequested"]);
     expect(run.events().at(-1)?.event).toMatchObject({ case: "ended", value: { state: RunState.CANCELED } });
     expect(run.router.aborted).toEqual(["r_h"]);
@@ -161,7 +161,7 @@ describe("cancelling", () => {
     };
     const frozen = run.work().catch((error: unknown) => error);
     await until(() => isFrozen, { what: "the process to be frozen before its call" });
-    await cancelling(run);
+    await canceling(run);
     const events = run.events().length;
     thawed.resolve();
     await frozen;
@@ -178,7 +178,7 @@ describe("cancelling", () => {
     const { cancelCall } = run.router;
     run.router.cancelCall = () =>
       Promise.reject(new Failure("unavailable", "no router", { reason: "SERVICE_UNAVAILABLE" }));
-    expect((await cancelling(run)).phase.kind).toBe("working");
+    expect((await canceling(run)).phase.kind).toBe("working");
     let tries = 0;
     run.router.cancelCall = async (...args) => {
       tries += 1;
@@ -186,17 +186,17 @@ describe("cancelling", () => {
       return cancelCall(...args);
     };
     expect(await run.work("heir", { signal: new AbortController().signal })).toBe("ended");
-    expect(run.router.cancelled).toEqual(["r_h"]);
+    expect(run.router.canceled).toEqual(["r_h"]);
     expect(await run.view()).toMatchObject({ state: RunState.CANCELED, endReason: RunEndReason.CANCELED });
   });
 
-  test("LOOP-5 LOOP-15 a parked run is cancelled without anybody working on it, and takes no output any more", async () => {
+  test("LOOP-5 LOOP-15 a parked run is canceled without anybody working on it, and takes no output any more", async () => {
     const run = await openRun({
       turns: [{ text: "Wait.", calls: [{ name: "ask", id: "q" }] }],
       options: { functionTools: [{ name: "ask" }] },
     });
     expect(await run.work()).toBe("parked");
-    expect((await cancelling(run)).phase.kind).toBe("ended");
+    expect((await canceling(run)).phase.kind).toBe("ended");
     await expect(run.answer("q", "1")).rejects.toThrow("run r has ended");
     expect(await run.view()).toMatchObject({ state: RunState.CANCELED, outputText: "Wait.", requiredCalls: [] });
   });

@@ -85,12 +85,12 @@ describe("spec 04, the agentic loop ends when", () => {
     expect(await run.view()).toMatchObject({ state: RunState.INCOMPLETE, endReason: RunEndReason.MAX_TURNS });
   });
 
-  test("LOOP-15 it is cancelled", async () => {
+  test("LOOP-15 it is canceled", async () => {
     const run = await openRun({ turns: [{ calls: [{ name: "hang" }] }], tools: [hang] });
     const working = run.work().catch((error: Error) => error.message);
     await until(() => run.router.running === 1, { what: "the call" });
-    run.given.abort(new Error("cancelled"));
-    expect(await working).toBe("cancelled");
+    run.given.abort(new Error("canceled"));
+    expect(await working).toBe("canceled");
     expect(run.router.aborted).toHaveLength(1);
   });
 

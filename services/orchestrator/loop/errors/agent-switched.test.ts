@@ -5,7 +5,7 @@ import { openRun } from "../../testing/loop-run.ts";
 
 const switched = { state: RunState.CANCELED, endReason: RunEndReason.AGENT_SWITCHED };
 
-test("ORCH-1 a run whose session has been given another agent asks no model and ends as cancelled", async () => {
+test("ORCH-1 a run whose session has been given another agent asks no model and ends as canceled", async () => {
   const run = await openRun({ turns: [{ text: "never" }] });
   run.router.agent = "other";
   expect(await run.work()).toBe("ended");

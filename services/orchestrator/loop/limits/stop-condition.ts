@@ -18,13 +18,13 @@ export interface Stop {
 
 export type StopCondition = (state: FoldedRun, limits: RunLimits, nowMs: number) => Stop | undefined;
 
-/** How a run ends that was cancelled, by its client or by the switch of its session's agent. */
+/** How a run ends that was canceled, by its client or by the switch of its session's agent. */
 export function endOfCanceled(state: FoldedRun) {
   const endReason = state.cancel?.reason === AGENT_SWITCHED ? RunEndReason.AGENT_SWITCHED : RunEndReason.CANCELED;
   return { state: RunState.CANCELED, endReason, outputText: outputTextFromState(state) };
 }
 
-export const cancelled: StopCondition = (state) => (state.cancel === undefined ? undefined : endOfCanceled(state));
+export const canceled: StopCondition = (state) => (state.cancel === undefined ? undefined : endOfCanceled(state));
 
 /** News started the run and another one took them. */
 export const nothingToSay: StopCondition = (state) =>
@@ -86,7 +86,7 @@ export const costUsedUp: StopCondition = (state, { maxCost }) =>
     : undefined;
 
 const stopConditions: readonly StopCondition[] = [
-  cancelled,
+  canceled,
   nothingToSay,
   skipped,
   answered,

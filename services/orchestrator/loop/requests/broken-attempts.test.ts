@@ -151,12 +151,12 @@ describe("what an attempt used that broke off", () => {
     expect((await run.view()).usage?.outputTokens).toBe(4n * 1_024n);
   });
 
-  test("LOOP-12 LOOP-15 counts when the run is cancelled", async () => {
+  test("LOOP-12 LOOP-15 counts when the run is canceled", async () => {
     const model = createTalker({ pausesAfter: 4 });
     const run = await open(model);
     const working = run.work();
     await until(() => model.talker.reads === 4);
-    const notify = () => run.given.abort(new Error("cancelled"));
+    const notify = () => run.given.abort(new Error("canceled"));
     const { log, router, toolMessages } = run;
     const options = {
       log,

@@ -14,7 +14,7 @@ import type { DeltaWriter } from "./deltas.ts";
 
 export interface CheckpointOptions {
   readonly everyMs: number;
-  /** Told when the run turns out to be in other hands, or is to be cancelled. */
+  /** Told when the run turns out to be in other hands, or is to be canceled. */
   readonly onSuperseded: (error: Superseded) => void;
 }
 

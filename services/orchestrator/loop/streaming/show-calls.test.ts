@@ -212,7 +212,7 @@ describe("nothing is shown, and nobody is asked,", () => {
   });
 });
 
-describe("cancelling", () => {
+describe("canceling", () => {
   test("TOOL-10 LOOP-15 ends what is shown before the end is written, and leaves both to a later process while spaces are away", async () => {
     const run = await openWriting(async function* (opened) {
       yield* begins("a");

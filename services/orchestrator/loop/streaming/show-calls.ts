@@ -29,7 +29,7 @@ export interface AttemptShown {
   readonly attempt: number;
   /** The ids that a call of this attempt cannot have. */
   readonly taken: (state: FoldedRun) => Pick<ReadonlySet<string>, "has">;
-  /** Told when the run turns out to be in other hands, or is to be cancelled. */
+  /** Told when the run turns out to be in other hands, or is to be canceled. */
   readonly onSuperseded: (error: Superseded) => void;
 }
 

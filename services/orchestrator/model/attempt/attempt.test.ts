@@ -15,15 +15,15 @@ const text: LanguageModelV4StreamPart = { type: "text-delta", id: "t", delta: "w
 
 /** A model whose stream stays open after these parts. */
 function openEndedModel(parts: readonly LanguageModelV4StreamPart[]) {
-  const cancelled = Promise.withResolvers<void>();
+  const canceled = Promise.withResolvers<void>();
   const stream = new ReadableStream<LanguageModelV4StreamPart>({
     start(controller) {
       for (const part of parts) controller.enqueue(part);
     },
-    cancel: () => cancelled.resolve(),
+    cancel: () => canceled.resolve(),
   });
   const model: LanguageModelV4 = { ...createFakeModel("open", () => ({})), doStream: async () => ({ stream }) };
-  return { model, cancelled: cancelled.promise };
+  return { model, canceled: canceled.promise };
 }
 
 function ask(model: LanguageModelV4, stallMs: number) {
@@ -35,17 +35,17 @@ describe("a stream that does not close", () => {
   test.each([60_000, 100])(
     "LOOP-11 gives its answer soon after its finish, with a watchdog of %d ms",
     async (stallMs) => {
-      const { model, cancelled } = openEndedModel([text, finish]);
+      const { model, canceled } = openEndedModel([text, finish]);
       const answer = await ask(model, stallMs);
       expect(answer).toMatchObject({ parts: [{ text: "whole" }], usage: { inputTokens: 7n, outputTokens: 3n } });
-      await cancelled;
+      await canceled;
     },
   );
 
   test("LOOP-11 gives none without a finish: it has stalled", async () => {
-    const { model, cancelled } = openEndedModel([text]);
+    const { model, canceled } = openEndedModel([text]);
     await expect(ask(model, 100)).rejects.toThrow("the model was silent for 100 ms");
-    await cancelled;
+    await canceled;
   });
 
   test("LOOP-11 that tells an error after its finish gives the error", async () => {

@@ -3,7 +3,7 @@
  *
  * attempt-1  A stream that stays silent for `stallMs` is cut, and its request with it. Silence before the first part counts.
  * attempt-2  What does not end with a finish is no turn: the provider's errors, also those inside a stream, are thrown.
- *     After the finish, the stream has a second to close: then the answer is taken as it is, and the stream cancelled.
+ *     After the finish, the stream has a second to close: then the answer is taken as it is, and the stream canceled.
  * attempt-3  An answer that no log takes is cut as soon as it is known to be one: a model that does not stop costs no memory.
  * attempt-4  Before a failed attempt throws, its caller gets what it used, however it ended.
  */

@@ -166,7 +166,7 @@ describe("a provider that misbehaves", () => {
     expect(spent?.outputTokens).toBe(125n);
   });
 
-  test("LOOP-15 cancelling reaches the model's socket, before its answer and in the middle of it", async () => {
+  test("LOOP-15 canceling reaches the model's socket, before its answer and in the middle of it", async () => {
     for (const begins of [false, true]) {
       const [asked, closed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
       const hang: Answer = (response) => {
@@ -177,9 +177,9 @@ describe("a provider that misbehaves", () => {
       const run = await openHttpRun([hang]);
       const working = run.work().catch((error: Error) => error.message);
       await asked.promise;
-      run.given.abort(new Error("cancelled"));
+      run.given.abort(new Error("canceled"));
       await closed.promise;
-      expect(await working).toBe("cancelled");
+      expect(await working).toBe("canceled");
     }
   });
 

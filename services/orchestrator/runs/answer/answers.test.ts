@@ -212,7 +212,7 @@ describe("outputs of one request", () => {
     }
   });
 
-  test("LOOP-5 LOOP-15 whose run is cancelled in the middle end with it: the request is refused, and so is its repetition", async () => {
+  test("LOOP-5 LOOP-15 whose run is canceled in the middle end with it: the request is refused, and so is its repetition", async () => {
     const { submit, answeredIds, log, journal } = await openParked(["a", "b", "c"]);
     const { append } = log;
     log.append = async ({ event, ...claim }, position) => {

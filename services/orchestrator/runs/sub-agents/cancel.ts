@@ -4,10 +4,10 @@ import { type CancelOptions, cancelRun } from "../cancellation.ts";
 import type { AcceptanceOptions } from "../create/acceptance.ts";
 import { findRunOfCall } from "./call.ts";
 
-export interface Cancelling extends Omit<CancelOptions, "router">, AcceptanceOptions {}
+export interface Canceling extends Omit<CancelOptions, "router">, AcceptanceOptions {}
 
-/** A router whose cancelled calls take the runs along that they started, whether anybody waits for those or not. */
-export function cancellingSubAgents(router: ToolRouter, options: Cancelling): ToolRouter {
+/** A router whose canceled calls take the runs along that they started, whether anybody waits for those or not. */
+export function cancelingSubAgents(router: ToolRouter, options: Canceling): ToolRouter {
   const whole: ToolRouter = {
     ...router,
     async cancelCall(callId, reason, by) {

@@ -13,7 +13,7 @@ import { createMemoryQueues } from "../../testing/fakes/memory-queues.ts";
 import { acceptRun } from "../create/acceptance.ts";
 import { type SubAgentOptions, startSubAgent } from "./call.ts";
 import { sessionOfCall } from "./called-session.ts";
-import { cancellingSubAgents } from "./cancel.ts";
+import { cancelingSubAgents } from "./cancel.ts";
 
 const { signal } = new AbortController();
 const callId = "call_of_parent";
@@ -56,12 +56,12 @@ describe("a run that joins the session of an agent that was called", () => {
     expect(await call()).toBe(called);
   });
 
-  test("LOOP-17 LOOP-15 is not cancelled with the call, whose own run is", async () => {
+  test("LOOP-17 LOOP-15 is not canceled with the call, whose own run is", async () => {
     const { options, call, addLater, kinds } = openOptions();
     const called = await call();
     const later = await addLater();
     const parts = { ...options, notify: () => {}, toolMessages: createFakeToolMessages(), onNotShown: () => {} };
-    const router = cancellingSubAgents(createFakeRouter([]), parts);
+    const router = cancelingSubAgents(createFakeRouter([]), parts);
     await router.cancelCall(callId, "enough", { signal, principal: "ada" });
     expect(kinds(called)).toEqual(["accepted", "cancelRequested", "ended"]);
     expect(kinds(later)).toEqual(["accepted"]);

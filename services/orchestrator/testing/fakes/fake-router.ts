@@ -39,8 +39,8 @@ export interface FakeRouter extends ToolRouter {
   /** The names of the tools that were executed, in order. */
   readonly executed: string[];
   readonly aborted: string[];
-  /** The ids of the calls that were cancelled, begun or not. */
-  readonly cancelled: string[];
+  /** The ids of the calls that were canceled, begun or not. */
+  readonly canceled: string[];
   /** The ids of the calls whose answers were read to the end. */
   readonly readToEnd: string[];
   /** How many calls are in execution. */
@@ -54,7 +54,7 @@ export function createFakeRouter(tools: FakeTool[]): FakeRouter {
   const execution = createExecution(tools);
   const requests: SeenCall[] = [];
   const aborted: string[] = [];
-  const cancelled: string[] = [];
+  const canceled: string[] = [];
   const readToEnd: string[] = [];
   let agent = "helper";
   let contextRevision = 1;
@@ -71,7 +71,7 @@ export function createFakeRouter(tools: FakeTool[]): FakeRouter {
     if (request.contextRevision < contextRevision)
       refuse("failed_precondition", "switched", { reason: "AGENT_SWITCHED" });
     signal.addEventListener("abort", () => aborted.push(callId), { once: true });
-    if (cancelled.includes(callId)) {
+    if (canceled.includes(callId)) {
       yield create(CallToolResponseSchema, { event: { case: "result", value: canceledResult }, callId });
       return;
     }
@@ -96,7 +96,7 @@ export function createFakeRouter(tools: FakeTool[]): FakeRouter {
     requests,
     executed: execution.executed,
     aborted,
-    cancelled,
+    canceled,
     readToEnd,
     get running() {
       return execution.running;
@@ -107,7 +107,7 @@ export function createFakeRouter(tools: FakeTool[]): FakeRouter {
     listTools: async () => create(ListToolsResponseSchema, { tools: tools.map(listedFrom), agent, contextRevision }),
     agentOf: async () => agent,
     async cancelCall(callId) {
-      cancelled.push(callId);
+      canceled.push(callId);
     },
     callTool,
   };

@@ -144,17 +144,17 @@ describe("an agent that is offered to another", () => {
     expect((await world.runs.listRuns({ sessionId: sessionOfCall("outside_1") })).runs).toHaveLength(1);
   });
 
-  test("LOOP-17 LOOP-15 is cancelled with the run that called it", async () => {
+  test("LOOP-17 LOOP-15 is canceled with the run that called it", async () => {
     const { run: parent } = await world.runs.createRun({ agent: "impatient", input: [userItem("x")] });
     await until(async () => (await childrenOf(parent!)).length === 1, { what: "the child's run" });
     const gateRequests = () => router.requests.filter(({ name }) => name === "gate").length;
     await until(() => gateRequests() > 0, { what: "the child's call" });
     await world.runs.cancelRun({ runId: parent!.id, reason: "enough" });
-    const isCancelled = async () => (await childrenOf(parent!))[0]?.state === RunState.CANCELED;
-    await until(isCancelled, { what: "the child to be cancelled", timeoutMs: 15_000 });
+    const isCanceled = async () => (await childrenOf(parent!))[0]?.state === RunState.CANCELED;
+    await until(isCanceled, { what: "the child to be canceled", timeoutMs: 15_000 });
     const [child] = await childrenOf(parent!);
-    expect(router.cancelled).toContain(`${parent!.id}_call_1_1`);
-    expect(router.cancelled).toContain(`${child!.id}_call_1_1`);
+    expect(router.canceled).toContain(`${parent!.id}_call_1_1`);
+    expect(router.canceled).toContain(`${child!.id}_call_1_1`);
   });
 
   test("LOOP-17 goes on when its caller leaves without being over, and who calls again gets its result", async () => {

@@ -174,7 +174,7 @@ describe("a taken call whose watcher is lost", () => {
   });
 });
 
-describe("cancelling", () => {
+describe("canceling", () => {
   test("LOOP-15 says whether it had started: not before its record, not while it waits, but when taken or run", async () => {
     const parts = open();
     expect(await parts.cancel("c")).toBe(false);

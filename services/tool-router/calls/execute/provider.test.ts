@@ -138,7 +138,7 @@ describe("calls of providers", () => {
     expect((await call(Effect.AT_MOST_ONCE, [ends])).text).toContain("the call ended without a result");
   });
 
-  test("LOOP-15 cancelling ends the call", async () => {
+  test("LOOP-15 canceling ends the call", async () => {
     const controller = new AbortController();
     const calling = call(Effect.AT_MOST_ONCE, [hangs], controller.signal);
     controller.abort(new Error("enough"));

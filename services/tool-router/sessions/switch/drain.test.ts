@@ -51,7 +51,7 @@ test("ORCH-1 a router without calls leaves at once, and says so again when asked
   expect(did.filter((one) => one === "left since 7")).toHaveLength(2);
 });
 
-test("ORCH-1 calls get their time to the millisecond, and are cancelled one and all after it", async () => {
+test("ORCH-1 calls get their time to the millisecond, and are canceled one and all after it", async () => {
   const { clock, calls, did, drain } = openDepartures();
   const [short, long] = [calls.track("s", "short"), calls.track("s", "long")];
   drain(7);
@@ -67,7 +67,7 @@ test("ORCH-1 calls get their time to the millisecond, and are cancelled one and 
   expect(did).toEqual(["audits long", "closes 0", "left since 7"]);
 });
 
-test("ORCH-1 a call that does not end though it was cancelled is left behind after a second", async () => {
+test("ORCH-1 a call that does not end though it was canceled is left behind after a second", async () => {
   const { clock, calls, did, drain } = openDepartures();
   calls.track("s", "deaf");
   drain(7);

@@ -4,7 +4,7 @@ import { type Session, SessionState as State } from "#gen/toolbus/session/v1/ses
 import type { Stored } from "#runtime/bus/buckets/bucket.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { Audit } from "../../catalogue/audit/audit.ts";
-import { cancelledBySwitch, isSettled } from "../failures.ts";
+import { canceledBySwitch, isSettled } from "../failures.ts";
 import type { SessionCalls } from "./session-calls.ts";
 
 /** A router's open contexts, as far as a switch touches them. */
@@ -34,11 +34,11 @@ interface Draining {
   isDrained: boolean;
 }
 
-/** How long calls that were cancelled may take to end. */
+/** How long calls that were canceled may take to end. */
 const ENDING_MS = 1_000;
 
 /**
- * Drains sessions that are being switched: the calls in flight here may end until their time is over, then they are cancelled, and
+ * Drains sessions that are being switched: the calls in flight here may end until their time is over, then they are canceled, and
  * the session's context is closed. The router says again that it has drained a session whenever it is asked.
  */
 export class SessionDrain {
@@ -75,7 +75,7 @@ export class SessionDrain {
       this.#cancel(session, calls.callIds(session.id));
       if (!(await this.#emptiedWithin(session.id, ENDING_MS))) {
         const callIds = calls.callIds(session.id);
-        this.#parts.logger.warn({ sessionId: session.id, callIds }, "cancelled calls do not end: they are left behind");
+        this.#parts.logger.warn({ sessionId: session.id, callIds }, "canceled calls do not end: they are left behind");
       }
     }
     if (isOver()) return;
@@ -115,8 +115,8 @@ export class SessionDrain {
   #cancel(session: Session, callIds: readonly string[]): void {
     const { calls, audit, logger } = this.#parts;
     const { id: sessionId, agent, nextAgent } = session;
-    logger.warn({ sessionId, agent, nextAgent, callIds }, "a switch waits no longer: calls in flight are cancelled");
-    const reason = cancelledBySwitch(session);
+    logger.warn({ sessionId, agent, nextAgent, callIds }, "a switch waits no longer: calls in flight are canceled");
+    const reason = canceledBySwitch(session);
     for (const callId of callIds) {
       audit({ kind: AuditKind.SWITCH_TIMED_OUT, agent, sessionId, callId, message: reason.message });
     }

@@ -43,5 +43,5 @@ test("the span of a call ends with it, also when its provider goes on after the 
   };
   expect((await call("goes-on")).outputJson).toBe('"early"');
   await until(() => exporter.getFinishedSpans().length === 2);
-  await until(() => provider.cancelled.includes("goes-on"), { what: "the provider to be told" });
+  await until(() => provider.canceled.includes("goes-on"), { what: "the provider to be told" });
 });

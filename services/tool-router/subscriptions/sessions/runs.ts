@@ -42,7 +42,7 @@ export function openSessionRuns(
     const cancel = () => cancelOnce(session, reason);
     const patience = { initialMs: 200, maxMs: 5_000, patienceMs: PATIENCE_MS, closing: closing.signal };
     await retryWhile(() => true, cancel, { ...patience, onRetry: onFirstEnd }).catch((error: unknown) => {
-      options.logger.warn({ sessionId: session.id, err: error }, "runs of a former agent could not be cancelled");
+      options.logger.warn({ sessionId: session.id, err: error }, "runs of a former agent could not be canceled");
     });
   }
 

@@ -85,7 +85,7 @@ describe("how calls end that somebody outside answers: in time, expired, cancele
     await expect(taking).rejects.toThrow(/is already resolved/);
   });
 
-  test("LOOP-15 cancelling a call that a watcher has taken reaches it, and says that it had started", async () => {
+  test("LOOP-15 canceling a call that a watcher has taken reaches it, and says that it had started", async () => {
     const sessionId = await external.openSession();
     await using service = new ExternalService(watchers.calls, { tools: ["charge"] }, takeOnly);
     const calling = callers.call({ sessionId, name: "charge", callId: "started" });
@@ -114,7 +114,7 @@ describe("how calls end that somebody outside answers: in time, expired, cancele
     expect((await again).output).toBe("paid");
   });
 
-  test("LOOP-15 cancelling a call that has its result changes nothing, and nothing is audited as canceled", async () => {
+  test("LOOP-15 canceling a call that has its result changes nothing, and nothing is audited as canceled", async () => {
     const sessionId = await external.openSession();
     await using _ = new ExternalService(watchers.calls, { tools: ["weigh"] });
     await callers.call({ sessionId, name: "weigh", callId: "over", argumentsJson: '{"kilos":1}' });
@@ -128,7 +128,7 @@ describe("how calls end that somebody outside answers: in time, expired, cancele
     });
   });
 
-  test("LOOP-15 cancelling a call that a provider runs reaches the provider, from any router", async () => {
+  test("LOOP-15 canceling a call that a provider runs reaches the provider, from any router", async () => {
     const { agents, sessions } = callers;
     const mcp = await external.startMcp();
     external.mcp.offer([{ source: "files", tool: { name: "slow" } }], [{ source: "files", available: true }]);
@@ -143,7 +143,7 @@ describe("how calls end that somebody outside answers: in time, expired, cancele
     const calling = callers.call({ sessionId: "reading", name: "files__slow", callId: "running" });
     await until(() => external.mcp.calls.some(({ callId }) => callId === "running"), patience);
     expect((await watchers.calls.cancelToolCall({ callId: "running" })).started).toBe(true);
-    await until(() => external.mcp.cancelled.includes("running"), patience);
+    await until(() => external.mcp.canceled.includes("running"), patience);
     expect((await calling).output).toEqual({ error: "outcome_unknown: the call was canceled" });
     await mcp[Symbol.asyncDispose]();
   });

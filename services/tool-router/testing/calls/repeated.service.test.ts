@@ -6,7 +6,7 @@ import { ended } from "../fakes/fake-provider.ts";
 import { storedCall } from "../fakes/stored.ts";
 import { openReader, type Reader, readFile } from "../peers/reader.ts";
 
-describe("repeated, orphaned and cancelled calls, on the bus", () => {
+describe("repeated, orphaned and canceled calls, on the bus", () => {
   let suite: Reader;
   beforeAll(async () => {
     suite = await openReader();
@@ -63,7 +63,7 @@ describe("repeated, orphaned and cancelled calls, on the bus", () => {
     await isRefused("tool", { ...request, name: "ask", recovering: true });
   });
 
-  test("a call that was cancelled under way keeps its id, too", async () => {
+  test("a call that was canceled under way keeps its id, too", async () => {
     const sessionId = await suite.openSession();
     suite.spaces.activeSpaces.set(sessionId, "room");
     const request = { sessionId, name: "ask", argumentsJson: '{"a":1}', callId: "called-off" };
@@ -125,18 +125,18 @@ describe("repeated, orphaned and cancelled calls, on the bus", () => {
     expect(Buffer.byteLength(JSON.stringify(call?.result?.outputJson))).toBeLessThan(600_000);
   });
 
-  test("LOOP-15 cancelling a call reaches its provider", async () => {
+  test("LOOP-15 canceling a call reaches its provider", async () => {
     const sessionId = await suite.openSession();
     suite.mcp.answer = async function* (_, signal) {
       yield { event: { case: "log", value: { message: "working" } } };
       await ended(signal);
     };
     const controller = new AbortController();
-    const request = { sessionId, name: "read", argumentsJson: '{"path":"a"}', callId: "cancelled" };
+    const request = { sessionId, name: "read", argumentsJson: '{"path":"a"}', callId: "canceled" };
     const calling = suite.clients.call(request, controller.signal);
-    await until(() => suite.mcp.calls.some(({ callId }) => callId === "cancelled"));
+    await until(() => suite.mcp.calls.some(({ callId }) => callId === "canceled"));
     controller.abort();
     await expect(calling).rejects.toThrow();
-    await until(() => suite.mcp.cancelled.includes("cancelled"));
+    await until(() => suite.mcp.canceled.includes("canceled"));
   });
 });

@@ -15,7 +15,7 @@ type Event = MessageInitShape<typeof ExecuteToolResponseSchema>;
 /** A provider in memory that speaks the whole contract; a test says what it offers and how it answers. */
 export class FakeProvider {
   readonly calls: ExecuteToolRequest[] = [];
-  readonly cancelled: string[] = [];
+  readonly canceled: string[] = [];
   /** The scopes that it was told to let go of. */
   readonly released: { sessionId: string; agent: string }[] = [];
   tools: Offered[] = [];
@@ -66,7 +66,7 @@ export class FakeProvider {
 
   async *#call(request: ExecuteToolRequest, signal: AbortSignal) {
     this.calls.push(request);
-    signal.addEventListener("abort", () => this.cancelled.push(request.callId), { once: true });
+    signal.addEventListener("abort", () => this.canceled.push(request.callId), { once: true });
     yield* this.answer(request, signal);
   }
 

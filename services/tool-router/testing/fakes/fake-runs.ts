@@ -3,10 +3,10 @@ import type { ConnectRouter } from "@connectrpc/connect";
 import { type RunSchema, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 
-/** The orchestrator as far as the router needs it: runs that are listed and cancelled. */
+/** The orchestrator as far as the router needs it: runs that are listed and canceled. */
 export class FakeRuns {
   readonly runs: MessageInitShape<typeof RunSchema>[] = [];
-  readonly cancelled: { runId: string; reason: string }[] = [];
+  readonly canceled: { runId: string; reason: string }[] = [];
 
   readonly routes = (router: ConnectRouter): void => {
     router.service(RunService, {
@@ -16,7 +16,7 @@ export class FakeRuns {
         ),
       }),
       cancelRun: ({ runId, reason }) => {
-        this.cancelled.push({ runId, reason });
+        this.canceled.push({ runId, reason });
         const run = this.runs.find(({ id }) => id === runId);
         if (run !== undefined) run.state = RunState.CANCELED;
         return {};

@@ -37,7 +37,7 @@ describe("KIND-2 a provider that hangs or dies", () => {
     const tool = { name: "tell", timeout: durationFromMs(200), executionType: ExecutionType.CUSTOM };
     world.misbehaving.offer([{ source: "lies", tool }]);
     await until(async () => (await world.listed()).some((one) => msFromDuration(one.tool?.timeout) === 200));
-    world.misbehaving.cancelled.length = 0;
+    world.misbehaving.canceled.length = 0;
     world.misbehaving.answer = async function* (_request, signal) {
       await new Promise((resolve) => signal.addEventListener("abort", resolve));
       yield resultEvent('"too late"');
@@ -45,7 +45,7 @@ describe("KIND-2 a provider that hangs or dies", () => {
     const telling = world.tell();
     await world.buyElsewhere();
     expect((await telling).output).toEqual({ error: 'Tool "@lies/tell" timed out after 200ms' });
-    await until(() => world.misbehaving.cancelled.length === 1);
+    await until(() => world.misbehaving.canceled.length === 1);
   });
 
   test("for good: its tools stay known, say why they fail, and work again when it is back", async () => {

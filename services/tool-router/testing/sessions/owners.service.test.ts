@@ -28,7 +28,7 @@ describe("calls of one principal, and another one that knows their ids", () => {
 
   const failureOf = (attempt: Promise<unknown>) => attempt.then(() => undefined, failureFromConnectError);
 
-  test("LOOP-15 ORCH-1 a call that is not recorded is cancelled by its owner, not by who knows its id", async () => {
+  test("LOOP-15 ORCH-1 a call that is not recorded is canceled by its owner, not by who knows its id", async () => {
     const { calls } = suite.clients;
     suite.mcp.answer = async function* (_, signal) {
       yield { event: { case: "log", value: { message: "working" } } };
@@ -38,12 +38,12 @@ describe("calls of one principal, and another one that knows their ids", () => {
     const calling = suite.clients.call(request);
     await until(() => suite.mcp.calls.some(({ callId }) => callId === "pure"));
     expect(await failureOf(calls.cancelToolCall({ callId: "pure" }, as("mallory")))).toMatchObject(notOwner);
-    expect(suite.mcp.cancelled).not.toContain("pure");
+    expect(suite.mcp.canceled).not.toContain("pure");
     expect((await calls.cancelToolCall({ callId: "pure" }, as("alice"))).started).toBe(true);
     expect((await calling).isError).toBe(true);
   });
 
-  test("LOOP-15 a call that has not begun is cancelled for who cancels it, and for nobody else", async () => {
+  test("LOOP-15 a call that has not begun is canceled for who cancels it, and for nobody else", async () => {
     const { calls } = suite.clients;
     suite.mcp.answer = async function* () {
       yield { event: { case: "result", value: { outputJson: '"read"' } } };

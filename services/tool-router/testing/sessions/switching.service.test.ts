@@ -113,7 +113,7 @@ describe("switching a session's agent, on the bus", () => {
     expect(tools.map(({ reference }) => reference)).toContain("@blue_files/whose");
   });
 
-  test("ORCH-1 calls that take too long are cancelled at their provider, told why, and are an audit event", async () => {
+  test("ORCH-1 calls that take too long are canceled at their provider, told why, and are an audit event", async () => {
     const sessionId = await suite.openSession("red");
     suite.mcp.answer = async function* (_, signal) {
       yield { event: { case: "log", value: { message: "working" } } };
@@ -125,7 +125,7 @@ describe("switching a session's agent, on the bus", () => {
     const { output, isError } = await calling;
     expect(isError).toBe(true);
     expect(JSON.stringify(output)).toMatch(/outcome_unknown: .*is being switched to agent .*blue.*took too long/);
-    await until(() => suite.mcp.cancelled.includes("slow"));
+    await until(() => suite.mcp.canceled.includes("slow"));
     suite.answerWhose();
     const filter = { sessionId, kinds: [AuditKind.SWITCH_TIMED_OUT] };
     const events = await until(async () => {
@@ -162,7 +162,7 @@ describe("switching a session's agent, on the bus", () => {
     expect((await suite.clients.sessions.getSession({ sessionId })).session?.agent).toBe(winners[0]);
   });
 
-  test("ORCH-1 parked runs of the old agent are cancelled, running ones are not; a closed session's all are", async () => {
+  test("ORCH-1 parked runs of the old agent are canceled, running ones are not; a closed session's all are", async () => {
     const sessionId = await suite.openSession("red");
     const run = (id: string, agent: string, status: RunState) =>
       suite.runs.runs.push({ id: `${sessionId}-${id}`, sessionId, agent, state: status });
@@ -171,12 +171,12 @@ describe("switching a session's agent, on the bus", () => {
     run("done", "red", RunState.COMPLETED);
     run("next", "blue", RunState.REQUIRES_ACTION);
     suite.runs.runs.push({ id: "other", sessionId: "other", agent: "red", state: RunState.REQUIRES_ACTION });
-    const cancelled = () => suite.runs.cancelled.filter(({ runId }) => runId.startsWith(`${sessionId}-`));
+    const canceled = () => suite.runs.canceled.filter(({ runId }) => runId.startsWith(`${sessionId}-`));
     await suite.clients.sessions.switchAgent({ sessionId, agent: "blue" });
-    expect(cancelled()).toEqual([{ runId: `${sessionId}-parked`, reason: "agent_switched" }]);
+    expect(canceled()).toEqual([{ runId: `${sessionId}-parked`, reason: "agent_switched" }]);
     await suite.clients.sessions.closeSession({ sessionId });
     expect(
-      cancelled()
+      canceled()
         .map(({ runId, reason }) => [runId.slice(sessionId.length + 1), reason])
         .slice(1)
         .sort(),
@@ -184,7 +184,7 @@ describe("switching a session's agent, on the bus", () => {
       ["next", "session_closed"],
       ["running", "session_closed"],
     ]);
-    expect(suite.runs.cancelled.map(({ runId }) => runId)).not.toContain("other");
+    expect(suite.runs.canceled.map(({ runId }) => runId)).not.toContain("other");
   });
 
   test("ORCH-1 visible tools, shown calls and inbox events name the agent that is active", async () => {

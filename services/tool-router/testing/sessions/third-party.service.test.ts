@@ -79,7 +79,7 @@ test.each(["http", "grpc"])(
     await until(() => provider.calls.some(({ callId }) => callId === `left-${scheme}`));
     leaving.abort();
     await expect(calling).rejects.toThrow(/abort|cancel/);
-    await until(() => provider.cancelled.includes(`left-${scheme}`), { what: "the provider to be told" });
+    await until(() => provider.canceled.includes(`left-${scheme}`), { what: "the provider to be told" });
     provider.answer = echo;
     await expect(
       suite.clients.providers.applyProvider({ provider: { name: "mcp", address: { case: "service", value: "mine" } } }),

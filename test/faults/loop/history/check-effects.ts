@@ -56,13 +56,13 @@ export function isUnknown(result: ToolResult): boolean {
   return result.isError && result.outputJson.includes("outcome_unknown");
 }
 
-/** H7: once the client is told that the run is cancelled, nothing begins any more (LOOP-15). */
-export function* checkAfterCancel({ effects, cancelledAtMs }: RunHistory): Generator<Violation> {
-  if (cancelledAtMs === undefined) return;
+/** H7: once the client is told that the run is canceled, nothing begins any more (LOOP-15). */
+export function* checkAfterCancel({ effects, canceledAtMs }: RunHistory): Generator<Violation> {
+  if (canceledAtMs === undefined) return;
   for (const { key, atMs } of effects) {
-    const lateMs = Math.round(atMs - cancelledAtMs);
+    const lateMs = Math.round(atMs - canceledAtMs);
     if (lateMs <= onItsWayMs) continue;
-    yield { rule: "nothing after cancelled", what: `${key} happened ${lateMs} ms after the cancellation` };
+    yield { rule: "nothing after canceled", what: `${key} happened ${lateMs} ms after the cancellation` };
   }
 }
 

@@ -90,7 +90,7 @@ export function* checkTranscript({ events }: RunHistory): Generator<Violation> {
 
 /** H5: what a client was told is stored stands in the log, and what it may ask for is granted. */
 export function* checkAcknowledged(history: RunHistory): Generator<Violation> {
-  const { events, acknowledged, cancelledAtMs, refusals } = history;
+  const { events, acknowledged, canceledAtMs, refusals } = history;
   const rule = "acknowledged";
   for (const what of refusals) yield { rule: "granted", what };
   const outputs = new Map(
@@ -102,9 +102,9 @@ export function* checkAcknowledged(history: RunHistory): Generator<Violation> {
     const stored = outputs.get(callId);
     if (stored !== outputJson) yield { rule, what: `${callId} was taken as ${outputJson}, and the log has ${stored}` };
   }
-  if (cancelledAtMs === undefined) return;
+  if (canceledAtMs === undefined) return;
   const end = events.findLast(({ event }) => event.case === "ended")?.event;
   if (end?.case === "ended" && end.value.state === RunState.CANCELED) return;
   const is = end?.case === "ended" ? end.value.endReason : "not there";
-  yield { rule, what: `the client was told that it is cancelled, and its end is ${is}` };
+  yield { rule, what: `the client was told that it is canceled, and its end is ${is}` };
 }

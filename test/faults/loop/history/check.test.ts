@@ -117,7 +117,7 @@ const watcher = (more: Partial<Watched>): Watched => ({
 const without = (index: number) => goodLog.filter((_, at) => at !== index);
 const replaced = (index: number, body: Body, epoch = 2) =>
   log(goodLog.map((event, at) => (at === index ? [body, epoch] : [event.event as Body, epochByEvent.get(event) ?? 0])));
-const cancelledLog = replaced(7, ended(RunState.CANCELED));
+const canceledLog = replaced(7, ended(RunState.CANCELED));
 
 const bad: [string, Partial<RunHistory>, string][] = [
   ["an accepted run without a log", { events: [] }, "not lost"],
@@ -125,7 +125,7 @@ const bad: [string, Partial<RunHistory>, string][] = [
   ["two runs of one key", { toldIds: ["r", "q"] }, "one run a key"],
   ["a gap", { events: without(5) }, "contiguous"],
   ["two ends", { events: log([...pairs(goodLog), [ended(), 2]]) }, "one end"],
-  ["an event after the end", { events: log([...pairs(cancelledLog), [result("b"), 2]]) }, "one end"],
+  ["an event after the end", { events: log([...pairs(canceledLog), [result("b"), 2]]) }, "one end"],
   ["an event after the end, later", { eventCountAtLast: 9 }, "one end"],
   ["an epoch that is claimed again", { events: replaced(4, claimed, 1) }, "epochs"],
   ["a result under a claim that is over", { events: replaced(5, result("b"), 1) }, "epochs"],
@@ -137,7 +137,7 @@ const bad: [string, Partial<RunHistory>, string][] = [
   ["an end with an open call", { events: replaced(6, turn(2, [call("c", "again")])) }, "transcript"],
   ["an output that was taken and lost", { acknowledged: [{ callId: "z", outputJson: "1" }] }, "acknowledged"],
   ["an output that was taken beside another", { acknowledged: [{ callId: "a", outputJson: "1" }] }, "acknowledged"],
-  ["a cancellation that was told and lost", { cancelledAtMs: 50 }, "acknowledged"],
+  ["a cancellation that was told and lost", { canceledAtMs: 50 }, "acknowledged"],
   ["an effect twice that must not be", { effects: effectsOf(["a", "a", "b"]) }, "at most once"],
   ["an effect that is told and did not happen", { effects: effectsOf(["b"]) }, "at most once"],
   [
@@ -153,11 +153,11 @@ const bad: [string, Partial<RunHistory>, string][] = [
     { effects: [...effectsOf(["a"]), ...["x", "y"].map((id) => ({ ...effectsOf(["b"])[0]!, idempotencyKey: id }))] },
     "same key",
   ],
-  ["an effect long after the cancellation", { events: cancelledLog, cancelledAtMs: -5_000 }, "nothing after cancelled"],
+  ["an effect long after the cancellation", { events: canceledLog, canceledAtMs: -5_000 }, "nothing after canceled"],
   ["a watcher that missed an event", { watched: [watcher({ seen: goodSeen.slice(1) })] }, "clients see the record"],
   [
     "a watcher that saw what is not in the log",
-    { watched: [watcher({ seen: shown(cancelledLog) })] },
+    { watched: [watcher({ seen: shown(canceledLog) })] },
     "clients see the record",
   ],
   ["a stream that ended early", { watched: [watcher({ seen: shown(goodLog.slice(0, 3)) })] }, "streams end"],

@@ -57,8 +57,8 @@ export interface RunHistory {
   readonly watched: readonly Watched[];
   /** What the model was asked, in the order of the requests. */
   readonly prompts: readonly (readonly PromptMessage[])[];
-  /** When the client was told that the run is cancelled. */
-  readonly cancelledAtMs?: number | undefined;
+  /** When the client was told that the run is canceled. */
+  readonly canceledAtMs?: number | undefined;
   /** The outputs that the client was told are stored. */
   readonly acknowledged: readonly Output[];
   /** Refusals of requests that had to be granted. */

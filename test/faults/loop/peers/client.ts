@@ -13,7 +13,7 @@ import type { World } from "../world.ts";
 export interface RunClient {
   readonly toldIds: string[];
   readonly acknowledged: Output[];
-  cancelledAtMs: number | undefined;
+  canceledAtMs: number | undefined;
   create(): Promise<string>;
   /** Answers calls of the function tool: each once, by two clients at the same time. */
   answer(runId: string, callIds: readonly string[]): Promise<void>;
@@ -52,7 +52,7 @@ export function createRunClient(
   const client: RunClient = {
     toldIds: [],
     acknowledged: [],
-    cancelledAtMs: undefined,
+    canceledAtMs: undefined,
     async create() {
       const message = { role: Role.USER, content: textContent(`Do what is to be done for [${token}]`) };
       const input = [create(InputItemSchema, { item: { case: "message", value: message } })];
@@ -77,8 +77,8 @@ export function createRunClient(
         const { run } = await runs.cancelRun({ runId, reason: "enough" }, options);
         if (run?.state !== RunState.CANCELED) throw new ConnectError("it is on its way", Code.Unavailable);
       };
-      const isCancelled = await persistently(() => accepts(ask()));
-      if (isCancelled) client.cancelledAtMs ??= performance.now();
+      const isCanceled = await persistently(() => accepts(ask()));
+      if (isCanceled) client.canceledAtMs ??= performance.now();
     },
     async repeat() {
       await last().catch(() => {}); // what counts is what it does: what it is told is told to the first request, too

@@ -15,7 +15,7 @@ export interface Choices {
   readonly parallelToolCalls: boolean;
   /** Whether the victim of a cancellation is the process that works on the run, not the one that was asked. */
   readonly hitsHolder: boolean;
-  /** Whether the run is cancelled while its process is frozen with a turn in its hand. */
+  /** Whether the run is canceled while its process is frozen with a turn in its hand. */
   readonly cancelsMeanwhile: boolean;
 }
 
@@ -24,7 +24,7 @@ const turnsWithTools: readonly Point[] = ["before the model call", "in mid argum
 
 export function choose({ point, fault }: Pair, random: Random): Choices {
   const cancelAt =
-    point === "cancelling" ? random.pick<Point>(["in mid text", "effect done, not recorded", "parked"]) : undefined;
+    point === "canceling" ? random.pick<Point>(["in mid text", "effect done, not recorded", "parked"]) : undefined;
   const parks = point === "parked" || cancelAt === "parked" || random.next() < 0.25;
   const lastTurn = parks ? 3 : 2;
   const mayBeLater = !turnsWithTools.includes(point) && cancelAt === undefined;
@@ -40,6 +40,6 @@ export function choose({ point, fault }: Pair, random: Random): Choices {
     parallelToolCalls: ["some calls done"].includes(point) || random.next() < 0.6,
     hitsHolder: random.next() < 0.5,
     cancelsMeanwhile: fault === "SIGSTOP" && ["before commit", "after commit"].includes(point) && random.next() < 0.5,
-    hasNextRun: ["cancelling", "terminal written, not sent"].includes(point) && random.next() < 0.5,
+    hasNextRun: ["canceling", "terminal written, not sent"].includes(point) && random.next() < 0.5,
   };
 }

@@ -12,7 +12,7 @@ export const points = {
   "effect done, not recorded": "the tool has acted and not yet answered",
   recorded: "the last result of a turn is stored, its writer not yet told",
   parked: "that the run waits is stored, its writer not yet told; outputs come at once",
-  cancelling: "the request to cancel is stored, the end not yet",
+  canceling: "the request to cancel is stored, the end not yet",
   "terminal written, not sent": "the end is stored, and nobody told",
   "during recovery": "its process was killed, and another one has just claimed the run",
 } as const;

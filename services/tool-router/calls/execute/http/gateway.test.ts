@@ -91,7 +91,7 @@ describe("TOOL-3 gateway tools", () => {
     expect(await call("/slow", { timeoutMs: 30 * 86_400_000 })).toBe('"late"');
   });
 
-  test("LOOP-15 cancelling reaches the socket, before the response and in the middle of it", async () => {
+  test("LOOP-15 canceling reaches the socket, before the response and in the middle of it", async () => {
     for (const url of ["/silent-then-left", "/drips"]) {
       const controller = new AbortController();
       left.length = 0;

@@ -35,7 +35,7 @@ async function failureOf(call: Promise<unknown>): Promise<ConnectError> {
   );
 }
 
-describe("time and cancelling", () => {
+describe("time and canceling", () => {
   const worker = async () => (await workers.service.listWorkers({})).workers[0];
 
   test("WORK-7 a call whose time is over ends, coroutine or loop, and its worker goes on", async () => {

@@ -10,21 +10,21 @@ beforeAll(async () => {
 });
 afterAll(() => world[Symbol.asyncDispose]());
 
-describe("cancelling", () => {
+describe("canceling", () => {
   test("LOOP-15 reaches the model's request and the call in flight, and nothing follows it", async () => {
     const silent = await world.start({ agent: "silent" }, "x");
-    const waiting = await world.start({ agent: "waiter" }, "cancelled");
+    const waiting = await world.start({ agent: "waiter" }, "canceled");
     await until(() => world.router.requests.some(({ runId }) => runId === waiting.id), {
       what: "the call to be dispatched",
     });
     for (const run of [silent, waiting]) {
-      const { run: cancelled } = await world.runs.cancelRun({ runId: run.id, reason: "enough" });
-      expect(cancelled).toMatchObject({ state: RunState.CANCELED, endReason: RunEndReason.CANCELED });
+      const { run: canceled } = await world.runs.cancelRun({ runId: run.id, reason: "enough" });
+      expect(canceled).toMatchObject({ state: RunState.CANCELED, endReason: RunEndReason.CANCELED });
     }
     await until(() => world.router.aborted.some((callId) => callId.startsWith(waiting.id)), {
       what: "the call's abort",
     });
-    world.gateOf("cancelled").resolve("too late");
+    world.gateOf("canceled").resolve("too late");
     const events = await world.eventsOf(waiting);
     expect(events.slice(-2)).toMatchObject([
       { event: { case: "cancelRequested", value: { reason: "enough" } } },
@@ -51,7 +51,7 @@ describe("cancelling", () => {
     await world.becomes(next, RunState.COMPLETED);
   });
 
-  test("LOOP-15 a run that waits in its queue is cancelled there, and the next one gets its turn", async () => {
+  test("LOOP-15 a run that waits in its queue is canceled there, and the next one gets its turn", async () => {
     const [first, second, third] = await Promise.all(
       ["a", "b", "c"].map(async (name) => world.start({ sessionId: `asker-${name}` }, name, { options: asking })),
     ).then(async ([head]) => [
