@@ -41,7 +41,17 @@ async function ensureOne(
   options: EnsureDeclaredOptions,
 ): Promise<void> {
   const found = existing.get(declared.name)?.config ?? (await createOrFind(manager, declared));
-  if (found === undefined) return;
+  if (found !== undefined) await updateIfDiffering(manager, declared, found, options);
+  // A cluster's nodes hear of a new store one after the other: until its own leader answers, it may still be "not found".
+  if ((options.replicas ?? 1) > 1) await manager.streams.info(declared.name);
+}
+
+async function updateIfDiffering(
+  manager: JetStreamManager,
+  declared: DeclaredConfig,
+  found: StreamConfig,
+  options: EnsureDeclaredOptions,
+): Promise<void> {
   const replicas = options.replicas === undefined ? { num_replicas: found.num_replicas } : {};
   const wanted = { ...declared, ...replicas, metadata: { ...found.metadata, ...declared.metadata } };
   const differing = differences(found, wanted);

@@ -39,12 +39,16 @@ while True:
 
 /** A directory that is itself moved away, with a link in its place. */
 const DIRECTORY = `
-import os, sys, time
+import os, shutil, sys, time
 name, outside = sys.argv[1:]
 print("ready", flush=True)
 while True:
     os.rename(name, name + ".away")
-    os.symlink(outside, name)
+    while not os.path.islink(name):
+        try:
+            os.symlink(outside, name)
+        except FileExistsError:  # a writer has made the directory anew, which it may
+            shutil.rmtree(name, ignore_errors=True)
     time.sleep(0.0002)
     os.unlink(name)
     os.rename(name + ".away", name)
@@ -57,6 +61,7 @@ async function openSwapper(name: string, meanings: readonly string[], program = 
   await once(child.stdout, "data");
   return {
     async [Symbol.asyncDispose]() {
+      expect(child.exitCode, "the swapper is still at work").toBeNull();
       const exit = once(child, "exit");
       child.kill("SIGKILL");
       await exit;
