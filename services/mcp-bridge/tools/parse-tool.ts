@@ -7,11 +7,10 @@ import {
   ToolAnnotationsSchema,
   ToolSchema,
 } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { isObject } from "#runtime/schema/json-object.ts";
 
 /** A tool of a server's list, or why it is not offered. */
 export type ParsedTool = { kind: "tool"; tool: Tool } | { kind: "refused"; name: string; reason: string };
-
-type Json = Record<string, unknown>;
 
 const MAX_NAME_LENGTH = 256;
 const MAX_DESCRIPTION_LENGTH = 65_536;
@@ -78,8 +77,4 @@ function effectFrom(annotations: ToolAnnotations | undefined): Effect {
   if (annotations?.readOnlyHint) return Effect.PURE;
   if (annotations?.idempotentHint) return Effect.IDEMPOTENT;
   return Effect.AT_MOST_ONCE;
-}
-
-function isObject(value: unknown): value is Json {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

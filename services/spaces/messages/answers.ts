@@ -2,6 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { type Member, type SpaceMessage, ToolMessageSchema, ToolMessageState } from "#gen/toolbus/space/v1/space_pb.ts";
 import { type ToolResult, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
+import { errorResult } from "#runtime/results/error-result.ts";
 import { refuseNonJson, type Submission } from "#runtime/results/submission.ts";
 import type { Membership } from "../space/membership.ts";
 import type { Messages } from "./messages.ts";
@@ -63,7 +64,7 @@ export function createAnswers({ messages, membership, submit }: AnswersParts): A
 
 function resultFrom({ outcome: { case: kind, value } }: Answer): ToolResult {
   if (kind === "error") {
-    return create(ToolResultSchema, { outputJson: JSON.stringify({ error: value }), isError: true });
+    return errorResult(value);
   }
   return create(ToolResultSchema, { outputJson: value });
 }

@@ -48,11 +48,11 @@ export class Catalogue {
   }
 
   get tools(): ReadonlyMap<string, Tool> {
-    const { view: shelf } = this.#parts.tools;
-    if (this.#toolsVersion !== shelf.version) {
-      this.#toolsVersion = shelf.version;
+    const { view } = this.#parts.tools;
+    if (this.#toolsVersion !== view.version) {
+      this.#toolsVersion = view.version;
       this.#tools = new Map(
-        shelf.entries.map(([, { value }]) => [value.tool?.name ?? "", value.tool ?? create(ToolSchema)]),
+        view.entries.map(([, { value }]) => [value.tool?.name ?? "", value.tool ?? create(ToolSchema)]),
       );
     }
     return this.#tools;
@@ -91,8 +91,8 @@ export class Catalogue {
   /** Calls the listener whenever an agent changes, or what its warnings depend on, until it is disposed. */
   onAgentsChange(listener: () => void): Disposable {
     const stack = new DisposableStack();
-    for (const { view: shelf } of [this.#parts.agents, this.#parts.tools, this.#parts.providers]) {
-      stack.use(shelf.listen(listener));
+    for (const { view } of [this.#parts.agents, this.#parts.tools, this.#parts.providers]) {
+      stack.use(view.listen(listener));
     }
     return stack;
   }

@@ -135,7 +135,7 @@ export class CatalogueEditor {
   /** Returns the revision afterwards. A value that is stored already is not written again. */
   async #write<T extends { origin: string }>(
     what: string,
-    { bucket, view: shelf }: Collection<T>,
+    { bucket, view }: Collection<T>,
     { name, stored, same, terms }: { name: string; stored: T; same: (other: T) => boolean; terms: Terms },
   ): Promise<bigint> {
     const decide = (standing: T | undefined, revision: number) => {
@@ -149,7 +149,7 @@ export class CatalogueEditor {
       return BigInt(revision);
     }
     const update = await bucket.update(name, decide);
-    await shelf.reached(update.revision);
+    await view.reached(update.revision);
     if (update.hasChanged) this.#tell(name, `${what} ${name} was applied from ${stored.origin}`);
     return BigInt(update.revision);
   }

@@ -1,5 +1,6 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { refuse } from "#runtime/failure/failure.ts";
+import { isObject } from "#runtime/schema/json-object.ts";
 import { isToolFileName } from "../files/tool-file.ts";
 import { isModuleFileName } from "../hosted/module-names.ts";
 
@@ -45,8 +46,4 @@ function isFileName(name: JsonValue): boolean {
 
 function isListOfNames(value: JsonValue): boolean {
   return Array.isArray(value) && value.every((name) => typeof name === "string" && name !== "");
-}
-
-function isObject(value: JsonValue): boolean {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,5 +1,7 @@
 // The lines between pool and worker; docs/worker-protocol.md describes them for those who write the other end.
 
+import { isObject } from "#runtime/schema/json-object.ts";
+
 /** What a request tells besides its id. The JSON texts are written as they are. */
 export interface CallRequest {
   function: string;
@@ -85,8 +87,4 @@ function objectFromText(text: string): Record<string, unknown> | undefined {
   } catch {
     return undefined; // told to the caller as what it is: no frame
   }
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -6,6 +6,7 @@ import { RunEventSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import type { ToolOutput } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { type ReasonName, refuse } from "#runtime/failure/failure.ts";
+import { errorResult } from "#runtime/results/error-result.ts";
 import { type Outcome, refuseReused, type Submission, submissionFrom } from "#runtime/results/submission.ts";
 import type { RunLog } from "../../log/journal.ts";
 import { type FoldedRun, openCalls, type Turn } from "../../log/state/fold.ts";
@@ -55,7 +56,7 @@ function checkedResult({ outcome }: Submission, callId: string): Output["result"
 
 /** What a call answered, as it is stored. */
 export function resultFromOutcome({ case: kind, value }: Outcome): Output["result"] {
-  if (kind === "error") return { outputJson: JSON.stringify({ error: value }), isError: true }; // KIND-4
+  if (kind === "error") return errorResult(value);
   return { outputJson: value, isError: false };
 }
 

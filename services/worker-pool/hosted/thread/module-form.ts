@@ -1,6 +1,7 @@
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
+import { isObject } from "#runtime/schema/json-object.ts";
 import type { HostedModule, HostedTool } from "../../../../sdk/typescript/hosted.ts";
 import type { DescribedTool } from "./messages.ts";
 
@@ -52,10 +53,6 @@ function faultOfTool(tool: unknown): string {
   if (timeoutMs !== undefined && !(Number.isInteger(timeoutMs) && Number(timeoutMs) > 0 && Number(timeoutMs) < 2 ** 32))
     return ".timeoutMs: must be a whole number of milliseconds";
   return typeof run === "function" ? "" : ".run: must be a function";
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function fault(words: string): never {
