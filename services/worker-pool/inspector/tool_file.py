@@ -17,12 +17,21 @@ def read_tool_file(path):
     try:
         with open(path, "rb") as file:
             content = file.read()
-        digest = hashlib.sha256(content).hexdigest()
+        digest = hashlib.sha256(content + locked_versions(path)).hexdigest()
         return {"file": name, "digest": digest, **offer_from_text(text_from_content(content), name)}
     except Refusal as refusal:
         return {"file": name, "digest": digest, "refused": str(refusal)}
     except OSError as error:
         return {"file": name, "digest": digest, "refused": f"it cannot be read: {error.strerror}"}
+
+
+def locked_versions(path):
+    """What `uv lock --script` has written for the file: with other versions it is another tool."""
+    try:
+        with open(path + ".lock", "rb") as file:
+            return file.read()
+    except FileNotFoundError:
+        return b""
 
 
 def text_from_content(content):

@@ -1,12 +1,16 @@
+import { execFile } from "node:child_process";
 import { chmod, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { WorkerState } from "#gen/toolbus/worker/v1/worker_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { eventually, HEAD, openTestWorkers } from "./workers.ts";
+
+const execFileAsync = promisify(execFile);
 
 const FILES = { "tool.py": `${HEAD}def f(): return 1\n` };
 
@@ -81,4 +85,36 @@ test("a pool that stops gives up what is being installed, and tells who waits fo
   await eventually(async () => (await begun()) === 1);
   await workers[Symbol.asyncDispose]();
   expect(await failed).toMatchObject({ code: "unavailable", message: "the pool stops" });
+}, 60_000);
+
+test("SEC-8 a lock file beside a tool file is obeyed: what no longer fits it is refused, until it is locked again", async () => {
+  await using workers = await openTestWorkers(FILES);
+  const lock = () => execFileAsync(process.env.TOOLBUS_UV!, ["lock", "--script", join(workers.directory, "tool.py")]);
+  await lock();
+  expect((await workers.call("tool.f")).result).toBe(1);
+
+  await workers.write(
+    "tool.py",
+    `# /// script\n# requires-python = ">=3.9"\n# dependencies = []\n# ///\ndef f(): return 2\n`,
+  );
+  await eventually(async () => {
+    const failure = await workers.call("tool.f").then(
+      () => undefined,
+      (error) => failureFromConnectError(error),
+    );
+    return failure?.reason === "WORKER_INSTALL_FAILED" && /lockfile .* needs to be updated/.test(failure.message);
+  });
+
+  await lock();
+  await eventually(async () => {
+    const called = await workers.call("tool.f").catch(() => undefined); // the directory has not been read again yet
+    return called?.result === 2;
+  });
+}, 60_000);
+
+test("SEC-8 UV_FROZEN refuses a file that nobody has locked", async () => {
+  await using workers = await openTestWorkers(FILES, { UV_FROZEN: "1" });
+  const failure = await failureOf(workers.call("tool.f"));
+  expect(failure).toMatchObject({ code: "failed_precondition", reason: "WORKER_INSTALL_FAILED" });
+  expect(failure.message).toContain("run `uv lock --script");
 }, 60_000);

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { dirname } from "node:path";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { textFromExit } from "#runtime/lifecycle/child-process/exit.ts";
@@ -23,9 +24,10 @@ export async function installEnvironment(options: InstallOptions): Promise<strin
   const { uv, path, environment, timeoutMs, onLine } = options;
   using timeout = timeoutSignal(timeoutMs);
   using ending = openEnding(timeout, options.signal);
+  const locked = existsSync(`${path}.lock`) ? ["--locked"] : []; // uv would bring a stale one up to date, unseen
   await using child = await openChildProcess({
     command: uv,
-    args: ["sync", "--script", path, "--output-format", "json", "--no-progress", "--color", "never"],
+    args: ["sync", "--script", path, ...locked, "--output-format", "json", "--no-progress", "--color", "never"],
     env: environment,
     cwd: dirname(path),
     signal: ending.signal,

@@ -1,6 +1,7 @@
 import { constants } from "node:fs";
 import { access, mkdir, rename, rm, stat } from "node:fs/promises";
 import { delimiter, dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { openLockDirectory } from "../lock-directory.ts";
 
 /** How the programs that the suite needs are found; every member has a default that suits a person at a terminal. */
@@ -70,4 +71,10 @@ export async function fetchOnce(
   await rm(temporary, { recursive: true, force: true }); // of a process that was killed while it fetched
   await fetch(temporary);
   await rename(temporary, target);
+}
+
+/** What tells pip, or uv as pip, to install the version that a file beside this one names: whole wheels with these hashes, or nothing. */
+export function lockedWheels(file: string): string[] {
+  const requirements = fileURLToPath(new URL(`./${file}`, import.meta.url));
+  return ["--require-hashes", "--no-deps", "--only-binary", ":all:", "-r", requirements];
 }

