@@ -16,7 +16,7 @@ import { Failure } from "../failure/failure.ts";
 import { openTelemetry, type Telemetry } from "../telemetry/telemetry.ts";
 import { openCollector } from "../telemetry/testing/collector.ts";
 import { currentTrace } from "../telemetry/trace-context.ts";
-import { currentPrincipal, LOCAL_PRINCIPAL, principalOf, withPrincipal, writePrincipal } from "./identity.ts";
+import { callerOf, currentPrincipal, LOCAL_PRINCIPAL, principalOf, withPrincipal, writePrincipal } from "./identity.ts";
 import { clientInterceptors, serverInterceptors } from "./interceptors.ts";
 import { EchoService } from "./nats/testing/echo-service.ts";
 
@@ -111,16 +111,17 @@ describe("validation", () => {
 
 describe("the principal", () => {
   test("is local when nobody is named, and survives any name", () => {
-    const headers = new Headers();
-    expect(principalOf(headers)).toBe(LOCAL_PRINCIPAL);
-    for (const principal of ["ann@example.org", "jörg müller", "100%", "a%20b"]) {
-      writePrincipal(headers, principal);
-      expect(principalOf(headers)).toBe(principal);
+    const requestHeader = new Headers();
+    const principal = () => principalOf(callerOf({ requestHeader }));
+    expect(principal()).toBe(LOCAL_PRINCIPAL);
+    for (const name of ["ann@example.org", "jörg müller", "100%", "a%20b"]) {
+      writePrincipal(requestHeader, name);
+      expect(principal()).toBe(name);
     }
   });
 
   test("of a call goes on with the calls that its handler makes, in streams too, and nowhere else", async () => {
-    const inner = openEcho({ unary: (_request, context) => bytes(principalOf(context.requestHeader)) });
+    const inner = openEcho({ unary: (_request, context) => bytes(principalOf(callerOf(context))) });
     const outer = openEcho({
       unary: () => inner.unary(bytes("")),
       async *serverStream() {
@@ -138,7 +139,7 @@ describe("the principal", () => {
 
   test("can be given by the client's owner", async () => {
     const echo = {
-      unary: (_request: unknown, context: { requestHeader: Headers }) => bytes(principalOf(context.requestHeader)),
+      unary: (_request: unknown, context: { requestHeader: Headers }) => bytes(principalOf(callerOf(context))),
     };
     const client = openEcho(echo, { client: clientInterceptors({ identity: () => "service:spaces" }) });
     expect(textOf(await client.unary(bytes("")))).toBe("service:spaces");

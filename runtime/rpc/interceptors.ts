@@ -5,7 +5,7 @@ import { createFailureInterceptor } from "../failure/connect.ts";
 import { contractValidator } from "../schema/contract-validator.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { createClientTracing, createServerTracing } from "../telemetry/tracing.ts";
-import { createPrincipalReceiver, createPrincipalSender } from "./identity.ts";
+import { createCallerSender, createPrincipalReceiver, type SenderOptions } from "./identity.ts";
 
 export interface ServerInterceptorsOptions {
   logger: Pick<Logger, "error">;
@@ -33,13 +33,11 @@ export function serverInterceptors(options: ServerInterceptorsOptions): Intercep
   ];
 }
 
-export interface ClientInterceptorsOptions {
+export interface ClientInterceptorsOptions extends SenderOptions {
   telemetry?: Pick<Telemetry, "clientTracing">;
-  /** On whose behalf to call; of the call that is being served unless told. */
-  identity?: () => string | undefined;
 }
 
-/** What every client does around its calls: names the place in the trace and the principal. Deadlines are Connect's own. */
+/** What every client does around its calls: names the place in the trace, the principal and the service. Deadlines are Connect's own. */
 export function clientInterceptors(options: ClientInterceptorsOptions = {}): Interceptor[] {
-  return [options.telemetry?.clientTracing ?? createClientTracing(undefined), createPrincipalSender(options.identity)];
+  return [options.telemetry?.clientTracing ?? createClientTracing(undefined), createCallerSender(options)];
 }

@@ -2,6 +2,7 @@ import { type Session, SessionState } from "#gen/toolbus/session/v1/session_pb.t
 import { BoundedMap } from "#runtime/collections/bounded-map.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { isOwner, requireOwner } from "#runtime/failure/session-owner.ts";
+import { type Caller, principalOf } from "#runtime/rpc/identity.ts";
 
 /** Reads a session from the router; refuses an unknown one. */
 export type ReadSession = (sessionId: string) => Promise<Session>;
@@ -9,9 +10,9 @@ export type ReadSession = (sessionId: string) => Promise<Session>;
 /** Whose sessions are whose: the principal that opened a session owns it for ever. */
 export interface Sessions {
   /** Refuses everybody but the owner. */
-  requireOwner(sessionId: string, principal: string): Promise<void>;
+  requireOwner(sessionId: string, caller: Caller): Promise<void>;
   /** The same, and refuses a session that is closed. */
-  requireOpen(sessionId: string, principal: string): Promise<void>;
+  requireOpen(sessionId: string, caller: Caller): Promise<void>;
 }
 
 const knownOwners = 10_000;
@@ -30,18 +31,18 @@ export function createSessions({ readSession, onStranger }: SessionsOptions): Se
     ownersBySession.set(sessionId, session.principal);
     return session;
   };
-  const refuseStranger = (sessionId: string, owner: string, principal: string) => {
-    if (!isOwner(owner, principal)) onStranger(sessionId, principal);
-    requireOwner({ sessionId, principal: owner }, principal);
+  const refuseStranger = (sessionId: string, owner: string, caller: Caller) => {
+    if (!isOwner(owner, caller)) onStranger(sessionId, principalOf(caller));
+    requireOwner({ sessionId, principal: owner }, caller);
   };
 
   return {
-    async requireOwner(sessionId, principal) {
-      refuseStranger(sessionId, ownersBySession.get(sessionId) ?? (await read(sessionId)).principal, principal);
+    async requireOwner(sessionId, caller) {
+      refuseStranger(sessionId, ownersBySession.get(sessionId) ?? (await read(sessionId)).principal, caller);
     },
-    async requireOpen(sessionId, principal) {
+    async requireOpen(sessionId, caller) {
       const session = await read(sessionId);
-      refuseStranger(sessionId, session.principal, principal);
+      refuseStranger(sessionId, session.principal, caller);
       if (session.state === SessionState.CLOSED)
         refuse("failed_precondition", `session ${sessionId} is closed`, { reason: "SESSION_CLOSED" });
     },

@@ -1,5 +1,6 @@
 import { readEnvironment } from "#runtime/config/environment.ts";
 import { serviceConfigFromReader } from "#runtime/config/service-config.ts";
+import { LOCAL_PRINCIPAL } from "#runtime/rpc/identity.ts";
 import type { ApiKey } from "./access/authentication.ts";
 
 /** What each setting means is said where it is read. */
@@ -35,6 +36,11 @@ export function readConfig(env: NodeJS.ProcessEnv) {
   if (apiKeys.length === 0 && !loopback.has(host)) {
     reader.fault("TOOLBUS_HTTP_HOST", host, "a loopback address, unless TOOLBUS_API_KEYS holds keys");
   }
+  const operators = reader.list("TOOLBUS_OPERATORS", {
+    meaning:
+      "Principals that may change agents, tools, providers and MCP servers, and read the whole audit trail. `local` is always one of them.",
+    default: [],
+  });
   const maxRequestBytes = reader.integer("TOOLBUS_MAX_REQUEST_BYTES", {
     meaning: "Largest message of a request.",
     unit: "bytes",
@@ -46,7 +52,15 @@ export function readConfig(env: NodeJS.ProcessEnv) {
     default: [],
   });
   reader.finish();
-  return { ...service, host, port, apiKeys, maxRequestBytes, corsOrigins };
+  return {
+    ...service,
+    host,
+    port,
+    apiKeys,
+    operators: new Set([LOCAL_PRINCIPAL, ...operators]),
+    maxRequestBytes,
+    corsOrigins,
+  };
 }
 
 function apiKeysFrom(text: string | undefined, fault: () => void): ApiKey[] {

@@ -1,6 +1,6 @@
 import type { HandlerContext } from "@connectrpc/connect";
-import { PRINCIPAL_HEADER, SERVICE_HEADER, writePrincipal } from "#runtime/rpc/identity.ts";
-import { principalKey } from "./access/authentication.ts";
+import { PRINCIPAL_HEADER, ROLES_HEADER, SERVICE_HEADER, writeCaller } from "#runtime/rpc/identity.ts";
+import { callerKey } from "./access/authentication.ts";
 
 /** Belongs to the connection between client and gateway, and means nothing behind it. */
 const ownOfConnection = new Set([
@@ -27,6 +27,7 @@ const ownOfConnection = new Set([
   "x-api-key",
   PRINCIPAL_HEADER,
   SERVICE_HEADER,
+  ROLES_HEADER,
   // The client's span is the parent of the gateway's own, whose place the bus is told.
   "traceparent",
   "tracestate",
@@ -38,11 +39,11 @@ function isMetadata(name: string): boolean {
   return !ownOfConnection.has(name) && !ownOfProtocol.some((prefix) => name.startsWith(prefix));
 }
 
-/** What a service is told: the client's metadata, and who it is. A principal that the client claims itself is dropped. */
+/** What a service is told: the client's metadata, and who it is. What the client claims of that itself is dropped. */
 export function forwardedHeaders(context: HandlerContext): Headers {
   const headers = new Headers();
   for (const [name, value] of context.requestHeader) if (isMetadata(name)) headers.append(name, value);
-  writePrincipal(headers, context.values.get(principalKey));
+  writeCaller(headers, context.values.get(callerKey));
   return headers;
 }
 

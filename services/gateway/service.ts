@@ -42,7 +42,7 @@ export async function openService(config: GatewayConfig, context: ServiceContext
   const crossOrigin = createCrossOrigin(config.corsOrigins);
   const hasKeys = config.apiKeys.length > 0;
   const health = createHealth({ services: publicServices, processOf, isServing, intervalMs: 1_000 });
-  const authenticate = createAuthenticate(config.apiKeys);
+  const authenticate = createAuthenticate(config.apiKeys, config.operators);
   const interceptors = clientInterceptors({ telemetry });
   const server = stack.use(
     await serveOnHttp({

@@ -1,5 +1,4 @@
 import { readEnvironment } from "#runtime/config/environment.ts";
-import { operatorsFromReader } from "#runtime/config/operators.ts";
 import { runServersFromReader } from "#runtime/config/run-servers.ts";
 import { secretsFromReader } from "#runtime/config/secrets.ts";
 import { serviceConfigFromReader } from "#runtime/config/service-config.ts";
@@ -61,7 +60,6 @@ export function readConfig(env: NodeJS.ProcessEnv) {
       "TOOLBUS_MCP_RUN_ALLOW",
       "Addresses that are not public, at which MCP servers of runs may be reached all the same.",
     ),
-    operators: operatorsFromReader(reader),
   };
   reader.finish();
   return config;

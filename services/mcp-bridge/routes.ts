@@ -9,7 +9,7 @@ import { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_serv
 import { refuse, refuseField } from "#runtime/failure/failure.ts";
 import { requireOperator } from "#runtime/failure/operator.ts";
 import { withEtag } from "#runtime/rpc/etag.ts";
-import { askerOf } from "#runtime/rpc/identity.ts";
+import { callerOf } from "#runtime/rpc/identity.ts";
 import { pageOf } from "#runtime/rpc/paging/page.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import type { Part } from "./connection/fleet.ts";
@@ -26,14 +26,12 @@ export interface Routes extends Omit<OfferWatchParts, "provider" | "connections"
   /** The connections of this instance, and those of all. */
   own: Part;
   fleet: Part;
-  /** Who may say what is started as a process, and reached with which secrets. */
-  operators: ReadonlySet<string>;
   /** Ends watches when the service stops. */
   stopping: AbortSignal;
 }
 
 export function createRoutes(parts: Routes) {
-  const { provider, applied, own, fleet, operators } = parts;
+  const { provider, applied, own, fleet } = parts;
   const partFor = (context: HandlerContext) => (isForOwnPart(context) ? own : fleet);
   const lasting = ({ signal }: HandlerContext) => openEnding(signal, parts.stopping);
 
@@ -52,7 +50,7 @@ export function createRoutes(parts: Routes) {
     });
     router.service(McpServerService, {
       async applyMcpServer({ server, ...conditions }, { requestHeader, signal }) {
-        requireOperator("to apply an MCP server", askerOf({ requestHeader }), operators);
+        requireOperator("to apply an MCP server", callerOf({ requestHeader }));
         const given = server ?? refuseField("server", "is required");
         return { server: await applied.apply(validServer(given), { ...conditions, signal }) };
       },
@@ -60,7 +58,7 @@ export function createRoutes(parts: Routes) {
         return { server: (await applied.read(name, signal)) ?? refuseMissing(name) };
       },
       async deleteMcpServer({ name, ...conditions }, { requestHeader, signal }) {
-        requireOperator("to delete an MCP server", askerOf({ requestHeader }), operators);
+        requireOperator("to delete an MCP server", callerOf({ requestHeader }));
         if (await applied.remove(name, { ...conditions, signal })) return {};
         return refuseMissing(name);
       },

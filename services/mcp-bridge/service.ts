@@ -55,7 +55,7 @@ export async function openService(config: McpBridgeConfig, context: ServiceConte
   );
   connections.useOwners(ownership);
 
-  const peers = createPeers(bus, name, clientInterceptors({ telemetry }));
+  const peers = createPeers(bus, name, clientInterceptors({ telemetry, service: name }));
   const isNotSent = (error: unknown) => deliveryOf(error) === "NOT_SENT";
   const provider = new Provider({ ...config, connections, applied, isNotSent, peerOf: peers.peer });
   const instances = (limit: AbortSignal) => findInstances(bus, name, limit);
@@ -69,7 +69,6 @@ export async function openService(config: McpBridgeConfig, context: ServiceConte
     interceptors: serverInterceptors({ logger, telemetry }),
     routes: createRoutes({
       ...{ provider, connections, applied, own, fleet, firstSnapshotMs, stopping: stopping.signal },
-      operators: config.operators,
     }),
   };
   stack.use(await serveOnNats(bus, { ...served, service: instanceService(name, instance) }));

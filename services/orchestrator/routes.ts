@@ -1,7 +1,7 @@
 import type { ConnectRouter, HandlerContext } from "@connectrpc/connect";
 import { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { type CancelRunRequest, RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
-import { askerOf } from "#runtime/rpc/identity.ts";
+import { callerOf } from "#runtime/rpc/identity.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { runFromState } from "./log/state/view.ts";
 import { providerRoutes } from "./routes/provider-routes.ts";
@@ -26,18 +26,18 @@ export function createRoutes(options: RouteOptions): (router: ConnectRouter) => 
         return { run: runFromState(await createRun(options, request, byFrom(context))) };
       },
       async getRun({ runId }, context) {
-        const { state } = await openExisting(options, runId, askerOf(context));
+        const { state } = await openExisting(options, runId, callerOf(context));
         return { run: runFromState(state ?? notFound(runId)) };
       },
-      listRuns: (request, context) => listRuns(options, request, askerOf(context)),
+      listRuns: (request, context) => listRuns(options, request, callerOf(context)),
       async *watchRun({ runId, fromSequence, includeDeltas, afterDelta }, context) {
         using ending = openEnding(context.signal, options.stopping);
         const cursor = afterDelta && { ...afterDelta, next: afterDelta.index + 1 };
-        const request = { runId, fromSequence, includeDeltas, cursor, asker: askerOf(context) };
+        const request = { runId, fromSequence, includeDeltas, cursor, caller: callerOf(context) };
         yield* watchRun(options, request, ending.signal);
       },
       async submitOutputs({ runId, outputs }, context) {
-        return { run: runFromState(await submitOutputs(options, runId, outputs, askerOf(context))) };
+        return { run: runFromState(await submitOutputs(options, runId, outputs, callerOf(context))) };
       },
       async cancelRun({ runId, reason }: CancelRunRequest, context) {
         return { run: runFromState(await cancelRun(options, runId, { ...byFrom(context), reason })) };
@@ -51,6 +51,6 @@ export function createRoutes(options: RouteOptions): (router: ConnectRouter) => 
 
 /** The calls that a request leads to are made on behalf of its principal; of no principal for the suite's own services. */
 function byFrom(context: HandlerContext) {
-  const asker = askerOf(context);
-  return { signal: context.signal, asker, principal: asker ?? "" };
+  const caller = callerOf(context);
+  return { signal: context.signal, caller, principal: caller.principal ?? "" };
 }

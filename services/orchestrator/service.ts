@@ -112,8 +112,8 @@ export async function openOrchestrator(
 type Context = Omit<ServiceContext, "signal">;
 
 /** The tool-router and the inbox; a call that is canceled takes the run along that it started. */
-function openClients(bus: Bus, { logger, telemetry }: Context, canceling: Canceling) {
-  const interceptors = clientInterceptors({ telemetry });
+function openClients(bus: Bus, { name, logger, telemetry }: Context, canceling: Canceling) {
+  const interceptors = clientInterceptors({ telemetry, service: name });
   const clients = createRouterClients(bus, interceptors, (err) =>
     logger.warn({ err }, "what a run has open is closed only when nobody has used it for a while"),
   );
@@ -121,9 +121,9 @@ function openClients(bus: Bus, { logger, telemetry }: Context, canceling: Cancel
   return { ...clients, router, inbox: createInboxClient(bus, interceptors) };
 }
 
-function openToolMessages(bus: Bus, { logger, telemetry }: Context) {
+function openToolMessages(bus: Bus, { name, logger, telemetry }: Context) {
   return {
-    toolMessages: createToolMessagesClient(bus, clientInterceptors({ telemetry })),
+    toolMessages: createToolMessagesClient(bus, clientInterceptors({ telemetry, service: name })),
     onNotShown: (err: unknown, shown?: CallShown) =>
       logger.warn(
         { err, shown },

@@ -1,5 +1,4 @@
 import { readEnvironment } from "#runtime/config/environment.ts";
-import { operatorsFromReader } from "#runtime/config/operators.ts";
 import { secretsFromReader } from "#runtime/config/secrets.ts";
 import { serviceConfigFromReader } from "#runtime/config/service-config.ts";
 import { addressRulesFromReader } from "#runtime/http/address-rules.ts";
@@ -90,7 +89,6 @@ export function readConfig(env: NodeJS.ProcessEnv) {
       min: 0,
     }),
     hasOtherTransports: transports.length > 0,
-    operators: operatorsFromReader(reader),
   };
   reader.finish();
   return config;

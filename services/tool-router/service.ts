@@ -128,12 +128,11 @@ export async function openService(config: Config, context: ServiceContext): Prom
         changes: stored.changes,
         submissions: createSubmissions({ ...recorded, validator, clock, answers }),
         results: createResults({
-          ...{ ownership, operators: config.operators },
+          ...{ ownership },
           calls: recorded.store,
           store: resultStore,
         }),
         audit: auditReader(bus),
-        operators: config.operators,
         stopping: stopping.signal,
       }),
     }),

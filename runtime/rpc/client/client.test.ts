@@ -5,7 +5,7 @@ import { createConnectTransport } from "@connectrpc/connect-node";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { serveOnHttp } from "../http/server.ts";
-import { principalOf } from "../identity.ts";
+import { callerOf, principalOf } from "../identity.ts";
 import { serverInterceptors } from "../interceptors.ts";
 import { serveOnNats } from "../nats/server/server.ts";
 import { EchoService } from "../nats/testing/echo-service.ts";
@@ -29,8 +29,8 @@ describe("from HTTP over the bus", () => {
       interceptors,
       routes: (router) =>
         router.service(EchoService, {
-          unary(request, { requestHeader }) {
-            seen.push(requestHeader.get("traceparent") ?? "", principalOf(requestHeader));
+          unary(request, context) {
+            seen.push(context.requestHeader.get("traceparent") ?? "", principalOf(callerOf(context)));
             return request;
           },
         }),

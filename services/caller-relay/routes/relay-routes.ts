@@ -1,8 +1,8 @@
-import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
+import type { ServiceImpl } from "@connectrpc/connect";
 import type { CallerService } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
 import { refuse, refuseField } from "#runtime/failure/failure.ts";
 import { submissionFrom } from "#runtime/results/submission.ts";
-import { principalOf } from "#runtime/rpc/identity.ts";
+import { callerOf } from "#runtime/rpc/identity.ts";
 import { msFromDuration } from "#runtime/time/duration.ts";
 import { namesFromDeclaration } from "../declarations/declaration.ts";
 import type { Declarations } from "../delivery/declarations.ts";
@@ -26,17 +26,16 @@ export interface RelayRouteParts extends AttachingParts {
 
 export function relayRoutes(parts: RelayRouteParts): ServiceImpl<typeof CallerService> {
   const { declarations, sessions, answers, records } = parts;
-  const principal = (context: HandlerContext) => principalOf(context.requestHeader);
   return {
     async declareTools({ sessionId, declaration }, context) {
       const declared = declaration ?? refuseField("declaration", "is required");
       const names = namesFromDeclaration(declared);
-      await sessions.requireOpen(sessionId, principal(context));
+      await sessions.requireOpen(sessionId, callerOf(context));
       await declarations.write(sessionId, declared);
       return { names };
     },
     async *watchCaller({ sessionId, reconnectGrace }, context) {
-      await sessions.requireOpen(sessionId, principal(context));
+      await sessions.requireOpen(sessionId, callerOf(context));
       const graceMs = Math.min(msFromDuration(reconnectGrace) ?? parts.graceMs, parts.maxGraceMs);
       await using caller = await attachCaller(parts, sessionId, graceMs);
       const { attachment } = caller;
@@ -48,11 +47,11 @@ export function relayRoutes(parts: RelayRouteParts): ServiceImpl<typeof CallerSe
       refuseEnd(sessionId, await attachment.ended);
     },
     async respond({ sessionId, requestId, ...given }, context) {
-      await sessions.requireOwner(sessionId, principal(context));
+      await sessions.requireOwner(sessionId, callerOf(context));
       return answers.respond(sessionId, requestId, submissionFrom(given, requestId));
     },
     async getDeclaration({ sessionId }, context) {
-      await sessions.requireOwner(sessionId, principal(context));
+      await sessions.requireOwner(sessionId, callerOf(context));
       const [declaration, found] = await Promise.all([declarations.read(sessionId), records.read(sessionId)]);
       const attached = found?.value.kind === "attached" && (await parts.isAttachedAt(found.value));
       return { attached, ...(declaration && { declaration }) };

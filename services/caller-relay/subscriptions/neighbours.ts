@@ -15,7 +15,7 @@ const answerTimeoutMs = 10_000;
 
 /** The services that this one asks: the router, whose session it is; the spaces, to keep a late result for the agent. */
 export function createNeighbours(bus: Bus, telemetry: Telemetry) {
-  const interceptors = clientInterceptors({ telemetry });
+  const interceptors = clientInterceptors({ telemetry, service: "caller-relay" });
   const sessions = clientFor(bus, SessionService, { interceptors, defaultTimeoutMs: answerTimeoutMs });
   const inboxes = clientFor(bus, InboxDeliveryService, { interceptors, defaultTimeoutMs: answerTimeoutMs });
 

@@ -1,6 +1,7 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import { createContextKey, type Interceptor } from "@connectrpc/connect";
 import { connectError } from "#runtime/failure/connect.ts";
+import { type Caller, LOCAL_PRINCIPAL } from "#runtime/rpc/identity.ts";
 
 /** A key and the principal that it stands for. */
 export interface ApiKey {
@@ -8,24 +9,25 @@ export interface ApiKey {
   key: string;
 }
 
-export const principalKey = createContextKey("local", { description: "the authenticated principal" });
+export const callerKey = createContextKey<Caller>({ isOperator: false }, { description: "who calls" });
 
-export type Authenticate = (header: Headers) => string | undefined;
+export type Authenticate = (header: Headers) => Caller | undefined;
 
 /**
- * Finds the principal of a request by `Authorization: Bearer KEY` or `X-Api-Key: KEY`. Without keys everybody is
+ * Finds who makes a request by `Authorization: Bearer KEY` or `X-Api-Key: KEY`. Without keys everybody is
  * `local`, which is why a gateway without keys listens on the loopback interface only.
  */
-export function createAuthenticate(keys: readonly ApiKey[]): Authenticate {
-  if (keys.length === 0) return () => "local";
-  const digests = keys.map(({ principal, key }) => ({ principal, digest: digestOf(key) }));
+export function createAuthenticate(keys: readonly ApiKey[], operators: ReadonlySet<string>): Authenticate {
+  const callerFor = (principal: string): Caller => ({ principal, isOperator: operators.has(principal) });
+  if (keys.length === 0) return () => callerFor(LOCAL_PRINCIPAL);
+  const digests = keys.map(({ principal, key }) => ({ caller: callerFor(principal), digest: digestOf(key) }));
   return (header) => {
     const given = keyOf(header);
     if (given === undefined) return undefined;
     const digest = digestOf(given);
     // All are compared, in constant time, so that the time tells nothing of the keys.
     const matches = digests.filter((entry) => timingSafeEqual(entry.digest, digest));
-    return matches[0]?.principal;
+    return matches[0]?.caller;
   };
 }
 
@@ -38,12 +40,12 @@ const openServices = new Set([
 
 export function createAuthenticationInterceptor(authenticate: Authenticate): Interceptor {
   return (next) => (request) => {
-    const principal = authenticate(request.header);
-    if (principal === undefined && !openServices.has(request.service.typeName)) {
+    const caller = authenticate(request.header);
+    if (caller === undefined && !openServices.has(request.service.typeName)) {
       const text = "this gateway wants a key: send it as `Authorization: Bearer KEY` or `X-Api-Key: KEY`";
       throw connectError("unauthenticated", text, { reason: "CREDENTIALS_INVALID" });
     }
-    request.contextValues.set(principalKey, principal ?? "anonymous");
+    if (caller !== undefined) request.contextValues.set(callerKey, caller);
     return next(request);
   };
 }

@@ -1,7 +1,7 @@
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { type FailureCode, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import type { HttpRequest, HttpResponse } from "#runtime/rpc/http/messages.ts";
-import { writePrincipal } from "#runtime/rpc/identity.ts";
+import { writeCaller } from "#runtime/rpc/identity.ts";
 import type { Authenticate } from "../access/authentication.ts";
 import { parseKeepingNumbers } from "./json-text.ts";
 
@@ -12,10 +12,10 @@ export function principalHeaders(request: HttpRequest, authenticate: Authenticat
     const value = request.headers[name];
     if (typeof value === "string") given.set(name, value);
   }
-  const principal =
+  const caller =
     authenticate(given) ?? refuse("unauthenticated", "this gateway wants a key", { reason: "CREDENTIALS_INVALID" });
   const headers = new Headers();
-  writePrincipal(headers, principal);
+  writeCaller(headers, caller);
   return headers;
 }
 

@@ -3,6 +3,7 @@ import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { RunEndReason, RunMode, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { ToolOutputSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { SELF } from "#runtime/rpc/identity.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { until } from "#runtime/time/until.ts";
 import { Superseded } from "../log/claim.ts";
@@ -98,13 +99,15 @@ describe("the loop", () => {
     const answers = { log: run.log, wakes: { send: async () => {} }, clock: systemClock };
     const output = (callId: string, answer = "yes") =>
       create(ToolOutputSchema, { callId, outcome: { case: "resultJson", value: `"${answer} ${callId}"` } });
-    await submitOutputs(answers, "r", [output("q2")]);
-    await expect(submitOutputs(answers, "r", [output("q1"), output("q2", "no")])).rejects.toThrow(
+    await submitOutputs(answers, "r", [output("q2")], SELF);
+    await expect(submitOutputs(answers, "r", [output("q1"), output("q2", "no")], SELF)).rejects.toThrow(
       "call q2 has its answer already",
     );
-    await expect(submitOutputs(answers, "r", [output("q9")])).rejects.toThrow("call q9 is unknown");
-    await expect(submitOutputs(answers, "r", [output("call_1_2")])).rejects.toThrow("call_1_2 is not the client's");
-    await submitOutputs(answers, "r", [output("q1")]);
+    await expect(submitOutputs(answers, "r", [output("q9")], SELF)).rejects.toThrow("call q9 is unknown");
+    await expect(submitOutputs(answers, "r", [output("call_1_2")], SELF)).rejects.toThrow(
+      "call_1_2 is not the client's",
+    );
+    await submitOutputs(answers, "r", [output("q1")], SELF);
     expect(await run.work("another process")).toBe("ended");
     expect(await run.view()).toMatchObject({ outputText: "yes q1 10" });
     expect((await run.results()).map(({ callId }) => callId)).toEqual(["q1", "call_1_2", "q2"]);

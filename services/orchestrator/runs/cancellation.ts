@@ -15,8 +15,8 @@
 
 import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
-import type { Asker } from "#runtime/failure/session-owner.ts";
 import { errorResult } from "#runtime/results/error-result.ts";
+import type { Caller } from "#runtime/rpc/identity.ts";
 import { until } from "#runtime/time/until.ts";
 import type { RunJournal } from "../log/journal.ts";
 import { type FoldedRun, openCallCount } from "../log/state/fold.ts";
@@ -35,9 +35,9 @@ export interface CancelOptions extends ExistingRunOptions, ToolMessageParts {
 export async function cancelRun(
   options: CancelOptions,
   runId: string,
-  by: { asker?: Asker; principal: string; reason: string; signal: AbortSignal },
+  by: { caller: Caller; principal: string; reason: string; signal: AbortSignal },
 ): Promise<FoldedRun> {
-  const journal = await openExisting(options, runId, by.asker);
+  const journal = await openExisting(options, runId, by.caller);
   const { phase, accepted } = journal.state ?? notFound(runId);
   if (phase.kind === "ended" && phase.ended.state !== RunState.CANCELED) {
     refuse("failed_precondition", `run ${runId} has ended`, { reason: "RUN_ENDED" });

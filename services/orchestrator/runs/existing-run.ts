@@ -4,7 +4,8 @@
  */
 
 import { refuse } from "#runtime/failure/failure.ts";
-import { type Asker, requireOwner } from "#runtime/failure/session-owner.ts";
+import { requireOwner } from "#runtime/failure/session-owner.ts";
+import type { Caller } from "#runtime/rpc/identity.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import { openJournal, type RunJournal, type RunLog } from "../log/journal.ts";
 import type { WakeQueue } from "../sessions/wakes/wake.ts";
@@ -19,10 +20,10 @@ export interface ExistingRunOptions {
 export async function openExisting(
   { log, clock }: Pick<ExistingRunOptions, "log" | "clock">,
   runId: string,
-  asker?: Asker,
+  caller: Caller,
 ): Promise<RunJournal> {
   const journal = await openJournal(log, runId, clock);
-  requireOwner(journal.state?.accepted ?? notFound(runId), asker);
+  requireOwner(journal.state?.accepted ?? notFound(runId), caller);
   return journal;
 }
 

@@ -8,7 +8,8 @@
 
 import type { Run } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { ListRunsRequest } from "#gen/toolbus/run/v1/run_service_pb.ts";
-import { type Asker, isOwner, requireOwner } from "#runtime/failure/session-owner.ts";
+import { isOwner, requireOwner } from "#runtime/failure/session-owner.ts";
+import type { Caller } from "#runtime/rpc/identity.ts";
 import { sizeOfPage } from "#runtime/rpc/paging/page.ts";
 import { placeFromToken, tokenFromPlace } from "#runtime/rpc/paging/page-token.ts";
 import type { RunLog } from "../log/journal.ts";
@@ -29,10 +30,10 @@ const atOnce = 16;
 export async function listRuns(
   options: ListingOptions,
   { sessionId, states: statuses, pageSize, pageToken }: ListRunsRequest,
-  asker?: Asker,
+  caller: Caller,
 ): Promise<{ runs: Run[]; nextPageToken: string }> {
   const limit = sizeOfPage(pageSize);
-  const list = ["runs", asker ?? "", sessionId, statuses.toSorted()];
+  const list = ["runs", caller.principal ?? "", sessionId, statuses.toSorted()];
   const place = placeFromToken(list, pageToken);
   const before = place === "" ? undefined : Number(place);
   const entries = sessionId === "" ? entriesOfAll(options.pages, before) : entriesOfSession(options, sessionId, before);
@@ -42,8 +43,8 @@ export async function listRuns(
     const read = await Promise.all(some.map(async (entry) => ({ entry, state: await stateOf(options.log, entry) })));
     for (const { entry, state } of read) {
       lookedAt += 1;
-      if (state !== undefined && sessionId !== "") requireOwner(state.accepted, asker);
-      const run = state && isOwner(state.accepted.principal, asker) ? rowFrom(state) : undefined;
+      if (state !== undefined && sessionId !== "") requireOwner(state.accepted, caller);
+      const run = state && isOwner(state.accepted.principal, caller) ? rowFrom(state) : undefined;
       if (run && (statuses.length === 0 || statuses.includes(run.state))) runs.push(run);
       if (runs.length === limit || lookedAt === mostLookedAt) {
         return { runs, nextPageToken: tokenFromPlace(list, String(entry.position)) };

@@ -10,6 +10,7 @@ import type { RunAcceptedSchema, RunDelta } from "#gen/toolbus/run/v1/run_event_
 import { Role, RunOptionsSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import { ToolOutputSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { textContent } from "#runtime/content/text.ts";
+import { SELF } from "#runtime/rpc/identity.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { claimRun } from "../log/claim.ts";
 import { createJournal, openJournal } from "../log/journal.ts";
@@ -121,7 +122,7 @@ export async function openRun(setting: Setting) {
     (await view()).items.flatMap(({ item }) => (item.case === "functionCallOutput" ? [item.value] : []));
   const answers = { log, wakes: { send: async () => {} }, clock: systemClock };
   const answer = (callId: string, value: string, kind: "resultJson" | "error" = "resultJson") =>
-    submitOutputs(answers, "r", [create(ToolOutputSchema, { callId, outcome: { case: kind, value } })]);
+    submitOutputs(answers, "r", [create(ToolOutputSchema, { callId, outcome: { case: kind, value } })], SELF);
   return {
     log,
     router,

@@ -1,6 +1,7 @@
 import type { Session } from "#gen/toolbus/session/v1/session_pb.ts";
 import { BoundedMap } from "#runtime/collections/bounded-map.ts";
-import { type Asker, requireOwner } from "#runtime/failure/session-owner.ts";
+import { requireOwner } from "#runtime/failure/session-owner.ts";
+import { type Caller, isServiceItself } from "#runtime/rpc/identity.ts";
 import type { Owner } from "./owner.ts";
 
 /** Reads a session from the router; refuses an unknown one. */
@@ -11,7 +12,7 @@ export interface Sessions {
    * Whose inbox, memory and active space are meant: those of the agent that is named, else of the one that is active in the
    * session. Refuses whoever does not own the session.
    */
-  ownerFor(asked: { sessionId: string; agent: string }, asker: Asker): Promise<Owner>;
+  ownerFor(asked: { sessionId: string; agent: string }, caller: Caller): Promise<Owner>;
   /** Whether one principal opened both. */
   haveOneOwner(one: string, other: string): Promise<boolean>;
 }
@@ -36,8 +37,8 @@ export function createSessions(readSession: ReadSession): Sessions {
       const [first, second] = await Promise.all([one, other].map(principalOf));
       return first === second;
     },
-    async ownerFor({ sessionId, agent }, asker) {
-      if (asker !== undefined) requireOwner({ sessionId, principal: await principalOf(sessionId) }, asker);
+    async ownerFor({ sessionId, agent }, caller) {
+      if (!isServiceItself(caller)) requireOwner({ sessionId, principal: await principalOf(sessionId) }, caller);
       return { sessionId, agent: agent || (await read(sessionId)).agent };
     },
   };

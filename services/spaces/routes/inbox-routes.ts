@@ -3,7 +3,7 @@ import type { InboxDeliveryService } from "#gen/toolbus/internal/space/v1/inbox_
 import type { InboxEvent } from "#gen/toolbus/space/v1/inbox_pb.ts";
 import type { InboxService } from "#gen/toolbus/space/v1/inbox_service_pb.ts";
 import { refuse, refuseField } from "#runtime/failure/failure.ts";
-import { askerOf } from "#runtime/rpc/identity.ts";
+import { callerOf } from "#runtime/rpc/identity.ts";
 import { pageOf, placeOfNumber } from "#runtime/rpc/paging/page.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import type { Inbox } from "../inbox/inbox.ts";
@@ -19,7 +19,7 @@ export interface InboxParts {
 export function inboxRoutes({ inbox, sessions, stopping }: InboxParts): ServiceImpl<typeof InboxService> {
   return {
     async listInboxEvents(request, context) {
-      const owner = await sessions.ownerFor(request, askerOf(context));
+      const owner = await sessions.ownerFor(request, callerOf(context));
       const listed = {
         elements: await inbox.list(owner),
         placeOf: ({ sequence }: InboxEvent) => placeOfNumber(sequence),
@@ -28,7 +28,7 @@ export function inboxRoutes({ inbox, sessions, stopping }: InboxParts): ServiceI
       return { events: items, nextPageToken };
     },
     async *watchInboxEvents(request, context) {
-      const owner = await sessions.ownerFor(request, askerOf(context));
+      const owner = await sessions.ownerFor(request, callerOf(context));
       using ending = openEnding(context.signal, stopping);
       const ends = ending.signal;
       for await (const update of inbox.follow(owner, request.fromSequence, ends)) yield { update };
@@ -48,11 +48,11 @@ export function inboxDeliveryRoutes({
   return {
     async deliverEvent({ event }, context) {
       const given = event ?? refuseField("event", "is required");
-      if (given.sessionId !== "" && given.agent !== "") await sessions.ownerFor(given, askerOf(context));
+      if (given.sessionId !== "" && given.agent !== "") await sessions.ownerFor(given, callerOf(context));
       return inbox.deliver(given);
     },
     async acknowledgeInbox(request, context) {
-      await inbox.acknowledge(await sessions.ownerFor(request, askerOf(context)), request.eventIds);
+      await inbox.acknowledge(await sessions.ownerFor(request, callerOf(context)), request.eventIds);
       return {};
     },
   };

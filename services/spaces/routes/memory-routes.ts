@@ -1,7 +1,7 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { RunContextService } from "#gen/toolbus/internal/space/v1/run_context_service_pb.ts";
 import type { MemoryService } from "#gen/toolbus/space/v1/memory_service_pb.ts";
-import { askerOf } from "#runtime/rpc/identity.ts";
+import { callerOf } from "#runtime/rpc/identity.ts";
 import { pageOf } from "#runtime/rpc/paging/page.ts";
 import { type Memory, nameOf } from "../memory/memory.ts";
 import type { Owner } from "../owners/owner.ts";
@@ -16,15 +16,15 @@ export interface MemoryParts {
 export function memoryRoutes({ memory, sessions }: MemoryParts): ServiceImpl<typeof MemoryService> {
   return {
     async setEntries(request, context) {
-      await memory.set(await sessions.ownerFor(request, askerOf(context)), request.entries);
+      await memory.set(await sessions.ownerFor(request, callerOf(context)), request.entries);
       return {};
     },
     async deleteEntries(request, context) {
-      const owner = await sessions.ownerFor(request, askerOf(context));
+      const owner = await sessions.ownerFor(request, callerOf(context));
       return { deletedCount: await memory.delete(owner, request.kind, request.keys) };
     },
     async listEntries(request, context) {
-      const owner = await sessions.ownerFor(request, askerOf(context));
+      const owner = await sessions.ownerFor(request, callerOf(context));
       const listed = { elements: await memory.list(owner, request.kind), placeOf: nameOf };
       const list = ["entries", owner.sessionId, owner.agent, request.kind];
       const { items, nextPageToken } = pageOf(list, listed, request);
@@ -41,6 +41,6 @@ export interface RunContextParts {
 /** What a run of the agent starts with. */
 export function runContextRoutes({ sessions, runContext }: RunContextParts): ServiceImpl<typeof RunContextService> {
   return {
-    getRunContext: async (request, context) => runContext(await sessions.ownerFor(request, askerOf(context))),
+    getRunContext: async (request, context) => runContext(await sessions.ownerFor(request, callerOf(context))),
   };
 }

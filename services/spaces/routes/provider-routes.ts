@@ -3,8 +3,9 @@ import type { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider
 import { WatchProvidedToolsResponseSchema } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { Source } from "#gen/toolbus/tool/v1/source_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
+import { isOwner } from "#runtime/failure/session-owner.ts";
 import { withEtag } from "#runtime/rpc/etag.ts";
-import { askerOf } from "#runtime/rpc/identity.ts";
+import { callerOf } from "#runtime/rpc/identity.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import type { Rooms } from "../built-ins/built-in.ts";
@@ -22,8 +23,8 @@ export function providerRoutes(rooms: Rooms, stopping: AbortSignal): ServiceImpl
     },
     async *executeTool(request, context) {
       const { sessionId = "", agent = "", principal = "" } = request.scope ?? {};
-      const asker = askerOf(context);
-      const isByOwner = asker === undefined || principal === "" || asker === principal;
+      const caller = callerOf(context);
+      const isByOwner = principal === "" || isOwner(principal, caller);
       const call = { callId: request.callId, sessionId, agent, isByOwner };
       const result = await callBuiltIn(rooms, request.tool, call, request.argumentsJson);
       yield { event: { case: "result", value: result } };

@@ -6,9 +6,8 @@ import type { Member, Space } from "#gen/toolbus/space/v1/space_pb.ts";
 import type { SendMessageRequest, SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
 import { textOfContent } from "#runtime/content/text.ts";
 import { refuse, refuseField } from "#runtime/failure/failure.ts";
-import type { Asker } from "#runtime/failure/session-owner.ts";
 import { submissionFrom } from "#runtime/results/submission.ts";
-import { askerOf, principalOf } from "#runtime/rpc/identity.ts";
+import { type Caller, callerOf, principalOf } from "#runtime/rpc/identity.ts";
 import { pageOf } from "#runtime/rpc/paging/page.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import type { Answers } from "../messages/answers.ts";
@@ -49,24 +48,23 @@ export function spaceRoutes(parts: SpaceParts): ServiceImpl<typeof SpaceService>
     async enterSpace({ spaceId, member }, context) {
       const space =
         member.case === "agent"
-          ? await membership.enter(spaceId, await sessions.ownerFor(member.value, askerOf(context)))
-          : await membership.join(spaceId, personMember(principalOf(context.requestHeader), member.value ?? ""));
+          ? await membership.enter(spaceId, await sessions.ownerFor(member.value, callerOf(context)))
+          : await membership.join(spaceId, personMember(principalOf(callerOf(context)), member.value ?? ""));
       const page = await messages.list(space.id, { offset: 0, limit: LATEST, before: 0n });
       return { space, messages: page.messages };
     },
     async leaveSpace({ spaceId, member }, context) {
-      const agent = member.case === "agent" ? await sessions.ownerFor(member.value, askerOf(context)) : undefined;
+      const agent = member.case === "agent" ? await sessions.ownerFor(member.value, callerOf(context)) : undefined;
       const { id } = await membership.space(spaceId);
       if (agent !== undefined) return { left: await membership.leave(id, agent) };
-      return { left: await membership.part(id, principalOf(context.requestHeader)) };
+      return { left: await membership.part(id, principalOf(callerOf(context))) };
     },
     async getActiveSpace(request, context) {
-      const owner = await sessions.ownerFor(request, askerOf(context));
+      const owner = await sessions.ownerFor(request, callerOf(context));
       return { spaceId: (await membership.activeSpace(owner)) ?? "" };
     },
     async sendMessage(request, context) {
-      const by = { principal: principalOf(context.requestHeader), asker: askerOf(context) };
-      const author = await authorOf(parts, request, by);
+      const author = await authorOf(parts, request, callerOf(context));
       const { spaceId } = request;
       const content = validContent(request.content);
       return {
@@ -89,7 +87,7 @@ export function spaceRoutes(parts: SpaceParts): ServiceImpl<typeof SpaceService>
     },
     async answerToolCall(request, context) {
       await membership.space(request.spaceId);
-      const by = personMember(principalOf(context.requestHeader), "");
+      const by = personMember(principalOf(callerOf(context)), "");
       const { callId } = request;
       const answer = { callId, ...submissionFrom(request, callId), by };
       return { message: await answers.answer(request.spaceId, answer) };
@@ -106,7 +104,7 @@ export function toolMessageRoutes({
   return {
     async recordToolMessage(request, context) {
       const { spaceId } = request;
-      const owner = await sessions.ownerFor(request, askerOf(context));
+      const owner = await sessions.ownerFor(request, callerOf(context));
       await membership.space(spaceId);
       const tool = request.message ?? refuseField("message", "is required");
       if (tool.callId === "") refuseField("message.call_id", "is required");
@@ -130,15 +128,15 @@ function validContent(content: ContentPart[]): ContentPart[] {
 async function authorOf(
   { membership, sessions }: SpaceParts,
   { spaceId, author }: SendMessageRequest,
-  { principal, asker }: { principal: string; asker: Asker },
+  caller: Caller,
 ): Promise<Member> {
   const { id } = await membership.space(spaceId);
   if (author.case !== "agent") {
-    const person = personMember(principal, author.value ?? "");
+    const person = personMember(principalOf(caller), author.value ?? "");
     await membership.join(id, person);
     return person;
   }
-  const owner = await sessions.ownerFor(author.value, asker);
+  const owner = await sessions.ownerFor(author.value, caller);
   if ((await membership.activeSpace(owner)) === id) return agentMember(owner);
   return refuse("failed_precondition", `session ${owner.sessionId} is not in space "${id}"`, {
     reason: "SESSION_NOT_IN_SPACE",

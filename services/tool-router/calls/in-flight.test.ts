@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { SELF } from "#runtime/rpc/identity.ts";
 import { success } from "./answers/answer.ts";
 import { type CallControl, InFlightCalls } from "./in-flight.ts";
 
@@ -81,7 +82,7 @@ test("LOOP-15 a call that is canceled before anything of it has begun ends with 
     return success("done");
   };
   const waiting = [waiter(false), waiter(false)].map(({ waiting }) => resultOf(calls.join(waiting, start)));
-  expect(calls.cancel("c", undefined)).toBe(true);
+  expect(calls.cancel("c", SELF)).toBe(true);
   const canceled = { isError: true, outputJson: '{"error":"the call was canceled"}' };
   expect(await Promise.all(waiting)).toMatchObject([canceled, canceled]);
 });

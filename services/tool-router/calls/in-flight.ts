@@ -3,7 +3,7 @@ import type { CallToolResponse } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { BoundedMap } from "#runtime/collections/bounded-map.ts";
 import { TransientMap } from "#runtime/collections/transient-map.ts";
 import { Failure } from "#runtime/failure/failure.ts";
-import { type Asker, isOwner } from "#runtime/failure/session-owner.ts";
+import type { Caller } from "#runtime/rpc/identity.ts";
 import { type Answer, canceled } from "./answers/answer.ts";
 import { type CallIdentity, differencesOfRequests, refuseForeign } from "./records/call-identity.ts";
 
@@ -48,8 +48,8 @@ const MAX_CANCELED = 10_000;
 /** The calls in flight in this process. A request whose call id is in flight joins that call. */
 export class InFlightCalls {
   readonly #calls = new TransientMap<InFlightCall>();
-  /** On whose behalf a call was canceled, by call. */
-  readonly #canceled = new BoundedMap<string, Set<Asker>>(MAX_CANCELED);
+  /** On whose behalf a call was canceled, by call; empty for a service by itself. */
+  readonly #canceled = new BoundedMap<string, Set<string>>(MAX_CANCELED);
 
   /** The session of a call that is in flight here. */
   sessionOf(callId: string): string | undefined {
@@ -57,16 +57,16 @@ export class InFlightCalls {
   }
 
   /** Ends a call for all who wait for it. Returns whether it was in flight here. Remembers the cancellation for a while. */
-  cancel(callId: string, asker: Asker): boolean {
-    this.#canceled.set(callId, (this.#canceled.get(callId) ?? new Set()).add(asker));
+  cancel(callId: string, caller: Caller): boolean {
+    this.#canceled.set(callId, (this.#canceled.get(callId) ?? new Set()).add(caller.principal ?? ""));
     const call = this.#calls.get(callId);
     call?.control.abort(new CallCanceled("canceled", "the call was canceled", { reason: "CANCELED" }));
     return call !== undefined;
   }
 
   #isCanceledFor(callId: string, principal: string): boolean {
-    const askers = this.#canceled.get(callId);
-    return askers !== undefined && [...askers].some((asker) => isOwner(principal, asker));
+    const by = this.#canceled.get(callId);
+    return by !== undefined && (by.has("") || by.has(principal));
   }
 
   async *join(waiter: CallWaiter, start: (control: CarryOutControl) => Promise<Answer>): AsyncGenerator<CallEvent> {

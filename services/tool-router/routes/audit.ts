@@ -2,7 +2,7 @@ import { toJsonString } from "@bufbuild/protobuf";
 import type { ConnectRouter, HandlerContext } from "@connectrpc/connect";
 import { type AuditFilter, AuditFilterSchema, AuditService } from "#gen/toolbus/audit/v1/audit_service_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
-import { askerOf } from "#runtime/rpc/identity.ts";
+import { callerOf, isServiceItself } from "#runtime/rpc/identity.ts";
 import { sizeOfPage } from "#runtime/rpc/paging/page.ts";
 import { placeFromToken, tokenFromPlace } from "#runtime/rpc/paging/page-token.ts";
 import { openEnding } from "#runtime/time/ending.ts";
@@ -12,19 +12,17 @@ import type { Ownership } from "../sessions/ownership.ts";
 export interface AuditRoutes {
   audit: AuditReader;
   ownership: Ownership;
-  /** The principals that may read the whole trail. */
-  operators: ReadonlySet<string>;
   /** Aborts when the service stops: watches end then. */
   stopping: AbortSignal;
 }
 
-export function routeAudit(router: ConnectRouter, { audit, ownership, operators, stopping }: AuditRoutes): void {
+export function routeAudit(router: ConnectRouter, { audit, ownership, stopping }: AuditRoutes): void {
   /** O4; refuses a session of somebody else that is asked for by name. */
   async function rightOf(context: HandlerContext, filter: AuditFilter | undefined): Promise<MayRead | undefined> {
-    const asker = askerOf(context);
-    if (asker === undefined || operators.has(asker)) return undefined;
-    await ownership.requireSession(filter?.sessionId ?? "", asker);
-    return ({ sessionId }) => ownership.isOwnSession(sessionId, asker);
+    const caller = callerOf(context);
+    if (caller.isOperator || isServiceItself(caller)) return undefined;
+    await ownership.requireSession(filter?.sessionId ?? "", caller);
+    return ({ sessionId }) => ownership.isOwnSession(sessionId, caller);
   }
 
   router.service(AuditService, {
@@ -39,7 +37,11 @@ export function routeAudit(router: ConnectRouter, { audit, ownership, operators,
         });
     },
     async listAuditEvents({ filter, pageSize, pageToken }, context) {
-      const list = ["audit events", askerOf(context) ?? "", filter ? toJsonString(AuditFilterSchema, filter) : ""];
+      const list = [
+        "audit events",
+        callerOf(context).principal ?? "",
+        filter ? toJsonString(AuditFilterSchema, filter) : "",
+      ];
       const beforeSequence = Number(placeFromToken(list, pageToken) || 0);
       const mayRead = await rightOf(context, filter);
       const request = { filter, pageSize: sizeOfPage(pageSize), beforeSequence, mayRead };

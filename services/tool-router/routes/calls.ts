@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { ConnectRouter, HandlerContext } from "@connectrpc/connect";
 import { type ListToolsRequest, ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
-import { askerOf, isFromService } from "#runtime/rpc/identity.ts";
+import { callerOf } from "#runtime/rpc/identity.ts";
 import { decodeRunContext } from "#runtime/rpc/run-context.ts";
 import type { CarryOut } from "../calls/call.ts";
 import type { InFlightCalls } from "../calls/in-flight.ts";
@@ -30,20 +30,20 @@ export function routeCalls(router: ConnectRouter, routes: CallRoutes): void {
     async listTools(request, context) {
       const { signal } = context;
       const sessionId = sessionOf(request);
-      await ownership.requireSession(sessionId, askerOf(context));
+      await ownership.requireSession(sessionId, callerOf(context));
       return listTools(routes, request, signal);
     },
     async explainTool(request, context) {
       const { signal } = context;
       const sessionId = sessionOf(request);
-      await ownership.requireSession(sessionId, askerOf(context));
+      await ownership.requireSession(sessionId, callerOf(context));
       return explainTool(routes, request, signal);
     },
     async *callTool(request, context) {
-      await ownership.requireSession(request.sessionId, askerOf(context));
+      await ownership.requireSession(request.sessionId, callerOf(context));
       const callId = request.callId || randomUUID();
       const told = decodeRunContext(request.runContext);
-      const runContext = { ...told, recovering: told.recovering && isFromService(context) };
+      const runContext = { ...told, recovering: told.recovering && callerOf(context).service !== undefined };
       const { sessionId, runId, name, argumentsJson } = request;
       const identity = { sessionId, runId, name, argumentsJson };
       const waiter = { callId, identity, signal: context.signal, isLost: () => isLost(context) };

@@ -4,7 +4,7 @@ import { ProviderService, type StoredProvider } from "#gen/toolbus/provider/v1/p
 import { type CatalogTool, ToolCatalogService } from "#gen/toolbus/tool/v1/tool_catalog_service_pb.ts";
 import { requireOperator } from "#runtime/failure/operator.ts";
 import { withEtag } from "#runtime/rpc/etag.ts";
-import { askerOf } from "#runtime/rpc/identity.ts";
+import { callerOf } from "#runtime/rpc/identity.ts";
 import { pageOf } from "#runtime/rpc/paging/page.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import type { Catalogue } from "../catalogue/catalogue.ts";
@@ -15,15 +15,13 @@ export interface CatalogueRoutes {
   catalogue: Catalogue;
   editor: CatalogueEditor;
   files: Pick<CatalogueFiles, "refused" | "loaded">;
-  /** The principals that may change the catalogue: its entries run commands, read secrets and reach into the network. */
-  operators: ReadonlySet<string>;
   /** Aborts when the service stops: watches end then. */
   stopping: AbortSignal;
 }
 
 export function routeCatalogue(router: ConnectRouter, routes: CatalogueRoutes): void {
-  const { catalogue, editor, files, operators, stopping } = routes;
-  const requireFor = (deed: string, context: HandlerContext) => requireOperator(deed, askerOf(context), operators);
+  const { catalogue, editor, files, stopping } = routes;
+  const requireFor = (deed: string, context: HandlerContext) => requireOperator(deed, callerOf(context));
 
   router.service(AgentService, {
     async applyAgent({ agent, ...conditions }, context) {

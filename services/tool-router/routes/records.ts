@@ -4,7 +4,7 @@ import type { ConnectRouter } from "@connectrpc/connect";
 import { ToolCallService, type WatchNotice } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import type { Stored } from "#runtime/bus/buckets/bucket.ts";
 import { refuse } from "#runtime/failure/failure.ts";
-import { askerOf, principalOf } from "#runtime/rpc/identity.ts";
+import { callerOf, principalOf } from "#runtime/rpc/identity.ts";
 import { pageOf } from "#runtime/rpc/paging/page.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import type { CallRecord } from "../calls/records/call-record.ts";
@@ -64,9 +64,10 @@ export function routeRecords(router: ConnectRouter, routes: RecordRoutes): void 
   }
 
   router.service(ToolCallService, {
-    async *watchToolCalls({ tools, watcherId, maxInFlight }, { signal, requestHeader }) {
+    async *watchToolCalls({ tools, watcherId, maxInFlight }, context) {
+      const { signal } = context;
       using ending = openEnding(signal, stopping);
-      const principal = principalOf(requestHeader);
+      const principal = principalOf(callerOf(context));
       const token = tokenFrom(principal, watcherId || randomUUID());
       const notices = await currentNotices(tools);
       for (const notice of notices) yield { update: { case: "notice", value: notice } };
@@ -74,30 +75,30 @@ export function routeRecords(router: ConnectRouter, routes: RecordRoutes): void 
       for await (const { withdrawn, ...delivery } of dispatcher.watch(watch, ending.signal))
         yield { update: { case: withdrawn ? "withdrawn" : "call", value: delivery } };
     },
-    async acknowledgeToolCall(request, { requestHeader }) {
-      return { call: await acknowledgements.acknowledge(request, principalOf(requestHeader)) };
+    async acknowledgeToolCall(request, context) {
+      return { call: await acknowledgements.acknowledge(request, principalOf(callerOf(context))) };
     },
     async submitToolResult(request, context) {
-      const { requestHeader, signal } = context;
-      const by = { asker: askerOf(context), principal: principalOf(requestHeader), signal };
+      const caller = callerOf(context);
+      const by = { caller, principal: principalOf(caller), signal: context.signal };
       return { call: await submissions.submit(request, by) };
     },
     async getToolCall({ callId }, context) {
       const missing = `there is no call ${callId}`;
       const call = (await store.read(callId)) ?? refuse("not_found", missing, { reason: "CALL_NOT_FOUND" });
-      requireShown(call, askerOf(context));
+      requireShown(call, callerOf(context));
       return { call };
     },
     async listToolCalls(request, context) {
       const { sessionId, states } = request;
-      const asker = askerOf(context);
-      await ownership.requireSession(sessionId, asker);
+      const caller = callerOf(context);
+      await ownership.requireSession(sessionId, caller);
       const isShown = ({ value }: Stored<CallRecord>) =>
         value.tool !== "" && // a cancellation of a call that never came
-        isShownTo(value, asker) &&
+        isShownTo(value, caller) &&
         (sessionId === "" || value.sessionId === sessionId) &&
         (states.length === 0 || states.includes(value.state));
-      const list = ["calls", asker ?? "", sessionId, states.toSorted()];
+      const list = ["calls", caller.principal ?? "", sessionId, states.toSorted()];
       const elements: Stored<CallRecord>[] = [];
       for await (const entry of store.list(context.signal, await createdAt(sessionId))) {
         if (isShown(entry)) elements.push(entry);
@@ -106,10 +107,10 @@ export function routeRecords(router: ConnectRouter, routes: RecordRoutes): void 
       return { calls: items.map(({ value }) => value), nextPageToken };
     },
     async *readResult(request, context) {
-      for await (const part of results.read(request, askerOf(context), context.signal)) yield { part };
+      for await (const part of results.read(request, callerOf(context), context.signal)) yield { part };
     },
     async cancelToolCall(request, context) {
-      return { started: await cancellation.cancel(request, askerOf(context)) };
+      return { started: await cancellation.cancel(request, callerOf(context)) };
     },
   });
 }

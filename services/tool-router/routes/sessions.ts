@@ -2,7 +2,7 @@ import type { Duration } from "@bufbuild/protobuf/wkt";
 import type { ConnectRouter } from "@connectrpc/connect";
 import { SessionService, WatchSessionResponseSchema } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { withEtag } from "#runtime/rpc/etag.ts";
-import { askerOf, principalOf } from "#runtime/rpc/identity.ts";
+import { callerOf, principalOf } from "#runtime/rpc/identity.ts";
 import { msFromDuration } from "#runtime/time/duration.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import type { Ownership } from "../sessions/ownership.ts";
@@ -19,27 +19,27 @@ export interface SessionRoutes extends WatchParts {
 export function routeSessions(router: ConnectRouter, routes: SessionRoutes): void {
   const { sessions, ownership, switching, stopping } = routes;
   router.service(SessionService, {
-    async createSession({ agent, sessionId }, { requestHeader }) {
-      return { session: await sessions.open({ agent, sessionId, principal: principalOf(requestHeader) }) };
+    async createSession({ agent, sessionId }, context) {
+      return { session: await sessions.open({ agent, sessionId, principal: principalOf(callerOf(context)) }) };
     },
     async getSession({ sessionId }, context) {
-      await ownership.requireSession(sessionId, askerOf(context));
+      await ownership.requireSession(sessionId, callerOf(context));
       return { session: await sessions.get(sessionId) };
     },
     async listSessions(request, context) {
-      return sessions.list({ ...request, asker: askerOf(context) }, context.signal);
+      return sessions.list({ ...request, caller: callerOf(context) }, context.signal);
     },
     async closeSession(request, context) {
-      await ownership.requireSession(request.sessionId, askerOf(context));
+      await ownership.requireSession(request.sessionId, callerOf(context));
       return { session: await switching.close(withDrain(request)) };
     },
     async switchAgent(request, context) {
-      await ownership.requireSession(request.sessionId, askerOf(context));
+      await ownership.requireSession(request.sessionId, callerOf(context));
       return { session: await switching.switchAgent(withDrain(request), context.signal) };
     },
     async *watchSession({ sessionId }, context) {
       using ending = openEnding(context.signal, stopping);
-      await ownership.requireSession(sessionId, askerOf(context));
+      await ownership.requireSession(sessionId, callerOf(context));
       try {
         for await (const session of watchSession(routes, sessionId, ending.signal))
           yield withEtag(WatchSessionResponseSchema, { session });

@@ -1,6 +1,7 @@
 import type { Session } from "#gen/toolbus/session/v1/session_pb.ts";
 import { BoundedMap } from "#runtime/collections/bounded-map.ts";
-import { type Asker, requireOwner } from "#runtime/failure/session-owner.ts";
+import { requireOwner } from "#runtime/failure/session-owner.ts";
+import { type Caller, isServiceItself } from "#runtime/rpc/identity.ts";
 
 /*
  * What belongs to a session is, from outside, for the principal that opened it:
@@ -15,9 +16,9 @@ import { type Asker, requireOwner } from "#runtime/failure/session-owner.ts";
  */
 export interface Ownership {
   /** O1; an empty id is no session. */
-  requireSession(sessionId: string, asker: Asker): Promise<void>;
+  requireSession(sessionId: string, caller: Caller): Promise<void>;
   /** O4 */
-  isOwnSession(sessionId: string, asker: Asker): Promise<boolean>;
+  isOwnSession(sessionId: string, caller: Caller): Promise<boolean>;
 }
 
 const KNOWN_OWNERS = 10_000;
@@ -36,13 +37,13 @@ export function createOwnership(
   }
 
   return {
-    async requireSession(sessionId, asker) {
-      if (asker === undefined || sessionId === "") return;
+    async requireSession(sessionId, caller) {
+      if (isServiceItself(caller) || sessionId === "") return;
       const principal = await ownerOf(sessionId);
-      if (principal !== undefined) requireOwner({ sessionId, principal }, asker);
+      if (principal !== undefined) requireOwner({ sessionId, principal }, caller);
     },
-    async isOwnSession(sessionId, asker) {
-      return asker === undefined || (sessionId !== "" && (await ownerOf(sessionId)) === asker);
+    async isOwnSession(sessionId, caller) {
+      return isServiceItself(caller) || (sessionId !== "" && (await ownerOf(sessionId)) === caller.principal);
     },
   };
 }

@@ -3,7 +3,8 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { type Session, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import type { Bucket, Stored } from "#runtime/bus/buckets/bucket.ts";
 import { refuse } from "#runtime/failure/failure.ts";
-import { type Asker, isOwner } from "#runtime/failure/session-owner.ts";
+import { isOwner } from "#runtime/failure/session-owner.ts";
+import type { Caller } from "#runtime/rpc/identity.ts";
 import { type PageRequest, pageOf } from "#runtime/rpc/paging/page.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { Catalogue } from "../catalogue/catalogue.ts";
@@ -119,14 +120,14 @@ export class Sessions {
   }
 
   /** By id; from outside only the asker's own. */
-  async list(request: PageRequest & { asker: Asker }, signal: AbortSignal) {
-    const { asker } = request;
+  async list(request: PageRequest & { caller: Caller }, signal: AbortSignal) {
+    const { caller } = request;
     const shown: Stored<SessionRecord>[] = [];
     for await (const entry of this.#parts.bucket.list({ signal })) {
-      if (isOwner(entry.value.principal, asker)) shown.push(entry);
+      if (isOwner(entry.value.principal, caller)) shown.push(entry);
     }
     const listed = { elements: shown, placeOf: ({ key }: Stored<SessionRecord>) => key };
-    const { items, nextPageToken } = pageOf(["sessions", asker ?? ""], listed, request);
+    const { items, nextPageToken } = pageOf(["sessions", caller.principal ?? ""], listed, request);
     return { sessions: items.map(({ value }) => this.withAgentRevision(value)), nextPageToken };
   }
 

@@ -16,7 +16,7 @@ const TIMEOUT_MS = 10_000;
  * the session to which the result goes.
  */
 export function createSpaces(bus: Bus, telemetry?: Pick<Telemetry, "clientTracing">): Spaces {
-  const interceptors = clientInterceptors(telemetry ? { telemetry } : {});
+  const interceptors = clientInterceptors({ ...(telemetry && { telemetry }), service: "tool-router" });
   const spaces = clientFor(bus, SpaceService, { interceptors });
   const toolMessages = clientFor(bus, ToolMessageService, { interceptors });
   const inbox = clientFor(bus, InboxDeliveryService, { interceptors });

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
+import { SELF } from "#runtime/rpc/identity.ts";
 import { createManualClock } from "#runtime/time/manual-clock.ts";
 import { until } from "#runtime/time/until.ts";
 import { cancelRun } from "../../runs/cancellation.ts";
@@ -117,7 +118,7 @@ describe("canceling", () => {
         onNotShown: () => {},
       },
       "r",
-      { principal: "p", reason: "enough", signal: new AbortController().signal },
+      { caller: SELF, principal: "p", reason: "enough", signal: new AbortController().signal },
     );
 
   test("LOOP-15 the calls are buried before the end is written, those of the client are left alone", async () => {

@@ -5,6 +5,7 @@ import { describe, expect, test } from "vitest";
 import { ModelSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { usd, usdPrice } from "#runtime/money/testing/dollars.ts";
+import { SELF } from "#runtime/rpc/identity.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { until } from "#runtime/time/until.ts";
 import { cancelRun } from "../../runs/cancellation.ts";
@@ -167,7 +168,12 @@ describe("what an attempt used that broke off", () => {
       notify,
       onNotShown: () => {},
     };
-    await cancelRun(options, "r", { principal: "local", reason: "", signal: new AbortController().signal });
+    await cancelRun(options, "r", {
+      caller: SELF,
+      principal: "local",
+      reason: "",
+      signal: new AbortController().signal,
+    });
     await working;
     expect(await run.view()).toMatchObject({ state: RunState.CANCELED });
     expect((await run.view()).usage?.outputTokens).toBe(4n * 1_024n);

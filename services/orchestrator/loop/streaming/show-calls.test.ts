@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { RunMode, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { ToolMessageState as Status } from "#gen/toolbus/space/v1/space_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
+import { SELF } from "#runtime/rpc/identity.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { until } from "#runtime/time/until.ts";
 import { cancelRun } from "../../runs/cancellation.ts";
@@ -232,7 +233,7 @@ describe("canceling", () => {
           onNotShown: () => {},
         },
         "r",
-        { principal: "p", reason: "enough", signal: new AbortController().signal },
+        { caller: SELF, principal: "p", reason: "enough", signal: new AbortController().signal },
       );
     run.toolMessages.failure = new Failure("unavailable", "away", { reason: "BUS_UNAVAILABLE" });
     expect((await cancel()).phase.kind).toBe("working");

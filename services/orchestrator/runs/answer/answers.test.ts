@@ -2,6 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { ToolOutputSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { SELF } from "#runtime/rpc/identity.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { createJournal, type EventBody } from "../../log/journal.ts";
 import { foldLog, isRunnable } from "../../log/state/fold.ts";
@@ -35,6 +36,7 @@ async function openParked(callIds: readonly string[]) {
       options,
       "r",
       ids.map((callId) => create(ToolOutputSchema, { callId, outcome: { case: kind, value } })),
+      SELF,
     );
   /** Under an id of its own, unless told. */
   const submit = (texts: Readonly<Record<string, string>>, submissionId = Object.values(texts).join().slice(0, 128)) =>
@@ -44,6 +46,7 @@ async function openParked(callIds: readonly string[]) {
       Object.entries(texts).map(([callId, value]) =>
         create(ToolOutputSchema, { callId, submissionId, outcome: { case: "resultJson", value } }),
       ),
+      SELF,
     );
   const answeredIds = () => callIds.filter((id) => foldLog(log.records("r"))!.turns[0]!.resultsByCallId.has(id));
   return { answer, submit, answeredIds, journal, log, wakes, state: () => foldLog(log.records("r"))! };

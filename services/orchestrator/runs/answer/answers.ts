@@ -9,7 +9,7 @@
  */
 
 import type { ToolOutput } from "#gen/toolbus/run/v1/run_service_pb.ts";
-import type { Asker } from "#runtime/failure/session-owner.ts";
+import type { Caller } from "#runtime/rpc/identity.ts";
 import type { RunJournal } from "../../log/journal.ts";
 import { type FoldedRun, openCallCount } from "../../log/state/fold.ts";
 import { announcer, type ExistingRunOptions, notFound, openExisting } from "../existing-run.ts";
@@ -19,9 +19,9 @@ export async function submitOutputs(
   options: ExistingRunOptions,
   runId: string,
   outputs: readonly ToolOutput[],
-  asker?: Asker,
+  caller: Caller,
 ): Promise<FoldedRun> {
-  const journal = await openExisting(options, runId, asker);
+  const journal = await openExisting(options, runId, caller);
   const bodies = checkedOutputs(options.log, journal.state ?? notFound(runId), outputs); // outputs-1, outputs-3
   const wake = announcer(options, journal);
   const announce = async (eventCount: number) => (isLastOutput(journal) ? wake(eventCount) : undefined);

@@ -5,6 +5,7 @@ import { type ItemSchema, Role } from "#gen/toolbus/run/v1/run_pb.ts";
 import { CreateRunRequestSchema, type InputItemSchema, ToolOutputSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { SessionSchema, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import { textContent } from "#runtime/content/text.ts";
+import { callerNamed, SELF } from "#runtime/rpc/identity.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { createJournal, type EventBody } from "../../log/journal.ts";
 import { createFakeRouter } from "../../testing/fakes/fake-router.ts";
@@ -40,7 +41,7 @@ function openSession() {
     router: createFakeRouter([]),
     sessions: { getSession: async () => session, createSession: async () => session },
   };
-  const by = { signal: new AbortController().signal, principal: "ada", asker: "ada" };
+  const by = { signal: new AbortController().signal, principal: "ada", caller: callerNamed("ada") };
   const start = (request: MessageInitShape<typeof CreateRunRequestSchema>) =>
     createRun(options, create(CreateRunRequestSchema, { sessionId: "s", input: [said("go")], ...request }), by);
   const go = async (runId: string, bodies: EventBody[]) => {
@@ -81,7 +82,7 @@ describe("a run whose input answers a call that another one of its session waits
 
   test("LOOP-5 may answer those of a run that waits no longer", async () => {
     const { options, start, go, runId } = await openParked();
-    await submitOutputs(options, runId, [answeredOutput("one")]);
+    await submitOutputs(options, runId, [answeredOutput("one")], SELF);
     await expect(start({ input: [answered("one")] })).rejects.toMatchObject({ reason: "CALL_ALREADY_RESOLVED" });
     await go(runId, [{ case: "ended", value: {} }]);
     await start({ input: [answered("two"), said("go")] });

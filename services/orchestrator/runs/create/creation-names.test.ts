@@ -10,6 +10,7 @@ import {
 import { SessionSchema, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { textContent } from "#runtime/content/text.ts";
+import { callerNamed } from "#runtime/rpc/identity.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { createJournal, type EventBody } from "../../log/journal.ts";
 import { createFakeRouter } from "../../testing/fakes/fake-router.ts";
@@ -47,7 +48,7 @@ function openSession() {
     ]),
     sessions: { getSession: async () => session, createSession: async () => session },
   };
-  const by = { signal: new AbortController().signal, principal: "ada", asker: "ada" };
+  const by = { signal: new AbortController().signal, principal: "ada", caller: callerNamed("ada") };
   const start = (request: MessageInitShape<typeof CreateRunRequestSchema>) =>
     createRun(options, create(CreateRunRequestSchema, { sessionId: "s", input: [said("go")], ...request }), by);
   const go = async (runId: string, bodies: EventBody[]) => {

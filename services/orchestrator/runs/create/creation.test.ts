@@ -10,6 +10,7 @@ import {
 import { Carry, SessionSchema, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import { textContent } from "#runtime/content/text.ts";
 import { refuse } from "#runtime/failure/failure.ts";
+import { callerNamed } from "#runtime/rpc/identity.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { createJournal } from "../../log/journal.ts";
 import { createFakeRouter } from "../../testing/fakes/fake-router.ts";
@@ -19,7 +20,7 @@ import { createMemoryQueues } from "../../testing/fakes/memory-queues.ts";
 import { type CreationOptions, createRun } from "./creation.ts";
 import { forkRun } from "./fork.ts";
 
-const by = { signal: new AbortController().signal, principal: "ada", asker: "ada" };
+const by = { signal: new AbortController().signal, principal: "ada", caller: callerNamed("ada") };
 
 function said(text: string) {
   return { item: { case: "message" as const, value: { role: Role.USER, content: textContent(text) } } };
@@ -139,7 +140,7 @@ test("LOOP-13 a key without a session leads to one session and one run for a pri
   };
   const start = async (idempotencyKey: string, agent = "a", principal = "ada") => {
     const request = create(CreateRunRequestSchema, { agent, idempotencyKey, input: [said("go")] });
-    return (await createRun(keyed, request, { ...by, principal, asker: principal })).runId;
+    return (await createRun(keyed, request, { ...by, principal, caller: callerNamed(principal) })).runId;
   };
   const first = await start("k");
   expect(await start("k")).toBe(first);
@@ -173,9 +174,9 @@ test.each(["closed", "switched", "gone"])(
         return { ...sessionOf(sessionId), agent };
       },
     };
-    const start = (where: { sessionId?: string; agent?: string }, asker = "ada") => {
+    const start = (where: { sessionId?: string; agent?: string }, caller = "ada") => {
       const request = create(CreateRunRequestSchema, { ...where, idempotencyKey: "k", input: [said("go")] });
-      return createRun({ ...options, sessions }, request, { ...by, principal: asker, asker });
+      return createRun({ ...options, sessions }, request, { ...by, principal: caller, caller: callerNamed(caller) });
     };
     const first = [await start({ sessionId: "s" }), await start({ agent: "a" })];
     now = change;

@@ -5,7 +5,8 @@ import type { CreateRunRequest } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { type Session, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import type { RunServers } from "#runtime/config/run-servers.ts";
 import { type FieldViolation, refuse, refuseField } from "#runtime/failure/failure.ts";
-import { type Asker, requireOwner } from "#runtime/failure/session-owner.ts";
+import { requireOwner } from "#runtime/failure/session-owner.ts";
+import type { Caller } from "#runtime/rpc/identity.ts";
 import { type FoldedRun, foldLog } from "../../log/state/fold.ts";
 import { faultOfCost } from "../../loop/limits/limits.ts";
 import { faultsOfFunctionTools } from "../../loop/tools/function-tools.ts";
@@ -39,7 +40,7 @@ export interface CreationOptions extends AcceptanceOptions {
 interface Creator {
   readonly signal: AbortSignal;
   readonly principal: string;
-  readonly asker: Asker;
+  readonly caller: Caller;
 }
 
 /** Checks what can be checked before a model is asked, and accepts the run. */
@@ -78,13 +79,13 @@ export async function createRun(options: CreationOptions, request: CreateRunRequ
 async function findRepeated(
   options: CreationOptions,
   request: Omit<CreateRunRequest, "input"> & { input: Item[] },
-  { principal, asker }: Creator,
+  { principal, caller }: Creator,
 ): Promise<FoldedRun | undefined> {
   const { idempotencyKey } = request;
   if (idempotencyKey === "") return undefined;
   const state = await findAccepted(options, sessionOf(request, principal), idempotencyKey);
   if (state === undefined) return undefined;
-  requireOwner(state.accepted, asker);
+  requireOwner(state.accepted, caller);
   refuseOther(state, request);
   return state;
 }
@@ -94,7 +95,7 @@ async function openSession({ sessions }: CreationOptions, request: CreateRunRequ
   const session = await (request.sessionId === ""
     ? sessions.createSession(request.agent, { ...by, ...(sessionId !== "" && { sessionId }) })
     : sessions.getSession(sessionId, by));
-  requireOwner({ sessionId: session.id, principal: session.principal }, by.asker);
+  requireOwner({ sessionId: session.id, principal: session.principal }, by.caller);
   if (session.state === SessionState.CLOSED) {
     refuse("failed_precondition", `session ${session.id} is closed`, { reason: "SESSION_CLOSED" });
   }

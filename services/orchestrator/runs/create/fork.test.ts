@@ -4,6 +4,7 @@ import { AgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { ToolChoiceMode, type ToolChoiceSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import { ForkRunRequestSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { SessionSchema, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
+import { callerNamed } from "#runtime/rpc/identity.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { createJournal } from "../../log/journal.ts";
 import { createFakeRouter } from "../../testing/fakes/fake-router.ts";
@@ -15,7 +16,7 @@ import { forkRun } from "./fork.ts";
 
 type Choice = MessageInitShape<typeof ToolChoiceSchema>["choice"];
 
-const by = { signal: new AbortController().signal, principal: "ada", asker: "ada" };
+const by = { signal: new AbortController().signal, principal: "ada", caller: callerNamed("ada") };
 const instructions = "Be brief.";
 
 /** Forks, with one key for each point, a run whose events are accepted, claimed and one turn. */

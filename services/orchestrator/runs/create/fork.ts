@@ -4,7 +4,8 @@ import { RunForkSchema, type RunOptions, RunOptionsSchema, ToolChoiceMode } from
 import type { ForkRunRequest } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { Carry } from "#gen/toolbus/session/v1/session_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
-import { type Asker, requireOwner } from "#runtime/failure/session-owner.ts";
+import { requireOwner } from "#runtime/failure/session-owner.ts";
+import type { Caller } from "#runtime/rpc/identity.ts";
 import { type FoldedRun, foldLog } from "../../log/state/fold.ts";
 import { notFound } from "../existing-run.ts";
 import { acceptRun, findAccepted } from "./acceptance.ts";
@@ -19,14 +20,14 @@ import { refuseOther, sessionOfKey } from "./repetition.ts";
 export async function forkRun(
   options: CreationOptions,
   { runId, atSequence, idempotencyKey, ...request }: ForkRunRequest,
-  by: { signal: AbortSignal; principal: string; asker: Asker },
+  by: { signal: AbortSignal; principal: string; caller: Caller },
 ): Promise<FoldedRun> {
   const input = itemsFromInput(request.input);
   const { records } = await options.log.read(runId, 0);
   const last = records.at(-1)?.event.sequence ?? notFound(runId);
   const state = foldLog(records) ?? notFound(runId);
   const { accepted } = state;
-  requireOwner(accepted, by.asker);
+  requireOwner(accepted, by.caller);
   const fork = create(RunForkSchema, { runId, atSequence });
   const given = optionsAt(state, atSequence);
   const asked = { input, fork, previousRunId: "", ...(given && { options: given }) };

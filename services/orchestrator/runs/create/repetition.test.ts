@@ -6,6 +6,7 @@ import { Role } from "#gen/toolbus/run/v1/run_pb.ts";
 import { CreateRunRequestSchema, ForkRunRequestSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { SessionSchema, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import { textContent } from "#runtime/content/text.ts";
+import { callerNamed } from "#runtime/rpc/identity.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { createJournal } from "../../log/journal.ts";
 import { createFakeRouter } from "../../testing/fakes/fake-router.ts";
@@ -15,7 +16,7 @@ import { createMemoryQueues } from "../../testing/fakes/memory-queues.ts";
 import { type CreationOptions, createRun } from "./creation.ts";
 import { forkRun } from "./fork.ts";
 
-const by = { signal: new AbortController().signal, principal: "ada", asker: "ada" };
+const by = { signal: new AbortController().signal, principal: "ada", caller: callerNamed("ada") };
 
 function said(text: string) {
   return { item: { case: "message" as const, value: { role: Role.USER, content: textContent(text) } } };

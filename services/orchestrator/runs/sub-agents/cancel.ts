@@ -1,4 +1,5 @@
 import { Failure } from "#runtime/failure/failure.ts";
+import { SELF } from "#runtime/rpc/identity.ts";
 import type { ToolRouter } from "../../loop/tools/tool-router.ts";
 import { type CancelOptions, cancelRun } from "../cancellation.ts";
 import type { AcceptanceOptions } from "../create/acceptance.ts";
@@ -25,7 +26,7 @@ export async function cancelIfOpen(
   by: { principal: string; reason: string; signal: AbortSignal },
 ): Promise<void> {
   try {
-    await cancelRun(options, runId, by);
+    await cancelRun(options, runId, { ...by, caller: SELF });
   } catch (error) {
     if (!(error instanceof Failure && error.reason === "RUN_ENDED")) throw error;
   }

@@ -10,6 +10,7 @@ import { RunEndReasonSchema, RunState, RunStateSchema } from "#gen/toolbus/run/v
 import { Failure } from "#runtime/failure/failure.ts";
 import { errorResult } from "#runtime/results/error-result.ts";
 import { providedResult } from "#runtime/results/provided-result.ts";
+import { SELF } from "#runtime/rpc/identity.ts";
 import { enumWord } from "#runtime/schema/enum-word.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
@@ -77,12 +78,12 @@ async function endsSoon(options: FollowOptions, runId: string): Promise<boolean>
 }
 
 async function* eventsOf(options: WatchOptions, runId: string, signal: AbortSignal): AsyncGenerator<RunEvent> {
-  const request = { runId, fromSequence: 0n, includeDeltas: false, cursor: undefined, asker: undefined };
+  const request = { runId, fromSequence: 0n, includeDeltas: false, cursor: undefined, caller: SELF };
   for await (const { update } of watchRun(options, request, signal)) if (update.case === "event") yield update.value;
 }
 
 async function resultOf(options: FollowOptions, runId: string, ended: RunEnded): Promise<ProvidedResult> {
-  const { state } = await openExisting(options, runId);
+  const { state } = await openExisting(options, runId, SELF);
   const told = providedResult(
     ended.state === RunState.COMPLETED
       ? { outputJson: JSON.stringify(ended.outputText) }

@@ -6,7 +6,8 @@ import { type WatchRunResponse, WatchRunResponseSchema } from "#gen/toolbus/run/
 import { textOfContent } from "#runtime/content/text.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { requireReached } from "#runtime/failure/sequence.ts";
-import { type Asker, requireOwner } from "#runtime/failure/session-owner.ts";
+import { requireOwner } from "#runtime/failure/session-owner.ts";
+import { type Caller, isServiceItself } from "#runtime/rpc/identity.ts";
 import { gapUpdate, startUpdate } from "#runtime/rpc/watching/log-update.ts";
 import { type Draft, draftAfter, replacedFromDraft } from "../../log/state/draft.ts";
 import type { LogRecord } from "../../log/state/log-record.ts";
@@ -26,7 +27,7 @@ export interface WatchRequest {
   readonly includeDeltas: boolean;
   readonly cursor: DeltaCursor | undefined;
   /** watch-5 */
-  readonly asker: Asker;
+  readonly caller: Caller;
 }
 
 type Shape = Exclude<WatchRunResponse["update"], { case: undefined }>;
@@ -101,7 +102,7 @@ export class WatchView {
   #follow(body: RunEvent["event"], instance: string): Step | undefined {
     switch (body.case) {
       case "accepted":
-        requireOwner(body.value, this.#request.asker); // watch-5
+        requireOwner(body.value, this.#request.caller); // watch-5
         return undefined;
       case "claimed":
         this.holder = instance;
@@ -132,8 +133,8 @@ export class WatchView {
 
   /** watch-11 */
   #requireBeginning(): void {
-    const { runId, asker } = this.#request;
-    if (asker === undefined) return;
+    const { runId, caller } = this.#request;
+    if (isServiceItself(caller)) return;
     refuse("data_loss", `the beginning of run ${runId} is lost, and with it whose it is`, { reason: "RECORD_LOST" });
   }
 }

@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { RunEventSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { WatchRunResponseSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { textContent } from "#runtime/content/text.ts";
+import { type Caller, callerNamed, SELF } from "#runtime/rpc/identity.ts";
 import { createMemoryRunLog } from "../../testing/fakes/memory-log.ts";
 import { type LiveUpdate, watchRun } from "./watch.ts";
 import type { WatchRequest } from "./watch-view.ts";
@@ -46,7 +47,7 @@ async function shown(
   };
   const live = { subscribe: async () => ({ next, since: () => undefined, [Symbol.asyncDispose]: async () => {} }) };
   const options = { log, live, requestSnapshot: () => {} };
-  const full = { runId: "r", fromSequence: 0n, includeDeltas: true, cursor: undefined, asker: undefined, ...request };
+  const full = { runId: "r", fromSequence: 0n, includeDeltas: true, cursor: undefined, caller: SELF, ...request };
   const updates = await Array.fromAsync(watchRun(options, full, new AbortController().signal));
   return updates.map(({ update }) => {
     if (update.case === "event") return `${update.value.sequence} ${update.value.event.case}`;
@@ -189,7 +190,7 @@ test("LOOP-10 all watchers of a run are given what came live as it came, so that
     const next = async () => news.shift();
     const subscription = { next, since: () => undefined, [Symbol.asyncDispose]: async () => {} };
     const options = { log, live: { subscribe: async () => subscription }, requestSnapshot: () => {} };
-    const request = { runId: "r", fromSequence: 1n, includeDeltas: true, cursor: undefined, asker: undefined };
+    const request = { runId: "r", fromSequence: 1n, includeDeltas: true, cursor: undefined, caller: SELF };
     return Array.fromAsync(watchRun(options, request, new AbortController().signal));
   };
   const came = updates.map(({ update }) => update).filter((_, index) => index !== 1);
@@ -208,11 +209,11 @@ test("LOOP-10 a log that has lost its beginning does not say whose it is, and is
   const live = {
     subscribe: async () => ({ next: async () => undefined, since: () => undefined, async [Symbol.asyncDispose]() {} }),
   };
-  const watchAs = (asker: string | undefined) => {
-    const request = { runId: "r", fromSequence: 0n, includeDeltas: false, cursor: undefined, asker };
+  const watchAs = (caller: Caller) => {
+    const request = { runId: "r", fromSequence: 0n, includeDeltas: false, cursor: undefined, caller };
     const options = { log, live, requestSnapshot: () => {} };
     return Array.fromAsync(watchRun(options, request, new AbortController().signal));
   };
-  await expect(watchAs("eve")).rejects.toMatchObject({ code: "data_loss", reason: "RECORD_LOST" });
-  expect((await watchAs(undefined)).map(({ update }) => update.case)).toEqual(["gap", "event", "event"]);
+  await expect(watchAs(callerNamed("eve"))).rejects.toMatchObject({ code: "data_loss", reason: "RECORD_LOST" });
+  expect((await watchAs(SELF)).map(({ update }) => update.case)).toEqual(["gap", "event", "event"]);
 });

@@ -9,7 +9,7 @@ import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { type ListToolsResponse, ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { Failure, refuse } from "#runtime/failure/failure.ts";
-import { SERVICE_HEADER, withPrincipal } from "#runtime/rpc/identity.ts";
+import { withPrincipal } from "#runtime/rpc/identity.ts";
 import { deliveryOf } from "#runtime/rpc/nats/call/delivery.ts";
 import { allPages } from "#runtime/rpc/paging/all-pages.ts";
 import { clientFor } from "../../../clients.ts";
@@ -26,8 +26,6 @@ const readTimeoutMs = 10_000;
 const listTimeoutMs = 120_000;
 /** Whoever asked for the cancellation waits for it. */
 const cancelTimeoutMs = 2_000;
-/** A call is made on the behalf of the run's owner, and by the loop: what it says of the run is its own word. */
-const headers = { [SERVICE_HEADER]: "orchestrator" };
 
 export interface RouterClients {
   readonly router: ToolRouter;
@@ -98,7 +96,7 @@ function toolRouterFrom({ tools, calls, sessions }: Clients): ToolRouter {
       signal.addEventListener("abort", leave, { once: true });
       if (signal.aborted) leave();
       try {
-        yield* withPrincipal(principal, () => tools.callTool(request, { signal: leaving.signal, headers }));
+        yield* withPrincipal(principal, () => tools.callTool(request, { signal: leaving.signal }));
         isRead = true;
       } catch (error) {
         throw failureFrom(error);

@@ -2,6 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { RunEventSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { textContent } from "#runtime/content/text.ts";
+import { SELF } from "#runtime/rpc/identity.ts";
 import type { EventBody } from "../../log/journal.ts";
 import { watchRun } from "../../runs/watch/watch.ts";
 import { openLiveBus } from "../../testing/fakes/live-bus.ts";
@@ -34,7 +35,7 @@ async function openUnread() {
     counts.asked += 1;
   };
   const options = { log: { ...log, read }, live: createLiveUpdates(bus), requestSnapshot };
-  const request = { runId: "r", fromSequence: 0n, includeDeltas: true, cursor: undefined, asker: undefined };
+  const request = { runId: "r", fromSequence: 0n, includeDeltas: true, cursor: undefined, caller: SELF };
   const watchers = Array.from({ length: watching }, () => watchRun(options, request, signal));
   for (const watcher of watchers) await watcher.next();
   return { tell, write, watchers, counts };

@@ -6,6 +6,7 @@ import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { CancelToolCallRequestSchema } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
+import { SELF } from "#runtime/rpc/identity.ts";
 import { createManualClock } from "#runtime/time/manual-clock.ts";
 import { until } from "#runtime/time/until.ts";
 import { createMemoryCalls } from "../../testing/fakes/memory-calls.ts";
@@ -46,7 +47,7 @@ function open() {
     messages,
     running,
     dueWorker: createDueWorker({ store, running: executing, messages, queue: offers, lostWatchers, audit, clock }),
-    cancel: (callId: string) => cancel(create(CancelToolCallRequestSchema, { callId }), undefined),
+    cancel: (callId: string) => cancel(create(CancelToolCallRequestSchema, { callId }), SELF),
     put(more: CallRecordInit) {
       const facts = { callId: "c", tool: "weigh", executionType: ExecutionType.EXTERNAL, state: State.WAITING };
       const createdAt = timestampFromMs(clock.now());

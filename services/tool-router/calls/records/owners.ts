@@ -1,20 +1,21 @@
-import { type Asker, isOwner, requireOwner } from "#runtime/failure/session-owner.ts";
+import { isOwner, requireOwner } from "#runtime/failure/session-owner.ts";
+import type { Caller } from "#runtime/rpc/identity.ts";
 import type { CallRecord } from "./call-record.ts";
 import { isExternal } from "./states.ts";
 
 /* O2 and O3 of sessions/ownership.ts. */
 
 /** O2 */
-export function isShownTo({ principal, taken, watcherPrincipal }: CallRecord, asker: Asker): boolean {
-  return isOwner(principal, asker) || (taken && watcherPrincipal === asker);
+export function isShownTo({ principal, taken, watcherPrincipal }: CallRecord, caller: Caller): boolean {
+  return isOwner(principal, caller) || (taken && watcherPrincipal === caller.principal);
 }
 
 /** O2 */
-export function requireShown(record: CallRecord, asker: Asker): void {
-  if (!isShownTo(record, asker)) requireOwner(record, asker);
+export function requireShown(record: CallRecord, caller: Caller): void {
+  if (!isShownTo(record, caller)) requireOwner(record, caller);
 }
 
 /** O3 */
-export function requireAnswerable(record: CallRecord, asker: Asker): void {
-  if (!isExternal(record)) requireOwner(record, asker);
+export function requireAnswerable(record: CallRecord, caller: Caller): void {
+  if (!isExternal(record)) requireOwner(record, caller);
 }

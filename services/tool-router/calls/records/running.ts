@@ -1,9 +1,9 @@
-import type { Asker } from "#runtime/failure/session-owner.ts";
+import type { Caller } from "#runtime/rpc/identity.ts";
 
 /** The calls that routers execute at the moment, this one and all others. */
 export interface RunningCalls {
   /** Whether a router executes the call. A router that only waits for it does not count. */
   isHeld(callId: string, signal: AbortSignal): Promise<boolean>;
   /** Ends a call wherever it runs, and keeps it from being begun; whether it ran. Refused when it is somebody else's. */
-  cancel(callId: string, asker: Asker): Promise<boolean>;
+  cancel(callId: string, caller: Caller): Promise<boolean>;
 }

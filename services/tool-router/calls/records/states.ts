@@ -1,7 +1,6 @@
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { isOwner } from "#runtime/failure/session-owner.ts";
 import type { CallRecord } from "./call-record.ts";
 
 export function isOpen({ state }: CallRecord): boolean {
@@ -24,7 +23,7 @@ export function isTombstone({ state, tool }: CallRecord): boolean {
 
 /** C5 there: whether the call of a principal was canceled by it. */
 export function isCanceledFor(record: CallRecord, principal: string): boolean {
-  return isTombstone(record) && cancelersOf(record).some((by) => isOwner(principal, by || undefined));
+  return isTombstone(record) && cancelersOf(record).some((by) => by === "" || by === principal);
 }
 
 /** Whether one of the suite's own services canceled it; then it holds for everybody's call. */

@@ -2,7 +2,8 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import type { CancelToolCallRequest } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
-import { type Asker, requireOwner } from "#runtime/failure/session-owner.ts";
+import { requireOwner } from "#runtime/failure/session-owner.ts";
+import type { Caller } from "#runtime/rpc/identity.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { Audit } from "../../catalogue/audit/audit.ts";
 import { type Answer, canceled, failure } from "../answers/answer.ts";
@@ -24,7 +25,7 @@ import type { CallQueue } from "../watchers/ports.ts";
 
 export interface Cancellation {
   /** Gives whether the execution may have begun before. */
-  cancel(request: CancelToolCallRequest, asker: Asker): Promise<boolean>;
+  cancel(request: CancelToolCallRequest, caller: Caller): Promise<boolean>;
 }
 
 export interface CancellationParts {
@@ -44,10 +45,10 @@ export function createCancellation({ store, running, queue, audit, clock }: Canc
   }
 
   /** Returns the record, and whether this call ended it. */
-  async function end(callId: string, why: string, asker: Asker) {
+  async function end(callId: string, why: string, caller: Caller) {
     const updated = await store.update(callId, (record) => {
-      if (isTombstone(record)) return joined(record, asker ?? "");
-      requireOwner(record, asker);
+      if (isTombstone(record)) return joined(record, caller.principal ?? "");
+      requireOwner(record, caller);
       if (!isOpen(record)) return undefined;
       const result = record.taken ? canceled(record.effect) : failure(why);
       return { ...record, state: State.CANCELED, result };
@@ -60,13 +61,13 @@ export function createCancellation({ store, running, queue, audit, clock }: Canc
   }
 
   return {
-    async cancel({ callId, reason }, asker) {
+    async cancel({ callId, reason }, caller) {
       const why = reason === "" ? "the call was canceled" : `the call was canceled: ${reason}`;
-      const isTombstoneCreated = await createTombstone(callId, failure(why), asker ?? ""); // C1
-      const ended = isTombstoneCreated ? undefined : await end(callId, why, asker); // C3
+      const isTombstoneCreated = await createTombstone(callId, failure(why), caller.principal ?? ""); // C1
+      const ended = isTombstoneCreated ? undefined : await end(callId, why, caller); // C3
       const record = ended && !isTombstone(ended.record) ? ended.record : undefined;
       const mayRun = record === undefined || record.state === State.STARTED;
-      const isRunning = mayRun && (await running.cancel(callId, asker)); // C2, C4
+      const isRunning = mayRun && (await running.cancel(callId, caller)); // C2, C4
       if (mayRun || ended?.hasChanged) {
         audit({ kind: AuditKind.CANCELED, callId, message: why, ...(record && auditedFacts(record)) });
       }

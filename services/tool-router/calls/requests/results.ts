@@ -2,15 +2,16 @@ import { createHash } from "node:crypto";
 import type { ReadResultRequest } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { refuse, refuseField } from "#runtime/failure/failure.ts";
-import { type Asker, requireOwner } from "#runtime/failure/session-owner.ts";
+import { requireOwner } from "#runtime/failure/session-owner.ts";
 import { type ResultStore, sessionOfReference } from "#runtime/results/store.ts";
+import type { Caller } from "#runtime/rpc/identity.ts";
 import type { Ownership } from "../../sessions/ownership.ts";
 import type { CallStore } from "../records/store.ts";
 import { refuseUnknown } from "./submissions.ts";
 
 export interface Results {
   /** LOOP-8: streams a recorded or stored result to its owner and to operators. */
-  read(request: ReadResultRequest, asker: Asker, signal: AbortSignal): AsyncIterable<Part>;
+  read(request: ReadResultRequest, caller: Caller, signal: AbortSignal): AsyncIterable<Part>;
 }
 
 type Part =
@@ -21,8 +22,6 @@ export interface ResultsParts {
   calls: Pick<CallStore, "read">;
   store: Pick<ResultStore, "find" | "read">;
   ownership: Pick<Ownership, "isOwnSession">;
-  /** They read all results. */
-  operators: ReadonlySet<string>;
 }
 
 /** A result as it is read. */
@@ -35,18 +34,18 @@ interface Whole {
 
 const chunkBytes = 128 * 1_024;
 
-export function createResults({ calls, store, ownership, operators }: ResultsParts): Results {
-  async function ofCall(callId: string, asker: Asker): Promise<Whole> {
+export function createResults({ calls, store, ownership }: ResultsParts): Results {
+  async function ofCall(callId: string, caller: Caller): Promise<Whole> {
     const record = (await calls.read(callId)) ?? refuseUnknown(callId);
-    requireOwner(record, asker);
+    if (!caller.isOperator) requireOwner(record, caller);
     const result = record.result ?? refuseOpen(callId);
     return result.storedReference === "" ? wholeOf(result) : stored(result.storedReference);
   }
 
   /** A reference names its session; nobody learns from it whether another's session is there. */
-  async function ofReference(reference: string, asker: Asker): Promise<Whole> {
+  async function ofReference(reference: string, caller: Caller): Promise<Whole> {
     const sessionId = sessionOfReference(reference) ?? refuseGone(reference);
-    if (!(await ownership.isOwnSession(sessionId, asker))) refuseGone(reference);
+    if (!caller.isOperator && !(await ownership.isOwnSession(sessionId, caller))) refuseGone(reference);
     return stored(reference);
   }
 
@@ -57,10 +56,9 @@ export function createResults({ calls, store, ownership, operators }: ResultsPar
   }
 
   return {
-    async *read({ result, offset, limit }, by, signal) {
-      const asker = by !== undefined && operators.has(by) ? undefined : by;
+    async *read({ result, offset, limit }, caller, signal) {
       if (result.case === undefined) return refuseField("result", "either call_id or stored_reference is required");
-      const whole = await (result.case === "callId" ? ofCall(result.value, asker) : ofReference(result.value, asker));
+      const whole = await (result.case === "callId" ? ofCall(result.value, caller) : ofReference(result.value, caller));
       const { storedReference, bytes, sha256 } = whole;
       if (offset > BigInt(bytes)) {
         refuseField("offset", `${offset} is beyond the end of the result, which has ${bytes} bytes`);

@@ -1,8 +1,9 @@
 import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import type { SubmitToolResultRequest } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
-import { type Asker, isOwner } from "#runtime/failure/session-owner.ts";
+import { isOwner } from "#runtime/failure/session-owner.ts";
 import { isRepetition, type Submission, submissionFrom, wonBy } from "#runtime/results/submission.ts";
+import type { Caller } from "#runtime/rpc/identity.ts";
 import type { Validator } from "#runtime/schema/json-schema/validator.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import { type Answer, type Answers, failure, successJson } from "../answers/answer.ts";
@@ -21,7 +22,7 @@ export interface Submissions {
 }
 
 export interface Submitter {
-  asker: Asker;
+  caller: Caller;
   principal: string;
   signal: AbortSignal;
 }
@@ -49,8 +50,8 @@ export function createSubmissions(parts: SubmissionParts): Submissions {
     return successJson(outcome.value);
   }
 
-  async function requireWatcher(record: CallRecord, { asker, principal, signal }: Submitter): Promise<void> {
-    if (!isUntaken(record) || isOwner(record.principal, asker)) return;
+  async function requireWatcher(record: CallRecord, { caller, principal, signal }: Submitter): Promise<void> {
+    if (!isUntaken(record) || isOwner(record.principal, caller)) return;
     if (!(await presence.isWatchedBy(principal, record.tool, signal))) refuseUntaken(record);
   }
 
@@ -63,11 +64,11 @@ export function createSubmissions(parts: SubmissionParts): Submissions {
 
   return {
     async submit(request, by) {
-      const { asker, principal } = by;
+      const { caller, principal } = by;
       const { callId, runId } = request;
       const found = await find(callId);
       if (runId !== "" && found.runId !== runId) refuseUnknown(callId, runId);
-      requireAnswerable(found, asker);
+      requireAnswerable(found, caller);
       const { sessionId } = found;
       const submission = submissionFrom(request, callId);
       if (hasWon(found, submission, by)) return found;
@@ -80,7 +81,7 @@ export function createSubmissions(parts: SubmissionParts): Submissions {
         if (!isOpen(record) || hasExpired(record, clock.now()) || isStranger(record, principal)) return undefined;
         const resolvedLate = record.state === State.PENDING;
         const { submissionId, sha256: submissionSha256 } = won;
-        const answeredBy = isUntaken(record) && !isOwner(record.principal, asker) && { watcherPrincipal: principal };
+        const answeredBy = isUntaken(record) && !isOwner(record.principal, caller) && { watcherPrincipal: principal };
         return {
           ...record,
           state: State.RESOLVED,
@@ -104,9 +105,9 @@ export function createSubmissions(parts: SubmissionParts): Submissions {
 }
 
 /** Whether this very submission resolved the call, and its sender may know. */
-function hasWon(record: CallRecord, submission: Submission, { asker, principal }: Submitter): boolean {
+function hasWon(record: CallRecord, submission: Submission, { caller, principal }: Submitter): boolean {
   const { callId, submissionId, submissionSha256: sha256, watcherPrincipal } = record;
-  const mayKnow = !isExternal(record) || isOwner(record.principal, asker) || principal === watcherPrincipal;
+  const mayKnow = !isExternal(record) || isOwner(record.principal, caller) || principal === watcherPrincipal;
   return mayKnow && isRepetition({ submissionId, sha256 }, submission, callId);
 }
 

@@ -12,11 +12,11 @@ export interface AuditReader {
   sequenceSince(time: Date, signal: AbortSignal): Promise<number>;
 }
 
-/** Whether the asker may read the event. */
+/** Whether the caller may read the event. */
 export type MayRead = (event: AuditEvent) => Promise<boolean>;
 
 export interface PageRequest {
-  /** Absent for an asker who may read everything. */
+  /** Absent for an caller who may read everything. */
   mayRead?: MayRead | undefined;
   filter: AuditFilter | undefined;
   pageSize: number;

@@ -2,7 +2,8 @@ import { errors, type Msg } from "@nats-io/transport-node";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { askWhetherAlive } from "#runtime/bus/liveness.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
-import { type Asker, requireOwner } from "#runtime/failure/session-owner.ts";
+import { requireOwner } from "#runtime/failure/session-owner.ts";
+import type { Caller } from "#runtime/rpc/identity.ts";
 import type { InFlightCalls } from "../../calls/in-flight.ts";
 import type { RunningCalls } from "../../calls/records/running.ts";
 import type { Ownership } from "../../sessions/ownership.ts";
@@ -27,7 +28,7 @@ export interface RunningCallParts {
 interface CancelQuestion {
   callId: string;
   /** Absent for the suite's own services. */
-  asker?: string;
+  caller: Caller;
 }
 
 /** Answers for the calls that this router executes, and asks about those of others. */
@@ -36,15 +37,15 @@ export function openRunningCalls(bus: Bus, parts: RunningCallParts): RunningCall
 
   /** Answers with the call's session when that belongs to somebody else. */
   async function answerCancel(message: Msg): Promise<void> {
-    const { callId, asker } = message.json<CancelQuestion>();
+    const { callId, caller } = message.json<CancelQuestion>();
     const sessionId = inFlight.sessionOf(callId);
-    if (sessionId !== undefined && !(await isFor(sessionId, asker))) message.respond(sessionId);
-    else if (inFlight.cancel(callId, asker)) message.respond();
+    if (sessionId !== undefined && !(await isFor(sessionId, caller))) message.respond(sessionId);
+    else if (inFlight.cancel(callId, caller)) message.respond();
   }
 
-  async function isFor(sessionId: string, asker: Asker): Promise<boolean> {
+  async function isFor(sessionId: string, caller: Caller): Promise<boolean> {
     try {
-      await ownership.requireSession(sessionId, asker);
+      await ownership.requireSession(sessionId, caller);
       return true;
     } catch (error) {
       if (error instanceof Failure && error.code === "permission_denied") return false;
@@ -73,10 +74,10 @@ export function openRunningCalls(bus: Bus, parts: RunningCallParts): RunningCall
         await bus.connection.flush(); // this router listens, too: its subscription was on its way to the server
       }
     },
-    async cancel(callId, asker) {
-      const question: CancelQuestion = { callId, ...(asker !== undefined && { asker }) };
+    async cancel(callId, caller) {
+      const question: CancelQuestion = { callId, caller };
       const foreignSession = await firstAnswer(bus, JSON.stringify(question));
-      if (foreignSession) requireOwner({ sessionId: foreignSession, principal: "" }, asker);
+      if (foreignSession) requireOwner({ sessionId: foreignSession, principal: "" }, caller);
       return foreignSession !== undefined;
     },
     [Symbol.dispose]() {

@@ -26,7 +26,11 @@ export function createProviders(
 ): FindProvider {
   const clients = new Map<string, ProviderClient>();
   // the scope names the principal; a watch outlives the request that opened it
-  const interceptors = clientInterceptors({ ...(telemetry && { telemetry }), identity: () => undefined });
+  const interceptors = clientInterceptors({
+    ...(telemetry && { telemetry }),
+    service: "tool-router",
+    identity: () => undefined,
+  });
 
   function clientAt({ address: { case: kind, value = "" } }: Provider): Client<typeof ToolProviderService> {
     if (kind === "service") return clientFor(bus, ToolProviderService, { process: value, interceptors });

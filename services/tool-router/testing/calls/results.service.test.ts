@@ -5,15 +5,16 @@ import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { createResultRemoval } from "#runtime/results/removal.ts";
 import { createResultStore } from "#runtime/results/store.ts";
 import { until } from "#runtime/time/until.ts";
+import { asPrincipal } from "../../../../test/harness/callers.ts";
 import { openReader, type Reader } from "../peers/reader.ts";
 
-const as = (principal: string) => ({ headers: { "toolbus-principal": principal } });
+const as = (principal: string) => asPrincipal(principal, { isOperator: principal === "olga" });
 const sessionId = "alices";
 
 describe("results over the limit", () => {
   let suite: Reader;
   beforeAll(async () => {
-    suite = await openReader({ TOOLBUS_OPERATORS: "olga", TOOLBUS_MAX_RESULT_BYTES: "2048" });
+    suite = await openReader({ TOOLBUS_MAX_RESULT_BYTES: "2048" });
     await suite.clients.sessions.createSession({ agent: "reader", sessionId }, as("alice"));
     suite.spaces.activeSpaces.set(sessionId, "room");
   });

@@ -2,18 +2,19 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { until } from "#runtime/time/until.ts";
+import { asOperator, asPrincipal } from "../../../../test/harness/callers.ts";
 import { ended } from "../fakes/fake-provider.ts";
 import { ExternalService, neither } from "../peers/external-service.ts";
 import { openReader, type Reader, readFile } from "../peers/reader.ts";
 
-const as = (principal: string) => ({ headers: { "toolbus-principal": principal } });
+const as = asPrincipal;
 const notOwner = { code: "permission_denied", reason: "PRINCIPAL_NOT_OWNER" };
 
 describe("calls of one principal, and another one that knows their ids", () => {
   let suite: Reader;
   let sessionId = "";
   beforeAll(async () => {
-    suite = await openReader({ TOOLBUS_OPERATORS: "olga" });
+    suite = await openReader();
     const tool = { ...readFile.tool, effect: Effect.PURE };
     suite.mcp.offer([{ source: "files", tool }], [{ source: "files", available: true }]);
     const agent = { name: "weigher", tools: { use: ["weigh"] } };
@@ -102,9 +103,9 @@ describe("calls of one principal, and another one that knows their ids", () => {
       const { events } = await audit.listAuditEvents({ pageSize: 1_000 }, by);
       return ["audited", "others"].filter((callId) => events.some((event) => event.callId === callId));
     };
-    await until(async () => (await callsSeenBy(as("local"))).length === 2);
+    await until(async () => (await callsSeenBy(asOperator("olga"))).length === 2);
     expect(await callsSeenBy(undefined)).toEqual(["audited", "others"]);
-    expect(await callsSeenBy(as("olga"))).toEqual(["audited", "others"]);
+    expect(await callsSeenBy(asOperator("olga"))).toEqual(["audited", "others"]);
     expect(await callsSeenBy(as("alice"))).toEqual(["audited"]);
     expect(await callsSeenBy(as("mallory"))).toEqual([]);
     const filter = { sessionId };
