@@ -8,7 +8,7 @@ import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { allPages } from "#runtime/rpc/paging/all-pages.ts";
 import { globalOptionsOf, openConnection } from "../connection.ts";
 import { UsageFault } from "../faults/fault.ts";
-import { colors, oneLine, printLine, printMessage, printTable } from "../printing/print.ts";
+import { colors, oneLine, printError, printLine, printMessage, printTable } from "../printing/print.ts";
 
 const EXPECTED = "only if it stands at this revision, as `agents show` tells it; 0: only if there is none yet";
 
@@ -59,12 +59,12 @@ async function listAgents(_options: object, command: Command): Promise<void> {
   ]);
   printTable(["NAME", "MODEL", "FROM", "STATE", "DESCRIPTION"], rows);
   for (const { agent, warnings } of agents.filter((one) => one.warnings.length > 0)) {
-    process.stderr.write(`${colors.yellow(`${agent?.name} has warnings`)}\n`);
-    for (const warning of warnings) process.stderr.write(`  ${warning}\n`);
+    printError(colors.yellow(`${agent?.name} has warnings`));
+    for (const warning of warnings) printError(`  ${warning}`);
   }
   for (const { file, faults } of refusedFiles) {
-    process.stderr.write(`${colors.red(`${file} is refused`)}\n`);
-    for (const fault of faults) process.stderr.write(`  ${fault}\n`);
+    printError(colors.red(`${file} is refused`));
+    for (const fault of faults) printError(`  ${fault}`);
   }
 }
 
@@ -72,7 +72,7 @@ async function showAgent(name: string, _options: object, command: Command): Prom
   const { agent } = await openConnection(globalOptionsOf(command)).client(AgentService).getAgent({ name });
   if (agent === undefined) return;
   printMessage(StoredAgentSchema, agent);
-  for (const warning of agent.warnings) process.stderr.write(`${colors.yellow(warning)}\n`);
+  for (const warning of agent.warnings) printError(colors.yellow(warning));
 }
 
 async function applyAgent(file: string, options: ApplyOptions, command: Command): Promise<void> {
@@ -81,7 +81,7 @@ async function applyAgent(file: string, options: ApplyOptions, command: Command)
   const { dryRun: validateOnly = false, revision } = options;
   const expected = revision === undefined ? {} : { expectedRevision: revision };
   const response = await service.applyAgent({ agent, validateOnly, ...expected });
-  for (const warning of response.agent?.warnings ?? []) process.stderr.write(`${colors.yellow(warning)}\n`);
+  for (const warning of response.agent?.warnings ?? []) printError(colors.yellow(warning));
   printLine(`${agent.name} ${validateOnly ? "is valid" : "applied"}`);
 }
 

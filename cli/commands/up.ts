@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { readServiceConfig } from "#runtime/config/service-config.ts";
 import { globalOptionsOf } from "../global-options.ts";
-import { colors, printLine, printNote } from "../printing/terminal.ts";
+import { colors, printJson, printLine, printNote } from "../printing/terminal.ts";
 import { listServices } from "../suite/service-names.ts";
 import type { ServiceEvent } from "../suite/services-process.ts";
 import { openSuite } from "../suite/suite.ts";
@@ -61,7 +61,7 @@ async function runSuite(options: Options, command: Command, stop: AbortSignal): 
   const { json } = globalOptionsOf(command);
   // As the services read it: refused before any of them starts, and without the credentials that it may hold.
   const natsUrl = options.nats === undefined ? undefined : readServiceConfig({ NATS_URL: options.nats }).natsUrl;
-  const say = (event: object, text: string) => (json ? printLine(JSON.stringify(event)) : printNote(text));
+  const say = (event: object, text: string) => (json ? printJson(event) : printNote(text));
   await using suite = await openSuite({
     directory: options.directory,
     port: options.port,
@@ -79,7 +79,7 @@ async function runSuite(options: Options, command: Command, stop: AbortSignal): 
   });
   const seconds = ((performance.now() - startedAt) / 1_000).toFixed(1);
   const durability = options.sync === "always" ? "power loss" : "the end of any process";
-  if (json) printLine(JSON.stringify({ kind: "ready", url: suite.url, natsUrl: natsUrl ?? suite.nats.url }));
+  if (json) printJson({ kind: "ready", url: suite.url, natsUrl: natsUrl ?? suite.nats.url });
   else {
     const portOption = options.port === 7480 ? "" : ` --url ${suite.url}`;
     // One write, so that who waits for the first line has the others too.

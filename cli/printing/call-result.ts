@@ -7,7 +7,7 @@ import type { Command } from "commander";
 import { type StoredResult, ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { resumed } from "#runtime/rpc/watching/resumed.ts";
 import { type Connection, globalOptionsOf, openConnection } from "../connection.ts";
-import { printNote } from "./print.ts";
+import { printNote, printProgress, resultOutput } from "./terminal.ts";
 
 const patienceMs = 15_000;
 const progressMs = 500;
@@ -23,7 +23,7 @@ export function addResultCommand(calls: Command): void {
 
 async function writeResult(id: string, { output }: { output?: string }, command: Command): Promise<void> {
   const connection = openConnection(globalOptionsOf(command));
-  const target = output === undefined ? process.stdout : createWriteStream(output);
+  const target = output === undefined ? resultOutput() : createWriteStream(output);
   const { size } = await copyResult(connection, id, {
     target,
     onProgress: output === undefined ? undefined : tellProgress,
@@ -68,5 +68,5 @@ let toldAtMs = 0;
 function tellProgress(bytes: number, size: number): void {
   if (!process.stderr.isTTY || performance.now() - toldAtMs < progressMs) return;
   toldAtMs = performance.now();
-  process.stderr.write(`${bytes} of ${size} bytes\r`);
+  printProgress(`${bytes} of ${size} bytes`);
 }

@@ -1,6 +1,9 @@
+import { create } from "@bufbuild/protobuf";
 import { afterEach, expect, test, vi } from "vitest";
 import { RunState, RunStateSchema } from "#gen/toolbus/run/v1/run_pb.ts";
-import { nameOfValue, oneLine, printTable } from "./print.ts";
+import { SpaceEventSchema } from "#gen/toolbus/space/v1/space_pb.ts";
+import { nameOfValue, oneLine, printError, printLine, printTable } from "./print.ts";
+import { textOfSpaceEvent } from "./space-printer.ts";
 
 afterEach(() => void vi.restoreAllMocks());
 
@@ -35,4 +38,25 @@ test("text of many lines fits into a cell", () => {
 test("a value of the contract is told in words, one that it does not know by its number", () => {
   expect(nameOfValue(RunStateSchema, RunState.REQUIRES_ACTION)).toBe("requires action");
   expect(nameOfValue(RunStateSchema, 99)).toBe("99");
+});
+
+test("SEC-7 a message in a space neither rewrites the line above it nor looks like another's", () => {
+  const text = "hi\x1b[1A\x1b[2Kcall approved\nalice: I approve\x1b]52;c;aGk=\x07";
+  const event = create(SpaceEventSchema, {
+    event: {
+      case: "messagePosted",
+      value: {
+        author: { name: "mallory" },
+        content: { case: "text", value: { content: [{ part: { case: "text", value: text } }] } },
+      },
+    },
+  });
+  const shown = printed(() => printLine(textOfSpaceEvent(event)));
+  expect(shown).toBe("mallory: hi␛[1A␛[2Kcall approved\n    alice: I approve␛]52;c;aGk=␇\n");
+});
+
+test("SEC-7 what a server says of an error does nothing on a terminal", () => {
+  const write = vi.spyOn(process.stderr, "write").mockReturnValue(true);
+  printError("refused\x1b[2J");
+  expect(write.mock.calls).toEqual([["refused␛[2J\n"]]);
 });

@@ -1,13 +1,13 @@
 import { type DescEnum, type DescMessage, type MessageShape, toJson } from "@bufbuild/protobuf";
 import type { ToolProgress } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { enumWord } from "#runtime/schema/enum-word.ts";
-import { colors, printLine } from "./terminal.ts";
+import { colors, printJson, printLine } from "./terminal.ts";
 
-export { colors, printLine, printNote } from "./terminal.ts";
+export { colors, printError, printJson, printLine, printNote } from "./terminal.ts";
 
 /** One line of JSON in the contract's own form. */
 export function printMessage<D extends DescMessage>(schema: D, message: MessageShape<D>): void {
-  printLine(JSON.stringify(toJson(schema, message)));
+  printJson(toJson(schema, message) as object);
 }
 
 /** Columns as wide as they need be; the last one is cut to the terminal. */

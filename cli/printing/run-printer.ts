@@ -3,6 +3,7 @@ import type { AnswerDropped, RunDelta, RunEnded, RunEvent, RunTextReplaced } fro
 import { type Item, RunEndReason, RunEndReasonSchema, RunState, RunStateSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import { type WatchRunResponse, WatchRunResponseSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { textOfContent } from "#runtime/content/text.ts";
+import { visibleJson } from "#runtime/content/visible.ts";
 import { codeOfValue, colors, nameOfValue, oneLine, progressText } from "./print.ts";
 
 /** Where a run's course is written: standard output, or a test's list. */
@@ -14,7 +15,7 @@ export interface RunPrinter {
 
 /** A line of JSON for each update, in the contract's own form. */
 export function createJsonRunPrinter(write: Write): RunPrinter {
-  return { show: (update) => write(`${JSON.stringify(toJson(WatchRunResponseSchema, update))}\n`) };
+  return { show: (update) => write(`${visibleJson(JSON.stringify(toJson(WatchRunResponseSchema, update)))}\n`) };
 }
 
 /** Text as it is written, and a line for each call, its progress and its result. */
@@ -36,7 +37,7 @@ export function createRunPrinter(write: Write): RunPrinter {
       const { callId, progress } = delta.value;
       line(colors.dim(`    ${callId} ${progress === undefined ? "" : progressText(progress)}`));
     }
-    if (delta.case === "log") line(colors.dim(`    ${delta.value.callId} ${delta.value.log?.message ?? ""}`));
+    if (delta.case === "log") line(colors.dim(`    ${delta.value.callId} ${oneLine(delta.value.log?.message ?? "")}`));
   };
 
   /** What continues the text that stands there is added to it. */

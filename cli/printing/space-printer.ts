@@ -26,12 +26,17 @@ export function textOfSpaceEvent({ event }: SpaceEvent): string {
   }
 }
 
-/** One line for one message. */
+/** One line for one message; more lines of its text stand apart from the next message. */
 export function textOfMessage({ author, content }: SpaceMessage): string {
   const name = author?.name ?? "";
-  if (content.case === "text") return `${name}: ${textOfContent(content.value.content)}`;
+  if (content.case === "text") return `${name}: ${indented(textOfContent(content.value.content))}`;
   if (content.case !== "tool") return name;
   const { tool, callId, argumentsJson, result } = content.value;
   const answer = result === undefined ? "" : ` → ${oneLine(result.outputJson)}`;
   return `${name} ${tool}(${oneLine(argumentsJson)})${answer} ${colors.dim(callId)}`;
+}
+
+/** What a member writes on lines of its own cannot look like the words of another. */
+function indented(text: string): string {
+  return text.replaceAll("\n", "\n    ");
 }

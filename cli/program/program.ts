@@ -3,7 +3,7 @@
 import { Command, Help, InvalidArgumentError, Option } from "commander";
 import { exitCodes } from "../faults/exit-codes.ts";
 import { defaultUrl, globalOptionsOf } from "../global-options.ts";
-import { colors } from "../printing/terminal.ts";
+import { colors, printError } from "../printing/terminal.ts";
 import { commands, nameOf } from "./commands.ts";
 
 const program = new Command("toolbus")
@@ -69,7 +69,7 @@ async function end(error: unknown): Promise<void> {
   }
   const { toldFromError } = await import("../faults/fault.ts");
   const { message, exitCode } = toldFromError(error, globalOptionsOf(program).url);
-  process.stderr.write(`${colors.red("toolbus:")} ${message}\n`);
+  printError(`${colors.red("toolbus:")} ${message}`);
   process.exitCode = exitCode;
 }
 

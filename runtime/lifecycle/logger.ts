@@ -1,6 +1,7 @@
 import { createRequire } from "node:module";
 import { type DestinationStream, type Logger, type LoggerOptions, pino, stdTimeFunctions } from "pino";
 import type { LogFormat, LogLevel } from "../config/service-config.ts";
+import { visibleLog } from "../content/visible.ts";
 import { currentTrace, logFieldsFromTrace } from "../telemetry/trace-context.ts";
 
 export type { Logger } from "pino";
@@ -41,12 +42,17 @@ export function createLogger(settings: LoggerSettings): Logger {
     mixin: () => logFieldsFromTrace(currentTrace()),
   };
   const destination = settings.destination ?? openLogDestination(1);
-  return pino(options, format === "pretty" ? forPeople(destination) : destination);
+  return pino(options, visible(format === "pretty" ? forPeople(destination) : destination));
 }
 
 /** Writes at once to a file descriptor. */
 export function openLogDestination(descriptor: number): DestinationStream {
   return pino.destination({ dest: descriptor, sync: true });
+}
+
+/** What tools and servers said stands in logs too, and logs are read on terminals. */
+function visible(destination: DestinationStream): DestinationStream {
+  return { write: (line) => void destination.write(visibleLog(line)) };
 }
 
 /** Its package is loaded only here: most services log JSON, and all would hold it. */

@@ -137,6 +137,11 @@ describe("what has one place", () => {
     expect(joiners.map((file) => file.path)).toEqual([]);
   });
 
+  it("SEC-7 the command writes to a terminal where control characters are taken out, and where its output is flushed", () => {
+    const writers = cli.filter((file) => /console\.|(stdout|stderr)\.write\((?!"", )/.test(codeOf(file)));
+    expect(writers.map(({ path }) => path)).toEqual(["cli/printing/terminal.ts"]);
+  });
+
   it("no file or folder has a name that says nothing", () => {
     const empty =
       /(^|\/)(utils?|helpers?|common|shared|misc|base|types|interfaces|constants|manager|handler|impl|lib|core)(\/|\.\w+$)/;

@@ -1,4 +1,4 @@
-import { create, toJson } from "@bufbuild/protobuf";
+import { create } from "@bufbuild/protobuf";
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import type { RunEvent } from "#gen/toolbus/run/v1/run_event_pb.ts";
@@ -28,6 +28,7 @@ import {
   colors,
   nameOfValue,
   oneLine,
+  printJson,
   printLine,
   printMessage,
   printNote,
@@ -161,7 +162,7 @@ async function replayRun(runId: string, options: { at?: number; whole?: boolean 
   const events = await readLog(openConnection(global), runId, options.at);
   const replay = replayFromEvents(events);
   if (replay === undefined) throw new Error(`run ${runId} has no events`);
-  if (global.json) return printLine(JSON.stringify(replay));
+  if (global.json) return printJson(replay);
   for (const line of linesOfReplay(replay, { isWhole: options.whole ?? false })) printLine(line);
 }
 
@@ -201,7 +202,7 @@ async function forkRun(
   );
   const started = response.run;
   if (started === undefined) throw new Error("the suite accepted the run without telling its id");
-  if (options.detach) return printLine(JSON.stringify(toJson(ForkRunResponseSchema, response)));
+  if (options.detach) return printMessage(ForkRunResponseSchema, response);
   printNote(`run ${started.id} in session ${started.sessionId}, forked from ${runId} at event ${options.at}`);
   await showToEnd(connection, started.id, { json: global.json });
 }
