@@ -12,8 +12,8 @@ const collect = runInNewContext("gc") as (options: { type: string; execution: st
 
 process.on("SIGUSR2", () => {
   collect({ type: "major", execution: "sync", flavor: "last-resort" });
-  const directory = process.env.TOOLBUS_BENCH_HEAPS ?? "";
-  if (directory === "") return;
+  const directory = new URL(import.meta.url).searchParams.get("directory");
+  if (directory === null) return;
   const path = join(directory, String(process.pid));
   writeFileSync(`${path}.part`, String(process.memoryUsage().heapUsed));
   renameSync(`${path}.part`, path); // whoever waits for it reads it whole

@@ -18,15 +18,13 @@ export interface Footprint {
   readonly broker: { residentBytes: number; storedBytes: number; messages: number; consumers: number };
 }
 
-/** Where services write what their heaps hold, by process. */
-export const heapsVariable = "TOOLBUS_BENCH_HEAPS";
-
 /** Looks at services that were started with `env`. */
 export async function openFootprint(settleMs: number, onProgress: (message: string) => void) {
   const directory = await mkdtemp(join(tmpdir(), "bench-heaps-"));
-  const collector = new URL("collect-garbage.ts", import.meta.url).href;
+  const collector = new URL("collect-garbage.ts", import.meta.url);
+  collector.searchParams.set("directory", directory);
   return {
-    env: { NODE_OPTIONS: `--import ${collector}`, [heapsVariable]: directory },
+    env: { NODE_OPTIONS: `--import ${collector.href}` },
     async of(world: World): Promise<Footprint> {
       onProgress(`waiting until nothing moves, and ${settleMs / 1_000} s more`);
       await settled(world, settleMs);

@@ -1,4 +1,5 @@
 import { readdirSync } from "node:fs";
+import { variablesRead } from "#runtime/config/settings.ts";
 import { LocalFailure } from "#runtime/failure/local-failure.ts";
 import type { ServiceDefinition } from "#runtime/lifecycle/service.ts";
 
@@ -10,6 +11,14 @@ export function listServices(): string[] {
     .filter((entry) => entry.isDirectory() && readdirSync(new URL(`${entry.name}/`, servicesUrl)).includes("main.ts"))
     .map((entry) => entry.name)
     .sort();
+}
+
+/** What a service reads of an environment; only its configuration is loaded for it. */
+export async function variablesOfService(service: string, env: NodeJS.ProcessEnv): Promise<NodeJS.ProcessEnv> {
+  const { readConfig } = (await import(new URL(`${service}/config.ts`, servicesUrl).href)) as {
+    readConfig: ServiceDefinition<unknown>["readConfig"];
+  };
+  return variablesRead(readConfig, env);
 }
 
 /** What a service's main.ts exports. Throws `not_found` with the names that there are. */

@@ -4,18 +4,22 @@
 // S2  It holds an IPC channel to this process and ends when the channel closes: a killed suite leaves no service behind.
 // S3  Disposing sends SIGTERM, waits for the drain, and sends SIGKILL after `stopTimeoutMs`: a service ends its own drain
 //     after 30 s at the latest, so that is the longer time.
-// S4  It has a process group of its own: Ctrl-C in a terminal reaches this process alone, which then stops it in order.
+// S4  It is started with the platform's variables and nothing else, since every process of the same user can read those. What each
+//     service reads comes over the channel: of one service's secrets, another one's process never hears.
+// S5  It has a process group of its own: Ctrl-C in a terminal reaches this process alone, which then stops it in order.
 
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
+import { libraryEnvironment, platformEnvironment } from "#runtime/config/platform-environment.ts";
 import type { Failure } from "#runtime/failure/failure.ts";
 import { LocalFailure } from "#runtime/failure/local-failure.ts";
 import type { ServiceMessage } from "#runtime/lifecycle/service.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { createBackoff } from "#runtime/time/retry/backoff.ts";
+import { variablesOfService } from "./service-names.ts";
 
 /** What a service says of itself when it is ready; the gateway its `url`. */
 export type Announcement = Record<string, unknown>;
@@ -32,8 +36,16 @@ export type ServiceEvent =
   | { kind: "ended"; service: string; instance: string; how: string; asked: boolean }
   | { kind: "line"; service: string; instance: string; line: string };
 
+/** What the process is told first. */
+export interface HandedEnvironment {
+  /** What libraries read by themselves. */
+  readonly libraries: NodeJS.ProcessEnv;
+  readonly services: Readonly<Record<string, NodeJS.ProcessEnv>>;
+}
+
 export interface ServicesProcessOptions {
   services: readonly ServiceName[];
+  /** Of all services; each is given what it reads. */
   env: NodeJS.ProcessEnv;
   onEvent: (event: ServiceEvent) => void;
   /** Starts again what ended unasked; otherwise it stays down. */
@@ -103,9 +115,10 @@ export class ServicesProcess implements AsyncDisposable {
     const child = fork(
       program,
       services.map(({ service, instance }) => `${service}=${instance}`),
-      { env: this.#options.env, stdio: stdioFor(services), detached: true }, // S4
+      { env: platformEnvironment(this.#options.env), stdio: stdioFor(services), detached: true }, // S4, S5
     );
     this.#child = child;
+    handEnvironment(child, services, this.#options.env).catch(() => {}); // no such service, as the process says itself
     const pid = child.pid ?? 0;
     for (const name of services) this.#options.onEvent({ kind: "started", ...name, pid });
     this.#readLines(child);
@@ -149,6 +162,17 @@ export class ServicesProcess implements AsyncDisposable {
     const message = this.#failure?.message ?? `${service} ended before it was ready (${how}). Its last lines:\n${tail}`;
     return new LocalFailure("unavailable", message, { kind: "service_not_started", metadata: { service } });
   }
+}
+
+/** S4. What is no setting of the suite's is for libraries and programs that a service uses. */
+async function handEnvironment(child: ChildProcess, services: readonly ServiceName[], env: NodeJS.ProcessEnv) {
+  const own = services.map(async ({ service }) => [service, await variablesOfService(service, env)] as const);
+  const ofServices = Object.fromEntries(await Promise.all(own));
+  const read = Object.values(ofServices).flatMap((variables) => Object.entries(variables));
+  const others = read.filter(([name]) => !/^(TOOLBUS|NATS)_/.test(name));
+  const libraries = { ...libraryEnvironment(env), ...Object.fromEntries(others) };
+  const message: HandedEnvironment = { libraries, services: ofServices };
+  if (child.connected) child.send(message, () => {}); // if it is gone, its end is told
 }
 
 /** Several services have a pipe each for their log, after the IPC channel. */

@@ -2,8 +2,10 @@
 //
 // The server opens first and closes last. Services start side by side and in no order, as each waits for what it needs.
 
+import { existsSync } from "node:fs";
 import { delimiter, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { withSecretFiles } from "#runtime/config/secret-files.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import { openLogFiles } from "./log-files.ts";
 import { openKeptNats } from "./nats.ts";
@@ -63,7 +65,7 @@ export async function openSuite(options: SuiteOptions): Promise<Suite> {
     new Services({
       port: options.port,
       env: {
-        ...process.env,
+        ...withSecretFiles({ ...secretsOf(directory), ...process.env }),
         PATH: pathWithPrograms(),
         ...defaultsOfExamples(),
         ...options.env,
@@ -118,6 +120,12 @@ function inOneProcess(services: readonly string[]): string[][] {
 /** The project's own programs first: the Node that it was made for, and MCP servers from its packages. */
 function pathWithPrograms(): string {
   return [join(projectDirectory, "node_modules", ".bin"), process.env.PATH ?? ""].join(delimiter);
+}
+
+/** Secrets that lie in the directory of the suite never were in anybody's environment. */
+function secretsOf(directory: string): NodeJS.ProcessEnv {
+  const path = join(directory, "secrets");
+  return existsSync(path) ? { TOOLBUS_SECRETS_DIRECTORY: path } : {};
 }
 
 function variablesOfNats(nats: Suite["nats"]): NodeJS.ProcessEnv {

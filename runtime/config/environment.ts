@@ -48,6 +48,8 @@ export interface EnvironmentReader {
   path(name: string, options: Declaration & { default?: string }): string;
   /** The values of all variables that begin with a prefix, by the rest of their name, which the placeholder stands for. */
   prefixed(prefix: string, options: Declaration & { placeholder: string }): Map<string, string>;
+  /** All variables with such a name, for programs and libraries that the service runs; they are no settings of its own. */
+  inherited(isWanted: (name: string) => boolean): Record<string, string>;
   /** Notes a fault that a config finds itself, in what it read. The value is repeated unless it is undefined. */
   fault(name: string, given: string | undefined, expected: string): void;
   /** Throws `invalid_argument`, which lists every fault by the name of its variable. */
@@ -68,6 +70,12 @@ export function readEnvironment(env: NodeJS.ProcessEnv): EnvironmentReader {
   function given(name: string): string | undefined {
     const value = env[name]?.trim();
     return value === "" ? undefined : value;
+  }
+
+  /** No other variable is read: a service is given what it reads (`variablesRead`). */
+  function entriesWhere(isWanted: (name: string) => boolean): [string, string][] {
+    const names = Object.keys(env).filter(isWanted);
+    return names.map((name) => [name, env[name] ?? ""] as [string, string]).filter(([, value]) => value !== "");
   }
 
   function fault(name: string, value: string | undefined, expected: string): void {
@@ -116,9 +124,10 @@ export function readEnvironment(env: NodeJS.ProcessEnv): EnvironmentReader {
     path: (name, declaration) => absolute(read(name, { form: PATH, declaration, placeholder: "" })),
     prefixed(prefix, { placeholder, ...declaration }) {
       declareSetting(settingFrom(prefix + placeholder, declaration, "text"));
-      const named = Object.entries(env).filter(([name, value]) => name.startsWith(prefix) && value);
-      return new Map(named.map(([name, value]) => [name.slice(prefix.length), value ?? ""]));
+      const named = entriesWhere((name) => name.startsWith(prefix));
+      return new Map(named.map(([name, value]) => [name.slice(prefix.length), value]));
     },
+    inherited: (isWanted) => Object.fromEntries(entriesWhere(isWanted)),
     fault,
     finish() {
       if (faults.length > 0)

@@ -31,6 +31,27 @@ export function declareSetting(setting: Setting): void {
   listener?.(setting);
 }
 
+/** Of an environment, what a config reads; what it refuses is told by the service that reads it. */
+export function variablesRead(
+  readConfig: (env: NodeJS.ProcessEnv) => unknown,
+  env: NodeJS.ProcessEnv,
+): NodeJS.ProcessEnv {
+  const read: NodeJS.ProcessEnv = {};
+  const recording = new Proxy(env, {
+    get(target, name) {
+      if (typeof name !== "string" || target[name] === undefined) return undefined;
+      read[name] = target[name];
+      return target[name];
+    },
+  });
+  try {
+    readConfig(recording);
+  } catch {
+    // the service reads the same, and says what is wrong with it
+  }
+  return read;
+}
+
 /** The settings that a config declares, in the order of reading. */
 export function settingsOf(readConfig: (env: NodeJS.ProcessEnv) => unknown): Setting[] {
   const settings: Setting[] = [];

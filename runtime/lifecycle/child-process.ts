@@ -7,6 +7,7 @@
 // C4  Its stderr is drained from the first moment on.
 // C5  It dies with this process, even on SIGKILL (`child-process/watchdog.ts`).
 
+import { platformEnvironment } from "../config/platform-environment.ts";
 import { executableFromCommand } from "./child-process/command.ts";
 import type { ChildExit } from "./child-process/exit.ts";
 import { type ResourceLimits, spawnGated } from "./child-process/gate.ts";
@@ -23,7 +24,7 @@ export interface ChildProcessOptions {
   /** A path, or a name that is looked for on the `PATH` of `env`. */
   command: string;
   args?: readonly string[];
-  /** The whole environment of the child; this process's own unless told. Names that no shell can hold, like `a.b`, are left out. */
+  /** The whole environment of the child; the platform's variables unless told. Names that no shell can hold, like `a.b`, are left out. */
   env?: NodeJS.ProcessEnv;
   cwd?: string;
   limits?: ResourceLimits;
@@ -68,7 +69,7 @@ export interface ChildProcess extends AsyncDisposable {
  */
 export async function openChildProcess(options: ChildProcessOptions): Promise<ChildProcess> {
   const { args = [], cwd = process.cwd(), limits = {}, stderrTailBytes, maxLineBytes, mark } = options;
-  const env = { ...(options.env ?? process.env), ...(mark && { [mark.name]: mark.value }) };
+  const env = { ...(options.env ?? platformEnvironment()), ...(mark && { [mark.name]: mark.value }) };
   options.signal?.throwIfAborted();
   const executable = executableFromCommand(options.command, { cwd, path: env.PATH });
   const child = await spawnGated({ executable, args, cwd, env, limits });

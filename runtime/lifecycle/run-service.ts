@@ -13,7 +13,7 @@
 // L5  Services in one process open and drain side by side, as in processes of their own. If one cannot start, the others
 //     drain, and the process exits with 1.
 
-import { readServiceConfig } from "../config/service-config.ts";
+import { withSecretFiles } from "../config/secret-files.ts";
 import { messageFromUnknown } from "../failure/failure.ts";
 import { type ConfiguredService, configureService, runToEnd, type ServiceStart } from "./configured-service.ts";
 import { collectGarbageOfStart } from "./heap.ts";
@@ -26,7 +26,8 @@ export type { OpenService, ServiceContext, ServiceDefinition, ServiceMessage } f
 
 /** Runs a service until it is stopped, and then ends the process. */
 export async function runService<C>(definition: ServiceDefinition<C>): Promise<void> {
-  await runServices([{ definition: definition as ServiceDefinition<unknown>, env: process.env }]);
+  const env = withSecretFiles(process.env);
+  await runServices([{ definition: definition as ServiceDefinition<unknown>, env }]);
 }
 
 /** Runs services in this process until it is stopped, and then ends it. */
@@ -53,8 +54,8 @@ export async function runServices(starts: readonly ServiceStart[]): Promise<void
 function processLogger(services: readonly ConfiguredService[]): Logger {
   const [first] = services;
   if (services.length === 1 && first) return first.logger;
-  const { logLevel: level, logFormat: format } = readServiceConfig(process.env);
-  return createLogger({ name: "services", level, format });
+  const { logLevel: level, logFormat: format } = first?.serviceConfig ?? {};
+  return createLogger({ name: "services", ...(level && { level }), ...(format && { format }) });
 }
 
 function endOnUnhandled(logger: Logger): void {

@@ -21,12 +21,12 @@ export function readConfig(env: NodeJS.ProcessEnv) {
     form: "list of names",
     default: [],
   });
-  const passedOn = [...PASSED_ON, ...inherited];
+  const passedOn = new Set([...PASSED_ON, ...inherited]);
   const config = {
     ...service,
     secrets: secretsFromReader(reader, "Secret NAME, which `env` and `headers` of MCP servers may name."),
     /** What a server that is started as a process gets, beside what its own `env` says. */
-    environment: Object.fromEntries(passedOn.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]]))),
+    environment: reader.inherited((name) => passedOn.has(name)),
     idleTimeoutMs: reader.milliseconds("TOOLBUS_MCP_IDLE_TIMEOUT", {
       meaning: "A connection that nobody uses for so long is closed.",
       default: 600_000,

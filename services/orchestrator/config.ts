@@ -20,6 +20,8 @@ export function readConfig(env: NodeJS.ProcessEnv) {
     if (parsed === null)
       reader.fault("TOOLBUS_MODEL_PROVIDERS", entry, "name=package or name=./file, with an optional #export");
   }
+  // Packages of models read their keys from variables of their own, which nobody can list: all are handed to this service.
+  reader.inherited((name) => !/^(TOOLBUS_|NATS_)/.test(name));
   const config = {
     ...serviceConfigFromReader(reader),
     model: {

@@ -20,6 +20,8 @@ export function readConfig(env: NodeJS.ProcessEnv) {
     reader.integer(name, { default: fallback, min: 1, ...options });
   const time = (name: string, fallbackMs: number, meaning: string) =>
     reader.milliseconds(name, { meaning, default: fallbackMs, min: 1 });
+  const variables = (...patterns: RegExp[]) =>
+    reader.inherited((name) => patterns.some((pattern) => pattern.test(name)));
   const uv = reader.optionalString("TOOLBUS_UV", {
     meaning: "Path of the program uv.",
     form: "path",
@@ -112,17 +114,10 @@ export function readConfig(env: NodeJS.ProcessEnv) {
       default: "/usr/local/bin:/usr/bin:/bin",
     }),
     /** For uv while it installs. */
-    installEnvironment: variables(env, WORKER_VARIABLES, TRUST_VARIABLES, INSTALL_VARIABLES),
+    installEnvironment: variables(WORKER_VARIABLES, TRUST_VARIABLES, INSTALL_VARIABLES),
     /** For workers: nothing that could be a secret of ours. */
-    workerEnvironment: variables(env, WORKER_VARIABLES, TRUST_VARIABLES),
+    workerEnvironment: variables(WORKER_VARIABLES, TRUST_VARIABLES),
   };
   reader.finish();
   return config;
-}
-
-function variables(env: NodeJS.ProcessEnv, ...patterns: RegExp[]): Record<string, string> {
-  const chosen = Object.entries(env).flatMap(([name, value]) =>
-    value && patterns.some((pattern) => pattern.test(name)) ? [[name, value]] : [],
-  );
-  return Object.fromEntries(chosen);
 }

@@ -120,7 +120,8 @@ describe("the domain of a service", () => {
 
 describe("what has one place", () => {
   it("the environment of the process is read where a service begins, and where programs are looked for", () => {
-    const allowed = /^runtime\/(config\/|lifecycle\/run-service|lifecycle\/child-process|bus\/nats-server\/)/;
+    const allowed =
+      /^runtime\/(config\/|lifecycle\/run-service|lifecycle\/clear-environment|lifecycle\/child-process|bus\/nats-server\/)/;
     const readers = runtime.filter((file) => /\bprocess\.env\b/.test(codeOf(file)));
     expect(readers.map((file) => file.path).filter((path) => !allowed.test(path))).toEqual([]);
   });

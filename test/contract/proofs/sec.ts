@@ -7,6 +7,7 @@ const operators = testsOf("test/system/operation/operators.test.ts");
 const workers = testsOf("services/worker-pool/testing/calls.test.ts");
 const hosted = testsOf("services/worker-pool/hosted/hosted.test.ts");
 const shell = testsOf("services/worker-pool/builtins/shell/shell-exec.test.ts");
+const environment = testsOf("test/system/operation/environment.test.ts");
 const stdio = testsOf("services/mcp-bridge/testing/stdio.test.ts");
 const mcpConfig = testsOf("services/mcp-bridge/config.test.ts");
 const logger = testsOf("runtime/lifecycle/logger.test.ts");
@@ -53,6 +54,14 @@ export const sec: Proofs = {
       shell("the environment is bare"),
       stdio("its environment is what is allowed and what its configuration says"),
       mcpConfig("the environment that servers inherit is an allow-list"),
+    ),
+    shown(
+      "no process of the suite shows the secrets that it was given, and a service hears of no other one's",
+      environment(
+        "shows a secret that it was given by the shell",
+        "takes secrets from files, and shows none",
+        "is handed the variables that it reads, and no secret of another one",
+      ),
     ),
     open("a tool's process cannot reach the bus", "No test lets one try; a process has the machine's network."),
     open("it runs confined where the machine can", "Nothing confines it."),

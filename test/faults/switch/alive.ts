@@ -17,8 +17,7 @@ export async function openProbes(directory: string, maxHeapMegabytes: number) {
   await mkdir(directory, { recursive: true });
   return {
     env: {
-      NODE_OPTIONS: `--max-old-space-size=${maxHeapMegabytes} --expose-gc --import=${probe.href}`,
-      TOOLBUS_FAULTS_PROBE: directory,
+      NODE_OPTIONS: `--max-old-space-size=${maxHeapMegabytes} --expose-gc --import=${probe.href}?${new URLSearchParams({ directory })}`,
     },
     /** Those that run; one that dies meanwhile is asked again in its next life. */
     async alive(services: readonly SuiteService[]): Promise<AliveByInstance> {

@@ -1,5 +1,5 @@
 // Loaded into each service of the fault run. At SIGUSR2 it collects garbage and writes what is alive, as JSON, under its
-// process id into TOOLBUS_FAULTS_PROBE; that it can be asked, a file of its own says.
+// process id into the directory of its own URL; that it can be asked, a file of its own says.
 
 import { rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -32,7 +32,7 @@ async function collectGarbage(): Promise<void> {
 }
 
 async function measure(directory: string): Promise<void> {
-  const service = (process.env.TOOLBUS_INSTANCE ?? "").replace(/-\d+$/, "");
+  const [service = ""] = process.argv[2]?.split("=") ?? []; // as `services-program.ts` is told
   const own = (await classesByService[service]?.()) ?? {};
   const classes = Object.entries<unknown>({ AbortSignal, ...own });
   const objects = Object.fromEntries(
@@ -50,8 +50,8 @@ function isClass(value: unknown): value is Class {
   return typeof value === "function" && value.prototype !== undefined;
 }
 
-const directory = process.env.TOOLBUS_FAULTS_PROBE;
-if (directory !== undefined) {
+const directory = new URL(import.meta.url).searchParams.get("directory");
+if (directory !== null) {
   process.on("SIGUSR2", () => void measure(directory));
   await writeFile(join(directory, `${process.pid}.asks`), ""); // the signal would end it before
 }
