@@ -24,6 +24,7 @@ const pairs: Pair[] = [
   { point: "in mid arguments", fault: "provider garbage" },
   { point: "parked", fault: "provider 429" },
   { point: "canceling", fault: "duplicate delivery" },
+  { point: "ended with news", fault: "spaces kill -9" },
   { point: "terminal written, not sent", fault: "lost acknowledgement" },
 ];
 

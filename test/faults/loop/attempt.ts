@@ -1,16 +1,14 @@
-import { fromBinary } from "@bufbuild/protobuf";
-import { StoredRunEventSchema } from "#gen/toolbus/internal/run/v1/run_log_pb.ts";
-import type { RunEvent } from "#gen/toolbus/run/v1/run_event_pb.ts";
-import { readSubject } from "#runtime/bus/streams/read.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { Verdict } from "../../harness/proxy/nats-proxy.ts";
 import type { Random } from "../random.ts";
 import type { RunHistory, Watched } from "./history/history.ts";
 import { createRunClient, type RunClient } from "./peers/client.ts";
+import type { News } from "./peers/news.ts";
 import { watch } from "./peers/watcher.ts";
 import type { Choices } from "./plan/choices.ts";
 import type { Point } from "./plan/points.ts";
 import { classesByTool, type Script } from "./plan/script.ts";
+import { readLog } from "./run-log.ts";
 import { createSubject, type Reached, type Subject } from "./subject.ts";
 import type { World } from "./world.ts";
 
@@ -23,7 +21,11 @@ interface AttemptOptions {
   readonly sessionId: string;
   readonly script: Script;
   readonly choices: Choices;
+  /** What comes into the session's inbox when the run has read it. */
+  readonly news?: News | undefined;
 }
+
+const newsPoint: Point = "ended with news";
 
 type Strike = (
   reached: Reached,
@@ -32,7 +34,7 @@ type Strike = (
 
 /** One run of the trial. */
 export function createAttempt(world: World, options: AttemptOptions) {
-  const { token, sessionId, script, choices } = options;
+  const { token, sessionId, script, choices, news } = options;
   const giveUpAtMs = performance.now() + runMs;
   const { parallelToolCalls } = choices;
   const client = createRunClient(world, { token, sessionId, giveUpAtMs, parallelToolCalls });
@@ -51,7 +53,8 @@ export function createAttempt(world: World, options: AttemptOptions) {
 
   const cancel = () => request(client.cancel(subject.runId));
 
-  function onReached(reached: Reached): Promise<Verdict> | undefined {
+  function onReached(given: Reached): Promise<Verdict> | undefined {
+    const reached = news && given.point === "terminal written, not sent" ? { ...given, point: newsPoint } : given;
     if (reached.point === cancelAt) {
       cancelAt = undefined;
       const canceled = cancel();
@@ -65,7 +68,8 @@ export function createAttempt(world: World, options: AttemptOptions) {
     if (armed === undefined || reached.point !== armed.point || firstKillAt !== undefined) return undefined;
     const { strike: blow } = armed;
     armed = undefined;
-    return blow(reached, { subject, client, cancel }).finally(struck.resolve);
+    const ready = news?.deliver() ?? Promise.resolve();
+    return ready.then(() => blow(reached, { subject, client, cancel })).finally(struck.resolve);
   }
 
   const subject = createSubject({
@@ -76,6 +80,7 @@ export function createAttempt(world: World, options: AttemptOptions) {
     turn: choices.turn,
     tool: choices.tool,
     onReached,
+    onAsked: () => void (news && request(news.deliver())),
     onParked: (callIds) => {
       if (choices.cancelAt !== "parked") void request(client.answer(subject.runId, callIds));
     },
@@ -94,7 +99,7 @@ export function createAttempt(world: World, options: AttemptOptions) {
       struck.resolve();
       await Promise.all(requests);
       await world.healthy();
-      const records = await readLog(world, runId);
+      const records = await readLog(world.bus, runId);
       const events = records.map(({ event }) => event);
       return {
         runId,
@@ -139,13 +144,4 @@ async function watchToEnd(
   const watched = await Promise.all(watchers);
   clearTimeout(patience);
   return watched;
-}
-
-async function readLog(world: World, runId: string): Promise<{ event: RunEvent; epoch: number }[]> {
-  const stored = await Array.fromAsync(readSubject(world.bus, `toolbus.run.${runId}`));
-  return stored.map(({ data }) => {
-    const { event, epoch } = fromBinary(StoredRunEventSchema, data);
-    if (event === undefined) throw new Error(`run ${runId} has a record without an event`);
-    return { event, epoch };
-  });
 }

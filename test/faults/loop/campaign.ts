@@ -65,7 +65,7 @@ export async function runCampaign(options: CampaignOptions): Promise<CampaignRes
 function failedTrial(trial: Trial, error: unknown): TrialOutcome {
   const stack = error instanceof Error ? (error.stack ?? "") : "";
   const violation = { rule: "the trial itself", what: `${messageFromUnknown(error)}\n${stack}` };
-  return { trial, isHit: false, histories: [], violations: [violation], durationMs: 0 };
+  return { trial, isHit: false, histories: [], ownRunIds: [], violations: [violation], durationMs: 0 };
 }
 
 /** When all is over: no log has grown since its run's end, and there is none that nobody was told of. */
@@ -83,6 +83,7 @@ async function sweep(world: World, outcomes: readonly TrialOutcome[]): Promise<V
     if (count === events.length) continue;
     violations.push({ rule: "one end", what: `run ${runId} had ${events.length} events at its end, and has ${count}` });
   }
+  for (const runId of outcomes.flatMap(({ ownRunIds }) => ownRunIds)) counts.delete(runId);
   const failed = outcomes.filter(({ histories }) => histories.length === 0).length;
   if (failed === 0) {
     for (const runId of counts.keys()) {

@@ -30,6 +30,7 @@ export interface Struck {
 
 /** After this long the lease of a process that says nothing is over: the wake-up is given on, and its silence heard. */
 const pastLeaseMs = 2_500;
+const silentMs = 7_000;
 
 /** Makes the fault happen. Gives what becomes of that which is held back. */
 export async function strike(fault: Fault, struck: Struck): Promise<Verdict> {
@@ -40,6 +41,14 @@ export async function strike(fault: Fault, struck: Struck): Promise<Verdict> {
       return "drop";
     case "SIGSTOP":
       return freezeVictim(struck);
+    case "spaces kill -9":
+      await struck.world.spaces.kill();
+      struck.onHit();
+      return "pass";
+    case "spaces SIGSTOP":
+      return freezeServices(struck, [struck.world.spaces]);
+    case "routers SIGSTOP":
+      return freezeServices(struck, struck.world.routers);
     case "broker kill":
       await struck.world.broker.kill();
       struck.onHit();
@@ -71,6 +80,16 @@ async function freezeVictim({ victim, isHolder, latestEpoch, hasEnded, onHit }: 
   const isOver = () => !isHolder || latestEpoch() > epoch || hasEnded();
   await until(isOver, { timeoutMs: 3_000 }).catch(() => {}); // nobody had to take over: nothing was left to do
   setTimeout(() => victim.thaw(), 50);
+  return "pass";
+}
+
+/** They are silent for longer than the loop waits for an answer. What is held goes on its way meanwhile. */
+async function freezeServices({ onHit }: Struck, services: readonly FaultyService[]): Promise<Verdict> {
+  for (const service of services) service.freeze();
+  onHit();
+  setTimeout(() => {
+    for (const service of services) service.thaw();
+  }, silentMs);
   return "pass";
 }
 

@@ -35,6 +35,8 @@ export interface SubjectOptions {
   /** Told of each place, whether it is the point or not; what it gives becomes of what is held. */
   readonly onReached: (reached: Reached) => Promise<Verdict> | undefined;
   readonly onParked: (callIds: readonly string[]) => void;
+  /** The model was asked, so the run has read its inbox. */
+  readonly onAsked?: () => void;
 }
 
 export interface Subject extends RunEyes {
@@ -140,6 +142,7 @@ export function createSubject(options: SubjectOptions): Subject {
 
   async function onStage(stage: ModelStage, { turn, instance }: { turn: number; instance: string }): Promise<Turnout> {
     const victim = world.orchestrators.find((one) => one.instance === instance);
+    if (stage === "asked") options.onAsked?.();
     if (stage !== "asked" && victim !== undefined && turn >= options.turn) {
       const point = stage === "text" ? "in mid text" : "in mid arguments";
       if (stage === "text") await until(() => textSeenInTurn >= turn, { timeoutMs: 1_000 }).catch(() => {}); // watchers may be cut off

@@ -9,6 +9,7 @@ import { retryRequest } from "../retry-request.ts";
 import { createAttempt } from "./attempt.ts";
 import { checkHistory } from "./history/check.ts";
 import type { RunHistory, Violation } from "./history/history.ts";
+import { openNews } from "./peers/news.ts";
 import { type Choices, choose } from "./plan/choices.ts";
 import type { Pair } from "./plan/points.ts";
 import { scriptOf, shortScript } from "./plan/script.ts";
@@ -28,6 +29,8 @@ export interface TrialOutcome {
   /** Whether the fault has happened at the point. */
   readonly isHit: boolean;
   readonly histories: readonly RunHistory[];
+  /** Runs that started by themselves. */
+  readonly ownRunIds: readonly string[];
   readonly violations: readonly Violation[];
   readonly durationMs: number;
 }
@@ -47,7 +50,8 @@ export async function runTrial(world: World, trial: Trial): Promise<TrialOutcome
   const open = () => world.sessions.createSession({ agent: agentName, sessionId }, { timeoutMs: 5_000 });
   await retryRequest(open, startedAtMs + openMs);
 
-  const first = createAttempt(world, { token, sessionId, script: scriptOf(choices), choices });
+  using news = choices.hasNews ? openNews(world, { token, sessionId }) : undefined;
+  const first = createAttempt(world, { token, sessionId, script: scriptOf(choices), choices, news });
   first.arm((reached, attempt) => {
     const { subject, client } = attempt;
     const victim = victimOf(reached, subject, choices);
@@ -77,8 +81,9 @@ export async function runTrial(world: World, trial: Trial): Promise<TrialOutcome
     if (pending !== undefined) second.subject.later(pending.fault, pending.onDone);
     histories.push(await second.run(random));
   }
-  const violations = histories.flatMap(checkHistory);
-  return { trial, isHit, histories, violations, durationMs: performance.now() - startedAtMs };
+  const { violations: ofNews = [], ownRunIds = [] } = (await news?.check()) ?? {};
+  const violations = [...histories.flatMap(checkHistory), ...ofNews];
+  return { trial, isHit, histories, ownRunIds, violations, durationMs: performance.now() - startedAtMs };
 }
 
 function victimOf({ point, victim }: Reached, { router, holder }: Subject, { hitsRouter, hitsHolder }: Choices) {

@@ -2,6 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Client } from "@connectrpc/connect";
+import { InboxDeliveryService } from "#gen/toolbus/internal/space/v1/inbox_delivery_service_pb.ts";
 import type { Item } from "#gen/toolbus/run/v1/run_pb.ts";
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
@@ -35,6 +36,8 @@ export interface World extends AsyncDisposable {
   readonly sessions: Client<typeof SessionService>;
   readonly orchestrators: readonly FaultyService[];
   readonly routers: readonly FaultyService[];
+  readonly spaces: FaultyService;
+  readonly inboxes: Client<typeof InboxDeliveryService>;
   /** What ended without being killed. */
   readonly unaskedEnds: readonly string[];
   /** Until it is let go, the run is watched by these eyes. */
@@ -89,7 +92,7 @@ export async function openWorld({ tree, env = {} }: { tree: string; env?: NodeJS
   };
   const orchestrators = [await start("orchestrator", 1), await start("orchestrator", 2)];
   const routers = [await start("tool-router", 1), await start("tool-router", 2)];
-  await start("spaces", 1);
+  const spaces = await start("spaces", 1);
   const healthy = async () => void (await Promise.all(services.map((service) => service.ready())));
   await healthy();
   const { url, user, password } = broker;
@@ -102,6 +105,8 @@ export async function openWorld({ tree, env = {} }: { tree: string; env?: NodeJS
     sessions: clientFor(bus, SessionService),
     orchestrators,
     routers,
+    spaces,
+    inboxes: clientFor(bus, InboxDeliveryService),
     unaskedEnds,
     watch: seen.watch,
     healthy,

@@ -1,8 +1,10 @@
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { AgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
+import { RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { SessionSchema, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import { systemClock } from "#runtime/time/clock.ts";
+import { createJournal } from "../../log/journal.ts";
 import { enqueue, entriesBackward } from "../../sessions/queue.ts";
 import { inboxEvent } from "../../testing/fakes/fake-spaces.ts";
 import { createMemoryKeys } from "../../testing/fakes/memory-keys.ts";
@@ -66,4 +68,22 @@ test("TOOL-9 LOOP-13 an event starts one run, wherever a process dies while it s
     expect(log.events(ids[0]!).map(({ event }) => event.case)).toEqual(["accepted"]);
     expect(log.events(ids[0]!)[0]?.event.value).toMatchObject({ selfWakeCount: 1, input: [] });
   }
+});
+
+test("TOOL-9 an event whose run could not read its inbox starts another run, and one whose run took it starts none", async () => {
+  const { options, log, runIds } = openParts();
+  const end = async (runId: string, endReason: RunEndReason, taken: readonly string[] = []) => {
+    const journal = createJournal(log, runId, systemClock);
+    await journal.refresh();
+    if (taken.length > 0) await journal.append(() => ({ case: "inboxTaken", value: { eventIds: [...taken] } }));
+    await journal.append(() => ({ case: "ended", value: { state: RunState.FAILED, endReason } }));
+  };
+  expect(await startFromInbox(options, "s", signal)).toBe(true);
+  await end((await runIds())[0]!, RunEndReason.INBOX_UNAVAILABLE);
+  expect(await startFromInbox(options, "s", signal)).toBe(true);
+  expect(await startFromInbox(options, "s", signal)).toBe(true);
+  expect(await runIds()).toHaveLength(2);
+  await end((await runIds())[0]!, RunEndReason.MODEL_ERROR, ["tr:1"]);
+  expect(await startFromInbox(options, "s", signal)).toBe(false);
+  expect(await runIds()).toHaveLength(2);
 });

@@ -2,17 +2,19 @@
  * Starts a run when a session is idle and events wait in the inbox of its agent.
  *
  * self-wake-1  The run's idempotency key names the last event in the inbox: a repeated wake-up, after a crash too, finds the same run. So an
- *     event starts at most one run; if that run did not take it, the event waits for the next one.
+ *     event starts at most one run; if that run did not take it, the event waits for the next one. Only a run that ended because it
+ *     could not read its inbox has a successor.
  * self-wake-2  Runs that start by themselves are counted from the last run that a client or a person's message started. So agents whose
  *     runs cause each other's events stop at the limit.
  * self-wake-3  In the session of an agent that another agent called (LOOP-17) nothing starts by itself: the caller's limits would not hold
  *     for that run, and its cost would not count for the caller. The events wait for the session's next run.
  */
 
-import { create } from "@bufbuild/protobuf";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { RunAcceptedSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import { RunEndReason } from "#gen/toolbus/run/v1/run_pb.ts";
 import { SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import type { InboxEvent } from "#gen/toolbus/space/v1/inbox_pb.ts";
 import { MemberKind } from "#gen/toolbus/space/v1/space_pb.ts";
@@ -59,12 +61,20 @@ export async function startFromInbox(
   if (agent.wakeOnInbox === false) return false;
   const selfWakeCount = await countSelfWakes(options, sessionId, events);
   if (isOverLimit(options, agent, { sessionId, selfWakeCount })) return false;
-  const idempotencyKey = `inbox ${name} ${last.eventId}`; // self-wake-1
-  const accepted = create(RunAcceptedSchema, {
-    ...{ sessionId, agent: name, switchCount, carry },
-    ...{ principal, idempotencyKey, selfWakeCount },
-  });
-  return (await acceptRun(options, accepted)).phase.kind !== "ended";
+  const about = { sessionId, agent: name, switchCount, carry, principal, selfWakeCount };
+  return startOnce(options, about, `inbox ${name} ${last.eventId}`);
+}
+
+/** self-wake-1. */
+async function startOnce(
+  options: SelfWakeOptions,
+  about: MessageInitShape<typeof RunAcceptedSchema>,
+  idempotencyKey: string,
+): Promise<boolean> {
+  const run = await acceptRun(options, create(RunAcceptedSchema, { ...about, idempotencyKey }));
+  if (run.phase.kind !== "ended") return true;
+  if (run.phase.ended.endReason !== RunEndReason.INBOX_UNAVAILABLE || run.inbox !== undefined) return false;
+  return startOnce(options, about, `${idempotencyKey} after ${run.runId}`);
 }
 
 /** self-wake-2. */

@@ -1,32 +1,30 @@
 /** A session in which there is nothing to do. `worker.ts` has the rules (worker-…). */
 
-import { Failure } from "#runtime/failure/failure.ts";
 import { isRunnable } from "../../log/state/fold.ts";
 import type { ActiveRun } from "../queue.ts";
-import { type Wake, wakeAt } from "../wakes/wake.ts";
+import { wakeAt } from "../wakes/wake.ts";
 import type { WakeOutcome } from "../wakes/wake-outcome.ts";
+import type { InboxLook } from "./inbox-look.ts";
 import type { WorkerOptions } from "./worker-options.ts";
+
+/** When an inbox is looked into again that could not be; spread, so that many sessions do not ask at the same time. */
+const againMs = 500;
+const spreadMs = 1_000;
 
 /** worker-6. */
 export async function onIdle(
-  options: WorkerOptions,
+  options: WorkerOptions & { readonly lookIntoInbox: (sessionId: string) => Promise<InboxLook> },
   active: ActiveRun | undefined,
-  { message }: Wake,
+  sessionId: string,
 ): Promise<WakeOutcome | undefined> {
   if (active !== undefined) {
     await setDeadline(options, active); // worker-7
     return { kind: "done" };
   }
-  const isOfInbox = message.runId === "";
-  if (options.handover.aborted) return isOfInbox ? { kind: "later", delayMs: 0 } : { kind: "done" };
-  try {
-    return (await options.startFromInbox(message.sessionId, options.abandon)) ? undefined : { kind: "done" };
-  } catch (error) {
-    if (error instanceof Failure && error.code === "not_found") return { kind: "done" }; // a session that is gone
-    if (isOfInbox) throw error;
-    options.logger.warn({ err: error, sessionId: message.sessionId }, "an inbox could not be looked into");
-    return { kind: "done" }; // its own wake-ups stand for what waits in it
-  }
+  if (options.handover.aborted) return { kind: "later", delayMs: 0 };
+  const look = await options.lookIntoInbox(sessionId);
+  if (look === "started") return undefined;
+  return look === "nothing" ? { kind: "done" } : { kind: "later", delayMs: againMs + Math.random() * spreadMs };
 }
 
 /** worker-8. */

@@ -1,8 +1,9 @@
 import { create } from "@bufbuild/protobuf";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { SessionWakeSchema } from "#gen/toolbus/internal/run/v1/queue_pb.ts";
 import { RunAcceptedSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { Failure } from "#runtime/failure/failure.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { until } from "#runtime/time/until.ts";
 import { claimRun } from "../../log/claim.ts";
@@ -19,11 +20,13 @@ import type { WorkerOptions } from "./worker-options.ts";
 const sessionId = "s";
 const logger = { warn: () => {}, error: () => {} };
 
-function wakeOf(id: number, { runId }: { runId: string }): Wake & { settleWake: string } {
+type TestWake = Wake & { settleWake: string };
+
+function wakeOf(id: number, { runId, sessionId: of = sessionId }: { runId: string; sessionId?: string }): TestWake {
   const put = (how: string) => () => {
     wake.settleWake = how;
   };
-  const message = create(SessionWakeSchema, { sessionId, runId, eventCount: 1 });
+  const message = create(SessionWakeSchema, { sessionId: of, runId, eventCount: 1 });
   const wake = { message, id, ageMs: 0, settleWake: "", done: put("done"), later: put("later"), leave: put("leave") };
   return wake;
 }
@@ -33,10 +36,12 @@ interface Setting {
   acceptedHere?: AcceptedHere;
   /** In place of one that ends the run when it is let go. */
   turn?: WorkerOptions["turnLoop"];
+  startFromInbox?: WorkerOptions["startFromInbox"];
+  handover?: AbortSignal;
 }
 
 /** A worker whose runs end when they are let go. */
-function openWorker({ told = "gone", acceptedHere, turn }: Setting = {}) {
+function openWorker({ told = "gone", acceptedHere, turn, startFromInbox, handover }: Setting = {}) {
   const log = createMemoryRunLog();
   const queues = createMemoryQueues();
   const finish = Promise.withResolvers<void>();
@@ -61,8 +66,8 @@ function openWorker({ told = "gone", acceptedHere, turn }: Setting = {}) {
       await run.end({ state: RunState.COMPLETED, endReason: RunEndReason.FINAL_ANSWER });
       return "ended";
     },
-    startFromInbox: async () => false,
-    handover: new AbortController().signal,
+    startFromInbox: startFromInbox ?? (async () => false),
+    handover: handover ?? new AbortController().signal,
     abandon: new AbortController().signal,
   });
   const accept = async (runId: string) => {
@@ -243,4 +248,62 @@ test("LOOP-13 when a run has ended, what this process has read of its log is not
   await worker.work(wakeOf(1, { runId: "first" }));
   expect(log.events("first").at(-1)?.event.case).toBe("ended");
   expect(readAfter.filter((position) => position === 0)).toHaveLength(1);
+});
+
+describe("an inbox that cannot be read when a run ends", () => {
+  const silent = async (): Promise<boolean> => {
+    throw new Failure("unavailable", "spaces are silent", { reason: "SERVICE_UNAVAILABLE" });
+  };
+
+  test("TOOL-9 leaves a wake-up behind: that of the run, and those that came meanwhile", async () => {
+    const { worker, accept, started, letGo } = openWorker({ startFromInbox: silent });
+    await accept("first");
+    const ofRun = wakeOf(1, { runId: "first" });
+    const working = worker.work(ofRun);
+    await until(() => started.includes("first"), { what: "the run to be worked on" });
+    const ofInbox = wakeOf(2, { runId: "" });
+    await worker.work(ofInbox);
+    letGo();
+    await working;
+    expect([ofRun.settleWake, ofInbox.settleWake]).toEqual(["later", "later"]);
+  });
+
+  test("TOOL-9 nor may a process start a run that hands its runs over: the wake-ups go to another one", async () => {
+    const handover = new AbortController();
+    const { worker, accept, started, letGo } = openWorker({ handover: handover.signal });
+    await accept("first");
+    const ofRun = wakeOf(1, { runId: "first" });
+    const working = worker.work(ofRun);
+    await until(() => started.includes("first"), { what: "the run to be worked on" });
+    const ofInbox = wakeOf(2, { runId: "" });
+    await worker.work(ofInbox);
+    handover.abort();
+    letGo();
+    await working;
+    expect([ofRun.settleWake, ofInbox.settleWake]).toEqual(["later", "later"]);
+  });
+
+  test("SEC-5 is asked for by one session at a time until somebody answers", async () => {
+    const asked: string[] = [];
+    let answer = silent;
+    const held = Promise.withResolvers<boolean>();
+    const { worker } = openWorker({
+      startFromInbox: (of) => {
+        asked.push(of);
+        return answer();
+      },
+    });
+    const wakes = [1, 2, 3, 4].map((id) => wakeOf(id, { runId: "", sessionId: `s${id}` }));
+    const [first, second, third, fourth] = wakes as [TestWake, TestWake, TestWake, TestWake];
+    await worker.work(first);
+    answer = () => held.promise;
+    const probing = worker.work(second);
+    await until(() => asked.length === 2);
+    await worker.work(third);
+    expect([asked, third.settleWake]).toEqual([["s1", "s2"], "later"]);
+    held.resolve(false);
+    await probing;
+    await worker.work(fourth);
+    expect([asked.at(-1), second.settleWake, fourth.settleWake]).toEqual(["s4", "done", "done"]);
+  });
 });

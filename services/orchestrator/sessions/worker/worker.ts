@@ -24,7 +24,8 @@
  * worker-5   A transient error (the bus is unavailable) leaves the run as it is. Any other error ends it: a run that fails in the same way
  *     in every process must not go round for ever.
  * worker-6   An idle session reads its inbox, also after the wake-up of a run: the inbox's own wake-up may have come meanwhile
- *     (worker-2), or found the session parked.
+ *     (worker-2), or found the session parked. So each wake-up stands for what waits in the inbox: as long as the inbox cannot
+ *     be read, or nobody may start a run here any more, it is put back.
  * worker-7   When a run waits for its client, the wake-up is settled only after the broker has the run's deadline: if the process dies
  *     in between, the wake-up comes again.
  * worker-8   A run that parked under this process's claim is as its journal says, and is not read again: whatever was written
@@ -44,6 +45,7 @@ import { createHeldElsewhere } from "../wakes/held-elsewhere.ts";
 import type { HolderAnswer, Wake } from "../wakes/wake.ts";
 import { type Hold, redeliverSoon, settleWake, type WakeOutcome } from "../wakes/wake-outcome.ts";
 import { claimAndRun } from "./claim-and-run.ts";
+import { createInboxLook } from "./inbox-look.ts";
 import { onIdle } from "./on-idle.ts";
 import { areEventsStored, findAcceptedHere } from "./on-wake.ts";
 import { createReleasedRuns } from "./released-runs.ts";
@@ -58,7 +60,7 @@ export interface SessionWorker {
 
 export function createSessionWorker(given: WorkerOptions): SessionWorker {
   const elsewhere = createHeldElsewhere(given.holders);
-  const options = { ...given, elsewhere };
+  const options = { ...given, elsewhere, lookIntoInbox: createInboxLook(given) };
   const { log, queues, clock, logger } = options;
   const releaseOnce = createReleasedRuns(given.releaseRun ?? (async () => {}));
   const holdsBySession = new Map<string, Hold>();
@@ -106,7 +108,7 @@ export function createSessionWorker(given: WorkerOptions): SessionWorker {
         known = undefined;
         journal = active?.journal;
         const hasWork = active !== undefined && isRunnable(active.state, clock.now());
-        const wakeOutcome = await (hasWork ? claimAndRun(options, active, hold) : onIdle(options, active, wake));
+        const wakeOutcome = await (hasWork ? claimAndRun(options, active, hold) : onIdle(options, active, sessionId));
         if (wakeOutcome === undefined || (wakeOutcome.kind === "done" && hold.isNotified)) continue;
         if (releasing.length > 0) await Promise.all(releasing.splice(0));
         if (wakeOutcome.kind === "done" && hold.isNotified) continue; // they came meanwhile

@@ -12,6 +12,8 @@ export interface Choices {
   /** Where the first process is killed, if the point is in the recovery. */
   readonly firstKillAt: Point | undefined;
   readonly hasNextRun: boolean;
+  /** Whether an event comes into the session's inbox while the run is under way. */
+  readonly hasNews: boolean;
   readonly parallelToolCalls: boolean;
   /** Whether the victim of a cancellation is the process that works on the run, not the one that was asked. */
   readonly hitsHolder: boolean;
@@ -40,6 +42,7 @@ export function choose({ point, fault }: Pair, random: Random): Choices {
     parallelToolCalls: ["some calls done"].includes(point) || random.next() < 0.6,
     hitsHolder: random.next() < 0.5,
     cancelsMeanwhile: fault === "SIGSTOP" && ["before commit", "after commit"].includes(point) && random.next() < 0.5,
+    hasNews: point === "ended with news",
     hasNextRun: ["canceling", "terminal written, not sent"].includes(point) && random.next() < 0.5,
   };
 }

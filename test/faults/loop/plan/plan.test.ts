@@ -32,7 +32,8 @@ test("LOOP-13 the same seed plans the same trials, whoever is quicker, and whate
 test("LOOP-13 a plan has each pair as often as any other, give or take one", () => {
   const counts = Map.groupBy(taken(createPlan({ seed: 1, points: 1_000 }), [0, 1]), ({ pair }) => pair);
   expect(counts.size).toBe(allPairs.length);
-  expect(new Set([...counts.values()].map((trials) => trials.length))).toEqual(new Set([7, 8]));
+  const fewest = Math.floor(1_000 / allPairs.length);
+  expect(new Set([...counts.values()].map((trials) => trials.length))).toEqual(new Set([fewest, fewest + 1]));
 });
 
 test("LOOP-13 what misses its point is tried three times, each with choices of its own", () => {

@@ -14,6 +14,7 @@ export const points = {
   parked: "that the run waits is stored, its writer not yet told; outputs come at once",
   canceling: "the request to cancel is stored, the end not yet",
   "terminal written, not sent": "the end is stored, and nobody told",
+  "ended with news": "likewise, and an event has come into the inbox meanwhile: a run of its own has to take it",
   "during recovery": "its process was killed, and another one has just claimed the run",
 } as const;
 
@@ -22,6 +23,9 @@ export const faults = {
   SIGSTOP: "of that process, past the lease, and back",
   "broker kill": "kill -9 of nats-server, started again on its store",
   "broker freeze": "SIGSTOP of nats-server, and back",
+  "spaces kill -9": "of spaces, which start again",
+  "spaces SIGSTOP": "of spaces, for longer than they are waited for, and back",
+  "routers SIGSTOP": "of both routers, likewise",
   "lost acknowledgement": "the answer to the append at the point, or to the next one, is dropped",
   "duplicate delivery": "two more wakes, the client's request again, and the next append twice on the wire",
   "provider 429": "the next request to the model is refused, with Retry-After",
@@ -53,5 +57,10 @@ export function isProviderFault(fault: Fault): boolean {
 
 /** Faults that hit more than one run: one at a time in a suite, so that each is known for what it is. */
 export function isDisruptive({ point, fault }: Pair): boolean {
-  return point === "during recovery" || ["kill -9", "SIGSTOP", "broker kill", "broker freeze"].includes(fault);
+  return point === "during recovery" || disruptive.has(fault);
 }
+
+const disruptive: ReadonlySet<Fault> = new Set<Fault>([
+  ...(["kill -9", "SIGSTOP", "spaces kill -9", "spaces SIGSTOP", "routers SIGSTOP"] as const),
+  ...(["broker kill", "broker freeze"] as const),
+]);
