@@ -1,7 +1,7 @@
 import { readEnvironment } from "#runtime/config/environment.ts";
 import { serviceConfigFromReader } from "#runtime/config/service-config.ts";
 import { LOCAL_PRINCIPAL } from "#runtime/rpc/identity.ts";
-import type { ApiKey } from "./access/authentication.ts";
+import type { ApiKey } from "./access/api-keys.ts";
 
 /** What each setting means is said where it is read. */
 export type GatewayConfig = ReturnType<typeof readConfig>;

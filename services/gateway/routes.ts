@@ -7,6 +7,7 @@ import {
   HealthCheckResponse_ServingStatus as ServingStatus,
 } from "#gen/health/v1/health_pb.ts";
 import { processOf, publicServices } from "../processes.ts";
+import { openServiceOptions } from "./access/open-services.ts";
 import type { Health } from "./health.ts";
 import { createProxy } from "./proxy.ts";
 import type { AnswerReflection } from "./reflection.ts";
@@ -24,17 +25,25 @@ export function createRoutes({ transportOf, health, reflection, stopping }: Gate
     for (const service of publicServices) {
       router.service(service, createProxy(service, transportOf(processOf(service)), stopping));
     }
-    router.service(HealthService, healthRoutes(health));
-    router.service(v1.ServerReflection, {
-      async *serverReflectionInfo(requests) {
-        for await (const request of requests) yield reflection(request);
+    router.service(HealthService, healthRoutes(health), openServiceOptions);
+    router.service(
+      v1.ServerReflection,
+      {
+        async *serverReflectionInfo(requests) {
+          for await (const request of requests) yield reflection(request);
+        },
       },
-    });
-    router.service(v1alpha.ServerReflection, {
-      async *serverReflectionInfo(requests) {
-        for await (const request of requests) yield alphaFromV1(reflection(v1FromAlpha(request)));
+      openServiceOptions,
+    );
+    router.service(
+      v1alpha.ServerReflection,
+      {
+        async *serverReflectionInfo(requests) {
+          for await (const request of requests) yield alphaFromV1(reflection(v1FromAlpha(request)));
+        },
       },
-    });
+      openServiceOptions,
+    );
   };
 }
 

@@ -10,7 +10,8 @@ import { createNatsTransport } from "#runtime/rpc/nats/client/transport.ts";
 import { contractValidator } from "#runtime/schema/contract-validator.ts";
 import { clientFor } from "../clients.ts";
 import { processOf, publicServices } from "../processes.ts";
-import { createAuthenticate, createAuthenticationInterceptor } from "./access/authentication.ts";
+import { createAdmission } from "./access/admission.ts";
+import { createAuthenticate } from "./access/authentication.ts";
 import { createCrossOrigin } from "./access/cross-origin.ts";
 import { guardHost } from "./access/host-guard.ts";
 import type { GatewayConfig } from "./config.ts";
@@ -56,11 +57,11 @@ export async function openService(config: GatewayConfig, context: ServiceContext
       }),
       interceptors: [
         ...serverInterceptors({ logger, telemetry }),
-        createAuthenticationInterceptor(authenticate),
         createValidateInterceptor({ validator: contractValidator }),
       ],
       readMaxBytes: config.maxRequestBytes,
       before: (request, response) => (!hasKeys && guardHost(request, response)) || crossOrigin(request, response),
+      admit: createAdmission(authenticate),
       fallback: createPlainPaths({
         authenticate,
         metricsText: () => telemetry.metricsText(),

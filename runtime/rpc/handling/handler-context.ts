@@ -19,6 +19,8 @@ export interface HandledMethod {
 export interface AskedCall {
   readonly header: Headers;
   readonly timeoutMs: number | undefined;
+  /** What is known of it before it is read. */
+  readonly values?: ContextValues | undefined;
 }
 
 /**
@@ -73,7 +75,7 @@ export class CallContext implements HandlerContext {
   }
 
   get values(): ContextValues {
-    this.#values ??= createContextValues();
+    this.#values ??= this.#asked.values ?? createContextValues();
     return this.#values;
   }
 

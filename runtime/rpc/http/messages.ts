@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import type { Http2ServerRequest } from "node:http2";
+import type { Duplex, Readable, Writable } from "node:stream";
 import type { universalResponseToNodeResponse } from "@connectrpc/connect-node";
 
 export type HttpRequest = IncomingMessage | Http2ServerRequest;
@@ -8,3 +9,15 @@ export type HttpResponse = Parameters<typeof universalResponseToNodeResponse>[1]
 export type RequestListener = (request: HttpRequest, response: HttpResponse) => void;
 /** Gives whether it answers the request by itself. */
 export type RequestTaker = (request: HttpRequest, response: HttpResponse) => boolean;
+/** Likewise, of a request whose body may be read: it is when it is iterated. */
+export type PathTaker = (request: HttpRequest, response: HttpResponse, body: AsyncIterable<Uint8Array>) => boolean;
+
+/** Where the body of a request is read; over HTTP/2 the stream itself. */
+export function bodyOfRequest(request: HttpRequest): Readable {
+  return "stream" in request ? request.stream : request;
+}
+
+/** Where the answer is written, likewise. */
+export function sinkOf(response: HttpResponse): Writable {
+  return "stream" in response ? (response.stream as Duplex) : response;
+}

@@ -1,11 +1,14 @@
+import type { DescMethod } from "@bufbuild/protobuf";
 import {
   Code,
   ConnectError,
   type ConnectRouter,
   type ConnectRouterOptions,
+  type ContextValues,
   createConnectRouter,
 } from "@connectrpc/connect";
 import type { UniversalHandler } from "@connectrpc/connect/protocol";
+import { codeToHttpStatus } from "@connectrpc/connect/protocol-connect";
 import {
   compressionBrotli,
   compressionGzip,
@@ -13,19 +16,40 @@ import {
   universalResponseToNodeResponse,
 } from "@connectrpc/connect-node";
 import type { Logger } from "pino";
-import { connectError } from "../../failure/connect.ts";
+import { connectError, refusalFromUnknown } from "../../failure/connect.ts";
 import { messageFromUnknown } from "../../failure/failure.ts";
+import { Budget } from "./body/budget.ts";
+import { leaveBody } from "./body/leave-body.ts";
+import { type BodyLimits, RequestBody } from "./body/request-body.ts";
+import { againstBombs } from "./body/unpacking.ts";
 import { type ConnectHandler, connectHandlers } from "./connect/handlers.ts";
-import type { HttpRequest, HttpResponse, RequestListener, RequestTaker } from "./messages.ts";
+import {
+  type HttpRequest,
+  type HttpResponse,
+  type PathTaker,
+  type RequestListener,
+  type RequestTaker,
+  sinkOf,
+} from "./messages.ts";
 import { answerRefusal, responseFromRefusal } from "./refusal.ts";
 import { createRequestGate } from "./request-gate.ts";
 import { unservedForm, unservedPath } from "./unserved.ts";
+
+/**
+ * Judges a call by its head, before a byte of its body is read. What it gives goes with the call; what it throws is the answer.
+ */
+export type Admit = (
+  request: HttpRequest,
+  method: DescMethod,
+) => ContextValues | undefined | Promise<ContextValues | undefined>;
 
 export interface RequestListenerOptions {
   routes: (router: ConnectRouter) => void;
   connect: ConnectRouterOptions;
   before: RequestTaker | undefined;
-  fallback: RequestTaker | undefined;
+  admit: Admit | undefined;
+  fallback: PathTaker | undefined;
+  body: BodyLimits;
   logger: Pick<Logger, "warn"> | undefined;
 }
 
@@ -34,22 +58,28 @@ export interface RequestListenerOptions {
  * those of the request gate and of handlers, and here those of requests that Connect has no words for.
  */
 export function createRequestListener(options: RequestListenerOptions): RequestListener {
-  const { before, fallback, logger } = options;
-  const connect = { acceptCompression: [compressionGzip, compressionBrotli], ...options.connect };
+  const { before, admit, fallback, logger } = options;
+  const acceptCompression = [compressionGzip, compressionBrotli].map(againstBombs);
+  const connect = { acceptCompression, ...options.connect };
   const router = createConnectRouter({ ...connect, requestGate: createRequestGate(connect.requestGate) });
   options.routes(router);
   const commonHandlers = connectHandlers(options.routes, connect);
   const handlersByPath = new Map(router.handlers.map((handler) => [handler.requestPath, handler]));
 
+  const bodyOf = createBodies(options.body);
+
   const answer: RequestListener = (request, response) => {
     if (before?.(request, response)) return;
     const path = pathOf(request);
     const handler = handlersByPath.get(path);
+    const body = bodyOf(request, response);
     if (!handler) {
-      if (!fallback?.(request, response)) answerRefusal(request, response, unservedPath(router.handlers, request));
+      if (!fallback?.(request, response, body))
+        answerRefusal(request, response, unservedPath(router.handlers, request));
       return;
     }
-    serve({ handler, common: commonHandlers.get(path) }, request, response).catch((error: unknown) => {
+    const exchange = { request, response, body };
+    serve({ handler, common: commonHandlers.get(path), admit }, exchange).catch((error: unknown) => {
       if (!isGone(error)) fail(error, request, response);
     });
   };
@@ -75,21 +105,55 @@ function pathOf(request: HttpRequest): string {
   return (request.url ?? "").split("?", 1)[0] ?? "";
 }
 
+/** The requests of a connection hold their bodies from one budget; what is left of a body ends soon after its answer. */
+function createBodies(limits: BodyLimits): (request: HttpRequest, response: HttpResponse) => RequestBody {
+  const budgets = new WeakMap<object, Budget>();
+  return (request, response) => {
+    const connection = ("stream" in request ? request.stream.session : undefined) ?? request.socket;
+    const budget = budgets.get(connection) ?? new Budget(limits.connectionBytes);
+    budgets.set(connection, budget);
+    sinkOf(response).once("finish", () => leaveBody(request));
+    return new RequestBody({ request, response }, budget, limits);
+  };
+}
+
 interface Handlers {
   readonly handler: UniversalHandler;
   readonly common: ConnectHandler | undefined;
+  readonly admit: Admit | undefined;
 }
 
-async function serve({ handler, common }: Handlers, request: HttpRequest, response: HttpResponse): Promise<void> {
+interface Exchange {
+  readonly request: HttpRequest;
+  readonly response: HttpResponse;
+  readonly body: RequestBody;
+}
+
+async function serve({ handler, common, admit }: Handlers, exchange: Exchange): Promise<void> {
+  const { request, response, body } = exchange;
   if (!namesHost(request)) return answerRefusal(request, response, { status: 400, error: hostUnreadable() });
-  const left = common ? await common(request, response) : {};
+  const values = await valuesFrom(admit, exchange, handler.method);
+  if (values === "refused") return;
+  const left = common ? await common({ request, response, body, values }) : {};
   if (!left) return;
-  const read = universalRequestFromNodeRequest(request, response, undefined, undefined);
-  const answer = await handler(left.body ? { ...read, body: left.body } : read);
+  const read = universalRequestFromNodeRequest(request, response, undefined, values);
+  const isStream = handler.method.methodKind === "bidi_streaming" || handler.method.methodKind === "client_streaming";
+  const parts = left.body ?? (isStream ? body.messages() : body);
+  const answer = await body.whileServed(() => handler({ ...read, body: parts }));
   const contentType = request.headers["content-type"];
   const isServed = answer.status === 200 || answer.body !== undefined;
   const refused = () => unservedForm(handler, answer.status, { method: request.method, contentType });
   await universalResponseToNodeResponse(isServed ? answer : responseFromRefusal(contentType, refused()), response);
+}
+
+async function valuesFrom(admit: Admit | undefined, { request, response }: Exchange, method: DescMethod) {
+  try {
+    return await admit?.(request, method);
+  } catch (thrown) {
+    const error = refusalFromUnknown(thrown);
+    answerRefusal(request, response, { status: codeToHttpStatus(error.code), error });
+    return "refused";
+  }
 }
 
 /** Without a host that can be read the URL of the call cannot be told. HTTP/1.0 may leave it out. */

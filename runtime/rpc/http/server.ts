@@ -17,12 +17,14 @@ import { connectError } from "../../failure/connect.ts";
 import { messageFromUnknown } from "../../failure/failure.ts";
 import { LocalFailure } from "../../failure/local-failure.ts";
 import { comesWithin } from "../../time/comes-within.ts";
-import { Connections } from "./connections.ts";
-import { createPlainDoor, createTlsDoor, type TlsFiles } from "./doors.ts";
-import type { RequestListener, RequestTaker } from "./messages.ts";
-import { createRequestListener } from "./request-listener.ts";
+import type { BodyLimits } from "./body/request-body.ts";
+import type { PathTaker, RequestListener, RequestTaker } from "./messages.ts";
+import { type Admit, createRequestListener } from "./request-listener.ts";
+import { Connections } from "./sockets/connections.ts";
+import { createPlainDoor, createTlsDoor, type TlsFiles } from "./sockets/doors.ts";
 
 export type { HttpRequest, HttpResponse, RequestListener } from "./messages.ts";
+export type { Admit } from "./request-listener.ts";
 
 export interface HttpServerOptions {
   /** 127.0.0.1 unless told: a server is seen from other machines only when somebody wants it. */
@@ -38,8 +40,12 @@ export interface HttpServerOptions {
   connect?: Omit<ConnectRouterOptions, "interceptors" | "readMaxBytes" | "shutdownSignal">;
   /** Sees every request first, to set headers or to answer it by itself; true means that it did. */
   before?: RequestTaker;
+  /** Judges the head of every call before a byte of its body is read. */
+  admit?: Admit;
+  /** What bodies may cost, where it is not the default. */
+  body?: Partial<BodyLimits>;
   /** Serves paths that are no procedure; true means that it did, and all others are refused. */
-  fallback?: RequestTaker;
+  fallback?: PathTaker;
   logger?: Pick<Logger, "warn">;
   /** How long stopping waits for what is in flight; 10 s unless told. */
   drainTimeoutMs?: number;
@@ -50,6 +56,8 @@ export interface HttpServer extends AsyncDisposable {
   readonly url: string;
   readonly port: number;
 }
+
+const READ_MAX_BYTES = 64 * 1024 * 1024;
 
 /** How long handlers have to end their calls once they are aborted. */
 const ABORT_GRACE_MS = 500;
@@ -63,7 +71,9 @@ export async function serveOnHttp(options: HttpServerOptions): Promise<HttpServe
     routes: options.routes,
     connect: connectOptions(options, shutdown.signal),
     before: options.before,
+    admit: options.admit,
     fallback: options.fallback,
+    body: bodyLimits(options),
     logger: options.logger,
   });
   const listener: RequestListener = (request, response) => {
@@ -96,8 +106,14 @@ export async function serveOnHttp(options: HttpServerOptions): Promise<HttpServe
   };
 }
 
+/** A client on a bad line sends its message in this time; four of the largest messages are in flight on a connection. */
+function bodyLimits({ readMaxBytes = READ_MAX_BYTES, body }: HttpServerOptions): BodyLimits {
+  const connectionBytes = 4 * readMaxBytes;
+  return { graceMs: 30_000, bytesPerSecond: 4 * 1024, idleMs: 120_000, connectionBytes, ...body };
+}
+
 function connectOptions(options: HttpServerOptions, shutdownSignal: AbortSignal): ConnectRouterOptions {
-  const { interceptors = [], readMaxBytes = 64 * 1024 * 1024, connect } = options;
+  const { interceptors = [], readMaxBytes = READ_MAX_BYTES, connect } = options;
   // a misspelt field of JSON would fail open: a restriction that nobody reads
   const jsonOptions = { ignoreUnknownFields: false, ...connect?.jsonOptions };
   return { ...connect, jsonOptions, interceptors, readMaxBytes, shutdownSignal };

@@ -1,60 +1,33 @@
-import { createHash, timingSafeEqual } from "node:crypto";
-import { createContextKey, type Interceptor } from "@connectrpc/connect";
-import { connectError } from "#runtime/failure/connect.ts";
+import { refuse } from "#runtime/failure/failure.ts";
+import type { HttpRequest } from "#runtime/rpc/http/messages.ts";
 import { type Caller, LOCAL_PRINCIPAL } from "#runtime/rpc/identity.ts";
+import { type ApiKey, createKeyring } from "./api-keys.ts";
 
-/** A key and the principal that it stands for. */
-export interface ApiKey {
-  principal: string;
-  key: string;
-}
-
-export const callerKey = createContextKey<Caller>({ isOperator: false }, { description: "who calls" });
-
-export type Authenticate = (header: Headers) => Caller | undefined;
+/** Says who sends a request. Throws `unauthenticated` when its credentials are missing or hold for nobody. */
+export type Authenticate = (request: Pick<HttpRequest, "headers">) => Caller;
 
 /**
- * Finds who makes a request by `Authorization: Bearer KEY` or `X-Api-Key: KEY`. Without keys everybody is
- * `local`, which is why a gateway without keys listens on the loopback interface only.
+ * By `Authorization: Bearer KEY` or `X-Api-Key: KEY`. Without keys everybody is `local`, which is why a gateway without keys
+ * listens on the loopback interface only.
  */
 export function createAuthenticate(keys: readonly ApiKey[], operators: ReadonlySet<string>): Authenticate {
   const callerFor = (principal: string): Caller => ({ principal, isOperator: operators.has(principal) });
   if (keys.length === 0) return () => callerFor(LOCAL_PRINCIPAL);
-  const digests = keys.map(({ principal, key }) => ({ caller: callerFor(principal), digest: digestOf(key) }));
-  return (header) => {
-    const given = keyOf(header);
-    if (given === undefined) return undefined;
-    const digest = digestOf(given);
-    // All are compared, in constant time, so that the time tells nothing of the keys.
-    const matches = digests.filter((entry) => timingSafeEqual(entry.digest, digest));
-    return matches[0]?.caller;
-  };
-}
-
-/** Health and reflection stay open: probes and tools ask them before they have a key. */
-const openServices = new Set([
-  "grpc.health.v1.Health",
-  "grpc.reflection.v1.ServerReflection",
-  "grpc.reflection.v1alpha.ServerReflection",
-]);
-
-export function createAuthenticationInterceptor(authenticate: Authenticate): Interceptor {
-  return (next) => (request) => {
-    const caller = authenticate(request.header);
-    if (caller === undefined && !openServices.has(request.service.typeName)) {
+  const holderOf = createKeyring(keys);
+  return (request) => {
+    const given = credentialOf(request);
+    if (given === undefined) {
       const text = "this gateway wants a key: send it as `Authorization: Bearer KEY` or `X-Api-Key: KEY`";
-      throw connectError("unauthenticated", text, { reason: "CREDENTIALS_INVALID" });
+      return refuse("unauthenticated", text, { reason: "CREDENTIALS_INVALID" });
     }
-    if (caller !== undefined) request.contextValues.set(callerKey, caller);
-    return next(request);
+    const holder = holderOf(given);
+    if (holder !== undefined) return callerFor(holder);
+    return refuse("unauthenticated", "this gateway does not know the key", { reason: "CREDENTIALS_INVALID" });
   };
 }
 
-function keyOf(header: Headers): string | undefined {
-  const [, bearer] = /^Bearer +(\S+)$/i.exec(header.get("authorization") ?? "") ?? [];
-  return bearer ?? header.get("x-api-key") ?? undefined;
-}
-
-function digestOf(text: string): Buffer {
-  return createHash("sha256").update(text).digest();
+export function credentialOf({ headers }: Pick<HttpRequest, "headers">): string | undefined {
+  const [, bearer] = /^Bearer +(\S+)$/i.exec(headers.authorization ?? "") ?? [];
+  const given = bearer ?? headers["x-api-key"];
+  return typeof given === "string" && given !== "" ? given : undefined;
 }

@@ -6,29 +6,28 @@ import type { Authenticate } from "../access/authentication.ts";
 import { parseKeepingNumbers } from "./json-text.ts";
 
 /** Who asks by plain HTTP, in the header that services read; refused without a key where there are keys. */
-export function principalHeaders(request: HttpRequest, authenticate: Authenticate): Headers {
-  const given = new Headers();
-  for (const name of ["authorization", "x-api-key"]) {
-    const value = request.headers[name];
-    if (typeof value === "string") given.set(name, value);
-  }
-  const caller =
-    authenticate(given) ?? refuse("unauthenticated", "this gateway wants a key", { reason: "CREDENTIALS_INVALID" });
+export async function principalHeaders(request: HttpRequest, authenticate: Authenticate): Promise<Headers> {
   const headers = new Headers();
-  writeCaller(headers, caller);
+  writeCaller(headers, await authenticate(request));
   return headers;
 }
 
+/** A request with what it carries. */
+export interface ReadRequest {
+  readonly request: HttpRequest;
+  readonly body: AsyncIterable<Uint8Array>;
+}
+
 /** The body as JSON, with its numbers as texts that are written again. Only what says that it is JSON is read: a page of another origin cannot send that unasked. */
-export async function readJson(request: HttpRequest, maxBytes: number): Promise<unknown> {
+export async function readJson({ request, body }: ReadRequest, maxBytes: number): Promise<unknown> {
   if (!/^application\/json\b/i.test(request.headers["content-type"] ?? "")) {
     refuse("invalid_argument", "the body must be JSON, and say so: content-type: application/json", {
       reason: "PROTOCOL_UNSUPPORTED",
     });
   }
-  const chunks: Buffer[] = [];
+  const chunks: Uint8Array[] = [];
   let bytes = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
+  for await (const chunk of body) {
     bytes += chunk.length;
     if (bytes > maxBytes)
       refuse("resource_exhausted", `the body is over the limit of ${maxBytes} bytes`, { reason: "MESSAGE_TOO_LARGE" });

@@ -1,47 +1,43 @@
-import { connectError } from "#runtime/failure/connect.ts";
+import { codeToHttpStatus } from "@connectrpc/connect/protocol-connect";
+import { connectError, refusalFromUnknown } from "#runtime/failure/connect.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
-import type { HttpRequest, HttpResponse, RequestTaker } from "#runtime/rpc/http/messages.ts";
+import type { HttpRequest, HttpResponse, PathTaker } from "#runtime/rpc/http/messages.ts";
 import { answerRefusal } from "#runtime/rpc/http/refusal.ts";
 import type { Authenticate } from "../access/authentication.ts";
 
 export interface PlainPathsOptions {
   authenticate: Authenticate;
   metricsText: () => Promise<string>;
-  toolCalls: RequestTaker;
+  toolCalls: PathTaker;
 }
 
 /** What is no RPC: `/metrics` for Prometheus, `/healthz` for probes, and calls of external tools. */
-export function createPlainPaths({ authenticate, metricsText, toolCalls }: PlainPathsOptions): RequestTaker {
-  return (request, response) => {
+export function createPlainPaths({ authenticate, metricsText, toolCalls }: PlainPathsOptions): PathTaker {
+  return (request, response, body) => {
     const path = (request.url ?? "/").split("?", 1)[0];
     if (path === "/healthz") answer(response, "text/plain", "ok\n");
-    else if (path !== "/metrics") return toolCalls(request, response);
-    else if (authenticate(headersOf(request)) === undefined) {
-      const error = connectError("unauthenticated", "this gateway wants a key", { reason: "CREDENTIALS_INVALID" });
-      answerRefusal(request, response, { status: 401, error });
-    } else {
-      metricsText().then(
+    else if (path !== "/metrics") return toolCalls(request, response, body);
+    else {
+      metrics(request).then(
         (text) => answer(response, "text/plain; version=0.0.4", text),
-        (cause: unknown) => {
-          const error = connectError("internal", `the metrics cannot be read: ${messageFromUnknown(cause)}`, {
-            reason: "INTERNAL",
-            cause,
-          });
-          answerRefusal(request, response, { status: 500, error });
+        (thrown: unknown) => {
+          const error = refusalFromUnknown(thrown);
+          answerRefusal(request, response, { status: codeToHttpStatus(error.code), error });
         },
       );
     }
     return true;
   };
-}
 
-function headersOf(request: HttpRequest): Headers {
-  const headers = new Headers();
-  for (const name of ["authorization", "x-api-key"]) {
-    const value = request.headers[name];
-    if (typeof value === "string") headers.set(name, value);
+  async function metrics(request: HttpRequest): Promise<string> {
+    await authenticate(request);
+    try {
+      return await metricsText();
+    } catch (cause) {
+      const text = `the metrics cannot be read: ${messageFromUnknown(cause)}`;
+      throw connectError("internal", text, { reason: "INTERNAL", cause });
+    }
   }
-  return headers;
 }
 
 function answer(response: HttpResponse, type: string, body: string): void {

@@ -13,10 +13,10 @@ import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { violationsFrom } from "#runtime/failure/error-detail.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { Outcome } from "#runtime/results/submission.ts";
-import type { HttpRequest, HttpResponse } from "#runtime/rpc/http/messages.ts";
+import type { HttpRequest, HttpResponse, PathTaker } from "#runtime/rpc/http/messages.ts";
 import { contractValidator } from "#runtime/schema/contract-validator.ts";
 import type { Authenticate } from "../access/authentication.ts";
-import { answerFailure, answerJson, principalHeaders, readJson } from "./exchange.ts";
+import { answerFailure, answerJson, principalHeaders, type ReadRequest, readJson } from "./exchange.ts";
 import { isJsonObject, parseKeepingNumbers } from "./json-text.ts";
 
 /*
@@ -40,14 +40,14 @@ export interface ToolCallPaths {
 const ALIVE_MS = 15_000;
 
 /** Gives whether the path is one of these. */
-export function createToolCallPaths(paths: ToolCallPaths): (request: HttpRequest, response: HttpResponse) => boolean {
-  return (request, response) => {
+export function createToolCallPaths(paths: ToolCallPaths): PathTaker {
+  return (request, response, body) => {
     const [path = "", query] = (request.url ?? "/").split("?", 2);
     const [, runId] = /^\/api\/runs\/([^/]*)\/tool-results$/.exec(path) ?? [];
     const [, callId] = /^\/api\/tool-calls\/([^/]+)\/acknowledgement$/.exec(path) ?? [];
     const { method } = request;
-    if (method === "POST" && runId !== undefined) reply(response, submit(paths, request, runId));
-    else if (method === "POST" && callId !== undefined) reply(response, acknowledge(paths, request, callId));
+    if (method === "POST" && runId !== undefined) reply(response, submit(paths, { request, body }, runId));
+    else if (method === "POST" && callId !== undefined) reply(response, acknowledge(paths, { request, body }, callId));
     else if (method === "GET" && path === "/api/tool-calls")
       void stream(paths, { request, response, query: new URLSearchParams(query) });
     else return false;
@@ -62,12 +62,12 @@ function reply(response: HttpResponse, answer: Promise<object>): void {
   );
 }
 
-async function submit({ calls, authenticate, maxBytes }: ToolCallPaths, request: HttpRequest, segment: string) {
-  const headers = principalHeaders(request, authenticate);
+async function submit({ calls, authenticate, maxBytes }: ToolCallPaths, given: ReadRequest, segment: string) {
+  const headers = await principalHeaders(given.request, authenticate);
   const runId = textFrom(segment);
-  const given = fieldsOf(await readJson(request, maxBytes));
-  const [callId, submissionId] = [textOf(given.callId, "callId"), textOf(given.submissionId ?? "", "submissionId")];
-  const submission = { callId, runId, submissionId, outcome: outcomeFrom(given) };
+  const fields = fieldsOf(await readJson(given, maxBytes));
+  const [callId, submissionId] = [textOf(fields.callId, "callId"), textOf(fields.submissionId ?? "", "submissionId")];
+  const submission = { callId, runId, submissionId, outcome: outcomeFrom(fields) };
   const { call } = await calls.submitToolResult(submission, { headers });
   return { callId, status: "resolved", late: call?.resolvedLate ?? false };
 }
@@ -78,10 +78,10 @@ function outcomeFrom({ result, error }: Record<string, unknown>): Outcome {
   return text === "" ? { case: "resultJson", value: JSON.stringify(result) ?? "" } : { case: "error", value: text };
 }
 
-async function acknowledge({ calls, authenticate, maxBytes }: ToolCallPaths, request: HttpRequest, segment: string) {
-  const headers = principalHeaders(request, authenticate);
+async function acknowledge({ calls, authenticate, maxBytes }: ToolCallPaths, given: ReadRequest, segment: string) {
+  const headers = await principalHeaders(given.request, authenticate);
   const callId = textFrom(segment);
-  const deliveryId = textOf(fieldsOf(await readJson(request, maxBytes)).deliveryId, "deliveryId");
+  const deliveryId = textOf(fieldsOf(await readJson(given, maxBytes)).deliveryId, "deliveryId");
   await calls.acknowledgeToolCall({ callId, deliveryId }, { headers });
   return { callId, status: "taken" };
 }
@@ -94,7 +94,7 @@ async function stream(
   response.once("close", () => leaving.abort());
   const alive = setInterval(() => response.headersSent && response.write(": alive\n\n"), ALIVE_MS);
   try {
-    const headers = principalHeaders(request, authenticate);
+    const headers = await principalHeaders(request, authenticate);
     const watching = calls.watchToolCalls(watchFrom(query), { headers, signal: leaving.signal });
     response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-cache" });
     response.write(": watching\n\n");

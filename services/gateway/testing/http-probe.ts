@@ -1,7 +1,7 @@
 // Requests as broken as a table wants them, which no client library would send, and the error in the answer of each protocol.
 
 import { request as requestHttp1 } from "node:http";
-import { connect, type IncomingHttpHeaders, type IncomingHttpStatusHeader } from "node:http2";
+import { type ClientHttp2Session, connect, constants } from "node:http2";
 import { buffer } from "node:stream/consumers";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { encodeEnvelope } from "@connectrpc/connect/protocol";
@@ -25,38 +25,72 @@ export interface ProbeAnswer {
 
 export type HttpVersion = "1.1" | "2";
 
-export function send(url: string, version: HttpVersion, request: ProbeRequest): Promise<ProbeAnswer> {
-  return version === "2" ? sendHttp2(url, request) : sendHttp1(url, request);
+/** A request that is sent piece by piece. */
+export interface OpenRequest extends Disposable {
+  write(bytes: Uint8Array): void;
+  end(bytes?: Uint8Array): void;
+  readonly answer: Promise<ProbeAnswer>;
+  /** Settles when the server keeps nothing of it any more. */
+  readonly closed: Promise<void>;
 }
 
-function sendHttp1(url: string, { method, path, headers, body }: ProbeRequest): Promise<ProbeAnswer> {
+/** Sends the head of a request and nothing of its body. */
+export function open(url: string, version: HttpVersion, request: Omit<ProbeRequest, "body">): OpenRequest {
+  return version === "2" ? openHttp2(url, request) : openHttp1(url, request);
+}
+
+export async function send(url: string, version: HttpVersion, { body, ...head }: ProbeRequest): Promise<ProbeAnswer> {
+  using request = open(url, version, head);
+  request.end(body);
+  return await request.answer;
+}
+
+function openHttp1(url: string, { method, path, headers }: Omit<ProbeRequest, "body">): OpenRequest {
   const { hostname, port } = new URL(url);
-  return new Promise((resolve, reject) => {
-    const sent = requestHttp1({ hostname, port, path, method, headers, agent: false }, async (response) => {
+  const sent = requestHttp1({ hostname, port, path, method, headers, agent: false });
+  const answer = new Promise<ProbeAnswer>((resolve, reject) => {
+    sent.on("error", reject).on("response", async (response) => {
       const told = { status: response.statusCode ?? 0, headers: headersFrom(response.headers) };
       resolve({ ...told, body: await buffer(response), trailers: headersFrom(response.trailers) });
     });
-    sent.on("error", reject).end(body);
   });
+  return {
+    write: (bytes) => void sent.write(bytes),
+    end: (bytes) => void sent.end(bytes),
+    answer,
+    closed: new Promise((resolve) => sent.once("socket", (socket) => socket.once("close", () => resolve()))),
+    [Symbol.dispose]: () => void sent.destroy(),
+  };
 }
 
-async function sendHttp2(url: string, { method, path, headers, body }: ProbeRequest): Promise<ProbeAnswer> {
+function openHttp2(url: string, request: Omit<ProbeRequest, "body">): OpenRequest {
   const session = connect(url);
-  try {
-    const stream = session.request({ ":method": method, ":path": path, ...headers });
-    const told = Promise.withResolvers<IncomingHttpHeaders & IncomingHttpStatusHeader>();
+  session.on("error", () => {}); // its streams tell
+  const opened = openStream(session, request);
+  return { ...opened, [Symbol.dispose]: () => session.close() };
+}
+
+/** On a connection that others may share. */
+export function openStream(session: ClientHttp2Session, { method, path, headers }: Omit<ProbeRequest, "body">) {
+  const stream = session.request({ ":method": method, ":path": path, ...headers });
+  const answer = new Promise<ProbeAnswer>((resolve, reject) => {
     let trailers = new Headers();
-    stream.on("response", told.resolve);
     stream.on("trailers", (given) => {
       trailers = headersFrom(given);
     });
-    stream.on("error", told.reject);
-    stream.end(body);
-    const given = await told.promise;
-    return { status: given[":status"] ?? 0, headers: headersFrom(given), body: await buffer(stream), trailers };
-  } finally {
-    session.close();
-  }
+    stream.on("error", reject).on("response", async (given) => {
+      const body = await buffer(stream).catch(() => Buffer.alloc(0));
+      resolve({ status: given[":status"] ?? 0, headers: headersFrom(given), body, trailers });
+    });
+  });
+  answer.catch(() => {}); // told to whoever waits
+  return {
+    write: (bytes: Uint8Array) => void stream.write(bytes),
+    end: (bytes?: Uint8Array) => void stream.end(bytes),
+    reset: () => stream.close(constants.NGHTTP2_CANCEL),
+    answer,
+    closed: new Promise<void>((resolve) => stream.once("close", () => resolve())),
+  };
 }
 
 function headersFrom(given: NodeJS.Dict<string | string[] | number>): Headers {

@@ -1,4 +1,10 @@
-import type { ConnectRouter, ConnectRouterOptions } from "@connectrpc/connect";
+import {
+  Code,
+  ConnectError,
+  type ConnectRouter,
+  type ConnectRouterOptions,
+  type ContextValues,
+} from "@connectrpc/connect";
 import {
   type Compression,
   createAsyncIterable,
@@ -7,11 +13,11 @@ import {
 } from "@connectrpc/connect/protocol";
 import { CallContext, type HandledMethod } from "../../handling/handler-context.ts";
 import { methodsFromRoutes, type RecordedMethod } from "../../handling/recording-router.ts";
+import type { RequestBody } from "../body/request-body.ts";
 import type { HttpRequest, HttpResponse } from "../messages.ts";
-import { readBody, wholeBody } from "./body.ts";
 import { ENVELOPE_HEAD_BYTES, onlyMessage } from "./envelope.ts";
 import { headerOf, type RequestHead, readHead, urlOf } from "./exchange.ts";
-import { bodyOfRequest, whenLeft } from "./reply.ts";
+import { whenLeft } from "./reply.ts";
 import { answerServerStream } from "./server-stream.ts";
 import { answerUnary } from "./unary.ts";
 
@@ -29,7 +35,15 @@ import { answerUnary } from "./unary.ts";
 /** Undefined: answered. Otherwise the request is still to be answered, and this is its body, if it has been read from. */
 export type Unanswered = { readonly body?: AsyncIterable<Uint8Array> } | undefined;
 
-export type ConnectHandler = (request: HttpRequest, response: HttpResponse) => Promise<Unanswered>;
+/** A request that may be served, as its head was judged. */
+export interface Admitted {
+  readonly request: HttpRequest;
+  readonly response: HttpResponse;
+  readonly body: RequestBody;
+  readonly values: ContextValues | undefined;
+}
+
+export type ConnectHandler = (admitted: Admitted) => Promise<Unanswered>;
 
 /** Handlers by path, of the methods that take one request. */
 export function connectHandlers(
@@ -46,7 +60,8 @@ export function connectHandlers(
   return new Map(handlers);
 }
 
-function createHandler(recorded: RecordedMethod, options: ConnectRouterOptions): ConnectHandler {
+function createHandler(recorded: RecordedMethod, common: ConnectRouterOptions): ConnectHandler {
+  const options = { ...common, ...recorded.options };
   const { binaryOptions, jsonOptions, shutdownSignal, acceptCompression = [] } = options;
   const limits = validateReadWriteMaxBytes(options.readMaxBytes, options.writeMaxBytes, options.compressMinBytes);
   const { method, kind } = recorded.spec;
@@ -55,13 +70,13 @@ function createHandler(recorded: RecordedMethod, options: ConnectRouterOptions):
   const isStream = kind === "server_streaming";
   const maxBytes = limits.readMaxBytes + (isStream ? ENVELOPE_HEAD_BYTES : 0);
   const available: readonly Compression[] = acceptCompression;
-  return async (request, response) => {
+  return async ({ request, response, body: source, values }) => {
     const head = readHead(request, available);
     if (head?.isStream !== isStream) return {};
-    const context = createContext(recorded, request, head, shutdownSignal);
+    const context = createContext(recorded, { request, head, values }, shutdownSignal);
     whenLeft(response, (reason) => context.abort(reason));
-    const source = bodyOfRequest(request);
-    const body = await readBody(source, maxBytes);
+    const body = await source.read(maxBytes).catch(refusedBody);
+    if (body.kind === "refused") return { body: failing(body.error) };
     if (body.kind === "too long") return { body: wholeBody(body.chunks, source) };
     const message = isStream ? onlyMessage(body.bytes) : body.bytes;
     if (!message) return { body: createAsyncIterable([body.bytes]) };
@@ -70,12 +85,30 @@ function createHandler(recorded: RecordedMethod, options: ConnectRouterOptions):
   };
 }
 
+type Head = Pick<Admitted, "request" | "values"> & { head: RequestHead };
+
 function createContext(
   { spec }: RecordedMethod,
-  request: HttpRequest,
-  { timeoutMs }: RequestHead,
+  { request, values, head: { timeoutMs } }: Head,
   shutdown: AbortSignal | undefined,
 ): CallContext {
   const handled: HandledMethod = { spec, url: urlOf(request), protocolName: "connect" };
-  return new CallContext(handled, { header: headerOf(request), timeoutMs }, shutdown);
+  return new CallContext(handled, { header: headerOf(request), timeoutMs, values }, shutdown);
+}
+
+/** A body that may not be read on has an answer; a client that has left gets none. */
+function refusedBody(error: unknown): { kind: "refused"; error: unknown } {
+  if (ConnectError.from(error).code === Code.Canceled) throw error;
+  return { kind: "refused", error };
+}
+
+// biome-ignore lint/correctness/useYield: it has nothing to give but its error
+async function* failing(error: unknown): AsyncIterable<Uint8Array> {
+  throw error;
+}
+
+/** What was read, and then what is still to come. */
+async function* wholeBody(read: readonly Uint8Array[], rest: RequestBody): AsyncIterable<Uint8Array> {
+  yield* read;
+  yield* rest;
 }

@@ -1,9 +1,9 @@
 import { once } from "node:events";
 import type { ServerHttp2Stream } from "node:http2";
-import type { Duplex, Readable, Writable } from "node:stream";
+import type { Writable } from "node:stream";
 import type { ConnectError } from "@connectrpc/connect";
 import { connectError } from "../../../failure/connect.ts";
-import type { HttpRequest, HttpResponse } from "../messages.ts";
+import { type HttpResponse, sinkOf } from "../messages.ts";
 
 /** Header fields as Node wants them. */
 export type NodeHeaders = Record<string, string | string[]>;
@@ -33,7 +33,7 @@ export class Reply {
   /** `head` is asked for when the first bytes go. */
   constructor(response: HttpResponse, head: () => ReplyHead) {
     this.#response = response;
-    this.#sink = bodyOf(response);
+    this.#sink = sinkOf(response);
     this.#head = head;
   }
 
@@ -97,18 +97,9 @@ function respond(stream: ServerHttp2Stream, head: Parameters<ServerHttp2Stream["
   if (!stream.headersSent) stream.respond(head);
 }
 
-function bodyOf(response: HttpResponse): Writable {
-  return "stream" in response ? (response.stream as Duplex) : response;
-}
-
-/** Where the body of a request is read; over HTTP/2 the stream itself, likewise. */
-export function bodyOfRequest(request: HttpRequest): Readable {
-  return "stream" in request ? request.stream : request;
-}
-
 /** Calls when the client has gone before it has its answer. A stream that its client has reset counts as ended by then. */
 export function whenLeft(response: HttpResponse, onLeft: (reason: ConnectError) => void): void {
-  bodyOf(response).once("close", () => {
+  sinkOf(response).once("close", () => {
     const hasLeft = "stream" in response ? response.stream.aborted : !response.writableEnded;
     if (hasLeft) onLeft(clientGone());
   });

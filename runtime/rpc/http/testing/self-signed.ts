@@ -1,5 +1,5 @@
 import { generateKeyPairSync, randomBytes, sign } from "node:crypto";
-import type { TlsFiles } from "../doors.ts";
+import type { TlsFiles } from "../sockets/doors.ts";
 
 /*
  * A certificate for 127.0.0.1 that signs itself, for tests: X.509 in DER, as RFC 5280 lays it out.

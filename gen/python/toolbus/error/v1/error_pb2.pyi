@@ -395,6 +395,11 @@ class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reason.ValueTy
     """There is a space of that id with another title. Take it as it is, or choose another id.
     Code: `already_exists`.
     """
+    REASON_CONNECTION_FULL: _Reason.ValueType  # 81
+    """The requests in flight on this connection hold more bytes together than a connection may. No handler has seen this one. Wait
+    for answers, or use more connections.
+    Code: `resource_exhausted`.
+    """
 
 class Reason(_Reason, metaclass=_ReasonEnumTypeWrapper):
     """What happened. Each value says what to do next. Values are added, and never change their meaning."""
@@ -768,6 +773,11 @@ Code: `permission_denied`.
 REASON_SPACE_ALREADY_EXISTS: Reason.ValueType  # 80
 """There is a space of that id with another title. Take it as it is, or choose another id.
 Code: `already_exists`.
+"""
+REASON_CONNECTION_FULL: Reason.ValueType  # 81
+"""The requests in flight on this connection hold more bytes together than a connection may. No handler has seen this one. Wait
+for answers, or use more connections.
+Code: `resource_exhausted`.
 """
 Global___Reason: _TypeAlias = Reason  # noqa: Y015
 

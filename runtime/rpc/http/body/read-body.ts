@@ -1,15 +1,33 @@
 import type { Readable } from "node:stream";
 import { connectError } from "../../../failure/connect.ts";
+import type { Pace } from "./pace.ts";
 
 /** The body of a request, or what was read of one until it was too long. */
 export type Body = { kind: "whole"; bytes: Uint8Array } | { kind: "too long"; chunks: readonly Uint8Array[] };
 
+export interface Reading {
+  readonly maxBytes: number;
+  /** Told of each part; what it throws ends the reading. */
+  readonly hold: (bytes: number) => void;
+  /** Begins to watch how fast the body comes. */
+  readonly pace: (onSlow: (error: unknown) => void) => Pace;
+}
+
 /** Reads a body to its end unless it is longer than `maxBytes`. Throws `canceled` when the client leaves before its end. */
-export function readBody(source: Readable, maxBytes: number): Promise<Body> {
+export function readBody(source: Readable, { maxBytes, hold, pace }: Reading): Promise<Body> {
+  // An empty body may have ended before anybody listens.
+  if (source.readableEnded) return Promise.resolve({ kind: "whole", bytes: new Uint8Array() });
   return new Promise((resolve, reject) => {
     const chunks: Uint8Array[] = [];
     let length = 0;
     const onData = (chunk: Uint8Array) => {
+      watched.came(chunk.length);
+      try {
+        hold(chunk.length);
+      } catch (error) {
+        settle(() => reject(error));
+        return;
+      }
       chunks.push(chunk);
       length += chunk.length;
       if (length > maxBytes) settle(() => resolve({ kind: "too long", chunks }));
@@ -17,7 +35,9 @@ export function readBody(source: Readable, maxBytes: number): Promise<Body> {
     const onEnd = () => settle(() => resolve({ kind: "whole", bytes: joined(chunks) }));
     const onGone = () =>
       settle(() => reject(connectError("canceled", "the client left within its request", { reason: "CANCELED" })));
+    const watched = pace((error) => settle(() => reject(error)));
     function settle(then: () => void): void {
+      watched.stop();
       source.off("data", onData);
       source.off("end", onEnd);
       source.off("close", onGone);
@@ -25,17 +45,12 @@ export function readBody(source: Readable, maxBytes: number): Promise<Body> {
       source.pause();
       then();
     }
+    if (source.destroyed) return onGone();
     source.on("data", onData);
     source.on("end", onEnd);
     source.on("close", onGone);
     source.on("error", onGone);
   });
-}
-
-/** What was read, and then what is still to come. Who stops in between may still answer. */
-export async function* wholeBody(read: readonly Uint8Array[], source: Readable): AsyncIterable<Uint8Array> {
-  yield* read;
-  for await (const chunk of source.iterator({ destroyOnReturn: false })) yield chunk;
 }
 
 function joined(chunks: readonly Uint8Array[]): Uint8Array {

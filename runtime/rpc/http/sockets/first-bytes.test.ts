@@ -6,8 +6,8 @@ import { createConnectTransport } from "@connectrpc/connect-node";
 import { describe, expect, test } from "vitest";
 import { EchoService } from "#runtime/rpc/nats/testing/echo-service.ts";
 import { until } from "#runtime/time/until.ts";
+import { bytes, openRaw, openServer, stack, textOf } from "../testing/echo-server.ts";
 import { decideVersion } from "./first-bytes.ts";
-import { bytes, openRaw, openServer, stack, textOf } from "./testing/echo-server.ts";
 
 describe("the first bytes", () => {
   test("are HTTP/2 when they are its whole preface, HTTP/1.1 as soon as they differ", () => {

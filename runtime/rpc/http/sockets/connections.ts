@@ -1,7 +1,7 @@
 import { ServerResponse } from "node:http";
 import type { ServerHttp2Session } from "node:http2";
 import type { Socket } from "node:net";
-import type { HttpRequest, HttpResponse } from "./messages.ts";
+import type { HttpRequest, HttpResponse } from "../messages.ts";
 
 /** What a connection speaks; HTTP/2 sessions know by themselves what they are answering. */
 type Speech = { kind: "undecided" } | { kind: "http1"; answers: Set<ServerResponse> } | { kind: "http2" };

@@ -6,9 +6,9 @@ import {
   type ServerOptions,
 } from "node:http2";
 import type { Server, Socket } from "node:net";
+import type { RequestListener } from "../messages.ts";
 import type { Connections } from "./connections.ts";
 import { tellVersion } from "./first-bytes.ts";
-import type { RequestListener } from "./messages.ts";
 
 export interface TlsFiles {
   /** PEM, as text. */

@@ -1,0 +1,107 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import { connectError } from "../../../failure/connect.ts";
+import { bodyOfRequest, type HttpRequest, type HttpResponse, sinkOf } from "../messages.ts";
+import type { Budget } from "./budget.ts";
+import { Pace, type PaceLimits } from "./pace.ts";
+import { type Body, readBody } from "./read-body.ts";
+
+/** What the bodies of requests may cost. */
+export interface BodyLimits extends PaceLimits {
+  /** What the requests of one connection hold together, as sent and unpacked. */
+  readonly connectionBytes: number;
+}
+
+const current = new AsyncLocalStorage<RequestBody>();
+
+/**
+ * The body of one request, which is read only when somebody asks for it. What was read counts against its connection until the
+ * request is answered, and it must come in time. Whoever reads beyond that gets the error that is to be the answer.
+ */
+export class RequestBody implements AsyncIterable<Uint8Array> {
+  readonly #request: HttpRequest;
+  readonly #budget: Budget;
+  readonly #limits: BodyLimits;
+  #held = 0;
+
+  constructor(
+    { request, response }: { request: HttpRequest; response: HttpResponse },
+    budget: Budget,
+    limits: BodyLimits,
+  ) {
+    this.#request = request;
+    this.#budget = budget;
+    this.#limits = limits;
+    sinkOf(response).once("close", () => {
+      this.#budget.giveBack(this.#held);
+      this.#held = 0;
+    });
+  }
+
+  /** Does the work so that what it unpacks counts with this body. */
+  whileServed<T>(work: () => T): T {
+    return current.run(this, work);
+  }
+
+  /** Counts bytes that the request holds. Throws when its connection holds too many. */
+  hold(bytes: number): void {
+    if (!this.#budget.take(bytes)) throw connectionFull(this.#budget.limit);
+    this.#held += bytes;
+  }
+
+  /** The whole of it, unless it is longer than `maxBytes`: then the rest is still to be iterated. */
+  read(maxBytes: number): Promise<Body> {
+    return readBody(bodyOfRequest(this.#request), {
+      maxBytes,
+      hold: (bytes) => this.hold(bytes),
+      pace: (onSlow) => new Pace(this.#limits, false, () => onSlow(tooSlow())),
+    });
+  }
+
+  [Symbol.asyncIterator](): AsyncIterator<Uint8Array> {
+    return this.#parts(false);
+  }
+
+  /** A stream of messages: what was read is not held, as nobody knows when it has been taken. */
+  messages(): AsyncIterable<Uint8Array> {
+    return { [Symbol.asyncIterator]: () => this.#parts(true) };
+  }
+
+  async *#parts(isEndless: boolean): AsyncGenerator<Uint8Array> {
+    const slow = Promise.withResolvers<never>();
+    slow.promise.catch(() => {}); // told to whoever waits
+    const pace = new Pace(this.#limits, isEndless, () => slow.reject(tooSlow()));
+    // Whoever stops in between may still answer, so the stream is left as it is.
+    const parts = bodyOfRequest(this.#request).iterator({ destroyOnReturn: false });
+    try {
+      for (;;) {
+        const part = await Promise.race([parts.next().catch(throwGone), slow.promise]);
+        if (part.done) return;
+        const bytes: Uint8Array = part.value;
+        pace.came(bytes.length);
+        if (!isEndless) this.hold(bytes.length);
+        yield bytes;
+      }
+    } finally {
+      pace.stop();
+    }
+  }
+}
+
+/** Counts what the request that is being served has unpacked. */
+export function holdUnpacked(bytes: number): void {
+  current.getStore()?.hold(bytes);
+}
+
+function throwGone(cause: unknown): never {
+  throw connectError("canceled", "the client left within its request", { reason: "CANCELED", cause });
+}
+
+function tooSlow(): Error {
+  const text = "the body of the request did not come in time: send it whole, and faster";
+  return connectError("deadline_exceeded", text, { reason: "DEADLINE_EXCEEDED" });
+}
+
+function connectionFull(limit: number): Error {
+  const text = `the requests of this connection hold more than ${limit} bytes together: wait for answers, or use more connections`;
+  return connectError("resource_exhausted", text, { reason: "CONNECTION_FULL" });
+}

@@ -1,0 +1,20 @@
+import { createHash, timingSafeEqual } from "node:crypto";
+/** A key and the principal that it stands for. */
+export interface ApiKey {
+  readonly principal: string;
+  readonly key: string;
+}
+
+/** Finds the principal of a key. All are compared, in constant time, so that the time tells nothing of them. */
+export function createKeyring(keys: readonly ApiKey[]): (given: string) => string | undefined {
+  const entries = keys.map(({ principal, key }) => ({ principal, digest: digestOf(key) }));
+  return (given) => {
+    const digest = digestOf(given);
+    const matches = entries.filter((entry) => timingSafeEqual(entry.digest, digest));
+    return matches[0]?.principal;
+  };
+}
+
+function digestOf(text: string): Buffer {
+  return createHash("sha256").update(text).digest();
+}

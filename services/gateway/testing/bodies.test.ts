@@ -1,0 +1,217 @@
+// What clients can do with the bodies of their requests: by every protocol, over both versions of HTTP.
+
+import { connect } from "node:http2";
+import { brotliCompressSync, gzipSync } from "node:zlib";
+import { createClient } from "@connectrpc/connect";
+import { createConnectTransport } from "@connectrpc/connect-node";
+import { afterEach, describe, expect, it } from "vitest";
+import { detailOf, nameFromReason } from "#runtime/failure/error-detail.ts";
+import { type HttpServer, type HttpServerOptions, serveOnHttp } from "#runtime/rpc/http/server.ts";
+import { EchoService } from "#runtime/rpc/nats/testing/echo-service.ts";
+import { until } from "#runtime/time/until.ts";
+import {
+  errorOf,
+  framed,
+  type HttpVersion,
+  open,
+  openStream,
+  type ProbeAnswer,
+  type Protocol,
+  protocols,
+  send,
+} from "./http-probe.ts";
+
+let server: HttpServer | undefined;
+let served = 0;
+
+afterEach(() => server?.[Symbol.asyncDispose]());
+
+async function serve(body: HttpServerOptions["body"] = {}): Promise<string> {
+  served = 0;
+  server = await serveOnHttp({
+    drainTimeoutMs: 100,
+    body,
+    routes: (router) =>
+      router.service(EchoService, {
+        unary(message) {
+          served += 1;
+          return { value: new Uint8Array(message.value.length === 0 ? 0 : 1) };
+        },
+        async *serverStream(message, { signal }) {
+          served += 1;
+          yield { value: message.value.subarray(0, 1) };
+          await new Promise((resolve) => signal.addEventListener("abort", resolve));
+        },
+        async *bidi(messages) {
+          for await (const message of messages) yield message;
+        },
+      }),
+  });
+  return server.url;
+}
+
+const pathOf = (method: string) => `/${EchoService.typeName}/${method}`;
+const headOf = ({ binary, method }: Protocol, headers: Record<string, string> = {}) => ({
+  method: "POST",
+  path: pathOf(method === "ListAgents" ? "Unary" : "ServerStream"),
+  headers: { "content-type": binary, ...headers },
+});
+
+/** A message of so many bytes. */
+const bytesValue = (length: number) => {
+  const head = Buffer.from([0x0a, ...varint(length)]);
+  return Buffer.concat([head, Buffer.alloc(length, 65)]);
+};
+function varint(value: number): number[] {
+  return value < 0x80 ? [value] : [(value & 0x7f) | 0x80, ...varint(value >>> 7)];
+}
+
+const outcomeOf = (answer: ProbeAnswer) => {
+  const error = errorOf(answer);
+  const detail = error && detailOf(error);
+  return { reason: detail && nameFromReason(detail.reason), message: error?.rawMessage };
+};
+
+const versions: HttpVersion[] = ["1.1", "2"];
+const doors = versions.flatMap((version) =>
+  Object.entries(protocols).map(([name, protocol]) => [name, version, protocol] as const),
+);
+
+const bombs = { gzip: gzipSync(bytesValue(40 * 2 ** 20)), br: brotliCompressSync(bytesValue(40 * 2 ** 20)) };
+
+describe.each(doors)("%s over HTTP/%s", (_, version, protocol) => {
+  it.each(Object.entries(bombs))("SEC-5 a message that %s packed 1,000 times is not unpacked", async (name, bomb) => {
+    const url = await serve();
+    const head = headOf(protocol, { [protocol.encoding]: name });
+    const answer = await send(url, version, { ...head, body: framed(protocol, bomb, 1) });
+    expect(outcomeOf(answer)).toEqual({
+      reason: "MESSAGE_TOO_LARGE",
+      message: expect.stringMatching(/more than 100 times its size.*without compression/),
+    });
+    expect(served).toBe(0);
+  });
+
+  it("SEC-5 half a body has its time, and then its place is free", async () => {
+    const url = await serve({ graceMs: 150, bytesPerSecond: 1024 });
+    using request = open(url, version, headOf(protocol, { ...(version === "1.1" && { "content-length": "5000" }) }));
+    request.write(framed(protocol, bytesValue(4_000)).subarray(0, 100));
+    expect(outcomeOf(await request.answer)).toEqual({
+      reason: "DEADLINE_EXCEEDED",
+      message: expect.stringContaining("did not come in time"),
+    });
+    expect(served).toBe(0);
+  });
+
+  it("SEC-5 a body that comes drop by drop is slower than is allowed", async () => {
+    const url = await serve({ graceMs: 200, bytesPerSecond: 1024 });
+    using request = open(url, version, headOf(protocol, { ...(version === "1.1" && { "content-length": "5000" }) }));
+    const body = framed(protocol, bytesValue(4_000));
+    let sent = 0;
+    const dripping = setInterval(() => request.write(body.subarray(sent, ++sent)), 10);
+    const answer = await request.answer.finally(() => clearInterval(dripping));
+    expect(outcomeOf(answer).reason).toBe("DEADLINE_EXCEEDED");
+  });
+});
+
+it("SEC-5 a body that comes as fast as its line carries it has all the time that it takes", async () => {
+  const url = await serve({ graceMs: 100, bytesPerSecond: 1024 });
+  const protocol = protocols.Connect;
+  using request = open(url, "2", headOf(protocol));
+  const body = framed(protocol, bytesValue(20_000));
+  for (let at = 0; at < body.length; at += 2_000) {
+    request.write(body.subarray(at, at + 2_000));
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  request.end();
+  expect((await request.answer).status).toBe(200);
+});
+
+it("SEC-5 1,000 half-sent requests hold what one connection may, and no other connection feels it", async () => {
+  const url = await serve({ connectionBytes: 1_000_000, graceMs: 2_000 });
+  const session = connect(url);
+  const half = framed(protocols.Connect, bytesValue(40_000)).subarray(0, 10_000);
+  const requests = Array.from({ length: 1_000 }, () => openStream(session, headOf(protocols.Connect)));
+  for (const request of requests) request.write(half);
+  const client = createClient(EchoService, createConnectTransport({ baseUrl: url, httpVersion: "2" }));
+  const tookMs: number[] = [];
+  for (let call = 0; call < 20; call += 1) {
+    const startedAt = performance.now();
+    await client.unary({ value: new Uint8Array(1_000) });
+    tookMs.push(performance.now() - startedAt);
+  }
+  const outcomes = await Promise.all(requests.map(async ({ answer }) => outcomeOf(await answer).reason));
+  session.destroy();
+  expect(outcomes.filter((reason) => reason === "CONNECTION_FULL")).toHaveLength(900);
+  expect(outcomes.filter((reason) => reason === "DEADLINE_EXCEEDED")).toHaveLength(100);
+  expect(Math.max(...tookMs)).toBeLessThan(5_000);
+});
+
+it("SEC-5 what a request unpacks counts with its connection, and is given back with its answer", async () => {
+  const url = await serve({ connectionBytes: 300_000 });
+  const packed = framed(protocols.gRPC, gzipSync(bytesValue(200_000)), 1);
+  const head = headOf(protocols["a stream of gRPC"], { "grpc-encoding": "gzip" });
+  const session = connect(url);
+  const first = openStream(session, head);
+  first.end(packed);
+  await until(() => served === 1);
+  const second = openStream(session, head);
+  second.end(packed);
+  expect(outcomeOf(await second.answer).reason).toBe("CONNECTION_FULL");
+  first.reset();
+  await first.closed;
+  const third = openStream(session, head);
+  third.end(packed);
+  await until(() => served === 2);
+  session.destroy();
+});
+
+it("SEC-5 a stream of messages that falls silent has its time", async () => {
+  const url = await serve({ idleMs: 200 });
+  const session = connect(url);
+  const head = { method: "POST", path: pathOf("Bidi"), headers: { "content-type": "application/grpc" } };
+  const stream = openStream(session, head);
+  for (let sent = 0; sent < 5; sent += 1) {
+    stream.write(framed(protocols.gRPC, bytesValue(3)));
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  expect(outcomeOf(await stream.answer).reason).toBe("DEADLINE_EXCEEDED");
+  session.destroy();
+});
+
+it("SEC-5 5,000 streams that are reset as soon as they are opened delay nobody", async () => {
+  const url = await serve();
+  const client = createClient(EchoService, createConnectTransport({ baseUrl: url, httpVersion: "2" }));
+  await client.unary({ value: new Uint8Array(1) });
+  const session = connect(url);
+  session.on("error", () => {}); // the server may well end it
+  let opened = 0;
+  const attack = setInterval(() => {
+    for (let n = 0; n < 250 && opened < 5_000 && !session.destroyed && !session.closed; n += 1, opened += 1)
+      openStream(session, headOf(protocols.gRPC)).reset();
+  }, 5);
+  const tookMs: number[] = [];
+  for (let call = 0; call < 50; call += 1) {
+    const startedAt = performance.now();
+    await client.unary({ value: new Uint8Array(1) });
+    tookMs.push(performance.now() - startedAt);
+  }
+  clearInterval(attack);
+  session.destroy();
+  expect(opened).toBeGreaterThan(0);
+  expect(Math.max(...tookMs)).toBeLessThan(5_000);
+});
+
+it("SEC-5 2,000 idle streams leave the others alone", async () => {
+  const url = await serve();
+  const sessions = [connect(url), connect(url)];
+  const head = headOf(protocols["a stream of gRPC"]);
+  for (const session of sessions) {
+    for (let n = 0; n < 1_000; n += 1) openStream(session, head).end(framed(protocols.gRPC, bytesValue(1)));
+  }
+  await until(() => served === 2_000, { timeoutMs: 20_000 });
+  const client = createClient(EchoService, createConnectTransport({ baseUrl: url, httpVersion: "1.1" }));
+  const startedAt = performance.now();
+  await client.unary({ value: new Uint8Array(1) });
+  expect(performance.now() - startedAt).toBeLessThan(5_000);
+  for (const session of sessions) session.destroy();
+});
