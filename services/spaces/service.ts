@@ -1,3 +1,4 @@
+import { openRoom } from "#runtime/bus/buckets/room.ts";
 import { openServiceBus } from "#runtime/bus/service-bus.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
 import { createResultStore } from "#runtime/results/store.ts";
@@ -16,7 +17,7 @@ import { createRoutes } from "./routes.ts";
 import { createRunContext } from "./run-context.ts";
 import { createMembership } from "./space/membership.ts";
 import { createNotices } from "./space/notices.ts";
-import { createNeighbours, createSessionWaker, createStores, openDeliveries } from "./subscriptions.ts";
+import { createNeighbours, createSessionWaker, createStores, openDeliveries, seenMarks } from "./subscriptions.ts";
 
 export async function openService(config: Config, context: ServiceContext): Promise<OpenService> {
   const { name, instance, logger, telemetry } = context;
@@ -40,6 +41,8 @@ export async function openService(config: Config, context: ServiceContext): Prom
   stack.use(await openDeliveries(bus, { deliver: createNotices({ membership, inbox }).deliver, logger }));
   const look = createDuePlans({ records: stores.memory, inbox, clock });
   stack.use(openPlanClock({ records: stores.memory, look, clock, logger }));
+  const fills = "marks of events that wait, or that were seen within the hour";
+  stack.use(openRoom(bus, { ...seenMarks(clock), fills, onFault: (fault) => logger.warn(fault) }));
   const stopping = new AbortController();
   stack.use(
     await serveOnNats(bus, {

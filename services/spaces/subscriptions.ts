@@ -9,6 +9,7 @@ import { createStreamLog } from "./subscriptions/stream-log.ts";
 export { openDeliveries } from "./subscriptions/deliveries.ts";
 export { createNeighbours } from "./subscriptions/neighbours.ts";
 export { createSessionWaker } from "./subscriptions/session-waker.ts";
+export { seenMarks } from "./subscriptions/stream-inbox.ts";
 
 /** Everything that the service remembers, as it stands on the bus. */
 export function createStores(bus: Bus) {

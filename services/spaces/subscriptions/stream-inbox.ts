@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { clone, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { type InboxEvent, InboxEventSchema } from "#gen/toolbus/space/v1/inbox_pb.ts";
 import { textCodec } from "#runtime/bus/buckets/bucket.ts";
+import type { RoomOptions } from "#runtime/bus/buckets/room.ts";
 import { createBucket } from "#runtime/bus/buckets/stored-bucket.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { isPassing } from "#runtime/bus/jetstream-errors.ts";
@@ -10,6 +11,7 @@ import { appendFenced } from "#runtime/bus/streams/append.ts";
 import { followUpdates } from "#runtime/bus/streams/log-updates.ts";
 import { lastSequenceOf, readSubject, type StoredMessage } from "#runtime/bus/streams/read.ts";
 import { readRecord } from "#runtime/bus/streams/record.ts";
+import type { Clock } from "#runtime/time/clock.ts";
 import type { InboxStore } from "../inbox/inbox.ts";
 import { keyOf, type Owner } from "../owners/owner.ts";
 
@@ -90,6 +92,14 @@ function eventFromStored(bus: Bus, message: StoredMessage): InboxEvent | undefin
   });
   if (event !== undefined) event.sequence = BigInt(message.sequence);
   return event;
+}
+
+/** How long it is remembered that an event was seen, whatever the room: a delivery is repeated for as long as that at most. */
+const SEEN_KEPT_MS = 3_600_000;
+
+/** Marks of events that wait stay, those of events that were seen leave when room gets short. */
+export function seenMarks(clock: Clock): RoomOptions<string> {
+  return { place: MARKS, keptMs: SEEN_KEPT_MS, mayGo: (mark) => mark === SEEN, clock };
 }
 
 /** Ids of events hold what keys may not. */

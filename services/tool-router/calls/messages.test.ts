@@ -30,7 +30,7 @@ function open(...codes: FailureCode[]) {
   return { clock, faults, messages, asked: () => asked };
 }
 
-test.each<FailureCode>(["invalid_argument", "not_found", "failed_precondition", "resource_exhausted"])(
+test.each<FailureCode>(["invalid_argument", "not_found", "failed_precondition"])(
   "TOOL-10 a result that spaces refuse for good (%s) is not offered again, and told once",
   async (code) => {
     const { clock, faults, messages, asked } = open(code, code, code);
@@ -57,4 +57,11 @@ test("closing tries a last time and waits for nobody who is not there", async ()
   await until(() => clock.sleeping === 1);
   await messages[Symbol.asyncDispose]();
   expect(asked()).toBe(2);
+});
+
+test("TOOL-9 a result that an inbox has no room for is not given up", async () => {
+  const { messages, faults } = open("resource_exhausted");
+  await expect(messages.deliver(call, success("late"))).rejects.toThrow("no");
+  await messages.deliver(call, success("late"));
+  expect(faults).toEqual([]);
 });

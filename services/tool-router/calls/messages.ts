@@ -30,13 +30,11 @@ const STATUSES = { running: Status.RUNNING, "requires action": Status.REQUIRES_A
 /** Called once for each message that fails at the first attempt, and for each that is given up. */
 type OnFault = (fault: string) => void;
 
-/** With these codes spaces refuse for good: the space does not exist any more, or the message does not fit. */
-const REFUSALS: ReadonlySet<string> = new Set<FailureCode>([
-  "invalid_argument",
-  "not_found",
-  "failed_precondition",
-  "resource_exhausted",
-]);
+/**
+ * With these codes spaces refuse for good: the space does not exist any more, or the message does not fit. A store or an inbox that
+ * is full has room again some day.
+ */
+const REFUSALS: ReadonlySet<string> = new Set<FailureCode>(["invalid_argument", "not_found", "failed_precondition"]);
 
 const isRefused = (error: unknown) => error instanceof Failure && REFUSALS.has(error.code);
 

@@ -1,9 +1,9 @@
+import { openRoom } from "#runtime/bus/buckets/room.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
-import { openBackground } from "#runtime/lifecycle/background.ts";
 import { systemClock as clock } from "#runtime/time/clock.ts";
 import { createDueWorker } from "../calls/due-work/due-work.ts";
-import { KEPT_MS, keepSweeping } from "../calls/due-work/retention.ts";
+import { KEPT_MS, mayLeave } from "../calls/due-work/retention.ts";
 import { Outside } from "../calls/execute/outside.ts";
 import type { InFlightCalls } from "../calls/in-flight.ts";
 import type { Messages } from "../calls/messages.ts";
@@ -17,9 +17,8 @@ import type { CallQueue } from "../calls/watchers/ports.ts";
 import type { Audit } from "../catalogue/audit/audit.ts";
 import type { Ownership } from "../sessions/ownership.ts";
 import { type DueWorkQueue, openDueWork } from "../subscriptions/calls/due-work.ts";
-import { createRetentionStore } from "../subscriptions/calls/retention.ts";
 import { openRunningCalls } from "../subscriptions/calls/running-calls.ts";
-import { openCallStore } from "../subscriptions/calls/store.ts";
+import { callPlace, openCallStore } from "../subscriptions/calls/store.ts";
 import { openCallQueue } from "../subscriptions/watchers/call-queue.ts";
 import { createWatchPresence } from "../subscriptions/watchers/watch-presence.ts";
 
@@ -89,8 +88,8 @@ export async function openRecordedCalls(bus: Bus, parts: RecordedCallParts) {
       onFault,
     }),
   );
-  const retention = { store: createRetentionStore(bus), clock, keptMs: KEPT_MS, onFault };
-  stack.use(openBackground((signal) => keepSweeping(retention, signal)));
+  const fills = "calls that are open or ended within the hour";
+  stack.use(openRoom(bus, { place: callPlace, keptMs: KEPT_MS, mayGo: mayLeave, clock, fills, onFault }));
   stack.defer(() => closing.abort());
   const outside = new Outside({
     store,

@@ -16,7 +16,9 @@ import { type CallRecordInit, callRecord } from "../records/call-record.ts";
 import { createWaiters } from "../records/waiters.ts";
 import { createCancellation } from "../requests/cancellation.ts";
 import { createLostWatchers } from "../watchers/lost-watchers.ts";
+import { decideDueWork } from "./due.ts";
 import { createDueWorker } from "./due-work.ts";
+import { mayLeave } from "./retention.ts";
 
 const { signal } = new AbortController();
 
@@ -111,10 +113,32 @@ describe("what is due about a call", () => {
     messages.deliver = async () => {
       throw new Failure("unavailable", "no", { reason: "SERVICE_UNAVAILABLE" });
     };
+    await dueWorker.check("c", signal);
     await expect(dueWorker.check("c", signal)).rejects.toThrow("no");
     messages.deliver = deliver;
     await dueWorker.check("c", signal);
     expect(told).toEqual(["space room", "inbox c"]);
+  });
+
+  test("TOOL-9 a result that an inbox has no room for is due until it is there, and its record stays so long", async () => {
+    const { dueWorker, put, told, messages, records, clock } = open();
+    put({ state: State.RESOLVED, result: success(1), resolvedLate: true });
+    const { deliver } = messages;
+    messages.deliver = async () => {
+      throw new Failure("resource_exhausted", "full", { reason: "STORE_FULL" });
+    };
+    const before = records.get("c")!;
+    await dueWorker.check("c", signal);
+    const marked = records.get("c")!;
+    expect(mayLeave(before)).toBe(true);
+    expect(mayLeave(marked)).toBe(false);
+    expect(decideDueWork(marked, before, clock.now())).toMatchObject({ kind: "check" });
+    await expect(dueWorker.check("c", signal), "put back by the queue").rejects.toThrow("full");
+    messages.deliver = deliver;
+    await dueWorker.check("c", signal);
+    expect(told).toEqual(["inbox c"]);
+    expect(mayLeave(records.get("c")!)).toBe(true);
+    expect(decideDueWork(records.get("c")!, marked, clock.now())).toEqual({ kind: "none" });
   });
 });
 

@@ -2,7 +2,7 @@ import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { Audit } from "../../catalogue/audit/audit.ts";
-import { failure } from "../answers/answer.ts";
+import { type Answer, failure } from "../answers/answer.ts";
 import type { Messages } from "../messages.ts";
 import { auditedFacts, type CallRecord } from "../records/call-record.ts";
 import type { RunningCalls } from "../records/running.ts";
@@ -42,7 +42,20 @@ export function createDueWorker({
     store.announce(record.callId);
     if (record.result === undefined) return;
     await messages.showResultOnce(record, record.result);
-    if (record.resolvedLate) await messages.deliver(record, record.result);
+    if (record.resolvedLate) await deliver(record, record.result);
+  }
+
+  /** What cannot be delivered is due until it is, and its record stays so long. */
+  async function deliver(record: CallRecord, result: Answer): Promise<void> {
+    const mark = (undelivered: boolean) =>
+      store.update(record.callId, (now) => (now.undelivered === undelivered ? undefined : { ...now, undelivered }));
+    try {
+      await messages.deliver(record, result);
+    } catch (error) {
+      if (!record.undelivered && (await mark(true))?.hasChanged) return; // the written record is due
+      throw error;
+    }
+    if (record.undelivered) await mark(false);
   }
 
   async function checkOpen(record: CallRecord, signal: AbortSignal): Promise<number | undefined> {

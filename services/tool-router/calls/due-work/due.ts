@@ -11,6 +11,8 @@ const BACKSTOP_MS = 1_000;
 /** The router that records a call delivers it directly within this time, or never. */
 export const FIRST_CHECK_MS = 1_000;
 const HELD_CHECK_MS = 1_000;
+/** After a delivery that failed; the queue of due work waits longer after each further one. */
+const AGAIN_MS = 200;
 const SHORTEST_CHECK_MS = 2_000;
 const LONGEST_CHECK_MS = 60_000;
 
@@ -24,6 +26,7 @@ export function decideDueWork(record: CallRecord, before: CallRecord | undefined
     const next = isExternal(record) && !isAsBefore ? now + FIRST_CHECK_MS : dueAt(record);
     return next === undefined ? { kind: "none" } : { kind: "check", at: next };
   }
+  if (record.undelivered && before?.undelivered !== true) return { kind: "check", at: now + AGAIN_MS };
   if (before === undefined || !isOpen(before)) return { kind: "none" };
   return record.spaceId === "" && !record.resolvedLate ? { kind: "notify" } : { kind: "check", at: now };
 }

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
+import { filledPart, makeRoom } from "#runtime/bus/buckets/room.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { openTestBus, type TestBus } from "../../../../test/harness/bus.ts";
-import { createRetentionStore } from "../../subscriptions/calls/retention.ts";
-import { openCallStore } from "../../subscriptions/calls/store.ts";
+import { callPlace, openCallStore } from "../../subscriptions/calls/store.ts";
 import { type CallRecordInit, callRecord } from "../records/call-record.ts";
 import { createWaiters } from "../records/waiters.ts";
-import { KEPT_MS, sweepCalls } from "./retention.ts";
+import { KEPT_MS, mayLeave } from "./retention.ts";
 
 const kib = 1_024;
 let bus: TestBus;
@@ -23,8 +23,7 @@ const signal = new AbortController().signal;
 /** As if so much time had passed. */
 function sweepAfter(ms: number): Promise<number> {
   const clock = { ...systemClock, now: () => Date.now() + ms };
-  const onFault = (fault: string) => expect(fault).toBeUndefined();
-  return sweepCalls({ store: createRetentionStore(bus), clock, keptMs: KEPT_MS, onFault }, signal);
+  return makeRoom(bus, { place: callPlace, keptMs: KEPT_MS, mayGo: mayLeave, clock }, signal);
 }
 
 function recordOf(callId: string, more: CallRecordInit = {}) {
@@ -34,9 +33,9 @@ function recordOf(callId: string, more: CallRecordInit = {}) {
 
 test("TOOL-4 when room gets short, the calls that ended longest ago leave; open ones and young ones never do", async () => {
   using store = await openStore();
-  const retention = createRetentionStore(bus);
   await store.create(recordOf("open", { state: State.PENDING }));
   await store.create(recordOf("started", { state: State.STARTED }));
+  await store.create(recordOf("undelivered", { resolvedLate: true, undelivered: true }));
   await store.create(recordOf("few"));
   expect(await sweepAfter(2 * KEPT_MS), "while there is room").toBe(0);
 
@@ -48,14 +47,15 @@ test("TOOL-4 when room gets short, the calls that ended longest ago leave; open 
     reason: "STORE_FULL",
     message: expect.stringContaining("the store is full: KV_toolbus_calls"),
   });
-  expect(await retention.filled()).toBeGreaterThan(0.95);
+  expect(await filledPart(bus, callPlace)).toBeGreaterThan(0.95);
   expect(await sweepAfter(0), "those that ended within the hour").toBe(0);
 
   const removed = await sweepAfter(2 * KEPT_MS);
   expect(removed).toBeGreaterThan(100);
-  expect(await retention.filled()).toBeLessThan(0.75);
+  expect(await filledPart(bus, callPlace)).toBeLessThan(0.75);
   expect(await store.read("open")).toMatchObject({ state: State.PENDING });
   expect(await store.read("started")).toMatchObject({ state: State.STARTED });
+  expect(await store.read("undelivered"), "its inbox waits for it").toMatchObject({ undelivered: true });
   expect(await store.read("few")).toBeUndefined();
   expect(await store.read("call-0")).toBeUndefined();
   expect(await store.create(recordOf("next"))).toBe(true);

@@ -40,8 +40,12 @@ export function decodeCall(bytes: Uint8Array): CallRecord {
 }
 
 function fieldsOf<F extends Partial<Fields>>(record: F): Pick<F, keyof Fields> {
-  const { waitExpireTime, deliveryId, watcherPrincipal, calledAs, canceledBy, submissionId, submissionSha256 } = record;
-  const fields = { waitExpireTime, deliveryId, watcherPrincipal, calledAs, canceledBy, submissionId, submissionSha256 };
+  const { waitExpireTime, deliveryId, watcherPrincipal, calledAs, canceledBy } = record;
+  const { submissionId, submissionSha256, undelivered } = record;
+  const fields = {
+    ...{ waitExpireTime, deliveryId, watcherPrincipal, calledAs, canceledBy },
+    ...{ submissionId, submissionSha256, undelivered },
+  };
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Pick<F, keyof Fields>;
 }
 

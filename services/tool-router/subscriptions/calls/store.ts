@@ -31,14 +31,18 @@ export interface OpenCallStore extends CallStore, Disposable {
   announceAgain(callIds: readonly string[]): void;
 }
 
-const PLACE = { bucket: "toolbus_calls", prefix: "", codec: { encode: encodeCall, decode: decodeCall } } as const;
-const subjectOf = (callId: string) => `$KV.${PLACE.bucket}.${callId}`;
+export const callPlace = {
+  bucket: "toolbus_calls",
+  prefix: "",
+  codec: { encode: encodeCall, decode: decodeCall },
+} as const;
+const subjectOf = (callId: string) => `$KV.${callPlace.bucket}.${callId}`;
 
 /** The recorded calls in their bucket, each written with the work that is due on it, and the events of their changes. */
 export async function openCallStore(bus: Bus, options: CallStoreOptions): Promise<OpenCallStore> {
   const { waiters, onDue = () => {} } = options;
   const cached = new CachedCalls();
-  const bucket = createBucket(bus, PLACE);
+  const bucket = createBucket(bus, callPlace);
 
   async function read(callId: string): Promise<CachedCall | undefined> {
     const found = await bucket.read(callId);

@@ -18,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toolbus/internal/tool/v1/tool_call.proto.
  */
 export const file_toolbus_internal_tool_v1_tool_call: GenFile = /*@__PURE__*/
-  fileDesc("Cih0b29sYnVzL2ludGVybmFsL3Rvb2wvdjEvdG9vbF9jYWxsLnByb3RvEhh0b29sYnVzLmludGVybmFsLnRvb2wudjEixgIKDlN0b3JlZFRvb2xDYWxsEicKBGNhbGwYASABKAsyGS50b29sYnVzLnRvb2wudjEuVG9vbENhbGwSNAoQd2FpdF9leHBpcmVfdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEwoLZGVsaXZlcnlfaWQYAyABKAkSGQoRd2F0Y2hlcl9wcmluY2lwYWwYBCABKAkSEQoJY2FsbGVkX2FzGAUgASgJEhMKC2NhbmNlbGVkX2J5GAYgAygJEhUKDXN1Ym1pc3Npb25faWQYByABKAkSGQoRc3VibWlzc2lvbl9zaGEyNTYYCCABKAwSJQoFdXNhZ2UYCSABKAsyFi50b29sYnVzLnRvb2wudjEuVXNhZ2USEgoKY2FsbF9jb3VudBgKIAEoDRIQCghlbmRzX3J1bhgLIAEoCGIGcHJvdG8z", [file_google_protobuf_timestamp, file_toolbus_tool_v1_tool_call, file_toolbus_tool_v1_usage]);
+  fileDesc("Cih0b29sYnVzL2ludGVybmFsL3Rvb2wvdjEvdG9vbF9jYWxsLnByb3RvEhh0b29sYnVzLmludGVybmFsLnRvb2wudjEi2wIKDlN0b3JlZFRvb2xDYWxsEicKBGNhbGwYASABKAsyGS50b29sYnVzLnRvb2wudjEuVG9vbENhbGwSNAoQd2FpdF9leHBpcmVfdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEwoLZGVsaXZlcnlfaWQYAyABKAkSGQoRd2F0Y2hlcl9wcmluY2lwYWwYBCABKAkSEQoJY2FsbGVkX2FzGAUgASgJEhMKC2NhbmNlbGVkX2J5GAYgAygJEhUKDXN1Ym1pc3Npb25faWQYByABKAkSGQoRc3VibWlzc2lvbl9zaGEyNTYYCCABKAwSJQoFdXNhZ2UYCSABKAsyFi50b29sYnVzLnRvb2wudjEuVXNhZ2USEgoKY2FsbF9jb3VudBgKIAEoDRIQCghlbmRzX3J1bhgLIAEoCBITCgt1bmRlbGl2ZXJlZBgMIAEoCGIGcHJvdG8z", [file_google_protobuf_timestamp, file_toolbus_tool_v1_tool_call, file_toolbus_tool_v1_usage]);
 
 /**
  * A recorded call, with what only routers need of it: clients see `call` alone.
@@ -104,6 +104,13 @@ export type StoredToolCall = Message<"toolbus.internal.tool.v1.StoredToolCall"> 
    * @generated from field: bool ends_run = 11;
    */
   endsRun: boolean;
+
+  /**
+   * Whether its late result could not be delivered to the inbox yet: as long as it is set, the record stays.
+   *
+   * @generated from field: bool undelivered = 12;
+   */
+  undelivered: boolean;
 };
 
 /**

@@ -1,0 +1,101 @@
+/**
+ * A bucket refuses when it is full, and with that everything that needs it. So values that nobody needs any more leave before their
+ * age when room gets short.
+ *
+ * room-1  Only values leave that may go, those that were written longest ago first, and only while the bucket is filled above its mark.
+ * room-2  A value stays for `keptMs` after it was written, whatever the room.
+ * room-3  Each process looks at moments of its own. What two of them remove at a time is removed once: a removal is a compare-and-set.
+ */
+
+import { Failure, messageFromUnknown } from "../../failure/failure.ts";
+import { openBackground } from "../../lifecycle/background.ts";
+import type { Clock } from "../../time/clock.ts";
+import type { Bus } from "../bus.ts";
+import { isPassing } from "../jetstream-errors.ts";
+import { retryOnBus } from "../link.ts";
+import { readSubject } from "../streams/read.ts";
+import type { Place } from "./bucket.ts";
+import { createBucket } from "./stored-bucket.ts";
+import { changeFrom } from "./values.ts";
+
+export interface RoomOptions<T> {
+  readonly place: Place<T>;
+  readonly keptMs: number;
+  /** Whether nobody needs the value any more. Asked for a value that is old enough, while room is short. */
+  readonly mayGo: (value: T, key: string, signal: AbortSignal) => boolean | Promise<boolean>;
+  readonly clock: Clock;
+}
+
+const highMark = 0.75;
+const lowMark = 0.7;
+const betweenMeasures = 128;
+const pauseMs = 10_000;
+
+/** How much of the bucket is filled, of 1. */
+export async function filledPart(bus: Bus, { bucket }: Pick<Place<unknown>, "bucket">): Promise<number> {
+  const ask = () => bus.manager.streams.info(`KV_${bucket}`);
+  const { state, config } = await retryOnBus(bus.link, ask, { what: `measuring the room of ${bucket}`, isPassing });
+  return state.bytes / config.max_bytes;
+}
+
+/** Gives how many were removed. */
+export async function makeRoom<T>(bus: Bus, options: RoomOptions<T>, signal: AbortSignal): Promise<number> {
+  const { place, keptMs, mayGo, clock } = options;
+  if ((await filledPart(bus, place)) < highMark) return 0;
+  const beforeMs = clock.now() - keptMs;
+  let removed = 0;
+  for await (const message of readSubject(bus, `$KV.${place.bucket}.${place.prefix}>`, { signal })) {
+    if (message.time.getTime() > beforeMs) break; // room-2
+    const change = changeFrom(bus, place, message);
+    if (change.kind !== "set" || !(await mayGo(change.value, change.key, signal))) continue; // room-1
+    if (!(await remove(bus, place, change))) continue; // room-3
+    removed += 1;
+    if (removed % betweenMeasures === 0 && (await filledPart(bus, place)) < lowMark) break;
+  }
+  return removed;
+}
+
+/** The marker of a removal needs room itself; without any the value goes at once, as far as it is the one that was read. */
+async function remove<T>(bus: Bus, place: Place<T>, { key, revision }: { key: string; revision: number }) {
+  const { bucket, prefix } = place;
+  try {
+    return await createBucket(bus, place).remove(key, revision);
+  } catch (error) {
+    if (!(error instanceof Failure) || error.reason !== "STORE_FULL") throw error;
+    const request = { filter: `$KV.${bucket}.${prefix}${key}`, seq: revision + 1 };
+    const purge = () => bus.manager.streams.purge(`KV_${bucket}`, request);
+    const { purged } = await retryOnBus(bus.link, purge, { what: `making room in ${bucket}`, isPassing });
+    return purged > 0;
+  }
+}
+
+export interface KeptRoomOptions<T> extends RoomOptions<T> {
+  /** What fills the bucket when nothing may go, as the operator is told. */
+  readonly fills: string;
+  readonly onFault: (fault: string) => void;
+}
+
+/** Makes room again and again until it is disposed, and tells when there is none to be made. */
+export function openRoom<T>(bus: Bus, options: KeptRoomOptions<T>): AsyncDisposable {
+  const { place, clock, fills, onFault } = options;
+  return openBackground(async (signal) => {
+    let isReported = false;
+    while (!signal.aborted) {
+      await clock.delay(pauseMs * (0.5 + Math.random()), signal).catch(() => {}); // aborted: the loop's condition sees it
+      if (signal.aborted) return;
+      try {
+        await makeRoom(bus, options, signal);
+        const filled = await filledPart(bus, place);
+        const isShort = filled >= highMark;
+        if (isShort && !isReported)
+          onFault(
+            `${place.bucket} is filled to ${Math.round(filled * 100)} % with ${fills}: when it is full, it refuses`,
+          );
+        isReported = isShort;
+      } catch (error) {
+        if (!signal.aborted)
+          onFault(`the room of ${place.bucket} could not be looked at: ${messageFromUnknown(error)}`);
+      }
+    }
+  });
+}
