@@ -85,7 +85,7 @@ async function openAdmission({ tools, agents }: DecideSize): Promise<Admitter> {
     clock,
     startupMs: 5_000,
     idleMs: 60_000,
-    judge: (tools) => ({ tools: [...tools], faults: new Map(), summary: "" }),
+    judge: async (tools) => ({ tools: [...tools], faults: new Map(), summary: "" }),
     onUnavailable: () => {},
     onAvailable: () => {},
   });

@@ -5,6 +5,7 @@ import { openServiceBus } from "#runtime/bus/service-bus.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
 import { serverInterceptors } from "#runtime/rpc/interceptors.ts";
 import { serveOnNats } from "#runtime/rpc/nats/server/server.ts";
+import { createValidator } from "#runtime/schema/json-schema/validator.ts";
 import { type Clock, systemClock } from "#runtime/time/clock.ts";
 import type { Config } from "./config.ts";
 import { createDeclarations } from "./delivery/declarations.ts";
@@ -81,6 +82,7 @@ export async function openService(
           message: `${JSON.stringify(principal)} may not act for the caller of this session`,
         }),
     }),
+    validator: createValidator(),
     graceMs: config.callerGraceMs,
     maxGraceMs: config.callerMaxGraceMs,
     stopping: stopping.signal,

@@ -167,7 +167,7 @@ function openContexts(
       clock,
       startupMs,
       idleMs,
-      judge: createOfferJudge(validator.faultOfShape),
+      judge: createOfferJudge((_, text) => validator.faultOfShape(text, "offers")),
       onUnavailable: ({ agent, sessionId }, source, reason) => {
         audit({ kind: AuditKind.UNAVAILABLE, agent, sessionId, tool: source, message: reason });
       },

@@ -2,30 +2,19 @@ import { Ajv as Draft07, type Options, type ValidateFunction } from "ajv";
 import { Ajv2020 as Draft2020 } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
-import { effortOf } from "../effort.ts";
 import { isJsonSchema, isObject, type JsonSchema } from "../json-object.ts";
 import { MAX_TOLD } from "./error-text.ts";
-import type { PatternEngine } from "./patterns.ts";
 
-export type Compiled =
-  | { kind: "compiled"; validate: ValidateFunction; effort: number }
-  | { kind: "faulty"; fault: string };
+export type Compiled = { kind: "compiled"; validate: ValidateFunction } | { kind: "faulty"; fault: string };
+
+const SETTINGS: Options = { allErrors: true, strict: false, addUsedSchema: false, logger: false };
 
 /** The drafts of JSON Schema that are read, each by a compiler of its own. */
 export class Dialects {
-  readonly #draft2020: Draft2020;
-  readonly #draft07: Draft07;
+  readonly #draft2020 = new Draft2020(SETTINGS);
+  readonly #draft07 = new Draft07(SETTINGS);
 
-  constructor({ engine }: Pick<PatternEngine, "engine">) {
-    const settings: Options = {
-      allErrors: true,
-      strict: false,
-      addUsedSchema: false,
-      logger: false,
-      code: { regExp: engine },
-    };
-    this.#draft2020 = new Draft2020(settings);
-    this.#draft07 = new Draft07(settings);
+  constructor() {
     addFormats.default(this.#draft2020);
     addFormats.default(this.#draft07);
   }
@@ -35,7 +24,7 @@ export class Dialects {
       const schema: unknown = JSON.parse(text);
       if (!isJsonSchema(schema)) return { kind: "faulty", fault: "a JSON Schema is an object" };
       const { ajv, plain } = this.#readBy(schema);
-      return { kind: "compiled", validate: ajv.compile(plain), effort: effortOf(plain) };
+      return { kind: "compiled", validate: ajv.compile(plain) };
     } catch (error) {
       return { kind: "faulty", fault: messageFromUnknown(error) };
     }

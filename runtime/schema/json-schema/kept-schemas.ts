@@ -1,8 +1,6 @@
-import type { Compiled } from "./dialects.ts";
-
-export interface KeptSchemasOptions {
+export interface KeptSchemasOptions<T> {
   /** Opens compilers that hold nothing yet. */
-  open: () => { compile: (text: string) => Compiled };
+  open: () => { compile: (text: string) => T };
   maxSchemas: number;
   maxCharacters: number;
 }
@@ -11,13 +9,13 @@ export interface KeptSchemasOptions {
  * Compiled schemas under their texts. A compiler holds what it compiled for as long as it lives: so all are forgotten together,
  * with their compilers, when they become too many or too large.
  */
-export class KeptSchemas {
-  readonly #options: KeptSchemasOptions;
-  readonly #byText = new Map<string, Compiled>();
-  #compilers: ReturnType<KeptSchemasOptions["open"]>;
+export class KeptSchemas<T> {
+  readonly #options: KeptSchemasOptions<T>;
+  readonly #byText = new Map<string, T>();
+  #compilers: ReturnType<KeptSchemasOptions<T>["open"]>;
   #characters = 0;
 
-  constructor(options: KeptSchemasOptions) {
+  constructor(options: KeptSchemasOptions<T>) {
     this.#options = options;
     this.#compilers = options.open();
   }
@@ -32,18 +30,18 @@ export class KeptSchemas {
   }
 
   /** Compiles what is not kept. */
-  get(text: string): Compiled {
+  get(text: string): T {
     const found = this.#byText.get(text);
     if (found !== undefined) return found;
     const { maxSchemas, maxCharacters } = this.#options;
-    if (this.size >= maxSchemas || this.#characters + text.length > maxCharacters) this.#forget();
+    if (this.size >= maxSchemas || this.#characters + text.length > maxCharacters) this.forget();
     const schema = this.#compilers.compile(text);
     this.#byText.set(text, schema);
     this.#characters += text.length;
     return schema;
   }
 
-  #forget(): void {
+  forget(): void {
     this.#byText.clear();
     this.#characters = 0;
     this.#compilers = this.#options.open();

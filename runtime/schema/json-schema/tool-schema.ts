@@ -1,7 +1,9 @@
 import { isJsonSchema, isObject, type JsonSchema } from "../json-object.ts";
+import { MAX_SCHEMA_CHARACTERS } from "./limits.ts";
+import type { Soon } from "./validator.ts";
 
-/** What is wrong with a JSON Schema that was read; undefined for a good one. */
-export type FaultOfSchema = (schema: JsonSchema) => string | undefined;
+/** What is wrong with a JSON Schema, told as it was read and as its text; undefined for a good one. */
+export type FaultOfSchema = (schema: JsonSchema, text: string) => Soon<string | undefined>;
 
 /** What a tool says of its arguments and its results. */
 export type SchemaPlace = "arguments" | "results";
@@ -10,12 +12,12 @@ export type SchemaPlace = "arguments" | "results";
  * What keeps a text from being the schema of a tool, as words that follow its name; undefined for a good one. The last word has
  * `faultOf`, which is told the schema as it was read.
  */
-export function faultOfToolSchema(
+export async function faultOfToolSchema(
   text: string,
   place: SchemaPlace,
-  { maxCharacters, faultOf }: { maxCharacters: number; faultOf: FaultOfSchema },
-): string | undefined {
-  if (text.length > maxCharacters) return `is longer than ${maxCharacters} characters`;
+  faultOf: FaultOfSchema,
+): Promise<string | undefined> {
+  if (text.length > MAX_SCHEMA_CHARACTERS) return `is longer than ${MAX_SCHEMA_CHARACTERS} characters`;
   let schema: unknown;
   try {
     schema = JSON.parse(text);
@@ -25,7 +27,7 @@ export function faultOfToolSchema(
   if (!isJsonSchema(schema)) return "is no JSON Schema: a JSON Schema is an object";
   const isOfObjects = isObject(schema) && (schema.type === undefined || schema.type === "object");
   if (place === "arguments" && !isOfObjects) return "is not one of objects, as arguments are";
-  const fault = faultOf(schema);
+  const fault = await faultOf(schema, text);
   return fault && `is no JSON Schema: ${fault}`;
 }
 

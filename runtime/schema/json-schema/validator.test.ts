@@ -15,118 +15,124 @@ const schema = JSON.stringify({
   required: ["list"],
   additionalProperties: false,
 });
-const faultOf = (argumentsJson: string, of = schema) => {
-  const validation = validator.parseArguments(of, argumentsJson);
+const faultOf = async (argumentsJson: string, of = schema) => {
+  const validation = await validator.parseArguments(of, argumentsJson, "alice");
   return validation.kind === "invalid" ? validation.message : undefined;
 };
 
 describe("arguments", () => {
-  test("that fit are read once and given back", () => {
-    expect(validator.parseArguments(schema, '{"list":[1]}')).toEqual({ kind: "valid", value: { list: [1] } });
-    expect(validator.parseArguments("", "")).toEqual({ kind: "valid", value: {} });
+  test("that fit are read once and given back", async () => {
+    expect(await validator.parseArguments(schema, '{"list":[1]}', "alice")).toEqual({
+      kind: "valid",
+      value: { list: [1] },
+    });
+    expect(await validator.parseArguments("", "", "alice")).toEqual({ kind: "valid", value: {} });
   });
 
-  test("that do not fit are told with all faults and their paths", () => {
-    expect(faultOf('{"list":[1,"x"],"day":"soon","kind":"c","more":1}')).toBe(
+  test("that do not fit are told with all faults and their paths", async () => {
+    expect(await faultOf('{"list":[1,"x"],"day":"soon","kind":"c","more":1}')).toBe(
       'arguments.more: is not a known field; arguments.list[1]: must be integer; arguments.day: must match format "date"; ' +
         'arguments.kind: must be equal to one of the allowed values ("a", "b")',
     );
   });
 
-  test("that are no JSON or no object are told so", () => {
-    expect(faultOf("{")).toMatch(/the arguments must be valid JSON/);
-    expect(faultOf("[]")).toBe("the arguments must be a JSON object");
+  test("that are no JSON or no object are told so", async () => {
+    expect(await faultOf("{")).toMatch(/the arguments must be valid JSON/);
+    expect(await faultOf("[]")).toBe("the arguments must be a JSON object");
   });
 
-  test("KIND-4 that are nested too deeply are told so, whatever their schema looks at", () => {
+  test("KIND-4 that are nested too deeply are told so, whatever their schema looks at", async () => {
     const nested = `{"list":${"[".repeat(60_000)}${"]".repeat(60_000)}}`;
-    expect(faultOf(nested)).toBe("the arguments are nested deeper than 200 levels");
-    expect(faultOf(nested, "")).toBe("the arguments are nested deeper than 200 levels");
-    expect(faultOf(`{"list":["${"[".repeat(60_000)}"]}`)).toBe("arguments.list[0]: must be integer");
-    expect(faultOf(`{"list":${"[".repeat(199)}${"]".repeat(199)}}`)).toBe("arguments.list[0]: must be integer");
+    expect(await faultOf(nested)).toBe("the arguments are nested deeper than 200 levels");
+    expect(await faultOf(nested, "")).toBe("the arguments are nested deeper than 200 levels");
+    expect(await faultOf(`{"list":["${"[".repeat(60_000)}"]}`)).toBe("arguments.list[0]: must be integer");
+    expect(await faultOf(`{"list":${"[".repeat(199)}${"]".repeat(199)}}`)).toBe("arguments.list[0]: must be integer");
   });
 
-  test("KIND-4 a result that is nested deeper than its schema can follow is told so", () => {
+  test("KIND-4 a result that is nested deeper than its schema can follow is told so", async () => {
     const nested = `${"[".repeat(60_000)}${"]".repeat(60_000)}`;
     const list = JSON.stringify({ type: "array", items: { $ref: "#" } });
     const message = "result cannot be checked: the schema leads further down than there is room for";
-    expect(validator.parseResult(list, nested)).toEqual({ kind: "invalid", message });
-    expect(validator.parseResult("", nested).kind).toBe("valid");
+    expect(await validator.parseResult(list, nested, "alice")).toEqual({ kind: "invalid", message });
+    expect((await validator.parseResult("", nested, "alice")).kind).toBe("valid");
   });
 
-  test("a flood of faults is cut", () => {
-    expect(faultOf(JSON.stringify({ list: Array(50).fill("x") }))).toMatch(/; and 45 more$/);
+  test("a flood of faults is cut", async () => {
+    expect(await faultOf(JSON.stringify({ list: Array(50).fill("x") }))).toMatch(/; and 45 more$/);
   });
 });
 
 describe("schemas", () => {
-  test("of draft-07 and 2020-12 mean what their drafts say", () => {
+  test("of draft-07 and 2020-12 mean what their drafts say", async () => {
     const tuple = { type: "object", properties: { pair: { items: [{ type: "string" }], additionalItems: false } } };
     const old = JSON.stringify({ $schema: "http://json-schema.org/draft-07/schema#", ...tuple });
-    expect(faultOf('{"pair":["a","b"]}', old)).toMatch(/must NOT have more than 1 items/);
+    expect(await faultOf('{"pair":["a","b"]}', old)).toMatch(/must NOT have more than 1 items/);
     const recent = JSON.stringify({
       type: "object",
       properties: { pair: { prefixItems: [{ type: "string" }], items: false } },
     });
-    expect(faultOf('{"pair":["a","b"]}', recent)).toMatch(/must NOT have more than 1 items/);
+    expect(await faultOf('{"pair":["a","b"]}', recent)).toMatch(/must NOT have more than 1 items/);
   });
 
-  test("with the same $id live side by side, and are forgotten one by one", () => {
+  test("with the same $id live side by side, and are forgotten one by one", async () => {
     const small = createValidator({ maxSchemas: 2 });
     for (let n = 0; n < 5; n++) {
       const text = JSON.stringify({ $id: "https://example.org/one", type: "object", properties: { n: { const: n } } });
-      expect(small.parseArguments(text, `{"n":${n}}`).kind).toBe("valid");
-      expect(small.parseArguments(text, `{"n":${n + 1}}`).kind).toBe("invalid");
+      expect((await small.parseArguments(text, `{"n":${n}}`, "alice")).kind).toBe("valid");
+      expect((await small.parseArguments(text, `{"n":${n + 1}}`, "alice")).kind).toBe("invalid");
     }
   });
 
-  test("that are none are told, and let nothing pass", () => {
+  test("that are none are told, and let nothing pass", async () => {
     const bad = JSON.stringify({ type: "objekt" });
-    expect(validator.faultOfSchema(bad)).toMatch(/type/);
-    expect(faultOf("{}", bad)).toMatch(/cannot be checked/);
+    expect(await validator.faultOfSchema(bad, "alice")).toMatch(/type/);
+    expect(await faultOf("{}", bad)).toMatch(/cannot be checked/);
   });
 
-  test("KIND-4 may refer to themselves", () => {
+  test("KIND-4 may refer to themselves", async () => {
     const tree = { type: "object", properties: { children: { items: { $ref: "#" } }, n: { type: "integer" } } };
     for (const $schema of [undefined, "http://json-schema.org/draft-07/schema#"]) {
       const text = JSON.stringify({ $schema, ...tree });
-      expect(faultOf('{"children":[{"children":[{"n":1}]}]}', text)).toBeUndefined();
-      expect(faultOf('{"children":[{"children":[{"n":"x"}]}]}', text)).toBe(
+      expect(await faultOf('{"children":[{"children":[{"n":1}]}]}', text)).toBeUndefined();
+      expect(await faultOf('{"children":[{"children":[{"n":"x"}]}]}', text)).toBe(
         "arguments.children[0].children[0].n: must be integer",
       );
     }
   });
 
-  test("that lie elsewhere are fetched by nobody", () => {
+  test("that lie elsewhere are fetched by nobody", async () => {
     const text = JSON.stringify({ type: "object", properties: { a: { $ref: "https://example.org/a.json" } } });
-    expect(validator.faultOfSchema(text)).toMatch(/can't resolve reference https:\/\/example\.org\/a\.json/);
+    expect(await validator.faultOfSchema(text, "alice")).toMatch(
+      /can't resolve reference https:\/\/example\.org\/a\.json/,
+    );
   });
 
-  test("are forgotten when they become too many or too large, and compiled again when they are needed", () => {
+  test("are forgotten when they become too many or too large, and compiled again when they are needed", async () => {
     const textOf = (n: number) => JSON.stringify({ type: "object", description: `${n}${"x".repeat(100)}` });
     const small = createValidator({ maxCharacters: 400 });
-    for (const n of [1, 2, 1, 2, 3, 4]) expect(small.parseArguments(textOf(n), "{}").kind).toBe("valid");
+    for (const n of [1, 2, 1, 2, 3, 4])
+      expect((await small.parseArguments(textOf(n), "{}", "alice")).kind).toBe("valid");
     expect(small.kept).toEqual({ schemas: 2, characters: textOf(1).length * 2 });
-    expect(small.parseArguments(textOf(1), "7").kind).toBe("invalid");
+    expect((await small.parseArguments(textOf(1), "7", "alice")).kind).toBe("invalid");
   });
 
-  test("LOOP-16 leave nothing behind when they are forgotten, good ones and bad ones", () => {
+  test("LOOP-16 leave nothing behind when they are forgotten, good ones and bad ones", async () => {
     setFlagsFromString("--expose-gc");
     const collect: () => void = runInNewContext("gc");
     const small = createValidator({ maxSchemas: 20 });
-    const use = (count: number) => {
+    const use = async (count: number) => {
       for (let n = 0; n < count; n++) {
         const properties = Object.fromEntries(
           Array.from({ length: 20 }, (_, k) => [`p${k}_${Math.random()}`, { minLength: 1 }]),
         );
         const bad = n % 2 === 0 ? {} : { $ref: "#/nowhere" };
-        small.parseArguments(JSON.stringify({ type: "object", properties, ...bad }), "{}");
+        await small.parseArguments(JSON.stringify({ type: "object", properties, ...bad }), "{}", "alice");
       }
       collect();
       return process.memoryUsage().heapUsed;
     };
-    const before = use(60);
-    expect(use(240) - before).toBeLessThan(4 * 2 ** 20);
+    const before = await use(60);
+    expect((await use(240)) - before).toBeLessThan(4 * 2 ** 20);
   }, 60_000);
 });
 
@@ -149,19 +155,21 @@ describe("schemas that keep whoever reads by them busy", () => {
     ["by references that double", doubled(50), "{}"],
     ["by branches at each level", branching, nested(50)],
     ["by comparing all with all", unique, many],
-  ])("KIND-4 %s have their time, and are said to be too slow", (_, schema, argumentsJson) => {
-    expect(faultOf(argumentsJson, schema)).toBe("arguments cannot be checked: it takes longer than 200 ms");
-    expect(faultOf("{}", JSON.stringify({ type: "object" }))).toBeUndefined();
+  ])("KIND-4 %s have their time, and are said to be too slow", async (_, schema, argumentsJson) => {
+    expect(await faultOf(argumentsJson, schema)).toBe("arguments cannot be checked: it takes longer than 500 ms");
+    expect(await faultOf("{}", JSON.stringify({ type: "object" }))).toBeUndefined();
   });
 
-  test("KIND-4 by a reference that leads nowhere but to itself are told, and end nothing else", () => {
-    expect(faultOf("{}", JSON.stringify({ type: "object", $ref: "#" }))).toMatch(/^arguments cannot be checked: /);
+  test("KIND-4 by a reference that leads nowhere but to itself are told, and end nothing else", async () => {
+    expect(await faultOf("{}", JSON.stringify({ type: "object", $ref: "#" }))).toMatch(
+      /^arguments cannot be checked: /,
+    );
   });
 
-  test("as long as they are small they are read all the same", () => {
-    expect(faultOf("{}", doubled(5))).toBeUndefined();
-    expect(faultOf(nested(5), branching)).toBeUndefined();
-    expect(faultOf('{"list":[1,2,1]}', unique)).toMatch(/must NOT have duplicate items/);
+  test("as long as they are small they are read all the same", async () => {
+    expect(await faultOf("{}", doubled(5))).toBeUndefined();
+    expect(await faultOf(nested(5), branching)).toBeUndefined();
+    expect(await faultOf('{"list":[1,2,1]}', unique)).toMatch(/must NOT have duplicate items/);
   });
 });
 
@@ -174,9 +182,9 @@ describe("what a schema refers to, and its patterns", () => {
     { $id: "https://example.org/a", properties: { a: { $ref: "https://example.org/a#/properties/b" }, b: {} } },
     { properties: { a: { $ref: "https://json-schema.org/draft/2020-12/schema" } } },
     { properties: { $ref: { type: "string" } }, const: { $ref: "https://example.org/data" } },
-  ])("is in it: %j", (schema) => {
+  ])("is in it: %j", async (schema) => {
     expect(faultOfUse(schema)).toBeUndefined();
-    expect(validator.faultOfSchema(JSON.stringify(schema))).toBeUndefined();
+    expect(await validator.faultOfSchema(JSON.stringify(schema), "alice")).toBeUndefined();
   });
 
   test.each(["https://example.org/b.json", "b.json", "#/nowhere", "#name", "file:///etc/passwd"])(

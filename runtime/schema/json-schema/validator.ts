@@ -1,32 +1,38 @@
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
-import { isObject, type JsonSchema } from "../json-object.ts";
+import { type Cost, costOfCheap, isCheap } from "../cost.ts";
+import { isObject } from "../json-object.ts";
+import { cannotCheck, faultOf, type Question } from "./checker.ts";
+import { askThread, Unanswered } from "./checker-pool.ts";
 import { isTooDeep, maxLevels } from "./depth.ts";
 import { type Compiled, Dialects } from "./dialects.ts";
-import { messageFromErrors } from "./error-text.ts";
 import { KeptSchemas } from "./kept-schemas.ts";
-import { createPatternEngine, PatternTooSlow } from "./patterns.ts";
-import { createTimeLimit, OutOfTime } from "./time-limit.ts";
+
+/*
+ * V1  What is known to cost little is done at once, on the thread that asks: to compile a schema of few parts, and to hold a value
+ *     against it that is short enough for its parts and patterns.
+ * V2  All else is asked of other threads, which have limits of time and memory, and where nobody keeps another waiting. `by` is the
+ *     principal on whose behalf it is asked.
+ * V3  No answer within the limits is told as such, and nothing passes.
+ */
 
 /** A JSON text that was read and found to fit, or what is wrong with it. */
 export type Validation = { kind: "valid"; value: unknown } | { kind: "invalid"; message: string };
 
+/** At once where that costs little. */
+export type Soon<T> = T | Promise<T>;
+
 export interface Validator {
   /** Reads arguments, which are a JSON object; an empty text is an empty object. */
-  parseArguments(schemaJson: string, argumentsJson: string): Validation;
+  parseArguments(schemaJson: string, argumentsJson: string, by: string): Soon<Validation>;
   /** Reads a result, which is any JSON that the schema allows; an empty schema allows all. */
-  parseResult(schemaJson: string, outputJson: string): Validation;
+  parseResult(schemaJson: string, outputJson: string, by: string): Soon<Validation>;
   /** What is wrong with a schema; undefined for a good one. */
-  faultOfSchema(schemaJson: string): string | undefined;
-  /** The same by the dialect's own schema alone, which costs little: for many schemas, of which few are ever used. */
-  faultOfShape(schema: JsonSchema): string | undefined;
+  faultOfSchema(schemaJson: string, by: string): Soon<string | undefined>;
+  /** The same by the dialect's own schema alone, which costs less: for many schemas, of which few are ever used. */
+  faultOfShape(schemaJson: string, by: string): Soon<string | undefined>;
   /** What is held in memory. */
   readonly kept: { schemas: number; characters: number };
 }
-
-/** A validation has this time for its patterns together, and one that could be long, for all that it does. */
-const LIMIT_MS = 200;
-/** As many looks at values are over in far less than that. */
-const QUICK_LOOKS = 2_000_000;
 
 export interface ValidatorOptions {
   /** How many schemas are kept. */
@@ -35,72 +41,96 @@ export interface ValidatorOptions {
   maxCharacters?: number;
 }
 
+type Kept = (Extract<Compiled, { kind: "compiled" }> & { cost: Cost }) | { kind: "faulty"; fault: string } | Costly;
+interface Costly {
+  readonly kind: "costly";
+}
+
 /** Each schema is compiled once and kept under its text, within bounds. */
 export function createValidator(options: ValidatorOptions = {}): Validator {
-  const { maxSchemas = 10_000, maxCharacters = 8 * 1_024 * 1_024 } = options;
-  const patterns = createPatternEngine(LIMIT_MS);
-  const limit = createTimeLimit(LIMIT_MS);
-  const dialects = new Dialects(patterns); // of shapes alone, for which nothing is held
-  const kept = new KeptSchemas({ open: () => new Dialects(patterns), maxSchemas, maxCharacters });
+  const { maxSchemas = 2_000, maxCharacters = 8 * 1_024 * 1_024 } = options;
+  const shapes = new Dialects(); // for which nothing is held
+  const kept = new KeptSchemas<Kept>({ open: openCheap, maxSchemas, maxCharacters });
 
-  function check(schemaJson: string, { value, length }: Parsed, what: string): Validation {
-    if (schemaJson === "") return { kind: "valid", value };
+  function check(schemaJson: string, { value, text, what, by }: Given): Soon<Validation> {
+    const valid: Validation = { kind: "valid", value };
+    if (schemaJson === "") return valid;
+    const validationFrom = (fault: string | undefined): Validation =>
+      fault === undefined ? valid : { kind: "invalid", message: fault };
     const schema = kept.get(schemaJson);
-    if (schema.kind === "faulty") return { kind: "invalid", message: `${what} cannot be checked: ${schema.fault}` };
-    try {
-      if (fits(schema, { value, length })) return { kind: "valid", value };
-    } catch (error) {
-      const fault = faultOfCheck(error);
-      if (fault === undefined) throw error;
-      return { kind: "invalid", message: `${what} cannot be checked: ${fault}` };
+    if (schema.kind === "faulty") return validationFrom(cannotCheck(what, schema.fault));
+    if (schema.kind === "compiled" && isCheap(schema.cost, text.length)) {
+      return validationFrom(faultOf(schema.validate, value, what));
     }
-    return { kind: "invalid", message: messageFromErrors(schema.validate.errors ?? [], what) };
-  }
-
-  function fits({ validate, effort }: Extract<Compiled, { kind: "compiled" }>, { value, length }: Parsed): boolean {
-    patterns.begin();
-    limit.begin();
-    const isQuick = effort * length <= QUICK_LOOKS;
-    return isQuick ? validate(value) : limit.run(() => validate(value));
+    return asked({ kind: "check", schemaJson, json: text, what }, by, (why) => cannotCheck(what, why)).then(
+      validationFrom,
+    );
   }
 
   return {
     get kept() {
       return { schemas: kept.size, characters: kept.characters };
     },
-    parseArguments(schemaJson, argumentsJson) {
-      const parsed = parseJson(argumentsJson || "{}", "the arguments");
+    parseArguments(schemaJson, argumentsJson, by) {
+      const text = argumentsJson || "{}";
+      const parsed = parseJson(text, "the arguments");
       if (parsed.kind === "invalid") return parsed;
       if (!isObject(parsed.value)) return { kind: "invalid", message: "the arguments must be a JSON object" };
-      if (isTooDeep(argumentsJson)) return { kind: "invalid", message: tooDeep };
-      return check(schemaJson, { value: parsed.value, length: argumentsJson.length }, "arguments");
+      if (isTooDeep(text)) return { kind: "invalid", message: tooDeep };
+      return check(schemaJson, { value: parsed.value, text, what: "arguments", by });
     },
-    parseResult(schemaJson, outputJson) {
+    parseResult(schemaJson, outputJson, by) {
       const parsed = parseJson(outputJson, "the result");
       if (parsed.kind === "invalid") return parsed;
-      return check(schemaJson, { value: parsed.value, length: outputJson.length }, "result");
+      return check(schemaJson, { value: parsed.value, text: outputJson, what: "result", by });
     },
-    faultOfSchema(schemaJson) {
+    faultOfSchema(schemaJson, by) {
       const schema = kept.get(schemaJson);
+      if (schema.kind === "costly") return asked({ kind: "schema", schemaJson }, by);
       return schema.kind === "faulty" ? schema.fault : undefined;
     },
-    faultOfShape: (schema) => dialects.faultOfShape(schema),
+    faultOfShape(schemaJson, by) {
+      if (schemaJson.length > CHEAP_SHAPE) return asked({ kind: "shape", schemaJson }, by);
+      return shapes.faultOfShape(JSON.parse(schemaJson));
+    },
   };
 }
 
-const tooDeep = `the arguments are nested deeper than ${maxLevels} levels`;
+/** The shape of as many characters is looked at in a few ms. */
+const CHEAP_SHAPE = 4_096;
 
-/** Undefined for an error that is no word on what was checked. */
-function faultOfCheck(error: unknown): string | undefined {
-  if (error instanceof RangeError) return "the schema leads further down than there is room for";
-  return error instanceof PatternTooSlow || error instanceof OutOfTime ? error.message : undefined;
-}
-
-interface Parsed {
+interface Given {
   readonly value: unknown;
-  /** Of the text that it was. */
-  readonly length: number;
+  /** What it was read from. */
+  readonly text: string;
+  readonly what: string;
+  readonly by: string;
 }
+
+/** V1 */
+function openCheap() {
+  const dialects = new Dialects();
+  return {
+    compile(schemaJson: string): Kept {
+      const cost = costOfCheap(schemaJson);
+      if (cost === undefined) return { kind: "costly" };
+      const compiled = dialects.compile(schemaJson);
+      return compiled.kind === "compiled" ? { ...compiled, cost } : compiled;
+    },
+  };
+}
+
+/** V3 */
+async function asked(question: Question, by: string, told = (why: string) => why): Promise<string | undefined> {
+  try {
+    return await askThread(question, by);
+  } catch (error) {
+    if (error instanceof Unanswered) return told(error.message);
+    throw error;
+  }
+}
+
+const tooDeep = `the arguments are nested deeper than ${maxLevels} levels`;
 
 function parseJson(text: string, what: string): Validation {
   try {

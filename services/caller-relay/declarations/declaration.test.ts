@@ -2,14 +2,19 @@ import { create } from "@bufbuild/protobuf";
 import { type Duration, durationFromMs } from "@bufbuild/protobuf/wkt";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { CallerDeclarationSchema } from "#gen/toolbus/caller/v1/caller_pb.ts";
+import { type CallerDeclaration, CallerDeclarationSchema } from "#gen/toolbus/caller/v1/caller_pb.ts";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { contractValidator } from "#runtime/schema/contract-validator.ts";
+import { createValidator } from "#runtime/schema/json-schema/validator.ts";
 import { msFromDuration } from "#runtime/time/duration.ts";
-import { findTool, namesFromDeclaration, toolsFromDeclaration } from "./declaration.ts";
+import { findTool, namesFromDeclaration, requireSchemas, toolsFromDeclaration } from "./declaration.ts";
 
 const declare = (callerId: string, ...tools: { name: string; inputSchemaJson?: string; timeout?: Duration }[]) =>
   create(CallerDeclarationSchema, { callerId, tools });
+
+const validator = createValidator();
+const check = (declaration: CallerDeclaration) =>
+  requireSchemas(declaration, (_, text) => validator.faultOfSchema(text, "alice"));
 
 describe("a declaration", () => {
   test("CTR-2 gives each tool the name <caller_id>_<name>", () => {
@@ -61,13 +66,11 @@ describe("a declaration", () => {
     ["no object", "[]"],
     ["no schema", '{"type":"object","properties":{"a":{"type":"strange"}}}'],
     ["a schema of something else", '{"type":"string"}'],
-  ])("CTR-2 a tool whose input schema is %s is refused with its name", (_, inputSchemaJson) => {
-    expect(() => namesFromDeclaration(declare("app", { name: "a", inputSchemaJson }))).toThrow(
-      /"app_a", has an input schema/,
-    );
+  ])("CTR-2 a tool whose input schema is %s is refused with its name", async (_, inputSchemaJson) => {
+    await expect(check(declare("app", { name: "a", inputSchemaJson }))).rejects.toThrow(/"app_a", has an input schema/);
   });
 
-  test("CTR-2 schemas of the drafts in use are accepted; a missing one means any object", () => {
+  test("CTR-2 schemas of the drafts in use are accepted; a missing one means any object", async () => {
     const draft07 = '{"$schema":"http://json-schema.org/draft-07/schema#","type":"object","definitions":{}}';
     const draft2020 = '{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object","$defs":{}}';
     const declaration = declare(
@@ -76,7 +79,7 @@ describe("a declaration", () => {
       { name: "b", inputSchemaJson: draft2020 },
       { name: "c" },
     );
-    expect(namesFromDeclaration(declaration)).toHaveLength(3);
+    await check(declaration);
     expect(toolsFromDeclaration(declaration, 60_000).map((tool) => tool.inputSchemaJson)).toEqual([
       draft07,
       draft2020,

@@ -3,7 +3,7 @@ import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import type { CallerDeclaration, CallerTool } from "#gen/toolbus/caller/v1/caller_pb.ts";
 import { ExecutionType, type Tool, ToolSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { type ReasonName, refuse } from "#runtime/failure/failure.ts";
-import { faultOfSchema } from "./schema.ts";
+import { type FaultOfSchema, faultOfToolSchema } from "#runtime/schema/json-schema/tool-schema.ts";
 
 /** Tools that every agent has and that nothing may shadow. */
 const builtInNames: ReadonlySet<string> = new Set([
@@ -33,16 +33,21 @@ export function namesFromDeclaration(declaration: CallerDeclaration): string[] {
     const other = toolsByName.get(name);
     if (other)
       refuseTool("TOOL_NAME_TAKEN", `${place}.name`, `${both} collides with "${other.name}" of the same declaration`);
-    const fault = faultOfSchema(tool.inputSchemaJson);
-    if (fault !== undefined)
-      refuseTool(
-        "INVALID_REQUEST",
-        `${place}.input_schema_json`,
-        `${both} has an input schema that cannot be used: ${fault}`,
-      );
     toolsByName.set(name, tool);
   }
   return [...toolsByName.keys()];
+}
+
+/** Refuses the whole declaration when the schema of one tool's arguments cannot be used; an empty one means any object. */
+export async function requireSchemas(declaration: CallerDeclaration, faultOf: FaultOfSchema): Promise<void> {
+  for (const [index, tool] of declaration.tools.entries()) {
+    const { name, inputSchemaJson } = tool;
+    const fault = inputSchemaJson && (await faultOfToolSchema(inputSchemaJson, "arguments", faultOf));
+    if (!fault) continue;
+    const both = `caller tool "${name}", which the agent would see as "${prefixedName(declaration, tool)}",`;
+    const message = `${both} has an input schema that cannot be used: it ${fault}`;
+    refuseTool("INVALID_REQUEST", `declaration.tools[${index}].input_schema_json`, message);
+  }
 }
 
 function refuseTool(reason: ReasonName, field: string, message: string): never {

@@ -2,9 +2,10 @@ import type { ServiceImpl } from "@connectrpc/connect";
 import type { CallerService } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
 import { refuse, refuseField } from "#runtime/failure/failure.ts";
 import { submissionFrom } from "#runtime/results/submission.ts";
-import { callerOf } from "#runtime/rpc/identity.ts";
+import { callerOf, principalOf } from "#runtime/rpc/identity.ts";
+import type { Validator } from "#runtime/schema/json-schema/validator.ts";
 import { msFromDuration } from "#runtime/time/duration.ts";
-import { namesFromDeclaration } from "../declarations/declaration.ts";
+import { namesFromDeclaration, requireSchemas } from "../declarations/declaration.ts";
 import type { Declarations } from "../delivery/declarations.ts";
 import type { Answers } from "../requests/answers.ts";
 import type { Sessions } from "../sessions.ts";
@@ -18,6 +19,7 @@ export interface RelayRouteParts extends AttachingParts {
   sessions: Sessions;
   answers: Answers;
   isAttachedAt: (record: AttachedRecord) => Promise<boolean>;
+  validator: Pick<Validator, "faultOfSchema">;
   graceMs: number;
   maxGraceMs: number;
   /** Ends the streams of callers when the service stops. */
@@ -30,7 +32,9 @@ export function relayRoutes(parts: RelayRouteParts): ServiceImpl<typeof CallerSe
     async declareTools({ sessionId, declaration }, context) {
       const declared = declaration ?? refuseField("declaration", "is required");
       const names = namesFromDeclaration(declared);
-      await sessions.requireOpen(sessionId, callerOf(context));
+      const caller = callerOf(context);
+      await sessions.requireOpen(sessionId, caller);
+      await requireSchemas(declared, (_, text) => parts.validator.faultOfSchema(text, principalOf(caller)));
       await declarations.write(sessionId, declared);
       return { names };
     },

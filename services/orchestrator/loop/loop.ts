@@ -112,7 +112,7 @@ async function model(
   if (taken === undefined) return undefined;
   const { turn, attempt, items, answer, usage } = taken;
   const { modelId, finishReason } = answer;
-  const clientCallIds = clientCallsOfTurn(run, context, taken);
+  const clientCallIds = await clientCallsOfTurn(run, context, taken);
   await endShownCallsBeside(items, run, context, ends);
   try {
     await run.append(() => ({
@@ -127,12 +127,13 @@ async function model(
   return taken;
 }
 
-function clientCallsOfTurn({ state }: ClaimedRun, { limits }: LoopContext, taken: TurnTaken): string[] {
+function clientCallsOfTurn({ state }: ClaimedRun, { limits }: LoopContext, taken: TurnTaken): Promise<string[]> {
   const { items, table, turn, usage } = taken;
   const calls = items.flatMap(({ item }) => (item.case === "functionCall" ? [item.value] : []));
   return decideClientCalls(calls, {
     table,
     options: state.accepted.options,
+    principal: state.accepted.principal,
     turn,
     callsBefore: state.callCount,
     spent: plus(state.spent, usage),

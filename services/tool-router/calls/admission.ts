@@ -72,7 +72,8 @@ export function createAdmission(parts: AdmissionParts): Admitter {
     if (entry.isVisible && spaceId === "") {
       return refused(request, context, entry.reference, blockedOutsideSpace(entry.tool.name));
     }
-    const args = validator.parseArguments(entry.tool.inputSchemaJson, request.argumentsJson);
+    const { inputSchemaJson } = entry.tool;
+    const args = await validator.parseArguments(inputSchemaJson, request.argumentsJson, context.principal);
     if (args.kind === "invalid") {
       return refused(request, context, entry.reference, refusalOfArguments(entry, args.message));
     }

@@ -81,9 +81,9 @@ export function createCarryOut(parts: CallParts): CarryOut {
     if (begun.kind === "open") {
       return fault ? records.abandon(facts.callId, fault) : execution.execute(prepared, control);
     }
-    const { sessionId = "" } = facts;
+    const { sessionId = "", principal = "" } = facts;
     const given = fault ?? (await execution.execute(prepared, control));
-    const answer = await answers.finish(entry.tool, given, sessionId);
+    const answer = await answers.finish(entry.tool, given, { sessionId, principal });
     const standing = begun.kind === "begun" ? await finished({ callId: facts.callId, sessionId }, answer) : answer;
     messages.showResult(facts, standing);
     return standing;

@@ -92,7 +92,7 @@ export class CatalogueEditor {
 
   async applyTool(tool: Tool, terms: Terms): Promise<CatalogTool> {
     await this.#parts.catalogue.caughtUp();
-    const faults = this.faultsOfTool(tool);
+    const faults = await this.faultsOfTool(tool);
     if (faults.length > 0) this.#refuse("tool", tool.name, faults, terms.origin);
     const stored = create(CatalogToolSchema, { tool, origin: terms.origin });
     const same = (other: CatalogTool) => !!other.tool && equals(ToolSchema, other.tool, tool);
@@ -100,10 +100,10 @@ export class CatalogueEditor {
     return { ...stored, revision };
   }
 
-  faultsOfTool(tool: Tool): string[] {
+  async faultsOfTool(tool: Tool): Promise<string[]> {
     const { catalogue, validator, secrets } = this.#parts;
     const check = { validator, secrets, hasProvider: (name: string) => catalogue.provider(name) !== undefined };
-    return [...faultsByContract(ToolSchema, tool), ...faultsOfTool(tool, check)];
+    return [...faultsByContract(ToolSchema, tool), ...(await faultsOfTool(tool, check))];
   }
 
   async applyProvider(provider: Provider, terms: Terms): Promise<StoredProvider> {

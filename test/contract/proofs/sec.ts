@@ -13,6 +13,7 @@ const mcpConfig = testsOf("services/mcp-bridge/config.test.ts");
 const logger = testsOf("runtime/lifecycle/logger.test.ts");
 const failure = testsOf("runtime/failure/connect.test.ts");
 const validator = testsOf("runtime/schema/json-schema/validator.test.ts");
+const costs = testsOf("runtime/schema/json-schema/costs.test.ts");
 const patterns = testsOf("runtime/schema/json-schema/patterns.test.ts");
 const bus = testsOf("runtime/bus/bus.test.ts");
 const up = testsOf("test/system/operation/up.test.ts");
@@ -72,9 +73,13 @@ export const sec: Proofs = {
   ],
   "SEC-5": [
     shown(
-      "schemas and patterns that take too long are cut off",
+      "schemas and patterns run on no service's own thread, and are cut off if they take too long",
       validator("have their time, and are said to be too slow"),
-      patterns("that backtracks without end keeps nobody waiting"),
+      costs("is compiled on no thread that others wait for", "is refused with the limits"),
+      patterns(
+        "that backtracks without end takes no time of the thread that asks",
+        "keep another's no longer than one of them takes",
+      ),
     ),
     shown(
       "requests and stores have bounds",

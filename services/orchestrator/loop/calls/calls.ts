@@ -40,11 +40,12 @@ export interface CallWork {
 
 /** Gives every open call its result, but those that wait for the client of the run. */
 export async function executeCalls(run: ClaimedRun, context: LoopContext, work: CallWork): Promise<void> {
-  const { options } = run.state.accepted;
+  const { options, principal } = run.state.accepted;
   const { turns, atTurn } = run.state;
   const { limits } = context;
   const calls = turns.at(-1)?.calls ?? [];
-  const refusals = decideRefusals(calls, { table: work.table, options, turn: turns.length, ...atTurn, limits });
+  const rules = { table: work.table, options, turn: turns.length, ...atTurn, limits, principal };
+  const refusals = await decideRefusals(calls, rules);
   const dispatched: FunctionCall[] = [];
   const finish = async (callId: string, answered: Answered) => {
     await endShownCall({ callId, result: answered.result }, run, context, work.signal);

@@ -17,13 +17,14 @@ export interface TurnRules {
   readonly callsBefore: number;
   readonly spent: Spent;
   readonly limits: RunLimits;
+  readonly principal: string;
 }
 
 /**
  * Why a call is answered with an error instead of being executed or handed to the client; undefined when it goes on. The `index`
  * is that among the calls of its turn. The router judges what it is asked for by the same rules of the run once more.
  */
-export function decideRefusal(call: FunctionCall, index: number, rules: TurnRules): string | undefined {
+export async function decideRefusal(call: FunctionCall, index: number, rules: TurnRules): Promise<string | undefined> {
   const { table, options, callsBefore } = rules;
   const { callId, name } = call;
   if (isDuplicateCallId(callId)) return "two calls of one turn had the same id: only the first was executed";
@@ -38,7 +39,9 @@ export function decideRefusal(call: FunctionCall, index: number, rules: TurnRule
   const usedUp = ruleOfCount(bounds) ?? ruleOfBudget(bounds);
   if (usedUp !== undefined) return usedUp;
   const target = table.find(name);
-  return target?.kind === "function" ? faultOfArguments(target.tool, call.argumentsJson) : faultOfJson(call);
+  return target?.kind === "function"
+    ? faultOfArguments(target.tool, call.argumentsJson, rules.principal)
+    : faultOfJson(call);
 }
 
 function isNameless({ name }: FunctionCall, table: ToolTable): boolean {
@@ -50,10 +53,13 @@ function isSameTool(table: ToolTable, called: string, forced: string): boolean {
 }
 
 /** The refusals among the calls of one turn, by call id. */
-export function decideRefusals(calls: readonly FunctionCall[], rules: TurnRules): ReadonlyMap<string, string> {
+export async function decideRefusals(
+  calls: readonly FunctionCall[],
+  rules: TurnRules,
+): Promise<ReadonlyMap<string, string>> {
   const refusals = new Map<string, string>();
   for (const [index, call] of calls.entries()) {
-    const refusal = decideRefusal(call, index, rules);
+    const refusal = await decideRefusal(call, index, rules);
     if (refusal !== undefined) refusals.set(call.callId, refusal);
   }
   return refusals;
@@ -63,11 +69,11 @@ export function decideRefusals(calls: readonly FunctionCall[], rules: TurnRules)
  * The calls of a turn that the client may answer as soon as the turn is committed. Calls that the run refuses are not among them: an
  * output that comes before the refusal is refused itself (`CALL_NOT_AWAITED`).
  */
-export function decideClientCalls(calls: readonly FunctionCall[], rules: TurnRules): string[] {
+export async function decideClientCalls(calls: readonly FunctionCall[], rules: TurnRules): Promise<string[]> {
   if (rules.options?.mode === RunMode.SINGLE_TURN) return []; // the run ends with the turn
   const isClients = ({ name }: FunctionCall) => rules.table.find(name)?.kind === "function";
   if (!calls.some(isClients)) return [];
-  const refusals = decideRefusals(calls, rules);
+  const refusals = await decideRefusals(calls, rules);
   return calls.filter((call) => isClients(call) && !refusals.has(call.callId)).map(({ callId }) => callId);
 }
 

@@ -1,6 +1,6 @@
 /**
  * Tools that the client of a run executes (LOOP-5). Their schemas are checked when the run is created (with the path of
- * each fault; 65,536 characters each, no references to elsewhere). Arguments that do not fit are an error for the model. Outputs that
+ * each fault; 262,144 characters each, no references to elsewhere). Arguments that do not fit are an error for the model. Outputs that
  * do not fit are refused by their calls (`RESULT_INVALID`), and none of their request is stored (LOOP-7, LOOP-8).
  *
  * A schema is compiled when a call first needs it, whichever run brings it, and kept under its text within a bound: to judge it costs
@@ -13,14 +13,11 @@ import { argumentsRefused, type FaultOfSchema, faultOfToolSchema } from "#runtim
 import { createValidator } from "#runtime/schema/json-schema/validator.ts";
 import { faultOfUse } from "#runtime/schema/unusable.ts";
 
-/** To compile it takes time that grows with the text, and nothing else goes on meanwhile. */
-const maxCharacters = 64 * 1_024;
-
 /** Some 10 MB at most. */
 const validator = createValidator({ maxSchemas: 300, maxCharacters: 512 * 1_024 });
 
 /** What is wrong with the schemas, each fault with its path; others have their turn between two of them. */
-export async function faultsOfFunctionTools(tools: readonly FunctionTool[]): Promise<string[]> {
+export async function faultsOfFunctionTools(tools: readonly FunctionTool[], by: string): Promise<string[]> {
   const faults: string[] = [];
   for (const [index, { inputSchemaJson, outputSchemaJson }] of tools.entries()) {
     for (const [field, text, place] of [
@@ -28,8 +25,9 @@ export async function faultsOfFunctionTools(tools: readonly FunctionTool[]): Pro
       ["output_schema_json", outputSchemaJson, "results"],
     ] as const) {
       if (text === "") continue;
-      const faultOf: FaultOfSchema = (schema) => validator.faultOfShape(schema) ?? faultOfUse(schema);
-      const fault = faultOfToolSchema(text, place, { maxCharacters, faultOf });
+      const faultOf: FaultOfSchema = async (schema, json) =>
+        (await validator.faultOfShape(json, by)) ?? faultOfUse(schema);
+      const fault = await faultOfToolSchema(text, place, faultOf);
       if (fault !== undefined) faults.push(`options.function_tools[${index}].${field}: ${fault}`);
       await setImmediate();
     }
@@ -38,18 +36,27 @@ export async function faultsOfFunctionTools(tools: readonly FunctionTool[]): Pro
 }
 
 /** The error for the model if its arguments do not fit. */
-export function faultOfArguments({ name, inputSchemaJson }: FunctionTool, argumentsJson: string): string | undefined {
-  const validation = validator.parseArguments(usable(inputSchemaJson), argumentsJson.trim());
+export async function faultOfArguments(
+  { name, inputSchemaJson }: FunctionTool,
+  argumentsJson: string,
+  by: string,
+): Promise<string | undefined> {
+  const schemaJson = await usable(inputSchemaJson, by);
+  const validation = await validator.parseArguments(schemaJson, argumentsJson.trim(), by);
   return validation.kind === "invalid" ? argumentsRefused(name, validation.message) : undefined;
 }
 
 /** Why an output is not what its tool promises. */
-export function faultOfOutput({ outputSchemaJson }: FunctionTool, outputJson: string): string | undefined {
-  const validation = validator.parseResult(usable(outputSchemaJson), outputJson);
+export async function faultOfOutput(
+  { outputSchemaJson }: FunctionTool,
+  outputJson: string,
+  by: string,
+): Promise<string | undefined> {
+  const validation = await validator.parseResult(await usable(outputSchemaJson, by), outputJson, by);
   return validation.kind === "invalid" ? validation.message : undefined;
 }
 
 /** A log may hold a schema that was never checked, or that cannot be compiled: then arguments are not checked, and the run goes on. */
-function usable(schemaJson: string): string {
-  return schemaJson === "" || validator.faultOfSchema(schemaJson) !== undefined ? "" : schemaJson;
+async function usable(schemaJson: string, by: string): Promise<string> {
+  return schemaJson === "" || (await validator.faultOfSchema(schemaJson, by)) !== undefined ? "" : schemaJson;
 }

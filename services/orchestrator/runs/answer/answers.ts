@@ -22,7 +22,7 @@ export async function submitOutputs(
   caller: Caller,
 ): Promise<FoldedRun> {
   const journal = await openExisting(options, runId, caller);
-  const bodies = checkedOutputs(options.log, journal.state ?? notFound(runId), outputs); // outputs-1, outputs-3
+  const bodies = await checkedOutputs(options.log, journal.state ?? notFound(runId), outputs); // outputs-1, outputs-3
   const wake = announcer(options, journal);
   const announce = async (eventCount: number) => (isLastOutput(journal) ? wake(eventCount) : undefined);
   let isStored = false;

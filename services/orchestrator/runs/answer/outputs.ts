@@ -26,17 +26,17 @@ interface Output {
 }
 
 /** What is to be stored of a request, in the order of the calls. Refuses all of it for any that may not be. */
-export function checkedOutputs(
+export async function checkedOutputs(
   log: Pick<RunLog, "check">,
   state: FoldedRun,
   outputs: readonly ToolOutput[],
-): OutputBody[] {
+): Promise<OutputBody[]> {
   const callIds = outputs.map(({ callId }) => callId);
   const twice = callIds.find((callId, index) => callIds.indexOf(callId) !== index);
   if (twice !== undefined) refuseCall("invalid_argument", twice, "has two outputs in one request", "INVALID_REQUEST");
   const told = outputs.map(toldOutput);
   const missing = told.filter((output) => !isTaken(state, output));
-  refuseUnfit(state, missing);
+  await refuseUnfit(state, missing);
   refuseTooLarge(log, state.runId, missing);
   const order = state.turns.flatMap(({ calls }) => calls.map(({ callId }) => callId));
   const inOrder = told.toSorted((one, other) => order.indexOf(one.callId) - order.indexOf(other.callId));
@@ -120,13 +120,15 @@ function refuseCall(
 }
 
 /** LOOP-8: all outputs that are not what their tools promise, by their calls. An error promises nothing. */
-function refuseUnfit(state: FoldedRun, outputs: readonly Output[]): void {
-  const unfit = outputs.flatMap(({ callId, result }) => {
+async function refuseUnfit(state: FoldedRun, outputs: readonly Output[]): Promise<void> {
+  const unfit: { callId: string; fault: string }[] = [];
+  for (const { callId, result } of outputs) {
     const call = state.turns.at(-1)?.calls.find((candidate) => candidate.callId === callId);
     const tool = call && functionToolOf(state, call);
-    const fault = tool && !result.isError ? faultOfOutput(tool, result.outputJson) : undefined;
-    return fault === undefined ? [] : [{ callId, fault }];
-  });
+    const fault =
+      tool && !result.isError ? await faultOfOutput(tool, result.outputJson, state.accepted.principal) : undefined;
+    if (fault !== undefined) unfit.push({ callId, fault });
+  }
   refuseAll(unfit, { reason: "RESULT_INVALID" });
 }
 

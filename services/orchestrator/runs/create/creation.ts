@@ -156,7 +156,7 @@ async function refuseUnknownTools(
   if (unfit !== undefined) refuseOptions([`the function tool ${JSON.stringify(unfit)} has a name that no model takes`]);
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   if (twice !== undefined) refuseOptions([`two function tools are called ${JSON.stringify(twice)}`]);
-  refuseOptions(await faultsOfFunctionTools(options?.functionTools ?? []));
+  refuseOptions(await faultsOfFunctionTools(options?.functionTools ?? [], by.principal));
   const namesTools = options?.allowedTools !== undefined || options?.toolChoice?.choice.case === "forcedTool";
   if (!namesTools && names.length === 0) return;
   const scope = namesTools

@@ -85,8 +85,8 @@ describe("tools of a run's client", () => {
     ],
     [
       "too large",
-      { inputSchemaJson: JSON.stringify({ description: "x".repeat(70_000) }) },
-      "[1].input_schema_json: is longer than 65536 characters",
+      { inputSchemaJson: JSON.stringify({ description: "x".repeat(270_000) }) },
+      "[1].input_schema_json: is longer than 262144 characters",
     ],
     ["bad for results", { outputSchemaJson: '{"type":"text"}' }, "[1].output_schema_json: is no JSON Schema"],
   ])(

@@ -16,6 +16,8 @@ const answers = createAnswers({
 });
 const web = (outputSchemaJson = "") => tool("web", { executionType: ExecutionType.GATEWAY, outputSchemaJson });
 
+const owner = { sessionId: "s", principal: "alice" };
+
 describe("answers", () => {
   test("that a record could not hold stand in it as their beginning, with the reference of the whole", async () => {
     const roomy = createAnswers({
@@ -24,7 +26,7 @@ describe("answers", () => {
       store: async (sessionId, text) => `${sessionId}-${stored.push(text)}`,
     });
     const answer = successJson(JSON.stringify('"'.repeat(250_000)));
-    expect(await roomy.finish(web(), answer, "s")).toBe(answer);
+    expect(await roomy.finish(web(), answer, owner)).toBe(answer);
     const recorded = await roomy.recorded(answer, "s");
     expect(stored.at(-1)).toBe(answer.outputJson);
     expect(recorded.storedReference).toBe(`s-${stored.length}`);
@@ -35,27 +37,27 @@ describe("answers", () => {
 
   test("go through byte for byte", async () => {
     const text = '{"n": 12345678901234567890}';
-    expect((await answers.finish(web(), successJson(text), "s")).outputJson).toBe(text);
+    expect((await answers.finish(web(), successJson(text), owner)).outputJson).toBe(text);
   });
 
   test("LOOP-8 that are no JSON, or not what was promised, are errors of their call", async () => {
-    expect((await answers.finish(web(), successJson("oops"), "s")).isError).toBe(true);
+    expect((await answers.finish(web(), successJson("oops"), owner)).isError).toBe(true);
     const promised = web('{"type":"object","required":["id"]}');
-    expect((await answers.finish(promised, successJson("{}"), "s")).outputJson).toBe(
+    expect((await answers.finish(promised, successJson("{}"), owner)).outputJson).toBe(
       `{"error":"Tool \\"web\\" answered with something invalid: result: must have required property 'id'"}`,
     );
   });
 
   test("KIND-4 errors have one form, whatever their tool wrote", async () => {
     for (const text of ["boom", '{"message":"boom"}', "[1]"]) {
-      const answer = await answers.finish(web(), { ...failure(""), outputJson: text }, "s");
+      const answer = await answers.finish(web(), { ...failure(""), outputJson: text }, owner);
       expect(answer).toMatchObject({ isError: true, outputJson: JSON.stringify({ error: text }) });
     }
   });
 
   test("LOOP-8 that are too large are stored whole and shown shortened, as JSON, with the reference", async () => {
     const whole = JSON.stringify("é".repeat(500));
-    const answer = await answers.finish(web(), successJson(whole), "s");
+    const answer = await answers.finish(web(), successJson(whole), owner);
     expect(stored.at(-1)).toBe(whole);
     expect(answer.storedReference).toBe(`s-${stored.length}`);
     expect(JSON.parse(answer.outputJson)).toEqual({
@@ -63,7 +65,7 @@ describe("answers", () => {
       beginning: `"${"é".repeat(12)}`, // no half characters
       rest: `read_result({"reference":"${answer.storedReference}","offset":25,"limit":25})`,
     });
-    const error = await answers.finish(web(), failure("x".repeat(500)), "s");
+    const error = await answers.finish(web(), failure("x".repeat(500)), owner);
     expect(JSON.parse(error.outputJson).error).toMatch(/stored as s-\d+; the rest: read_result\(/);
   });
 
@@ -79,7 +81,7 @@ describe("answers", () => {
     const usage = create(UsageSchema, { inputTokens: 3n, outputTokens: 4n, cost: usd(0.5) });
     const texts = [JSON.stringify("x".repeat(2_000)), "no JSON", '{"ok":1}'];
     for (const [outputJson, isError] of texts.flatMap((text) => [[text, false] as const, [text, true] as const])) {
-      const answer = await answers.finish(web(), { ...failure(""), outputJson, isError, usage, callCount: 2 }, "s");
+      const answer = await answers.finish(web(), { ...failure(""), outputJson, isError, usage, callCount: 2 }, owner);
       expect(answer, outputJson.slice(0, 10)).toMatchObject({ usage, callCount: 2 });
     }
   });

@@ -55,9 +55,14 @@ export function answerFromProvider({ outputJson, isError, ...result }: ProvidedR
 /** Keeps a result of the session that is too large for a message, and gives the reference under which it can be read. */
 export type StoreResult = (sessionId: string, outputJson: string) => Promise<string>;
 
+export interface CallOwner {
+  readonly sessionId: string;
+  readonly principal: string;
+}
+
 export interface Answers {
   /** LOOP-8: JSON where JSON is promised, the schema where there is one, and no more bytes than a message holds. */
-  finish(tool: Tool, result: Answer, sessionId: string): Promise<Answer>;
+  finish(tool: Tool, result: Answer, of: CallOwner): Promise<Answer>;
   /** Stores what is larger than a message holds, and gives its beginning with the reference. */
   bound(answer: Answer, sessionId: string): Promise<Answer>;
   /** The answer as it is recorded: whole, or its beginning with the reference. */
@@ -67,9 +72,9 @@ export interface Answers {
 export function createAnswers(options: { validator: Validator; maxBytes: number; store: StoreResult }): Answers {
   const { validator, maxBytes, store } = options;
 
-  function checked(tool: Tool, result: Answer): Answer {
+  async function checked(tool: Tool, result: Answer, { principal }: CallOwner): Promise<Answer> {
     if (result.isError) return asError(result);
-    const validation = validator.parseResult(promisedSchema(tool), result.outputJson);
+    const validation = await validator.parseResult(promisedSchema(tool), result.outputJson, principal);
     if (validation.kind === "valid") return result;
     const text = `Tool ${JSON.stringify(tool.name)} answered with something invalid: ${validation.message}`;
     return { ...failure(text), ...useOf(result) };
@@ -88,7 +93,7 @@ export function createAnswers(options: { validator: Validator; maxBytes: number;
   }
 
   return {
-    finish: (tool, result, sessionId) => bound(checked(tool, result), sessionId),
+    finish: async (tool, result, of) => bound(await checked(tool, result, of), of.sessionId),
     bound,
     recorded: async (answer, sessionId) => (fitsRecord(answer) ? answer : put(answer, sessionId)),
   };

@@ -38,9 +38,9 @@ export interface SubmissionParts {
 export function createSubmissions(parts: SubmissionParts): Submissions {
   const { store, validator, clock, answers, presence } = parts;
 
-  function answerFrom({ outcome }: Submission, record: CallRecord): Answer {
+  async function answerFrom({ outcome }: Submission, record: CallRecord, by: string): Promise<Answer> {
     if (outcome.case === "error") return failure(outcome.value);
-    const validation = validator.parseResult(record.outputSchemaJson, outcome.value);
+    const validation = await validator.parseResult(record.outputSchemaJson, outcome.value, by);
     if (validation.kind === "invalid") {
       refuse("invalid_argument", `the result of call ${record.callId} is refused: ${validation.message}`, {
         reason: "RESULT_INVALID",
@@ -75,7 +75,8 @@ export function createSubmissions(parts: SubmissionParts): Submissions {
       if (isExternal(found) && !isOpen(found)) store.announce(callId); // the watcher that still has it may not know
       refuseUnlessOpen(found, clock.now());
       await requireWatcher(found, by);
-      const result = await answers.recorded(await answers.bound(answerFrom(submission, found), sessionId), sessionId);
+      const answer = await answerFrom(submission, found, principal);
+      const result = await answers.recorded(await answers.bound(answer, sessionId), sessionId);
       const won = wonBy(submission);
       const updated = await store.update(callId, (record) => {
         if (!isOpen(record) || hasExpired(record, clock.now()) || isStranger(record, principal)) return undefined;

@@ -11,14 +11,14 @@ const secrets = new Map([
 ]);
 const check = { validator: createValidator(), hasProvider: () => true, secrets };
 
-function faultsOf(headers: Record<string, string>): string[] {
+function faultsOf(headers: Record<string, string>): Promise<string[]> {
   const execution = { url: "https://a.example/", headers };
   return faultsOfTool(create(ToolSchema, { name: "web", executionType: ExecutionType.GATEWAY, execution }), check);
 }
 
-test("TOOL-3 headers that can be sent are no fault", () => {
+test("TOOL-3 headers that can be sent are no fault", async () => {
   const authorization = `Bearer ${secret("KEY")}`;
-  expect(faultsOf({ Authorization: authorization, "x-empty": "", "x-tab": "a\tb", "x-latin": "é" })).toEqual([]);
+  expect(await faultsOf({ Authorization: authorization, "x-empty": "", "x-tab": "a\tb", "x-latin": "é" })).toEqual([]);
 });
 
 test.each([
@@ -40,14 +40,14 @@ test.each([
     secret("NO-NAME"),
     `execution.headers.x-a: a secret is written ${secret("NAME")}, with letters, digits and _`,
   ],
-])("TOOL-3 the header %j with %j is refused with its path", (name, value, fault) => {
-  expect(faultsOf({ "x-good": "1", [name]: value })).toEqual([
+])("TOOL-3 the header %j with %j is refused with its path", async (name, value, fault) => {
+  expect(await faultsOf({ "x-good": "1", [name]: value })).toEqual([
     typeof fault === "string" ? fault : expect.stringMatching(fault),
   ]);
 });
 
-test("TOOL-3 all faulty headers are told at once, with a name that is there twice", () => {
-  expect(faultsOf({ "x-a": secret("NONE"), "X-A": "2", te: "trailers" })).toEqual([
+test("TOOL-3 all faulty headers are told at once, with a name that is there twice", async () => {
+  expect(await faultsOf({ "x-a": secret("NONE"), "X-A": "2", te: "trailers" })).toEqual([
     expect.stringMatching(/^execution.headers.x-a: the secret NONE/),
     "execution.headers.X-A: is there twice, since case means nothing in names of headers",
     expect.stringMatching(/^execution.headers.te: belongs to/),

@@ -14,7 +14,7 @@ export interface ToolCheck {
 }
 
 /** TOOL-1: everything that is wrong with a tool of the catalogue, each fault with its path. */
-export function faultsOfTool(tool: Tool, { validator, hasProvider, secrets }: ToolCheck): string[] {
+export async function faultsOfTool(tool: Tool, { validator, hasProvider, secrets }: ToolCheck): Promise<string[]> {
   const faults: string[] = [];
   const { name, executionType: kind, execution, customType } = tool;
   const url = execution?.url ?? "";
@@ -38,11 +38,14 @@ export function faultsOfTool(tool: Tool, { validator, hasProvider, secrets }: To
     ["inputSchema", tool.inputSchemaJson],
     ["outputSchema", tool.outputSchemaJson],
   ] as const) {
-    const fault = schema === "" ? undefined : validator.faultOfSchema(schema);
+    const fault = schema === "" ? undefined : await validator.faultOfSchema(schema, CATALOGUE);
     if (fault !== undefined) faults.push(`${path}: is no JSON Schema: ${fault}`);
   }
   return faults;
 }
+
+/** Checks of the catalogue wait for each other. */
+const CATALOGUE = "catalogue";
 
 function faultOfKind(kind: ExecutionType): string {
   if (kind === ExecutionType.UNSPECIFIED) return "is missing";

@@ -154,23 +154,23 @@ describe("tools of the catalogue", () => {
       'executionType: there is no provider "nobody"',
     ],
     [tool("t", { inputSchemaJson: '{"type":"objekt"}' }), expect.stringMatching(/^inputSchema: is no JSON Schema: /)],
-  ])("TOOL-1 KIND-3 are refused with the path of the fault: $name", (one, fault) => {
-    expect(faultsOfTool(one, check)).toEqual([fault]);
+  ])("TOOL-1 KIND-3 are refused with the path of the fault: $name", async (one, fault) => {
+    expect(await faultsOfTool(one, check)).toEqual([fault]);
   });
 
-  test("TOOL-3 a tool of any kind may have a URL, which is what is called", () => {
-    expect(faultsOfTool(tool("t", { executionType: ExecutionType.HOSTED, execution }), check)).toEqual([]);
+  test("TOOL-3 a tool of any kind may have a URL, which is what is called", async () => {
+    expect(await faultsOfTool(tool("t", { executionType: ExecutionType.HOSTED, execution }), check)).toEqual([]);
   });
 
-  test("ORCH-9 WORK-12 a built-in with its policy and a hosted tool are good", () => {
+  test("ORCH-9 WORK-12 a built-in with its policy and a hosted tool are good", async () => {
     const policy = { builtin: Builtin.SHELL_EXEC, allowedPaths: ["/data"], allowedCommands: ["git", "/bin/ls"] };
-    expect(faultsOfTool(builtin(policy), check)).toEqual([]);
-    expect(faultsOfTool(tool("t", { executionType: ExecutionType.HOSTED }), check)).toEqual([]);
+    expect(await faultsOfTool(builtin(policy), check)).toEqual([]);
+    expect(await faultsOfTool(tool("t", { executionType: ExecutionType.HOSTED }), check)).toEqual([]);
   });
 
-  test("KIND-3 a custom kind of a known provider is good", () => {
+  test("KIND-3 a custom kind of a known provider is good", async () => {
     expect(
-      faultsOfTool(
+      await faultsOfTool(
         tool("t", { executionType: ExecutionType.CUSTOM, customType: { provider: "acme", toolType: "x" } }),
         check,
       ),

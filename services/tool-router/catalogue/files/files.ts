@@ -43,7 +43,7 @@ interface FileKind<T extends { name: string }> {
   parse: (text: string) => Parsed<T>;
   apply: (value: T, file: string) => Promise<unknown>;
   /** What further is wrong with what a faulty file seems to hold. */
-  faultsOf: (value: T) => string[];
+  faultsOf: (value: T) => string[] | Promise<string[]>;
   remove: (name: string, file: string) => Promise<void>;
   standing: () => { name: string; origin: string }[];
 }
@@ -188,7 +188,8 @@ async function faultsOfApplying<T extends { name: string }>(
   if (parsed.kind === "faulty") {
     const { faults, readable } = parsed;
     const paths = new Set(faults.map(pathOf));
-    return [...faults, ...(readable ? kind.faultsOf(readable).filter((fault) => !paths.has(pathOf(fault))) : [])];
+    const further = readable ? await kind.faultsOf(readable) : [];
+    return [...faults, ...further.filter((fault) => !paths.has(pathOf(fault)))];
   }
   try {
     await kind.apply(parsed.value, file);

@@ -13,6 +13,8 @@ import { createOfferJudge } from "../offers/fitness.ts";
 import type { ProviderClient } from "../offers/provider-client.ts";
 import { Contexts } from "./contexts.ts";
 
+const validator = createValidator();
+
 /** Contexts of as many sessions as are asked for, whose only provider says of none that its offer is that of all. */
 function openContexts() {
   const clock = createManualClock();
@@ -49,7 +51,7 @@ function openContexts() {
     clock,
     startupMs: 5_000,
     idleMs: 60_000,
-    judge: createOfferJudge(createValidator().faultOfShape),
+    judge: createOfferJudge((_, text) => validator.faultOfShape(text, "offers")),
     onUnavailable: () => {},
     onAvailable: () => {},
   });

@@ -5,7 +5,8 @@ import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { createValidator } from "#runtime/schema/json-schema/validator.ts";
 import { createOfferJudge, MAX_TOOLS } from "./fitness.ts";
 
-const judge = createOfferJudge(createValidator().faultOfShape);
+const validator = createValidator();
+const judge = createOfferJudge((_, text) => validator.faultOfShape(text, "offers"));
 
 function offered(name: string, more: object = {}): OfferedTool {
   return create(OfferedToolSchema, { source: "shop", tool: { name, ...more } });
@@ -23,9 +24,9 @@ test.each([
   ["too long", `{"description":"${"x".repeat(300_000)}"}`, /longer than 262144/],
 ])(
   "KIND-2 a tool whose input schema is %s cannot be called, and the one beside it can",
-  (_, inputSchemaJson, fault) => {
+  async (_, inputSchemaJson, fault) => {
     const bad = offered("bad", { inputSchemaJson });
-    const fitness = judge([bad, good]);
+    const fitness = await judge([bad, good]);
     expect(fitness.tools).toEqual([bad, good]);
     expect([...fitness.faults.keys()]).toEqual([bad]);
     expect(fitness.faults.get(bad)).toMatch(fault);
@@ -33,45 +34,45 @@ test.each([
   },
 );
 
-test("KIND-2 an output schema is judged likewise, but for MCP, whose client checks it", () => {
+test("KIND-2 an output schema is judged likewise, but for MCP, whose client checks it", async () => {
   const bad = offered("bad", { outputSchemaJson: '{"type":"nummer"}' });
   const ofMcp = offered("mcp", { outputSchemaJson: '{"type":"nummer"}', executionType: ExecutionType.MCP });
-  expect([...judge([bad, ofMcp]).faults.keys()]).toEqual([bad]);
+  expect([...(await judge([bad, ofMcp])).faults.keys()]).toEqual([bad]);
 });
 
-test("KIND-2 names that are none, and tools that are offered twice, are left out and told", () => {
+test("KIND-2 names that are none, and tools that are offered twice, are left out and told", async () => {
   const names = ["", "x".repeat(257), "a\nb", "\u0000", "\ud800", "buy"];
-  const fitness = judge([good, ...names.map((name) => offered(name))]);
+  const fitness = await judge([good, ...names.map((name) => offered(name))]);
   expect(fitness.tools).toEqual([good]);
   expect(fitness.summary).toMatch(/"" is no name; "x{64}" is longer than 256 characters; .*; and 3 more$/);
-  expect(judge([offered("läs das"), offered("@x/y"), offered("ключ")]).summary).toBe("");
+  expect((await judge([offered("läs das"), offered("@x/y"), offered("ключ")])).summary).toBe("");
 });
 
-test("KIND-2 names by which a reference would mean two things are left out and told", () => {
+test("KIND-2 names by which a reference would mean two things are left out and told", async () => {
   const bare = create(OfferedToolSchema, { tool: { name: "@shop/buy" } });
-  const fitness = judge([offered("get_*"), bare, good]);
+  const fitness = await judge([offered("get_*"), bare, good]);
   expect(fitness.tools).toEqual([good]);
   expect(fitness.summary).toMatch(/^"get_\*" holds a \*, .*; "@shop\/buy" begins with @, /);
 });
 
-test("KIND-2 of a hundred thousand tools, the first few thousand are taken, in little time", () => {
+test("KIND-2 of a hundred thousand tools, the first few thousand are taken, in little time", async () => {
   const many = Array.from({ length: 100_000 }, (_, n) =>
     offered(`t${n}`, { inputSchemaJson: `{"title":"${n % 10}"}` }),
   );
   const startedAt = performance.now();
-  const fitness = judge(many);
+  const fitness = await judge(many);
   expect(performance.now() - startedAt).toBeLessThan(5_000);
   expect(fitness.tools).toHaveLength(MAX_TOOLS);
   expect(fitness.summary).toBe(`it offers 100000 tools, of which ${MAX_TOOLS} are taken`);
 });
 
-test("one schema is judged once", () => {
+test("one schema is judged once", async () => {
   let judged = 0;
   const counting = createOfferJudge(() => {
     judged += 1;
     return undefined;
   });
-  counting([good]);
-  counting([good]);
+  await counting([good]);
+  await counting([good]);
   expect(judged).toBe(1);
 });

@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import type { OfferedTool } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { ExecutionType, type Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { BoundedMap } from "#runtime/collections/bounded-map.ts";
@@ -21,43 +22,49 @@ export interface Fitness {
 
 export const MAX_TOOLS = 5_000;
 const MAX_NAME_CHARACTERS = 256;
-const MAX_SCHEMA_CHARACTERS = 256 * 1_024;
 const MAX_DESCRIPTION_CHARACTERS = 65_536;
 const MAX_TOLD = 3;
+/** Others have their turn after so long. */
+const TURN_MS = 10;
 
 /** Judges what a provider says that it has, before anybody relies on it. */
-export type JudgeOffer = (offered: readonly OfferedTool[]) => Fitness;
+export type JudgeOffer = (offered: readonly OfferedTool[]) => Promise<Fitness>;
 
 /** Each schema text is checked once, and the latest results are kept: sessions share their sources' tools. */
 export function createOfferJudge(faultOfSchema: FaultOfSchema, maxVerdicts = 20_000): JudgeOffer {
   const verdicts = new BoundedMap<string, string | undefined>(maxVerdicts);
 
-  function faultOfText(text: string, place: SchemaPlace): string | undefined {
+  async function faultOfText(text: string, place: SchemaPlace): Promise<string | undefined> {
     if (text === "") return undefined;
     const key = `${place} ${text}`;
     if (verdicts.has(key)) return verdicts.get(key);
-    const verdict = faultOfToolSchema(text, place, { maxCharacters: MAX_SCHEMA_CHARACTERS, faultOf: faultOfSchema });
+    const verdict = await faultOfToolSchema(text, place, faultOfSchema);
     verdicts.set(key, verdict);
     return verdict;
   }
 
-  function faultOfTool(tool: Tool): string | undefined {
+  async function faultOfTool(tool: Tool): Promise<string | undefined> {
     if (tool.description.length > MAX_DESCRIPTION_CHARACTERS) {
       return `its description is longer than ${MAX_DESCRIPTION_CHARACTERS} characters`;
     }
-    const input = faultOfText(tool.inputSchemaJson, "arguments");
+    const input = await faultOfText(tool.inputSchemaJson, "arguments");
     if (input !== undefined) return `its input schema ${input}`;
     // what an MCP tool says of its results speaks of their structured form, which the bridge's client checks
     const output = tool.executionType === ExecutionType.MCP ? "" : tool.outputSchemaJson;
-    const fault = faultOfText(output, "results");
+    const fault = await faultOfText(output, "results");
     return fault && `its output schema ${fault}`;
   }
 
-  return (offered) => {
+  return async (offered) => {
     const tools = new Map<string, OfferedTool>();
     const faults = new Map<OfferedTool, string>();
     const remarks: string[] = [];
+    let turnEndsAt = performance.now() + TURN_MS;
     for (const one of offered) {
+      if (performance.now() > turnEndsAt) {
+        await setImmediate();
+        turnEndsAt = performance.now() + TURN_MS;
+      }
       const name = one.tool?.name ?? "";
       const reference = referenceFrom(one.source, name);
       const flaw = flawOfName(name, one.source) ?? (tools.has(reference) ? "is offered twice" : undefined);
@@ -70,7 +77,7 @@ export function createOfferJudge(faultOfSchema: FaultOfSchema, maxVerdicts = 20_
         break;
       }
       tools.set(reference, one);
-      const fault = faultOfTool(one.tool!);
+      const fault = await faultOfTool(one.tool!);
       if (fault === undefined) continue;
       faults.set(one, fault);
       remarks.push(`${JSON.stringify(name)}: ${fault}`);

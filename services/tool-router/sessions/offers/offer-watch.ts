@@ -50,6 +50,8 @@ export class OfferWatch {
   #isSettled = false;
   #isFollowing = false;
   #isCurrent = false;
+  #received = 0;
+  #taken = 0;
 
   constructor(ask: Ask, options: OfferWatchOptions) {
     this.ask = ask;
@@ -90,7 +92,7 @@ export class OfferWatch {
         { scope, sources: [...this.ask.sources] },
         { signal: ending.signal },
       );
-      if (listed !== undefined) this.#take(listed);
+      if (listed !== undefined) await this.#take(listed);
     } catch (error) {
       signal.throwIfAborted();
       this.#fail(messageFromUnknown(error));
@@ -107,7 +109,7 @@ export class OfferWatch {
         for await (const message of client.watchTools({ scope, sources: [...this.ask.sources] }, { signal })) {
           hasAnswered = true;
           this.#isCurrent = true;
-          this.#take(message);
+          await this.#take(message);
           await clock.delay(BETWEEN_CHANGES_MS, signal);
         }
       } catch (error) {
@@ -129,8 +131,12 @@ export class OfferWatch {
     );
   }
 
-  #take(message: GetProvidedToolsResponse | WatchProvidedToolsResponse): void {
-    const { tools, faults, summary: unfit } = this.#options.judge(message.tools);
+  async #take(message: GetProvidedToolsResponse | WatchProvidedToolsResponse): Promise<void> {
+    this.#received += 1;
+    const number = this.#received;
+    const { tools, faults, summary: unfit } = await this.#options.judge(message.tools);
+    if (number < this.#taken) return; // what came after it was judged sooner
+    this.#taken = number;
     const isAlike = message.sameInAllScopes && this.ask.sources.length === 0;
     this.#settle({ ...this.#offer, tools, faults, unfit, sources: message.sources, failure: "", isAlike });
     if (isAlike) this.#options.onAlike?.(this.ask);

@@ -14,6 +14,8 @@ import { createOfferJudge } from "./fitness.ts";
 import type { ProviderClient } from "./provider-client.ts";
 import { ScopeOffers } from "./scope-offers.ts";
 
+const validator = createValidator();
+
 type Stream = (signal: AbortSignal) => AsyncIterable<WatchProvidedToolsResponse>;
 
 const offering = (...names: string[]) =>
@@ -56,7 +58,7 @@ function open(providers: Record<string, Stream[]>) {
   const asks = [...clients].map(([provider, client]) => ({ provider, client, sources: [] }));
   const onUnavailable = (_: unknown, source: string, reason: string) => told.push(`${source}: ${reason}`);
   const onAvailable = (_: unknown, source: string) => told.push(`${source} is back`);
-  const judge = createOfferJudge(createValidator().faultOfShape);
+  const judge = createOfferJudge((_, text) => validator.faultOfShape(text, "offers"));
   const options = { clock, startupMs: 5_000, judge, onUnavailable, onAvailable };
   const offers = new ScopeOffers(create(ScopeSchema), asks, options);
   const offerOf = (name: string) => offers.offers.find(({ provider }) => provider === name)!;

@@ -15,6 +15,8 @@ import type { ProviderClient } from "./provider-client.ts";
 import { ScopeOffers } from "./scope-offers.ts";
 import { SharedOffers } from "./shared-offers.ts";
 
+const validator = createValidator();
+
 /** Tells what it offers, and again when that changes; counts the streams that are open. */
 function createProvider(address: string, sameInAllScopes: boolean) {
   let names = ["one"];
@@ -60,7 +62,7 @@ function createProvider(address: string, sameInAllScopes: boolean) {
 
 function openScopes() {
   const clock = createManualClock();
-  const judge = createOfferJudge(createValidator().faultOfShape);
+  const judge = createOfferJudge((_, text) => validator.faultOfShape(text, "offers"));
   const shared = new SharedOffers({ clock, startupMs: 5_000, judge });
   const options = { clock, startupMs: 5_000, judge, shared, onUnavailable: () => {}, onAvailable: () => {} };
   const open = (providers: Record<string, { client: ProviderClient }>) => {

@@ -39,7 +39,7 @@ export type CallerTool = Message<"toolbus.caller.v1.CallerTool"> & {
   description: string;
 
   /**
-   * JSON Schema of the arguments as JSON text; empty means {"type":"object"}.
+   * JSON Schema of the arguments as JSON text, of at most 262,144 characters; empty means {"type":"object"}.
    *
    * @generated from field: string input_schema_json = 3;
    */

@@ -337,7 +337,7 @@ export type FunctionTool = Message$1<"toolbus.run.v1.FunctionTool"> & {
   description: string;
 
   /**
-   * JSON Schema of the arguments as JSON text, of at most 65,536 characters, which refers to nothing outside of itself; empty means
+   * JSON Schema of the arguments as JSON text, of at most 262,144 characters, which refers to nothing outside of itself; empty means
    * {"type":"object"}. Arguments that do not fit are reported to the model, and never sent to the client.
    *
    * @generated from field: string input_schema_json = 3;

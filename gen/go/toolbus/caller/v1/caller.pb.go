@@ -87,7 +87,7 @@ type CallerTool struct {
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// What it does, in words for the model.
 	Description string `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
-	// JSON Schema of the arguments as JSON text; empty means {"type":"object"}.
+	// JSON Schema of the arguments as JSON text, of at most 262,144 characters; empty means {"type":"object"}.
 	InputSchemaJson string `protobuf:"bytes,3,opt,name=input_schema_json,json=inputSchemaJson,proto3" json:"input_schema_json,omitempty"`
 	// How long the caller may take; absent means the relay's default of 60 s (TOOLBUS_CALLER_TIMEOUT).
 	Timeout       *durationpb.Duration `protobuf:"bytes,4,opt,name=timeout,proto3" json:"timeout,omitempty"`

@@ -999,7 +999,7 @@ type FunctionTool struct {
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// What it does, in words for the model.
 	Description string `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
-	// JSON Schema of the arguments as JSON text, of at most 65,536 characters, which refers to nothing outside of itself; empty means
+	// JSON Schema of the arguments as JSON text, of at most 262,144 characters, which refers to nothing outside of itself; empty means
 	// {"type":"object"}. Arguments that do not fit are reported to the model, and never sent to the client.
 	InputSchemaJson string `protobuf:"bytes,3,opt,name=input_schema_json,json=inputSchemaJson,proto3" json:"input_schema_json,omitempty"`
 	// JSON Schema of the output as JSON text, bound in the same way; empty means that any output is valid. An output that does not

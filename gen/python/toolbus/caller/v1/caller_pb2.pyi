@@ -62,7 +62,7 @@ class CallerTool(_message.Message):
     description: _builtins.str
     """What it does, in words for the model."""
     input_schema_json: _builtins.str
-    """JSON Schema of the arguments as JSON text; empty means {"type":"object"}."""
+    """JSON Schema of the arguments as JSON text, of at most 262,144 characters; empty means {"type":"object"}."""
     @_builtins.property
     def timeout(self) -> _duration_pb2.Duration:
         """How long the caller may take; absent means the relay's default of 60 s (TOOLBUS_CALLER_TIMEOUT)."""

@@ -516,7 +516,7 @@ class FunctionTool(_message.Message):
     description: _builtins.str
     """What it does, in words for the model."""
     input_schema_json: _builtins.str
-    """JSON Schema of the arguments as JSON text, of at most 65,536 characters, which refers to nothing outside of itself; empty means
+    """JSON Schema of the arguments as JSON text, of at most 262,144 characters, which refers to nothing outside of itself; empty means
     {"type":"object"}. Arguments that do not fit are reported to the model, and never sent to the client.
     """
     output_schema_json: _builtins.str

@@ -1,0 +1,43 @@
+import { expect, test } from "vitest";
+import { FairQueue } from "./fair-queue.ts";
+
+test("SEC-5 each key has one piece of work under way, and who comes later has the next turn", async () => {
+  const queue = new FairQueue({ maxRunning: 2, maxWaiting: 10 });
+  const begun: string[] = [];
+  const ends = new Map<string, () => void>();
+  const put = (key: string, name: string) =>
+    queue.run(key, async () => {
+      begun.push(name);
+      const { promise, resolve } = Promise.withResolvers<void>();
+      ends.set(name, resolve);
+      await promise;
+      return name;
+    });
+  const all = [put("a", "a1"), put("a", "a2"), put("a", "a3"), put("b", "b1"), put("c", "c1")];
+  const end = async (name: string, position: number) => {
+    ends.get(name)!();
+    await all[position];
+    await Promise.resolve();
+  };
+  await Promise.resolve();
+  expect(begun).toEqual(["a1", "b1"]);
+  await end("b1", 3);
+  expect(begun).toEqual(["a1", "b1", "c1"]);
+  await end("a1", 0);
+  expect(begun).toEqual(["a1", "b1", "c1", "a2"]);
+  await end("c1", 4);
+  expect(begun).toHaveLength(4); // a has one under way
+  await end("a2", 1);
+  await end("a3", 2);
+  expect(await Promise.all(all)).toEqual(["a1", "a2", "a3", "b1", "c1"]);
+});
+
+test("SEC-5 what fails gives way to the next, and who has too much waiting is told so", async () => {
+  const queue = new FairQueue({ maxRunning: 1, maxWaiting: 1 });
+  const failing = queue.run("a", () => Promise.reject(new Error("no")));
+  const next = queue.run("a", async () => 1);
+  expect(await queue.run("a", async () => 2)).toBeUndefined();
+  await expect(failing).rejects.toThrow("no");
+  expect(await next).toBe(1);
+  expect(await queue.run("a", async () => 2)).toBe(2);
+});

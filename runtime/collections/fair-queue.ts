@@ -1,0 +1,43 @@
+/**
+ * Lets work begin by turns: each key has one piece of work under way at a time, and those that wait have their turn in a circle. So
+ * who brings much keeps nobody waiting longer than one piece of it takes.
+ */
+export class FairQueue {
+  readonly #waiting = new Map<string, (() => void)[]>();
+  readonly #running = new Set<string>();
+  readonly #maxRunning: number;
+  readonly #maxWaiting: number;
+
+  constructor({ maxRunning, maxWaiting }: { maxRunning: number; maxWaiting: number }) {
+    this.#maxRunning = maxRunning;
+    this.#maxWaiting = maxWaiting;
+  }
+
+  /** Undefined, and nothing is done, when so much of that key waits already. */
+  async run<T>(key: string, work: () => Promise<T>): Promise<T | undefined> {
+    const own = this.#waiting.get(key) ?? [];
+    if (own.length >= this.#maxWaiting) return undefined;
+    const turn = Promise.withResolvers<void>();
+    this.#waiting.set(key, own);
+    own.push(turn.resolve);
+    this.#begin();
+    await turn.promise;
+    try {
+      return await work();
+    } finally {
+      this.#running.delete(key);
+      this.#begin();
+    }
+  }
+
+  #begin(): void {
+    for (const [key, own] of this.#waiting) {
+      if (this.#running.size >= this.#maxRunning) return;
+      if (this.#running.has(key)) continue;
+      this.#running.add(key);
+      own.shift()?.();
+      this.#waiting.delete(key);
+      if (own.length > 0) this.#waiting.set(key, own); // the last in the circle
+    }
+  }
+}

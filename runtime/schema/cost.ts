@@ -1,0 +1,79 @@
+import { effortOf } from "./effort.ts";
+import { isObject } from "./json-object.ts";
+import { isTooDeep } from "./json-schema/depth.ts";
+
+/*
+ * What a schema may cost whoever compiles it and judges by it. What costs little for certain is done where it is needed, all else
+ * on a thread of its own: a round trip takes 0.2 ms, and the worst schemas take seconds.
+ */
+
+/** Some 10 ms to compile, at worst. */
+const CHEAP_PARTS = 200;
+const CHEAP_CHARACTERS = 64 * 1_024;
+
+/** So many looks at values, or steps of regular expressions, take some 10 ms at worst. */
+const CHEAP_STEPS = 500_000;
+
+/** What judging by a schema that is cheap to compile may cost. */
+export interface Cost {
+  /** Looks at each place of what is judged. */
+  readonly looks: number;
+  /** Regular expressions, those of formats too. */
+  readonly patterns: number;
+}
+
+/** Undefined for a schema that may cost more to compile than may be spent on a service's own thread. */
+export function costOfCheap(schemaJson: string): Cost | undefined {
+  if (schemaJson.length > CHEAP_CHARACTERS || isTooDeep(schemaJson)) return undefined;
+  const schema = parsed(schemaJson);
+  const looks = effortOf(schema);
+  if (looks > CHEAP_PARTS) return undefined;
+  const patterns = patternsIn(schema);
+  return patterns.every(isPlainPattern) ? { looks, patterns: patterns.length } : undefined;
+}
+
+/** Whether a JSON text of that length is judged in no time. Plain patterns take the square of a text's length at worst. */
+export function isCheap({ looks, patterns }: Cost, length: number): boolean {
+  return looks * length + patterns * length ** 2 <= CHEAP_STEPS;
+}
+
+function parsed(json: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch {
+    return undefined; // the compiler says what is wrong with it
+  }
+}
+
+/** All that may be a pattern; a format is one of a plain kind. */
+function patternsIn(schema: unknown): string[] {
+  const patterns: string[] = [];
+  const open: unknown[] = [schema];
+  while (open.length > 0) {
+    const part = open.pop();
+    if (Array.isArray(part)) open.push(...part);
+    if (!isObject(part)) continue;
+    open.push(...Object.values(part));
+    if (typeof part.pattern === "string") patterns.push(part.pattern);
+    if (typeof part.format === "string") patterns.push("");
+    if (isObject(part.patternProperties)) patterns.push(...Object.keys(part.patternProperties));
+  }
+  return patterns;
+}
+
+const PLAIN_CHARACTERS = 300;
+const PLAIN_CHOICES = 5;
+
+/**
+ * Nothing repeated within something repeated, nothing referred back to or looked for ahead, one part of no fixed length at most, and
+ * few places where there is a choice: such a pattern looks at each character of a text once for each place where it may begin.
+ */
+export function isPlainPattern(pattern: string): boolean {
+  if (pattern.length > PLAIN_CHARACTERS) return false;
+  const bare = pattern.replace(/\\[^1-9k]/g, "x").replace(/\[[^\]]*\]/g, "x");
+  if (bare.includes("\\") || /\)[*+?{]|\(\?[^:]/.test(bare)) return false;
+  const unbounded = bare.match(/[*+]|\{\d*,\d*\}/g)?.length ?? 0;
+  const optional = bare.match(/\?/g)?.length ?? 0;
+  const groups = bare.includes("|") ? (bare.match(/\(/g)?.length ?? 0) : 0;
+  return unbounded <= 1 && optional <= PLAIN_CHOICES && groups <= 1;
+}

@@ -1,0 +1,73 @@
+import { createHash } from "node:crypto";
+import { Piscina } from "piscina";
+import { BoundedMap } from "#runtime/collections/bounded-map.ts";
+import { FairQueue } from "#runtime/collections/fair-queue.ts";
+import type { Finding, Question } from "./checker.ts";
+import { CHECK_MS, COMPILE_MS } from "./limits.ts";
+
+/*
+ * What may cost much is answered on threads of their own, two a process, whose priority is low. They start when they are needed and
+ * end when they are idle. Nobody has more than one of them at a time. A schema that is too slow to compile is not tried again for a while.
+ */
+
+const THREADS = 2;
+const IDLE_MS = 30_000;
+const HEAP_MB = 256;
+/** A thread that is not stopped by its own limits. Its start counts. */
+const HANGING_MS = COMPILE_MS + 8_000;
+const MAX_WAITING = 200;
+const QUARANTINE_MS = 60_000;
+
+const queue = new FairQueue({ maxRunning: THREADS, maxWaiting: MAX_WAITING });
+/** Until when a schema that compiles too slowly is not tried again, by its digest. */
+const quarantine = new BoundedMap<string, number>(1_000);
+let pool: Piscina<Question, Finding> | undefined;
+
+function threads(): Piscina<Question, Finding> {
+  pool ??= new Piscina({
+    filename: new URL("./checker-thread.ts", import.meta.url).href,
+    minThreads: 0,
+    maxThreads: THREADS,
+    idleTimeout: IDLE_MS,
+    resourceLimits: { maxOldGenerationSizeMb: HEAP_MB },
+    niceIncrement: 10,
+    env: {},
+    execArgv: [],
+    recordTiming: false,
+  });
+  return pool;
+}
+
+const TOO_COSTLY =
+  `the schema takes longer than ${COMPILE_MS} ms or more than ${HEAP_MB} MB to compile; ` +
+  `it is tried again after ${QUARANTINE_MS / 1_000} s`;
+
+/** Why no answer was found. */
+export class Unanswered extends Error {}
+
+/** Asks on behalf of somebody, `by`, whose questions are answered one at a time. */
+export async function askThread(question: Question, by: string): Promise<string | undefined> {
+  const digest = createHash("sha256").update(question.schemaJson).digest("base64");
+  const finding = await queue.run(by, () => answered(question, digest));
+  if (finding === undefined) throw new Unanswered(`${MAX_WAITING} checks of the same caller wait already`);
+  if (finding.kind === "found") return finding.fault;
+  throw new Unanswered(finding.step === "check" ? `it takes longer than ${CHECK_MS} ms` : TOO_COSTLY);
+}
+
+async function answered(question: Question, digest: string): Promise<Finding> {
+  if ((quarantine.get(digest) ?? 0) > Date.now()) return { kind: "slow", step: "compile" };
+  const finding = await asked(question);
+  if (finding.kind === "slow" && finding.step === "compile") quarantine.set(digest, Date.now() + QUARANTINE_MS);
+  return finding;
+}
+
+/** A thread that ended has used too much memory, or hung. */
+async function asked(question: Question): Promise<Finding> {
+  try {
+    return await threads().run(question, { signal: AbortSignal.timeout(HANGING_MS) });
+  } catch (error) {
+    const { name, code } = Object(error);
+    if (name === "AbortError" || code === "ERR_WORKER_OUT_OF_MEMORY") return { kind: "slow", step: "compile" };
+    throw error;
+  }
+}

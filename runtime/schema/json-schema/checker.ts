@@ -1,0 +1,93 @@
+import type { ValidateFunction } from "ajv";
+import type { JsonSchema } from "../json-object.ts";
+import { type Compiled, Dialects } from "./dialects.ts";
+import { messageFromErrors } from "./error-text.ts";
+import { KeptSchemas } from "./kept-schemas.ts";
+import { createTimeLimit, OutOfTime } from "./time-limit.ts";
+
+/** What is asked of a schema, or of JSON by it; `what` is the name of the JSON in the answer. */
+export type Question =
+  | { kind: "check"; schemaJson: string; json: string; what: string }
+  | { kind: "schema"; schemaJson: string }
+  | { kind: "shape"; schemaJson: string };
+
+/** What is wrong, undefined when nothing is; or which limit of time was reached. */
+export type Finding = { kind: "found"; fault: string | undefined } | { kind: "slow"; step: "compile" | "check" };
+
+export interface CheckerLimits {
+  compileMs: number;
+  checkMs: number;
+  maxSchemas: number;
+  maxCharacters: number;
+}
+
+/** Answers what may cost much, on the thread that it is called on, each step within its time. */
+export function createChecker({ compileMs, checkMs, ...bounds }: CheckerLimits): (question: Question) => Finding {
+  const kept = new KeptSchemas<Compiled>({ open: () => new Dialects(), ...bounds });
+  let shapes = new Dialects();
+  const limits = { compile: createTimeLimit(compileMs), check: createTimeLimit(checkMs) };
+
+  /** A compiler that was stopped in its work is in no state that anybody knows. */
+  function compiling<T>(work: () => T): T {
+    try {
+      return limits.compile.run(work);
+    } catch (error) {
+      kept.forget();
+      shapes = new Dialects();
+      throw error instanceof OutOfTime ? new Slow("compile") : error;
+    }
+  }
+
+  function checking(validate: ValidateFunction, json: string, what: string): string | undefined {
+    const value: unknown = JSON.parse(json);
+    try {
+      return limits.check.run(() => faultOf(validate, value, what));
+    } catch (error) {
+      throw error instanceof OutOfTime ? new Slow("check") : error;
+    }
+  }
+
+  function faultBy(question: Question): string | undefined {
+    const { kind, schemaJson } = question;
+    if (kind === "shape") {
+      const schema: JsonSchema = JSON.parse(schemaJson);
+      return compiling(() => shapes.faultOfShape(schema));
+    }
+    const schema = compiling(() => kept.get(schemaJson));
+    if (kind === "schema") return schema.kind === "faulty" ? schema.fault : undefined;
+    if (schema.kind === "faulty") return cannotCheck(question.what, schema.fault);
+    return checking(schema.validate, question.json, question.what);
+  }
+
+  return (question) => {
+    try {
+      return { kind: "found", fault: faultBy(question) };
+    } catch (error) {
+      if (error instanceof Slow) return { kind: "slow", step: error.step };
+      throw error;
+    }
+  };
+}
+
+class Slow extends Error {
+  readonly step: "compile" | "check";
+
+  constructor(step: "compile" | "check") {
+    super(step);
+    this.step = step;
+  }
+}
+
+/** What is wrong with a value by a compiled schema. */
+export function faultOf(validate: ValidateFunction, value: unknown, what: string): string | undefined {
+  try {
+    return validate(value) ? undefined : messageFromErrors(validate.errors ?? [], what);
+  } catch (error) {
+    if (error instanceof RangeError) return cannotCheck(what, "the schema leads further down than there is room for");
+    throw error;
+  }
+}
+
+export function cannotCheck(what: string, why: string): string {
+  return `${what} cannot be checked: ${why}`;
+}

@@ -1,0 +1,45 @@
+import { expect, test } from "vitest";
+import { createValidator } from "./validator.ts";
+
+/** What the thread that asks has computed meanwhile, in ms: that is what others of its service wait for. */
+async function cpuMsOf(work: () => Promise<unknown>): Promise<number> {
+  const before = process.threadCpuUsage();
+  await work();
+  const { user, system } = process.threadCpuUsage(before);
+  return (user + system) / 1_000;
+}
+
+const objectOf = (properties: object) => JSON.stringify({ type: "object", properties });
+const anyOf = (depth: number): object =>
+  depth === 0 ? { type: "string" } : { anyOf: [anyOf(depth - 1), anyOf(depth - 1)] };
+const oneOf = Array(400).fill({ oneOf: [{ type: "array" }, { if: {}, else: { not: {} } }] });
+const circle = Array.from({ length: 1_000 }, (_, n) => [`p${n}`, { $ref: `#/properties/p${(n + 1) % 1_000}` }]);
+const shared = Array.from({ length: 180 }, (_, n) => [`p${n}`, { $ref: "#/properties/all" }]);
+
+test.each([
+  ["nested alternatives of 246 KB", objectOf({ a: anyOf(13) })],
+  ["alternatives of 20 KB", JSON.stringify({ type: "object", oneOf })],
+  [
+    "two thousand properties",
+    objectOf(Object.fromEntries(Array.from({ length: 2_000 }, (_, n) => [`p${n}`, { type: "string" }]))),
+  ],
+  ["a circle of references", objectOf(Object.fromEntries(circle))],
+  ["one part that many refer to", objectOf({ ...Object.fromEntries(shared), all: anyOf(5) })],
+])("SEC-5 a schema with %s is compiled on no thread that others wait for", async (_, schemaJson) => {
+  const validator = createValidator();
+  await validator.parseArguments(objectOf({ a: anyOf(2) }), "{}", "mallory"); // whatever the first of all costs
+  const cpuMs = await cpuMsOf(async () => validator.parseArguments(schemaJson, "{}", "mallory"));
+  expect(cpuMs).toBeLessThan(150);
+});
+
+test("SEC-5 a schema that takes too long or too much memory is refused with the limits, and not tried again soon", async () => {
+  const validator = createValidator();
+  const schemaJson = objectOf({ a: anyOf(13) });
+  const refusal =
+    /cannot be checked: the schema takes longer than 3000 ms or more than 256 MB .* tried again after 60 s/;
+  const first = await validator.parseArguments(schemaJson, "{}", "mallory");
+  expect(first).toMatchObject({ kind: "invalid", message: expect.stringMatching(refusal) });
+  const startedAt = performance.now();
+  expect(await validator.parseArguments(schemaJson, "{}", "alice")).toEqual(first);
+  expect(performance.now() - startedAt).toBeLessThan(1_000);
+}, 60_000);
