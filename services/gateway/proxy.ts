@@ -8,6 +8,7 @@ import type {
 } from "@bufbuild/protobuf";
 import { Code, ConnectError, type HandlerContext, type ServiceImpl, type Transport } from "@connectrpc/connect";
 import { connectError } from "#runtime/failure/connect.ts";
+import { iterableOf } from "#runtime/rpc/handling/iterable-of.ts";
 import { deliveryOf } from "#runtime/rpc/nats/call/delivery.ts";
 import { forwardedHeaders, passHeaders } from "./headers.ts";
 import { placeOf, resuming } from "./resuming.ts";
@@ -64,7 +65,7 @@ function unary(method: DescMethodUnary, transport: Transport) {
 /** A stream whose client can stand somewhere in it outlives the instance that serves it. */
 function serverStream(method: DescMethodStreaming, transport: Transport, stopping: AbortSignal | undefined) {
   return async function* (request: MessageShape<DescMessage>, context: HandlerContext): Messages {
-    const open = (from: MessageShape<DescMessage>) => answers(method, transport, only(from), context);
+    const open = (from: MessageShape<DescMessage>) => answers(method, transport, iterableOf(from), context);
     const place = placeOf(method, request);
     const { signal } = context;
     try {
@@ -113,8 +114,4 @@ function passedOn(error: unknown): unknown {
   const passed = new ConnectError(error.rawMessage, error.code, metadata, undefined, error);
   passed.details = error.details;
   return passed;
-}
-
-async function* only<T>(value: T): AsyncIterable<T> {
-  yield value;
 }

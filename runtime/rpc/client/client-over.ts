@@ -1,5 +1,6 @@
 import type { DescMessage, DescMethodServerStreaming, DescService, MessageInitShape } from "@bufbuild/protobuf";
 import { type CallOptions, type Client, createClient, type StreamResponse, type Transport } from "@connectrpc/connect";
+import { iterableOf } from "../handling/iterable-of.ts";
 
 /**
  * Connect's client, but for its streams of answers: those are read by generators of the language. Connect's build has generators
@@ -23,7 +24,7 @@ type Request = MessageInitShape<DescMessage>;
 function serverStreaming(transport: Transport, method: Streaming) {
   return (request: Request, options: CallOptions = {}) => {
     const { signal, timeoutMs, headers, contextValues } = options;
-    const answered = transport.stream(method, signal, timeoutMs, headers, only(request), contextValues);
+    const answered = transport.stream(method, signal, timeoutMs, headers, iterableOf(request), contextValues);
     const answers = answersOf(answered, options);
     // a reader that leaves ends no call, as Connect has it: its signal does
     return { [Symbol.asyncIterator]: () => ({ next: () => answers.next() }) };
@@ -38,8 +39,4 @@ async function* answersOf(
   onHeader?.(header);
   yield* message;
   onTrailer?.(trailer);
-}
-
-async function* only(request: Request): AsyncIterable<Request> {
-  yield request;
 }

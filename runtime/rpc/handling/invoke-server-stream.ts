@@ -4,6 +4,7 @@ import { connectError } from "../../failure/connect.ts";
 import type { CallContext } from "./handler-context.ts";
 import { intercepted, type StreamFunction } from "./intercepted.ts";
 import { copyMetadata, requestFrom, responseFrom } from "./invocation.ts";
+import { iterableOf } from "./iterable-of.ts";
 
 type ServerStreamSpec = Extract<MethodImplSpec, { kind: "server_streaming" }>;
 type Message = MessageShape<DescMessage>;
@@ -37,21 +38,6 @@ export async function invokeServerStream(
     async return() {
       await iterator.return?.();
       return { done: true, value: undefined };
-    },
-  };
-}
-
-function iterableOf<T>(item: T): AsyncIterable<T> {
-  return {
-    [Symbol.asyncIterator]() {
-      let isTaken = false;
-      return {
-        async next() {
-          if (isTaken) return { done: true, value: undefined };
-          isTaken = true;
-          return { done: false, value: item };
-        },
-      };
     },
   };
 }

@@ -23,7 +23,8 @@ export const OPENINGS_BUDGET_BYTES = 4 * 1024 * KIB;
 /** What a stream is granted when it opens. */
 export const FIRST_CREDIT: Credit = { messages: 64, bytes: 64 * KIB };
 export const LARGEST_WINDOW_BYTES = 1024 * KIB;
-const FLOOR_BYTES = 32 * KIB;
+/** What each stream may be granted when the budget is used up, so that none starves. */
+export const FLOOR_BYTES = 32 * KIB;
 /** A sender waits rather than send a smaller piece than this of a message that goes on. */
 export const SMALLEST_PART_BYTES = 16 * KIB;
 

@@ -1,8 +1,8 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { CallAbort } from "../../handling/call-signal.ts";
-import { deliveryOf, notSent, withDelivery } from "../call/delivery.ts";
+import { deliveryOf, notSent, unknownOutcome, withDelivery } from "../call/delivery.ts";
 import type { Timings } from "../call/timings.ts";
-import type { Channel } from "../channel/channel.ts";
+import { Channel } from "../channel/channel.ts";
 import { SMALLEST_PART_BYTES } from "../channel/credit.ts";
 import type { CallMux } from "../channel/mux.ts";
 import { isRefusedForNow } from "../frame/error-frame.ts";
@@ -95,6 +95,22 @@ export function publishOpening(
 export function openingLimit(mux: CallMux, headers: WireHeaders): number {
   const limit = partLimit(mux.maxPayloadBytes, headers);
   return mux.openings.offer(limit, Math.min(limit, SMALLEST_PART_BYTES));
+}
+
+/** The client's end of a call that goes on in frames; the request's abort ends it, and tells whoever may have the call. */
+export function openChannel(
+  context: ClientContext,
+  request: ClientRequest,
+  options: { window: Credit; inbox?: string; granted?: Credit },
+): Channel {
+  const { mux, timings, cancelSubject } = context;
+  const channel = new Channel({ mux, timings, cancelSubject, role: "client", subject: request.subject, ...options });
+  request.abort.whenAborted((reason) => {
+    if (!channel.isOpen) return;
+    if (reason instanceof ConnectError) withDelivery(reason, "UNKNOWN"); // the deadline's, which Connect throws as it is
+    channel.abort(unknownOutcome("the call was canceled", Code.Canceled, reason));
+  });
+  return channel;
 }
 
 /** Opens a call that goes on in frames; resolves with the rest of the request when the server has shown itself. */

@@ -10,8 +10,9 @@ import type { UnaryRequest, UnaryResponse } from "@connectrpc/connect";
 import { intercepted } from "../../handling/intercepted.ts";
 import { parseAnswer } from "./answer.ts";
 import { type ClientContext, errorOfCall } from "./client-call.ts";
+import type { WholeAnswer } from "./light-call.ts";
 import { type CallInit, OutgoingCall } from "./outgoing-call.ts";
-import { callUnary, type UnaryAnswer } from "./unary-call.ts";
+import { callUnary } from "./unary-call.ts";
 
 interface UnaryInit<I extends DescMessage, O extends DescMessage> extends CallInit<DescMethodUnary<I, O>> {
   readonly message: MessageInitShape<I>;
@@ -39,6 +40,6 @@ export async function runUnary<I extends DescMessage, O extends DescMessage>(
   }
 }
 
-function responseFrom(method: DescMethodUnary, { body, header, trailer }: UnaryAnswer): UnaryResponse {
+function responseFrom(method: DescMethodUnary, { body, header, trailer }: WholeAnswer): UnaryResponse {
   return { stream: false, method, service: method.parent, message: parseAnswer(method.output, body), header, trailer };
 }

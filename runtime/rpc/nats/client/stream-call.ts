@@ -1,15 +1,19 @@
 import { Code, ConnectError } from "@connectrpc/connect";
+import { iterableOf } from "../../handling/iterable-of.ts";
 import { unknownOutcome } from "../call/delivery.ts";
 import { Channel } from "../channel/channel.ts";
-import { FIRST_CREDIT } from "../channel/credit.ts";
+import { FIRST_CREDIT, FLOOR_BYTES } from "../channel/credit.ts";
 import {
   assertSendable,
   type ClientContext,
   type ClientRequest,
+  openChannel,
   openChannelCall,
+  openingHeaders,
+  openingLimit,
   repeatRefused,
 } from "./client-call.ts";
-import { cancelOnAbort } from "./unary-call.ts";
+import { LightCall, type WholeAnswer } from "./light-call.ts";
 
 export interface StreamAnswer {
   readonly header: Headers;
@@ -31,23 +35,35 @@ export async function callStream(
   assertSendable(request, requests.kind === "one" ? requests.body : NO_BODY);
   const ready = context.mux.ready(request.abort, context.timings.silenceMs);
   if (ready) await ready;
-  const channel = await repeatRefused(request, () => openStream(context, request, requests));
-  if (requests.kind === "many") void sendAll(channel, requests.bodies);
-  return { header: await channel.beginning.header, trailer: channel.trailer, bodies: bodiesOf(channel) };
+  const opened = await repeatRefused(request, () => openStream(context, request, requests));
+  if (!(opened instanceof Channel)) return { ...opened, bodies: iterableOf(opened.body) };
+  if (requests.kind === "many") void sendAll(opened, requests.bodies);
+  return { header: await opened.beginning.header, trailer: opened.trailer, bodies: bodiesOf(opened) };
 }
 
-async function openStream(context: ClientContext, request: ClientRequest, requests: StreamRequests): Promise<Channel> {
-  const { mux, timings, cancelSubject } = context;
-  const channel = new Channel({
-    mux,
-    timings,
-    cancelSubject,
-    role: "client",
-    window: FIRST_CREDIT,
-    subject: request.subject,
-  });
-  cancelOnAbort(request, channel);
-  const body = requests.kind === "one" ? requests.body : NO_BODY;
+/** Gives the whole answer when it is one frame, as that of a unary call. */
+function openStream(
+  context: ClientContext,
+  request: ClientRequest,
+  requests: StreamRequests,
+): Promise<WholeAnswer | Channel> {
+  if (requests.kind === "many") return openInFrames(context, request, NO_BODY);
+  const { body } = requests;
+  const { mux } = context;
+  const credit = { messages: FIRST_CREDIT.messages, bytes: mux.budget.offer(FIRST_CREDIT.bytes, FLOOR_BYTES) };
+  const headers = openingHeaders(context, request, { credit });
+  if (body.length > openingLimit(mux, headers)) return openInFrames(context, request, body);
+  return openLightly(new LightCall(context, request, { body, headers, credit, window: FIRST_CREDIT }));
+}
+
+async function openLightly(call: LightCall): Promise<WholeAnswer | Channel> {
+  const answer = await call.start();
+  if (answer instanceof Channel) await answer.beginning.opened;
+  return answer;
+}
+
+async function openInFrames(context: ClientContext, request: ClientRequest, body: Uint8Array): Promise<Channel> {
+  const channel = openChannel(context, request, { window: FIRST_CREDIT });
   try {
     const rest = await openChannelCall(context, request, channel, body);
     if (rest.length > 0) void channel.sendRest(rest);
