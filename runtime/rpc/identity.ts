@@ -54,6 +54,11 @@ export function isServiceItself({ principal, service }: Caller): boolean {
   return service !== undefined && principal === undefined;
 }
 
+/** Whether the caller sees what is configured, and what belongs to all: an operator, and every service. */
+export function seesAll({ service, isOperator }: Caller): boolean {
+  return isOperator || service !== undefined;
+}
+
 /** The principal in whose name something is done and recorded. */
 export function principalOf({ principal }: Caller): string {
   return principal ?? LOCAL_PRINCIPAL;

@@ -5,6 +5,7 @@ import { createFailureInterceptor } from "../failure/connect.ts";
 import { contractValidator } from "../schema/contract-validator.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { createClientTracing, createServerTracing } from "../telemetry/tracing.ts";
+import { createAccess } from "./access/rules.ts";
 import { createCallerSender, createPrincipalReceiver, type SenderOptions } from "./identity.ts";
 
 export interface ServerInterceptorsOptions {
@@ -16,19 +17,21 @@ export interface ServerInterceptorsOptions {
    * where requests of strangers arrive; it is too slow for every hop.
    */
   validate?: boolean;
+  /** Whether what the headers say of the caller is anybody's word: the server's admission finds out who it is, and what it may. */
+  fromOutside?: boolean;
 }
 
 /**
  * What every server does around its handlers, from the outside in: the trace, so that logs of what follows carry its id; the
- * metrics, which see the codes that the caller sees; failures; the principal; validation, whose refusal is a failure too.
+ * metrics, which see the codes that the caller sees; failures; the principal; access; validation. What these two refuse is a failure.
  */
 export function serverInterceptors(options: ServerInterceptorsOptions): Interceptor[] {
-  const { logger, telemetry, validate = false } = options;
+  const { logger, telemetry, validate = false, fromOutside = false } = options;
   return [
     telemetry?.serverTracing ?? createServerTracing(undefined),
     ...(telemetry?.rpcMetrics ? [telemetry.rpcMetrics] : []),
     createFailureInterceptor(logger),
-    createPrincipalReceiver(),
+    ...(fromOutside ? [] : [createPrincipalReceiver(), createAccess()]),
     ...(validate ? [createValidateInterceptor({ validator: contractValidator })] : []),
   ];
 }

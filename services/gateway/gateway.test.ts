@@ -63,6 +63,7 @@ beforeAll(async () => {
     NATS_PASSWORD: password,
     TOOLBUS_HTTP_PORT: "0",
     TOOLBUS_API_KEYS: `alice:${key}`,
+    TOOLBUS_OPERATORS: "alice",
     TOOLBUS_MAX_REQUEST_BYTES: "65536",
     TOOLBUS_CORS_ORIGINS: "https://page.example",
   });

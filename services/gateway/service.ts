@@ -56,7 +56,7 @@ export async function openService(config: GatewayConfig, context: ServiceContext
         stopping: context.signal,
       }),
       interceptors: [
-        ...serverInterceptors({ logger, telemetry }),
+        ...serverInterceptors({ logger, telemetry, fromOutside: true }),
         createValidateInterceptor({ validator: contractValidator }),
       ],
       readMaxBytes: config.maxRequestBytes,

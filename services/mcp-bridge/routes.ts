@@ -7,15 +7,16 @@ import {
 } from "#gen/toolbus/mcp/v1/mcp_server_service_pb.ts";
 import { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { refuse, refuseField } from "#runtime/failure/failure.ts";
-import { requireOperator } from "#runtime/failure/operator.ts";
+import type { Ownership } from "#runtime/rpc/access/session-owners.ts";
 import { withEtag } from "#runtime/rpc/etag.ts";
-import { callerOf } from "#runtime/rpc/identity.ts";
+import { type Caller, callerOf, seesAll } from "#runtime/rpc/identity.ts";
 import { pageOf } from "#runtime/rpc/paging/page.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import type { Part } from "./connection/fleet.ts";
 import { type OfferWatchParts, watchTools } from "./provider/offer-watch.ts";
 import { HOPS_HEADER, OWN_PART_HEADER } from "./provider/peer-headers.ts";
 import type { Asker, Provider } from "./provider/provider.ts";
+import { publicServer } from "./servers/public-view.ts";
 import type { AppliedServers } from "./servers/servers.ts";
 import { validServer } from "./servers/source.ts";
 
@@ -26,13 +27,24 @@ export interface Routes extends Omit<OfferWatchParts, "provider" | "connections"
   /** The connections of this instance, and those of all. */
   own: Part;
   fleet: Part;
+  /** Whose sessions are whose. */
+  owners: Ownership;
   /** Ends watches when the service stops. */
   stopping: AbortSignal;
 }
 
 export function createRoutes(parts: Routes) {
-  const { provider, applied, own, fleet } = parts;
+  const { provider, applied, own, fleet, owners } = parts;
   const partFor = (context: HandlerContext) => (isForOwnPart(context) ? own : fleet);
+  const requireSession = async (sessionId: string, caller: Caller) => {
+    if (!seesAll(caller)) await owners.requireSession(sessionId, caller);
+  };
+  /** Of a session of one's own; what sessions share is for operators. */
+  const shownTo = async (caller: Caller, connections: McpConnection[]) => {
+    if (seesAll(caller)) return connections;
+    const own = await Promise.all(connections.map(({ sessionId }) => owners.isOwnSession(sessionId, caller)));
+    return connections.filter((_, index) => own[index]);
+  };
   const lasting = ({ signal }: HandlerContext) => openEnding(signal, parts.stopping);
 
   return (router: ConnectRouter): void => {
@@ -49,40 +61,46 @@ export function createRoutes(parts: Routes) {
       },
     });
     router.service(McpServerService, {
-      async applyMcpServer({ server, ...conditions }, { requestHeader, signal }) {
-        requireOperator("to apply an MCP server", callerOf({ requestHeader }));
+      async applyMcpServer({ server, ...conditions }, { signal }) {
         const given = server ?? refuseField("server", "is required");
         return { server: await applied.apply(validServer(given), { ...conditions, signal }) };
       },
-      async getMcpServer({ name }, { signal }) {
-        return { server: (await applied.read(name, signal)) ?? refuseMissing(name) };
+      async getMcpServer({ name }, context) {
+        const server = (await applied.read(name, context.signal)) ?? refuseMissing(name);
+        return { server: seesAll(callerOf(context)) ? server : publicServer(server) };
       },
-      async deleteMcpServer({ name, ...conditions }, { requestHeader, signal }) {
-        requireOperator("to delete an MCP server", callerOf({ requestHeader }));
+      async deleteMcpServer({ name, ...conditions }, { signal }) {
         if (await applied.remove(name, { ...conditions, signal })) return {};
         return refuseMissing(name);
       },
-      async listMcpServers(request, { signal }) {
-        await applied.caughtUp(signal);
-        const named = { elements: applied.list(), placeOf: ({ server }: StoredMcpServer) => server?.name ?? "" };
+      async listMcpServers(request, context) {
+        await applied.caughtUp(context.signal);
+        const elements = seesAll(callerOf(context)) ? applied.list() : applied.list().map(publicServer);
+        const named = { elements, placeOf: ({ server }: StoredMcpServer) => server?.name ?? "" };
         const { items, nextPageToken } = pageOf(["servers"], named, request);
         return { servers: items, nextPageToken };
       },
       async listConnections(request, context) {
         const { sessionId } = request;
-        const elements = await partFor(context).list(sessionId, context.signal);
-        const list = ["connections", sessionId, isForOwnPart(context) ? "own" : "all"];
+        const caller = callerOf(context);
+        await requireSession(sessionId, caller);
+        const elements = await shownTo(caller, await partFor(context).list(sessionId, context.signal));
+        const list = ["connections", caller.principal ?? "", sessionId, isForOwnPart(context) ? "own" : "all"];
         const { items, nextPageToken } = pageOf(list, { elements, placeOf: placeOfConnection }, request);
         return { connections: items, nextPageToken };
       },
       async *watchConnections({ sessionId }, context) {
         using ending = lasting(context);
+        const caller = callerOf(context);
+        await requireSession(sessionId, caller);
         for await (const standing of partFor(context).watch(sessionId, ending.signal)) {
-          const connections = standing.toSorted((a, b) => (placeOfConnection(a) < placeOfConnection(b) ? -1 : 1));
+          const shown = await shownTo(caller, standing);
+          const connections = shown.toSorted((a, b) => (placeOfConnection(a) < placeOfConnection(b) ? -1 : 1));
           yield withEtag(WatchConnectionsResponseSchema, { connections });
         }
       },
       async closeConnections({ sessionId, agent, runId }, context) {
+        await requireSession(sessionId, callerOf(context));
         return { closedCount: await partFor(context).release({ sessionId, agent, runId }, context.signal) };
       },
     });

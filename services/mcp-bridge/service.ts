@@ -21,6 +21,7 @@ import { OwnPart } from "./connection/own-part.ts";
 import { Provider } from "./provider/provider.ts";
 import { createRoutes } from "./routes.ts";
 import { createPeers } from "./subscriptions/peers.ts";
+import { createSessionOwners } from "./subscriptions/session-owners.ts";
 import { findInstances, openAppliedServers } from "./subscriptions.ts";
 import type { TransportModule } from "./transport/module.ts";
 import { createTransportRegistry } from "./transport/registry.ts";
@@ -55,7 +56,9 @@ export async function openService(config: McpBridgeConfig, context: ServiceConte
   );
   connections.useOwners(ownership);
 
-  const peers = createPeers(bus, name, clientInterceptors({ telemetry, service: name }));
+  const interceptors = clientInterceptors({ telemetry, service: name });
+  const peers = createPeers(bus, name, interceptors);
+  const owners = createSessionOwners(bus, interceptors);
   const isNotSent = (error: unknown) => deliveryOf(error) === "NOT_SENT";
   const provider = new Provider({ ...config, connections, applied, isNotSent, peerOf: peers.peer });
   const instances = (limit: AbortSignal) => findInstances(bus, name, limit);
@@ -68,7 +71,7 @@ export async function openService(config: McpBridgeConfig, context: ServiceConte
     logger,
     interceptors: serverInterceptors({ logger, telemetry }),
     routes: createRoutes({
-      ...{ provider, connections, applied, own, fleet, firstSnapshotMs, stopping: stopping.signal },
+      ...{ provider, connections, applied, own, fleet, owners, firstSnapshotMs, stopping: stopping.signal },
     }),
   };
   stack.use(await serveOnNats(bus, { ...served, service: instanceService(name, instance) }));

@@ -17,6 +17,7 @@ import {
   WorkerService,
 } from "#gen/toolbus/worker/v1/worker_service_pb.ts";
 import { withEtag } from "#runtime/rpc/etag.ts";
+import { callerOf, seesAll } from "#runtime/rpc/identity.ts";
 import { pageOf, placeOfNumber } from "#runtime/rpc/paging/page.ts";
 import { currentTrace, logFieldsFromTrace } from "#runtime/telemetry/trace-context.ts";
 import { openEnding } from "#runtime/time/ending.ts";
@@ -60,17 +61,26 @@ export function createRoutes({
       releaseScope: () => ({}), // a worker belongs to its file: what a scope needs comes with each request
     });
     router.service(WorkerService, {
-      listWorkers(request) {
-        const { items, nextPageToken } = pageOf(["workers"], { elements: workers(), placeOf: placeOfWorker }, request);
-        return { workers: items, refusedFiles: request.pageToken === "" ? refusedFiles() : [], nextPageToken };
+      listWorkers(request, context) {
+        const isWhole = seesAll(callerOf(context));
+        const elements = isWhole ? workers() : workers().map((worker) => ({ ...worker, reason: "" })); // it cites what was written to stderr
+        const { items, nextPageToken } = pageOf(["workers"], { elements, placeOf: placeOfWorker }, request);
+        return {
+          workers: items,
+          refusedFiles: isWhole && request.pageToken === "" ? refusedFiles() : [],
+          nextPageToken,
+        };
       },
       async stopWorker({ workerId, force }) {
         await stop(workerId, force);
         return {};
       },
-      async *watchWorkerLogs({ source }, { signal }) {
-        using ending = openEnding(signal, stopping);
-        for await (const event of logs.watch(source, ending.signal)) yield { update: updateFromEvent(event) };
+      async *watchWorkerLogs({ source }, context) {
+        using ending = openEnding(context.signal, stopping);
+        const caller = callerOf(context);
+        const isShown = (line: LogLine) =>
+          (source === "" || source === line.source) && (seesAll(caller) || line.principal === caller.principal);
+        for await (const event of logs.watch(isShown, ending.signal)) yield { update: updateFromEvent(event) };
       },
     });
   };

@@ -197,5 +197,5 @@ function createInstallations({ uv, config, logs, redact, logger }: InstallationP
 
 function writeUnlabelled(logs: LogHub, source: string, line: WrittenLine): void {
   const { timeMs, level, message, fieldsJson } = line;
-  logs.write({ timeMs, source, function: "", callId: "", traceId: "", level, message, fieldsJson });
+  logs.write({ timeMs, source, function: "", callId: "", traceId: "", principal: "", level, message, fieldsJson });
 }

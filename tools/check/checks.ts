@@ -10,6 +10,7 @@ import { breakagesOf, changedDefaultsOf, tightenedRulesOf } from "../release/bre
 import { importsOfInternal } from "../release/internal.ts";
 import { versionFaults } from "../release/version.ts";
 import { referencePath, settingsReference } from "../settings/reference.ts";
+import { faultsInAccess } from "./access.ts";
 import type { Findings } from "./findings.ts";
 import { faultsInLinks } from "./links.ts";
 import { faultsInLockFile } from "./lock-file.ts";
@@ -92,6 +93,12 @@ export const checks: readonly Check[] = [
     name: "reference of settings is fresh",
     mend: `npm run settings, and commit ${referencePath}`,
     run: settingsFaults,
+  },
+  {
+    key: "access",
+    name: "every method has a rule, and the page of access says it",
+    mend: "give the method its rule, and write the page: npx vitest run test/system/access -u",
+    run: faultsInAccess,
   },
   {
     key: "links",

@@ -1,13 +1,17 @@
 import { createContextValues } from "@connectrpc/connect";
+import { requireAccess } from "#runtime/rpc/access/rules.ts";
 import type { Admit } from "#runtime/rpc/http/server.ts";
 import type { Authenticate } from "./authentication.ts";
 import { callerKey } from "./caller-key.ts";
 import { isOpen } from "./open-services.ts";
 
-/** Lets a call in by its head: with its caller's identity, or without one where none is needed. */
+/** Lets a call in by its head: with its caller's identity, if the method's rule allows it, or without one where none is needed. */
 export function createAdmission(authenticate: Authenticate): Admit {
   return (request, method) => {
     const values = createContextValues();
-    return isOpen(method.parent) ? values : values.set(callerKey, authenticate(request));
+    if (isOpen(method.parent)) return values;
+    const caller = authenticate(request);
+    requireAccess(method, caller);
+    return values.set(callerKey, caller);
   };
 }

@@ -2,12 +2,12 @@ import { toJsonString } from "@bufbuild/protobuf";
 import type { ConnectRouter, HandlerContext } from "@connectrpc/connect";
 import { type AuditFilter, AuditFilterSchema, AuditService } from "#gen/toolbus/audit/v1/audit_service_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
+import type { Ownership } from "#runtime/rpc/access/session-owners.ts";
 import { callerOf, isServiceItself } from "#runtime/rpc/identity.ts";
 import { sizeOfPage } from "#runtime/rpc/paging/page.ts";
 import { placeFromToken, tokenFromPlace } from "#runtime/rpc/paging/page-token.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { type AuditReader, type MayRead, readPage, watchFrom } from "../catalogue/audit/audit-pages.ts";
-import type { Ownership } from "../sessions/ownership.ts";
 
 export interface AuditRoutes {
   audit: AuditReader;

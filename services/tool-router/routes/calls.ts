@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { ConnectRouter, HandlerContext } from "@connectrpc/connect";
 import { type ListToolsRequest, ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
+import type { Ownership } from "#runtime/rpc/access/session-owners.ts";
 import { callerOf } from "#runtime/rpc/identity.ts";
 import { decodeRunContext } from "#runtime/rpc/run-context.ts";
 import type { CarryOut } from "../calls/call.ts";
@@ -10,7 +11,6 @@ import type { Catalogue } from "../catalogue/catalogue.ts";
 import type { Contexts } from "../sessions/contexts/contexts.ts";
 import { explainTool } from "../sessions/contexts/explain.ts";
 import { listTools, toolsRevision } from "../sessions/contexts/listing.ts";
-import type { Ownership } from "../sessions/ownership.ts";
 import type { Sessions } from "../sessions/sessions.ts";
 import type { Spaces } from "../sessions/spaces.ts";
 

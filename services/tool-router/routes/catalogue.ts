@@ -4,12 +4,13 @@ import { ProviderService, type StoredProvider } from "#gen/toolbus/provider/v1/p
 import { type CatalogTool, ToolCatalogService } from "#gen/toolbus/tool/v1/tool_catalog_service_pb.ts";
 import { requireOperator } from "#runtime/failure/operator.ts";
 import { withEtag } from "#runtime/rpc/etag.ts";
-import { callerOf } from "#runtime/rpc/identity.ts";
+import { callerOf, seesAll } from "#runtime/rpc/identity.ts";
 import { pageOf } from "#runtime/rpc/paging/page.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import type { Catalogue } from "../catalogue/catalogue.ts";
 import { BY_RPC, type CatalogueEditor, type Terms } from "../catalogue/editor.ts";
 import type { CatalogueFiles } from "../catalogue/files/files.ts";
+import { publicAgent, publicProvider, publicTool } from "../catalogue/public-view.ts";
 
 export interface CatalogueRoutes {
   catalogue: Catalogue;
@@ -21,85 +22,91 @@ export interface CatalogueRoutes {
 
 export function routeCatalogue(router: ConnectRouter, routes: CatalogueRoutes): void {
   const { catalogue, editor, files, stopping } = routes;
-  const requireFor = (deed: string, context: HandlerContext) => requireOperator(deed, callerOf(context));
+  /** Faults cite the files. */
+  const refusedFor = (context: HandlerContext, ...kinds: Parameters<typeof files.refused>) =>
+    seesAll(callerOf(context)) ? files.refused(...kinds) : [];
 
   router.service(AgentService, {
     async applyAgent({ agent, ...conditions }, context) {
-      if (!conditions.validateOnly) requireFor("to apply an agent", context);
+      if (!conditions.validateOnly) requireOperator("to apply an agent", callerOf(context));
       return { agent: await editor.applyAgent(agent!, termsFrom(conditions)) };
     },
-    async getAgent({ name }) {
+    async getAgent({ name }, context) {
       await catalogue.caughtUp();
-      return { agent: catalogue.storedAgent(name) };
+      return { agent: shownTo(context, publicAgent)(catalogue.storedAgent(name)) };
     },
-    async listAgents(request) {
+    async listAgents(request, context) {
       await catalogue.caughtUp();
-      const named = { elements: catalogue.agents, placeOf: nameOfAgent };
+      const elements = catalogue.agents.map(shownTo(context, publicAgent));
+      const named = { elements, placeOf: nameOfAgent };
       const { items, nextPageToken } = pageOf(["agents"], named, request);
-      const refusedFiles = request.pageToken === "" ? files.refused("agents", "tools") : [];
+      const refusedFiles = request.pageToken === "" ? refusedFor(context, "agents", "tools") : [];
       return { agents: items, refusedFiles, nextPageToken };
     },
-    async deleteAgent({ name, ...conditions }, context) {
-      requireFor("to delete an agent", context);
+    async deleteAgent({ name, ...conditions }) {
       await editor.removeAgent(name, termsFrom(conditions));
       return {};
     },
-    async *watchAgents(_, { signal }) {
-      using ending = openEnding(signal, stopping);
+    async *watchAgents(_, context) {
+      using ending = openEnding(context.signal, stopping);
       const ends = ending.signal;
       const ended = new Promise<void>((resolve) => ends.addEventListener("abort", () => resolve(), { once: true }));
       await catalogue.caughtUp();
       while (!ends.aborted) {
         const changed = Promise.race([catalogue.agentsChanged, files.loaded, ended]);
-        const told = { agents: catalogue.agents, refusedFiles: files.refused("agents", "tools") };
+        const agents = catalogue.agents.map(shownTo(context, publicAgent));
+        const told = { agents, refusedFiles: refusedFor(context, "agents", "tools") };
         yield withEtag(WatchAgentsResponseSchema, told);
         await changed;
       }
     },
   });
   router.service(ToolCatalogService, {
-    async applyCatalogTool({ tool, ...conditions }, context) {
-      requireFor("to apply a tool", context);
+    async applyCatalogTool({ tool, ...conditions }) {
       return { tool: await editor.applyTool(tool!, termsFrom(conditions)) };
     },
-    async getCatalogTool({ name }) {
+    async getCatalogTool({ name }, context) {
       await catalogue.caughtUp();
-      return { tool: catalogue.catalogTool(name) };
+      return { tool: shownTo(context, publicTool)(catalogue.catalogTool(name)) };
     },
-    async listCatalogTools(request) {
+    async listCatalogTools(request, context) {
       await catalogue.caughtUp();
-      const named = { elements: catalogue.catalogTools, placeOf: nameOfTool };
+      const elements = catalogue.catalogTools.map(shownTo(context, publicTool));
+      const named = { elements, placeOf: nameOfTool };
       const { items, nextPageToken } = pageOf(["catalog tools"], named, request);
-      const refusedFiles = request.pageToken === "" ? files.refused("tools") : [];
+      const refusedFiles = request.pageToken === "" ? refusedFor(context, "tools") : [];
       return { tools: items, refusedFiles, nextPageToken };
     },
-    async deleteCatalogTool({ name, ...conditions }, context) {
-      requireFor("to delete a tool", context);
+    async deleteCatalogTool({ name, ...conditions }) {
       await editor.removeTool(name, termsFrom(conditions));
       return {};
     },
   });
   router.service(ProviderService, {
-    async applyProvider({ provider, ...conditions }, context) {
-      requireFor("to apply a provider", context);
+    async applyProvider({ provider, ...conditions }) {
       return { provider: await editor.applyProvider(provider!, termsFrom(conditions)) };
     },
-    async getProvider({ name }) {
+    async getProvider({ name }, context) {
       await catalogue.caughtUp();
-      return { provider: catalogue.storedProvider(name) };
+      return { provider: shownTo(context, publicProvider)(catalogue.storedProvider(name)) };
     },
-    async listProviders(request) {
+    async listProviders(request, context) {
       await catalogue.caughtUp();
-      const named = { elements: catalogue.storedProviders, placeOf: nameOfProvider };
+      const elements = catalogue.storedProviders.map(shownTo(context, publicProvider));
+      const named = { elements, placeOf: nameOfProvider };
       const { items, nextPageToken } = pageOf(["providers"], named, request);
       return { providers: items, nextPageToken };
     },
-    async deleteProvider({ name, ...conditions }, context) {
-      requireFor("to delete a provider", context);
+    async deleteProvider({ name, ...conditions }) {
       await editor.removeProvider(name, termsFrom(conditions));
       return {};
     },
   });
+}
+
+/** What the caller sees of what is stored. */
+function shownTo<T>(context: HandlerContext, publicView: (stored: T) => T): (stored: T) => T {
+  return seesAll(callerOf(context)) ? (stored) => stored : publicView;
 }
 
 function termsFrom({ expectedRevision, validateOnly = false }: Omit<Terms, "origin">): Terms {

@@ -4,6 +4,7 @@ import type { ConnectRouter } from "@connectrpc/connect";
 import { ToolCallService, type WatchNotice } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import type { Stored } from "#runtime/bus/buckets/bucket.ts";
 import { refuse } from "#runtime/failure/failure.ts";
+import type { Ownership } from "#runtime/rpc/access/session-owners.ts";
 import { callerOf, principalOf } from "#runtime/rpc/identity.ts";
 import { pageOf } from "#runtime/rpc/paging/page.ts";
 import { openEnding } from "#runtime/time/ending.ts";
@@ -17,7 +18,6 @@ import type { Submissions } from "../calls/requests/submissions.ts";
 import type { Dispatcher } from "../calls/watchers/dispatcher.ts";
 import { noticesOf } from "../calls/watchers/notices.ts";
 import type { Catalogue } from "../catalogue/catalogue.ts";
-import type { Ownership } from "../sessions/ownership.ts";
 import type { Sessions } from "../sessions/sessions.ts";
 import { tokenFrom } from "../subscriptions/watchers/subject-token.ts";
 

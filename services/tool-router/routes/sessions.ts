@@ -1,11 +1,11 @@
 import type { Duration } from "@bufbuild/protobuf/wkt";
 import type { ConnectRouter } from "@connectrpc/connect";
 import { SessionService, WatchSessionResponseSchema } from "#gen/toolbus/session/v1/session_service_pb.ts";
+import type { Ownership } from "#runtime/rpc/access/session-owners.ts";
 import { withEtag } from "#runtime/rpc/etag.ts";
 import { callerOf, principalOf } from "#runtime/rpc/identity.ts";
 import { msFromDuration } from "#runtime/time/duration.ts";
 import { openEnding } from "#runtime/time/ending.ts";
-import type { Ownership } from "../sessions/ownership.ts";
 import type { Switching } from "../sessions/switch/switching.ts";
 import { type WatchParts, watchSession } from "../sessions/switch/watch.ts";
 

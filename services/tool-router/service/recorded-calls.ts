@@ -1,6 +1,7 @@
 import { openRoom } from "#runtime/bus/buckets/room.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
+import type { Ownership } from "#runtime/rpc/access/session-owners.ts";
 import { systemClock as clock } from "#runtime/time/clock.ts";
 import { createDueWorker } from "../calls/due-work/due-work.ts";
 import { KEPT_MS, mayLeave } from "../calls/due-work/retention.ts";
@@ -15,7 +16,6 @@ import { Dispatcher } from "../calls/watchers/dispatcher.ts";
 import { createLostWatchers } from "../calls/watchers/lost-watchers.ts";
 import type { CallQueue } from "../calls/watchers/ports.ts";
 import type { Audit } from "../catalogue/audit/audit.ts";
-import type { Ownership } from "../sessions/ownership.ts";
 import { type DueWorkQueue, openDueWork } from "../subscriptions/calls/due-work.ts";
 import { openRunningCalls } from "../subscriptions/calls/running-calls.ts";
 import { callPlace, openCallStore } from "../subscriptions/calls/store.ts";

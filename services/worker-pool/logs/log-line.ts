@@ -7,6 +7,8 @@ export interface LogLine {
   function: string;
   callId: string;
   traceId: string;
+  /** Whose call wrote it. */
+  principal: string;
   level: LogLevel;
   message: string;
   /** JSON text; empty for none. */

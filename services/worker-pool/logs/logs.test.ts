@@ -5,7 +5,7 @@ import { type LogLine, writtenLineFromText } from "./log-line.ts";
 import { createRedaction } from "./redaction.ts";
 
 const line = (message: string, source = "a"): LogLine => {
-  const labels = { source, function: "", callId: "", traceId: "" };
+  const labels = { source, function: "", callId: "", traceId: "", principal: "" };
   return { timeMs: 0, ...labels, level: LogLevel.INFO, message, fieldsJson: "" };
 };
 
@@ -54,7 +54,7 @@ describe("the hub", () => {
   test("WORK-6 a watcher gets the lines of its source in order, and is told how many it missed", async () => {
     const hub = createLogHub();
     const stop = new AbortController();
-    const lines = hub.watch("a", stop.signal)[Symbol.asyncIterator]();
+    const lines = hub.watch(({ source }) => source === "a", stop.signal)[Symbol.asyncIterator]();
     const first = lines.next();
     hub.write(line("other", "b"));
     hub.write(line("first"));

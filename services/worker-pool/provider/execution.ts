@@ -80,7 +80,8 @@ export function createExecution(parts: ExecutionParts): Execute {
     const given = { ...context, configJson, secretsJson, source: source.name };
     if (module !== undefined || !isToolFileName(python)) return callModule(request, module ?? python, given);
     const { argumentsJson, timeoutMs, signal, traceId, tell } = context;
-    const labels = { source: source.name, function: request.tool, callId: request.callId, traceId };
+    const { callId, scope } = request;
+    const labels = { source: source.name, function: request.tool, callId, traceId, principal: scope?.principal ?? "" };
     const listener = createListener(tell, logs, labels);
     const call = { source: source.name, file: python, function: request.tool, argumentsJson, configJson, secretsJson };
     return pool.call({ ...call, idempotencyKey: request.callId, timeoutMs, signal, listener });
@@ -95,7 +96,8 @@ export function createExecution(parts: ExecutionParts): Execute {
         reason: "DEADLINE_EXCEEDED",
       });
     const time = startCallTime(timeoutMs, given.signal, timeUp);
-    const listener = createListener(given.tell, logs, { source, function: tool, callId, traceId });
+    const labels = { source, function: tool, callId, traceId, principal: scope?.principal ?? "" };
+    const listener = createListener(given.tell, logs, labels);
     const used = nothingUsed();
     const run = { scope, bounds, allowedTools, used };
     const call = { tool, callId, ...run, argumentsJson, configJson, secretsJson, signal: time.signal, listener };
@@ -122,7 +124,7 @@ export function createExecution(parts: ExecutionParts): Execute {
 
 type Context = ExecutionContext & { argumentsJson: string; timeoutMs: number | undefined };
 type Given = { configJson: string; secretsJson: string; source: string };
-type Labels = Pick<LogLine, "source" | "function" | "callId" | "traceId">;
+type Labels = Pick<LogLine, "source" | "function" | "callId" | "traceId" | "principal">;
 
 function createListener(tell: (event: ExecuteToolResponse) => void, logs: LogHub, labels: Labels): CallListener {
   return {

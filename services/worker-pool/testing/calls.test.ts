@@ -2,8 +2,10 @@ import { readFile } from "node:fs/promises";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { LogLevel } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import type { WorkerLogLine } from "#gen/toolbus/worker/v1/worker_service_pb.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { runInTrace } from "#runtime/telemetry/trace-context.ts";
+import { asOperator, asPrincipal } from "../../../test/harness/callers.ts";
 import { eventually, HEAD, openTestWorkers, type TestWorkers } from "./workers.ts";
 
 const TOOL = `${HEAD}
@@ -183,6 +185,16 @@ describe("logs and progress", () => {
     ]);
     const progress = events.flatMap((event) => (event.case === "progress" ? [event.value.progress] : []));
     expect(progress).toEqual([1, 2, 3]);
+  });
+
+  test("SEC-2 lines of a call are shown to its principal and to operators", async () => {
+    const [ann, bob, olga] = [asPrincipal("ann"), asPrincipal("bob"), asOperator("olga")].map(workers.watchLogs);
+    const scope = { sessionId: "s", agent: "a", principal: "ann" };
+    const request = { callId: "anns", source: { name: "tool" }, tool: "steps", scope };
+    await Array.fromAsync(workers.provider.executeTool(request));
+    const seenBy = (lines: readonly WorkerLogLine[] = []) => lines.filter(({ callId }) => callId === "anns").length;
+    await eventually(() => seenBy(ann) === 2 && seenBy(olga) === 2);
+    expect(bob).toEqual([]);
   });
 
   test("WORK-6 every line is labelled with source, function, call and trace, and can be followed", async () => {

@@ -49,8 +49,8 @@ export interface TestWorkers extends AsyncDisposable {
   write(name: string, text: string): Promise<void>;
   /** Calls `source.function`; throws what the RPC throws. */
   call(name: string, args?: object, input?: CallInput): Promise<Called>;
-  /** All log lines from here on, in a list that grows. */
-  watchLogs(): WorkerLogLine[];
+  /** The log lines from here on that the caller is shown, in a list that grows. */
+  watchLogs(by?: CallOptions): WorkerLogLine[];
 }
 
 /** Python files reach no host. */
@@ -105,9 +105,9 @@ export async function openTestWorkers(
       };
       return calledFromEvents(provider.executeTool(request, options));
     },
-    watchLogs() {
+    watchLogs(by = {}) {
       const lines: WorkerLogLine[] = [];
-      void collect(service.watchWorkerLogs({}, { signal: watching.signal }), lines, watching.signal);
+      void collect(service.watchWorkerLogs({}, { ...by, signal: watching.signal }), lines, watching.signal);
       return lines;
     },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),

@@ -2,6 +2,8 @@ import { open, type Proofs, shown, testsOf } from "./proof.ts";
 
 const gateway = testsOf("services/gateway/gateway.test.ts");
 const hostGuard = testsOf("services/gateway/access/host-guard.test.ts");
+const access = testsOf("test/system/access/access.test.ts");
+const bridge = testsOf("services/mcp-bridge/testing/owners.service.test.ts");
 const keys = testsOf("test/system/operation/keys.test.ts");
 const operators = testsOf("test/system/operation/operators.test.ts");
 const workers = testsOf("services/worker-pool/testing/calls.test.ts");
@@ -44,7 +46,15 @@ export const sec: Proofs = {
       "what all sessions use is changed by operators alone",
       operators("is refused to a key that is no operator's"),
     ),
-    open("every method declares its rule, enforced in one place", "Rules stand in the handlers of the services."),
+    shown(
+      "every method declares its rule, and gives each asker what the page of access says",
+      access("every method has a rule", "every method gives each asker what the page of access says"),
+    ),
+    shown(
+      "lines of workers and connections to MCP servers are shown to whom they belong",
+      workers("lines of a call are shown to its principal and to operators"),
+      bridge("connections of a session are shown to its owner and to operators, and closed by them"),
+    ),
     open("agents, spaces and external tools are granted to principals", "There are no grants."),
   ],
   "SEC-3": [

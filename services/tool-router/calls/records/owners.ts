@@ -3,7 +3,7 @@ import type { Caller } from "#runtime/rpc/identity.ts";
 import type { CallRecord } from "./call-record.ts";
 import { isExternal } from "./states.ts";
 
-/* O2 and O3 of sessions/ownership.ts. */
+/* O2 and O3 of #runtime/rpc/access/session-owners.ts. */
 
 /** O2 */
 export function isShownTo({ principal, taken, watcherPrincipal }: CallRecord, caller: Caller): boolean {

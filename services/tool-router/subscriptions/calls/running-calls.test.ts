@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { createOwnership } from "#runtime/rpc/access/session-owners.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { openTestBus, type TestBus } from "../../../../test/harness/bus.ts";
 import { InFlightCalls } from "../../calls/in-flight.ts";
-import { createOwnership } from "../../sessions/ownership.ts";
 import { openRunningCalls } from "./running-calls.ts";
 
 let bus: TestBus;

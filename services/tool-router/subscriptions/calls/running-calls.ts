@@ -3,10 +3,10 @@ import type { Bus } from "#runtime/bus/bus.ts";
 import { askWhetherAlive } from "#runtime/bus/liveness.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { requireOwner } from "#runtime/failure/session-owner.ts";
+import type { Ownership } from "#runtime/rpc/access/session-owners.ts";
 import type { Caller } from "#runtime/rpc/identity.ts";
 import type { InFlightCalls } from "../../calls/in-flight.ts";
 import type { RunningCalls } from "../../calls/records/running.ts";
-import type { Ownership } from "../../sessions/ownership.ts";
 
 /* All routers are asked at once (`#runtime/bus/liveness.ts`); only the one that executes the call answers. */
 

@@ -7,6 +7,7 @@
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_buf_validate_validate } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
+import { file_toolbus_access_v1_access } from "../../access/v1/access_pb.ts";
 import type { Agent } from "./agent_pb.ts";
 import { file_toolbus_agent_v1_agent } from "./agent_pb.ts";
 import type { RefusedFile } from "../../tool/v1/refused_file_pb.ts";
@@ -17,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toolbus/agent/v1/agent_service.proto.
  */
 export const file_toolbus_agent_v1_agent_service: GenFile = /*@__PURE__*/
-  fileDesc("CiR0b29sYnVzL2FnZW50L3YxL2FnZW50X3NlcnZpY2UucHJvdG8SEHRvb2xidXMuYWdlbnQudjEiaQoLU3RvcmVkQWdlbnQSJgoFYWdlbnQYASABKAsyFy50b29sYnVzLmFnZW50LnYxLkFnZW50EhAKCHJldmlzaW9uGAIgASgEEg4KBm9yaWdpbhgDIAEoCRIQCgh3YXJuaW5ncxgEIAMoCSKQAQoRQXBwbHlBZ2VudFJlcXVlc3QSLgoFYWdlbnQYASABKAsyFy50b29sYnVzLmFnZW50LnYxLkFnZW50Qga6SAPIAQESFQoNdmFsaWRhdGVfb25seRgCIAEoCBIeChFleHBlY3RlZF9yZXZpc2lvbhgDIAEoBEgAiAEBQhQKEl9leHBlY3RlZF9yZXZpc2lvbiJCChJBcHBseUFnZW50UmVzcG9uc2USLAoFYWdlbnQYASABKAsyHS50b29sYnVzLmFnZW50LnYxLlN0b3JlZEFnZW50Ij0KD0dldEFnZW50UmVxdWVzdBIqCgRuYW1lGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kIkAKEEdldEFnZW50UmVzcG9uc2USLAoFYWdlbnQYASABKAsyHS50b29sYnVzLmFnZW50LnYxLlN0b3JlZEFnZW50IlAKEUxpc3RBZ2VudHNSZXF1ZXN0Eh0KCXBhZ2Vfc2l6ZRgBIAEoBUIKukgHGgUY6AcoABIcCgpwYWdlX3Rva2VuGAIgASgJQgi6SAVyAxiACCKRAQoSTGlzdEFnZW50c1Jlc3BvbnNlEi0KBmFnZW50cxgBIAMoCzIdLnRvb2xidXMuYWdlbnQudjEuU3RvcmVkQWdlbnQSMwoNcmVmdXNlZF9maWxlcxgCIAMoCzIcLnRvb2xidXMudG9vbC52MS5SZWZ1c2VkRmlsZRIXCg9uZXh0X3BhZ2VfdG9rZW4YAyABKAkifwoSRGVsZXRlQWdlbnRSZXF1ZXN0EioKBG5hbWUYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSJwoRZXhwZWN0ZWRfcmV2aXNpb24YAiABKARCB7pIBDICKAFIAIgBAUIUChJfZXhwZWN0ZWRfcmV2aXNpb24iFQoTRGVsZXRlQWdlbnRSZXNwb25zZSIUChJXYXRjaEFnZW50c1JlcXVlc3QihwEKE1dhdGNoQWdlbnRzUmVzcG9uc2USLQoGYWdlbnRzGAEgAygLMh0udG9vbGJ1cy5hZ2VudC52MS5TdG9yZWRBZ2VudBIzCg1yZWZ1c2VkX2ZpbGVzGAIgAygLMhwudG9vbGJ1cy50b29sLnYxLlJlZnVzZWRGaWxlEgwKBGV0YWcYAyABKAkyzQMKDEFnZW50U2VydmljZRJXCgpBcHBseUFnZW50EiMudG9vbGJ1cy5hZ2VudC52MS5BcHBseUFnZW50UmVxdWVzdBokLnRvb2xidXMuYWdlbnQudjEuQXBwbHlBZ2VudFJlc3BvbnNlElEKCEdldEFnZW50EiEudG9vbGJ1cy5hZ2VudC52MS5HZXRBZ2VudFJlcXVlc3QaIi50b29sYnVzLmFnZW50LnYxLkdldEFnZW50UmVzcG9uc2USVwoKTGlzdEFnZW50cxIjLnRvb2xidXMuYWdlbnQudjEuTGlzdEFnZW50c1JlcXVlc3QaJC50b29sYnVzLmFnZW50LnYxLkxpc3RBZ2VudHNSZXNwb25zZRJaCgtEZWxldGVBZ2VudBIkLnRvb2xidXMuYWdlbnQudjEuRGVsZXRlQWdlbnRSZXF1ZXN0GiUudG9vbGJ1cy5hZ2VudC52MS5EZWxldGVBZ2VudFJlc3BvbnNlElwKC1dhdGNoQWdlbnRzEiQudG9vbGJ1cy5hZ2VudC52MS5XYXRjaEFnZW50c1JlcXVlc3QaJS50b29sYnVzLmFnZW50LnYxLldhdGNoQWdlbnRzUmVzcG9uc2UwAWIGcHJvdG8z", [file_buf_validate_validate, file_toolbus_agent_v1_agent, file_toolbus_tool_v1_refused_file]);
+  fileDesc("CiR0b29sYnVzL2FnZW50L3YxL2FnZW50X3NlcnZpY2UucHJvdG8SEHRvb2xidXMuYWdlbnQudjEiewoLU3RvcmVkQWdlbnQSJgoFYWdlbnQYASABKAsyFy50b29sYnVzLmFnZW50LnYxLkFnZW50EhAKCHJldmlzaW9uGAIgASgEEg4KBm9yaWdpbhgDIAEoCRIQCgh3YXJuaW5ncxgEIAMoCRIQCghyZWRhY3RlZBgFIAEoCCKQAQoRQXBwbHlBZ2VudFJlcXVlc3QSLgoFYWdlbnQYASABKAsyFy50b29sYnVzLmFnZW50LnYxLkFnZW50Qga6SAPIAQESFQoNdmFsaWRhdGVfb25seRgCIAEoCBIeChFleHBlY3RlZF9yZXZpc2lvbhgDIAEoBEgAiAEBQhQKEl9leHBlY3RlZF9yZXZpc2lvbiJCChJBcHBseUFnZW50UmVzcG9uc2USLAoFYWdlbnQYASABKAsyHS50b29sYnVzLmFnZW50LnYxLlN0b3JlZEFnZW50Ij0KD0dldEFnZW50UmVxdWVzdBIqCgRuYW1lGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kIkAKEEdldEFnZW50UmVzcG9uc2USLAoFYWdlbnQYASABKAsyHS50b29sYnVzLmFnZW50LnYxLlN0b3JlZEFnZW50IlAKEUxpc3RBZ2VudHNSZXF1ZXN0Eh0KCXBhZ2Vfc2l6ZRgBIAEoBUIKukgHGgUY6AcoABIcCgpwYWdlX3Rva2VuGAIgASgJQgi6SAVyAxiACCKRAQoSTGlzdEFnZW50c1Jlc3BvbnNlEi0KBmFnZW50cxgBIAMoCzIdLnRvb2xidXMuYWdlbnQudjEuU3RvcmVkQWdlbnQSMwoNcmVmdXNlZF9maWxlcxgCIAMoCzIcLnRvb2xidXMudG9vbC52MS5SZWZ1c2VkRmlsZRIXCg9uZXh0X3BhZ2VfdG9rZW4YAyABKAkifwoSRGVsZXRlQWdlbnRSZXF1ZXN0EioKBG5hbWUYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSJwoRZXhwZWN0ZWRfcmV2aXNpb24YAiABKARCB7pIBDICKAFIAIgBAUIUChJfZXhwZWN0ZWRfcmV2aXNpb24iFQoTRGVsZXRlQWdlbnRSZXNwb25zZSIUChJXYXRjaEFnZW50c1JlcXVlc3QihwEKE1dhdGNoQWdlbnRzUmVzcG9uc2USLQoGYWdlbnRzGAEgAygLMh0udG9vbGJ1cy5hZ2VudC52MS5TdG9yZWRBZ2VudBIzCg1yZWZ1c2VkX2ZpbGVzGAIgAygLMhwudG9vbGJ1cy50b29sLnYxLlJlZnVzZWRGaWxlEgwKBGV0YWcYAyABKAky6wMKDEFnZW50U2VydmljZRJdCgpBcHBseUFnZW50EiMudG9vbGJ1cy5hZ2VudC52MS5BcHBseUFnZW50UmVxdWVzdBokLnRvb2xidXMuYWdlbnQudjEuQXBwbHlBZ2VudFJlc3BvbnNlIgSohhkCElcKCEdldEFnZW50EiEudG9vbGJ1cy5hZ2VudC52MS5HZXRBZ2VudFJlcXVlc3QaIi50b29sYnVzLmFnZW50LnYxLkdldEFnZW50UmVzcG9uc2UiBKiGGQISXQoKTGlzdEFnZW50cxIjLnRvb2xidXMuYWdlbnQudjEuTGlzdEFnZW50c1JlcXVlc3QaJC50b29sYnVzLmFnZW50LnYxLkxpc3RBZ2VudHNSZXNwb25zZSIEqIYZAhJgCgtEZWxldGVBZ2VudBIkLnRvb2xidXMuYWdlbnQudjEuRGVsZXRlQWdlbnRSZXF1ZXN0GiUudG9vbGJ1cy5hZ2VudC52MS5EZWxldGVBZ2VudFJlc3BvbnNlIgSohhkDEmIKC1dhdGNoQWdlbnRzEiQudG9vbGJ1cy5hZ2VudC52MS5XYXRjaEFnZW50c1JlcXVlc3QaJS50b29sYnVzLmFnZW50LnYxLldhdGNoQWdlbnRzUmVzcG9uc2UiBKiGGQIwAWIGcHJvdG8z", [file_buf_validate_validate, file_toolbus_access_v1_access, file_toolbus_agent_v1_agent, file_toolbus_tool_v1_refused_file]);
 
 /**
  * An agent of the catalog.
@@ -52,6 +53,14 @@ export type StoredAgent = Message<"toolbus.agent.v1.StoredAgent"> & {
    * @generated from field: repeated string warnings = 4;
    */
   warnings: string[];
+
+  /**
+   * Whether parts were left out because the caller is no operator: instructions, options of models, configurations of
+   * sources, and warnings.
+   *
+   * @generated from field: bool redacted = 5;
+   */
+  redacted: boolean;
 };
 
 /**
@@ -204,7 +213,7 @@ export type ListAgentsResponse = Message<"toolbus.agent.v1.ListAgentsResponse"> 
   agents: StoredAgent[];
 
   /**
-   * Files of agents and tools that were refused, by name; returned with the first page. What was valid before a faulty change stays
+   * Files of agents and tools that were refused, by name; returned to operators, with the first page. What was valid before a faulty change stays
    * in force.
    *
    * @generated from field: repeated toolbus.tool.v1.RefusedFile refused_files = 2;
@@ -300,7 +309,7 @@ export type WatchAgentsResponse = Message<"toolbus.agent.v1.WatchAgentsResponse"
   agents: StoredAgent[];
 
   /**
-   * Files of agents and tools that were refused, by name.
+   * Files of agents and tools that were refused, by name; empty for whoever is no operator.
    *
    * @generated from field: repeated toolbus.tool.v1.RefusedFile refused_files = 2;
    */

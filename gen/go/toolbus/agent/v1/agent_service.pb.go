@@ -14,6 +14,7 @@ import (
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
 	sync "sync"
+	_ "toolbus.dev/gen/go/toolbus/access/v1"
 	v1 "toolbus.dev/gen/go/toolbus/tool/v1"
 	unsafe "unsafe"
 )
@@ -35,7 +36,10 @@ type StoredAgent struct {
 	// Where it comes from: a file's name, or `rpc`.
 	Origin string `protobuf:"bytes,3,opt,name=origin,proto3" json:"origin,omitempty"`
 	// What an operator should know: tools that do not resolve, sources that cannot be used.
-	Warnings      []string `protobuf:"bytes,4,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	Warnings []string `protobuf:"bytes,4,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	// Whether parts were left out because the caller is no operator: instructions, options of models, configurations of
+	// sources, and warnings.
+	Redacted      bool `protobuf:"varint,5,opt,name=redacted,proto3" json:"redacted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -96,6 +100,13 @@ func (x *StoredAgent) GetWarnings() []string {
 		return x.Warnings
 	}
 	return nil
+}
+
+func (x *StoredAgent) GetRedacted() bool {
+	if x != nil {
+		return x.Redacted
+	}
+	return false
 }
 
 // Creates or replaces an agent.
@@ -363,7 +374,7 @@ type ListAgentsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The agents, by name.
 	Agents []*StoredAgent `protobuf:"bytes,1,rep,name=agents,proto3" json:"agents,omitempty"`
-	// Files of agents and tools that were refused, by name; returned with the first page. What was valid before a faulty change stays
+	// Files of agents and tools that were refused, by name; returned to operators, with the first page. What was valid before a faulty change stays
 	// in force.
 	RefusedFiles []*v1.RefusedFile `protobuf:"bytes,2,rep,name=refused_files,json=refusedFiles,proto3" json:"refused_files,omitempty"`
 	// The `page_token` of the next page; empty on the last page.
@@ -559,7 +570,7 @@ type WatchAgentsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The agents, by name.
 	Agents []*StoredAgent `protobuf:"bytes,1,rep,name=agents,proto3" json:"agents,omitempty"`
-	// Files of agents and tools that were refused, by name.
+	// Files of agents and tools that were refused, by name; empty for whoever is no operator.
 	RefusedFiles []*v1.RefusedFile `protobuf:"bytes,2,rep,name=refused_files,json=refusedFiles,proto3" json:"refused_files,omitempty"`
 	// Identifies the state: it differs when what is sent differs, and is the same for the same state, whichever instance sends it.
 	// A client that reconnects and receives the etag that it knows has missed nothing that still holds.
@@ -623,12 +634,13 @@ var File_toolbus_agent_v1_agent_service_proto protoreflect.FileDescriptor
 
 const file_toolbus_agent_v1_agent_service_proto_rawDesc = "" +
 	"\n" +
-	"$toolbus/agent/v1/agent_service.proto\x12\x10toolbus.agent.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1ctoolbus/agent/v1/agent.proto\x1a\"toolbus/tool/v1/refused_file.proto\"\x8c\x01\n" +
+	"$toolbus/agent/v1/agent_service.proto\x12\x10toolbus.agent.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1etoolbus/access/v1/access.proto\x1a\x1ctoolbus/agent/v1/agent.proto\x1a\"toolbus/tool/v1/refused_file.proto\"\xa8\x01\n" +
 	"\vStoredAgent\x12-\n" +
 	"\x05agent\x18\x01 \x01(\v2\x17.toolbus.agent.v1.AgentR\x05agent\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\x12\x16\n" +
 	"\x06origin\x18\x03 \x01(\tR\x06origin\x12\x1a\n" +
-	"\bwarnings\x18\x04 \x03(\tR\bwarnings\"\xb7\x01\n" +
+	"\bwarnings\x18\x04 \x03(\tR\bwarnings\x12\x1a\n" +
+	"\bredacted\x18\x05 \x01(\bR\bredacted\"\xb7\x01\n" +
 	"\x11ApplyAgentRequest\x125\n" +
 	"\x05agent\x18\x01 \x01(\v2\x17.toolbus.agent.v1.AgentB\x06\xbaH\x03\xc8\x01\x01R\x05agent\x12#\n" +
 	"\rvalidate_only\x18\x02 \x01(\bR\fvalidateOnly\x120\n" +
@@ -658,15 +670,15 @@ const file_toolbus_agent_v1_agent_service_proto_rawDesc = "" +
 	"\x13WatchAgentsResponse\x125\n" +
 	"\x06agents\x18\x01 \x03(\v2\x1d.toolbus.agent.v1.StoredAgentR\x06agents\x12A\n" +
 	"\rrefused_files\x18\x02 \x03(\v2\x1c.toolbus.tool.v1.RefusedFileR\frefusedFiles\x12\x12\n" +
-	"\x04etag\x18\x03 \x01(\tR\x04etag2\xcd\x03\n" +
-	"\fAgentService\x12W\n" +
+	"\x04etag\x18\x03 \x01(\tR\x04etag2\xeb\x03\n" +
+	"\fAgentService\x12]\n" +
 	"\n" +
-	"ApplyAgent\x12#.toolbus.agent.v1.ApplyAgentRequest\x1a$.toolbus.agent.v1.ApplyAgentResponse\x12Q\n" +
-	"\bGetAgent\x12!.toolbus.agent.v1.GetAgentRequest\x1a\".toolbus.agent.v1.GetAgentResponse\x12W\n" +
+	"ApplyAgent\x12#.toolbus.agent.v1.ApplyAgentRequest\x1a$.toolbus.agent.v1.ApplyAgentResponse\"\x04\xa8\x86\x19\x02\x12W\n" +
+	"\bGetAgent\x12!.toolbus.agent.v1.GetAgentRequest\x1a\".toolbus.agent.v1.GetAgentResponse\"\x04\xa8\x86\x19\x02\x12]\n" +
 	"\n" +
-	"ListAgents\x12#.toolbus.agent.v1.ListAgentsRequest\x1a$.toolbus.agent.v1.ListAgentsResponse\x12Z\n" +
-	"\vDeleteAgent\x12$.toolbus.agent.v1.DeleteAgentRequest\x1a%.toolbus.agent.v1.DeleteAgentResponse\x12\\\n" +
-	"\vWatchAgents\x12$.toolbus.agent.v1.WatchAgentsRequest\x1a%.toolbus.agent.v1.WatchAgentsResponse0\x01B\xb8\x01\n" +
+	"ListAgents\x12#.toolbus.agent.v1.ListAgentsRequest\x1a$.toolbus.agent.v1.ListAgentsResponse\"\x04\xa8\x86\x19\x02\x12`\n" +
+	"\vDeleteAgent\x12$.toolbus.agent.v1.DeleteAgentRequest\x1a%.toolbus.agent.v1.DeleteAgentResponse\"\x04\xa8\x86\x19\x03\x12b\n" +
+	"\vWatchAgents\x12$.toolbus.agent.v1.WatchAgentsRequest\x1a%.toolbus.agent.v1.WatchAgentsResponse\"\x04\xa8\x86\x19\x020\x01B\xb8\x01\n" +
 	"\x14com.toolbus.agent.v1B\x11AgentServiceProtoP\x01Z+toolbus.dev/gen/go/toolbus/agent/v1;agentv1\xa2\x02\x03TAX\xaa\x02\x10Toolbus.Agent.V1\xca\x02\x10Toolbus\\Agent\\V1\xe2\x02\x1cToolbus\\Agent\\V1\\GPBMetadata\xea\x02\x12Toolbus::Agent::V1b\x06proto3"
 
 var (

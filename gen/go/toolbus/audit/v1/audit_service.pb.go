@@ -15,6 +15,7 @@ import (
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
+	_ "toolbus.dev/gen/go/toolbus/access/v1"
 	v1 "toolbus.dev/gen/go/toolbus/watch/v1"
 	unsafe "unsafe"
 )
@@ -409,7 +410,7 @@ var File_toolbus_audit_v1_audit_service_proto protoreflect.FileDescriptor
 
 const file_toolbus_audit_v1_audit_service_proto_rawDesc = "" +
 	"\n" +
-	"$toolbus/audit/v1/audit_service.proto\x12\x10toolbus.audit.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ctoolbus/audit/v1/audit.proto\x1a\x1ctoolbus/watch/v1/watch.proto\"\xe0\x02\n" +
+	"$toolbus/audit/v1/audit_service.proto\x12\x10toolbus.audit.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1etoolbus/access/v1/access.proto\x1a\x1ctoolbus/audit/v1/audit.proto\x1a\x1ctoolbus/watch/v1/watch.proto\"\xe0\x02\n" +
 	"\vAuditFilter\x12D\n" +
 	"\x05kinds\x18\x01 \x03(\x0e2\x1b.toolbus.audit.v1.AuditKindB\x11\xbaH\x0e\x92\x01\v\x10d\"\a\x82\x01\x04\x10\x01 \x00R\x05kinds\x12\x1d\n" +
 	"\x05agent\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x18@R\x05agent\x12;\n" +
@@ -437,10 +438,10 @@ const file_toolbus_audit_v1_audit_service_proto_rawDesc = "" +
 	"page_token\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\"w\n" +
 	"\x17ListAuditEventsResponse\x124\n" +
 	"\x06events\x18\x01 \x03(\v2\x1c.toolbus.audit.v1.AuditEventR\x06events\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken2\xe3\x01\n" +
-	"\fAuditService\x12k\n" +
-	"\x10WatchAuditEvents\x12).toolbus.audit.v1.WatchAuditEventsRequest\x1a*.toolbus.audit.v1.WatchAuditEventsResponse0\x01\x12f\n" +
-	"\x0fListAuditEvents\x12(.toolbus.audit.v1.ListAuditEventsRequest\x1a).toolbus.audit.v1.ListAuditEventsResponseB\xb8\x01\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken2\xef\x01\n" +
+	"\fAuditService\x12q\n" +
+	"\x10WatchAuditEvents\x12).toolbus.audit.v1.WatchAuditEventsRequest\x1a*.toolbus.audit.v1.WatchAuditEventsResponse\"\x04\xa8\x86\x19\x020\x01\x12l\n" +
+	"\x0fListAuditEvents\x12(.toolbus.audit.v1.ListAuditEventsRequest\x1a).toolbus.audit.v1.ListAuditEventsResponse\"\x04\xa8\x86\x19\x02B\xb8\x01\n" +
 	"\x14com.toolbus.audit.v1B\x11AuditServiceProtoP\x01Z+toolbus.dev/gen/go/toolbus/audit/v1;auditv1\xa2\x02\x03TAX\xaa\x02\x10Toolbus.Audit.V1\xca\x02\x10Toolbus\\Audit\\V1\xe2\x02\x1cToolbus\\Audit\\V1\\GPBMetadata\xea\x02\x12Toolbus::Audit::V1b\x06proto3"
 
 var (

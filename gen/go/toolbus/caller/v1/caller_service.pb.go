@@ -15,6 +15,7 @@ import (
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	reflect "reflect"
 	sync "sync"
+	_ "toolbus.dev/gen/go/toolbus/access/v1"
 	unsafe "unsafe"
 )
 
@@ -610,7 +611,7 @@ var File_toolbus_caller_v1_caller_service_proto protoreflect.FileDescriptor
 
 const file_toolbus_caller_v1_caller_service_proto_rawDesc = "" +
 	"\n" +
-	"&toolbus/caller/v1/caller_service.proto\x12\x11toolbus.caller.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1etoolbus/caller/v1/caller.proto\"\xa2\x01\n" +
+	"&toolbus/caller/v1/caller_service.proto\x12\x11toolbus.caller.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1etoolbus/access/v1/access.proto\x1a\x1etoolbus/caller/v1/caller.proto\"\xa2\x01\n" +
 	"\x13DeclareToolsRequest\x12;\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12N\n" +
@@ -647,12 +648,12 @@ const file_toolbus_caller_v1_caller_service_proto_rawDesc = "" +
 	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\"|\n" +
 	"\x16GetDeclarationResponse\x12F\n" +
 	"\vdeclaration\x18\x01 \x01(\v2$.toolbus.caller.v1.CallerDeclarationR\vdeclaration\x12\x1a\n" +
-	"\battached\x18\x02 \x01(\bR\battached2\x89\x03\n" +
-	"\rCallerService\x12_\n" +
-	"\fDeclareTools\x12&.toolbus.caller.v1.DeclareToolsRequest\x1a'.toolbus.caller.v1.DeclareToolsResponse\x12^\n" +
-	"\vWatchCaller\x12%.toolbus.caller.v1.WatchCallerRequest\x1a&.toolbus.caller.v1.WatchCallerResponse0\x01\x12P\n" +
-	"\aRespond\x12!.toolbus.caller.v1.RespondRequest\x1a\".toolbus.caller.v1.RespondResponse\x12e\n" +
-	"\x0eGetDeclaration\x12(.toolbus.caller.v1.GetDeclarationRequest\x1a).toolbus.caller.v1.GetDeclarationResponseB\xc0\x01\n" +
+	"\battached\x18\x02 \x01(\bR\battached2\xa1\x03\n" +
+	"\rCallerService\x12e\n" +
+	"\fDeclareTools\x12&.toolbus.caller.v1.DeclareToolsRequest\x1a'.toolbus.caller.v1.DeclareToolsResponse\"\x04\xa8\x86\x19\x02\x12d\n" +
+	"\vWatchCaller\x12%.toolbus.caller.v1.WatchCallerRequest\x1a&.toolbus.caller.v1.WatchCallerResponse\"\x04\xa8\x86\x19\x020\x01\x12V\n" +
+	"\aRespond\x12!.toolbus.caller.v1.RespondRequest\x1a\".toolbus.caller.v1.RespondResponse\"\x04\xa8\x86\x19\x02\x12k\n" +
+	"\x0eGetDeclaration\x12(.toolbus.caller.v1.GetDeclarationRequest\x1a).toolbus.caller.v1.GetDeclarationResponse\"\x04\xa8\x86\x19\x02B\xc0\x01\n" +
 	"\x15com.toolbus.caller.v1B\x12CallerServiceProtoP\x01Z-toolbus.dev/gen/go/toolbus/caller/v1;callerv1\xa2\x02\x03TCX\xaa\x02\x11Toolbus.Caller.V1\xca\x02\x11Toolbus\\Caller\\V1\xe2\x02\x1dToolbus\\Caller\\V1\\GPBMetadata\xea\x02\x13Toolbus::Caller::V1b\x06proto3"
 
 var (

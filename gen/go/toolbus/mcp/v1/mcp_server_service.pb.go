@@ -14,6 +14,7 @@ import (
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
 	sync "sync"
+	_ "toolbus.dev/gen/go/toolbus/access/v1"
 	unsafe "unsafe"
 )
 
@@ -32,7 +33,10 @@ type StoredMcpServer struct {
 	// Revision of the configuration.
 	Revision uint64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
 	// Where it comes from: `rpc`.
-	Origin        string `protobuf:"bytes,3,opt,name=origin,proto3" json:"origin,omitempty"`
+	Origin string `protobuf:"bytes,3,opt,name=origin,proto3" json:"origin,omitempty"`
+	// Whether parts were left out because the caller is no operator: arguments, environment and headers, and its URL but for
+	// the origin.
+	Redacted      bool `protobuf:"varint,4,opt,name=redacted,proto3" json:"redacted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -86,6 +90,13 @@ func (x *StoredMcpServer) GetOrigin() string {
 		return x.Origin
 	}
 	return ""
+}
+
+func (x *StoredMcpServer) GetRedacted() bool {
+	if x != nil {
+		return x.Redacted
+	}
+	return false
 }
 
 // Creates or replaces a server that every agent can use.
@@ -831,11 +842,12 @@ var File_toolbus_mcp_v1_mcp_server_service_proto protoreflect.FileDescriptor
 
 const file_toolbus_mcp_v1_mcp_server_service_proto_rawDesc = "" +
 	"\n" +
-	"'toolbus/mcp/v1/mcp_server_service.proto\x12\x0etoolbus.mcp.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1ftoolbus/mcp/v1/mcp_server.proto\"x\n" +
+	"'toolbus/mcp/v1/mcp_server_service.proto\x12\x0etoolbus.mcp.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1etoolbus/access/v1/access.proto\x1a\x1ftoolbus/mcp/v1/mcp_server.proto\"\x94\x01\n" +
 	"\x0fStoredMcpServer\x121\n" +
 	"\x06server\x18\x01 \x01(\v2\x19.toolbus.mcp.v1.McpServerR\x06server\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\x12\x16\n" +
-	"\x06origin\x18\x03 \x01(\tR\x06origin\"\xbf\x01\n" +
+	"\x06origin\x18\x03 \x01(\tR\x06origin\x12\x1a\n" +
+	"\bredacted\x18\x04 \x01(\bR\bredacted\"\xbf\x01\n" +
 	"\x15ApplyMcpServerRequest\x129\n" +
 	"\x06server\x18\x01 \x01(\v2\x19.toolbus.mcp.v1.McpServerB\x06\xbaH\x03\xc8\x01\x01R\x06server\x12#\n" +
 	"\rvalidate_only\x18\x02 \x01(\bR\fvalidateOnly\x120\n" +
@@ -882,15 +894,15 @@ const file_toolbus_mcp_v1_mcp_server_service_proto_rawDesc = "" +
 	"\x05agent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x05agent\x123\n" +
 	"\x06run_id\x18\x03 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\x05runId\"=\n" +
 	"\x18CloseConnectionsResponse\x12!\n" +
-	"\fclosed_count\x18\x01 \x01(\rR\vclosedCount2\xc7\x05\n" +
-	"\x10McpServerService\x12_\n" +
-	"\x0eApplyMcpServer\x12%.toolbus.mcp.v1.ApplyMcpServerRequest\x1a&.toolbus.mcp.v1.ApplyMcpServerResponse\x12b\n" +
-	"\x0fDeleteMcpServer\x12&.toolbus.mcp.v1.DeleteMcpServerRequest\x1a'.toolbus.mcp.v1.DeleteMcpServerResponse\x12Y\n" +
-	"\fGetMcpServer\x12#.toolbus.mcp.v1.GetMcpServerRequest\x1a$.toolbus.mcp.v1.GetMcpServerResponse\x12_\n" +
-	"\x0eListMcpServers\x12%.toolbus.mcp.v1.ListMcpServersRequest\x1a&.toolbus.mcp.v1.ListMcpServersResponse\x12b\n" +
-	"\x0fListConnections\x12&.toolbus.mcp.v1.ListConnectionsRequest\x1a'.toolbus.mcp.v1.ListConnectionsResponse\x12g\n" +
-	"\x10WatchConnections\x12'.toolbus.mcp.v1.WatchConnectionsRequest\x1a(.toolbus.mcp.v1.WatchConnectionsResponse0\x01\x12e\n" +
-	"\x10CloseConnections\x12'.toolbus.mcp.v1.CloseConnectionsRequest\x1a(.toolbus.mcp.v1.CloseConnectionsResponseB\xae\x01\n" +
+	"\fclosed_count\x18\x01 \x01(\rR\vclosedCount2\xf1\x05\n" +
+	"\x10McpServerService\x12e\n" +
+	"\x0eApplyMcpServer\x12%.toolbus.mcp.v1.ApplyMcpServerRequest\x1a&.toolbus.mcp.v1.ApplyMcpServerResponse\"\x04\xa8\x86\x19\x03\x12h\n" +
+	"\x0fDeleteMcpServer\x12&.toolbus.mcp.v1.DeleteMcpServerRequest\x1a'.toolbus.mcp.v1.DeleteMcpServerResponse\"\x04\xa8\x86\x19\x03\x12_\n" +
+	"\fGetMcpServer\x12#.toolbus.mcp.v1.GetMcpServerRequest\x1a$.toolbus.mcp.v1.GetMcpServerResponse\"\x04\xa8\x86\x19\x02\x12e\n" +
+	"\x0eListMcpServers\x12%.toolbus.mcp.v1.ListMcpServersRequest\x1a&.toolbus.mcp.v1.ListMcpServersResponse\"\x04\xa8\x86\x19\x02\x12h\n" +
+	"\x0fListConnections\x12&.toolbus.mcp.v1.ListConnectionsRequest\x1a'.toolbus.mcp.v1.ListConnectionsResponse\"\x04\xa8\x86\x19\x02\x12m\n" +
+	"\x10WatchConnections\x12'.toolbus.mcp.v1.WatchConnectionsRequest\x1a(.toolbus.mcp.v1.WatchConnectionsResponse\"\x04\xa8\x86\x19\x020\x01\x12k\n" +
+	"\x10CloseConnections\x12'.toolbus.mcp.v1.CloseConnectionsRequest\x1a(.toolbus.mcp.v1.CloseConnectionsResponse\"\x04\xa8\x86\x19\x02B\xae\x01\n" +
 	"\x12com.toolbus.mcp.v1B\x15McpServerServiceProtoP\x01Z'toolbus.dev/gen/go/toolbus/mcp/v1;mcpv1\xa2\x02\x03TMX\xaa\x02\x0eToolbus.Mcp.V1\xca\x02\x0eToolbus\\Mcp\\V1\xe2\x02\x1aToolbus\\Mcp\\V1\\GPBMetadata\xea\x02\x10Toolbus::Mcp::V1b\x06proto3"
 
 var (

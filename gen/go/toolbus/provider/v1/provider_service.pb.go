@@ -14,6 +14,7 @@ import (
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
 	sync "sync"
+	_ "toolbus.dev/gen/go/toolbus/access/v1"
 	unsafe "unsafe"
 )
 
@@ -32,7 +33,9 @@ type StoredProvider struct {
 	// Revision of the configuration; 0 for what cannot be changed: the providers of the suite and of the router's configuration.
 	Revision uint64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
 	// Where it comes from: `rpc`, or `suite` and `configuration` for what cannot be changed.
-	Origin        string `protobuf:"bytes,3,opt,name=origin,proto3" json:"origin,omitempty"`
+	Origin string `protobuf:"bytes,3,opt,name=origin,proto3" json:"origin,omitempty"`
+	// Whether parts were left out because the caller is no operator: its URL but for the origin.
+	Redacted      bool `protobuf:"varint,4,opt,name=redacted,proto3" json:"redacted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -86,6 +89,13 @@ func (x *StoredProvider) GetOrigin() string {
 		return x.Origin
 	}
 	return ""
+}
+
+func (x *StoredProvider) GetRedacted() bool {
+	if x != nil {
+		return x.Redacted
+	}
+	return false
 }
 
 // Creates or replaces a provider.
@@ -500,11 +510,12 @@ var File_toolbus_provider_v1_provider_service_proto protoreflect.FileDescriptor
 
 const file_toolbus_provider_v1_provider_service_proto_rawDesc = "" +
 	"\n" +
-	"*toolbus/provider/v1/provider_service.proto\x12\x13toolbus.provider.v1\x1a\x1bbuf/validate/validate.proto\x1a\"toolbus/provider/v1/provider.proto\"\x7f\n" +
+	"*toolbus/provider/v1/provider_service.proto\x12\x13toolbus.provider.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1etoolbus/access/v1/access.proto\x1a\"toolbus/provider/v1/provider.proto\"\x9b\x01\n" +
 	"\x0eStoredProvider\x129\n" +
 	"\bprovider\x18\x01 \x01(\v2\x1d.toolbus.provider.v1.ProviderR\bprovider\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\x12\x16\n" +
-	"\x06origin\x18\x03 \x01(\tR\x06origin\"\xc6\x01\n" +
+	"\x06origin\x18\x03 \x01(\tR\x06origin\x12\x1a\n" +
+	"\bredacted\x18\x04 \x01(\bR\bredacted\"\xc6\x01\n" +
 	"\x14ApplyProviderRequest\x12A\n" +
 	"\bprovider\x18\x01 \x01(\v2\x1d.toolbus.provider.v1.ProviderB\x06\xbaH\x03\xc8\x01\x01R\bprovider\x12#\n" +
 	"\rvalidate_only\x18\x02 \x01(\bR\fvalidateOnly\x120\n" +
@@ -528,12 +539,12 @@ const file_toolbus_provider_v1_provider_service_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x04name\x129\n" +
 	"\x11expected_revision\x18\x02 \x01(\x04B\a\xbaH\x042\x02(\x01H\x00R\x10expectedRevision\x88\x01\x01B\x14\n" +
 	"\x12_expected_revision\"\x18\n" +
-	"\x16DeleteProviderResponse2\xae\x03\n" +
-	"\x0fProviderService\x12f\n" +
-	"\rApplyProvider\x12).toolbus.provider.v1.ApplyProviderRequest\x1a*.toolbus.provider.v1.ApplyProviderResponse\x12`\n" +
-	"\vGetProvider\x12'.toolbus.provider.v1.GetProviderRequest\x1a(.toolbus.provider.v1.GetProviderResponse\x12f\n" +
-	"\rListProviders\x12).toolbus.provider.v1.ListProvidersRequest\x1a*.toolbus.provider.v1.ListProvidersResponse\x12i\n" +
-	"\x0eDeleteProvider\x12*.toolbus.provider.v1.DeleteProviderRequest\x1a+.toolbus.provider.v1.DeleteProviderResponseB\xd0\x01\n" +
+	"\x16DeleteProviderResponse2\xc6\x03\n" +
+	"\x0fProviderService\x12l\n" +
+	"\rApplyProvider\x12).toolbus.provider.v1.ApplyProviderRequest\x1a*.toolbus.provider.v1.ApplyProviderResponse\"\x04\xa8\x86\x19\x03\x12f\n" +
+	"\vGetProvider\x12'.toolbus.provider.v1.GetProviderRequest\x1a(.toolbus.provider.v1.GetProviderResponse\"\x04\xa8\x86\x19\x02\x12l\n" +
+	"\rListProviders\x12).toolbus.provider.v1.ListProvidersRequest\x1a*.toolbus.provider.v1.ListProvidersResponse\"\x04\xa8\x86\x19\x02\x12o\n" +
+	"\x0eDeleteProvider\x12*.toolbus.provider.v1.DeleteProviderRequest\x1a+.toolbus.provider.v1.DeleteProviderResponse\"\x04\xa8\x86\x19\x03B\xd0\x01\n" +
 	"\x17com.toolbus.provider.v1B\x14ProviderServiceProtoP\x01Z1toolbus.dev/gen/go/toolbus/provider/v1;providerv1\xa2\x02\x03TPX\xaa\x02\x13Toolbus.Provider.V1\xca\x02\x13Toolbus\\Provider\\V1\xe2\x02\x1fToolbus\\Provider\\V1\\GPBMetadata\xea\x02\x15Toolbus::Provider::V1b\x06proto3"
 
 var (

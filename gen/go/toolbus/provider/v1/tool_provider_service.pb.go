@@ -16,6 +16,7 @@ import (
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
+	_ "toolbus.dev/gen/go/toolbus/access/v1"
 	v1 "toolbus.dev/gen/go/toolbus/tool/v1"
 	unsafe "unsafe"
 )
@@ -731,7 +732,7 @@ var File_toolbus_provider_v1_tool_provider_service_proto protoreflect.FileDescri
 
 const file_toolbus_provider_v1_tool_provider_service_proto_rawDesc = "" +
 	"\n" +
-	"/toolbus/provider/v1/tool_provider_service.proto\x12\x13toolbus.provider.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a)toolbus/provider/v1/provided_result.proto\x1a\x1ctoolbus/tool/v1/source.proto\x1a\x1atoolbus/tool/v1/tool.proto\"\xeb\x01\n" +
+	"/toolbus/provider/v1/tool_provider_service.proto\x12\x13toolbus.provider.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1etoolbus/access/v1/access.proto\x1a)toolbus/provider/v1/provided_result.proto\x1a\x1ctoolbus/tool/v1/source.proto\x1a\x1atoolbus/tool/v1/tool.proto\"\xeb\x01\n" +
 	"\x05Scope\x12;\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\x12\x1d\n" +
@@ -778,12 +779,12 @@ const file_toolbus_provider_v1_tool_provider_service_proto_rawDesc = "" +
 	"\x13ReleaseScopeRequest\x128\n" +
 	"\x05scope\x18\x01 \x01(\v2\x1a.toolbus.provider.v1.ScopeB\x06\xbaH\x03\xc8\x01\x01R\x05scope\"9\n" +
 	"\x14ReleaseScopeResponse\x12!\n" +
-	"\fclosed_count\x18\x01 \x01(\rR\vclosedCount2\xc8\x03\n" +
-	"\x13ToolProviderService\x12o\n" +
-	"\x10GetProvidedTools\x12,.toolbus.provider.v1.GetProvidedToolsRequest\x1a-.toolbus.provider.v1.GetProvidedToolsResponse\x12w\n" +
-	"\x12WatchProvidedTools\x12..toolbus.provider.v1.WatchProvidedToolsRequest\x1a/.toolbus.provider.v1.WatchProvidedToolsResponse0\x01\x12b\n" +
-	"\vExecuteTool\x12'.toolbus.provider.v1.ExecuteToolRequest\x1a(.toolbus.provider.v1.ExecuteToolResponse0\x01\x12c\n" +
-	"\fReleaseScope\x12(.toolbus.provider.v1.ReleaseScopeRequest\x1a).toolbus.provider.v1.ReleaseScopeResponseB\xd4\x01\n" +
+	"\fclosed_count\x18\x01 \x01(\rR\vclosedCount2\xe0\x03\n" +
+	"\x13ToolProviderService\x12u\n" +
+	"\x10GetProvidedTools\x12,.toolbus.provider.v1.GetProvidedToolsRequest\x1a-.toolbus.provider.v1.GetProvidedToolsResponse\"\x04\xa8\x86\x19\x04\x12}\n" +
+	"\x12WatchProvidedTools\x12..toolbus.provider.v1.WatchProvidedToolsRequest\x1a/.toolbus.provider.v1.WatchProvidedToolsResponse\"\x04\xa8\x86\x19\x040\x01\x12h\n" +
+	"\vExecuteTool\x12'.toolbus.provider.v1.ExecuteToolRequest\x1a(.toolbus.provider.v1.ExecuteToolResponse\"\x04\xa8\x86\x19\x040\x01\x12i\n" +
+	"\fReleaseScope\x12(.toolbus.provider.v1.ReleaseScopeRequest\x1a).toolbus.provider.v1.ReleaseScopeResponse\"\x04\xa8\x86\x19\x04B\xd4\x01\n" +
 	"\x17com.toolbus.provider.v1B\x18ToolProviderServiceProtoP\x01Z1toolbus.dev/gen/go/toolbus/provider/v1;providerv1\xa2\x02\x03TPX\xaa\x02\x13Toolbus.Provider.V1\xca\x02\x13Toolbus\\Provider\\V1\xe2\x02\x1fToolbus\\Provider\\V1\\GPBMetadata\xea\x02\x15Toolbus::Provider::V1b\x06proto3"
 
 var (

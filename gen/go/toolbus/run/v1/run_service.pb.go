@@ -14,6 +14,7 @@ import (
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
 	sync "sync"
+	_ "toolbus.dev/gen/go/toolbus/access/v1"
 	v1 "toolbus.dev/gen/go/toolbus/content/v1"
 	v11 "toolbus.dev/gen/go/toolbus/watch/v1"
 	unsafe "unsafe"
@@ -1247,7 +1248,7 @@ var File_toolbus_run_v1_run_service_proto protoreflect.FileDescriptor
 
 const file_toolbus_run_v1_run_service_proto_rawDesc = "" +
 	"\n" +
-	" toolbus/run/v1/run_service.proto\x12\x0etoolbus.run.v1\x1a\x1bbuf/validate/validate.proto\x1a toolbus/content/v1/content.proto\x1a\x18toolbus/run/v1/run.proto\x1a\x1etoolbus/run/v1/run_event.proto\x1a\x1ctoolbus/watch/v1/watch.proto\"\xc6\x01\n" +
+	" toolbus/run/v1/run_service.proto\x12\x0etoolbus.run.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1etoolbus/access/v1/access.proto\x1a toolbus/content/v1/content.proto\x1a\x18toolbus/run/v1/run.proto\x1a\x1etoolbus/run/v1/run_event.proto\x1a\x1ctoolbus/watch/v1/watch.proto\"\xc6\x01\n" +
 	"\fInputMessage\x12q\n" +
 	"\x04role\x18\x01 \x01(\x0e2\x14.toolbus.run.v1.RoleBG\xbaHD\xba\x01A\n" +
 	"\n" +
@@ -1326,16 +1327,16 @@ const file_toolbus_run_v1_run_service_proto_rawDesc = "" +
 	"\x05input\x18\x03 \x03(\v2\x19.toolbus.run.v1.InputItemB\t\xbaH\x06\x92\x01\x03\x10\x90NR\x05input\x121\n" +
 	"\x0fidempotency_key\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x0eidempotencyKey\"8\n" +
 	"\x0fForkRunResponse\x12%\n" +
-	"\x03run\x18\x01 \x01(\v2\x13.toolbus.run.v1.RunR\x03run2\xc3\x04\n" +
+	"\x03run\x18\x01 \x01(\v2\x13.toolbus.run.v1.RunR\x03run2\xed\x04\n" +
 	"\n" +
-	"RunService\x12P\n" +
-	"\tCreateRun\x12 .toolbus.run.v1.CreateRunRequest\x1a!.toolbus.run.v1.CreateRunResponse\x12G\n" +
-	"\x06GetRun\x12\x1d.toolbus.run.v1.GetRunRequest\x1a\x1e.toolbus.run.v1.GetRunResponse\x12M\n" +
-	"\bListRuns\x12\x1f.toolbus.run.v1.ListRunsRequest\x1a .toolbus.run.v1.ListRunsResponse\x12O\n" +
-	"\bWatchRun\x12\x1f.toolbus.run.v1.WatchRunRequest\x1a .toolbus.run.v1.WatchRunResponse0\x01\x12\\\n" +
-	"\rSubmitOutputs\x12$.toolbus.run.v1.SubmitOutputsRequest\x1a%.toolbus.run.v1.SubmitOutputsResponse\x12P\n" +
-	"\tCancelRun\x12 .toolbus.run.v1.CancelRunRequest\x1a!.toolbus.run.v1.CancelRunResponse\x12J\n" +
-	"\aForkRun\x12\x1e.toolbus.run.v1.ForkRunRequest\x1a\x1f.toolbus.run.v1.ForkRunResponseB\xa8\x01\n" +
+	"RunService\x12V\n" +
+	"\tCreateRun\x12 .toolbus.run.v1.CreateRunRequest\x1a!.toolbus.run.v1.CreateRunResponse\"\x04\xa8\x86\x19\x02\x12M\n" +
+	"\x06GetRun\x12\x1d.toolbus.run.v1.GetRunRequest\x1a\x1e.toolbus.run.v1.GetRunResponse\"\x04\xa8\x86\x19\x02\x12S\n" +
+	"\bListRuns\x12\x1f.toolbus.run.v1.ListRunsRequest\x1a .toolbus.run.v1.ListRunsResponse\"\x04\xa8\x86\x19\x02\x12U\n" +
+	"\bWatchRun\x12\x1f.toolbus.run.v1.WatchRunRequest\x1a .toolbus.run.v1.WatchRunResponse\"\x04\xa8\x86\x19\x020\x01\x12b\n" +
+	"\rSubmitOutputs\x12$.toolbus.run.v1.SubmitOutputsRequest\x1a%.toolbus.run.v1.SubmitOutputsResponse\"\x04\xa8\x86\x19\x02\x12V\n" +
+	"\tCancelRun\x12 .toolbus.run.v1.CancelRunRequest\x1a!.toolbus.run.v1.CancelRunResponse\"\x04\xa8\x86\x19\x02\x12P\n" +
+	"\aForkRun\x12\x1e.toolbus.run.v1.ForkRunRequest\x1a\x1f.toolbus.run.v1.ForkRunResponse\"\x04\xa8\x86\x19\x02B\xa8\x01\n" +
 	"\x12com.toolbus.run.v1B\x0fRunServiceProtoP\x01Z'toolbus.dev/gen/go/toolbus/run/v1;runv1\xa2\x02\x03TRX\xaa\x02\x0eToolbus.Run.V1\xca\x02\x0eToolbus\\Run\\V1\xe2\x02\x1aToolbus\\Run\\V1\\GPBMetadata\xea\x02\x10Toolbus::Run::V1b\x06proto3"
 
 var (

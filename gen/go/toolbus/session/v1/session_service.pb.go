@@ -15,6 +15,7 @@ import (
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	reflect "reflect"
 	sync "sync"
+	_ "toolbus.dev/gen/go/toolbus/access/v1"
 	unsafe "unsafe"
 )
 
@@ -668,7 +669,7 @@ var File_toolbus_session_v1_session_service_proto protoreflect.FileDescriptor
 
 const file_toolbus_session_v1_session_service_proto_rawDesc = "" +
 	"\n" +
-	"(toolbus/session/v1/session_service.proto\x12\x12toolbus.session.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a toolbus/session/v1/session.proto\"\x87\x01\n" +
+	"(toolbus/session/v1/session_service.proto\x12\x12toolbus.session.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1etoolbus/access/v1/access.proto\x1a toolbus/session/v1/session.proto\"\x87\x01\n" +
 	"\x14CreateSessionRequest\x122\n" +
 	"\x05agent\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x05agent\x12;\n" +
 	"\n" +
@@ -709,15 +710,15 @@ const file_toolbus_session_v1_session_service_proto_rawDesc = "" +
 	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\"a\n" +
 	"\x14WatchSessionResponse\x125\n" +
 	"\asession\x18\x01 \x01(\v2\x1b.toolbus.session.v1.SessionR\asession\x12\x12\n" +
-	"\x04etag\x18\x02 \x01(\tR\x04etag2\xde\x04\n" +
-	"\x0eSessionService\x12d\n" +
-	"\rCreateSession\x12(.toolbus.session.v1.CreateSessionRequest\x1a).toolbus.session.v1.CreateSessionResponse\x12[\n" +
+	"\x04etag\x18\x02 \x01(\tR\x04etag2\x82\x05\n" +
+	"\x0eSessionService\x12j\n" +
+	"\rCreateSession\x12(.toolbus.session.v1.CreateSessionRequest\x1a).toolbus.session.v1.CreateSessionResponse\"\x04\xa8\x86\x19\x02\x12a\n" +
 	"\n" +
-	"GetSession\x12%.toolbus.session.v1.GetSessionRequest\x1a&.toolbus.session.v1.GetSessionResponse\x12a\n" +
-	"\fListSessions\x12'.toolbus.session.v1.ListSessionsRequest\x1a(.toolbus.session.v1.ListSessionsResponse\x12a\n" +
-	"\fCloseSession\x12'.toolbus.session.v1.CloseSessionRequest\x1a(.toolbus.session.v1.CloseSessionResponse\x12^\n" +
-	"\vSwitchAgent\x12&.toolbus.session.v1.SwitchAgentRequest\x1a'.toolbus.session.v1.SwitchAgentResponse\x12c\n" +
-	"\fWatchSession\x12'.toolbus.session.v1.WatchSessionRequest\x1a(.toolbus.session.v1.WatchSessionResponse0\x01B\xc8\x01\n" +
+	"GetSession\x12%.toolbus.session.v1.GetSessionRequest\x1a&.toolbus.session.v1.GetSessionResponse\"\x04\xa8\x86\x19\x02\x12g\n" +
+	"\fListSessions\x12'.toolbus.session.v1.ListSessionsRequest\x1a(.toolbus.session.v1.ListSessionsResponse\"\x04\xa8\x86\x19\x02\x12g\n" +
+	"\fCloseSession\x12'.toolbus.session.v1.CloseSessionRequest\x1a(.toolbus.session.v1.CloseSessionResponse\"\x04\xa8\x86\x19\x02\x12d\n" +
+	"\vSwitchAgent\x12&.toolbus.session.v1.SwitchAgentRequest\x1a'.toolbus.session.v1.SwitchAgentResponse\"\x04\xa8\x86\x19\x02\x12i\n" +
+	"\fWatchSession\x12'.toolbus.session.v1.WatchSessionRequest\x1a(.toolbus.session.v1.WatchSessionResponse\"\x04\xa8\x86\x19\x020\x01B\xc8\x01\n" +
 	"\x16com.toolbus.session.v1B\x13SessionServiceProtoP\x01Z/toolbus.dev/gen/go/toolbus/session/v1;sessionv1\xa2\x02\x03TSX\xaa\x02\x12Toolbus.Session.V1\xca\x02\x12Toolbus\\Session\\V1\xe2\x02\x1eToolbus\\Session\\V1\\GPBMetadata\xea\x02\x14Toolbus::Session::V1b\x06proto3"
 
 var (

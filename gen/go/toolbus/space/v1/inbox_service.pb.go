@@ -14,6 +14,7 @@ import (
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
 	sync "sync"
+	_ "toolbus.dev/gen/go/toolbus/access/v1"
 	v1 "toolbus.dev/gen/go/toolbus/watch/v1"
 	unsafe "unsafe"
 )
@@ -328,7 +329,7 @@ var File_toolbus_space_v1_inbox_service_proto protoreflect.FileDescriptor
 
 const file_toolbus_space_v1_inbox_service_proto_rawDesc = "" +
 	"\n" +
-	"$toolbus/space/v1/inbox_service.proto\x12\x10toolbus.space.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1ctoolbus/space/v1/inbox.proto\x1a\x1ctoolbus/watch/v1/watch.proto\"\xdb\x01\n" +
+	"$toolbus/space/v1/inbox_service.proto\x12\x10toolbus.space.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1etoolbus/access/v1/access.proto\x1a\x1ctoolbus/space/v1/inbox.proto\x1a\x1ctoolbus/watch/v1/watch.proto\"\xdb\x01\n" +
 	"\x16ListInboxEventsRequest\x12;\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x122\n" +
@@ -350,10 +351,10 @@ const file_toolbus_space_v1_inbox_service_proto_rawDesc = "" +
 	"\x05event\x18\x01 \x01(\v2\x1c.toolbus.space.v1.InboxEventH\x00R\x05event\x124\n" +
 	"\x05start\x18\x02 \x01(\v2\x1c.toolbus.watch.v1.WatchStartH\x00R\x05start\x12.\n" +
 	"\x03gap\x18\x03 \x01(\v2\x1a.toolbus.watch.v1.WatchGapH\x00R\x03gapB\b\n" +
-	"\x06update2\xe3\x01\n" +
-	"\fInboxService\x12f\n" +
-	"\x0fListInboxEvents\x12(.toolbus.space.v1.ListInboxEventsRequest\x1a).toolbus.space.v1.ListInboxEventsResponse\x12k\n" +
-	"\x10WatchInboxEvents\x12).toolbus.space.v1.WatchInboxEventsRequest\x1a*.toolbus.space.v1.WatchInboxEventsResponse0\x01B\xb8\x01\n" +
+	"\x06update2\xef\x01\n" +
+	"\fInboxService\x12l\n" +
+	"\x0fListInboxEvents\x12(.toolbus.space.v1.ListInboxEventsRequest\x1a).toolbus.space.v1.ListInboxEventsResponse\"\x04\xa8\x86\x19\x02\x12q\n" +
+	"\x10WatchInboxEvents\x12).toolbus.space.v1.WatchInboxEventsRequest\x1a*.toolbus.space.v1.WatchInboxEventsResponse\"\x04\xa8\x86\x19\x020\x01B\xb8\x01\n" +
 	"\x14com.toolbus.space.v1B\x11InboxServiceProtoP\x01Z+toolbus.dev/gen/go/toolbus/space/v1;spacev1\xa2\x02\x03TSX\xaa\x02\x10Toolbus.Space.V1\xca\x02\x10Toolbus\\Space\\V1\xe2\x02\x1cToolbus\\Space\\V1\\GPBMetadata\xea\x02\x12Toolbus::Space::V1b\x06proto3"
 
 var (

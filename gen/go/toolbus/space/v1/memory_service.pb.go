@@ -14,6 +14,7 @@ import (
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
 	sync "sync"
+	_ "toolbus.dev/gen/go/toolbus/access/v1"
 	unsafe "unsafe"
 )
 
@@ -385,7 +386,7 @@ var File_toolbus_space_v1_memory_service_proto protoreflect.FileDescriptor
 
 const file_toolbus_space_v1_memory_service_proto_rawDesc = "" +
 	"\n" +
-	"%toolbus/space/v1/memory_service.proto\x12\x10toolbus.space.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1dtoolbus/space/v1/memory.proto\"\xca\x01\n" +
+	"%toolbus/space/v1/memory_service.proto\x12\x10toolbus.space.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1etoolbus/access/v1/access.proto\x1a\x1dtoolbus/space/v1/memory.proto\"\xca\x01\n" +
 	"\x11SetEntriesRequest\x12;\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x122\n" +
@@ -412,12 +413,12 @@ const file_toolbus_space_v1_memory_service_proto_rawDesc = "" +
 	"page_token\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\"v\n" +
 	"\x13ListEntriesResponse\x127\n" +
 	"\aentries\x18\x01 \x03(\v2\x1d.toolbus.space.v1.MemoryEntryR\aentries\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken2\xa6\x02\n" +
-	"\rMemoryService\x12W\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken2\xb8\x02\n" +
+	"\rMemoryService\x12]\n" +
 	"\n" +
-	"SetEntries\x12#.toolbus.space.v1.SetEntriesRequest\x1a$.toolbus.space.v1.SetEntriesResponse\x12`\n" +
-	"\rDeleteEntries\x12&.toolbus.space.v1.DeleteEntriesRequest\x1a'.toolbus.space.v1.DeleteEntriesResponse\x12Z\n" +
-	"\vListEntries\x12$.toolbus.space.v1.ListEntriesRequest\x1a%.toolbus.space.v1.ListEntriesResponseB\xb9\x01\n" +
+	"SetEntries\x12#.toolbus.space.v1.SetEntriesRequest\x1a$.toolbus.space.v1.SetEntriesResponse\"\x04\xa8\x86\x19\x02\x12f\n" +
+	"\rDeleteEntries\x12&.toolbus.space.v1.DeleteEntriesRequest\x1a'.toolbus.space.v1.DeleteEntriesResponse\"\x04\xa8\x86\x19\x02\x12`\n" +
+	"\vListEntries\x12$.toolbus.space.v1.ListEntriesRequest\x1a%.toolbus.space.v1.ListEntriesResponse\"\x04\xa8\x86\x19\x02B\xb9\x01\n" +
 	"\x14com.toolbus.space.v1B\x12MemoryServiceProtoP\x01Z+toolbus.dev/gen/go/toolbus/space/v1;spacev1\xa2\x02\x03TSX\xaa\x02\x10Toolbus.Space.V1\xca\x02\x10Toolbus\\Space\\V1\xe2\x02\x1cToolbus\\Space\\V1\\GPBMetadata\xea\x02\x12Toolbus::Space::V1b\x06proto3"
 
 var (

@@ -14,6 +14,7 @@ import (
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
 	sync "sync"
+	_ "toolbus.dev/gen/go/toolbus/access/v1"
 	v1 "toolbus.dev/gen/go/toolbus/content/v1"
 	v11 "toolbus.dev/gen/go/toolbus/watch/v1"
 	unsafe "unsafe"
@@ -1386,7 +1387,7 @@ var File_toolbus_space_v1_space_service_proto protoreflect.FileDescriptor
 
 const file_toolbus_space_v1_space_service_proto_rawDesc = "" +
 	"\n" +
-	"$toolbus/space/v1/space_service.proto\x12\x10toolbus.space.v1\x1a\x1bbuf/validate/validate.proto\x1a toolbus/content/v1/content.proto\x1a\x1ctoolbus/space/v1/space.proto\x1a\x1ctoolbus/watch/v1/watch.proto\"m\n" +
+	"$toolbus/space/v1/space_service.proto\x12\x10toolbus.space.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1etoolbus/access/v1/access.proto\x1a toolbus/content/v1/content.proto\x1a\x1ctoolbus/space/v1/space.proto\x1a\x1ctoolbus/watch/v1/watch.proto\"m\n" +
 	"\x12CreateSpaceRequest\x127\n" +
 	"\bspace_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\aspaceId\x12\x1e\n" +
 	"\x05title\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\x05title\"D\n" +
@@ -1471,22 +1472,22 @@ const file_toolbus_space_v1_space_service_proto_rawDesc = "" +
 	"\rsubmission_id\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\fsubmissionIdB\x10\n" +
 	"\aoutcome\x12\x05\xbaH\x02\b\x01\"R\n" +
 	"\x16AnswerToolCallResponse\x128\n" +
-	"\amessage\x18\x01 \x01(\v2\x1e.toolbus.space.v1.SpaceMessageR\amessage2\xa8\a\n" +
-	"\fSpaceService\x12Z\n" +
-	"\vCreateSpace\x12$.toolbus.space.v1.CreateSpaceRequest\x1a%.toolbus.space.v1.CreateSpaceResponse\x12Q\n" +
-	"\bGetSpace\x12!.toolbus.space.v1.GetSpaceRequest\x1a\".toolbus.space.v1.GetSpaceResponse\x12W\n" +
+	"\amessage\x18\x01 \x01(\v2\x1e.toolbus.space.v1.SpaceMessageR\amessage2\xe4\a\n" +
+	"\fSpaceService\x12`\n" +
+	"\vCreateSpace\x12$.toolbus.space.v1.CreateSpaceRequest\x1a%.toolbus.space.v1.CreateSpaceResponse\"\x04\xa8\x86\x19\x02\x12W\n" +
+	"\bGetSpace\x12!.toolbus.space.v1.GetSpaceRequest\x1a\".toolbus.space.v1.GetSpaceResponse\"\x04\xa8\x86\x19\x02\x12]\n" +
 	"\n" +
-	"ListSpaces\x12#.toolbus.space.v1.ListSpacesRequest\x1a$.toolbus.space.v1.ListSpacesResponse\x12W\n" +
+	"ListSpaces\x12#.toolbus.space.v1.ListSpacesRequest\x1a$.toolbus.space.v1.ListSpacesResponse\"\x04\xa8\x86\x19\x02\x12]\n" +
 	"\n" +
-	"EnterSpace\x12#.toolbus.space.v1.EnterSpaceRequest\x1a$.toolbus.space.v1.EnterSpaceResponse\x12W\n" +
+	"EnterSpace\x12#.toolbus.space.v1.EnterSpaceRequest\x1a$.toolbus.space.v1.EnterSpaceResponse\"\x04\xa8\x86\x19\x02\x12]\n" +
 	"\n" +
-	"LeaveSpace\x12#.toolbus.space.v1.LeaveSpaceRequest\x1a$.toolbus.space.v1.LeaveSpaceResponse\x12c\n" +
-	"\x0eGetActiveSpace\x12'.toolbus.space.v1.GetActiveSpaceRequest\x1a(.toolbus.space.v1.GetActiveSpaceResponse\x12Z\n" +
-	"\vSendMessage\x12$.toolbus.space.v1.SendMessageRequest\x1a%.toolbus.space.v1.SendMessageResponse\x12]\n" +
-	"\fListMessages\x12%.toolbus.space.v1.ListMessagesRequest\x1a&.toolbus.space.v1.ListMessagesResponse\x12Y\n" +
+	"LeaveSpace\x12#.toolbus.space.v1.LeaveSpaceRequest\x1a$.toolbus.space.v1.LeaveSpaceResponse\"\x04\xa8\x86\x19\x02\x12i\n" +
+	"\x0eGetActiveSpace\x12'.toolbus.space.v1.GetActiveSpaceRequest\x1a(.toolbus.space.v1.GetActiveSpaceResponse\"\x04\xa8\x86\x19\x02\x12`\n" +
+	"\vSendMessage\x12$.toolbus.space.v1.SendMessageRequest\x1a%.toolbus.space.v1.SendMessageResponse\"\x04\xa8\x86\x19\x02\x12c\n" +
+	"\fListMessages\x12%.toolbus.space.v1.ListMessagesRequest\x1a&.toolbus.space.v1.ListMessagesResponse\"\x04\xa8\x86\x19\x02\x12_\n" +
 	"\n" +
-	"WatchSpace\x12#.toolbus.space.v1.WatchSpaceRequest\x1a$.toolbus.space.v1.WatchSpaceResponse0\x01\x12c\n" +
-	"\x0eAnswerToolCall\x12'.toolbus.space.v1.AnswerToolCallRequest\x1a(.toolbus.space.v1.AnswerToolCallResponseB\xb8\x01\n" +
+	"WatchSpace\x12#.toolbus.space.v1.WatchSpaceRequest\x1a$.toolbus.space.v1.WatchSpaceResponse\"\x04\xa8\x86\x19\x020\x01\x12i\n" +
+	"\x0eAnswerToolCall\x12'.toolbus.space.v1.AnswerToolCallRequest\x1a(.toolbus.space.v1.AnswerToolCallResponse\"\x04\xa8\x86\x19\x02B\xb8\x01\n" +
 	"\x14com.toolbus.space.v1B\x11SpaceServiceProtoP\x01Z+toolbus.dev/gen/go/toolbus/space/v1;spacev1\xa2\x02\x03TSX\xaa\x02\x10Toolbus.Space.V1\xca\x02\x10Toolbus\\Space\\V1\xe2\x02\x1cToolbus\\Space\\V1\\GPBMetadata\xea\x02\x12Toolbus::Space::V1b\x06proto3"
 
 var (

@@ -14,6 +14,7 @@ import (
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
 	sync "sync"
+	_ "toolbus.dev/gen/go/toolbus/access/v1"
 	unsafe "unsafe"
 )
 
@@ -1213,7 +1214,7 @@ var File_toolbus_tool_v1_tool_call_service_proto protoreflect.FileDescriptor
 
 const file_toolbus_tool_v1_tool_call_service_proto_rawDesc = "" +
 	"\n" +
-	"'toolbus/tool/v1/tool_call_service.proto\x12\x0ftoolbus.tool.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1ftoolbus/tool/v1/tool_call.proto\"\x9a\x01\n" +
+	"'toolbus/tool/v1/tool_call_service.proto\x12\x0ftoolbus.tool.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1etoolbus/access/v1/access.proto\x1a\x1ftoolbus/tool/v1/tool_call.proto\"\x9a\x01\n" +
 	"\x15WatchToolCallsRequest\x12*\n" +
 	"\x05tools\x18\x01 \x03(\tB\x14\xbaH\x11\x92\x01\x0e\b\x01\x10\xe8\a\"\ar\x05\x10\x01\x18\x80\x04R\x05tools\x12'\n" +
 	"\n" +
@@ -1286,16 +1287,16 @@ const file_toolbus_tool_v1_tool_call_service_proto_rawDesc = "" +
 	"\acall_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_-]{1,128}$R\x06callId\x12 \n" +
 	"\x06reason\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80 R\x06reason\"2\n" +
 	"\x16CancelToolCallResponse\x12\x18\n" +
-	"\astarted\x18\x01 \x01(\bR\astarted2\xc7\x05\n" +
-	"\x0fToolCallService\x12c\n" +
-	"\x0eWatchToolCalls\x12&.toolbus.tool.v1.WatchToolCallsRequest\x1a'.toolbus.tool.v1.WatchToolCallsResponse0\x01\x12p\n" +
-	"\x13AcknowledgeToolCall\x12+.toolbus.tool.v1.AcknowledgeToolCallRequest\x1a,.toolbus.tool.v1.AcknowledgeToolCallResponse\x12g\n" +
-	"\x10SubmitToolResult\x12(.toolbus.tool.v1.SubmitToolResultRequest\x1a).toolbus.tool.v1.SubmitToolResultResponse\x12X\n" +
-	"\vGetToolCall\x12#.toolbus.tool.v1.GetToolCallRequest\x1a$.toolbus.tool.v1.GetToolCallResponse\x12^\n" +
-	"\rListToolCalls\x12%.toolbus.tool.v1.ListToolCallsRequest\x1a&.toolbus.tool.v1.ListToolCallsResponse\x12W\n" +
+	"\astarted\x18\x01 \x01(\bR\astarted2\xf1\x05\n" +
+	"\x0fToolCallService\x12i\n" +
+	"\x0eWatchToolCalls\x12&.toolbus.tool.v1.WatchToolCallsRequest\x1a'.toolbus.tool.v1.WatchToolCallsResponse\"\x04\xa8\x86\x19\x020\x01\x12v\n" +
+	"\x13AcknowledgeToolCall\x12+.toolbus.tool.v1.AcknowledgeToolCallRequest\x1a,.toolbus.tool.v1.AcknowledgeToolCallResponse\"\x04\xa8\x86\x19\x02\x12m\n" +
+	"\x10SubmitToolResult\x12(.toolbus.tool.v1.SubmitToolResultRequest\x1a).toolbus.tool.v1.SubmitToolResultResponse\"\x04\xa8\x86\x19\x02\x12^\n" +
+	"\vGetToolCall\x12#.toolbus.tool.v1.GetToolCallRequest\x1a$.toolbus.tool.v1.GetToolCallResponse\"\x04\xa8\x86\x19\x02\x12d\n" +
+	"\rListToolCalls\x12%.toolbus.tool.v1.ListToolCallsRequest\x1a&.toolbus.tool.v1.ListToolCallsResponse\"\x04\xa8\x86\x19\x02\x12]\n" +
 	"\n" +
-	"ReadResult\x12\".toolbus.tool.v1.ReadResultRequest\x1a#.toolbus.tool.v1.ReadResultResponse0\x01\x12a\n" +
-	"\x0eCancelToolCall\x12&.toolbus.tool.v1.CancelToolCallRequest\x1a'.toolbus.tool.v1.CancelToolCallResponseB\xb4\x01\n" +
+	"ReadResult\x12\".toolbus.tool.v1.ReadResultRequest\x1a#.toolbus.tool.v1.ReadResultResponse\"\x04\xa8\x86\x19\x020\x01\x12g\n" +
+	"\x0eCancelToolCall\x12&.toolbus.tool.v1.CancelToolCallRequest\x1a'.toolbus.tool.v1.CancelToolCallResponse\"\x04\xa8\x86\x19\x02B\xb4\x01\n" +
 	"\x13com.toolbus.tool.v1B\x14ToolCallServiceProtoP\x01Z)toolbus.dev/gen/go/toolbus/tool/v1;toolv1\xa2\x02\x03TTX\xaa\x02\x0fToolbus.Tool.V1\xca\x02\x0fToolbus\\Tool\\V1\xe2\x02\x1bToolbus\\Tool\\V1\\GPBMetadata\xea\x02\x11Toolbus::Tool::V1b\x06proto3"
 
 var (

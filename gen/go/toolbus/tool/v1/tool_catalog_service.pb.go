@@ -14,6 +14,7 @@ import (
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
 	sync "sync"
+	_ "toolbus.dev/gen/go/toolbus/access/v1"
 	unsafe "unsafe"
 )
 
@@ -32,7 +33,10 @@ type CatalogTool struct {
 	// Revision of the configuration.
 	Revision uint64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
 	// Where it comes from: a file's name, or `rpc`.
-	Origin        string `protobuf:"bytes,3,opt,name=origin,proto3" json:"origin,omitempty"`
+	Origin string `protobuf:"bytes,3,opt,name=origin,proto3" json:"origin,omitempty"`
+	// Whether parts were left out because the caller is no operator: its configuration, headers, paths and commands, and its
+	// URL but for the origin.
+	Redacted      bool `protobuf:"varint,4,opt,name=redacted,proto3" json:"redacted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -86,6 +90,13 @@ func (x *CatalogTool) GetOrigin() string {
 		return x.Origin
 	}
 	return ""
+}
+
+func (x *CatalogTool) GetRedacted() bool {
+	if x != nil {
+		return x.Redacted
+	}
+	return false
 }
 
 // Creates or replaces a tool.
@@ -509,11 +520,12 @@ var File_toolbus_tool_v1_tool_catalog_service_proto protoreflect.FileDescriptor
 
 const file_toolbus_tool_v1_tool_catalog_service_proto_rawDesc = "" +
 	"\n" +
-	"*toolbus/tool/v1/tool_catalog_service.proto\x12\x0ftoolbus.tool.v1\x1a\x1bbuf/validate/validate.proto\x1a\"toolbus/tool/v1/refused_file.proto\x1a\x1atoolbus/tool/v1/tool.proto\"l\n" +
+	"*toolbus/tool/v1/tool_catalog_service.proto\x12\x0ftoolbus.tool.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1etoolbus/access/v1/access.proto\x1a\"toolbus/tool/v1/refused_file.proto\x1a\x1atoolbus/tool/v1/tool.proto\"\x88\x01\n" +
 	"\vCatalogTool\x12)\n" +
 	"\x04tool\x18\x01 \x01(\v2\x15.toolbus.tool.v1.ToolR\x04tool\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\x12\x16\n" +
-	"\x06origin\x18\x03 \x01(\tR\x06origin\"\xb9\x01\n" +
+	"\x06origin\x18\x03 \x01(\tR\x06origin\x12\x1a\n" +
+	"\bredacted\x18\x04 \x01(\bR\bredacted\"\xb9\x01\n" +
 	"\x17ApplyCatalogToolRequest\x121\n" +
 	"\x04tool\x18\x01 \x01(\v2\x15.toolbus.tool.v1.ToolB\x06\xbaH\x03\xc8\x01\x01R\x04tool\x12#\n" +
 	"\rvalidate_only\x18\x02 \x01(\bR\fvalidateOnly\x120\n" +
@@ -538,12 +550,12 @@ const file_toolbus_tool_v1_tool_catalog_service_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_.-]{1,64}$R\x04name\x129\n" +
 	"\x11expected_revision\x18\x02 \x01(\x04B\a\xbaH\x042\x02(\x01H\x00R\x10expectedRevision\x88\x01\x01B\x14\n" +
 	"\x12_expected_revision\"\x1b\n" +
-	"\x19DeleteCatalogToolResponse2\xb5\x03\n" +
-	"\x12ToolCatalogService\x12g\n" +
-	"\x10ApplyCatalogTool\x12(.toolbus.tool.v1.ApplyCatalogToolRequest\x1a).toolbus.tool.v1.ApplyCatalogToolResponse\x12a\n" +
-	"\x0eGetCatalogTool\x12&.toolbus.tool.v1.GetCatalogToolRequest\x1a'.toolbus.tool.v1.GetCatalogToolResponse\x12g\n" +
-	"\x10ListCatalogTools\x12(.toolbus.tool.v1.ListCatalogToolsRequest\x1a).toolbus.tool.v1.ListCatalogToolsResponse\x12j\n" +
-	"\x11DeleteCatalogTool\x12).toolbus.tool.v1.DeleteCatalogToolRequest\x1a*.toolbus.tool.v1.DeleteCatalogToolResponseB\xb7\x01\n" +
+	"\x19DeleteCatalogToolResponse2\xcd\x03\n" +
+	"\x12ToolCatalogService\x12m\n" +
+	"\x10ApplyCatalogTool\x12(.toolbus.tool.v1.ApplyCatalogToolRequest\x1a).toolbus.tool.v1.ApplyCatalogToolResponse\"\x04\xa8\x86\x19\x03\x12g\n" +
+	"\x0eGetCatalogTool\x12&.toolbus.tool.v1.GetCatalogToolRequest\x1a'.toolbus.tool.v1.GetCatalogToolResponse\"\x04\xa8\x86\x19\x02\x12m\n" +
+	"\x10ListCatalogTools\x12(.toolbus.tool.v1.ListCatalogToolsRequest\x1a).toolbus.tool.v1.ListCatalogToolsResponse\"\x04\xa8\x86\x19\x02\x12p\n" +
+	"\x11DeleteCatalogTool\x12).toolbus.tool.v1.DeleteCatalogToolRequest\x1a*.toolbus.tool.v1.DeleteCatalogToolResponse\"\x04\xa8\x86\x19\x03B\xb7\x01\n" +
 	"\x13com.toolbus.tool.v1B\x17ToolCatalogServiceProtoP\x01Z)toolbus.dev/gen/go/toolbus/tool/v1;toolv1\xa2\x02\x03TTX\xaa\x02\x0fToolbus.Tool.V1\xca\x02\x0fToolbus\\Tool\\V1\xe2\x02\x1bToolbus\\Tool\\V1\\GPBMetadata\xea\x02\x11Toolbus::Tool::V1b\x06proto3"
 
 var (

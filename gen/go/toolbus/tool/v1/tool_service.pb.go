@@ -15,6 +15,7 @@ import (
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
+	_ "toolbus.dev/gen/go/toolbus/access/v1"
 	unsafe "unsafe"
 )
 
@@ -1138,7 +1139,7 @@ var File_toolbus_tool_v1_tool_service_proto protoreflect.FileDescriptor
 
 const file_toolbus_tool_v1_tool_service_proto_rawDesc = "" +
 	"\n" +
-	"\"toolbus/tool/v1/tool_service.proto\x12\x0ftoolbus.tool.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ctoolbus/tool/v1/source.proto\x1a\x1atoolbus/tool/v1/tool.proto\x1a\x1btoolbus/tool/v1/usage.proto\"\xdf\x01\n" +
+	"\"toolbus/tool/v1/tool_service.proto\x12\x0ftoolbus.tool.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1etoolbus/access/v1/access.proto\x1a\x1ctoolbus/tool/v1/source.proto\x1a\x1atoolbus/tool/v1/tool.proto\x1a\x1btoolbus/tool/v1/usage.proto\"\xdf\x01\n" +
 	"\tModelTool\x12\x1d\n" +
 	"\n" +
 	"model_name\x18\x01 \x01(\tR\tmodelName\x12\x1c\n" +
@@ -1238,11 +1239,11 @@ const file_toolbus_tool_v1_tool_service_proto_rawDesc = "" +
 	"\x11EXPLAIN_STAGE_USE\x10\x05\x12\x19\n" +
 	"\x15EXPLAIN_STAGE_ALLOWED\x10\x06\x12\x17\n" +
 	"\x13EXPLAIN_STAGE_OFFER\x10\a\x12\x19\n" +
-	"\x15EXPLAIN_STAGE_VISIBLE\x10\b2\x8e\x02\n" +
-	"\vToolService\x12R\n" +
-	"\tListTools\x12!.toolbus.tool.v1.ListToolsRequest\x1a\".toolbus.tool.v1.ListToolsResponse\x12Q\n" +
-	"\bCallTool\x12 .toolbus.tool.v1.CallToolRequest\x1a!.toolbus.tool.v1.CallToolResponse0\x01\x12X\n" +
-	"\vExplainTool\x12#.toolbus.tool.v1.ExplainToolRequest\x1a$.toolbus.tool.v1.ExplainToolResponseB\xb0\x01\n" +
+	"\x15EXPLAIN_STAGE_VISIBLE\x10\b2\xa0\x02\n" +
+	"\vToolService\x12X\n" +
+	"\tListTools\x12!.toolbus.tool.v1.ListToolsRequest\x1a\".toolbus.tool.v1.ListToolsResponse\"\x04\xa8\x86\x19\x02\x12W\n" +
+	"\bCallTool\x12 .toolbus.tool.v1.CallToolRequest\x1a!.toolbus.tool.v1.CallToolResponse\"\x04\xa8\x86\x19\x020\x01\x12^\n" +
+	"\vExplainTool\x12#.toolbus.tool.v1.ExplainToolRequest\x1a$.toolbus.tool.v1.ExplainToolResponse\"\x04\xa8\x86\x19\x02B\xb0\x01\n" +
 	"\x13com.toolbus.tool.v1B\x10ToolServiceProtoP\x01Z)toolbus.dev/gen/go/toolbus/tool/v1;toolv1\xa2\x02\x03TTX\xaa\x02\x0fToolbus.Tool.V1\xca\x02\x0fToolbus\\Tool\\V1\xe2\x02\x1bToolbus\\Tool\\V1\\GPBMetadata\xea\x02\x11Toolbus::Tool::V1b\x06proto3"
 
 var (

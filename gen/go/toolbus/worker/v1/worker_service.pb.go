@@ -15,6 +15,7 @@ import (
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
+	_ "toolbus.dev/gen/go/toolbus/access/v1"
 	v1 "toolbus.dev/gen/go/toolbus/tool/v1"
 	unsafe "unsafe"
 )
@@ -511,7 +512,7 @@ var File_toolbus_worker_v1_worker_service_proto protoreflect.FileDescriptor
 
 const file_toolbus_worker_v1_worker_service_proto_rawDesc = "" +
 	"\n" +
-	"&toolbus/worker/v1/worker_service.proto\x12\x11toolbus.worker.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\"toolbus/tool/v1/refused_file.proto\x1a\x1atoolbus/tool/v1/tool.proto\x1a\x1etoolbus/worker/v1/worker.proto\"f\n" +
+	"&toolbus/worker/v1/worker_service.proto\x12\x11toolbus.worker.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1etoolbus/access/v1/access.proto\x1a\"toolbus/tool/v1/refused_file.proto\x1a\x1atoolbus/tool/v1/tool.proto\x1a\x1etoolbus/worker/v1/worker.proto\"f\n" +
 	"\x12ListWorkersRequest\x12'\n" +
 	"\tpage_size\x18\x01 \x01(\x05B\n" +
 	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12'\n" +
@@ -540,12 +541,12 @@ const file_toolbus_worker_v1_worker_service_proto_rawDesc = "" +
 	"\x17WatchWorkerLogsResponse\x126\n" +
 	"\x04line\x18\x01 \x01(\v2 .toolbus.worker.v1.WorkerLogLineH\x00R\x04line\x12;\n" +
 	"\adropped\x18\x02 \x01(\v2\x1f.toolbus.worker.v1.DroppedLinesH\x00R\adroppedB\b\n" +
-	"\x06update2\xb4\x02\n" +
-	"\rWorkerService\x12\\\n" +
-	"\vListWorkers\x12%.toolbus.worker.v1.ListWorkersRequest\x1a&.toolbus.worker.v1.ListWorkersResponse\x12Y\n" +
+	"\x06update2\xc6\x02\n" +
+	"\rWorkerService\x12b\n" +
+	"\vListWorkers\x12%.toolbus.worker.v1.ListWorkersRequest\x1a&.toolbus.worker.v1.ListWorkersResponse\"\x04\xa8\x86\x19\x02\x12_\n" +
 	"\n" +
-	"StopWorker\x12$.toolbus.worker.v1.StopWorkerRequest\x1a%.toolbus.worker.v1.StopWorkerResponse\x12j\n" +
-	"\x0fWatchWorkerLogs\x12).toolbus.worker.v1.WatchWorkerLogsRequest\x1a*.toolbus.worker.v1.WatchWorkerLogsResponse0\x01B\xc0\x01\n" +
+	"StopWorker\x12$.toolbus.worker.v1.StopWorkerRequest\x1a%.toolbus.worker.v1.StopWorkerResponse\"\x04\xa8\x86\x19\x03\x12p\n" +
+	"\x0fWatchWorkerLogs\x12).toolbus.worker.v1.WatchWorkerLogsRequest\x1a*.toolbus.worker.v1.WatchWorkerLogsResponse\"\x04\xa8\x86\x19\x020\x01B\xc0\x01\n" +
 	"\x15com.toolbus.worker.v1B\x12WorkerServiceProtoP\x01Z-toolbus.dev/gen/go/toolbus/worker/v1;workerv1\xa2\x02\x03TWX\xaa\x02\x11Toolbus.Worker.V1\xca\x02\x11Toolbus\\Worker\\V1\xe2\x02\x1dToolbus\\Worker\\V1\\GPBMetadata\xea\x02\x13Toolbus::Worker::V1b\x06proto3"
 
 var (

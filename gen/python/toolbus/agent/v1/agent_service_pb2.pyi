@@ -30,10 +30,15 @@ class StoredAgent(_message.Message):
     REVISION_FIELD_NUMBER: _builtins.int
     ORIGIN_FIELD_NUMBER: _builtins.int
     WARNINGS_FIELD_NUMBER: _builtins.int
+    REDACTED_FIELD_NUMBER: _builtins.int
     revision: _builtins.int
     """Revision of the configuration."""
     origin: _builtins.str
     """Where it comes from: a file's name, or `rpc`."""
+    redacted: _builtins.bool
+    """Whether parts were left out because the caller is no operator: instructions, options of models, configurations of
+    sources, and warnings.
+    """
     @_builtins.property
     def agent(self) -> _agent_pb2.Agent:
         """Its configuration."""
@@ -49,10 +54,11 @@ class StoredAgent(_message.Message):
         revision: _builtins.int = ...,
         origin: _builtins.str = ...,
         warnings: _abc.Iterable[_builtins.str] | None = ...,
+        redacted: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "origin", b"origin", "revision", b"revision", "warnings", b"warnings"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "origin", b"origin", "redacted", b"redacted", "revision", b"revision", "warnings", b"warnings"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -210,7 +216,7 @@ class ListAgentsResponse(_message.Message):
 
     @_builtins.property
     def refused_files(self) -> _containers.RepeatedCompositeFieldContainer[_refused_file_pb2.RefusedFile]:
-        """Files of agents and tools that were refused, by name; returned with the first page. What was valid before a faulty change stays
+        """Files of agents and tools that were refused, by name; returned to operators, with the first page. What was valid before a faulty change stays
         in force.
         """
 
@@ -314,7 +320,7 @@ class WatchAgentsResponse(_message.Message):
 
     @_builtins.property
     def refused_files(self) -> _containers.RepeatedCompositeFieldContainer[_refused_file_pb2.RefusedFile]:
-        """Files of agents and tools that were refused, by name."""
+        """Files of agents and tools that were refused, by name; empty for whoever is no operator."""
 
     def __init__(
         self,

@@ -400,6 +400,10 @@ class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reason.ValueTy
     for answers, or use more connections.
     Code: `resource_exhausted`.
     """
+    REASON_CALLER_NOT_SERVICE: _Reason.ValueType  # 82
+    """Only services of the suite call this method. Use the methods that are offered to clients.
+    Code: `permission_denied`.
+    """
 
 class Reason(_Reason, metaclass=_ReasonEnumTypeWrapper):
     """What happened. Each value says what to do next. Values are added, and never change their meaning."""
@@ -778,6 +782,10 @@ REASON_CONNECTION_FULL: Reason.ValueType  # 81
 """The requests in flight on this connection hold more bytes together than a connection may. No handler has seen this one. Wait
 for answers, or use more connections.
 Code: `resource_exhausted`.
+"""
+REASON_CALLER_NOT_SERVICE: Reason.ValueType  # 82
+"""Only services of the suite call this method. Use the methods that are offered to clients.
+Code: `permission_denied`.
 """
 Global___Reason: _TypeAlias = Reason  # noqa: Y015
 

@@ -28,10 +28,15 @@ class StoredMcpServer(_message.Message):
     SERVER_FIELD_NUMBER: _builtins.int
     REVISION_FIELD_NUMBER: _builtins.int
     ORIGIN_FIELD_NUMBER: _builtins.int
+    REDACTED_FIELD_NUMBER: _builtins.int
     revision: _builtins.int
     """Revision of the configuration."""
     origin: _builtins.str
     """Where it comes from: `rpc`."""
+    redacted: _builtins.bool
+    """Whether parts were left out because the caller is no operator: arguments, environment and headers, and its URL but for
+    the origin.
+    """
     @_builtins.property
     def server(self) -> _mcp_server_pb2.McpServer:
         """Its configuration."""
@@ -42,10 +47,11 @@ class StoredMcpServer(_message.Message):
         server: _mcp_server_pb2.McpServer | None = ...,
         revision: _builtins.int = ...,
         origin: _builtins.str = ...,
+        redacted: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["server", b"server"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["origin", b"origin", "revision", b"revision", "server", b"server"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["origin", b"origin", "redacted", b"redacted", "revision", b"revision", "server", b"server"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -105,14 +105,15 @@ class McpServerServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListConnections(self, request, context):
-        """Lists connections that are open or were tried, of agents' own servers too, by server, session, agent and bridge.
+        """Lists connections that are open or were tried, of agents' own servers too, by server, session, agent and bridge. Whoever is no
+        operator is told of those of its own sessions.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def WatchConnections(self, request, context):
-        """Streams all connections now and after each change.
+        """Streams all connections that ListConnections lists, now and after each change.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

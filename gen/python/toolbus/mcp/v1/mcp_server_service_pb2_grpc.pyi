@@ -42,9 +42,11 @@ class McpServerServiceStub:
     ListMcpServers: _grpc.UnaryUnaryMultiCallable[_mcp_server_service_pb2.ListMcpServersRequest, _mcp_server_service_pb2.ListMcpServersResponse]
     """Lists the servers that every agent can use, by name."""
     ListConnections: _grpc.UnaryUnaryMultiCallable[_mcp_server_service_pb2.ListConnectionsRequest, _mcp_server_service_pb2.ListConnectionsResponse]
-    """Lists connections that are open or were tried, of agents' own servers too, by server, session, agent and bridge."""
+    """Lists connections that are open or were tried, of agents' own servers too, by server, session, agent and bridge. Whoever is no
+    operator is told of those of its own sessions.
+    """
     WatchConnections: _grpc.UnaryStreamMultiCallable[_mcp_server_service_pb2.WatchConnectionsRequest, _mcp_server_service_pb2.WatchConnectionsResponse]
-    """Streams all connections now and after each change."""
+    """Streams all connections that ListConnections lists, now and after each change."""
     CloseConnections: _grpc.UnaryUnaryMultiCallable[_mcp_server_service_pb2.CloseConnectionsRequest, _mcp_server_service_pb2.CloseConnectionsResponse]
     """Closes the connections of a session's agent."""
 
@@ -62,9 +64,11 @@ class McpServerServiceAsyncStub(McpServerServiceStub):
     ListMcpServers: _aio.UnaryUnaryMultiCallable[_mcp_server_service_pb2.ListMcpServersRequest, _mcp_server_service_pb2.ListMcpServersResponse]  # type: ignore[assignment]
     """Lists the servers that every agent can use, by name."""
     ListConnections: _aio.UnaryUnaryMultiCallable[_mcp_server_service_pb2.ListConnectionsRequest, _mcp_server_service_pb2.ListConnectionsResponse]  # type: ignore[assignment]
-    """Lists connections that are open or were tried, of agents' own servers too, by server, session, agent and bridge."""
+    """Lists connections that are open or were tried, of agents' own servers too, by server, session, agent and bridge. Whoever is no
+    operator is told of those of its own sessions.
+    """
     WatchConnections: _aio.UnaryStreamMultiCallable[_mcp_server_service_pb2.WatchConnectionsRequest, _mcp_server_service_pb2.WatchConnectionsResponse]  # type: ignore[assignment]
-    """Streams all connections now and after each change."""
+    """Streams all connections that ListConnections lists, now and after each change."""
     CloseConnections: _aio.UnaryUnaryMultiCallable[_mcp_server_service_pb2.CloseConnectionsRequest, _mcp_server_service_pb2.CloseConnectionsResponse]  # type: ignore[assignment]
     """Closes the connections of a session's agent."""
 
@@ -109,7 +113,9 @@ class McpServerServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _mcp_server_service_pb2.ListConnectionsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_mcp_server_service_pb2.ListConnectionsResponse, _abc.Awaitable[_mcp_server_service_pb2.ListConnectionsResponse]]:
-        """Lists connections that are open or were tried, of agents' own servers too, by server, session, agent and bridge."""
+        """Lists connections that are open or were tried, of agents' own servers too, by server, session, agent and bridge. Whoever is no
+        operator is told of those of its own sessions.
+        """
 
     @_abc_1.abstractmethod
     def WatchConnections(
@@ -117,7 +123,7 @@ class McpServerServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _mcp_server_service_pb2.WatchConnectionsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_mcp_server_service_pb2.WatchConnectionsResponse], _abc.AsyncIterator[_mcp_server_service_pb2.WatchConnectionsResponse]]:
-        """Streams all connections now and after each change."""
+        """Streams all connections that ListConnections lists, now and after each change."""
 
     @_abc_1.abstractmethod
     def CloseConnections(

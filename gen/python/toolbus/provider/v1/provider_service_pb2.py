@@ -23,10 +23,11 @@ _sym_db = _symbol_database.Default()
 
 
 from buf.validate import validate_pb2 as buf_dot_validate_dot_validate__pb2
+from toolbus.access.v1 import access_pb2 as toolbus_dot_access_dot_v1_dot_access__pb2
 from toolbus.provider.v1 import provider_pb2 as toolbus_dot_provider_dot_v1_dot_provider__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n*toolbus/provider/v1/provider_service.proto\x12\x13toolbus.provider.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\"toolbus/provider/v1/provider.proto\"\x7f\n\x0eStoredProvider\x12\x39\n\x08provider\x18\x01 \x01(\x0b\x32\x1d.toolbus.provider.v1.ProviderR\x08provider\x12\x1a\n\x08revision\x18\x02 \x01(\x04R\x08revision\x12\x16\n\x06origin\x18\x03 \x01(\tR\x06origin\"\xc6\x01\n\x14\x41pplyProviderRequest\x12\x41\n\x08provider\x18\x01 \x01(\x0b\x32\x1d.toolbus.provider.v1.ProviderB\x06\xbaH\x03\xc8\x01\x01R\x08provider\x12#\n\rvalidate_only\x18\x02 \x01(\x08R\x0cvalidateOnly\x12\x30\n\x11\x65xpected_revision\x18\x03 \x01(\x04H\x00R\x10\x65xpectedRevision\x88\x01\x01\x42\x14\n\x12_expected_revision\"X\n\x15\x41pplyProviderResponse\x12?\n\x08provider\x18\x01 \x01(\x0b\x32#.toolbus.provider.v1.StoredProviderR\x08provider\"F\n\x12GetProviderRequest\x12\x30\n\x04name\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x04name\"V\n\x13GetProviderResponse\x12?\n\x08provider\x18\x01 \x01(\x0b\x32#.toolbus.provider.v1.StoredProviderR\x08provider\"h\n\x14ListProvidersRequest\x12\'\n\tpage_size\x18\x01 \x01(\x05\x42\n\xbaH\x07\x1a\x05\x18\xe8\x07(\x00R\x08pageSize\x12\'\n\npage_token\x18\x02 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x08R\tpageToken\"\x82\x01\n\x15ListProvidersResponse\x12\x41\n\tproviders\x18\x01 \x03(\x0b\x32#.toolbus.provider.v1.StoredProviderR\tproviders\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\x9a\x01\n\x15\x44\x65leteProviderRequest\x12\x30\n\x04name\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x04name\x12\x39\n\x11\x65xpected_revision\x18\x02 \x01(\x04\x42\x07\xbaH\x04\x32\x02(\x01H\x00R\x10\x65xpectedRevision\x88\x01\x01\x42\x14\n\x12_expected_revision\"\x18\n\x16\x44\x65leteProviderResponse2\xae\x03\n\x0fProviderService\x12\x66\n\rApplyProvider\x12).toolbus.provider.v1.ApplyProviderRequest\x1a*.toolbus.provider.v1.ApplyProviderResponse\x12`\n\x0bGetProvider\x12\'.toolbus.provider.v1.GetProviderRequest\x1a(.toolbus.provider.v1.GetProviderResponse\x12\x66\n\rListProviders\x12).toolbus.provider.v1.ListProvidersRequest\x1a*.toolbus.provider.v1.ListProvidersResponse\x12i\n\x0e\x44\x65leteProvider\x12*.toolbus.provider.v1.DeleteProviderRequest\x1a+.toolbus.provider.v1.DeleteProviderResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n*toolbus/provider/v1/provider_service.proto\x12\x13toolbus.provider.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1etoolbus/access/v1/access.proto\x1a\"toolbus/provider/v1/provider.proto\"\x9b\x01\n\x0eStoredProvider\x12\x39\n\x08provider\x18\x01 \x01(\x0b\x32\x1d.toolbus.provider.v1.ProviderR\x08provider\x12\x1a\n\x08revision\x18\x02 \x01(\x04R\x08revision\x12\x16\n\x06origin\x18\x03 \x01(\tR\x06origin\x12\x1a\n\x08redacted\x18\x04 \x01(\x08R\x08redacted\"\xc6\x01\n\x14\x41pplyProviderRequest\x12\x41\n\x08provider\x18\x01 \x01(\x0b\x32\x1d.toolbus.provider.v1.ProviderB\x06\xbaH\x03\xc8\x01\x01R\x08provider\x12#\n\rvalidate_only\x18\x02 \x01(\x08R\x0cvalidateOnly\x12\x30\n\x11\x65xpected_revision\x18\x03 \x01(\x04H\x00R\x10\x65xpectedRevision\x88\x01\x01\x42\x14\n\x12_expected_revision\"X\n\x15\x41pplyProviderResponse\x12?\n\x08provider\x18\x01 \x01(\x0b\x32#.toolbus.provider.v1.StoredProviderR\x08provider\"F\n\x12GetProviderRequest\x12\x30\n\x04name\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x04name\"V\n\x13GetProviderResponse\x12?\n\x08provider\x18\x01 \x01(\x0b\x32#.toolbus.provider.v1.StoredProviderR\x08provider\"h\n\x14ListProvidersRequest\x12\'\n\tpage_size\x18\x01 \x01(\x05\x42\n\xbaH\x07\x1a\x05\x18\xe8\x07(\x00R\x08pageSize\x12\'\n\npage_token\x18\x02 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x08R\tpageToken\"\x82\x01\n\x15ListProvidersResponse\x12\x41\n\tproviders\x18\x01 \x03(\x0b\x32#.toolbus.provider.v1.StoredProviderR\tproviders\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\x9a\x01\n\x15\x44\x65leteProviderRequest\x12\x30\n\x04name\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x04name\x12\x39\n\x11\x65xpected_revision\x18\x02 \x01(\x04\x42\x07\xbaH\x04\x32\x02(\x01H\x00R\x10\x65xpectedRevision\x88\x01\x01\x42\x14\n\x12_expected_revision\"\x18\n\x16\x44\x65leteProviderResponse2\xc6\x03\n\x0fProviderService\x12l\n\rApplyProvider\x12).toolbus.provider.v1.ApplyProviderRequest\x1a*.toolbus.provider.v1.ApplyProviderResponse\"\x04\xa8\x86\x19\x03\x12\x66\n\x0bGetProvider\x12\'.toolbus.provider.v1.GetProviderRequest\x1a(.toolbus.provider.v1.GetProviderResponse\"\x04\xa8\x86\x19\x02\x12l\n\rListProviders\x12).toolbus.provider.v1.ListProvidersRequest\x1a*.toolbus.provider.v1.ListProvidersResponse\"\x04\xa8\x86\x19\x02\x12o\n\x0e\x44\x65leteProvider\x12*.toolbus.provider.v1.DeleteProviderRequest\x1a+.toolbus.provider.v1.DeleteProviderResponse\"\x04\xa8\x86\x19\x03\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -45,24 +46,32 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_DELETEPROVIDERREQUEST'].fields_by_name['name']._serialized_options = b'\272H\031r\0272\025^[a-zA-Z0-9_-]{1,64}$'
   _globals['_DELETEPROVIDERREQUEST'].fields_by_name['expected_revision']._loaded_options = None
   _globals['_DELETEPROVIDERREQUEST'].fields_by_name['expected_revision']._serialized_options = b'\272H\0042\002(\001'
-  _globals['_STOREDPROVIDER']._serialized_start=132
-  _globals['_STOREDPROVIDER']._serialized_end=259
-  _globals['_APPLYPROVIDERREQUEST']._serialized_start=262
-  _globals['_APPLYPROVIDERREQUEST']._serialized_end=460
-  _globals['_APPLYPROVIDERRESPONSE']._serialized_start=462
-  _globals['_APPLYPROVIDERRESPONSE']._serialized_end=550
-  _globals['_GETPROVIDERREQUEST']._serialized_start=552
-  _globals['_GETPROVIDERREQUEST']._serialized_end=622
-  _globals['_GETPROVIDERRESPONSE']._serialized_start=624
-  _globals['_GETPROVIDERRESPONSE']._serialized_end=710
-  _globals['_LISTPROVIDERSREQUEST']._serialized_start=712
-  _globals['_LISTPROVIDERSREQUEST']._serialized_end=816
-  _globals['_LISTPROVIDERSRESPONSE']._serialized_start=819
-  _globals['_LISTPROVIDERSRESPONSE']._serialized_end=949
-  _globals['_DELETEPROVIDERREQUEST']._serialized_start=952
-  _globals['_DELETEPROVIDERREQUEST']._serialized_end=1106
-  _globals['_DELETEPROVIDERRESPONSE']._serialized_start=1108
-  _globals['_DELETEPROVIDERRESPONSE']._serialized_end=1132
-  _globals['_PROVIDERSERVICE']._serialized_start=1135
-  _globals['_PROVIDERSERVICE']._serialized_end=1565
+  _globals['_PROVIDERSERVICE'].methods_by_name['ApplyProvider']._loaded_options = None
+  _globals['_PROVIDERSERVICE'].methods_by_name['ApplyProvider']._serialized_options = b'\250\206\031\003'
+  _globals['_PROVIDERSERVICE'].methods_by_name['GetProvider']._loaded_options = None
+  _globals['_PROVIDERSERVICE'].methods_by_name['GetProvider']._serialized_options = b'\250\206\031\002'
+  _globals['_PROVIDERSERVICE'].methods_by_name['ListProviders']._loaded_options = None
+  _globals['_PROVIDERSERVICE'].methods_by_name['ListProviders']._serialized_options = b'\250\206\031\002'
+  _globals['_PROVIDERSERVICE'].methods_by_name['DeleteProvider']._loaded_options = None
+  _globals['_PROVIDERSERVICE'].methods_by_name['DeleteProvider']._serialized_options = b'\250\206\031\003'
+  _globals['_STOREDPROVIDER']._serialized_start=165
+  _globals['_STOREDPROVIDER']._serialized_end=320
+  _globals['_APPLYPROVIDERREQUEST']._serialized_start=323
+  _globals['_APPLYPROVIDERREQUEST']._serialized_end=521
+  _globals['_APPLYPROVIDERRESPONSE']._serialized_start=523
+  _globals['_APPLYPROVIDERRESPONSE']._serialized_end=611
+  _globals['_GETPROVIDERREQUEST']._serialized_start=613
+  _globals['_GETPROVIDERREQUEST']._serialized_end=683
+  _globals['_GETPROVIDERRESPONSE']._serialized_start=685
+  _globals['_GETPROVIDERRESPONSE']._serialized_end=771
+  _globals['_LISTPROVIDERSREQUEST']._serialized_start=773
+  _globals['_LISTPROVIDERSREQUEST']._serialized_end=877
+  _globals['_LISTPROVIDERSRESPONSE']._serialized_start=880
+  _globals['_LISTPROVIDERSRESPONSE']._serialized_end=1010
+  _globals['_DELETEPROVIDERREQUEST']._serialized_start=1013
+  _globals['_DELETEPROVIDERREQUEST']._serialized_end=1167
+  _globals['_DELETEPROVIDERRESPONSE']._serialized_start=1169
+  _globals['_DELETEPROVIDERRESPONSE']._serialized_end=1193
+  _globals['_PROVIDERSERVICE']._serialized_start=1196
+  _globals['_PROVIDERSERVICE']._serialized_end=1650
 # @@protoc_insertion_point(module_scope)

@@ -28,10 +28,13 @@ class StoredProvider(_message.Message):
     PROVIDER_FIELD_NUMBER: _builtins.int
     REVISION_FIELD_NUMBER: _builtins.int
     ORIGIN_FIELD_NUMBER: _builtins.int
+    REDACTED_FIELD_NUMBER: _builtins.int
     revision: _builtins.int
     """Revision of the configuration; 0 for what cannot be changed: the providers of the suite and of the router's configuration."""
     origin: _builtins.str
     """Where it comes from: `rpc`, or `suite` and `configuration` for what cannot be changed."""
+    redacted: _builtins.bool
+    """Whether parts were left out because the caller is no operator: its URL but for the origin."""
     @_builtins.property
     def provider(self) -> _provider_pb2.Provider:
         """Its configuration."""
@@ -42,10 +45,11 @@ class StoredProvider(_message.Message):
         provider: _provider_pb2.Provider | None = ...,
         revision: _builtins.int = ...,
         origin: _builtins.str = ...,
+        redacted: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["provider", b"provider"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["origin", b"origin", "provider", b"provider", "revision", b"revision"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["origin", b"origin", "provider", b"provider", "redacted", b"redacted", "revision", b"revision"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -23,11 +23,12 @@ _sym_db = _symbol_database.Default()
 
 
 from buf.validate import validate_pb2 as buf_dot_validate_dot_validate__pb2
+from toolbus.access.v1 import access_pb2 as toolbus_dot_access_dot_v1_dot_access__pb2
 from toolbus.space.v1 import inbox_pb2 as toolbus_dot_space_dot_v1_dot_inbox__pb2
 from toolbus.watch.v1 import watch_pb2 as toolbus_dot_watch_dot_v1_dot_watch__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n$toolbus/space/v1/inbox_service.proto\x12\x10toolbus.space.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1ctoolbus/space/v1/inbox.proto\x1a\x1ctoolbus/watch/v1/watch.proto\"\xdb\x01\n\x16ListInboxEventsRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12\x32\n\x05\x61gent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x05\x61gent\x12\'\n\tpage_size\x18\x03 \x01(\x05\x42\n\xbaH\x07\x1a\x05\x18\xe8\x07(\x00R\x08pageSize\x12\'\n\npage_token\x18\x04 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x08R\tpageToken\"w\n\x17ListInboxEventsResponse\x12\x34\n\x06\x65vents\x18\x01 \x03(\x0b\x32\x1c.toolbus.space.v1.InboxEventR\x06\x65vents\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xc6\x01\n\x17WatchInboxEventsRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12\x32\n\x05\x61gent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x05\x61gent\x12(\n\rfrom_sequence\x18\x03 \x01(\x04H\x00R\x0c\x66romSequence\x88\x01\x01\x42\x10\n\x0e_from_sequence\"\xc0\x01\n\x18WatchInboxEventsResponse\x12\x34\n\x05\x65vent\x18\x01 \x01(\x0b\x32\x1c.toolbus.space.v1.InboxEventH\x00R\x05\x65vent\x12\x34\n\x05start\x18\x02 \x01(\x0b\x32\x1c.toolbus.watch.v1.WatchStartH\x00R\x05start\x12.\n\x03gap\x18\x03 \x01(\x0b\x32\x1a.toolbus.watch.v1.WatchGapH\x00R\x03gapB\x08\n\x06update2\xe3\x01\n\x0cInboxService\x12\x66\n\x0fListInboxEvents\x12(.toolbus.space.v1.ListInboxEventsRequest\x1a).toolbus.space.v1.ListInboxEventsResponse\x12k\n\x10WatchInboxEvents\x12).toolbus.space.v1.WatchInboxEventsRequest\x1a*.toolbus.space.v1.WatchInboxEventsResponse0\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n$toolbus/space/v1/inbox_service.proto\x12\x10toolbus.space.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1etoolbus/access/v1/access.proto\x1a\x1ctoolbus/space/v1/inbox.proto\x1a\x1ctoolbus/watch/v1/watch.proto\"\xdb\x01\n\x16ListInboxEventsRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12\x32\n\x05\x61gent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x05\x61gent\x12\'\n\tpage_size\x18\x03 \x01(\x05\x42\n\xbaH\x07\x1a\x05\x18\xe8\x07(\x00R\x08pageSize\x12\'\n\npage_token\x18\x04 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x08R\tpageToken\"w\n\x17ListInboxEventsResponse\x12\x34\n\x06\x65vents\x18\x01 \x03(\x0b\x32\x1c.toolbus.space.v1.InboxEventR\x06\x65vents\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xc6\x01\n\x17WatchInboxEventsRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12\x32\n\x05\x61gent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x05\x61gent\x12(\n\rfrom_sequence\x18\x03 \x01(\x04H\x00R\x0c\x66romSequence\x88\x01\x01\x42\x10\n\x0e_from_sequence\"\xc0\x01\n\x18WatchInboxEventsResponse\x12\x34\n\x05\x65vent\x18\x01 \x01(\x0b\x32\x1c.toolbus.space.v1.InboxEventH\x00R\x05\x65vent\x12\x34\n\x05start\x18\x02 \x01(\x0b\x32\x1c.toolbus.watch.v1.WatchStartH\x00R\x05start\x12.\n\x03gap\x18\x03 \x01(\x0b\x32\x1a.toolbus.watch.v1.WatchGapH\x00R\x03gapB\x08\n\x06update2\xef\x01\n\x0cInboxService\x12l\n\x0fListInboxEvents\x12(.toolbus.space.v1.ListInboxEventsRequest\x1a).toolbus.space.v1.ListInboxEventsResponse\"\x04\xa8\x86\x19\x02\x12q\n\x10WatchInboxEvents\x12).toolbus.space.v1.WatchInboxEventsRequest\x1a*.toolbus.space.v1.WatchInboxEventsResponse\"\x04\xa8\x86\x19\x02\x30\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -46,14 +47,18 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_WATCHINBOXEVENTSREQUEST'].fields_by_name['session_id']._serialized_options = b'\272H\031r\0272\025^[a-zA-Z0-9_-]{1,64}$'
   _globals['_WATCHINBOXEVENTSREQUEST'].fields_by_name['agent']._loaded_options = None
   _globals['_WATCHINBOXEVENTSREQUEST'].fields_by_name['agent']._serialized_options = b'\272H\031r\0272\025^[a-zA-Z0-9_-]{1,64}$'
-  _globals['_LISTINBOXEVENTSREQUEST']._serialized_start=148
-  _globals['_LISTINBOXEVENTSREQUEST']._serialized_end=367
-  _globals['_LISTINBOXEVENTSRESPONSE']._serialized_start=369
-  _globals['_LISTINBOXEVENTSRESPONSE']._serialized_end=488
-  _globals['_WATCHINBOXEVENTSREQUEST']._serialized_start=491
-  _globals['_WATCHINBOXEVENTSREQUEST']._serialized_end=689
-  _globals['_WATCHINBOXEVENTSRESPONSE']._serialized_start=692
-  _globals['_WATCHINBOXEVENTSRESPONSE']._serialized_end=884
-  _globals['_INBOXSERVICE']._serialized_start=887
-  _globals['_INBOXSERVICE']._serialized_end=1114
+  _globals['_INBOXSERVICE'].methods_by_name['ListInboxEvents']._loaded_options = None
+  _globals['_INBOXSERVICE'].methods_by_name['ListInboxEvents']._serialized_options = b'\250\206\031\002'
+  _globals['_INBOXSERVICE'].methods_by_name['WatchInboxEvents']._loaded_options = None
+  _globals['_INBOXSERVICE'].methods_by_name['WatchInboxEvents']._serialized_options = b'\250\206\031\002'
+  _globals['_LISTINBOXEVENTSREQUEST']._serialized_start=180
+  _globals['_LISTINBOXEVENTSREQUEST']._serialized_end=399
+  _globals['_LISTINBOXEVENTSRESPONSE']._serialized_start=401
+  _globals['_LISTINBOXEVENTSRESPONSE']._serialized_end=520
+  _globals['_WATCHINBOXEVENTSREQUEST']._serialized_start=523
+  _globals['_WATCHINBOXEVENTSREQUEST']._serialized_end=721
+  _globals['_WATCHINBOXEVENTSRESPONSE']._serialized_start=724
+  _globals['_WATCHINBOXEVENTSRESPONSE']._serialized_end=916
+  _globals['_INBOXSERVICE']._serialized_start=919
+  _globals['_INBOXSERVICE']._serialized_end=1158
 # @@protoc_insertion_point(module_scope)

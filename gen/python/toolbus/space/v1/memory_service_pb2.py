@@ -23,10 +23,11 @@ _sym_db = _symbol_database.Default()
 
 
 from buf.validate import validate_pb2 as buf_dot_validate_dot_validate__pb2
+from toolbus.access.v1 import access_pb2 as toolbus_dot_access_dot_v1_dot_access__pb2
 from toolbus.space.v1 import memory_pb2 as toolbus_dot_space_dot_v1_dot_memory__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%toolbus/space/v1/memory_service.proto\x12\x10toolbus.space.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1dtoolbus/space/v1/memory.proto\"\xca\x01\n\x11SetEntriesRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12\x32\n\x05\x61gent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x05\x61gent\x12\x44\n\x07\x65ntries\x18\x03 \x03(\x0b\x32\x1d.toolbus.space.v1.MemoryEntryB\x0b\xbaH\x08\x92\x01\x05\x08\x01\x10\xe8\x07R\x07\x65ntries\"\x14\n\x12SetEntriesResponse\"\xef\x01\n\x14\x44\x65leteEntriesRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12\x32\n\x05\x61gent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x05\x61gent\x12<\n\x04kind\x18\x03 \x01(\x0e\x32\x1c.toolbus.space.v1.MemoryKindB\n\xbaH\x07\x82\x01\x04\x10\x01 \x00R\x04kind\x12(\n\x04keys\x18\x04 \x03(\tB\x14\xbaH\x11\x92\x01\x0e\x08\x01\x10\xe8\x07\"\x07r\x05\x10\x01\x18\x80\x01R\x04keys\"<\n\x15\x44\x65leteEntriesResponse\x12#\n\rdeleted_count\x18\x01 \x01(\rR\x0c\x64\x65letedCount\"\x93\x02\n\x12ListEntriesRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12\x32\n\x05\x61gent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x05\x61gent\x12:\n\x04kind\x18\x03 \x01(\x0e\x32\x1c.toolbus.space.v1.MemoryKindB\x08\xbaH\x05\x82\x01\x02\x10\x01R\x04kind\x12\'\n\tpage_size\x18\x04 \x01(\x05\x42\n\xbaH\x07\x1a\x05\x18\xe8\x07(\x00R\x08pageSize\x12\'\n\npage_token\x18\x05 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x08R\tpageToken\"v\n\x13ListEntriesResponse\x12\x37\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x1d.toolbus.space.v1.MemoryEntryR\x07\x65ntries\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken2\xa6\x02\n\rMemoryService\x12W\n\nSetEntries\x12#.toolbus.space.v1.SetEntriesRequest\x1a$.toolbus.space.v1.SetEntriesResponse\x12`\n\rDeleteEntries\x12&.toolbus.space.v1.DeleteEntriesRequest\x1a\'.toolbus.space.v1.DeleteEntriesResponse\x12Z\n\x0bListEntries\x12$.toolbus.space.v1.ListEntriesRequest\x1a%.toolbus.space.v1.ListEntriesResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%toolbus/space/v1/memory_service.proto\x12\x10toolbus.space.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1etoolbus/access/v1/access.proto\x1a\x1dtoolbus/space/v1/memory.proto\"\xca\x01\n\x11SetEntriesRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12\x32\n\x05\x61gent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x05\x61gent\x12\x44\n\x07\x65ntries\x18\x03 \x03(\x0b\x32\x1d.toolbus.space.v1.MemoryEntryB\x0b\xbaH\x08\x92\x01\x05\x08\x01\x10\xe8\x07R\x07\x65ntries\"\x14\n\x12SetEntriesResponse\"\xef\x01\n\x14\x44\x65leteEntriesRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12\x32\n\x05\x61gent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x05\x61gent\x12<\n\x04kind\x18\x03 \x01(\x0e\x32\x1c.toolbus.space.v1.MemoryKindB\n\xbaH\x07\x82\x01\x04\x10\x01 \x00R\x04kind\x12(\n\x04keys\x18\x04 \x03(\tB\x14\xbaH\x11\x92\x01\x0e\x08\x01\x10\xe8\x07\"\x07r\x05\x10\x01\x18\x80\x01R\x04keys\"<\n\x15\x44\x65leteEntriesResponse\x12#\n\rdeleted_count\x18\x01 \x01(\rR\x0c\x64\x65letedCount\"\x93\x02\n\x12ListEntriesRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12\x32\n\x05\x61gent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x05\x61gent\x12:\n\x04kind\x18\x03 \x01(\x0e\x32\x1c.toolbus.space.v1.MemoryKindB\x08\xbaH\x05\x82\x01\x02\x10\x01R\x04kind\x12\'\n\tpage_size\x18\x04 \x01(\x05\x42\n\xbaH\x07\x1a\x05\x18\xe8\x07(\x00R\x08pageSize\x12\'\n\npage_token\x18\x05 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x08R\tpageToken\"v\n\x13ListEntriesResponse\x12\x37\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x1d.toolbus.space.v1.MemoryEntryR\x07\x65ntries\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken2\xb8\x02\n\rMemoryService\x12]\n\nSetEntries\x12#.toolbus.space.v1.SetEntriesRequest\x1a$.toolbus.space.v1.SetEntriesResponse\"\x04\xa8\x86\x19\x02\x12\x66\n\rDeleteEntries\x12&.toolbus.space.v1.DeleteEntriesRequest\x1a\'.toolbus.space.v1.DeleteEntriesResponse\"\x04\xa8\x86\x19\x02\x12`\n\x0bListEntries\x12$.toolbus.space.v1.ListEntriesRequest\x1a%.toolbus.space.v1.ListEntriesResponse\"\x04\xa8\x86\x19\x02\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -57,18 +58,24 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_LISTENTRIESREQUEST'].fields_by_name['page_size']._serialized_options = b'\272H\007\032\005\030\350\007(\000'
   _globals['_LISTENTRIESREQUEST'].fields_by_name['page_token']._loaded_options = None
   _globals['_LISTENTRIESREQUEST'].fields_by_name['page_token']._serialized_options = b'\272H\005r\003\030\200\010'
-  _globals['_SETENTRIESREQUEST']._serialized_start=120
-  _globals['_SETENTRIESREQUEST']._serialized_end=322
-  _globals['_SETENTRIESRESPONSE']._serialized_start=324
-  _globals['_SETENTRIESRESPONSE']._serialized_end=344
-  _globals['_DELETEENTRIESREQUEST']._serialized_start=347
-  _globals['_DELETEENTRIESREQUEST']._serialized_end=586
-  _globals['_DELETEENTRIESRESPONSE']._serialized_start=588
-  _globals['_DELETEENTRIESRESPONSE']._serialized_end=648
-  _globals['_LISTENTRIESREQUEST']._serialized_start=651
-  _globals['_LISTENTRIESREQUEST']._serialized_end=926
-  _globals['_LISTENTRIESRESPONSE']._serialized_start=928
-  _globals['_LISTENTRIESRESPONSE']._serialized_end=1046
-  _globals['_MEMORYSERVICE']._serialized_start=1049
-  _globals['_MEMORYSERVICE']._serialized_end=1343
+  _globals['_MEMORYSERVICE'].methods_by_name['SetEntries']._loaded_options = None
+  _globals['_MEMORYSERVICE'].methods_by_name['SetEntries']._serialized_options = b'\250\206\031\002'
+  _globals['_MEMORYSERVICE'].methods_by_name['DeleteEntries']._loaded_options = None
+  _globals['_MEMORYSERVICE'].methods_by_name['DeleteEntries']._serialized_options = b'\250\206\031\002'
+  _globals['_MEMORYSERVICE'].methods_by_name['ListEntries']._loaded_options = None
+  _globals['_MEMORYSERVICE'].methods_by_name['ListEntries']._serialized_options = b'\250\206\031\002'
+  _globals['_SETENTRIESREQUEST']._serialized_start=152
+  _globals['_SETENTRIESREQUEST']._serialized_end=354
+  _globals['_SETENTRIESRESPONSE']._serialized_start=356
+  _globals['_SETENTRIESRESPONSE']._serialized_end=376
+  _globals['_DELETEENTRIESREQUEST']._serialized_start=379
+  _globals['_DELETEENTRIESREQUEST']._serialized_end=618
+  _globals['_DELETEENTRIESRESPONSE']._serialized_start=620
+  _globals['_DELETEENTRIESRESPONSE']._serialized_end=680
+  _globals['_LISTENTRIESREQUEST']._serialized_start=683
+  _globals['_LISTENTRIESREQUEST']._serialized_end=958
+  _globals['_LISTENTRIESRESPONSE']._serialized_start=960
+  _globals['_LISTENTRIESRESPONSE']._serialized_end=1078
+  _globals['_MEMORYSERVICE']._serialized_start=1081
+  _globals['_MEMORYSERVICE']._serialized_end=1393
 # @@protoc_insertion_point(module_scope)

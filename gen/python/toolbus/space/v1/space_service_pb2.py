@@ -23,12 +23,13 @@ _sym_db = _symbol_database.Default()
 
 
 from buf.validate import validate_pb2 as buf_dot_validate_dot_validate__pb2
+from toolbus.access.v1 import access_pb2 as toolbus_dot_access_dot_v1_dot_access__pb2
 from toolbus.content.v1 import content_pb2 as toolbus_dot_content_dot_v1_dot_content__pb2
 from toolbus.space.v1 import space_pb2 as toolbus_dot_space_dot_v1_dot_space__pb2
 from toolbus.watch.v1 import watch_pb2 as toolbus_dot_watch_dot_v1_dot_watch__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n$toolbus/space/v1/space_service.proto\x12\x10toolbus.space.v1\x1a\x1b\x62uf/validate/validate.proto\x1a toolbus/content/v1/content.proto\x1a\x1ctoolbus/space/v1/space.proto\x1a\x1ctoolbus/watch/v1/watch.proto\"m\n\x12\x43reateSpaceRequest\x12\x37\n\x08space_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\x07spaceId\x12\x1e\n\x05title\x18\x02 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x08R\x05title\"D\n\x13\x43reateSpaceResponse\x12-\n\x05space\x18\x01 \x01(\x0b\x32\x17.toolbus.space.v1.SpaceR\x05space\"J\n\x0fGetSpaceRequest\x12\x37\n\x08space_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x07spaceId\"A\n\x10GetSpaceResponse\x12-\n\x05space\x18\x01 \x01(\x0b\x32\x17.toolbus.space.v1.SpaceR\x05space\"e\n\x11ListSpacesRequest\x12\'\n\tpage_size\x18\x01 \x01(\x05\x42\n\xbaH\x07\x1a\x05\x18\xe8\x07(\x00R\x08pageSize\x12\'\n\npage_token\x18\x02 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x08R\tpageToken\"m\n\x12ListSpacesResponse\x12/\n\x06spaces\x18\x01 \x03(\x0b\x32\x17.toolbus.space.v1.SpaceR\x06spaces\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\x7f\n\x0cSessionAgent\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12\x32\n\x05\x61gent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\x05\x61gent\"\xbb\x01\n\x11\x45nterSpaceRequest\x12\x37\n\x08space_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x07spaceId\x12\x36\n\x05\x61gent\x18\x02 \x01(\x0b\x32\x1e.toolbus.space.v1.SessionAgentH\x00R\x05\x61gent\x12+\n\x0bperson_name\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x02H\x00R\npersonNameB\x08\n\x06member\"\x7f\n\x12\x45nterSpaceResponse\x12-\n\x05space\x18\x01 \x01(\x0b\x32\x17.toolbus.space.v1.SpaceR\x05space\x12:\n\x08messages\x18\x02 \x03(\x0b\x32\x1e.toolbus.space.v1.SpaceMessageR\x08messages\"\x8e\x01\n\x11LeaveSpaceRequest\x12\x37\n\x08space_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x07spaceId\x12\x36\n\x05\x61gent\x18\x02 \x01(\x0b\x32\x1e.toolbus.space.v1.SessionAgentH\x00R\x05\x61gentB\x08\n\x06member\"(\n\x12LeaveSpaceResponse\x12\x12\n\x04left\x18\x01 \x01(\x08R\x04left\"\x88\x01\n\x15GetActiveSpaceRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12\x32\n\x05\x61gent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\x05\x61gent\"3\n\x16GetActiveSpaceResponse\x12\x19\n\x08space_id\x18\x01 \x01(\tR\x07spaceId\"\xc1\x02\n\x12SendMessageRequest\x12\x37\n\x08space_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x07spaceId\x12\x45\n\x07\x63ontent\x18\x02 \x03(\x0b\x32\x1f.toolbus.content.v1.ContentPartB\n\xbaH\x07\x92\x01\x04\x08\x01\x10\x64R\x07\x63ontent\x12\x36\n\x05\x61gent\x18\x03 \x01(\x0b\x32\x1e.toolbus.space.v1.SessionAgentH\x00R\x05\x61gent\x12+\n\x0bperson_name\x18\x04 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x02H\x00R\npersonName\x12<\n\nmessage_id\x18\x05 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_-]{0,128}$R\tmessageIdB\x08\n\x06\x61uthor\"O\n\x13SendMessageResponse\x12\x38\n\x07message\x18\x01 \x01(\x0b\x32\x1e.toolbus.space.v1.SpaceMessageR\x07message\"\xbd\x01\n\x13ListMessagesRequest\x12\x37\n\x08space_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x07spaceId\x12\'\n\tpage_size\x18\x02 \x01(\x05\x42\n\xbaH\x07\x1a\x05\x18\xe8\x07(\x00R\x08pageSize\x12\'\n\npage_token\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x08R\tpageToken\x12\x1b\n\x04skip\x18\x04 \x01(\x05\x42\x07\xbaH\x04\x1a\x02(\x00R\x04skip\"\x99\x01\n\x14ListMessagesResponse\x12:\n\x08messages\x18\x01 \x03(\x0b\x32\x1e.toolbus.space.v1.SpaceMessageR\x08messages\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x1d\n\ntotal_size\x18\x03 \x01(\x05R\ttotalSize\"\x88\x01\n\x11WatchSpaceRequest\x12\x37\n\x08space_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x07spaceId\x12(\n\rfrom_sequence\x18\x02 \x01(\x04H\x00R\x0c\x66romSequence\x88\x01\x01\x42\x10\n\x0e_from_sequence\"\xba\x01\n\x12WatchSpaceResponse\x12\x34\n\x05\x65vent\x18\x01 \x01(\x0b\x32\x1c.toolbus.space.v1.SpaceEventH\x00R\x05\x65vent\x12\x34\n\x05start\x18\x02 \x01(\x0b\x32\x1c.toolbus.watch.v1.WatchStartH\x00R\x05start\x12.\n\x03gap\x18\x03 \x01(\x0b\x32\x1a.toolbus.watch.v1.WatchGapH\x00R\x03gapB\x08\n\x06update\"\xa0\x02\n\x15\x41nswerToolCallRequest\x12\x37\n\x08space_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x07spaceId\x12\x36\n\x07\x63\x61ll_id\x18\x02 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_-]{1,128}$R\x06\x63\x61llId\x12/\n\x0bresult_json\x18\x03 \x01(\tB\x0c\xbaH\tr\x07\x10\x01(\x80\x80\x80 H\x00R\nresultJson\x12$\n\x05\x65rror\x18\x04 \x01(\tB\x0c\xbaH\tr\x07\x10\x01\x18\x80\x80\x80\x02H\x00R\x05\x65rror\x12-\n\rsubmission_id\x18\x05 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x01R\x0csubmissionIdB\x10\n\x07outcome\x12\x05\xbaH\x02\x08\x01\"R\n\x16\x41nswerToolCallResponse\x12\x38\n\x07message\x18\x01 \x01(\x0b\x32\x1e.toolbus.space.v1.SpaceMessageR\x07message2\xa8\x07\n\x0cSpaceService\x12Z\n\x0b\x43reateSpace\x12$.toolbus.space.v1.CreateSpaceRequest\x1a%.toolbus.space.v1.CreateSpaceResponse\x12Q\n\x08GetSpace\x12!.toolbus.space.v1.GetSpaceRequest\x1a\".toolbus.space.v1.GetSpaceResponse\x12W\n\nListSpaces\x12#.toolbus.space.v1.ListSpacesRequest\x1a$.toolbus.space.v1.ListSpacesResponse\x12W\n\nEnterSpace\x12#.toolbus.space.v1.EnterSpaceRequest\x1a$.toolbus.space.v1.EnterSpaceResponse\x12W\n\nLeaveSpace\x12#.toolbus.space.v1.LeaveSpaceRequest\x1a$.toolbus.space.v1.LeaveSpaceResponse\x12\x63\n\x0eGetActiveSpace\x12\'.toolbus.space.v1.GetActiveSpaceRequest\x1a(.toolbus.space.v1.GetActiveSpaceResponse\x12Z\n\x0bSendMessage\x12$.toolbus.space.v1.SendMessageRequest\x1a%.toolbus.space.v1.SendMessageResponse\x12]\n\x0cListMessages\x12%.toolbus.space.v1.ListMessagesRequest\x1a&.toolbus.space.v1.ListMessagesResponse\x12Y\n\nWatchSpace\x12#.toolbus.space.v1.WatchSpaceRequest\x1a$.toolbus.space.v1.WatchSpaceResponse0\x01\x12\x63\n\x0e\x41nswerToolCall\x12\'.toolbus.space.v1.AnswerToolCallRequest\x1a(.toolbus.space.v1.AnswerToolCallResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n$toolbus/space/v1/space_service.proto\x12\x10toolbus.space.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1etoolbus/access/v1/access.proto\x1a toolbus/content/v1/content.proto\x1a\x1ctoolbus/space/v1/space.proto\x1a\x1ctoolbus/watch/v1/watch.proto\"m\n\x12\x43reateSpaceRequest\x12\x37\n\x08space_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\x07spaceId\x12\x1e\n\x05title\x18\x02 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x08R\x05title\"D\n\x13\x43reateSpaceResponse\x12-\n\x05space\x18\x01 \x01(\x0b\x32\x17.toolbus.space.v1.SpaceR\x05space\"J\n\x0fGetSpaceRequest\x12\x37\n\x08space_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x07spaceId\"A\n\x10GetSpaceResponse\x12-\n\x05space\x18\x01 \x01(\x0b\x32\x17.toolbus.space.v1.SpaceR\x05space\"e\n\x11ListSpacesRequest\x12\'\n\tpage_size\x18\x01 \x01(\x05\x42\n\xbaH\x07\x1a\x05\x18\xe8\x07(\x00R\x08pageSize\x12\'\n\npage_token\x18\x02 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x08R\tpageToken\"m\n\x12ListSpacesResponse\x12/\n\x06spaces\x18\x01 \x03(\x0b\x32\x17.toolbus.space.v1.SpaceR\x06spaces\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\x7f\n\x0cSessionAgent\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12\x32\n\x05\x61gent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\x05\x61gent\"\xbb\x01\n\x11\x45nterSpaceRequest\x12\x37\n\x08space_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x07spaceId\x12\x36\n\x05\x61gent\x18\x02 \x01(\x0b\x32\x1e.toolbus.space.v1.SessionAgentH\x00R\x05\x61gent\x12+\n\x0bperson_name\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x02H\x00R\npersonNameB\x08\n\x06member\"\x7f\n\x12\x45nterSpaceResponse\x12-\n\x05space\x18\x01 \x01(\x0b\x32\x17.toolbus.space.v1.SpaceR\x05space\x12:\n\x08messages\x18\x02 \x03(\x0b\x32\x1e.toolbus.space.v1.SpaceMessageR\x08messages\"\x8e\x01\n\x11LeaveSpaceRequest\x12\x37\n\x08space_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x07spaceId\x12\x36\n\x05\x61gent\x18\x02 \x01(\x0b\x32\x1e.toolbus.space.v1.SessionAgentH\x00R\x05\x61gentB\x08\n\x06member\"(\n\x12LeaveSpaceResponse\x12\x12\n\x04left\x18\x01 \x01(\x08R\x04left\"\x88\x01\n\x15GetActiveSpaceRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12\x32\n\x05\x61gent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\x05\x61gent\"3\n\x16GetActiveSpaceResponse\x12\x19\n\x08space_id\x18\x01 \x01(\tR\x07spaceId\"\xc1\x02\n\x12SendMessageRequest\x12\x37\n\x08space_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x07spaceId\x12\x45\n\x07\x63ontent\x18\x02 \x03(\x0b\x32\x1f.toolbus.content.v1.ContentPartB\n\xbaH\x07\x92\x01\x04\x08\x01\x10\x64R\x07\x63ontent\x12\x36\n\x05\x61gent\x18\x03 \x01(\x0b\x32\x1e.toolbus.space.v1.SessionAgentH\x00R\x05\x61gent\x12+\n\x0bperson_name\x18\x04 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x02H\x00R\npersonName\x12<\n\nmessage_id\x18\x05 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_-]{0,128}$R\tmessageIdB\x08\n\x06\x61uthor\"O\n\x13SendMessageResponse\x12\x38\n\x07message\x18\x01 \x01(\x0b\x32\x1e.toolbus.space.v1.SpaceMessageR\x07message\"\xbd\x01\n\x13ListMessagesRequest\x12\x37\n\x08space_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x07spaceId\x12\'\n\tpage_size\x18\x02 \x01(\x05\x42\n\xbaH\x07\x1a\x05\x18\xe8\x07(\x00R\x08pageSize\x12\'\n\npage_token\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x08R\tpageToken\x12\x1b\n\x04skip\x18\x04 \x01(\x05\x42\x07\xbaH\x04\x1a\x02(\x00R\x04skip\"\x99\x01\n\x14ListMessagesResponse\x12:\n\x08messages\x18\x01 \x03(\x0b\x32\x1e.toolbus.space.v1.SpaceMessageR\x08messages\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x1d\n\ntotal_size\x18\x03 \x01(\x05R\ttotalSize\"\x88\x01\n\x11WatchSpaceRequest\x12\x37\n\x08space_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x07spaceId\x12(\n\rfrom_sequence\x18\x02 \x01(\x04H\x00R\x0c\x66romSequence\x88\x01\x01\x42\x10\n\x0e_from_sequence\"\xba\x01\n\x12WatchSpaceResponse\x12\x34\n\x05\x65vent\x18\x01 \x01(\x0b\x32\x1c.toolbus.space.v1.SpaceEventH\x00R\x05\x65vent\x12\x34\n\x05start\x18\x02 \x01(\x0b\x32\x1c.toolbus.watch.v1.WatchStartH\x00R\x05start\x12.\n\x03gap\x18\x03 \x01(\x0b\x32\x1a.toolbus.watch.v1.WatchGapH\x00R\x03gapB\x08\n\x06update\"\xa0\x02\n\x15\x41nswerToolCallRequest\x12\x37\n\x08space_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x07spaceId\x12\x36\n\x07\x63\x61ll_id\x18\x02 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_-]{1,128}$R\x06\x63\x61llId\x12/\n\x0bresult_json\x18\x03 \x01(\tB\x0c\xbaH\tr\x07\x10\x01(\x80\x80\x80 H\x00R\nresultJson\x12$\n\x05\x65rror\x18\x04 \x01(\tB\x0c\xbaH\tr\x07\x10\x01\x18\x80\x80\x80\x02H\x00R\x05\x65rror\x12-\n\rsubmission_id\x18\x05 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x01R\x0csubmissionIdB\x10\n\x07outcome\x12\x05\xbaH\x02\x08\x01\"R\n\x16\x41nswerToolCallResponse\x12\x38\n\x07message\x18\x01 \x01(\x0b\x32\x1e.toolbus.space.v1.SpaceMessageR\x07message2\xe4\x07\n\x0cSpaceService\x12`\n\x0b\x43reateSpace\x12$.toolbus.space.v1.CreateSpaceRequest\x1a%.toolbus.space.v1.CreateSpaceResponse\"\x04\xa8\x86\x19\x02\x12W\n\x08GetSpace\x12!.toolbus.space.v1.GetSpaceRequest\x1a\".toolbus.space.v1.GetSpaceResponse\"\x04\xa8\x86\x19\x02\x12]\n\nListSpaces\x12#.toolbus.space.v1.ListSpacesRequest\x1a$.toolbus.space.v1.ListSpacesResponse\"\x04\xa8\x86\x19\x02\x12]\n\nEnterSpace\x12#.toolbus.space.v1.EnterSpaceRequest\x1a$.toolbus.space.v1.EnterSpaceResponse\"\x04\xa8\x86\x19\x02\x12]\n\nLeaveSpace\x12#.toolbus.space.v1.LeaveSpaceRequest\x1a$.toolbus.space.v1.LeaveSpaceResponse\"\x04\xa8\x86\x19\x02\x12i\n\x0eGetActiveSpace\x12\'.toolbus.space.v1.GetActiveSpaceRequest\x1a(.toolbus.space.v1.GetActiveSpaceResponse\"\x04\xa8\x86\x19\x02\x12`\n\x0bSendMessage\x12$.toolbus.space.v1.SendMessageRequest\x1a%.toolbus.space.v1.SendMessageResponse\"\x04\xa8\x86\x19\x02\x12\x63\n\x0cListMessages\x12%.toolbus.space.v1.ListMessagesRequest\x1a&.toolbus.space.v1.ListMessagesResponse\"\x04\xa8\x86\x19\x02\x12_\n\nWatchSpace\x12#.toolbus.space.v1.WatchSpaceRequest\x1a$.toolbus.space.v1.WatchSpaceResponse\"\x04\xa8\x86\x19\x02\x30\x01\x12i\n\x0e\x41nswerToolCall\x12\'.toolbus.space.v1.AnswerToolCallRequest\x1a(.toolbus.space.v1.AnswerToolCallResponse\"\x04\xa8\x86\x19\x02\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -89,48 +90,68 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_ANSWERTOOLCALLREQUEST'].fields_by_name['error']._serialized_options = b'\272H\tr\007\020\001\030\200\200\200\002'
   _globals['_ANSWERTOOLCALLREQUEST'].fields_by_name['submission_id']._loaded_options = None
   _globals['_ANSWERTOOLCALLREQUEST'].fields_by_name['submission_id']._serialized_options = b'\272H\005r\003\030\200\001'
-  _globals['_CREATESPACEREQUEST']._serialized_start=181
-  _globals['_CREATESPACEREQUEST']._serialized_end=290
-  _globals['_CREATESPACERESPONSE']._serialized_start=292
-  _globals['_CREATESPACERESPONSE']._serialized_end=360
-  _globals['_GETSPACEREQUEST']._serialized_start=362
-  _globals['_GETSPACEREQUEST']._serialized_end=436
-  _globals['_GETSPACERESPONSE']._serialized_start=438
-  _globals['_GETSPACERESPONSE']._serialized_end=503
-  _globals['_LISTSPACESREQUEST']._serialized_start=505
-  _globals['_LISTSPACESREQUEST']._serialized_end=606
-  _globals['_LISTSPACESRESPONSE']._serialized_start=608
-  _globals['_LISTSPACESRESPONSE']._serialized_end=717
-  _globals['_SESSIONAGENT']._serialized_start=719
-  _globals['_SESSIONAGENT']._serialized_end=846
-  _globals['_ENTERSPACEREQUEST']._serialized_start=849
-  _globals['_ENTERSPACEREQUEST']._serialized_end=1036
-  _globals['_ENTERSPACERESPONSE']._serialized_start=1038
-  _globals['_ENTERSPACERESPONSE']._serialized_end=1165
-  _globals['_LEAVESPACEREQUEST']._serialized_start=1168
-  _globals['_LEAVESPACEREQUEST']._serialized_end=1310
-  _globals['_LEAVESPACERESPONSE']._serialized_start=1312
-  _globals['_LEAVESPACERESPONSE']._serialized_end=1352
-  _globals['_GETACTIVESPACEREQUEST']._serialized_start=1355
-  _globals['_GETACTIVESPACEREQUEST']._serialized_end=1491
-  _globals['_GETACTIVESPACERESPONSE']._serialized_start=1493
-  _globals['_GETACTIVESPACERESPONSE']._serialized_end=1544
-  _globals['_SENDMESSAGEREQUEST']._serialized_start=1547
-  _globals['_SENDMESSAGEREQUEST']._serialized_end=1868
-  _globals['_SENDMESSAGERESPONSE']._serialized_start=1870
-  _globals['_SENDMESSAGERESPONSE']._serialized_end=1949
-  _globals['_LISTMESSAGESREQUEST']._serialized_start=1952
-  _globals['_LISTMESSAGESREQUEST']._serialized_end=2141
-  _globals['_LISTMESSAGESRESPONSE']._serialized_start=2144
-  _globals['_LISTMESSAGESRESPONSE']._serialized_end=2297
-  _globals['_WATCHSPACEREQUEST']._serialized_start=2300
-  _globals['_WATCHSPACEREQUEST']._serialized_end=2436
-  _globals['_WATCHSPACERESPONSE']._serialized_start=2439
-  _globals['_WATCHSPACERESPONSE']._serialized_end=2625
-  _globals['_ANSWERTOOLCALLREQUEST']._serialized_start=2628
-  _globals['_ANSWERTOOLCALLREQUEST']._serialized_end=2916
-  _globals['_ANSWERTOOLCALLRESPONSE']._serialized_start=2918
-  _globals['_ANSWERTOOLCALLRESPONSE']._serialized_end=3000
-  _globals['_SPACESERVICE']._serialized_start=3003
-  _globals['_SPACESERVICE']._serialized_end=3939
+  _globals['_SPACESERVICE'].methods_by_name['CreateSpace']._loaded_options = None
+  _globals['_SPACESERVICE'].methods_by_name['CreateSpace']._serialized_options = b'\250\206\031\002'
+  _globals['_SPACESERVICE'].methods_by_name['GetSpace']._loaded_options = None
+  _globals['_SPACESERVICE'].methods_by_name['GetSpace']._serialized_options = b'\250\206\031\002'
+  _globals['_SPACESERVICE'].methods_by_name['ListSpaces']._loaded_options = None
+  _globals['_SPACESERVICE'].methods_by_name['ListSpaces']._serialized_options = b'\250\206\031\002'
+  _globals['_SPACESERVICE'].methods_by_name['EnterSpace']._loaded_options = None
+  _globals['_SPACESERVICE'].methods_by_name['EnterSpace']._serialized_options = b'\250\206\031\002'
+  _globals['_SPACESERVICE'].methods_by_name['LeaveSpace']._loaded_options = None
+  _globals['_SPACESERVICE'].methods_by_name['LeaveSpace']._serialized_options = b'\250\206\031\002'
+  _globals['_SPACESERVICE'].methods_by_name['GetActiveSpace']._loaded_options = None
+  _globals['_SPACESERVICE'].methods_by_name['GetActiveSpace']._serialized_options = b'\250\206\031\002'
+  _globals['_SPACESERVICE'].methods_by_name['SendMessage']._loaded_options = None
+  _globals['_SPACESERVICE'].methods_by_name['SendMessage']._serialized_options = b'\250\206\031\002'
+  _globals['_SPACESERVICE'].methods_by_name['ListMessages']._loaded_options = None
+  _globals['_SPACESERVICE'].methods_by_name['ListMessages']._serialized_options = b'\250\206\031\002'
+  _globals['_SPACESERVICE'].methods_by_name['WatchSpace']._loaded_options = None
+  _globals['_SPACESERVICE'].methods_by_name['WatchSpace']._serialized_options = b'\250\206\031\002'
+  _globals['_SPACESERVICE'].methods_by_name['AnswerToolCall']._loaded_options = None
+  _globals['_SPACESERVICE'].methods_by_name['AnswerToolCall']._serialized_options = b'\250\206\031\002'
+  _globals['_CREATESPACEREQUEST']._serialized_start=213
+  _globals['_CREATESPACEREQUEST']._serialized_end=322
+  _globals['_CREATESPACERESPONSE']._serialized_start=324
+  _globals['_CREATESPACERESPONSE']._serialized_end=392
+  _globals['_GETSPACEREQUEST']._serialized_start=394
+  _globals['_GETSPACEREQUEST']._serialized_end=468
+  _globals['_GETSPACERESPONSE']._serialized_start=470
+  _globals['_GETSPACERESPONSE']._serialized_end=535
+  _globals['_LISTSPACESREQUEST']._serialized_start=537
+  _globals['_LISTSPACESREQUEST']._serialized_end=638
+  _globals['_LISTSPACESRESPONSE']._serialized_start=640
+  _globals['_LISTSPACESRESPONSE']._serialized_end=749
+  _globals['_SESSIONAGENT']._serialized_start=751
+  _globals['_SESSIONAGENT']._serialized_end=878
+  _globals['_ENTERSPACEREQUEST']._serialized_start=881
+  _globals['_ENTERSPACEREQUEST']._serialized_end=1068
+  _globals['_ENTERSPACERESPONSE']._serialized_start=1070
+  _globals['_ENTERSPACERESPONSE']._serialized_end=1197
+  _globals['_LEAVESPACEREQUEST']._serialized_start=1200
+  _globals['_LEAVESPACEREQUEST']._serialized_end=1342
+  _globals['_LEAVESPACERESPONSE']._serialized_start=1344
+  _globals['_LEAVESPACERESPONSE']._serialized_end=1384
+  _globals['_GETACTIVESPACEREQUEST']._serialized_start=1387
+  _globals['_GETACTIVESPACEREQUEST']._serialized_end=1523
+  _globals['_GETACTIVESPACERESPONSE']._serialized_start=1525
+  _globals['_GETACTIVESPACERESPONSE']._serialized_end=1576
+  _globals['_SENDMESSAGEREQUEST']._serialized_start=1579
+  _globals['_SENDMESSAGEREQUEST']._serialized_end=1900
+  _globals['_SENDMESSAGERESPONSE']._serialized_start=1902
+  _globals['_SENDMESSAGERESPONSE']._serialized_end=1981
+  _globals['_LISTMESSAGESREQUEST']._serialized_start=1984
+  _globals['_LISTMESSAGESREQUEST']._serialized_end=2173
+  _globals['_LISTMESSAGESRESPONSE']._serialized_start=2176
+  _globals['_LISTMESSAGESRESPONSE']._serialized_end=2329
+  _globals['_WATCHSPACEREQUEST']._serialized_start=2332
+  _globals['_WATCHSPACEREQUEST']._serialized_end=2468
+  _globals['_WATCHSPACERESPONSE']._serialized_start=2471
+  _globals['_WATCHSPACERESPONSE']._serialized_end=2657
+  _globals['_ANSWERTOOLCALLREQUEST']._serialized_start=2660
+  _globals['_ANSWERTOOLCALLREQUEST']._serialized_end=2948
+  _globals['_ANSWERTOOLCALLRESPONSE']._serialized_start=2950
+  _globals['_ANSWERTOOLCALLRESPONSE']._serialized_end=3032
+  _globals['_SPACESERVICE']._serialized_start=3035
+  _globals['_SPACESERVICE']._serialized_end=4031
 # @@protoc_insertion_point(module_scope)

@@ -23,11 +23,12 @@ _sym_db = _symbol_database.Default()
 
 
 from buf.validate import validate_pb2 as buf_dot_validate_dot_validate__pb2
+from toolbus.access.v1 import access_pb2 as toolbus_dot_access_dot_v1_dot_access__pb2
 from toolbus.tool.v1 import refused_file_pb2 as toolbus_dot_tool_dot_v1_dot_refused__file__pb2
 from toolbus.tool.v1 import tool_pb2 as toolbus_dot_tool_dot_v1_dot_tool__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n*toolbus/tool/v1/tool_catalog_service.proto\x12\x0ftoolbus.tool.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\"toolbus/tool/v1/refused_file.proto\x1a\x1atoolbus/tool/v1/tool.proto\"l\n\x0b\x43\x61talogTool\x12)\n\x04tool\x18\x01 \x01(\x0b\x32\x15.toolbus.tool.v1.ToolR\x04tool\x12\x1a\n\x08revision\x18\x02 \x01(\x04R\x08revision\x12\x16\n\x06origin\x18\x03 \x01(\tR\x06origin\"\xb9\x01\n\x17\x41pplyCatalogToolRequest\x12\x31\n\x04tool\x18\x01 \x01(\x0b\x32\x15.toolbus.tool.v1.ToolB\x06\xbaH\x03\xc8\x01\x01R\x04tool\x12#\n\rvalidate_only\x18\x02 \x01(\x08R\x0cvalidateOnly\x12\x30\n\x11\x65xpected_revision\x18\x03 \x01(\x04H\x00R\x10\x65xpectedRevision\x88\x01\x01\x42\x14\n\x12_expected_revision\"L\n\x18\x41pplyCatalogToolResponse\x12\x30\n\x04tool\x18\x01 \x01(\x0b\x32\x1c.toolbus.tool.v1.CatalogToolR\x04tool\"J\n\x15GetCatalogToolRequest\x12\x31\n\x04name\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_.-]{1,64}$R\x04name\"J\n\x16GetCatalogToolResponse\x12\x30\n\x04tool\x18\x01 \x01(\x0b\x32\x1c.toolbus.tool.v1.CatalogToolR\x04tool\"k\n\x17ListCatalogToolsRequest\x12\'\n\tpage_size\x18\x01 \x01(\x05\x42\n\xbaH\x07\x1a\x05\x18\xe8\x07(\x00R\x08pageSize\x12\'\n\npage_token\x18\x02 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x08R\tpageToken\"\xb9\x01\n\x18ListCatalogToolsResponse\x12\x32\n\x05tools\x18\x01 \x03(\x0b\x32\x1c.toolbus.tool.v1.CatalogToolR\x05tools\x12\x41\n\rrefused_files\x18\x02 \x03(\x0b\x32\x1c.toolbus.tool.v1.RefusedFileR\x0crefusedFiles\x12&\n\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\"\x9e\x01\n\x18\x44\x65leteCatalogToolRequest\x12\x31\n\x04name\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_.-]{1,64}$R\x04name\x12\x39\n\x11\x65xpected_revision\x18\x02 \x01(\x04\x42\x07\xbaH\x04\x32\x02(\x01H\x00R\x10\x65xpectedRevision\x88\x01\x01\x42\x14\n\x12_expected_revision\"\x1b\n\x19\x44\x65leteCatalogToolResponse2\xb5\x03\n\x12ToolCatalogService\x12g\n\x10\x41pplyCatalogTool\x12(.toolbus.tool.v1.ApplyCatalogToolRequest\x1a).toolbus.tool.v1.ApplyCatalogToolResponse\x12\x61\n\x0eGetCatalogTool\x12&.toolbus.tool.v1.GetCatalogToolRequest\x1a\'.toolbus.tool.v1.GetCatalogToolResponse\x12g\n\x10ListCatalogTools\x12(.toolbus.tool.v1.ListCatalogToolsRequest\x1a).toolbus.tool.v1.ListCatalogToolsResponse\x12j\n\x11\x44\x65leteCatalogTool\x12).toolbus.tool.v1.DeleteCatalogToolRequest\x1a*.toolbus.tool.v1.DeleteCatalogToolResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n*toolbus/tool/v1/tool_catalog_service.proto\x12\x0ftoolbus.tool.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1etoolbus/access/v1/access.proto\x1a\"toolbus/tool/v1/refused_file.proto\x1a\x1atoolbus/tool/v1/tool.proto\"\x88\x01\n\x0b\x43\x61talogTool\x12)\n\x04tool\x18\x01 \x01(\x0b\x32\x15.toolbus.tool.v1.ToolR\x04tool\x12\x1a\n\x08revision\x18\x02 \x01(\x04R\x08revision\x12\x16\n\x06origin\x18\x03 \x01(\tR\x06origin\x12\x1a\n\x08redacted\x18\x04 \x01(\x08R\x08redacted\"\xb9\x01\n\x17\x41pplyCatalogToolRequest\x12\x31\n\x04tool\x18\x01 \x01(\x0b\x32\x15.toolbus.tool.v1.ToolB\x06\xbaH\x03\xc8\x01\x01R\x04tool\x12#\n\rvalidate_only\x18\x02 \x01(\x08R\x0cvalidateOnly\x12\x30\n\x11\x65xpected_revision\x18\x03 \x01(\x04H\x00R\x10\x65xpectedRevision\x88\x01\x01\x42\x14\n\x12_expected_revision\"L\n\x18\x41pplyCatalogToolResponse\x12\x30\n\x04tool\x18\x01 \x01(\x0b\x32\x1c.toolbus.tool.v1.CatalogToolR\x04tool\"J\n\x15GetCatalogToolRequest\x12\x31\n\x04name\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_.-]{1,64}$R\x04name\"J\n\x16GetCatalogToolResponse\x12\x30\n\x04tool\x18\x01 \x01(\x0b\x32\x1c.toolbus.tool.v1.CatalogToolR\x04tool\"k\n\x17ListCatalogToolsRequest\x12\'\n\tpage_size\x18\x01 \x01(\x05\x42\n\xbaH\x07\x1a\x05\x18\xe8\x07(\x00R\x08pageSize\x12\'\n\npage_token\x18\x02 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x08R\tpageToken\"\xb9\x01\n\x18ListCatalogToolsResponse\x12\x32\n\x05tools\x18\x01 \x03(\x0b\x32\x1c.toolbus.tool.v1.CatalogToolR\x05tools\x12\x41\n\rrefused_files\x18\x02 \x03(\x0b\x32\x1c.toolbus.tool.v1.RefusedFileR\x0crefusedFiles\x12&\n\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\"\x9e\x01\n\x18\x44\x65leteCatalogToolRequest\x12\x31\n\x04name\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_.-]{1,64}$R\x04name\x12\x39\n\x11\x65xpected_revision\x18\x02 \x01(\x04\x42\x07\xbaH\x04\x32\x02(\x01H\x00R\x10\x65xpectedRevision\x88\x01\x01\x42\x14\n\x12_expected_revision\"\x1b\n\x19\x44\x65leteCatalogToolResponse2\xcd\x03\n\x12ToolCatalogService\x12m\n\x10\x41pplyCatalogTool\x12(.toolbus.tool.v1.ApplyCatalogToolRequest\x1a).toolbus.tool.v1.ApplyCatalogToolResponse\"\x04\xa8\x86\x19\x03\x12g\n\x0eGetCatalogTool\x12&.toolbus.tool.v1.GetCatalogToolRequest\x1a\'.toolbus.tool.v1.GetCatalogToolResponse\"\x04\xa8\x86\x19\x02\x12m\n\x10ListCatalogTools\x12(.toolbus.tool.v1.ListCatalogToolsRequest\x1a).toolbus.tool.v1.ListCatalogToolsResponse\"\x04\xa8\x86\x19\x02\x12p\n\x11\x44\x65leteCatalogTool\x12).toolbus.tool.v1.DeleteCatalogToolRequest\x1a*.toolbus.tool.v1.DeleteCatalogToolResponse\"\x04\xa8\x86\x19\x03\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -46,24 +47,32 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_DELETECATALOGTOOLREQUEST'].fields_by_name['name']._serialized_options = b'\272H\032r\0302\026^[a-zA-Z0-9_.-]{1,64}$'
   _globals['_DELETECATALOGTOOLREQUEST'].fields_by_name['expected_revision']._loaded_options = None
   _globals['_DELETECATALOGTOOLREQUEST'].fields_by_name['expected_revision']._serialized_options = b'\272H\0042\002(\001'
-  _globals['_CATALOGTOOL']._serialized_start=156
-  _globals['_CATALOGTOOL']._serialized_end=264
-  _globals['_APPLYCATALOGTOOLREQUEST']._serialized_start=267
-  _globals['_APPLYCATALOGTOOLREQUEST']._serialized_end=452
-  _globals['_APPLYCATALOGTOOLRESPONSE']._serialized_start=454
-  _globals['_APPLYCATALOGTOOLRESPONSE']._serialized_end=530
-  _globals['_GETCATALOGTOOLREQUEST']._serialized_start=532
-  _globals['_GETCATALOGTOOLREQUEST']._serialized_end=606
-  _globals['_GETCATALOGTOOLRESPONSE']._serialized_start=608
-  _globals['_GETCATALOGTOOLRESPONSE']._serialized_end=682
-  _globals['_LISTCATALOGTOOLSREQUEST']._serialized_start=684
-  _globals['_LISTCATALOGTOOLSREQUEST']._serialized_end=791
-  _globals['_LISTCATALOGTOOLSRESPONSE']._serialized_start=794
-  _globals['_LISTCATALOGTOOLSRESPONSE']._serialized_end=979
-  _globals['_DELETECATALOGTOOLREQUEST']._serialized_start=982
-  _globals['_DELETECATALOGTOOLREQUEST']._serialized_end=1140
-  _globals['_DELETECATALOGTOOLRESPONSE']._serialized_start=1142
-  _globals['_DELETECATALOGTOOLRESPONSE']._serialized_end=1169
-  _globals['_TOOLCATALOGSERVICE']._serialized_start=1172
-  _globals['_TOOLCATALOGSERVICE']._serialized_end=1609
+  _globals['_TOOLCATALOGSERVICE'].methods_by_name['ApplyCatalogTool']._loaded_options = None
+  _globals['_TOOLCATALOGSERVICE'].methods_by_name['ApplyCatalogTool']._serialized_options = b'\250\206\031\003'
+  _globals['_TOOLCATALOGSERVICE'].methods_by_name['GetCatalogTool']._loaded_options = None
+  _globals['_TOOLCATALOGSERVICE'].methods_by_name['GetCatalogTool']._serialized_options = b'\250\206\031\002'
+  _globals['_TOOLCATALOGSERVICE'].methods_by_name['ListCatalogTools']._loaded_options = None
+  _globals['_TOOLCATALOGSERVICE'].methods_by_name['ListCatalogTools']._serialized_options = b'\250\206\031\002'
+  _globals['_TOOLCATALOGSERVICE'].methods_by_name['DeleteCatalogTool']._loaded_options = None
+  _globals['_TOOLCATALOGSERVICE'].methods_by_name['DeleteCatalogTool']._serialized_options = b'\250\206\031\003'
+  _globals['_CATALOGTOOL']._serialized_start=189
+  _globals['_CATALOGTOOL']._serialized_end=325
+  _globals['_APPLYCATALOGTOOLREQUEST']._serialized_start=328
+  _globals['_APPLYCATALOGTOOLREQUEST']._serialized_end=513
+  _globals['_APPLYCATALOGTOOLRESPONSE']._serialized_start=515
+  _globals['_APPLYCATALOGTOOLRESPONSE']._serialized_end=591
+  _globals['_GETCATALOGTOOLREQUEST']._serialized_start=593
+  _globals['_GETCATALOGTOOLREQUEST']._serialized_end=667
+  _globals['_GETCATALOGTOOLRESPONSE']._serialized_start=669
+  _globals['_GETCATALOGTOOLRESPONSE']._serialized_end=743
+  _globals['_LISTCATALOGTOOLSREQUEST']._serialized_start=745
+  _globals['_LISTCATALOGTOOLSREQUEST']._serialized_end=852
+  _globals['_LISTCATALOGTOOLSRESPONSE']._serialized_start=855
+  _globals['_LISTCATALOGTOOLSRESPONSE']._serialized_end=1040
+  _globals['_DELETECATALOGTOOLREQUEST']._serialized_start=1043
+  _globals['_DELETECATALOGTOOLREQUEST']._serialized_end=1201
+  _globals['_DELETECATALOGTOOLRESPONSE']._serialized_start=1203
+  _globals['_DELETECATALOGTOOLRESPONSE']._serialized_end=1230
+  _globals['_TOOLCATALOGSERVICE']._serialized_start=1233
+  _globals['_TOOLCATALOGSERVICE']._serialized_end=1694
 # @@protoc_insertion_point(module_scope)

@@ -29,10 +29,15 @@ class CatalogTool(_message.Message):
     TOOL_FIELD_NUMBER: _builtins.int
     REVISION_FIELD_NUMBER: _builtins.int
     ORIGIN_FIELD_NUMBER: _builtins.int
+    REDACTED_FIELD_NUMBER: _builtins.int
     revision: _builtins.int
     """Revision of the configuration."""
     origin: _builtins.str
     """Where it comes from: a file's name, or `rpc`."""
+    redacted: _builtins.bool
+    """Whether parts were left out because the caller is no operator: its configuration, headers, paths and commands, and its
+    URL but for the origin.
+    """
     @_builtins.property
     def tool(self) -> _tool_pb2.Tool:
         """Its configuration."""
@@ -43,10 +48,11 @@ class CatalogTool(_message.Message):
         tool: _tool_pb2.Tool | None = ...,
         revision: _builtins.int = ...,
         origin: _builtins.str = ...,
+        redacted: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["tool", b"tool"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["origin", b"origin", "revision", b"revision", "tool", b"tool"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["origin", b"origin", "redacted", b"redacted", "revision", b"revision", "tool", b"tool"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -57,7 +57,7 @@ class WorkerServiceServicer:
     """
 
     def ListWorkers(self, request, context):
-        """Lists workers and refused files, by source, file and process.
+        """Lists workers and refused files, by source, file and process. Whoever is no operator is told no reasons and no refused files.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -71,7 +71,7 @@ class WorkerServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def WatchWorkerLogs(self, request, context):
-        """Follows the logs of workers.
+        """Follows the logs of workers. Whoever is no operator receives the lines of its own calls.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

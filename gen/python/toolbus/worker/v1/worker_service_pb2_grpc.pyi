@@ -34,11 +34,11 @@ class WorkerServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> WorkerServiceAsyncStub: ...
     ListWorkers: _grpc.UnaryUnaryMultiCallable[_worker_service_pb2.ListWorkersRequest, _worker_service_pb2.ListWorkersResponse]
-    """Lists workers and refused files, by source, file and process."""
+    """Lists workers and refused files, by source, file and process. Whoever is no operator is told no reasons and no refused files."""
     StopWorker: _grpc.UnaryUnaryMultiCallable[_worker_service_pb2.StopWorkerRequest, _worker_service_pb2.StopWorkerResponse]
     """Ends a worker."""
     WatchWorkerLogs: _grpc.UnaryStreamMultiCallable[_worker_service_pb2.WatchWorkerLogsRequest, _worker_service_pb2.WatchWorkerLogsResponse]
-    """Follows the logs of workers."""
+    """Follows the logs of workers. Whoever is no operator receives the lines of its own calls."""
 
 @_typing.type_check_only
 class WorkerServiceAsyncStub(WorkerServiceStub):
@@ -46,11 +46,11 @@ class WorkerServiceAsyncStub(WorkerServiceStub):
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     ListWorkers: _aio.UnaryUnaryMultiCallable[_worker_service_pb2.ListWorkersRequest, _worker_service_pb2.ListWorkersResponse]  # type: ignore[assignment]
-    """Lists workers and refused files, by source, file and process."""
+    """Lists workers and refused files, by source, file and process. Whoever is no operator is told no reasons and no refused files."""
     StopWorker: _aio.UnaryUnaryMultiCallable[_worker_service_pb2.StopWorkerRequest, _worker_service_pb2.StopWorkerResponse]  # type: ignore[assignment]
     """Ends a worker."""
     WatchWorkerLogs: _aio.UnaryStreamMultiCallable[_worker_service_pb2.WatchWorkerLogsRequest, _worker_service_pb2.WatchWorkerLogsResponse]  # type: ignore[assignment]
-    """Follows the logs of workers."""
+    """Follows the logs of workers. Whoever is no operator receives the lines of its own calls."""
 
 class WorkerServiceServicer(metaclass=_abc_1.ABCMeta):
     """Workers: list, stop, logs."""
@@ -61,7 +61,7 @@ class WorkerServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _worker_service_pb2.ListWorkersRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_worker_service_pb2.ListWorkersResponse, _abc.Awaitable[_worker_service_pb2.ListWorkersResponse]]:
-        """Lists workers and refused files, by source, file and process."""
+        """Lists workers and refused files, by source, file and process. Whoever is no operator is told no reasons and no refused files."""
 
     @_abc_1.abstractmethod
     def StopWorker(
@@ -77,6 +77,6 @@ class WorkerServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _worker_service_pb2.WatchWorkerLogsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_worker_service_pb2.WatchWorkerLogsResponse], _abc.AsyncIterator[_worker_service_pb2.WatchWorkerLogsResponse]]:
-        """Follows the logs of workers."""
+        """Follows the logs of workers. Whoever is no operator receives the lines of its own calls."""
 
 def add_WorkerServiceServicer_to_server(servicer: WorkerServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

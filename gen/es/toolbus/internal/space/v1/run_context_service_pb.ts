@@ -7,6 +7,7 @@
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_buf_validate_validate } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
+import { file_toolbus_access_v1_access } from "../../../access/v1/access_pb.ts";
 import type { InboxEvent } from "../../../space/v1/inbox_pb.ts";
 import { file_toolbus_space_v1_inbox } from "../../../space/v1/inbox_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
@@ -15,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toolbus/internal/space/v1/run_context_service.proto.
  */
 export const file_toolbus_internal_space_v1_run_context_service: GenFile = /*@__PURE__*/
-  fileDesc("CjN0b29sYnVzL2ludGVybmFsL3NwYWNlL3YxL3J1bl9jb250ZXh0X3NlcnZpY2UucHJvdG8SGXRvb2xidXMuaW50ZXJuYWwuc3BhY2UudjEidQoUR2V0UnVuQ29udGV4dFJlcXVlc3QSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIrCgVhZ2VudBgCIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JCJtChVHZXRSdW5Db250ZXh0UmVzcG9uc2USFAoMaW5zdHJ1Y3Rpb25zGAEgASgJEiwKBmV2ZW50cxgCIAMoCzIcLnRvb2xidXMuc3BhY2UudjEuSW5ib3hFdmVudBIQCghzcGFjZV9pZBgDIAEoCTKHAQoRUnVuQ29udGV4dFNlcnZpY2UScgoNR2V0UnVuQ29udGV4dBIvLnRvb2xidXMuaW50ZXJuYWwuc3BhY2UudjEuR2V0UnVuQ29udGV4dFJlcXVlc3QaMC50b29sYnVzLmludGVybmFsLnNwYWNlLnYxLkdldFJ1bkNvbnRleHRSZXNwb25zZWIGcHJvdG8z", [file_buf_validate_validate, file_toolbus_space_v1_inbox]);
+  fileDesc("CjN0b29sYnVzL2ludGVybmFsL3NwYWNlL3YxL3J1bl9jb250ZXh0X3NlcnZpY2UucHJvdG8SGXRvb2xidXMuaW50ZXJuYWwuc3BhY2UudjEidQoUR2V0UnVuQ29udGV4dFJlcXVlc3QSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIrCgVhZ2VudBgCIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JCJtChVHZXRSdW5Db250ZXh0UmVzcG9uc2USFAoMaW5zdHJ1Y3Rpb25zGAEgASgJEiwKBmV2ZW50cxgCIAMoCzIcLnRvb2xidXMuc3BhY2UudjEuSW5ib3hFdmVudBIQCghzcGFjZV9pZBgDIAEoCTKNAQoRUnVuQ29udGV4dFNlcnZpY2USeAoNR2V0UnVuQ29udGV4dBIvLnRvb2xidXMuaW50ZXJuYWwuc3BhY2UudjEuR2V0UnVuQ29udGV4dFJlcXVlc3QaMC50b29sYnVzLmludGVybmFsLnNwYWNlLnYxLkdldFJ1bkNvbnRleHRSZXNwb25zZSIEqIYZBGIGcHJvdG8z", [file_buf_validate_validate, file_toolbus_access_v1_access, file_toolbus_space_v1_inbox]);
 
 /**
  * Asks what a run of the agent starts with, beside the agent's own instructions.

@@ -7,6 +7,7 @@
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_buf_validate_validate } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
+import { file_toolbus_access_v1_access } from "../../../access/v1/access_pb.ts";
 import type { SpaceMessage, ToolMessage } from "../../../space/v1/space_pb.ts";
 import { file_toolbus_space_v1_space } from "../../../space/v1/space_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
@@ -15,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toolbus/internal/space/v1/tool_message_service.proto.
  */
 export const file_toolbus_internal_space_v1_tool_message_service: GenFile = /*@__PURE__*/
-  fileDesc("CjR0b29sYnVzL2ludGVybmFsL3NwYWNlL3YxL3Rvb2xfbWVzc2FnZV9zZXJ2aWNlLnByb3RvEhl0b29sYnVzLmludGVybmFsLnNwYWNlLnYxIuEBChhSZWNvcmRUb29sTWVzc2FnZVJlcXVlc3QSLgoIc3BhY2VfaWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSNgoHbWVzc2FnZRgCIAEoCzIdLnRvb2xidXMuc3BhY2UudjEuVG9vbE1lc3NhZ2VCBrpIA8gBARIwCgpzZXNzaW9uX2lkGAMgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEisKBWFnZW50GAQgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kIkwKGVJlY29yZFRvb2xNZXNzYWdlUmVzcG9uc2USLwoHbWVzc2FnZRgBIAEoCzIeLnRvb2xidXMuc3BhY2UudjEuU3BhY2VNZXNzYWdlMpQBChJUb29sTWVzc2FnZVNlcnZpY2USfgoRUmVjb3JkVG9vbE1lc3NhZ2USMy50b29sYnVzLmludGVybmFsLnNwYWNlLnYxLlJlY29yZFRvb2xNZXNzYWdlUmVxdWVzdBo0LnRvb2xidXMuaW50ZXJuYWwuc3BhY2UudjEuUmVjb3JkVG9vbE1lc3NhZ2VSZXNwb25zZWIGcHJvdG8z", [file_buf_validate_validate, file_toolbus_space_v1_space]);
+  fileDesc("CjR0b29sYnVzL2ludGVybmFsL3NwYWNlL3YxL3Rvb2xfbWVzc2FnZV9zZXJ2aWNlLnByb3RvEhl0b29sYnVzLmludGVybmFsLnNwYWNlLnYxIuEBChhSZWNvcmRUb29sTWVzc2FnZVJlcXVlc3QSLgoIc3BhY2VfaWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSNgoHbWVzc2FnZRgCIAEoCzIdLnRvb2xidXMuc3BhY2UudjEuVG9vbE1lc3NhZ2VCBrpIA8gBARIwCgpzZXNzaW9uX2lkGAMgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEisKBWFnZW50GAQgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kIkwKGVJlY29yZFRvb2xNZXNzYWdlUmVzcG9uc2USLwoHbWVzc2FnZRgBIAEoCzIeLnRvb2xidXMuc3BhY2UudjEuU3BhY2VNZXNzYWdlMpsBChJUb29sTWVzc2FnZVNlcnZpY2UShAEKEVJlY29yZFRvb2xNZXNzYWdlEjMudG9vbGJ1cy5pbnRlcm5hbC5zcGFjZS52MS5SZWNvcmRUb29sTWVzc2FnZVJlcXVlc3QaNC50b29sYnVzLmludGVybmFsLnNwYWNlLnYxLlJlY29yZFRvb2xNZXNzYWdlUmVzcG9uc2UiBKiGGQRiBnByb3RvMw", [file_buf_validate_validate, file_toolbus_access_v1_access, file_toolbus_space_v1_space]);
 
 /**
  * Shows a visible tool call, or changes what is shown.

@@ -67,9 +67,10 @@ type McpServerServiceClient interface {
 	GetMcpServer(context.Context, *connect.Request[v1.GetMcpServerRequest]) (*connect.Response[v1.GetMcpServerResponse], error)
 	// Lists the servers that every agent can use, by name.
 	ListMcpServers(context.Context, *connect.Request[v1.ListMcpServersRequest]) (*connect.Response[v1.ListMcpServersResponse], error)
-	// Lists connections that are open or were tried, of agents' own servers too, by server, session, agent and bridge.
+	// Lists connections that are open or were tried, of agents' own servers too, by server, session, agent and bridge. Whoever is no
+	// operator is told of those of its own sessions.
 	ListConnections(context.Context, *connect.Request[v1.ListConnectionsRequest]) (*connect.Response[v1.ListConnectionsResponse], error)
-	// Streams all connections now and after each change.
+	// Streams all connections that ListConnections lists, now and after each change.
 	WatchConnections(context.Context, *connect.Request[v1.WatchConnectionsRequest]) (*connect.ServerStreamForClient[v1.WatchConnectionsResponse], error)
 	// Closes the connections of a session's agent.
 	CloseConnections(context.Context, *connect.Request[v1.CloseConnectionsRequest]) (*connect.Response[v1.CloseConnectionsResponse], error)
@@ -187,9 +188,10 @@ type McpServerServiceHandler interface {
 	GetMcpServer(context.Context, *connect.Request[v1.GetMcpServerRequest]) (*connect.Response[v1.GetMcpServerResponse], error)
 	// Lists the servers that every agent can use, by name.
 	ListMcpServers(context.Context, *connect.Request[v1.ListMcpServersRequest]) (*connect.Response[v1.ListMcpServersResponse], error)
-	// Lists connections that are open or were tried, of agents' own servers too, by server, session, agent and bridge.
+	// Lists connections that are open or were tried, of agents' own servers too, by server, session, agent and bridge. Whoever is no
+	// operator is told of those of its own sessions.
 	ListConnections(context.Context, *connect.Request[v1.ListConnectionsRequest]) (*connect.Response[v1.ListConnectionsResponse], error)
-	// Streams all connections now and after each change.
+	// Streams all connections that ListConnections lists, now and after each change.
 	WatchConnections(context.Context, *connect.Request[v1.WatchConnectionsRequest], *connect.ServerStream[v1.WatchConnectionsResponse]) error
 	// Closes the connections of a session's agent.
 	CloseConnections(context.Context, *connect.Request[v1.CloseConnectionsRequest]) (*connect.Response[v1.CloseConnectionsResponse], error)

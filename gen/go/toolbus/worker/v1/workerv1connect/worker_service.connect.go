@@ -47,11 +47,11 @@ const (
 
 // WorkerServiceClient is a client for the toolbus.worker.v1.WorkerService service.
 type WorkerServiceClient interface {
-	// Lists workers and refused files, by source, file and process.
+	// Lists workers and refused files, by source, file and process. Whoever is no operator is told no reasons and no refused files.
 	ListWorkers(context.Context, *connect.Request[v1.ListWorkersRequest]) (*connect.Response[v1.ListWorkersResponse], error)
 	// Ends a worker.
 	StopWorker(context.Context, *connect.Request[v1.StopWorkerRequest]) (*connect.Response[v1.StopWorkerResponse], error)
-	// Follows the logs of workers.
+	// Follows the logs of workers. Whoever is no operator receives the lines of its own calls.
 	WatchWorkerLogs(context.Context, *connect.Request[v1.WatchWorkerLogsRequest]) (*connect.ServerStreamForClient[v1.WatchWorkerLogsResponse], error)
 }
 
@@ -111,11 +111,11 @@ func (c *workerServiceClient) WatchWorkerLogs(ctx context.Context, req *connect.
 
 // WorkerServiceHandler is an implementation of the toolbus.worker.v1.WorkerService service.
 type WorkerServiceHandler interface {
-	// Lists workers and refused files, by source, file and process.
+	// Lists workers and refused files, by source, file and process. Whoever is no operator is told no reasons and no refused files.
 	ListWorkers(context.Context, *connect.Request[v1.ListWorkersRequest]) (*connect.Response[v1.ListWorkersResponse], error)
 	// Ends a worker.
 	StopWorker(context.Context, *connect.Request[v1.StopWorkerRequest]) (*connect.Response[v1.StopWorkerResponse], error)
-	// Follows the logs of workers.
+	// Follows the logs of workers. Whoever is no operator receives the lines of its own calls.
 	WatchWorkerLogs(context.Context, *connect.Request[v1.WatchWorkerLogsRequest], *connect.ServerStream[v1.WatchWorkerLogsResponse]) error
 }
 

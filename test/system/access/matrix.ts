@@ -1,0 +1,43 @@
+import type { DescMethod } from "@bufbuild/protobuf";
+import { Rule } from "#gen/toolbus/access/v1/access_pb.ts";
+import { ruleOf } from "#runtime/rpc/access/rules.ts";
+import { nameOf } from "./attempts.ts";
+
+export const askers = ["no key", "stranger", "owner", "operator", "service"] as const;
+export type Asker = (typeof askers)[number];
+/** What each asker got. */
+export type Row = { method: DescMethod; got: Record<Asker, string> };
+
+const intro = `# Who may call what
+
+A test calls every method in a suite of processes and writes this page (\`npx vitest run test/system/access -u\`). The rule stands in the
+contract; the other columns say what each asker got: **yes**, **part** (what only operators may read was left out), or the reason
+of the refusal.
+
+- The *owner* has a key, and opened the session, run and call that are asked for. The *stranger* has another key. The *operator* is in
+  \`TOOLBUS_OPERATORS\`, and has opened nothing. The *service* is one of the suite's own, on the bus.
+- Lists without a session hold what belongs to the asker.
+- Services below *Not offered by the gateway* were asked on the bus, past the gateway, in the name of the asker.
+`;
+
+export function pageFrom(offered: readonly Row[], internal: readonly Row[]): string {
+  return [
+    intro,
+    "## Offered by the gateway\n",
+    ...tableOf(offered),
+    "\n## Not offered by the gateway\n",
+    ...tableOf(internal),
+  ]
+    .join("\n")
+    .concat("\n");
+}
+
+function tableOf(rows: readonly Row[]): string[] {
+  const head = ["| method | rule |", ...askers.map((asker) => ` ${asker} |`)].join("");
+  const line = ["|---|---|", ...askers.map(() => "---|")].join("");
+  const body = rows.map(({ method, got }) => {
+    const rule = (Object.entries(Rule).find(([, value]) => value === ruleOf(method))?.[0] ?? "").toLowerCase();
+    return [`| \`${nameOf(method)}\` | ${rule} |`, ...askers.map((asker) => ` ${got[asker]} |`)].join("");
+  });
+  return [head, line, ...body.sort()];
+}

@@ -1,0 +1,147 @@
+import { create, type DescService } from "@bufbuild/protobuf";
+import { type Client, createClient, type Transport } from "@connectrpc/connect";
+import { createConnectTransport } from "@connectrpc/connect-node";
+import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
+import { McpServerService } from "#gen/toolbus/mcp/v1/mcp_server_service_pb.ts";
+import { ProviderService } from "#gen/toolbus/provider/v1/provider_service_pb.ts";
+import { Role, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { InputItemSchema, RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
+import { SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
+import { ToolCatalogService } from "#gen/toolbus/tool/v1/tool_catalog_service_pb.ts";
+import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
+import { WorkerService } from "#gen/toolbus/worker/v1/worker_service_pb.ts";
+import { textContent } from "#runtime/content/text.ts";
+import { clientInterceptors } from "#runtime/rpc/interceptors.ts";
+import { createNatsTransport } from "#runtime/rpc/nats/client/transport.ts";
+import { until } from "#runtime/time/until.ts";
+import { fixturesIn } from "../../harness/agents/fixtures.ts";
+import { asPrincipal } from "../../harness/callers.ts";
+import { openTestSuite } from "../../harness/suite.ts";
+
+const keys = { alice: "alices-key-0123456", mallory: "mallorys-key-01234", olga: "key-of-the-operator" };
+
+/** In every place of a configuration that only operators may read. */
+export const SECRET = "only-for-operators";
+
+export const sessionId = "alices";
+export const input = [
+  create(InputItemSchema, { item: { case: "message", value: { role: Role.USER, content: textContent("hello") } } }),
+];
+export const options = { functionTools: [{ name: "ask_client" }] };
+
+export type World = Awaited<ReturnType<typeof openWorld>>;
+
+/** A suite with keys in which everything that methods ask for belongs to alice, or was configured by olga. */
+export async function openWorld() {
+  await using stack = new AsyncDisposableStack();
+  const principals = Object.entries(keys).map((pair) => pair.join(":"));
+  const env = { ...fixturesIn("keys"), TOOLBUS_API_KEYS: principals.join(), TOOLBUS_OPERATORS: "olga" };
+  const suite = stack.use(await openTestSuite({ env }));
+  const bus = await suite.openBus();
+  const through = (apiKey?: string) => gatewayAt(suite.url, apiKey);
+  const alice = through(keys.alice);
+  const olga = through(keys.olga);
+  await until(
+    () =>
+      alice
+        .client(SessionService)
+        .createSession({ agent: "keeper", sessionId })
+        .catch(() => undefined),
+    {
+      timeoutMs: 60_000,
+    },
+  );
+  await until(
+    () =>
+      olga
+        .client(McpServerService)
+        .listMcpServers({})
+        .catch(() => undefined),
+    { timeoutMs: 60_000 },
+  );
+  await until(
+    () =>
+      olga
+        .client(WorkerService)
+        .listWorkers({})
+        .catch(() => undefined),
+    { timeoutMs: 60_000 },
+  );
+  await configure(olga);
+  const spaces = alice.client(SpaceService);
+  await spaces.createSpace({ spaceId: "hall" });
+  await spaces.enterSpace({ spaceId: "hall", member: { case: "agent", value: { sessionId } } });
+  for (const name of ["weigh", "approve"]) {
+    const events = alice.client(ToolService).callTool({ sessionId, name, callId: name });
+    for await (const { event } of events) if (event.case === "result") break;
+  }
+  const runs = alice.client(RunService);
+  const { run } = await runs.createRun({ sessionId, input, options, idempotencyKey: "first" });
+  const isParked = async () => (await runs.getRun({ runId: run!.id })).run?.state === RunState.REQUIRES_ACTION;
+  await until(isParked, { timeoutMs: 60_000, what: "the run to wait for its client" });
+
+  const transports = {
+    "no key": through().transport,
+    stranger: through(keys.mallory).transport,
+    owner: alice.transport,
+    operator: olga.transport,
+  };
+  const ofService = clientInterceptors({ service: "test" });
+  const owned = stack.move();
+  return {
+    runId: run!.id,
+    transports,
+    /** Past the gateway, as one of the services. */
+    asService: (process: string): Transport => createNatsTransport(bus, { service: process, interceptors: ofService }),
+    /** Past the gateway, with what it says of a principal. */
+    onBus: (process: string): Transport => createNatsTransport(bus, { service: process }),
+    headersOf: {
+      "no key": {},
+      stranger: asPrincipal("mallory").headers,
+      owner: asPrincipal("alice").headers,
+      operator: asPrincipal("olga", { isOperator: true }).headers,
+    } as Record<string, Record<string, string>>,
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
+function gatewayAt(baseUrl: string, apiKey: string | undefined) {
+  const transport = createConnectTransport({
+    ...{ baseUrl, httpVersion: "2" },
+    interceptors: [
+      (next) => (request) => {
+        if (apiKey !== undefined) request.header.set("x-api-key", apiKey);
+        return next(request);
+      },
+    ],
+  });
+  return { transport, client: <S extends DescService>(service: S): Client<S> => createClient(service, transport) };
+}
+
+async function configure({ client }: ReturnType<typeof gatewayAt>): Promise<void> {
+  const inside = `https://127.0.0.1:9/${SECRET}?key=${SECRET}`;
+  const headers = { authorization: SECRET };
+  await client(McpServerService).applyMcpServer({
+    server: {
+      name: "files",
+      transport: { case: "stdio", value: { command: "true", args: [SECRET], env: { K: SECRET } } },
+    },
+  });
+  await client(ToolCatalogService).applyCatalogTool({
+    tool: {
+      ...{ name: "fetch", executionType: ExecutionType.GATEWAY, config: { token: SECRET } },
+      execution: { url: inside, headers },
+    },
+  });
+  const address = { case: "url" as const, value: inside };
+  await client(ProviderService).applyProvider({ provider: { name: "inside", address } });
+  await client(AgentService).applyAgent({
+    agent: {
+      ...{ name: "sly", instructions: SECRET, description: "shown" },
+      model: { provider: "scripted", model: "keeper.json", options: { user: SECRET } },
+      sources: [{ name: "crm", provider: "mcp", config: { url: inside, headers } }],
+    },
+  });
+}
