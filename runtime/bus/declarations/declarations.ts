@@ -49,7 +49,8 @@ export type BucketName =
   | "toolbus_active_spaces"
   | "toolbus_spaces"
   | "toolbus_inbox_seen"
-  | "toolbus_owners";
+  | "toolbus_owners"
+  | "toolbus_router_keys";
 
 export type ObjectStoreName = "toolbus_results";
 
@@ -205,6 +206,12 @@ export const BUCKETS: Readonly<Record<BucketName, BucketDeclaration>> = {
     description: "Who holds what can live in one process at a time.",
     history: 1,
     maxBytes: 64 * mib,
+    maxMessageBytes: 4 * kib,
+  },
+  toolbus_router_keys: {
+    description: "The keys that the tool-routers share, for nobody else to read.",
+    history: 1,
+    maxBytes: mib,
     maxMessageBytes: 4 * kib,
   },
 };

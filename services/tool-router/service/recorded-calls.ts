@@ -12,6 +12,7 @@ import type { Waiters } from "../calls/records/waiters.ts";
 import { createAcknowledgements } from "../calls/requests/acknowledgements.ts";
 import { createCancellation } from "../calls/requests/cancellation.ts";
 import { createAbsence } from "../calls/watchers/absence.ts";
+import { DeliveryIds } from "../calls/watchers/delivery-id.ts";
 import { Dispatcher } from "../calls/watchers/dispatcher.ts";
 import { createLostWatchers } from "../calls/watchers/lost-watchers.ts";
 import type { CallQueue } from "../calls/watchers/ports.ts";
@@ -20,6 +21,7 @@ import { type DueWorkQueue, openDueWork } from "../subscriptions/calls/due-work.
 import { openRunningCalls } from "../subscriptions/calls/running-calls.ts";
 import { callPlace, openCallStore } from "../subscriptions/calls/store.ts";
 import { openCallQueue } from "../subscriptions/watchers/call-queue.ts";
+import { readDeliveryKey } from "../subscriptions/watchers/delivery-key.ts";
 import { createWatchPresence } from "../subscriptions/watchers/watch-presence.ts";
 
 export interface RecordedCallParts {
@@ -41,6 +43,7 @@ export async function openRecordedCalls(bus: Bus, parts: RecordedCallParts) {
   await using stack = new AsyncDisposableStack();
   const closing = new AbortController();
   let dueWork: DueWorkQueue | undefined;
+  const deliveryIds = new DeliveryIds(await readDeliveryKey(bus));
   const presence = createWatchPresence(bus);
   const queue: CallQueue & AsyncDisposable = stack.use(
     openCallQueue(bus, {
@@ -60,6 +63,7 @@ export async function openRecordedCalls(bus: Bus, parts: RecordedCallParts) {
   const dispatcher = new Dispatcher({
     queue,
     presence,
+    deliveryIds,
     acknowledgeMs,
     store: { read: (callId) => store.read(callId) },
     onWatcherLost(taken) {
@@ -99,7 +103,7 @@ export async function openRecordedCalls(bus: Bus, parts: RecordedCallParts) {
     audit,
     clock,
   });
-  const acknowledgements = createAcknowledgements(store, clock);
+  const acknowledgements = createAcknowledgements({ store, deliveryIds, clock });
   const cancellation = createCancellation({ store, running, queue, audit, clock });
   const owned = stack.move();
   return {

@@ -5,6 +5,7 @@ const hostGuard = testsOf("services/gateway/access/host-guard.test.ts");
 const access = testsOf("test/system/access/access.test.ts");
 const bridge = testsOf("services/mcp-bridge/testing/owners.service.test.ts");
 const keys = testsOf("test/system/operation/keys.test.ts");
+const owners = testsOf("services/tool-router/testing/sessions/owners.service.test.ts");
 const operators = testsOf("test/system/operation/operators.test.ts");
 const workers = testsOf("services/worker-pool/testing/calls.test.ts");
 const hosted = testsOf("services/worker-pool/hosted/hosted.test.ts");
@@ -54,6 +55,10 @@ export const sec: Proofs = {
       "lines of workers and connections to MCP servers are shown to whom they belong",
       workers("lines of a call are shown to its principal and to operators"),
       bridge("connections of a session are shown to its owner and to operators, and closed by them"),
+    ),
+    shown(
+      "a call is taken by whom it was delivered to, and by nobody who makes up the id of a delivery",
+      owners("nobody takes a call by an id that was made up", "a delivery is for the principal that it went to"),
     ),
     open("agents, spaces and external tools are granted to principals", "There are no grants."),
   ],

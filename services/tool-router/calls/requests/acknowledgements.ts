@@ -4,7 +4,7 @@ import type { Clock } from "#runtime/time/clock.ts";
 import type { CallRecord } from "../records/call-record.ts";
 import { isOpen } from "../records/states.ts";
 import type { CallStore } from "../records/store.ts";
-import { isDeliveryOf } from "../watchers/delivery-id.ts";
+import type { DeliveryIds } from "../watchers/delivery-id.ts";
 import { refuseUnknown, refuseUnlessOpen } from "./submissions.ts";
 
 export interface Acknowledgements {
@@ -12,16 +12,23 @@ export interface Acknowledgements {
   acknowledge(request: AcknowledgeToolCallRequest, principal: string): Promise<CallRecord>;
 }
 
-export function createAcknowledgements(store: CallStore, clock: Clock): Acknowledgements {
+export interface AcknowledgementParts {
+  store: CallStore;
+  deliveryIds: Pick<DeliveryIds, "isFor">;
+  clock: Clock;
+}
+
+export function createAcknowledgements({ store, deliveryIds, clock }: AcknowledgementParts): Acknowledgements {
   return {
     async acknowledge({ callId, deliveryId }, principal) {
+      const isGenuine = deliveryIds.isFor(deliveryId, callId, principal);
       const updated = await store.update(callId, (record) =>
-        isOpen(record) && !record.taken && isDeliveryOf(deliveryId, callId)
+        isOpen(record) && !record.taken && isGenuine
           ? { ...record, taken: true, deliveryId, watcherPrincipal: principal }
           : undefined,
       );
       const { record, hasChanged } = updated ?? refuseUnknown(callId);
-      const isOwn = record.deliveryId === deliveryId;
+      const isOwn = isGenuine && record.deliveryId === deliveryId;
       if (hasChanged || (!isOwn && (record.taken || !isOpen(record)))) store.announce(callId); // W6: a watcher that still holds it may not know
       if (isOwn) return record;
       refuseUnlessOpen(record, clock.now());

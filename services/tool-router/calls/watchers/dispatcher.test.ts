@@ -9,6 +9,7 @@ import { success } from "../answers/answer.ts";
 import { type CallRecord, callRecord } from "../records/call-record.ts";
 import { createWaiters } from "../records/waiters.ts";
 import { createAcknowledgements } from "../requests/acknowledgements.ts";
+import { DeliveryIds } from "./delivery-id.ts";
 import { Dispatcher } from "./dispatcher.ts";
 import type { WatcherMessage } from "./watcher.ts";
 
@@ -18,7 +19,9 @@ function open(isHanded = false, acknowledgeMs = 60_000) {
   const presence = new MemoryPresence();
   const left: string[] = [];
   const onLeft = (taken: CallRecord[]) => left.push(...taken.map(({ callId }) => callId));
+  const deliveryIds = new DeliveryIds(new Uint8Array(32));
   const dispatcher = new Dispatcher({
+    deliveryIds,
     queue: offers,
     presence,
     store: calls.store,
@@ -27,7 +30,7 @@ function open(isHanded = false, acknowledgeMs = 60_000) {
   });
   offers.onOffer = (offer) => dispatcher.onQueued(offer);
   if (isHanded) offers.onHand = (offer) => dispatcher.deliver(offer);
-  const { acknowledge } = createAcknowledgements(calls.store, systemClock);
+  const { acknowledge } = createAcknowledgements({ store: calls.store, deliveryIds, clock: systemClock });
   return {
     ...calls,
     offers,
@@ -44,7 +47,7 @@ function open(isHanded = false, acknowledgeMs = 60_000) {
       dispatcher.onChanged(
         await acknowledge(
           { $typeName: "toolbus.tool.v1.AcknowledgeToolCallRequest", callId: call.callId, deliveryId },
-          "p",
+          "scales",
         ),
       );
     },

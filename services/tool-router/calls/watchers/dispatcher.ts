@@ -4,7 +4,7 @@ import { startTimer } from "#runtime/time/timer.ts";
 import type { CallRecord } from "../records/call-record.ts";
 import { isOpen } from "../records/states.ts";
 import type { CallStore } from "../records/store.ts";
-import { createDeliveryId, watcherOf } from "./delivery-id.ts";
+import { type DeliveryIds, watcherOf } from "./delivery-id.ts";
 import type { CallQueue, Presence, QueuedCall, WatcherFacts } from "./ports.ts";
 import { type Delivery, Watcher, type WatcherMessage } from "./watcher.ts";
 
@@ -45,6 +45,7 @@ export interface DispatcherParts {
   queue: CallQueue;
   presence: Presence;
   store: Pick<CallStore, "read">;
+  deliveryIds: Pick<DeliveryIds, "create">;
   /** A watcher was lost that had acknowledged these calls. */
   onWatcherLost: (taken: CallRecord[]) => void;
   /** How long a watcher may hold a call without acknowledging or answering it. */
@@ -130,7 +131,8 @@ export class Dispatcher {
       return;
     }
     const stopTimer = startTimer(this.#parts.acknowledgeMs, () => this.#onAcknowledgeTimeout(watcher, callId));
-    const delivery: Delivery = { id: createDeliveryId(watcher.token, callId), record, queued: offer, stopTimer };
+    const id = this.#parts.deliveryIds.create(watcher, callId);
+    const delivery: Delivery = { id, record, queued: offer, stopTimer };
     watcher.delivered.set(callId, delivery);
     this.#held.set(callId, watcher);
     this.#watchers.delete(watcher);

@@ -1,5 +1,5 @@
 import type { CallRecord } from "../records/call-record.ts";
-import type { QueuedCall } from "./ports.ts";
+import type { QueuedCall, WatcherFacts } from "./ports.ts";
 
 /** What a watcher is sent: a call to execute, or the withdrawal of a call that needs no result any more. */
 export interface WatcherMessage {
@@ -19,6 +19,7 @@ export interface Delivery {
 /** The stream of one watcher, with the calls that it holds. */
 export class Watcher {
   readonly token: string;
+  readonly principal: string;
   readonly tools: ReadonlySet<string>;
   readonly limit: number;
   /** Neither acknowledged nor resolved, by call. The watcher loses them when its stream ends. */
@@ -31,8 +32,9 @@ export class Watcher {
   #changed = Promise.withResolvers<void>();
   #end: { error: unknown } | undefined;
 
-  constructor({ token, tools, limit }: { token: string; tools: Iterable<string>; limit: number }) {
+  constructor({ token, principal, tools, limit }: WatcherFacts & { limit: number }) {
     this.token = token;
+    this.principal = principal;
     this.tools = new Set(tools);
     this.limit = limit;
   }

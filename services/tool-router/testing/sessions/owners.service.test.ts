@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
@@ -93,6 +94,40 @@ describe("calls of one principal, and another one that knows their ids", () => {
     await scales[Symbol.asyncDispose]();
     expect((await failureOf(submit("w3", "mallory")))?.reason).toBe("CALL_TAKEN");
     expect((await submit("w3", "scales")).call?.result?.outputJson).toBe("1");
+  });
+
+  test("SEC-2 nobody takes a call by an id that was made up, of an approval in a space neither", async () => {
+    const { calls, call } = suite.clients;
+    await call({ sessionId: "weighed", name: "weigh", callId: "aimed-at" });
+    suite.spaces.activeSpaces.set(sessionId, "room");
+    const asking = call({ sessionId, name: "ask", argumentsJson: '{"q":1}', callId: "approval" });
+    await until(() => suite.spaces.messages.some(({ callId }) => callId === "approval"));
+    for (const callId of ["aimed-at", "approval"]) {
+      const stem = "watcher.made-up";
+      const seal = createHash("sha256").update(`${stem} ${callId}`).digest("hex");
+      for (const deliveryId of [`${stem}-${seal.slice(0, 16)}`, `${stem}-${seal}`, stem]) {
+        const taking = calls.acknowledgeToolCall({ callId, deliveryId }, as("mallory"));
+        expect((await failureOf(taking))?.reason).toBe("DELIVERY_NOT_FOUND");
+      }
+      expect(await failureOf(calls.getToolCall({ callId }, as("mallory")))).toMatchObject(notOwner);
+      const answer = { callId, outcome: { case: "resultJson", value: '"yes"' } as const };
+      expect((await failureOf(calls.submitToolResult(answer, as("mallory"))))?.code).toBe("permission_denied");
+      await calls.submitToolResult(answer, as("alice"));
+    }
+    expect((await asking).output).toBe("yes");
+  });
+
+  test("SEC-2 a delivery is for the principal that it went to, and tells nobody else of its call", async () => {
+    const { calls, call } = suite.clients;
+    await using scales = new ExternalService(calls, { tools: ["weigh"] }, neither, as("scales").headers);
+    await call({ sessionId: "weighed", name: "weigh", callId: "delivered" });
+    const handed = await until(() => scales.handed.find((one) => one.call?.callId === "delivered"));
+    const delivery = { callId: "delivered", deliveryId: handed.deliveryId };
+    const taking = () => calls.acknowledgeToolCall(delivery, as("mallory"));
+    expect((await failureOf(taking()))?.reason).toBe("DELIVERY_NOT_FOUND");
+    expect((await calls.acknowledgeToolCall(delivery, as("scales"))).call?.callId).toBe("delivered");
+    expect((await failureOf(taking()))?.reason).toBe("CALL_TAKEN");
+    expect((await calls.acknowledgeToolCall(delivery, as("scales"))).call?.callId).toBe("delivered");
   });
 
   test("ORCH-11 the audit trail of a session is for its owner, the whole for operators", async () => {

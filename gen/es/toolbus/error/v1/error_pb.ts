@@ -603,7 +603,7 @@ export const Reason = {
   CALL_NOT_TAKEN: 58,
 
   /**
-   * The call was not sent by that delivery. Acknowledge the delivery that came with the call.
+   * The call was not sent by that delivery, or not to this principal. Acknowledge the delivery that came with the call.
    * Metadata: `call_id`.
    * Code: `failed_precondition`.
    *

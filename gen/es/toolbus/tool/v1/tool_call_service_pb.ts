@@ -104,7 +104,7 @@ export type ToolCallDelivery = Message<"toolbus.tool.v1.ToolCallDelivery"> & {
   call?: ToolCall | undefined;
 
   /**
-   * Names this delivery in the acknowledgement.
+   * Names this delivery in the acknowledgement. It is for the principal that watches: another one cannot take the call by it.
    *
    * @generated from field: string delivery_id = 2;
    */

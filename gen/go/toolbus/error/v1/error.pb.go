@@ -241,7 +241,7 @@ const (
 	// Metadata: `call_id`.
 	// Code: `permission_denied`.
 	Reason_REASON_CALL_NOT_TAKEN Reason = 58
-	// The call was not sent by that delivery. Acknowledge the delivery that came with the call.
+	// The call was not sent by that delivery, or not to this principal. Acknowledge the delivery that came with the call.
 	// Metadata: `call_id`.
 	// Code: `failed_precondition`.
 	Reason_REASON_DELIVERY_NOT_FOUND Reason = 59

@@ -160,7 +160,7 @@ type ToolCallDelivery struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The call.
 	Call *ToolCall `protobuf:"bytes,1,opt,name=call,proto3" json:"call,omitempty"`
-	// Names this delivery in the acknowledgement.
+	// Names this delivery in the acknowledgement. It is for the principal that watches: another one cannot take the call by it.
 	DeliveryId    string `protobuf:"bytes,2,opt,name=delivery_id,json=deliveryId,proto3" json:"delivery_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

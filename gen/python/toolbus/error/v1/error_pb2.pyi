@@ -298,7 +298,7 @@ class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reason.ValueTy
     Code: `permission_denied`.
     """
     REASON_DELIVERY_NOT_FOUND: _Reason.ValueType  # 59
-    """The call was not sent by that delivery. Acknowledge the delivery that came with the call.
+    """The call was not sent by that delivery, or not to this principal. Acknowledge the delivery that came with the call.
     Metadata: `call_id`.
     Code: `failed_precondition`.
     """
@@ -681,7 +681,7 @@ Metadata: `call_id`.
 Code: `permission_denied`.
 """
 REASON_DELIVERY_NOT_FOUND: Reason.ValueType  # 59
-"""The call was not sent by that delivery. Acknowledge the delivery that came with the call.
+"""The call was not sent by that delivery, or not to this principal. Acknowledge the delivery that came with the call.
 Metadata: `call_id`.
 Code: `failed_precondition`.
 """

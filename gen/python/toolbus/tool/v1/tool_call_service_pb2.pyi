@@ -96,7 +96,7 @@ class ToolCallDelivery(_message.Message):
     CALL_FIELD_NUMBER: _builtins.int
     DELIVERY_ID_FIELD_NUMBER: _builtins.int
     delivery_id: _builtins.str
-    """Names this delivery in the acknowledgement."""
+    """Names this delivery in the acknowledgement. It is for the principal that watches: another one cannot take the call by it."""
     @_builtins.property
     def call(self) -> _tool_call_pb2.ToolCall:
         """The call."""
