@@ -37,7 +37,9 @@ export async function openCallWorld(): Promise<CallWorld> {
     NATS_USER: user,
     NATS_PASSWORD: password,
   };
-  const suite = stack.use(await openSuite({ directory, port: 0, natsUrl: url, isolate: true, services, env }));
+  const suite = stack.use(
+    await openSuite({ directory, port: 0, natsUrl: url, isolate: true, services, env, auth: "none" }),
+  );
   const bus = stack.use(await openBus({ ...login, name: "bench" }));
   const sessions = clientFor(bus, SessionService);
   await until(() => sessions.createSession({ agent: AGENT, sessionId: SESSION }).catch(() => undefined)); // its file is being read

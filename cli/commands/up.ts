@@ -1,11 +1,11 @@
 import { once } from "node:events";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { readServiceConfig } from "#runtime/config/service-config.ts";
-import { globalOptionsOf } from "../global-options.ts";
+import { defaultDirectory, globalOptionsOf } from "../global-options.ts";
 import { colors, printJson, printLine, printNote } from "../printing/terminal.ts";
 import { listServices } from "../suite/service-names.ts";
 import type { ServiceEvent } from "../suite/services-process.ts";
-import { openSuite } from "../suite/suite.ts";
+import { openSuite, type Suite } from "../suite/suite.ts";
 
 interface Options {
   port: number;
@@ -16,6 +16,7 @@ interface Options {
   isolate?: boolean;
   logs?: boolean;
   reset?: boolean;
+  auth: boolean;
 }
 
 export function addUpCommand(program: Command): void {
@@ -28,7 +29,12 @@ export function addUpCommand(program: Command): void {
         .argParser(port)
         .default(7480),
     )
-    .option("--directory <path>", "where the suite keeps its state and logs", ".toolbus")
+    .addOption(
+      new Option("--directory <path>", "where the suite keeps its state, its key and its logs")
+        .env("TOOLBUS_DIRECTORY")
+        .default(defaultDirectory),
+    )
+    .option("--no-auth", "let every user and program of this machine in without a key")
     .addOption(new Option("--nats <url>", "use this NATS server instead of starting one").env("NATS_URL"))
     .addOption(new Option("--only <service...>", "start only these services").choices(listServices()))
     .option("--isolate", "give each service a process of its own: one that dies is started again alone")
@@ -69,6 +75,7 @@ async function runSuite(options: Options, command: Command, stop: AbortSignal): 
     services: options.only,
     isolate: options.isolate,
     reset: options.reset,
+    auth: options.auth ? "key" : "none",
     syncInterval: options.sync,
     signal: stop,
     onProgress: (message) => say({ kind: "progress", message }, message),
@@ -79,7 +86,7 @@ async function runSuite(options: Options, command: Command, stop: AbortSignal): 
   });
   const seconds = ((performance.now() - startedAt) / 1_000).toFixed(1);
   const durability = options.sync === "always" ? "power loss" : "the end of any process";
-  if (json) printJson({ kind: "ready", url: suite.url, natsUrl: natsUrl ?? suite.nats.url });
+  if (json) printJson({ kind: "ready", url: suite.url, natsUrl: natsUrl ?? suite.nats.url, keyFile: suite.key?.path });
   else {
     const portOption = options.port === 7480 ? "" : ` --url ${suite.url}`;
     // One write, so that who waits for the first line has the others too.
@@ -87,11 +94,25 @@ async function runSuite(options: Options, command: Command, stop: AbortSignal): 
       [
         `${colors.green("toolbus is up")} after ${seconds} s at ${colors.bold(suite.url)}`,
         `What is acknowledged survives ${durability}. Logs are in ${options.directory}/logs. Ctrl-C stops it.`,
+        ...linesOfKey(suite),
         `Try: npx toolbus run demo "hello"${portOption}`,
       ].join("\n"),
     );
   }
   if (!stop.aborted) await once(stop, "abort");
+}
+
+/** The key itself is shown once, when it was made. */
+function linesOfKey({ url, key }: Suite): string[] {
+  if (key === undefined) return [];
+  const { path, isNew } = key;
+  const curl = `curl -H "authorization: Bearer $(cat ${path})" --json '{}' ${url}/toolbus.agent.v1.AgentService/ListAgents`;
+  return isNew
+    ? [
+        `Its key is ${colors.bold(key.key)}`,
+        `It is in ${path}, where the command toolbus finds it. Other clients send it: ${curl}`,
+      ]
+    : [`Its key is in ${path}`];
 }
 
 function textOfEvent(event: ServiceEvent, isVerbose: boolean): string | undefined {

@@ -52,7 +52,9 @@ describe("what a script is told", () => {
 
   test("a refused key: where to give one", () => {
     const { message, exitCode } = toldFromError(new ConnectError("no such key", Code.Unauthenticated), url);
-    expect(message).toBe("no such key\nGive a key with --api-key or TOOLBUS_API_KEY.");
+    expect(message).toBe(
+      "no such key\nGive a key with --api-key or TOOLBUS_API_KEY. That of a suite of this machine is in its directory (.toolbus/keys/local).",
+    );
     expect(exitCode).toBe(exitCodes.failure);
   });
 });

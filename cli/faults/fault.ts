@@ -40,7 +40,7 @@ const hintOfPort = "If a suite runs there already, use that one; otherwise choos
 function hintOfReason(reason: ReceivedReason): string | undefined {
   switch (reason) {
     case "CREDENTIALS_INVALID":
-      return "Give a key with --api-key or TOOLBUS_API_KEY.";
+      return "Give a key with --api-key or TOOLBUS_API_KEY. That of a suite of this machine is in its directory (.toolbus/keys/local).";
     case "METHOD_UNIMPLEMENTED":
       return "The suite at this address does not offer this yet.";
     default:

@@ -15,7 +15,11 @@ const program = new Command("toolbus")
       .default(defaultUrl)
       .argParser(httpUrl),
   )
-  .addOption(new Option("--api-key <key>", "key for the gateway").env("TOOLBUS_API_KEY"))
+  .addOption(
+    new Option("--api-key <key>", "key for the gateway; that of a suite in .toolbus is found by itself")
+      .env("TOOLBUS_API_KEY")
+      .argParser(key),
+  )
   .option("--json", "print JSON lines in the contract's form")
   .addHelpText(
     "after",
@@ -82,6 +86,11 @@ function endWithoutReader(error: NodeJS.ErrnoException): void {
 function httpUrl(text: string): string {
   if (!/^https?:$/.test(URL.parse(text)?.protocol ?? ""))
     throw new InvalidArgumentError(`expected one like ${defaultUrl}`);
+  return text;
+}
+
+function key(text: string): string {
+  if (text.trim() === "") throw new InvalidArgumentError("it is empty: give a key, or leave it out");
   return text;
 }
 

@@ -7,6 +7,7 @@ import { delimiter, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { withSecretFiles } from "#runtime/config/secret-files.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
+import { announceSuite, openKey, type SuiteKey } from "./key.ts";
 import { openLogFiles } from "./log-files.ts";
 import { openKeptNats } from "./nats.ts";
 import { listServices } from "./service-names.ts";
@@ -26,6 +27,8 @@ export interface SuiteOptions {
   services?: readonly string[] | undefined;
   /** Gives each service a process of its own, so that it can die and be started again alone. */
   isolate?: boolean | undefined;
+  /** Whether the gateway wants a key, and one is made where none is configured; it does unless told. */
+  auth?: "key" | "none" | undefined;
   /** Further variables for every service. */
   env?: NodeJS.ProcessEnv;
   /** Starts a service again that ended unasked; true unless told. */
@@ -41,6 +44,9 @@ export interface SuiteOptions {
 export interface Suite extends AsyncDisposable {
   /** Where the gateway listens; empty if it is not among the services. */
   readonly url: string;
+  /** The key that was made for this directory; absent where keys are configured, or none is wanted. */
+  readonly key?: SuiteKey;
+  readonly apiKey?: string;
   /** Its `pid` if it was started here. */
   readonly nats: { url: string; user?: string; password?: string; readonly pid?: number };
   readonly services: readonly SuiteService[];
@@ -61,16 +67,20 @@ export async function openSuite(options: SuiteOptions): Promise<Suite> {
     const removed = await removeStores(nats);
     options.onProgress?.(`deleted what was stored: ${removed.length} streams and buckets`);
   }
+  const env = {
+    ...withSecretFiles({ ...secretsOf(directory), ...process.env }),
+    PATH: pathWithPrograms(),
+    ...defaultsOfExamples(),
+    ...options.env,
+    ...variablesOfNats(nats),
+    ...(options.auth === "none" && { TOOLBUS_AUTH: "none" }),
+  };
+  const names = options.services ?? listServices();
+  const key = hasCredentials(env) || !names.includes("gateway") ? undefined : openKey(directory);
   const services = stack.use(
     new Services({
       port: options.port,
-      env: {
-        ...withSecretFiles({ ...secretsOf(directory), ...process.env }),
-        PATH: pathWithPrograms(),
-        ...defaultsOfExamples(),
-        ...options.env,
-        ...variablesOfNats(nats),
-      },
+      env: { ...env, ...(key && { TOOLBUS_LOCAL_KEY: key.key }) },
       restart: options.restart ?? true,
       onEvent(event) {
         if (event.kind === "line") logs.write(event.service, event.line);
@@ -78,15 +88,16 @@ export async function openSuite(options: SuiteOptions): Promise<Suite> {
       },
     }),
   );
-  const names = options.services ?? listServices();
   options.onProgress?.(`starting ${names.length} services`);
   const groups = options.isolate ? names.map((name) => [name]) : inOneProcess(names);
   await unlessAborted(Promise.all(groups.map((group) => services.launch(group))), options.signal);
   const url = names.includes("gateway") ? await services.gatewayUrl : "";
+  if (url !== "") stack.use(announceSuite(directory, url));
   const owned = stack.move();
 
   return {
     url,
+    ...(key && { key, apiKey: key.key }),
     nats,
     services: services.all,
     async start(name) {
@@ -109,6 +120,12 @@ async function openNats(options: SuiteOptions, directory: string, stack: AsyncDi
         options.onEvent?.({ kind: "ended", service: "nats-server", instance: "nats-server", how, asked: false }),
     }),
   );
+}
+
+/** Whether somebody has decided who may call: by keys, by tokens, or that nobody needs any. */
+function hasCredentials(env: NodeJS.ProcessEnv): boolean {
+  const named = ["TOOLBUS_API_KEYS", "TOOLBUS_LOCAL_KEY"];
+  return env.TOOLBUS_AUTH === "none" || named.some((name) => env[name] !== undefined);
 }
 
 /** One process for all; a second instance of a service has one of its own. */

@@ -26,7 +26,7 @@ const areAllThere = async () =>
   (await tools.listTools({ scope: { case: "agent", value: "demo" } })).sources.every((source) => source.available);
 await until(areAllThere, { timeoutMs: 60_000, what: "the sources of the agent to be up" });
 
-const env = { ...process.env, TOOLBUS_URL: suite.url, TOOLBUS_PAGE_PORT: pagePort };
+const env = { ...process.env, TOOLBUS_URL: suite.url, TOOLBUS_API_KEY: suite.apiKey, TOOLBUS_PAGE_PORT: pagePort };
 
 for (const key of wanted) {
   const client = clients[key];

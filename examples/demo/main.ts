@@ -76,7 +76,7 @@ async function play(): Promise<boolean> {
   stack.defer(() => leaving.abort());
   printNote(`the suite is up at ${suite.url} after ${secondsSince(startedAt)} s\n`);
 
-  const connection = openConnection({ url: suite.url });
+  const connection = openConnection(suite);
   const value = `order-${randomUUID()}`;
   const run = await runThrough(connection, { value, ordersUrl: orders.url, signal: leaving.signal });
   isWhole = report(run, value);

@@ -50,6 +50,8 @@ export interface EnvironmentReader {
   prefixed(prefix: string, options: Declaration & { placeholder: string }): Map<string, string>;
   /** All variables with such a name, for programs and libraries that the service runs; they are no settings of its own. */
   inherited(isWanted: (name: string) => boolean): Record<string, string>;
+  /** Whether it is set to nothing, which is no decision where the decision matters. */
+  isBlank(name: string): boolean;
   /** Notes a fault that a config finds itself, in what it read. The value is repeated unless it is undefined. */
   fault(name: string, given: string | undefined, expected: string): void;
   /** Throws `invalid_argument`, which lists every fault by the name of its variable. */
@@ -128,6 +130,7 @@ export function readEnvironment(env: NodeJS.ProcessEnv): EnvironmentReader {
       return new Map(named.map(([name, value]) => [name.slice(prefix.length), value]));
     },
     inherited: (isWanted) => Object.fromEntries(entriesWhere(isWanted)),
+    isBlank: (name) => env[name] !== undefined && given(name) === undefined,
     fault,
     finish() {
       if (faults.length > 0)

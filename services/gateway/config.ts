@@ -1,7 +1,7 @@
 import { readEnvironment } from "#runtime/config/environment.ts";
+import { readCredentials } from "#runtime/config/gateway-credentials.ts";
 import { serviceConfigFromReader } from "#runtime/config/service-config.ts";
 import { LOCAL_PRINCIPAL } from "#runtime/rpc/identity.ts";
-import type { ApiKey } from "./access/api-keys.ts";
 
 /** What each setting means is said where it is read. */
 export type GatewayConfig = ReturnType<typeof readConfig>;
@@ -21,20 +21,9 @@ export function readConfig(env: NodeJS.ProcessEnv) {
     min: 0,
     max: 65_535,
   });
-  const keys = reader.optionalSecret("TOOLBUS_API_KEYS", {
-    meaning: "Keys of the gateway, each with the principal that it stands for.",
-    form: "list of `name:KEY`, each key at least 16 characters",
-    whenUnset: "no key is needed, on loopback only",
-  });
-  const apiKeys = apiKeysFrom(keys, () =>
-    reader.fault(
-      "TOOLBUS_API_KEYS",
-      "a list that is not shown here",
-      "a list like alice:KEY,bob:KEY, each key at least 16 characters long",
-    ),
-  );
-  if (apiKeys.length === 0 && !loopback.has(host)) {
-    reader.fault("TOOLBUS_HTTP_HOST", host, "a loopback address, unless TOOLBUS_API_KEYS holds keys");
+  const { auth, apiKeys } = readCredentials(reader);
+  if (auth === "none" && !loopback.has(host)) {
+    reader.fault("TOOLBUS_HTTP_HOST", host, "a loopback address, as TOOLBUS_AUTH is none");
   }
   const operators = reader.list("TOOLBUS_OPERATORS", {
     meaning:
@@ -51,24 +40,20 @@ export function readConfig(env: NodeJS.ProcessEnv) {
     meaning: "Origins of web pages that may call the gateway; `*` for all.",
     default: [],
   });
+  if (auth === "none" && corsOrigins.includes("*")) {
+    const expected =
+      "the origins of your own pages: without keys (TOOLBUS_AUTH is none), every page of the web could call";
+    reader.fault("TOOLBUS_CORS_ORIGINS", "*", expected);
+  }
   reader.finish();
   return {
     ...service,
     host,
     port,
+    auth,
     apiKeys,
     operators: new Set([LOCAL_PRINCIPAL, ...operators]),
     maxRequestBytes,
     corsOrigins,
   };
-}
-
-function apiKeysFrom(text: string | undefined, fault: () => void): ApiKey[] {
-  if (text === undefined) return [];
-  const keys = text.split(",").map((entry) => {
-    const [, principal = "", key = ""] = /^\s*([\w.@-]{1,256}):(\S{16,})\s*$/.exec(entry) ?? [];
-    return { principal, key };
-  });
-  if (keys.some(({ key }) => key === "")) fault();
-  return keys;
 }

@@ -169,8 +169,31 @@ describe("keys", () => {
     expect(detailOf(error as ConnectError)).toMatchObject({ reason: Reason.CREDENTIALS_INVALID });
   });
 
-  it("without keys the gateway refuses to listen beyond this machine", () => {
-    expect(() => readConfig({ TOOLBUS_HTTP_HOST: "0.0.0.0" })).toThrow(/TOOLBUS_HTTP_HOST.*TOOLBUS_API_KEYS/s);
+  const key16 = "0123456789abcdef";
+  it.each([
+    ["without a key and without the word that none is wanted", {}, /TOOLBUS_API_KEYS is not set; .*TOOLBUS_AUTH=none/],
+    ["beyond this machine without keys", { TOOLBUS_AUTH: "none", TOOLBUS_HTTP_HOST: "0.0.0.0" }, /a loopback address/],
+    [
+      "every page of the web, without keys",
+      { TOOLBUS_AUTH: "none", TOOLBUS_CORS_ORIGINS: "*" },
+      /TOOLBUS_CORS_ORIGINS/,
+    ],
+    ["keys that are blank", { TOOLBUS_API_KEYS: " " }, /TOOLBUS_API_KEYS is ""; expected a value/],
+    ["a local key that is blank", { TOOLBUS_API_KEYS: `a:${key16}`, TOOLBUS_LOCAL_KEY: "" }, /TOOLBUS_LOCAL_KEY is ""/],
+    ["a key for local", { TOOLBUS_API_KEYS: `local:${key16}` }, /other names than local/],
+    ["one key for two", { TOOLBUS_API_KEYS: `a:${key16},b:${key16}` }, /another key for each principal/],
+    ["one key twice", { TOOLBUS_API_KEYS: `a:${key16},a:${key16}` }, /another key for each principal/],
+    ["a short local key", { TOOLBUS_LOCAL_KEY: "short" }, /TOOLBUS_LOCAL_KEY .* a longer key/],
+    ["keys and none", { TOOLBUS_AUTH: "none", TOOLBUS_API_KEYS: `a:${key16}` }, /TOOLBUS_AUTH is "none"/],
+  ] as const)("SEC-1 the gateway does not start with %s", (_, env, says) => {
+    const read = () => readConfig(env);
+    expect(read).toThrow(says);
+    expect(read).not.toThrow(key16);
+  });
+
+  it("SEC-1 one principal may have two keys, for as long as one replaces the other", () => {
+    const { apiKeys } = readConfig({ TOOLBUS_API_KEYS: `alice:${key16},alice:${key16}-new` });
+    expect(apiKeys.map(({ principal }) => principal)).toEqual(["alice", "alice"]);
   });
 
   it("a list of keys that does not fit is refused without being repeated", () => {

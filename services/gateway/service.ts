@@ -41,9 +41,9 @@ export async function openService(config: GatewayConfig, context: ServiceContext
     }
   };
   const crossOrigin = createCrossOrigin(config.corsOrigins);
-  const hasKeys = config.apiKeys.length > 0;
+  const isOpen = config.auth === "none";
   const health = createHealth({ services: publicServices, processOf, isServing, intervalMs: 1_000 });
-  const authenticate = createAuthenticate(config.apiKeys, config.operators);
+  const authenticate = createAuthenticate(config);
   const interceptors = clientInterceptors({ telemetry });
   const server = stack.use(
     await serveOnHttp({
@@ -60,7 +60,7 @@ export async function openService(config: GatewayConfig, context: ServiceContext
         createValidateInterceptor({ validator: contractValidator }),
       ],
       readMaxBytes: config.maxRequestBytes,
-      before: (request, response) => (!hasKeys && guardHost(request, response)) || crossOrigin(request, response),
+      before: (request, response) => (isOpen && guardHost(request, response)) || crossOrigin(request, response),
       admit: createAdmission(authenticate),
       fallback: createPlainPaths({
         authenticate,

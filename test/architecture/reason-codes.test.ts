@@ -40,7 +40,6 @@ const composed = [
   "PROVIDER_NOT_FOUND not_found",
   "REQUEST_MALFORMED internal",
   "REQUEST_MALFORMED unimplemented",
-  "SERVICE_UNAVAILABLE unavailable",
   "TOOL_NAME_TAKEN invalid_argument",
   "WORKER_CRASHED unavailable",
 ];

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { type Connection, openConnection } from "../../cli/connection.ts";
 import { openSuite, type Suite, type SuiteOptions } from "../../cli/suite/suite.ts";
 import { type Bus, openBus } from "../../runtime/bus/bus.ts";
+import { keepDirectoryOf } from "./commands/command.ts";
 
 export interface TestSuite extends Suite {
   /** Through the gateway: one for the whole suite. */
@@ -22,10 +23,12 @@ export async function openTestSuite(options: Partial<SuiteOptions> = {}): Promis
   stack.defer(() => rm(directory, { recursive: true, force: true }));
   const suite = stack.use(await openSuite({ directory, port: 0, ...options }));
   const busses = stack.use(new AsyncDisposableStack());
-  const connection = openConnection({ url: suite.url });
+  const connection = openConnection(suite);
+  keepDirectoryOf(suite.url, directory);
   const owned = stack.move();
   return {
     url: suite.url,
+    ...(suite.key && { key: suite.key, apiKey: suite.key.key }),
     nats: suite.nats,
     services: suite.services,
     start: (service) => suite.start(service),

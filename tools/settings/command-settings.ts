@@ -8,7 +8,18 @@ export const commandSettings: readonly Setting[] = [
     form: "URL",
     fallback: "http://127.0.0.1:7480",
   },
-  { name: "TOOLBUS_API_KEY", meaning: "Key for the gateway (`--api-key`).", form: "text" },
+  {
+    name: "TOOLBUS_API_KEY",
+    meaning: "Key for the gateway (`--api-key`).",
+    form: "text",
+    whenUnset: "that of the suite that runs at the address, if its directory is at hand",
+  },
+  {
+    name: "TOOLBUS_DIRECTORY",
+    meaning: "Where `toolbus up` keeps its state, and where other commands look for its key (`up --directory`).",
+    form: "path",
+    fallback: ".toolbus",
+  },
   {
     name: "NATS_URL",
     meaning: "NATS server that `toolbus up` uses (`--nats`).",

@@ -1,19 +1,25 @@
+import type { Credentials } from "#runtime/config/gateway-credentials.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { HttpRequest } from "#runtime/rpc/http/messages.ts";
 import { type Caller, LOCAL_PRINCIPAL } from "#runtime/rpc/identity.ts";
-import { type ApiKey, createKeyring } from "./api-keys.ts";
+import { createKeyring } from "./api-keys.ts";
 
 /** Says who sends a request. Throws `unauthenticated` when its credentials are missing or hold for nobody. */
 export type Authenticate = (request: Pick<HttpRequest, "headers">) => Caller;
 
+export interface AuthenticationOptions extends Credentials {
+  /** The principals that may do what reaches further than their own sessions. */
+  readonly operators: ReadonlySet<string>;
+}
+
 /**
- * By `Authorization: Bearer KEY` or `X-Api-Key: KEY`. Without keys everybody is `local`, which is why a gateway without keys
- * listens on the loopback interface only.
+ * By `Authorization: Bearer KEY` or `X-Api-Key: KEY`. Where nobody needs a key everybody is `local`, and the gateway listens on the
+ * loopback interface only.
  */
-export function createAuthenticate(keys: readonly ApiKey[], operators: ReadonlySet<string>): Authenticate {
+export function createAuthenticate({ auth, apiKeys, operators }: AuthenticationOptions): Authenticate {
   const callerFor = (principal: string): Caller => ({ principal, isOperator: operators.has(principal) });
-  if (keys.length === 0) return () => callerFor(LOCAL_PRINCIPAL);
-  const holderOf = createKeyring(keys);
+  if (auth === "none") return () => callerFor(LOCAL_PRINCIPAL);
+  const holderOf = createKeyring(apiKeys);
   return (request) => {
     const given = credentialOf(request);
     if (given === undefined) {

@@ -47,6 +47,7 @@ beforeAll(async () => {
     NATS_USER: user,
     NATS_PASSWORD: password,
     TOOLBUS_HTTP_PORT: "0",
+    TOOLBUS_AUTH: "none",
   });
   const logger = pino({ level: "silent" });
   const signal = new AbortController().signal;

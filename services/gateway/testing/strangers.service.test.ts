@@ -45,7 +45,7 @@ beforeAll(async () => {
     }),
   );
   url = await openGateway({ TOOLBUS_API_KEYS: "alice:a-key-of-some-length" });
-  openUrl = await openGateway({});
+  openUrl = await openGateway({ TOOLBUS_AUTH: "none" });
 });
 afterAll(() => stack.disposeAsync());
 

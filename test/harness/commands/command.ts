@@ -27,12 +27,25 @@ export interface CommandOptions {
   input?: string;
 }
 
+const directories = new Map<string, string>();
+
+/** Commands at the address find the key of the suite in its directory, as those of whoever stands beside it do. */
+export function keepDirectoryOf(url: string, directory: string): void {
+  directories.set(url, directory);
+}
+
 /** The command `toolbus` as a real process, without colours and without addresses or keys of the machine's own. */
 export function startCommand(args: readonly string[], { env, input }: CommandOptions = {}): StartedCommand {
-  const { TOOLBUS_URL: _url, TOOLBUS_API_KEY: _key, NATS_URL: _nats, ...inherited } = process.env;
+  const {
+    TOOLBUS_URL: _url,
+    TOOLBUS_API_KEY: _key,
+    TOOLBUS_DIRECTORY: _directory,
+    NATS_URL: _nats,
+    ...inherited
+  } = process.env;
   const child = spawn(process.execPath, [join(projectRoot, "cli", "main.ts"), ...args], {
     cwd: projectRoot,
-    env: { ...inherited, NO_COLOR: "1", ...env },
+    env: { ...inherited, NO_COLOR: "1", ...directoryFor(args, env), ...env },
   });
   const written = { stdout: "", stderr: "" };
   child.stdout.setEncoding("utf8").on("data", (text: string) => {
@@ -55,6 +68,11 @@ export function startCommand(args: readonly string[], { env, input }: CommandOpt
       await ended;
     },
   };
+}
+
+function directoryFor(args: readonly string[], env: NodeJS.ProcessEnv | undefined): NodeJS.ProcessEnv {
+  const directory = directories.get(args[args.indexOf("--url") + 1] ?? "") ?? directories.get(env?.TOOLBUS_URL ?? "");
+  return directory === undefined ? {} : { TOOLBUS_DIRECTORY: directory };
 }
 
 export function runCommand(args: readonly string[], options?: CommandOptions): Promise<Ending> {

@@ -2,7 +2,7 @@
 // cluster.test.ts, with the very configuration that stands in the compose file.
 
 import { existsSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { describe, expect, it } from "vitest";
 import { pinnedNatsServer } from "#runtime/bus/nats-server/find/find-nats-server.ts";
@@ -129,7 +129,9 @@ async function readConfigOf(name: string, env: NodeJS.ProcessEnv): Promise<Servi
 /** The pieces of `runtime/config` that a service's own file calls. */
 function readersUsedBy(path: string): string[] {
   const source = readFileSync(join(projectRoot, path), "utf8");
-  return [...source.matchAll(/"#(runtime\/config\/[\w-]+\.ts)"/g)].map(([, file = ""]) => file);
+  const shared = [...source.matchAll(/"#(runtime\/config\/[\w-]+\.ts)"/g)].map(([, file = ""]) => file);
+  const own = [...source.matchAll(/"\.\/([\w/-]+\.ts)"/g)].map(([, file = ""]) => join(dirname(path), file));
+  return [...shared, ...own];
 }
 
 function namesIn(...paths: string[]): Set<string> {

@@ -62,8 +62,8 @@ async function watchedEvents({ connection }: TestSuite, runId: string): Promise<
   return kinds;
 }
 
-async function textAt({ url }: TestSuite, path: string): Promise<string> {
-  return (await fetch(`${url}/${path}`)).text();
+async function textAt({ url, apiKey = "" }: TestSuite, path: string): Promise<string> {
+  return (await fetch(`${url}/${path}`, { headers: { "x-api-key": apiKey } })).text();
 }
 
 const metricNames = (text: string) =>

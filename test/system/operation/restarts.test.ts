@@ -22,6 +22,7 @@ import { openTestSuite, type TestSuite } from "../../harness/suite.ts";
 const wholeAgainMs = 2_000;
 const startsAllowed = 4;
 
+const apiKey = "key-of-the-local-one";
 const behindGateway = listServices().filter((service) => service !== "gateway");
 
 describe("BUS-4 a service is killed in a running suite", () => {
@@ -95,6 +96,7 @@ describe("BUS-4 services are started one by one, before NATS", () => {
       NATS_USER: server.user,
       NATS_PASSWORD: server.password,
       TOOLBUS_HTTP_PORT: "0",
+      TOOLBUS_LOCAL_KEY: apiKey,
     };
     const started = services.map((service) =>
       stack.use(
@@ -110,7 +112,7 @@ describe("BUS-4 services are started one by one, before NATS", () => {
     expect(lastReady.count(), "nobody is ready without NATS").toBe(0);
     await server.restart();
     await Promise.all(started.map((service) => service.ready));
-    const connection = openConnection({ url: lastReady.gatewayUrl() });
+    const connection = openConnection({ url: lastReady.gatewayUrl(), apiKey });
     expect(await wholeAfter(connection, lastReady)).toBeLessThanOrEqual(lastReady.boundMs());
     await expectRunEndsWell(connection, "late");
   });

@@ -1,14 +1,19 @@
 // `toolbus up` and `toolbus serve` as processes: how they begin, share work, and leave nothing behind.
 
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { execFile } from "node:child_process";
+import { once } from "node:events";
+import { chmod, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { Svcm } from "@nats-io/services";
 import { expect, it } from "vitest";
 import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { openBus } from "#runtime/bus/bus.ts";
 import { until } from "#runtime/time/until.ts";
 import { openConnection } from "../../../cli/connection.ts";
+import { keyOfSuiteAt } from "../../../cli/suite/key.ts";
 import { listServices } from "../../../cli/suite/service-names.ts";
 import { plainAgent } from "../../harness/agents/plain-run.ts";
 import { openTestServer } from "../../harness/bus.ts";
@@ -46,7 +51,9 @@ it("BUS-6 `up` starts everything, says where it is, and at SIGINT finishes and l
   expect(suite.written.stdout).toContain("survives the end of any process");
   expect(suite.written.stdout).toContain(`npx toolbus run demo "hello" --url ${url}`);
   for (const service of listServices()) expect(suite.written.stderr).toContain(`${service}-1 ready (`);
-  expect(await runCommand(["run", "plain", "hello", "--url", url])).toMatchObject({ exitCode: 0 });
+  expect(
+    await runCommand(["run", "plain", "hello", "--url", url], { env: { TOOLBUS_DIRECTORY: suite.directory } }),
+  ).toMatchObject({ exitCode: 0 });
 
   const family = await descendantsOf(suite.pid);
   expect(family.length, "the services, and the server").toBeGreaterThanOrEqual(2);
@@ -56,6 +63,69 @@ it("BUS-6 `up` starts everything, says where it is, and at SIGINT finishes and l
   expect(stderr).not.toContain("ended (");
   expect(exitCode).toBe(0);
   expect(await stillRunning(family)).toEqual([]);
+});
+
+it("SEC-1 `up` makes a key that its user alone can read, shows it once, and nobody gets in without it", async () => {
+  await using suite = await startSuite("--only", "gateway", "tool-router");
+  const url = await readyUrl(suite);
+  const path = join(suite.directory, "keys", "local");
+  const key = (await readFile(path, "utf8")).trim();
+  expect(key).toMatch(/^tb_[\w-]{43}$/);
+  expect((await stat(path)).mode & 0o777).toBe(0o600);
+  expect(suite.written.stdout).toContain(`Its key is ${key}\n`);
+  const curl = suite.written.stdout.match(/Other clients send it: (curl .*)/)?.[1] ?? "";
+  const { stdout } = await promisify(execFile)("sh", ["-c", curl]);
+  expect(JSON.parse(stdout)).toHaveProperty("agents");
+
+  const commandIn = (directory: string) =>
+    runCommand(["agents", "--url", url], { env: { TOOLBUS_DIRECTORY: directory } });
+  expect(await commandIn(suite.directory)).toMatchObject({ exitCode: 0 });
+  expect(await commandIn(join(suite.directory, "elsewhere"))).toMatchObject({
+    exitCode: 1,
+    stderr: expect.stringContaining("Give a key with --api-key or TOOLBUS_API_KEY."),
+  });
+  const applied = await fetch(`${url}/toolbus.agent.v1.AgentService/ApplyAgent`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({
+      agent: { name: "sly", sources: [{ name: "sh", provider: "mcp", config: { command: "sh" } }] },
+    }),
+  });
+  expect(applied.status).toBe(401);
+
+  suite.signal("SIGTERM");
+  await suite.ended;
+  await using imposter = createServer((request, response) => {
+    response.end(String(request.headers.authorization)); // whoever listens at the address of a suite that has ended
+  }).listen(Number(new URL(url).port), "127.0.0.1");
+  await once(imposter, "listening");
+  expect(keyOfSuiteAt(url, suite.directory)).toBe(undefined);
+
+  const again = ["up", "--port", "0", "--directory", suite.directory, "--only", "gateway"];
+  await using next = startCommand(again, { env: plainAgent });
+  await readyUrl(next);
+  expect(next.written.stdout).toContain(`Its key is in ${path}`);
+  expect(next.written.stdout + next.written.stderr).not.toContain(key);
+  next.signal("SIGTERM");
+  await next.ended;
+
+  await chmod(path, 0o644);
+  const { exitCode, stderr } = await runCommand(again, { env: plainAgent });
+  expect(stderr).toContain(`others can read the key in ${path}: chmod 600 it`);
+  expect(exitCode).toBe(1);
+});
+
+it("SEC-1 `up --no-auth` lets everybody of this machine in, and keys beside it are refused", async () => {
+  await using suite = await startSuite("--only", "gateway", "tool-router", "--no-auth");
+  const url = await readyUrl(suite);
+  expect((await fetch(`${url}/metrics`)).status).toBe(200);
+  expect(suite.written.stdout).not.toContain("key");
+  suite.signal("SIGTERM");
+  await suite.ended;
+  const args = ["up", "--port", "0", "--directory", suite.directory, "--only", "gateway", "--no-auth"];
+  const { exitCode, stderr } = await runCommand(args, { env: { TOOLBUS_API_KEYS: "alice:0123456789abcdef" } });
+  expect(stderr).toContain("TOOLBUS_AUTH");
+  expect(exitCode).toBe(1);
 });
 
 it("`up` that is killed takes everything with it, and its directory serves the next one", async () => {
@@ -96,7 +166,7 @@ it("BUS-2 `serve` beside `up` shares its work, on a server that runs already, wh
   };
   const before = await requestsByInstance();
   expect(before).toHaveLength(2);
-  const agents = openConnection({ url }).client(AgentService);
+  const agents = openConnection({ url, apiKey: keyOfSuiteAt(url, suite.directory) }).client(AgentService);
   const areShared = async () => {
     await Promise.all(Array.from({ length: 20 }, () => agents.listAgents({})));
     const after = await requestsByInstance();

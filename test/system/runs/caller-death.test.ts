@@ -33,7 +33,7 @@ it("CTR-7 a caller whose process is killed ends its requests within a second, wi
   await using caller = await openChildProcess({
     command: process.execPath,
     args: [program, suite.url, sessionId],
-    env: process.env,
+    env: { ...process.env, TOOLBUS_API_KEY: suite.apiKey },
   });
   const told: string[] = [];
   void (async () => {

@@ -24,6 +24,7 @@ afterAll(() => stack.disposeAsync());
 async function bufCurl(method: string, data: object): Promise<object[]> {
   const buf = join(projectRoot, "node_modules", ".bin", "buf");
   const args = ["curl", "--http2-prior-knowledge", "--data", JSON.stringify(data), `${suite.url}/${method}`];
+  args.push("--header", `authorization: Bearer ${suite.apiKey}`);
   const { stdout } = await execute(buf, args);
   return stdout
     .split(/^(?=\{)/m)
@@ -50,7 +51,7 @@ describe("BUS-3 clients that are not ours", () => {
   });
 
   it("a Python gRPC client lists tools, calls one, and watches a run, by the generated stubs", async () => {
-    const env = { ...process.env, TOOLBUS_URL: suite.url };
+    const env = { ...process.env, TOOLBUS_URL: suite.url, TOOLBUS_API_KEY: suite.apiKey };
     const client = join(projectRoot, "examples", "clients", "python", "client.py");
     const { stdout } = await execute(await findUv(), ["run", client, "hello snake"], { env });
     expect(stdout).toContain("everything__echo");

@@ -107,7 +107,7 @@ describe("two gateways", () => {
   it.each([0, 1])("number %i is killed in mid-load: its clients' calls end, the other's go on", async (index) => {
     const victim = pairOf("gateway")[index];
     const urls = gatewayUrls.slice(-2);
-    const agents = urls.map((url) => openConnection({ url }).client(AgentService));
+    const agents = urls.map((url) => openConnection({ url, apiKey: suite.apiKey }).client(AgentService));
     const loads = agents.map((client) => startLoad(() => client.listAgents({}), inFlight / 2));
     await Promise.all(loads.map((load) => load.reach(200)));
     const count = gatewayUrls.length;

@@ -1,7 +1,7 @@
 // Watches through the gateway while the orchestrators that serve them, and that hold the runs, are killed.
 
 import { create } from "@bufbuild/protobuf";
-import { createClient, type Transport } from "@connectrpc/connect";
+import { createClient, type Interceptor, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { expect, it } from "vitest";
 import { Role } from "#gen/toolbus/run/v1/run_pb.ts";
@@ -36,7 +36,9 @@ it("LOOP-10 LOOP-13 a watch through the gateway outlives every orchestrator: no 
   const created = await Promise.all([1, 2, 3].map(() => runs.createRun({ agent: "counting", input: [input] })));
   const runIds = created.map(({ run }) => run?.id ?? "");
 
-  const watches = runIds.flatMap((runId) => transportsTo(suite.url).map((transport) => openWatch(transport, runId)));
+  const watches = runIds.flatMap((runId) =>
+    transportsTo(suite.url, suite.apiKey).map((transport) => openWatch(transport, runId)),
+  );
   const allHave = (turns: number) =>
     until(() => watches.every((watch) => watch.error !== undefined || watch.turns >= turns), { timeoutMs: 60_000 });
   await allHave(2);
@@ -71,12 +73,17 @@ function expectWordsOfTurns(updates: readonly WatchRunResponse[]): void {
   }
 }
 
-function transportsTo(baseUrl: string): Transport[] {
+function transportsTo(baseUrl: string, key: string | undefined): Transport[] {
+  const authorize: Interceptor = (next) => (request) => {
+    request.header.set("authorization", `Bearer ${key}`);
+    return next(request);
+  };
+  const interceptors = [authorize];
   return [
-    createConnectTransport({ baseUrl, httpVersion: "1.1", useBinaryFormat: false }),
-    createConnectTransport({ baseUrl, httpVersion: "2" }),
-    createGrpcTransport({ baseUrl }),
-    createGrpcWebTransport({ baseUrl, httpVersion: "1.1" }),
+    createConnectTransport({ baseUrl, httpVersion: "1.1", useBinaryFormat: false, interceptors }),
+    createConnectTransport({ baseUrl, httpVersion: "2", interceptors }),
+    createGrpcTransport({ baseUrl, interceptors }),
+    createGrpcWebTransport({ baseUrl, httpVersion: "1.1", interceptors }),
   ];
 }
 

@@ -38,7 +38,7 @@ test("TOOL-6 the example of a service outside executes calls through the gateway
     openChildProcess({
       command: process.execPath,
       args: [example("stock.ts")],
-      env: { ...process.env, TOOLBUS_URL: suite.url },
+      env: { ...process.env, TOOLBUS_URL: suite.url, TOOLBUS_API_KEY: suite.apiKey },
     });
   const [one, two] = [await start(), await start()];
   const lines = { one: 0, two: 0 };
@@ -76,13 +76,17 @@ test("TOOL-6 TOOL-7 a service outside works by plain HTTP: calls as events, resu
       .catch(() => undefined),
   );
   await connection.client(SessionService).createSession({ agent: "storekeeper", sessionId: "store" });
+  const authorization = { authorization: `Bearer ${suite.apiKey}` };
   const post = async (path: string, body: object) => {
-    const headers = { "content-type": "application/json" };
+    const headers = { "content-type": "application/json", ...authorization };
     const response = await fetch(`${url}${path}`, { method: "POST", headers, body: JSON.stringify(body) });
     return { status: response.status, body: (await response.json()) as Record<string, unknown> };
   };
   const leaving = new AbortController();
-  const events = await fetch(`${url}/api/tool-calls?tool=stock_level&watcher=plain`, { signal: leaving.signal });
+  const events = await fetch(`${url}/api/tool-calls?tool=stock_level&watcher=plain`, {
+    signal: leaving.signal,
+    headers: authorization,
+  });
   expect(events.headers.get("content-type")).toBe("text/event-stream");
   const reader = events.body!.pipeThrough(new TextDecoderStream()).getReader();
   const answering = call(suite, '{"article":"bolts"}', { runId: "r1", callId: "plain" });

@@ -1,0 +1,74 @@
+// The key of a suite on one machine: whoever may read its directory may use it, and nobody else.
+//
+//   DIRECTORY/keys/local   the key, mode 0600; made at the first start
+//   DIRECTORY/suite.json   where the suite listens and as which process, for as long as it runs
+//
+// K1  The command sends the key to the address of a suite that runs, and to no other: when it has ended, another program of
+//     another user may listen there.
+
+import { randomBytes } from "node:crypto";
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { LocalFailure } from "#runtime/failure/local-failure.ts";
+
+export interface SuiteKey {
+  readonly key: string;
+  /** Where it stands. */
+  readonly path: string;
+  /** Whether it was made just now. */
+  readonly isNew: boolean;
+}
+
+const record = "suite.json";
+
+/** Throws `failed_precondition` for a key that others may read. */
+export function openKey(directory: string): SuiteKey {
+  const path = join(directory, "keys", "local");
+  if (existsSync(path)) {
+    refuseShared(path);
+    return { key: readFileSync(path, "utf8").trim(), path, isNew: false };
+  }
+  mkdirSync(join(directory, "keys"), { recursive: true, mode: 0o700 });
+  const key = `tb_${randomBytes(32).toString("base64url")}`;
+  writeFileSync(path, `${key}\n`, { mode: 0o600, flag: "wx" });
+  return { key, path, isNew: true };
+}
+
+function refuseShared(path: string): void {
+  if (process.platform === "win32" || (statSync(path).mode & 0o077) === 0) return;
+  const text = `others can read the key in ${path}: chmod 600 it, or delete it to get a new one`;
+  throw new LocalFailure("failed_precondition", text, { kind: "key_not_private" });
+}
+
+/** Lets commands find a suite that runs; disposing takes it back. */
+export function announceSuite(directory: string, url: string): Disposable {
+  const path = join(directory, record);
+  writeFileSync(path, `${JSON.stringify({ url, pid: process.pid })}\n`, { mode: 0o600 });
+  return { [Symbol.dispose]: () => rmSync(path, { force: true }) };
+}
+
+/** The key of the suite in the directory, if that is the one that runs at the address (K1). */
+export function keyOfSuiteAt(url: string, directory: string): string | undefined {
+  try {
+    const { url: own, pid } = JSON.parse(readFileSync(join(directory, record), "utf8")) as { url: string; pid: number };
+    if (!isSameAddress(own, url) || !isAlive(pid)) return undefined;
+    return readFileSync(join(directory, "keys", "local"), "utf8").trim();
+  } catch {
+    return undefined; // there is no suite, or it has no such key
+  }
+}
+
+function isSameAddress(one: string, other: string): boolean {
+  const [a, b] = [URL.parse(one), URL.parse(other)];
+  const nameOf = (url: URL | null) => (url?.hostname === "localhost" ? "127.0.0.1" : url?.hostname);
+  return a?.protocol === b?.protocol && a?.port === b?.port && nameOf(a) === nameOf(b);
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false; // there is none, or it is another user's
+  }
+}

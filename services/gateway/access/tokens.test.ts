@@ -1,0 +1,164 @@
+// Tokens of an issuer that is somebody else: a server of keys that rotates, and what is wrong with a token is said without it.
+
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { exportJWK, generateKeyPair, type JWTPayload, SignJWT, UnsecuredJWT } from "jose";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { Failure } from "#runtime/failure/failure.ts";
+import { createTokenReader, type TokenSettings } from "./tokens.ts";
+
+type Signing = Awaited<ReturnType<typeof newKey>>;
+
+const issuer = "https://login.example/";
+const server = createServer((_request, response) => {
+  fetched += 1;
+  response.writeHead(isDown ? 503 : 200, { "content-type": "application/json" });
+  response.end(JSON.stringify({ keys: published.map(({ jwk }) => jwk) }));
+});
+let [fetched, isDown] = [0, false];
+let published: Signing[] = [];
+let settings: TokenSettings;
+let first: Signing;
+
+beforeAll(async () => {
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  settings = {
+    issuer,
+    audiences: ["toolbus", "toolbus-beta"],
+    jwksUrl: new URL(`http://127.0.0.1:${port}/keys`),
+    algorithms: ["ES256", "EdDSA"],
+    clockToleranceMs: 5_000,
+    principalClaim: "sub",
+    rolesClaim: "realm_access.roles",
+    operatorRole: "operator",
+  };
+});
+beforeEach(async () => {
+  first = await newKey("first");
+  [published, fetched, isDown] = [[first], 0, false];
+});
+afterAll(() => server.close());
+
+async function newKey(kid: string, alg = "ES256") {
+  const { privateKey, publicKey } = await generateKeyPair(alg);
+  return { privateKey, kid, alg, jwk: { ...(await exportJWK(publicKey)), kid, alg, use: "sig" } };
+}
+
+const now = () => Math.floor(Date.now() / 1_000);
+
+function token(
+  { privateKey, kid, alg }: Pick<Signing, "privateKey" | "kid" | "alg">,
+  claims: Record<string, unknown> = {},
+) {
+  const all = { iss: issuer, aud: "toolbus", sub: "alice", exp: now() + 60, ...claims };
+  return new SignJWT(all).setProtectedHeader({ alg, kid }).sign(privateKey);
+}
+
+async function refusalOf(reading: Promise<unknown>): Promise<Failure> {
+  const failure = await reading.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+  if (!(failure instanceof Failure)) throw new Error(`not refused: ${failure}`);
+  return failure;
+}
+
+describe("SEC-1 a token", () => {
+  it.each<[string, JWTPayload, string, boolean]>([
+    ["names a principal", {}, "alice", false],
+    ["is for one of several", { aud: ["other", "toolbus-beta"] }, "alice", false],
+    ["may be as late as clocks are apart", { exp: now() - 2 }, "alice", false],
+    ["makes an operator by its roles", { realm_access: { roles: ["a", "operator"] } }, "alice", true],
+    ["may list its roles in one text", { "realm_access.roles": "a operator" }, "alice", true],
+    ["makes none by roles elsewhere", { roles: ["operator"] }, "alice", false],
+    ["makes none by a part of a name", { realm_access: { roles: "operators" } }, "alice", false],
+  ])("%s", async (_, claims, principal, isOperator) => {
+    expect(await createTokenReader(settings)(await token(first, claims))).toEqual({ principal, isOperator });
+  });
+
+  it("takes the principal from the claim that is configured", async () => {
+    const read = createTokenReader({ ...settings, principalClaim: "email", rolesClaim: undefined });
+    const claims = { email: "a@b.example", realm_access: { roles: ["operator"] } };
+    expect(await read(await token(first, claims))).toEqual({ principal: "a@b.example", isOperator: false });
+  });
+
+  it.each<[string, Record<string, unknown>, RegExp]>([
+    ["has expired", { exp: now() - 60 }, /has expired/],
+    ["is for somebody else", { aud: "payroll" }, /another audience than toolbus or toolbus-beta/],
+    ["is of another issuer", { iss: "https://evil.example/" }, /another issuer than https:\/\/login\.example\//],
+    ["is not valid yet", { nbf: now() + 60 }, /not valid yet/],
+    ["never ends", { exp: undefined }, /lacks the claim exp/],
+    ["names nobody", { sub: undefined }, /claim sub of the token names no principal/],
+    ["names something else", { sub: 7 }, /claim sub of the token names no principal/],
+    ["names somebody with control characters", { sub: "a\u0000" }, /names no principal/],
+    ["names the owner of the machine", { sub: "local" }, /cannot stand for local/],
+  ])("that %s is refused in words", async (_, claims, says) => {
+    const text = await token(first, claims);
+    const failure = await refusalOf(createTokenReader(settings)(text));
+    expect(failure).toMatchObject({ code: "unauthenticated", reason: "CREDENTIALS_INVALID" });
+    expect(failure.message).toMatch(says);
+    expect(failure.message).not.toMatch(/payroll|evil|eyJ/);
+    expect(failure.message).not.toContain(text.slice(0, 10));
+  });
+
+  it("that somebody else has signed, or nobody, or whose content was changed, is refused in words", async () => {
+    const read = createTokenReader(settings);
+    const stranger = await newKey("first");
+    const good = await token(first);
+    const [head, , signature] = good.split(".");
+    const changed = Buffer.from(JSON.stringify({ iss: issuer, aud: "toolbus", sub: "bob", exp: now() + 60 }));
+    const secret = new TextEncoder().encode(JSON.stringify(first.jwk));
+    const bySecret = new SignJWT({ sub: "alice" }).setProtectedHeader({ alg: "HS256", kid: "first" }).sign(secret);
+    const unsigned = new UnsecuredJWT({ sub: "alice" }).setIssuer(issuer).setAudience("toolbus").encode();
+    const cases: [string | Promise<string>, RegExp][] = [
+      [token(stranger), /signature of the token does not hold/],
+      [`${head}.${changed.toString("base64url")}.${signature}`, /signature of the token does not hold/],
+      [token(await newKey("unknown")), /a key that its issuer does not publish/],
+      [bySecret, /another algorithm than ES256, EdDSA/],
+      [`${unsigned}x`, /another algorithm than|cannot be read/],
+      ["a.b.c", /cannot be read as one/],
+    ];
+    for (const [text, says] of cases) {
+      const failure = await refusalOf(read(await text));
+      expect(failure).toMatchObject({ code: "unauthenticated", reason: "CREDENTIALS_INVALID" });
+      expect(failure.message).toMatch(says);
+    }
+  });
+});
+
+describe("SEC-1 the keys of the issuer", () => {
+  it("may rotate: a new one is fetched when it is met, an old one holds no longer", async () => {
+    const read = createTokenReader(settings, 0);
+    await read(await token(first));
+    await read(await token(first));
+    expect(fetched).toBe(1);
+    const second = await newKey("second", "EdDSA");
+    published = [first, second];
+    expect(await read(await token(second))).toMatchObject({ principal: "alice" });
+    expect(fetched).toBe(2);
+    await read(await token(first));
+    const third = await newKey("third");
+    published = [third];
+    await read(await token(third));
+    expect((await refusalOf(read(await token(first)))).message).toMatch(/does not publish/);
+  });
+
+  it("are not fetched for every token of a stranger", async () => {
+    const read = createTokenReader(settings);
+    await read(await token(first));
+    for (let n = 0; n < 20; n += 1) await refusalOf(read(await token(await newKey(`made-up-${n}`))));
+    expect(fetched).toBe(1);
+  });
+
+  it("that cannot be had are a trouble of the gateway, and not of the token", async () => {
+    isDown = true;
+    const read = createTokenReader(settings);
+    const text = await token(first);
+    expect(await refusalOf(read(text))).toMatchObject({ code: "unavailable", reason: "SERVICE_UNAVAILABLE" });
+    isDown = false;
+    expect(await read(text)).toMatchObject({ principal: "alice" });
+  });
+});

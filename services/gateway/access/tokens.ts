@@ -1,0 +1,106 @@
+import { createRemoteJWKSet, errors, type JWTPayload, jwtVerify } from "jose";
+import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
+import { type Caller, LOCAL_PRINCIPAL } from "#runtime/rpc/identity.ts";
+import { isObject } from "#runtime/schema/json-object.ts";
+
+/** How a JWT becomes a caller. */
+export interface TokenSettings {
+  readonly issuer: string;
+  /** The token must be for one of them. */
+  readonly audiences: readonly string[];
+  readonly jwksUrl: URL;
+  readonly algorithms: readonly string[];
+  readonly clockToleranceMs: number;
+  /** Names of claims; one inside of others is named by its path: `realm_access.roles`. */
+  readonly principalClaim: string;
+  readonly rolesClaim: string | undefined;
+  /** The role that makes an operator. */
+  readonly operatorRole: string;
+}
+
+export type ReadToken = (token: string) => Promise<Caller>;
+
+const FETCH_TIMEOUT_MS = 5_000;
+const MAX_PRINCIPAL_LENGTH = 256;
+
+/** At most so often, tokens by a key that nobody knows make the gateway ask the issuer for its keys again. */
+const REFETCH_MS = 30_000;
+
+/** Verifies tokens by the keys that their issuer publishes, which it may change. Throws `unauthenticated`, and says what is wrong. */
+export function createTokenReader(settings: TokenSettings, refetchMs = REFETCH_MS): ReadToken {
+  const keys = createRemoteJWKSet(settings.jwksUrl, {
+    timeoutDuration: FETCH_TIMEOUT_MS,
+    cooldownDuration: refetchMs,
+  });
+  const expected = {
+    issuer: settings.issuer,
+    audience: [...settings.audiences],
+    algorithms: [...settings.algorithms],
+    clockTolerance: settings.clockToleranceMs / 1_000,
+    requiredClaims: ["exp"],
+  };
+  return async (token) => {
+    const { payload } = await jwtVerify(token, keys, expected).catch((error: unknown) => refuseToken(error, settings));
+    return callerFrom(payload, settings);
+  };
+}
+
+function callerFrom(claims: JWTPayload, { principalClaim, rolesClaim, operatorRole }: TokenSettings): Caller {
+  const principal = claimAt(claims, principalClaim);
+  if (typeof principal !== "string" || !isName(principal)) {
+    return refuseInvalid(
+      `the claim ${principalClaim} of the token names no principal: a text of at most 256 characters`,
+    );
+  }
+  // Whoever is `local` is an operator; that is for the key of the machine itself.
+  if (principal === LOCAL_PRINCIPAL) return refuseInvalid(`a token cannot stand for ${LOCAL_PRINCIPAL}`);
+  const roles = rolesClaim === undefined ? undefined : claimAt(claims, rolesClaim);
+  const named = typeof roles === "string" ? roles.split(" ") : roles;
+  return { principal, isOperator: Array.isArray(named) && named.includes(operatorRole) };
+}
+
+function isName(text: string): boolean {
+  return text.length > 0 && text.length <= MAX_PRINCIPAL_LENGTH && text.isWellFormed() && !/\p{Cc}|\p{Cf}/u.test(text);
+}
+
+function claimAt(claims: JWTPayload, path: string): unknown {
+  if (Object.hasOwn(claims, path)) return claims[path];
+  return path.split(".").reduce<unknown>((value, name) => {
+    return isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
+  }, claims);
+}
+
+function refuseToken(error: unknown, settings: TokenSettings): never {
+  const fault = faultOf(error, settings);
+  if (fault !== undefined) return refuseInvalid(fault);
+  const text = `the keys of the issuer cannot be read, so no token can be checked: ${messageFromUnknown(error)}`;
+  return refuse("unavailable", text, { reason: "SERVICE_UNAVAILABLE", cause: error });
+}
+
+/** What is wrong with a token, without a word of it; undefined when the issuer's keys are the trouble. */
+function faultOf(
+  error: unknown,
+  { issuer, audiences, algorithms, clockToleranceMs }: TokenSettings,
+): string | undefined {
+  if (error instanceof errors.JWTExpired) return "the token has expired: get a new one";
+  if (error instanceof errors.JWTClaimValidationFailed) {
+    if (error.reason === "missing") return `the token lacks the claim ${error.claim}`;
+    if (error.claim === "aud") return `the token is for another audience than ${audiences.join(" or ")}`;
+    if (error.claim === "iss") return `the token is of another issuer than ${issuer}`;
+    if (error.claim === "nbf") return `the token is not valid yet, by more than ${clockToleranceMs} ms`;
+    return `the claim ${error.claim} of the token does not hold`;
+  }
+  if (error instanceof errors.JWKSNoMatchingKey || error instanceof errors.JWKSMultipleMatchingKeys)
+    return "the token is signed by a key that its issuer does not publish";
+  if (error instanceof errors.JWSSignatureVerificationFailed) return "the signature of the token does not hold";
+  if (error instanceof errors.JOSEAlgNotAllowed)
+    return `the token is signed by another algorithm than ${algorithms.join(", ")}`;
+  const isUnread = [errors.JWTInvalid, errors.JWSInvalid, errors.JOSENotSupported].some(
+    (kind) => error instanceof kind,
+  );
+  return isUnread ? "what was sent as a token cannot be read as one" : undefined;
+}
+
+function refuseInvalid(text: string): never {
+  return refuse("unauthenticated", text, { reason: "CREDENTIALS_INVALID" });
+}
