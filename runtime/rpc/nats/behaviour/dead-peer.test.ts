@@ -1,6 +1,7 @@
 import { Code, createClient, type HandlerContext } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { until } from "#runtime/time/until.ts";
+import { openNatsProxy } from "../../../../test/harness/proxy/nats-proxy.ts";
 import { deliveryOf } from "../call/delivery.ts";
 import { DEFAULT_TIMINGS, type Timings } from "../call/timings.ts";
 import { createNatsTransport } from "../client/transport.ts";
@@ -9,7 +10,7 @@ import { failureOf, readAll } from "../testing/echo-outcome.ts";
 import { openEchoProcess } from "../testing/echo-process.ts";
 import { DELAY_KEY } from "../testing/echo-program.ts";
 import { EchoService } from "../testing/echo-service.ts";
-import { type EchoWorld, openEchoWorld } from "../testing/echo-world.ts";
+import { type EchoWorld, openConnection, openEchoWorld } from "../testing/echo-world.ts";
 import { openHeartbeatTap } from "../testing/heartbeat-tap.ts";
 
 let world: EchoWorld;
@@ -146,6 +147,32 @@ describe("a peer that dies", () => {
     const error = await failure;
     expect([error.code, error.rawMessage]).toEqual([Code.Unavailable, expect.stringContaining("silent for 400 ms")]);
   });
+});
+
+describe("a caller that hears nothing of its call", () => {
+  test.each(["unary", "stream"] as const)(
+    "BUS-2 LOOP-14 has not canceled it (%s): the handler is told that the caller was lost",
+    async (kind) => {
+      const service = nameService();
+      await using waiting = await openWaiting(service);
+      let isDeaf = false;
+      const { port, user, password } = world.server;
+      await using proxy = await openNatsProxy({
+        port,
+        onFrame: (_, direction) => (isDeaf && direction === "down" ? "drop" : "pass"),
+      });
+      const connection = await openConnection(`nats://127.0.0.1:${proxy.port}`, { user, password });
+      const client = createClient(EchoService, createNatsTransport({ connection }, { service, timings: quick }));
+      await using tap = await openHeartbeatTap(world);
+      const failure = failureOf(kind === "unary" ? client.unary({}) : readAll(client.serverStream({})));
+      const [context] = await until(() => tap.inboxesWith(2) > 0 && waiting.contexts);
+      isDeaf = true;
+      expect(await failure).toMatchObject({ code: Code.Unavailable });
+      await until(() => context?.signal.aborted, { timeoutMs: 3_000 });
+      expect(context?.signal.reason).toMatchObject({ code: Code.Unavailable });
+      await connection.close();
+    },
+  );
 });
 
 describe("a peer that is quiet", () => {

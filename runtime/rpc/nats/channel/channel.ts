@@ -36,6 +36,8 @@ import { cancelEverywhere } from "./subjects.ts";
  * H5  The first frame from the server, and every heartbeat, names the inbox of its sender. If nobody is there, nats-server says so.
  * H7  A frame that does not belong ends the call: what it says would be lost in silence, or taken for something else.
  * H6  Silence for `silenceMs` ends the call; a side that has been quiet for `heartbeatMs` breaks it.
+ * H8  A client that lost a server has not canceled the call: it sends no cancel, which would reach a server that can still hear it.
+ *     That one finds the client gone by its silence, and may go on with what must not be begun twice.
  */
 
 type State = { kind: "open" } | { kind: "ended" } | { kind: "failed"; error: ConnectError };
@@ -138,6 +140,12 @@ export class Channel implements MuxCall {
     this.fail(error);
   }
 
+  /** H8 */
+  #lose(error: ConnectError): void {
+    if (this.#options.role === "client" && this.#sender.hasPeer) this.fail(error);
+    else this.abort(error);
+  }
+
   /** Ends the call here; the peer is not told. */
   fail(error: ConnectError): void {
     if (!this.isOpen) return;
@@ -156,7 +164,7 @@ export class Channel implements MuxCall {
       this.#nobody(); // H5
     else if (!frame) this.#violated("sent something that is no frame");
     else if (frame.sequence !== this.#received >>> 0) {
-      this.abort(unknownOutcome("frames of this call were lost on the way")); // H1
+      this.#lose(unknownOutcome("frames of this call were lost on the way")); // H1
     } else {
       this.#received += 1;
       this.#heardAt = Date.now();
@@ -172,7 +180,7 @@ export class Channel implements MuxCall {
     this.#heardAt += stalledMs;
     const { silenceMs, heartbeatMs } = this.#options.timings;
     if (now - this.#heardAt >= silenceMs) {
-      this.abort(unknownOutcome(`the other end of the call has been silent for ${silenceMs} ms`)); // H6
+      this.#lose(unknownOutcome(`the other end of the call has been silent for ${silenceMs} ms`)); // H6
     } else if (now - this.#sender.sentAt >= heartbeatMs) this.beat();
   }
 

@@ -5,7 +5,8 @@
  * calls-2  What was committed is dispatched, also again by a later claim: under the same call id, `recovering`, so that the
  *     router joins the first execution, gives its result, or says that the outcome is unknown.
  * calls-3  A router that cannot be reached is asked again for a while under calls-2; then its failure is the result.
- * calls-4  When an attempt that failed may have begun what must not happen twice, the model's result says that the outcome is unknown.
+ * calls-4  When an attempt that failed may have begun what changes something, the model's result says that the outcome is unknown:
+ *     its next try is another call, also for a tool that knows a repeated one by its id.
  */
 
 import { create } from "@bufbuild/protobuf";
@@ -106,7 +107,7 @@ async function execute(run: ClaimedRun, call: FunctionCall, context: LoopContext
       if (error instanceof Failure && error.reason === "AGENT_SWITCHED") work.table.noteRevision(""); // list again
       mayHaveBegun ||= leavesUnknown(error);
       const mayPass = error instanceof Failure && passingCodes.has(error.code) && clock.now() < givesUpAtMs; // calls-3
-      if (!mayPass) return givenUp(call, error, mayHaveBegun && work.table.effectOf(call.name) === Effect.AT_MOST_ONCE);
+      if (!mayPass) return givenUp(call, error, mayHaveBegun ? work.table.effectOf(call.name) : Effect.PURE);
       await clock.delay(backoff.next(), work.signal);
     }
   }
@@ -115,11 +116,11 @@ async function execute(run: ClaimedRun, call: FunctionCall, context: LoopContext
 const passingCodes: ReadonlySet<string> = new Set(["unavailable", "aborted"]);
 
 /** calls-4. */
-function givenUp({ name }: FunctionCall, error: unknown, isUnknown: boolean): Answered {
+function givenUp({ name }: FunctionCall, error: unknown, mayHaveHad: Effect): Answered {
   const why = messageFromUnknown(error);
-  if (!isUnknown) return { result: errorResult(`tool "${name}" could not be called: ${why}`) };
-  const text = `outcome_unknown: tool "${name}" may have been executed, and must not be repeated blindly: ${why}`;
-  return { result: errorResult(text) };
+  if (mayHaveHad === Effect.PURE) return { result: errorResult(`tool "${name}" could not be called: ${why}`) };
+  const caution = mayHaveHad === Effect.IDEMPOTENT ? "" : ", and must not be repeated blindly";
+  return { result: errorResult(`outcome_unknown: tool "${name}" may have been executed${caution}: ${why}`) };
 }
 
 /** Whether a call that failed so may have begun all the same: not when it was never sent, nor when the router refused it. */

@@ -85,6 +85,11 @@ const lost = new Failure("unavailable", "the peer fell silent", { reason: "OUTCO
 describe("calls of providers", () => {
   test("LOOP-14 a lost call is repeated if its effect may be, and told as unknown if not", async () => {
     expect(await call(Effect.IDEMPOTENT, [fails(lost), succeeds])).toEqual({ text: '"ok"', made: 2 });
+    expect(await call(Effect.IDEMPOTENT, [fails(lost), fails(lost)])).toEqual({
+      text: '{"error":"outcome_unknown: provider \\"mcp\\": the peer fell silent"}',
+      made: 2,
+    });
+    expect((await call(Effect.PURE, [fails(lost), fails(lost)])).text).not.toContain("outcome_unknown");
     const { text, made } = await call(Effect.AT_MOST_ONCE, [fails(lost), succeeds]);
     expect(made).toBe(1);
     expect(text).toBe('{"error":"outcome_unknown: provider \\"mcp\\": unavailable: the peer fell silent"}');

@@ -66,7 +66,10 @@ export function createProviderExecution(options: ProvidersOptions) {
   return { execute };
 }
 
-/** LOOP-14: what may be repeated is tried once more, on whoever serves the provider by then; the rest is told as unknown. */
+/**
+ * LOOP-14: what may be repeated is tried once more, on whoever serves the provider by then. What changes something and may have
+ * happened is told as unknown: the model's next try has an id of its own, under which a provider knows nothing of this one.
+ */
 async function lost(client: ProviderClient, call: ProviderCall, control: CallControl, cause: unknown): Promise<Answer> {
   const reason = cause instanceof Failure ? cause.reason : undefined;
   const code = cause instanceof Failure ? cause.code : "unknown";
@@ -77,7 +80,8 @@ async function lost(client: ProviderClient, call: ProviderCall, control: CallCon
   try {
     return await attempt(client, call, control);
   } catch (error) {
-    return failure(`provider ${JSON.stringify(call.executor.provider)}: ${messageFromUnknown(error)}`);
+    const text = `provider ${JSON.stringify(call.executor.provider)}: ${messageFromUnknown(error)}`;
+    return call.entry.effect === Effect.PURE ? failure(text) : outcomeUnknown(text);
   }
 }
 
