@@ -9,6 +9,15 @@ export function iterableOf<T>(item: T): AsyncIterable<T> {
           isTaken = true;
           return { done: false, value: item };
         },
+        // Connect's transports over HTTP end what they send by these.
+        async return() {
+          isTaken = true;
+          return { done: true, value: undefined };
+        },
+        async throw(reason) {
+          isTaken = true;
+          throw reason;
+        },
       };
     },
   };
