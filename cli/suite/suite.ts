@@ -124,7 +124,7 @@ async function openNats(options: SuiteOptions, directory: string, stack: AsyncDi
 
 /** Whether somebody has decided who may call: by keys, by tokens, or that nobody needs any. */
 function hasCredentials(env: NodeJS.ProcessEnv): boolean {
-  const named = ["TOOLBUS_API_KEYS", "TOOLBUS_LOCAL_KEY"];
+  const named = ["TOOLBUS_API_KEYS", "TOOLBUS_LOCAL_KEY", "TOOLBUS_JWT_ISSUER"];
   return env.TOOLBUS_AUTH === "none" || named.some((name) => env[name] !== undefined);
 }
 

@@ -1,5 +1,6 @@
 import { LOCAL_PRINCIPAL } from "../rpc/identity.ts";
 import type { EnvironmentReader } from "./environment.ts";
+import { readTokenSettings, type TokenSettings } from "./token-settings.ts";
 
 /** A key and the principal that it stands for. */
 export interface ApiKey {
@@ -12,6 +13,7 @@ export interface Credentials {
   /** `none`: everybody who reaches the gateway is `local`, an operator. */
   readonly auth: "required" | "none";
   readonly apiKeys: readonly ApiKey[];
+  readonly tokens?: TokenSettings | undefined;
 }
 
 const MIN_KEY_LENGTH = 16;
@@ -38,19 +40,20 @@ export function readCredentials(reader: EnvironmentReader): Credentials {
     ...(localKey === undefined ? [] : [{ principal: LOCAL_PRINCIPAL, key: localKey }]),
     ...keysFrom(reader, listed),
   ];
+  const tokens = readTokenSettings(reader);
   refuseBlank(reader);
   if (localKey !== undefined && localKey.length < MIN_KEY_LENGTH)
     refuseKeys(reader, "TOOLBUS_LOCAL_KEY", "a longer key");
   if (new Set(apiKeys.map(({ key }) => key)).size < apiKeys.length) {
     refuseKeys(reader, "TOOLBUS_API_KEYS", "another key for each principal: one stands there twice");
   }
-  if (auth === "none" && apiKeys.length > 0) {
-    reader.fault("TOOLBUS_AUTH", "none", "nothing, as there are keys: take them away, or this");
+  if (auth === "none" && (apiKeys.length > 0 || tokens !== undefined)) {
+    reader.fault("TOOLBUS_AUTH", "none", "nothing, as there are keys or tokens: take them away, or this");
   }
-  if (auth === "required" && apiKeys.length === 0) {
+  if (auth === "required" && apiKeys.length === 0 && tokens === undefined) {
     reader.fault("TOOLBUS_API_KEYS", undefined, "a list like alice:KEY,bob:KEY, or TOOLBUS_AUTH=none to do without");
   }
-  return { auth, apiKeys };
+  return { auth, apiKeys, tokens };
 }
 
 function keysFrom(reader: EnvironmentReader, listed: string | undefined): ApiKey[] {
@@ -71,7 +74,13 @@ function keysFrom(reader: EnvironmentReader, listed: string | undefined): ApiKey
 
 /** Elsewhere an empty variable is one that is not set; here it is a key that somebody meant to give. */
 function refuseBlank(reader: EnvironmentReader): void {
-  for (const name of ["TOOLBUS_API_KEYS", "TOOLBUS_LOCAL_KEY", "TOOLBUS_AUTH"]) {
+  for (const name of [
+    "TOOLBUS_API_KEYS",
+    "TOOLBUS_LOCAL_KEY",
+    "TOOLBUS_AUTH",
+    "TOOLBUS_JWT_ISSUER",
+    "TOOLBUS_JWT_AUDIENCE",
+  ]) {
     if (reader.isBlank(name)) reader.fault(name, "", "a value, or not to be set at all");
   }
 }

@@ -21,7 +21,7 @@ export function readConfig(env: NodeJS.ProcessEnv) {
     min: 0,
     max: 65_535,
   });
-  const { auth, apiKeys } = readCredentials(reader);
+  const { auth, apiKeys, tokens } = readCredentials(reader);
   if (auth === "none" && !loopback.has(host)) {
     reader.fault("TOOLBUS_HTTP_HOST", host, "a loopback address, as TOOLBUS_AUTH is none");
   }
@@ -52,6 +52,7 @@ export function readConfig(env: NodeJS.ProcessEnv) {
     port,
     auth,
     apiKeys,
+    tokens,
     operators: new Set([LOCAL_PRINCIPAL, ...operators]),
     maxRequestBytes,
     corsOrigins,

@@ -1,7 +1,11 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { create, fromBinary, type MessageInitShape } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, createClient, type Interceptor } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
+import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ServerReflection, type ServerReflectionRequestSchema } from "#gen/grpc/reflection/v1/reflection_pb.ts";
@@ -63,7 +67,11 @@ beforeAll(async () => {
     NATS_PASSWORD: password,
     TOOLBUS_HTTP_PORT: "0",
     TOOLBUS_API_KEYS: `alice:${key}`,
-    TOOLBUS_OPERATORS: "alice",
+    TOOLBUS_JWT_ISSUER: "https://login.example/",
+    TOOLBUS_JWT_AUDIENCE: "toolbus",
+    TOOLBUS_JWT_JWKS_URL: await serveKeys(),
+    TOOLBUS_JWT_ROLES_CLAIM: "roles",
+    TOOLBUS_OPERATORS: "alice,carol",
     TOOLBUS_MAX_REQUEST_BYTES: "65536",
     TOOLBUS_CORS_ORIGINS: "https://page.example",
   });
@@ -158,6 +166,74 @@ describe("BUS-3 from outside, on one port", () => {
     const { RunService } = await import("#gen/toolbus/run/v1/run_service_pb.ts");
     const runs = createClient(RunService, transport);
     await expect(runs.getRun({ runId: "r" })).rejects.toMatchObject({ code: Code.Unavailable });
+  });
+});
+
+/** The issuer of tokens, and its server of keys. */
+const signing = generateKeyPair("ES256");
+async function serveKeys(): Promise<string> {
+  const { publicKey } = await signing;
+  const jwk = { ...(await exportJWK(publicKey)), kid: "k", alg: "ES256" };
+  const server = createServer((_request, response) => response.end(JSON.stringify({ keys: [jwk] })));
+  stack.defer(() => void server.close());
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+}
+
+async function tokenOf(claims: Record<string, unknown>): Promise<string> {
+  const all = { iss: "https://login.example/", aud: "toolbus", exp: Math.floor(Date.now() / 1_000) + 60, ...claims };
+  return new SignJWT(all).setProtectedHeader({ alg: "ES256", kid: "k" }).sign((await signing).privateKey);
+}
+
+describe("tokens", () => {
+  const ask = async (token: string) => {
+    const headers = { "content-type": "application/json", authorization: `Bearer ${token}` };
+    return fetch(`${url}/toolbus.agent.v1.AgentService/ListAgents`, { method: "POST", headers, body: "{}" });
+  };
+
+  it.each([
+    ["names the principal", { sub: "bob" }, "bob", null],
+    ["makes an operator by its role", { sub: "bob", roles: ["operator"] }, "bob", "operator"],
+    ["of a principal that is an operator makes one", { sub: "carol" }, "carol", "operator"],
+  ])("SEC-1 a token %s", async (_, claims, principal, roles) => {
+    expect((await ask(await tokenOf(claims))).status).toBe(200);
+    expect(seen.at(-1)?.get("toolbus-principal")).toBe(principal);
+    expect(seen.at(-1)?.get("toolbus-roles")).toBe(roles);
+    expect(seen.at(-1)?.get("authorization")).toBeNull();
+  });
+
+  it("SEC-1 a token that does not hold is refused in words, by gRPC too", async () => {
+    const expired = await tokenOf({ sub: "bob", exp: 1 });
+    const answer = await ask(expired);
+    expect(answer.status).toBe(401);
+    expect(await answer.json()).toMatchObject({
+      message: "the token has expired: get a new one",
+      details: [{ debug: { reason: "REASON_CREDENTIALS_INVALID" } }],
+    });
+    const named: Interceptor = (next) => (request) => {
+      request.header.set("authorization", `Bearer ${expired}`);
+      return next(request);
+    };
+    const client = createClient(AgentService, createGrpcTransport({ baseUrl: url, interceptors: [named] }));
+    await expect(client.listAgents({})).rejects.toMatchObject({
+      code: Code.Unauthenticated,
+      rawMessage: "the token has expired: get a new one",
+    });
+  });
+
+  it.each([
+    [
+      "without an audience",
+      { TOOLBUS_JWT_ISSUER: "i", TOOLBUS_JWT_JWKS_URL: "https://i.example" },
+      /TOOLBUS_JWT_AUDIENCE/,
+    ],
+    ["without keys", { TOOLBUS_JWT_ISSUER: "i", TOOLBUS_JWT_AUDIENCE: "a" }, /TOOLBUS_JWT_JWKS_URL is not set/],
+    ["by keys that anybody on the way can change", { TOOLBUS_JWT_JWKS_URL: "http://i.example" }, /https/],
+    ["signed by a shared secret", { TOOLBUS_JWT_ALGORITHMS: "HS256" }, /TOOLBUS_JWT_ALGORITHMS/],
+    ["of no issuer", { TOOLBUS_JWT_ISSUER: "" }, /TOOLBUS_JWT_ISSUER is ""/],
+  ])("SEC-1 tokens %s are refused at the start", (_, env, says) => {
+    expect(() => readConfig({ TOOLBUS_LOCAL_KEY: key, ...env })).toThrow(says);
   });
 });
 

@@ -7,10 +7,10 @@ import { isOpen } from "./open-services.ts";
 
 /** Lets a call in by its head: with its caller's identity, if the method's rule allows it, or without one where none is needed. */
 export function createAdmission(authenticate: Authenticate): Admit {
-  return (request, method) => {
+  return async (request, method) => {
     const values = createContextValues();
     if (isOpen(method.parent)) return values;
-    const caller = authenticate(request);
+    const caller = await authenticate(request);
     requireAccess(method, caller);
     return values.set(callerKey, caller);
   };

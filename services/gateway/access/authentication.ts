@@ -3,9 +3,10 @@ import { refuse } from "#runtime/failure/failure.ts";
 import type { HttpRequest } from "#runtime/rpc/http/messages.ts";
 import { type Caller, LOCAL_PRINCIPAL } from "#runtime/rpc/identity.ts";
 import { createKeyring } from "./api-keys.ts";
+import { createTokenReader } from "./tokens.ts";
 
 /** Says who sends a request. Throws `unauthenticated` when its credentials are missing or hold for nobody. */
-export type Authenticate = (request: Pick<HttpRequest, "headers">) => Caller;
+export type Authenticate = (request: Pick<HttpRequest, "headers">) => Caller | Promise<Caller>;
 
 export interface AuthenticationOptions extends Credentials {
   /** The principals that may do what reaches further than their own sessions. */
@@ -13,13 +14,16 @@ export interface AuthenticationOptions extends Credentials {
 }
 
 /**
- * By `Authorization: Bearer KEY` or `X-Api-Key: KEY`. Where nobody needs a key everybody is `local`, and the gateway listens on the
+ * By `Authorization: Bearer KEY` or `X-Api-Key: KEY`, where a JWT may stand for a key. Where nobody needs a key everybody is `local`, and the gateway listens on the
  * loopback interface only.
  */
-export function createAuthenticate({ auth, apiKeys, operators }: AuthenticationOptions): Authenticate {
+export function createAuthenticate({ auth, apiKeys, tokens, operators }: AuthenticationOptions): Authenticate {
   const callerFor = (principal: string): Caller => ({ principal, isOperator: operators.has(principal) });
   if (auth === "none") return () => callerFor(LOCAL_PRINCIPAL);
   const holderOf = createKeyring(apiKeys);
+  const readToken = tokens && createTokenReader(tokens);
+  const withRole = (caller: Caller) =>
+    operators.has(caller.principal ?? "") ? { ...caller, isOperator: true } : caller;
   return (request) => {
     const given = credentialOf(request);
     if (given === undefined) {
@@ -28,8 +32,14 @@ export function createAuthenticate({ auth, apiKeys, operators }: AuthenticationO
     }
     const holder = holderOf(given);
     if (holder !== undefined) return callerFor(holder);
+    if (readToken && isToken(given)) return readToken(given).then(withRole);
     return refuse("unauthenticated", "this gateway does not know the key", { reason: "CREDENTIALS_INVALID" });
   };
+}
+
+/** As a JWT is written. */
+function isToken(text: string): boolean {
+  return /^[\w-]+\.[\w-]+\.[\w-]*$/.test(text);
 }
 
 export function credentialOf({ headers }: Pick<HttpRequest, "headers">): string | undefined {

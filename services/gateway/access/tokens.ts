@@ -1,22 +1,8 @@
 import { createRemoteJWKSet, errors, type JWTPayload, jwtVerify } from "jose";
+import type { TokenSettings } from "#runtime/config/token-settings.ts";
 import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import { type Caller, LOCAL_PRINCIPAL } from "#runtime/rpc/identity.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
-
-/** How a JWT becomes a caller. */
-export interface TokenSettings {
-  readonly issuer: string;
-  /** The token must be for one of them. */
-  readonly audiences: readonly string[];
-  readonly jwksUrl: URL;
-  readonly algorithms: readonly string[];
-  readonly clockToleranceMs: number;
-  /** Names of claims; one inside of others is named by its path: `realm_access.roles`. */
-  readonly principalClaim: string;
-  readonly rolesClaim: string | undefined;
-  /** The role that makes an operator. */
-  readonly operatorRole: string;
-}
 
 export type ReadToken = (token: string) => Promise<Caller>;
 
