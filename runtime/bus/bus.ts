@@ -3,6 +3,7 @@ import { type ObjectStore, Objm } from "@nats-io/obj";
 import { connect, errors, type NatsConnection, type Status } from "@nats-io/transport-node";
 import { messageFromUnknown } from "../failure/failure.ts";
 import { LocalFailure } from "../failure/local-failure.ts";
+import { saveOnWriters } from "../schema/protobuf-patches/scratch-writer.ts";
 import { delay } from "../time/delay.ts";
 import { retryWhile } from "../time/retry/retry.ts";
 import type { ObjectStoreName } from "./declarations/declarations.ts";
@@ -58,6 +59,7 @@ export async function openBus(options: BusOptions): Promise<Bus> {
   refuseUnfit(connection, options.url);
   coalesceWrites(connection);
   saveOnRequests(connection);
+  saveOnWriters();
   const link = openLink(connection);
   void reportStatus(connection, onStatus);
   const manager = await jetstreamManager(connection, { checkAPI: false });
