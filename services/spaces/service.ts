@@ -17,7 +17,14 @@ import { createRoutes } from "./routes.ts";
 import { createRunContext } from "./run-context.ts";
 import { createMembership } from "./space/membership.ts";
 import { createNotices } from "./space/notices.ts";
-import { createNeighbours, createSessionWaker, createStores, openDeliveries, seenMarks } from "./subscriptions.ts";
+import {
+  createForgetSession,
+  createNeighbours,
+  createSessionWaker,
+  createStores,
+  openDeliveries,
+  seenMarks,
+} from "./subscriptions.ts";
 
 export async function openService(config: Config, context: ServiceContext): Promise<OpenService> {
   const { name, instance, logger, telemetry } = context;
@@ -33,6 +40,7 @@ export async function openService(config: Config, context: ServiceContext): Prom
   const memory = createMemory(stores.memory);
   const parts = {
     ...{ membership, messages, log, inbox, memory, results, clock },
+    forgetSession: createForgetSession(bus),
     answers: createAnswers({ messages, membership, submit }),
     sessions: createSessions(readSession),
     runContext: createRunContext({ membership, inbox, memory }),

@@ -7,6 +7,7 @@ import { createStreamInbox } from "./subscriptions/stream-inbox.ts";
 import { createStreamLog } from "./subscriptions/stream-log.ts";
 
 export { openDeliveries } from "./subscriptions/deliveries.ts";
+export { createForgetSession } from "./subscriptions/forget-session.ts";
 export { createNeighbours } from "./subscriptions/neighbours.ts";
 export { createSessionWaker } from "./subscriptions/session-waker.ts";
 export { seenMarks } from "./subscriptions/stream-inbox.ts";

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { auditSequenceSince, followAudit, openAuditTrail, readAuditBackwards } from "#runtime/audit/trail.ts";
+import { openRoom } from "#runtime/bus/buckets/room.ts";
 import { createBucket } from "#runtime/bus/buckets/stored-bucket.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { openServiceBus } from "#runtime/bus/service-bus.ts";
@@ -35,10 +36,10 @@ import { Contexts, type ContextsOptions } from "./sessions/contexts/contexts.ts"
 import { createOfferJudge } from "./sessions/offers/fitness.ts";
 import { RecentSessions } from "./sessions/recent-sessions.ts";
 import { SessionChanges } from "./sessions/session-changes.ts";
-import { decodeSession, encodeSession } from "./sessions/session-record.ts";
 import { Sessions } from "./sessions/sessions.ts";
 import { SessionCalls } from "./sessions/switch/session-calls.ts";
 import { createProviders } from "./subscriptions/providers/providers.ts";
+import { createHasRuns, sessionPlace, unusedSessions } from "./subscriptions/sessions/unused.ts";
 import { createSpaces } from "./subscriptions/spaces.ts";
 
 const IDLE_CHECK_MS = 10_000;
@@ -76,6 +77,9 @@ export async function openService(config: Config, context: ServiceContext): Prom
       onFault: (fault) => logger.warn(fault),
     }),
   );
+  const unused = unusedSessions(clock, { ...spaces, hasRuns: createHasRuns(bus, telemetry) });
+  const fills = "sessions of the last day, and others that have runs or for which events wait";
+  stack.use(openRoom(bus, { ...unused, fills, onFault: (fault) => logger.warn(fault) }));
   const resultStore = createResultStore(bus);
   const answers = createAnswers({ validator, maxBytes: config.maxResultBytes, store: resultStore.put });
   const sessions = new Sessions({ ...stored, catalogue, clock });
@@ -146,12 +150,7 @@ function storedSessions(bus: Bus) {
   const changes = new SessionChanges();
   const recent = new RecentSessions(clock);
   changes.subscribe((change) => recent.put(change));
-  const place = {
-    bucket: "toolbus_sessions",
-    prefix: "",
-    codec: { encode: encodeSession, decode: decodeSession },
-  } as const;
-  return { changes, recent, bucket: recent.remembering(createBucket(bus, place)) };
+  return { changes, recent, bucket: recent.remembering(createBucket(bus, sessionPlace)) };
 }
 
 /** The contexts in use. Idle ones are closed. */

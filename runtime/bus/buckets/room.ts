@@ -4,10 +4,10 @@
  *
  * room-1  Only values leave that may go, those that were written longest ago first, and only while the bucket is filled above its mark.
  * room-2  A value stays for `keptMs` after it was written, whatever the room.
- * room-3  Each process looks at moments of its own. What two of them remove at a time is removed once: a removal is a compare-and-set.
+ * room-3  Each process looks at moments of its own. What two of them remove at a time is removed once, and what was written anew stays.
  */
 
-import { Failure, messageFromUnknown } from "../../failure/failure.ts";
+import { messageFromUnknown } from "../../failure/failure.ts";
 import { openBackground } from "../../lifecycle/background.ts";
 import type { Clock } from "../../time/clock.ts";
 import type { Bus } from "../bus.ts";
@@ -15,7 +15,6 @@ import { isPassing } from "../jetstream-errors.ts";
 import { retryOnBus } from "../link.ts";
 import { readSubject } from "../streams/read.ts";
 import type { Place } from "./bucket.ts";
-import { createBucket } from "./stored-bucket.ts";
 import { changeFrom } from "./values.ts";
 
 export interface RoomOptions<T> {
@@ -23,6 +22,8 @@ export interface RoomOptions<T> {
   readonly keptMs: number;
   /** Whether nobody needs the value any more. Asked for a value that is old enough, while room is short. */
   readonly mayGo: (value: T, key: string, signal: AbortSignal) => boolean | Promise<boolean>;
+  /** A sweep asks for so many values at most, and the next one goes on behind them; for all unless told. */
+  readonly mostAsked?: number | undefined;
   readonly clock: Clock;
 }
 
@@ -39,15 +40,29 @@ export async function filledPart(bus: Bus, { bucket }: Pick<Place<unknown>, "buc
 }
 
 /** Gives how many were removed. */
-export async function makeRoom<T>(bus: Bus, options: RoomOptions<T>, signal: AbortSignal): Promise<number> {
-  const { place, keptMs, mayGo, clock } = options;
+export async function makeRoom<T>(
+  bus: Bus,
+  options: RoomOptions<T>,
+  signal: AbortSignal,
+  progress = { fromSequence: 1 },
+): Promise<number> {
+  const { place, keptMs, mayGo, clock, mostAsked = Number.POSITIVE_INFINITY } = options;
   if ((await filledPart(bus, place)) < highMark) return 0;
   const beforeMs = clock.now() - keptMs;
   let removed = 0;
-  for await (const message of readSubject(bus, `$KV.${place.bucket}.${place.prefix}>`, { signal })) {
+  let asked = 0;
+  const { fromSequence } = progress;
+  progress.fromSequence = 1;
+  for await (const message of readSubject(bus, `$KV.${place.bucket}.${place.prefix}>`, { signal, fromSequence })) {
+    if (asked === mostAsked) {
+      progress.fromSequence = message.sequence;
+      break;
+    }
     if (message.time.getTime() > beforeMs) break; // room-2
     const change = changeFrom(bus, place, message);
-    if (change.kind !== "set" || !(await mayGo(change.value, change.key, signal))) continue; // room-1
+    if (change.kind !== "set") continue;
+    asked += 1;
+    if (!(await mayGo(change.value, change.key, signal))) continue; // room-1
     if (!(await remove(bus, place, change))) continue; // room-3
     removed += 1;
     if (removed % betweenMeasures === 0 && (await filledPart(bus, place)) < lowMark) break;
@@ -55,18 +70,15 @@ export async function makeRoom<T>(bus: Bus, options: RoomOptions<T>, signal: Abo
   return removed;
 }
 
-/** The marker of a removal needs room itself; without any the value goes at once, as far as it is the one that was read. */
-async function remove<T>(bus: Bus, place: Place<T>, { key, revision }: { key: string; revision: number }) {
-  const { bucket, prefix } = place;
-  try {
-    return await createBucket(bus, place).remove(key, revision);
-  } catch (error) {
-    if (!(error instanceof Failure) || error.reason !== "STORE_FULL") throw error;
-    const request = { filter: `$KV.${bucket}.${prefix}${key}`, seq: revision + 1 };
-    const purge = () => bus.manager.streams.purge(`KV_${bucket}`, request);
-    const { purged } = await retryOnBus(bus.link, purge, { what: `making room in ${bucket}`, isPassing });
-    return purged > 0;
-  }
+/**
+ * Removes the value if it is still the one that was read. The message of a removal would take the room that it makes, so there is none:
+ * who follows the bucket is not told.
+ */
+async function remove<T>(bus: Bus, { bucket, prefix }: Place<T>, { key, revision }: { key: string; revision: number }) {
+  const request = { filter: `$KV.${bucket}.${prefix}${key}`, seq: revision + 1 };
+  const purge = () => bus.manager.streams.purge(`KV_${bucket}`, request);
+  const { purged } = await retryOnBus(bus.link, purge, { what: `making room in ${bucket}`, isPassing });
+  return purged > 0;
 }
 
 export interface KeptRoomOptions<T> extends RoomOptions<T> {
@@ -80,11 +92,12 @@ export function openRoom<T>(bus: Bus, options: KeptRoomOptions<T>): AsyncDisposa
   const { place, clock, fills, onFault } = options;
   return openBackground(async (signal) => {
     let isReported = false;
+    const progress = { fromSequence: 1 };
     while (!signal.aborted) {
       await clock.delay(pauseMs * (0.5 + Math.random()), signal).catch(() => {}); // aborted: the loop's condition sees it
       if (signal.aborted) return;
       try {
-        await makeRoom(bus, options, signal);
+        await makeRoom(bus, options, signal, progress);
         const filled = await filledPart(bus, place);
         const isShort = filled >= highMark;
         if (isShort && !isReported)

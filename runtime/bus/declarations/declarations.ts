@@ -162,7 +162,7 @@ export const BUCKETS: Readonly<Record<BucketName, BucketDeclaration>> = {
     maxBytes: 512 * mib,
     maxMessageBytes: largestMessageBytes,
   },
-  toolbus_sessions: { description: "Heads of sessions.", history: 8, maxBytes: gib, maxMessageBytes: 256 * kib },
+  toolbus_sessions: { description: "Sessions.", history: 1, maxBytes: gib, maxMessageBytes: 256 * kib },
   toolbus_callers: {
     description: "The tools that callers have declared.",
     history: 1,

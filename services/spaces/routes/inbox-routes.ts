@@ -12,6 +12,7 @@ import type { Sessions } from "../owners/sessions.ts";
 export interface InboxParts {
   inbox: Inbox;
   sessions: Sessions;
+  forgetSession: (session: { sessionId: string; isClosed: boolean }) => Promise<boolean>;
   /** Ends watches when the service stops. */
   stopping: AbortSignal;
 }
@@ -44,12 +45,16 @@ export function inboxRoutes({ inbox, sessions, stopping }: InboxParts): ServiceI
 export function inboxDeliveryRoutes({
   inbox,
   sessions,
-}: Pick<InboxParts, "inbox" | "sessions">): ServiceImpl<typeof InboxDeliveryService> {
+  forgetSession,
+}: Pick<InboxParts, "inbox" | "sessions" | "forgetSession">): ServiceImpl<typeof InboxDeliveryService> {
   return {
     async deliverEvent({ event }, context) {
       const given = event ?? refuseField("event", "is required");
       if (given.sessionId !== "" && given.agent !== "") await sessions.ownerFor(given, callerOf(context));
       return inbox.deliver(given);
+    },
+    async forgetSession({ sessionId, closed: isClosed }) {
+      return { forgotten: await forgetSession({ sessionId, isClosed }) };
     },
     async acknowledgeInbox(request, context) {
       await inbox.acknowledge(await sessions.ownerFor(request, callerOf(context)), request.eventIds);

@@ -9,3 +9,6 @@ export interface Spaces {
   recordToolMessage(request: MessageInitShape<typeof RecordToolMessageRequestSchema>): Promise<void>;
   deliverEvent(request: MessageInitShape<typeof DeliverEventRequestSchema>): Promise<void>;
 }
+
+/** Forgets what stands of a session in spaces; false if something waits for an agent of the session, which is not closed. */
+export type ForgetSession = (request: { sessionId: string; closed: boolean }) => Promise<boolean>;

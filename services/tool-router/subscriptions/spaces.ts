@@ -7,7 +7,7 @@ import { withoutPrincipal } from "#runtime/rpc/identity.ts";
 import { clientInterceptors } from "#runtime/rpc/interceptors.ts";
 import type { Telemetry } from "#runtime/telemetry/telemetry.ts";
 import { clientFor } from "../../clients.ts";
-import type { Spaces } from "../sessions/spaces.ts";
+import type { ForgetSession, Spaces } from "../sessions/spaces.ts";
 
 const TIMEOUT_MS = 10_000;
 
@@ -15,7 +15,10 @@ const TIMEOUT_MS = 10_000;
  * The spaces service, as the router sees it. The router asks on its own behalf: a principal that submits a result need not own
  * the session to which the result goes.
  */
-export function createSpaces(bus: Bus, telemetry?: Pick<Telemetry, "clientTracing">): Spaces {
+export function createSpaces(
+  bus: Bus,
+  telemetry?: Pick<Telemetry, "clientTracing">,
+): Spaces & { forgetSession: ForgetSession } {
   const interceptors = clientInterceptors({ ...(telemetry && { telemetry }), service: "tool-router" });
   const spaces = clientFor(bus, SpaceService, { interceptors });
   const toolMessages = clientFor(bus, ToolMessageService, { interceptors });
@@ -25,6 +28,7 @@ export function createSpaces(bus: Bus, telemetry?: Pick<Telemetry, "clientTracin
     activeSpace: async (sessionId, agent) =>
       (await asked(() => spaces.getActiveSpace({ sessionId, agent }, options))).spaceId,
     recordToolMessage: async (request) => void (await asked(() => toolMessages.recordToolMessage(request, options))),
+    forgetSession: async (request) => (await asked(() => inbox.forgetSession(request, options))).forgotten,
     deliverEvent: async (request) => void (await asked(() => inbox.deliverEvent(request, options))),
   };
 }

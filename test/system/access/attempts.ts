@@ -89,6 +89,7 @@ const requests: Record<string, Make> = {
   "InboxDeliveryService.DeliverEvent": () => ({
     event: { eventId: "made up", ...agent, event: { case: "plan", value: { key: "k" } } },
   }),
+  "InboxDeliveryService.ForgetSession": () => ({ sessionId: agent.sessionId, closed: true }),
   "InboxDeliveryService.AcknowledgeInbox": () => ({ ...agent, eventIds: ["gone"] }),
   "RunContextService.GetRunContext": () => agent,
   "ToolMessageService.RecordToolMessage": () => ({

@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toolbus/internal/space/v1/inbox_delivery_service.proto.
  */
 export const file_toolbus_internal_space_v1_inbox_delivery_service: GenFile = /*@__PURE__*/
-  fileDesc("CjZ0b29sYnVzL2ludGVybmFsL3NwYWNlL3YxL2luYm94X2RlbGl2ZXJ5X3NlcnZpY2UucHJvdG8SGXRvb2xidXMuaW50ZXJuYWwuc3BhY2UudjEiSgoTRGVsaXZlckV2ZW50UmVxdWVzdBIzCgVldmVudBgBIAEoCzIcLnRvb2xidXMuc3BhY2UudjEuSW5ib3hFdmVudEIGukgDyAEBIikKFERlbGl2ZXJFdmVudFJlc3BvbnNlEhEKCWR1cGxpY2F0ZRgBIAEoCCKLAQoXQWNrbm93bGVkZ2VJbmJveFJlcXVlc3QSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIrCgVhZ2VudBgCIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIRCglldmVudF9pZHMYAyADKAkiGgoYQWNrbm93bGVkZ2VJbmJveFJlc3BvbnNlMpECChRJbmJveERlbGl2ZXJ5U2VydmljZRJ1CgxEZWxpdmVyRXZlbnQSLi50b29sYnVzLmludGVybmFsLnNwYWNlLnYxLkRlbGl2ZXJFdmVudFJlcXVlc3QaLy50b29sYnVzLmludGVybmFsLnNwYWNlLnYxLkRlbGl2ZXJFdmVudFJlc3BvbnNlIgSohhkEEoEBChBBY2tub3dsZWRnZUluYm94EjIudG9vbGJ1cy5pbnRlcm5hbC5zcGFjZS52MS5BY2tub3dsZWRnZUluYm94UmVxdWVzdBozLnRvb2xidXMuaW50ZXJuYWwuc3BhY2UudjEuQWNrbm93bGVkZ2VJbmJveFJlc3BvbnNlIgSohhkEYgZwcm90bzM", [file_buf_validate_validate, file_toolbus_access_v1_access, file_toolbus_space_v1_inbox]);
+  fileDesc("CjZ0b29sYnVzL2ludGVybmFsL3NwYWNlL3YxL2luYm94X2RlbGl2ZXJ5X3NlcnZpY2UucHJvdG8SGXRvb2xidXMuaW50ZXJuYWwuc3BhY2UudjEiSgoTRGVsaXZlckV2ZW50UmVxdWVzdBIzCgVldmVudBgBIAEoCzIcLnRvb2xidXMuc3BhY2UudjEuSW5ib3hFdmVudEIGukgDyAEBIikKFERlbGl2ZXJFdmVudFJlc3BvbnNlEhEKCWR1cGxpY2F0ZRgBIAEoCCKLAQoXQWNrbm93bGVkZ2VJbmJveFJlcXVlc3QSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIrCgVhZ2VudBgCIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIRCglldmVudF9pZHMYAyADKAkiGgoYQWNrbm93bGVkZ2VJbmJveFJlc3BvbnNlIlgKFEZvcmdldFNlc3Npb25SZXF1ZXN0EjAKCnNlc3Npb25faWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSDgoGY2xvc2VkGAIgASgIIioKFUZvcmdldFNlc3Npb25SZXNwb25zZRIRCglmb3Jnb3R0ZW4YASABKAgyiwMKFEluYm94RGVsaXZlcnlTZXJ2aWNlEnUKDERlbGl2ZXJFdmVudBIuLnRvb2xidXMuaW50ZXJuYWwuc3BhY2UudjEuRGVsaXZlckV2ZW50UmVxdWVzdBovLnRvb2xidXMuaW50ZXJuYWwuc3BhY2UudjEuRGVsaXZlckV2ZW50UmVzcG9uc2UiBKiGGQQSeAoNRm9yZ2V0U2Vzc2lvbhIvLnRvb2xidXMuaW50ZXJuYWwuc3BhY2UudjEuRm9yZ2V0U2Vzc2lvblJlcXVlc3QaMC50b29sYnVzLmludGVybmFsLnNwYWNlLnYxLkZvcmdldFNlc3Npb25SZXNwb25zZSIEqIYZBBKBAQoQQWNrbm93bGVkZ2VJbmJveBIyLnRvb2xidXMuaW50ZXJuYWwuc3BhY2UudjEuQWNrbm93bGVkZ2VJbmJveFJlcXVlc3QaMy50b29sYnVzLmludGVybmFsLnNwYWNlLnYxLkFja25vd2xlZGdlSW5ib3hSZXNwb25zZSIEqIYZBGIGcHJvdG8z", [file_buf_validate_validate, file_toolbus_access_v1_access, file_toolbus_space_v1_inbox]);
 
 /**
  * Delivers an event.
@@ -111,6 +111,55 @@ export const AcknowledgeInboxResponseSchema: GenMessage<AcknowledgeInboxResponse
   messageDesc(file_toolbus_internal_space_v1_inbox_delivery_service, 3);
 
 /**
+ * Forgets what stands of a session: inboxes, memories and active spaces of all its agents.
+ *
+ * @generated from message toolbus.internal.space.v1.ForgetSessionRequest
+ */
+export type ForgetSessionRequest = Message<"toolbus.internal.space.v1.ForgetSessionRequest"> & {
+  /**
+   * The session, which nobody can use any more once it is forgotten.
+   *
+   * @generated from field: string session_id = 1;
+   */
+  sessionId: string;
+
+  /**
+   * Whether the session is closed: then events that wait in its inboxes are forgotten, too.
+   *
+   * @generated from field: bool closed = 2;
+   */
+  closed: boolean;
+};
+
+/**
+ * Describes the message toolbus.internal.space.v1.ForgetSessionRequest.
+ * Use `create(ForgetSessionRequestSchema)` to create a new message.
+ */
+export const ForgetSessionRequestSchema: GenMessage<ForgetSessionRequest> = /*@__PURE__*/
+  messageDesc(file_toolbus_internal_space_v1_inbox_delivery_service, 4);
+
+/**
+ * What became of it.
+ *
+ * @generated from message toolbus.internal.space.v1.ForgetSessionResponse
+ */
+export type ForgetSessionResponse = Message<"toolbus.internal.space.v1.ForgetSessionResponse"> & {
+  /**
+   * False if events wait in an inbox of a session that is not closed: then everything is as it was.
+   *
+   * @generated from field: bool forgotten = 1;
+   */
+  forgotten: boolean;
+};
+
+/**
+ * Describes the message toolbus.internal.space.v1.ForgetSessionResponse.
+ * Use `create(ForgetSessionResponseSchema)` to create a new message.
+ */
+export const ForgetSessionResponseSchema: GenMessage<ForgetSessionResponse> = /*@__PURE__*/
+  messageDesc(file_toolbus_internal_space_v1_inbox_delivery_service, 5);
+
+/**
  * Delivery to the inbox of a session's agent.
  *
  * @generated from service toolbus.internal.space.v1.InboxDeliveryService
@@ -125,6 +174,16 @@ export const InboxDeliveryService: GenService<{
     methodKind: "unary";
     input: typeof DeliverEventRequestSchema;
     output: typeof DeliverEventResponseSchema;
+  },
+  /**
+   * Forgets what stands of a session that goes for want of room.
+   *
+   * @generated from rpc toolbus.internal.space.v1.InboxDeliveryService.ForgetSession
+   */
+  forgetSession: {
+    methodKind: "unary";
+    input: typeof ForgetSessionRequestSchema;
+    output: typeof ForgetSessionResponseSchema;
   },
   /**
    * Removes events that have joined a run.

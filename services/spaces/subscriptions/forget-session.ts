@@ -1,0 +1,27 @@
+import type { Bus } from "#runtime/bus/bus.ts";
+import { isPassing } from "#runtime/bus/jetstream-errors.ts";
+import { retryOnBus } from "#runtime/bus/link.ts";
+
+const inboxes = "TOOLBUS_INBOX";
+
+/** Where something of a session stands, besides its inboxes, which go first: an event that comes meanwhile finds nothing to wake. */
+const buckets = ["toolbus_memory", "toolbus_active_spaces", "toolbus_inbox_seen"] as const;
+
+export type ForgetSession = (session: { sessionId: string; isClosed: boolean }) => Promise<boolean>;
+
+/** Whoever opens a session under the same id later must find nothing of the former one. */
+export function createForgetSession(bus: Bus): ForgetSession {
+  const { streams } = bus.manager;
+  const asked = <T>(what: string, ask: () => Promise<T>) => retryOnBus(bus.link, ask, { what, isPassing });
+  return async ({ sessionId, isClosed }) => {
+    const what = `forgetting session ${sessionId}`;
+    const subject = `toolbus.inbox.${sessionId}`;
+    const { state } = await asked(what, () => streams.info(inboxes, { subjects_filter: subject }));
+    if (!isClosed && (state.subjects?.[subject] ?? 0) > 0) return false;
+    await asked(what, () => streams.purge(inboxes, { filter: subject }));
+    for (const bucket of buckets) {
+      await asked(what, () => streams.purge(`KV_${bucket}`, { filter: `$KV.${bucket}.${sessionId}.>` }));
+    }
+    return true;
+  };
+}

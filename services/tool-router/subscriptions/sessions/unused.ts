@@ -1,0 +1,59 @@
+import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
+import type { RoomOptions } from "#runtime/bus/buckets/room.ts";
+import type { Bus } from "#runtime/bus/bus.ts";
+import { failureFromConnectError } from "#runtime/failure/connect.ts";
+import { withoutPrincipal } from "#runtime/rpc/identity.ts";
+import { clientInterceptors } from "#runtime/rpc/interceptors.ts";
+import type { Telemetry } from "#runtime/telemetry/telemetry.ts";
+import type { Clock } from "#runtime/time/clock.ts";
+import { clientFor } from "../../../clients.ts";
+import { decodeSession, encodeSession, type SessionRecord } from "../../sessions/session-record.ts";
+import type { ForgetSession } from "../../sessions/spaces.ts";
+
+export const sessionPlace = {
+  bucket: "toolbus_sessions",
+  prefix: "",
+  codec: { encode: encodeSession, decode: decodeSession },
+} as const;
+
+const TIMEOUT_MS = 5_000;
+const DAY_MS = 24 * 60 * 60_000;
+/** A sweep asks for so many sessions; the next one goes on behind them. */
+const MOST_ASKED = 2_000;
+
+/**
+ * Sessions that may go when room gets short: no run of theirs stands any more, in which case the orchestrator has found all of
+ * them ended for its retention, and nothing waits for their agents. What stands of them elsewhere goes first, so that a session
+ * of the same id is a new one.
+ */
+export function unusedSessions(
+  clock: Clock,
+  { hasRuns, forgetSession }: { hasRuns: (sessionId: string) => Promise<boolean>; forgetSession: ForgetSession },
+): RoomOptions<SessionRecord> {
+  return {
+    place: sessionPlace,
+    keptMs: DAY_MS,
+    mostAsked: MOST_ASKED,
+    clock,
+    async mayGo({ id, state, nextAgent }) {
+      const isClosed = state === SessionState.CLOSED;
+      if (!isClosed && (state !== SessionState.ACTIVE || nextAgent !== "")) return false; // it is being switched
+      if (await hasRuns(id)) return false;
+      return forgetSession({ sessionId: id, closed: isClosed });
+    },
+  };
+}
+
+/** Whether the orchestrator has a run of the session. */
+export function createHasRuns(bus: Bus, telemetry: Pick<Telemetry, "clientTracing">) {
+  const interceptors = clientInterceptors({ telemetry, service: "tool-router" });
+  const runs = clientFor(bus, RunService, { interceptors, defaultTimeoutMs: TIMEOUT_MS });
+  return async (sessionId: string): Promise<boolean> => {
+    try {
+      return (await withoutPrincipal(() => runs.listRuns({ sessionId, pageSize: 1 }))).runs.length > 0;
+    } catch (error) {
+      throw failureFromConnectError(error);
+    }
+  };
+}
