@@ -103,7 +103,8 @@ function fakeInbox(events: Map<string, InboxEvent>) {
 function clientsOn(bus: TestBus, principal: string) {
   const interceptors: Interceptor[] = clientInterceptors({ identity: () => principal });
   const relay = clientFor(bus, CallerService, { interceptors });
-  const provider = clientFor(bus, ToolProviderService, { interceptors, process: "caller-relay" });
+  const ofService = clientInterceptors({ identity: () => principal, service: "test" });
+  const provider = clientFor(bus, ToolProviderService, { interceptors: ofService, process: "caller-relay" });
   const declare = (sessionId: string, ...tools: { name: string; timeout?: Duration }[]) =>
     relay.declareTools({ sessionId, declaration: { callerId: "app", tools } });
   return {

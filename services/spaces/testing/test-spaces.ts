@@ -81,14 +81,15 @@ export async function collect(stream: AsyncIterable<WatchSpaceResponse>, count: 
 
 export function clientsOn(bus: TestBus, principal?: string) {
   const interceptors: Interceptor[] = clientInterceptors({ identity: () => principal });
+  const ofService = { interceptors: clientInterceptors({ identity: () => principal, service: "test" }) };
   return {
     spaces: clientFor(bus, SpaceService, { interceptors }),
     inbox: clientFor(bus, InboxService, { interceptors }),
     memory: clientFor(bus, MemoryService, { interceptors }),
-    delivery: clientFor(bus, InboxDeliveryService, { interceptors }),
-    contexts: clientFor(bus, RunContextService, { interceptors }),
-    toolMessages: clientFor(bus, ToolMessageService, { interceptors }),
-    provider: clientFor(bus, ToolProviderService, { interceptors, process: "spaces" }),
+    delivery: clientFor(bus, InboxDeliveryService, ofService),
+    contexts: clientFor(bus, RunContextService, ofService),
+    toolMessages: clientFor(bus, ToolMessageService, ofService),
+    provider: clientFor(bus, ToolProviderService, { ...ofService, process: "spaces" }),
   };
 }
 
