@@ -1,7 +1,9 @@
-import { readEnvironment } from "#runtime/config/environment.ts";
+import { resolve } from "node:path";
+import { type EnvironmentReader, readEnvironment } from "#runtime/config/environment.ts";
 import { readCredentials } from "#runtime/config/gateway-credentials.ts";
 import { serviceConfigFromReader } from "#runtime/config/service-config.ts";
 import { LOCAL_PRINCIPAL } from "#runtime/rpc/identity.ts";
+import type { CertificatePaths } from "./access/certificate.ts";
 
 /** What each setting means is said where it is read. */
 export type GatewayConfig = ReturnType<typeof readConfig>;
@@ -30,6 +32,7 @@ export function readConfig(env: NodeJS.ProcessEnv) {
       "Principals that may change agents, tools, providers and MCP servers, and read the whole audit trail. `local` is always one of them.",
     default: [],
   });
+  const tls = tlsFrom(reader);
   const maxRequestBytes = reader.integer("TOOLBUS_MAX_REQUEST_BYTES", {
     meaning: "Largest message of a request.",
     unit: "bytes",
@@ -53,8 +56,27 @@ export function readConfig(env: NodeJS.ProcessEnv) {
     auth,
     apiKeys,
     tokens,
+    tls,
+    isLoopback: loopback.has(host),
     operators: new Set([LOCAL_PRINCIPAL, ...operators]),
     maxRequestBytes,
     corsOrigins,
   };
+}
+
+function tlsFrom(reader: EnvironmentReader): CertificatePaths | undefined {
+  const certFile = reader.optionalString("TOOLBUS_TLS_CERT_FILE", {
+    meaning: "Certificate of the gateway with those of its issuers, as PEM. It is read again when it changes.",
+    form: "path",
+    whenUnset: "the gateway speaks without TLS",
+  });
+  const keyFile = reader.optionalString("TOOLBUS_TLS_KEY_FILE", {
+    meaning: "Key of that certificate, as PEM.",
+    form: "path",
+  });
+  if (certFile === undefined && keyFile === undefined) return undefined;
+  if (certFile === undefined)
+    reader.fault("TOOLBUS_TLS_CERT_FILE", undefined, "the certificate of TOOLBUS_TLS_KEY_FILE");
+  if (keyFile === undefined) reader.fault("TOOLBUS_TLS_KEY_FILE", undefined, "the key of TOOLBUS_TLS_CERT_FILE");
+  return { certFile: resolve(certFile ?? ""), keyFile: resolve(keyFile ?? "") };
 }

@@ -3,8 +3,9 @@ import { ServerReflection } from "#gen/grpc/reflection/v1/reflection_pb.ts";
 import { Health as HealthService } from "#gen/health/v1/health_pb.ts";
 import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { openServiceBus } from "#runtime/bus/service-bus.ts";
+import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
-import { serveOnHttp } from "#runtime/rpc/http/server.ts";
+import { serveOnHttp, type TlsFiles } from "#runtime/rpc/http/server.ts";
 import { clientInterceptors, serverInterceptors } from "#runtime/rpc/interceptors.ts";
 import { createNatsTransport } from "#runtime/rpc/nats/client/transport.ts";
 import { contractValidator } from "#runtime/schema/contract-validator.ts";
@@ -12,6 +13,7 @@ import { clientFor } from "../clients.ts";
 import { processOf, publicServices } from "../processes.ts";
 import { createAdmission } from "./access/admission.ts";
 import { createAuthenticate } from "./access/authentication.ts";
+import { followCertificate, readCertificate } from "./access/certificate.ts";
 import { createCrossOrigin } from "./access/cross-origin.ts";
 import { guardHost } from "./access/host-guard.ts";
 import type { GatewayConfig } from "./config.ts";
@@ -45,8 +47,15 @@ export async function openService(config: GatewayConfig, context: ServiceContext
   const health = createHealth({ services: publicServices, processOf, isServing, intervalMs: 1_000 });
   const authenticate = createAuthenticate(config);
   const interceptors = clientInterceptors({ telemetry });
+  if (!config.isLoopback && config.tls === undefined) {
+    logger.warn(
+      "keys and messages cross the network in plain text: set TOOLBUS_TLS_CERT_FILE, or put a proxy with TLS in front",
+    );
+  }
+  const tls = config.tls && (await readCertificate(config.tls));
   const server = stack.use(
     await serveOnHttp({
+      ...(tls && { tls }),
       host: config.host,
       port: config.port,
       routes: createRoutes({
@@ -75,6 +84,17 @@ export async function openService(config: GatewayConfig, context: ServiceContext
       drainTimeoutMs,
     }),
   );
+  if (config.tls) {
+    const follower = {
+      onRenewed(files: TlsFiles) {
+        server.renewCertificate(files);
+        logger.info("the certificate was renewed");
+      },
+      onFault: (err: unknown) =>
+        logger.warn({ err }, `the certificate is not renewed, and the one before holds on: ${messageFromUnknown(err)}`),
+    };
+    stack.use(followCertificate(config.tls, follower));
+  }
   const owned = stack.move();
   return { announcement: { url: server.url }, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }

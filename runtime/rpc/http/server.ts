@@ -25,6 +25,7 @@ import { createPlainDoor, createTlsDoor, type TlsFiles } from "./sockets/doors.t
 
 export type { HttpRequest, HttpResponse, RequestListener } from "./messages.ts";
 export type { Admit } from "./request-listener.ts";
+export type { TlsFiles } from "./sockets/doors.ts";
 
 export interface HttpServerOptions {
   /** 127.0.0.1 unless told: a server is seen from other machines only when somebody wants it. */
@@ -55,6 +56,8 @@ export interface HttpServer extends AsyncDisposable {
   /** Where it is reached, without a slash at the end. */
   readonly url: string;
   readonly port: number;
+  /** For connections from now on; without TLS there is nothing to renew. */
+  renewCertificate(files: TlsFiles): void;
 }
 
 const READ_MAX_BYTES = 64 * 1024 * 1024;
@@ -80,9 +83,8 @@ export async function serveOnHttp(options: HttpServerOptions): Promise<HttpServe
     connections.trackAnswer(request, response);
     serve(request, response);
   };
-  const server = options.tls
-    ? createTlsDoor(options.tls, listener, connections)
-    : createPlainDoor(listener, connections);
+  const secure = options.tls && createTlsDoor(options.tls, listener, connections);
+  const server = secure ?? createPlainDoor(listener, connections);
   const address = await listen(server, host, port);
 
   async function drain(): Promise<void> {
@@ -99,6 +101,7 @@ export async function serveOnHttp(options: HttpServerOptions): Promise<HttpServe
   return {
     url: urlFromAddress(address, options.tls !== undefined),
     port: address.port,
+    renewCertificate: (files) => secure?.setSecureContext({ ...files }),
     [Symbol.asyncDispose]() {
       draining ??= drain();
       return draining;

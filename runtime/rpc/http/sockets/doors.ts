@@ -2,6 +2,7 @@ import { createServer as createHttp1Server } from "node:http";
 import {
   createServer as createHttp2Server,
   createSecureServer,
+  type Http2SecureServer,
   type ServerHttp2Session,
   type ServerOptions,
 } from "node:http2";
@@ -57,8 +58,9 @@ export function createPlainDoor(listener: RequestListener, connections: Connecti
 }
 
 /** HTTP/1.1 and HTTP/2 over TLS, told apart by ALPN. */
-export function createTlsDoor(tls: TlsFiles, listener: RequestListener, connections: Connections): Server {
-  const server = createSecureServer({ ...HTTP2_OPTIONS, ...HTTP1_OPTIONS, ...tls, allowHTTP1: true }, listener);
+export function createTlsDoor(tls: TlsFiles, listener: RequestListener, connections: Connections): Http2SecureServer {
+  const options = { ...HTTP2_OPTIONS, ...HTTP1_OPTIONS, handshakeTimeout: FIRST_BYTES_TIMEOUT_MS, allowHTTP1: true };
+  const server = createSecureServer({ ...options, ...tls }, listener);
   server.on("secureConnection", (socket) => {
     connections.trackSocket(socket);
     if (socket.alpnProtocol === "h2") connections.trackHttp2(socket);
