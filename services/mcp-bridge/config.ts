@@ -44,7 +44,7 @@ export function readConfig(env: NodeJS.ProcessEnv) {
       min: 1,
     }),
     maxMessageBytes: reader.integer("TOOLBUS_MCP_MAX_MESSAGE_BYTES", {
-      meaning: "A longer message of a server ends its connection.",
+      meaning: "A longer message of a server ends its connection; over HTTP, the call that it answers.",
       unit: "bytes",
       default: 64 * 2 ** 20,
       min: 1_024,

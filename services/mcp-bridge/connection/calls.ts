@@ -5,8 +5,10 @@ import {
 } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
+import { boundedEvent } from "#runtime/results/bounded-event.ts";
 import { providedResult } from "#runtime/results/provided-result.ts";
 import { type Changes, createChanges, orAborted } from "../servers/changes.ts";
+import type { Retention } from "./retention.ts";
 
 export type CallEvent = ExecuteToolResponse["event"];
 
@@ -28,30 +30,22 @@ interface CallRecord {
 
 const MAX_EVENTS = 256;
 
-export interface CallsOptions {
-  /** How long a result is kept for a repeated question. */
-  retentionMs?: number;
-  maxRetained?: number;
-  maxRetainedLength?: number;
-}
-
 /**
  * The calls of one connection. A second call under the same id joins the first, or is given its result for a while. A call
  * that nobody waits for any more is canceled. What failed is not kept: whether it may be repeated, others decide.
  */
 export class Calls {
   readonly #records = new Map<string, CallRecord>();
-  readonly #retained: { id: string; until: number; length: number }[] = [];
-  readonly #options: Required<CallsOptions>;
-  #retainedLength = 0;
+  readonly #retention: Retention;
+  #running = 0;
 
-  constructor(options: CallsOptions = {}) {
-    this.#options = { retentionMs: 60_000, maxRetained: 1_000, maxRetainedLength: 32 * 2 ** 20, ...options };
+  constructor(retention: Retention) {
+    this.#retention = retention;
   }
 
   /** Of calls that have not ended. */
   get running(): number {
-    return this.#records.size - this.#retained.length;
+    return this.#running;
   }
 
   /** The call's progress and logs, then its result; throws what the call failed with. */
@@ -82,11 +76,12 @@ export class Calls {
   /** Who asks again under the id of a call that is being canceled starts another. */
   #abandon(id: string, record: CallRecord): void {
     this.#records.delete(id);
+    this.#running -= 1;
     record.abandoned.abort(new Failure("canceled", "nobody waits for this call any more", { reason: "CANCELED" }));
   }
 
   #start(id: string, work: CallWork): CallRecord {
-    this.#forget();
+    this.#retention.forgetOld();
     const record: CallRecord = {
       events: [],
       forgotten: 0,
@@ -95,9 +90,10 @@ export class Calls {
       changes: createChanges(),
     };
     this.#records.set(id, record);
+    this.#running += 1;
     const tell = (event: CallEvent) => {
       if (record.outcome) return;
-      record.events.push(event);
+      record.events.push(event.case === "progress" || event.case === "log" ? boundedEvent(event) : event);
       if (record.events.length > MAX_EVENTS) {
         record.events.shift();
         record.forgotten += 1;
@@ -107,7 +103,8 @@ export class Calls {
     const end = (outcome: Outcome) => {
       record.outcome = outcome;
       if (this.#records.get(id) === record) {
-        if (outcome.kind === "result") this.#retain(id, outcome.result);
+        this.#running -= 1;
+        if (outcome.kind === "result") this.#retain(id, record, outcome.result);
         else this.#records.delete(id);
       }
       record.changes.tell();
@@ -119,21 +116,15 @@ export class Calls {
     return record;
   }
 
-  #retain(id: string, result: ToolResult): void {
-    const { length } = result.outputJson;
-    this.#retained.push({ id, until: performance.now() + this.#options.retentionMs, length });
-    this.#retainedLength += length;
-    this.#forget();
+  #retain(id: string, record: CallRecord, { outputJson }: ToolResult): void {
+    const length = record.events.reduce((sum, event) => sum + lengthOf(event), outputJson.length);
+    this.#retention.add(length, () => {
+      if (this.#records.get(id) === record) this.#records.delete(id);
+    });
   }
+}
 
-  #forget(): void {
-    const { maxRetained, maxRetainedLength } = this.#options;
-    for (let [oldest] = this.#retained; oldest; [oldest] = this.#retained) {
-      const isOver = this.#retained.length > maxRetained || this.#retainedLength > maxRetainedLength;
-      if (!isOver && oldest.until > performance.now()) return;
-      this.#retained.shift();
-      this.#retainedLength -= oldest.length;
-      this.#records.delete(oldest.id);
-    }
-  }
+function lengthOf({ value, case: kind }: CallEvent): number {
+  if (kind === "log") return value.message.length + value.fieldsJson.length;
+  return kind === "progress" ? value.message.length : 0;
 }

@@ -11,6 +11,7 @@ import type { Changes } from "../servers/changes.ts";
 import type { Holder } from "../servers/key.ts";
 import { type CallEvent, Calls } from "./calls.ts";
 import { execute } from "./execute.ts";
+import type { Retention } from "./retention.ts";
 
 export interface ConnectionOptions {
   server: McpServer;
@@ -19,6 +20,7 @@ export interface ConnectionOptions {
   startupTimeoutMs: number;
   idleTimeoutMs: number;
   logger: Logger;
+  retention: Retention;
   open: OpenLink;
   /** Nobody has held the connection for the idle time. */
   onIdle: () => void;
@@ -43,7 +45,7 @@ export class Connection implements AsyncDisposable {
   readonly #options: ConnectionOptions;
   readonly #logger: Logger;
   readonly #keeper: LinkKeeper;
-  readonly #calls = new Calls();
+  readonly #calls: Calls;
   readonly #telling = new Set<(event: CallEvent) => void>();
   #holds = 0;
   #isClosing = false;
@@ -52,6 +54,7 @@ export class Connection implements AsyncDisposable {
   constructor(options: ConnectionOptions) {
     const { server, holder } = options;
     this.#options = options;
+    this.#calls = new Calls(options.retention);
     this.server = server;
     this.holder = holder;
     this.#logger = options.logger.child({ server: server.name, ...holder });

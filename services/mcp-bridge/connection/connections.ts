@@ -3,7 +3,8 @@ import { createChanges } from "../servers/changes.ts";
 import { type Holder, keyOf } from "../servers/key.ts";
 import { Connection, type ConnectionOptions } from "./connection.ts";
 
-/** Which instance has a connection; `#runtime/bus/ownership/ownership.ts` behind it. */
+/** Which instance has a connection; `#runtime/bus/ownership/ownership.ts` behind it. */ import { Retention } from "./retention.ts";
+
 export interface Owners {
   acquire(
     key: string,
@@ -40,6 +41,7 @@ export class Connections {
   readonly #options: ConnectionsOptions;
   readonly #open = new Map<string, Connection>();
   readonly #released = new WeakSet<Connection>();
+  readonly #retention = new Retention();
   #owners: Owners | undefined;
 
   constructor(options: ConnectionsOptions) {
@@ -55,6 +57,7 @@ export class Connections {
   open(key: string, { server, holder }: AskedConnection): Connection {
     const connection: Connection = new Connection({
       ...this.#options,
+      retention: this.#retention,
       server,
       holder,
       open: this.#options.openerOf({ server, holder }),

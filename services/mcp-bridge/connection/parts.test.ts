@@ -8,6 +8,7 @@ import { until } from "#runtime/time/until.ts";
 import { decideHealth, type HealthFinding, watchHealth } from "../link/health.ts";
 import { createRefresh } from "../link/refresh.ts";
 import { Calls } from "./calls.ts";
+import { Retention } from "./retention.ts";
 
 const noSignal = new AbortController().signal;
 
@@ -117,7 +118,7 @@ describe("calls", () => {
   const result = (outputJson: string) => create(ToolResultSchema, { outputJson });
 
   test("forget the oldest results when they are too many or too long", async () => {
-    const calls = new Calls({ maxRetained: 2, maxRetainedLength: 100 });
+    const calls = new Calls(new Retention({ maxRetained: 2, maxRetainedLength: 100 }));
     let executed = 0;
     const run = async (id: string, outputJson = "1") => {
       const work = async () => {
@@ -137,7 +138,7 @@ describe("calls", () => {
   });
 
   test("go on while one of those who wait for them is left", async () => {
-    const calls = new Calls();
+    const calls = new Calls(new Retention());
     const gate = Promise.withResolvers<void>();
     let isCanceled = false;
     const work = async (_: unknown, signal: AbortSignal) => {
@@ -158,9 +159,10 @@ describe("calls", () => {
   });
 
   test("tell the last of their events to one who reads slowly, and the result always", async () => {
-    const calls = new Calls();
+    const calls = new Calls(new Retention());
     const work = async (tell: (event: { case: "progress"; value: never }) => void) => {
-      for (let progress = 0; progress < 10_000; progress++) tell({ case: "progress", value: { progress } as never });
+      for (let progress = 0; progress < 10_000; progress++)
+        tell({ case: "progress", value: { progress, message: "" } as never });
       return result("1");
     };
     const seen: (string | undefined)[] = [];

@@ -6,6 +6,7 @@ import { contractJson } from "#runtime/agent-file/spelling.ts";
 import { createAddressGuard } from "#runtime/http/address-guard.ts";
 import { Connection, type ConnectionCall } from "../connection/connection.ts";
 import { createOpener } from "../connection/open.ts";
+import { Retention } from "../connection/retention.ts";
 import type { TransportModule } from "../transport/module.ts";
 import { createTransportRegistry } from "../transport/registry.ts";
 import { type EventTold, eventsOf } from "./events.ts";
@@ -70,6 +71,7 @@ export function openConnection(server: ServerFixture, options: ConnectionFixture
     startupTimeoutMs: 15_000,
     idleTimeoutMs,
     logger,
+    retention: new Retention(),
     open: opener({ server: message, holder }),
     onIdle,
     onChange: () => {},

@@ -1,3 +1,4 @@
+import { type EventSourceMessage, EventSourceParserStream } from "eventsource-parser/stream";
 import { repeatUntilAborted } from "#runtime/time/retry/retry.ts";
 
 export interface EventStreamOptions {
@@ -36,40 +37,13 @@ export async function followEvents(options: EventStreamOptions): Promise<void> {
     if (isReopened) options.onReopened();
     for await (const event of eventsOf(response.body)) {
       lastEventId = event.id ?? lastEventId;
-      if (event.data !== "" && (event.type === "" || event.type === "message")) options.onData(event.data);
+      if (event.data !== "" && (event.event ?? "message") === "message") options.onData(event.data);
     }
   };
   await repeatUntilAborted(read, { initialMs: 500, maxMs: 60_000, signal, onError: options.onTrouble });
 }
 
-interface ServerEvent {
-  id: string | undefined;
-  type: string;
-  data: string;
-}
-
-/** The events of a `text/event-stream`, as the HTML standard frames them. */
-export async function* eventsOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<ServerEvent> {
-  let event: ServerEvent & { lines: string[] } = { id: undefined, type: "", data: "", lines: [] };
-  for await (const line of linesOf(body)) {
-    if (line === "") {
-      if (event.lines.length > 0 || event.id !== undefined) yield { ...event, data: event.lines.join("\n") };
-      event = { id: undefined, type: "", data: "", lines: [] };
-      continue;
-    }
-    const [, field, value = ""] = /^([^:]*)(?:: ?(.*))?$/s.exec(line) ?? [];
-    if (field === "data") event.lines.push(value);
-    else if (field === "event") event.type = value;
-    else if (field === "id") event.id = value;
-  }
-}
-
-async function* linesOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
-  const decoder = new TextDecoder();
-  let rest = "";
-  for await (const chunk of body) {
-    const lines = (rest + decoder.decode(chunk, { stream: true })).split(/\r\n|\n|\r(?!$)/);
-    rest = lines.pop() ?? "";
-    yield* lines;
-  }
+/** The events of a `text/event-stream`. */
+export function eventsOf(body: ReadableStream<Uint8Array>): AsyncIterable<EventSourceMessage> {
+  return body.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream());
 }

@@ -15,6 +15,7 @@ import { Agent, fetch as undiciFetch } from "undici";
 import { partsOfTransport } from "#runtime/config/server-transport.ts";
 import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import { guardedConnector } from "#runtime/http/guarded-connector.ts";
+import { boundedResponse } from "./bounded-body.ts";
 import { followEvents } from "./event-stream.ts";
 import type { TransportContext, TransportModule } from "./module.ts";
 
@@ -54,6 +55,8 @@ class HttpTransport implements Transport {
   readonly #ended = new AbortController();
   readonly #context: TransportContext;
   #closed: Promise<void> | undefined;
+  /** Why a stream was left that ends now: the SDK does not say. */
+  #cutFor: string | undefined;
 
   constructor(url: URL, headers: Readonly<Record<string, string>>, context: TransportContext) {
     this.#context = context;
@@ -124,7 +127,12 @@ class HttpTransport implements Transport {
   async #request(url: string | URL, init: RequestInit): Promise<Response> {
     // The global types and those of the package describe the same standard.
     const response = await undiciFetch(url, { ...init, dispatcher: this.#agent } as Parameters<typeof undiciFetch>[1]);
-    return response as unknown as Response;
+    return boundedResponse(response as unknown as Response, {
+      maxBytes: this.#context.maxMessageBytes,
+      onTooLarge: ({ message }) => {
+        this.#cutFor = message;
+      },
+    });
   }
 
   #followEvents(url: string | URL, headers: Headers): void {
@@ -159,7 +167,8 @@ class HttpTransport implements Transport {
   /** T2 */
   #answerUnanswered(id: RequestId): void {
     if (!this.#unanswered.delete(id)) return;
-    const message = "the server ended the stream without an answer";
+    const message = this.#cutFor ?? "the server ended the stream without an answer";
+    this.#cutFor = undefined;
     this.onmessage?.({ jsonrpc: "2.0", id, error: { code: -32_000, message, data: { reason: STREAM_ENDED } } });
   }
 }

@@ -78,19 +78,20 @@ describe("transports", () => {
 
 describe("a stream of events", () => {
   test("gives the same events however its bytes are cut", async () => {
-    const text = 'id: 1\nevent: message\ndata: {"ä":1}\n\n: a comment\r\ndata: two\r\ndata: lines\r\n\r\nid: 2\n\n';
+    const text =
+      'id: 1\nevent: message\ndata: {"ä":1}\n\n: a comment\r\ndata: two\r\ndata: lines\r\n\r\nid: 2\ndata:\n\n';
     const bytes = new TextEncoder().encode(text);
     const expected = [
-      { id: "1", type: "message", data: '{"ä":1}' },
-      { id: undefined, type: "", data: "two\nlines" },
-      { id: "2", type: "", data: "" },
+      { id: "1", event: "message", data: '{"ä":1}' },
+      { id: undefined, event: undefined, data: "two\nlines" },
+      { id: "2", event: undefined, data: "" },
     ];
     await fc.assert(
       fc.asyncProperty(fc.uniqueArray(fc.nat(bytes.length), { maxLength: 8 }), async (cuts) => {
         const edges = [0, ...cuts.sort((a, b) => a - b), bytes.length];
         const chunks = edges.slice(1).map((end, index) => bytes.subarray(edges[index], end));
         const events = await Array.fromAsync(eventsOf(ReadableStream.from(chunks)));
-        expect(events.map(({ id, type, data }) => ({ id, type, data }))).toEqual(expected);
+        expect(events.map(({ id, event, data }) => ({ id, event, data }))).toEqual(expected);
       }),
     );
   });

@@ -16,6 +16,8 @@ const mcpConfig = testsOf("services/mcp-bridge/config.test.ts");
 const logger = testsOf("runtime/lifecycle/logger.test.ts");
 const failure = testsOf("runtime/failure/connect.test.ts");
 const validator = testsOf("runtime/schema/json-schema/validator.test.ts");
+const largeAnswers = testsOf("services/mcp-bridge/testing/large-answers.test.ts");
+const told = testsOf("runtime/results/bounded-event.test.ts");
 const costs = testsOf("runtime/schema/json-schema/costs.test.ts");
 const patterns = testsOf("runtime/schema/json-schema/patterns.test.ts");
 const bus = testsOf("runtime/bus/bus.test.ts");
@@ -95,6 +97,11 @@ export const sec: Proofs = {
         "that backtracks without end takes no time of the thread that asks",
         "keep another's no longer than one of them takes",
       ),
+    ),
+    shown(
+      "answers of MCP servers over HTTP, and what tools tell while they run, have bounds",
+      largeAnswers("ends the call with the limit, and the rest of it is not read"),
+      told("a text of progress or log that is too long is told as its beginning and its length"),
     ),
     shown(
       "requests and stores have bounds",

@@ -8,6 +8,7 @@ import {
 } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
+import { boundedEvent } from "#runtime/results/bounded-event.ts";
 import { encodeRunContext } from "#runtime/rpc/run-context.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { type Ending, openEnding } from "#runtime/time/ending.ts";
@@ -137,7 +138,7 @@ async function resultOf(messages: Messages, control: CallControl): Promise<Answe
     if (next.done) throw new Failure("data_loss", "the call ended without a result", { reason: "OUTCOME_UNKNOWN" });
     const { event } = next.value;
     if (event.case === "result") return answerFromProvider(event.value);
-    if (event.case !== undefined) control.emit(event satisfies CallEvent);
+    if (event.case !== undefined) control.emit(boundedEvent(event satisfies CallEvent));
   }
 }
 

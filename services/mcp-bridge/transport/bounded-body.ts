@@ -1,0 +1,41 @@
+/**
+ * The response with a body that ends in an error instead of growing without bound, counted as it is unpacked: as a whole, or,
+ * of an event stream, each event.
+ */
+export function boundedResponse(
+  response: Response,
+  { maxBytes, onTooLarge }: { maxBytes: number; onTooLarge: (error: Error) => void },
+): Response {
+  const { body, status, statusText, headers } = response;
+  if (body === null) return response;
+  const isEvents = headers.get("content-type")?.includes("text/event-stream") ?? false;
+  let length = 0;
+  let last: Buffer = Buffer.alloc(0);
+  const count = new TransformStream<Uint8Array, Uint8Array>({
+    transform(chunk, controller) {
+      const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+      const end = isEvents
+        ? Math.max(endOfEvent(bytes), endOfEvent(Buffer.concat([last, bytes.subarray(0, 1)])) - 1)
+        : -1;
+      length = end < 0 ? length + bytes.length : bytes.length - end;
+      last = bytes.subarray(-1);
+      if (length > maxBytes) {
+        const error = tooLarge(maxBytes);
+        onTooLarge(error);
+        throw error;
+      }
+      controller.enqueue(chunk);
+    },
+  });
+  return new Response(body.pipeThrough(count), { status, statusText, headers });
+}
+
+/** Where the last empty line ends, which ends an event; negative when there is none. */
+function endOfEvent(bytes: Buffer): number {
+  const found = Math.max(...["\n\n", "\n\r", "\r\r"].map((ends) => bytes.lastIndexOf(ends)));
+  return found < 0 ? -1 : found + 2;
+}
+
+function tooLarge(maxBytes: number): Error {
+  return new Error(`the server's answer is larger than ${maxBytes} bytes (TOOLBUS_MCP_MAX_MESSAGE_BYTES)`);
+}
