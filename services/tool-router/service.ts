@@ -27,6 +27,7 @@ import { createResults } from "./calls/requests/results.ts";
 import { createSubmissions } from "./calls/requests/submissions.ts";
 import type { Audit } from "./catalogue/audit/audit.ts";
 import { type CatalogueFiles, openCatalogueFiles } from "./catalogue/files/files.ts";
+import { isGranted } from "./catalogue/grants.ts";
 import type { Config } from "./config.ts";
 import { createRoutes, type Routes } from "./routes.ts";
 import { openCatalogue } from "./service/catalogue.ts";
@@ -64,6 +65,7 @@ export async function openService(config: Config, context: ServiceContext): Prom
   const inFlight = new InFlightCalls();
   const messages = stack.use(openMessages(spaces, clock, (fault) => logger.warn(fault)));
   const stored = storedSessions(bus);
+  const mayWatch = (principal: string, tool: string) => isGranted(catalogue.tools.get(tool)?.grants, principal);
   const ownership = createOwnership(async (id) => (await stored.bucket.read(id))?.value);
   const recorded = stack.use(
     await openRecordedCalls(bus, {
@@ -74,6 +76,7 @@ export async function openService(config: Config, context: ServiceContext): Prom
       messages,
       audit,
       acknowledgeMs: config.acknowledgeMs,
+      mayWatch,
       onFault: (fault) => logger.warn(fault),
     }),
   );
@@ -130,7 +133,7 @@ export async function openService(config: Config, context: ServiceContext): Prom
           ...recorded,
         },
         changes: stored.changes,
-        submissions: createSubmissions({ ...recorded, validator, clock, answers }),
+        submissions: createSubmissions({ ...recorded, mayWatch, validator, clock, answers }),
         results: createResults({
           ...{ ownership },
           calls: recorded.store,

@@ -6,14 +6,14 @@ import { originOfUrl } from "#runtime/http/origin-of-url.ts";
 
 /*
  * What everybody sees of the catalogue who is no operator: what there is, and how to use it. Instructions, options, configurations,
- * headers, paths and the rest of addresses may hold what somebody else must not read.
+ * headers, grants, paths and the rest of addresses may hold what somebody else must not read.
  */
 
 export function publicAgent({ agent, ...stored }: StoredAgent): StoredAgent {
   return { ...stored, ...(agent && { agent: withoutConfiguration(agent) }), warnings: [], redacted: true };
 }
 
-function withoutConfiguration({ model, fallbackModel, ...agent }: Agent): Agent {
+function withoutConfiguration({ model, fallbackModel, grants: _, ...agent }: Agent): Agent {
   return {
     ...agent,
     instructions: "",
@@ -29,7 +29,7 @@ function withoutOptions({ options: _, ...model }: Model): Model {
 
 export function publicTool({ tool, ...stored }: CatalogTool): CatalogTool {
   if (tool === undefined) return { ...stored, redacted: true };
-  const { config: _, execution, builtinPolicy, ...rest } = tool;
+  const { config: _, grants: __, execution, builtinPolicy, ...rest } = tool;
   const shown = {
     ...rest,
     ...(execution && { execution: { ...execution, url: originOfUrl(execution.url), headers: {} } }),

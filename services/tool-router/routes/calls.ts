@@ -3,11 +3,12 @@ import type { ConnectRouter, HandlerContext } from "@connectrpc/connect";
 import { type ListToolsRequest, ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import type { Ownership } from "#runtime/rpc/access/session-owners.ts";
-import { callerOf } from "#runtime/rpc/identity.ts";
+import { type Caller, callerOf } from "#runtime/rpc/identity.ts";
 import { decodeRunContext } from "#runtime/rpc/run-context.ts";
 import type { CarryOut } from "../calls/call.ts";
 import type { InFlightCalls } from "../calls/in-flight.ts";
 import type { Catalogue } from "../catalogue/catalogue.ts";
+import { requireGrant } from "../catalogue/grants.ts";
 import type { Contexts } from "../sessions/contexts/contexts.ts";
 import { explainTool } from "../sessions/contexts/explain.ts";
 import { listTools, toolsRevision } from "../sessions/contexts/listing.ts";
@@ -25,18 +26,24 @@ export interface CallRoutes {
 }
 
 export function routeCalls(router: ConnectRouter, routes: CallRoutes): void {
-  const { inFlight, carryOut, contexts, ownership } = routes;
+  const { inFlight, carryOut, catalogue, contexts, ownership } = routes;
+  /** A session of one's own, or an agent that one may use. */
+  async function requireScope({ scope }: Pick<ListToolsRequest, "scope">, caller: Caller): Promise<void> {
+    if (scope.case === "session") await ownership.requireSession(scope.value.sessionId, caller);
+    if (scope.case !== "agent") return;
+    await catalogue.caughtUp();
+    requireGrant(`agent ${scope.value}`, catalogue.agent(scope.value)?.agent.grants, caller);
+  }
+
   router.service(ToolService, {
     async listTools(request, context) {
       const { signal } = context;
-      const sessionId = sessionOf(request);
-      await ownership.requireSession(sessionId, callerOf(context));
+      await requireScope(request, callerOf(context));
       return listTools(routes, request, signal);
     },
     async explainTool(request, context) {
       const { signal } = context;
-      const sessionId = sessionOf(request);
-      await ownership.requireSession(sessionId, callerOf(context));
+      await requireScope(request, callerOf(context));
       return explainTool(routes, request, signal);
     },
     async *callTool(request, context) {
@@ -59,10 +66,6 @@ export function routeCalls(router: ConnectRouter, routes: CallRoutes): void {
       }
     },
   });
-}
-
-function sessionOf({ scope }: Pick<ListToolsRequest, "scope">): string {
-  return scope.case === "session" ? scope.value.sessionId : "";
 }
 
 /** A caller that fell silent may come back for its call; one that canceled will not. */

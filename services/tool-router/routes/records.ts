@@ -18,6 +18,7 @@ import type { Submissions } from "../calls/requests/submissions.ts";
 import type { Dispatcher } from "../calls/watchers/dispatcher.ts";
 import { noticesOf } from "../calls/watchers/notices.ts";
 import type { Catalogue } from "../catalogue/catalogue.ts";
+import { requireGrant } from "../catalogue/grants.ts";
 import type { Sessions } from "../sessions/sessions.ts";
 import { tokenFrom } from "../subscriptions/watchers/subject-token.ts";
 
@@ -67,8 +68,11 @@ export function routeRecords(router: ConnectRouter, routes: RecordRoutes): void 
     async *watchToolCalls({ tools, watcherId, maxInFlight }, context) {
       const { signal } = context;
       using ending = openEnding(signal, stopping);
-      const principal = principalOf(callerOf(context));
+      const caller = callerOf(context);
+      const principal = principalOf(caller);
       const token = tokenFrom(principal, watcherId || randomUUID());
+      await catalogue.caughtUp();
+      for (const tool of tools) requireGrant(`tool ${tool}`, catalogue.tools.get(tool)?.grants, caller);
       const notices = await currentNotices(tools);
       for (const notice of notices) yield { update: { case: "notice", value: notice } };
       const watch = { token, principal, tools, limit: maxInFlight || IN_FLIGHT };

@@ -3,24 +3,27 @@ import type { ConnectRouter } from "@connectrpc/connect";
 import { SessionService, WatchSessionResponseSchema } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import type { Ownership } from "#runtime/rpc/access/session-owners.ts";
 import { withEtag } from "#runtime/rpc/etag.ts";
-import { callerOf, principalOf } from "#runtime/rpc/identity.ts";
+import { callerOf } from "#runtime/rpc/identity.ts";
 import { msFromDuration } from "#runtime/time/duration.ts";
 import { openEnding } from "#runtime/time/ending.ts";
+import type { Catalogue } from "../catalogue/catalogue.ts";
+import { requireGrant } from "../catalogue/grants.ts";
 import type { Switching } from "../sessions/switch/switching.ts";
 import { type WatchParts, watchSession } from "../sessions/switch/watch.ts";
 
 export interface SessionRoutes extends WatchParts {
   ownership: Ownership;
+  catalogue: WatchParts["catalogue"] & Pick<Catalogue, "agent" | "caughtUp">;
   switching: Pick<Switching, "switchAgent" | "close">;
   /** Aborts when the service stops: watches end then. */
   stopping: AbortSignal;
 }
 
 export function routeSessions(router: ConnectRouter, routes: SessionRoutes): void {
-  const { sessions, ownership, switching, stopping } = routes;
+  const { sessions, ownership, switching, catalogue, stopping } = routes;
   router.service(SessionService, {
     async createSession({ agent, sessionId }, context) {
-      return { session: await sessions.open({ agent, sessionId, principal: principalOf(callerOf(context)) }) };
+      return { session: await sessions.open({ agent, sessionId, caller: callerOf(context) }) };
     },
     async getSession({ sessionId }, context) {
       await ownership.requireSession(sessionId, callerOf(context));
@@ -34,7 +37,10 @@ export function routeSessions(router: ConnectRouter, routes: SessionRoutes): voi
       return { session: await switching.close(withDrain(request)) };
     },
     async switchAgent(request, context) {
-      await ownership.requireSession(request.sessionId, callerOf(context));
+      const caller = callerOf(context);
+      await ownership.requireSession(request.sessionId, caller);
+      await catalogue.caughtUp();
+      requireGrant(`agent ${request.agent}`, catalogue.agent(request.agent)?.agent.grants, caller);
       return { session: await switching.switchAgent(withDrain(request), context.signal) };
     },
     async *watchSession({ sessionId }, context) {

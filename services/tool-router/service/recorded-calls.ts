@@ -32,6 +32,8 @@ export interface RecordedCallParts {
   ownership: Ownership;
   messages: Messages;
   audit: Audit;
+  /** Whether the principal may have calls of the external tool. */
+  mayWatch: (principal: string, tool: string) => boolean;
   /** How long a watcher may have a call that it neither acknowledges nor answers. */
   acknowledgeMs: number;
   onFault(fault: string): void;
@@ -64,6 +66,7 @@ export async function openRecordedCalls(bus: Bus, parts: RecordedCallParts) {
     queue,
     presence,
     deliveryIds,
+    mayWatch: parts.mayWatch,
     acknowledgeMs,
     store: { read: (callId) => store.read(callId) },
     onWatcherLost(taken) {

@@ -4,10 +4,11 @@ import { type Session, SessionState } from "#gen/toolbus/session/v1/session_pb.t
 import type { Bucket, Stored } from "#runtime/bus/buckets/bucket.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { isOwner } from "#runtime/failure/session-owner.ts";
-import type { Caller } from "#runtime/rpc/identity.ts";
+import { type Caller, principalOf } from "#runtime/rpc/identity.ts";
 import { type PageRequest, pageOf } from "#runtime/rpc/paging/page.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { Catalogue } from "../catalogue/catalogue.ts";
+import { requireGrant } from "../catalogue/grants.ts";
 import { isSettled, refuseClosed, refuseMissing, refuseSwitched, refuseSwitching } from "./failures.ts";
 import type { RecentSessions } from "./recent-sessions.ts";
 import type { SessionChanges } from "./session-changes.ts";
@@ -45,11 +46,13 @@ export class Sessions {
   }
 
   /** An id that is taken by the same principal for the same agent is that session. */
-  async open(request: { agent: string; sessionId: string; principal: string }): Promise<Session> {
+  async open(request: { agent: string; sessionId: string; caller: Caller }): Promise<Session> {
     const { bucket, catalogue, clock } = this.#parts;
     await catalogue.caughtUp();
-    if (catalogue.agent(request.agent) === undefined) refuseAgent(request.agent);
-    const { agent, principal } = request;
+    const configured = catalogue.agent(request.agent) ?? refuseAgent(request.agent);
+    const { agent, caller } = request;
+    requireGrant(`agent ${agent}`, configured.agent.grants, caller);
+    const principal = principalOf(caller);
     const id = request.sessionId || randomUUID();
     const createdAt = timestampFromMs(clock.now());
     const session = sessionRecord({ id, agent, principal, createTime: createdAt, state: SessionState.ACTIVE });

@@ -6,6 +6,7 @@ const access = testsOf("test/system/access/access.test.ts");
 const bridge = testsOf("services/mcp-bridge/testing/owners.service.test.ts");
 const keys = testsOf("test/system/operation/keys.test.ts");
 const owners = testsOf("services/tool-router/testing/sessions/owners.service.test.ts");
+const grants = testsOf("services/tool-router/testing/sessions/grants.service.test.ts");
 const operators = testsOf("test/system/operation/operators.test.ts");
 const workers = testsOf("services/worker-pool/testing/calls.test.ts");
 const hosted = testsOf("services/worker-pool/hosted/hosted.test.ts");
@@ -62,7 +63,16 @@ export const sec: Proofs = {
       "a call is taken by whom it was delivered to, and by nobody who makes up the id of a delivery",
       owners("nobody takes a call by an id that was made up", "a delivery is for the principal that it went to"),
     ),
-    open("agents, spaces and external tools are granted to principals", "There are no grants."),
+    shown(
+      "agents and external tools are granted to principals",
+      grants(
+        "an agent is for the principals that it is granted to",
+        "calls of an external tool go to whom it is granted",
+        "grants of a tool that nobody watches for are refused",
+      ),
+    ),
+    open("spaces are granted to principals", "Every key may read, join and create them."),
+    open("what has no grants is for those whom an operator names", "It is open to every key."),
   ],
   "SEC-3": [
     shown(

@@ -33,10 +33,12 @@ export interface SubmissionParts {
   clock: Clock;
   answers: Pick<Answers, "bound" | "recorded">;
   presence: Pick<Presence, "isWatchedBy">;
+  /** Whether the principal may have calls of the external tool. */
+  mayWatch: (principal: string, tool: string) => boolean;
 }
 
 export function createSubmissions(parts: SubmissionParts): Submissions {
-  const { store, validator, clock, answers, presence } = parts;
+  const { store, validator, clock, answers, presence, mayWatch } = parts;
 
   async function answerFrom({ outcome }: Submission, record: CallRecord, by: string): Promise<Answer> {
     if (outcome.case === "error") return failure(outcome.value);
@@ -52,7 +54,8 @@ export function createSubmissions(parts: SubmissionParts): Submissions {
 
   async function requireWatcher(record: CallRecord, { caller, principal, signal }: Submitter): Promise<void> {
     if (!isUntaken(record) || isOwner(record.principal, caller)) return;
-    if (!(await presence.isWatchedBy(principal, record.tool, signal))) refuseUntaken(record);
+    const isWatcher = mayWatch(principal, record.tool) && (await presence.isWatchedBy(principal, record.tool, signal));
+    if (!isWatcher) refuseUntaken(record);
   }
 
   /** The call's own record may have replaced a tombstone meanwhile. */

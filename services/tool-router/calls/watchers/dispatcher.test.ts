@@ -22,6 +22,7 @@ function open(isHanded = false, acknowledgeMs = 60_000) {
   const deliveryIds = new DeliveryIds(new Uint8Array(32));
   const dispatcher = new Dispatcher({
     deliveryIds,
+    mayWatch: () => true,
     queue: offers,
     presence,
     store: calls.store,

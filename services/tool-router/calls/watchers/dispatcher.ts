@@ -46,6 +46,8 @@ export interface DispatcherParts {
   presence: Presence;
   store: Pick<CallStore, "read">;
   deliveryIds: Pick<DeliveryIds, "create">;
+  /** Whether the principal may have calls of the tool now. */
+  mayWatch: (principal: string, tool: string) => boolean;
   /** A watcher was lost that had acknowledged these calls. */
   onWatcherLost: (taken: CallRecord[]) => void;
   /** How long a watcher may hold a call without acknowledging or answering it. */
@@ -128,6 +130,7 @@ export class Dispatcher {
     const watcher = this.#nextFor(tool);
     if (watcher === undefined) {
       offer.release();
+      this.#demand(new Set([tool])); // it may have been granted to others since
       return;
     }
     const stopTimer = startTimer(this.#parts.acknowledgeMs, () => this.#onAcknowledgeTimeout(watcher, callId));
@@ -202,7 +205,7 @@ export class Dispatcher {
 
   #demand(tools: ReadonlySet<string>): void {
     for (const tool of tools) {
-      const watchers = [...this.#watchers].filter((one) => one.tools.has(tool));
+      const watchers = [...this.#watchers].filter((one) => this.#isFor(one, tool));
       if (watchers.length === 0) this.#parts.queue.stop(tool);
       else
         this.#parts.queue.demand(
@@ -212,10 +215,14 @@ export class Dispatcher {
     }
   }
 
+  #isFor({ tools, principal }: Watcher, tool: string): boolean {
+    return tools.has(tool) && this.#parts.mayWatch(principal, tool);
+  }
+
   #nextFor(tool: string): Watcher | undefined {
     let best: Watcher | undefined;
     for (const one of this.#watchers) {
-      if (one.tools.has(tool) && one.free > 0 && (best === undefined || isBefore(one, best))) best = one;
+      if (this.#isFor(one, tool) && one.free > 0 && (best === undefined || isBefore(one, best))) best = one;
     }
     return best;
   }

@@ -31,6 +31,8 @@ export async function faultsOfTool(tool: Tool, { validator, hasProvider, secrets
     faults.push(`execution.method: ${execution?.method} is no method of a tool`);
   if (url !== "") faults.push(...faultsOfHeaders(execution?.headers ?? {}, secrets));
   if (url !== "" && tool.isAsync) faults.push("isAsync: a tool with a URL answers at once");
+  if (tool.grants !== undefined && kind !== ExecutionType.EXTERNAL)
+    faults.push("grants: only calls of a tool of kind external are watched for; an agent is granted by its own grants");
   if (kind === ExecutionType.SPACE && tool.visible === false) faults.push("visible: a space tool is always visible");
   if (kind === ExecutionType.CUSTOM) faults.push(...faultsOfCustomType(customType, hasProvider));
   if (url === "") faults.push(...faultsOfProvided(tool));

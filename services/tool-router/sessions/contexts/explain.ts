@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { ExecutionType, type Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import {
   ExplainStage,
   type ExplainStep,
@@ -139,10 +139,15 @@ function describe({ executor, tool }: ToolEntry): string {
     case "outside":
       return tool.executionType === ExecutionType.SPACE
         ? "a person answers, in the active space"
-        : "a service that watches for its calls answers";
+        : `a service that watches for its calls answers${grantedTo(tool)}`;
     case "provider":
       return `provider ${executor.provider}${executor.source ? `, source ${executor.source.name}` : ""}`;
   }
+}
+
+function grantedTo({ grants }: Tool): string {
+  if (grants === undefined) return "";
+  return `, of those to whom it is granted: ${grants.principals.join(", ") || "nobody"}`;
 }
 
 function step(stage: ExplainStage, finding: string, passed: boolean): Step {

@@ -4,17 +4,40 @@
 
 // Access: who may call which method.
 
-import type { GenEnum, GenExtension, GenFile } from "@bufbuild/protobuf/codegenv2";
-import { enumDesc, extDesc, fileDesc } from "@bufbuild/protobuf/codegenv2";
+import type { GenEnum, GenExtension, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
+import { enumDesc, extDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import { file_buf_validate_validate } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import type { MethodOptions } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_descriptor } from "@bufbuild/protobuf/wkt";
-import type { UnknownEnum } from "@bufbuild/protobuf";
+import type { Message, UnknownEnum } from "@bufbuild/protobuf";
 
 /**
  * Describes the file toolbus/access/v1/access.proto.
  */
 export const file_toolbus_access_v1_access: GenFile = /*@__PURE__*/
-  fileDesc("Ch50b29sYnVzL2FjY2Vzcy92MS9hY2Nlc3MucHJvdG8SEXRvb2xidXMuYWNjZXNzLnYxKmIKBFJ1bGUSFAoQUlVMRV9VTlNQRUNJRklFRBAAEg8KC1JVTEVfUFVCTElDEAESDgoKUlVMRV9PV05FUhACEhEKDVJVTEVfT1BFUkFUT1IQAxIQCgxSVUxFX1NFUlZJQ0UQBDpNCgRydWxlEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY5ZADIAEoDjIXLnRvb2xidXMuYWNjZXNzLnYxLlJ1bGVSBHJ1bGViBnByb3RvMw", [file_google_protobuf_descriptor]);
+  fileDesc("Ch50b29sYnVzL2FjY2Vzcy92MS9hY2Nlc3MucHJvdG8SEXRvb2xidXMuYWNjZXNzLnYxIjAKBkdyYW50cxImCgpwcmluY2lwYWxzGAEgAygJQhK6SA+SAQwQ6AciB3IFEAEYgAIqYgoEUnVsZRIUChBSVUxFX1VOU1BFQ0lGSUVEEAASDwoLUlVMRV9QVUJMSUMQARIOCgpSVUxFX09XTkVSEAISEQoNUlVMRV9PUEVSQVRPUhADEhAKDFJVTEVfU0VSVklDRRAEOk0KBHJ1bGUSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjlkAMgASgOMhcudG9vbGJ1cy5hY2Nlc3MudjEuUnVsZVIEcnVsZWIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_descriptor]);
+
+/**
+ * To whom something is granted.
+ *
+ * @generated from message toolbus.access.v1.Grants
+ */
+export type Grants = Message<"toolbus.access.v1.Grants"> & {
+  /**
+   * Names of principals, as the gateway's keys have them; `*` stands for all. An empty list grants it to nobody but `local`, which is
+   * everybody at a gateway without keys.
+   *
+   * @generated from field: repeated string principals = 1;
+   */
+  principals: string[];
+};
+
+/**
+ * Describes the message toolbus.access.v1.Grants.
+ * Use `create(GrantsSchema)` to create a new message.
+ */
+export const GrantsSchema: GenMessage<Grants> = /*@__PURE__*/
+  messageDesc(file_toolbus_access_v1_access, 0);
 
 /**
  * Who may call a method. A service of the suite may call every method that is not refused to all, by itself or on behalf of a

@@ -9,6 +9,7 @@
 package accessv1
 
 import (
+	_ "buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	descriptorpb "google.golang.org/protobuf/types/descriptorpb"
@@ -87,6 +88,53 @@ func (Rule) EnumDescriptor() ([]byte, []int) {
 	return file_toolbus_access_v1_access_proto_rawDescGZIP(), []int{0}
 }
 
+// To whom something is granted.
+type Grants struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Names of principals, as the gateway's keys have them; `*` stands for all. An empty list grants it to nobody but `local`, which is
+	// everybody at a gateway without keys.
+	Principals    []string `protobuf:"bytes,1,rep,name=principals,proto3" json:"principals,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Grants) Reset() {
+	*x = Grants{}
+	mi := &file_toolbus_access_v1_access_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Grants) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Grants) ProtoMessage() {}
+
+func (x *Grants) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_access_v1_access_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Grants.ProtoReflect.Descriptor instead.
+func (*Grants) Descriptor() ([]byte, []int) {
+	return file_toolbus_access_v1_access_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *Grants) GetPrincipals() []string {
+	if x != nil {
+		return x.Principals
+	}
+	return nil
+}
+
 var file_toolbus_access_v1_access_proto_extTypes = []protoimpl.ExtensionInfo{
 	{
 		ExtendedType:  (*descriptorpb.MethodOptions)(nil),
@@ -110,7 +158,11 @@ var File_toolbus_access_v1_access_proto protoreflect.FileDescriptor
 
 const file_toolbus_access_v1_access_proto_rawDesc = "" +
 	"\n" +
-	"\x1etoolbus/access/v1/access.proto\x12\x11toolbus.access.v1\x1a google/protobuf/descriptor.proto*b\n" +
+	"\x1etoolbus/access/v1/access.proto\x12\x11toolbus.access.v1\x1a\x1bbuf/validate/validate.proto\x1a google/protobuf/descriptor.proto\"<\n" +
+	"\x06Grants\x122\n" +
+	"\n" +
+	"principals\x18\x01 \x03(\tB\x12\xbaH\x0f\x92\x01\f\x10\xe8\a\"\ar\x05\x10\x01\x18\x80\x02R\n" +
+	"principals*b\n" +
 	"\x04Rule\x12\x14\n" +
 	"\x10RULE_UNSPECIFIED\x10\x00\x12\x0f\n" +
 	"\vRULE_PUBLIC\x10\x01\x12\x0e\n" +
@@ -134,12 +186,14 @@ func file_toolbus_access_v1_access_proto_rawDescGZIP() []byte {
 }
 
 var file_toolbus_access_v1_access_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_toolbus_access_v1_access_proto_msgTypes = make([]protoimpl.MessageInfo, 1)
 var file_toolbus_access_v1_access_proto_goTypes = []any{
 	(Rule)(0),                          // 0: toolbus.access.v1.Rule
-	(*descriptorpb.MethodOptions)(nil), // 1: google.protobuf.MethodOptions
+	(*Grants)(nil),                     // 1: toolbus.access.v1.Grants
+	(*descriptorpb.MethodOptions)(nil), // 2: google.protobuf.MethodOptions
 }
 var file_toolbus_access_v1_access_proto_depIdxs = []int32{
-	1, // 0: toolbus.access.v1.rule:extendee -> google.protobuf.MethodOptions
+	2, // 0: toolbus.access.v1.rule:extendee -> google.protobuf.MethodOptions
 	0, // 1: toolbus.access.v1.rule:type_name -> toolbus.access.v1.Rule
 	2, // [2:2] is the sub-list for method output_type
 	2, // [2:2] is the sub-list for method input_type
@@ -159,13 +213,14 @@ func file_toolbus_access_v1_access_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolbus_access_v1_access_proto_rawDesc), len(file_toolbus_access_v1_access_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   0,
+			NumMessages:   1,
 			NumExtensions: 1,
 			NumServices:   0,
 		},
 		GoTypes:           file_toolbus_access_v1_access_proto_goTypes,
 		DependencyIndexes: file_toolbus_access_v1_access_proto_depIdxs,
 		EnumInfos:         file_toolbus_access_v1_access_proto_enumTypes,
+		MessageInfos:      file_toolbus_access_v1_access_proto_msgTypes,
 		ExtensionInfos:    file_toolbus_access_v1_access_proto_extTypes,
 	}.Build()
 	File_toolbus_access_v1_access_proto = out.File

@@ -16,6 +16,7 @@ import (
 	structpb "google.golang.org/protobuf/types/known/structpb"
 	reflect "reflect"
 	sync "sync"
+	v11 "toolbus.dev/gen/go/toolbus/access/v1"
 	v1 "toolbus.dev/gen/go/toolbus/tool/v1"
 	unsafe "unsafe"
 )
@@ -522,7 +523,10 @@ type Agent struct {
 	// Limits of its runs.
 	Limits *Limits `protobuf:"bytes,9,opt,name=limits,proto3" json:"limits,omitempty"`
 	// Whether an event in the inbox starts a run; absent means true.
-	WakeOnInbox   *bool `protobuf:"varint,10,opt,name=wake_on_inbox,json=wakeOnInbox,proto3,oneof" json:"wake_on_inbox,omitempty"`
+	WakeOnInbox *bool `protobuf:"varint,10,opt,name=wake_on_inbox,json=wakeOnInbox,proto3,oneof" json:"wake_on_inbox,omitempty"`
+	// Who may open a session with it, switch one to it, ask for its tools, and have it called as a sub-agent; absent: every principal.
+	// A session that stands keeps its agent.
+	Grants        *v11.Grants `protobuf:"bytes,11,opt,name=grants,proto3" json:"grants,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -627,11 +631,18 @@ func (x *Agent) GetWakeOnInbox() bool {
 	return false
 }
 
+func (x *Agent) GetGrants() *v11.Grants {
+	if x != nil {
+		return x.Grants
+	}
+	return nil
+}
+
 var File_toolbus_agent_v1_agent_proto protoreflect.FileDescriptor
 
 const file_toolbus_agent_v1_agent_proto_rawDesc = "" +
 	"\n" +
-	"\x1ctoolbus/agent/v1/agent.proto\x12\x10toolbus.agent.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1atoolbus/tool/v1/tool.proto\x1a\x1btoolbus/tool/v1/usage.proto\"\x86\x02\n" +
+	"\x1ctoolbus/agent/v1/agent.proto\x12\x10toolbus.agent.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1etoolbus/access/v1/access.proto\x1a\x1atoolbus/tool/v1/tool.proto\x1a\x1btoolbus/tool/v1/usage.proto\"\x86\x02\n" +
 	"\x05Model\x12R\n" +
 	"\bprovider\x18\x01 \x01(\tB6\xbaH3r12/^(@[a-zA-Z0-9._-]{1,64}/)?[a-zA-Z0-9._-]{1,64}$R\bprovider\x12 \n" +
 	"\x05model\x18\x02 \x01(\tB\n" +
@@ -687,7 +698,7 @@ const file_toolbus_agent_v1_agent_proto_rawDesc = "" +
 	"\bSubAgent\x122\n" +
 	"\x05agent\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x05agent\x12+\n" +
 	"\vdescription\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80\x04R\vdescription\x120\n" +
-	"\x06limits\x18\x03 \x01(\v2\x18.toolbus.agent.v1.LimitsR\x06limits\"\xab\x04\n" +
+	"\x06limits\x18\x03 \x01(\v2\x18.toolbus.agent.v1.LimitsR\x06limits\"\xde\x04\n" +
 	"\x05Agent\x120\n" +
 	"\x04name\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x04name\x12+\n" +
 	"\vdescription\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80\x04R\vdescription\x12-\n" +
@@ -700,7 +711,8 @@ const file_toolbus_agent_v1_agent_proto_rawDesc = "" +
 	"sub_agents\x18\b \x03(\v2\x1a.toolbus.agent.v1.SubAgentB\b\xbaH\x05\x92\x01\x02\x10@R\tsubAgents\x120\n" +
 	"\x06limits\x18\t \x01(\v2\x18.toolbus.agent.v1.LimitsR\x06limits\x12'\n" +
 	"\rwake_on_inbox\x18\n" +
-	" \x01(\bH\x00R\vwakeOnInbox\x88\x01\x01B\x10\n" +
+	" \x01(\bH\x00R\vwakeOnInbox\x88\x01\x01\x121\n" +
+	"\x06grants\x18\v \x01(\v2\x19.toolbus.access.v1.GrantsR\x06grantsB\x10\n" +
 	"\x0e_wake_on_inboxB\xb1\x01\n" +
 	"\x14com.toolbus.agent.v1B\n" +
 	"AgentProtoP\x01Z+toolbus.dev/gen/go/toolbus/agent/v1;agentv1\xa2\x02\x03TAX\xaa\x02\x10Toolbus.Agent.V1\xca\x02\x10Toolbus\\Agent\\V1\xe2\x02\x1cToolbus\\Agent\\V1\\GPBMetadata\xea\x02\x12Toolbus::Agent::V1b\x06proto3"
@@ -731,6 +743,7 @@ var file_toolbus_agent_v1_agent_proto_goTypes = []any{
 	(*v1.AllowedTools)(nil),     // 9: toolbus.tool.v1.AllowedTools
 	(*durationpb.Duration)(nil), // 10: google.protobuf.Duration
 	(*v1.Money)(nil),            // 11: toolbus.tool.v1.Money
+	(*v11.Grants)(nil),          // 12: toolbus.access.v1.Grants
 }
 var file_toolbus_agent_v1_agent_proto_depIdxs = []int32{
 	8,  // 0: toolbus.agent.v1.Model.options:type_name -> google.protobuf.Struct
@@ -748,11 +761,12 @@ var file_toolbus_agent_v1_agent_proto_depIdxs = []int32{
 	4,  // 12: toolbus.agent.v1.Agent.sources:type_name -> toolbus.agent.v1.AgentSource
 	5,  // 13: toolbus.agent.v1.Agent.sub_agents:type_name -> toolbus.agent.v1.SubAgent
 	3,  // 14: toolbus.agent.v1.Agent.limits:type_name -> toolbus.agent.v1.Limits
-	15, // [15:15] is the sub-list for method output_type
-	15, // [15:15] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	12, // 15: toolbus.agent.v1.Agent.grants:type_name -> toolbus.access.v1.Grants
+	16, // [16:16] is the sub-list for method output_type
+	16, // [16:16] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_agent_v1_agent_proto_init() }

@@ -16,6 +16,7 @@ import (
 	structpb "google.golang.org/protobuf/types/known/structpb"
 	reflect "reflect"
 	sync "sync"
+	v1 "toolbus.dev/gen/go/toolbus/access/v1"
 	unsafe "unsafe"
 )
 
@@ -604,7 +605,10 @@ type Tool struct {
 	// Hints as the provider gave them.
 	Annotations *ToolAnnotations `protobuf:"bytes,14,opt,name=annotations,proto3" json:"annotations,omitempty"`
 	// For calls that are answered from outside: how long after its creation a call takes results; absent means always.
-	Ttl           *durationpb.Duration `protobuf:"bytes,15,opt,name=ttl,proto3" json:"ttl,omitempty"`
+	Ttl *durationpb.Duration `protobuf:"bytes,15,opt,name=ttl,proto3" json:"ttl,omitempty"`
+	// For EXECUTION_TYPE_EXTERNAL: who may watch for its calls, take them and answer them; absent: every principal. The owner of the
+	// session that calls may always answer.
+	Grants        *v1.Grants `protobuf:"bytes,16,opt,name=grants,proto3" json:"grants,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -740,6 +744,13 @@ func (x *Tool) GetAnnotations() *ToolAnnotations {
 func (x *Tool) GetTtl() *durationpb.Duration {
 	if x != nil {
 		return x.Ttl
+	}
+	return nil
+}
+
+func (x *Tool) GetGrants() *v1.Grants {
+	if x != nil {
+		return x.Grants
 	}
 	return nil
 }
@@ -991,7 +1002,7 @@ var File_toolbus_tool_v1_tool_proto protoreflect.FileDescriptor
 
 const file_toolbus_tool_v1_tool_proto_rawDesc = "" +
 	"\n" +
-	"\x1atoolbus/tool/v1/tool.proto\x12\x0ftoolbus.tool.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\"\xfb\x01\n" +
+	"\x1atoolbus/tool/v1/tool.proto\x12\x0ftoolbus.tool.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1etoolbus/access/v1/access.proto\"\xfb\x01\n" +
 	"\rHttpExecution\x12\x1d\n" +
 	"\x03url\x18\x01 \x01(\tB\v\xbaH\br\x06\x18\x80 \x88\x01\x01R\x03url\x12/\n" +
 	"\x06method\x18\x02 \x01(\tB\x17\xbaH\x14r\x122\x10^([A-Z]{1,16})?$R\x06method\x12^\n" +
@@ -1020,7 +1031,7 @@ const file_toolbus_tool_v1_tool_proto_rawDesc = "" +
 	"\n" +
 	"CustomType\x128\n" +
 	"\bprovider\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\bprovider\x12:\n" +
-	"\ttool_type\x18\x02 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_.-]{1,64}$R\btoolType\"\xd1\x06\n" +
+	"\ttool_type\x18\x02 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_.-]{1,64}$R\btoolType\"\x84\a\n" +
 	"\x04Tool\x12\x1e\n" +
 	"\x04name\x18\x01 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01\x18\x80\x02R\x04name\x12+\n" +
@@ -1039,7 +1050,8 @@ const file_toolbus_tool_v1_tool_proto_rawDesc = "" +
 	"\x06config\x18\f \x01(\v2\x17.google.protobuf.StructR\x06config\x12E\n" +
 	"\x0ebuiltin_policy\x18\r \x01(\v2\x1e.toolbus.tool.v1.BuiltinPolicyR\rbuiltinPolicy\x12B\n" +
 	"\vannotations\x18\x0e \x01(\v2 .toolbus.tool.v1.ToolAnnotationsR\vannotations\x12<\n" +
-	"\x03ttl\x18\x0f \x01(\v2\x19.google.protobuf.DurationB\x0f\xbaH\f\xaa\x01\t\"\x05\b\x80\xe7\x84\x0f*\x00R\x03ttlB\n" +
+	"\x03ttl\x18\x0f \x01(\v2\x19.google.protobuf.DurationB\x0f\xbaH\f\xaa\x01\t\"\x05\b\x80\xe7\x84\x0f*\x00R\x03ttl\x121\n" +
+	"\x06grants\x18\x10 \x01(\v2\x19.toolbus.access.v1.GrantsR\x06grantsB\n" +
 	"\n" +
 	"\b_visible\"s\n" +
 	"\n" +
@@ -1124,6 +1136,7 @@ var file_toolbus_tool_v1_tool_proto_goTypes = []any{
 	nil,                         // 13: toolbus.tool.v1.HttpExecution.HeadersEntry
 	(*durationpb.Duration)(nil), // 14: google.protobuf.Duration
 	(*structpb.Struct)(nil),     // 15: google.protobuf.Struct
+	(*v1.Grants)(nil),           // 16: toolbus.access.v1.Grants
 }
 var file_toolbus_tool_v1_tool_proto_depIdxs = []int32{
 	13, // 0: toolbus.tool.v1.HttpExecution.headers:type_name -> toolbus.tool.v1.HttpExecution.HeadersEntry
@@ -1138,12 +1151,13 @@ var file_toolbus_tool_v1_tool_proto_depIdxs = []int32{
 	5,  // 9: toolbus.tool.v1.Tool.builtin_policy:type_name -> toolbus.tool.v1.BuiltinPolicy
 	6,  // 10: toolbus.tool.v1.Tool.annotations:type_name -> toolbus.tool.v1.ToolAnnotations
 	14, // 11: toolbus.tool.v1.Tool.ttl:type_name -> google.protobuf.Duration
-	3,  // 12: toolbus.tool.v1.ToolLog.level:type_name -> toolbus.tool.v1.LogLevel
-	13, // [13:13] is the sub-list for method output_type
-	13, // [13:13] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	16, // 12: toolbus.tool.v1.Tool.grants:type_name -> toolbus.access.v1.Grants
+	3,  // 13: toolbus.tool.v1.ToolLog.level:type_name -> toolbus.tool.v1.LogLevel
+	14, // [14:14] is the sub-list for method output_type
+	14, // [14:14] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_tool_v1_tool_proto_init() }

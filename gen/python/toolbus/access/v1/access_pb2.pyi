@@ -3,18 +3,21 @@
 isort:skip_file
 Access: who may call which method."""
 
+from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import descriptor_pb2 as _descriptor_pb2
+from google.protobuf import message as _message
+from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf.internal import extension_dict as _extension_dict
 import builtins as _builtins
 import sys
 import typing as _typing
 
-if sys.version_info >= (3, 10):
-    from typing import TypeAlias as _TypeAlias
+if sys.version_info >= (3, 11):
+    from typing import TypeAlias as _TypeAlias, Never as _Never
 else:
-    from typing_extensions import TypeAlias as _TypeAlias
+    from typing_extensions import TypeAlias as _TypeAlias, Never as _Never
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
@@ -55,6 +58,32 @@ RULE_OPERATOR: Rule.ValueType  # 3
 RULE_SERVICE: Rule.ValueType  # 4
 """Services of the suite alone (else REASON_CALLER_NOT_SERVICE)."""
 Global___Rule: _TypeAlias = Rule  # noqa: Y015
+
+@_typing.final
+class Grants(_message.Message):
+    """To whom something is granted."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PRINCIPALS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def principals(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Names of principals, as the gateway's keys have them; `*` stands for all. An empty list grants it to nobody but `local`, which is
+        everybody at a gateway without keys.
+        """
+
+    def __init__(
+        self,
+        *,
+        principals: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["principals", b"principals"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Grants: _TypeAlias = Grants  # noqa: Y015
 
 RULE_FIELD_NUMBER: _builtins.int
 rule: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.MethodOptions, Global___Rule.ValueType]

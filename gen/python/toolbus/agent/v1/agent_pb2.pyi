@@ -9,6 +9,7 @@ from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import message as _message
 from google.protobuf import struct_pb2 as _struct_pb2
 from google.protobuf.internal import containers as _containers
+from toolbus.access.v1 import access_pb2 as _access_pb2
 from toolbus.tool.v1 import tool_pb2 as _tool_pb2
 from toolbus.tool.v1 import usage_pb2 as _usage_pb2
 import builtins as _builtins
@@ -344,6 +345,7 @@ class Agent(_message.Message):
     SUB_AGENTS_FIELD_NUMBER: _builtins.int
     LIMITS_FIELD_NUMBER: _builtins.int
     WAKE_ON_INBOX_FIELD_NUMBER: _builtins.int
+    GRANTS_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Unique name."""
     description: _builtins.str
@@ -376,6 +378,12 @@ class Agent(_message.Message):
     def limits(self) -> Global___Limits:
         """Limits of its runs."""
 
+    @_builtins.property
+    def grants(self) -> _access_pb2.Grants:
+        """Who may open a session with it, switch one to it, ask for its tools, and have it called as a sub-agent; absent: every principal.
+        A session that stands keeps its agent.
+        """
+
     def __init__(
         self,
         *,
@@ -389,10 +397,11 @@ class Agent(_message.Message):
         sub_agents: _abc.Iterable[Global___SubAgent] | None = ...,
         limits: Global___Limits | None = ...,
         wake_on_inbox: _builtins.bool | None = ...,
+        grants: _access_pb2.Grants | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_wake_on_inbox", b"_wake_on_inbox", "fallback_model", b"fallback_model", "limits", b"limits", "model", b"model", "tools", b"tools", "wake_on_inbox", b"wake_on_inbox"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_wake_on_inbox", b"_wake_on_inbox", "fallback_model", b"fallback_model", "grants", b"grants", "limits", b"limits", "model", b"model", "tools", b"tools", "wake_on_inbox", b"wake_on_inbox"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_wake_on_inbox", b"_wake_on_inbox", "description", b"description", "fallback_model", b"fallback_model", "instructions", b"instructions", "limits", b"limits", "model", b"model", "name", b"name", "sources", b"sources", "sub_agents", b"sub_agents", "tools", b"tools", "wake_on_inbox", b"wake_on_inbox"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_wake_on_inbox", b"_wake_on_inbox", "description", b"description", "fallback_model", b"fallback_model", "grants", b"grants", "instructions", b"instructions", "limits", b"limits", "model", b"model", "name", b"name", "sources", b"sources", "sub_agents", b"sub_agents", "tools", b"tools", "wake_on_inbox", b"wake_on_inbox"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__wake_on_inbox: _TypeAlias = _typing.Literal["wake_on_inbox"]  # noqa: Y015
     _WhichOneofArgType__wake_on_inbox: _TypeAlias = _typing.Literal["_wake_on_inbox", b"_wake_on_inbox"]  # noqa: Y015

@@ -404,6 +404,10 @@ class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reason.ValueTy
     """Only services of the suite call this method. Use the methods that are offered to clients.
     Code: `permission_denied`.
     """
+    REASON_PRINCIPAL_NOT_GRANTED: _Reason.ValueType  # 83
+    """The agent or the external tool is granted to other principals. Ask an operator to name this one in its `grants`.
+    Code: `permission_denied`.
+    """
 
 class Reason(_Reason, metaclass=_ReasonEnumTypeWrapper):
     """What happened. Each value says what to do next. Values are added, and never change their meaning."""
@@ -785,6 +789,10 @@ Code: `resource_exhausted`.
 """
 REASON_CALLER_NOT_SERVICE: Reason.ValueType  # 82
 """Only services of the suite call this method. Use the methods that are offered to clients.
+Code: `permission_denied`.
+"""
+REASON_PRINCIPAL_NOT_GRANTED: Reason.ValueType  # 83
+"""The agent or the external tool is granted to other principals. Ask an operator to name this one in its `grants`.
 Code: `permission_denied`.
 """
 Global___Reason: _TypeAlias = Reason  # noqa: Y015

@@ -10,6 +10,7 @@ from google.protobuf import message as _message
 from google.protobuf import struct_pb2 as _struct_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from toolbus.access.v1 import access_pb2 as _access_pb2
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -367,6 +368,7 @@ class Tool(_message.Message):
     BUILTIN_POLICY_FIELD_NUMBER: _builtins.int
     ANNOTATIONS_FIELD_NUMBER: _builtins.int
     TTL_FIELD_NUMBER: _builtins.int
+    GRANTS_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Name within its source, for example `read_file`. One of the catalog has 1 to 64 letters, digits, _, - or single dots between
     them. One that a provider offers has no control characters and no `*`, and one without a source does not begin with `@`: a tool
@@ -416,6 +418,12 @@ class Tool(_message.Message):
     def ttl(self) -> _duration_pb2.Duration:
         """For calls that are answered from outside: how long after its creation a call takes results; absent means always."""
 
+    @_builtins.property
+    def grants(self) -> _access_pb2.Grants:
+        """For EXECUTION_TYPE_EXTERNAL: who may watch for its calls, take them and answer them; absent: every principal. The owner of the
+        session that calls may always answer.
+        """
+
     def __init__(
         self,
         *,
@@ -434,10 +442,11 @@ class Tool(_message.Message):
         builtin_policy: Global___BuiltinPolicy | None = ...,
         annotations: Global___ToolAnnotations | None = ...,
         ttl: _duration_pb2.Duration | None = ...,
+        grants: _access_pb2.Grants | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_visible", b"_visible", "annotations", b"annotations", "builtin_policy", b"builtin_policy", "config", b"config", "custom_type", b"custom_type", "execution", b"execution", "timeout", b"timeout", "ttl", b"ttl", "visible", b"visible"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_visible", b"_visible", "annotations", b"annotations", "builtin_policy", b"builtin_policy", "config", b"config", "custom_type", b"custom_type", "execution", b"execution", "grants", b"grants", "timeout", b"timeout", "ttl", b"ttl", "visible", b"visible"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_visible", b"_visible", "annotations", b"annotations", "builtin_policy", b"builtin_policy", "config", b"config", "custom_type", b"custom_type", "description", b"description", "effect", b"effect", "execution", b"execution", "execution_type", b"execution_type", "input_schema_json", b"input_schema_json", "is_async", b"is_async", "name", b"name", "output_schema_json", b"output_schema_json", "timeout", b"timeout", "ttl", b"ttl", "visible", b"visible"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_visible", b"_visible", "annotations", b"annotations", "builtin_policy", b"builtin_policy", "config", b"config", "custom_type", b"custom_type", "description", b"description", "effect", b"effect", "execution", b"execution", "execution_type", b"execution_type", "grants", b"grants", "input_schema_json", b"input_schema_json", "is_async", b"is_async", "name", b"name", "output_schema_json", b"output_schema_json", "timeout", b"timeout", "ttl", b"ttl", "visible", b"visible"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__visible: _TypeAlias = _typing.Literal["visible"]  # noqa: Y015
     _WhichOneofArgType__visible: _TypeAlias = _typing.Literal["_visible", b"_visible"]  # noqa: Y015

@@ -1,0 +1,71 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { failureFromConnectError } from "#runtime/failure/connect.ts";
+import { until } from "#runtime/time/until.ts";
+import { asPrincipal as as } from "../../../../test/harness/callers.ts";
+import { ExternalService, neither } from "../peers/external-service.ts";
+import { openReader, type Reader } from "../peers/reader.ts";
+
+const grants = { principals: ["alice"] };
+const weigh = { name: "weigh", executionType: ExecutionType.EXTERNAL, visible: false, isAsync: true };
+
+let suite: Reader;
+beforeAll(async () => {
+  suite = await openReader();
+  const { agents } = suite.clients;
+  await agents.applyAgent({ agent: { name: "private", tools: { use: ["echo", "weigh"] }, grants } });
+  await agents.applyAgent({ agent: { name: "open", tools: { use: ["echo"] } } });
+});
+afterAll(() => suite[Symbol.asyncDispose]());
+
+const failureOf = (attempt: Promise<unknown>) => attempt.then(() => undefined, failureFromConnectError);
+
+test("SEC-2 an agent is for the principals that it is granted to; others are told who can change that", async () => {
+  const { sessions, router } = suite.clients;
+  await sessions.createSession({ agent: "private", sessionId: "alices" }, as("alice"));
+  await sessions.createSession({ agent: "open", sessionId: "mallorys" }, as("mallory"));
+  const scope = { case: "agent", value: "private" } as const;
+  const attempts = [
+    () => sessions.createSession({ agent: "private" }, as("mallory")),
+    () => sessions.switchAgent({ sessionId: "mallorys", agent: "private" }, as("mallory")),
+    () => router.listTools({ scope }, as("mallory")),
+    () => router.explainTool({ scope, name: "echo" }, as("mallory")),
+  ];
+  for (const attempt of attempts) {
+    const failure = await failureOf(attempt());
+    expect(failure).toMatchObject({ code: "permission_denied", reason: "PRINCIPAL_NOT_GRANTED" });
+    expect(failure?.message).toBe(
+      'agent private is granted to others: ask an operator to name "mallory" in its grants',
+    );
+  }
+  expect((await router.listTools({ scope }, as("alice"))).tools.length).toBeGreaterThan(0);
+  await sessions.createSession({ agent: "private", sessionId: "keyless" }, as("local"));
+});
+
+test("SEC-2 calls of an external tool go to whom it is granted, also when another watched before it was there", async () => {
+  const { calls, catalogue, call, router } = suite.clients;
+  await using mallory = new ExternalService(calls, { tools: ["weigh"] }, neither, as("mallory").headers);
+  await until(() => mallory.notices.length === 1); // there is no such tool yet
+  await catalogue.applyCatalogTool({ tool: { ...weigh, grants: { principals: ["scales"] } } });
+  await until(async () => (await failureOf(watched("eve")))?.reason === "PRINCIPAL_NOT_GRANTED");
+  await call({ sessionId: "alices", name: "weigh", callId: "w1" });
+  const answer = { callId: "w1", outcome: { case: "resultJson", value: "1" } } as const;
+  expect((await failureOf(calls.submitToolResult(answer, as("mallory"))))?.reason).toBe("CALL_NOT_TAKEN");
+  await using scales = new ExternalService(calls, { tools: ["weigh"] }, neither, as("scales").headers);
+  await until(() => scales.callIds.includes("w1"), { timeoutMs: 20_000 });
+  expect(mallory.callIds).toEqual([]);
+  expect((await calls.submitToolResult(answer, as("scales"))).call?.result?.outputJson).toBe("1");
+  const scope = { case: "session", value: { sessionId: "alices" } } as const;
+  const { steps } = await router.explainTool({ scope, name: "weigh" }, as("alice"));
+  expect(steps.map(({ finding }) => finding).join()).toContain("of those to whom it is granted: scales");
+
+  async function watched(principal: string): Promise<void> {
+    for await (const _ of calls.watchToolCalls({ tools: ["weigh"] }, as(principal))) return;
+  }
+});
+
+test("SEC-2 grants of a tool that nobody watches for are refused", async () => {
+  const tool = { name: "said", executionType: ExecutionType.INTERNAL, grants };
+  const failure = await failureOf(suite.clients.catalogue.applyCatalogTool({ tool }));
+  expect(failure?.message).toContain("grants: only calls of a tool of kind external are watched for");
+});
