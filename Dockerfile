@@ -1,9 +1,10 @@
 # One image for every service: the words after its name are those of the command `toolbus`, like `serve gateway`.
 FROM node:24-bookworm-slim
 
-# Python runs workers, uv installs what they depend on; tini is process 1, and reaps what workers leave behind.
+# bubblewrap confines tools where the container may make namespaces, Python runs workers, uv installs what they depend on; tini is
+# process 1, and reaps what workers leave behind.
 RUN apt-get update \
- && apt-get install --yes --no-install-recommends ca-certificates python3 python3-pip tini \
+ && apt-get install --yes --no-install-recommends bubblewrap ca-certificates python3 python3-pip tini \
  && rm -rf /var/lib/apt/lists/*
 COPY runtime/bus/nats-server/find/uv.txt /tmp/
 RUN python3 -m pip install --break-system-packages --no-cache-dir --require-hashes --no-deps -r /tmp/uv.txt

@@ -80,6 +80,11 @@ export const commands: readonly ListedCommand[] = [
     load: async () => (await import("../commands/audit.ts")).addAuditCommand,
   },
   {
+    term: "doctor",
+    description: "Tell how well this machine keeps tools apart from the suite",
+    load: async () => (await import("../commands/doctor.ts")).addDoctorCommand,
+  },
+  {
     term: "serve <service>",
     description: "Run one service in this process, against the NATS server of NATS_URL",
     load: async () => (await import("../commands/serve.ts")).addServeCommand,

@@ -68,11 +68,12 @@ export async function openSuite(options: SuiteOptions): Promise<Suite> {
     options.onProgress?.(`deleted what was stored: ${removed.length} streams and buckets`);
   }
   const env = {
-    ...withSecretFiles({ ...secretsOf(directory), ...process.env }),
+    ...withSecretFiles({ ...secretsOf(directory), ...process.env, ...options.env }),
     PATH: pathWithPrograms(),
     ...defaultsOfExamples(),
     ...options.env,
     ...variablesOfNats(nats),
+    ...protectedPaths(directory, options.env),
     ...(options.auth === "none" && { TOOLBUS_AUTH: "none" }),
   };
   const names = options.services ?? listServices();
@@ -137,6 +138,19 @@ function inOneProcess(services: readonly string[]): string[][] {
 /** The project's own programs first: the Node that it was made for, and MCP servers from its packages. */
 function pathWithPrograms(): string {
   return [join(projectDirectory, "node_modules", ".bin"), process.env.PATH ?? ""].join(delimiter);
+}
+
+/** What confined tools do not see, and what they cannot change: they would give themselves rights by it. */
+function protectedPaths(directory: string, own: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
+  const given = { ...process.env, ...defaultsOfExamples(), ...own };
+  const { TOOLBUS_AGENTS, TOOLBUS_TOOLS, TOOLBUS_WORKERS, TOOLBUS_HOSTED } = given;
+  const list = (...paths: (string | undefined)[]) => paths.filter(Boolean).join(",");
+  return {
+    TOOLBUS_PRIVATE_PATHS: list(directory, given.TOOLBUS_TLS_KEY_FILE, given.TOOLBUS_PRIVATE_PATHS),
+    TOOLBUS_READ_ONLY_PATHS: list(
+      ...[TOOLBUS_AGENTS, TOOLBUS_TOOLS, TOOLBUS_WORKERS, TOOLBUS_HOSTED, given.TOOLBUS_READ_ONLY_PATHS],
+    ),
+  };
 }
 
 /** Secrets that lie in the directory of the suite never were in anybody's environment. */

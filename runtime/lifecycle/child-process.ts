@@ -2,13 +2,14 @@
 //
 // C1  It leads a process group of its own, and every signal goes to the whole group.
 // C2  When it exits, for whatever reason, what is left of its group is killed. A descendant that has left the group for a
-//     session of its own is out of reach, unless the child is marked: then all that carry its mark are killed too.
+//     session of its own is out of reach, unless the child is confined, or marked: then all that carry its mark are killed too.
 // C3  Its end is `exit`, not `close`: a descendant that holds its stdout delays nothing.
 // C4  Its stderr is drained from the first moment on.
 // C5  It dies with this process, even on SIGKILL (`child-process/watchdog.ts`).
 
 import { platformEnvironment } from "../config/platform-environment.ts";
 import { executableFromCommand } from "./child-process/command.ts";
+import { type ChildConfinement, confined } from "./child-process/confinement.ts";
 import type { ChildExit } from "./child-process/exit.ts";
 import { type ResourceLimits, spawnGated } from "./child-process/gate.ts";
 import { GroupEnd } from "./child-process/group-end.ts";
@@ -38,6 +39,8 @@ export interface ChildProcessOptions {
   onStderr?: (chunk: Buffer) => void;
   /** Put into the environment of the child, to find by it what leaves the group (`child-process/marked.ts`). */
   mark?: Mark;
+  /** What the child cannot see and do (`child-process/confinement.ts`); unless told, it has all rights of this user. */
+  confinement?: ChildConfinement | undefined;
   /** A longer line of stdout ends `lines()` with an error; 128 MiB unless told. */
   maxLineBytes?: number;
   /** Closes the child when it aborts. */
@@ -72,7 +75,9 @@ export async function openChildProcess(options: ChildProcessOptions): Promise<Ch
   const env = { ...(options.env ?? platformEnvironment()), ...(mark && { [mark.name]: mark.value }) };
   options.signal?.throwIfAborted();
   const executable = executableFromCommand(options.command, { cwd, path: env.PATH });
-  const child = await spawnGated({ executable, args, cwd, env, limits });
+  const command = { executable, args, cwd, env, limits };
+  const { confinement } = options;
+  const child = await spawnGated(confinement ? confined(command, confinement) : command);
 
   const { pid, stdin, stdout, stderr } = child;
   const input = createInput(stdin, () => `${options.command} (process ${pid})`);

@@ -1,3 +1,4 @@
+import { confinementFromReader } from "#runtime/config/confinement.ts";
 import { readEnvironment } from "#runtime/config/environment.ts";
 import { runServersFromReader } from "#runtime/config/run-servers.ts";
 import { secretsFromReader } from "#runtime/config/secrets.ts";
@@ -27,6 +28,7 @@ export function readConfig(env: NodeJS.ProcessEnv) {
     secrets: secretsFromReader(reader, "Secret NAME, which `env` and `headers` of MCP servers may name."),
     /** What a server that is started as a process gets, beside what its own `env` says. */
     environment: reader.inherited((name) => passedOn.has(name)),
+    confinement: confinementFromReader(reader),
     idleTimeoutMs: reader.milliseconds("TOOLBUS_MCP_IDLE_TIMEOUT", {
       meaning: "A connection that nobody uses for so long is closed.",
       default: 600_000,

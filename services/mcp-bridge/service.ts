@@ -6,6 +6,7 @@ import { openServiceBus } from "#runtime/bus/service-bus.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { refuseLocally } from "#runtime/failure/local-failure.ts";
 import { createAddressGuard } from "#runtime/http/address-guard.ts";
+import { openConfinement } from "#runtime/lifecycle/open-confinement.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
 import { withoutPrincipal } from "#runtime/rpc/identity.ts";
 import { clientInterceptors, serverInterceptors } from "#runtime/rpc/interceptors.ts";
@@ -32,6 +33,7 @@ export async function openService(config: McpBridgeConfig, context: ServiceConte
   const { name, instance, logger, telemetry } = context;
   await using stack = new AsyncDisposableStack();
   const bus = stack.use(await openServiceBus(config, context));
+  const confinement = await openConfinement(config.confinement, logger);
   const findTransport = createTransportRegistry(await loadTransports(config.transportModules));
   const applied = stack.use(await openAppliedServers(bus, logger));
   const onError = (error: unknown) => logger.error({ err: error }, `a connection: ${messageFromUnknown(error)}`);
@@ -43,7 +45,13 @@ export async function openService(config: McpBridgeConfig, context: ServiceConte
     instance,
     logger,
     onError,
-    openerOf: createOpener({ ...config, findTransport, logger, runGuard: createAddressGuard(config.runAllow) }),
+    openerOf: createOpener({
+      ...config,
+      confinement,
+      findTransport,
+      logger,
+      runGuard: createAddressGuard(config.runAllow),
+    }),
   });
   const ownership = stack.use(
     await openOwnership<Connection, AskedConnection>(bus, {

@@ -1,3 +1,4 @@
+import { confinementFromReader } from "#runtime/config/confinement.ts";
 import { readEnvironment } from "#runtime/config/environment.ts";
 import { SECRET_PREFIX, secretsFromReader } from "#runtime/config/secrets.ts";
 import { serviceConfigFromReader } from "#runtime/config/service-config.ts";
@@ -107,6 +108,7 @@ export function readConfig(env: NodeJS.ProcessEnv) {
       }),
     },
     secrets: secretsFromReader(reader, "Secret NAME, for sources that name it."),
+    confinement: confinementFromReader(reader),
     secretPrefix: SECRET_PREFIX,
     commandPath: reader.string("TOOLBUS_COMMAND_PATH", {
       meaning: "Where `shell_exec` looks for commands that are allowed by their bare name.",

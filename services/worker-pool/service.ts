@@ -3,6 +3,7 @@ import { openServiceBus } from "#runtime/bus/service-bus.ts";
 import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import type { ResourceLimits } from "#runtime/lifecycle/child-process.ts";
 import type { Logger } from "#runtime/lifecycle/logger.ts";
+import { openConfinement } from "#runtime/lifecycle/open-confinement.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
 import { serverInterceptors } from "#runtime/rpc/interceptors.ts";
 import { serveOnNats } from "#runtime/rpc/nats/server/server.ts";
@@ -59,6 +60,7 @@ export async function openWorkers(
 ): Promise<AsyncDisposable & { routes: WorkerPoolRoutes; pool: Pool }> {
   await using stack = new AsyncDisposableStack();
   const uv = config.uv ?? (await findUv({ signal: stopping }));
+  const confinement = await openConfinement(config.confinement, logger);
   const redact = createRedaction(config.secrets);
   const secrets = createSecrets(config.secrets, config.secretPrefix);
   const logs = createLogHub();
@@ -81,6 +83,7 @@ export async function openWorkers(
           redact,
           python: await unlessAborted(installations.python(file), parts.signal),
           limits: config.worker,
+          confinement,
           environment: config.workerEnvironment,
           startTimeoutMs: config.times.startMs,
           cancelGraceMs: config.times.cancelGraceMs,
@@ -95,7 +98,7 @@ export async function openWorkers(
     pool.renew(changed);
     installAhead(files().filter(({ file }) => changed.includes(file)));
   });
-  const commands = { searchPath: config.commandPath, limits: resourceLimitsFrom(config.worker) };
+  const commands = { searchPath: config.commandPath, limits: resourceLimitsFrom(config.worker), confinement };
   const builtins = stack.use(
     createBuiltins({ commands, callMs: config.times.callMs, permits: permitsFor(config, "places of built-ins") }),
   );

@@ -4,6 +4,7 @@ import { Socket } from "node:net";
 import type { Readable, Writable } from "node:stream";
 import { type Failure, messageFromUnknown } from "../../failure/failure.ts";
 import { LocalFailure } from "../../failure/local-failure.ts";
+import { exitOfConfined, INFO_DESCRIPTOR } from "./confinement.ts";
 import { watchGroup } from "./watchdog.ts";
 
 export interface ResourceLimits {
@@ -20,6 +21,8 @@ export interface GatedCommand {
   cwd: string;
   env: NodeJS.ProcessEnv;
   limits: ResourceLimits;
+  /** Whether the program tells on descriptor 4 which process leads the group of what it starts, as `bwrap` does. */
+  isConfining?: boolean;
 }
 
 /** Waits for a word on descriptor 3, then becomes the program; without the word it goes. */
@@ -38,6 +41,8 @@ export interface GatedProcess {
   stdout: Readable;
   stderr: Readable;
   exit: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
+  /** The group that a confined program is in; undefined until it runs, and for one that is not confined. */
+  innerGroup(): number | undefined;
 }
 
 /**
@@ -45,27 +50,41 @@ export interface GatedProcess {
  * runs only once the watchdog knows the group (W3 in `watchdog.ts`). Throws `unavailable` when no process can be started.
  */
 export async function spawnGated(command: GatedCommand): Promise<GatedProcess> {
-  const { executable, args, cwd, env, limits } = command;
+  const { executable, args, cwd, env, limits, isConfining = false } = command;
   const kibibytes = limits.memoryBytes === undefined ? "" : String(Math.ceil(limits.memoryBytes / 1024));
   const seconds = limits.processorSeconds === undefined ? "" : String(limits.processorSeconds);
   const child = spawn("/bin/sh", ["-c", SCRIPT, "sh", kibibytes, seconds, executable, ...args], {
     cwd,
     env,
     detached: true,
-    stdio: ["pipe", "pipe", "pipe", "pipe"],
+    stdio: ["pipe", "pipe", "pipe", "pipe", ...(isConfining ? (["pipe"] as const) : [])],
   });
   const { pid, stdin, stdout, stderr } = child;
   const gate = child.stdio[3];
   if (pid === undefined || !stdin || !stdout || !stderr || !(gate instanceof Socket))
     throw await startFailure(child, executable);
   const exit = new Promise<{ code: number | null; signal: NodeJS.Signals | null }>((resolve) => {
-    child.once("exit", (code, signal) => resolve({ code, signal }));
+    child.once("exit", (code, signal) => resolve(isConfining ? exitOfConfined({ code, signal }) : { code, signal }));
   });
   child.on("error", () => {}); // after a start only signals can fail, and those go to the group by another way
   watchGroup(pid);
   gate.on("error", () => {}); // a gate that was killed before it opened is reported by its exit
   gate.end("go\n", () => gate.destroy());
-  return { pid, stdin, stdout, stderr, exit };
+  return { pid, stdin, stdout, stderr, exit, innerGroup: readInnerGroup(child.stdio[INFO_DESCRIPTOR]) };
+}
+
+function readInnerGroup(info: unknown): () => number | undefined {
+  let text = "";
+  if (info instanceof Socket) {
+    info.setEncoding("utf8").on("data", (chunk: string) => {
+      text += chunk;
+    });
+    info.on("error", () => {}); // what is not told is not known
+  }
+  return () => {
+    const [, pid] = /"child-pid":\s*(\d+)/.exec(text) ?? [];
+    return pid === undefined ? undefined : Number(pid);
+  };
 }
 
 async function startFailure(child: ChildProcess, executable: string): Promise<Failure> {

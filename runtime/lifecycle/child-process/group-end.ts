@@ -21,12 +21,14 @@ export class GroupEnd {
   /** Resolves when the process has exited and its group is killed; never rejects. */
   readonly exited: Promise<ChildExit>;
   readonly #pid: number;
+  readonly #innerGroup: () => number | undefined;
   readonly #options: GroupEndOptions;
   #hasExited = false;
   #closing: Promise<ChildExit> | undefined;
 
   constructor(child: GatedProcess, options: GroupEndOptions) {
     this.#pid = child.pid;
+    this.#innerGroup = child.innerGroup;
     this.#options = options;
     this.exited = this.#afterExit(child);
   }
@@ -62,7 +64,7 @@ export class GroupEnd {
     const { inputGraceMs, terminationGraceMs } = this.#options;
     this.#options.endInput();
     if (await comesWithin(inputGraceMs, this.exited)) return this.exited;
-    signalGroup(this.#pid, "SIGTERM");
+    signalGroup(this.#innerGroup() ?? this.#pid, "SIGTERM");
     if (await comesWithin(terminationGraceMs, this.exited)) return this.exited;
     return this.kill();
   }

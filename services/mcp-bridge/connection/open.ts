@@ -3,6 +3,7 @@ import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { partsOfTransport } from "#runtime/config/server-transport.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { AddressGuard } from "#runtime/http/address-guard.ts";
+import type { Confinement } from "#runtime/lifecycle/child-process/confinement.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
 import { type Link, openLink } from "../link/link.ts";
@@ -15,6 +16,7 @@ export interface OpenerOptions {
   findTransport: FindTransport;
   secrets: ReadonlyMap<string, string>;
   environment: Readonly<Record<string, string>>;
+  confinement: Confinement | undefined;
   maxMessageBytes: number;
   logger: Logger;
   /** Servers that runs bring are reached only where it allows. */
@@ -23,8 +25,8 @@ export interface OpenerOptions {
 
 /** How a connection opens its links: secrets resolved, transport chosen, initialised and listed within one time. */
 export function createOpener(options: OpenerOptions) {
-  const { findTransport, secrets, environment, maxMessageBytes, logger, runGuard } = options;
-  const context = { environment, maxMessageBytes, logger, redact: createRedaction(secrets) };
+  const { findTransport, secrets, environment, confinement, maxMessageBytes, logger, runGuard } = options;
+  const context = { environment, confinement, maxMessageBytes, logger, redact: createRedaction(secrets) };
   return ({ server, holder }: AskedConnection) =>
     (events: LinkEvents, timeoutMs: number, signal: AbortSignal): OpeningLink => {
       const closing: Promise<void>[] = [];

@@ -59,6 +59,7 @@ export function openConnection(server: ServerFixture, options: ConnectionFixture
     findTransport,
     secrets: new Map(Object.entries(secrets)),
     environment,
+    confinement: undefined, // inside of one, processes have other ids than those that tests look at
     maxMessageBytes,
     logger,
     runGuard: createAddressGuard([]),

@@ -2,6 +2,7 @@ import type { Transport } from "@modelcontextprotocol/client";
 import type { Logger } from "pino";
 import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import type { AddressGuard } from "#runtime/http/address-guard.ts";
+import type { Confinement } from "#runtime/lifecycle/child-process/confinement.ts";
 
 /** A way to reach servers. A third party's module exports one as `transport`; `TOOLBUS_MCP_TRANSPORTS` names the module. */
 export interface TransportModule {
@@ -16,6 +17,8 @@ export interface TransportModule {
 export interface TransportContext {
   /** For processes. */
   readonly environment: Readonly<Record<string, string>>;
+  /** How processes are confined; undefined where the machine cannot. */
+  readonly confinement: Confinement | undefined;
   readonly maxMessageBytes: number;
   readonly logger: Logger;
   /** Judges the addresses of a server that a run brought; absent for servers of operators. */

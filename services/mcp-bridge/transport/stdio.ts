@@ -10,7 +10,7 @@ const STDERR_TAIL_BYTES = 2_048;
 export const stdio: TransportModule = {
   name: "stdio",
   schemes: [],
-  async open({ name, transport }, { environment, maxMessageBytes, logger, redact }) {
+  async open({ name, transport }, { environment, confinement, maxMessageBytes, logger, redact }) {
     if (transport.case !== "stdio")
       return refuse("invalid_argument", `${name} has no command`, { reason: "INVALID_REQUEST" });
     const { command, args, env } = transport.value;
@@ -18,6 +18,7 @@ export const stdio: TransportModule = {
       command,
       args,
       env: { ...environment, ...env },
+      confinement,
       maxLineBytes: maxMessageBytes,
       stderrTailBytes: STDERR_TAIL_BYTES,
       onStderrLine: (line) => logger.debug({ server: name, stderr: redact(line) }, "stderr"),

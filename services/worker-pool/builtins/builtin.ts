@@ -2,6 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { z } from "zod";
 import { type BuiltinPolicy, Effect, ExecutionType, type Tool, ToolSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { refuseLocally } from "#runtime/failure/local-failure.ts";
+import type { Confinement } from "#runtime/lifecycle/child-process/confinement.ts";
 import type { ResourceLimits } from "#runtime/lifecycle/child-process.ts";
 
 export interface BuiltinCall {
@@ -17,6 +18,7 @@ export interface CommandSettings {
   /** Where programs that are allowed by their bare name are looked for. */
   searchPath: string;
   limits: ResourceLimits;
+  confinement: Confinement | undefined;
 }
 
 /** A tool that is nothing without the policy that its catalogue entry gives it. */

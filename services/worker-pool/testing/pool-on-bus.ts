@@ -71,6 +71,7 @@ export async function openPoolOnBus(
     NATS_PASSWORD: password,
     TOOLBUS_WORKERS: join(directory, "workers"),
     TOOLBUS_HOSTED: join(directory, "hosted"),
+    TOOLBUS_CONFINEMENT: "off", // inside of one, processes have other ids than those that tests look at
     ...environment(directory),
   });
   const telemetry = await openTelemetry({ service: "worker-pool" });

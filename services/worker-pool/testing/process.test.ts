@@ -55,6 +55,7 @@ async function startService(): Promise<ChildProcess> {
       TOOLBUS_HOSTED: join(directory, "hosted"),
       TOOLBUS_LOG_LEVEL: "warn",
       UV_CACHE_DIR: uvCache,
+      TOOLBUS_CONFINEMENT: "off", // inside of one, processes have other ids than those that this test looks at
     },
   });
   services.push(service);

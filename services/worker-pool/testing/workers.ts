@@ -75,6 +75,7 @@ export async function openTestWorkers(
     TOOLBUS_WORKER_INSTALL_AHEAD: "false",
     TOOLBUS_WORKER_CANCEL_GRACE: "300",
     TOOLBUS_WORKER_CALL_TIMEOUT: "15s",
+    TOOLBUS_CONFINEMENT: "off", // inside of one, processes have other ids than those that tests look at
     ...environment,
   });
   const logger = createLogger({ name: "worker-pool", level: "silent" });

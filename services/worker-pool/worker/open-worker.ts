@@ -1,6 +1,7 @@
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Failure } from "#runtime/failure/failure.ts";
+import type { Confinement } from "#runtime/lifecycle/child-process/confinement.ts";
 import { openChildProcess } from "#runtime/lifecycle/child-process.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
@@ -15,6 +16,7 @@ export interface OpenWorkerOptions {
   python: string;
   file: OfferedFile;
   limits: WorkerLimits;
+  confinement: Confinement | undefined;
   environment: Record<string, string>;
   startTimeoutMs: number;
   cancelGraceMs: number;
@@ -36,11 +38,13 @@ export async function openWorker(options: OpenWorkerOptions): Promise<Worker> {
     args: commandLine(options),
     env: options.environment,
     cwd: dirname(file.path),
+    confinement: options.confinement && { ...options.confinement, visible: [dirname(file.path), options.python] },
     maxLineBytes: 2 * limits.maxLineBytes, // the SDK keeps to the limit itself; a frame is a little more than its result
     onStderrLine: (line) => opened.worker?.readLogLine(line),
   });
   const { maxLineBytes } = limits;
-  const worker = new Worker({ ...options, child, file: file.file, digest: file.digest, maxLineBytes });
+  const hasOwnIds = options.confinement !== undefined;
+  const worker = new Worker({ ...options, hasOwnIds, child, file: file.file, digest: file.digest, maxLineBytes });
   opened.worker = worker;
   const over = new AbortController();
   const slow = delay(startTimeoutMs, over.signal).then(() => refuseSlow(file.file, startTimeoutMs));

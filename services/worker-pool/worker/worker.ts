@@ -26,6 +26,8 @@ export interface WorkerOptions {
   child: ChildProcess;
   file: string;
   digest: string;
+  /** Whether the process is in a namespace of processes, where its number is another one than here. */
+  hasOwnIds: boolean;
   maxLineBytes: number;
   cancelGraceMs: number;
   redact: (text: string) => string;
@@ -38,7 +40,7 @@ export class Worker {
   readonly digest: string;
   readonly startedAtMs = Date.now();
   lastUsedAtMs = Date.now();
-  /** Of the Python process. */
+  /** Of the Python process; of the one around it if it is confined. */
   pid: number;
   /** Resolves with the reason when the process is gone; `wasExpected` when it was asked to go. */
   readonly ended: Promise<{ reason: string; wasExpected: boolean }>;
@@ -140,7 +142,7 @@ export class Worker {
     const frame = parseFrame(line);
     if (frame === undefined) this.#failProtocol(`it wrote a line that is no frame: ${line.slice(0, 200)}`);
     else if (frame.kind === "ready") {
-      if (frame.pid > 0) this.pid = frame.pid;
+      if (frame.pid > 0 && !this.#options.hasOwnIds) this.pid = frame.pid;
       this.#becomeReady();
     } else if (frame.kind === "fatal") {
       this.#fault = `${this.#options.file} cannot be imported: ${this.#options.redact(frame.reason)}`;

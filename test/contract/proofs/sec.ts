@@ -11,6 +11,8 @@ const operators = testsOf("test/system/operation/operators.test.ts");
 const workers = testsOf("services/worker-pool/testing/calls.test.ts");
 const hosted = testsOf("services/worker-pool/hosted/hosted.test.ts");
 const shell = testsOf("services/worker-pool/builtins/shell/shell-exec.test.ts");
+const confinement = testsOf("runtime/lifecycle/confinement.test.ts");
+const hostile = testsOf("test/system/tools/hostile.test.ts");
 const environment = testsOf("test/system/operation/environment.test.ts");
 const stdio = testsOf("services/mcp-bridge/testing/stdio.test.ts");
 const mcpConfig = testsOf("services/mcp-bridge/config.test.ts");
@@ -92,7 +94,18 @@ export const sec: Proofs = {
       ),
     ),
     open("a tool's process cannot reach the bus", "No test lets one try; a process has the machine's network."),
-    open("it runs confined where the machine can", "Nothing confines it."),
+    shown(
+      "workers, MCP servers and commands run confined where the machine can, and it is said where it cannot",
+      hostile("finds no key of the gateway, of a model or of the bus"),
+      confinement(
+        "a child is confined where that is possible, and what is not possible is told",
+        "sees no process but its own, and no private file",
+        "changes nothing where programs of the suite are",
+        "has SIGTERM to end by",
+        "nothing of it is left when it is killed",
+      ),
+    ),
+    open("hosted modules run confined", "They run in threads of the worker-pool."),
   ],
   "SEC-4": [
     open("definitions can be pinned", "There are no pins."),

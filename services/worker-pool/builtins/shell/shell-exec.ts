@@ -9,8 +9,11 @@
 //     When the service itself is killed by SIGKILL, processes outside of the group stay.
 // S4  Its working directory was checked as files are, and is entered by its descriptor.
 //
-// What the command then does is not restricted: it has the rights of the service's user. A list with `sh`, `python3`, `git` or
-// `cat` in it gives away everything that this user can read, the secrets of this service included.
+// S5  Where the machine can, it is confined (`runtime/lifecycle/child-process/confinement.ts`): it sees no other process and no key
+//     of the suite, and writes below the allowed directories only.
+//
+// What it reads is not restricted by `allowedPaths`, and unconfined neither is what it writes: it has the rights of the service's
+// user. A list with `sh`, `python3`, `git`, `cat` or `wc` in it gives away every other file that this user can read.
 
 import { randomUUID } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -73,6 +76,7 @@ export const shellExec = defineBuiltin({
       cwd: place.link,
       env: environmentOf(commands),
       limits: commands.limits,
+      confinement: commands.confinement && { ...commands.confinement, writable: writableFor(place, call) },
       mark: { name: MARK, value: randomUUID() },
       onStderr: (chunk) => keep(stderr, chunk),
     }).catch((error: unknown) => {
@@ -153,6 +157,11 @@ function environmentOf({ searchPath }: CommandSettings): Record<string, string> 
 
 interface WorkingDirectory extends AsyncDisposable {
   readonly link: string;
+}
+
+/** A confined command writes below the allowed directories, or into the one of its own. */
+function writableFor(place: WorkingDirectory, { policy }: BuiltinCall): readonly string[] {
+  return policy.allowedPaths.length > 0 ? policy.allowedPaths : [place.link];
 }
 
 /** S4. A policy without directories gives its commands an empty one, which goes with them. */

@@ -1,0 +1,43 @@
+import type { EnvironmentReader } from "./environment.ts";
+
+const MODES = ["auto", "required", "off"] as const;
+
+export interface ConfinementConfig {
+  readonly mode: (typeof MODES)[number];
+  readonly privatePaths: readonly string[];
+  readonly readOnlyPaths: readonly string[];
+  /** Where the program that confines is looked for. */
+  readonly searchPath: string;
+}
+
+/** How the processes of tools are confined. */
+export function confinementFromReader(reader: EnvironmentReader): ConfinementConfig {
+  const secrets = reader.optionalString("TOOLBUS_SECRETS_DIRECTORY", {
+    meaning: "Directory of secrets, which confined tools do not see.",
+    form: "path",
+  });
+  const { PATH: searchPath = "" } = reader.inherited((name) => name === "PATH");
+  return {
+    mode: reader.string("TOOLBUS_CONFINEMENT", {
+      meaning:
+        "Whether bwrap (bubblewrap) confines tools: where it works, always (else the service does not start), or never.",
+      default: "auto",
+      oneOf: MODES,
+    }),
+    privatePaths: [
+      ...(secrets === undefined ? [] : [secrets]),
+      ...reader.list("TOOLBUS_PRIVATE_PATHS", {
+        meaning: "Files and directories that confined tools do not see. `toolbus up` adds its own directory.",
+        form: "list of paths",
+        default: [],
+      }),
+    ],
+    readOnlyPaths: reader.list("TOOLBUS_READ_ONLY_PATHS", {
+      meaning:
+        "Files and directories that confined tools cannot change. `toolbus up` adds those of agents, tools, workers and hosted modules.",
+      form: "list of paths",
+      default: [],
+    }),
+    searchPath,
+  };
+}

@@ -1,0 +1,49 @@
+import { fileURLToPath } from "node:url";
+import type { ConfinementConfig } from "../config/confinement.ts";
+import { messageFromUnknown } from "../failure/failure.ts";
+import { LocalFailure } from "../failure/local-failure.ts";
+import { executableFromCommand } from "./child-process/command.ts";
+import type { Confinement } from "./child-process/confinement.ts";
+import { textFromExit } from "./child-process/exit.ts";
+import { openChildProcess } from "./child-process.ts";
+import type { Logger } from "./logger.ts";
+
+/** Whether this machine can confine children, and if not, why not. */
+export type Possible =
+  | { readonly kind: "confined"; readonly confinement: Confinement }
+  | { readonly kind: "unconfined"; readonly reason: string };
+
+const project = new URL("../../", import.meta.url);
+/** What runs in the services themselves: a tool that wrote there would be one of them after the next start. */
+const PROGRAMS = ["cli", "gen", "node_modules", "runtime", "sdk", "services"];
+
+/** How children of a service are confined; undefined when they are not, which the log says. Throws when they must be. */
+export async function openConfinement(
+  config: ConfinementConfig,
+  logger: Pick<Logger, "warn">,
+): Promise<Confinement | undefined> {
+  const possible = await tryConfinement(config);
+  if (possible.kind === "confined") return possible.confinement;
+  const message = `tools run unconfined, with all rights of this service's user: ${possible.reason}`;
+  if (config.mode === "required") throw new LocalFailure("failed_precondition", message, { kind: "unconfined" });
+  logger.warn({ kind: "unconfined" }, message);
+  return undefined;
+}
+
+/** Confines a program that does nothing, to see whether it can be done. */
+export async function tryConfinement(config: ConfinementConfig): Promise<Possible> {
+  if (config.mode === "off") return { kind: "unconfined", reason: "TOOLBUS_CONFINEMENT is off" };
+  try {
+    const program = executableFromCommand("bwrap", { cwd: "/", path: config.searchPath });
+    const programs = PROGRAMS.map((name) => fileURLToPath(new URL(name, project)));
+    const readOnlyPaths = [...programs, ...config.readOnlyPaths];
+    const confinement = { program, privatePaths: config.privatePaths, readOnlyPaths };
+    await using child = await openChildProcess({ command: "/bin/sh", args: ["-c", ":"], cwd: "/", confinement });
+    child.endInput();
+    const exit = await child.exited;
+    if (exit.code === 0) return { kind: "confined", confinement };
+    return { kind: "unconfined", reason: `bwrap does not work here: it ${textFromExit(exit)}` };
+  } catch (error) {
+    return { kind: "unconfined", reason: `bwrap (bubblewrap) cannot be used: ${messageFromUnknown(error)}` };
+  }
+}
