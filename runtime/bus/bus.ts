@@ -10,6 +10,7 @@ import type { ObjectStoreName } from "./declarations/declarations.ts";
 import { ensureDeclared } from "./declarations/ensure-declared.ts";
 import { type Link, openLink } from "./link.ts";
 import { coalesceWrites } from "./nats-patches/coalesced-writes.ts";
+import { poolFrames } from "./nats-patches/pooled-frames.ts";
 import { saveOnRequests } from "./nats-patches/thrifty-requests.ts";
 import { refuseOldNatsServer } from "./nats-server/find/version.ts";
 import { tellingOnce, type Unreadable } from "./streams/record.ts";
@@ -58,6 +59,7 @@ export async function openBus(options: BusOptions): Promise<Bus> {
   stack.defer(() => drain(connection));
   refuseUnfit(connection, options.url);
   coalesceWrites(connection);
+  poolFrames(connection);
   saveOnRequests(connection);
   saveOnWriters();
   const link = openLink(connection);
