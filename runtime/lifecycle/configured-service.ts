@@ -1,8 +1,10 @@
 import { writeSync } from "node:fs";
+import { isPassing } from "../bus/jetstream-errors.ts";
 import { readServiceConfig, type ServiceConfig } from "../config/service-config.ts";
 import { Failure, messageFromUnknown } from "../failure/failure.ts";
 import { openTelemetry } from "../telemetry/telemetry.ts";
 import { comesWithin } from "../time/comes-within.ts";
+import { retryWhile } from "../time/retry/retry.ts";
 import { createLogger, type Logger, openLogDestination } from "./logger.ts";
 import { type OpenService, type ServiceContext, type ServiceDefinition, tellParent } from "./service.ts";
 import type { StopSignal } from "./stop-signal.ts";
@@ -68,8 +70,13 @@ async function openOrTell(
   { definition, config }: ConfiguredService,
   context: ServiceContext,
 ): Promise<OpenService | undefined> {
+  const onRetry = (error: unknown) =>
+    context.logger.warn(
+      `${definition.name} starts again: the bus was lost before it was ready: ${messageFromUnknown(error)}`,
+    );
+  const waits = { initialMs: 100, maxMs: 2_000, signal: context.signal, onRetry };
   try {
-    return await definition.openService(config, context);
+    return await retryWhile(isBusLost, () => definition.openService(config, context), waits);
   } catch (error) {
     if (context.signal.aborted) {
       context.logger.info(`stopped before it was ready: ${messageFromUnknown(context.signal.reason)}`);
@@ -81,6 +88,11 @@ async function openOrTell(
     await tellParent({ kind: "failed", service: definition.name, message });
     return undefined;
   }
+}
+
+/** The bus is waited for when it is opened; one that goes before the service is ready is waited for again. */
+function isBusLost(error: unknown): boolean {
+  return error instanceof Failure ? error.reason === "BUS_UNAVAILABLE" : isPassing(error);
 }
 
 /** The code to exit with. */

@@ -83,6 +83,14 @@ test("a failure in opening is one clear line and exit 1", async () => {
   });
 });
 
+test("BUS-4 a service whose bus is lost before it is ready waits for it", async () => {
+  const tiny = startTiny("loses-the-bus");
+  await tiny.untilSays("ready");
+  expect(tiny.output()).toContain("the bus was lost before it was ready");
+  tiny.process.kill("SIGTERM");
+  expect(await tiny.exit).toEqual([0, null]);
+});
+
 test("a configuration that cannot be read is one line that names every variable, and exit 1", async () => {
   const tiny = startTiny("", { TOOLBUS_REPLICAS: "2" });
   expect(await tiny.exit).toEqual([1, null]);

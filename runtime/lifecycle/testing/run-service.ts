@@ -5,6 +5,8 @@ import { Failure } from "../../failure/failure.ts";
 import { delay } from "../../time/delay.ts";
 import { runService } from "../run-service.ts";
 
+let opened = 0;
+
 await runService({
   name: "tiny",
   drainTimeoutMs: 500,
@@ -19,7 +21,9 @@ await runService({
   },
   async openService({ behaviour }, { logger, signal }) {
     if (behaviour === "fails-to-open")
-      throw new Failure("unavailable", "no bus at nats://127.0.0.1:1", { reason: "BUS_UNAVAILABLE" });
+      throw new Failure("failed_precondition", "no bus at nats://127.0.0.1:1", { reason: "INVALID_REQUEST" });
+    if (behaviour === "loses-the-bus" && opened++ < 2)
+      throw new Failure("unavailable", "the connection to NATS was lost", { reason: "BUS_UNAVAILABLE" });
     if (behaviour === "opens-for-ever") {
       logger.info("opening");
       await delay(600_000, signal);

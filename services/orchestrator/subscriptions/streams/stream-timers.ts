@@ -8,8 +8,7 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import { SessionWakeSchema } from "#gen/toolbus/internal/run/v1/queue_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
-import { isPassing } from "#runtime/bus/jetstream-errors.ts";
-import { retryOnBus } from "#runtime/bus/link.ts";
+import { publishWork } from "#runtime/bus/streams/publish-work.ts";
 import { openWorkQueue } from "#runtime/bus/work-queue/work-queue.ts";
 import { openBackground } from "#runtime/lifecycle/background.ts";
 import type { OperatorLog } from "#runtime/lifecycle/logger.ts";
@@ -25,8 +24,8 @@ export function createStreamTimers(bus: Bus): Timers {
     async set({ sessionId, runId }, atMs) {
       const payload = toBinary(SessionWakeSchema, create(SessionWakeSchema, { sessionId, runId }));
       const schedule = { specification: new Date(atMs), target: runSubjects.timerDue(sessionId) };
-      const publish = () => bus.jetstream.publish(runSubjects.timer(runId), payload, { schedule, timeout: 2_000 });
-      await retryOnBus(bus.link, publish, { timeoutMs: 15_000, what: `setting the timer of run ${runId}`, isPassing });
+      const what = `setting the timer of run ${runId}`;
+      await publishWork(bus, { stream: "TOOLBUS_TIMERS", subject: runSubjects.timer(runId), payload, schedule, what });
     },
   };
 }

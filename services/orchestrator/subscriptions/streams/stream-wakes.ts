@@ -2,12 +2,13 @@ import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import type { JsMsg } from "@nats-io/jetstream";
 import { type SessionWake, SessionWakeSchema } from "#gen/toolbus/internal/run/v1/queue_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
-import { isPassing } from "#runtime/bus/jetstream-errors.ts";
-import { retryOnBus } from "#runtime/bus/link.ts";
+import { publishWork } from "#runtime/bus/streams/publish-work.ts";
 import { readRecord } from "#runtime/bus/streams/record.ts";
 import { openWorkQueue, type Work } from "#runtime/bus/work-queue/work-queue.ts";
 import type { Wake, WakeQueue } from "../../sessions/wakes/wake.ts";
 import { runSubjects } from "../run-subjects.ts";
+
+const stream = "TOOLBUS_WAKES";
 
 export interface StreamWakesOptions {
   /** After this long without a sign of life, a wake-up goes to another process. */
@@ -21,15 +22,15 @@ export interface StreamWakesOptions {
 export async function openStreamWakes(bus: Bus, options: StreamWakesOptions): Promise<WakeQueue> {
   const { ackWaitMs, heartbeatMs, maxInHand } = options;
   const queue = await openWorkQueue(bus, {
-    ...{ stream: "TOOLBUS_WAKES", name: "orchestrator", ackWaitMs, heartbeatMs, fetchMs: 5_000 },
+    ...{ stream, name: "orchestrator", ackWaitMs, heartbeatMs, fetchMs: 5_000 },
     more: { max_deliver: -1, max_ack_pending: maxInHand },
   });
 
   return {
     async send(wake) {
       const payload = toBinary(SessionWakeSchema, create(SessionWakeSchema, wake));
-      const publish = () => bus.jetstream.publish(runSubjects.wake(wake.sessionId), payload, { timeout: 2_000 });
-      await retryOnBus(bus.link, publish, { timeoutMs: 15_000, what: `waking session ${wake.sessionId}`, isPassing });
+      const subject = runSubjects.wake(wake.sessionId);
+      await publishWork(bus, { stream, subject, payload, what: `waking session ${wake.sessionId}` });
     },
     async *next(atMost, signal) {
       for await (const work of queue.next(atMost, signal)) {

@@ -45,3 +45,23 @@ test("the span of a call ends with it, also when its provider goes on after the 
   await until(() => exporter.getFinishedSpans().length === 2);
   await until(() => provider.canceled.includes("goes-on"), { what: "the provider to be told" });
 });
+
+test("LOOP-14 an answer over 64 MiB is an unknown outcome: the call was carried out", { timeout: 30_000 }, async () => {
+  await using bus = await openTestBus();
+  const provider = new FakeProvider();
+  await using _ = await serveOnNats(bus, { service: "mcp-bridge", routes: provider.routes, drainTimeoutMs: 1 });
+  provider.answer = async function* () {
+    yield { event: { case: "result", value: { outputJson: JSON.stringify("x".repeat(64 * 2 ** 20)) } } };
+  };
+  const mcp = create(ProviderSchema, { name: "mcp", address: { case: "service", value: "mcp-bridge" } });
+  const { execute } = createProviderExecution({ find: createProviders(bus, () => mcp), graceMs: () => 0 });
+  const call = {
+    callId: "large",
+    entry: { ...entryOf(tool("echo")), effect: Effect.AT_MOST_ONCE },
+    executor: { kind: "provider", provider: "mcp", source: undefined, tool: "echo" } as const,
+    deadline: { at: Date.now() + 20_000, timeoutMs: 20_000 },
+    ...{ scope: create(ScopeSchema), argumentsJson: "{}", runDeadline: undefined, context: {} },
+  };
+  const answer = await execute(call, { signal: new AbortController().signal, emit: () => {} });
+  expect(answer.outputJson).toMatch(/^\{"error":"outcome_unknown: .*over the limit/);
+});

@@ -105,8 +105,9 @@ function failureFrom(error: unknown): Failure {
   const failure = failureFromConnectError(error);
   const wasNotSent = deliveryOf(error) === "NOT_SENT" || isUnreached(error);
   if (wasNotSent) return new Failure(failure.code, failure.message, { reason: "CALL_NOT_STARTED", cause: error });
-  // the client's own refusal of what came says nothing of whether the call was started
-  const isOversized = failure.code === "resource_exhausted" && failure.message.includes("readMaxBytes");
+  // an answer that is too large for its way says that the call was carried out
+  const isTooLarge = failure.reason === "MESSAGE_TOO_LARGE" || failure.message.includes("readMaxBytes");
+  const isOversized = failure.code === "resource_exhausted" && isTooLarge;
   return isOversized ? new Failure("data_loss", failure.message, { reason: "OUTCOME_UNKNOWN", cause: error }) : failure;
 }
 
