@@ -1,9 +1,10 @@
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
 import { Share } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import { createRedaction } from "#runtime/content/redaction.ts";
 import { readConfig } from "./config.ts";
 import { holderOf, keyOf } from "./servers/key.ts";
-import { createRedaction, withSecrets } from "./servers/secrets.ts";
+import { withSecrets } from "./servers/secrets.ts";
 import { parseServer } from "./servers/source.ts";
 import { serverFrom } from "./testing/connection.ts";
 
@@ -71,5 +72,5 @@ test("secrets are resolved in environment and headers, a missing one is named, a
   expect(resolved).toMatchObject([{ env: { A: "hunter22" } }, { headers: { B: "Bearer hunter22" } }]);
   expect(server.transport.value).toMatchObject({ env: { A: secretNamed("KEY") } });
   expect(() => withSecrets(server, new Map())).toThrow(/TOOLBUS_SECRET_KEY/);
-  expect(createRedaction(secrets)("it said hunter22")).toBe("it said [secret]");
+  expect(createRedaction(secrets)("it said hunter22")).toBe("it said [secret KEY]");
 });

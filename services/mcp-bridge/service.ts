@@ -3,6 +3,7 @@ import { pathToFileURL } from "node:url";
 import { openAuditTrail } from "#runtime/audit/trail.ts";
 import { instanceService, openOwnership } from "#runtime/bus/ownership/ownership.ts";
 import { openServiceBus } from "#runtime/bus/service-bus.ts";
+import { createRedaction } from "#runtime/content/redaction.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { refuseLocally } from "#runtime/failure/local-failure.ts";
 import { createAddressGuard } from "#runtime/http/address-guard.ts";
@@ -16,6 +17,7 @@ import type { McpBridgeConfig } from "./config.ts";
 import type { Connection } from "./connection/connection.ts";
 import { createConnectionAudit } from "./connection/connection-audit.ts";
 import { type AskedConnection, Connections } from "./connection/connections.ts";
+import { closeDeleted } from "./connection/deleted-servers.ts";
 import { Fleet } from "./connection/fleet.ts";
 import { createOpener } from "./connection/open.ts";
 import { OwnPart } from "./connection/own-part.ts";
@@ -34,6 +36,7 @@ export async function openService(config: McpBridgeConfig, context: ServiceConte
   await using stack = new AsyncDisposableStack();
   const bus = stack.use(await openServiceBus(config, context));
   const confinement = await openConfinement(config.confinement, logger);
+  const redact = createRedaction(config.secrets);
   const findTransport = createTransportRegistry(await loadTransports(config.transportModules));
   const applied = stack.use(await openAppliedServers(bus, logger));
   const onError = (error: unknown) => logger.error({ err: error }, `a connection: ${messageFromUnknown(error)}`);
@@ -44,12 +47,14 @@ export async function openService(config: McpBridgeConfig, context: ServiceConte
     onChange: createConnectionAudit(trail.record),
     instance,
     logger,
+    redact,
     onError,
     openerOf: createOpener({
       ...config,
       confinement,
       findTransport,
       logger,
+      redact,
       runGuard: createAddressGuard(config.runAllow),
     }),
   });
@@ -82,6 +87,7 @@ export async function openService(config: McpBridgeConfig, context: ServiceConte
       ...{ provider, connections, applied, own, fleet, owners, firstSnapshotMs, stopping: stopping.signal },
     }),
   };
+  void closeDeleted({ applied, connections, signal: stopping.signal, onError });
   stack.use(await serveOnNats(bus, { ...served, service: instanceService(name, instance) }));
   stack.use(await serveOnNats(bus, { ...served, service: name }));
   stack.defer(() => stopping.abort()); // watches would keep the server from draining

@@ -1,5 +1,6 @@
 import { findUv } from "#runtime/bus/nats-server/find/find-uv.ts";
 import { openServiceBus } from "#runtime/bus/service-bus.ts";
+import { createRedaction } from "#runtime/content/redaction.ts";
 import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import type { ResourceLimits } from "#runtime/lifecycle/child-process.ts";
 import type { Logger } from "#runtime/lifecycle/logger.ts";
@@ -17,7 +18,6 @@ import { type HostedModules, openHostedModules } from "./hosted/hosted-modules.t
 import type { Host } from "./hosted/thread/host.ts";
 import { createLogHub, type LogHub } from "./logs/log-hub.ts";
 import { type WrittenLine, writtenLineFromText } from "./logs/log-line.ts";
-import { createRedaction } from "./logs/redaction.ts";
 import { createPermits, type Permits } from "./pool/permits.ts";
 import { Pool } from "./pool/pool.ts";
 import { createExecution } from "./provider/execution.ts";

@@ -20,6 +20,7 @@ export interface ConnectionOptions {
   startupTimeoutMs: number;
   idleTimeoutMs: number;
   logger: Logger;
+  redact: (text: string) => string;
   retention: Retention;
   open: OpenLink;
   /** Nobody has held the connection for the idle time. */
@@ -118,7 +119,8 @@ export class Connection implements AsyncDisposable {
   async #execute(call: ConnectionCall, tell: (event: CallEvent) => void, abandoned: AbortSignal): Promise<ToolResult> {
     this.#telling.add(tell);
     try {
-      const result = await execute({ ...call, server: this.server, keeper: this.#keeper, tell, abandoned });
+      const { redact } = this.#options;
+      const result = await execute({ ...call, server: this.server, keeper: this.#keeper, tell, abandoned, redact });
       this.#keeper.noteServed();
       return result;
     } finally {

@@ -1,4 +1,5 @@
-import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import { equals } from "@bufbuild/protobuf";
+import { type McpServer, McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { createChanges } from "../servers/changes.ts";
 import { type Holder, keyOf } from "../servers/key.ts";
 import { Connection, type ConnectionOptions } from "./connection.ts";
@@ -27,6 +28,8 @@ export interface ConnectionsOptions {
   startupTimeoutMs: number;
   idleTimeoutMs: number;
   logger: ConnectionOptions["logger"];
+  /** Strikes the values of secrets out of what servers say of themselves and of calls that failed. */
+  redact: (text: string) => string;
   openerOf: (asked: AskedConnection) => ConnectionOptions["open"];
   /** Told of each change of each connection. */
   onChange: (connection: Connection) => void;
@@ -102,6 +105,12 @@ export class Connections {
     for (const [, connection] of own) this.#released.add(connection);
     await Promise.all(own.map(([key]) => this.#owners?.release(key)));
     return own.length;
+  }
+
+  /** Closes the connections of a server as it is described, whoever holds them. */
+  async releaseServer(server: McpServer): Promise<void> {
+    const own = [...this.#open].filter(([, connection]) => equals(McpServerSchema, connection.server, server));
+    await Promise.all(own.map(([key]) => this.#owners?.release(key)));
   }
 
   /** Whether it was closed because its scope is over: then nobody opens it again on his own. */

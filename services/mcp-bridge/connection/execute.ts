@@ -23,6 +23,7 @@ export interface Execution {
   tell: (event: CallEvent) => void;
   /** Aborts when nobody waits for the call any more. */
   abandoned: AbortSignal;
+  redact: (text: string) => string;
   keeper: Pick<LinkKeeper, "whenReady" | "readTools" | "leave">;
 }
 
@@ -92,13 +93,15 @@ async function callOnce(
       { tool: call.listed, idempotencyKey, arguments: call.parsed, onProgress },
       call.signal,
     );
-    return { result: resultFromAnswer(answer) };
+    const result = resultFromAnswer(answer);
+    return { result: result.isError ? { ...result, outputJson: execution.redact(result.outputJson) } : result };
   } catch (error) {
     if (call.signal.aborted) return { outcome: { kind: "unknown", text: messageFromUnknown(call.signal.reason) } };
-    const outcome = outcomeOf(error, link.hasSession);
+    const { kind, text } = outcomeOf(error, link.hasSession);
+    const outcome: Outcome = { kind, text: execution.redact(text) };
     if (outcome.kind === "answered") return { result: errorResult(outcome.text) };
     if (outcome.kind === "unknown" && isConnectionEnd(error))
-      return { outcome: { kind: "unknown", text: await link.ended } };
+      return { outcome: { kind: "unknown", text: execution.redact(await link.ended) } };
     return { outcome };
   }
 }

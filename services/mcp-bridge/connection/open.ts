@@ -8,7 +8,7 @@ import { openEnding } from "#runtime/time/ending.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
 import { type Link, openLink } from "../link/link.ts";
 import type { LinkEvents, OpeningLink } from "../link/link-keeper.ts";
-import { createRedaction, withSecrets } from "../servers/secrets.ts";
+import { withSecrets } from "../servers/secrets.ts";
 import type { FindTransport } from "../transport/registry.ts";
 import type { AskedConnection } from "./connections.ts";
 
@@ -19,14 +19,15 @@ export interface OpenerOptions {
   confinement: Confinement | undefined;
   maxMessageBytes: number;
   logger: Logger;
+  redact: (text: string) => string;
   /** Servers that runs bring are reached only where it allows. */
   runGuard: AddressGuard;
 }
 
 /** How a connection opens its links: secrets resolved, transport chosen, initialised and listed within one time. */
 export function createOpener(options: OpenerOptions) {
-  const { findTransport, secrets, environment, confinement, maxMessageBytes, logger, runGuard } = options;
-  const context = { environment, confinement, maxMessageBytes, logger, redact: createRedaction(secrets) };
+  const { findTransport, secrets, environment, confinement, maxMessageBytes, logger, redact, runGuard } = options;
+  const context = { environment, confinement, maxMessageBytes, logger, redact };
   return ({ server, holder }: AskedConnection) =>
     (events: LinkEvents, timeoutMs: number, signal: AbortSignal): OpeningLink => {
       const closing: Promise<void>[] = [];

@@ -31,6 +31,8 @@ export interface LinkKeeperOptions {
   server: McpServer;
   startupTimeoutMs: number;
   logger: Logger;
+  /** Of what a server says. */
+  redact: (text: string) => string;
   open: OpenLink;
   onLog: (log: ToolLog) => void;
   onChange: () => void;
@@ -74,7 +76,7 @@ export class LinkKeeper implements AsyncDisposable {
     this.#current = new CurrentPhase(options.onChange);
     this.#refresh = createRefresh({
       work: () => this.readTools(),
-      onError: (error) => this.#logger.warn(`the tools could not be read again: ${messageFromUnknown(error)}`),
+      onError: (error) => this.#logger.warn(`the tools could not be read again: ${this.#textOf(error)}`),
     });
     this.#running = this.#run();
   }
@@ -144,7 +146,7 @@ export class LinkKeeper implements AsyncDisposable {
     try {
       opened = await opening.ready;
     } catch (error) {
-      const reason = messageFromUnknown(error);
+      const reason = this.#textOf(error);
       this.#current.noteFailedAttempt();
       if (!signal.aborted) {
         this.#logger.warn(`unavailable: ${reason}`);
@@ -169,7 +171,8 @@ export class LinkKeeper implements AsyncDisposable {
       this.#logger.info({ tools: listed.tools.length, protocolVersion: link.protocolVersion }, "ready");
       this.#watchHealth(link, ending.signal);
     }
-    const reason = await orAborted(link.ended, signal).catch(() => undefined); // closed by us: nobody asks why
+    const end = orAborted(link.ended, signal).then(this.#options.redact);
+    const reason = await end.catch(() => undefined); // closed by us: nobody asks why
     over.abort();
     const isLeftFresh = this.phase.kind === "connecting";
     const isSound = isLeftFresh || this.#hasServed || performance.now() - readyAtMs > SOUND_MS;
@@ -196,8 +199,9 @@ export class LinkKeeper implements AsyncDisposable {
     try {
       await link.check(signal);
     } catch (error) {
-      const outcome = outcomeOf(error, link.hasSession);
-      if (outcome.kind === "answered") return; // an error is an answer: the server is there
+      const { kind, text } = outcomeOf(error, link.hasSession);
+      if (kind === "answered") return; // an error is an answer: the server is there
+      const outcome: Outcome = { kind, text: this.#options.redact(text) };
       const phase = this.phase;
       const isOver = outcome.kind === "lost" || outcome.kind === "unreachable";
       if (isOver && phase.kind === "ready" && phase.link === link) this.leave(phase, outcome);
@@ -237,6 +241,10 @@ export class LinkKeeper implements AsyncDisposable {
     if (this.phase !== phase) return;
     phase.tools = this.#take(listed);
     this.#current.tell();
+  }
+
+  #textOf(error: unknown): string {
+    return this.#options.redact(messageFromUnknown(error));
   }
 
   #take({ tools, warnings }: ListedTools): ReadonlyMap<string, Tool> {

@@ -29,11 +29,3 @@ function resolve(value: string, secrets: ReadonlyMap<string, string>): string {
     );
   });
 }
-
-const SHORTEST_REDACTED = 6;
-
-/** Takes the values of secrets out of a text; ones so short that they are found in any text stay. */
-export function createRedaction(secrets: ReadonlyMap<string, string>): (text: string) => string {
-  const values = [...secrets.values()].filter((value) => value.length >= SHORTEST_REDACTED);
-  return (text) => values.reduce((redacted, value) => redacted.replaceAll(value, "[secret]"), text);
-}

@@ -3,6 +3,7 @@ import { pino } from "pino";
 import { type McpServer, McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { agentSpelling } from "#runtime/agent-file/agent-spelling.ts";
 import { contractJson } from "#runtime/agent-file/spelling.ts";
+import { createRedaction } from "#runtime/content/redaction.ts";
 import { createAddressGuard } from "#runtime/http/address-guard.ts";
 import { Connection, type ConnectionCall } from "../connection/connection.ts";
 import { createOpener } from "../connection/open.ts";
@@ -55,6 +56,7 @@ export function openConnection(server: ServerFixture, options: ConnectionFixture
   const logger = pino({ level: "silent" });
   const message = serverFrom(server);
   const findTransport = createTransportRegistry(options.transports);
+  const redact = createRedaction(new Map(Object.entries(secrets)));
   const opener = createOpener({
     findTransport,
     secrets: new Map(Object.entries(secrets)),
@@ -62,6 +64,7 @@ export function openConnection(server: ServerFixture, options: ConnectionFixture
     confinement: undefined, // inside of one, processes have other ids than those that tests look at
     maxMessageBytes,
     logger,
+    redact,
     runGuard: createAddressGuard([]),
   });
   const holder = { sessionId: "s1", agent: "a1", runId: "" };
@@ -72,6 +75,7 @@ export function openConnection(server: ServerFixture, options: ConnectionFixture
     startupTimeoutMs: 15_000,
     idleTimeoutMs,
     logger,
+    redact,
     retention: new Retention(),
     open: opener({ server: message, holder }),
     onIdle,

@@ -23,6 +23,8 @@ import type { TransportContext, TransportModule } from "./module.ts";
 export const STREAM_ENDED = "toolbus:stream-ended";
 
 const TERMINATE_TIMEOUT_MS = 1_000;
+const MAX_REDIRECTS = 5;
+const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
 /** Streamable HTTP, of every revision. */
 export const http: TransportModule = {
@@ -36,13 +38,15 @@ export const http: TransportModule = {
 };
 
 /**
- * The SDK's transport, with four cares of long-lived connections:
+ * The SDK's transport, with five cares of long-lived connections:
  *
  * T1  No idle cut: undici ends silent streams after 300 s by default. Who asks keeps the deadline.
  * T2  A stream of a request that ends without its answer is answered here with an error, at once.
  * T3  The stream of unasked events is followed by `followEvents`: the SDK asks a server that closes it for ever at the same
  *     pace, and gives up silently on one that fails. The SDK is told that there is no such stream.
  * T4  Closing ends the session at the server too, but waits no longer than a second for that.
+ * T5  A redirect is followed within the server's own origin, and only where the request stays the same: configured headers hold
+ *     secrets, and so may a message.
  */
 class HttpTransport implements Transport {
   readonly hasPerRequestStream = true;
@@ -124,15 +128,26 @@ class HttpTransport implements Transport {
     return this.#request(url, init);
   };
 
+  /** T5 */
   async #request(url: string | URL, init: RequestInit): Promise<Response> {
-    // The global types and those of the package describe the same standard.
-    const response = await undiciFetch(url, { ...init, dispatcher: this.#agent } as Parameters<typeof undiciFetch>[1]);
-    return boundedResponse(response as unknown as Response, {
-      maxBytes: this.#context.maxMessageBytes,
-      onTooLarge: ({ message }) => {
-        this.#cutFor = message;
-      },
-    });
+    let target = new URL(url);
+    const given = { ...init, dispatcher: this.#agent, redirect: "manual" } as Parameters<typeof undiciFetch>[1];
+    for (let hop = 0; hop <= MAX_REDIRECTS; hop++) {
+      // The global types and those of the package describe the same standard.
+      const response = (await undiciFetch(target, given)) as unknown as Response;
+      const next = redirectTarget(response, init.method, target);
+      if (next === undefined) {
+        return boundedResponse(response, {
+          maxBytes: this.#context.maxMessageBytes,
+          onTooLarge: ({ message }) => {
+            this.#cutFor = message;
+          },
+        });
+      }
+      await response.body?.cancel();
+      target = next;
+    }
+    throw new Error(`more than ${MAX_REDIRECTS} redirects`);
   }
 
   #followEvents(url: string | URL, headers: Headers): void {
@@ -171,6 +186,23 @@ class HttpTransport implements Transport {
     this.#cutFor = undefined;
     this.onmessage?.({ jsonrpc: "2.0", id, error: { code: -32_000, message, data: { reason: STREAM_ENDED } } });
   }
+}
+
+/** Where a response sends the request; undefined for any other response. Throws when it may not go there. */
+function redirectTarget({ status, headers }: Response, method = "GET", from: URL): URL | undefined {
+  const location = headers.get("location");
+  if (!REDIRECTS.has(status) || location === null) return undefined;
+  const target = URL.parse(location, from.href);
+  if (target?.origin !== from.origin) {
+    const place = target === null ? "no URL" : target.origin;
+    throw new Error(
+      `${from.origin} redirects to ${place}, which is not followed: headers and messages are meant for one origin`,
+    );
+  }
+  const repeatsAsGet = status < 307 && method !== "GET" && method !== "HEAD";
+  if (repeatsAsGet)
+    throw new Error(`${from.origin} answers with a redirect (HTTP ${status}) that would lose the message`);
+  return target;
 }
 
 /** The SDK's transport distinguishes what is absent from what is undefined. */

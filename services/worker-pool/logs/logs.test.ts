@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { LogLevel } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { createRedaction } from "#runtime/content/redaction.ts";
 import { createLogHub } from "./log-hub.ts";
 import { type LogLine, writtenLineFromText } from "./log-line.ts";
-import { createRedaction } from "./redaction.ts";
 
 const line = (message: string, source = "a"): LogLine => {
   const labels = { source, function: "", callId: "", traceId: "", principal: "" };

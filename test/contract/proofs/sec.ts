@@ -12,6 +12,8 @@ const workers = testsOf("services/worker-pool/testing/calls.test.ts");
 const hosted = testsOf("services/worker-pool/hosted/hosted.test.ts");
 const shell = testsOf("services/worker-pool/builtins/shell/shell-exec.test.ts");
 const confinement = testsOf("runtime/lifecycle/confinement.test.ts");
+const foreignHosts = testsOf("services/mcp-bridge/testing/foreign-hosts.test.ts");
+const webTools = testsOf("services/tool-router/calls/execute/http/gateway.test.ts");
 const hostile = testsOf("test/system/tools/hostile.test.ts");
 const environment = testsOf("test/system/operation/environment.test.ts");
 const stdio = testsOf("services/mcp-bridge/testing/stdio.test.ts");
@@ -146,6 +148,12 @@ export const sec: Proofs = {
       mcpConfig("a missing one is named, and none is shown"),
       failure("leaks nothing of what was not written for the caller"),
       up("on a server that runs already, whose password no line tells"),
+      foreignHosts(
+        "cannot send a message on to another host",
+        "cannot send the stream of events on to another host",
+        "shows it to nobody in an error",
+      ),
+      webTools("do not follow a redirect to another origin with a secret"),
     ),
     open("terminals and pages are sent no control characters", "Nothing takes them out."),
   ],

@@ -20,6 +20,7 @@ const respond: Respond = (request, response) => {
   else if (url === "/slow") void delay(100).then(() => response.end("late"));
   else if (url === "/drips") response.write("drop");
   else if (url === "/text") response.end("hello");
+  else if (url === "/told") response.writeHead(401).end(`no entry for ${request.headers["x-key"]}`);
   else if (!url.startsWith("/silent")) response.setHeader("x-kind", "json").end('{"big": 12345678901234567890}');
 };
 
@@ -111,6 +112,15 @@ describe("TOOL-3 gateway tools", () => {
     expect(await risky("/elsewhere")).toMatch(/"web\\" cannot be called: .*not a public one/);
     expect(await risky("http://127.0.0.1:1/")).toMatch(/cannot be called/);
     expect(await call("/reset")).toMatch(/cannot be called/);
+  });
+
+  test("SEC-7 do not follow a redirect to another origin with a secret, and strike secrets out of what a server answers as an error", async () => {
+    const headers = { "x-key": secret("KEY") };
+    const away = `/to/${encodeURIComponent(`http://localhost:${server.port}/text`)}`;
+    const seen = server.seen.length;
+    expect(await call(away, { headers })).toMatch(/redirects to http:\/\/localhost:\d+, which a request with secrets/);
+    expect(server.seen.length).toBe(seen + 1);
+    expect(await call("/told", { headers })).toBe('{"error":"HTTP 401: no entry for [secret KEY]"}');
   });
 
   test("follow redirects of their own origin with all their headers, as far as five", async () => {

@@ -1,5 +1,6 @@
 import { Agent, type Dispatcher, request } from "undici";
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { createRedaction } from "#runtime/content/redaction.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { AddressGuard } from "#runtime/http/address-guard.ts";
 import { guardedConnector } from "#runtime/http/guarded-connector.ts";
@@ -14,7 +15,7 @@ import { tellingStart } from "./watched-dispatcher.ts";
 
 /*
  * Each hop is resolved once, and connected to the address that the guard has judged. A redirect to another origin gets none of
- * the configured headers, since they may hold secrets. Responses are unpacked and bounded (response.ts). inside.test.ts lists
+ * the configured headers, and a request with secrets does not follow one. Responses are unpacked and bounded (response.ts). inside.test.ts lists
  * the ways in that are tried.
  */
 
@@ -45,7 +46,15 @@ export function openGateway(options: GatewayOptions): Gateway {
   const patience = { headersTimeout: 0, bodyTimeout: 0 };
   const agent = new Agent({ connect: guardedConnector(guard), connections: 64, ...patience });
 
-  const execute: Gateway["execute"] = async ({ tool, effect }, args, deadline, signal) => {
+  const redact = createRedaction(secrets);
+
+  /** A server may answer with what it was sent: an error is read by more people than may know the secrets. */
+  const execute: Gateway["execute"] = async (...call) => {
+    const answer = await executed(...call);
+    return answer.isError ? { ...answer, outputJson: redact(answer.outputJson) } : answer;
+  };
+
+  const executed: Gateway["execute"] = async ({ tool, effect }, args, deadline, signal) => {
     using timeout = timeoutSignal(Math.max(1, deadline.timeoutMs));
     using ending = openEnding(signal, timeout);
     const trip: Trip = { signal: ending.signal, mayHaveActed: false };

@@ -235,7 +235,8 @@ describe("TOOL-3 cannot be turned against the inside", () => {
     };
     await using gateway = openTestGateway({ allow: ["127.0.0.2/31"], ...(row.names && { resolveWith }) });
     const url = row.url.replace("PORT", String(inside.port));
-    const options = { method: "GET", headers: { "x-key": `\${secret:KEY}` } };
+    // A request with a secret would follow no redirect out of its origin: that is another wall.
+    const options = { method: "GET", headers: { "x-key": row.redirects ? "key" : `\${secret:KEY}` } };
     let answer = "";
     for (let n = 0; n < (row.calls ?? 1); n++) answer = await gateway.call(url, options);
     expect(answer).toMatch(row.says);
@@ -264,7 +265,7 @@ describe("TOOL-3 a redirect to another origin loses the headers with their secre
       }),
     );
     const gateway = stack.use(openTestGateway({ allow: ["127.0.0.1/32"] }));
-    const headers = { "X-Key": `\${secret:KEY}`, Authorization: `Bearer \${secret:KEY}`, Cookie: "s=1" };
+    const headers = { "X-Key": "s3cret", Authorization: "Bearer s3cret", Cookie: "s=1" };
     const call = (path: string) =>
       gateway.call(`http://127.0.0.1:${first.port}${path}`, { method, headers, args: { a: 1 } });
     expect(await call("/away")).toBe('"there"');

@@ -8,6 +8,8 @@ export interface Outgoing {
   /** By name in lower case. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | null;
+  /** Whether a secret is in a header. Such a request stays with its origin. */
+  readonly hasSecrets: boolean;
 }
 
 export interface CallArguments {
@@ -31,17 +33,24 @@ export function requestOfCall(tool: Tool, args: CallArguments, secrets: Readonly
   const url = new URL(text);
   refuseUnfit(url);
   const method = given || "POST";
+  const hasSecrets = Object.values(templates).some((template) => template.includes("${secret:"));
   const headers: Record<string, string> = { ...ACCEPTED, "idempotency-key": args.idempotencyKey };
   for (const [name, template] of Object.entries(templates)) {
     headers[name.toLowerCase()] = withSecrets(template, secrets);
   }
   if (!QUERY_METHODS.has(method)) {
-    return { url, method, headers: { "content-type": "application/json", ...headers }, body: args.json || "{}" };
+    return {
+      url,
+      method,
+      headers: { "content-type": "application/json", ...headers },
+      body: args.json || "{}",
+      hasSecrets,
+    };
   }
   for (const [name, value] of Object.entries(args.value)) {
     for (const one of Array.isArray(value) ? value : [value]) appendToQuery(url, name, one);
   }
-  return { url, method, headers, body: null };
+  return { url, method, headers, body: null, hasSecrets };
 }
 
 /** An array is its elements under one name, what is nested deeper is JSON text, and null is left out. */
@@ -67,11 +76,14 @@ export function redirected(from: Outgoing, status: number, location: string): Ou
   const url = URL.parse(location, from.url.href);
   if (url === null) throw new Error("the redirect leads to no URL");
   refuseUnfit(url);
+  if (url.origin !== from.url.origin && from.hasSecrets) {
+    throw new Error(`it redirects to ${url.origin}, which a request with secrets does not follow`);
+  }
   const becomesGet = repeatsAsGet(status, from.method);
   const headers = url.origin === from.url.origin ? from.headers : neutralHeaders(from.headers);
   if (!becomesGet) return { ...from, url, headers };
   const { "content-type": _, ...ofGet } = headers;
-  return { url, method: "GET", headers: ofGet, body: null };
+  return { ...from, url, method: "GET", headers: ofGet, body: null };
 }
 
 /** As browsers do (fetch, HTTP-redirect fetch, step 12). */
