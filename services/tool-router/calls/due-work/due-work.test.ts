@@ -35,7 +35,7 @@ function open() {
   };
   const lostWatchers = createLostWatchers({ store, queue: offers, presence, audit, clock });
   const running = new Set<string>();
-  const runningCalls = { cancel: async (callId: string) => running.has(callId) };
+  const runningCalls = { ...executing, cancel: async (callId: string) => running.has(callId) };
   const { cancel } = createCancellation({ store, running: runningCalls, queue: offers, audit, clock });
   return {
     clock,
@@ -73,6 +73,16 @@ describe("what is due about a call", () => {
     expect(audited).toEqual([AuditKind.TIMED_OUT, AuditKind.EXPIRED]);
   });
 
+  test("TOOL-5 a call that nobody answers expires before the store forgets it, and its inbox is told", async () => {
+    const { dueWorker, put, clock, records, told } = open();
+    put({ state: State.PENDING });
+    await clock.advance(29 * 24 * 60 * 60_000);
+    await dueWorker.check("c", signal);
+    expect(records.get("c")).toMatchObject({ state: State.EXPIRED, resolvedLate: true, result: { isError: true } });
+    await dueWorker.check("c", signal);
+    expect(told).toEqual(["inbox c"]);
+  });
+
   test("TOOL-5 the answer that comes at the moment of the expiry wins or loses whole", async () => {
     const { dueWorker, put, at, clock, records, store } = open();
     put({ state: State.PENDING, expireTime: at(1_000) });
@@ -99,7 +109,7 @@ describe("what is due about a call", () => {
     expect(await dueWorker.check("c", signal)).toBe(clock.now() + 1_000);
     expect(offers.standing.size).toBe(0);
     heldElsewhere.delete("c");
-    expect(await dueWorker.check("c", signal)).toBeUndefined();
+    expect(await dueWorker.check("c", signal)).toBeGreaterThan(clock.now() + 1_000);
     expect([...offers.standing.keys()]).toEqual(["c"]);
   });
 
@@ -216,6 +226,18 @@ describe("canceling", () => {
     expect(parts.records.get("c")?.result?.outputJson).toBe("1");
     parts.running.add("unrecorded");
     expect(await parts.cancel("unrecorded")).toBe(true);
+  });
+
+  test("LOOP-15 R3 a canceled call whose router was lost is resolved as unknown, and one that is executed is left to its router", async () => {
+    const { put, cancel, records, heldElsewhere } = open();
+    put({ state: State.STARTED, effect: Effect.AT_MOST_ONCE });
+    heldElsewhere.add("c");
+    await cancel("c");
+    expect(records.get("c")?.state).toBe(State.STARTED);
+    heldElsewhere.delete("c");
+    await cancel("c");
+    expect(records.get("c")).toMatchObject({ state: State.RESOLVED, result: { isError: true } });
+    expect(records.get("c")?.result?.outputJson).toContain("outcome_unknown");
   });
 
   test("LOOP-15 a canceled call leaves its queue, and no result changes it", async () => {

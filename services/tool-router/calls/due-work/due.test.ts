@@ -8,6 +8,7 @@ import { decideDueWork, heldCheckAt, nextCheckAt } from "./due.ts";
 
 const { EXTERNAL, SPACE } = ExecutionType;
 const now = 1_000_000;
+const dayMs = 24 * 60 * 60_000;
 const record = (more: CallRecordInit) => callRecord({ callId: "c", createTime: timestampFromMs(now), ...more });
 
 const waitsUntil = timestampFromMs(now + 30_000);
@@ -29,15 +30,15 @@ test("W4 a call that a watcher has and has not taken is looked at each second, a
   expect(heldCheckAt(pending, now)).toBe(now + 1_000);
 });
 
-test("TOOL-5 a wait is looked at after its end, an open call at its expiry, one without either never", () => {
+test("TOOL-5 a wait is looked at after its end, an open call at its expiry, one without either a day before the store forgets it", () => {
   expect(decideDueWork(asked, undefined, now)).toEqual({ kind: "check", at: now + 31_000 });
   const unanswered = { ...asked, state: State.PENDING };
   expect(decideDueWork({ ...unanswered, expireTime: expiresAt }, asked, now)).toEqual({
     kind: "check",
     at: now + 90_000,
   });
-  expect(decideDueWork(unanswered, asked, now)).toEqual({ kind: "none" });
-  expect(nextCheckAt(pending, now)).toBeUndefined();
+  expect(decideDueWork(unanswered, asked, now)).toEqual({ kind: "check", at: now + 29 * dayMs });
+  expect(nextCheckAt(pending, now)).toBe(now + 29 * dayMs);
 });
 
 test("TOOL-6 a call for services whose wait is over is looked at soon: it may never have been offered, or its watcher be lost", () => {

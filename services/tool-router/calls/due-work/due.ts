@@ -1,7 +1,7 @@
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import type { CallRecord } from "../records/call-record.ts";
-import { isExternal, isOpen } from "../records/states.ts";
+import { expiryMs, isExternal, isOpen } from "../records/states.ts";
 
 /** The work that is due on a call after its record was written, by any router: nothing, announce the change, or check the call. */
 export type DueWork = { kind: "none" } | { kind: "notify" } | { kind: "check"; at: number };
@@ -50,9 +50,11 @@ export function isWaitOver({ state, waitExpireTime: waitsUntil }: CallRecord, no
   return state === State.WAITING && waitsUntil !== undefined && timestampMs(waitsUntil) + BACKSTOP_MS <= now;
 }
 
-function dueAt({ state, waitExpireTime: waitsUntil, expireTime: expiresAt }: CallRecord): number | undefined {
+function dueAt(record: CallRecord): number | undefined {
+  const { state, waitExpireTime: waitsUntil } = record;
+  const expiresAt = expiryMs(record);
   const ends = [];
   if (state === State.WAITING && waitsUntil !== undefined) ends.push(timestampMs(waitsUntil) + BACKSTOP_MS);
-  if (expiresAt !== undefined) ends.push(timestampMs(expiresAt));
+  if (expiresAt !== undefined) ends.push(expiresAt);
   return ends.length === 0 ? undefined : Math.min(...ends);
 }

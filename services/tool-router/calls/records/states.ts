@@ -12,8 +12,19 @@ export function isExternal({ executionType }: CallRecord): boolean {
   return executionType === ExecutionType.EXTERNAL;
 }
 
-export function hasExpired({ expireTime: expiresAt }: CallRecord, now: number): boolean {
-  return expiresAt !== undefined && timestampMs(expiresAt) <= now;
+/** The store forgets a record 30 days after it was written. An open call expires before that, so that who waits for it is told. */
+const LONGEST_OPEN_MS = 29 * 24 * 60 * 60_000;
+
+/** When an open call expires, at the latest; undefined for a record of an unknown age. */
+export function expiryMs({ expireTime, createTime }: CallRecord): number | undefined {
+  const latest = createTime && timestampMs(createTime) + LONGEST_OPEN_MS;
+  if (expireTime === undefined) return latest;
+  return Math.min(timestampMs(expireTime), latest ?? Number.POSITIVE_INFINITY);
+}
+
+export function hasExpired(record: CallRecord, now: number): boolean {
+  const atMs = expiryMs(record);
+  return atMs !== undefined && atMs <= now;
 }
 
 /** C1 of requests/cancellation.ts: a call that was canceled before it began. */

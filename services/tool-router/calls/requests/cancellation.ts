@@ -5,6 +5,7 @@ import type { CancelToolCallRequest } from "#gen/toolbus/tool/v1/tool_call_servi
 import { requireOwner } from "#runtime/failure/session-owner.ts";
 import type { Caller } from "#runtime/rpc/identity.ts";
 import type { Clock } from "#runtime/time/clock.ts";
+import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
 import type { Audit } from "../../catalogue/audit/audit.ts";
 import { type Answer, canceled, failure } from "../answers/answer.ts";
 import { auditedFacts, type CallRecord, callRecord } from "../records/call-record.ts";
@@ -18,10 +19,14 @@ import type { CallQueue } from "../watchers/ports.ts";
  *     it begins the call, so it finds the tombstone and answers with it, even if it was frozen meanwhile.
  * C2  A call that is not recorded, because it may be repeated, is refused by the routers that have heard of the cancellation.
  * C3  A call that waits for a person or a watcher is resolved by compare-and-set; the change withdraws it from its watcher.
- * C4  A call that a router executes is aborted there, and so at its provider. Its result is recorded as always.
+ * C4  A call that a router executes is aborted there, and so at its provider. Its result is recorded as always. If its router was lost,
+ *     so that nobody would record a result, it is resolved here (R3 of `records.ts`).
  * C5  Before a call begins, nobody knows whose it is. So a tombstone holds only for calls of the principal that canceled (for
  *     everybody's calls if one of the suite's own services did), and others' calls ignore it.
  */
+
+/** How long routers may take to say whether one of them executes a call. */
+const HOLDER_MS = 5_000;
 
 export interface Cancellation {
   /** Gives whether the execution may have begun before. */
@@ -30,7 +35,7 @@ export interface Cancellation {
 
 export interface CancellationParts {
   store: CallStore;
-  running: Pick<RunningCalls, "cancel">;
+  running: Pick<RunningCalls, "cancel" | "isHeld">;
   queue: CallQueue;
   audit: Audit;
   clock: Clock;
@@ -60,6 +65,19 @@ export function createCancellation({ store, running, queue, audit, clock }: Canc
     return updated;
   }
 
+  /** C4 */
+  async function resolveLost({ callId }: CallRecord): Promise<void> {
+    using limit = timeoutSignal(HOLDER_MS);
+    const isHeld = await running.isHeld(callId, limit).catch(() => true); // undecided: whoever asks for the call decides
+    if (isHeld) return;
+    const updated = await store.update(callId, (record) =>
+      record.state === State.STARTED
+        ? { ...record, state: State.RESOLVED, result: canceled(record.effect) }
+        : undefined,
+    );
+    if (updated?.hasChanged) store.announce(callId);
+  }
+
   return {
     async cancel({ callId, reason }, caller) {
       const why = reason === "" ? "the call was canceled" : `the call was canceled: ${reason}`;
@@ -68,6 +86,7 @@ export function createCancellation({ store, running, queue, audit, clock }: Canc
       const record = ended && !isTombstone(ended.record) ? ended.record : undefined;
       const mayRun = record === undefined || record.state === State.STARTED;
       const isRunning = mayRun && (await running.cancel(callId, caller)); // C2, C4
+      if (record?.state === State.STARTED && !isRunning) await resolveLost(record);
       if (mayRun || ended?.hasChanged) {
         audit({ kind: AuditKind.CANCELED, callId, message: why, ...(record && auditedFacts(record)) });
       }
