@@ -48,6 +48,17 @@ export function readConfig(env: NodeJS.ProcessEnv) {
       "the origins of your own pages: without keys (TOOLBUS_AUTH is none), every page of the web could call";
     reader.fault("TOOLBUS_CORS_ORIGINS", "*", expected);
   }
+  const share = (name: string, meaning: string, value: number) =>
+    reader.integer(name, { meaning: `${meaning} More is refused, and says so.`, default: value, min: 1 });
+  const shares = {
+    requestsPerSecond: share(
+      "TOOLBUS_SHARE_REQUESTS",
+      "Requests a second of one principal at one gateway; those of two seconds may come at once.",
+      10_000,
+    ),
+    calls: share("TOOLBUS_SHARE_CALLS", "Unary calls that one principal has in flight at one gateway.", 4_000),
+    streams: share("TOOLBUS_SHARE_STREAMS", "Streams that one principal has open at one gateway.", 10_000),
+  };
   reader.finish();
   return {
     ...service,
@@ -60,6 +71,7 @@ export function readConfig(env: NodeJS.ProcessEnv) {
     isLoopback: loopback.has(host),
     operators: new Set([LOCAL_PRINCIPAL, ...operators]),
     maxRequestBytes,
+    shares,
     corsOrigins,
   };
 }

@@ -16,6 +16,7 @@ import { createAuthenticate } from "./access/authentication.ts";
 import { followCertificate, readCertificate } from "./access/certificate.ts";
 import { createCrossOrigin } from "./access/cross-origin.ts";
 import { guardHost } from "./access/host-guard.ts";
+import { Shares } from "./access/shares.ts";
 import type { GatewayConfig } from "./config.ts";
 import { createHealth, type IsServing } from "./health.ts";
 import { createPlainPaths } from "./plain/plain-paths.ts";
@@ -70,7 +71,7 @@ export async function openService(config: GatewayConfig, context: ServiceContext
       ],
       readMaxBytes: config.maxRequestBytes,
       before: (request, response) => (isOpen && guardHost(request, response)) || crossOrigin(request, response),
-      admit: createAdmission(authenticate),
+      admit: createAdmission(authenticate, new Shares(config.shares)),
       fallback: createPlainPaths({
         authenticate,
         metricsText: () => telemetry.metricsText(),

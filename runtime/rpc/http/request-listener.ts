@@ -41,6 +41,7 @@ import { unservedForm, unservedPath } from "./unserved.ts";
 export type Admit = (
   request: HttpRequest,
   method: DescMethod,
+  response: HttpResponse,
 ) => ContextValues | undefined | Promise<ContextValues | undefined>;
 
 export interface RequestListenerOptions {
@@ -148,7 +149,7 @@ async function serve({ handler, common, admit }: Handlers, exchange: Exchange): 
 
 async function valuesFrom(admit: Admit | undefined, { request, response }: Exchange, method: DescMethod) {
   try {
-    return await admit?.(request, method);
+    return await admit?.(request, method, response);
   } catch (thrown) {
     const error = refusalFromUnknown(thrown);
     answerRefusal(request, response, { status: codeToHttpStatus(error.code), error });

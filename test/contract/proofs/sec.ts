@@ -23,6 +23,8 @@ const failure = testsOf("runtime/failure/connect.test.ts");
 const validator = testsOf("runtime/schema/json-schema/validator.test.ts");
 const largeAnswers = testsOf("services/mcp-bridge/testing/large-answers.test.ts");
 const told = testsOf("runtime/results/bounded-event.test.ts");
+const shares = testsOf("services/gateway/access/shares.test.ts");
+const gatewayShares = testsOf("services/gateway/testing/shares.service.test.ts");
 const costs = testsOf("runtime/schema/json-schema/costs.test.ts");
 const patterns = testsOf("runtime/schema/json-schema/patterns.test.ts");
 const bus = testsOf("runtime/bus/bus.test.ts");
@@ -139,7 +141,14 @@ export const sec: Proofs = {
     ),
     open("another principal's p99 stays within three times its own", "Nothing measures it."),
   ],
-  "SEC-6": [open("each principal has its share, and a refusal says which is used up", "There are no shares.")],
+  "SEC-6": [
+    shown(
+      "each principal has its share of a gateway's requests, calls and streams, and a refusal says which is used up",
+      shares("a principal has so many calls and streams at once", "so many requests a second"),
+      gatewayShares("who has all of its calls in flight is refused the next one, and others are not"),
+    ),
+    open("each principal has its share of runs and of bytes stored", "Stores have limits that all share."),
+  ],
   "SEC-7": [
     shown(
       "errors and logs hold no secrets",

@@ -327,6 +327,10 @@ const (
 	// The agent or the external tool is granted to other principals. Ask an operator to name this one in its `grants`.
 	// Code: `permission_denied`.
 	Reason_REASON_PRINCIPAL_NOT_GRANTED Reason = 83
+	// The principal has its share of the gateway's requests, calls or streams; nothing was started. `share` and `limit` in the metadata
+	// say which it is. Repeat after `retry_after_ms`.
+	// Code: `resource_exhausted`.
+	Reason_REASON_SHARE_EXCEEDED Reason = 84
 )
 
 // Enum value maps for Reason.
@@ -416,6 +420,7 @@ var (
 		81: "REASON_CONNECTION_FULL",
 		82: "REASON_CALLER_NOT_SERVICE",
 		83: "REASON_PRINCIPAL_NOT_GRANTED",
+		84: "REASON_SHARE_EXCEEDED",
 	}
 	Reason_value = map[string]int32{
 		"REASON_UNSPECIFIED":            0,
@@ -502,6 +507,7 @@ var (
 		"REASON_CONNECTION_FULL":        81,
 		"REASON_CALLER_NOT_SERVICE":     82,
 		"REASON_PRINCIPAL_NOT_GRANTED":  83,
+		"REASON_SHARE_EXCEEDED":         84,
 	}
 )
 
@@ -678,7 +684,7 @@ const file_toolbus_error_v1_error_proto_rawDesc = "" +
 	"\x0eFieldViolation\x12\x14\n" +
 	"\x05field\x18\x01 \x01(\tR\x05field\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x17\n" +
-	"\arule_id\x18\x03 \x01(\tR\x06ruleId*\x8f\x13\n" +
+	"\arule_id\x18\x03 \x01(\tR\x06ruleId*\xaa\x13\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fREASON_INTERNAL\x10\x01\x12\x13\n" +
@@ -764,7 +770,8 @@ const file_toolbus_error_v1_error_proto_rawDesc = "" +
 	"\x1bREASON_SPACE_ALREADY_EXISTS\x10P\x12\x1a\n" +
 	"\x16REASON_CONNECTION_FULL\x10Q\x12\x1d\n" +
 	"\x19REASON_CALLER_NOT_SERVICE\x10R\x12 \n" +
-	"\x1cREASON_PRINCIPAL_NOT_GRANTED\x10SB\xb3\x01\n" +
+	"\x1cREASON_PRINCIPAL_NOT_GRANTED\x10S\x12\x19\n" +
+	"\x15REASON_SHARE_EXCEEDED\x10TB\xb3\x01\n" +
 	"\x14com.toolbus.error.v1B\n" +
 	"ErrorProtoP\x01Z+toolbus.dev/gen/go/toolbus/error/v1;errorv1\xa2\x02\x03TEX\xaa\x02\x10Toolbus.Error.V1\xca\x02\x11Toolbus\\Error_\\V1\xe2\x02\x1dToolbus\\Error_\\V1\\GPBMetadata\xea\x02\x12Toolbus::Error::V1b\x06proto3"
 

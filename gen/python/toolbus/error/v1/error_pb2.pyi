@@ -408,6 +408,11 @@ class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reason.ValueTy
     """The agent or the external tool is granted to other principals. Ask an operator to name this one in its `grants`.
     Code: `permission_denied`.
     """
+    REASON_SHARE_EXCEEDED: _Reason.ValueType  # 84
+    """The principal has its share of the gateway's requests, calls or streams; nothing was started. `share` and `limit` in the metadata
+    say which it is. Repeat after `retry_after_ms`.
+    Code: `resource_exhausted`.
+    """
 
 class Reason(_Reason, metaclass=_ReasonEnumTypeWrapper):
     """What happened. Each value says what to do next. Values are added, and never change their meaning."""
@@ -794,6 +799,11 @@ Code: `permission_denied`.
 REASON_PRINCIPAL_NOT_GRANTED: Reason.ValueType  # 83
 """The agent or the external tool is granted to other principals. Ask an operator to name this one in its `grants`.
 Code: `permission_denied`.
+"""
+REASON_SHARE_EXCEEDED: Reason.ValueType  # 84
+"""The principal has its share of the gateway's requests, calls or streams; nothing was started. `share` and `limit` in the metadata
+say which it is. Repeat after `retry_after_ms`.
+Code: `resource_exhausted`.
 """
 Global___Reason: _TypeAlias = Reason  # noqa: Y015
 

@@ -1,0 +1,75 @@
+import { createClient } from "@connectrpc/connect";
+import { createConnectTransport } from "@connectrpc/connect-node";
+import { pino } from "pino";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
+import { failureFromConnectError } from "#runtime/failure/connect.ts";
+import { serveOnNats } from "#runtime/rpc/nats/server/server.ts";
+import { openTelemetry } from "#runtime/telemetry/telemetry.ts";
+import { until } from "#runtime/time/until.ts";
+import { openTestBus } from "../../../test/harness/bus.ts";
+import { readConfig } from "../config.ts";
+import { openService } from "../service.ts";
+
+const stack = new AsyncDisposableStack();
+const gate = Promise.withResolvers<void>();
+let url = "";
+let waiting = 0;
+
+beforeAll(async () => {
+  const bus = stack.use(await openTestBus());
+  stack.use(
+    await serveOnNats(bus, {
+      service: "tool-router",
+      routes: (router) =>
+        router.service(AgentService, {
+          async listAgents({ pageSize }) {
+            waiting += 1;
+            if (pageSize === 1) await gate.promise;
+            waiting -= 1;
+            return {};
+          },
+        }),
+    }),
+  );
+  const { url: natsUrl, user, password } = bus.server;
+  const env = {
+    ...{ NATS_URL: natsUrl, NATS_USER: user, NATS_PASSWORD: password, TOOLBUS_HTTP_PORT: "0" },
+    TOOLBUS_API_KEYS: "alice:a-key-of-some-length,mallory:another-key-of-some-length",
+    TOOLBUS_SHARE_CALLS: "5",
+  };
+  const telemetry = stack.use(await openTelemetry({ service: "gateway" }));
+  const logger = pino({ level: "silent" });
+  const context = { name: "gateway", instance: "g1", logger, telemetry, signal: new AbortController().signal };
+  url = String(stack.use(await openService(readConfig(env), context)).announcement?.url);
+});
+afterAll(() => stack.disposeAsync());
+
+it.each(["1.1", "2"] as const)(
+  "SEC-6 who has all of its calls in flight is refused the next one, and others are not: HTTP/%s",
+  async (httpVersion) => {
+    const { listAgents } = createClient(AgentService, createConnectTransport({ baseUrl: url, httpVersion }));
+    const by = (key: string) => ({ headers: { "x-api-key": key } });
+    const [mallory, alice] = [by("another-key-of-some-length"), by("a-key-of-some-length")];
+    const abort = new AbortController();
+    const held = Array.from({ length: 5 }, () => listAgents({ pageSize: 1 }, { ...mallory, signal: abort.signal }));
+    const ended = Promise.allSettled(held);
+    await until(() => waiting === 5);
+    const refused = await listAgents({}, mallory).catch(failureFromConnectError);
+    expect(refused).toMatchObject({
+      code: "resource_exhausted",
+      reason: "SHARE_EXCEEDED",
+      metadata: { share: "calls in flight", limit: "5" },
+    });
+    await listAgents({}, alice);
+    abort.abort();
+    await ended;
+    await until(() =>
+      listAgents({}, mallory).then(
+        () => true,
+        () => false,
+      ),
+    );
+    waiting = 0;
+  },
+);
