@@ -31,6 +31,11 @@ const bus = testsOf("runtime/bus/bus.test.ts");
 const up = testsOf("test/system/operation/up.test.ts");
 const checks = testsOf("tools/check/checks.ts");
 
+const tokens = testsOf("services/gateway/access/tokens.test.ts");
+const tls = testsOf("services/gateway/testing/tls.service.test.ts");
+const strangers = testsOf("services/gateway/testing/strangers.service.test.ts");
+const bodies = testsOf("services/gateway/testing/bodies.test.ts");
+
 export const sec: Proofs = {
   "SEC-1": [
     shown(
@@ -39,13 +44,18 @@ export const sec: Proofs = {
     ),
     shown(
       "without keys the gateway listens on loopback only, and answers no name of another host",
-      gateway("without keys the gateway refuses to listen beyond this machine"),
+      gateway("the gateway does not start with %s"),
       hostGuard("a request for %s gets %i from a gateway without keys"),
     ),
-    open("a JWT proves who calls", "Only API keys are built."),
+    shown(
+      "a JWT proves who calls, and is refused in words",
+      gateway("a token that does not hold is refused in words"),
+      tokens("that %s is refused in words", "may rotate"),
+    ),
+    shown("the gateway speaks TLS and takes renewed certificates", tls("a renewed certificate is shown")),
     open("each service and each third party has a credential of its own on the bus", "All share one."),
     open("absence of a principal is no privilege", "Who names nobody is `local`, which operates by default."),
-    open("whoever starts the suite gets a key without asking", "`up` gives out none."),
+    shown("whoever starts the suite gets a key without asking", up("`up` makes a key that its user alone can read")),
   ],
   "SEC-2": [
     shown(
@@ -135,9 +145,10 @@ export const sec: Proofs = {
       gateway("a request over the limit is refused"),
       bus("cannot grow without bound"),
     ),
-    open(
-      "nothing is read before the key is checked",
-      "The body of a unary request is read before its key is looked at.",
+    shown(
+      "nothing is read before the key is checked, and bodies have their time and size",
+      strangers("without a key the head of a request is answered", "reads a few KB and unpacks nothing"),
+      bodies("packed 1,000 times is not unpacked", "half a body has its time", "1,000 half-sent requests"),
     ),
     open("another principal's p99 stays within three times its own", "Nothing measures it."),
   ],
