@@ -18,6 +18,7 @@ import { createPeerRoutes, createRoutes } from "./routes.ts";
 import { createSessions } from "./sessions.ts";
 import { createAttachments } from "./streams/attachments.ts";
 import { createChanges } from "./streams/changes.ts";
+import { openUpkeep } from "./streams/upkeep.ts";
 import { openVerifying } from "./streams/verifying.ts";
 import { createNeighbours, createPeers, createStores, openFollowing, reasonOfCancellation } from "./subscriptions.ts";
 
@@ -46,6 +47,7 @@ export async function openService(
   const onFault = (fault: string) => logger.error(fault);
   stack.use(await openFollowing({ records, declared, attachments, changes, changesOfDeclarations, onFault }));
   stack.use(openVerifying({ attachments, records, onError: report }));
+  stack.use(openUpkeep({ attachments, declared, records, clock, onError: report }));
 
   const carry: DeliveryParts["carry"] = async (record, request, ends) =>
     record.instance === instance

@@ -1,0 +1,41 @@
+import { create } from "@bufbuild/protobuf";
+import { expect, test } from "vitest";
+import { CallerDeclarationSchema } from "#gen/toolbus/caller/v1/caller_pb.ts";
+import { systemClock } from "#runtime/time/clock.ts";
+import { openTestBus } from "../../../test/harness/bus.ts";
+import { createStores } from "../subscriptions.ts";
+import { createAttachments } from "./attachments.ts";
+import { upkeep } from "./upkeep.ts";
+
+const dayMs = 24 * 3_600_000;
+
+test("CTR-1 an attached caller's declaration is written again before it is forgotten, and no other's", async () => {
+  await using bus = await openTestBus();
+  const { declared, records } = createStores(bus, "one");
+  const attachments = createAttachments();
+  attachments.open("attached");
+  const declaration = create(CallerDeclarationSchema, { callerId: "app", tools: [{ name: "a" }] });
+  const first = new Map<string, number>();
+  for (const id of ["attached", "gone"]) first.set(id, await declared.put(id, declaration));
+  const after = async (ms: number) => {
+    const clock = { ...systemClock, now: () => Date.now() + ms };
+    await upkeep({ attachments, declared, records, clock }, new AbortController().signal);
+    return Promise.all([...first].map(async ([id, revision]) => (await declared.read(id))?.revision !== revision));
+  };
+  expect(await after(dayMs / 2)).toEqual([false, false]);
+  expect(await after(2 * dayMs)).toEqual([true, false]);
+  expect((await declared.read("attached"))?.value.tools).toMatchObject([{ name: "a" }]);
+});
+
+test("CTR-7 what is remembered of a caller goes when its grace is over, and that of others stays", async () => {
+  await using bus = await openTestBus();
+  const { declared, records } = createStores(bus, "one");
+  const ended = { kind: "detached", endedAtMs: Date.now() } as const;
+  await records.put("over", { ...ended, sessionId: "over", graceMs: 1_000 });
+  await records.put("waits", { ...ended, sessionId: "waits", graceMs: dayMs });
+  const attached = { kind: "attached", sessionId: "here", graceMs: 0, instance: "one", attachmentId: "1" } as const;
+  await records.put("here", attached);
+  const clock = { ...systemClock, now: () => Date.now() + dayMs / 2 };
+  await upkeep({ attachments: createAttachments(), declared, records, clock }, new AbortController().signal);
+  expect([...(await records.keys())].sort()).toEqual(["here", "waits"]);
+});

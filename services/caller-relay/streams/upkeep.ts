@@ -1,0 +1,49 @@
+import type { CallerDeclaration } from "#gen/toolbus/caller/v1/caller_pb.ts";
+import type { Bucket } from "#runtime/bus/buckets/bucket.ts";
+import { openBackground } from "#runtime/lifecycle/background.ts";
+import type { Clock } from "#runtime/time/clock.ts";
+import { delay } from "#runtime/time/delay.ts";
+import type { Attachments } from "./attachments.ts";
+import type { StreamRecords } from "./stream-record.ts";
+
+const pauseMs = 3_600_000;
+/** A declaration is forgotten 7 days after it was written: one whose caller is attached is written again each day. */
+const renewAfterMs = 24 * 3_600_000;
+/** A grace that is over is kept a little longer, for clocks that differ. */
+const skewMs = 60_000;
+
+export interface UpkeepParts {
+  attachments: Pick<Attachments, "all">;
+  declared: Bucket<CallerDeclaration>;
+  records: StreamRecords;
+  clock: Clock;
+}
+
+/** Keeps what attached callers have declared, and removes what is remembered of callers whose grace is over. */
+export async function upkeep(
+  { attachments, declared, records, clock }: UpkeepParts,
+  signal: AbortSignal,
+): Promise<void> {
+  for (const { sessionId } of attachments.all()) {
+    const found = await declared.read(sessionId, signal);
+    if (found === undefined || clock.now() - found.writtenAt.getTime() < renewAfterMs) continue;
+    await declared.replace(sessionId, found.value, found.revision); // unless a newer one was written meanwhile
+  }
+  for await (const { key, value, revision } of records.list({ signal })) {
+    if (value.kind !== "detached" || value.endedAtMs + value.graceMs + skewMs > clock.now()) continue;
+    await records.remove(key, revision);
+  }
+}
+
+/** Does that again and again, each instance at moments of its own. */
+export function openUpkeep(parts: UpkeepParts & { onError: (error: unknown) => void }): AsyncDisposable {
+  return openBackground(async (signal) => {
+    while (!signal.aborted) {
+      await delay(pauseMs * (0.5 + Math.random()), signal).catch(() => {}); // aborted: the loop's condition sees it
+      if (signal.aborted) return;
+      await upkeep(parts, signal).catch((error: unknown) => {
+        if (!signal.aborted) parts.onError(error);
+      });
+    }
+  });
+}
