@@ -83,6 +83,9 @@ export function createAttempt(world: World, options: AttemptOptions) {
     onAsked: () => void (news && request(news.deliver())),
     onParked: (callIds) => {
       if (choices.cancelAt !== "parked") void request(client.answer(subject.runId, callIds));
+      if (cancelAt !== "parked") return;
+      cancelAt = undefined; // also when a fault beside has taken the word of it from the wire
+      void cancel();
     },
   });
 
