@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { pathToString } from "@bufbuild/protobuf/reflect";
-import { ValidationError } from "@bufbuild/protovalidate";
+import type { ValidationError } from "@bufbuild/protovalidate";
 import { Code, type ConnectError } from "@connectrpc/connect";
 import { type ErrorDetail, ErrorDetailSchema, Reason } from "#gen/toolbus/error/v1/error_pb.ts";
 import type { Failure, FieldViolation, ReasonName, ReceivedReason } from "./failure.ts";
@@ -21,7 +21,7 @@ export function detailOf(error: ConnectError): ErrorDetail | undefined {
 
 /** For an error that a library made, which knows no reasons: what its code says, and the fields of a failed validation. */
 export function detailFromError({ code, cause }: ConnectError): ErrorDetail {
-  const fieldViolations = cause instanceof ValidationError ? violationsFrom(cause) : [];
+  const fieldViolations = isValidationError(cause) ? violationsFrom(cause) : [];
   return create(ErrorDetailSchema, { reason: Reason[reasonFromCode(code) ?? "UNSPECIFIED"], fieldViolations });
 }
 
@@ -57,6 +57,11 @@ const REASON_BY_CODE: Partial<Record<Code, ReasonName>> = {
   [Code.Internal]: "INTERNAL",
   [Code.Unknown]: "INTERNAL",
 };
+
+/** By its name: most services validate nothing, and need not load what does. */
+function isValidationError(error: unknown): error is ValidationError {
+  return error instanceof Error && error.name === "ValidationError" && "violations" in error;
+}
 
 /** The fields that break the rules of the contract. */
 export function violationsFrom({ violations }: Pick<ValidationError, "violations">): Required<FieldViolation>[] {

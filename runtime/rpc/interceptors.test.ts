@@ -19,6 +19,7 @@ import { currentTrace } from "../telemetry/trace-context.ts";
 import { callerOf, currentPrincipal, LOCAL_PRINCIPAL, principalOf, withPrincipal, writePrincipal } from "./identity.ts";
 import { clientInterceptors, serverInterceptors } from "./interceptors.ts";
 import { EchoService } from "./nats/testing/echo-service.ts";
+import { contractValidation } from "./validation.ts";
 
 const TRACEPARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 const bytes = (text: string) => create(BytesValueSchema, { value: new TextEncoder().encode(text) });
@@ -88,7 +89,12 @@ describe("failures", () => {
 describe("validation", () => {
   function openRuns(validate: boolean) {
     const transport = createRouterTransport((router) => router.service(RunService, { getRun: () => ({}) }), {
-      router: { interceptors: serverInterceptors({ logger: createLog().logger, validate }) },
+      router: {
+        interceptors: serverInterceptors({
+          logger: createLog().logger,
+          ...(validate && { validation: contractValidation }),
+        }),
+      },
     });
     return createClient(RunService, transport);
   }

@@ -1,8 +1,6 @@
 import type { Interceptor } from "@connectrpc/connect";
-import { createValidateInterceptor } from "@connectrpc/validate";
 import type { Logger } from "pino";
 import { createFailureInterceptor } from "../failure/connect.ts";
-import { contractValidator } from "../schema/contract-validator.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { createClientTracing, createServerTracing } from "../telemetry/tracing.ts";
 import { createAccess } from "./access/rules.ts";
@@ -12,11 +10,8 @@ export interface ServerInterceptorsOptions {
   logger: Pick<Logger, "error">;
   /** Without it traces are passed on, and nothing is recorded. */
   telemetry?: Pick<Telemetry, "serverTracing" | "rpcMetrics">;
-  /**
-   * Whether requests are checked against the constraints of the contract: `invalid_argument`, naming the field. For the doors,
-   * where requests of strangers arrive; it is too slow for every hop.
-   */
-  validate?: boolean;
+  /** For the doors, where requests of strangers arrive; it is too slow for every hop. */
+  validation?: Interceptor;
   /** Whether what the headers say of the caller is anybody's word: the server's admission finds out who it is, and what it may. */
   fromOutside?: boolean;
 }
@@ -26,13 +21,13 @@ export interface ServerInterceptorsOptions {
  * metrics, which see the codes that the caller sees; failures; the principal; access; validation. What these two refuse is a failure.
  */
 export function serverInterceptors(options: ServerInterceptorsOptions): Interceptor[] {
-  const { logger, telemetry, validate = false, fromOutside = false } = options;
+  const { logger, telemetry, validation, fromOutside = false } = options;
   return [
     telemetry?.serverTracing ?? createServerTracing(undefined),
     ...(telemetry?.rpcMetrics ? [telemetry.rpcMetrics] : []),
     createFailureInterceptor(logger),
     ...(fromOutside ? [] : [createPrincipalReceiver(), createAccess()]),
-    ...(validate ? [createValidateInterceptor({ validator: contractValidator })] : []),
+    ...(validation ? [validation] : []),
   ];
 }
 

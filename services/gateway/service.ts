@@ -1,4 +1,3 @@
-import { createValidateInterceptor } from "@connectrpc/validate";
 import { ServerReflection } from "#gen/grpc/reflection/v1/reflection_pb.ts";
 import { Health as HealthService } from "#gen/health/v1/health_pb.ts";
 import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
@@ -8,7 +7,7 @@ import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service
 import { serveOnHttp, type TlsFiles } from "#runtime/rpc/http/server.ts";
 import { clientInterceptors, serverInterceptors } from "#runtime/rpc/interceptors.ts";
 import { createNatsTransport } from "#runtime/rpc/nats/client/transport.ts";
-import { contractValidator } from "#runtime/schema/contract-validator.ts";
+import { contractValidation } from "#runtime/rpc/validation.ts";
 import { clientFor } from "../clients.ts";
 import { processOf, publicServices } from "../processes.ts";
 import { createAdmission } from "./access/admission.ts";
@@ -65,10 +64,7 @@ export async function openService(config: GatewayConfig, context: ServiceContext
         reflection: createReflection([...publicServices, HealthService, ServerReflection]),
         stopping: context.signal,
       }),
-      interceptors: [
-        ...serverInterceptors({ logger, telemetry, fromOutside: true }),
-        createValidateInterceptor({ validator: contractValidator }),
-      ],
+      interceptors: [...serverInterceptors({ logger, telemetry, fromOutside: true }), contractValidation],
       readMaxBytes: config.maxRequestBytes,
       before: (request, response) => (isOpen && guardHost(request, response)) || crossOrigin(request, response),
       admit: createAdmission(authenticate, new Shares(config.shares)),

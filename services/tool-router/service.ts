@@ -11,6 +11,7 @@ import { createResultStore } from "#runtime/results/store.ts";
 import { createOwnership } from "#runtime/rpc/access/session-owners.ts";
 import { serverInterceptors } from "#runtime/rpc/interceptors.ts";
 import { serveOnNats } from "#runtime/rpc/nats/server/server.ts";
+import { contractValidation } from "#runtime/rpc/validation.ts";
 import { createValidator, type Validator } from "#runtime/schema/json-schema/validator.ts";
 import { systemClock as clock } from "#runtime/time/clock.ts";
 import { createAdmission } from "./calls/admission.ts";
@@ -117,7 +118,7 @@ export async function openService(config: Config, context: ServiceContext): Prom
       service: name,
       instance,
       logger,
-      interceptors: serverInterceptors({ logger, telemetry, validate: true }),
+      interceptors: serverInterceptors({ logger, telemetry, validation: contractValidation }),
       routes: createRoutes({
         ...{
           catalogue,

@@ -27,7 +27,7 @@ import { watchOffers } from "./provider/offer-changes.ts";
 import type { ToolCalls } from "./provider/tool-calls.ts";
 
 export interface WorkerPoolRoutes {
-  offer: (sources: readonly Source[]) => GetProvidedToolsResponse;
+  offer: (sources: readonly Source[]) => Promise<GetProvidedToolsResponse>;
   onChange: (listener: () => void) => () => void;
   calls: ToolCalls;
   workers: () => WorkerMessage[];

@@ -1,6 +1,5 @@
-import { Ajv as Draft07, type Options, type ValidateFunction } from "ajv";
-import { Ajv2020 as Draft2020 } from "ajv/dist/2020.js";
-import addFormats from "ajv-formats";
+import { createRequire } from "node:module";
+import type { Ajv, Options, ValidateFunction } from "ajv";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { isJsonSchema, isObject, type JsonSchema } from "../json-object.ts";
 import { MAX_TOLD } from "./error-text.ts";
@@ -11,13 +10,7 @@ const SETTINGS: Options = { allErrors: true, strict: false, addUsedSchema: false
 
 /** The drafts of JSON Schema that are read, each by a compiler of its own. */
 export class Dialects {
-  readonly #draft2020 = new Draft2020(SETTINGS);
-  readonly #draft07 = new Draft07(SETTINGS);
-
-  constructor() {
-    addFormats.default(this.#draft2020);
-    addFormats.default(this.#draft07);
-  }
+  readonly #compilers = new Map<Draft, Ajv>();
 
   compile(text: string): Compiled {
     try {
@@ -44,9 +37,29 @@ export class Dialects {
   /** A dialect that is named in another spelling, or that only its vocabulary sets apart, is read by the nearest draft. */
   #readBy(schema: JsonSchema) {
     const isDraft07 = isObject(schema) && /draft-0[67]/.test(String(schema.$schema ?? ""));
-    const ajv = isDraft07 ? this.#draft07 : this.#draft2020;
+    const ajv = this.#compilerOf(isDraft07 ? "draft07" : "draft2020");
     return { ajv, plain: isObject(schema) ? withoutDialect(schema) : schema };
   }
+
+  #compilerOf(draft: Draft): Ajv {
+    const known = this.#compilers.get(draft) ?? openCompiler(draft);
+    this.#compilers.set(draft, known);
+    return known;
+  }
+}
+
+type Draft = "draft07" | "draft2020";
+
+/** Loaded with the first schema: with its own schemas the library takes 10 MB, and many processes never read one. */
+function openCompiler(draft: Draft): Ajv {
+  const require = createRequire(import.meta.url);
+  const compilers = {
+    draft07: () => (require("ajv") as typeof import("ajv")).Ajv,
+    draft2020: () => (require("ajv/dist/2020.js") as typeof import("ajv/dist/2020.js")).Ajv2020,
+  };
+  const compiler = new (compilers[draft]())(SETTINGS);
+  (require("ajv-formats") as typeof import("ajv-formats")).default(compiler);
+  return compiler;
 }
 
 /** Under a name of its own, since the compiler finds no `#` in a schema without one. */

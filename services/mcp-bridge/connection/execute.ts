@@ -6,9 +6,9 @@ import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts
 import { errorResult } from "#runtime/results/error-result.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import type { LinkKeeper } from "../link/link-keeper.ts";
-import { isOffered } from "../link/list-tools.ts";
-import { type Outcome, outcomeOf } from "../link/outcome.ts";
+import type { Outcome } from "../link/outcome.ts";
 import type { ReadyPhase } from "../link/phase.ts";
+import { isOffered } from "../tools/is-offered.ts";
 import { resultFromAnswer } from "../tools/result.ts";
 import type { CallEvent } from "./calls.ts";
 
@@ -97,7 +97,7 @@ async function callOnce(
     return { result: result.isError ? { ...result, outputJson: execution.redact(result.outputJson) } : result };
   } catch (error) {
     if (call.signal.aborted) return { outcome: { kind: "unknown", text: messageFromUnknown(call.signal.reason) } };
-    const { kind, text } = outcomeOf(error, link.hasSession);
+    const { kind, text } = link.outcomeOf(error);
     const outcome: Outcome = { kind, text: execution.redact(text) };
     if (outcome.kind === "answered") return { result: errorResult(outcome.text) };
     if (outcome.kind === "unknown" && isConnectionEnd(error))

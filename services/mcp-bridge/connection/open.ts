@@ -6,7 +6,7 @@ import type { AddressGuard } from "#runtime/http/address-guard.ts";
 import type { Confinement } from "#runtime/lifecycle/child-process/confinement.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
-import { type Link, openLink } from "../link/link.ts";
+import type { Link } from "../link/link.ts";
 import type { LinkEvents, OpeningLink } from "../link/link-keeper.ts";
 import { withSecrets } from "../servers/secrets.ts";
 import type { FindTransport } from "../transport/registry.ts";
@@ -38,6 +38,7 @@ export function createOpener(options: OpenerOptions) {
         if (isOfRun) await requireOutside(server, runGuard);
         const resolved = isOfRun ? server : withSecrets(server, secrets);
         const guarded = { ...context, ...(isOfRun && { guard: runGuard }) };
+        const { openLink } = await sdkOfMcp();
         const opening = openLink(
           { server: resolved, module: findTransport(server), context: guarded, ...events },
           timeoutMs,
@@ -52,6 +53,9 @@ export function createOpener(options: OpenerOptions) {
       return { ready, closed: ready.then(closed, closed) };
     };
 }
+
+/** Loaded with the first server: it takes 10 MB. */
+const sdkOfMcp = () => import("../link/link.ts");
 
 /** For every transport; HTTP holds each of its connections to it, redirected ones too. */
 async function requireOutside(server: McpServer, guard: AddressGuard): Promise<void> {

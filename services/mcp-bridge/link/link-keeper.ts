@@ -11,7 +11,7 @@ import { CurrentPhase } from "./current-phase.ts";
 import { type HealthFinding, watchHealth } from "./health.ts";
 import type { Link } from "./link.ts";
 import type { ListedTools } from "./list-tools.ts";
-import { type Outcome, outcomeOf } from "./outcome.ts";
+import type { Outcome } from "./outcome.ts";
 import { type Phase, type ReadyPhase, reasonOf } from "./phase.ts";
 import { createRefresh } from "./refresh.ts";
 
@@ -199,7 +199,7 @@ export class LinkKeeper implements AsyncDisposable {
     try {
       await link.check(signal);
     } catch (error) {
-      const { kind, text } = outcomeOf(error, link.hasSession);
+      const { kind, text } = link.outcomeOf(error);
       if (kind === "answered") return; // an error is an answer: the server is there
       const outcome: Outcome = { kind, text: this.#options.redact(text) };
       const phase = this.phase;

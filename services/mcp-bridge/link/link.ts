@@ -18,7 +18,7 @@ import { orAborted } from "../servers/changes.ts";
 import { logFromNotification } from "../tools/log.ts";
 import type { OpenTransport, TransportContext, TransportModule } from "../transport/module.ts";
 import { type ListedTools, listTools } from "./list-tools.ts";
-import { networkTextOf } from "./outcome.ts";
+import { networkTextOf, type Outcome, outcomeOf } from "./outcome.ts";
 
 /** A client and its transport, initialised: they live and end together, and are never used again after that. */
 export interface Link extends AsyncDisposable {
@@ -30,10 +30,12 @@ export interface Link extends AsyncDisposable {
   /** Declares the link to be of no use. */
   end(reason: string): void;
   list(signal: AbortSignal): Promise<ListedTools>;
-  /** Rejects with whatever the SDK says; `outcomeOf` knows what it means. */
+  /** Rejects with whatever the SDK says. */
   call(request: LinkCall, signal: AbortSignal): Promise<CallToolResult>;
   /** Resolves when the server has shown that it is there. */
   check(signal: AbortSignal): Promise<void>;
+  /** What an error of a call or a check means. */
+  outcomeOf(error: unknown): Outcome;
 }
 
 export interface LinkCall {
@@ -196,6 +198,7 @@ function createLink(options: LinkOptions, opened: OpenTransport, client: Client,
       if (isModern) await client.discover(requestOptions(signal));
       else await client.ping(requestOptions(signal));
     },
+    outcomeOf: (error) => outcomeOf(error, opened.transport.sessionId !== undefined),
     async [Symbol.asyncDispose]() {
       ended.resolve("the connection was closed");
       closing.abort();

@@ -1,6 +1,7 @@
 import type { Client } from "@modelcontextprotocol/client";
 import { z } from "zod";
 import type { AllowedTools, Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { isOffered } from "../tools/is-offered.ts";
 import { parseTool } from "../tools/parse-tool.ts";
 
 /** The SDK's own schema refuses the whole list for one bad tool. */
@@ -12,11 +13,6 @@ export interface ListedTools {
   tools: Tool[];
   /** What was left out, in words for an operator. */
   warnings: string[];
-}
-
-/** TOOL-14: whether the server's entry offers the tool; all are where it does not say which. */
-export function isOffered(tool: string, allowedTools: AllowedTools | undefined): boolean {
-  return allowedTools === undefined || allowedTools.names.includes(tool);
 }
 
 /** Reads all pages. A cursor that comes again ends the list. */

@@ -9,14 +9,13 @@ import { callerOf } from "#runtime/rpc/identity.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import type { Rooms } from "../built-ins/built-in.ts";
-import { builtInTools, callBuiltIn } from "../built-ins/built-ins.ts";
 
 /** The built-in tools as a provider like any other. They belong to no source and never change. */
 export function providerRoutes(rooms: Rooms, stopping: AbortSignal): ServiceImpl<typeof ToolProviderService> {
   return {
     getProvidedTools: (request) => offerFor(request.sources),
     async *watchProvidedTools(request, context) {
-      yield withEtag(WatchProvidedToolsResponseSchema, offerFor(request.sources));
+      yield withEtag(WatchProvidedToolsResponseSchema, await offerFor(request.sources));
       using ending = openEnding(context.signal, stopping);
       await untilAborted(ending.signal);
       if (stopping.aborted) refuse("unavailable", "this instance stops: watch again", { reason: "INSTANCE_STOPPING" });
@@ -26,6 +25,7 @@ export function providerRoutes(rooms: Rooms, stopping: AbortSignal): ServiceImpl
       const caller = callerOf(context);
       const isByOwner = principal === "" || isOwner(principal, caller);
       const call = { callId: request.callId, sessionId, agent, isByOwner };
+      const { callBuiltIn } = await builtIns();
       const result = await callBuiltIn(rooms, request.tool, call, request.argumentsJson);
       yield { event: { case: "result", value: result } };
     },
@@ -33,15 +33,15 @@ export function providerRoutes(rooms: Rooms, stopping: AbortSignal): ServiceImpl
   };
 }
 
-/** Whoever asks, and in whatever scope. */
-const ownOffer = {
-  tools: builtInTools.map((tool) => ({ source: "", tool })),
-  sources: [],
-  sameInAllScopes: true,
-};
+/** Loaded with the first session: what their arguments are described with takes 10 MB. */
+const builtIns = () => import("../built-ins/built-ins.ts");
 
-function offerFor(sources: readonly Source[]) {
-  if (sources.length === 0) return ownOffer;
+/** Without sources the same for whoever asks, and in whatever scope. */
+async function offerFor(sources: readonly Source[]) {
+  if (sources.length === 0) {
+    const { builtInTools } = await builtIns();
+    return { tools: builtInTools.map((tool) => ({ source: "", tool })), sources: [], sameInAllScopes: true };
+  }
   const reason = "spaces offers its tools without a source";
   return { tools: [], sources: sources.map(({ name }) => ({ source: name, available: false, reason })) };
 }

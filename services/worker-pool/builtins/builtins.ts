@@ -1,21 +1,14 @@
-import type { BuiltinPolicy, Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import type { BuiltinPolicy } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { builtinName } from "#runtime/agent-file/builtin-name.ts";
 import { Failure, refuse } from "#runtime/failure/failure.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
 import type { Answer } from "../calls/answer.ts";
 import type { Permits } from "../pool/permits.ts";
-import type { Builtin, CommandSettings } from "./builtin.ts";
-import { fsRead } from "./files/fs-read.ts";
-import { fsWrite } from "./files/fs-write.ts";
-import { shellExec } from "./shell/shell-exec.ts";
+import type { CommandSettings } from "./builtin.ts";
 
-const byName: ReadonlyMap<string, Builtin> = new Map(
-  [fsRead, fsWrite, shellExec].map((builtin) => [builtin.tool.name, builtin]),
-);
-
-/** What they are like; without a policy none of them can be called. */
-export const builtinTools: readonly Tool[] = [...byName.values()].map(({ tool }) => tool);
+/** Loaded when somebody first asks for them: what their arguments are described with takes 10 MB. */
+export const loadBuiltins = () => import("./tools.ts");
 
 export interface BuiltinRequest {
   tool: string;
@@ -61,8 +54,9 @@ export function createBuiltins(options: BuiltinsOptions): Builtins {
 
   return {
     async call({ tool, policy, argumentsJson, timeoutMs = options.callMs, signal }) {
+      const { builtinByName } = await loadBuiltins();
       const builtin =
-        byName.get(tool) ??
+        builtinByName.get(tool) ??
         refuse("not_found", `there is no built-in ${JSON.stringify(tool)}`, { reason: "TOOL_NOT_FOUND" });
       const named = builtinName(policy);
       if (policy === undefined || named !== tool)

@@ -1,5 +1,4 @@
 import { expect, test } from "vitest";
-import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { HostedRegistry, type RegisteredModule } from "./registry.ts";
 
 interface Lived extends RegisteredModule {
@@ -8,7 +7,7 @@ interface Lived extends RegisteredModule {
 
 function module(file: string, names: string[], fault?: Error): Lived {
   const life: string[] = [];
-  const rest = { description: "", inputSchemaJson: "{}", outputSchemaJson: "", effect: Effect.PURE, timeoutMs: 0 };
+  const rest = { description: "", inputSchemaJson: "{}", outputSchemaJson: "", effect: "pure", timeoutMs: 0 } as const;
   return {
     file,
     life,

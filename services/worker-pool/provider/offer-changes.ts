@@ -1,6 +1,6 @@
 /** The offer, first as it is and then after each change; several changes in a row make one answer. */
 export async function* watchOffers<T>(
-  offer: () => T,
+  offer: () => T | Promise<T>,
   onChange: (listener: () => void) => () => void,
   signal: AbortSignal,
 ): AsyncGenerator<T> {
@@ -16,7 +16,7 @@ export async function* watchOffers<T>(
     while (!signal.aborted) {
       if (hasChanged) {
         hasChanged = false;
-        yield offer();
+        yield await offer();
       } else {
         await new Promise<void>((resolve) => {
           wake = resolve;

@@ -1,16 +1,18 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import {
   type GetProvidedToolsResponse,
   GetProvidedToolsResponseSchema,
   type OfferedToolSchema,
 } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { Source } from "#gen/toolbus/tool/v1/source_pb.ts";
-import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
-import { builtinTools } from "../builtins/builtins.ts";
+import { loadBuiltins } from "../builtins/builtins.ts";
 import { sourceFromFile, type ToolFile } from "../files/tool-file.ts";
 import { sourceFromModuleFile } from "../hosted/module-names.ts";
 import type { ModuleFile } from "../hosted/module-place.ts";
+import type { DescribedTool } from "../hosted/thread/messages.ts";
 import type { Secrets } from "./secrets.ts";
 import { parseSourceConfig } from "./source-config.ts";
 
@@ -28,7 +30,7 @@ export interface OffersParts {
  * What the pool offers: of the sources that are asked for, or, without any, of each file under its own name, and what the
  * built-ins are like, which the catalogue's entries give their policies.
  */
-export function createOffers(parts: OffersParts): (sources: readonly Source[]) => GetProvidedToolsResponse {
+export function createOffers(parts: OffersParts): (sources: readonly Source[]) => Promise<GetProvidedToolsResponse> {
   /** Throws a Failure that says why the source cannot be used. */
   function toolsOf(source: Source): OfferedToolInit[] {
     const { files, secrets } = parseSourceConfig(source.name, source.config);
@@ -54,7 +56,8 @@ export function createOffers(parts: OffersParts): (sources: readonly Source[]) =
     }
   }
 
-  function ownOffers() {
+  async function ownOffers() {
+    const { builtinTools } = await loadBuiltins();
     const python = parts.files().map((file) => ownOffer(sourceFromFile(file.file), file));
     const taken = new Set(python.map(({ status }) => status.source));
     const modules = parts.modules().map((file) => ownOffer(sourceFromModuleFile(file.file), file));
@@ -62,8 +65,8 @@ export function createOffers(parts: OffersParts): (sources: readonly Source[]) =
     return [...python, ...modules.filter(({ status }) => !taken.has(status.source)), described];
   }
 
-  return (sources) => {
-    const offers = sources.length > 0 ? sources.map(offerOf) : ownOffers();
+  return async (sources) => {
+    const offers = sources.length > 0 ? sources.map(offerOf) : await ownOffers();
     return create(GetProvidedToolsResponseSchema, {
       tools: offers.flatMap((offer): OfferedToolInit[] => offer.tools),
       sources: offers.flatMap(({ status }) => status ?? []),
@@ -84,10 +87,21 @@ function refusalOf(file: ToolFile | ModuleFile): string {
 function toolsFromFile(source: string, file: ToolFile | ModuleFile): OfferedToolInit[] {
   if (file.kind !== "offered") return [];
   if ("tools" in file) {
-    return file.tools.map((tool) => ({ source, tool: { ...tool, executionType: ExecutionType.HOSTED } }));
+    return file.tools.map((tool) => ({ source, tool: toolOfModule(tool) }));
   }
   return file.functions.map(({ name, description, inputSchemaJson }) => ({
     source,
     tool: { name, description, inputSchemaJson, executionType: ExecutionType.WORKER },
   }));
+}
+
+const EFFECTS = { pure: Effect.PURE, idempotent: Effect.IDEMPOTENT, at_most_once: Effect.AT_MOST_ONCE } as const;
+
+function toolOfModule({ effect, timeoutMs, ...tool }: DescribedTool): OfferedToolInit["tool"] {
+  return {
+    ...tool,
+    executionType: ExecutionType.HOSTED,
+    effect: effect === undefined ? Effect.UNSPECIFIED : EFFECTS[effect],
+    ...(timeoutMs !== undefined && { timeout: durationFromMs(timeoutMs) }),
+  };
 }

@@ -1,30 +1,27 @@
-import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { Model } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { refuseLocally } from "#runtime/failure/local-failure.ts";
 import type { ModelConfig } from "../../config.ts";
-import { fetchMendingStreams } from "./nameless-calls.ts";
+import { createLateModel } from "./late-model.ts";
 import { createPackageModel, moduleOfProvider } from "./package-models.ts";
-import { createScriptedModel } from "./scripted/scripted-model.ts";
 
 /** Gives the model that an agent names; throws `failed_precondition` for a provider that is not configured. */
 export type ModelSource = (model: Model) => LanguageModelV4;
 
 export function createModelSource(config: ModelConfig): ModelSource {
-  const openaiCompatible = createOpenAICompatible({
-    name: "openai-compatible",
-    baseURL: config.openaiBaseUrl,
-    includeUsage: true,
-    fetch: fetchMendingStreams,
-    ...(config.openaiApiKey !== undefined && { apiKey: config.openaiApiKey }),
-  });
-  const openByProvider = new Map<string, (modelId: string) => LanguageModelV4>([
-    ["openai-compatible", (modelId) => openaiCompatible.chatModel(modelId)],
-    ["scripted", (modelId) => createScriptedModel(config.scripts, modelId)],
+  const openByProvider = new Map<string, (modelId: string) => Promise<LanguageModelV4>>([
+    [
+      "openai-compatible",
+      async (modelId) => (await import("./openai-compatible.ts")).openOpenAICompatible(config).chatModel(modelId),
+    ],
+    [
+      "scripted",
+      async (modelId) => (await import("./scripted/scripted-model.ts")).createScriptedModel(config.scripts, modelId),
+    ],
   ]);
   return ({ provider, model }) => {
     const open = openByProvider.get(provider);
-    if (open !== undefined) return open(model);
+    if (open !== undefined) return createLateModel(provider, model, () => open(model));
     const module = moduleOfProvider(provider, config.modules);
     if (module !== undefined) return createPackageModel(module, model);
     const known = [...openByProvider.keys(), ...config.modules.keys(), "packages like @ai-sdk/openai"].join(", ");

@@ -10,6 +10,7 @@ import { pathToFileURL } from "node:url";
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { refuseLocally } from "#runtime/failure/local-failure.ts";
+import { createLateModel } from "./late-model.ts";
 import { type AnyLanguageModel, currentModelFrom } from "./older-models.ts";
 
 /** Packages that an agent may name without the operator having done so. */
@@ -26,19 +27,8 @@ export function moduleOfProvider(name: string, configured: ReadonlyMap<string, s
 
 /** The model of a module, which is loaded when the model is first asked. */
 export function createPackageModel(module: string, modelId: string): LanguageModelV4 {
-  let opening: Promise<LanguageModelV4> | undefined;
   const open = async () => currentModelFrom((await importProvider(module)).languageModel(modelId));
-  return {
-    specificationVersion: "v4",
-    provider: module,
-    modelId,
-    supportedUrls: {},
-    doGenerate: () => refuseLocally("unimplemented", "models are asked for streams only"),
-    async doStream(call) {
-      opening ??= open();
-      return (await opening).doStream(call);
-    },
-  };
+  return createLateModel(module, modelId, open);
 }
 
 /** `package`, `./file.ts` or `/file.ts`, each with an optional `#export`. */

@@ -1,15 +1,12 @@
-import type { Duration } from "@bufbuild/protobuf/wkt";
-import type { Effect, LogLevel } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import type { HostedLog, HostedTool } from "../../../../sdk/typescript/hosted.ts";
 import type { Answer } from "../../calls/answer.ts";
 
-/** A tool as its module describes it. */
-export interface DescribedTool {
+/** A tool as its module describes it: in the module's words, so that a thread need not load the contract. */
+export interface DescribedTool extends Pick<HostedTool, "effect" | "timeoutMs"> {
   name: string;
   description: string;
   inputSchemaJson: string;
   outputSchemaJson: string;
-  effect: Effect;
-  timeout?: Duration;
 }
 
 /** What a call's tool asks of the service. */
@@ -45,7 +42,7 @@ export type FromThread =
   | { kind: "answer"; id: number; answer: Answer }
   | { kind: "progress"; id: number; done: number; total: number; message: string }
   /** Without an id it belongs to no call. */
-  | { kind: "log"; id?: number; level: LogLevel; message: string; fieldsJson: string }
+  | { kind: "log"; id?: number; level: keyof HostedLog; message: string; fieldsJson: string }
   | { kind: "ask"; askId: number; id: number; ask: Ask }
   | { kind: "pong" }
   | { kind: "shut down" };

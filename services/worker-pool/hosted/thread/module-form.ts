@@ -1,11 +1,9 @@
-import { durationFromMs } from "@bufbuild/protobuf/wkt";
-import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
 import type { HostedModule, HostedTool } from "../../../../sdk/typescript/hosted.ts";
 import type { DescribedTool } from "./messages.ts";
 
-const EFFECTS = { pure: Effect.PURE, idempotent: Effect.IDEMPOTENT, at_most_once: Effect.AT_MOST_ONCE } as const;
+const EFFECTS: ReadonlySet<unknown> = new Set(["pure", "idempotent", "at_most_once"]);
 const NAME = /^[a-zA-Z0-9_-]{1,64}$/;
 const FIELDS = new Set(["name", "description", "inputSchema", "outputSchema", "effect", "timeoutMs", "run"]);
 
@@ -34,8 +32,8 @@ export function describedTool(tool: HostedTool): DescribedTool {
     description,
     inputSchemaJson: JSON.stringify(inputSchema),
     outputSchemaJson: outputSchema === undefined ? "" : JSON.stringify(outputSchema),
-    effect: effect === undefined ? Effect.UNSPECIFIED : EFFECTS[effect],
-    ...(timeoutMs !== undefined && { timeout: durationFromMs(timeoutMs) }),
+    ...(effect !== undefined && { effect }),
+    ...(timeoutMs !== undefined && { timeoutMs }),
   };
 }
 
@@ -48,8 +46,7 @@ function faultOfTool(tool: unknown): string {
   if (description !== undefined && typeof description !== "string") return ".description: must be a text";
   if (inputSchema !== undefined && !isObject(inputSchema)) return ".inputSchema: must be a JSON Schema";
   if (outputSchema !== undefined && !isObject(outputSchema)) return ".outputSchema: must be a JSON Schema";
-  if (effect !== undefined && !(typeof effect === "string" && effect in EFFECTS))
-    return `.effect: must be one of ${Object.keys(EFFECTS).join(", ")}`;
+  if (effect !== undefined && !EFFECTS.has(effect)) return `.effect: must be one of ${[...EFFECTS].join(", ")}`;
   if (timeoutMs !== undefined && !(Number.isInteger(timeoutMs) && Number(timeoutMs) > 0 && Number(timeoutMs) < 2 ** 32))
     return ".timeoutMs: must be a whole number of milliseconds";
   return typeof run === "function" ? "" : ".run: must be a function";

@@ -11,7 +11,7 @@ import { LogLevel } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import { comesWithin } from "#runtime/time/comes-within.ts";
 import type { Answer } from "../../calls/answer.ts";
-import type { WrittenLine } from "../../logs/log-line.ts";
+import { LEVELS, type WrittenLine } from "../../logs/log-line.ts";
 import type { HostedCall } from "./host.ts";
 import { answerAsk, type InFlightCall, openInFlightCall } from "./in-flight-call.ts";
 import type { DescribedTool, FromThread, ToThread } from "./messages.ts";
@@ -159,7 +159,7 @@ export class ModuleThread {
   }
 
   #log({ id, level, message, fieldsJson }: Extract<FromThread, { kind: "log" }>): void {
-    const line = this.#line(level, message, fieldsJson);
+    const line = this.#line(LEVELS.get(level) ?? LogLevel.INFO, message, fieldsJson);
     const inFlight = id === undefined ? undefined : this.#calls.get(id);
     if (inFlight && !inFlight.isGivenUp) inFlight.call.listener.onLine(line);
     else this.#options.onLine(line);

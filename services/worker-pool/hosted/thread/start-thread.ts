@@ -18,6 +18,9 @@ export interface ThreadOptions {
 
 const THREAD = new URL("./thread.ts", import.meta.url);
 
+/** There may be many, and what a module needs for long is in its old generation. */
+const maxYoungGenerationSizeMb = 6;
+
 /** Starts a thread that loads the module; it has nothing of the service's environment, and what it prints comes as lines. */
 export function startThread(options: ThreadOptions, onPrint: (line: string) => void): Worker {
   const worker = new Worker(THREAD, {
@@ -27,7 +30,7 @@ export function startThread(options: ThreadOptions, onPrint: (line: string) => v
     execArgv: [],
     stdout: true,
     stderr: true,
-    resourceLimits: { maxOldGenerationSizeMb: Math.ceil(options.heapBytes / 2 ** 20) },
+    resourceLimits: { maxOldGenerationSizeMb: Math.ceil(options.heapBytes / 2 ** 20), maxYoungGenerationSizeMb },
   });
   for (const stream of [worker.stdout, worker.stderr]) pipeLines(stream, onPrint);
   return worker;

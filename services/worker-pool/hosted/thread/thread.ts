@@ -2,7 +2,6 @@
 // nobody caught, or `process.exit` ends this thread and nothing else.
 
 import { parentPort, workerData } from "node:worker_threads";
-import { LogLevel } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { HostedLog, HostedModule, Json, JsonObject, RegisteredTool } from "../../../../sdk/typescript/hosted.ts";
 import type { Ask, FromThread, ToThread } from "./messages.ts";
@@ -118,8 +117,6 @@ async function ask(id: number, what: Ask): Promise<Json> {
   }
 }
 
-const levels = { debug: LogLevel.DEBUG, info: LogLevel.INFO, warn: LogLevel.WARN, error: LogLevel.ERROR };
-
 function createLog(id?: number): HostedLog {
   const at =
     (level: keyof HostedLog) =>
@@ -127,7 +124,7 @@ function createLog(id?: number): HostedLog {
       tell({
         kind: "log",
         ...(id !== undefined && { id }),
-        level: levels[level],
+        level,
         message: String(message),
         fieldsJson: fields === undefined ? "" : JSON.stringify(fields),
       });

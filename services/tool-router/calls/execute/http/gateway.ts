@@ -1,14 +1,14 @@
-import { Agent, type Dispatcher, request } from "undici";
+import type { Dispatcher } from "undici";
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { createRedaction } from "#runtime/content/redaction.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { AddressGuard } from "#runtime/http/address-guard.ts";
-import { guardedConnector } from "#runtime/http/guarded-connector.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
 import type { ToolEntry } from "../../../tools/tool-set/tool-set.ts";
 import { type Answer, canceled, failure, outcomeUnknown } from "../../answers/answer.ts";
 import type { Deadline } from "../deadline.ts";
+import type { HttpClient } from "./http-client.ts";
 import { type CallArguments, isRedirect, type Outgoing, redirected, repeatsAsGet, requestOfCall } from "./request.ts";
 import { answerFromResponse } from "./response.ts";
 import { tellingStart } from "./watched-dispatcher.ts";
@@ -42,9 +42,7 @@ interface Trip {
 
 export function openGateway(options: GatewayOptions): Gateway {
   const { guard, secrets, maxResponseBytes: maxBytes } = options;
-  // the call's own deadline ends it, and nothing before that
-  const patience = { headersTimeout: 0, bodyTimeout: 0 };
-  const agent = new Agent({ connect: guardedConnector(guard), connections: 64, ...patience });
+  let client: Promise<HttpClient> | undefined;
 
   const redact = createRedaction(secrets);
 
@@ -73,6 +71,8 @@ export function openGateway(options: GatewayOptions): Gateway {
   async function follow(first: Outgoing, trip: Trip): Promise<Answer> {
     let outgoing = first;
     const { signal } = trip;
+    client ??= loadClient(guard);
+    const { agent, request } = await client;
     const dispatcher = tellingStart(agent, () => {
       trip.mayHaveActed = true;
     });
@@ -91,7 +91,13 @@ export function openGateway(options: GatewayOptions): Gateway {
     return failure(`more than ${MAX_REDIRECTS} redirects`);
   }
 
-  return { execute, [Symbol.asyncDispose]: () => agent.destroy() };
+  return { execute, [Symbol.asyncDispose]: async () => (await client)?.agent.destroy() };
+}
+
+/** With the first call of a URL: the library takes 20 MB, which a router without such tools need not hold. */
+async function loadClient(guard: AddressGuard): Promise<HttpClient> {
+  const { openHttpClient } = await import("./http-client.ts");
+  return openHttpClient(guard);
 }
 
 /** undici takes every token for a method and names only the known ones in its type. */
