@@ -38,11 +38,11 @@ async function runRounds(): Promise<Series> {
   await using stack = new AsyncDisposableStack();
   const directory = await mkdtemp(join(tmpdir(), "bench-bus-"));
   stack.defer(() => rm(directory, { recursive: true, force: true }));
-  const { url, user, password } = stack.use(await openNatsServer({ directory }));
+  const { url, login } = stack.use(await openNatsServer({ directory }));
   const open = (program: string, argument: object) =>
     openPeer<Report>(stack, new URL(`bus/${program}.ts`, import.meta.url), { args: [JSON.stringify(argument)] });
-  const server = await open("server", { url, user, password });
-  const client = await open("client", { url, user, password, ...server.hello });
+  const server = await open("server", { url, login });
+  const client = await open("client", { url, login, ...server.hello });
   const series: Series = { raw64: [], bus64: [], h264: [], raw1: [], bus1: [], stream: [] };
   for (const [, order] of ORDERS) await measured(client, order); // warms up
   for (let round = 0; round < ROUNDS; round += 1) {

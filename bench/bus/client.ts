@@ -8,14 +8,14 @@ import { openTelemetry } from "#runtime/telemetry/telemetry.ts";
 import { medianOf } from "../measuring/result.ts";
 import { type Login, type Order, RAW_SUBJECT, type Report, SERVICE, UNARY_BYTES, type Way } from "./setting.ts";
 
-const { port, ...login }: Login & { port: number } = JSON.parse(process.argv[2] ?? "");
+const { port, url, login }: Login & { port: number } = JSON.parse(process.argv[2] ?? "");
 const interceptors = clientInterceptors({ telemetry: await openTelemetry({ service: SERVICE }) });
 const value = new Uint8Array(UNARY_BYTES).fill(7);
 
-const raw = await openConnection(login.url, login);
+const raw = await openConnection({ url, login });
 const bus = createClient(
   EchoService,
-  createNatsTransport({ connection: await openConnection(login.url, login) }, { service: SERVICE, interceptors }),
+  createNatsTransport({ connection: await openConnection({ url, login }) }, { service: SERVICE, interceptors }),
 );
 const baseUrl = `http://127.0.0.1:${port}`;
 const h2 = createClient(

@@ -10,7 +10,7 @@ import { openConnection } from "#runtime/rpc/nats/testing/echo-world.ts";
 import { openTelemetry } from "#runtime/telemetry/telemetry.ts";
 import { type Login, RAW_SUBJECT, SERVICE, STREAM_BYTES } from "./setting.ts";
 
-const login: Login = JSON.parse(process.argv[2] ?? "");
+const { url, login }: Login = JSON.parse(process.argv[2] ?? "");
 const logger = createLogger({ name: SERVICE });
 const interceptors = serverInterceptors({ logger, telemetry: await openTelemetry({ service: SERVICE }) });
 
@@ -24,7 +24,7 @@ const routes = (router: ConnectRouter) => {
   });
 };
 
-const raw = await openConnection(login.url, login);
+const raw = await openConnection({ url, login });
 raw.subscribe(RAW_SUBJECT, {
   queue: SERVICE,
   callback: (_error, message) => {
@@ -32,7 +32,7 @@ raw.subscribe(RAW_SUBJECT, {
   },
 });
 await raw.flush();
-await serveOnNats({ connection: await openConnection(login.url, login) }, { service: SERVICE, routes, interceptors });
+await serveOnNats({ connection: await openConnection({ url, login }) }, { service: SERVICE, routes, interceptors });
 
 const http2 = createServer(connectNodeAdapter({ routes, interceptors }));
 http2.listen(0, "127.0.0.1", () => process.send?.({ kind: "ready", port: (http2.address() as AddressInfo).port }));

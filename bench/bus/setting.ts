@@ -1,3 +1,4 @@
+import type { BusLogin } from "#runtime/bus/credentials/login.ts";
 /** What the processes of the measurement agree on. */
 export const SERVICE = "bench";
 export const RAW_SUBJECT = "toolbus.bench.raw";
@@ -6,8 +7,7 @@ export const STREAM_BYTES = 64 * 1024;
 
 export interface Login {
   url: string;
-  user: string;
-  password: string;
+  login: BusLogin;
 }
 
 export type Way = "raw" | "bus" | "h2";

@@ -1,3 +1,4 @@
+import type { BusLogin } from "#runtime/bus/credentials/login.ts";
 /** What the processes of the measurement agree on. */
 export const AGENT = "measuring";
 export const SESSION = "measured";
@@ -13,8 +14,7 @@ export const RAW_SUBJECT = "toolbus.bench.call";
 
 export interface Login {
   url: string;
-  user: string;
-  password: string;
+  login: BusLogin;
 }
 
 /** What the caller needs to know to call each way. */

@@ -9,6 +9,7 @@ import { openBus } from "#runtime/bus/bus.ts";
 import { openNatsServer } from "#runtime/bus/nats-server/nats-server.ts";
 import { until } from "#runtime/time/until.ts";
 import { openSuite } from "../../cli/suite/suite.ts";
+import { busUsers } from "../../services/bus-users.ts";
 import { clientFor } from "../../services/clients.ts";
 import { cpuMicrosecondsOf } from "../loop/cpu.ts";
 import { openPeer } from "../measuring/peer.ts";
@@ -28,14 +29,14 @@ export async function openCallWorld(): Promise<CallWorld> {
   await using stack = new AsyncDisposableStack();
   const directory = await mkdtemp(join(tmpdir(), "bench-call-"));
   stack.defer(() => rm(directory, { recursive: true, force: true }));
-  const { url, user, password, pid } = stack.use(await openNatsServer({ directory: join(directory, "nats") }));
-  const login = { url, user, password };
+  const nats = await openNatsServer({ directory: join(directory, "nats"), users: busUsers });
+  const { url, login: admin, credentials, pid } = stack.use(nats);
+  const login = { url, login: admin };
   const env = {
     ...(await writeConfiguration(directory)),
     TOOLBUS_LOG_LEVEL: "warn",
     NATS_URL: url,
-    NATS_USER: user,
-    NATS_PASSWORD: password,
+    TOOLBUS_BUS_CREDENTIALS: credentials,
   };
   const suite = stack.use(
     await openSuite({ directory, port: 0, natsUrl: url, isolate: true, services, env, auth: "none" }),

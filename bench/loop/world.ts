@@ -12,6 +12,7 @@ import { type Bus, openBus } from "#runtime/bus/bus.ts";
 import { openNatsServer } from "#runtime/bus/nats-server/nats-server.ts";
 import { textContent } from "#runtime/content/text.ts";
 import { openSuite, type Suite } from "../../cli/suite/suite.ts";
+import { busUsers } from "../../services/bus-users.ts";
 import { clientFor } from "../../services/clients.ts";
 import type { Plan, Sample } from "./plan.ts";
 
@@ -50,16 +51,15 @@ export async function openWorld(options: WorldOptions): Promise<World> {
   const directory = await mkdtemp(join(tmpdir(), "bench-loop-"));
   stack.defer(() => rm(directory, { recursive: true, force: true }));
   const store = join(directory, "nats");
-  let nats = await openNatsServer({ directory: store });
+  let nats = await openNatsServer({ directory: store, users: busUsers });
   stack.defer(() => nats[Symbol.asyncDispose]());
-  const { url, user, password, port } = nats;
+  const { url, login, credentials, port } = nats;
   const env: NodeJS.ProcessEnv = {
     TOOLBUS_LOG_LEVEL: "warn",
     ...(await writeConfiguration(directory)),
     ...options.env,
     NATS_URL: url,
-    NATS_USER: user,
-    NATS_PASSWORD: password,
+    TOOLBUS_BUS_CREDENTIALS: credentials,
   };
   const suite = stack.use(
     await openSuite({ directory, port: 0, natsUrl: url, isolate: true, services: options.services, env }),
@@ -73,7 +73,7 @@ export async function openWorld(options: WorldOptions): Promise<World> {
     return one;
   };
   for (let count = 0; count < (options.orchestrators ?? 1); count += 1) await openOne();
-  const bus = stack.use(await openBus({ url, user, password, name: "bench" }));
+  const bus = stack.use(await openBus({ url, login, name: "bench" }));
   const owned = stack.move();
   return {
     bus,
@@ -91,7 +91,7 @@ export async function openWorld(options: WorldOptions): Promise<World> {
       },
       async restart() {
         await nats[Symbol.asyncDispose]();
-        nats = await openNatsServer({ directory: store, port });
+        nats = await openNatsServer({ directory: store, port, users: busUsers });
       },
     },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),

@@ -1,3 +1,4 @@
+import type { BusLogin } from "#runtime/bus/credentials/login.ts";
 /** What the processes of the measurement agree on. */
 export const TOOL = "measured";
 export const AGENT = "measuring";
@@ -9,13 +10,12 @@ export const SOURCE = "measured-source";
 export const PROVIDER_TOOL = "answered";
 
 /** Two routers, each reached by its own name: who calls and who watches never meet the same one. */
-export const CALLERS_ROUTER = "router-of-callers";
-export const WATCHERS_ROUTER = "router-of-watchers";
+export const CALLERS_ROUTER = "tool-router.callers";
+export const WATCHERS_ROUTER = "tool-router.watchers";
 
 export interface Login {
   url: string;
-  user: string;
-  password: string;
+  login: BusLogin;
 }
 
 /** Answered with what it was asked, by the process that watches: what the bus alone costs between the two. */

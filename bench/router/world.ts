@@ -5,6 +5,7 @@ import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { openBus } from "#runtime/bus/bus.ts";
 import { openNatsServer } from "#runtime/bus/nats-server/nats-server.ts";
 import { until } from "#runtime/time/until.ts";
+import { busUsers } from "../../services/bus-users.ts";
 import { clientFor } from "../../services/clients.ts";
 import { cpuMicrosecondsOf } from "../loop/cpu.ts";
 import { openPeer } from "../measuring/peer.ts";
@@ -35,15 +36,15 @@ export async function openRouterWorld(): Promise<RouterWorld> {
   await using stack = new AsyncDisposableStack();
   const directory = await mkdtemp(join(tmpdir(), "bench-router-"));
   stack.defer(() => rm(directory, { recursive: true, force: true }));
-  const { url, user, password, pid } = stack.use(await openNatsServer({ directory: join(directory, "nats") }));
+  const nats = await openNatsServer({ directory: join(directory, "nats"), users: busUsers });
+  const { url, login: admin, credentials, pid } = stack.use(nats);
   const pids = [pid];
-  const login = { url, user, password };
+  const login = { url, login: admin };
   const env = {
     ...(await writeConfiguration(directory)),
     TOOLBUS_LOG_LEVEL: "error",
     NATS_URL: url,
-    NATS_USER: user,
-    NATS_PASSWORD: password,
+    TOOLBUS_BUS_CREDENTIALS: credentials,
   };
   const open = async (program: string, argument: string, more: NodeJS.ProcessEnv = {}) => {
     const peer = await openPeer<Answer>(stack, new URL(`${program}.ts`, import.meta.url), {

@@ -80,6 +80,11 @@ export const commands: readonly ListedCommand[] = [
     load: async () => (await import("../commands/audit.ts")).addAuditCommand,
   },
   {
+    term: "bus",
+    description: "Make the keys of those who may sign in to NATS",
+    load: async () => (await import("../commands/bus.ts")).addBusCommand,
+  },
+  {
     term: "doctor",
     description: "Tell how well this machine keeps tools apart from the suite",
     load: async () => (await import("../commands/doctor.ts")).addDoctorCommand,

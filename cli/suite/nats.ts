@@ -1,6 +1,7 @@
 // The NATS server of one machine, kept running: one that ends unasked is started again on the same port and store, which
 // its clients find by themselves.
 
+import type { UsersOf } from "#runtime/bus/credentials/directory.ts";
 import { openNatsServer } from "#runtime/bus/nats-server/nats-server.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { delay } from "#runtime/time/delay.ts";
@@ -8,14 +9,15 @@ import { createBackoff } from "#runtime/time/retry/backoff.ts";
 
 export interface KeptNats extends AsyncDisposable {
   readonly url: string;
-  readonly user: string;
-  readonly password: string;
   /** Of the server that runs at the moment, or ran last. */
   readonly pid: number;
 }
 
 export interface KeptNatsOptions {
   directory: string;
+  /** Where the keys of those are who may sign in. */
+  credentials: string;
+  users: UsersOf;
   binary?: string | undefined;
   syncInterval: "default" | "always";
   onEnded: (how: string) => void;
@@ -24,7 +26,7 @@ export interface KeptNatsOptions {
 export async function openKeptNats({ onEnded, ...options }: KeptNatsOptions): Promise<KeptNats> {
   const stopping = new AbortController();
   let server = await openNatsServer(options);
-  const { url, user, password, port } = server;
+  const { url, port } = server;
 
   const keepRunning = async () => {
     const backoff = createBackoff({ initialMs: 50, maxMs: 5_000 });
@@ -48,8 +50,6 @@ export async function openKeptNats({ onEnded, ...options }: KeptNatsOptions): Pr
 
   return {
     url,
-    user,
-    password,
     get pid() {
       return server.pid;
     },

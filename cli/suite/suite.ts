@@ -5,8 +5,11 @@
 import { existsSync } from "node:fs";
 import { delimiter, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { readLogin, writeCredentials } from "#runtime/bus/credentials/directory.ts";
+import { ADMIN } from "#runtime/bus/credentials/login.ts";
 import { withSecretFiles } from "#runtime/config/secret-files.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
+import { busUsers } from "../../services/bus-users.ts";
 import { announceSuite, openKey, type SuiteKey } from "./key.ts";
 import { openLogFiles } from "./log-files.ts";
 import { openKeptNats } from "./nats.ts";
@@ -21,7 +24,7 @@ export interface SuiteOptions {
   directory: string;
   /** Port of the gateway; 0 takes a free one. */
   port: number;
-  /** A NATS server that runs already; its credentials may be in the URL. Absent: one is started. */
+  /** A NATS server that runs already, and knows the keys of TOOLBUS_BUS_CREDENTIALS. Absent: one is started. */
   natsUrl?: string | undefined;
   /** Services to start; absent means all. */
   services?: readonly string[] | undefined;
@@ -48,7 +51,9 @@ export interface Suite extends AsyncDisposable {
   readonly key?: SuiteKey;
   readonly apiKey?: string;
   /** Its `pid` if it was started here. */
-  readonly nats: { url: string; user?: string; password?: string; readonly pid?: number };
+  readonly nats: { readonly url: string; readonly pid?: number };
+  /** The directory of the keys of all who may sign in to it. */
+  readonly credentials: string;
   readonly services: readonly SuiteService[];
   /** Starts one more instance of a service, in a process of its own, and waits until it is ready. */
   start(service: string): Promise<SuiteService>;
@@ -61,10 +66,12 @@ export async function openSuite(options: SuiteOptions): Promise<Suite> {
   await using stack = new AsyncDisposableStack();
   const directory = resolve(options.directory);
   const logs = stack.use(openLogFiles(join(directory, "logs")));
-  const nats = await openNats(options, directory, stack);
+  const given = options.env?.TOOLBUS_BUS_CREDENTIALS ?? process.env.TOOLBUS_BUS_CREDENTIALS;
+  const credentials = given === undefined ? join(directory, "bus") : resolve(given);
+  const nats = await openNats(options, { directory, credentials }, stack);
   if (options.reset) {
-    const { removeStores } = await import("#runtime/bus/declarations/remove-stores.ts");
-    const removed = await removeStores(nats);
+    const { removeStores } = await import("#runtime/bus/credentials/remove-stores.ts");
+    const removed = await removeStores({ url: nats.url, login: await readLogin(credentials, ADMIN) });
     options.onProgress?.(`deleted what was stored: ${removed.length} streams and buckets`);
   }
   const env = {
@@ -72,7 +79,8 @@ export async function openSuite(options: SuiteOptions): Promise<Suite> {
     PATH: pathWithPrograms(),
     ...defaultsOfExamples(),
     ...options.env,
-    ...variablesOfNats(nats),
+    NATS_URL: nats.url,
+    TOOLBUS_BUS_CREDENTIALS: credentials,
     ...protectedPaths(directory, options.env),
     ...(options.auth === "none" && { TOOLBUS_AUTH: "none" }),
   };
@@ -100,6 +108,7 @@ export async function openSuite(options: SuiteOptions): Promise<Suite> {
     url,
     ...(key && { key, apiKey: key.key }),
     nats,
+    credentials,
     services: services.all,
     async start(name) {
       const [service] = await services.launch([name]);
@@ -109,12 +118,22 @@ export async function openSuite(options: SuiteOptions): Promise<Suite> {
   };
 }
 
-async function openNats(options: SuiteOptions, directory: string, stack: AsyncDisposableStack): Promise<Suite["nats"]> {
-  if (options.natsUrl) return { url: options.natsUrl };
+async function openNats(
+  options: SuiteOptions,
+  { directory, credentials }: { directory: string; credentials: string },
+  stack: AsyncDisposableStack,
+): Promise<Suite["nats"]> {
+  if (options.natsUrl) {
+    const isGiven = credentials !== join(directory, "bus");
+    if (!isGiven) await writeCredentials(credentials, busUsers); // for a server that asks for no keys
+    return { url: options.natsUrl };
+  }
   options.onProgress?.("starting nats-server");
   return stack.use(
     await openKeptNats({
       directory: join(directory, "nats"),
+      credentials,
+      users: busUsers,
       binary: process.env.TOOLBUS_NATS_SERVER,
       syncInterval: options.syncInterval ?? "default",
       onEnded: (how) =>
@@ -146,7 +165,12 @@ function protectedPaths(directory: string, own: NodeJS.ProcessEnv = {}): NodeJS.
   const { TOOLBUS_AGENTS, TOOLBUS_TOOLS, TOOLBUS_WORKERS, TOOLBUS_HOSTED } = given;
   const list = (...paths: (string | undefined)[]) => paths.filter(Boolean).join(",");
   return {
-    TOOLBUS_PRIVATE_PATHS: list(directory, given.TOOLBUS_TLS_KEY_FILE, given.TOOLBUS_PRIVATE_PATHS),
+    TOOLBUS_PRIVATE_PATHS: list(
+      directory,
+      given.TOOLBUS_BUS_CREDENTIALS,
+      given.TOOLBUS_TLS_KEY_FILE,
+      given.TOOLBUS_PRIVATE_PATHS,
+    ),
     TOOLBUS_READ_ONLY_PATHS: list(
       ...[TOOLBUS_AGENTS, TOOLBUS_TOOLS, TOOLBUS_WORKERS, TOOLBUS_HOSTED, given.TOOLBUS_READ_ONLY_PATHS],
     ),
@@ -157,13 +181,6 @@ function protectedPaths(directory: string, own: NodeJS.ProcessEnv = {}): NodeJS.
 function secretsOf(directory: string): NodeJS.ProcessEnv {
   const path = join(directory, "secrets");
   return existsSync(path) ? { TOOLBUS_SECRETS_DIRECTORY: path } : {};
-}
-
-function variablesOfNats(nats: Suite["nats"]): NodeJS.ProcessEnv {
-  return {
-    NATS_URL: nats.url,
-    ...(nats.user === undefined ? {} : { NATS_USER: nats.user, NATS_PASSWORD: nats.password }),
-  };
 }
 
 /** What a newcomer has: the agents, tools, workers, hosted modules and scripts of the examples. */

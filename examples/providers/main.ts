@@ -18,7 +18,7 @@ printNote(`TOOLBUS_PROVIDERS=${places.variable}`);
 const env = { TOOLBUS_PROVIDERS: places.variable, TOOLBUS_AGENTS: here("agents"), TOOLBUS_SCRIPTS: here("models") };
 const suite = stack.use(await openSuite({ directory: ".toolbus/providers", port: 0, env, onProgress: printNote }));
 for (const name of ["python", "go", "typescript"] as const) {
-  stack.use(await startProvider(name, places, suite.nats));
+  stack.use(await startProvider(name, places, suite));
   printNote(`the ${name} provider is ready`);
 }
 

@@ -2,6 +2,8 @@ import { fileURLToPath } from "node:url";
 import { findUv } from "#runtime/bus/nats-server/find/find-uv.ts";
 import { textFromExit } from "#runtime/lifecycle/child-process/exit.ts";
 import { type ChildProcess, openChildProcess } from "#runtime/lifecycle/child-process.ts";
+import { issueProviderKey } from "../../cli/suite/provider-key.ts";
+import type { Suite } from "../../cli/suite/suite.ts";
 import { freePort } from "../free-port.ts";
 
 export type ProviderName = "python" | "go" | "typescript";
@@ -25,9 +27,10 @@ const here = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 export async function startProvider(
   name: ProviderName,
   { ports }: Places,
-  nats: { url: string; user?: string; password?: string },
+  suite: Pick<Suite, "nats" | "credentials">,
 ): Promise<ChildProcess> {
-  const bus = { NATS_URL: nats.url, NATS_USER: nats.user, NATS_PASSWORD: nats.password };
+  const key = name === "typescript" ? await issueProviderKey(suite.credentials, "dice") : undefined;
+  const bus = { NATS_URL: suite.nats.url, NATS_NKEY: key?.path };
   const commands = {
     python: async () => ({ command: await findUv(), args: ["run", "provider.py", `${ports.python}`] }),
     go: async () => ({ command: "go", args: ["run", ".", `${ports.go}`] }),

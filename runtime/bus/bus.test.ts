@@ -6,16 +6,17 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { jetstreamManager } from "@nats-io/jetstream";
-import { connect } from "@nats-io/transport-node";
 import { describe, expect, test } from "vitest";
 import { openTestBus, openTestServer } from "../../test/harness/bus.ts";
 import { openChildProcess } from "../lifecycle/child-process.ts";
 import { until } from "../time/until.ts";
 import { type BusStatus, openBus } from "./bus.ts";
+import { connectOnce } from "./credentials/connect.ts";
+import { type BusLogin, createSeed } from "./credentials/login.ts";
+import { removeStores } from "./credentials/remove-stores.ts";
 import { BUCKETS, formatKey, OBJECT_STORES, STREAMS, storeFormat } from "./declarations/declarations.ts";
 import { configsFromDeclarations } from "./declarations/declared-config.ts";
 import { differences, ensureDeclared } from "./declarations/ensure-declared.ts";
-import { removeStores } from "./declarations/remove-stores.ts";
 import { streamOfSubject } from "./declarations/streams-of-subjects.ts";
 import { lastOf } from "./streams/append.ts";
 
@@ -59,16 +60,14 @@ describe("what is declared", () => {
 describe("declaring", () => {
   test("is done by eight processes at once, and each finds it done as declared", async () => {
     await using server = await openTestServer();
-    const { url, user, password } = server;
+    const { url, login } = server;
     const script = fileURLToPath(new URL("./testing/declarer.ts", import.meta.url));
-    const processes = Array.from({ length: 8 }, () =>
-      fork(script, [JSON.stringify({ url, user, password })], { execArgv: [] }),
-    );
+    const processes = Array.from({ length: 8 }, () => fork(script, [JSON.stringify({ url, login })], { execArgv: [] }));
     await Promise.all(processes.map((one) => once(one, "message")));
     const exits = processes.map((one) => once(one, "exit"));
     for (const one of processes) one.send("go");
     expect((await Promise.all(exits)).map(([code]) => code)).toEqual(processes.map(() => 0));
-    const connection = await connect({ servers: url, user, pass: password });
+    const connection = await connectOnce({ url, login, name: "test" });
     const manager = await jetstreamManager(connection);
     for (const declared of configsFromDeclarations(1)) {
       const { config } = await manager.streams.info(declared.name);
@@ -87,8 +86,8 @@ describe("declaring", () => {
 
   test("says which change cannot be applied, and what to do", async () => {
     await using server = await openTestServer();
-    const { url, user, password } = server;
-    const connection = await connect({ servers: url, user, pass: password });
+    const { url, login } = server;
+    const connection = await connectOnce({ url, login, name: "test" });
     const manager = await jetstreamManager(connection);
     await manager.streams.add({ name: "TOOLBUS_RUNS", subjects: ["toolbus.run.>"], retention: "workqueue" });
     await connection.close();
@@ -99,7 +98,7 @@ describe("declaring", () => {
 
   test("what another release has stored is refused at start, in words, unless it is nothing; and can be deleted", async () => {
     await using server = await openTestServer();
-    const { url, user, password } = server;
+    const { url, login } = server;
     const mark = async (format: string | undefined) => {
       await using bus = await openBus({ ...server, name: "test" });
       await bus.jetstream.publish("toolbus.run.r", "of some release");
@@ -123,7 +122,7 @@ describe("declaring", () => {
         kind: "store_format",
         message: expect.stringMatching(`TOOLBUS_RUNS has .*${words}`),
       });
-      expect(await removeStores({ url, user, password })).toContain("TOOLBUS_RUNS");
+      expect(await removeStores({ url, login })).toContain("TOOLBUS_RUNS");
       expect(await failure()).toBeUndefined();
     }
   });
@@ -164,24 +163,29 @@ async function openFakeServer(info: object): Promise<AsyncDisposable & { url: st
   };
 }
 
+const login: BusLogin = { name: "admin", seed: createSeed() };
+
 describe("opening", () => {
   test("refuses an old server, and says what was found, what is needed and what to do", async () => {
     await using old = await openFakeServer({ version: "2.10.29", jetstream: true });
-    const failure = await openBus({ url: old.url, name: "test" }).catch((error: Error) => error);
+    const failure = await openBus({ url: old.url, login, name: "test" }).catch((error: Error) => error);
     expect(failure).toMatchObject({ code: "failed_precondition", kind: "nats_server_too_old" });
     for (const part of ["2.10.29", "2.11.0", "Upgrade"]) expect((failure as Error).message).toContain(part);
   });
 
   test("refuses a server without JetStream", async () => {
     await using bare = await openFakeServer({ version: "2.15.1" });
-    const opening = openBus({ url: bare.url, name: "test" });
+    const opening = openBus({ url: bare.url, login, name: "test" });
     await expect(opening).rejects.toMatchObject({ code: "failed_precondition", kind: "jetstream_disabled" });
   });
 
-  test("refuses wrong credentials at once", async () => {
+  test("SEC-1 refuses at once a key that the server does not know, and says what it lacks", async () => {
     await using server = await openTestServer();
-    const opening = openBus({ ...server, password: "wrong", name: "test" });
-    await expect(opening).rejects.toMatchObject({ code: "unauthenticated" });
+    const opening = openBus({ ...server, login: { name: "nobody", seed: createSeed() }, name: "test" });
+    await expect(opening).rejects.toMatchObject({
+      code: "unauthenticated",
+      message: expect.stringMatching(/does not know the key of nobody: .*toolbus bus credentials/),
+    });
   });
 
   test("waits for a server that comes later, telling what it waits for, until its signal aborts", async () => {
@@ -261,7 +265,7 @@ test("works on a cluster of three, with three copies of each store", { timeout: 
     .slice(0, 3)
     .map((port) => `nats://127.0.0.1:${port}`)
     .join(",");
-  const buses = await Promise.all([1, 2, 3].map(() => openBus({ url, name: "test", replicas: 3 })));
+  const buses = await Promise.all([1, 2, 3].map(() => openBus({ url, login, name: "test", replicas: 3 })));
   for (const bus of buses) stack.use(bus);
   expect((await buses[0]!.manager.streams.info("TOOLBUS_RUNS")).config.num_replicas).toBe(3);
 });

@@ -1,12 +1,16 @@
 import { type JetStreamClient, type JetStreamManager, jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { type ObjectStore, Objm } from "@nats-io/obj";
-import { connect, errors, type NatsConnection, type Status } from "@nats-io/transport-node";
+import { errors, type NatsConnection, type Status } from "@nats-io/transport-node";
 import { messageFromUnknown } from "../failure/failure.ts";
 import { LocalFailure } from "../failure/local-failure.ts";
 import { saveOnWriters } from "../schema/protobuf-patches/scratch-writer.ts";
 import { delay } from "../time/delay.ts";
 import { retryWhile } from "../time/retry/retry.ts";
+import { connectOnce } from "./credentials/connect.ts";
+import type { BusLogin } from "./credentials/login.ts";
+import type { StoreAccess, StoreName, StoresAccess } from "./credentials/permissions.ts";
 import type { ObjectStoreName } from "./declarations/declarations.ts";
+import { streamOf } from "./declarations/declared-config.ts";
 import { ensureDeclared } from "./declarations/ensure-declared.ts";
 import { type Link, openLink } from "./link.ts";
 import { coalesceWrites } from "./nats-patches/coalesced-writes.ts";
@@ -32,13 +36,16 @@ export type BusStatus =
   | { kind: "disconnected"; server: string }
   | { kind: "reconnected"; server: string }
   | { kind: "failed"; reason: string }
+  /** The server refused what this login may not do. */
+  | { kind: "denied"; operation: "publish" | "subscription"; subject: string }
   | ({ kind: "unreadable" } & Unreadable);
 
 export interface BusOptions {
   /** One server, or several of a cluster with commas between. */
   url: string;
-  user?: string | undefined;
-  password?: string | undefined;
+  login: BusLogin;
+  /** What is stored by or read of whom: only that is created. Everything unless told, for a login that may do everything. */
+  stores?: StoresAccess | undefined;
   /** What the server's monitoring shows. */
   name: string;
   /** Ends the waiting for the server; a bus that is open is closed by disposing. */
@@ -66,11 +73,17 @@ export async function openBus(options: BusOptions): Promise<Bus> {
   void reportStatus(connection, onStatus);
   const manager = await jetstreamManager(connection, { checkAPI: false });
   const onWait = (reason: string) => onStatus?.({ kind: "waiting", reason });
-  await ensureDeclared(manager, { replicas: options.replicas, signal, onWait });
+  await ensureDeclared(manager, { replicas: options.replicas, stores: changeableOf(options.stores), signal, onWait });
   const tellUnreadable = tellingOnce((record) => onStatus?.({ kind: "unreadable", ...record }));
   const opened = stack.move();
   const parts = { ...storesOf(connection), connection, manager, link, tellUnreadable };
   return { ...parts, [Symbol.asyncDispose]: () => opened.disposeAsync() };
+}
+
+function changeableOf(stores: StoresAccess | undefined) {
+  if (stores === undefined) return undefined;
+  const entries = Object.entries(stores) as [StoreName, StoreAccess][];
+  return new Map(entries.map(([store, access]) => [streamOf(store), { mayChange: access === "owns" }]));
 }
 
 function storesOf(connection: NatsConnection) {
@@ -94,29 +107,17 @@ async function connectWithPatience(options: BusOptions): Promise<NatsConnection>
   const waits = { initialMs: 50, maxMs: 500, signal, onRetry };
   const connection = await retryWhile(mayComeUp, () => connectOnce(options), waits).catch((cause: unknown) => {
     if (!isCredentialsRefused(cause)) throw cause;
-    throw new LocalFailure("unauthenticated", `the NATS server at ${url} refuses the user or the password`, {
-      kind: "bus_credentials_refused",
-      cause,
-    });
+    throw new LocalFailure(
+      "unauthenticated",
+      `the NATS server at ${url} does not know the key of ${options.login.name}: give it the users file of \`toolbus bus credentials\`, and reload it`,
+      {
+        kind: "bus_credentials_refused",
+        cause,
+      },
+    );
   });
   onStatus?.({ kind: "connected", server: connection.getServer() });
   return connection;
-}
-
-function connectOnce(options: BusOptions): Promise<NatsConnection> {
-  return connect({
-    servers: options.url.split(",").map((server) => server.trim()),
-    name: options.name,
-    timeout: 2_000,
-    maxReconnectAttempts: -1,
-    reconnectTimeWait: 100,
-    reconnectJitter: 20,
-    ignoreAuthErrorAbort: true, // a server that comes back half configured must not end the bus for ever
-    pingInterval: 2_000, // with two pings out, a server that fell silent is left after at most six seconds
-    maxPingOut: 2,
-    noAsyncTraces: true,
-    ...(options.user === undefined ? {} : { user: options.user, pass: options.password ?? "" }),
-  });
 }
 
 /** No patience mends that. */
@@ -148,7 +149,7 @@ function statusFrom(status: Status): BusStatus | undefined {
     case "reconnect":
       return { kind: "reconnected", server: status.server };
     case "error":
-      return { kind: "failed", reason: status.error.message };
+      return deniedFrom(status.error) ?? { kind: "failed", reason: status.error.message };
     case "staleConnection":
       return { kind: "failed", reason: "the server does not answer pings" };
     case "slowConsumer":
@@ -156,6 +157,11 @@ function statusFrom(status: Status): BusStatus | undefined {
     default:
       return undefined;
   }
+}
+
+function deniedFrom(error: Error): BusStatus | undefined {
+  if (!(error instanceof errors.PermissionViolationError)) return undefined;
+  return { kind: "denied", operation: error.operation, subject: error.subject };
 }
 
 const drainMs = 5_000;

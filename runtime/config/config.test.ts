@@ -104,21 +104,12 @@ describe("readServiceConfig", () => {
     expect(readServiceConfig({}).instance).toBe(config.instance);
   });
 
-  test("takes credentials out of the URLs, and lets the variables of their own win", () => {
-    const url = "nats://ann:p%40ss@one:4222,two:4223";
-    expect(readServiceConfig({ NATS_URL: url })).toMatchObject({
-      natsUrl: "nats://one:4222,nats://two:4223",
-      natsUser: "ann",
-      natsPassword: "p@ss",
-    });
-    expect(readServiceConfig({ NATS_URL: url, NATS_USER: "bob", NATS_PASSWORD: "x" })).toMatchObject({
-      natsUser: "bob",
-      natsPassword: "x",
-    });
-  });
-
-  test("a percent sign in a password that encodes nothing stands for itself", () => {
-    expect(readServiceConfig({ NATS_URL: "nats://ann:100%x%41@one" }).natsPassword).toBe("100%xA");
+  test("SEC-1 a URL with a user is refused, since services sign in with keys", () => {
+    const message = refusal(() => readServiceConfig({ NATS_URL: "nats://ann:secret@one:4222,two:4223" }));
+    expect(message).toContain('NATS_URL is "nats://one:4222"');
+    expect(message).toContain("TOOLBUS_BUS_CREDENTIALS");
+    expect(message).not.toContain("secret");
+    expect(readServiceConfig({ NATS_URL: "one:4222,two:4223" }).natsUrl).toBe("nats://one:4222,nats://two:4223");
   });
 
   test("never repeats a password in a fault", () => {

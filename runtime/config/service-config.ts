@@ -7,10 +7,10 @@ export type LogFormat = "json" | "pretty";
 
 /** What every service reads, whatever its trade. */
 export interface ServiceConfig {
-  /** One URL or several separated by commas; never holds credentials. */
+  /** One URL or several separated by commas. */
   natsUrl: string;
-  natsUser?: string;
-  natsPassword?: string;
+  /** The directory of the keys that this process signs in with. */
+  busCredentials: string;
   /** Tells the processes of one service apart; the same for the whole life of the process. */
   instance: string;
   logLevel: LogLevel;
@@ -33,19 +33,19 @@ export function readServiceConfig(env: NodeJS.ProcessEnv): ServiceConfig {
 
 /** For a service's `readConfig`, which reads its own variables with the same reader and finishes it: one list of all faults. */
 export function serviceConfigFromReader(reader: EnvironmentReader): ServiceConfig {
-  const natsUser = reader.optionalString("NATS_USER", { meaning: "User of the NATS server, if not in the URL." });
-  const natsPassword = reader.optionalSecret("NATS_PASSWORD", { meaning: "Password of that user, if not in the URL." });
   const urls = reader.list("NATS_URL", {
-    meaning: "One NATS server, or several servers of one cluster. A URL may hold user and password.",
+    meaning: "One NATS server, or several servers of one cluster.",
     form: "list of URLs",
     default: ["nats://127.0.0.1:4222"],
   });
-  const bus = busFromUrls(reader, urls);
+  const busCredentials = reader.path("TOOLBUS_BUS_CREDENTIALS", {
+    meaning: "Directory with the key that the service signs in to NATS with, `<service>.nk`.",
+    default: ".toolbus/bus",
+  });
   const otlpEndpoint = endpointFrom(reader, "OTEL_EXPORTER_OTLP_ENDPOINT");
   return {
-    ...bus,
-    ...(natsUser !== undefined && { natsUser }),
-    ...(natsPassword !== undefined && { natsPassword }),
+    natsUrl: busFromUrls(reader, urls),
+    busCredentials,
     instance: instanceFrom(reader),
     logLevel: reader.string("TOOLBUS_LOG_LEVEL", {
       meaning: "Log lines below this level are left out.",
@@ -62,13 +62,10 @@ export function serviceConfigFromReader(reader: EnvironmentReader): ServiceConfi
   };
 }
 
-type BusAddress = Pick<ServiceConfig, "natsUrl" | "natsUser" | "natsPassword">;
-
 const BUS_SCHEMES = new Set(["nats:", "tls:", "ws:", "wss:"]);
 
-/** Takes the credentials out of the URLs, so that a URL may be logged; the first that holds any counts. */
-function busFromUrls(reader: EnvironmentReader, urls: string[]): BusAddress {
-  const address: BusAddress = { natsUrl: "" };
+/** Services sign in with keys, so that a URL holds no secret and may be logged. */
+function busFromUrls(reader: EnvironmentReader, urls: string[]): string {
   const bare: string[] = [];
   for (const text of urls) {
     const url = URL.parse(text.includes("://") ? text : `nats://${text}`);
@@ -76,16 +73,16 @@ function busFromUrls(reader: EnvironmentReader, urls: string[]): BusAddress {
       reader.fault("NATS_URL", withoutCredentials(text), "a URL like nats://127.0.0.1:4222");
       continue;
     }
-    if (url.username && address.natsUser === undefined) address.natsUser = decoded(url.username);
-    if (url.password && address.natsPassword === undefined) address.natsPassword = decoded(url.password);
+    if (url.username || url.password) {
+      reader.fault(
+        "NATS_URL",
+        withoutCredentials(text),
+        "a URL without user and password: TOOLBUS_BUS_CREDENTIALS has the keys",
+      );
+    }
     bare.push(`${url.protocol}//${url.host}`);
   }
-  return { ...address, natsUrl: bare.join(",") };
-}
-
-/** A percent sign that encodes nothing stands for itself, as passwords are often pasted as they are. */
-function decoded(text: string): string {
-  return text.replace(/(?:%[0-9a-f]{2})+/gi, (bytes) => Buffer.from(bytes.replaceAll("%", ""), "hex").toString());
+  return bare.join(",");
 }
 
 function withoutCredentials(text: string): string {

@@ -22,10 +22,7 @@ export interface LoggerSettings {
 }
 
 /** Values that must never stand in a log, wherever an object that holds them is logged. */
-const SECRET_PATHS = ["secrets", "password", "natsPassword", "authorization", "apiKey"].flatMap((key) => [
-  key,
-  `*.${key}`,
-]);
+const SECRET_PATHS = ["secrets", "password", "seed", "authorization", "apiKey"].flatMap((key) => [key, `*.${key}`]);
 
 /**
  * A structured log: one JSON line an entry, or lines for people. It writes at once, so nothing is lost when the process

@@ -1,12 +1,13 @@
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { openAuditTrail } from "#runtime/audit/trail.ts";
+import { openServiceBus } from "#runtime/bus/credentials/service-bus.ts";
 import { instanceService } from "#runtime/bus/ownership/ownership.ts";
-import { openServiceBus } from "#runtime/bus/service-bus.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
 import { serverInterceptors } from "#runtime/rpc/interceptors.ts";
 import { serveOnNats } from "#runtime/rpc/nats/server/server.ts";
 import { createValidator } from "#runtime/schema/json-schema/validator.ts";
 import { type Clock, systemClock } from "#runtime/time/clock.ts";
+import { ACCESS } from "../access.ts";
 import type { Config } from "./config.ts";
 import { createDeclarations } from "./delivery/declarations.ts";
 import { type DeliveryParts, deliver } from "./delivery/delivery.ts";
@@ -29,7 +30,7 @@ export async function openService(
 ): Promise<OpenService> {
   const { name, instance, logger, telemetry } = context;
   await using stack = new AsyncDisposableStack();
-  const bus = stack.use(await openServiceBus(config, context));
+  const bus = stack.use(await openServiceBus(config, context, ACCESS["caller-relay"].stores));
   const onLost = (event: unknown, error: unknown) => logger.error({ event, err: error }, "an audit event was lost");
   const trail = stack.use(openAuditTrail(bus, name, { onLost }));
   const { declared, late, answered, records, holders } = createStores(bus, instance);

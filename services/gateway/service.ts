@@ -1,13 +1,14 @@
 import { ServerReflection } from "#gen/grpc/reflection/v1/reflection_pb.ts";
 import { Health as HealthService } from "#gen/health/v1/health_pb.ts";
 import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
-import { openServiceBus } from "#runtime/bus/service-bus.ts";
+import { openServiceBus } from "#runtime/bus/credentials/service-bus.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
 import { serveOnHttp, type TlsFiles } from "#runtime/rpc/http/server.ts";
 import { clientInterceptors, serverInterceptors } from "#runtime/rpc/interceptors.ts";
 import { createNatsTransport } from "#runtime/rpc/nats/client/transport.ts";
 import { contractValidation } from "#runtime/rpc/validation.ts";
+import { ACCESS } from "../access.ts";
 import { clientFor } from "../clients.ts";
 import { processOf, publicServices } from "../processes.ts";
 import { createAdmission } from "./access/admission.ts";
@@ -32,7 +33,7 @@ const drainTimeoutMs = 5_000;
 export async function openService(config: GatewayConfig, context: ServiceContext): Promise<OpenService> {
   const { logger, telemetry } = context;
   await using stack = new AsyncDisposableStack();
-  const bus = stack.use(await openServiceBus(config, context));
+  const bus = stack.use(await openServiceBus(config, context, ACCESS.gateway.stores));
   // The micro protocol's ping: whichever instance of the service is first says that one is there.
   const isServing: IsServing = async (process) => {
     try {

@@ -1,8 +1,8 @@
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { openAuditTrail } from "#runtime/audit/trail.ts";
+import { openServiceBus } from "#runtime/bus/credentials/service-bus.ts";
 import { instanceService, openOwnership } from "#runtime/bus/ownership/ownership.ts";
-import { openServiceBus } from "#runtime/bus/service-bus.ts";
 import { createRedaction } from "#runtime/content/redaction.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { refuseLocally } from "#runtime/failure/local-failure.ts";
@@ -13,6 +13,7 @@ import { withoutPrincipal } from "#runtime/rpc/identity.ts";
 import { clientInterceptors, serverInterceptors } from "#runtime/rpc/interceptors.ts";
 import { deliveryOf } from "#runtime/rpc/nats/call/delivery.ts";
 import { serveOnNats } from "#runtime/rpc/nats/server/server.ts";
+import { ACCESS } from "../access.ts";
 import type { McpBridgeConfig } from "./config.ts";
 import type { Connection } from "./connection/connection.ts";
 import { createConnectionAudit } from "./connection/connection-audit.ts";
@@ -34,7 +35,7 @@ const OWNED_KIND = "mcp-connection";
 export async function openService(config: McpBridgeConfig, context: ServiceContext): Promise<OpenService> {
   const { name, instance, logger, telemetry } = context;
   await using stack = new AsyncDisposableStack();
-  const bus = stack.use(await openServiceBus(config, context));
+  const bus = stack.use(await openServiceBus(config, context, ACCESS["mcp-bridge"].stores));
   const confinement = await openConfinement(config.confinement, logger);
   const redact = createRedaction(config.secrets);
   const findTransport = createTransportRegistry(await loadTransports(config.transportModules));

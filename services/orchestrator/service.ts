@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { CallShown } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { openAuditTrail } from "#runtime/audit/trail.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
-import { openServiceBus } from "#runtime/bus/service-bus.ts";
+import { openServiceBus } from "#runtime/bus/credentials/service-bus.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import { openBackground } from "#runtime/lifecycle/background.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
@@ -11,6 +11,7 @@ import { clientInterceptors, serverInterceptors } from "#runtime/rpc/interceptor
 import { serveOnNats } from "#runtime/rpc/nats/server/server.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { delay } from "#runtime/time/delay.ts";
+import { ACCESS } from "../access.ts";
 import type { Config } from "./config.ts";
 import { createModelSource, type ModelSource } from "./model/providers/model-source.ts";
 import { createRoutes } from "./routes.ts";
@@ -40,7 +41,7 @@ export interface OwnParts {
 
 export async function openService(config: Config, context: ServiceContext, own: OwnParts = {}): Promise<OpenService> {
   await using stack = new AsyncDisposableStack();
-  const bus = stack.use(await openServiceBus(config, context));
+  const bus = stack.use(await openServiceBus(config, context, ACCESS.orchestrator.stores));
   stack.use(await openOrchestrator(bus, config, context, own));
   return stack.move();
 }

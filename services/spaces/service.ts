@@ -1,10 +1,11 @@
 import { openRoom } from "#runtime/bus/buckets/room.ts";
-import { openServiceBus } from "#runtime/bus/service-bus.ts";
+import { openServiceBus } from "#runtime/bus/credentials/service-bus.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
 import { createResultStore } from "#runtime/results/store.ts";
 import { serverInterceptors } from "#runtime/rpc/interceptors.ts";
 import { serveOnNats } from "#runtime/rpc/nats/server/server.ts";
 import { systemClock } from "#runtime/time/clock.ts";
+import { ACCESS } from "../access.ts";
 import type { Config } from "./config.ts";
 import { createInbox } from "./inbox/inbox.ts";
 import { createDuePlans, openPlanClock } from "./memory/due-plans.ts";
@@ -29,7 +30,7 @@ import {
 export async function openService(config: Config, context: ServiceContext): Promise<OpenService> {
   const { name, instance, logger, telemetry } = context;
   await using stack = new AsyncDisposableStack();
-  const bus = stack.use(await openServiceBus(config, context));
+  const bus = stack.use(await openServiceBus(config, context, ACCESS.spaces.stores));
   const clock = systemClock;
   const { log, inbox: store, ...stores } = createStores(bus);
   const { readSession, submit } = createNeighbours(bus, telemetry);

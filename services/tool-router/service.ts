@@ -4,7 +4,7 @@ import { auditSequenceSince, followAudit, openAuditTrail, readAuditBackwards } f
 import { openRoom } from "#runtime/bus/buckets/room.ts";
 import { createBucket } from "#runtime/bus/buckets/stored-bucket.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
-import { openServiceBus } from "#runtime/bus/service-bus.ts";
+import { openServiceBus } from "#runtime/bus/credentials/service-bus.ts";
 import { createAddressGuard } from "#runtime/http/address-guard.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
 import { createResultStore } from "#runtime/results/store.ts";
@@ -14,6 +14,7 @@ import { serveOnNats } from "#runtime/rpc/nats/server/server.ts";
 import { contractValidation } from "#runtime/rpc/validation.ts";
 import { createValidator, type Validator } from "#runtime/schema/json-schema/validator.ts";
 import { systemClock as clock } from "#runtime/time/clock.ts";
+import { ACCESS } from "../access.ts";
 import { createAdmission } from "./calls/admission.ts";
 import { createAnswers } from "./calls/answers/answer.ts";
 import { createCarryOut } from "./calls/call.ts";
@@ -50,7 +51,7 @@ const PROVIDER_GRACE_MS = 1_000;
 export async function openService(config: Config, context: ServiceContext): Promise<OpenService> {
   const { name, instance, logger, telemetry } = context;
   await using stack = new AsyncDisposableStack();
-  const bus = stack.use(await openServiceBus(config, context));
+  const bus = stack.use(await openServiceBus(config, context, ACCESS["tool-router"].stores));
   const onLost = (event: unknown, error: unknown) => logger.error({ event, err: error }, "an audit event was lost");
   const trail = stack.use(openAuditTrail(bus, name, { onLost }));
   const audit: Audit = (event) => trail.record(event);

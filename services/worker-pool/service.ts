@@ -1,5 +1,5 @@
+import { openServiceBus } from "#runtime/bus/credentials/service-bus.ts";
 import { findUv } from "#runtime/bus/nats-server/find/find-uv.ts";
-import { openServiceBus } from "#runtime/bus/service-bus.ts";
 import { createRedaction } from "#runtime/content/redaction.ts";
 import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import type { ResourceLimits } from "#runtime/lifecycle/child-process.ts";
@@ -9,6 +9,7 @@ import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service
 import { serverInterceptors } from "#runtime/rpc/interceptors.ts";
 import { serveOnNats } from "#runtime/rpc/nats/server/server.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
+import { ACCESS } from "../access.ts";
 import { createBuiltins } from "./builtins/builtins.ts";
 import type { WorkerLimits, WorkerPoolConfig } from "./config.ts";
 import { createInspector } from "./files/inspector.ts";
@@ -37,7 +38,7 @@ const NAME = "worker-pool";
 export async function openService(config: WorkerPoolConfig, context: ServiceContext): Promise<OpenService> {
   const { logger, telemetry, signal } = context;
   await using stack = new AsyncDisposableStack();
-  const bus = stack.use(await openServiceBus(config, context));
+  const bus = stack.use(await openServiceBus(config, context, ACCESS["worker-pool"].stores));
   const workers = stack.use(await openWorkers(config, logger, signal, createHost(bus, telemetry)));
   stack.use(
     await serveOnNats(bus, {

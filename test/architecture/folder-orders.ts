@@ -3,7 +3,16 @@ import type { SourceFile } from "./source-files.ts";
 /** Folders whose own folders are ordered. `testing` is imported by tests alone, and stands nowhere. */
 export const folderOrders: Readonly<Record<string, readonly string[]>> = {
   cli: ["faults", "printing", "requests", "watching", "replay", "suite", "commands", "program"],
-  "runtime/bus": ["nats-server", "declarations", "nats-patches", "streams", "buckets", "work-queue", "ownership"],
+  "runtime/bus": [
+    "declarations",
+    "credentials",
+    "nats-server",
+    "nats-patches",
+    "streams",
+    "buckets",
+    "work-queue",
+    "ownership",
+  ],
   "runtime/rpc/nats": ["call", "frame", "channel", "client", "server"],
   "services/caller-relay": ["declarations", "streams", "requests", "delivery", "subscriptions", "routes"],
   "services/gateway": ["access", "plain"],

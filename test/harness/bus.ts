@@ -2,13 +2,18 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Bus, type BusOptions, openBus } from "../../runtime/bus/bus.ts";
+import type { BusLogin } from "../../runtime/bus/credentials/login.ts";
 import { findNatsServer } from "../../runtime/bus/nats-server/find/find-nats-server.ts";
 import { type NatsServer, type NatsServerOptions, openNatsServer } from "../../runtime/bus/nats-server/nats-server.ts";
+import { busUsers } from "../../services/bus-users.ts";
+import { refuseViolations } from "./violations.ts";
 
 export interface TestServer extends AsyncDisposable {
   readonly url: string;
-  readonly user: string;
-  readonly password: string;
+  /** May do everything. */
+  readonly login: BusLogin;
+  /** The keys of every service, for `TOOLBUS_BUS_CREDENTIALS`. */
+  readonly credentials: string;
   readonly directory: string;
   /** Of the server that runs at the moment. */
   readonly pid: number;
@@ -28,11 +33,11 @@ export interface TestBus extends Bus {
 export async function openTestServer(options: Partial<NatsServerOptions> = {}): Promise<TestServer> {
   const binary = process.env.TOOLBUS_NATS_SERVER ?? (await findNatsServer());
   const directory = await mkdtemp(join(tmpdir(), "toolbus-test-bus-"));
-  let server: NatsServer = await openNatsServer({ directory, binary, ...options });
+  let server: NatsServer = await openNatsServer({ directory, binary, users: busUsers, ...options });
   return {
     url: server.url,
-    user: server.user,
-    password: server.password,
+    login: server.login,
+    credentials: server.credentials,
     directory,
     get pid() {
       return server.pid;
@@ -43,11 +48,13 @@ export async function openTestServer(options: Partial<NatsServerOptions> = {}): 
     },
     async restart() {
       await server[Symbol.asyncDispose]();
-      server = await openNatsServer({ ...options, directory, binary, port: server.port });
+      server = await openNatsServer({ users: busUsers, ...options, directory, binary, port: server.port });
     },
     async [Symbol.asyncDispose]() {
       await server[Symbol.asyncDispose]();
-      await rm(directory, { recursive: true, force: true });
+      await refuseViolations(join(directory, "nats-server.log"), server.credentials).finally(() =>
+        rm(directory, { recursive: true, force: true }),
+      );
     },
   };
 }
@@ -57,8 +64,8 @@ export async function openTestBus(options: Partial<BusOptions> = {}): Promise<Te
   await using stack = new AsyncDisposableStack();
   const server = stack.use(await openTestServer());
   const connect = async (more: Partial<BusOptions> = {}) => {
-    const { url, user, password } = server;
-    return opened.use(await openBus({ url, user, password, name: "test", ...options, ...more }));
+    const { url, login } = server;
+    return opened.use(await openBus({ url, login, name: "test", ...options, ...more }));
   };
   const opened = stack.use(new AsyncDisposableStack());
   const bus = await connect();

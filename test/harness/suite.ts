@@ -4,7 +4,10 @@ import { join } from "node:path";
 import { type Connection, openConnection } from "../../cli/connection.ts";
 import { openSuite, type Suite, type SuiteOptions } from "../../cli/suite/suite.ts";
 import { type Bus, openBus } from "../../runtime/bus/bus.ts";
+import { readLogin } from "../../runtime/bus/credentials/directory.ts";
+import { ADMIN } from "../../runtime/bus/credentials/login.ts";
 import { keepDirectoryOf } from "./commands/command.ts";
+import { refuseViolations } from "./violations.ts";
 
 export interface TestSuite extends Suite {
   /** Through the gateway: one for the whole suite. */
@@ -16,11 +19,19 @@ export interface TestSuite extends Suite {
   openBus(): Promise<Bus>;
 }
 
+interface TestSuiteOptions extends Partial<SuiteOptions> {
+  /** Somebody tries with a service's own key what it may not, which is a fault of the service elsewhere. */
+  strangers?: boolean;
+}
+
 /** The suite as real processes, with a store of its own in a temporary directory, which goes with it. */
-export async function openTestSuite(options: Partial<SuiteOptions> = {}): Promise<TestSuite> {
+export async function openTestSuite({ strangers = false, ...options }: TestSuiteOptions = {}): Promise<TestSuite> {
   await using stack = new AsyncDisposableStack();
   const directory = await mkdtemp(join(tmpdir(), "toolbus-test-suite-"));
   stack.defer(() => rm(directory, { recursive: true, force: true }));
+  if (options.natsUrl === undefined && !strangers) {
+    stack.defer(() => refuseViolations(join(directory, "nats", "nats-server.log"), join(directory, "bus")));
+  }
   const suite = stack.use(await openSuite({ directory, port: 0, ...options }));
   const busses = stack.use(new AsyncDisposableStack());
   const connection = openConnection(suite);
@@ -30,6 +41,7 @@ export async function openTestSuite(options: Partial<SuiteOptions> = {}): Promis
     url: suite.url,
     ...(suite.key && { key: suite.key, apiKey: suite.key.key }),
     nats: suite.nats,
+    credentials: suite.credentials,
     services: suite.services,
     start: (service) => suite.start(service),
     connection,
@@ -38,7 +50,10 @@ export async function openTestSuite(options: Partial<SuiteOptions> = {}): Promis
       await busses.disposeAsync();
       await suite[Symbol.asyncDispose]();
     },
-    openBus: async () => busses.use(await openBus({ ...suite.nats, name: "test" })),
+    openBus: async () => {
+      const login = await readLogin(suite.credentials, ADMIN);
+      return busses.use(await openBus({ url: suite.nats.url, login, name: "test" }));
+    },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }

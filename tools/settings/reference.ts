@@ -25,7 +25,7 @@ What each service can be told by its environment. \`npm run settings\` writes th
 `;
 
 const foot = `\`toolbus up\` hands each service the variables that it reads. It sets \`TOOLBUS_INSTANCE\`, \`TOOLBUS_HTTP_PORT\` (from \`--port\`) and,
-when it starts NATS, \`NATS_URL\`, \`NATS_USER\` and \`NATS_PASSWORD\` itself. Agents, tools, workers, hosted modules and scripts are
+when it starts NATS, \`NATS_URL\` itself. \`TOOLBUS_BUS_CREDENTIALS\` is \`bus\` in its directory unless it is set. Agents, tools, workers, hosted modules and scripts are
 those of the folder \`examples\` of the program, unless the variables above name other directories.
 `;
 

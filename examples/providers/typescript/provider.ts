@@ -1,8 +1,13 @@
-// A provider of tools in TypeScript, on the bus: `npx node examples/providers/typescript/provider.ts`, with NATS_URL and,
-// if the server asks for them, NATS_USER and NATS_PASSWORD. Start it twice, and the two share the work.
+// A provider of tools in TypeScript, on the bus. Start it twice, and the two share the work.
+//
+//   npx toolbus bus credentials --provider dice
+//   NATS_URL=nats://127.0.0.1:4222 NATS_NKEY=.toolbus/bus/provider.dice.nk npx node examples/providers/typescript/provider.ts
 
 import { randomInt } from "node:crypto";
+import { readFileSync } from "node:fs";
 import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { ConnectRouter } from "@connectrpc/connect";
+import { connect, nkeyAuthenticator } from "@nats-io/transport-node";
 import {
   type ExecuteToolRequest,
   type ExecuteToolResponseSchema,
@@ -10,7 +15,6 @@ import {
 } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { Source } from "#gen/toolbus/tool/v1/source_pb.ts";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { openBus } from "#runtime/bus/bus.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { createLogger } from "#runtime/lifecycle/logger.ts";
 import { serverInterceptors } from "#runtime/rpc/interceptors.ts";
@@ -57,13 +61,20 @@ function resultOf(output: object, isError: boolean): Event {
   return { event: { case: "result", value: { outputJson: JSON.stringify(output), isError } } };
 }
 
-const { NATS_URL: url = "nats://127.0.0.1:4222", NATS_USER: user, NATS_PASSWORD: password } = process.env;
+const { NATS_URL: servers = "nats://127.0.0.1:4222", NATS_NKEY: key = ".toolbus/bus/provider.dice.nk" } = process.env;
 const logger = createLogger({ name: "dice", level: "warn" });
-await using bus = await openBus({ url, name: "dice", ...(user && password && { user, password }) });
-await using _ = await serveOnNats(bus, {
+const connection = await connect({
+  servers,
+  authenticator: nkeyAuthenticator(Buffer.from(readFileSync(key, "utf8").trim())),
+  inboxPrefix: "_INBOX.provider.dice", // where answers to this key come, and to no other
+  maxReconnectAttempts: -1,
+});
+await using stack = new AsyncDisposableStack();
+stack.defer(() => connection.drain());
+const options = {
   service: "dice",
   interceptors: serverInterceptors({ logger }),
-  routes: (router) =>
+  routes: (router: ConnectRouter) =>
     router.service(ToolProviderService, {
       getProvidedTools: ({ sources }) => offerFor(sources),
       async *watchProvidedTools({ sources }, { signal }) {
@@ -72,6 +83,7 @@ await using _ = await serveOnNats(bus, {
       },
       executeTool: (request, { signal }) => call(request, signal),
     }),
-});
+};
+stack.use(await serveOnNats({ connection }, options));
 process.stdout.write("ready on the bus as dice\n");
 await new Promise((resolve) => process.once("SIGTERM", resolve).once("SIGINT", resolve));

@@ -1,6 +1,6 @@
 # /// script
 # requires-python = ">=3.11"
-# dependencies = ["nats-py==2.16.0", "PyYAML==6.0.3"]
+# dependencies = ["nats-py[nkeys]==2.16.0", "PyYAML==6.0.3"]
 # ///
 """Runs the cases of docs/connect-over-nats/cases/ against a server, a client or both, in whatever language they are.
 
@@ -76,7 +76,7 @@ async def main() -> int:
         for case in read_cases(options.cases)
         if options.side in (case["side"], "both") and options.only in case["case"]
     ]
-    connection = await nats.connect(options.bus, max_reconnect_attempts=0)
+    connection = await nats.connect(options.bus, nkeys_seed=options.nkey, max_reconnect_attempts=0)
     if options.control is None:
         cases = [case for case in cases if case["side"] == "server"]
     else:
@@ -101,6 +101,8 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     bus = os.environ.get("NATS_URL", "nats://127.0.0.1:4222")
     parser.add_argument("--bus", default=bus, help="the address of nats-server (default: NATS_URL)")
+    nkey = os.environ.get("NATS_NKEY")
+    parser.add_argument("--nkey", default=nkey, help="the file of the key to sign in with (default: NATS_NKEY)")
     parser.add_argument("--control", help="where the subject under test takes commands")
     parser.add_argument("--service", default="echo", help="the bus service of the server under test")
     parser.add_argument("--side", choices=["server", "client", "both"], default="both")

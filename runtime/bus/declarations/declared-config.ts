@@ -2,12 +2,15 @@ import type { StreamConfig } from "@nats-io/jetstream";
 import {
   BUCKETS,
   type BucketDeclaration,
+  type BucketName,
   formatKey,
   type Limits,
   OBJECT_STORES,
   type ObjectStoreDeclaration,
+  type ObjectStoreName,
   STREAMS,
   type StreamDeclaration,
+  type StreamName,
   storeFormat,
 } from "./declarations.ts";
 
@@ -27,9 +30,23 @@ const duplicateWindowMs = 120_000;
 export function configsFromDeclarations(replicas: number): DeclaredConfig[] {
   return [
     ...Object.entries(STREAMS).map(([name, declaration]) => configOfStream(name, declaration)),
-    ...Object.entries(BUCKETS).map(([name, declaration]) => configOfBucket(name, declaration)),
-    ...Object.entries(OBJECT_STORES).map(([name, declaration]) => configOfObjectStore(name, declaration)),
+    ...Object.entries(BUCKETS).map(([name, declaration]) => configOfBucket(name as BucketName, declaration)),
+    ...Object.entries(OBJECT_STORES).map(([name, declaration]) =>
+      configOfObjectStore(name as ObjectStoreName, declaration),
+    ),
   ].map((config) => ({ ...config, metadata: { [formatKey]: String(storeFormat) }, num_replicas: replicas }));
+}
+
+/** The stream that a store is, as JetStream names it. */
+export function streamOf(store: StreamName | BucketName | ObjectStoreName): string {
+  if (store in BUCKETS) return `KV_${store}`;
+  return store in OBJECT_STORES ? `OBJ_${store}` : store;
+}
+
+/** What is stored by publishing to it. */
+export function subjectsOf(store: StreamName | BucketName | ObjectStoreName): readonly string[] {
+  if (store in BUCKETS) return [`$KV.${store}.>`];
+  return store in OBJECT_STORES ? [`$O.${store}.C.>`, `$O.${store}.M.>`] : STREAMS[store as StreamName].subjects;
 }
 
 function configOfLimits(limits: Limits) {
@@ -60,11 +77,11 @@ function configOfStream(name: string, declaration: StreamDeclaration): DeclaredC
 }
 
 /** Delete markers expire, so that a bucket of short-lived keys does not fill with them. */
-function configOfBucket(name: string, declaration: BucketDeclaration): DeclaredConfig {
+function configOfBucket(name: BucketName, declaration: BucketDeclaration): DeclaredConfig {
   return {
     ...configOfLimits(declaration),
-    name: `KV_${name}`,
-    subjects: [`$KV.${name}.>`],
+    name: streamOf(name),
+    subjects: [...subjectsOf(name)],
     retention: "limits",
     discard: "new",
     max_msgs_per_subject: declaration.history,
@@ -77,11 +94,11 @@ function configOfBucket(name: string, declaration: BucketDeclaration): DeclaredC
   };
 }
 
-function configOfObjectStore(name: string, declaration: ObjectStoreDeclaration): DeclaredConfig {
+function configOfObjectStore(name: ObjectStoreName, declaration: ObjectStoreDeclaration): DeclaredConfig {
   return {
     ...configOfLimits(declaration),
-    name: `OBJ_${name}`,
-    subjects: [`$O.${name}.C.>`, `$O.${name}.M.>`],
+    name: streamOf(name),
+    subjects: [...subjectsOf(name)],
     retention: "limits",
     discard: "new",
     max_msgs_per_subject: -1,

@@ -8,6 +8,8 @@ import { configsFromDeclarations, type DeclaredConfig } from "./declared-config.
 export interface EnsureDeclaredOptions {
   /** Copies of each store: 1 on one machine, 3 in a cluster. Unless told, what stands is kept, and 1 is created. */
   replicas?: number | undefined;
+  /** Which of the suite's streams (buckets and object stores are streams, too), and which of them may be changed. All unless told. */
+  stores?: ReadonlyMap<string, { readonly mayChange: boolean }> | undefined;
   signal?: AbortSignal | undefined;
   /** Told what is waited for, once a second or less often. */
   onWait?: ((reason: string) => void) | undefined;
@@ -22,16 +24,23 @@ const errorCodes = { streamNotFound: 10059, nameInUse: 10058, noResourcesForStor
  * is `failed_precondition`.
  */
 export async function ensureDeclared(manager: JetStreamManager, options: EnsureDeclaredOptions = {}): Promise<void> {
-  const existing = await whenReady(() => existingStores(manager), options);
-  const wanted = configsFromDeclarations(options.replicas ?? 1);
-  refuseOtherFormats(wanted.flatMap(({ name }) => existing.get(name) ?? []));
+  const { stores } = options;
+  const wanted = configsFromDeclarations(options.replicas ?? 1).filter(({ name }) => stores?.has(name) ?? true);
+  const existing = await whenReady(() => existingStores(manager, wanted), options);
+  refuseOtherFormats([...existing.values()]);
   await Promise.all(wanted.map((config) => whenReady(() => ensureOne(manager, config, existing, options), options)));
 }
 
-async function existingStores(manager: JetStreamManager): Promise<Map<string, StreamInfo>> {
-  const stores = new Map<string, StreamInfo>();
-  for await (const info of manager.streams.list()) stores.set(info.config.name, info);
-  return stores;
+async function existingStores(
+  manager: JetStreamManager,
+  wanted: readonly DeclaredConfig[],
+): Promise<Map<string, StreamInfo>> {
+  const found = await Promise.all(wanted.map(({ name }) => manager.streams.info(name).catch(unlessMissing)));
+  return new Map(found.flatMap((info) => (info === undefined ? [] : [[info.config.name, info]])));
+}
+
+function unlessMissing(error: unknown): undefined {
+  if (!isApiError(error, errorCodes.streamNotFound)) throw error;
 }
 
 async function ensureOne(
@@ -41,7 +50,8 @@ async function ensureOne(
   options: EnsureDeclaredOptions,
 ): Promise<void> {
   const found = existing.get(declared.name)?.config ?? (await createOrFind(manager, declared));
-  if (found !== undefined) await updateIfDiffering(manager, declared, found, options);
+  const mayChange = options.stores?.get(declared.name)?.mayChange ?? true;
+  if (found !== undefined && mayChange) await updateIfDiffering(manager, declared, found, options);
   // A cluster's nodes hear of a new store one after the other: until its own leader answers, it may still be "not found".
   if ((options.replicas ?? 1) > 1) await manager.streams.info(declared.name);
 }

@@ -21,7 +21,7 @@ export async function endLeftOver(files: ServerFiles): Promise<void> {
 }
 
 /** The same process as recorded, and its command line names our configuration file. */
-async function isOurServer(server: ProcessIdentity, files: ServerFiles): Promise<boolean> {
+export async function isOurServer(server: ProcessIdentity, files: ServerFiles): Promise<boolean> {
   if (!(await isSameProcessAlive(server))) return false;
   return (await commandLineOf(server.pid))?.includes(files.config) === true;
 }

@@ -13,6 +13,7 @@
 import { randomUUID } from "node:crypto";
 import { link, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { isErrno } from "../../failure/errno.ts";
 import { delay } from "../../time/delay.ts";
 import { identityOfProcess, isSameProcessAlive, type ProcessIdentity } from "./process-identity.ts";
 
@@ -110,8 +111,4 @@ async function release(directory: string, claim: string): Promise<void> {
     await rm(join(directory, `claim-${holder.token}`), { force: true });
   }
   await rm(claim, { force: true });
-}
-
-function isErrno(error: unknown, code: string): boolean {
-  return error instanceof Error && "code" in error && error.code === code;
 }

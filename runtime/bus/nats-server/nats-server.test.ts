@@ -1,6 +1,6 @@
 import { type ChildProcess, fork, spawn } from "node:child_process";
 import { once } from "node:events";
-import { access, chmod, mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { access, chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -8,6 +8,8 @@ import { connect } from "@nats-io/transport-node";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { openChildProcess } from "../../lifecycle/child-process.ts";
 import { until } from "../../time/until.ts";
+import { connectOnce } from "../credentials/connect.ts";
+import { pathOfSeed } from "../credentials/directory.ts";
 import { executableOnPath } from "./find/executable.ts";
 import { findNatsServer, pinnedNatsServer } from "./find/find-nats-server.ts";
 import { findUv, pinnedUv } from "./find/find-uv.ts";
@@ -178,20 +180,22 @@ describe("a lock directory", () => {
 describe("the one-machine server", () => {
   test("listens on the loopback interface, with JetStream and credentials that only its user can read", async () => {
     await using server = await openNatsServer({ directory, binary });
-    const { user, password: pass } = server;
-    const connection = await connect({ servers: server.url, user, pass });
+    const { url, login, credentials } = server;
+    const connection = await connectOnce({ url, login, name: "test" });
     expect(connection.info).toMatchObject({ jetstream: true, auth_required: true, host: "127.0.0.1" });
     await connection.close();
     const files = await openServerFiles(directory);
-    for (const path of [files.config, files.credentials]) expect((await stat(path)).mode & 0o777).toBe(0o600);
+    const secrets = [files.config, ...(await readdir(credentials)).map((file) => join(credentials, file))];
+    expect(secrets).toContain(pathOfSeed(credentials, "admin"));
+    for (const path of secrets) expect((await stat(path)).mode & 0o777).toBe(0o600);
     const words = await readFile(`/proc/${server.pid}/cmdline`, "utf8").catch(() => "");
-    expect(words).not.toContain(pass);
+    expect(words).not.toContain(login.seed);
     await expect(connect({ servers: server.url, reconnect: false })).rejects.toThrow(/uthorization/);
   });
 
   test("syncs each write when told to survive the loss of power", async () => {
     await using _server = await openNatsServer({ directory, binary, syncInterval: "always" });
-    expect(await readFile((await openServerFiles(directory)).config, "utf8")).toContain('"sync_interval": "always"');
+    expect(await readFile((await openServerFiles(directory)).config, "utf8")).toContain('"sync_interval":"always"');
   });
 
   test("ends with its owner, also when the owner is killed", async () => {
@@ -221,7 +225,7 @@ describe("the one-machine server", () => {
     process.kill(leftOver.pid, "SIGSTOP");
     await using second = await openNatsServer({ directory, binary });
     expect(await isSameProcessAlive(server)).toBe(false);
-    expect(second.password).toBe(first.password);
+    expect(second.login).toEqual(first.login);
   });
 
   test("never touches a process that has the recorded number and is not the server", async () => {

@@ -5,6 +5,8 @@ import { LocalFailure } from "../../failure/local-failure.ts";
 import { textFromExit } from "../../lifecycle/child-process/exit.ts";
 import { type ChildProcess, openChildProcess } from "../../lifecycle/child-process.ts";
 import { until } from "../../time/until.ts";
+import { readLogin, type UsersOf, writeCredentials } from "../credentials/directory.ts";
+import { ADMIN, type BusLogin } from "../credentials/login.ts";
 import type { FindOptions } from "./find/executable.ts";
 import { findNatsServer } from "./find/find-nats-server.ts";
 import { endLeftOver } from "./left-over.ts";
@@ -12,7 +14,6 @@ import { openLockDirectory } from "./lock-directory.ts";
 import { identityOfProcess } from "./process-identity.ts";
 import {
   openServerFiles,
-  readOrCreateCredentials,
   type ServerFiles,
   type SyncInterval,
   writeRunRecord,
@@ -20,8 +21,12 @@ import {
 } from "./server-files.ts";
 
 export interface NatsServerOptions {
-  /** Holds the JetStream store, the configuration, the credentials and the log. One server at a time uses it. */
+  /** Holds the JetStream store, the configuration and the log. One server at a time uses it. */
   directory: string;
+  /** Where the keys of its users are, and are made if they are missing; `credentials` in the directory unless told. */
+  credentials?: string | undefined;
+  /** Who may sign in beside `admin`. */
+  users?: UsersOf | undefined;
   /** 0, the default, takes a free one. Give the port of a server that ended, and its clients come back. */
   port?: number;
   /** The path of the program; unless told, `findNatsServer(find)` is asked. */
@@ -34,8 +39,10 @@ const readyTimeoutMs = 15_000;
 
 export interface NatsServer extends AsyncDisposable {
   readonly url: string;
-  readonly user: string;
-  readonly password: string;
+  /** The directory of its users' keys. */
+  readonly credentials: string;
+  /** May do everything. */
+  readonly login: BusLogin;
   readonly port: number;
   readonly pid: number;
   readonly directory: string;
@@ -44,7 +51,7 @@ export interface NatsServer extends AsyncDisposable {
 }
 
 /**
- * Starts the one-machine server on the loopback interface, with JetStream and credentials of its own, and waits until it
+ * Starts the one-machine server on the loopback interface, with JetStream and a key for each of its users, and waits until it
  * is ready. It ends with its owner: by disposing, or when the owner's process dies. One that was left over in the
  * directory is replaced; one whose owner lives is refused with `failed_precondition`.
  */
@@ -53,9 +60,10 @@ export async function openNatsServer(options: NatsServerOptions): Promise<NatsSe
   const files = await openServerFiles(options.directory);
   await using _lock = await openLockDirectory(files.lock);
   await endLeftOver(files);
-  const credentials = await readOrCreateCredentials(files);
+  const credentials = options.credentials ?? join(files.directory, "credentials");
+  const { path, usersFile } = await writeCredentials(credentials, options.users ?? (() => []));
   await rm(files.ports, { recursive: true, force: true });
-  const settings = { ...credentials, port: options.port ?? 0, syncInterval: options.syncInterval ?? "default" };
+  const settings = { usersFile, port: options.port ?? 0, syncInterval: options.syncInterval ?? "default" };
   await writeServerConfig(files, settings);
 
   await using stack = new AsyncDisposableStack();
@@ -66,7 +74,8 @@ export async function openNatsServer(options: NatsServerOptions): Promise<NatsSe
   await record(server, files, port);
   stack.move(); // from here on the server belongs to the caller
   return {
-    ...credentials,
+    credentials: path,
+    login: await readLogin(path, ADMIN),
     url: `nats://127.0.0.1:${port}`,
     port,
     pid: server.pid,

@@ -1,15 +1,9 @@
-import { randomBytes } from "node:crypto";
 import { chmod, mkdir, readFile, writeFile } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { join, relative, resolve } from "node:path";
 import type { ProcessIdentity } from "./process-identity.ts";
 
 /** The default survives `kill -9` of any process; `always` also survives the loss of power, at two to three times the time an append takes. */
 export type SyncInterval = "default" | "always";
-
-export interface Credentials {
-  readonly user: string;
-  readonly password: string;
-}
 
 /** Who runs here: what the next opener needs to tell a left-over server from one that is in use. */
 export interface RunRecord {
@@ -21,7 +15,6 @@ export interface RunRecord {
 export interface ServerFiles {
   readonly directory: string;
   readonly config: string;
-  readonly credentials: string;
   readonly record: string;
   readonly lock: string;
   readonly ports: string;
@@ -32,11 +25,15 @@ export interface ServerFiles {
 export async function openServerFiles(directory: string): Promise<ServerFiles> {
   const root = resolve(directory);
   await mkdir(root, { recursive: true, mode: 0o700 });
+  return filesOfServer(root);
+}
+
+/** Where they are, or would be. */
+export function filesOfServer(root: string): ServerFiles {
   const at = (name: string) => join(root, name);
   return {
     directory: root,
     config: at("nats-server.conf"),
-    credentials: at("credentials.json"),
     record: at("nats-server.pid.json"),
     lock: at("nats-server.lock"),
     ports: at("ports"),
@@ -45,16 +42,9 @@ export async function openServerFiles(directory: string): Promise<ServerFiles> {
   };
 }
 
-/** Credentials live as long as the directory, so that clients reconnect to a server that was started again. */
-export async function readOrCreateCredentials(files: ServerFiles): Promise<Credentials> {
-  const known = await readJson<Credentials>(files.credentials);
-  if (known !== undefined) return known;
-  const created = { user: "toolbus", password: randomBytes(24).toString("base64url") };
-  await writePrivately(files.credentials, JSON.stringify(created));
-  return created;
-}
-
-export interface ServerSettings extends Credentials {
+export interface ServerSettings {
+  /** Who may sign in, as `writeCredentials` wrote it. */
+  readonly usersFile: string;
   readonly port: number;
   readonly syncInterval: SyncInterval;
 }
@@ -62,26 +52,24 @@ export interface ServerSettings extends Credentials {
 /** Everything the server needs stands in its file: its command line shows no secret, and names the file as ours. */
 export async function writeServerConfig(files: ServerFiles, settings: ServerSettings): Promise<void> {
   await mkdir(files.ports, { recursive: true });
-  const text = JSON.stringify(
-    {
-      server_name: "toolbus",
-      host: "127.0.0.1",
-      port: settings.port === 0 ? -1 : settings.port,
-      ports_file_dir: files.ports,
-      log_file: files.log,
-      logfile_size_limit: 16 * 1024 * 1024,
-      logfile_max_num: 3,
-      authorization: { user: settings.user, password: settings.password },
-      jetstream: {
-        store_dir: files.store,
-        max_file_store: 64 * 1024 ** 3,
-        ...(settings.syncInterval === "always" ? { sync_interval: "always" } : {}),
-      },
+  const values = {
+    server_name: "toolbus",
+    host: "127.0.0.1",
+    port: settings.port === 0 ? -1 : settings.port,
+    ports_file_dir: files.ports,
+    log_file: files.log,
+    logfile_size_limit: 16 * 1024 * 1024,
+    logfile_max_num: 3,
+    jetstream: {
+      store_dir: files.store,
+      max_file_store: 64 * 1024 ** 3,
+      ...(settings.syncInterval === "always" ? { sync_interval: "always" } : {}),
     },
-    undefined,
-    2,
-  );
-  await writePrivately(files.config, text);
+  };
+  const lines = Object.entries(values).map(([name, value]) => `${name}: ${JSON.stringify(value)}`);
+  const users = relative(files.directory, settings.usersFile); // the server knows no absolute path here
+  lines.push(`authorization { include ${JSON.stringify(users)} }`);
+  await writePrivately(files.config, `${lines.join("\n")}\n`);
 }
 
 export async function writeRunRecord(files: ServerFiles, record: RunRecord): Promise<void> {

@@ -99,7 +99,7 @@ describe("owning", () => {
   });
 
   test("an instance has a bus name of its own, and a name that cannot stand in a subject is refused", () => {
-    expect(instanceService("mcp-bridge", "b7")).toBe("mcp-bridge-b7");
+    expect(instanceService("mcp-bridge", "b7")).toBe("mcp-bridge.b7");
     expect(() => instanceService("mcp-bridge", "a.b")).toThrow(/letters/);
   });
 });

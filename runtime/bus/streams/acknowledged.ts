@@ -1,6 +1,7 @@
 import { type ApiError, JetStreamApiError, JetStreamError } from "@nats-io/jetstream";
-import { createInbox, errors, type Msg, type MsgHdrs, type NatsConnection } from "@nats-io/transport-node";
+import { errors, type Msg, type MsgHdrs, type NatsConnection } from "@nats-io/transport-node";
 import { TransientMap } from "../../collections/transient-map.ts";
+import { openInbox } from "../inbox.ts";
 import type { Link } from "../link.ts";
 
 /*
@@ -45,7 +46,7 @@ export function publishAcknowledged(
 class AcknowledgedPublisher {
   readonly #connection: NatsConnection;
   readonly #link: Link;
-  readonly #prefix = `${createInbox()}.`;
+  readonly #prefix: string;
   readonly #waiting = new TransientMap<Waiting>();
   #count = 0;
   #timer: NodeJS.Timeout | undefined;
@@ -53,6 +54,7 @@ class AcknowledgedPublisher {
   constructor(connection: NatsConnection, link: Link) {
     this.#connection = connection;
     this.#link = link;
+    this.#prefix = `${openInbox(connection)}.`;
     connection.subscribe(`${this.#prefix}*`, {
       callback: (error, message) => {
         if (error === null) this.#acknowledged(message);

@@ -16,9 +16,9 @@ const portOf = (url: string) => Number(new URL(url).port);
 
 /** A bus whose connection passes through a proxy, both for one test. */
 async function openThroughProxy(stack: AsyncDisposableStack, options: Omit<ProxyOptions, "port">) {
-  const { url, user, password } = bus.server;
+  const { url, login } = bus.server;
   const proxy = stack.use(await openProxy({ port: portOf(url), ...options }));
-  const far = stack.use(await openBus({ url: `nats://127.0.0.1:${proxy.port}`, user, password, name: "far" }));
+  const far = stack.use(await openBus({ url: `nats://127.0.0.1:${proxy.port}`, login, name: "far" }));
   return { proxy, far };
 }
 

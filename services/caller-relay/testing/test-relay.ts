@@ -77,8 +77,8 @@ async function openInstance(bus: TestBus, instance: string, clock: Clock): Promi
 }
 
 export function environmentOf(bus: TestBus, instance: string): NodeJS.ProcessEnv {
-  const { url, user, password } = bus.server;
-  return { NATS_URL: url, NATS_USER: user, NATS_PASSWORD: password, TOOLBUS_INSTANCE: instance };
+  const { url, credentials } = bus.server;
+  return { NATS_URL: url, TOOLBUS_BUS_CREDENTIALS: credentials, TOOLBUS_INSTANCE: instance };
 }
 
 const fakeSessions = {

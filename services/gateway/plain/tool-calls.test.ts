@@ -41,11 +41,10 @@ beforeAll(async () => {
       },
     }),
   );
-  const { url: natsUrl, user, password } = bus.server;
+  const { url: natsUrl, credentials } = bus.server;
   const config = readConfig({
     NATS_URL: natsUrl,
-    NATS_USER: user,
-    NATS_PASSWORD: password,
+    TOOLBUS_BUS_CREDENTIALS: credentials,
     TOOLBUS_HTTP_PORT: "0",
     TOOLBUS_AUTH: "none",
   });

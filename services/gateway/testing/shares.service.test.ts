@@ -32,9 +32,9 @@ beforeAll(async () => {
         }),
     }),
   );
-  const { url: natsUrl, user, password } = bus.server;
+  const { url: natsUrl, credentials } = bus.server;
   const env = {
-    ...{ NATS_URL: natsUrl, NATS_USER: user, NATS_PASSWORD: password, TOOLBUS_HTTP_PORT: "0" },
+    ...{ NATS_URL: natsUrl, TOOLBUS_BUS_CREDENTIALS: credentials, TOOLBUS_HTTP_PORT: "0" },
     TOOLBUS_API_KEYS: "alice:a-key-of-some-length,mallory:another-key-of-some-length",
     TOOLBUS_SHARE_CALLS: "5",
   };

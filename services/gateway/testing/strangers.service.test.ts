@@ -50,8 +50,8 @@ beforeAll(async () => {
 afterAll(() => stack.disposeAsync());
 
 async function openGateway(env: NodeJS.ProcessEnv): Promise<string> {
-  const { url: natsUrl, user, password } = bus.server;
-  const bare = { NATS_URL: natsUrl, NATS_USER: user, NATS_PASSWORD: password, TOOLBUS_HTTP_PORT: "0" };
+  const { url: natsUrl, credentials } = bus.server;
+  const bare = { NATS_URL: natsUrl, TOOLBUS_BUS_CREDENTIALS: credentials, TOOLBUS_HTTP_PORT: "0" };
   const telemetry = stack.use(await openTelemetry({ service: "gateway" }));
   const logger = pino({ level: "silent" });
   const context = { name: "gateway", instance: "g1", logger, telemetry, signal: new AbortController().signal };

@@ -52,8 +52,7 @@ async function write({ cert, key }: { cert?: string; key?: string }): Promise<vo
 async function openGateway(env: NodeJS.ProcessEnv, isLoopback = true): Promise<string> {
   const config = readConfig({
     NATS_URL: bus.server.url,
-    NATS_USER: bus.server.user,
-    NATS_PASSWORD: bus.server.password,
+    TOOLBUS_BUS_CREDENTIALS: bus.server.credentials,
     TOOLBUS_HTTP_PORT: "0",
     TOOLBUS_API_KEYS: `alice:${key}`,
     TOOLBUS_TLS_CERT_FILE: join(directory, "tls.crt"),

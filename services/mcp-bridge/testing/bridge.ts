@@ -26,8 +26,7 @@ export interface Bridge extends BridgeClients, AsyncDisposable {}
 export function environmentFor(bus: TestBus, instance: string): Record<string, string> {
   return {
     NATS_URL: bus.server.url,
-    NATS_USER: bus.server.user,
-    NATS_PASSWORD: bus.server.password,
+    TOOLBUS_BUS_CREDENTIALS: bus.server.credentials,
     TOOLBUS_INSTANCE: instance,
     TOOLBUS_MCP_STARTUP_TIMEOUT: "15s",
     PATH: process.env.PATH ?? "",

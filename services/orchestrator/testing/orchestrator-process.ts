@@ -17,8 +17,7 @@ export async function openProcess(
     env: {
       ...process.env,
       NATS_URL: server.url,
-      NATS_USER: server.user,
-      NATS_PASSWORD: server.password,
+      TOOLBUS_BUS_CREDENTIALS: server.credentials,
       TOOLBUS_SCRIPTS: scripts,
       TOOLBUS_INSTANCE: instance,
       TOOLBUS_LOG_LEVEL: "silent",

@@ -69,11 +69,10 @@ export async function openWorld(options: WorldOptions): Promise<World> {
     scripts,
     writeScript: (name, script) => writeFile(join(scripts, `${name}.json`), JSON.stringify(script)),
     async openOrchestrator(instance, env = {}) {
-      const { url, user, password } = bus.server;
+      const { url, credentials } = bus.server;
       const config = readConfig({
         NATS_URL: url,
-        NATS_USER: user,
-        NATS_PASSWORD: password,
+        TOOLBUS_BUS_CREDENTIALS: credentials,
         TOOLBUS_SCRIPTS: scripts,
         ...env,
       });

@@ -5,8 +5,8 @@ import type { TestBus } from "../../../test/harness/bus.ts";
 /** An instance as a process of its own, which can be killed. */
 export async function openSpacesProcess(bus: TestBus, instance: string): Promise<ChildProcess> {
   const main = fileURLToPath(new URL("../main.ts", import.meta.url));
-  const { url, user, password } = bus.server;
-  const own = { NATS_URL: url, NATS_USER: user, NATS_PASSWORD: password, TOOLBUS_INSTANCE: instance };
+  const { url, credentials } = bus.server;
+  const own = { NATS_URL: url, TOOLBUS_BUS_CREDENTIALS: credentials, TOOLBUS_INSTANCE: instance };
   const child = await openChildProcess({ command: process.execPath, args: [main], env: { ...process.env, ...own } });
   for await (const line of child.lines()) {
     if (JSON.parse(line).msg === "ready") return child;

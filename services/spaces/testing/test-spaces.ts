@@ -94,8 +94,8 @@ export function clientsOn(bus: TestBus, principal?: string) {
 }
 
 export async function openInstance(bus: TestBus, instance: string) {
-  const { url, user, password } = bus.server;
-  const config = readConfig({ NATS_URL: url, NATS_USER: user, NATS_PASSWORD: password, TOOLBUS_INSTANCE: instance });
+  const { url, credentials } = bus.server;
+  const config = readConfig({ NATS_URL: url, TOOLBUS_BUS_CREDENTIALS: credentials, TOOLBUS_INSTANCE: instance });
   const telemetry = await openTelemetry({ service: "spaces", instance });
   return openService(config, { name: "spaces", instance, logger, signal: new AbortController().signal, telemetry });
 }

@@ -48,13 +48,14 @@ export async function openTestRouter(env: Record<string, string> = {}) {
   const spaces = new FakeSpaces();
   const mcp = new FakeProvider();
   const caller = new FakeProvider();
-  const { url, user, password } = bus.server;
-  const bind = { NATS_URL: url, NATS_USER: user, NATS_PASSWORD: password };
+  const { url, credentials } = bus.server;
+  const bind = { NATS_URL: url, TOOLBUS_BUS_CREDENTIALS: credentials };
   const variables = { TOOLBUS_AGENTS: agentsDirectory, TOOLBUS_TOOLS: toolsDirectory, ...bind, ...env };
   stack.use(await serve(bus, "spaces", spaces.spaceRoutes));
   stack.use(await serve(bus, "caller-relay", caller.routes));
   const startMcp = () => serve(bus, "mcp-bridge", mcp.routes);
-  const startRouter = async (instance: string, name = "tool-router") => {
+  const startRouter = async (instance: string, own?: string) => {
+    const name = own === undefined ? "tool-router" : `tool-router.${own}`;
     const telemetry = await openTelemetry({ service: name });
     const context = { name, instance, logger, telemetry, signal: new AbortController().signal };
     return openService(readConfig({ ...variables, TOOLBUS_INSTANCE: instance }), context);
@@ -72,7 +73,7 @@ export async function openTestRouter(env: Record<string, string> = {}) {
     startRouter,
     /** A router as a process, which can be killed. */
     startRouterProcess: (name: string) => openRouterProcess({ ...variables, TOOLBUS_INSTANCE: name }, name),
-    clientsOf: (room: string) => clientsOn(bus, room),
+    clientsOf: (room: string) => clientsOn(bus, `tool-router.${room}`),
     clients: clientsOn(bus),
     use: <T extends AsyncDisposable>(part: T): T => owned.use(part),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),

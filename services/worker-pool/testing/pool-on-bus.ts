@@ -63,12 +63,11 @@ export async function openPoolOnBus(
   const directory = await realpath(await mkdtemp(join(tmpdir(), "toolbus-pool-")));
   stack.defer(() => rm(directory, { recursive: true, force: true }));
   const bus = stack.use(await openTestBus());
-  const { url, user, password } = bus.server;
+  const { url, credentials } = bus.server;
   const config = readConfig({
     ...process.env,
     NATS_URL: url,
-    NATS_USER: user,
-    NATS_PASSWORD: password,
+    TOOLBUS_BUS_CREDENTIALS: credentials,
     TOOLBUS_WORKERS: join(directory, "workers"),
     TOOLBUS_HOSTED: join(directory, "hosted"),
     TOOLBUS_CONFINEMENT: "off", // inside of one, processes have other ids than those that tests look at

@@ -49,8 +49,7 @@ async function startService(): Promise<ChildProcess> {
     env: {
       ...process.env,
       NATS_URL: bus.server.url,
-      NATS_USER: bus.server.user,
-      NATS_PASSWORD: bus.server.password,
+      TOOLBUS_BUS_CREDENTIALS: bus.server.credentials,
       TOOLBUS_WORKERS: directory,
       TOOLBUS_HOSTED: join(directory, "hosted"),
       TOOLBUS_LOG_LEVEL: "warn",

@@ -29,6 +29,8 @@ const costs = testsOf("runtime/schema/json-schema/costs.test.ts");
 const patterns = testsOf("runtime/schema/json-schema/patterns.test.ts");
 const bus = testsOf("runtime/bus/bus.test.ts");
 const up = testsOf("test/system/operation/up.test.ts");
+const credentials = testsOf("test/system/security/bus-credentials.test.ts");
+const compose = testsOf("test/system/operation/compose.test.ts");
 const checks = testsOf("tools/check/checks.ts");
 
 const tokens = testsOf("services/gateway/access/tokens.test.ts");
@@ -53,7 +55,18 @@ export const sec: Proofs = {
       tokens("that %s is refused in words", "may rotate"),
     ),
     shown("the gateway speaks TLS and takes renewed certificates", tls("a renewed certificate is shown")),
-    open("each service and each third party has a credential of its own on the bus", "All share one."),
+    shown(
+      "each service and each third party has a credential of its own on the bus, which reaches what is its own",
+      credentials(
+        "a stranger may not listen to %s",
+        "a stranger may not send to %s",
+        "is refused by every service as one who sent nothing",
+      ),
+      credentials("the worker-pool may not send to %s", "the worker-pool may not listen to %s"),
+      credentials("is told in its log which service was refused what"),
+      bus("refuses at once a key that the server does not know"),
+      compose("finds its own key where it looks for it, and no other's"),
+    ),
     open("absence of a principal is no privilege", "Who names nobody is `local`, which operates by default."),
     shown("whoever starts the suite gets a key without asking", up("`up` makes a key that its user alone can read")),
   ],
@@ -167,7 +180,7 @@ export const sec: Proofs = {
       logger("secrets never stand in a log"),
       mcpConfig("a missing one is named, and none is shown"),
       failure("leaks nothing of what was not written for the caller"),
-      up("on a server that runs already, whose password no line tells"),
+      up("on a server that runs already, whose keys no line tells"),
       foreignHosts(
         "cannot send a message on to another host",
         "cannot send the stream of events on to another host",

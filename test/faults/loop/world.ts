@@ -95,8 +95,8 @@ export async function openWorld({ tree, env = {} }: { tree: string; env?: NodeJS
   const spaces = await start("spaces", 1);
   const healthy = async () => void (await Promise.all(services.map((service) => service.ready())));
   await healthy();
-  const { url, user, password } = broker;
-  const bus = stack.use(await openBus({ url, user, password, name: "faults" }));
+  const { url, login } = broker;
+  const bus = stack.use(await openBus({ url, login, name: "faults" }));
   const owned = stack.move();
   return {
     bus,
@@ -128,8 +128,7 @@ interface Surroundings {
 
 function environmentOf({ broker, models, outside, directory, instance }: Surroundings): NodeJS.ProcessEnv {
   return {
-    NATS_USER: broker.user,
-    NATS_PASSWORD: broker.password,
+    TOOLBUS_BUS_CREDENTIALS: broker.credentials,
     TOOLBUS_INSTANCE: instance,
     TOOLBUS_AGENTS: join(directory, "agents"),
     TOOLBUS_TOOLS: join(directory, "tools"),

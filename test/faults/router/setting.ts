@@ -1,3 +1,4 @@
+import type { BusLogin } from "#runtime/bus/credentials/login.ts";
 import type { FaultTool } from "./check/history.ts";
 
 export const agentName = "struck";
@@ -22,8 +23,7 @@ export const lateMs = 3_000;
 
 export interface Login {
   readonly url: string;
-  readonly user: string;
-  readonly password: string;
+  readonly login: BusLogin;
 }
 
 /** What the process of the watchers tells, in the order in which it happened to each. */

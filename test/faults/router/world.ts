@@ -49,7 +49,7 @@ export async function openWorld(tree: string): Promise<World> {
   const struck = routers.map((instance) => start("tool-router", instance));
   const spaces = start("spaces", "spaces-1");
   await Promise.all([...struck, spaces].map((service) => service.ready()));
-  const login = { url: broker.url, user: broker.user, password: broker.password };
+  const login = { url: broker.url, login: broker.login };
   const bus = stack.use(await openBus({ ...login, name: "faults" }));
   const clients = clientsOn(bus);
   const sessionIds = Array.from({ length: sessions }, (_, index) => `session-${index + 1}`);
@@ -87,8 +87,7 @@ function clientsOn(bus: Bus) {
 function environmentOf(broker: TestServer, directory: string, instance: string): NodeJS.ProcessEnv {
   return {
     NATS_URL: broker.url,
-    NATS_USER: broker.user,
-    NATS_PASSWORD: broker.password,
+    TOOLBUS_BUS_CREDENTIALS: broker.credentials,
     TOOLBUS_INSTANCE: instance,
     TOOLBUS_AGENTS: join(directory, "agents"),
     TOOLBUS_TOOLS: join(directory, "tools"),

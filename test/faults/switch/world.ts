@@ -11,6 +11,8 @@ import { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_serv
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { type Bus, openBus } from "#runtime/bus/bus.ts";
+import { readLogin } from "#runtime/bus/credentials/directory.ts";
+import { ADMIN } from "#runtime/bus/credentials/login.ts";
 import { serverInterceptors } from "#runtime/rpc/interceptors.ts";
 import { serveOnNats } from "#runtime/rpc/nats/server/server.ts";
 import { delay } from "#runtime/time/delay.ts";
@@ -70,7 +72,9 @@ export async function openWorld({ agents: count, mcpAgents }: WorldOptions): Pro
       },
     }),
   );
-  const bus = stack.use(await openBus({ ...suite.nats, name: "faults" }));
+  const bus = stack.use(
+    await openBus({ url: suite.nats.url, login: await readLogin(suite.credentials, ADMIN), name: "faults" }),
+  );
   stack.use(await serveWhose(bus));
   const agents = Array.from({ length: count }, (_, index) => `agent-${index + 1}`);
   const [providers, agentService] = [clientFor(bus, ProviderService), clientFor(bus, AgentService)];

@@ -4,13 +4,13 @@ import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Bus, type BusOptions, openBus } from "#runtime/bus/bus.ts";
+import { readLogin, writeCredentials } from "#runtime/bus/credentials/directory.ts";
+import { ADMIN } from "#runtime/bus/credentials/login.ts";
 import { findNatsServer } from "#runtime/bus/nats-server/find/find-nats-server.ts";
 import { type ChildProcess, openChildProcess } from "#runtime/lifecycle/child-process.ts";
 import { until } from "#runtime/time/until.ts";
+import { busUsers } from "../../../services/bus-users.ts";
 import { readCompose } from "./compose.ts";
-
-const user = "toolbus";
-const password = "0123456789abcdef";
 
 export interface ClusterNode {
   /** As JetStream names it when it tells who leads. */
@@ -25,8 +25,8 @@ export interface ClusterNode {
 export interface Cluster extends AsyncDisposable {
   /** All nodes, with commas between. */
   readonly url: string;
-  readonly user: string;
-  readonly password: string;
+  /** The keys of every service. */
+  readonly credentials: string;
   readonly nodes: readonly ClusterNode[];
   /** One more connection, closed with the cluster. */
   connect(options?: Partial<BusOptions>): Promise<Bus>;
@@ -44,7 +44,9 @@ export async function openCluster(): Promise<Cluster> {
   const binary = process.env.TOOLBUS_NATS_SERVER ?? (await findNatsServer());
   const directory = await mkdtemp(join(tmpdir(), "toolbus-test-cluster-"));
   stack.defer(() => rm(directory, { recursive: true, force: true }));
-  const compose = readCompose({ NATS_PASSWORD: password, TOOLBUS_API_KEYS: "me:0123456789abcdef" });
+  const compose = readCompose({ NATS_ROUTES_PASSWORD: "0123456789abcdef", TOOLBUS_API_KEYS: "me:0123456789abcdef" });
+  const { path: credentials } = await writeCredentials(join(directory, "bus"), busUsers);
+  const login = await readLogin(credentials, ADMIN);
   const names = Object.keys(compose.services).filter((name) => compose.services[name]?.image?.startsWith("nats:"));
   const ports = await freePorts(names);
   const nodes = names.map((name) => {
@@ -66,8 +68,7 @@ export async function openCluster(): Promise<Cluster> {
   const owned = stack.move();
   return {
     url,
-    user,
-    password,
+    credentials,
     nodes: nodes.map(({ name, start }) => ({
       name,
       url: `nats://127.0.0.1:${portsOf(ports, name).client}`,
@@ -75,7 +76,7 @@ export async function openCluster(): Promise<Cluster> {
       restart: async () => void running.set(name, await start()),
     })),
     connect: async (options = {}) =>
-      connections.use(await openBus({ url, user, password, name: "test", replicas: 3, ...options })),
+      connections.use(await openBus({ url, login, name: "test", replicas: 3, ...options })),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }
@@ -95,6 +96,7 @@ function onLoopback(
   const changes: [string, string][] = [
     ["listen: 0.0.0.0:4222", `listen: 127.0.0.1:${own.client}`],
     ["http: 127.0.0.1:8222", `http: 127.0.0.1:${own.monitor}`],
+    ['include "users.conf"', 'include "bus/users.conf"'],
     ["store_dir: /data", `store_dir: ${JSON.stringify(store)}`],
     ["listen: 0.0.0.0:6222", `listen: 127.0.0.1:${own.route}`],
     ...[...ports].map(([node, { route }]): [string, string] => [`@${node}:6222`, `@127.0.0.1:${route}`]),

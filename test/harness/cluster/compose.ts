@@ -3,6 +3,11 @@ import { join } from "node:path";
 import { parse } from "yaml";
 import { projectRoot } from "../../architecture/source-files.ts";
 
+interface Mount {
+  readonly source: string;
+  readonly target: string;
+}
+
 export interface ComposeService {
   readonly image?: string;
   readonly build?: string;
@@ -10,14 +15,16 @@ export interface ComposeService {
   readonly environment?: Readonly<Record<string, string>>;
   readonly ports?: readonly string[];
   readonly volumes?: readonly string[];
-  readonly configs?: readonly { source: string; target: string }[];
+  readonly configs?: readonly Mount[];
+  readonly secrets?: readonly Mount[];
   readonly stop_grace_period?: string;
   readonly deploy?: { replicas: number };
 }
 
 export interface ComposeFile {
   readonly services: Readonly<Record<string, ComposeService>>;
-  readonly configs: Readonly<Record<string, { content: string }>>;
+  readonly configs: Readonly<Record<string, { content?: string; file?: string }>>;
+  readonly secrets: Readonly<Record<string, { file: string }>>;
   readonly volumes: Readonly<Record<string, unknown>>;
 }
 

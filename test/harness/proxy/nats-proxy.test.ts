@@ -1,5 +1,5 @@
-import { connect } from "@nats-io/transport-node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { connectOnce } from "#runtime/bus/credentials/connect.ts";
 import { openTestServer, type TestServer } from "../bus.ts";
 import { createFrameSplitter } from "./nats-frames.ts";
 import { openNatsProxy, type Verdict } from "./nats-proxy.ts";
@@ -43,9 +43,9 @@ describe("a proxy before NATS", () => {
       port: Number(new URL(server.url).port),
       onFrame: (frame, direction) => (direction === "up" && verdicts[frame.payload.toString()]) || "pass",
     });
-    const { user, password: pass } = server;
-    const client = await connect({ servers: `127.0.0.1:${proxy.port}`, user, pass });
-    const listener = await connect({ servers: server.url, user, pass });
+    const { login } = server;
+    const client = await connectOnce({ url: `127.0.0.1:${proxy.port}`, login, name: "test" });
+    const listener = await connectOnce({ url: server.url, login, name: "test" });
     const seen: string[] = [];
     const last = Promise.withResolvers<void>();
     listener.subscribe("words", {

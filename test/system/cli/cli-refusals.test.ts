@@ -96,9 +96,8 @@ describe("the address", () => {
   it("of a gateway that wants keys: a refused key says how to give one, and a good one opens", async () => {
     const key = "0123456789abcdef";
     const directory = join(suite.directory, "second");
-    const env = { TOOLBUS_API_KEYS: `alice:${key}` };
-    const { user, password } = suite.nats;
-    const natsUrl = suite.nats.url.replace("://", `://${user}:${password}@`);
+    const env = { TOOLBUS_API_KEYS: `alice:${key}`, TOOLBUS_BUS_CREDENTIALS: suite.credentials };
+    const { url: natsUrl } = suite.nats;
     await using locked = await openSuite({ directory, port: 0, services: ["gateway"], natsUrl, env });
     const ask = (...args: string[]) => runCommand(["--url", locked.url, "agents", ...args]);
     for (const { exitCode, stderr } of [await ask(), await ask("--api-key", "another-key-of-some")]) {

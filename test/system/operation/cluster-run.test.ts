@@ -18,12 +18,11 @@ it("BUS-6 LOOP-13 a run through the gateway ends well though the node that leads
   const cluster = stack.use(await openCluster());
   const turns = steps.map((step) => ({ calls: [{ name: "note", arguments: { step } }] }));
   const directories = await writeCountingAgent(stack, turns);
-  const url = cluster.url.replaceAll("nats://", `nats://${cluster.user}:${cluster.password}@`);
   const suite = stack.use(
     await openTestSuite({
-      natsUrl: url,
+      natsUrl: cluster.url,
       services: ["gateway", "orchestrator", "tool-router", "caller-relay", "spaces"],
-      env: { ...directories, TOOLBUS_REPLICAS: "3" },
+      env: { ...directories, TOOLBUS_REPLICAS: "3", TOOLBUS_BUS_CREDENTIALS: cluster.credentials },
     }),
   );
   const bus = await cluster.connect();

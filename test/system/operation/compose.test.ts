@@ -12,7 +12,7 @@ import { listServices } from "../../../cli/suite/service-names.ts";
 import { projectRoot, sourceFilesBelow } from "../../architecture/source-files.ts";
 import { readCompose } from "../../harness/cluster/compose.ts";
 
-const given = { NATS_PASSWORD: "0123456789abcdef", TOOLBUS_API_KEYS: "me:0123456789abcdef" };
+const given = { NATS_ROUTES_PASSWORD: "0123456789abcdef", TOOLBUS_API_KEYS: "me:0123456789abcdef" };
 const compose = readCompose(given);
 const entries = Object.entries(compose.services);
 const nodes = entries.filter(([, service]) => service.image?.startsWith("nats:"));
@@ -34,7 +34,14 @@ describe("BUS-6 docker-compose.yml", () => {
   it.each(services)("%s accepts its environment, and finds the bus and the replicas in it", async (name, service) => {
     const config = await readConfigOf(name, service.environment ?? {});
     expect(config.natsUrl.split(",")).toEqual(nodes.map(([node]) => `nats://${node}:4222`));
-    expect(config).toMatchObject({ natsUser: "toolbus", natsPassword: given.NATS_PASSWORD, replicas: 3 });
+    expect(config).toMatchObject({ replicas: 3 });
+  });
+
+  it.each(services)("SEC-1 %s finds its own key where it looks for it, and no other's", async (name, service) => {
+    const { busCredentials } = await readConfigOf(name, service.environment ?? {});
+    expect(busCredentials).toBe("/run/secrets"); // where Compose puts what has no path
+    expect(service.secrets).toEqual([{ source: name, target: `${name}.nk` }]);
+    expect(compose.secrets[name]).toEqual({ file: `.toolbus/bus/${name}.nk` });
   });
 
   it.each(services)("%s is given no variable that it does not read", (name, service) => {
@@ -53,9 +60,9 @@ describe("BUS-6 docker-compose.yml", () => {
     expect(Number.parseInt(service.stop_grace_period ?? "10s", 10) * 1_000).toBeGreaterThan(drainTimeoutMs);
   });
 
-  it("wants a key for the gateway and a password for the bus, and has no default for either", () => {
+  it("wants a key for the gateway and a password between the NATS nodes, and has no default for either", () => {
     expect(() => readCompose({ ...given, TOOLBUS_API_KEYS: "" })).toThrow("TOOLBUS_API_KEYS");
-    expect(() => readCompose({ ...given, NATS_PASSWORD: "" })).toThrow("NATS_PASSWORD");
+    expect(() => readCompose({ ...given, NATS_ROUTES_PASSWORD: "" })).toThrow("NATS_ROUTES_PASSWORD");
   });
 
   it("publishes the gateway alone, on the loopback interface only", async () => {
@@ -81,11 +88,14 @@ describe("BUS-6 docker-compose.yml", () => {
   it("mounts the configuration where the servers look for it, with a route to each of them, by password", () => {
     for (const [, service] of nodes) {
       const mounted = service.configs?.map(({ source, target }) => [source, `--config=${target}`]);
-      expect(mounted).toEqual([["nats", service.command[0]]]);
+      expect(mounted?.[0]).toEqual(["nats", service.command[0]]);
+      expect(service.configs?.[1]).toEqual({ source: "bus-users", target: "/etc/nats/users.conf" });
     }
+    expect(compose.configs["bus-users"]).toEqual({ file: ".toolbus/bus/users.conf" });
     const content = compose.configs.nats?.content ?? "";
+    expect(content).toContain('authorization { include "users.conf" }'); // beside the file that says so
     const routes = [...content.matchAll(/"nats:\/\/toolbus:([^@]+)@([^"]+)"/g)].map((match) => match.slice(1));
-    expect(routes).toEqual(nodes.map(([name]) => [given.NATS_PASSWORD, `${name}:6222`]));
+    expect(routes).toEqual(nodes.map(([name]) => [given.NATS_ROUTES_PASSWORD, `${name}:6222`]));
   });
 
   it("runs the NATS that the tests run", () => {

@@ -4,6 +4,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { readLogin } from "#runtime/bus/credentials/directory.ts";
 import { until } from "#runtime/time/until.ts";
 import { listServices, variablesOfService } from "../../../cli/suite/service-names.ts";
 import { plainAgent } from "../../harness/agents/plain-run.ts";
@@ -44,8 +45,8 @@ test.each([[[]], [["--isolate"]]])(
     const environments = await environmentsOf(pids);
     expect(environments).toContain("PATH=");
     expect(environments).not.toContain("canary");
-    const { password = "" } = JSON.parse(await readFile(join(directory, "nats", "credentials.json"), "utf8"));
-    expect(environments).not.toContain(password);
+    const { seed } = await readLogin(join(directory, "bus"), "gateway");
+    expect(environments).not.toContain(seed);
     expect(await runCommand(["agents", "--url", url])).toMatchObject({ exitCode: 1 });
     expect(await runCommand(["agents", "--url", url], { env: { TOOLBUS_API_KEY: gatewayKey } })).toMatchObject({
       exitCode: 0,
@@ -62,16 +63,16 @@ test("SEC-3 `toolbus serve` takes secrets from files, and shows none that it was
   await mkdir(join(secrets, "..data"), { recursive: true }); // as Kubernetes mounts them
   await writeFile(join(secrets, "TOOLBUS_API_KEYS"), `${canaries.TOOLBUS_API_KEYS}\n`);
   await using server = await openTestServer();
-  const { url: NATS_URL, user: NATS_USER, password: NATS_PASSWORD } = server;
+  const { url: NATS_URL, credentials: TOOLBUS_BUS_CREDENTIALS } = server;
   await using gateway = startCommand(["serve", "gateway"], {
-    env: { NATS_URL, NATS_USER, NATS_PASSWORD, TOOLBUS_HTTP_PORT: "0", TOOLBUS_SECRETS_DIRECTORY: secrets },
+    env: { NATS_URL, TOOLBUS_BUS_CREDENTIALS, TOOLBUS_HTTP_PORT: "0", TOOLBUS_SECRETS_DIRECTORY: secrets },
   });
   const url = await until(() => /"url":"(http[^"]+)"/.exec(gateway.written.stdout)?.[1], { timeoutMs: 30_000 });
   expect((await fetch(`${url}/metrics`)).status).toBe(401);
   expect((await fetch(`${url}/metrics`, { headers: { "x-api-key": gatewayKey } })).status).toBe(200);
   const environment = await environmentsOf([gateway.pid]);
   expect(environment).toContain("PATH=");
-  expect(environment).not.toContain(NATS_PASSWORD);
+  expect(environment).not.toContain((await readLogin(TOOLBUS_BUS_CREDENTIALS, "gateway")).seed);
 });
 
 test("SEC-3 a service is handed the variables that it reads, and no secret of another one", async () => {
@@ -80,7 +81,7 @@ test("SEC-3 a service is handed the variables that it reads, and no secret of an
     TOOLBUS_WORKER_IDLE: "5s",
     TOOLBUS_MCP_ENVIRONMENT: "EXTRA",
     EXTRA: "x",
-    NATS_PASSWORD: "p",
+    TOOLBUS_BUS_CREDENTIALS: "keys",
   };
   const readers = async (name: string) => {
     const given = listServices().map(async (service) => ({ service, of: await variablesOfService(service, env) }));
@@ -92,5 +93,5 @@ test("SEC-3 a service is handed the variables that it reads, and no secret of an
   expect(await readers("TOOLBUS_SECRET_MAIL")).toEqual(["mcp-bridge", "tool-router", "worker-pool"]);
   expect(await readers("TOOLBUS_WORKER_IDLE")).toEqual(["worker-pool"]);
   expect(await readers("EXTRA")).toEqual(["mcp-bridge", "orchestrator"]);
-  expect(await readers("NATS_PASSWORD")).toEqual(listServices());
+  expect(await readers("TOOLBUS_BUS_CREDENTIALS")).toEqual(listServices());
 });

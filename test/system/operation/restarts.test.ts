@@ -93,8 +93,7 @@ describe("BUS-4 services are started one by one, before NATS", () => {
       ...process.env,
       ...plainAgent,
       NATS_URL: server.url,
-      NATS_USER: server.user,
-      NATS_PASSWORD: server.password,
+      TOOLBUS_BUS_CREDENTIALS: server.credentials,
       TOOLBUS_HTTP_PORT: "0",
       TOOLBUS_LOCAL_KEY: apiKey,
     };

@@ -25,9 +25,13 @@ interface StartedSuite extends StartedCommand {
 }
 
 /** `toolbus up` on a free port with a directory of its own; killed at the latest with the test. */
-async function startSuite(...args: string[]): Promise<StartedSuite> {
+const startSuite = (...args: string[]) => startSuiteWith({}, ...args);
+
+async function startSuiteWith(env: NodeJS.ProcessEnv, ...args: string[]): Promise<StartedSuite> {
   const directory = await mkdtemp(join(tmpdir(), "toolbus-test-up-"));
-  const command = startCommand(["up", "--port", "0", "--directory", directory, ...args], { env: plainAgent });
+  const command = startCommand(["up", "--port", "0", "--directory", directory, ...args], {
+    env: { ...plainAgent, ...env },
+  });
   const dispose = async () => {
     await command[Symbol.asyncDispose]();
     await rm(directory, { recursive: true, force: true, maxRetries: 20 });
@@ -145,17 +149,18 @@ it("`up` that is killed takes everything with it, and its directory serves the n
   expect(await next.ended).toMatchObject({ exitCode: 0 });
 });
 
-it("BUS-2 `serve` beside `up` shares its work, on a server that runs already, whose password no line tells", async () => {
+it("BUS-2 `serve` beside `up` shares its work, on a server that runs already, whose keys no line tells", async () => {
   await using server = await openTestServer();
-  const { url: natsUrl, user, password } = server;
-  const withCredentials = natsUrl.replace("://", `://${user}:${password}@`);
-  await using suite = await startSuite("--json", "--logs", "--nats", withCredentials);
+  const { url: natsUrl, login, credentials: TOOLBUS_BUS_CREDENTIALS } = server;
+  await using suite = await startSuiteWith({ TOOLBUS_BUS_CREDENTIALS }, "--json", "--logs", "--nats", natsUrl);
   const url = await readyUrl(suite);
   expect(suite.written.stdout).toContain(JSON.stringify(natsUrl));
 
-  await using second = startCommand(["serve", "tool-router"], { env: { ...plainAgent, NATS_URL: withCredentials } });
+  await using second = startCommand(["serve", "tool-router"], {
+    env: { ...plainAgent, NATS_URL: natsUrl, TOOLBUS_BUS_CREDENTIALS },
+  });
   await until(() => second.written.stdout.includes('"msg":"ready"'), { timeoutMs: 30_000, what: "the second router" });
-  await using bus = await openBus({ url: natsUrl, user, password, name: "test" });
+  await using bus = await openBus({ url: natsUrl, login, name: "test" });
   const client = new Svcm(bus.connection).client({ strategy: "stall", maxWait: 1_000 });
   const requestsByInstance = async () => {
     const counts: number[] = [];
@@ -180,7 +185,8 @@ it("BUS-2 `serve` beside `up` shares its work, on a server that runs already, wh
   suite.signal("SIGINT");
   const { exitCode, stdout, stderr } = await suite.ended;
   expect(exitCode).toBe(0);
-  expect(stdout + stderr).not.toContain(password);
+  const seed = await readFile(join(TOOLBUS_BUS_CREDENTIALS, "tool-router.nk"), "utf8");
+  expect(stdout + stderr).not.toContain(seed.trim());
 });
 
 it("`up` on a port that is taken, or in a directory that is, says so and what to do", async () => {

@@ -1,12 +1,14 @@
 // A tool of each kind that searches the machine for what it was not given: what other processes were started with, and files of
 // the suite that hold keys.
 
-import { mkdtemp, readFile, realpath, rm } from "node:fs/promises";
+import { mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
+import { readLogin } from "#runtime/bus/credentials/directory.ts";
+import { ADMIN } from "#runtime/bus/credentials/login.ts";
 import { confinementFromReader } from "#runtime/config/confinement.ts";
 import { readEnvironment } from "#runtime/config/environment.ts";
 import { tryConfinement } from "#runtime/lifecycle/open-confinement.ts";
@@ -96,8 +98,8 @@ beforeAll(async () => {
       TOOLBUS_SECRET_MAIL: canary,
     },
   });
-  const { password } = JSON.parse(await readFile(join(suite.directory, "nats", "credentials.json"), "utf8"));
-  script = search(`${suite.directory} ${directory}/secrets`, password);
+  const { seed } = await readLogin(suite.credentials, ADMIN);
+  script = search(`${suite.directory} ${directory}/secrets`, seed);
   await connection().client(SessionService).createSession({ agent: "spy", sessionId: "spy" });
 });
 afterAll(async () => {

@@ -24,7 +24,7 @@ let places: Places;
 let suite: TestSuite;
 
 async function start(name: ProviderName): Promise<void> {
-  running.set(name, await startProvider(name, places, suite.nats));
+  running.set(name, await startProvider(name, places, suite));
 }
 
 beforeAll(async () => {

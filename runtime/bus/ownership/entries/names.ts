@@ -15,9 +15,12 @@ export function ownerSubject(kind: string, key: string, revision: number | "*"):
   return `toolbus.owner.${kind}.${tokenFromKey(key)}.${revision}`;
 }
 
-/** The bus name of one instance of a service, for calls that must reach that one: serve it beside the service's own. */
+/**
+ * The bus name of one instance of a service, for calls that must reach that one: serve it beside the service's own. The dot
+ * makes it a part of the service's name, so that whoever may serve or ask the service may serve and ask its instances.
+ */
 export function instanceService(service: string, instance: string): string {
   if (!/^[A-Za-z0-9_-]+$/.test(instance))
     throw new TypeError(`an instance is named by letters, digits, _ and -: ${instance}`);
-  return `${service}-${instance}`;
+  return `${service}.${instance}`;
 }

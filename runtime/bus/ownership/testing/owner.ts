@@ -1,11 +1,11 @@
 import { openBus } from "../../bus.ts";
+import type { BusLogin } from "../../credentials/login.ts";
 import { openOwnership } from "../ownership.ts";
 
 /** A process that owns what it is told to, for tests that kill or freeze it. It is spoken to over the channel of `fork`. */
 const settings = JSON.parse(process.argv[2] ?? "{}") as {
   url: string;
-  user: string;
-  password: string;
+  login: BusLogin;
   instance: string;
 };
 const tell = (event: string, key: string) => process.send?.({ event, key });

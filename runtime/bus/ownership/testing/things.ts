@@ -35,9 +35,9 @@ export const openThings = (
 
 /** A child process that owns, with what it has told so far. */
 export async function openOwnerProcess(server: TestBus["server"], instance: string) {
-  const { url, user, password } = server;
+  const { url, login } = server;
   const script = fileURLToPath(new URL("./owner.ts", import.meta.url));
-  const child = fork(script, [JSON.stringify({ url, user, password, instance })], { execArgv: [] });
+  const child = fork(script, [JSON.stringify({ url, login, instance })], { execArgv: [] });
   const told: string[] = [];
   child.on("message", ({ event, key }: { event: string; key: string }) => told.push(`${event} ${key}`.trim()));
   const heard = (line: string) => until(() => told.includes(line), { timeoutMs: 10_000, what: `${instance}: ${line}` });

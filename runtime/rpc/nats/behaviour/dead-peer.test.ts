@@ -156,12 +156,12 @@ describe("a caller that hears nothing of its call", () => {
       const service = nameService();
       await using waiting = await openWaiting(service);
       let isDeaf = false;
-      const { port, user, password } = world.server;
+      const { port, login } = world.server;
       await using proxy = await openNatsProxy({
         port,
         onFrame: (_, direction) => (isDeaf && direction === "down" ? "drop" : "pass"),
       });
-      const connection = await openConnection(`nats://127.0.0.1:${proxy.port}`, { user, password });
+      const connection = await openConnection({ url: `nats://127.0.0.1:${proxy.port}`, login });
       const client = createClient(EchoService, createNatsTransport({ connection }, { service, timings: quick }));
       await using tap = await openHeartbeatTap(world);
       const failure = failureOf(kind === "unary" ? client.unary({}) : readAll(client.serverStream({})));

@@ -33,7 +33,8 @@ import { cancelEverywhere } from "./subjects.ts";
  * H3  Messages that came before the end or an error are handed out before it; after a cancel or a local failure none are.
  * H4  Parts of the message that the reader waits for are credited as they come, others when their message is taken: so a message
  *     may be larger than the window, and memory holds one window and one message.
- * H5  The first frame from the server, and every heartbeat, names the inbox of its sender. If nobody is there, nats-server says so.
+ * H5  The first frame from the server, and every heartbeat and credit, names the inbox of its sender: a peer that may only
+ *     answer what it receives keeps its permission for as long as the call lasts. If nobody is there, nats-server says so.
  * H7  A frame that does not belong ends the call: what it says would be lost in silence, or taken for something else.
  * H6  Silence for `silenceMs` ends the call; a side that has been quiet for `heartbeatMs` breaks it.
  * H8  A client that lost a server has not canceled the call: it sends no cancel, which would reach a server that can still hear it.
@@ -218,7 +219,7 @@ export class Channel implements MuxCall {
   }
 
   #grant(credit: Credit): void {
-    if (this.isOpen) this.#sender.send(FrameKind.credit, { body: bytesFromCredit(credit) });
+    if (this.isOpen) this.#sender.send(FrameKind.credit, { body: bytesFromCredit(credit), reply: this.inbox });
   }
 
   #assertOpen(): void {

@@ -1,11 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Msg, MsgHdrs, NatsConnection } from "@nats-io/nats-core";
-import {
-  ClosedConnectionError,
-  createInbox,
-  DrainingConnectionError,
-  PermissionViolationError,
-} from "@nats-io/nats-core";
+import { ClosedConnectionError, DrainingConnectionError, PermissionViolationError } from "@nats-io/nats-core";
+import { openInbox } from "#runtime/bus/inbox.ts";
 import { TransientMap } from "#runtime/collections/transient-map.ts";
 import type { CallAbort } from "../../handling/call-signal.ts";
 import { notSent, unknownOutcome } from "../call/delivery.ts";
@@ -68,7 +64,7 @@ export class CallMux {
 
   private constructor(connection: NatsConnection) {
     this.connection = connection;
-    this.#prefix = `${createInbox(inboxPrefixOf(connection))}.`;
+    this.#prefix = `${openInbox(connection)}.`;
     connection.subscribe(`${this.#prefix}*`, {
       callback: (error, message) => {
         if (error) this.#failAll(() => notSent(`the inbox of this connection was refused: ${error.message}`));
@@ -188,11 +184,4 @@ export class CallMux {
     }
     for (const call of this.#calls.values()) call.tick(now, lateMs > STALL_MS ? lateMs : 0); // X4
   }
-}
-
-/** The library does not show its options in its types, yet a connection's permissions may ask for a prefix of its own. */
-function inboxPrefixOf(connection: NatsConnection): string | undefined {
-  if (!("options" in connection)) return undefined;
-  const options = connection.options as { inboxPrefix?: string } | undefined;
-  return options?.inboxPrefix;
 }

@@ -18,6 +18,11 @@ export function cancelEverywhere(mux: CallMux, cancelSubject: string, inbox: str
   mux.publish(cancelSubject, Buffer.from(inbox));
 }
 
+/** The name of a micro service may hold no dots: the instances of a service have the name of their service. */
+export function microNameOf(service: string): string {
+  return service.split(".", 1)[0] ?? service;
+}
+
 /** The name of a method among a micro service's endpoints, which may hold no dots. */
 export function endpointNameOf(method: DescMethod): string {
   return `${method.parent.typeName}.${method.name}`.replaceAll(".", "_");

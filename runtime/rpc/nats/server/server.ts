@@ -9,7 +9,7 @@ import { methodsFromRoutes } from "../../handling/recording-router.ts";
 import { notSent } from "../call/delivery.ts";
 import { DEFAULT_TIMINGS, type Timings } from "../call/timings.ts";
 import { CallMux, type MuxCall } from "../channel/mux.ts";
-import { cancelSubjectOf, endpointNameOf, subjectOfMethod, urlOfMethod } from "../channel/subjects.ts";
+import { cancelSubjectOf, endpointNameOf, microNameOf, subjectOfMethod, urlOfMethod } from "../channel/subjects.ts";
 import { fittingError } from "../frame/error-frame.ts";
 import { bytesFromFrame, FrameFlag, FrameKind } from "../frame/frame.ts";
 import { HeaderKey } from "../frame/headers.ts";
@@ -87,9 +87,9 @@ class CallServer implements AsyncDisposable, MuxCall {
     });
     // The library depends on another release of the client, whose connection differs in its types only.
     this.#service = await new Svcm(this.#connection).add({
-      name: service,
+      name: microNameOf(service),
       version,
-      queue: service,
+      queue: microNameOf(service),
       metadata: { instance },
       statsHandler: async (endpoint) => this.#statistics.get(endpoint.subject)?.report(endpoint),
     });

@@ -21,9 +21,9 @@ export async function openEchoProcess(
   world: EchoWorld,
   setting: Pick<Setting, "role" | "service" | "timings" | "calls">,
 ): Promise<EchoProcess> {
-  const { url, user, password } = world.server;
+  const { url, login } = world.server;
   const program = new URL("echo-program.ts", import.meta.url);
-  const argument = JSON.stringify({ url, user, password, ...setting });
+  const argument = JSON.stringify({ url, login, ...setting });
   const child = fork(program, [argument], { execArgv: [...process.execArgv, "--expose-gc"] });
   let begun = 0;
   child.on("message", (said: Said) => {

@@ -1,4 +1,5 @@
 import { createClient, type HandlerContext } from "@connectrpc/connect";
+import type { BusLogin } from "#runtime/bus/credentials/login.ts";
 import { delay } from "#runtime/time/delay.ts";
 import type { Timings } from "../call/timings.ts";
 import { createNatsTransport } from "../client/transport.ts";
@@ -12,8 +13,7 @@ export interface Setting {
   /** `server` answers with its process id; `client` holds a stream open; `burst` sends unary calls all at once. */
   readonly role: "server" | "client" | "burst";
   readonly url: string;
-  readonly user: string;
-  readonly password: string;
+  readonly login: BusLogin;
   readonly service: string;
   readonly timings?: Timings;
   /** How many calls a burst has. */
@@ -43,7 +43,7 @@ function say(said: Said): void {
 }
 
 async function serve(setting: Setting): Promise<void> {
-  const connection = await openConnection(setting.url, setting);
+  const connection = await openConnection(setting);
   const value = Buffer.from(String(process.pid));
   const server = await serveOnNats(
     { connection },
@@ -83,7 +83,7 @@ function* numberedMessages(context: HandlerContext) {
 }
 
 async function openClient(setting: Setting) {
-  const connection = await openConnection(setting.url, setting);
+  const connection = await openConnection(setting);
   const { service, timings } = setting;
   return createClient(EchoService, createNatsTransport({ connection }, { service, ...(timings && { timings }) }));
 }

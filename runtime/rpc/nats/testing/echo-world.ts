@@ -2,7 +2,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { NatsConnection } from "@nats-io/nats-core";
-import { connect } from "@nats-io/transport-node";
+import { connectOnce } from "#runtime/bus/credentials/connect.ts";
+import type { BusLogin } from "#runtime/bus/credentials/login.ts";
 import { type NatsServer, openNatsServer } from "#runtime/bus/nats-server/nats-server.ts";
 
 /** A nats-server of its own with any number of connections, for the tests of this folder. */
@@ -19,7 +20,7 @@ export async function openEchoWorld(): Promise<EchoWorld> {
   stack.defer(() => rm(directory, { recursive: true, force: true }));
   let server = await openNatsServer({ directory });
   stack.defer(async () => server[Symbol.asyncDispose]());
-  const { url, port } = server;
+  const { port } = server;
   const opened = stack.move();
   const connections: NatsConnection[] = [];
   return {
@@ -27,7 +28,7 @@ export async function openEchoWorld(): Promise<EchoWorld> {
       return server;
     },
     async connect() {
-      const connection = await openConnection(url, server);
+      const connection = await openConnection(server);
       connections.push(connection);
       return { connection };
     },
@@ -43,16 +44,6 @@ export async function openEchoWorld(): Promise<EchoWorld> {
 }
 
 /** Comes back as soon as the server does, as the suite's own connections do. */
-export async function openConnection(
-  url: string,
-  login: { user?: string | undefined; password?: string | undefined },
-): Promise<NatsConnection> {
-  const { user, password } = login;
-  return connect({
-    servers: url,
-    maxReconnectAttempts: -1,
-    reconnectTimeWait: 100,
-    ...(user !== undefined && { user }),
-    ...(password !== undefined && { pass: password }),
-  });
+export function openConnection({ url, login }: { url: string; login: BusLogin }): Promise<NatsConnection> {
+  return connectOnce({ url, login, name: "test" });
 }

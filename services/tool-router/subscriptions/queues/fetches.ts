@@ -1,5 +1,6 @@
-import { createInbox, type Msg } from "@nats-io/transport-node";
+import type { Msg } from "@nats-io/transport-node";
 import type { Bus } from "#runtime/bus/bus.ts";
+import { openInbox } from "#runtime/bus/inbox.ts";
 import { ensureWorkConsumer, type WorkConsumer } from "#runtime/bus/work-queue/work-consumer.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 
@@ -23,7 +24,7 @@ export async function openFetches(bus: Bus, options: FetchOptions): Promise<{ hu
   const closing = new AbortController();
   const ensure = () => ensureWorkConsumer(bus, { ...consumer, signal: closing.signal });
   await ensure();
-  const inbox = createInbox();
+  const inbox = openInbox(bus.connection);
   let batch: Msg[] = [];
   let asked = 0;
   let askedAt: number | undefined;

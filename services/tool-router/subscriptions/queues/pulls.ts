@@ -1,5 +1,6 @@
-import { createInbox, type Msg, type Subscription } from "@nats-io/transport-node";
+import type { Msg, Subscription } from "@nats-io/transport-node";
 import type { Bus } from "#runtime/bus/bus.ts";
+import { openInbox } from "#runtime/bus/inbox.ts";
 import { ensureWorkConsumer, nanosFromMs } from "#runtime/bus/work-queue/work-consumer.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 
@@ -75,7 +76,7 @@ class Pull {
   readonly #bus: Bus;
   readonly #queue: Queue;
   readonly #options: PullsOptions;
-  readonly #inbox = createInbox();
+  readonly #inbox: string;
   readonly #subscription: Subscription;
   readonly #closing = new AbortController();
   #demanded = 0;
@@ -86,6 +87,7 @@ class Pull {
 
   constructor(bus: Bus, queue: Queue, options: PullsOptions) {
     this.#bus = bus;
+    this.#inbox = openInbox(bus.connection);
     this.#queue = queue;
     this.#options = options;
     this.#subscription = bus.connection.subscribe(this.#inbox, {

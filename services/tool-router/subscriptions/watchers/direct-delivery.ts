@@ -1,6 +1,7 @@
 import { timestampMs } from "@bufbuild/protobuf/wkt";
-import { createInbox, type Msg, type Subscription } from "@nats-io/transport-node";
+import type { Msg, Subscription } from "@nats-io/transport-node";
 import type { Bus } from "#runtime/bus/bus.ts";
+import { openInbox } from "#runtime/bus/inbox.ts";
 import { readRecord } from "#runtime/bus/streams/record.ts";
 import { FIRST_CHECK_MS } from "../../calls/due-work/due.ts";
 import { type CallRecord, decodeCall, encodeCall } from "../../calls/records/call-record.ts";
@@ -43,7 +44,7 @@ export function openDirectDelivery(
 ): DirectDelivery {
   const { connection } = bus;
   const subscriptions = new Map<string, Subscription>();
-  const refusals = `${createInbox()}.`;
+  const refusals = `${openInbox(connection)}.`;
   const refused = connection.subscribe(`${refusals}*`, {
     callback: (error, { subject }) => {
       if (error === null) onRefused(subject.slice(refusals.length));

@@ -18,7 +18,9 @@ test("ORCH-11 what a router decided right before SIGTERM stands on the trail whe
   process.kill(pid, "SIGTERM"); // within the moment for which events are gathered
   expect(await exited).toMatchObject({ code: 0 });
   const { events } = await suite.clients.audit.listAuditEvents({ filter: { sessionId }, pageSize: 100 });
-  const decisions = events.filter(({ service, callId }) => service === "leaving" && callId.startsWith("last-"));
+  const decisions = events.filter(
+    ({ service, callId }) => service === "tool-router.leaving" && callId.startsWith("last-"),
+  );
   expect(new Map(decisions.map(({ callId, kind }) => [callId, kind]))).toEqual(
     new Map([
       ["last-0", AuditKind.PERMITTED],

@@ -1,6 +1,6 @@
 // A bus with both ends on it: ours, and the peer's by another client library.
 
-import { connect, type NatsConnection } from "nats";
+import { connect, type NatsConnection, nkeyAuthenticator } from "nats";
 import { openTestBus, type TestBus } from "../../../harness/bus.ts";
 import { decodeFrame, type Frame } from "../../independent-peer/frame.ts";
 
@@ -33,10 +33,9 @@ export async function openBothEnds(): Promise<BothEnds> {
   await using stack = new AsyncDisposableStack();
   const bus = stack.use(await openTestBus());
   const connectPeer = async () => {
-    const { url, user, password } = bus.server;
-    return opened.adopt(await connect({ servers: url, user, pass: password, ...patient }), (connection) =>
-      connection.close(),
-    );
+    const { url, login } = bus.server;
+    const authenticator = nkeyAuthenticator(Buffer.from(login.seed));
+    return opened.adopt(await connect({ servers: url, authenticator, ...patient }), (connection) => connection.close());
   };
   const opened = stack.use(new AsyncDisposableStack());
   const watch = async () => {

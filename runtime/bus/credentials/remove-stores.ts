@@ -1,16 +1,16 @@
 import { jetstreamManager } from "@nats-io/jetstream";
-import { connect } from "@nats-io/transport-node";
-import { configsFromDeclarations } from "./declared-config.ts";
+import { configsFromDeclarations } from "../declarations/declared-config.ts";
+import { connectOnce } from "./connect.ts";
+import type { BusLogin } from "./login.ts";
 
 export interface RemoveStoresOptions {
   url: string;
-  user?: string | undefined;
-  password?: string | undefined;
+  login: BusLogin;
 }
 
 /** Deletes all that the suite has stored on a server, of whatever format; gives the names of what was there. */
-export async function removeStores({ url, user, password }: RemoveStoresOptions): Promise<string[]> {
-  const connection = await connect({ servers: url, ...(user !== undefined && { user, pass: password ?? "" }) });
+export async function removeStores({ url, login }: RemoveStoresOptions): Promise<string[]> {
+  const connection = await connectOnce({ url, login, name: "reset" });
   try {
     const manager = await jetstreamManager(connection);
     const ours = new Set(configsFromDeclarations(1).map(({ name }) => name));

@@ -1,0 +1,28 @@
+import { connect, type NatsConnection, nkeyAuthenticator } from "@nats-io/transport-node";
+import { type BusLogin, inboxPrefixOf } from "./login.ts";
+
+export interface ConnectOptions {
+  /** One server, or several of a cluster with commas between. */
+  readonly url: string;
+  readonly login: BusLogin;
+  /** What the server's monitoring shows. */
+  readonly name: string;
+}
+
+/** One attempt. A connection that is open comes back to its server for as long as it is not closed. */
+export function connectOnce({ url, login, name }: ConnectOptions): Promise<NatsConnection> {
+  return connect({
+    servers: url.split(",").map((server) => server.trim()),
+    name,
+    authenticator: nkeyAuthenticator(Buffer.from(login.seed)),
+    inboxPrefix: inboxPrefixOf(login),
+    timeout: 2_000,
+    maxReconnectAttempts: -1,
+    reconnectTimeWait: 100,
+    reconnectJitter: 20,
+    ignoreAuthErrorAbort: true, // a server that comes back half configured must not end the bus for ever
+    pingInterval: 2_000, // with two pings out, a server that fell silent is left after at most six seconds
+    maxPingOut: 2,
+    noAsyncTraces: true,
+  });
+}

@@ -1,0 +1,94 @@
+// The credentials of a suite, as files. Each is a secret except for those that are marked.
+//
+//   <name>.nk            the seed of a service, or of `admin`
+//   provider.<name>.nk   the seed of a third party
+//   users.conf           (public) what nats-server includes in its `authorization`
+//
+// A seed is made once and stays: to change a key, delete its file, and write the directory anew.
+
+import { chmod, link, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { isErrno } from "../../failure/errno.ts";
+import { LocalFailure } from "../../failure/local-failure.ts";
+import { ADMIN, type BusLogin, createSeed, publicKeyOf } from "./login.ts";
+import type { BusUser } from "./permissions.ts";
+import { textOfUsers } from "./users-file.ts";
+
+const usersFile = "users.conf";
+const suffix = ".nk";
+
+export interface CredentialsDirectory {
+  readonly path: string;
+  /** For `authorization { include … }`. */
+  readonly usersFile: string;
+}
+
+/** Who may sign in beside `admin`, given the logins whose keys are in the directory. */
+export type UsersOf = (logins: readonly string[]) => readonly BusUser[];
+
+/** Makes the keys that are missing, and writes the users file anew. */
+export async function writeCredentials(directory: string, usersOf: UsersOf): Promise<CredentialsDirectory> {
+  const path = resolve(directory);
+  await mkdir(path, { recursive: true, mode: 0o700 });
+  const known = [];
+  for (const user of [{ name: ADMIN }, ...usersOf(await listLogins(path))]) {
+    const login = await readOrCreateLogin(path, user.name);
+    known.push({ ...user, publicKey: publicKeyOf(login) });
+  }
+  const file = join(path, usersFile);
+  await writePrivately(file, textOfUsers(known));
+  return { path, usersFile: file };
+}
+
+async function listLogins(directory: string): Promise<string[]> {
+  const files = (await readdir(directory)).sort();
+  return files.filter((file) => file.endsWith(suffix)).map((file) => file.slice(0, -suffix.length));
+}
+
+/** Throws `failed_precondition`, with the way out, where there is no seed of that name. */
+export async function readLogin(directory: string, name: string): Promise<BusLogin> {
+  const path = pathOfSeed(directory, name);
+  const seed = await readSeed(path);
+  if (seed !== undefined) return { name, seed };
+  const advice =
+    "`toolbus up` and `toolbus bus credentials --out DIR` write keys; TOOLBUS_BUS_CREDENTIALS names their directory";
+  throw new LocalFailure("failed_precondition", `there is no key of ${name} at ${path}: ${advice}`, {
+    kind: "bus_credentials_missing",
+  });
+}
+
+export function pathOfSeed(directory: string, name: string): string {
+  return join(resolve(directory), `${name}${suffix}`);
+}
+
+async function readOrCreateLogin(directory: string, name: string): Promise<BusLogin> {
+  const path = pathOfSeed(directory, name);
+  const known = await readSeed(path);
+  if (known !== undefined) return { name, seed: known };
+  const seed = createSeed();
+  const draft = `${path}.${process.pid}`;
+  await writeFile(draft, `${seed}\n`, { mode: 0o600 });
+  try {
+    await link(draft, path); // whole or not at all
+  } catch (error) {
+    if (!isErrno(error, "EEXIST")) throw error;
+    return await readLogin(directory, name); // another process was quicker: its key counts
+  } finally {
+    await rm(draft, { force: true });
+  }
+  return { name, seed };
+}
+
+async function readSeed(path: string): Promise<string | undefined> {
+  try {
+    return (await readFile(path, "utf8")).trim() || undefined;
+  } catch (error) {
+    if (isErrno(error, "ENOENT")) return undefined;
+    throw error;
+  }
+}
+
+async function writePrivately(path: string, text: string): Promise<void> {
+  await writeFile(path, text, { mode: 0o600 });
+  await chmod(path, 0o600); // the mode above holds for files that did not exist
+}

@@ -1,0 +1,106 @@
+// What each process of the suite does on the bus beyond serving: whom it asks, and what it stores. Its permissions follow
+// from this table and from `processes.ts`: see permissions.ts. What is missing here is refused by nats-server.
+
+import type { DescService } from "@bufbuild/protobuf";
+import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
+import { InboxDeliveryService } from "#gen/toolbus/internal/space/v1/inbox_delivery_service_pb.ts";
+import { RunContextService } from "#gen/toolbus/internal/space/v1/run_context_service_pb.ts";
+import { ToolMessageService } from "#gen/toolbus/internal/space/v1/tool_message_service_pb.ts";
+import { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
+import { InboxService } from "#gen/toolbus/space/v1/inbox_service_pb.ts";
+import { SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
+import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
+import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
+import type { StoresAccess } from "#runtime/bus/credentials/permissions.ts";
+import { publicServices } from "./processes.ts";
+
+export interface Access {
+  /** Services of the contract that it asks, at the process that serves each. */
+  readonly asks: readonly DescService[];
+  /** Processes whose tools it asks for, as a provider; `*` is every provider, third parties too. */
+  readonly asksProviders?: readonly string[];
+  readonly stores: StoresAccess;
+  /** Subjects on which its own instances speak with each other. */
+  readonly among?: readonly string[];
+}
+
+export const ACCESS = {
+  gateway: { asks: publicServices, stores: {} },
+  orchestrator: {
+    asks: [
+      AgentService,
+      InboxDeliveryService,
+      InboxService,
+      RunContextService,
+      SessionService,
+      SpaceService,
+      ToolCallService,
+      ToolMessageService,
+      ToolService,
+    ],
+    asksProviders: ["mcp-bridge"],
+    stores: {
+      TOOLBUS_RUNS: "owns",
+      TOOLBUS_WAKES: "owns",
+      TOOLBUS_TIMERS: "owns",
+      toolbus_results: "owns",
+      TOOLBUS_AUDIT: { writes: ["toolbus.audit.orchestrator.>"] },
+    },
+    among: ["toolbus.delta.*", "toolbus.owner.orchestrator.*"],
+  },
+  "tool-router": {
+    asks: [InboxDeliveryService, RunService, SpaceService, ToolMessageService],
+    asksProviders: ["*"],
+    stores: {
+      TOOLBUS_OFFERS: "owns",
+      TOOLBUS_AUDIT: "owns",
+      toolbus_calls: "owns",
+      toolbus_agents: "owns",
+      toolbus_tools: "owns",
+      toolbus_sessions: "owns",
+      toolbus_router_keys: "owns",
+      toolbus_results: "owns",
+    },
+    among: ["toolbus.call.>", "toolbus.session.>", "toolbus.watch.>"],
+  },
+  "mcp-bridge": {
+    asks: [SessionService],
+    stores: {
+      toolbus_tools: { writes: ["mcp-server.>"] },
+      toolbus_owners: { writes: ["mcp-connection.>"] },
+      TOOLBUS_AUDIT: { writes: ["toolbus.audit.mcp-bridge.>"] },
+    },
+    among: ["toolbus.owner.mcp-connection.>"],
+  },
+  "caller-relay": {
+    asks: [InboxDeliveryService, SessionService],
+    stores: {
+      toolbus_callers: "owns",
+      toolbus_answers: "owns",
+      toolbus_owners: { writes: ["caller.>"] },
+      TOOLBUS_AUDIT: { writes: ["toolbus.audit.caller-relay.>"] },
+    },
+    among: ["toolbus.owner.caller-request.>"],
+  },
+  "worker-pool": { asks: [RunService, SessionService, ToolService], stores: {} },
+  spaces: {
+    asks: [SessionService, ToolCallService],
+    stores: {
+      TOOLBUS_SPACES: "owns",
+      TOOLBUS_INBOX: "owns",
+      toolbus_memory: "owns",
+      toolbus_active_spaces: "owns",
+      toolbus_spaces: "owns",
+      toolbus_inbox_seen: "owns",
+      toolbus_results: { writes: ["$O.toolbus_results.>"] },
+      TOOLBUS_WAKES: { writes: ["toolbus.wake.*"] },
+    },
+  },
+} as const satisfies Readonly<Record<string, Access>>;
+
+export type ProcessName = keyof typeof ACCESS;
+
+/** The services that answer when their process is asked as a provider. */
+export const providerService: DescService = ToolProviderService;
