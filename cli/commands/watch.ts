@@ -10,7 +10,7 @@ import { textOfAuditEvent } from "../printing/audit-printer.ts";
 import { printLine, printMessage } from "../printing/print.ts";
 import { printLog } from "../watching/log-watch.ts";
 import { showToEnd } from "../watching/show-to-end.ts";
-import { watchSpace } from "./spaces.ts";
+import { watchSpace } from "./spaces/spaces.ts";
 
 export function addWatchCommand(program: Command): void {
   const watch = program.command("watch").description("Follow a run, a space or the audit trail as it happens");

@@ -3,7 +3,7 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { expect, it } from "vitest";
 import { AuditEventSchema, AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { ExplainStage, ExplainToolResponseSchema } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
-import { linesOfExplanation } from "../commands/explain.ts";
+import { linesOfExplanation } from "../commands/tools/explain.ts";
 import { auditKindFrom, auditKindNames, textOfAuditEvent } from "./audit-printer.ts";
 
 it("ORCH-11 a decision is a line: when, what, where, about whom, why", () => {

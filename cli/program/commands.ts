@@ -12,7 +12,7 @@ export const commands: readonly ListedCommand[] = [
   {
     term: "up [options]",
     description: "Start the whole suite on this machine, NATS included, until Ctrl-C",
-    load: async () => (await import("../commands/up.ts")).addUpCommand,
+    load: async () => (await import("../commands/suite/up.ts")).addUpCommand,
   },
   {
     term: "run [options] <agent> <input...>",
@@ -27,17 +27,17 @@ export const commands: readonly ListedCommand[] = [
   {
     term: "tools [options]",
     description: "List tools: of the catalogue, of an agent, or of a session",
-    load: async () => (await import("../commands/tools.ts")).addToolsCommand,
+    load: async () => (await import("../commands/tools/tools.ts")).addToolsCommand,
   },
   {
     term: "call [options] <tool> [arguments]",
     description: "Call a tool as an agent would, under the same policy",
-    load: async () => (await import("../commands/call.ts")).addCallCommand,
+    load: async () => (await import("../commands/tools/call.ts")).addCallCommand,
   },
   {
     term: "calls",
     description: "List, answer, read or cancel recorded tool calls",
-    load: async () => (await import("../commands/calls.ts")).addCallsCommand,
+    load: async () => (await import("../commands/tools/calls.ts")).addCallsCommand,
   },
   {
     term: "watch",
@@ -57,22 +57,22 @@ export const commands: readonly ListedCommand[] = [
   {
     term: "answer [options] <space> <call> [result]",
     description: "Answer a tool call that waits for a person in a space",
-    load: async () => (await import("../commands/answer.ts")).addAnswerCommand,
+    load: async () => (await import("../commands/spaces/answer.ts")).addAnswerCommand,
   },
   {
     term: "spaces",
     description: "List, create, show, speak in and watch spaces",
-    load: async () => (await import("../commands/spaces.ts")).addSpacesCommand,
+    load: async () => (await import("../commands/spaces/spaces.ts")).addSpacesCommand,
   },
   {
     term: "inbox [options] <session>",
     description: "Show what waits for an agent's next run",
-    load: async () => (await import("../commands/inbox.ts")).addInboxCommand,
+    load: async () => (await import("../commands/spaces/inbox.ts")).addInboxCommand,
   },
   {
     term: "explain [options] <agent> <tool>",
     description: "Explain why an agent can or cannot call a tool",
-    load: async () => (await import("../commands/explain.ts")).addExplainCommand,
+    load: async () => (await import("../commands/tools/explain.ts")).addExplainCommand,
   },
   {
     term: "audit [options]",
@@ -82,17 +82,17 @@ export const commands: readonly ListedCommand[] = [
   {
     term: "bus",
     description: "Make the keys of those who may sign in to NATS",
-    load: async () => (await import("../commands/bus.ts")).addBusCommand,
+    load: async () => (await import("../commands/suite/bus.ts")).addBusCommand,
   },
   {
     term: "doctor",
     description: "Tell how well this machine keeps tools apart from the suite",
-    load: async () => (await import("../commands/doctor.ts")).addDoctorCommand,
+    load: async () => (await import("../commands/suite/doctor.ts")).addDoctorCommand,
   },
   {
     term: "serve <service>",
     description: "Run one service in this process, against the NATS server of NATS_URL",
-    load: async () => (await import("../commands/serve.ts")).addServeCommand,
+    load: async () => (await import("../commands/suite/serve.ts")).addServeCommand,
   },
 ];
 

@@ -1,6 +1,6 @@
 import type { HandlerContext } from "@connectrpc/connect";
 import { PRINCIPAL_HEADER, ROLES_HEADER, SERVICE_HEADER, writeCaller } from "#runtime/rpc/identity.ts";
-import { callerKey } from "./access/caller-key.ts";
+import { callerKey } from "./access/authentication/caller-key.ts";
 
 /** Belongs to the connection between client and gateway, and means nothing behind it. */
 const ownOfConnection = new Set([

@@ -12,7 +12,7 @@ import { ACCESS } from "../access.ts";
 import { clientFor } from "../clients.ts";
 import { processOf, publicServices } from "../processes.ts";
 import { createAdmission } from "./access/admission.ts";
-import { createAuthenticate } from "./access/authentication.ts";
+import { createAuthenticate } from "./access/authentication/authentication.ts";
 import { followCertificate, readCertificate } from "./access/certificate.ts";
 import { createCrossOrigin } from "./access/cross-origin.ts";
 import { guardHost } from "./access/host-guard.ts";

@@ -6,17 +6,17 @@ import { generateFresh } from "../gen/generate.ts";
 import { fetchProtovalidate } from "../gen/protovalidate.ts";
 import { readTree, stalenessOf } from "../gen/tree.ts";
 import { goIsMissing, versions } from "../gen/versions.ts";
-import { breakagesOf, changedDefaultsOf, tightenedRulesOf } from "../release/breakages.ts";
+import { breakagesOf, changedDefaultsOf, tightenedRulesOf } from "../release/compare/breakages.ts";
 import { importsOfInternal } from "../release/internal.ts";
 import { versionFaults } from "../release/version.ts";
 import { referencePath, settingsReference } from "../settings/reference.ts";
 import { faultsInAccess } from "./access.ts";
 import type { Findings } from "./findings.ts";
-import { faultsInLinks } from "./links.ts";
-import { faultsInLockFile } from "./lock-file.ts";
-import { faultsInPackages, faultsInSbom } from "./locked-packages.ts";
+import { faultsInLockFile } from "./packages/lock-file.ts";
+import { faultsInPackages, faultsInSbom } from "./packages/locked-packages.ts";
 import { shapeOf } from "./shape/shape.ts";
-import { faultsInTexts } from "./text-rules.ts";
+import { faultsInLinks } from "./texts/links.ts";
+import { faultsInTexts } from "./texts/text-rules.ts";
 import { isGenerated, treePaths } from "./tree-files.ts";
 
 export interface Check {
@@ -121,7 +121,7 @@ export const checks: readonly Check[] = [
   {
     key: "packages",
     name: "locked packages have hashes and known licences, and the SBOM names them",
-    mend: "npm install with a registry that tells the hash; read the licence, and list it in tools/check/locked-packages.ts",
+    mend: "npm install with a registry that tells the hash; read the licence, and list it in tools/check/packages/locked-packages.ts",
     run: packageFaults,
   },
   {

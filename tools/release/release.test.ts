@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { projectRoot } from "../gen/command.ts";
 import { imageFrom, ownFiles } from "../gen/contract.ts";
 import { messageOf, openWorkspace, protoFile, type Workspace } from "../gen/testing/workspace.ts";
-import { breakagesBetween, breakagesOf, changedDefaultsOf, tightenedRulesOf } from "./breakages.ts";
+import { breakagesBetween, breakagesOf, changedDefaultsOf, tightenedRulesOf } from "./compare/breakages.ts";
 import { releasedContract, releasedImage } from "./image.ts";
 import { importsOfInternal } from "./internal.ts";
 import { type ReleaseOptions, releaseContract } from "./release.ts";

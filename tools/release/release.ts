@@ -3,10 +3,10 @@ import { join } from "node:path";
 import type { FileDescriptorProto, FileDescriptorSet } from "@bufbuild/protobuf/wkt";
 import { runCommand } from "../gen/command.ts";
 import { imageFrom, ownFiles, publicContract, withImage } from "../gen/contract.ts";
-import { breakagesBetween, everyBreakage, withoutReplaced } from "./breakages.ts";
+import { breakagesBetween, everyBreakage, withoutReplaced } from "./compare/breakages.ts";
+import { tightenedRules } from "./compare/tightened.ts";
 import { releasedContract, releasedImage } from "./image.ts";
 import { importsOfInternal } from "./internal.ts";
-import { tightenedRules } from "./tightened.ts";
 import {
   changelog,
   parseVersion,

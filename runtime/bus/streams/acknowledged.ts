@@ -1,7 +1,7 @@
 import { type ApiError, JetStreamApiError, JetStreamError } from "@nats-io/jetstream";
 import { errors, type Msg, type MsgHdrs, type NatsConnection } from "@nats-io/transport-node";
 import { TransientMap } from "../../collections/transient-map.ts";
-import { openInbox } from "../inbox.ts";
+import { openInbox } from "../credentials/inbox.ts";
 import type { Link } from "../link.ts";
 
 /*

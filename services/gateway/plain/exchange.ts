@@ -2,7 +2,7 @@ import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { type FailureCode, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import type { HttpRequest, HttpResponse } from "#runtime/rpc/http/messages.ts";
 import { writeCaller } from "#runtime/rpc/identity.ts";
-import type { Authenticate } from "../access/authentication.ts";
+import type { Authenticate } from "../access/authentication/authentication.ts";
 import { parseKeepingNumbers } from "./json-text.ts";
 
 /** Who asks by plain HTTP, in the header that services read; refused without a key where there are keys. */

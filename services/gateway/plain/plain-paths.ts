@@ -3,7 +3,7 @@ import { connectError, refusalFromUnknown } from "#runtime/failure/connect.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { HttpRequest, HttpResponse, PathTaker } from "#runtime/rpc/http/messages.ts";
 import { answerRefusal } from "#runtime/rpc/http/refusal.ts";
-import type { Authenticate } from "../access/authentication.ts";
+import type { Authenticate } from "../access/authentication/authentication.ts";
 
 export interface PlainPathsOptions {
   authenticate: Authenticate;

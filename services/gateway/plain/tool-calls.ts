@@ -15,7 +15,7 @@ import { refuse } from "#runtime/failure/failure.ts";
 import type { Outcome } from "#runtime/results/submission.ts";
 import type { HttpRequest, HttpResponse, PathTaker } from "#runtime/rpc/http/messages.ts";
 import { contractValidator } from "#runtime/schema/contract-validator.ts";
-import type { Authenticate } from "../access/authentication.ts";
+import type { Authenticate } from "../access/authentication/authentication.ts";
 import { answerFailure, answerJson, principalHeaders, type ReadRequest, readJson } from "./exchange.ts";
 import { isJsonObject, parseKeepingNumbers } from "./json-text.ts";
 

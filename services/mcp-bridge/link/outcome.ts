@@ -1,6 +1,6 @@
 import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from "@modelcontextprotocol/client";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
-import { STREAM_ENDED } from "../transport/stream-ended.ts";
+import { STREAM_ENDED } from "../transport/http/stream-ended.ts";
 
 /**
  * What an error of a call means, and what follows:

@@ -1,7 +1,7 @@
 import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { partsOfTransport } from "#runtime/config/server-transport.ts";
 import { refuse } from "#runtime/failure/failure.ts";
-import { http } from "./http.ts";
+import { http } from "./http/http.ts";
 import type { TransportModule } from "./module.ts";
 import { stdio } from "./stdio.ts";
 

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { callThrough, openConnection, serverFrom } from "../testing/connection.ts";
 import { type Channel, transportFromChannel } from "./channel.ts";
-import { eventsOf } from "./event-stream.ts";
+import { eventsOf } from "./http/event-stream.ts";
 import type { TransportModule } from "./module.ts";
 import { createTransportRegistry } from "./registry.ts";
 

@@ -4,7 +4,7 @@ import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf
 import { describe, expect, it } from "vitest";
 import { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { publicServices } from "../../../services/processes.ts";
-import { type Rules, ruledElements } from "../../../tools/release/rule-values.ts";
+import { type Rules, ruledElements } from "../../../tools/release/compare/rule-values.ts";
 
 const requests = [...publicServices, ToolProviderService].flatMap(({ methods }) => methods.map(({ input }) => input));
 

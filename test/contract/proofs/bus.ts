@@ -23,9 +23,9 @@ const clientsOfCi = testsOf("examples/clients/clients.ts");
 const restarts = testsOf("test/system/operation/restarts.test.ts");
 const busTests = testsOf("runtime/bus/bus.test.ts");
 const up = testsOf("test/system/operation/up.test.ts");
-const compose = testsOf("test/system/operation/compose.test.ts");
-const cluster = testsOf("test/system/operation/cluster.test.ts");
-const clusterRun = testsOf("test/system/operation/cluster-run.test.ts");
+const compose = testsOf("test/system/operation/cluster/compose.test.ts");
+const cluster = testsOf("test/system/operation/cluster/cluster.test.ts");
+const clusterRun = testsOf("test/system/operation/cluster/cluster-run.test.ts");
 
 export const bus: Proofs = {
   "BUS-1": [

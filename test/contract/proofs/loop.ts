@@ -217,7 +217,7 @@ export const loopLimits: Proofs = {
     ),
     shown(
       "retries and timeouts of a model are options",
-      testsOf("services/orchestrator/model/providers/openai-compatible.test.ts")(
+      testsOf("services/orchestrator/model/providers/openai-compatible/openai-compatible.test.ts")(
         "after model_retries the run fails with the provider's words",
         "a stream that stalls is cut",
       ),

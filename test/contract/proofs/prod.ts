@@ -1,6 +1,6 @@
 import { open, type Proofs, shown, testsOf } from "./proof.ts";
 
-const compose = testsOf("test/system/operation/compose.test.ts");
+const compose = testsOf("test/system/operation/cluster/compose.test.ts");
 const up = testsOf("test/system/operation/up.test.ts");
 const gatewayAgain = testsOf("test/system/operation/gateway-again.test.ts");
 const refusals = testsOf("test/system/cli/cli-refusals.test.ts");

@@ -30,10 +30,15 @@ const patterns = testsOf("runtime/schema/json-schema/patterns.test.ts");
 const bus = testsOf("runtime/bus/bus.test.ts");
 const up = testsOf("test/system/operation/up.test.ts");
 const credentials = testsOf("test/system/security/bus-credentials.test.ts");
-const compose = testsOf("test/system/operation/compose.test.ts");
+const compose = testsOf("test/system/operation/cluster/compose.test.ts");
 const checks = testsOf("tools/check/checks.ts");
+const visible = testsOf("runtime/content/visible.test.ts");
+const printing = testsOf("cli/printing/print.test.ts");
+const imports = testsOf("test/architecture/imports.test.ts");
+const natsServer = testsOf("runtime/bus/nats-server/nats-server.test.ts");
+const installs = testsOf("services/worker-pool/testing/installs.test.ts");
 
-const tokens = testsOf("services/gateway/access/tokens.test.ts");
+const tokens = testsOf("services/gateway/access/authentication/tokens.test.ts");
 const tls = testsOf("services/gateway/testing/tls.service.test.ts");
 const strangers = testsOf("services/gateway/testing/strangers.service.test.ts");
 const bodies = testsOf("services/gateway/testing/bodies.test.ts");
@@ -188,14 +193,29 @@ export const sec: Proofs = {
       ),
       webTools("do not follow a redirect to another origin with a secret"),
     ),
-    open("terminals and pages are sent no control characters", "Nothing takes them out."),
+    shown(
+      "terminals are sent no control characters of models, tools and people",
+      visible("does nothing on a terminal", "lines, tabs and all letters stay as they are", "JSON keeps its value"),
+      printing("neither rewrites the line above it nor looks like another's"),
+      imports("the command writes to a terminal where control characters are taken out"),
+    ),
+    open("pages are sent none", "There are no pages yet."),
   ],
   "SEC-8": [
     shown("npm packages are locked for every platform", checks("lock file holds every package of every platform")),
+    shown(
+      "packages have hashes and known licences, programs that are fetched their hashes, workers' files their lock files",
+      checks("locked packages have hashes and known licences"),
+      natsServer(
+        "what is fetched is the pinned version with its hashes, or nothing",
+        "holds the hashes of the version",
+      ),
+      installs("a lock file beside a tool file is obeyed", "UV_FROZEN refuses a file that nobody has locked"),
+    ),
     open(
       "everything installed is locked with hashes",
-      "Programs that are fetched (uv, nats-server) are pinned by version, without a hash.",
+      "Base images are named by tag; thirteen optional tools have no hash.",
     ),
-    open("SECURITY.md says what is defended and what is not", "There is none."),
+    open("SECURITY.md says what is defended and what is not", "It does; no test holds it to the truth."),
   ],
 };

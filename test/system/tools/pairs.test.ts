@@ -143,8 +143,11 @@ function pairOf(service: string): SuiteService[] {
 async function servedByInstance(service: string): Promise<Map<string, number>> {
   const client = new Svcm(bus.connection).client({ strategy: "stall", maxWait: 1_000 });
   const served = new Map<string, number>();
-  for await (const { metadata, endpoints } of await client.stats(service)) {
-    served.set(metadata?.instance ?? "", endpoints?.reduce((sum, endpoint) => sum + endpoint.num_requests, 0) ?? 0);
+  // An instance that is asked by its own name, too, answers twice under the name of its service.
+  for await (const { metadata, endpoints = [] } of await client.stats(service)) {
+    const instance = metadata?.instance ?? "";
+    const count = endpoints.reduce((sum, endpoint) => sum + endpoint.num_requests, 0);
+    served.set(instance, (served.get(instance) ?? 0) + count);
   }
   return served;
 }

@@ -1,7 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Msg, MsgHdrs, NatsConnection } from "@nats-io/nats-core";
 import { ClosedConnectionError, DrainingConnectionError, PermissionViolationError } from "@nats-io/nats-core";
-import { openInbox } from "#runtime/bus/inbox.ts";
+import { openInbox } from "#runtime/bus/credentials/inbox.ts";
 import { TransientMap } from "#runtime/collections/transient-map.ts";
 import type { CallAbort } from "../../handling/call-signal.ts";
 import { notSent, unknownOutcome } from "../call/delivery.ts";

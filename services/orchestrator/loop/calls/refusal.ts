@@ -3,7 +3,7 @@ import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { ruleOfBudget, ruleOfChoice, ruleOfCount } from "#runtime/rpc/run-bounds.ts";
 import { isDuplicateCallId } from "../../log/state/call-ids.ts";
 import type { Spent } from "../../log/state/spent.ts";
-import { namelessCall } from "../../model/providers/nameless-calls.ts";
+import { namelessCall } from "../../model/providers/openai-compatible/nameless-calls.ts";
 import { boundsOf } from "../limits/budget.ts";
 import type { RunLimits } from "../limits/limits.ts";
 import { faultOfArguments } from "../tools/function-tools.ts";

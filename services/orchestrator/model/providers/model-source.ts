@@ -12,7 +12,8 @@ export function createModelSource(config: ModelConfig): ModelSource {
   const openByProvider = new Map<string, (modelId: string) => Promise<LanguageModelV4>>([
     [
       "openai-compatible",
-      async (modelId) => (await import("./openai-compatible.ts")).openOpenAICompatible(config).chatModel(modelId),
+      async (modelId) =>
+        (await import("./openai-compatible/openai-compatible.ts")).openOpenAICompatible(config).chatModel(modelId),
     ],
     [
       "scripted",

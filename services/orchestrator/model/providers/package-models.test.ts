@@ -18,7 +18,7 @@ import { readConfig } from "../../config.ts";
 import { openProvider, stream } from "../../testing/fakes/chat-server.ts";
 import { double, openRun } from "../../testing/loop-run.ts";
 import { createModelSource } from "./model-source.ts";
-import { currentModelFrom } from "./older-models.ts";
+import { currentModelFrom } from "./openai-compatible/older-models.ts";
 
 let directory: string;
 beforeAll(async () => {

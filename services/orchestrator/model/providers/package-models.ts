@@ -11,7 +11,7 @@ import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { refuseLocally } from "#runtime/failure/local-failure.ts";
 import { createLateModel } from "./late-model.ts";
-import { type AnyLanguageModel, currentModelFrom } from "./older-models.ts";
+import { type AnyLanguageModel, currentModelFrom } from "./openai-compatible/older-models.ts";
 
 /** Packages that an agent may name without the operator having done so. */
 const knownPackages = /^@ai-sdk\/[a-z0-9-]+$/;

@@ -8,7 +8,7 @@ import type { ActiveRun } from "../queue.ts";
 import type { HeldElsewhere } from "../wakes/held-elsewhere.ts";
 import type { Hold, WakeOutcome } from "../wakes/wake-outcome.ts";
 import { isTransient } from "./is-transient.ts";
-import { onParked } from "./on-idle.ts";
+import { onParked } from "./wake/on-idle.ts";
 import type { WorkerOptions } from "./worker-options.ts";
 
 /** An outcome if another process answers for the session; undefined to look at the session again. */

@@ -45,10 +45,10 @@ import { createHeldElsewhere } from "../wakes/held-elsewhere.ts";
 import type { HolderAnswer, Wake } from "../wakes/wake.ts";
 import { type Hold, redeliverSoon, settleWake, type WakeOutcome } from "../wakes/wake-outcome.ts";
 import { claimAndRun } from "./claim-and-run.ts";
-import { createInboxLook } from "./inbox-look.ts";
-import { onIdle } from "./on-idle.ts";
-import { areEventsStored, findAcceptedHere } from "./on-wake.ts";
 import { createReleasedRuns } from "./released-runs.ts";
+import { createInboxLook } from "./wake/inbox-look.ts";
+import { onIdle } from "./wake/on-idle.ts";
+import { areEventsStored, findAcceptedHere } from "./wake/on-wake.ts";
 import type { WorkerOptions } from "./worker-options.ts";
 
 export interface SessionWorker {

@@ -1,6 +1,6 @@
 import type { Msg, Subscription } from "@nats-io/transport-node";
 import type { Bus } from "#runtime/bus/bus.ts";
-import { openInbox } from "#runtime/bus/inbox.ts";
+import { openInbox } from "#runtime/bus/credentials/inbox.ts";
 import { ensureWorkConsumer, nanosFromMs } from "#runtime/bus/work-queue/work-consumer.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 

@@ -1,7 +1,7 @@
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import type { Msg, Subscription } from "@nats-io/transport-node";
 import type { Bus } from "#runtime/bus/bus.ts";
-import { openInbox } from "#runtime/bus/inbox.ts";
+import { openInbox } from "#runtime/bus/credentials/inbox.ts";
 import { readRecord } from "#runtime/bus/streams/record.ts";
 import { FIRST_CHECK_MS } from "../../calls/due-work/due.ts";
 import { type CallRecord, decodeCall, encodeCall } from "../../calls/records/call-record.ts";

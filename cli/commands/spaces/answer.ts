@@ -1,0 +1,33 @@
+import type { Command } from "commander";
+import { SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
+import { globalOptionsOf, openConnection } from "../../connection.ts";
+import { UsageFault } from "../../faults/fault.ts";
+import { printLine } from "../../printing/print.ts";
+import { addSubmissionOption, submissionOf } from "../../requests/submission.ts";
+
+export function addAnswerCommand(program: Command): void {
+  const command = program
+    .command("answer")
+    .description("Answer a tool call that waits for a person in a space")
+    .argument("<space>", "the space")
+    .argument("<call>", "the call's id, as `toolbus watch space` shows it")
+    .argument("[result]", "the answer as JSON")
+    .option("--refuse <why>", "refuse instead of answering");
+  addSubmissionOption(command).action(answer);
+}
+
+async function answer(
+  spaceId: string,
+  callId: string,
+  result: string | undefined,
+  options: { refuse?: string; submission?: string },
+  command: Command,
+): Promise<void> {
+  if ((result === undefined) === (options.refuse === undefined)) {
+    throw new UsageFault("give either an answer as JSON or --refuse WHY");
+  }
+  const spaces = openConnection(globalOptionsOf(command)).client(SpaceService);
+  const submission = submissionOf(result ?? "", options.refuse, options.submission);
+  await spaces.answerToolCall({ spaceId, callId, ...submission });
+  printLine(`answered ${callId}`);
+}

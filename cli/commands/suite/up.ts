@@ -1,0 +1,165 @@
+import { once } from "node:events";
+import { type Command, InvalidArgumentError, Option } from "commander";
+import { readServiceConfig } from "#runtime/config/service-config.ts";
+import { defaultDirectory, globalOptionsOf } from "../../global-options.ts";
+import { colors, printJson, printLine, printNote } from "../../printing/terminal.ts";
+import { listServices } from "../../suite/service-names.ts";
+import type { ServiceEvent } from "../../suite/services-process.ts";
+import { openSuite, type Suite } from "../../suite/suite.ts";
+
+interface Options {
+  port: number;
+  directory: string;
+  nats?: string;
+  only?: string[];
+  sync: "default" | "always";
+  isolate?: boolean;
+  logs?: boolean;
+  reset?: boolean;
+  auth: boolean;
+}
+
+export function addUpCommand(program: Command): void {
+  program
+    .command("up")
+    .description("Start the whole suite on this machine, NATS included, until Ctrl-C")
+    .addOption(
+      new Option("-p, --port <port>", "port of the gateway; 0 takes a free one")
+        .env("TOOLBUS_HTTP_PORT")
+        .argParser(port)
+        .default(7480),
+    )
+    .addOption(
+      new Option("--directory <path>", "where the suite keeps its state, its key and its logs")
+        .env("TOOLBUS_DIRECTORY")
+        .default(defaultDirectory),
+    )
+    .option("--no-auth", "let every user and program of this machine in without a key")
+    .addOption(new Option("--nats <url>", "use this NATS server instead of starting one").env("NATS_URL"))
+    .addOption(new Option("--only <service...>", "start only these services").choices(listServices()))
+    .option("--isolate", "give each service a process of its own: one that dies is started again alone")
+    .addOption(
+      new Option("--sync <class>", "what survives: `default` any process's end, `always` power loss too")
+        .choices(["default", "always"])
+        .default("default"),
+    )
+    .addOption(
+      new Option(
+        "--reset",
+        "delete all that is stored in the directory first, for example by an older release",
+      ).conflicts("nats"),
+    )
+    .option("--logs", "print the services' logs")
+    .action(up);
+}
+
+async function up(options: Options, command: Command): Promise<void> {
+  const stop = stopSignal();
+  try {
+    await runSuite(options, command, stop);
+  } catch (error) {
+    if (!stop.aborted) throw error;
+  }
+}
+
+async function runSuite(options: Options, command: Command, stop: AbortSignal): Promise<void> {
+  const startedAt = performance.now();
+  const { json } = globalOptionsOf(command);
+  // As the services read it: refused before any of them starts, and without the credentials that it may hold.
+  const natsUrl = options.nats === undefined ? undefined : readServiceConfig({ NATS_URL: options.nats }).natsUrl;
+  const say = (event: object, text: string) => (json ? printJson(event) : printNote(text));
+  await using suite = await openSuite({
+    directory: options.directory,
+    port: options.port,
+    natsUrl: options.nats,
+    services: options.only,
+    isolate: options.isolate,
+    reset: options.reset,
+    auth: options.auth ? "key" : "none",
+    syncInterval: options.sync,
+    signal: stop,
+    onProgress: (message) => say({ kind: "progress", message }, message),
+    onEvent: (event) => {
+      const text = textOfEvent(event, options.logs ?? false);
+      if (text !== undefined) say(event, text);
+    },
+  });
+  const seconds = ((performance.now() - startedAt) / 1_000).toFixed(1);
+  const durability = options.sync === "always" ? "power loss" : "the end of any process";
+  if (json) printJson({ kind: "ready", url: suite.url, natsUrl: natsUrl ?? suite.nats.url, keyFile: suite.key?.path });
+  else {
+    const portOption = options.port === 7480 ? "" : ` --url ${suite.url}`;
+    // One write, so that who waits for the first line has the others too.
+    printLine(
+      [
+        `${colors.green("toolbus is up")} after ${seconds} s at ${colors.bold(suite.url)}`,
+        `What is acknowledged survives ${durability}. Logs are in ${options.directory}/logs. Ctrl-C stops it.`,
+        ...linesOfKey(suite),
+        `Try: npx toolbus run demo "hello"${portOption}`,
+      ].join("\n"),
+    );
+  }
+  if (!stop.aborted) await once(stop, "abort");
+}
+
+/** The key itself is shown once, when it was made. */
+function linesOfKey({ url, key }: Suite): string[] {
+  if (key === undefined) return [];
+  const { path, isNew } = key;
+  const curl = `curl -H "authorization: Bearer $(cat ${path})" --json '{}' ${url}/toolbus.agent.v1.AgentService/ListAgents`;
+  return isNew
+    ? [
+        `Its key is ${colors.bold(key.key)}`,
+        `It is in ${path}, where the command toolbus finds it. Other clients send it: ${curl}`,
+      ]
+    : [`Its key is in ${path}`];
+}
+
+function textOfEvent(event: ServiceEvent, isVerbose: boolean): string | undefined {
+  switch (event.kind) {
+    case "started":
+      return undefined;
+    case "ready":
+      return `  ${event.instance} ready (${event.durationMs} ms)`;
+    case "ended":
+      return event.asked ? undefined : colors.red(`  ${event.instance} ended (${event.how}) and is started again`);
+    case "line":
+      return isVerbose ? `${event.instance} | ${event.line}` : troubleIn(event);
+  }
+}
+
+/** What an operator should see of a log without asking: warnings, errors, and that a service waits for NATS. */
+function troubleIn({ instance, line }: { instance: string; line: string }): string | undefined {
+  if (!/"level":"(warn|error|fatal)"|"kind":"waiting"/.test(line)) return undefined;
+  try {
+    const { msg, reason, err, faults } = JSON.parse(line) as {
+      msg?: string;
+      reason?: string;
+      err?: { message?: string };
+      faults?: string[];
+    };
+    const why = reason ?? err?.message ?? faults?.map((fault) => `\n    ${fault}`).join("");
+    return colors.yellow(`  ${instance}: ${msg}${why === undefined || msg?.includes(why) ? "" : `: ${why}`}`);
+  } catch {
+    return `  ${instance}: ${line}`; // no line of ours, but of a program that a service runs
+  }
+}
+
+/** Aborts at the first signal; the second ends the process at once, and the services with it. */
+function stopSignal(): AbortSignal {
+  const stopping = new AbortController();
+  for (const signal of ["SIGINT", "SIGTERM"]) {
+    process.on(signal, () => {
+      if (stopping.signal.aborted) process.exit(130);
+      stopping.abort(new Error(`stopped by ${signal}`));
+      printNote("stopping: what is in flight is finished first; Ctrl-C again ends it at once");
+    });
+  }
+  return stopping.signal;
+}
+
+function port(text: string): number {
+  const value = Number(text);
+  if (!Number.isInteger(value) || value < 0 || value > 65_535) throw new InvalidArgumentError("expected 0 to 65535");
+  return value;
+}

@@ -1,0 +1,199 @@
+import {
+  deserializeMessage,
+  type FetchLike,
+  isJSONRPCErrorResponse,
+  isJSONRPCRequest,
+  isJSONRPCResultResponse,
+  type JSONRPCMessage,
+  type MessageExtraInfo,
+  type RequestId,
+  StreamableHTTPClientTransport,
+  type Transport,
+  type TransportSendOptions,
+} from "@modelcontextprotocol/client";
+import { Agent, fetch as undiciFetch } from "undici";
+import { messageFromUnknown } from "#runtime/failure/failure.ts";
+import { guardedConnector } from "#runtime/http/guarded-connector.ts";
+import type { TransportContext } from "../module.ts";
+import { boundedResponse } from "./bounded-body.ts";
+import { followEvents } from "./event-stream.ts";
+import { STREAM_ENDED } from "./stream-ended.ts";
+
+const TERMINATE_TIMEOUT_MS = 1_000;
+const MAX_REDIRECTS = 5;
+const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+
+/**
+ * The SDK's transport, with five cares of long-lived connections:
+ *
+ * T1  No idle cut: undici ends silent streams after 300 s by default. Who asks keeps the deadline.
+ * T2  A stream of a request that ends without its answer is answered here with an error, at once.
+ * T3  The stream of unasked events is followed by `followEvents`: the SDK asks a server that closes it for ever at the same
+ *     pace, and gives up silently on one that fails. The SDK is told that there is no such stream.
+ * T4  Closing ends the session at the server too, but waits no longer than a second for that.
+ * T5  A redirect is followed within the server's own origin, and only where the request stays the same: configured headers hold
+ *     secrets, and so may a message.
+ */
+export class HttpTransport implements Transport {
+  readonly hasPerRequestStream = true;
+  onclose?: () => void;
+  onerror?: (error: Error) => void;
+  onmessage?: <T extends JSONRPCMessage>(message: T, extra?: MessageExtraInfo) => void;
+  readonly #agent: Agent;
+  readonly #inner: StreamableHTTPClientTransport;
+  readonly #unanswered = new Set<RequestId>();
+  readonly #ended = new AbortController();
+  readonly #context: TransportContext;
+  #closed: Promise<void> | undefined;
+  /** Why a stream was left that ends now: the SDK does not say. */
+  #cutFor: string | undefined;
+
+  constructor(url: URL, headers: Readonly<Record<string, string>>, context: TransportContext) {
+    this.#context = context;
+    const connect = context.guard && guardedConnector(context.guard);
+    this.#agent = new Agent({ bodyTimeout: 0, headersTimeout: 0, ...(connect && { connect }) }); // T1
+    this.#inner = new StreamableHTTPClientTransport(url, {
+      requestInit: { headers },
+      fetch: (target, init) => this.#fetch(target, init),
+    });
+    this.#inner.onclose = () => this.onclose?.();
+    this.#inner.onerror = (error) => this.onerror?.(error);
+    this.#inner.onmessage = (message) => this.#deliver(message);
+  }
+
+  get sessionId(): string | undefined {
+    return this.#inner.sessionId;
+  }
+
+  start(): Promise<void> {
+    return this.#inner.start();
+  }
+
+  setProtocolVersion(version: string): void {
+    this.#inner.setProtocolVersion(version);
+  }
+
+  async send(message: JSONRPCMessage, options: TransportSendOptions = {}): Promise<void> {
+    if (!isJSONRPCRequest(message) || message.method === "subscriptions/listen") {
+      return this.#inner.send(message, sendOptions(options));
+    }
+    this.#unanswered.add(message.id);
+    const onRequestStreamEnd = () => {
+      options.onRequestStreamEnd?.();
+      this.#answerUnanswered(message.id);
+    };
+    try {
+      await this.#inner.send(message, sendOptions({ ...options, onRequestStreamEnd }));
+    } catch (error) {
+      this.#unanswered.delete(message.id);
+      throw error;
+    }
+  }
+
+  close(): Promise<void> {
+    this.#closed ??= this.#close();
+    return this.#closed;
+  }
+
+  async #close(): Promise<void> {
+    this.#ended.abort();
+    const timeUp = AbortSignal.timeout(TERMINATE_TIMEOUT_MS);
+    const late = new Promise<void>((resolve) => timeUp.addEventListener("abort", () => resolve(), { once: true }));
+    await Promise.race([this.#inner.terminateSession().catch(() => {}), late]); // T4; the server forgets it by itself
+    await this.#inner.close();
+    await this.#agent.destroy();
+  }
+
+  #fetch: FetchLike = async (url, init = {}) => {
+    const headers = new Headers(init.headers);
+    const isForEvents = init.method === "GET" && !headers.has("last-event-id");
+    if (isForEvents) {
+      this.#followEvents(url, headers);
+      return new Response(null, { status: 405 }); // T3
+    }
+    return this.#request(url, init);
+  };
+
+  /** T5 */
+  async #request(url: string | URL, init: RequestInit): Promise<Response> {
+    let target = new URL(url);
+    const given = { ...init, dispatcher: this.#agent, redirect: "manual" } as Parameters<typeof undiciFetch>[1];
+    for (let hop = 0; hop <= MAX_REDIRECTS; hop++) {
+      // The global types and those of the package describe the same standard.
+      const response = (await undiciFetch(target, given)) as unknown as Response;
+      const next = redirectTarget(response, init.method, target);
+      if (next === undefined) {
+        return boundedResponse(response, {
+          maxBytes: this.#context.maxMessageBytes,
+          onTooLarge: ({ message }) => {
+            this.#cutFor = message;
+          },
+        });
+      }
+      await response.body?.cancel();
+      target = next;
+    }
+    throw new Error(`more than ${MAX_REDIRECTS} redirects`);
+  }
+
+  #followEvents(url: string | URL, headers: Headers): void {
+    const onTrouble = (error: unknown) =>
+      this.#context.logger.debug(`the stream of events of ${url} broke: ${messageFromUnknown(error)}`);
+    void followEvents({
+      signal: this.#ended.signal,
+      onTrouble,
+      request: (lastEventId, signal) => {
+        const asked = new Headers(headers);
+        if (lastEventId) asked.set("last-event-id", lastEventId);
+        return this.#request(url, { method: "GET", headers: asked, signal });
+      },
+      onData: (data) => {
+        try {
+          this.#deliver(deserializeMessage(data));
+        } catch (error) {
+          onTrouble(error);
+        }
+      },
+      // Whatever changed in the gap: the list is read again.
+      onReopened: () => this.#deliver({ jsonrpc: "2.0", method: "notifications/tools/list_changed" }),
+    });
+  }
+
+  #deliver(message: JSONRPCMessage): void {
+    const isAnswer = isJSONRPCResultResponse(message) || isJSONRPCErrorResponse(message);
+    if (isAnswer && message.id !== undefined) this.#unanswered.delete(message.id);
+    this.onmessage?.(message);
+  }
+
+  /** T2 */
+  #answerUnanswered(id: RequestId): void {
+    if (!this.#unanswered.delete(id)) return;
+    const message = this.#cutFor ?? "the server ended the stream without an answer";
+    this.#cutFor = undefined;
+    this.onmessage?.({ jsonrpc: "2.0", id, error: { code: -32_000, message, data: { reason: STREAM_ENDED } } });
+  }
+}
+
+/** Where a response sends the request; undefined for any other response. Throws when it may not go there. */
+function redirectTarget({ status, headers }: Response, method = "GET", from: URL): URL | undefined {
+  const location = headers.get("location");
+  if (!REDIRECTS.has(status) || location === null) return undefined;
+  const target = URL.parse(location, from.href);
+  if (target?.origin !== from.origin) {
+    const place = target === null ? "no URL" : target.origin;
+    throw new Error(
+      `${from.origin} redirects to ${place}, which is not followed: headers and messages are meant for one origin`,
+    );
+  }
+  const repeatsAsGet = status < 307 && method !== "GET" && method !== "HEAD";
+  if (repeatsAsGet)
+    throw new Error(`${from.origin} answers with a redirect (HTTP ${status}) that would lose the message`);
+  return target;
+}
+
+/** The SDK's transport distinguishes what is absent from what is undefined. */
+function sendOptions(options: TransportSendOptions): Parameters<StreamableHTTPClientTransport["send"]>[1] {
+  const { relatedRequestId: _, ...rest } = options;
+  const given = Object.entries(rest).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(given);
+}

@@ -1,0 +1,141 @@
+import type { ServerResponse } from "node:http";
+import { create } from "@bufbuild/protobuf";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
+import { describe, expect, test } from "vitest";
+import { AgentSchema, LimitsSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
+import { Role, RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { textContent } from "#runtime/content/text.ts";
+import { systemClock } from "#runtime/time/clock.ts";
+import { claimRun } from "../../../log/claim.ts";
+import { createJournal } from "../../../log/journal.ts";
+import { runFromState } from "../../../log/state/view.ts";
+import { limitsFrom } from "../../../loop/limits/limits.ts";
+import { runLoop } from "../../../loop/loop.ts";
+import { createModelRow } from "../../../loop/requests/models.ts";
+import { begin, openProvider, stream } from "../../../testing/fakes/chat-server.ts";
+import { createFakeRouter } from "../../../testing/fakes/fake-router.ts";
+import { createFakeToolMessages } from "../../../testing/fakes/fake-tool-messages.ts";
+import { createMemoryRunLog } from "../../../testing/fakes/memory-log.ts";
+import { emptyInbox } from "../../../testing/loop-run.ts";
+import { createModelSource } from "../model-source.ts";
+
+/** A run from its acceptance to its end, with a model behind HTTP. */
+async function takeRun(url: string, limits = {}) {
+  const log = createMemoryRunLog();
+  const journal = createJournal(log, "r", systemClock);
+  const input = [{ item: { case: "message" as const, value: { role: Role.USER, content: textContent("go") } } }];
+  await journal.append(() => ({ case: "accepted", value: { sessionId: "s", agent: "helper", input } }));
+  const run = (await claimRun(journal, "process"))!;
+  const modelOf = createModelSource({ openaiBaseUrl: url, openaiApiKey: "key-1", scripts: ".", modules: new Map() });
+  const model = { provider: "openai-compatible", model: "tiny", options: { temperature: 0.5, top_k_only_here: 4 } };
+  const agent = create(AgentSchema, { name: "helper", model });
+  const retries: number[] = [];
+  await runLoop(run, {
+    agent,
+    models: createModelRow({ language: modelOf(agent.model!), config: agent.model! }),
+    limits: limitsFrom(undefined, create(LimitsSchema, limits)),
+    history: [],
+    inbox: emptyInbox,
+    router: createFakeRouter([{ name: "double", answer: (args) => (args as { value: number }).value * 2 }]),
+    clock: systemClock,
+    publishDelta: () => {},
+    setDeltas: () => {},
+    maxTurnBytes: log.maxEventBytes("r"),
+    checkpointMs: 60_000,
+    toolMessages: createFakeToolMessages(),
+    onNotShown: () => {},
+    onRefused: () => {},
+    onRetry: (_, afterMs) => retries.push(afterMs),
+    onFailover: () => {},
+    signal: new AbortController().signal,
+    handover: new AbortController().signal,
+  });
+  const committed = log.events("r").flatMap(({ event }) => (event.case === "turnCommitted" ? [event.value] : []));
+  return { run: runFromState(journal.state!), committed, retries };
+}
+
+describe("a model behind the chat completions API", () => {
+  test("LOOP-11 is asked with tools, options and results, and its stream becomes turns", async () => {
+    const call = (args: string) => ({ tool_calls: [{ index: 0, function: { arguments: args } }] });
+    const provider = await openProvider([
+      stream(
+        [
+          { role: "assistant", content: "Let me " },
+          { content: "see." },
+          { tool_calls: [{ index: 0, id: "call_x", type: "function", function: { name: "double", arguments: "" } }] },
+          call('{"val'),
+          call('ue":21}'),
+        ],
+        "tool_calls",
+      ),
+      stream([{ content: "42" }]),
+    ]);
+    const { run, committed } = await takeRun(provider.url);
+    expect(run).toMatchObject({
+      state: RunState.COMPLETED,
+      outputText: "42",
+      usage: { inputTokens: 14n, outputTokens: 6n },
+    });
+    expect(committed[0]).toMatchObject({ model: "tiny-2", finishReason: "tool-calls" });
+    const [first, second] = provider.asked;
+    expect(first?.headers).toMatchObject({ authorization: "Bearer key-1", "idempotency-key": "r-1-1" });
+    expect(first?.body).toMatchObject({ model: "tiny", stream: true, temperature: 0.5, top_k_only_here: 4 });
+    expect(first?.body.tools).toMatchObject([{ type: "function", function: { name: "double" } }]);
+    expect(second?.body.messages).toMatchObject([
+      { role: "user" },
+      {
+        role: "assistant",
+        content: "Let me see.",
+        tool_calls: [{ id: "call_x", function: { arguments: '{"value":21}' } }],
+      },
+      { role: "tool", tool_call_id: "call_x", content: "42" },
+    ]);
+  });
+
+  test("LOOP-11 a 429 is tried again when the provider said", async () => {
+    const busy = (response: ServerResponse) => {
+      response.writeHead(429, { "retry-after": "0.2", "content-type": "application/json" });
+      response.end(JSON.stringify({ error: { message: "slow down" } }));
+    };
+    const provider = await openProvider([busy, stream([{ content: "fine" }])]);
+    const { run, retries } = await takeRun(provider.url);
+    expect(run.outputText).toBe("fine");
+    expect(retries).toEqual([200]);
+    expect(provider.asked[1]!.atMs - provider.asked[0]!.atMs).toBeGreaterThanOrEqual(195);
+  });
+
+  test("LOOP-11 a stream that stalls is cut, its connection closed, and the turn taken by another attempt", async () => {
+    const closed = Promise.withResolvers<void>();
+    const stall = (response: ServerResponse) => {
+      begin(response, [{ content: "half a sen" }]);
+      response.on("close", () => closed.resolve());
+    };
+    const provider = await openProvider([stall, stream([{ content: "whole" }])]);
+    const { run, committed } = await takeRun(provider.url, { modelStallTimeout: durationFromMs(100) });
+    await closed.promise;
+    expect(run.outputText).toBe("whole");
+    expect(committed).toMatchObject([{ turn: 1, attempt: 2 }]);
+  });
+
+  test("LOOP-11 a stream that is reset in the middle is tried again", async () => {
+    const reset = (response: ServerResponse) => {
+      begin(response, [{ content: "half" }]);
+      setImmediate(() => response.destroy());
+    };
+    const provider = await openProvider([reset, stream([{ content: "whole" }])]);
+    expect((await takeRun(provider.url)).run.outputText).toBe("whole");
+  });
+
+  test("LOOP-12 after model_retries the run fails with the provider's words; what cannot pass is not tried again", async () => {
+    const refuse = (status: number) => (response: ServerResponse) => {
+      response.writeHead(status, { "content-type": "application/json", "retry-after-ms": "1" });
+      response.end(JSON.stringify({ error: { message: `no: ${status}` } }));
+    };
+    const failing = await openProvider([refuse(500), refuse(503), refuse(500)]);
+    const { run } = await takeRun(failing.url, { modelRetries: 1 });
+    expect(run).toMatchObject({ state: RunState.FAILED, endReason: RunEndReason.MODEL_ERROR, error: "no: 503" });
+    const refusing = await openProvider([refuse(401)]);
+    expect((await takeRun(refusing.url)).run).toMatchObject({ endReason: RunEndReason.MODEL_ERROR, error: "no: 401" });
+    expect(refusing.asked).toHaveLength(1);
+  });
+});

@@ -1,0 +1,39 @@
+/**
+ * Looks into the inboxes of idle sessions. While the services that it asks are silent, one look at a time finds out whether they
+ * are back: the others would wait for the same silence, each in a slot that a run could have.
+ */
+
+import { Failure } from "#runtime/failure/failure.ts";
+import { isTransient } from "../is-transient.ts";
+import type { WorkerOptions } from "../worker-options.ts";
+
+/** `unknown`: nobody answered, or another look is under way to find out whether somebody does. */
+export type InboxLook = "started" | "nothing" | "unknown";
+
+export function createInboxLook({
+  startFromInbox,
+  abandon,
+  logger,
+}: Pick<WorkerOptions, "startFromInbox" | "abandon" | "logger">): (sessionId: string) => Promise<InboxLook> {
+  let isAway = false;
+  let isProbing = false;
+
+  return async (sessionId) => {
+    if (isAway && isProbing) return "unknown";
+    const isProbe = isAway;
+    if (isProbe) isProbing = true;
+    try {
+      const isStarted = await startFromInbox(sessionId, abandon);
+      isAway = false;
+      return isStarted ? "started" : "nothing";
+    } catch (error) {
+      abandon.throwIfAborted();
+      if (error instanceof Failure && error.code === "not_found") return "nothing"; // a session that is gone
+      isAway = isTransient(error);
+      logger.warn({ err: error, sessionId }, "an inbox could not be looked into: it is tried again");
+      return "unknown";
+    } finally {
+      if (isProbe) isProbing = false;
+    }
+  };
+}

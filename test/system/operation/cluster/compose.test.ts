@@ -1,0 +1,175 @@
+// What can be known of the Dockerfile and the compose file without an engine. That the cluster works is proven by
+// cluster.test.ts, with the very configuration that stands in the compose file.
+
+import { existsSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { describe, expect, it } from "vitest";
+import { pinnedNatsServer } from "#runtime/bus/nats-server/find/find-nats-server.ts";
+import { pinnedUv } from "#runtime/bus/nats-server/find/find-uv.ts";
+import type { ServiceConfig } from "#runtime/config/service-config.ts";
+import { listServices } from "../../../../cli/suite/service-names.ts";
+import { projectRoot, sourceFilesBelow } from "../../../architecture/source-files.ts";
+import { readCompose } from "../../../harness/cluster/compose.ts";
+
+const given = { NATS_ROUTES_PASSWORD: "0123456789abcdef", TOOLBUS_API_KEYS: "me:0123456789abcdef" };
+const compose = readCompose(given);
+const entries = Object.entries(compose.services);
+const nodes = entries.filter(([, service]) => service.image?.startsWith("nats:"));
+const services = entries.filter(([, service]) => service.build !== undefined);
+const dockerfile = readFileSync(join(projectRoot, "Dockerfile"), "utf8");
+
+describe("BUS-6 docker-compose.yml", () => {
+  it("runs every service, and nothing else but NATS", () => {
+    expect(services.map(([name]) => name).sort()).toEqual(listServices());
+    expect(listServices().length).toBeGreaterThan(1);
+    expect(nodes.length + services.length).toBe(entries.length);
+  });
+
+  it.each(services)("%s is started by a command that the image's entrypoint knows", (name, service) => {
+    expect(service.build).toBe(".");
+    expect(service.command).toEqual(["serve", name]);
+  });
+
+  it.each(services)("%s accepts its environment, and finds the bus and the replicas in it", async (name, service) => {
+    const config = await readConfigOf(name, service.environment ?? {});
+    expect(config.natsUrl.split(",")).toEqual(nodes.map(([node]) => `nats://${node}:4222`));
+    expect(config).toMatchObject({ replicas: 3 });
+  });
+
+  it.each(services)("SEC-1 %s finds its own key where it looks for it, and no other's", async (name, service) => {
+    const { busCredentials } = await readConfigOf(name, service.environment ?? {});
+    expect(busCredentials).toBe("/run/secrets"); // where Compose puts what has no path
+    expect(service.secrets).toEqual([{ source: name, target: `${name}.nk` }]);
+    expect(compose.secrets[name]).toEqual({ file: `.toolbus/bus/${name}.nk` });
+  });
+
+  it.each(services)("%s is given no variable that it does not read", (name, service) => {
+    const config = `services/${name}/config.ts`;
+    const read = namesIn(config, "runtime/config/service-config.ts", ...readersUsedBy(config));
+    expect(Object.keys(service.environment ?? {}).filter((variable) => !read.has(variable))).toEqual([]);
+  });
+
+  it.each(services)("%s finds in the image what its paths name", (_name, service) => {
+    const paths = Object.values(service.environment ?? {}).filter((value) => value.startsWith("/toolbus/"));
+    expect(paths.filter((path) => !isCopied(path.slice("/toolbus/".length)))).toEqual([]);
+  });
+
+  it.each(services)("%s may finish its draining before it is killed", (_name, service) => {
+    const drainTimeoutMs = Number(/drainTimeoutMs = ([\d_]+)/.exec(lifecycle())?.[1]?.replaceAll("_", ""));
+    expect(Number.parseInt(service.stop_grace_period ?? "10s", 10) * 1_000).toBeGreaterThan(drainTimeoutMs);
+  });
+
+  it("wants a key for the gateway and a password between the NATS nodes, and has no default for either", () => {
+    expect(() => readCompose({ ...given, TOOLBUS_API_KEYS: "" })).toThrow("TOOLBUS_API_KEYS");
+    expect(() => readCompose({ ...given, NATS_ROUTES_PASSWORD: "" })).toThrow("NATS_ROUTES_PASSWORD");
+  });
+
+  it("publishes the gateway alone, on the loopback interface only", async () => {
+    const config = (await readConfigOf("gateway", compose.services.gateway?.environment ?? {})) as unknown as {
+      port: number;
+    };
+    const published = entries.flatMap(([name, service]) => (service.ports ?? []).map((port) => `${name} ${port}`));
+    expect(published).toEqual([`gateway 127.0.0.1:${config.port}:${config.port}`]);
+  });
+
+  it("has three NATS nodes that differ in name and store only", () => {
+    expect(nodes.map(([name]) => name)).toEqual(["nats-1", "nats-2", "nats-3"]);
+    const alike = nodes.map(([name, service]) => {
+      expect(service.command).toContain(`--name=${name}`);
+      expect(service.volumes).toEqual([`${name}:/data`]);
+      const command = service.command.map((word) => word.replace(name, "NODE"));
+      return JSON.stringify({ ...service, command, volumes: [] });
+    });
+    expect(new Set(alike).size).toBe(1);
+    expect(Object.keys(compose.volumes)).toEqual(nodes.map(([name]) => name));
+  });
+
+  it("mounts the configuration where the servers look for it, with a route to each of them, by password", () => {
+    for (const [, service] of nodes) {
+      const mounted = service.configs?.map(({ source, target }) => [source, `--config=${target}`]);
+      expect(mounted?.[0]).toEqual(["nats", service.command[0]]);
+      expect(service.configs?.[1]).toEqual({ source: "bus-users", target: "/etc/nats/users.conf" });
+    }
+    expect(compose.configs["bus-users"]).toEqual({ file: ".toolbus/bus/users.conf" });
+    const content = compose.configs.nats?.content ?? "";
+    expect(content).toContain('authorization { include "users.conf" }'); // beside the file that says so
+    const routes = [...content.matchAll(/"nats:\/\/toolbus:([^@]+)@([^"]+)"/g)].map((match) => match.slice(1));
+    expect(routes).toEqual(nodes.map(([name]) => [given.NATS_ROUTES_PASSWORD, `${name}:6222`]));
+  });
+
+  it("runs the NATS that the tests run", () => {
+    const [major, minor] = pinnedNatsServer.split(".");
+    expect(new Set(nodes.map(([, service]) => service.image))).toEqual(new Set([`nats:${major}.${minor}-alpine`]));
+  });
+});
+
+describe("the Dockerfile", () => {
+  it("copies only what there is", () => {
+    expect(copied().length).toBeGreaterThan(5);
+    expect(copied().filter((path) => !existsSync(join(projectRoot, path)))).toEqual([]);
+    expect(copied().filter((path) => ignored().includes(path))).toEqual([]);
+  });
+
+  it("copies everything that the command and the services import, one file after another", () => {
+    const files = ["services", "cli", "runtime", "gen/es"].flatMap((folder) => sourceFilesBelow(folder));
+    const known = new Map(files.map((file) => [file.path, file]));
+    const reached = new Set(["cli/main.ts", ...listServices().map((service) => `services/${service}/main.ts`)]);
+    for (const path of reached) {
+      for (const imported of known.get(path)?.imports ?? []) if (isOwn(imported)) reached.add(imported);
+    }
+    expect(reached.size).toBeGreaterThan(150);
+    expect([...reached].filter((path) => !isCopied(path))).toEqual([]);
+    expect([...reached].filter((path) => !existsSync(join(projectRoot, path)))).toEqual([]);
+  });
+
+  it("has the uv that the tests run, and a Node of the version that the project names", () => {
+    expect(dockerfile).toContain("--require-hashes --no-deps -r /tmp/uv.txt");
+    expect(readFileSync(join(projectRoot, "runtime/bus/nats-server/find/uv.txt"), "utf8")).toContain(
+      `uv==${pinnedUv} `,
+    );
+    const version = readFileSync(join(projectRoot, ".node-version"), "utf8").trim();
+    expect(dockerfile).toMatch(new RegExp(`^FROM node:${version}(\\.\\d+)*-`, "m"));
+  });
+});
+
+async function readConfigOf(name: string, env: NodeJS.ProcessEnv): Promise<ServiceConfig> {
+  const url = pathToFileURL(join(projectRoot, "services", name, "config.ts")).href;
+  const service = (await import(url)) as { readConfig: (env: NodeJS.ProcessEnv) => ServiceConfig };
+  return service.readConfig(env);
+}
+
+/** The pieces of `runtime/config` that a service's own file calls. */
+function readersUsedBy(path: string): string[] {
+  const source = readFileSync(join(projectRoot, path), "utf8");
+  const shared = [...source.matchAll(/"#(runtime\/config\/[\w-]+\.ts)"/g)].map(([, file = ""]) => file);
+  const own = [...source.matchAll(/"\.\/([\w/-]+\.ts)"/g)].map(([, file = ""]) => join(dirname(path), file));
+  return [...shared, ...own];
+}
+
+function namesIn(...paths: string[]): Set<string> {
+  const text = paths.map((path) => readFileSync(join(projectRoot, path), "utf8")).join("\n");
+  return new Set([...text.matchAll(/"((?:TOOLBUS|NATS|OPENAI|OTEL)_[A-Z_]+)"/g)].map((match) => match[1] ?? ""));
+}
+
+function lifecycle(): string {
+  return readFileSync(join(projectRoot, "runtime/lifecycle/configured-service.ts"), "utf8");
+}
+
+/** The sources of all COPY lines. */
+function copied(): string[] {
+  return [...dockerfile.matchAll(/^COPY (.+) \S+$/gm)].flatMap((match) => (match[1] ?? "").split(" "));
+}
+
+function isCopied(path: string): boolean {
+  return copied().some((source) => path === source || path.startsWith(`${source}/`));
+}
+
+/** A file of the project, and no package. */
+function isOwn(imported: string): boolean {
+  return /^[\w-]+\/.*\.ts$/.test(imported);
+}
+
+function ignored(): string[] {
+  return readFileSync(join(projectRoot, ".dockerignore"), "utf8").split("\n").filter(Boolean);
+}
