@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { readServiceConfig } from "#runtime/config/service-config.ts";
+import { collectGarbageOfStart } from "#runtime/lifecycle/heap.ts";
 import { defaultDirectory, globalOptionsOf } from "../../global-options.ts";
 import { colors, printJson, printLine, printNote } from "../../printing/terminal.ts";
 import { listServices } from "../../suite/service-names.ts";
@@ -84,6 +85,7 @@ async function runSuite(options: Options, command: Command, stop: AbortSignal): 
       if (text !== undefined) say(event, text);
     },
   });
+  collectGarbageOfStart(); // this process has read the whole contract, for the permissions on the bus, and only waits from here on
   const seconds = ((performance.now() - startedAt) / 1_000).toFixed(1);
   const durability = options.sync === "always" ? "power loss" : "the end of any process";
   if (json) printJson({ kind: "ready", url: suite.url, natsUrl: natsUrl ?? suite.nats.url, keyFile: suite.key?.path });
