@@ -91,8 +91,9 @@ describe("a run for people", () => {
 });
 
 test("a run for programs is a line of the contract's JSON for each update", () => {
-  const lines = written(createJsonRunPrinter, delta("Hi"), ended({ state: "RUN_STATE_COMPLETED" }))
-    .trim()
-    .split("\n");
-  expect(lines.map((line) => JSON.parse(line))).toEqual([delta("Hi"), ended({ state: "RUN_STATE_COMPLETED" })]);
+  const printed: JsonValue[] = [];
+  const printer = createJsonRunPrinter((value) => printed.push(value));
+  const updates = [delta("Hi"), ended({ state: "RUN_STATE_COMPLETED" })];
+  for (const update of updates) printer.show(fromJson(WatchRunResponseSchema, update));
+  expect(printed).toEqual(updates);
 });

@@ -1,9 +1,8 @@
-import { toJson } from "@bufbuild/protobuf";
+import { type JsonValue, toJson } from "@bufbuild/protobuf";
 import type { AnswerDropped, RunDelta, RunEnded, RunEvent, RunTextReplaced } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { type Item, RunEndReason, RunEndReasonSchema, RunState, RunStateSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import { type WatchRunResponse, WatchRunResponseSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { textOfContent } from "#runtime/content/text.ts";
-import { visibleJson } from "#runtime/content/visible.ts";
 import { codeOfValue, colors, nameOfValue, oneLine, progressText } from "./print.ts";
 
 /** Where a run's course is written: standard output, or a test's list. */
@@ -14,8 +13,8 @@ export interface RunPrinter {
 }
 
 /** A line of JSON for each update, in the contract's own form. */
-export function createJsonRunPrinter(write: Write): RunPrinter {
-  return { show: (update) => write(`${visibleJson(JSON.stringify(toJson(WatchRunResponseSchema, update)))}\n`) };
+export function createJsonRunPrinter(print: (value: JsonValue) => void): RunPrinter {
+  return { show: (update) => print(toJson(WatchRunResponseSchema, update)) };
 }
 
 /** Text as it is written, and a line for each call, its progress and its result. */

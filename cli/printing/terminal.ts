@@ -41,7 +41,7 @@ export function printLine(text = ""): void {
 }
 
 /** One line of JSON. */
-export function printJson(value: object): void {
+export function printJson(value: unknown): void {
   process.stdout.write(`${visibleJson(JSON.stringify(value))}\n`);
 }
 

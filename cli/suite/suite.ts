@@ -66,24 +66,24 @@ export async function openSuite(options: SuiteOptions): Promise<Suite> {
   await using stack = new AsyncDisposableStack();
   const directory = resolve(options.directory);
   const logs = stack.use(openLogFiles(join(directory, "logs")));
-  const given = options.env?.TOOLBUS_BUS_CREDENTIALS ?? process.env.TOOLBUS_BUS_CREDENTIALS;
-  const credentials = given === undefined ? join(directory, "bus") : resolve(given);
+  const keys = options.env?.TOOLBUS_BUS_CREDENTIALS ?? process.env.TOOLBUS_BUS_CREDENTIALS;
+  const credentials = keys === undefined ? join(directory, "bus") : resolve(keys);
   const nats = await openNats(options, { directory, credentials }, stack);
   if (options.reset) {
     const { removeStores } = await import("#runtime/bus/credentials/remove-stores.ts");
     const removed = await removeStores({ url: nats.url, login: await readLogin(credentials, ADMIN) });
     options.onProgress?.(`deleted what was stored: ${removed.length} streams and buckets`);
   }
-  const env = {
+  const given = {
     ...withSecretFiles({ ...secretsOf(directory), ...process.env, ...options.env }),
     PATH: pathWithPrograms(),
     ...defaultsOfExamples(),
     ...options.env,
     NATS_URL: nats.url,
     TOOLBUS_BUS_CREDENTIALS: credentials,
-    ...protectedPaths(directory, options.env),
     ...(options.auth === "none" && { TOOLBUS_AUTH: "none" }),
   };
+  const env = { ...given, ...protectedPaths(directory, given) };
   const names = options.services ?? listServices();
   const key = hasCredentials(env) || !names.includes("gateway") ? undefined : openKey(directory);
   const services = stack.use(
@@ -160,8 +160,7 @@ function pathWithPrograms(): string {
 }
 
 /** What confined tools do not see, and what they cannot change: they would give themselves rights by it. */
-function protectedPaths(directory: string, own: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
-  const given = { ...process.env, ...defaultsOfExamples(), ...own };
+function protectedPaths(directory: string, given: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const { TOOLBUS_AGENTS, TOOLBUS_TOOLS, TOOLBUS_WORKERS, TOOLBUS_HOSTED } = given;
   const list = (...paths: (string | undefined)[]) => paths.filter(Boolean).join(",");
   return {

@@ -2,7 +2,7 @@ import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { Connection } from "../connection.ts";
 import { exitCodes } from "../faults/fault.ts";
 import { createJsonRunPrinter, createRunPrinter, type RunPrinter } from "../printing/run-printer.ts";
-import { printText } from "../printing/terminal.ts";
+import { printJson, printText } from "../printing/terminal.ts";
 import { type FollowOptions, followRun } from "./run-follower.ts";
 
 interface ShowOptions extends Pick<FollowOptions, "staysWhileParked" | "signal"> {
@@ -17,7 +17,7 @@ export async function showToEnd(
   runId: string,
   { json, onUpdate, ...options }: ShowOptions,
 ): Promise<void> {
-  const lines = json ? createJsonRunPrinter(printText) : createRunPrinter(printText);
+  const lines = json ? createJsonRunPrinter(printJson) : createRunPrinter(printText);
   const show: RunPrinter["show"] = (update) => {
     lines.show(update);
     onUpdate?.(update);

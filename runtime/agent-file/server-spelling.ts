@@ -81,8 +81,14 @@ export function isWrittenFlat(file: JsonObject): boolean {
   return arms.every((arm) => file[arm] === undefined);
 }
 
+export interface TransportFault {
+  /** As files name it; empty for the transport as a whole. */
+  readonly field: string;
+  readonly message: string;
+}
+
 /** What is wrong with the transport of a server in the contract's JSON, in the words of files. */
-export function faultOfTransport(server: JsonObject): { field: string; message: string } | undefined {
+export function faultOfTransport(server: JsonObject): TransportFault | undefined {
   const of = (arm: string, field: string) => {
     const value = server[arm];
     return typeof value === "object" && value !== null && !Array.isArray(value) ? (value[field] ?? "") : "";

@@ -1,3 +1,4 @@
+import { isLoopback } from "../http/loopback.ts";
 import type { EnvironmentReader } from "./environment.ts";
 
 /** How a JWT becomes a caller. */
@@ -86,7 +87,7 @@ function urlFrom(reader: EnvironmentReader, text: string | undefined): URL {
   const placeholder = new URL("https://issuer.invalid");
   if (text === undefined) return placeholder;
   const url = URL.parse(text);
-  const isLocal = url?.protocol === "http:" && ["127.0.0.1", "[::1]", "localhost"].includes(url.hostname);
+  const isLocal = url?.protocol === "http:" && isLoopback(url.hostname);
   if (url !== null && (url.protocol === "https:" || isLocal)) return url;
   reader.fault("TOOLBUS_JWT_JWKS_URL", text, "a URL with https, or one with http on loopback");
   return placeholder;

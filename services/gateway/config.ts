@@ -2,13 +2,12 @@ import { resolve } from "node:path";
 import { type EnvironmentReader, readEnvironment } from "#runtime/config/environment.ts";
 import { readCredentials } from "#runtime/config/gateway-credentials.ts";
 import { serviceConfigFromReader } from "#runtime/config/service-config.ts";
+import { isLoopback } from "#runtime/http/loopback.ts";
 import { LOCAL_PRINCIPAL } from "#runtime/rpc/identity.ts";
 import type { CertificatePaths } from "./access/certificate.ts";
 
 /** What each setting means is said where it is read. */
 export type GatewayConfig = ReturnType<typeof readConfig>;
-
-const loopback = new Set(["127.0.0.1", "::1", "localhost"]);
 
 export function readConfig(env: NodeJS.ProcessEnv) {
   const reader = readEnvironment(env);
@@ -24,7 +23,7 @@ export function readConfig(env: NodeJS.ProcessEnv) {
     max: 65_535,
   });
   const { auth, apiKeys, tokens } = readCredentials(reader);
-  if (auth === "none" && !loopback.has(host)) {
+  if (auth === "none" && !isLoopback(host)) {
     reader.fault("TOOLBUS_HTTP_HOST", host, "a loopback address, as TOOLBUS_AUTH is none");
   }
   const operators = reader.list("TOOLBUS_OPERATORS", {
@@ -68,7 +67,7 @@ export function readConfig(env: NodeJS.ProcessEnv) {
     apiKeys,
     tokens,
     tls,
-    isLoopback: loopback.has(host),
+    isLoopback: isLoopback(host),
     operators: new Set([LOCAL_PRINCIPAL, ...operators]),
     maxRequestBytes,
     shares,

@@ -4,7 +4,6 @@ import { openAuditTrail } from "#runtime/audit/trail.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { openServiceBus } from "#runtime/bus/credentials/service-bus.ts";
 import { Failure } from "#runtime/failure/failure.ts";
-import { openBackground } from "#runtime/lifecycle/background.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
 import { createResultRemoval } from "#runtime/results/removal.ts";
 import { clientInterceptors, serverInterceptors } from "#runtime/rpc/interceptors.ts";
@@ -17,7 +16,7 @@ import { createModelSource, type ModelSource } from "./model/providers/model-sou
 import { createRoutes } from "./routes.ts";
 import { startFromInbox } from "./runs/self-wake/self-wake.ts";
 import { type Canceling, cancelingSubAgents } from "./runs/sub-agents/cancel.ts";
-import { keepSweeping } from "./sessions/retention/retention.ts";
+import { openRetention } from "./sessions/retention/retention.ts";
 import { turnLoop } from "./sessions/turn-loop.ts";
 import { runWakeLoop } from "./sessions/wakes/wake-loop.ts";
 import { createAcceptedHere } from "./sessions/worker/accepted-here.ts";
@@ -100,7 +99,7 @@ export async function openOrchestrator(
     await serveOnNats(bus, { service: name, instance, logger, interceptors: serverInterceptors(context), routes }),
   );
   const kept = { retention: createStreamRetention(bus), results: createResultRemoval(bus), keptMs: config.retentionMs };
-  stack.use(openBackground((signal) => keepSweeping({ ...shared, ...kept }, signal)));
+  stack.use(openRetention({ ...shared, ...kept }));
   stack.defer(() =>
     stopping.abort(new Failure("unavailable", "this orchestrator stops: watch again", { reason: "INSTANCE_STOPPING" })),
   );

@@ -8,7 +8,7 @@
  */
 
 import { messageFromUnknown } from "../../failure/failure.ts";
-import { openBackground } from "../../lifecycle/background.ts";
+import { openPeriodic } from "../../lifecycle/background.ts";
 import type { Clock } from "../../time/clock.ts";
 import type { Bus } from "../bus.ts";
 import { isPassing } from "../jetstream-errors.ts";
@@ -90,25 +90,22 @@ export interface KeptRoomOptions<T> extends RoomOptions<T> {
 /** Makes room again and again until it is disposed, and tells when there is none to be made. */
 export function openRoom<T>(bus: Bus, options: KeptRoomOptions<T>): AsyncDisposable {
   const { place, clock, fills, onFault } = options;
-  return openBackground(async (signal) => {
-    let isReported = false;
-    const progress = { fromSequence: 1 };
-    while (!signal.aborted) {
-      await clock.delay(pauseMs * (0.5 + Math.random()), signal).catch(() => {}); // aborted: the loop's condition sees it
-      if (signal.aborted) return;
-      try {
-        await makeRoom(bus, options, signal, progress);
-        const filled = await filledPart(bus, place);
-        const isShort = filled >= highMark;
-        if (isShort && !isReported)
-          onFault(
-            `${place.bucket} is filled to ${Math.round(filled * 100)} % with ${fills}: when it is full, it refuses`,
-          );
-        isReported = isShort;
-      } catch (error) {
-        if (!signal.aborted)
-          onFault(`the room of ${place.bucket} could not be looked at: ${messageFromUnknown(error)}`);
+  let isReported = false;
+  const progress = { fromSequence: 1 };
+  return openPeriodic({
+    everyMs: pauseMs,
+    clock,
+    async work(signal) {
+      await makeRoom(bus, options, signal, progress);
+      const filled = await filledPart(bus, place);
+      const isShort = filled >= highMark;
+      if (isShort && !isReported) {
+        onFault(
+          `${place.bucket} is filled to ${Math.round(filled * 100)} % with ${fills}: when it is full, it refuses`,
+        );
       }
-    }
+      isReported = isShort;
+    },
+    onError: (error) => onFault(`the room of ${place.bucket} could not be looked at: ${messageFromUnknown(error)}`),
   });
 }

@@ -6,10 +6,11 @@
 //
 // A seed is made once and stays: to change a key, delete its file, and write the directory anew.
 
-import { chmod, link, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { link, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { isErrno } from "../../failure/errno.ts";
 import { LocalFailure } from "../../failure/local-failure.ts";
+import { writePrivateFile } from "../private-file.ts";
 import { ADMIN, type BusLogin, createSeed, publicKeyOf } from "./login.ts";
 import type { BusUser } from "./permissions.ts";
 import { textOfUsers } from "./users-file.ts";
@@ -36,7 +37,7 @@ export async function writeCredentials(directory: string, usersOf: UsersOf): Pro
     known.push({ ...user, publicKey: publicKeyOf(login) });
   }
   const file = join(path, usersFile);
-  await writePrivately(file, textOfUsers(known));
+  await writePrivateFile(file, textOfUsers(known));
   return { path, usersFile: file };
 }
 
@@ -86,9 +87,4 @@ async function readSeed(path: string): Promise<string | undefined> {
     if (isErrno(error, "ENOENT")) return undefined;
     throw error;
   }
-}
-
-async function writePrivately(path: string, text: string): Promise<void> {
-  await writeFile(path, text, { mode: 0o600 });
-  await chmod(path, 0o600); // the mode above holds for files that did not exist
 }

@@ -1,5 +1,7 @@
-import { chmod, mkdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readFile } from "node:fs/promises";
 import { join, relative, resolve } from "node:path";
+import { isErrno } from "../../failure/errno.ts";
+import { writePrivateFile } from "../private-file.ts";
 import type { ProcessIdentity } from "./process-identity.ts";
 
 /** The default survives `kill -9` of any process; `always` also survives the loss of power, at two to three times the time an append takes. */
@@ -69,20 +71,15 @@ export async function writeServerConfig(files: ServerFiles, settings: ServerSett
   const lines = Object.entries(values).map(([name, value]) => `${name}: ${JSON.stringify(value)}`);
   const users = relative(files.directory, settings.usersFile); // the server knows no absolute path here
   lines.push(`authorization { include ${JSON.stringify(users)} }`);
-  await writePrivately(files.config, `${lines.join("\n")}\n`);
+  await writePrivateFile(files.config, `${lines.join("\n")}\n`);
 }
 
 export async function writeRunRecord(files: ServerFiles, record: RunRecord): Promise<void> {
-  await writePrivately(files.record, JSON.stringify(record));
+  await writePrivateFile(files.record, JSON.stringify(record));
 }
 
 export async function readRunRecord(files: ServerFiles): Promise<RunRecord | undefined> {
   return readJson<RunRecord>(files.record);
-}
-
-async function writePrivately(path: string, text: string): Promise<void> {
-  await writeFile(path, text, { mode: 0o600 });
-  await chmod(path, 0o600); // the mode above holds for files that did not exist
 }
 
 async function readJson<T>(path: string): Promise<T | undefined> {
@@ -90,7 +87,7 @@ async function readJson<T>(path: string): Promise<T | undefined> {
   try {
     text = await readFile(path, "utf8");
   } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+    if (isErrno(error, "ENOENT")) return undefined;
     throw error;
   }
   try {

@@ -1,9 +1,15 @@
 import type { ConnectError } from "@connectrpc/connect";
 import { createAsyncIterable, encodeEnvelope, type UniversalServerResponse } from "@connectrpc/connect/protocol";
-import { endStreamFlag, endStreamToJson, errorToJsonBytes } from "@connectrpc/connect/protocol-connect";
+import {
+  codeToHttpStatus,
+  endStreamFlag,
+  endStreamToJson,
+  errorToJsonBytes,
+} from "@connectrpc/connect/protocol-connect";
 import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
 import { trailerFlag, trailerSerialize } from "@connectrpc/connect/protocol-grpc-web";
 import { universalResponseToNodeResponse } from "@connectrpc/connect-node";
+import { refusalFromUnknown } from "../../failure/connect.ts";
 
 type Request = { headers: { "content-type"?: string | undefined } };
 type Response = Parameters<typeof universalResponseToNodeResponse>[1];
@@ -20,6 +26,12 @@ export interface Refusal {
 export function answerRefusal(request: Request, response: Response, refusal: Refusal): void {
   const answer = responseFromRefusal(request.headers["content-type"], refusal);
   universalResponseToNodeResponse(answer, response).catch(() => response.destroy()); // whoever asked is gone
+}
+
+/** Answers with what was thrown, in the form that the sender of the request reads. */
+export function answerThrown(request: Request, response: Response, thrown: unknown): void {
+  const error = refusalFromUnknown(thrown);
+  answerRefusal(request, response, { status: codeToHttpStatus(error.code), error });
 }
 
 /** The error as the protocol of the request's content type writes it: that of Connect's JSON for what is no protocol's. */

@@ -8,7 +8,6 @@ import {
   createConnectRouter,
 } from "@connectrpc/connect";
 import type { UniversalHandler } from "@connectrpc/connect/protocol";
-import { codeToHttpStatus } from "@connectrpc/connect/protocol-connect";
 import {
   compressionBrotli,
   compressionGzip,
@@ -16,7 +15,7 @@ import {
   universalResponseToNodeResponse,
 } from "@connectrpc/connect-node";
 import type { Logger } from "pino";
-import { connectError, refusalFromUnknown } from "../../failure/connect.ts";
+import { connectError } from "../../failure/connect.ts";
 import { messageFromUnknown } from "../../failure/failure.ts";
 import { Budget } from "./body/budget.ts";
 import { leaveBody } from "./body/leave-body.ts";
@@ -31,7 +30,7 @@ import {
   type RequestTaker,
   sinkOf,
 } from "./messages.ts";
-import { answerRefusal, responseFromRefusal } from "./refusal.ts";
+import { answerRefusal, answerThrown, responseFromRefusal } from "./refusal.ts";
 import { createRequestGate } from "./request-gate.ts";
 import { unservedForm, unservedPath } from "./unserved.ts";
 
@@ -151,8 +150,7 @@ async function valuesFrom(admit: Admit | undefined, { request, response }: Excha
   try {
     return await admit?.(request, method, response);
   } catch (thrown) {
-    const error = refusalFromUnknown(thrown);
-    answerRefusal(request, response, { status: codeToHttpStatus(error.code), error });
+    answerThrown(request, response, thrown);
     return "refused";
   }
 }

@@ -1,8 +1,7 @@
 import type { CallerDeclaration } from "#gen/toolbus/caller/v1/caller_pb.ts";
 import type { Bucket } from "#runtime/bus/buckets/bucket.ts";
-import { openBackground } from "#runtime/lifecycle/background.ts";
+import { openPeriodic } from "#runtime/lifecycle/background.ts";
 import type { Clock } from "#runtime/time/clock.ts";
-import { delay } from "#runtime/time/delay.ts";
 import type { Attachments } from "./attachments.ts";
 import type { StreamRecords } from "./stream-record.ts";
 
@@ -36,14 +35,9 @@ export async function upkeep(
 }
 
 /** Does that again and again, each instance at moments of its own. */
-export function openUpkeep(parts: UpkeepParts & { onError: (error: unknown) => void }): AsyncDisposable {
-  return openBackground(async (signal) => {
-    while (!signal.aborted) {
-      await delay(pauseMs * (0.5 + Math.random()), signal).catch(() => {}); // aborted: the loop's condition sees it
-      if (signal.aborted) return;
-      await upkeep(parts, signal).catch((error: unknown) => {
-        if (!signal.aborted) parts.onError(error);
-      });
-    }
-  });
+export function openUpkeep({
+  onError,
+  ...parts
+}: UpkeepParts & { onError: (error: unknown) => void }): AsyncDisposable {
+  return openPeriodic({ everyMs: pauseMs, work: (signal) => upkeep(parts, signal), onError });
 }

@@ -1,8 +1,7 @@
-import { codeToHttpStatus } from "@connectrpc/connect/protocol-connect";
-import { connectError, refusalFromUnknown } from "#runtime/failure/connect.ts";
+import { connectError } from "#runtime/failure/connect.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { HttpRequest, HttpResponse, PathTaker } from "#runtime/rpc/http/messages.ts";
-import { answerRefusal } from "#runtime/rpc/http/refusal.ts";
+import { answerThrown } from "#runtime/rpc/http/refusal.ts";
 import type { Authenticate } from "../access/authentication/authentication.ts";
 
 export interface PlainPathsOptions {
@@ -20,10 +19,7 @@ export function createPlainPaths({ authenticate, metricsText, toolCalls }: Plain
     else {
       metrics(request).then(
         (text) => answer(response, "text/plain; version=0.0.4", text),
-        (thrown: unknown) => {
-          const error = refusalFromUnknown(thrown);
-          answerRefusal(request, response, { status: codeToHttpStatus(error.code), error });
-        },
+        (thrown: unknown) => answerThrown(request, response, thrown),
       );
     }
     return true;

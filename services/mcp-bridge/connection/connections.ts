@@ -3,9 +3,9 @@ import { type McpServer, McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_
 import { createChanges } from "../servers/changes.ts";
 import { type Holder, keyOf } from "../servers/key.ts";
 import { Connection, type ConnectionOptions } from "./connection.ts";
+import { Retention } from "./retention.ts";
 
-/** Which instance has a connection; `#runtime/bus/ownership/ownership.ts` behind it. */ import { Retention } from "./retention.ts";
-
+/** Which instance has a connection; `#runtime/bus/ownership/ownership.ts` behind it. */
 export interface Owners {
   acquire(
     key: string,

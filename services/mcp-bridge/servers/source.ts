@@ -1,13 +1,13 @@
-import { fromJson, type JsonObject } from "@bufbuild/protobuf";
+import type { JsonObject } from "@bufbuild/protobuf";
 import { type McpServer, McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
-import { agentSpelling, waysOfDurations } from "#runtime/agent-file/agent-spelling.ts";
-import { faultOfTransport, isWrittenFlat, pathInFile } from "#runtime/agent-file/server-spelling.ts";
-import { contractJson } from "#runtime/agent-file/spelling.ts";
+import { waysOfDurations } from "#runtime/agent-file/agent-spelling.ts";
+import { serverFromConfig } from "#runtime/agent-file/server-from-config.ts";
+import { isWrittenFlat, pathInFile } from "#runtime/agent-file/server-spelling.ts";
 import { BoundedMap } from "#runtime/collections/bounded-map.ts";
 import { faultsOfServerHeaders } from "#runtime/config/run-servers.ts";
 import { partsOfTransport } from "#runtime/config/server-transport.ts";
 import { violationsFrom } from "#runtime/failure/error-detail.ts";
-import { Failure, messageFromUnknown, refuse, refuseField } from "#runtime/failure/failure.ts";
+import { messageFromUnknown, refuse, refuseField } from "#runtime/failure/failure.ts";
 import { contractValidator } from "#runtime/schema/contract-validator.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
 
@@ -38,25 +38,17 @@ function refuseTwoWays({ healthCheck }: JsonObject): void {
 }
 
 function readServer(sourceName: string, config: JsonObject): McpServer {
-  const json = contractJson(McpServerSchema, config, agentSpelling);
-  const { stdio: _stdio, http: _http, custom: _custom, ...rest } = json;
+  let read: ReturnType<typeof serverFromConfig>;
   try {
-    fromJson(McpServerSchema, rest); // what is unknown is named before what is missing for it
-    refuseTransport(sourceName, json);
-    return fromJson(McpServerSchema, json);
+    read = serverFromConfig(config);
   } catch (error) {
-    if (error instanceof Failure) throw error;
-    return refuse("invalid_argument", `the MCP server ${sourceName} cannot be read: ${messageFromUnknown(error)}`, {
-      reason,
-    });
+    const text = `the MCP server ${sourceName} cannot be read: ${messageFromUnknown(error)}`;
+    return refuse("invalid_argument", text, { reason });
   }
-}
-
-function refuseTransport(sourceName: string, json: JsonObject): void {
-  const fault = faultOfTransport(json);
-  if (fault === undefined) return;
-  const fieldViolations = [{ field: fault.field || "url", message: fault.message }];
-  refuse("invalid_argument", `the MCP server ${sourceName} is refused: ${fault.message}`, { reason, fieldViolations });
+  if ("server" in read) return read.server;
+  const { field, message } = read.fault;
+  const fieldViolations = [{ field: field || "url", message }];
+  return refuse("invalid_argument", `the MCP server ${sourceName} is refused: ${message}`, { reason, fieldViolations });
 }
 
 /** The same server if it can be used; else throws `invalid_argument`, which names what is wrong. */

@@ -1,5 +1,4 @@
-import { openBackground } from "../../../lifecycle/background.ts";
-import { delay } from "../../../time/delay.ts";
+import { openPeriodic } from "../../../lifecycle/background.ts";
 import type { Bus } from "../../bus.ts";
 import { listTokens, readEntry, removeEntry } from "./entry.ts";
 import { keyFromToken } from "./names.ts";
@@ -15,21 +14,8 @@ export interface SweepingOptions {
 }
 
 /** Removes the entries of owners that are gone, so that keys nobody asks for again do not fill the bucket. */
-export function openSweeping(options: SweepingOptions): AsyncDisposable {
-  return openBackground((signal) => run(options, signal));
-}
-
-async function run(options: SweepingOptions, signal: AbortSignal): Promise<void> {
-  const intervalMs = options.intervalMs ?? 60_000;
-  for (;;) {
-    try {
-      await delay(intervalMs * (0.5 + Math.random() / 2), signal); // apart from the others of its kind
-      await sweepOnce(options, signal);
-    } catch (error) {
-      if (signal.aborted) return;
-      options.onError(error);
-    }
-  }
+export function openSweeping({ intervalMs = 45_000, onError, ...options }: SweepingOptions): AsyncDisposable {
+  return openPeriodic({ everyMs: intervalMs, work: (signal) => sweepOnce(options, signal), onError });
 }
 
 /** Looks at each entry of the kind once. */

@@ -14,8 +14,8 @@ export interface AuthenticationOptions extends Credentials {
 }
 
 /**
- * By `Authorization: Bearer KEY` or `X-Api-Key: KEY`, where a JWT may stand for a key. Where nobody needs a key everybody is `local`, and the gateway listens on the
- * loopback interface only.
+ * By `Authorization: Bearer KEY` or `X-Api-Key: KEY`, where a JWT may stand for a key. Where nobody needs a key everybody is
+ * `local`, and the gateway listens on the loopback interface only.
  */
 export function createAuthenticate({ auth, apiKeys, tokens, operators }: AuthenticationOptions): Authenticate {
   const callerFor = (principal: string): Caller => ({ principal, isOperator: operators.has(principal) });

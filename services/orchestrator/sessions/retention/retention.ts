@@ -7,6 +7,7 @@
  * retention-3  The queue, by which the runs are found, goes last: a removal that was cut off is finished by the next sweep.
  */
 
+import { openPeriodic } from "#runtime/lifecycle/background.ts";
 import type { OperatorLog } from "#runtime/lifecycle/logger.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { RunLog } from "../../log/journal.ts";
@@ -72,18 +73,16 @@ async function removeIfIdle(options: SweepOptions, sessionId: string, beforeMs: 
 const longestPauseMs = 3_600_000;
 const shortestPauseMs = 1_000;
 
-/** Sweeps again and again until the signal aborts: sessions, and then what only they had kept. */
-export async function keepSweeping(options: SweepOptions & ResultSweepOptions, signal: AbortSignal): Promise<void> {
+/** Sweeps again and again until it is disposed: sessions, and what only they had kept. */
+export function openRetention(options: SweepOptions & ResultSweepOptions): AsyncDisposable {
   const { clock, keptMs, logger } = options;
-  const pauseMs = Math.min(longestPauseMs, Math.max(shortestPauseMs, keptMs / 10));
-  while (!signal.aborted) {
-    await clock.delay(pauseMs * (0.5 + Math.random()), signal).catch(() => {}); // aborted: the loop's condition sees it
-    if (signal.aborted) return;
-    await sweepSessions(options, signal).catch((error: unknown) => {
-      if (!signal.aborted) logger.warn({ err: error }, "sessions past their time could not be looked for");
-    });
-    await sweepResults(options, signal).catch((error: unknown) => {
-      if (!signal.aborted) logger.warn({ err: error }, "results past their time could not be looked for");
-    });
-  }
+  const everyMs = Math.min(longestPauseMs, Math.max(shortestPauseMs, keptMs / 10));
+  const stack = new AsyncDisposableStack();
+  const sweep = (what: string, work: (signal: AbortSignal) => Promise<unknown>) => {
+    const onError = (error: unknown) => logger.warn({ err: error }, `${what} past their time could not be looked for`);
+    stack.use(openPeriodic({ everyMs, clock, work, onError }));
+  };
+  sweep("sessions", (signal) => sweepSessions(options, signal));
+  sweep("results", (signal) => sweepResults(options, signal));
+  return stack;
 }

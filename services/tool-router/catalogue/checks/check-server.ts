@@ -1,9 +1,9 @@
-import { fromJson, type JsonObject } from "@bufbuild/protobuf";
+import type { JsonObject } from "@bufbuild/protobuf";
 import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { type McpServer, McpServerSchema, ShareSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
-import { agentSpelling } from "#runtime/agent-file/agent-spelling.ts";
-import { faultOfTransport, isWrittenFlat, pathInFile } from "#runtime/agent-file/server-spelling.ts";
-import { contractJson, namesOf } from "#runtime/agent-file/spelling.ts";
+import { serverFromConfig } from "#runtime/agent-file/server-from-config.ts";
+import { isWrittenFlat, pathInFile } from "#runtime/agent-file/server-spelling.ts";
+import { namesOf } from "#runtime/agent-file/spelling.ts";
 import { partsOfTransport } from "#runtime/config/server-transport.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { faultsByContract } from "./contract-faults.ts";
@@ -34,17 +34,14 @@ function faultsOfConfig(config: JsonObject, check: ServerCheck): string[] {
   if (typeof share === "string" && !shareWords.has(share)) {
     return [`.share: ${JSON.stringify(share)} is none of ${namesOf(ShareSchema).join(", ")}`];
   }
-  const json = contractJson(McpServerSchema, { ...config, name: "source" }, agentSpelling); // its name is the source's
-  const { stdio: _stdio, http: _http, custom: _custom, ...rest } = json;
-  let server: McpServer;
+  let read: ReturnType<typeof serverFromConfig>;
   try {
-    fromJson(McpServerSchema, rest); // what is unknown is named before what is missing for it
-    const fault = faultOfTransport(json);
-    if (fault !== undefined) return [`${fault.field && `.${fault.field}`}: ${fault.message}`];
-    server = fromJson(McpServerSchema, json);
+    read = serverFromConfig({ ...config, name: "source" }); // its name is the source's
   } catch (error) {
     return [`: is no MCP server: ${messageFromUnknown(error)}`];
   }
+  if ("fault" in read) return [`${read.fault.field && `.${read.fault.field}`}: ${read.fault.message}`];
+  const { server } = read;
   const isOfFile = isWrittenFlat(config) || config.name !== undefined;
   const pathOf = isOfFile ? pathInFile : (path: string) => path;
   const faults = faultsByContract(McpServerSchema, server).map((fault) => `.${pathOf(fault)}`);
