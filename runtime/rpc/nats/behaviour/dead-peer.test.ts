@@ -137,6 +137,20 @@ describe("a peer that dies", () => {
     expect(performance.now() - startedAt).toBeLessThan(DEFAULT_TIMINGS.silenceMs);
   });
 
+  test("BUS-2 a server that freezes gets no more calls from nats-server after 4 s", async () => {
+    const { client, service } = await openClient(quick);
+    await using server = await openEchoProcess(world, { role: "server", service, timings: quick });
+    await client.unary({});
+    server.kill("SIGSTOP");
+    const startedAt = performance.now();
+    const error = await until(async () => {
+      const failure = await failureOf(client.unary({}));
+      return deliveryOf(failure) === "NOT_SENT" && failure;
+    });
+    expect(error.rawMessage).toContain("nobody serves");
+    expect(performance.now() - startedAt).toBeLessThan(5_000);
+  });
+
   test("BUS-2 a server that freezes over a long unary call ends it after the silence", async () => {
     const { client, service } = await openClient(quick);
     await using server = await openEchoProcess(world, { role: "server", service, timings: quick });
