@@ -55,6 +55,8 @@ async def opening(run: CaseRun, name: str, step: dict) -> None:
     found = re.fullmatch(r"(\d+) (\d+)", (message.headers or {}).get("Rpc-Credit", ""))
     call.credit.add(*(map(int, found.groups()) if found else UNSAID_CREDIT))
     check_body(step.get("body"), message.data)
+    if not re.fullmatch(r"[\w-]{1,32} \d{1,15}", (message.headers or {}).get("Rpc-Sent", "")):
+        raise Fault("the opening does not say when it was sent")
     check_headers({"Rpc-Expires": {"now": 3000}, **step.get("headers", {})}, message.headers)
     run.acted()
 

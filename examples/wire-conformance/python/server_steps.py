@@ -22,7 +22,7 @@ async def open_call(run: CaseRun, name: str, step: dict) -> None:
     """Opens a call; a second time under the same name, with the same id."""
     is_known = name in run.calls and run.calls[name].granted.bytes > 0
     call = await call_of(run, name)
-    headers = {"Rpc-Expires": {"now": 3000}, "x-notes": await run.notes_of(name), **step.get("headers", {})}
+    headers = {"x-notes": await run.notes_of(name), **step.get("headers", {})}
     if not is_known:
         found = re.fullmatch(r"(\d+) (\d+)", headers.get("Rpc-Credit") or "")
         call.granted.add(*(map(int, found.groups()) if found else UNSAID_CREDIT))
@@ -73,8 +73,7 @@ async def gone(run: CaseRun, _name: str, _step) -> None:
     while time.monotonic() < until:
         inbox = run.connection.new_inbox()
         subscription = await run.connection.subscribe(inbox)
-        headers = HeaderLines({"Rpc-Expires": {"now": 3000}})
-        await run.connection.publish(f"toolbus.rpc.{run.service}.{ECHO}.Unary", b"", inbox, headers=headers)
+        await run.connection.publish(f"toolbus.rpc.{run.service}.{ECHO}.Unary", b"", inbox)
         answer = await subscription.next_msg(timeout=WITHIN_MS / 1000)
         await subscription.unsubscribe()
         if (answer.headers or {}).get("Status") == "503":

@@ -51,8 +51,8 @@ export class CallContext implements HandlerContext {
     this.#asked = asked;
     this.#outer = outer;
     const { timeoutMs } = asked;
-    const startedAt = Date.now();
-    this.timeoutMs = () => (timeoutMs === undefined ? undefined : startedAt + timeoutMs - Date.now());
+    const startedAt = performance.now();
+    this.timeoutMs = () => (timeoutMs === undefined ? undefined : startedAt + timeoutMs - performance.now());
   }
 
   get requestHeader(): Headers {

@@ -108,32 +108,37 @@ it("BUS-3 requests that cannot be read fill no log: they are no failure of the g
 });
 
 describe("BUS-2 on the bus", () => {
-  const expires = String(Date.now() + 60_000);
   it.each([
     [
       "a request that is no message",
-      { "Rpc-Expires": expires },
+      {},
       Uint8Array.of(0xff),
       "REQUEST_MALFORMED",
       /is no toolbus\.agent\.v1\.ListAgentsRequest: ./,
     ],
-    ["a request without its expiry", {}, new Uint8Array(), "REQUEST_MALFORMED", /Rpc-Expires is missing/],
     [
       "a limit of time that is no number",
-      { "Rpc-Expires": expires, "Rpc-Timeout": "soon" },
+      { "Rpc-Timeout": "soon" },
       new Uint8Array(),
       "REQUEST_MALFORMED",
       /Rpc-Timeout.*"soon"/,
     ],
-    ["a request that comes too late", { "Rpc-Expires": "1" }, new Uint8Array(), "DEADLINE_EXCEEDED", /not started/],
   ] as const)("%s is refused with its reason", async (_, headers, body, reason, says) => {
     const error = await refusalOf(AgentService.method.listAgents, headers, body);
     expect(error).toMatchObject({ rawMessage: expect.stringMatching(says) });
     expect(reasonOf(error)).toBe(reason);
   });
 
+  it("a request that comes too late is refused with its reason", async () => {
+    const requestAt = (ms: number) => refusalOf(AgentService.method.deleteAgent, { "Rpc-Sent": `test ${ms}` });
+    expect(reasonOf(await requestAt(50_000))).toBe("METHOD_UNIMPLEMENTED");
+    const error = await requestAt(45_000);
+    expect(error).toMatchObject({ code: Code.DeadlineExceeded, rawMessage: expect.stringContaining("not started") });
+    expect(reasonOf(error)).toBe("DEADLINE_EXCEEDED");
+  });
+
   it("a method that its service does not implement is refused with its reason", async () => {
-    const error = await refusalOf(AgentService.method.deleteAgent, { "Rpc-Expires": expires });
+    const error = await refusalOf(AgentService.method.deleteAgent, {});
     expect(error).toMatchObject({ code: Code.Unimplemented, rawMessage: expect.stringContaining("DeleteAgent") });
     expect(reasonOf(error)).toBe("METHOD_UNIMPLEMENTED");
   });
@@ -141,7 +146,7 @@ describe("BUS-2 on the bus", () => {
   it("a refusal that is too big for a message keeps its reason", async () => {
     const { getAgent } = AgentService.method;
     const body = toBinary(getAgent.input, create(getAgent.input, { name: "x" }));
-    const error = await refusalOf(getAgent, { "Rpc-Expires": expires }, body);
+    const error = await refusalOf(getAgent, {}, body);
     expect(error).toMatchObject({ code: Code.NotFound, rawMessage: expect.stringContaining("too big to send") });
     expect(reasonOf(error)).toBe("AGENT_NOT_FOUND");
   });

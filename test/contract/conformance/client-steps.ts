@@ -50,7 +50,9 @@ export async function opening(run: CaseRun, name: string, step: StepOf<"opening"
   const credit = /^(\d+) (\d+)$/.exec(headers?.get("Rpc-Credit")?.[0] ?? "");
   add(call.credit, credit ? { messages: Number(credit[1]), bytes: Number(credit[2]) } : unsaidCredit);
   const expected = step.headers === "none" ? step.headers : { "Rpc-Expires": { now: 3_000 }, ...step.headers };
-  const fault = bodyFault(step.body, message.data) ?? headersFault(expected, headers);
+  const sent = headers?.get("Rpc-Sent")?.join(", ") ?? "missing";
+  const sentFault = /^[\w-]{1,32} \d{1,15}$/.test(sent) ? undefined : `Rpc-Sent is ${sent}`;
+  const fault = sentFault ?? bodyFault(step.body, message.data) ?? headersFault(expected, headers);
   if (fault) throw new Error(`the opening of ${method}: ${fault}`);
   run.acted();
 }

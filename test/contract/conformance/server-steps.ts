@@ -15,7 +15,6 @@ export async function open(run: CaseRun, name: string, step: StepOf<"open">): Pr
   const call = known ?? new Wire(run.connection);
   run.calls.set(name, call);
   const headers: Record<string, HeaderValue> = {
-    "Rpc-Expires": { now: 3_000 },
     "x-notes": await run.notesOf(name),
     ...step.headers,
   };
@@ -74,14 +73,13 @@ export async function gone(run: CaseRun): Promise<void> {
   const subject = `toolbus.rpc.${run.service}.${echoService}.Unary`;
   const until = performance.now() + defaultWithinMs;
   while (performance.now() < until) {
-    const headers = blockOf(headerLines({ "Rpc-Expires": { now: 3_000 } }));
     const reply = createInbox();
     const answered = Promise.withResolvers<number | undefined>();
     const subscription = run.connection.subscribe(reply, {
       max: 1,
       callback: (_error, message) => answered.resolve(message.headers?.code),
     });
-    run.connection.publish(subject, "", { reply, headers });
+    run.connection.publish(subject, "", { reply });
     const status = await answered.promise;
     subscription.unsubscribe();
     if (status === 503) return;

@@ -1,5 +1,6 @@
 // One call, as its client sees it. Written from docs/connect-over-nats/README.md.
 
+import { randomUUID } from "node:crypto";
 import type { MsgHdrs } from "nats";
 import { type Credit, creditUnsaid, decodeCredit, encodeCredit, type Frame, Kind } from "./frame.ts";
 import { FrameLine } from "./frame-line.ts";
@@ -10,6 +11,7 @@ import { maxMessageBytes, maxPartBytes, Outbox } from "./outbox.ts";
 import { type Delivery, decodeError, PeerError, tooLarge, toPeerError } from "./peer-error.ts";
 
 const silenceMs = 3_000;
+const clock = randomUUID().slice(0, 8);
 
 export interface CallOptions {
   readonly metadata?: Headers;
@@ -17,8 +19,8 @@ export interface CallOptions {
   readonly signal?: AbortSignal;
   /** What the server may send before it is granted more; unsaid: what the opening need not say. */
   readonly window?: Credit;
-  /** For tests of expired openings. */
-  readonly expiresAtMs?: number;
+  /** For tests of openings that were long on their way: what the clock shows instead. */
+  readonly sent?: string;
 }
 
 export interface Target {
@@ -41,6 +43,8 @@ export class ClientCall implements AsyncIterable<Uint8Array> {
   readonly outbox: Outbox;
   #hasHeader = false;
   #isSent = false;
+  /** The server has not got the whole request, and cannot have started. */
+  #isHeldBack = false;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(link: Link, target: Target, options: CallOptions) {
@@ -95,8 +99,12 @@ export class ClientCall implements AsyncIterable<Uint8Array> {
       if (room <= 0) throw new PeerError("resource_exhausted", "too much metadata", { delivery: "NOT_SENT" });
       const size = Math.min(request.length, maxPartBytes, room);
       const more = size < request.length;
+      this.#isHeldBack = more;
       this.#open(request.subarray(0, size), more);
-      if (more) await this.outbox.sendRest(request.subarray(size));
+      if (!more) return;
+      await this.outbox.opened();
+      this.#isHeldBack = false;
+      await this.outbox.sendRest(request.subarray(size));
       return;
     }
   }
@@ -118,10 +126,10 @@ export class ClientCall implements AsyncIterable<Uint8Array> {
   }
 
   #openingBlock(more: boolean): MsgHdrs | undefined {
-    const { metadata, timeoutMs, window, expiresAtMs } = this.#options;
-    const expires = expiresAtMs ?? Date.now() + Math.min(timeoutMs ?? silenceMs, silenceMs);
+    const { metadata, timeoutMs, window, sent = `${clock} ${Math.floor(performance.now())}` } = this.#options;
     const own = {
-      "Rpc-Expires": `${expires}`,
+      "Rpc-Sent": sent,
+      "Rpc-Expires": `${Date.now() + Math.min(timeoutMs ?? silenceMs, silenceMs)}`,
       ...(timeoutMs !== undefined && { "Rpc-Timeout": `${timeoutMs}` }),
       ...(window && { "Rpc-Credit": `${window.messages} ${window.bytes}` }),
       ...(more && { "Rpc-More": "1" }),
@@ -171,7 +179,9 @@ export class ClientCall implements AsyncIterable<Uint8Array> {
     signal?.addEventListener("abort", () => stop("canceled"), { once: true });
   }
 
-  #finish(error: PeerError | undefined): void {
+  #finish(failure: PeerError | undefined): void {
+    const isUnbegun = this.#isHeldBack && failure?.delivery === "UNKNOWN" && failure.code !== "internal";
+    const error = isUnbegun ? new PeerError(failure.code, failure.message, { delivery: "NOT_SENT" }) : failure;
     clearTimeout(this.#timer);
     this.line.close();
     if (error) this.#intake.fail(error);

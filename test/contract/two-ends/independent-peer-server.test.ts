@@ -41,8 +41,9 @@ describe("our client with a server by the document alone", () => {
     await client.unary(one, { headers: { traceparent: "00-1-2-01" } });
     await until(() => openingOf("Unary") !== undefined);
     expect(openingOf("Unary")?.payload).toBe("0a0101");
-    const [expires, ...others] = openingOf("Unary")?.headers.toSorted() ?? [];
+    const [expires, sent, ...others] = openingOf("Unary")?.headers.toSorted() ?? [];
     expect(others).toEqual(["traceparent: 00-1-2-01"]);
+    expect(sent).toMatch(/^Rpc-Sent: [\w-]{1,32} \d+$/);
     const expiresInMs = Number(/^Rpc-Expires: (\d+)$/.exec(expires ?? "")?.[1]) - Date.now();
     expect(expiresInMs).toBeGreaterThan(1_000);
     expect(expiresInMs).toBeLessThanOrEqual(3_000);

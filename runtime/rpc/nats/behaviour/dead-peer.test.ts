@@ -143,11 +143,7 @@ describe("a peer that dies", () => {
     await client.unary({});
     server.kill("SIGSTOP");
     const startedAt = performance.now();
-    const error = await until(async () => {
-      const failure = await failureOf(client.unary({}));
-      return deliveryOf(failure) === "NOT_SENT" && failure;
-    });
-    expect(error.rawMessage).toContain("nobody serves");
+    await until(async () => (await failureOf(client.unary({}))).rawMessage.includes("nobody serves"));
     expect(performance.now() - startedAt).toBeLessThan(5_000);
   });
 
@@ -160,6 +156,45 @@ describe("a peer that dies", () => {
     server.kill("SIGSTOP");
     const error = await failure;
     expect([error.code, error.rawMessage]).toEqual([Code.Unavailable, expect.stringContaining("silent for 400 ms")]);
+  });
+});
+
+describe("one of two instances that is frozen", () => {
+  test("BUS-2 LOOP-14 gets no call once its silence was noticed: the other one does, and nothing is unknown", async () => {
+    const { client, service } = await openClient(quick);
+    const setting = { role: "server", service, timings: quick } as const;
+    await using living = await openEchoProcess(world, setting);
+    await using frozen = await openEchoProcess(world, setting);
+    const answer = async () => Number(Buffer.from((await client.unary({})).value).toString());
+    await until(async () => (await answer()) === frozen.pid);
+    const begun = frozen.begun;
+    frozen.kill("SIGSTOP");
+    const first = await until(() =>
+      answer().then(
+        () => undefined,
+        (error: unknown) => error,
+      ),
+    );
+    expect(deliveryOf(first)).toBe("UNKNOWN");
+    const outcomes = await Promise.all(Array.from({ length: 40 }, () => answer().catch(String)));
+    expect(new Set(outcomes)).toEqual(new Set([living.pid]));
+    frozen.kill("SIGCONT");
+    await until(async () => (await answer()) === frozen.pid);
+    expect(frozen.begun - begun).toBe(1);
+  });
+
+  test("BUS-2 when nobody is left who answers, the call was not started, and the error says so", async () => {
+    const { client, service } = await openClient(quick);
+    await using frozen = await openEchoProcess(world, { role: "server", service, timings: quick });
+    await client.unary({});
+    frozen.kill("SIGSTOP");
+    expect(deliveryOf(await failureOf(client.unary({})))).toBe("UNKNOWN");
+    const error = await failureOf(client.unary({}));
+    expect([error.code, deliveryOf(error), error.rawMessage]).toEqual([
+      Code.Unavailable,
+      "NOT_SENT",
+      expect.stringContaining("took the call within 400 ms"),
+    ]);
   });
 });
 

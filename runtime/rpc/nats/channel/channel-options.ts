@@ -19,6 +19,8 @@ export interface ChannelOptions {
   readonly subject?: string;
   /** Where a cancel goes when the server has not shown itself, on the client. */
   readonly cancelSubject?: string;
+  /** Nothing has come for longer than from a peer that is well. */
+  readonly onSilence?: (() => void) | undefined;
   /** The call is over, by failure or by the peer's cancel. */
   readonly onFailure?: (error: ConnectError) => void;
 }

@@ -1,6 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Msg } from "@nats-io/nats-core";
 import { notSent, unknownOutcome } from "../call/delivery.ts";
+import { isSilent } from "../call/service-silence.ts";
 import { errorFromFrame, fittingError } from "../frame/error-frame.ts";
 import {
   bytesFromCredit,
@@ -39,6 +40,7 @@ import { cancelEverywhere } from "./subjects.ts";
  * H6  Silence for `silenceMs` ends the call; a side that has been quiet for `heartbeatMs` breaks it.
  * H8  A client that lost a server has not canceled the call: it sends no cancel, which would reach a server that can still hear it.
  *     That one finds the client gone by its silence, and may go on with what must not be begun twice.
+ * H9  A handler starts when its request is whole: what fails while the client holds back the rest was not sent.
  */
 
 type State = { kind: "open" } | { kind: "ended" } | { kind: "failed"; error: ConnectError };
@@ -54,7 +56,8 @@ export class Channel implements MuxCall {
   readonly #sender: FrameSender;
   #state: State = { kind: "open" };
   #received = 0;
-  #heardAt = Date.now();
+  #isHeldBack = false;
+  #heardAt = performance.now();
 
   constructor(options: ChannelOptions) {
     const { mux } = options;
@@ -106,8 +109,14 @@ export class Channel implements MuxCall {
     if (options.isLast) this.#endedHere();
   }
 
+  /** H9 */
+  holdBack(): void {
+    this.#isHeldBack = true;
+  }
+
   /** Sends the rest of a request whose first part went with the opening; resolves also when the call is over before. */
   async sendRest(rest: Uint8Array): Promise<void> {
+    this.#isHeldBack = false;
     if (this.isOpen && this.#sender.window.messages === 0)
       this.#violated("granted no message for the rest of the request");
     try {
@@ -151,7 +160,8 @@ export class Channel implements MuxCall {
   fail(error: ConnectError): void {
     if (!this.isOpen) return;
     this.#incoming.drop(); // H3
-    this.#refused(error);
+    const isUnbegun = this.#isHeldBack && error.code !== Code.Internal; // who breaks the rules may have begun it all the same
+    this.#refused(isUnbegun ? notSent(error.rawMessage, error.code, error.cause) : error); // H9
   }
 
   /** The next message; undefined at the end; throws when the call failed. */
@@ -168,7 +178,7 @@ export class Channel implements MuxCall {
       this.#lose(unknownOutcome("frames of this call were lost on the way")); // H1
     } else {
       this.#received += 1;
-      this.#heardAt = Date.now();
+      this.#heardAt = performance.now();
       if (message.reply) this.#met(message.reply);
       const fault = faultOf(frame, this.#options.role === "client" ? "server" : "client") ?? this.#faultNow(frame);
       if (fault)
@@ -179,7 +189,9 @@ export class Channel implements MuxCall {
 
   tick(now: number, stalledMs: number): void {
     this.#heardAt += stalledMs;
-    const { silenceMs, heartbeatMs } = this.#options.timings;
+    const { timings, onSilence } = this.#options;
+    const { silenceMs, heartbeatMs } = timings;
+    if (isSilent(now - this.#heardAt, timings)) onSilence?.();
     if (now - this.#heardAt >= silenceMs) {
       this.#lose(unknownOutcome(`the other end of the call has been silent for ${silenceMs} ms`)); // H6
     } else if (now - this.#sender.sentAt >= heartbeatMs) this.beat();

@@ -26,7 +26,7 @@ export class FrameSender {
   readonly #introduction: string | undefined;
   #peer: string | undefined;
   #count = 0;
-  #sentAt = Date.now();
+  #sentAt = performance.now();
 
   /** The first frame of a side with an `introduction` tells the peer that inbox (H5 of channel.ts). */
   constructor(mux: CallMux, peer: string | undefined, introduction: string | undefined) {
@@ -57,7 +57,7 @@ export class FrameSender {
     const bytes = bytesFromFrame(kind, flags, this.#count, body);
     if (!this.#mux.publish(this.#peer, bytes, { headers, reply })) return false;
     this.#count += 1;
-    this.#sentAt = Date.now();
+    this.#sentAt = performance.now();
     return true;
   }
 

@@ -5,6 +5,7 @@ import { openInbox } from "#runtime/bus/credentials/inbox.ts";
 import { TransientMap } from "#runtime/collections/transient-map.ts";
 import type { CallAbort } from "../../handling/call-signal.ts";
 import { notSent, unknownOutcome } from "../call/delivery.ts";
+import { ServiceSilence } from "../call/service-silence.ts";
 import { ByteBudget, CONNECTION_BUDGET_BYTES, OPENINGS_BUDGET_BYTES } from "./credit.ts";
 
 /*
@@ -18,6 +19,7 @@ import { ByteBudget, CONNECTION_BUDGET_BYTES, OPENINGS_BUDGET_BYTES } from "./cr
  * X2  What was under way when the connection broke has failed, with an unknown outcome: frames may be lost.
  * X3  Nothing is published while the connection is down, since the client library forgets it: `ready` waits.
  * X4  The silence of the peer counts only while this process itself was awake: after a stall the counting starts again.
+ * X5  What is read after a stall may have waited for all of it, until the server has answered a ping sent afterwards.
  */
 
 /** One end of a call that is under way. */
@@ -52,6 +54,8 @@ export class CallMux {
   #link: Link = { kind: "up" };
   #timer: NodeJS.Timeout | undefined;
   #tickedAt = 0;
+  #stalledMs = 0;
+  readonly #silences = new Map<string, ServiceSilence>();
 
   /** The mux of a connection, which lives as long as the connection does. */
   static of(connection: NatsConnection): CallMux {
@@ -90,6 +94,21 @@ export class CallMux {
       if (error instanceof ClosedConnectionError || error instanceof DrainingConnectionError) return false;
       throw error;
     }
+  }
+
+  /** What is known of the silence of a service's instances. */
+  silenceOf(service: string): ServiceSilence {
+    const known = this.#silences.get(service);
+    if (known) return known;
+    const silence = new ServiceSilence();
+    this.#silences.set(service, silence);
+    return silence;
+  }
+
+  /** X5 So old may be what is read at this moment; only while there are calls is that known. */
+  get stalledMs(): number {
+    const lateMs = this.#timer ? performance.now() - this.#tickedAt - TICK_MS : 0;
+    return lateMs > STALL_MS ? lateMs : this.#stalledMs;
   }
 
   /** Gives a call its address. */
@@ -168,14 +187,23 @@ export class CallMux {
 
   #wake(): void {
     if (this.#timer) return;
-    this.#tickedAt = Date.now();
+    this.#tickedAt = performance.now();
     this.#timer = setInterval(() => this.#tick(), TICK_MS);
     this.#timer.unref();
   }
 
+  #stalled(lateMs: number): void {
+    this.#stalledMs = Math.max(this.#stalledMs, lateMs);
+    const caughtUp = () => {
+      this.#stalledMs = 0;
+    };
+    this.connection.flush().then(caughtUp, caughtUp); // fails with the connection, and what it held is gone with it
+  }
+
   #tick(): void {
-    const now = Date.now();
+    const now = performance.now();
     const lateMs = now - this.#tickedAt - TICK_MS;
+    if (lateMs > STALL_MS) this.#stalled(lateMs);
     this.#tickedAt = now;
     if (this.#calls.size === 0) {
       clearInterval(this.#timer);

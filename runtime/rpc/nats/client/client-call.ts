@@ -1,6 +1,8 @@
+import { randomBytes } from "node:crypto";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { CallAbort } from "../../handling/call-signal.ts";
 import { deliveryOf, notSent, unknownOutcome, withDelivery } from "../call/delivery.ts";
+import type { ServiceSilence } from "../call/service-silence.ts";
 import type { Timings } from "../call/timings.ts";
 import { Channel } from "../channel/channel.ts";
 import { SMALLEST_PART_BYTES } from "../channel/credit.ts";
@@ -15,6 +17,8 @@ export interface ClientContext {
   readonly mux: CallMux;
   /** Where cancels go whose sender does not know the instance. */
   readonly cancelSubject: string;
+  /** Whether the service fell silent of late; undefined where another instance is no help. */
+  readonly silence: ServiceSilence | undefined;
   readonly timings: Timings;
 }
 
@@ -28,7 +32,8 @@ export interface MethodRoute {
 export interface ClientRequest {
   readonly subject: string;
   readonly header: Headers | undefined;
-  readonly deadline: number | undefined;
+  /** By `performance.now()`. */
+  readonly deadlineMs: number | undefined;
   readonly abort: CallAbort;
   readonly progress: Progress;
 }
@@ -39,30 +44,42 @@ export interface Progress {
 }
 
 const MOST_ATTEMPTS = 3;
+/** The name of this process' clock. */
+const CLOCK = randomBytes(9).toString("base64url");
 
-/** Tries again, a few times, what an instance refused before it started it, for now. */
-export async function repeatRefused<T>(request: ClientRequest, attempt: () => Promise<T>): Promise<T> {
+/**
+ * Tries again, a few times, what an instance refused before it started it, for now. An attempt is to be confirmed
+ * (confirmed-call.ts) if the service fell silent of late, or an instance took the request for one that came late.
+ */
+export async function repeatRefused<T>(
+  context: ClientContext,
+  request: ClientRequest,
+  attempt: (isConfirmed: boolean) => Promise<T>,
+): Promise<T> {
+  let isConfirmed = context.silence?.isSuspected ?? false;
   for (let count = 1; ; count += 1) {
     try {
-      return await attempt();
+      return await attempt(isConfirmed);
     } catch (error) {
       if (count === MOST_ATTEMPTS || request.abort.aborted || !isRefusedForNow(error)) throw error;
+      isConfirmed ||= error.code === Code.DeadlineExceeded;
     }
   }
 }
 
-/** The headers of a request. Nobody starts it once its sender has given it up: at its deadline, or after so much silence. */
+/** The headers of a request. Nobody starts it who knows that its sender has given it up: at its deadline, or after so much silence. */
 export function openingHeaders(
   context: ClientContext,
   request: ClientRequest,
   more: { credit?: Credit; hasMore?: boolean } = {},
 ): WireHeaders {
-  const now = Date.now();
-  const silentAt = now + context.timings.silenceMs;
-  const { deadline } = request;
+  const now = performance.now();
+  const { silenceMs } = context.timings;
+  const leftMs = request.deadlineMs === undefined ? undefined : Math.max(Math.round(request.deadlineMs - now), 0);
   const headers = new WireHeaders();
-  headers.add(HeaderKey.expires, String(deadline === undefined ? silentAt : Math.min(silentAt, deadline)));
-  if (deadline !== undefined) headers.add(HeaderKey.timeout, String(Math.max(deadline - now, 0)));
+  headers.add(HeaderKey.sent, `${CLOCK} ${Math.floor(now)}`);
+  headers.add(HeaderKey.expires, String(Date.now() + Math.min(silenceMs, leftMs ?? silenceMs)));
+  if (leftMs !== undefined) headers.add(HeaderKey.timeout, String(leftMs));
   if (more.credit) headers.add(HeaderKey.credit, `${more.credit.messages} ${more.credit.bytes}`);
   if (more.hasMore) headers.add(HeaderKey.more, "1");
   return request.header ? headers.addMetadata(request.header) : headers;
@@ -85,7 +102,12 @@ export function publishOpening(
   if (!context.mux.publish(request.subject, body, { reply: inbox, headers })) {
     throw notSent("the connection to NATS is closed");
   }
-  request.progress.stage = "sent";
+}
+
+/** Sends the rest of a request whose first part went with the opening: from here on a handler may start. */
+export function sendRest({ progress }: ClientRequest, channel: Channel, rest: Uint8Array): Promise<void> {
+  progress.stage = "sent";
+  return channel.sendRest(rest);
 }
 
 /**
@@ -103,28 +125,36 @@ export function openChannel(
   request: ClientRequest,
   options: { window: Credit; inbox?: string; granted?: Credit },
 ): Channel {
-  const { mux, timings, cancelSubject } = context;
-  const channel = new Channel({ mux, timings, cancelSubject, role: "client", subject: request.subject, ...options });
+  const { mux, timings, cancelSubject, silence } = context;
+  const { subject } = request;
+  const onSilence = silence && (() => silence.notice());
+  const channel = new Channel({ mux, timings, cancelSubject, role: "client", subject, onSilence, ...options });
   request.abort.whenAborted((reason) => {
     if (!channel.isOpen) return;
-    if (reason instanceof ConnectError) withDelivery(reason, "UNKNOWN"); // the deadline's, which Connect throws as it is
-    channel.abort(unknownOutcome("the call was canceled", Code.Canceled, reason));
+    const delivery = request.progress.stage === "unsent" ? "NOT_SENT" : "UNKNOWN";
+    if (reason instanceof ConnectError) withDelivery(reason, delivery); // the deadline's, which Connect throws as it is
+    channel.abort(withDelivery(unknownOutcome("the call was canceled", Code.Canceled, reason), delivery));
   });
   return channel;
 }
 
-/** Opens a call that goes on in frames; resolves with the rest of the request when the server has shown itself. */
+/**
+ * Opens a call that goes on in frames; resolves when the server has shown itself, with the rest of the request if the opening
+ * did not have all of it. A confirmed one has nothing.
+ */
 export async function openChannelCall(
   context: ClientContext,
   request: ClientRequest,
   channel: Channel,
-  body: Uint8Array,
-): Promise<Uint8Array> {
+  { body, isConfirmed = false }: { body: Uint8Array; isConfirmed?: boolean },
+): Promise<Uint8Array | undefined> {
   const { openings } = context.mux;
   const credit = channel.openingCredit();
   const headers = openingHeaders(context, request, { credit, hasMore: true });
-  const first = body.subarray(0, openingLimit(context.mux, headers));
-  const isWhole = first.length === body.length;
+  const first = body.subarray(0, isConfirmed ? 0 : openingLimit(context.mux, headers));
+  const isWhole = first.length === body.length && !isConfirmed;
+  if (isWhole) request.progress.stage = "sent";
+  else channel.holdBack();
   const bookedBytes = openings.take(first.length, first.length);
   try {
     publishOpening(context, request, {
@@ -136,7 +166,7 @@ export async function openChannelCall(
   } finally {
     openings.giveBack(bookedBytes);
   }
-  return body.subarray(first.length);
+  return isWhole ? undefined : body.subarray(first.length);
 }
 
 /** Says on a failure of this side, such as an abort, what is known of the delivery; answers of the server stand as they are. */

@@ -1,6 +1,7 @@
 import { Code, type ConnectError } from "@connectrpc/connect";
 import type { Msg } from "@nats-io/nats-core";
 import { notSent, unknownOutcome } from "../call/delivery.ts";
+import { isSilent } from "../call/service-silence.ts";
 import type { Channel } from "../channel/channel.ts";
 import type { MuxCall } from "../channel/mux.ts";
 import { cancelEverywhere } from "../channel/subjects.ts";
@@ -43,7 +44,7 @@ export class LightCall implements MuxCall {
   #inbox = "";
   #openingBytes = 0;
   #state: "waiting" | "settled" | "handedOver" = "waiting";
-  #heardAt = Date.now();
+  #heardAt = performance.now();
 
   constructor(context: ClientContext, request: ClientRequest, opening: LightOpening) {
     this.#context = context;
@@ -56,6 +57,7 @@ export class LightCall implements MuxCall {
   start(): Promise<WholeAnswer | Channel> {
     const { mux } = this.#context;
     const { body, headers, credit } = this.#opening;
+    this.#request.progress.stage = "sent";
     this.#inbox = mux.register(this);
     this.#openingBytes = mux.openings.take(body.length, body.length);
     mux.budget.take(credit.bytes, credit.bytes);
@@ -80,7 +82,9 @@ export class LightCall implements MuxCall {
 
   tick(now: number, stalledMs: number): void {
     this.#heardAt += stalledMs;
-    const { silenceMs } = this.#context.timings;
+    const { timings, silence } = this.#context;
+    const { silenceMs } = timings;
+    if (isSilent(now - this.#heardAt, timings)) silence?.notice();
     if (now - this.#heardAt < silenceMs) return;
     this.#cancel();
     this.fail(unknownOutcome(`nothing was heard of the call for ${silenceMs} ms`));

@@ -29,14 +29,14 @@ export class OutgoingCall<R extends UnaryRequest | StreamRequest> {
   /** What the first of the interceptors gets. */
   readonly request: R;
   readonly #subject: string;
-  readonly #deadline: number | undefined;
+  readonly #deadlineMs: number | undefined;
 
   constructor(init: CallInit<DescMethod>, stream: R["stream"], message: R["message"]) {
     const { method, route, timeoutMs } = init;
     const signal = new CallSignal(init.signal, timeoutMs);
     this.signal = signal;
     this.#subject = route.subject;
-    this.#deadline = timeoutMs === undefined ? undefined : Date.now() + timeoutMs;
+    this.#deadlineMs = timeoutMs === undefined ? undefined : performance.now() + timeoutMs;
     this.request = {
       stream,
       method,
@@ -55,7 +55,7 @@ export class OutgoingCall<R extends UnaryRequest | StreamRequest> {
     return {
       subject: this.#subject,
       header: passed.header,
-      deadline: this.#deadline,
+      deadlineMs: this.#deadlineMs,
       abort: passed.signal === this.request.signal ? this.signal : new ForeignAbort(passed.signal),
       progress: this.progress,
     };

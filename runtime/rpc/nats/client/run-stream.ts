@@ -35,11 +35,11 @@ async function runRequestStream<I extends DescMessage, O extends DescMessage>(
   init: StreamInit<I, O>,
 ): Promise<StreamResponse<I, O>> {
   const { method, route, signal, timeoutMs } = init;
-  const deadline = timeoutMs === undefined ? undefined : Date.now() + timeoutMs;
+  const deadlineMs = timeoutMs === undefined ? undefined : performance.now() + timeoutMs;
   const progress: Progress = { stage: "unsent" };
   const next = async (request: StreamRequest<I, O>): Promise<StreamResponse<I, O>> => {
     const abort = new ForeignAbort(request.signal);
-    const call: ClientRequest = { subject: route.subject, header: request.header, deadline, abort, progress };
+    const call: ClientRequest = { subject: route.subject, header: request.header, deadlineMs, abort, progress };
     const { header, trailer, bodies } = await callStream(context, call, {
       kind: "many",
       bodies: bodiesOf(method.input, request.message),

@@ -12,7 +12,9 @@ import {
   openingHeaders,
   openingLimit,
   repeatRefused,
+  sendRest,
 } from "./client-call.ts";
+import { openConfirmed } from "./confirmed-call.ts";
 import { LightCall, type WholeAnswer } from "./light-call.ts";
 
 export interface StreamAnswer {
@@ -35,7 +37,11 @@ export async function callStream(
   assertSendable(request, requests.kind === "one" ? requests.body : NO_BODY);
   const ready = context.mux.ready(request.abort, context.timings.silenceMs);
   if (ready) await ready;
-  const opened = await repeatRefused(request, () => openStream(context, request, requests));
+  const opened = await repeatRefused(context, request, (isConfirmed) =>
+    isConfirmed && requests.kind === "one"
+      ? openConfirmed(context, request, { body: requests.body, window: FIRST_CREDIT })
+      : openStream(context, request, requests),
+  );
   if (!(opened instanceof Channel)) return { ...opened, bodies: iterableOf(opened.body) };
   if (requests.kind === "many") void sendAll(opened, requests.bodies);
   return { header: await opened.beginning.header, trailer: opened.trailer, bodies: bodiesOf(opened) };
@@ -65,8 +71,8 @@ async function openLightly(call: LightCall): Promise<WholeAnswer | Channel> {
 async function openInFrames(context: ClientContext, request: ClientRequest, body: Uint8Array): Promise<Channel> {
   const channel = openChannel(context, request, { window: FIRST_CREDIT });
   try {
-    const rest = await openChannelCall(context, request, channel, body);
-    if (rest.length > 0) void channel.sendRest(rest);
+    const rest = await openChannelCall(context, request, channel, { body });
+    if (rest) void sendRest(request, channel, rest);
   } catch (error) {
     if (channel.isOpen) channel.fail(error as ConnectError);
     throw error;

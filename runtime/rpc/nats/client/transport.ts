@@ -25,6 +25,7 @@ export function createNatsTransport(bus: { connection: NatsConnection }, options
   const context: ClientContext = {
     mux: CallMux.of(bus.connection),
     cancelSubject: cancelSubjectOf(service),
+    silence: service.includes(".") ? undefined : CallMux.of(bus.connection).silenceOf(service),
     timings,
   };
   const routes = new Map<DescMethod, MethodRoute>();

@@ -12,7 +12,9 @@ import {
   openingHeaders,
   openingLimit,
   repeatRefused,
+  sendRest,
 } from "./client-call.ts";
+import { openConfirmed } from "./confirmed-call.ts";
 import { LightCall, type WholeAnswer } from "./light-call.ts";
 
 /** A unary call as its client sees it: a small request goes as a `LightCall`, a big one in parts by a channel from the start. */
@@ -24,7 +26,8 @@ export async function callUnary(
   assertSendable(request, body);
   const ready = context.mux.ready(request.abort, context.timings.silenceMs);
   if (ready) await ready;
-  return repeatRefused(request, () => {
+  return repeatRefused(context, request, (isConfirmed) => {
+    if (isConfirmed) return confirmedAnswer(context, request, body);
     const { mux } = context;
     const grantedBytes = mux.budget.offer(UNARY_CREDIT.bytes, SMALLEST_PART_BYTES); // U1 of light-call.ts
     const credit = { messages: UNARY_CREDIT.messages, bytes: grantedBytes };
@@ -41,6 +44,10 @@ async function wholeAnswer(call: LightCall): Promise<WholeAnswer> {
   return answer instanceof Channel ? answerFromChannel(answer) : answer;
 }
 
+async function confirmedAnswer(context: ClientContext, request: ClientRequest, body: Uint8Array): Promise<WholeAnswer> {
+  return answerFromChannel(await openConfirmed(context, request, { body, window: UNARY_CREDIT }));
+}
+
 async function callInParts(context: ClientContext, request: ClientRequest, body: Uint8Array): Promise<WholeAnswer> {
   const channel = openChannel(context, request, { window: UNARY_CREDIT });
   await sendRequest(context, request, channel, body);
@@ -55,7 +62,8 @@ async function sendRequest(
   body: Uint8Array,
 ): Promise<void> {
   try {
-    await channel.sendRest(await openChannelCall(context, request, channel, body));
+    const rest = await openChannelCall(context, request, channel, { body });
+    if (rest) await sendRest(request, channel, rest);
   } catch (error) {
     if (channel.isOpen) channel.fail(error as ConnectError); // which the reader of the answer is told
   }

@@ -76,12 +76,15 @@ export function errorFromThrown(thrown: unknown): ConnectError {
   return new ConnectError("internal error", Code.Internal, undefined, undefined, thrown);
 }
 
-/** Whether the transport may send the request again by itself: a server refused it before starting it, for now. */
-export function isRefusedForNow(error: unknown): boolean {
+/**
+ * Whether the transport may send the request again by itself: a server refused it before starting it, for now. Who took it for
+ * late was slow, or errs: its caller still waits.
+ */
+export function isRefusedForNow(error: unknown): error is ConnectError {
   return (
     error instanceof ConnectError &&
     error.isWireError &&
-    error.code === Code.Unavailable &&
+    (error.code === Code.Unavailable || error.code === Code.DeadlineExceeded) &&
     deliveryOf(error) === "NOT_SENT"
   );
 }

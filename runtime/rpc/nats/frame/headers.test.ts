@@ -34,9 +34,9 @@ describe("an opening", () => {
     return parseOpening({ data: new Uint8Array(0), headers });
   };
 
-  test("BUS-2 is read with its expiry, timeout and credit", () => {
-    expect(parse({ "Rpc-Expires": "12", "Rpc-Timeout": "5", "Rpc-Credit": "3 4" })).toMatchObject({
-      expires: 12,
+  test("BUS-2 is read with its time, timeout and credit", () => {
+    expect(parse({ "Rpc-Sent": "x 12", "Rpc-Timeout": "5", "Rpc-Credit": "3 4" })).toMatchObject({
+      sent: { clock: "x", ms: 12 },
       timeoutMs: 5,
       credit: { messages: 3, bytes: 4 },
       hasMore: false,
@@ -44,14 +44,12 @@ describe("an opening", () => {
   });
 
   test.each<[string, Record<string, string | string[]>]>([
-    ["Rpc-Expires is missing", {}],
-    ["Rpc-Expires is missing", { "rpc-expires": "12" }],
-    ["Rpc-Expires cannot be read", { "Rpc-Expires": "-1" }],
-    ["Rpc-Expires is there 2 times", { "Rpc-Expires": ["12", "13"] }],
-    ['Rpc-Timeout cannot be read: "soon"', { "Rpc-Expires": "12", "Rpc-Timeout": "soon" }],
-    ["Rpc-Credit cannot be read", { "Rpc-Expires": "12", "Rpc-Credit": "3" }],
-    ["Rpc-Credit cannot be read", { "Rpc-Expires": "12", "Rpc-Credit": "1 4294967296" }],
-    ["Rpc-More cannot be read", { "Rpc-Expires": "12", "Rpc-More": "0" }],
+    ["Rpc-Sent cannot be read", { "Rpc-Sent": "x -1" }],
+    ["Rpc-Sent is there 2 times", { "Rpc-Sent": ["x 12", "x 13"] }],
+    ['Rpc-Timeout cannot be read: "soon"', { "Rpc-Timeout": "soon" }],
+    ["Rpc-Credit cannot be read", { "Rpc-Credit": "3" }],
+    ["Rpc-Credit cannot be read", { "Rpc-Credit": "1 4294967296" }],
+    ["Rpc-More cannot be read", { "Rpc-More": "0" }],
   ])("BUS-2 is none if the header %s", (fault, headers) => {
     expect(parse(headers)).toContain(fault);
   });

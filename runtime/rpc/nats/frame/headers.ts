@@ -4,8 +4,10 @@ import { PlainHeaders } from "#runtime/bus/nats-patches/plain-headers.ts";
  * The protocol's own header keys. They begin with a capital; metadata keys are lower case, always; NATS tells the two apart.
  */
 export const HeaderKey = {
-  /** Unix time in ms after which a request must not be started. */
+  /** Unix time in ms after which a request must not be started: for servers of release 1.0, which want it. Nobody else reads it. */
   expires: "Rpc-Expires",
+  /** `<clock> <ms>`: when the request was sent by a clock that nobody sets, which has a name of its own: only differences count. */
+  sent: "Rpc-Sent",
   /** The call's time limit in ms, from its sending on. */
   timeout: "Rpc-Timeout",
   /** `<messages> <bytes>`: what the caller takes before it grants more. */

@@ -8,10 +8,16 @@ export interface OpeningMessage {
   readonly reply?: string | undefined;
 }
 
+/** What the clock of that name showed. */
+export interface Sent {
+  readonly clock: string;
+  readonly ms: number;
+}
+
 /** What the message that opens a call says, besides the request. */
 export interface Opening {
-  /** Unix time in ms after which the call must not be started. */
-  readonly expires: number;
+  /** When it was sent, by a clock of its sender's. */
+  readonly sent: Sent | undefined;
   readonly timeoutMs: number | undefined;
   readonly credit: Credit | undefined;
   /** The request goes on in frames. */
@@ -28,15 +34,15 @@ export function parseOpening(message: OpeningMessage): Opening | string {
     if (values.length > 1) return `the header ${key} is there ${values.length} times`;
     if (!opening.take(key, value)) return `the header ${key} cannot be read: "${value.slice(0, MOST_SHOWN)}"`;
   }
-  return Number.isNaN(opening.expires) ? `the header ${HeaderKey.expires} is missing` : opening;
+  return opening;
 }
 
 const MOST_SHOWN = 40;
-const OWN_KEYS: ReadonlySet<string> = new Set([HeaderKey.expires, HeaderKey.timeout, HeaderKey.credit, HeaderKey.more]);
+const OWN_KEYS: ReadonlySet<string> = new Set([HeaderKey.sent, HeaderKey.timeout, HeaderKey.credit, HeaderKey.more]);
 
 /** Metadata is read when somebody asks for it. */
 class ParsedOpening implements Opening {
-  expires = Number.NaN;
+  sent: Sent | undefined;
   timeoutMs: number | undefined;
   credit: Credit | undefined;
   hasMore = false;
@@ -65,15 +71,18 @@ class ParsedOpening implements Opening {
       this.hasMore = value === "1";
       return this.hasMore;
     }
-    if (!INTEGER.test(value)) return false;
-    if (key === HeaderKey.expires) this.expires = Number(value);
-    else this.timeoutMs = Number(value);
-    return true;
+    if (key === HeaderKey.sent) {
+      this.sent = sentFrom(value);
+      return this.sent !== undefined;
+    }
+    this.timeoutMs = INTEGER.test(value) ? Number(value) : undefined;
+    return this.timeoutMs !== undefined;
   }
 }
 
 const INTEGER = /^\d{1,15}$/;
 const CREDIT = /^(\d{1,15}) (\d{1,15})$/;
+const SENT = /^([\w-]{1,32}) (\d{1,15})$/;
 const MOST_CREDIT = 0xffffffff;
 
 function creditFrom(text: string): Credit | undefined {
@@ -81,4 +90,9 @@ function creditFrom(text: string): Credit | undefined {
   if (!found) return undefined;
   const [messages, bytes] = [Number(found[1]), Number(found[2])];
   return messages <= MOST_CREDIT && bytes <= MOST_CREDIT ? { messages, bytes } : undefined;
+}
+
+function sentFrom(text: string): Sent | undefined {
+  const found = SENT.exec(text);
+  return found ? { clock: found[1]!, ms: Number(found[2]) } : undefined;
 }

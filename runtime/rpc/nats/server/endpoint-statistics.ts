@@ -19,7 +19,7 @@ export class EndpointStatistics {
   ended(call: ServerCall): void {
     this.#inFlight -= 1;
     this.#requests += 1;
-    this.#processingMs += Date.now() - call.startedAt;
+    this.#processingMs += performance.now() - call.startedAt;
     if (call.error) this.#failed(call.error.message);
   }
 

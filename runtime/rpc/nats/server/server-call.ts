@@ -25,7 +25,7 @@ export class ServerCall {
   /** The caller's inbox, which is also the call's id. */
   readonly inbox: string;
   readonly context: CallContext;
-  readonly startedAt = Date.now();
+  readonly startedAt = performance.now();
   #channel: Channel | undefined;
   #hasPeer = true;
   #error: ConnectError | undefined;

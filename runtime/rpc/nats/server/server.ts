@@ -14,6 +14,7 @@ import { fittingError } from "../frame/error-frame.ts";
 import { bytesFromFrame, FrameFlag, FrameKind } from "../frame/frame.ts";
 import { HeaderKey } from "../frame/headers.ts";
 import { type Opening, type OpeningMessage, parseOpening } from "../frame/opening.ts";
+import { Ages } from "./ages.ts";
 import { EndpointStatistics } from "./endpoint-statistics.ts";
 import { answerCall } from "./server-answer.ts";
 import { type ServedMethod, ServerCall } from "./server-call.ts";
@@ -25,7 +26,8 @@ import { type ServedMethod, ServerCall } from "./server-call.ts";
  *   cancel subject ──▶ canceled
  *   timer ──▶ "working" notices
  *
- * S1  A request whose time is over is refused before anything is started.
+ * S1  A request whose caller has given it up by now is refused before anything is started. One that goes on in frames is not
+ *     judged: a caller that has given it up does not send the rest.
  * S2  A cancel that overtakes its request is remembered by the call's id for as long as the request could still come.
  * S3  Stopping leaves the queue group first; what was delivered until the server confirmed that is still served.
  * S4  A stop waits for the calls in its hands, up to `drainTimeoutMs`; then their handlers are aborted and the callers told.
@@ -69,6 +71,7 @@ class CallServer implements AsyncDisposable, MuxCall {
   readonly #statistics = new Map<string, EndpointStatistics>();
   #service: Service | undefined;
   #cancels: Subscription | undefined;
+  readonly #ages = new Ages();
   #ticker = "";
   #stopped: Promise<void> | undefined;
 
@@ -121,7 +124,9 @@ class CallServer implements AsyncDisposable, MuxCall {
       this.#refuse(inbox, statistics, notSent(opening, Code.InvalidArgument));
       return;
     }
-    const refusal = refusalOf(method, opening, message.data);
+    const now = performance.now();
+    const age = Math.max(this.#ages.ageOf(opening.sent, now), this.#mux.stalledMs);
+    const refusal = refusalOf(method, opening, { payload: message.data, ageMs: age });
     if (refusal) {
       this.#refuse(inbox, statistics, refusal);
       return;
@@ -144,7 +149,7 @@ class CallServer implements AsyncDisposable, MuxCall {
   #cancel(inbox: string): void {
     const call = this.#calls.get(inbox);
     if (call) call.cancel();
-    else this.#canceled.set(inbox, Date.now() + this.#timings.silenceMs);
+    else this.#canceled.set(inbox, performance.now() + this.#timings.silenceMs);
   }
 
   receive(): void {
@@ -188,10 +193,15 @@ class CallServer implements AsyncDisposable, MuxCall {
   }
 }
 
-function refusalOf({ spec }: ServedMethod, opening: Opening, payload: Uint8Array): ConnectError | undefined {
-  const lateMs = Date.now() - opening.expires;
-  if (lateMs > 0) {
-    return notSent(`the request came ${lateMs} ms after its time and was not started`, Code.DeadlineExceeded); // S1
+function refusalOf(
+  { spec, timings }: ServedMethod,
+  opening: Opening,
+  { payload, ageMs }: { payload: Uint8Array; ageMs: number },
+): ConnectError | undefined {
+  const lateMs = ageMs - Math.min(timings.silenceMs, opening.timeoutMs ?? timings.silenceMs);
+  if (lateMs > 0 && !opening.hasMore) {
+    const late = `the request came ${Math.ceil(lateMs)} ms after its time and was not started`;
+    return notSent(late, Code.DeadlineExceeded); // S1
   }
   if (spec.kind === "unary" || spec.kind === "server_streaming") return undefined;
   if (payload.length > 0) return notSent("a call that streams its requests opens with none", Code.InvalidArgument);
