@@ -9,7 +9,7 @@ import { readLogin, writeCredentials } from "#runtime/bus/credentials/directory.
 import { ADMIN } from "#runtime/bus/credentials/login.ts";
 import { withSecretFiles } from "#runtime/config/secret-files.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
-import { busUsers } from "../../services/bus-users.ts";
+import { busUsersFromProcess } from "./bus-users/bus-users.ts";
 import { announceSuite, openKey, type SuiteKey } from "./key.ts";
 import { openLogFiles } from "./log-files.ts";
 import { openKeptNats } from "./nats.ts";
@@ -125,7 +125,7 @@ async function openNats(
 ): Promise<Suite["nats"]> {
   if (options.natsUrl) {
     const isGiven = credentials !== join(directory, "bus");
-    if (!isGiven) await writeCredentials(credentials, busUsers); // for a server that asks for no keys
+    if (!isGiven) await writeCredentials(credentials, busUsersFromProcess); // for a server that asks for no keys
     return { url: options.natsUrl };
   }
   options.onProgress?.("starting nats-server");
@@ -133,7 +133,7 @@ async function openNats(
     await openKeptNats({
       directory: join(directory, "nats"),
       credentials,
-      users: busUsers,
+      users: busUsersFromProcess,
       binary: process.env.TOOLBUS_NATS_SERVER,
       syncInterval: options.syncInterval ?? "default",
       onEnded: (how) =>

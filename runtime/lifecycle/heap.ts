@@ -5,9 +5,9 @@ import { runInNewContext } from "node:vm";
 const settleMs = 2_000;
 
 /**
- * Collects what the start of several services leaves, a third of the memory of their process. V8 would keep it as long as
- * nothing is allocated, and an idle process allocates nothing. It takes 0.2 s of processor, and holds
- * the process up for 0.3 to 0.8 s on a small machine; a service alone has less, and is not held up.
+ * Collects what a start leaves, up to a third of the memory of its process. V8 would keep it as long as nothing is allocated, and
+ * an idle process allocates nothing. For several services it takes 0.2 s of processor, and holds the process up for 0.3 to 0.8 s on
+ * a small machine; a service alone has less, and is not held up.
  */
 export function collectGarbageOfStart(): void {
   setTimeout(() => {

@@ -85,7 +85,7 @@ async function runSuite(options: Options, command: Command, stop: AbortSignal): 
       if (text !== undefined) say(event, text);
     },
   });
-  collectGarbageOfStart(); // this process has read the whole contract, for the permissions on the bus, and only waits from here on
+  collectGarbageOfStart(); // this process only waits from here on
   const seconds = ((performance.now() - startedAt) / 1_000).toFixed(1);
   const durability = options.sync === "always" ? "power loss" : "the end of any process";
   if (json) printJson({ kind: "ready", url: suite.url, natsUrl: natsUrl ?? suite.nats.url, keyFile: suite.key?.path });

@@ -25,14 +25,14 @@ export interface CredentialsDirectory {
 }
 
 /** Who may sign in beside `admin`, given the logins whose keys are in the directory. */
-export type UsersOf = (logins: readonly string[]) => readonly BusUser[];
+export type UsersOf = (logins: readonly string[]) => readonly BusUser[] | Promise<readonly BusUser[]>;
 
 /** Makes the keys that are missing, and writes the users file anew. */
 export async function writeCredentials(directory: string, usersOf: UsersOf): Promise<CredentialsDirectory> {
   const path = resolve(directory);
   await mkdir(path, { recursive: true, mode: 0o700 });
   const known = [];
-  for (const user of [{ name: ADMIN }, ...usersOf(await listLogins(path))]) {
+  for (const user of [{ name: ADMIN }, ...(await usersOf(await listLogins(path)))]) {
     const login = await readOrCreateLogin(path, user.name);
     known.push({ ...user, publicKey: publicKeyOf(login) });
   }
