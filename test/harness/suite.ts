@@ -19,7 +19,7 @@ export interface TestSuite extends Suite {
   openBus(): Promise<Bus>;
 }
 
-interface TestSuiteOptions extends Partial<SuiteOptions> {
+export interface TestSuiteOptions extends Partial<SuiteOptions> {
   /** Somebody tries with a service's own key what it may not, which is a fault of the service elsewhere. */
   strangers?: boolean;
 }

@@ -5,7 +5,7 @@ import { Builtin, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { textContent } from "#runtime/content/text.ts";
 import { input, sessionId, type World } from "./world.ts";
 
-type Request = MessageInitShape<DescMessage>;
+export type Request = MessageInitShape<DescMessage>;
 type Make = (world: Pick<World, "runId">) => Record<string, unknown>;
 
 const scope = { case: "session", value: { sessionId } };

@@ -1,7 +1,10 @@
+import { fileURLToPath } from "node:url";
 import type { DescMethod } from "@bufbuild/protobuf";
 import { Rule } from "#gen/toolbus/access/v1/access_pb.ts";
 import { ruleOf } from "#runtime/rpc/access/rules.ts";
 import { nameOf } from "./attempts.ts";
+
+export const accessPath = fileURLToPath(new URL("../../../docs/operations/access.md", import.meta.url));
 
 export const askers = ["no key", "stranger", "owner", "operator", "service"] as const;
 export type Asker = (typeof askers)[number];
@@ -40,4 +43,16 @@ function tableOf(rows: readonly Row[]): string[] {
     return [`| \`${nameOf(method)}\` | ${rule} |`, ...askers.map((asker) => ` ${got[asker]} |`)].join("");
   });
   return [head, line, ...body.sort()];
+}
+
+/** What the page says that each asker gets, by the method's name. */
+export function rowsOfPage(page: string): Map<string, Record<Asker, string>> {
+  const lines = page.split("\n").filter((line) => line.startsWith("| `"));
+  const cells = lines.map((line) => line.split("|").map((cell) => cell.trim().replaceAll("`", "")));
+  return new Map(
+    cells.map(([, name = "", , ...got]) => [
+      name,
+      Object.fromEntries(askers.map((asker, index) => [asker, got[index]])) as Record<Asker, string>,
+    ]),
+  );
 }

@@ -18,9 +18,9 @@ import { createNatsTransport } from "#runtime/rpc/nats/client/transport.ts";
 import { until } from "#runtime/time/until.ts";
 import { fixturesIn } from "../../harness/agents/fixtures.ts";
 import { asPrincipal } from "../../harness/callers.ts";
-import { openTestSuite } from "../../harness/suite.ts";
+import { openTestSuite, type TestSuiteOptions } from "../../harness/suite.ts";
 
-const keys = { alice: "alices-key-0123456", mallory: "mallorys-key-01234", olga: "key-of-the-operator" };
+export const keys = { alice: "alices-key-0123456", mallory: "mallorys-key-01234", olga: "key-of-the-operator" };
 
 /** In every place of a configuration that only operators may read. */
 export const SECRET = "only-for-operators";
@@ -34,11 +34,12 @@ export const options = { functionTools: [{ name: "ask_client" }] };
 export type World = Awaited<ReturnType<typeof openWorld>>;
 
 /** A suite with keys in which everything that methods ask for belongs to alice, or was configured by olga. */
-export async function openWorld() {
+export async function openWorld(suiteOptions: TestSuiteOptions = {}) {
   await using stack = new AsyncDisposableStack();
   const principals = Object.entries(keys).map((pair) => pair.join(":"));
-  const env = { ...fixturesIn("keys"), TOOLBUS_API_KEYS: principals.join(), TOOLBUS_OPERATORS: "olga" };
-  const suite = stack.use(await openTestSuite({ env }));
+  const access = { TOOLBUS_API_KEYS: principals.join(), TOOLBUS_OPERATORS: "olga" };
+  const env = { ...fixturesIn("keys"), ...access, ...suiteOptions.env };
+  const suite = stack.use(await openTestSuite({ ...suiteOptions, env }));
   const bus = await suite.openBus();
   const through = (apiKey?: string) => gatewayAt(suite.url, apiKey);
   const alice = through(keys.alice);
@@ -91,6 +92,7 @@ export async function openWorld() {
   const ofService = clientInterceptors({ service: "test" });
   const owned = stack.move();
   return {
+    suite,
     runId: run!.id,
     transports,
     /** Past the gateway, as one of the services. */
@@ -107,12 +109,13 @@ export async function openWorld() {
   };
 }
 
-function gatewayAt(baseUrl: string, apiKey: string | undefined) {
+export function gatewayAt(baseUrl: string, apiKey?: string, headers: Record<string, string> = {}) {
+  const sent = { ...headers, ...(apiKey !== undefined && { "x-api-key": apiKey }) };
   const transport = createConnectTransport({
     ...{ baseUrl, httpVersion: "2" },
     interceptors: [
       (next) => (request) => {
-        if (apiKey !== undefined) request.header.set("x-api-key", apiKey);
+        for (const [name, value] of Object.entries(sent)) request.header.set(name, value);
         return next(request);
       },
     ],
