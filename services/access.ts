@@ -24,11 +24,17 @@ export interface Access {
   readonly stores: StoresAccess;
   /** Subjects on which its own instances speak with each other. */
   readonly among?: readonly string[];
+  /**
+   * For whom it may ask beside itself: `callers` are whom the gateway has authenticated, with their roles; `principals` are
+   * those for whom a service works when no request of theirs is there any more. Unless told, it asks for itself alone.
+   */
+  readonly speaksFor?: "callers" | "principals";
 }
 
 export const ACCESS = {
-  gateway: { asks: publicServices, stores: {} },
+  gateway: { asks: publicServices, stores: {}, speaksFor: "callers" },
   orchestrator: {
+    speaksFor: "principals", // whose runs it turns
     asks: [
       AgentService,
       InboxDeliveryService,
@@ -51,6 +57,7 @@ export const ACCESS = {
     among: ["toolbus.delta.*", "toolbus.owner.orchestrator.*"],
   },
   "tool-router": {
+    speaksFor: "principals", // whose runs it cancels
     asks: [InboxDeliveryService, RunService, SpaceService, ToolMessageService],
     asksProviders: ["*"],
     stores: {
@@ -84,7 +91,11 @@ export const ACCESS = {
     },
     among: ["toolbus.owner.caller-request.>"],
   },
-  "worker-pool": { asks: [RunService, SessionService, ToolService], stores: {} },
+  "worker-pool": {
+    speaksFor: "principals", // whose calls hosted modules carry out by further ones
+    asks: [RunService, SessionService, ToolService],
+    stores: {},
+  },
   spaces: {
     asks: [SessionService, ToolCallService],
     stores: {

@@ -12,7 +12,9 @@ const PROVIDER = "provider.";
 
 /** The users of a bus: the suite's processes, and the third parties among the logins that there are. */
 export function busUsers(logins: readonly string[] = []): BusUser[] {
-  const processes = Object.keys(table).map((name) => ({ name, permissions: permissionsOfProcess(name) }));
+  const processes = Object.entries(table).map(([name, { speaksFor = "itself" }]) => {
+    return { name, permissions: permissionsOfProcess(name), speaksFor };
+  });
   const thirdParties = logins.flatMap((login) => {
     const provider = providerOfLogin(login);
     return provider === undefined ? [] : [{ name: login, permissions: permissionsOfProvider(provider) }];

@@ -1,6 +1,6 @@
 import type { DescService } from "@bufbuild/protobuf";
 import type { Client } from "@connectrpc/connect";
-import { type BusClientOptions, clientOnBus } from "#runtime/rpc/client/client.ts";
+import { type BusClientOptions, clientOnBus } from "#runtime/rpc/bus/client.ts";
 import { processOf } from "./processes.ts";
 
 export interface ClientForOptions extends Partial<BusClientOptions> {}

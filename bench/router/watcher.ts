@@ -45,7 +45,7 @@ const offer = {
 };
 await serveOnNats(bus, {
   service: PROVIDER,
-  interceptors: serverInterceptors({ logger: console }),
+  interceptors: serverInterceptors({ logger: console, fromOutside: true }),
   routes: (connect) =>
     connect.service(ToolProviderService, {
       getProvidedTools: () => offer,

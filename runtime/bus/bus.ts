@@ -9,6 +9,7 @@ import { retryWhile } from "../time/retry/retry.ts";
 import { connectOnce } from "./credentials/connect.ts";
 import type { BusLogin } from "./credentials/login.ts";
 import type { StoreAccess, StoreName, StoresAccess } from "./credentials/permissions.ts";
+import type { ReadTrustList } from "./credentials/trust-list.ts";
 import type { ObjectStoreName } from "./declarations/declarations.ts";
 import { streamOf } from "./declarations/declared-config.ts";
 import { ensureDeclared } from "./declarations/ensure-declared.ts";
@@ -22,6 +23,10 @@ import { tellingOnce, type Unreadable } from "./streams/record.ts";
 /** A connection to NATS and the stores behind it. Disposing drains: what was received is handled, what was sent goes out. */
 export interface Bus extends AsyncDisposable {
   readonly connection: NatsConnection;
+  /** By whose key it is signed in, and what is asked over it is signed. */
+  readonly login: BusLogin;
+  /** Whose word for whom counts among those who ask. */
+  readonly trust: ReadTrustList;
   readonly jetstream: JetStreamClient;
   readonly manager: JetStreamManager;
   readonly link: Link;
@@ -44,6 +49,8 @@ export interface BusOptions {
   /** One server, or several of a cluster with commas between. */
   url: string;
   login: BusLogin;
+  /** Unless told, nobody's. */
+  trust?: ReadTrustList | undefined;
   /** What is stored by or read of whom: only that is created. Everything unless told, for a login that may do everything. */
   stores?: StoresAccess | undefined;
   /** What the server's monitoring shows. */
@@ -76,7 +83,8 @@ export async function openBus(options: BusOptions): Promise<Bus> {
   await ensureDeclared(manager, { replicas: options.replicas, stores: changeableOf(options.stores), signal, onWait });
   const tellUnreadable = tellingOnce((record) => onStatus?.({ kind: "unreadable", ...record }));
   const opened = stack.move();
-  const parts = { ...storesOf(connection), connection, manager, link, tellUnreadable };
+  const { login, trust = async () => new Map() } = options;
+  const parts = { ...storesOf(connection), connection, login, trust, manager, link, tellUnreadable };
   return { ...parts, [Symbol.asyncDispose]: () => opened.disposeAsync() };
 }
 

@@ -9,7 +9,7 @@ export type LogFormat = "json" | "pretty";
 export interface ServiceConfig {
   /** One URL or several separated by commas. */
   natsUrl: string;
-  /** The directory of the keys that this process signs in with. */
+  /** The directory of the key that this process signs by, and of the list of those that it trusts. */
   busCredentials: string;
   /** Tells the processes of one service apart; the same for the whole life of the process. */
   instance: string;
@@ -39,7 +39,8 @@ export function serviceConfigFromReader(reader: EnvironmentReader): ServiceConfi
     default: ["nats://127.0.0.1:4222"],
   });
   const busCredentials = reader.path("TOOLBUS_BUS_CREDENTIALS", {
-    meaning: "Directory with the key that the service signs in to NATS with, `<service>.nk`.",
+    meaning:
+      "Directory with the key that the service signs by, `<service>.nk`, and the list of keys that it trusts, `trust.json`.",
     default: ".toolbus/bus",
   });
   const otlpEndpoint = endpointFrom(reader, "OTEL_EXPORTER_OTLP_ENDPOINT");

@@ -11,12 +11,14 @@ import {
 } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { asPrincipal } from "../../test/harness/callers.ts";
 import { failureFromConnectError } from "../failure/connect.ts";
 import { Failure } from "../failure/failure.ts";
 import { openTelemetry, type Telemetry } from "../telemetry/telemetry.ts";
 import { openCollector } from "../telemetry/testing/collector.ts";
 import { currentTrace } from "../telemetry/trace-context.ts";
-import { callerOf, currentPrincipal, LOCAL_PRINCIPAL, principalOf, withPrincipal, writePrincipal } from "./identity.ts";
+import { openProvenCallers } from "./access/testing/proven-callers.ts";
+import { callerOf, currentPrincipal, LOCAL_PRINCIPAL, principalOf, withPrincipal } from "./identity.ts";
 import { clientInterceptors, serverInterceptors } from "./interceptors.ts";
 import { EchoService } from "./nats/testing/echo-service.ts";
 import { contractValidation } from "./validation.ts";
@@ -31,6 +33,8 @@ function createLog() {
   return { lines, logger: logger as Parameters<typeof serverInterceptors>[0]["logger"] };
 }
 
+const callers = openProvenCallers();
+
 /** A client of a server in the same process, both with the interceptors of production. */
 function openEcho(
   implementation: Partial<ServiceImpl<typeof EchoService>>,
@@ -38,8 +42,8 @@ function openEcho(
 ): Client<typeof EchoService> {
   const { telemetry, logger = createLog().logger } = options;
   const transport = createRouterTransport((router) => router.service(EchoService, implementation), {
-    router: { interceptors: serverInterceptors({ logger, ...(telemetry && { telemetry }) }) },
-    transport: { interceptors: options.client ?? clientInterceptors(telemetry ? { telemetry } : {}) },
+    router: { interceptors: serverInterceptors({ logger, verify: callers.verify, ...(telemetry && { telemetry }) }) },
+    transport: { interceptors: [...(options.client ?? clientInterceptors({ telemetry })), callers.sender()] },
   });
   return createClient(EchoService, transport);
 }
@@ -92,9 +96,11 @@ describe("validation", () => {
       router: {
         interceptors: serverInterceptors({
           logger: createLog().logger,
+          verify: callers.verify,
           ...(validate && { validation: contractValidation }),
         }),
       },
+      transport: { interceptors: [callers.sender()] },
     });
     return createClient(RunService, transport);
   }
@@ -116,14 +122,11 @@ describe("validation", () => {
 });
 
 describe("the principal", () => {
-  test("is local when nobody is named, and survives any name", () => {
-    const requestHeader = new Headers();
-    const principal = () => principalOf(callerOf({ requestHeader }));
-    expect(principal()).toBe(LOCAL_PRINCIPAL);
-    for (const name of ["ann@example.org", "jörg müller", "100%", "a%20b"]) {
-      writePrincipal(requestHeader, name);
-      expect(principal()).toBe(name);
-    }
+  test("is local when a service asks by itself, and survives any name", async () => {
+    const echo = openEcho({ unary: (_request, context) => bytes(principalOf(callerOf(context))) });
+    expect(textOf(await echo.unary(bytes("")))).toBe(LOCAL_PRINCIPAL);
+    for (const name of ["ann@example.org", "jörg müller", "100%", "a%20b"])
+      expect(textOf(await withPrincipal(name, () => echo.unary(bytes(""))))).toBe(name);
   });
 
   test("of a call goes on with the calls that its handler makes, in streams too, and nowhere else", async () => {
@@ -137,18 +140,9 @@ describe("the principal", () => {
     });
     expect(textOf(await withPrincipal("ann", () => outer.unary(bytes(""))))).toBe("ann");
     expect(textOf(await outer.unary(bytes("")))).toBe(LOCAL_PRINCIPAL);
-    const headers = { "toolbus-principal": "bob" };
-    const texts = (await Array.fromAsync(outer.serverStream(bytes(""), { headers }))).map(textOf);
+    const texts = (await Array.fromAsync(outer.serverStream(bytes(""), asPrincipal("bob")))).map(textOf);
     expect(texts).toEqual(["bob", "bob"]);
     expect(currentPrincipal()).toBeUndefined();
-  });
-
-  test("can be given by the client's owner", async () => {
-    const echo = {
-      unary: (_request: unknown, context: { requestHeader: Headers }) => bytes(principalOf(callerOf(context))),
-    };
-    const client = openEcho(echo, { client: clientInterceptors({ identity: () => "service:spaces" }) });
-    expect(textOf(await client.unary(bytes("")))).toBe("service:spaces");
   });
 });
 

@@ -3,8 +3,7 @@ import { openAuditTrail } from "#runtime/audit/trail.ts";
 import { openServiceBus } from "#runtime/bus/credentials/service-bus.ts";
 import { instanceService } from "#runtime/bus/ownership/ownership.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
-import { serverInterceptors } from "#runtime/rpc/interceptors.ts";
-import { serveOnNats } from "#runtime/rpc/nats/server/server.ts";
+import { serveOnBus } from "#runtime/rpc/bus/server.ts";
 import { createValidator } from "#runtime/schema/json-schema/validator.ts";
 import { type Clock, systemClock } from "#runtime/time/clock.ts";
 import { ACCESS } from "../access.ts";
@@ -70,9 +69,9 @@ export async function openService(
   });
   const answers = createAnswers({ instance, requests, holders, late, answered, forward: peers.forward, tellInbox });
 
-  const served = { instance, logger, interceptors: serverInterceptors({ logger, telemetry }) };
+  const served = { instance, logger, telemetry };
   const peerRoutes = createPeerRoutes({ attachments, answers, relay });
-  stack.use(await serveOnNats(bus, { ...served, service: instanceService(name, instance), routes: peerRoutes }));
+  stack.use(await serveOnBus(bus, { ...served, service: instanceService(name, instance), routes: peerRoutes }));
   const routes = createRoutes({
     ...{ attachments, records, clock, instance, declarations, answers, relay, isAttachedAt, defaultTimeoutMs },
     sessions: createSessions({
@@ -90,7 +89,7 @@ export async function openService(
     maxGraceMs: config.callerMaxGraceMs,
     stopping: stopping.signal,
   });
-  stack.use(await serveOnNats(bus, { ...served, service: name, routes }));
+  stack.use(await serveOnBus(bus, { ...served, service: name, routes }));
   stack.defer(() => stopping.abort()); // watches and callers' streams would keep the server from draining
   return stack.move();
 }

@@ -16,7 +16,8 @@ import { StoredRunEventSchema } from "#gen/toolbus/internal/run/v1/run_log_pb.ts
 import { RunContextService } from "#gen/toolbus/internal/space/v1/run_context_service_pb.ts";
 import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { detailOf } from "#runtime/failure/error-detail.ts";
-import { serveOnNats } from "#runtime/rpc/nats/server/server.ts";
+import { serveOnBus } from "#runtime/rpc/bus/server.ts";
+import { type Caller, callerOf } from "#runtime/rpc/identity.ts";
 import { openTelemetry } from "#runtime/telemetry/telemetry.ts";
 import { openTestBus } from "../../test/harness/bus.ts";
 import { internalServices, publicServices } from "../processes.ts";
@@ -26,21 +27,23 @@ import { openService } from "./service.ts";
 type ReflectionQuestion = NonNullable<MessageInitShape<typeof ServerReflectionRequestSchema>["messageRequest"]>;
 
 const key = "a-key-of-some-length";
+const logger = pino({ level: "silent" });
 const stack = new AsyncDisposableStack();
 let url = "";
 /** What the service behind the gateway was told of each request. */
-const seen: Headers[] = [];
+const seen: { headers: Headers; caller: Caller }[] = [];
 let aborted = Promise.withResolvers<void>();
 
 beforeAll(async () => {
   const bus = stack.use(await openTestBus());
   stack.use(
-    await serveOnNats(bus, {
+    await serveOnBus(bus, {
       service: "tool-router",
+      logger,
       routes: (router) => {
         router.service(AgentService, {
           listAgents(_request, context) {
-            seen.push(context.requestHeader);
+            seen.push({ headers: context.requestHeader, caller: callerOf(context) });
             context.responseHeader.set("x-answered-by", "router");
             context.responseTrailer.set("x-trailer", "end");
             return create(ListAgentsResponseSchema, { agents: [{ origin: "rpc" }] });
@@ -75,7 +78,6 @@ beforeAll(async () => {
     TOOLBUS_CORS_ORIGINS: "https://page.example",
   });
   const telemetry = stack.use(await openTelemetry({ service: "gateway", hasMetrics: true }));
-  const logger = pino({ level: "silent" });
   const context = { name: "gateway", instance: "g1", logger, telemetry, signal: new AbortController().signal };
   const service = stack.use(await openService(config, context));
   url = String(service.announcement?.url);
@@ -104,16 +106,16 @@ describe("BUS-3 from outside, on one port", () => {
     const response = await agentsBy(name).listAgents(
       {},
       {
-        headers: { "x-mine": "1", "toolbus-principal": "mallory", authorization: `Bearer ${key}` },
+        headers: { "x-mine": "1", "toolbus-identity": "mallory", authorization: `Bearer ${key}` },
         onHeader: (header) => headers.push(header.get("x-answered-by") ?? ""),
         onTrailer: (trailer) => headers.push(trailer.get("x-trailer") ?? ""),
       },
     );
     expect(response.agents.map((agent) => agent.origin)).toEqual(["rpc"]);
     expect(headers).toEqual(["router", "end"]);
-    const told = seen.at(-1);
+    const { headers: told, caller } = seen.at(-1) ?? {};
     expect(told?.get("x-mine")).toBe("1");
-    expect(told?.get("toolbus-principal"), "a principal that a client claims is dropped").toBe("alice");
+    expect(caller, "what a client claims is dropped").toEqual({ principal: "alice", isOperator: true });
     expect(told?.get("authorization"), "keys stay outside").toBeNull();
   });
 
@@ -192,14 +194,13 @@ describe("tokens", () => {
   };
 
   it.each([
-    ["names the principal", { sub: "bob" }, "bob", null],
-    ["makes an operator by its role", { sub: "bob", roles: ["operator"] }, "bob", "operator"],
-    ["of a principal that is an operator makes one", { sub: "carol" }, "carol", "operator"],
-  ])("SEC-1 a token %s", async (_, claims, principal, roles) => {
+    ["names the principal", { sub: "bob" }, "bob", false],
+    ["makes an operator by its role", { sub: "bob", roles: ["operator"] }, "bob", true],
+    ["of a principal that is an operator makes one", { sub: "carol" }, "carol", true],
+  ])("SEC-1 a token %s", async (_, claims, principal, isOperator) => {
     expect((await ask(await tokenOf(claims))).status).toBe(200);
-    expect(seen.at(-1)?.get("toolbus-principal")).toBe(principal);
-    expect(seen.at(-1)?.get("toolbus-roles")).toBe(roles);
-    expect(seen.at(-1)?.get("authorization")).toBeNull();
+    expect(seen.at(-1)?.caller).toEqual({ principal, isOperator });
+    expect(seen.at(-1)?.headers.get("authorization")).toBeNull();
   });
 
   it("SEC-1 a token that does not hold is refused in words, by gRPC too", async () => {

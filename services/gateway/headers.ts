@@ -1,6 +1,5 @@
 import type { HandlerContext } from "@connectrpc/connect";
-import { PRINCIPAL_HEADER, ROLES_HEADER, SERVICE_HEADER, writeCaller } from "#runtime/rpc/identity.ts";
-import { callerKey } from "./access/authentication/caller-key.ts";
+import { IDENTITY_HEADER } from "#runtime/rpc/access/callers.ts";
 
 /** Belongs to the connection between client and gateway, and means nothing behind it. */
 const ownOfConnection = new Set([
@@ -25,9 +24,7 @@ const ownOfConnection = new Set([
   "user-agent",
   "vary",
   "x-api-key",
-  PRINCIPAL_HEADER,
-  SERVICE_HEADER,
-  ROLES_HEADER,
+  IDENTITY_HEADER,
   // The client's span is the parent of the gateway's own, whose place the bus is told.
   "traceparent",
   "tracestate",
@@ -39,11 +36,10 @@ function isMetadata(name: string): boolean {
   return !ownOfConnection.has(name) && !ownOfProtocol.some((prefix) => name.startsWith(prefix));
 }
 
-/** What a service is told: the client's metadata, and who it is. What the client claims of that itself is dropped. */
+/** What a service is told: the client's metadata, without what it claims of who it is. */
 export function forwardedHeaders(context: HandlerContext): Headers {
   const headers = new Headers();
   for (const [name, value] of context.requestHeader) if (isMetadata(name)) headers.append(name, value);
-  writeCaller(headers, context.values.get(callerKey));
   return headers;
 }
 

@@ -52,7 +52,14 @@ function unary(method: DescMethodUnary, transport: Transport) {
   return async (request: MessageShape<DescMessage>, context: HandlerContext) => {
     const headers = forwardedHeaders(context);
     try {
-      const response = await transport.unary(method, context.signal, context.timeoutMs(), headers, request);
+      const response = await transport.unary(
+        method,
+        context.signal,
+        context.timeoutMs(),
+        headers,
+        request,
+        context.values,
+      );
       passHeaders(response.header, context.responseHeader);
       passHeaders(response.trailer, context.responseTrailer);
       return response.message;
@@ -96,7 +103,14 @@ async function* answers(
   context: HandlerContext,
 ): Messages {
   const headers = forwardedHeaders(context);
-  const response = await transport.stream(method, context.signal, context.timeoutMs(), headers, requests);
+  const response = await transport.stream(
+    method,
+    context.signal,
+    context.timeoutMs(),
+    headers,
+    requests,
+    context.values,
+  );
   passHeaders(response.header, context.responseHeader);
   yield* response.message;
   passHeaders(response.trailer, context.responseTrailer);

@@ -4,9 +4,9 @@ import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { openServiceBus } from "#runtime/bus/credentials/service-bus.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
+import { transportOnBus } from "#runtime/rpc/bus/client.ts";
 import { serveOnHttp, type TlsFiles } from "#runtime/rpc/http/server.ts";
 import { clientInterceptors, serverInterceptors } from "#runtime/rpc/interceptors.ts";
-import { createNatsTransport } from "#runtime/rpc/nats/client/transport.ts";
 import { contractValidation } from "#runtime/rpc/validation.ts";
 import { ACCESS } from "../access.ts";
 import { clientFor } from "../clients.ts";
@@ -29,6 +29,9 @@ const pingTimeoutMs = 1_000;
 
 /** How long a stop waits for calls; shorter than elsewhere, as there is always somebody who watches something. */
 const drainTimeoutMs = 5_000;
+
+/** It asks for whom it has let in, and never for itself. */
+const nobody = () => undefined;
 
 export async function openService(config: GatewayConfig, context: ServiceContext): Promise<OpenService> {
   const { logger, telemetry } = context;
@@ -60,7 +63,7 @@ export async function openService(config: GatewayConfig, context: ServiceContext
       host: config.host,
       port: config.port,
       routes: createRoutes({
-        transportOf: (process) => createNatsTransport(bus, { service: process, interceptors }),
+        transportOf: (process) => transportOnBus(bus, { process, interceptors, caller: nobody }),
         health,
         reflection: createReflection([...publicServices, HealthService, ServerReflection]),
         stopping: context.signal,
@@ -73,7 +76,7 @@ export async function openService(config: GatewayConfig, context: ServiceContext
         authenticate,
         metricsText: () => telemetry.metricsText(),
         toolCalls: createToolCallPaths({
-          calls: clientFor(bus, ToolCallService, { interceptors }),
+          calls: clientFor(bus, ToolCallService, { interceptors, caller: nobody }),
           authenticate,
           maxBytes: config.maxRequestBytes,
         }),

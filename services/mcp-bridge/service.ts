@@ -9,10 +9,10 @@ import { refuseLocally } from "#runtime/failure/local-failure.ts";
 import { createAddressGuard } from "#runtime/http/address-guard.ts";
 import { openConfinement } from "#runtime/lifecycle/open-confinement.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
+import { serveOnBus } from "#runtime/rpc/bus/server.ts";
 import { withoutPrincipal } from "#runtime/rpc/identity.ts";
-import { clientInterceptors, serverInterceptors } from "#runtime/rpc/interceptors.ts";
+import { clientInterceptors } from "#runtime/rpc/interceptors.ts";
 import { deliveryOf } from "#runtime/rpc/nats/call/delivery.ts";
-import { serveOnNats } from "#runtime/rpc/nats/server/server.ts";
 import { ACCESS } from "../access.ts";
 import type { McpBridgeConfig } from "./config.ts";
 import type { Connection } from "./connection/connection.ts";
@@ -70,7 +70,7 @@ export async function openService(config: McpBridgeConfig, context: ServiceConte
   );
   connections.useOwners(ownership);
 
-  const interceptors = clientInterceptors({ telemetry, service: name });
+  const interceptors = clientInterceptors({ telemetry });
   const peers = createPeers(bus, name, interceptors);
   const owners = createSessionOwners(bus, interceptors);
   const isNotSent = (error: unknown) => deliveryOf(error) === "NOT_SENT";
@@ -83,14 +83,14 @@ export async function openService(config: McpBridgeConfig, context: ServiceConte
   const served = {
     instance,
     logger,
-    interceptors: serverInterceptors({ logger, telemetry }),
+    telemetry,
     routes: createRoutes({
       ...{ provider, connections, applied, own, fleet, owners, firstSnapshotMs, stopping: stopping.signal },
     }),
   };
   void closeDeleted({ applied, connections, signal: stopping.signal, onError });
-  stack.use(await serveOnNats(bus, { ...served, service: instanceService(name, instance) }));
-  stack.use(await serveOnNats(bus, { ...served, service: name }));
+  stack.use(await serveOnBus(bus, { ...served, service: instanceService(name, instance) }));
+  stack.use(await serveOnBus(bus, { ...served, service: name }));
   stack.defer(() => stopping.abort()); // watches would keep the server from draining
   return stack.move();
 }

@@ -6,8 +6,8 @@ import { openServiceBus } from "#runtime/bus/credentials/service-bus.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
 import { createResultRemoval } from "#runtime/results/removal.ts";
-import { clientInterceptors, serverInterceptors } from "#runtime/rpc/interceptors.ts";
-import { serveOnNats } from "#runtime/rpc/nats/server/server.ts";
+import { serveOnBus } from "#runtime/rpc/bus/server.ts";
+import { clientInterceptors } from "#runtime/rpc/interceptors.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { ACCESS } from "../access.ts";
@@ -95,9 +95,7 @@ export async function openOrchestrator(
     notify: holders.notify,
     stopping: stopping.signal,
   });
-  stack.use(
-    await serveOnNats(bus, { service: name, instance, logger, interceptors: serverInterceptors(context), routes }),
-  );
+  stack.use(await serveOnBus(bus, { service: name, instance, logger, telemetry: context.telemetry, routes }));
   const kept = { retention: createStreamRetention(bus), results: createResultRemoval(bus), keptMs: config.retentionMs };
   stack.use(openRetention({ ...shared, ...kept }));
   stack.defer(() =>
@@ -112,8 +110,8 @@ export async function openOrchestrator(
 type Context = Omit<ServiceContext, "signal">;
 
 /** The tool-router and the inbox; a call that is canceled takes the run along that it started. */
-function openClients(bus: Bus, { name, logger, telemetry }: Context, canceling: Canceling) {
-  const interceptors = clientInterceptors({ telemetry, service: name });
+function openClients(bus: Bus, { logger, telemetry }: Context, canceling: Canceling) {
+  const interceptors = clientInterceptors({ telemetry });
   const clients = createRouterClients(bus, interceptors, (err) =>
     logger.warn({ err }, "what a run has open is closed only when nobody has used it for a while"),
   );
@@ -121,9 +119,9 @@ function openClients(bus: Bus, { name, logger, telemetry }: Context, canceling: 
   return { ...clients, router, inbox: createInboxClient(bus, interceptors) };
 }
 
-function openToolMessages(bus: Bus, { name, logger, telemetry }: Context) {
+function openToolMessages(bus: Bus, { logger, telemetry }: Context) {
   return {
-    toolMessages: createToolMessagesClient(bus, clientInterceptors({ telemetry, service: name })),
+    toolMessages: createToolMessagesClient(bus, clientInterceptors({ telemetry })),
     onNotShown: (err: unknown, shown?: CallShown) =>
       logger.warn(
         { err, shown },

@@ -2,8 +2,7 @@ import { openRoom } from "#runtime/bus/buckets/room.ts";
 import { openServiceBus } from "#runtime/bus/credentials/service-bus.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
 import { createResultStore } from "#runtime/results/store.ts";
-import { serverInterceptors } from "#runtime/rpc/interceptors.ts";
-import { serveOnNats } from "#runtime/rpc/nats/server/server.ts";
+import { serveOnBus } from "#runtime/rpc/bus/server.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { ACCESS } from "../access.ts";
 import type { Config } from "./config.ts";
@@ -54,11 +53,11 @@ export async function openService(config: Config, context: ServiceContext): Prom
   stack.use(openRoom(bus, { ...seenMarks(clock), fills, onFault: (fault) => logger.warn(fault) }));
   const stopping = new AbortController();
   stack.use(
-    await serveOnNats(bus, {
+    await serveOnBus(bus, {
       service: name,
       instance,
       logger,
-      interceptors: serverInterceptors({ logger, telemetry }),
+      telemetry,
       routes: createRoutes({ ...parts, stopping: stopping.signal }),
     }),
   );

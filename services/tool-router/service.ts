@@ -9,8 +9,7 @@ import { createAddressGuard } from "#runtime/http/address-guard.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
 import { createResultStore } from "#runtime/results/store.ts";
 import { createOwnership } from "#runtime/rpc/access/session-owners.ts";
-import { serverInterceptors } from "#runtime/rpc/interceptors.ts";
-import { serveOnNats } from "#runtime/rpc/nats/server/server.ts";
+import { serveOnBus } from "#runtime/rpc/bus/server.ts";
 import { contractValidation } from "#runtime/rpc/validation.ts";
 import { createValidator, type Validator } from "#runtime/schema/json-schema/validator.ts";
 import { systemClock as clock } from "#runtime/time/clock.ts";
@@ -115,11 +114,12 @@ export async function openService(config: Config, context: ServiceContext): Prom
   const files = stack.use(await openFiles(config, { catalogue, editor, audit, logger }));
   const stopping = new AbortController();
   stack.use(
-    await serveOnNats(bus, {
+    await serveOnBus(bus, {
       service: name,
       instance,
       logger,
-      interceptors: serverInterceptors({ logger, telemetry, validation: contractValidation }),
+      telemetry,
+      validation: contractValidation,
       routes: createRoutes({
         ...{
           catalogue,

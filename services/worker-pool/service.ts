@@ -6,8 +6,7 @@ import type { ResourceLimits } from "#runtime/lifecycle/child-process.ts";
 import type { Logger } from "#runtime/lifecycle/logger.ts";
 import { openConfinement } from "#runtime/lifecycle/open-confinement.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
-import { serverInterceptors } from "#runtime/rpc/interceptors.ts";
-import { serveOnNats } from "#runtime/rpc/nats/server/server.ts";
+import { serveOnBus } from "#runtime/rpc/bus/server.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import { ACCESS } from "../access.ts";
 import { createBuiltins } from "./builtins/builtins.ts";
@@ -41,12 +40,12 @@ export async function openService(config: WorkerPoolConfig, context: ServiceCont
   const bus = stack.use(await openServiceBus(config, context, ACCESS["worker-pool"].stores));
   const workers = stack.use(await openWorkers(config, logger, signal, createHost(bus, telemetry)));
   stack.use(
-    await serveOnNats(bus, {
+    await serveOnBus(bus, {
       service: NAME,
       instance: config.instance,
       routes: createRoutes(workers.routes),
-      interceptors: serverInterceptors({ logger, telemetry }),
       logger,
+      telemetry,
     }),
   );
   return stack.move();

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Bus, type BusOptions, openBus } from "../../runtime/bus/bus.ts";
 import type { BusLogin } from "../../runtime/bus/credentials/login.ts";
+import { followTrustList } from "../../runtime/bus/credentials/trust-list.ts";
 import { findNatsServer } from "../../runtime/bus/nats-server/find/find-nats-server.ts";
 import { type NatsServer, type NatsServerOptions, openNatsServer } from "../../runtime/bus/nats-server/nats-server.ts";
 import { busUsers } from "../../services/bus-users.ts";
@@ -63,9 +64,10 @@ export async function openTestServer(options: Partial<NatsServerOptions> = {}): 
 export async function openTestBus(options: Partial<BusOptions> = {}): Promise<TestBus> {
   await using stack = new AsyncDisposableStack();
   const server = stack.use(await openTestServer());
+  const trust = await followTrustList(server.credentials);
   const connect = async (more: Partial<BusOptions> = {}) => {
     const { url, login } = server;
-    return opened.use(await openBus({ url, login, name: "test", ...options, ...more }));
+    return opened.use(await openBus({ url, login, trust, name: "test", ...options, ...more }));
   };
   const opened = stack.use(new AsyncDisposableStack());
   const bus = await connect();

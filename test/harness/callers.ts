@@ -1,10 +1,13 @@
-import { writeCaller } from "#runtime/rpc/identity.ts";
+import { type ContextValues, createContextValues } from "@connectrpc/connect";
+import { type Caller, callerKey } from "#runtime/rpc/identity.ts";
 
-/** The options of a call that a principal makes, as a gateway would pass it on. */
-export function asPrincipal(principal: string, { isOperator = false } = {}): { headers: Record<string, string> } {
-  const headers = new Headers();
-  writeCaller(headers, { principal, isOperator });
-  return { headers: Object.fromEntries(headers) };
+/** The options of a call that a principal makes, as a gateway would pass it on, by a bus that may speak for everybody. */
+export function asPrincipal(principal: string, { isOperator = false } = {}): { contextValues: ContextValues } {
+  return asCaller({ principal, isOperator });
+}
+
+export function asCaller(caller: Caller): { contextValues: ContextValues } {
+  return { contextValues: createContextValues().set(callerKey, caller) };
 }
 
 /** The same for a principal that is an operator. */

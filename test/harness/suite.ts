@@ -6,6 +6,7 @@ import { openSuite, type Suite, type SuiteOptions } from "../../cli/suite/suite.
 import { type Bus, openBus } from "../../runtime/bus/bus.ts";
 import { readLogin } from "../../runtime/bus/credentials/directory.ts";
 import { ADMIN } from "../../runtime/bus/credentials/login.ts";
+import { followTrustList } from "../../runtime/bus/credentials/trust-list.ts";
 import { keepDirectoryOf } from "./commands/command.ts";
 import { refuseViolations } from "./violations.ts";
 
@@ -52,7 +53,8 @@ export async function openTestSuite({ strangers = false, ...options }: TestSuite
     },
     openBus: async () => {
       const login = await readLogin(suite.credentials, ADMIN);
-      return busses.use(await openBus({ url: suite.nats.url, login, name: "test" }));
+      const trust = await followTrustList(suite.credentials);
+      return busses.use(await openBus({ url: suite.nats.url, login, trust, name: "test" }));
     },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };

@@ -14,7 +14,9 @@ export function addBusCommand(program: Command): void {
   const bus = program.command("bus").description("Make the keys of those who may sign in to NATS");
   bus
     .command("credentials")
-    .description("Make keys for all services, and the users file for nats-server; keys that exist stay")
+    .description(
+      "Make keys for all services, the list by which they trust each other, and the users file for nats-server; keys that exist stay",
+    )
     .addOption(
       new Option("-o, --out <directory>", "where the keys are").env("TOOLBUS_BUS_CREDENTIALS").default(".toolbus/bus"),
     )
@@ -31,6 +33,7 @@ async function credentials({ out, provider }: Options): Promise<void> {
   printLine(
     `The keys are in ${path}: give each service its own, <service>.nk, in the directory TOOLBUS_BUS_CREDENTIALS.`,
   );
+  printLine("Give all services the list of the keys that they trust, trust.json, in the same directory.");
   printLine(`Include ${usersFile} in the authorization of every NATS node, and reload it: nats-server --signal reload`);
 }
 

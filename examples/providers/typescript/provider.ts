@@ -73,7 +73,7 @@ await using stack = new AsyncDisposableStack();
 stack.defer(() => connection.drain());
 const options = {
   service: "dice",
-  interceptors: serverInterceptors({ logger }),
+  interceptors: serverInterceptors({ logger, fromOutside: true }), // nats-server lets the tool-router alone ask
   routes: (router: ConnectRouter) =>
     router.service(ToolProviderService, {
       getProvidedTools: ({ sources }) => offerFor(sources),

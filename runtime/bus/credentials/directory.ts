@@ -3,6 +3,7 @@
 //   <name>.nk            the seed of a service, or of `admin`
 //   provider.<name>.nk   the seed of a third party
 //   users.conf           (public) what nats-server includes in its `authorization`
+//   trust.json           (public) whose word for whom counts: see trust-list.ts
 //
 // A seed is made once and stays: to change a key, delete its file, and write the directory anew.
 
@@ -10,9 +11,10 @@ import { link, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises"
 import { join, resolve } from "node:path";
 import { isErrno } from "../../failure/errno.ts";
 import { LocalFailure } from "../../failure/local-failure.ts";
-import { writePrivateFile } from "../private-file.ts";
 import { ADMIN, type BusLogin, createSeed, publicKeyOf } from "./login.ts";
 import type { BusUser } from "./permissions.ts";
+import { writePrivateFile } from "./private-file.ts";
+import { pathOfTrustList, textOfTrustList } from "./trust-list.ts";
 import { textOfUsers } from "./users-file.ts";
 
 const usersFile = "users.conf";
@@ -32,12 +34,17 @@ export async function writeCredentials(directory: string, usersOf: UsersOf): Pro
   const path = resolve(directory);
   await mkdir(path, { recursive: true, mode: 0o700 });
   const known = [];
-  for (const user of [{ name: ADMIN }, ...(await usersOf(await listLogins(path)))]) {
+  const admin: BusUser = { name: ADMIN, speaksFor: "everybody" };
+  for (const user of [admin, ...(await usersOf(await listLogins(path)))]) {
     const login = await readOrCreateLogin(path, user.name);
     known.push({ ...user, publicKey: publicKeyOf(login) });
   }
   const file = join(path, usersFile);
   await writePrivateFile(file, textOfUsers(known));
+  const trusted = known.flatMap(({ name, publicKey, speaksFor }) =>
+    speaksFor ? [{ name, publicKey, speaksFor }] : [],
+  );
+  await writePrivateFile(pathOfTrustList(path), textOfTrustList(trusted));
   return { path, usersFile: file };
 }
 

@@ -2,6 +2,7 @@
 
 import { BUCKETS, type BucketName, type ObjectStoreName, type StreamName } from "../declarations/declarations.ts";
 import { streamOf, subjectsOf } from "../declarations/declared-config.ts";
+import type { SpeaksFor } from "./trust-list.ts";
 
 export type StoreName = StreamName | BucketName | ObjectStoreName;
 
@@ -21,6 +22,8 @@ export interface Permissions {
 export interface BusUser {
   readonly name: string;
   readonly permissions?: Permissions;
+  /** Without it, nothing that it says of a caller counts. */
+  readonly speaksFor?: SpeaksFor;
 }
 
 /** What a login publishes to create, read and write its stores. Answers come to its inbox. */

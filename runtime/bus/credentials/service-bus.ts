@@ -3,6 +3,7 @@ import type { ServiceContext } from "../../lifecycle/run-service.ts";
 import { type Bus, type BusStatus, openBus } from "../bus.ts";
 import { readLogin } from "./directory.ts";
 import type { StoresAccess } from "./permissions.ts";
+import { followTrustList } from "./trust-list.ts";
 
 /** The bus of a service's process, signed in with the service's own key, with what becomes of the connection in its log. */
 export async function openServiceBus(
@@ -15,6 +16,7 @@ export async function openServiceBus(
   return openBus({
     url: config.natsUrl,
     login: await readLogin(config.busCredentials, service),
+    trust: await followTrustList(config.busCredentials),
     stores,
     replicas: config.replicas,
     name: `${name}-${instance}`,

@@ -37,7 +37,7 @@ export function requireAccess(method: DescMethod, caller: Caller): void {
 /** Server side: holds every method to its rule. */
 export function createAccess(): Interceptor {
   return (next) => (request) => {
-    requireAccess(request.method, callerOf({ requestHeader: request.header }));
+    requireAccess(request.method, callerOf({ values: request.contextValues }));
     return next(request);
   };
 }

@@ -5,6 +5,7 @@ import { InboxEventSchema } from "#gen/toolbus/space/v1/inbox_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { refuse } from "#runtime/failure/failure.ts";
+import { withoutPrincipal } from "#runtime/rpc/identity.ts";
 import { clientInterceptors } from "#runtime/rpc/interceptors.ts";
 import type { Telemetry } from "#runtime/telemetry/telemetry.ts";
 import { clientFor } from "../../clients.ts";
@@ -13,15 +14,18 @@ import type { ReadSession } from "../sessions.ts";
 
 const answerTimeoutMs = 10_000;
 
-/** The services that this one asks: the router, whose session it is; the spaces, to keep a late result for the agent. */
+/**
+ * The services that this one asks, on its own behalf: the router, whose session it is; the spaces, to keep a late result for the
+ * agent. Who may act for a caller is decided here.
+ */
 export function createNeighbours(bus: Bus, telemetry: Telemetry) {
-  const interceptors = clientInterceptors({ telemetry, service: "caller-relay" });
+  const interceptors = clientInterceptors({ telemetry });
   const sessions = clientFor(bus, SessionService, { interceptors, defaultTimeoutMs: answerTimeoutMs });
   const inboxes = clientFor(bus, InboxDeliveryService, { interceptors, defaultTimeoutMs: answerTimeoutMs });
 
   const readSession: ReadSession = async (sessionId) => {
     try {
-      const { session } = await sessions.getSession({ sessionId });
+      const { session } = await withoutPrincipal(() => sessions.getSession({ sessionId }));
       return session ?? refuse("not_found", `no session ${sessionId}`, { reason: "SESSION_NOT_FOUND" });
     } catch (error) {
       throw failureFromConnectError(error);
@@ -35,7 +39,7 @@ export function createNeighbours(bus: Bus, telemetry: Telemetry) {
       event: { case: "toolResult", value: { callId: requestId, tool, result } },
     });
     try {
-      return !(await inboxes.deliverEvent({ event })).duplicate;
+      return !(await withoutPrincipal(() => inboxes.deliverEvent({ event }))).duplicate;
     } catch (error) {
       throw failureFromConnectError(error);
     }

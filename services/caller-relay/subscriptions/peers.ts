@@ -9,7 +9,6 @@ import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { type Failure, refuse } from "#runtime/failure/failure.ts";
 import { resultFromProvided } from "#runtime/results/provided-result.ts";
 import type { Submission } from "#runtime/results/submission.ts";
-import { clientInterceptors } from "#runtime/rpc/interceptors.ts";
 import { deliveryOf } from "#runtime/rpc/nats/call/delivery.ts";
 import { clientFor } from "../../clients.ts";
 import type { Carriage } from "../streams/attachments.ts";
@@ -32,8 +31,7 @@ const answerTimeoutMs = 10_000;
 
 /** The other instances of this service, each called by its own name. */
 export function createPeers(bus: Bus, service: string) {
-  const interceptors = clientInterceptors({ service });
-  const optionsOf = (instance: string) => ({ process: instanceService(service, instance), interceptors });
+  const optionsOf = (instance: string) => ({ process: instanceService(service, instance) });
   const providerAt = (instance: string) => clientFor(bus, ToolProviderService, optionsOf(instance));
   const relayAt = (instance: string) => clientFor(bus, CallerService, optionsOf(instance));
 

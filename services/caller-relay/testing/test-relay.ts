@@ -1,5 +1,4 @@
 import { type Duration, durationFromMs } from "@bufbuild/protobuf/wkt";
-import type { Interceptor } from "@connectrpc/connect";
 import type { CallerToolCancellation, CallerToolRequest } from "#gen/toolbus/caller/v1/caller_pb.ts";
 import { CallerService } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
 import { InboxDeliveryService } from "#gen/toolbus/internal/space/v1/inbox_delivery_service_pb.ts";
@@ -9,8 +8,8 @@ import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import type { InboxEvent } from "#gen/toolbus/space/v1/inbox_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { createLogger } from "#runtime/lifecycle/logger.ts";
-import { clientInterceptors, serverInterceptors } from "#runtime/rpc/interceptors.ts";
-import { serveOnNats } from "#runtime/rpc/nats/server/server.ts";
+import { serveOnBus } from "#runtime/rpc/bus/server.ts";
+import { callerNamed } from "#runtime/rpc/identity.ts";
 import { openTelemetry } from "#runtime/telemetry/telemetry.ts";
 import { type Clock, systemClock } from "#runtime/time/clock.ts";
 import { openTestBus, type TestBus } from "../../../test/harness/bus.ts";
@@ -44,16 +43,16 @@ export async function openTestRelay(options: TestRelayOptions = {}): Promise<Tes
   await using stack = new AsyncDisposableStack();
   const bus = stack.use(await openTestBus());
   const inbox = new Map<string, InboxEvent>();
-  const served = { logger, interceptors: serverInterceptors({ logger }) };
+  const served = { logger };
   stack.use(
-    await serveOnNats(bus, {
+    await serveOnBus(bus, {
       ...served,
       service: "tool-router",
       routes: (router) => router.service(SessionService, fakeSessions),
     }),
   );
   stack.use(
-    await serveOnNats(bus, {
+    await serveOnBus(bus, {
       ...served,
       service: "spaces",
       routes: (router) => router.service(InboxDeliveryService, fakeInbox(inbox)),
@@ -101,10 +100,10 @@ function fakeInbox(events: Map<string, InboxEvent>) {
 }
 
 function clientsOn(bus: TestBus, principal: string) {
-  const interceptors: Interceptor[] = clientInterceptors({ identity: () => principal });
-  const relay = clientFor(bus, CallerService, { interceptors });
-  const ofService = clientInterceptors({ identity: () => principal, service: "test" });
-  const provider = clientFor(bus, ToolProviderService, { interceptors: ofService, process: "caller-relay" });
+  const caller = () => callerNamed(principal);
+  const relay = clientFor(bus, CallerService, { caller });
+  const ofService = () => ({ ...caller(), service: "test" });
+  const provider = clientFor(bus, ToolProviderService, { caller: ofService, process: "caller-relay" });
   const declare = (sessionId: string, ...tools: { name: string; timeout?: Duration }[]) =>
     relay.declareTools({ sessionId, declaration: { callerId: "app", tools } });
   return {

@@ -2,9 +2,8 @@ import { createContextValues } from "@connectrpc/connect";
 import { requireAccess } from "#runtime/rpc/access/rules.ts";
 import { sinkOf } from "#runtime/rpc/http/messages.ts";
 import type { Admit } from "#runtime/rpc/http/server.ts";
-import { principalOf } from "#runtime/rpc/identity.ts";
+import { callerKey, principalOf } from "#runtime/rpc/identity.ts";
 import type { Authenticate } from "./authentication/authentication.ts";
-import { callerKey } from "./authentication/caller-key.ts";
 import { isOpen } from "./open-services.ts";
 import type { Shares } from "./shares.ts";
 

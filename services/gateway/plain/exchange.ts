@@ -1,15 +1,14 @@
+import { type ContextValues, createContextValues } from "@connectrpc/connect";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { type FailureCode, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import type { HttpRequest, HttpResponse } from "#runtime/rpc/http/messages.ts";
-import { writeCaller } from "#runtime/rpc/identity.ts";
+import { callerKey } from "#runtime/rpc/identity.ts";
 import type { Authenticate } from "../access/authentication/authentication.ts";
 import { parseKeepingNumbers } from "./json-text.ts";
 
-/** Who asks by plain HTTP, in the header that services read; refused without a key where there are keys. */
-export async function principalHeaders(request: HttpRequest, authenticate: Authenticate): Promise<Headers> {
-  const headers = new Headers();
-  writeCaller(headers, await authenticate(request));
-  return headers;
+/** Who asks by plain HTTP, for the call that is made for it; refused without a key where there are keys. */
+export async function valuesOfCaller(request: HttpRequest, authenticate: Authenticate): Promise<ContextValues> {
+  return createContextValues().set(callerKey, await authenticate(request));
 }
 
 /** A request with what it carries. */

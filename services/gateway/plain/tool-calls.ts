@@ -16,7 +16,7 @@ import type { Outcome } from "#runtime/results/submission.ts";
 import type { HttpRequest, HttpResponse, PathTaker } from "#runtime/rpc/http/messages.ts";
 import { contractValidator } from "#runtime/schema/contract-validator.ts";
 import type { Authenticate } from "../access/authentication/authentication.ts";
-import { answerFailure, answerJson, principalHeaders, type ReadRequest, readJson } from "./exchange.ts";
+import { answerFailure, answerJson, type ReadRequest, readJson, valuesOfCaller } from "./exchange.ts";
 import { isJsonObject, parseKeepingNumbers } from "./json-text.ts";
 
 /*
@@ -63,12 +63,12 @@ function reply(response: HttpResponse, answer: Promise<object>): void {
 }
 
 async function submit({ calls, authenticate, maxBytes }: ToolCallPaths, given: ReadRequest, segment: string) {
-  const headers = await principalHeaders(given.request, authenticate);
+  const contextValues = await valuesOfCaller(given.request, authenticate);
   const runId = textFrom(segment);
   const fields = fieldsOf(await readJson(given, maxBytes));
   const [callId, submissionId] = [textOf(fields.callId, "callId"), textOf(fields.submissionId ?? "", "submissionId")];
   const submission = { callId, runId, submissionId, outcome: outcomeFrom(fields) };
-  const { call } = await calls.submitToolResult(submission, { headers });
+  const { call } = await calls.submitToolResult(submission, { contextValues });
   return { callId, status: "resolved", late: call?.resolvedLate ?? false };
 }
 
@@ -79,10 +79,10 @@ function outcomeFrom({ result, error }: Record<string, unknown>): Outcome {
 }
 
 async function acknowledge({ calls, authenticate, maxBytes }: ToolCallPaths, given: ReadRequest, segment: string) {
-  const headers = await principalHeaders(given.request, authenticate);
+  const contextValues = await valuesOfCaller(given.request, authenticate);
   const callId = textFrom(segment);
   const deliveryId = textOf(fieldsOf(await readJson(given, maxBytes)).deliveryId, "deliveryId");
-  await calls.acknowledgeToolCall({ callId, deliveryId }, { headers });
+  await calls.acknowledgeToolCall({ callId, deliveryId }, { contextValues });
   return { callId, status: "taken" };
 }
 
@@ -94,8 +94,8 @@ async function stream(
   response.once("close", () => leaving.abort());
   const alive = setInterval(() => response.headersSent && response.write(": alive\n\n"), ALIVE_MS);
   try {
-    const headers = await principalHeaders(request, authenticate);
-    const watching = calls.watchToolCalls(watchFrom(query), { headers, signal: leaving.signal });
+    const contextValues = await valuesOfCaller(request, authenticate);
+    const watching = calls.watchToolCalls(watchFrom(query), { contextValues, signal: leaving.signal });
     response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-cache" });
     response.write(": watching\n\n");
     for await (const handed of watching) response.write(eventFrom(handed));

@@ -8,11 +8,12 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { connectError } from "#runtime/failure/connect.ts";
 import { detailOf, nameFromReason } from "#runtime/failure/error-detail.ts";
-import { serverInterceptors } from "#runtime/rpc/interceptors.ts";
+import { IDENTITY_HEADER } from "#runtime/rpc/access/callers.ts";
+import { issuerOf } from "#runtime/rpc/access/tokens/issuer.ts";
+import { serveOnBus } from "#runtime/rpc/bus/server.ts";
 import { subjectOfMethod } from "#runtime/rpc/nats/channel/subjects.ts";
 import { errorFromFrame } from "#runtime/rpc/nats/frame/error-frame.ts";
 import { parseFrame } from "#runtime/rpc/nats/frame/frame.ts";
-import { serveOnNats } from "#runtime/rpc/nats/server/server.ts";
 import { openTelemetry } from "#runtime/telemetry/telemetry.ts";
 import { openTestBus, type TestBus } from "../../../test/harness/bus.ts";
 import { readConfig } from "../config.ts";
@@ -31,9 +32,9 @@ let calls = 0;
 beforeAll(async () => {
   bus = stack.use(await openTestBus());
   stack.use(
-    await serveOnNats(bus, {
+    await serveOnBus(bus, {
       service: "tool-router",
-      interceptors: serverInterceptors({ logger: pino({ level: "silent" }) }),
+      logger: pino({ level: "silent" }),
       routes: (router) => {
         router.service(AgentService, {
           listAgents() {
@@ -158,6 +159,8 @@ async function refusalOf(
   body = new Uint8Array(),
 ): Promise<ConnectError> {
   const headers = natsHeaders();
+  const caller = { service: "test", isOperator: false };
+  headers.set(IDENTITY_HEADER, await issuerOf(bus.login).tokenFor(caller, "tool-router"));
   for (const [name, value] of Object.entries(given)) headers.set(name, value);
   const subject = subjectOfMethod("tool-router", method);
   const answer = await bus.connection.request(subject, body, { headers, timeout: 5_000 });

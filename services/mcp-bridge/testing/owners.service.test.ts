@@ -2,8 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { refuse } from "#runtime/failure/failure.ts";
-import { serverInterceptors } from "#runtime/rpc/interceptors.ts";
-import { serveOnNats } from "#runtime/rpc/nats/server/server.ts";
+import { serveOnBus } from "#runtime/rpc/bus/server.ts";
 import { openTestBus } from "../../../test/harness/bus.ts";
 import { asOperator, asPrincipal } from "../../../test/harness/callers.ts";
 import { type Bridge, call, oddSource, openBridge } from "./bridge.ts";
@@ -17,10 +16,9 @@ beforeAll(async () => {
     sessionId === "s1"
       ? { session: { id: "s1", principal: "ann" } }
       : refuse("not_found", `there is no session ${sessionId}`, { reason: "SESSION_NOT_FOUND" });
-  const interceptors = serverInterceptors({ logger: { error() {} } });
   stack.use(
-    await serveOnNats(bus, {
-      ...{ service: "tool-router", drainTimeoutMs: 1, interceptors },
+    await serveOnBus(bus, {
+      ...{ service: "tool-router", drainTimeoutMs: 1, logger: { error() {} } },
       routes: (router) => router.service(SessionService, { getSession }),
     }),
   );

@@ -15,8 +15,7 @@ import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { textContent } from "#runtime/content/text.ts";
 import { refuse } from "#runtime/failure/failure.ts";
-import { serverInterceptors } from "#runtime/rpc/interceptors.ts";
-import { serveOnNats } from "#runtime/rpc/nats/server/server.ts";
+import { serveOnBus } from "#runtime/rpc/bus/server.ts";
 import { openTelemetry } from "#runtime/telemetry/telemetry.ts";
 import { openTestBus, type TestServer } from "../../../test/harness/bus.ts";
 import { clientFor } from "../../clients.ts";
@@ -91,10 +90,10 @@ export async function openWorld(options: WorldOptions): Promise<World> {
 }
 
 async function serveSpaces(bus: Bus, { routes }: FakeSpaces): Promise<AsyncDisposable> {
-  return serveOnNats(bus, {
+  return serveOnBus(bus, {
     service: "spaces",
     instance: "fake",
-    interceptors: serverInterceptors({ logger }),
+    logger,
     routes,
   });
 }
@@ -110,10 +109,10 @@ async function serveRouter(
     return create(SessionSchema, { id, agent, contextRevision: 1, state: SessionState.ACTIVE });
   };
   let lastSession = 0;
-  return serveOnNats(bus, {
+  return serveOnBus(bus, {
     service: "tool-router",
     instance: "fake",
-    interceptors: serverInterceptors({ logger }),
+    logger,
     routes: (connect) => {
       connect.service(AgentService, {
         getAgent({ name }) {

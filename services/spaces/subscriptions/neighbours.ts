@@ -17,7 +17,7 @@ const answerTimeoutMs = 15_000;
  * answer has been decided here, and the call belongs to somebody else.
  */
 export function createNeighbours(bus: Bus, telemetry: Telemetry) {
-  const interceptors = clientInterceptors({ telemetry, service: "spaces" });
+  const interceptors = clientInterceptors({ telemetry });
   const sessions = clientFor(bus, SessionService, { interceptors, defaultTimeoutMs: answerTimeoutMs });
   const calls = clientFor(bus, ToolCallService, { interceptors, defaultTimeoutMs: answerTimeoutMs });
 

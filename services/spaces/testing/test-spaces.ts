@@ -1,5 +1,4 @@
 import { create } from "@bufbuild/protobuf";
-import type { Interceptor } from "@connectrpc/connect";
 import { InboxDeliveryService } from "#gen/toolbus/internal/space/v1/inbox_delivery_service_pb.ts";
 import { RunContextService } from "#gen/toolbus/internal/space/v1/run_context_service_pb.ts";
 import { ToolMessageService } from "#gen/toolbus/internal/space/v1/tool_message_service_pb.ts";
@@ -14,8 +13,8 @@ import { SubmitToolResultResponseSchema, ToolCallService } from "#gen/toolbus/to
 import { refuse } from "#runtime/failure/failure.ts";
 import { createLogger } from "#runtime/lifecycle/logger.ts";
 import { refuseReused } from "#runtime/results/submission.ts";
-import { clientInterceptors, serverInterceptors } from "#runtime/rpc/interceptors.ts";
-import { serveOnNats } from "#runtime/rpc/nats/server/server.ts";
+import { serveOnBus } from "#runtime/rpc/bus/server.ts";
+import { callerNamed } from "#runtime/rpc/identity.ts";
 import { openTelemetry } from "#runtime/telemetry/telemetry.ts";
 import { openTestBus, type TestBus } from "../../../test/harness/bus.ts";
 import { clientFor } from "../../clients.ts";
@@ -80,12 +79,12 @@ export async function collect(stream: AsyncIterable<WatchSpaceResponse>, count: 
 }
 
 export function clientsOn(bus: TestBus, principal?: string) {
-  const interceptors: Interceptor[] = clientInterceptors({ identity: () => principal });
-  const ofService = { interceptors: clientInterceptors({ identity: () => principal, service: "test" }) };
+  const asked = principal === undefined ? {} : { caller: () => callerNamed(principal) };
+  const ofService = { caller: () => ({ ...(principal && { principal }), service: "test", isOperator: false }) };
   return {
-    spaces: clientFor(bus, SpaceService, { interceptors }),
-    inbox: clientFor(bus, InboxService, { interceptors }),
-    memory: clientFor(bus, MemoryService, { interceptors }),
+    spaces: clientFor(bus, SpaceService, asked),
+    inbox: clientFor(bus, InboxService, asked),
+    memory: clientFor(bus, MemoryService, asked),
     delivery: clientFor(bus, InboxDeliveryService, ofService),
     contexts: clientFor(bus, RunContextService, ofService),
     toolMessages: clientFor(bus, ToolMessageService, ofService),
@@ -107,9 +106,9 @@ export async function openFakeRouter(
 ) {
   const { submissions, sessions } = known;
   const submissionIds = new Map<string, string>();
-  return serveOnNats(bus, {
+  return serveOnBus(bus, {
     service: "tool-router",
-    interceptors: serverInterceptors({ logger }),
+    logger,
     routes: (router) => {
       router.service(ToolCallService, {
         submitToolResult({ callId, submissionId, outcome }) {

@@ -19,7 +19,7 @@ export function createSpaces(
   bus: Bus,
   telemetry?: Pick<Telemetry, "clientTracing">,
 ): Spaces & { forgetSession: ForgetSession } {
-  const interceptors = clientInterceptors({ ...(telemetry && { telemetry }), service: "tool-router" });
+  const interceptors = clientInterceptors({ telemetry });
   const spaces = clientFor(bus, SpaceService, { interceptors });
   const toolMessages = clientFor(bus, ToolMessageService, { interceptors });
   const inbox = clientFor(bus, InboxDeliveryService, { interceptors });

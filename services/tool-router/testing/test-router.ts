@@ -16,8 +16,7 @@ import {
   ToolService,
 } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { createLogger } from "#runtime/lifecycle/logger.ts";
-import { serverInterceptors } from "#runtime/rpc/interceptors.ts";
-import { serveOnNats } from "#runtime/rpc/nats/server/server.ts";
+import { serveOnBus } from "#runtime/rpc/bus/server.ts";
 import { encodeRunContext } from "#runtime/rpc/run-context.ts";
 import { openTelemetry } from "#runtime/telemetry/telemetry.ts";
 import { openTestBus, type TestBus } from "../../../test/harness/bus.ts";
@@ -81,7 +80,7 @@ export async function openTestRouter(env: Record<string, string> = {}) {
 }
 
 function serve(bus: TestBus, service: string, routes: (router: ConnectRouter) => void) {
-  return serveOnNats(bus, { service, routes, drainTimeoutMs: 1, interceptors: serverInterceptors({ logger }) });
+  return serveOnBus(bus, { service, routes, drainTimeoutMs: 1, logger });
 }
 
 function clientsOn(bus: TestBus, room = "tool-router") {

@@ -17,7 +17,7 @@ import { AgentTools } from "./agent-tools.ts";
 
 /** The tools and models of the agent, on behalf of the principal whose session called. */
 export function createHost(bus: Bus, telemetry: Pick<Telemetry, "clientTracing">): Host {
-  const interceptors = clientInterceptors({ telemetry, service: "worker-pool" });
+  const interceptors = clientInterceptors({ telemetry });
   const tools = new AgentTools(clientFor(bus, ToolService, { interceptors }));
   const sessions = clientFor(bus, SessionService, { interceptors });
   const models = new AgentModels(clientFor(bus, RunService, { interceptors }), sessions);

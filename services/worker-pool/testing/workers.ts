@@ -13,6 +13,7 @@ import {
   WorkerService,
 } from "#gen/toolbus/worker/v1/worker_service_pb.ts";
 import { createLogger } from "#runtime/lifecycle/logger.ts";
+import { openProvenCallers } from "#runtime/rpc/access/testing/proven-callers.ts";
 import { serverInterceptors } from "#runtime/rpc/interceptors.ts";
 import { until } from "#runtime/time/until.ts";
 import { readConfig } from "../config.ts";
@@ -81,8 +82,12 @@ export async function openTestWorkers(
   const logger = createLogger({ name: "worker-pool", level: "silent" });
   const watching = new AbortController();
   const workers = stack.use(await openWorkers(config, logger, watching.signal, noHost));
-  const router = { interceptors: serverInterceptors({ logger }) };
-  const transport = createRouterTransport(createRoutes(workers.routes), { router });
+  const { verify, sender } = openProvenCallers();
+  const router = { interceptors: serverInterceptors({ logger, verify }) };
+  const transport = createRouterTransport(createRoutes(workers.routes), {
+    router,
+    transport: { interceptors: [sender()] },
+  });
   const provider = createClient(ToolProviderService, transport);
   const service = createClient(WorkerService, transport);
   stack.defer(() => watching.abort());

@@ -2,7 +2,7 @@ import type { DescMethod, DescMethodStreaming, DescMethodUnary, DescService } fr
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
-import { createNatsTransport } from "#runtime/rpc/nats/client/transport.ts";
+import { transportOnBus } from "#runtime/rpc/bus/client.ts";
 import { internalServices, processOf, publicServices } from "../../../services/processes.ts";
 import { openTestSuite } from "../../harness/suite.ts";
 import { filledMessage } from "./filled-message.ts";
@@ -19,7 +19,7 @@ let transportOf: (service: string) => Transport;
 beforeAll(async () => {
   const suite = stack.use(await openTestSuite());
   const bus = await suite.openBus();
-  transportOf = (service) => createNatsTransport(bus, { service });
+  transportOf = (service) => transportOnBus(bus, { process: service });
 });
 afterAll(() => stack.disposeAsync());
 

@@ -38,6 +38,8 @@ const imports = testsOf("test/architecture/imports.test.ts");
 const natsServer = testsOf("runtime/bus/nats-server/nats-server.test.ts");
 const installs = testsOf("services/worker-pool/testing/installs.test.ts");
 
+const identity = testsOf("test/system/security/identity.test.ts");
+const busTokens = testsOf("runtime/rpc/access/tokens/tokens.test.ts");
 const tokens = testsOf("services/gateway/access/authentication/tokens.test.ts");
 const tls = testsOf("services/gateway/testing/tls.service.test.ts");
 const strangers = testsOf("services/gateway/testing/strangers.service.test.ts");
@@ -72,7 +74,16 @@ export const sec: Proofs = {
       bus("refuses at once a key that the server does not know"),
       compose("finds its own key where it looks for it, and no other's"),
     ),
-    open("absence of a principal is no privilege", "Who names nobody is `local`, which operates by default."),
+    shown(
+      "absence of a principal is no privilege: a request without a token reaches nothing that has a rule",
+      identity("reaches nothing at %s, whatever its headers claim"),
+    ),
+    shown(
+      "who asks on the bus is signed, for one service, and no service speaks for whom it does not work",
+      identity("by the key of %s cannot be %j", "cannot use at a service what the router sent it"),
+      identity("that has expired is refused", "of a key that was changed is refused within seconds"),
+      busTokens("at another service than the one", "when it has expired", "it is signed once"),
+    ),
     shown("whoever starts the suite gets a key without asking", up("`up` makes a key that its user alone can read")),
   ],
   "SEC-2": [

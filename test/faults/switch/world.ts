@@ -116,7 +116,7 @@ function serveWhose(bus: Parameters<typeof serveOnNats>[0]): Promise<AsyncDispos
   return serveOnNats(bus, {
     service: PROVIDER,
     drainTimeoutMs: 1,
-    interceptors: serverInterceptors({ logger }),
+    interceptors: serverInterceptors({ logger, fromOutside: true }),
     routes: (connect) =>
       connect.service(ToolProviderService, {
         getProvidedTools: ({ sources }) => offer(sources),

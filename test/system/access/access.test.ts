@@ -52,9 +52,8 @@ async function attempt(method: DescMethod, asker: Asker): Promise<string> {
   const isInternal = internal.includes(method);
   const process = method.parent === ToolProviderService ? "spaces" : processOf(method.parent);
   if (isInternal && asker === "no key") return "not offered";
-  const through =
-    asker === "service" ? world.asService(process) : isInternal ? world.onBus(process) : world.transports[asker];
-  const headers = isInternal && asker !== "service" ? (world.headersOf[asker] ?? {}) : {};
+  const through = isInternal || asker === "service" ? world.onBus(process) : world.transports[asker];
+  const caller = isInternal ? world.callers[asker] : undefined;
   const isPrivileged = asker === "operator" || asker === "service";
-  return gotBy(method, through, { request: requestFor(method, world), headers, isPrivileged });
+  return gotBy(method, through, { request: requestFor(method, world), ...caller, isPrivileged });
 }

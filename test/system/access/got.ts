@@ -7,7 +7,7 @@ import {
   type DescMethodUnary,
   toJsonString,
 } from "@bufbuild/protobuf";
-import type { Transport } from "@connectrpc/connect";
+import type { ContextValues, Transport } from "@connectrpc/connect";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { nameOf, type Request } from "./attempts.ts";
 import { SECRET } from "./world.ts";
@@ -25,6 +25,8 @@ const refusals = new Set([
 interface Asking {
   readonly request: Request;
   readonly headers?: Record<string, string>;
+  /** Says who asks, past the gateway. */
+  readonly contextValues?: ContextValues;
   /** Whether the asker may read what only operators may. */
   readonly isPrivileged?: boolean;
   /** How long a stream may have nothing to say. */
@@ -48,10 +50,17 @@ export async function gotBy(method: DescMethod, through: Transport, asking: Aski
 
 /** The answer, or the first message of a stream; empty for one that has nothing to say for a while. */
 export async function answerOf(method: DescMethod, transport: Transport, asking: Asking): Promise<string> {
-  const { headers = {}, silenceMs = 3_000 } = asking;
+  const { headers, contextValues, silenceMs = 3_000 } = asking;
   const request = create(method.input, asking.request);
   if (method.methodKind === "unary") {
-    const { message } = await transport.unary(method as DescMethodUnary, undefined, 20_000, headers, request);
+    const { message } = await transport.unary(
+      method as DescMethodUnary,
+      undefined,
+      20_000,
+      headers,
+      request,
+      contextValues,
+    );
     return toJsonString(method.output, message);
   }
   const leaving = new AbortController();
@@ -61,7 +70,7 @@ export async function answerOf(method: DescMethod, transport: Transport, asking:
       yield request;
     })();
     const streaming = method as DescMethodStreaming;
-    const { message } = await transport.stream(streaming, leaving.signal, undefined, headers, asked);
+    const { message } = await transport.stream(streaming, leaving.signal, undefined, headers, asked, contextValues);
     for await (const one of message) return toJsonString(method.output, one);
     return "";
   })();

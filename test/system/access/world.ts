@@ -13,11 +13,10 @@ import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { WorkerService } from "#gen/toolbus/worker/v1/worker_service_pb.ts";
 import { textContent } from "#runtime/content/text.ts";
-import { clientInterceptors } from "#runtime/rpc/interceptors.ts";
-import { createNatsTransport } from "#runtime/rpc/nats/client/transport.ts";
+import { transportOnBus } from "#runtime/rpc/bus/client.ts";
 import { until } from "#runtime/time/until.ts";
 import { fixturesIn } from "../../harness/agents/fixtures.ts";
-import { asPrincipal } from "../../harness/callers.ts";
+import { asOperator, asPrincipal } from "../../harness/callers.ts";
 import { openTestSuite, type TestSuiteOptions } from "../../harness/suite.ts";
 
 export const keys = { alice: "alices-key-0123456", mallory: "mallorys-key-01234", olga: "key-of-the-operator" };
@@ -89,22 +88,19 @@ export async function openWorld(suiteOptions: TestSuiteOptions = {}) {
     owner: alice.transport,
     operator: olga.transport,
   };
-  const ofService = clientInterceptors({ service: "test" });
   const owned = stack.move();
   return {
     suite,
     runId: run!.id,
     transports,
-    /** Past the gateway, as one of the services. */
-    asService: (process: string): Transport => createNatsTransport(bus, { service: process, interceptors: ofService }),
-    /** Past the gateway, with what it says of a principal. */
-    onBus: (process: string): Transport => createNatsTransport(bus, { service: process }),
-    headersOf: {
-      "no key": {},
-      stranger: asPrincipal("mallory").headers,
-      owner: asPrincipal("alice").headers,
-      operator: asPrincipal("olga", { isOperator: true }).headers,
-    } as Record<string, Record<string, string>>,
+    /** Past the gateway. */
+    onBus: (process: string): Transport => transportOnBus(bus, { process }),
+    /** Who asks there, as the gateway says it; the service itself, where that says nothing. */
+    callers: {
+      stranger: asPrincipal("mallory"),
+      owner: asPrincipal("alice"),
+      operator: asOperator("olga"),
+    } as Record<string, ReturnType<typeof asPrincipal>>,
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }

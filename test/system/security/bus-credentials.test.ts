@@ -36,8 +36,10 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(() => stack.disposeAsync());
 
+const loginOf = (name: string) => readLogin(suite.credentials, name);
+
 async function signIn(name: string): Promise<NatsConnection> {
-  const login = await readLogin(suite.credentials, name);
+  const login = await loginOf(name);
   const connect = () => connectOnce({ url: suite.nats.url, login, name: "attack" }).catch(() => undefined); // not reloaded yet
   const connection = await until(connect, { what: `${name} to be known` });
   stack.defer(() => connection.close());
@@ -154,7 +156,9 @@ describe("SEC-1 a third party with the key of its provider", () => {
       expect(deliveryOf(error), process).toBe("NOT_SENT");
       expect(performance.now() - startedAt).toBeLessThan(2_000);
     }
-    expect((await clientFor({ connection: admin }, SpaceService).listSpaces({})).spaces).toEqual([]);
+    expect(
+      (await clientFor({ connection: admin, login: await loginOf("admin") }, SpaceService).listSpaces({})).spaces,
+    ).toEqual([]);
   });
 
   it("listens to its own subjects and answers whoever asks it, and nobody else", async () => {
@@ -187,7 +191,10 @@ describe("SEC-1 a service with its own key", () => {
   );
 
   it("does what its contract says: the worker-pool asks for an agent's tools", async () => {
-    const { tools } = await clientFor({ connection: worker }, ToolService).listTools({
+    const { tools } = await clientFor(
+      { connection: worker, login: await loginOf("worker-pool") },
+      ToolService,
+    ).listTools({
       scope: { case: "agent", value: "demo" },
     });
     expect(tools.length).toBeGreaterThan(0);

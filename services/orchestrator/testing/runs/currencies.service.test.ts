@@ -3,7 +3,6 @@ import { describe, expect, test } from "vitest";
 import { ModelSchema, SubAgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { usd, usdPrice } from "#runtime/money/testing/dollars.ts";
-import { clientInterceptors } from "#runtime/rpc/interceptors.ts";
 import { encodeRunContext } from "#runtime/rpc/run-context.ts";
 import { clientFor } from "../../../clients.ts";
 import { sessionOfCall } from "../../runs/sub-agents/called-session.ts";
@@ -17,10 +16,7 @@ async function callHelper(price: ReturnType<typeof usdPrice> | undefined) {
   await using world = await openWorld({ router: createFakeRouter([]), agent: { model, subAgents } });
   await world.writeScript("helper", { turns: [{ text: "done" }] });
   await world.openOrchestrator("one");
-  const provider = clientFor(world.bus, ToolProviderService, {
-    process: "orchestrator",
-    interceptors: clientInterceptors({ service: "tool-router" }),
-  });
+  const provider = clientFor(world.bus, ToolProviderService, { process: "orchestrator" });
   const request = {
     callId: "call",
     tool: "agent_helper",

@@ -8,7 +8,6 @@ import type { ProvidedResult } from "#gen/toolbus/provider/v1/provided_result_pb
 import { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { type Run, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { clientInterceptors } from "#runtime/rpc/interceptors.ts";
 import { encodeRunContext } from "#runtime/rpc/run-context.ts";
 import { until } from "#runtime/time/until.ts";
 import { clientFor } from "../../../clients.ts";
@@ -66,10 +65,7 @@ beforeAll(async () => {
   const subAgents = offered.map((agent) => create(SubAgentSchema, { agent, description: `Does ${agent}.` }));
   const limits = { maxDepth: 2, maxTokens: 10_000n };
   world = await openWorld({ router, limits, agent: { subAgents } });
-  provider = clientFor(world.bus, ToolProviderService, {
-    process: "orchestrator",
-    interceptors: clientInterceptors({ service: "tool-router" }),
-  });
+  provider = clientFor(world.bus, ToolProviderService, { process: "orchestrator" });
   await world.openOrchestrator("one");
   await world.openOrchestrator("two");
   const asks = (agent: string, input: string) => [{ name: `agent_${agent}`, arguments: { input } }];

@@ -5,7 +5,8 @@ import { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_serv
 import type { Bus } from "#runtime/bus/bus.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { Failure } from "#runtime/failure/failure.ts";
-import { clientOver } from "#runtime/rpc/client/client-over.ts";
+import { clientOver } from "#runtime/rpc/bus/client-over.ts";
+import type { Caller } from "#runtime/rpc/identity.ts";
 import { clientInterceptors } from "#runtime/rpc/interceptors.ts";
 import { deliveryOf } from "#runtime/rpc/nats/call/delivery.ts";
 import type { Telemetry } from "#runtime/telemetry/telemetry.ts";
@@ -25,15 +26,13 @@ export function createProviders(
   telemetry?: Pick<Telemetry, "clientTracing">,
 ): FindProvider {
   const clients = new Map<string, ProviderClient>();
-  // the scope names the principal; a watch outlives the request that opened it
-  const interceptors = clientInterceptors({
-    ...(telemetry && { telemetry }),
-    service: "tool-router",
-    identity: () => undefined,
-  });
+  const interceptors = clientInterceptors({ telemetry });
+  // the scope names the principal, as information; a watch outlives the request that opened it
+  const itself: Caller = { service: bus.login.name, isOperator: false };
 
   function clientAt({ address: { case: kind, value = "" } }: Provider): Client<typeof ToolProviderService> {
-    if (kind === "service") return clientFor(bus, ToolProviderService, { process: value, interceptors });
+    if (kind === "service")
+      return clientFor(bus, ToolProviderService, { process: value, interceptors, caller: () => itself });
     return clientOver(transportTo(value), ToolProviderService);
   }
 

@@ -24,7 +24,7 @@ export function openSessionRuns(
   bus: Bus,
   options: { telemetry: Pick<Telemetry, "clientTracing">; logger: { warn(facts: object, message: string): void } },
 ): SessionRuns {
-  const interceptors = clientInterceptors({ telemetry: options.telemetry, service: "tool-router" });
+  const interceptors = clientInterceptors(options);
   const runs = clientFor(bus, RunService, { interceptors });
   const closing = new AbortController();
   const underWay = new Set<Promise<void>>();

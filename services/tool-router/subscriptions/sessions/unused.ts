@@ -47,7 +47,7 @@ export function unusedSessions(
 
 /** Whether the orchestrator has a run of the session. */
 export function createHasRuns(bus: Bus, telemetry: Pick<Telemetry, "clientTracing">) {
-  const interceptors = clientInterceptors({ telemetry, service: "tool-router" });
+  const interceptors = clientInterceptors({ telemetry });
   const runs = clientFor(bus, RunService, { interceptors, defaultTimeoutMs: TIMEOUT_MS });
   return async (sessionId: string): Promise<boolean> => {
     try {

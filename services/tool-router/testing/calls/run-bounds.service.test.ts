@@ -5,8 +5,10 @@ import { ToolChoiceMode } from "#gen/toolbus/run/v1/run_pb.ts";
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { usd } from "#runtime/money/testing/dollars.ts";
+import { type Caller, callerNamed } from "#runtime/rpc/identity.ts";
 import { decodeRunContext, encodeRunContext } from "#runtime/rpc/run-context.ts";
 import { until } from "#runtime/time/until.ts";
+import { asCaller } from "../../../../test/harness/callers.ts";
 import { openReader, type Reader, readFile } from "../peers/reader.ts";
 
 const used = "the run's limit of tool calls (max_tool_calls) is used up";
@@ -110,15 +112,15 @@ describe("what a run leaves to its calls, on the bus", () => {
     );
     const sessionId = await suite.openSession();
     const runContext = encodeRunContext({ recovering: true, bounds: { tokensLeft: 0n } });
-    const call = async (runId: string, headers: Record<string, string>) => {
+    const call = async (runId: string, caller: Caller) => {
       const request = { sessionId, runId, name: "read", argumentsJson: '{"path":"a"}', runContext };
-      for await (const { event } of suite.clients.router.callTool(request, { headers })) {
+      for await (const { event } of suite.clients.router.callTool(request, asCaller(caller))) {
         if (event.case === "result") return event.value.isError;
       }
       throw new Error("the call ended without a result");
     };
-    const owner = { "toolbus-principal": "local" };
-    await until(async () => !(await call("run_inside", { ...owner, "toolbus-service": "orchestrator" })), {
+    const owner = callerNamed("local");
+    await until(async () => !(await call("run_inside", { ...owner, service: "orchestrator" })), {
       what: "the tool to be known as pure",
     });
     expect(await call("run_outside", owner)).toBe(true);

@@ -1,5 +1,5 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { Client } from "@connectrpc/connect";
+import type { CallOptions, Client } from "@connectrpc/connect";
 import type {
   ToolCallDelivery,
   ToolCallService,
@@ -46,9 +46,9 @@ export class ExternalService implements AsyncDisposable {
     calls: Calls,
     request: MessageInitShape<typeof WatchToolCallsRequestSchema>,
     act: (calls: Calls, handed: Handed) => Promise<void> = takeAndAnswer,
-    headers: Record<string, string> = {},
+    by: CallOptions = {},
   ) {
-    this.#watching = this.#watch(calls, request, { act, headers });
+    this.#watching = this.#watch(calls, request, { act, by });
   }
 
   get callIds(): string[] {
@@ -58,11 +58,11 @@ export class ExternalService implements AsyncDisposable {
   async #watch(
     calls: Calls,
     request: MessageInitShape<typeof WatchToolCallsRequestSchema>,
-    how: { act: (calls: Calls, handed: Handed) => Promise<void>; headers: Record<string, string> },
+    how: { act: (calls: Calls, handed: Handed) => Promise<void>; by: CallOptions },
   ): Promise<void> {
     const { signal } = this.#leaving;
     try {
-      for await (const { update } of calls.watchToolCalls(request, { signal, headers: how.headers })) {
+      for await (const { update } of calls.watchToolCalls(request, { ...how.by, signal })) {
         if (update.case === "notice") this.notices.push(update.value.problem);
         if (update.case !== "call" && update.case !== "withdrawn") continue;
         const handed = { ...update.value, withdrawn: update.case === "withdrawn" };

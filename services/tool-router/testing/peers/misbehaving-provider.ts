@@ -1,8 +1,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { ExecuteToolResponseSchema } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { createLogger } from "#runtime/lifecycle/logger.ts";
-import { serverInterceptors } from "#runtime/rpc/interceptors.ts";
-import { serveOnNats } from "#runtime/rpc/nats/server/server.ts";
+import { serveOnBus } from "#runtime/rpc/bus/server.ts";
 import { allPages } from "#runtime/rpc/paging/all-pages.ts";
 import { FakeProvider } from "../fakes/fake-provider.ts";
 import { openTestRouter } from "../test-router.ts";
@@ -23,9 +22,8 @@ export async function openMisbehavingWorld() {
   suite.use(await suite.startRouter("a"));
   const honest = new FakeProvider();
   const misbehaving = new FakeProvider();
-  const interceptors = serverInterceptors({ logger });
   const serve = (service: string, { routes }: FakeProvider) =>
-    serveOnNats(suite.bus, { service, routes, drainTimeoutMs: 1, interceptors });
+    serveOnBus(suite.bus, { service, routes, drainTimeoutMs: 1, logger });
   suite.use(await serve("honest", honest));
   let misbehavingService = await serve("misbehaving", misbehaving);
   suite.use({ [Symbol.asyncDispose]: () => misbehavingService[Symbol.asyncDispose]() });

@@ -44,14 +44,14 @@ test("SEC-2 an agent is for the principals that it is granted to; others are tol
 
 test("SEC-2 calls of an external tool go to whom it is granted, also when another watched before it was there", async () => {
   const { calls, catalogue, call, router } = suite.clients;
-  await using mallory = new ExternalService(calls, { tools: ["weigh"] }, neither, as("mallory").headers);
+  await using mallory = new ExternalService(calls, { tools: ["weigh"] }, neither, as("mallory"));
   await until(() => mallory.notices.length === 1); // there is no such tool yet
   await catalogue.applyCatalogTool({ tool: { ...weigh, grants: { principals: ["scales"] } } });
   await until(async () => (await failureOf(watched("eve")))?.reason === "PRINCIPAL_NOT_GRANTED");
   await call({ sessionId: "alices", name: "weigh", callId: "w1" });
   const answer = { callId: "w1", outcome: { case: "resultJson", value: "1" } } as const;
   expect((await failureOf(calls.submitToolResult(answer, as("mallory"))))?.reason).toBe("CALL_NOT_TAKEN");
-  await using scales = new ExternalService(calls, { tools: ["weigh"] }, neither, as("scales").headers);
+  await using scales = new ExternalService(calls, { tools: ["weigh"] }, neither, as("scales"));
   await until(() => scales.callIds.includes("w1"), { timeoutMs: 20_000 });
   expect(mallory.callIds).toEqual([]);
   expect((await calls.submitToolResult(answer, as("scales"))).call?.result?.outputJson).toBe("1");

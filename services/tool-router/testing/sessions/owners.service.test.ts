@@ -84,7 +84,7 @@ describe("calls of one principal, and another one that knows their ids", () => {
       message: expect.stringContaining("acknowledge its delivery first, or answer while you watch for calls of weigh"),
     });
     expect((await submit("w1", "alice")).call?.result?.outputJson).toBe("1");
-    await using scales = new ExternalService(calls, { tools: ["weigh"] }, neither, as("scales").headers);
+    await using scales = new ExternalService(calls, { tools: ["weigh"] }, neither, as("scales"));
     await until(() => scales.callIds.includes("w2") && scales.callIds.includes("w3"), { timeoutMs: 20_000 });
     expect((await submit("w2", "scales")).call?.result?.outputJson).toBe("1");
     expect((await failureOf(submit("w3", "mallory")))?.reason).toBe("CALL_NOT_TAKEN");
@@ -119,7 +119,7 @@ describe("calls of one principal, and another one that knows their ids", () => {
 
   test("SEC-2 a delivery is for the principal that it went to, and tells nobody else of its call", async () => {
     const { calls, call } = suite.clients;
-    await using scales = new ExternalService(calls, { tools: ["weigh"] }, neither, as("scales").headers);
+    await using scales = new ExternalService(calls, { tools: ["weigh"] }, neither, as("scales"));
     await call({ sessionId: "weighed", name: "weigh", callId: "delivered" });
     const handed = await until(() => scales.handed.find((one) => one.call?.callId === "delivered"));
     const delivery = { callId: "delivered", deliveryId: handed.deliveryId };

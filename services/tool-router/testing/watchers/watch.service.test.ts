@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ToolCallState } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { until } from "#runtime/time/until.ts";
+import { asPrincipal } from "../../../../test/harness/callers.ts";
 import { answerAtOnce, ExternalService, neither, takeAndAnswer, takeOnly } from "../peers/external-service.ts";
 import { type ExternalTools, openExternalTools } from "../peers/external-tools.ts";
 
@@ -196,15 +197,15 @@ describe("calls that services outside watch for, callers and watchers on differe
 
   test("TOOL-7 fifty second submissions are all refused, and a stranger's is while a watcher has the call", async () => {
     const sessionId = await external.openSession();
-    const mine = { headers: { "toolbus-principal": "scales" } };
-    await using service = new ExternalService(watchers.calls, { tools: ["weigh"] }, neither, mine.headers);
+    const mine = asPrincipal("scales");
+    await using service = new ExternalService(watchers.calls, { tools: ["weigh"] }, neither, mine);
     const calling = callers.call({ sessionId, name: "weigh", callId: "contested" });
     const { deliveryId } = await until(() => service.handed.find(({ call }) => call?.callId === "contested"), patience);
     await watchers.calls.acknowledgeToolCall({ callId: "contested", deliveryId }, mine);
     const submit = (n: number, principal: string) =>
       (n % 2 === 0 ? callers : watchers).calls.submitToolResult(
         { callId: "contested", outcome: { case: "resultJson", value: String(n) } },
-        { headers: { "toolbus-principal": principal } },
+        asPrincipal(principal),
       );
     await expect(submit(1, "stranger")).rejects.toThrow(/has been taken by a watcher of somebody else/);
     const submissions = await Promise.allSettled(Array.from({ length: 51 }, (_, n) => submit(n, "scales")));

@@ -42,6 +42,8 @@ describe("BUS-6 docker-compose.yml", () => {
     expect(busCredentials).toBe("/run/secrets"); // where Compose puts what has no path
     expect(service.secrets).toEqual([{ source: name, target: `${name}.nk` }]);
     expect(compose.secrets[name]).toEqual({ file: `.toolbus/bus/${name}.nk` });
+    expect(service.configs).toEqual([{ source: "bus-trust", target: `${busCredentials}/trust.json` }]);
+    expect(compose.configs["bus-trust"]).toEqual({ file: ".toolbus/bus/trust.json" });
   });
 
   it.each(services)("%s is given no variable that it does not read", (name, service) => {

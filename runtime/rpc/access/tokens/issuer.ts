@@ -1,0 +1,69 @@
+import { importJWK, SignJWT } from "jose";
+import { type BusLogin, jwkOfLogin, publicKeyOf } from "#runtime/bus/credentials/login.ts";
+import { BoundedMap } from "#runtime/collections/bounded-map.ts";
+import { type Caller, OPERATOR_ROLE } from "../../identity.ts";
+
+export interface Issuer {
+  /** The service that signs. */
+  readonly name: string;
+  /** Says to `audience`, a name on the bus, who asks; at once, unless it has to be signed first. */
+  tokenFor(caller: Caller, audience: string): string | Promise<string>;
+}
+
+/** Long enough that signing costs nothing, short enough that a token which leaked is soon worth nothing. */
+const LIFE_MS = 5 * 60_000;
+
+const MAX_TOKENS = 10_000;
+
+interface Issued {
+  token: string | Promise<string>;
+  readonly renewAt: number;
+}
+
+/** Signs by the key that the service has for NATS. Tokens are kept and issued anew at half of their life. */
+export function createIssuer(login: BusLogin, now: () => number = Date.now): Issuer {
+  const publicKey = publicKeyOf(login);
+  const imported = importJWK(jwkOfLogin(login));
+  const issuedByKey = new BoundedMap<string, Issued>(MAX_TOKENS);
+
+  async function sign({ principal, service, isOperator }: Caller, audience: string): Promise<string> {
+    const roles = isOperator ? { roles: [OPERATOR_ROLE] } : {};
+    const claims = new SignJWT({ ...roles, ...(service && { svc: service }) })
+      .setProtectedHeader({ alg: "EdDSA" })
+      .setIssuer(publicKey)
+      .setAudience(audience)
+      .setExpirationTime(new Date(now() + LIFE_MS));
+    if (principal !== undefined) claims.setSubject(principal);
+    return claims.sign(await imported);
+  }
+
+  return {
+    name: login.name,
+    tokenFor(caller, audience) {
+      const { principal, service = "", isOperator } = caller;
+      // the principal is last: it may hold any character
+      const key = `${audience} ${service} ${isOperator} ${principal === undefined ? "" : `:${principal}`}`;
+      const known = issuedByKey.get(key);
+      if (known && known.renewAt > now()) return known.token;
+      const token = sign(caller, audience);
+      const issued: Issued = { token, renewAt: now() + LIFE_MS / 2 };
+      issuedByKey.set(key, issued);
+      token.then(
+        (text) => {
+          issued.token = text;
+        },
+        () => issuedByKey.delete(key), // who waits for it is told
+      );
+      return token;
+    },
+  };
+}
+
+const issuers = new WeakMap<BusLogin, Issuer>();
+
+/** One for all clients that sign in by it, so that each token is signed once. */
+export function issuerOf(login: BusLogin): Issuer {
+  const known = issuers.get(login) ?? createIssuer(login);
+  issuers.set(login, known);
+  return known;
+}
