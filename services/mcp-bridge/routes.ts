@@ -11,6 +11,7 @@ import type { Ownership } from "#runtime/rpc/access/session-owners.ts";
 import { withEtag } from "#runtime/rpc/etag.ts";
 import { type Caller, callerOf, seesAll } from "#runtime/rpc/identity.ts";
 import { pageOf } from "#runtime/rpc/paging/page.ts";
+import { byOwnClock } from "#runtime/time/duration.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import type { Part } from "./connection/fleet.ts";
 import { type OfferWatchParts, watchTools } from "./provider/offer-watch.ts";
@@ -54,7 +55,7 @@ export function createRoutes(parts: Routes) {
         using ending = lasting(context);
         yield* watchTools(request, { ...hopOf(context), signal: ending.signal }, parts);
       },
-      executeTool: (request, context) => provider.callTool(request, hopOf(context)),
+      executeTool: (request, context) => provider.callTool(byOwnClock(request), hopOf(context)),
       async releaseScope({ scope }, { signal }) {
         const { sessionId = "", agent = "", runId = "" } = scope ?? {};
         return { closedCount: sessionId === "" ? 0 : await fleet.release({ sessionId, agent, runId }, signal) };

@@ -20,6 +20,7 @@ import { withEtag } from "#runtime/rpc/etag.ts";
 import { callerOf, seesAll } from "#runtime/rpc/identity.ts";
 import { pageOf, placeOfNumber } from "#runtime/rpc/paging/page.ts";
 import { currentTrace, logFieldsFromTrace } from "#runtime/telemetry/trace-context.ts";
+import { byOwnClock } from "#runtime/time/duration.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import type { LogEvent, LogHub } from "./logs/log-hub.ts";
 import type { LogLine } from "./logs/log-line.ts";
@@ -57,7 +58,7 @@ export function createRoutes({
         for await (const response of offers)
           yield withEtag(WatchProvidedToolsResponseSchema, { tools: response.tools, sources: response.sources });
       },
-      executeTool: (request, { signal }) => calls.run(request, { traceId: currentTraceId(), signal }),
+      executeTool: (request, { signal }) => calls.run(byOwnClock(request), { traceId: currentTraceId(), signal }),
       releaseScope: () => ({}), // a worker belongs to its file: what a scope needs comes with each request
     });
     router.service(WorkerService, {

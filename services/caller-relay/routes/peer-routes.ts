@@ -7,6 +7,7 @@ import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { providedResult } from "#runtime/results/provided-result.ts";
 import { submissionFrom } from "#runtime/results/submission.ts";
+import { byOwnClock } from "#runtime/time/duration.ts";
 import type { Relay } from "../delivery/relay.ts";
 import { type Answers, refuseResolved, refuseUnknown } from "../requests/answers.ts";
 import type { Attachments } from "../streams/attachments.ts";
@@ -45,7 +46,9 @@ export function createPeerRoutes({ attachments, answers, relay }: PeerRouteParts
           return;
         }
         if (attachmentId !== null) await carry(attachmentId, request, context.signal);
-        yield { event: { case: "result", value: providedResult(await relay.joinHere(request, context.signal)) } };
+        yield {
+          event: { case: "result", value: providedResult(await relay.joinHere(byOwnClock(request), context.signal)) },
+        };
       },
     });
     router.service(CallerService, {

@@ -6,6 +6,7 @@ import type { Source } from "#gen/toolbus/tool/v1/source_pb.ts";
 import { refuse, refuseField } from "#runtime/failure/failure.ts";
 import { providedResult } from "#runtime/results/provided-result.ts";
 import { withEtag } from "#runtime/rpc/etag.ts";
+import { byOwnClock } from "#runtime/time/duration.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { toolsFromDeclaration } from "../declarations/declaration.ts";
 import type { Declarations } from "../delivery/declarations.ts";
@@ -42,7 +43,7 @@ export function providerRoutes(parts: ProviderRouteParts): ServiceImpl<typeof To
       if (stopping.aborted) refuse("unavailable", "this instance stops: watch again", { reason: "INSTANCE_STOPPING" });
     },
     async *executeTool(request, context) {
-      yield { event: { case: "result", value: providedResult(await relay.call(request, context.signal)) } };
+      yield { event: { case: "result", value: providedResult(await relay.call(byOwnClock(request), context.signal)) } };
     },
     releaseScope: () => ({}), // the caller stays with its session, whatever agent that has
   };

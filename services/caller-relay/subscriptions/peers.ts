@@ -1,4 +1,3 @@
-import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
 import { CallerToolCancellationReason, type CallerToolRequest } from "#gen/toolbus/caller/v1/caller_pb.ts";
 import { CallerService } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
 import { type ExecuteToolRequest, ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
@@ -10,6 +9,7 @@ import { type Failure, refuse } from "#runtime/failure/failure.ts";
 import { resultFromProvided } from "#runtime/results/provided-result.ts";
 import type { Submission } from "#runtime/results/submission.ts";
 import { deliveryOf } from "#runtime/rpc/nats/call/delivery.ts";
+import { timedBy } from "#runtime/time/duration.ts";
 import { clientFor } from "../../clients.ts";
 import type { Carriage } from "../streams/attachments.ts";
 import type { AttachedRecord } from "../streams/stream-record.ts";
@@ -60,7 +60,10 @@ export function createPeers(bus: Bus, service: string) {
       for await (const _ of events); // its end says that the caller's stream has it
     },
     async join(instance: string, request: ExecuteToolRequest, signal: AbortSignal): Promise<ToolResult> {
-      for await (const { event } of providerAt(instance).executeTool(request, { signal })) {
+      for await (const { event } of providerAt(instance).executeTool(
+        { ...request, ...timedBy(request.deadline) },
+        { signal },
+      )) {
         if (event.case === "result") return resultFromProvided(event.value);
       }
       return refuse("unavailable", "the instance that holds the call ended it without a result", {
@@ -113,6 +116,6 @@ function forwarded(request: CallerToolRequest) {
     scope: { sessionId: request.sessionId },
     tool: request.tool,
     argumentsJson: request.argumentsJson,
-    ...(request.expireTime && { deadline: timestampFromMs(timestampMs(request.expireTime)) }),
+    ...(request.expireTime && { deadline: request.expireTime }), // as the caller was told it; whoever forwards the call ends it
   };
 }

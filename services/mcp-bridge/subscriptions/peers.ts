@@ -4,6 +4,7 @@ import { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_serv
 import type { Bus } from "#runtime/bus/bus.ts";
 import { instanceService } from "#runtime/bus/ownership/ownership.ts";
 import { allPages } from "#runtime/rpc/paging/all-pages.ts";
+import { timedBy } from "#runtime/time/duration.ts";
 import { type ClientForOptions, clientFor } from "../../clients.ts";
 import type { Part } from "../connection/fleet.ts";
 import { HOPS_HEADER, OWN_PART_HEADER } from "../provider/peer-headers.ts";
@@ -24,7 +25,8 @@ export function createPeers(bus: Bus, service: string, interceptors: Interceptor
     return {
       listTools: (request, signal) => client.getProvidedTools(asked(request), { headers, signal }),
       watchTools: (request, signal) => client.watchProvidedTools(asked(request), { headers, signal }),
-      callTool: (request, signal) => client.executeTool(request, { headers, signal }),
+      callTool: (request, signal) =>
+        client.executeTool({ ...request, ...timedBy(request.deadline) }, { headers, signal }),
     };
   }
 

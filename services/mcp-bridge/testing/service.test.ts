@@ -1,6 +1,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { durationFromMs, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { HealthState } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
@@ -133,6 +134,17 @@ describe("the provider", () => {
       const failure = failureFromConnectError(error);
       return failure.code === "unavailable" && failure.reason === "OUTCOME_UNKNOWN";
     });
+  });
+
+  test("KIND-4 a call from a machine whose clock is ahead or behind has the time that is left of it, through another instance too", async () => {
+    for (const offMs of [-20_000, 20_000]) {
+      const time = { deadline: timestampFromMs(Date.now() + offMs), timeout: durationFromMs(8_000) };
+      for (const bridge of [left, right]) {
+        const { output } = await call(bridge, oddSource("apart"), "echo", { text: "in time" }, time);
+        expect(output).toBe("in time");
+      }
+    }
+    await left.servers.closeConnections(scope);
   });
 
   test("another instance takes over what one had that is gone", async () => {

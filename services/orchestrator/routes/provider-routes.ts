@@ -3,6 +3,7 @@ import type { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider
 import { WatchProvidedToolsResponseSchema } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { withEtag } from "#runtime/rpc/etag.ts";
+import { byOwnClock } from "#runtime/time/duration.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import { callSubAgent, type FollowOptions } from "../runs/sub-agents/follow.ts";
@@ -30,7 +31,7 @@ export function providerRoutes(options: FollowOptions): ServiceImpl<typeof ToolP
       await unlessAborted(new Promise<never>(() => {}), signal).catch(() => {}); // the end that was waited for
       if (stopping.aborted) refuse("unavailable", "this instance stops: watch again", { reason: "INSTANCE_STOPPING" });
     },
-    executeTool: (request, { signal }) => callSubAgent(options, request, signal),
+    executeTool: (request, { signal }) => callSubAgent(options, byOwnClock(request), signal),
     releaseScope: () => ({}), // what a scope's calls started belongs to the runs that called
   };
 }

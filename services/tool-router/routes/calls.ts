@@ -5,6 +5,7 @@ import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import type { Ownership } from "#runtime/rpc/access/session-owners.ts";
 import { type Caller, callerOf } from "#runtime/rpc/identity.ts";
 import { decodeRunContext } from "#runtime/rpc/run-context.ts";
+import { byOwnClock } from "#runtime/time/duration.ts";
 import type { CarryOut } from "../calls/call.ts";
 import type { InFlightCalls } from "../calls/in-flight.ts";
 import type { Catalogue } from "../catalogue/catalogue.ts";
@@ -46,7 +47,8 @@ export function routeCalls(router: ConnectRouter, routes: CallRoutes): void {
       await requireScope(request, callerOf(context));
       return explainTool(routes, request, signal);
     },
-    async *callTool(request, context) {
+    async *callTool(asked, context) {
+      const request = byOwnClock(asked);
       await ownership.requireSession(request.sessionId, callerOf(context));
       const callId = request.callId || randomUUID();
       const told = decodeRunContext(request.runContext);

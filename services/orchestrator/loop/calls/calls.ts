@@ -1,3 +1,4 @@
+import { timedBy } from "#runtime/time/duration.ts";
 /**
  * Executes the calls of a turn.
  *
@@ -10,7 +11,6 @@
  */
 
 import { create } from "@bufbuild/protobuf";
-import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { FunctionCall } from "#gen/toolbus/run/v1/run_pb.ts";
 import { Effect, type ToolResult, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { Usage } from "#gen/toolbus/tool/v1/usage_pb.ts";
@@ -166,7 +166,7 @@ async function dispatch(
           : undefined,
       }),
     }),
-    ...(Number.isFinite(limits.deadlineMs) && { deadline: timestampFromMs(acceptedAtMs + limits.deadlineMs) }),
+    ...timedBy(acceptedAtMs + limits.deadlineMs),
   };
   let answered: Answered | undefined;
   try {

@@ -1,5 +1,4 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { RunContextSchema } from "#gen/toolbus/internal/run/v1/run_context_pb.ts";
 import {
   ExecuteToolRequestSchema,
@@ -11,6 +10,7 @@ import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { boundedEvent } from "#runtime/results/bounded-event.ts";
 import { encodeRunContext } from "#runtime/rpc/run-context.ts";
 import { delay } from "#runtime/time/delay.ts";
+import { timedBy } from "#runtime/time/duration.ts";
 import { type Ending, openEnding } from "#runtime/time/ending.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
 import { startTimer } from "#runtime/time/timer.ts";
@@ -110,7 +110,7 @@ async function attempt(client: ProviderClient, call: ProviderCall, control: Call
     runContext: encodeRunContext(call.context),
     tool,
     argumentsJson: call.argumentsJson,
-    deadline: timestampFromMs(call.deadline.at),
+    ...timedBy(call.deadline.at),
     ...(source && { source }),
     ...(config && { config }),
     ...(builtinPolicy && { builtinPolicy }),

@@ -1,4 +1,4 @@
-import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { durationFromMs, durationMs, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { ToolChoiceMode } from "#gen/toolbus/run/v1/run_pb.ts";
@@ -65,6 +65,16 @@ describe("what a run leaves to its calls, on the bus", () => {
     const made = suite.mcp.calls.find(({ scope }) => scope?.runId === "run_astray")!.callId;
     expect(await one(made)).toMatchObject({ isError: false });
     expect(callsAt("run_astray")).toBe(3);
+  });
+
+  test("KIND-4 the clock of a caller on another machine ends no call: what is left of its time counts, here and at the provider", async () => {
+    const sessionId = await suite.openSession();
+    const clock = { deadline: timestampFromMs(Date.now() - 10_000), timeout: durationFromMs(8_000) };
+    const request = { sessionId, runId: "run_apart", name: "read", argumentsJson: '{"path":"a"}', ...clock };
+    expect(await suite.clients.call(request)).toMatchObject({ isError: false });
+    const [told] = suite.mcp.calls.filter(({ scope }) => scope?.runId === "run_apart");
+    expect(durationMs(told!.timeout!)).toBeLessThanOrEqual(8_000);
+    expect(durationMs(told!.timeout!)).toBeGreaterThan(4_000);
   });
 
   test("LOOP-3 LOOP-12 a provider is told what the run leaves to the call, and allows, so that it can hand it on", async () => {

@@ -12,6 +12,7 @@ import (
 	_ "buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	structpb "google.golang.org/protobuf/types/known/structpb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
@@ -426,7 +427,7 @@ type ExecuteToolRequest struct {
 	Tool string `protobuf:"bytes,4,opt,name=tool,proto3" json:"tool,omitempty"`
 	// Arguments as JSON text, validated against the tool's schema by the router.
 	ArgumentsJson string `protobuf:"bytes,5,opt,name=arguments_json,json=argumentsJson,proto3" json:"arguments_json,omitempty"`
-	// When the call's time is over.
+	// When the call's time is over, by the clock of the sender. Do not compare it with another clock: `timeout` says the same.
 	Deadline *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=deadline,proto3" json:"deadline,omitempty"`
 	// The tool's configuration as the catalog holds it.
 	Config *structpb.Struct `protobuf:"bytes,7,opt,name=config,proto3" json:"config,omitempty"`
@@ -434,7 +435,9 @@ type ExecuteToolRequest struct {
 	BuiltinPolicy *v1.BuiltinPolicy `protobuf:"bytes,8,opt,name=builtin_policy,json=builtinPolicy,proto3" json:"builtin_policy,omitempty"`
 	// What the calling run allows this call; opaque. A provider that calls further tools on the call's behalf passes it unchanged as
 	// CallToolRequest.run_context, so that they stay within what the run allows. Empty where nothing narrows the call.
-	RunContext    []byte `protobuf:"bytes,9,opt,name=run_context,json=runContext,proto3" json:"run_context,omitempty"`
+	RunContext []byte `protobuf:"bytes,9,opt,name=run_context,json=runContext,proto3" json:"run_context,omitempty"`
+	// What was left of the call's time when this was sent; absent from senders of release 1.0.
+	Timeout       *durationpb.Duration `protobuf:"bytes,10,opt,name=timeout,proto3" json:"timeout,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -528,6 +531,13 @@ func (x *ExecuteToolRequest) GetBuiltinPolicy() *v1.BuiltinPolicy {
 func (x *ExecuteToolRequest) GetRunContext() []byte {
 	if x != nil {
 		return x.RunContext
+	}
+	return nil
+}
+
+func (x *ExecuteToolRequest) GetTimeout() *durationpb.Duration {
+	if x != nil {
+		return x.Timeout
 	}
 	return nil
 }
@@ -732,7 +742,7 @@ var File_toolbus_provider_v1_tool_provider_service_proto protoreflect.FileDescri
 
 const file_toolbus_provider_v1_tool_provider_service_proto_rawDesc = "" +
 	"\n" +
-	"/toolbus/provider/v1/tool_provider_service.proto\x12\x13toolbus.provider.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1etoolbus/access/v1/access.proto\x1a)toolbus/provider/v1/provided_result.proto\x1a\x1ctoolbus/tool/v1/source.proto\x1a\x1atoolbus/tool/v1/tool.proto\"\xeb\x01\n" +
+	"/toolbus/provider/v1/tool_provider_service.proto\x12\x13toolbus.provider.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1etoolbus/access/v1/access.proto\x1a)toolbus/provider/v1/provided_result.proto\x1a\x1ctoolbus/tool/v1/source.proto\x1a\x1atoolbus/tool/v1/tool.proto\"\xeb\x01\n" +
 	"\x05Scope\x12;\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\x12\x1d\n" +
@@ -757,7 +767,7 @@ const file_toolbus_provider_v1_tool_provider_service_proto_rawDesc = "" +
 	"\x05tools\x18\x01 \x03(\v2 .toolbus.provider.v1.OfferedToolR\x05tools\x127\n" +
 	"\asources\x18\x02 \x03(\v2\x1d.toolbus.tool.v1.SourceStatusR\asources\x12+\n" +
 	"\x12same_in_all_scopes\x18\x03 \x01(\bR\x0fsameInAllScopes\x12\x12\n" +
-	"\x04etag\x18\x04 \x01(\tR\x04etag\"\xe6\x03\n" +
+	"\x04etag\x18\x04 \x01(\tR\x04etag\"\xac\x04\n" +
 	"\x12ExecuteToolRequest\x126\n" +
 	"\acall_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_-]{1,128}$R\x06callId\x128\n" +
 	"\x05scope\x18\x02 \x01(\v2\x1a.toolbus.provider.v1.ScopeB\x06\xbaH\x03\xc8\x01\x01R\x05scope\x12/\n" +
@@ -770,7 +780,9 @@ const file_toolbus_provider_v1_tool_provider_service_proto_rawDesc = "" +
 	"\x06config\x18\a \x01(\v2\x17.google.protobuf.StructR\x06config\x12E\n" +
 	"\x0ebuiltin_policy\x18\b \x01(\v2\x1e.toolbus.tool.v1.BuiltinPolicyR\rbuiltinPolicy\x12*\n" +
 	"\vrun_context\x18\t \x01(\fB\t\xbaH\x06z\x04\x18\x80\x80@R\n" +
-	"runContext\"\xc8\x01\n" +
+	"runContext\x12D\n" +
+	"\atimeout\x18\n" +
+	" \x01(\v2\x19.google.protobuf.DurationB\x0f\xbaH\f\xaa\x01\t\"\x05\b\x80\xe7\x84\x0f2\x00R\atimeout\"\xc8\x01\n" +
 	"\x13ExecuteToolResponse\x12;\n" +
 	"\bprogress\x18\x01 \x01(\v2\x1d.toolbus.tool.v1.ToolProgressH\x00R\bprogress\x12,\n" +
 	"\x03log\x18\x02 \x01(\v2\x18.toolbus.tool.v1.ToolLogH\x00R\x03log\x12=\n" +
@@ -817,9 +829,10 @@ var file_toolbus_provider_v1_tool_provider_service_proto_goTypes = []any{
 	(*timestamppb.Timestamp)(nil),      // 13: google.protobuf.Timestamp
 	(*structpb.Struct)(nil),            // 14: google.protobuf.Struct
 	(*v1.BuiltinPolicy)(nil),           // 15: toolbus.tool.v1.BuiltinPolicy
-	(*v1.ToolProgress)(nil),            // 16: toolbus.tool.v1.ToolProgress
-	(*v1.ToolLog)(nil),                 // 17: toolbus.tool.v1.ToolLog
-	(*ProvidedResult)(nil),             // 18: toolbus.provider.v1.ProvidedResult
+	(*durationpb.Duration)(nil),        // 16: google.protobuf.Duration
+	(*v1.ToolProgress)(nil),            // 17: toolbus.tool.v1.ToolProgress
+	(*v1.ToolLog)(nil),                 // 18: toolbus.tool.v1.ToolLog
+	(*ProvidedResult)(nil),             // 19: toolbus.provider.v1.ProvidedResult
 }
 var file_toolbus_provider_v1_tool_provider_service_proto_depIdxs = []int32{
 	10, // 0: toolbus.provider.v1.OfferedTool.tool:type_name -> toolbus.tool.v1.Tool
@@ -836,23 +849,24 @@ var file_toolbus_provider_v1_tool_provider_service_proto_depIdxs = []int32{
 	13, // 11: toolbus.provider.v1.ExecuteToolRequest.deadline:type_name -> google.protobuf.Timestamp
 	14, // 12: toolbus.provider.v1.ExecuteToolRequest.config:type_name -> google.protobuf.Struct
 	15, // 13: toolbus.provider.v1.ExecuteToolRequest.builtin_policy:type_name -> toolbus.tool.v1.BuiltinPolicy
-	16, // 14: toolbus.provider.v1.ExecuteToolResponse.progress:type_name -> toolbus.tool.v1.ToolProgress
-	17, // 15: toolbus.provider.v1.ExecuteToolResponse.log:type_name -> toolbus.tool.v1.ToolLog
-	18, // 16: toolbus.provider.v1.ExecuteToolResponse.result:type_name -> toolbus.provider.v1.ProvidedResult
-	0,  // 17: toolbus.provider.v1.ReleaseScopeRequest.scope:type_name -> toolbus.provider.v1.Scope
-	2,  // 18: toolbus.provider.v1.ToolProviderService.GetProvidedTools:input_type -> toolbus.provider.v1.GetProvidedToolsRequest
-	4,  // 19: toolbus.provider.v1.ToolProviderService.WatchProvidedTools:input_type -> toolbus.provider.v1.WatchProvidedToolsRequest
-	6,  // 20: toolbus.provider.v1.ToolProviderService.ExecuteTool:input_type -> toolbus.provider.v1.ExecuteToolRequest
-	8,  // 21: toolbus.provider.v1.ToolProviderService.ReleaseScope:input_type -> toolbus.provider.v1.ReleaseScopeRequest
-	3,  // 22: toolbus.provider.v1.ToolProviderService.GetProvidedTools:output_type -> toolbus.provider.v1.GetProvidedToolsResponse
-	5,  // 23: toolbus.provider.v1.ToolProviderService.WatchProvidedTools:output_type -> toolbus.provider.v1.WatchProvidedToolsResponse
-	7,  // 24: toolbus.provider.v1.ToolProviderService.ExecuteTool:output_type -> toolbus.provider.v1.ExecuteToolResponse
-	9,  // 25: toolbus.provider.v1.ToolProviderService.ReleaseScope:output_type -> toolbus.provider.v1.ReleaseScopeResponse
-	22, // [22:26] is the sub-list for method output_type
-	18, // [18:22] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	16, // 14: toolbus.provider.v1.ExecuteToolRequest.timeout:type_name -> google.protobuf.Duration
+	17, // 15: toolbus.provider.v1.ExecuteToolResponse.progress:type_name -> toolbus.tool.v1.ToolProgress
+	18, // 16: toolbus.provider.v1.ExecuteToolResponse.log:type_name -> toolbus.tool.v1.ToolLog
+	19, // 17: toolbus.provider.v1.ExecuteToolResponse.result:type_name -> toolbus.provider.v1.ProvidedResult
+	0,  // 18: toolbus.provider.v1.ReleaseScopeRequest.scope:type_name -> toolbus.provider.v1.Scope
+	2,  // 19: toolbus.provider.v1.ToolProviderService.GetProvidedTools:input_type -> toolbus.provider.v1.GetProvidedToolsRequest
+	4,  // 20: toolbus.provider.v1.ToolProviderService.WatchProvidedTools:input_type -> toolbus.provider.v1.WatchProvidedToolsRequest
+	6,  // 21: toolbus.provider.v1.ToolProviderService.ExecuteTool:input_type -> toolbus.provider.v1.ExecuteToolRequest
+	8,  // 22: toolbus.provider.v1.ToolProviderService.ReleaseScope:input_type -> toolbus.provider.v1.ReleaseScopeRequest
+	3,  // 23: toolbus.provider.v1.ToolProviderService.GetProvidedTools:output_type -> toolbus.provider.v1.GetProvidedToolsResponse
+	5,  // 24: toolbus.provider.v1.ToolProviderService.WatchProvidedTools:output_type -> toolbus.provider.v1.WatchProvidedToolsResponse
+	7,  // 25: toolbus.provider.v1.ToolProviderService.ExecuteTool:output_type -> toolbus.provider.v1.ExecuteToolResponse
+	9,  // 26: toolbus.provider.v1.ToolProviderService.ReleaseScope:output_type -> toolbus.provider.v1.ReleaseScopeResponse
+	23, // [23:27] is the sub-list for method output_type
+	19, // [19:23] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_provider_v1_tool_provider_service_proto_init() }

@@ -12,6 +12,7 @@ import (
 	_ "buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
@@ -504,14 +505,16 @@ type CallToolRequest struct {
 	ContextRevision uint32 `protobuf:"varint,6,opt,name=context_revision,json=contextRevision,proto3" json:"context_revision,omitempty"`
 	// Narrows what may be called, as the option of a run does; absent allows all.
 	AllowedTools *AllowedTools `protobuf:"bytes,7,opt,name=allowed_tools,json=allowedTools,proto3" json:"allowed_tools,omitempty"`
-	// The deadline of the call; absent for the tool's own limit.
+	// The deadline of the call, by the router's clock; absent for the tool's own limit. Clients whose clock may differ send `timeout`.
 	Deadline *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=deadline,proto3" json:"deadline,omitempty"`
 	// What the calling run allows this call; opaque. A provider that calls further tools on behalf of a call passes
 	// ExecuteToolRequest.run_context here, unchanged. It only narrows what the call may do; empty outside a run. Bytes that are no
 	// such context are refused (`invalid_argument`).
 	RunContext []byte `protobuf:"bytes,9,opt,name=run_context,json=runContext,proto3" json:"run_context,omitempty"`
 	// The sources that the run brings, as in SessionScope.
-	RunSources    []*RunSource `protobuf:"bytes,10,rep,name=run_sources,json=runSources,proto3" json:"run_sources,omitempty"`
+	RunSources []*RunSource `protobuf:"bytes,10,rep,name=run_sources,json=runSources,proto3" json:"run_sources,omitempty"`
+	// How long the call may take from now on; absent for `deadline`, which it stands above.
+	Timeout       *durationpb.Duration `protobuf:"bytes,11,opt,name=timeout,proto3" json:"timeout,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -612,6 +615,13 @@ func (x *CallToolRequest) GetRunContext() []byte {
 func (x *CallToolRequest) GetRunSources() []*RunSource {
 	if x != nil {
 		return x.RunSources
+	}
+	return nil
+}
+
+func (x *CallToolRequest) GetTimeout() *durationpb.Duration {
+	if x != nil {
+		return x.Timeout
 	}
 	return nil
 }
@@ -1139,7 +1149,7 @@ var File_toolbus_tool_v1_tool_service_proto protoreflect.FileDescriptor
 
 const file_toolbus_tool_v1_tool_service_proto_rawDesc = "" +
 	"\n" +
-	"\"toolbus/tool/v1/tool_service.proto\x12\x0ftoolbus.tool.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1etoolbus/access/v1/access.proto\x1a\x1ctoolbus/tool/v1/source.proto\x1a\x1atoolbus/tool/v1/tool.proto\x1a\x1btoolbus/tool/v1/usage.proto\"\xdf\x01\n" +
+	"\"toolbus/tool/v1/tool_service.proto\x12\x0ftoolbus.tool.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1etoolbus/access/v1/access.proto\x1a\x1ctoolbus/tool/v1/source.proto\x1a\x1atoolbus/tool/v1/tool.proto\x1a\x1btoolbus/tool/v1/usage.proto\"\xdf\x01\n" +
 	"\tModelTool\x12\x1d\n" +
 	"\n" +
 	"model_name\x18\x01 \x01(\tR\tmodelName\x12\x1c\n" +
@@ -1171,7 +1181,7 @@ const file_toolbus_tool_v1_tool_service_proto_rawDesc = "" +
 	"\x10context_revision\x18\x04 \x01(\rR\x0fcontextRevision\x12%\n" +
 	"\x0etools_revision\x18\x05 \x01(\tR\rtoolsRevision\x12\x1c\n" +
 	"\tunchanged\x18\x06 \x01(\bR\tunchanged\x12&\n" +
-	"\x0fnext_page_token\x18\a \x01(\tR\rnextPageToken\"\xa8\x04\n" +
+	"\x0fnext_page_token\x18\a \x01(\tR\rnextPageToken\"\xee\x04\n" +
 	"\x0fCallToolRequest\x126\n" +
 	"\acall_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_-]{0,128}$R\x06callId\x12;\n" +
 	"\n" +
@@ -1188,7 +1198,8 @@ const file_toolbus_tool_v1_tool_service_proto_rawDesc = "" +
 	"runContext\x12E\n" +
 	"\vrun_sources\x18\n" +
 	" \x03(\v2\x1a.toolbus.tool.v1.RunSourceB\b\xbaH\x05\x92\x01\x02\x10 R\n" +
-	"runSources\"\x86\x02\n" +
+	"runSources\x12D\n" +
+	"\atimeout\x18\v \x01(\v2\x19.google.protobuf.DurationB\x0f\xbaH\f\xaa\x01\t\"\x05\b\x80\xe7\x84\x0f2\x00R\atimeout\"\x86\x02\n" +
 	"\x0eCallToolResult\x12\x1f\n" +
 	"\voutput_json\x18\x01 \x01(\tR\n" +
 	"outputJson\x12\x19\n" +
@@ -1277,9 +1288,10 @@ var file_toolbus_tool_v1_tool_service_proto_goTypes = []any{
 	(*SourceStatus)(nil),          // 13: toolbus.tool.v1.SourceStatus
 	(*AllowedTools)(nil),          // 14: toolbus.tool.v1.AllowedTools
 	(*timestamppb.Timestamp)(nil), // 15: google.protobuf.Timestamp
-	(*Usage)(nil),                 // 16: toolbus.tool.v1.Usage
-	(*ToolProgress)(nil),          // 17: toolbus.tool.v1.ToolProgress
-	(*ToolLog)(nil),               // 18: toolbus.tool.v1.ToolLog
+	(*durationpb.Duration)(nil),   // 16: google.protobuf.Duration
+	(*Usage)(nil),                 // 17: toolbus.tool.v1.Usage
+	(*ToolProgress)(nil),          // 18: toolbus.tool.v1.ToolProgress
+	(*ToolLog)(nil),               // 19: toolbus.tool.v1.ToolLog
 }
 var file_toolbus_tool_v1_tool_service_proto_depIdxs = []int32{
 	11, // 0: toolbus.tool.v1.ModelTool.tool:type_name -> toolbus.tool.v1.Tool
@@ -1290,24 +1302,25 @@ var file_toolbus_tool_v1_tool_service_proto_depIdxs = []int32{
 	14, // 5: toolbus.tool.v1.CallToolRequest.allowed_tools:type_name -> toolbus.tool.v1.AllowedTools
 	15, // 6: toolbus.tool.v1.CallToolRequest.deadline:type_name -> google.protobuf.Timestamp
 	12, // 7: toolbus.tool.v1.CallToolRequest.run_sources:type_name -> toolbus.tool.v1.RunSource
-	16, // 8: toolbus.tool.v1.CallToolResult.usage:type_name -> toolbus.tool.v1.Usage
-	17, // 9: toolbus.tool.v1.CallToolResponse.progress:type_name -> toolbus.tool.v1.ToolProgress
-	18, // 10: toolbus.tool.v1.CallToolResponse.log:type_name -> toolbus.tool.v1.ToolLog
-	6,  // 11: toolbus.tool.v1.CallToolResponse.result:type_name -> toolbus.tool.v1.CallToolResult
-	2,  // 12: toolbus.tool.v1.ExplainToolRequest.session:type_name -> toolbus.tool.v1.SessionScope
-	0,  // 13: toolbus.tool.v1.ExplainStep.stage:type_name -> toolbus.tool.v1.ExplainStage
-	9,  // 14: toolbus.tool.v1.ExplainToolResponse.steps:type_name -> toolbus.tool.v1.ExplainStep
-	3,  // 15: toolbus.tool.v1.ToolService.ListTools:input_type -> toolbus.tool.v1.ListToolsRequest
-	5,  // 16: toolbus.tool.v1.ToolService.CallTool:input_type -> toolbus.tool.v1.CallToolRequest
-	8,  // 17: toolbus.tool.v1.ToolService.ExplainTool:input_type -> toolbus.tool.v1.ExplainToolRequest
-	4,  // 18: toolbus.tool.v1.ToolService.ListTools:output_type -> toolbus.tool.v1.ListToolsResponse
-	7,  // 19: toolbus.tool.v1.ToolService.CallTool:output_type -> toolbus.tool.v1.CallToolResponse
-	10, // 20: toolbus.tool.v1.ToolService.ExplainTool:output_type -> toolbus.tool.v1.ExplainToolResponse
-	18, // [18:21] is the sub-list for method output_type
-	15, // [15:18] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	16, // 8: toolbus.tool.v1.CallToolRequest.timeout:type_name -> google.protobuf.Duration
+	17, // 9: toolbus.tool.v1.CallToolResult.usage:type_name -> toolbus.tool.v1.Usage
+	18, // 10: toolbus.tool.v1.CallToolResponse.progress:type_name -> toolbus.tool.v1.ToolProgress
+	19, // 11: toolbus.tool.v1.CallToolResponse.log:type_name -> toolbus.tool.v1.ToolLog
+	6,  // 12: toolbus.tool.v1.CallToolResponse.result:type_name -> toolbus.tool.v1.CallToolResult
+	2,  // 13: toolbus.tool.v1.ExplainToolRequest.session:type_name -> toolbus.tool.v1.SessionScope
+	0,  // 14: toolbus.tool.v1.ExplainStep.stage:type_name -> toolbus.tool.v1.ExplainStage
+	9,  // 15: toolbus.tool.v1.ExplainToolResponse.steps:type_name -> toolbus.tool.v1.ExplainStep
+	3,  // 16: toolbus.tool.v1.ToolService.ListTools:input_type -> toolbus.tool.v1.ListToolsRequest
+	5,  // 17: toolbus.tool.v1.ToolService.CallTool:input_type -> toolbus.tool.v1.CallToolRequest
+	8,  // 18: toolbus.tool.v1.ToolService.ExplainTool:input_type -> toolbus.tool.v1.ExplainToolRequest
+	4,  // 19: toolbus.tool.v1.ToolService.ListTools:output_type -> toolbus.tool.v1.ListToolsResponse
+	7,  // 20: toolbus.tool.v1.ToolService.CallTool:output_type -> toolbus.tool.v1.CallToolResponse
+	10, // 21: toolbus.tool.v1.ToolService.ExplainTool:output_type -> toolbus.tool.v1.ExplainToolResponse
+	19, // [19:22] is the sub-list for method output_type
+	16, // [16:19] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_tool_v1_tool_service_proto_init() }

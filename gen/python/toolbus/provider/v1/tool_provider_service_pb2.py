@@ -23,6 +23,7 @@ _sym_db = _symbol_database.Default()
 
 
 from buf.validate import validate_pb2 as buf_dot_validate_dot_validate__pb2
+from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 from google.protobuf import struct_pb2 as google_dot_protobuf_dot_struct__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 from toolbus.access.v1 import access_pb2 as toolbus_dot_access_dot_v1_dot_access__pb2
@@ -31,7 +32,7 @@ from toolbus.tool.v1 import source_pb2 as toolbus_dot_tool_dot_v1_dot_source__pb
 from toolbus.tool.v1 import tool_pb2 as toolbus_dot_tool_dot_v1_dot_tool__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n/toolbus/provider/v1/tool_provider_service.proto\x12\x13toolbus.provider.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1etoolbus/access/v1/access.proto\x1a)toolbus/provider/v1/provided_result.proto\x1a\x1ctoolbus/tool/v1/source.proto\x1a\x1atoolbus/tool/v1/tool.proto\"\xeb\x01\n\x05Scope\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\x12\x1d\n\x05\x61gent\x18\x02 \x01(\tB\x07\xbaH\x04r\x02\x18@R\x05\x61gent\x12)\n\x10\x63ontext_revision\x18\x03 \x01(\rR\x0f\x63ontextRevision\x12\x33\n\x06run_id\x18\x04 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\x05runId\x12&\n\tprincipal\x18\x05 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x02R\tprincipal\"P\n\x0bOfferedTool\x12\x16\n\x06source\x18\x01 \x01(\tR\x06source\x12)\n\x04tool\x18\x02 \x01(\x0b\x32\x15.toolbus.tool.v1.ToolR\x04tool\"\x91\x01\n\x17GetProvidedToolsRequest\x12\x38\n\x05scope\x18\x01 \x01(\x0b\x32\x1a.toolbus.provider.v1.ScopeB\x06\xbaH\x03\xc8\x01\x01R\x05scope\x12<\n\x07sources\x18\x02 \x03(\x0b\x32\x17.toolbus.tool.v1.SourceB\t\xbaH\x06\x92\x01\x03\x10\xe8\x07R\x07sources\"\xb8\x01\n\x18GetProvidedToolsResponse\x12\x36\n\x05tools\x18\x01 \x03(\x0b\x32 .toolbus.provider.v1.OfferedToolR\x05tools\x12\x37\n\x07sources\x18\x02 \x03(\x0b\x32\x1d.toolbus.tool.v1.SourceStatusR\x07sources\x12+\n\x12same_in_all_scopes\x18\x03 \x01(\x08R\x0fsameInAllScopes\"\x93\x01\n\x19WatchProvidedToolsRequest\x12\x38\n\x05scope\x18\x01 \x01(\x0b\x32\x1a.toolbus.provider.v1.ScopeB\x06\xbaH\x03\xc8\x01\x01R\x05scope\x12<\n\x07sources\x18\x02 \x03(\x0b\x32\x17.toolbus.tool.v1.SourceB\t\xbaH\x06\x92\x01\x03\x10\xe8\x07R\x07sources\"\xce\x01\n\x1aWatchProvidedToolsResponse\x12\x36\n\x05tools\x18\x01 \x03(\x0b\x32 .toolbus.provider.v1.OfferedToolR\x05tools\x12\x37\n\x07sources\x18\x02 \x03(\x0b\x32\x1d.toolbus.tool.v1.SourceStatusR\x07sources\x12+\n\x12same_in_all_scopes\x18\x03 \x01(\x08R\x0fsameInAllScopes\x12\x12\n\x04\x65tag\x18\x04 \x01(\tR\x04\x65tag\"\xe6\x03\n\x12\x45xecuteToolRequest\x12\x36\n\x07\x63\x61ll_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_-]{1,128}$R\x06\x63\x61llId\x12\x38\n\x05scope\x18\x02 \x01(\x0b\x32\x1a.toolbus.provider.v1.ScopeB\x06\xbaH\x03\xc8\x01\x01R\x05scope\x12/\n\x06source\x18\x03 \x01(\x0b\x32\x17.toolbus.tool.v1.SourceR\x06source\x12\x1e\n\x04tool\x18\x04 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02R\x04tool\x12\x31\n\x0e\x61rguments_json\x18\x05 \x01(\tB\n\xbaH\x07r\x05(\x80\x80\x80 R\rargumentsJson\x12\x36\n\x08\x64\x65\x61\x64line\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x08\x64\x65\x61\x64line\x12/\n\x06\x63onfig\x18\x07 \x01(\x0b\x32\x17.google.protobuf.StructR\x06\x63onfig\x12\x45\n\x0e\x62uiltin_policy\x18\x08 \x01(\x0b\x32\x1e.toolbus.tool.v1.BuiltinPolicyR\rbuiltinPolicy\x12*\n\x0brun_context\x18\t \x01(\x0c\x42\t\xbaH\x06z\x04\x18\x80\x80@R\nrunContext\"\xc8\x01\n\x13\x45xecuteToolResponse\x12;\n\x08progress\x18\x01 \x01(\x0b\x32\x1d.toolbus.tool.v1.ToolProgressH\x00R\x08progress\x12,\n\x03log\x18\x02 \x01(\x0b\x32\x18.toolbus.tool.v1.ToolLogH\x00R\x03log\x12=\n\x06result\x18\x03 \x01(\x0b\x32#.toolbus.provider.v1.ProvidedResultH\x00R\x06resultB\x07\n\x05\x65vent\"O\n\x13ReleaseScopeRequest\x12\x38\n\x05scope\x18\x01 \x01(\x0b\x32\x1a.toolbus.provider.v1.ScopeB\x06\xbaH\x03\xc8\x01\x01R\x05scope\"9\n\x14ReleaseScopeResponse\x12!\n\x0c\x63losed_count\x18\x01 \x01(\rR\x0b\x63losedCount2\xe0\x03\n\x13ToolProviderService\x12u\n\x10GetProvidedTools\x12,.toolbus.provider.v1.GetProvidedToolsRequest\x1a-.toolbus.provider.v1.GetProvidedToolsResponse\"\x04\xa8\x86\x19\x04\x12}\n\x12WatchProvidedTools\x12..toolbus.provider.v1.WatchProvidedToolsRequest\x1a/.toolbus.provider.v1.WatchProvidedToolsResponse\"\x04\xa8\x86\x19\x04\x30\x01\x12h\n\x0b\x45xecuteTool\x12\'.toolbus.provider.v1.ExecuteToolRequest\x1a(.toolbus.provider.v1.ExecuteToolResponse\"\x04\xa8\x86\x19\x04\x30\x01\x12i\n\x0cReleaseScope\x12(.toolbus.provider.v1.ReleaseScopeRequest\x1a).toolbus.provider.v1.ReleaseScopeResponse\"\x04\xa8\x86\x19\x04\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n/toolbus/provider/v1/tool_provider_service.proto\x12\x13toolbus.provider.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1etoolbus/access/v1/access.proto\x1a)toolbus/provider/v1/provided_result.proto\x1a\x1ctoolbus/tool/v1/source.proto\x1a\x1atoolbus/tool/v1/tool.proto\"\xeb\x01\n\x05Scope\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\x12\x1d\n\x05\x61gent\x18\x02 \x01(\tB\x07\xbaH\x04r\x02\x18@R\x05\x61gent\x12)\n\x10\x63ontext_revision\x18\x03 \x01(\rR\x0f\x63ontextRevision\x12\x33\n\x06run_id\x18\x04 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\x05runId\x12&\n\tprincipal\x18\x05 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x02R\tprincipal\"P\n\x0bOfferedTool\x12\x16\n\x06source\x18\x01 \x01(\tR\x06source\x12)\n\x04tool\x18\x02 \x01(\x0b\x32\x15.toolbus.tool.v1.ToolR\x04tool\"\x91\x01\n\x17GetProvidedToolsRequest\x12\x38\n\x05scope\x18\x01 \x01(\x0b\x32\x1a.toolbus.provider.v1.ScopeB\x06\xbaH\x03\xc8\x01\x01R\x05scope\x12<\n\x07sources\x18\x02 \x03(\x0b\x32\x17.toolbus.tool.v1.SourceB\t\xbaH\x06\x92\x01\x03\x10\xe8\x07R\x07sources\"\xb8\x01\n\x18GetProvidedToolsResponse\x12\x36\n\x05tools\x18\x01 \x03(\x0b\x32 .toolbus.provider.v1.OfferedToolR\x05tools\x12\x37\n\x07sources\x18\x02 \x03(\x0b\x32\x1d.toolbus.tool.v1.SourceStatusR\x07sources\x12+\n\x12same_in_all_scopes\x18\x03 \x01(\x08R\x0fsameInAllScopes\"\x93\x01\n\x19WatchProvidedToolsRequest\x12\x38\n\x05scope\x18\x01 \x01(\x0b\x32\x1a.toolbus.provider.v1.ScopeB\x06\xbaH\x03\xc8\x01\x01R\x05scope\x12<\n\x07sources\x18\x02 \x03(\x0b\x32\x17.toolbus.tool.v1.SourceB\t\xbaH\x06\x92\x01\x03\x10\xe8\x07R\x07sources\"\xce\x01\n\x1aWatchProvidedToolsResponse\x12\x36\n\x05tools\x18\x01 \x03(\x0b\x32 .toolbus.provider.v1.OfferedToolR\x05tools\x12\x37\n\x07sources\x18\x02 \x03(\x0b\x32\x1d.toolbus.tool.v1.SourceStatusR\x07sources\x12+\n\x12same_in_all_scopes\x18\x03 \x01(\x08R\x0fsameInAllScopes\x12\x12\n\x04\x65tag\x18\x04 \x01(\tR\x04\x65tag\"\xac\x04\n\x12\x45xecuteToolRequest\x12\x36\n\x07\x63\x61ll_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_-]{1,128}$R\x06\x63\x61llId\x12\x38\n\x05scope\x18\x02 \x01(\x0b\x32\x1a.toolbus.provider.v1.ScopeB\x06\xbaH\x03\xc8\x01\x01R\x05scope\x12/\n\x06source\x18\x03 \x01(\x0b\x32\x17.toolbus.tool.v1.SourceR\x06source\x12\x1e\n\x04tool\x18\x04 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02R\x04tool\x12\x31\n\x0e\x61rguments_json\x18\x05 \x01(\tB\n\xbaH\x07r\x05(\x80\x80\x80 R\rargumentsJson\x12\x36\n\x08\x64\x65\x61\x64line\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x08\x64\x65\x61\x64line\x12/\n\x06\x63onfig\x18\x07 \x01(\x0b\x32\x17.google.protobuf.StructR\x06\x63onfig\x12\x45\n\x0e\x62uiltin_policy\x18\x08 \x01(\x0b\x32\x1e.toolbus.tool.v1.BuiltinPolicyR\rbuiltinPolicy\x12*\n\x0brun_context\x18\t \x01(\x0c\x42\t\xbaH\x06z\x04\x18\x80\x80@R\nrunContext\x12\x44\n\x07timeout\x18\n \x01(\x0b\x32\x19.google.protobuf.DurationB\x0f\xbaH\x0c\xaa\x01\t\"\x05\x08\x80\xe7\x84\x0f\x32\x00R\x07timeout\"\xc8\x01\n\x13\x45xecuteToolResponse\x12;\n\x08progress\x18\x01 \x01(\x0b\x32\x1d.toolbus.tool.v1.ToolProgressH\x00R\x08progress\x12,\n\x03log\x18\x02 \x01(\x0b\x32\x18.toolbus.tool.v1.ToolLogH\x00R\x03log\x12=\n\x06result\x18\x03 \x01(\x0b\x32#.toolbus.provider.v1.ProvidedResultH\x00R\x06resultB\x07\n\x05\x65vent\"O\n\x13ReleaseScopeRequest\x12\x38\n\x05scope\x18\x01 \x01(\x0b\x32\x1a.toolbus.provider.v1.ScopeB\x06\xbaH\x03\xc8\x01\x01R\x05scope\"9\n\x14ReleaseScopeResponse\x12!\n\x0c\x63losed_count\x18\x01 \x01(\rR\x0b\x63losedCount2\xe0\x03\n\x13ToolProviderService\x12u\n\x10GetProvidedTools\x12,.toolbus.provider.v1.GetProvidedToolsRequest\x1a-.toolbus.provider.v1.GetProvidedToolsResponse\"\x04\xa8\x86\x19\x04\x12}\n\x12WatchProvidedTools\x12..toolbus.provider.v1.WatchProvidedToolsRequest\x1a/.toolbus.provider.v1.WatchProvidedToolsResponse\"\x04\xa8\x86\x19\x04\x30\x01\x12h\n\x0b\x45xecuteTool\x12\'.toolbus.provider.v1.ExecuteToolRequest\x1a(.toolbus.provider.v1.ExecuteToolResponse\"\x04\xa8\x86\x19\x04\x30\x01\x12i\n\x0cReleaseScope\x12(.toolbus.provider.v1.ReleaseScopeRequest\x1a).toolbus.provider.v1.ReleaseScopeResponse\"\x04\xa8\x86\x19\x04\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -64,6 +65,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_EXECUTETOOLREQUEST'].fields_by_name['arguments_json']._serialized_options = b'\272H\007r\005(\200\200\200 '
   _globals['_EXECUTETOOLREQUEST'].fields_by_name['run_context']._loaded_options = None
   _globals['_EXECUTETOOLREQUEST'].fields_by_name['run_context']._serialized_options = b'\272H\006z\004\030\200\200@'
+  _globals['_EXECUTETOOLREQUEST'].fields_by_name['timeout']._loaded_options = None
+  _globals['_EXECUTETOOLREQUEST'].fields_by_name['timeout']._serialized_options = b'\272H\014\252\001\t\"\005\010\200\347\204\0172\000'
   _globals['_RELEASESCOPEREQUEST'].fields_by_name['scope']._loaded_options = None
   _globals['_RELEASESCOPEREQUEST'].fields_by_name['scope']._serialized_options = b'\272H\003\310\001\001'
   _globals['_TOOLPROVIDERSERVICE'].methods_by_name['GetProvidedTools']._loaded_options = None
@@ -74,26 +77,26 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_TOOLPROVIDERSERVICE'].methods_by_name['ExecuteTool']._serialized_options = b'\250\206\031\004'
   _globals['_TOOLPROVIDERSERVICE'].methods_by_name['ReleaseScope']._loaded_options = None
   _globals['_TOOLPROVIDERSERVICE'].methods_by_name['ReleaseScope']._serialized_options = b'\250\206\031\004'
-  _globals['_SCOPE']._serialized_start=298
-  _globals['_SCOPE']._serialized_end=533
-  _globals['_OFFEREDTOOL']._serialized_start=535
-  _globals['_OFFEREDTOOL']._serialized_end=615
-  _globals['_GETPROVIDEDTOOLSREQUEST']._serialized_start=618
-  _globals['_GETPROVIDEDTOOLSREQUEST']._serialized_end=763
-  _globals['_GETPROVIDEDTOOLSRESPONSE']._serialized_start=766
-  _globals['_GETPROVIDEDTOOLSRESPONSE']._serialized_end=950
-  _globals['_WATCHPROVIDEDTOOLSREQUEST']._serialized_start=953
-  _globals['_WATCHPROVIDEDTOOLSREQUEST']._serialized_end=1100
-  _globals['_WATCHPROVIDEDTOOLSRESPONSE']._serialized_start=1103
-  _globals['_WATCHPROVIDEDTOOLSRESPONSE']._serialized_end=1309
-  _globals['_EXECUTETOOLREQUEST']._serialized_start=1312
-  _globals['_EXECUTETOOLREQUEST']._serialized_end=1798
-  _globals['_EXECUTETOOLRESPONSE']._serialized_start=1801
-  _globals['_EXECUTETOOLRESPONSE']._serialized_end=2001
-  _globals['_RELEASESCOPEREQUEST']._serialized_start=2003
-  _globals['_RELEASESCOPEREQUEST']._serialized_end=2082
-  _globals['_RELEASESCOPERESPONSE']._serialized_start=2084
-  _globals['_RELEASESCOPERESPONSE']._serialized_end=2141
-  _globals['_TOOLPROVIDERSERVICE']._serialized_start=2144
-  _globals['_TOOLPROVIDERSERVICE']._serialized_end=2624
+  _globals['_SCOPE']._serialized_start=330
+  _globals['_SCOPE']._serialized_end=565
+  _globals['_OFFEREDTOOL']._serialized_start=567
+  _globals['_OFFEREDTOOL']._serialized_end=647
+  _globals['_GETPROVIDEDTOOLSREQUEST']._serialized_start=650
+  _globals['_GETPROVIDEDTOOLSREQUEST']._serialized_end=795
+  _globals['_GETPROVIDEDTOOLSRESPONSE']._serialized_start=798
+  _globals['_GETPROVIDEDTOOLSRESPONSE']._serialized_end=982
+  _globals['_WATCHPROVIDEDTOOLSREQUEST']._serialized_start=985
+  _globals['_WATCHPROVIDEDTOOLSREQUEST']._serialized_end=1132
+  _globals['_WATCHPROVIDEDTOOLSRESPONSE']._serialized_start=1135
+  _globals['_WATCHPROVIDEDTOOLSRESPONSE']._serialized_end=1341
+  _globals['_EXECUTETOOLREQUEST']._serialized_start=1344
+  _globals['_EXECUTETOOLREQUEST']._serialized_end=1900
+  _globals['_EXECUTETOOLRESPONSE']._serialized_start=1903
+  _globals['_EXECUTETOOLRESPONSE']._serialized_end=2103
+  _globals['_RELEASESCOPEREQUEST']._serialized_start=2105
+  _globals['_RELEASESCOPEREQUEST']._serialized_end=2184
+  _globals['_RELEASESCOPERESPONSE']._serialized_start=2186
+  _globals['_RELEASESCOPERESPONSE']._serialized_end=2243
+  _globals['_TOOLPROVIDERSERVICE']._serialized_start=2246
+  _globals['_TOOLPROVIDERSERVICE']._serialized_end=2726
 # @@protoc_insertion_point(module_scope)

@@ -5,6 +5,7 @@ The one contract between the tool router and everything that offers tools."""
 
 from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
+from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import message as _message
 from google.protobuf import struct_pb2 as _struct_pb2
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
@@ -238,6 +239,7 @@ class ExecuteToolRequest(_message.Message):
     CONFIG_FIELD_NUMBER: _builtins.int
     BUILTIN_POLICY_FIELD_NUMBER: _builtins.int
     RUN_CONTEXT_FIELD_NUMBER: _builtins.int
+    TIMEOUT_FIELD_NUMBER: _builtins.int
     call_id: _builtins.str
     """The call's id. A second call with the same id joins the first or is given its result."""
     tool: _builtins.str
@@ -258,7 +260,7 @@ class ExecuteToolRequest(_message.Message):
 
     @_builtins.property
     def deadline(self) -> _timestamp_pb2.Timestamp:
-        """When the call's time is over."""
+        """When the call's time is over, by the clock of the sender. Do not compare it with another clock: `timeout` says the same."""
 
     @_builtins.property
     def config(self) -> _struct_pb2.Struct:
@@ -267,6 +269,10 @@ class ExecuteToolRequest(_message.Message):
     @_builtins.property
     def builtin_policy(self) -> _tool_pb2.BuiltinPolicy:
         """The policy of a built-in."""
+
+    @_builtins.property
+    def timeout(self) -> _duration_pb2.Duration:
+        """What was left of the call's time when this was sent; absent from senders of release 1.0."""
 
     def __init__(
         self,
@@ -280,10 +286,11 @@ class ExecuteToolRequest(_message.Message):
         config: _struct_pb2.Struct | None = ...,
         builtin_policy: _tool_pb2.BuiltinPolicy | None = ...,
         run_context: _builtins.bytes = ...,
+        timeout: _duration_pb2.Duration | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["builtin_policy", b"builtin_policy", "config", b"config", "deadline", b"deadline", "scope", b"scope", "source", b"source"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["builtin_policy", b"builtin_policy", "config", b"config", "deadline", b"deadline", "scope", b"scope", "source", b"source", "timeout", b"timeout"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["arguments_json", b"arguments_json", "builtin_policy", b"builtin_policy", "call_id", b"call_id", "config", b"config", "deadline", b"deadline", "run_context", b"run_context", "scope", b"scope", "source", b"source", "tool", b"tool"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["arguments_json", b"arguments_json", "builtin_policy", b"builtin_policy", "call_id", b"call_id", "config", b"config", "deadline", b"deadline", "run_context", b"run_context", "scope", b"scope", "source", b"source", "timeout", b"timeout", "tool", b"tool"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

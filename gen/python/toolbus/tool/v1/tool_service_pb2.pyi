@@ -5,6 +5,7 @@ The tools of a session: what a name means, whether it may, what it answers."""
 
 from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
+from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
@@ -267,6 +268,7 @@ class CallToolRequest(_message.Message):
     DEADLINE_FIELD_NUMBER: _builtins.int
     RUN_CONTEXT_FIELD_NUMBER: _builtins.int
     RUN_SOURCES_FIELD_NUMBER: _builtins.int
+    TIMEOUT_FIELD_NUMBER: _builtins.int
     call_id: _builtins.str
     """The call's id; a second call with the same id joins the first or is given its result, and is refused when it asks for
     something else. This holds for an hour at least after the first has ended, if it is recorded; calls of pure and idempotent
@@ -294,11 +296,15 @@ class CallToolRequest(_message.Message):
 
     @_builtins.property
     def deadline(self) -> _timestamp_pb2.Timestamp:
-        """The deadline of the call; absent for the tool's own limit."""
+        """The deadline of the call, by the router's clock; absent for the tool's own limit. Clients whose clock may differ send `timeout`."""
 
     @_builtins.property
     def run_sources(self) -> _containers.RepeatedCompositeFieldContainer[_source_pb2.RunSource]:
         """The sources that the run brings, as in SessionScope."""
+
+    @_builtins.property
+    def timeout(self) -> _duration_pb2.Duration:
+        """How long the call may take from now on; absent for `deadline`, which it stands above."""
 
     def __init__(
         self,
@@ -313,10 +319,11 @@ class CallToolRequest(_message.Message):
         deadline: _timestamp_pb2.Timestamp | None = ...,
         run_context: _builtins.bytes = ...,
         run_sources: _abc.Iterable[_source_pb2.RunSource] | None = ...,
+        timeout: _duration_pb2.Duration | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["allowed_tools", b"allowed_tools", "deadline", b"deadline"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["allowed_tools", b"allowed_tools", "deadline", b"deadline", "timeout", b"timeout"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["allowed_tools", b"allowed_tools", "arguments_json", b"arguments_json", "call_id", b"call_id", "context_revision", b"context_revision", "deadline", b"deadline", "name", b"name", "run_context", b"run_context", "run_id", b"run_id", "run_sources", b"run_sources", "session_id", b"session_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["allowed_tools", b"allowed_tools", "arguments_json", b"arguments_json", "call_id", b"call_id", "context_revision", b"context_revision", "deadline", b"deadline", "name", b"name", "run_context", b"run_context", "run_id", b"run_id", "run_sources", b"run_sources", "session_id", b"session_id", "timeout", b"timeout"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
