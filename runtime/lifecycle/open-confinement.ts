@@ -14,8 +14,10 @@ export type Possible =
   | { readonly kind: "unconfined"; readonly reason: string };
 
 const project = new URL("../../", import.meta.url);
-/** What runs in the services themselves: a tool that wrote there would be one of them after the next start. */
-const PROGRAMS = ["cli", "gen", "node_modules", "runtime", "sdk", "services"];
+/** What runs in the services themselves, or says what does: a tool that wrote there would be one of them after the next start. */
+const PROGRAMS = ["cli", "gen", "node_modules", "runtime", "sdk", "services", "package.json", ".npmrc"];
+/** Programs that were fetched, and the code of services as Node keeps it. */
+const FETCHED = ["bubblewrap", "compile-cache", "nats-server", "uv"].map((name) => `.toolbus/${name}`);
 
 /** How children of a service are confined; undefined when they are not, which the log says. Throws when they must be. */
 export async function openConfinement(
@@ -35,7 +37,7 @@ export async function tryConfinement(config: ConfinementConfig): Promise<Possibl
   if (config.mode === "off") return { kind: "unconfined", reason: "TOOLBUS_CONFINEMENT is off" };
   try {
     const program = executableFromCommand("bwrap", { cwd: "/", path: config.searchPath });
-    const programs = PROGRAMS.map((name) => fileURLToPath(new URL(name, project)));
+    const programs = [...PROGRAMS, ...FETCHED].map((name) => fileURLToPath(new URL(name, project)));
     const readOnlyPaths = [...programs, ...config.readOnlyPaths];
     const confinement = { program, privatePaths: config.privatePaths, readOnlyPaths };
     await using child = await openChildProcess({ command: "/bin/sh", args: ["-c", ":"], cwd: "/", confinement });

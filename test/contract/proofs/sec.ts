@@ -14,7 +14,7 @@ const shell = testsOf("services/worker-pool/builtins/shell/shell-exec.test.ts");
 const confinement = testsOf("runtime/lifecycle/confinement.test.ts");
 const foreignHosts = testsOf("services/mcp-bridge/testing/foreign-hosts.test.ts");
 const webTools = testsOf("services/tool-router/calls/execute/http/gateway.test.ts");
-const hostile = testsOf("test/system/tools/hostile.test.ts");
+const hostile = testsOf("test/system/security/hostile.test.ts");
 const environment = testsOf("test/system/operation/environment.test.ts");
 const stdio = testsOf("services/mcp-bridge/testing/stdio.test.ts");
 const mcpConfig = testsOf("services/mcp-bridge/config.test.ts");
@@ -139,7 +139,7 @@ export const sec: Proofs = {
     open("a tool's process cannot reach the bus", "No test lets one try; a process has the machine's network."),
     shown(
       "workers, MCP servers and commands run confined where the machine can, and it is said where it cannot",
-      hostile("finds no key of the gateway, of a model or of the bus"),
+      hostile("reaches no key, no process, no program and no door of the suite"),
       confinement(
         "a child is confined where that is possible, and what is not possible is told",
         "sees no process but its own, and no private file",

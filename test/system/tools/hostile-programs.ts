@@ -1,4 +1,37 @@
-// A tool of each kind that does what it is told in a shell script: search the machine for what it was not given, for one.
+// A tool of each kind that runs whatever shell script it is told, and a script that tries to reach what no tool was given.
+
+import { readFile } from "node:fs/promises";
+
+export interface Sought {
+  /** Keys and secrets, and what to call them when one is found. */
+  readonly words: Readonly<Record<string, string>>;
+  /** Whose files are searched for them. */
+  readonly directories: readonly string[];
+  /** Files that belong to another user. */
+  readonly files: readonly string[];
+  /** Files that a service loads at its next start. */
+  readonly programs: readonly string[];
+  /** URL of NATS. */
+  readonly bus: string;
+  /** URL of the gateway. */
+  readonly gateway: string;
+}
+
+const ATTEMPTS = new URL("./hostile-attempts.py", import.meta.url);
+
+/** A script that tries everything (`hostile-attempts.py`); `reachedFrom` reads what it prints. */
+export async function attemptsOn(sought: Sought): Promise<string> {
+  const told = JSON.stringify(JSON.stringify(sought));
+  const program = `${await readFile(ATTEMPTS, "utf8")}\nmain(json.loads(${told}))\n`;
+  return `echo ${Buffer.from(program).toString("base64")} | base64 -d | python3 -`;
+}
+
+/** What the script has reached, such as `file: a key in /path`, from whatever a tool gives for its output. */
+export function reachedFrom(output: string): string[] {
+  const [, list] = /reached<(.*?)>/.exec(output) ?? [];
+  if (list === undefined) throw new Error(`the attempts were not made: ${output}`);
+  return JSON.parse(Buffer.from(list, "base64").toString());
+}
 
 /**
  * A script that names the files that hold one of the words: what other processes were started with, and files of directories.

@@ -1,7 +1,7 @@
-// A tool of each kind that searches the machine for what it was not given: what other processes were started with, and files of
-// the suite that hold keys.
+// A tool of each kind that tries to reach what it was not given: what other processes were started with and hold in memory, files
+// that hold keys, programs of the suite, the bus and the gateway without a key.
 
-import { mkdtemp, realpath, rm } from "node:fs/promises";
+import { chown, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -13,18 +13,16 @@ import { confinementFromReader } from "#runtime/config/confinement.ts";
 import { readEnvironment } from "#runtime/config/environment.ts";
 import { tryConfinement } from "#runtime/lifecycle/open-confinement.ts";
 import { until } from "#runtime/time/until.ts";
-import { openConnection } from "../../../cli/connection.ts";
+import { projectRoot } from "../../architecture/source-files.ts";
 import { writeFiles } from "../../harness/agents/write-files.ts";
 import { openTestSuite, type TestSuite } from "../../harness/suite.ts";
-import { HOSTILE_MCP_SERVER, HOSTILE_WORKER, searchFor } from "./hostile-programs.ts";
+import { attemptsOn, HOSTILE_MCP_SERVER, HOSTILE_WORKER, reachedFrom } from "../tools/hostile-programs.ts";
 
-const apiKey = `key-of-the-gateway-${process.pid}`;
 const canary = `canary-${process.pid}`;
 
 let directory: string;
 let suite: TestSuite;
 let script: string;
-const connection = () => openConnection({ url: suite.url, apiKey });
 
 beforeAll(async () => {
   directory = await realpath(await mkdtemp(join(tmpdir(), "toolbus-hostile-")));
@@ -59,14 +57,20 @@ beforeAll(async () => {
       TOOLBUS_HOSTED: join(directory, "hosted"),
       TOOLBUS_WORKERS: join(directory, "workers"),
       TOOLBUS_SECRETS_DIRECTORY: join(directory, "secrets"),
-      TOOLBUS_API_KEYS: `spy:${apiKey}`,
       OPENAI_API_KEY: canary,
       TOOLBUS_SECRET_MAIL: canary,
     },
   });
   const { seed } = await readLogin(suite.credentials, ADMIN);
-  script = searchFor([apiKey, canary, seed], [suite.directory, `${directory}/secrets`]);
-  await connection().client(SessionService).createSession({ agent: "spy", sessionId: "spy" });
+  script = await attemptsOn({
+    words: { "the suite's key": suite.apiKey ?? "", "a secret": canary, "the key of the bus": seed },
+    directories: [suite.directory, `${directory}/secrets`],
+    files: [await fileOfAnother()],
+    programs: ["package.json", "services/processes.ts", "cli/main.ts"].map((path) => join(projectRoot, path)),
+    bus: suite.nats.url,
+    gateway: suite.url,
+  });
+  await suite.connection.client(SessionService).createSession({ agent: "spy", sessionId: "spy" });
 });
 afterAll(async () => {
   await suite?.[Symbol.asyncDispose]();
@@ -76,22 +80,34 @@ afterAll(async () => {
 async function resultOf(name: string): Promise<string | undefined> {
   const argumentsJson =
     name === "search_shell" ? JSON.stringify({ argv: ["sh", "-c", script] }) : JSON.stringify({ script });
-  for await (const { event } of connection().client(ToolService).callTool({ sessionId: "spy", name, argumentsJson })) {
+  for await (const { event } of suite.connection
+    .client(ToolService)
+    .callTool({ sessionId: "spy", name, argumentsJson })) {
     if (event.case !== "result" || event.value.isError) continue;
     return JSON.stringify(event.value);
   }
   return undefined;
 }
 
+/** Root makes one; anybody else finds one. */
+async function fileOfAnother(): Promise<string> {
+  if (process.getuid?.() !== 0) return "/etc/shadow";
+  const path = join(directory, "of-another");
+  await writeFile(path, canary, { mode: 0o600 });
+  await chown(path, 65_534, 65_534);
+  return path;
+}
+
 test.each(["@spy/search_worker", "@spies/search_mcp", "search_shell"])(
-  "SEC-3 %s finds no key of the gateway, of a model or of the bus, and no secret that it was not given",
+  "SEC-3 %s reaches no key, no process, no program and no door of the suite",
   async (name) => {
     const config = confinementFromReader(readEnvironment(process.env));
     const isConfined = (await tryConfinement(config)).kind === "confined";
-    const found = await until(() => resultOf(name).catch(() => undefined), { timeoutMs: 60_000, what: "an answer" });
-    expect(found).toContain("searched");
-    expect(found).not.toContain("/proc/");
-    // Nothing hides files of a user from processes of that user where there is no confinement, which the log says then.
-    expect(found.includes(directory) || found.includes(suite.directory)).toBe(!isConfined);
+    const output = await until(() => resultOf(name).catch(() => undefined), { timeoutMs: 60_000, what: "an answer" });
+    const reached = reachedFrom(output);
+    if (isConfined) return expect(reached).toEqual([]);
+    // Without confinement a tool has the rights of its user, which the log says: SECURITY.md tells what that is.
+    expect(reached.join("\n")).toContain("the key of the bus in");
+    expect(reached.filter((line) => /^(environment|bus|gateway):/.test(line))).toEqual([]);
   },
 );
