@@ -119,10 +119,10 @@ async function hold(parts: DeliveryParts, call: HeldCall, sending: Sending, sign
     const outcome = await unlessAborted(outcomes, signal);
     if (outcome.kind === "answered") return outcome.result;
     if (outcome.kind === "disconnected" && !(await resolve(parts, call, open))) return await open.answered;
-    if (outcome.kind !== "timed_out") return errorResult(textOf(outcome.kind, call));
+    if (outcome.kind !== "timed_out") return errorResult(textOf(outcome.kind, call), "CALLER_NOT_ATTACHED");
     if (!(await expire(parts, call, open))) return await open.answered;
     if (call.isCapped) sending.givenUp = { why: timeIsOver };
-    return errorResult(textOf("timed_out", call));
+    return errorResult(textOf("timed_out", call), "DEADLINE_EXCEEDED");
   } catch (error) {
     // whoever gave up at the call's own deadline was a moment quicker than the timer here
     const isAtItsTime = call.expiresAtMs - parts.clock.now() <= 100;

@@ -1,10 +1,12 @@
 import type { ServiceImpl } from "@connectrpc/connect";
-import type { CallerService } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
+import { type CallerService, WatchDeclarationResponseSchema } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
 import { refuse, refuseField } from "#runtime/failure/failure.ts";
 import { submissionFrom } from "#runtime/results/submission.ts";
+import { withEtag } from "#runtime/rpc/etag.ts";
 import { callerOf, principalOf } from "#runtime/rpc/identity.ts";
 import type { Validator } from "#runtime/schema/json-schema/validator.ts";
 import { msFromDuration } from "#runtime/time/duration.ts";
+import { openEnding } from "#runtime/time/ending.ts";
 import { namesFromDeclaration, requireSchemas } from "../declarations/declaration.ts";
 import type { Declarations } from "../delivery/declarations.ts";
 import type { Answers } from "../requests/answers.ts";
@@ -59,6 +61,14 @@ export function relayRoutes(parts: RelayRouteParts): ServiceImpl<typeof CallerSe
       const [declaration, found] = await Promise.all([declarations.read(sessionId), records.read(sessionId)]);
       const attached = found?.value.kind === "attached" && (await parts.isAttachedAt(found.value));
       return { attached, ...(declaration && { declaration }) };
+    },
+    async *watchDeclaration({ sessionId }, context) {
+      await sessions.requireOwner(sessionId, callerOf(context));
+      using ending = openEnding(context.signal, parts.stopping);
+      for await (const declaration of declarations.follow(sessionId, ending.signal))
+        yield withEtag(WatchDeclarationResponseSchema, declaration === undefined ? {} : { declaration });
+      if (parts.stopping.aborted)
+        refuse("unavailable", "this instance stops: watch again", { reason: "INSTANCE_STOPPING" });
     },
   };
 }

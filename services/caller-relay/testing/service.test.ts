@@ -2,6 +2,7 @@ import { durationFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { CallerToolCancellationReason } from "#gen/toolbus/caller/v1/caller_pb.ts";
+import type { WatchDeclarationResponse } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
 import { readAuditBackwards } from "#runtime/audit/trail.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { createManualClock } from "#runtime/time/manual-clock.ts";
@@ -49,6 +50,21 @@ describe("caller-relay on the bus", () => {
     const heard = await Promise.all(watches.map(async (watch) => (await watch.next()).value.tools[0]?.tool?.name));
     expect(heard).toEqual(sessions.map((sessionId) => `app_of_${sessionId}`));
     expect(await consumers()).toBe(before);
+    watching.abort();
+  });
+
+  test("CTR-9 the session's owner follows the declaration: as it is, and after each change", async () => {
+    const watching = new AbortController();
+    const watch = app.relay.watchDeclaration({ sessionId: "s9" }, { signal: watching.signal })[Symbol.asyncIterator]();
+    const next = async () => (await watch.next()).value as WatchDeclarationResponse;
+    const first = await next();
+    expect(first.declaration).toBeUndefined();
+    await app.declare("s9", { name: "one" });
+    expect((await next()).declaration?.tools.map(({ name }) => name)).toEqual(["one"]);
+    await app.declare("s9");
+    expect(await next()).toEqual(first);
+    const stranger = relay.clientsOf("stranger").relay.watchDeclaration({ sessionId: "s9" })[Symbol.asyncIterator]();
+    await expect(stranger.next()).rejects.toThrow(/belongs to another/);
     watching.abort();
   });
 

@@ -18,6 +18,7 @@ const classes: Record<string, "log" | "state" | "work" | "lines"> = {
   WatchSession: "state",
   WatchAgents: "state",
   WatchConnections: "state",
+  WatchDeclaration: "state",
   WatchProvidedTools: "state",
   WatchToolCalls: "work",
   WatchCaller: "work",

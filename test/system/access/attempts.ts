@@ -66,6 +66,7 @@ const requests: Record<string, Make> = {
   "McpServerService.CloseConnections": () => agent,
   "CallerService.DeclareTools": () => ({ sessionId, declaration: { callerId: "app", tools: [] } }),
   "CallerService.WatchCaller": () => ({ sessionId }),
+  "CallerService.WatchDeclaration": () => ({ sessionId }),
   "CallerService.Respond": () => ({ sessionId, requestId: "gone", outcome }),
   "CallerService.GetDeclaration": () => ({ sessionId }),
   "WorkerService.ListWorkers": () => ({}),

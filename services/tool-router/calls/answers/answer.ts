@@ -2,7 +2,8 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import type { ProvidedResult } from "#gen/toolbus/provider/v1/provided_result_pb.ts";
 import { Effect, ExecutionType, type Tool, type ToolResult, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { Usage } from "#gen/toolbus/tool/v1/usage_pb.ts";
-import { Failure } from "#runtime/failure/failure.ts";
+import { Failure, type ReasonName } from "#runtime/failure/failure.ts";
+import { errorResult } from "#runtime/results/error-result.ts";
 import { shortenedJson } from "#runtime/results/shortened.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
 import type { Validator } from "#runtime/schema/json-schema/validator.ts";
@@ -28,8 +29,8 @@ export function successJson(outputJson: string): Answer {
   return answerFrom({ outputJson });
 }
 
-export function failure(text: string): Answer {
-  return answerFrom({ outputJson: JSON.stringify({ error: text }), isError: true });
+export function failure(text: string, reason?: ReasonName): Answer {
+  return errorResult(text, reason);
 }
 
 /** The outcome of something that must not be repeated is unknown (LOOP-14). */
@@ -48,8 +49,8 @@ function answerFrom(init: MessageInitShape<typeof ToolResultSchema>): Answer {
 }
 
 /** Where a result is stored is for the router to say: a provider has no word in it. */
-export function answerFromProvider({ outputJson, isError, ...result }: ProvidedResult): Answer {
-  return { ...answerFrom({ outputJson, isError }), ...useOf(result), endsRun: result.endsRun };
+export function answerFromProvider({ outputJson, isError, reason, ...result }: ProvidedResult): Answer {
+  return { ...answerFrom({ outputJson, isError, reason }), ...useOf(result), endsRun: result.endsRun };
 }
 
 /** Keeps a result of the session that is too large for a message, and gives the reference under which it can be read. */
@@ -85,11 +86,11 @@ export function createAnswers(options: { validator: Validator; maxBytes: number;
   }
 
   async function put(answer: Answer, sessionId: string): Promise<Answer> {
-    const { outputJson: whole, isError } = answer;
+    const { outputJson: whole, isError, reason } = answer;
     const storedReference = await store(sessionId, whole);
     const beginningBytes = Math.floor(maxBytes / 4);
     const outputJson = shortenedJson({ outputJson: whole, isError, storedReference, beginningBytes });
-    return { ...answerFrom({ outputJson, isError, storedReference }), ...useOf(answer) };
+    return { ...answerFrom({ outputJson, isError, storedReference, reason }), ...useOf(answer) };
   }
 
   return {

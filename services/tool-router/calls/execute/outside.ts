@@ -123,5 +123,5 @@ export class Outside {
 const OVER = new Error("the wait is over");
 
 function timedOut({ timeoutMs }: Deadline): Answer {
-  return failure(`Tool timed out after ${timeoutMs}ms`);
+  return failure(`Tool timed out after ${timeoutMs}ms`, "DEADLINE_EXCEEDED");
 }

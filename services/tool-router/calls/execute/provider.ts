@@ -59,7 +59,10 @@ export function createProviderExecution(options: ProvidersOptions) {
     } catch (error) {
       if (control.signal.aborted) return canceled(call.entry.effect, control.signal.reason);
       if (limit.aborted)
-        return failure(`Tool ${JSON.stringify(call.entry.reference)} timed out after ${call.deadline.timeoutMs}ms`);
+        return failure(
+          `Tool ${JSON.stringify(call.entry.reference)} timed out after ${call.deadline.timeoutMs}ms`,
+          "DEADLINE_EXCEEDED",
+        );
       return await lost(client, call, ends, error); // under the same limit
     }
   }

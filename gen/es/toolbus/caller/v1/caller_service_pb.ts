@@ -18,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toolbus/caller/v1/caller_service.proto.
  */
 export const file_toolbus_caller_v1_caller_service: GenFile = /*@__PURE__*/
-  fileDesc("CiZ0b29sYnVzL2NhbGxlci92MS9jYWxsZXJfc2VydmljZS5wcm90bxIRdG9vbGJ1cy5jYWxsZXIudjEiigEKE0RlY2xhcmVUb29sc1JlcXVlc3QSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBJBCgtkZWNsYXJhdGlvbhgCIAEoCzIkLnRvb2xidXMuY2FsbGVyLnYxLkNhbGxlckRlY2xhcmF0aW9uQga6SAPIAQEiJQoURGVjbGFyZVRvb2xzUmVzcG9uc2USDQoFbmFtZXMYASADKAkiiwEKEldhdGNoQ2FsbGVyUmVxdWVzdBIwCgpzZXNzaW9uX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEkMKD3JlY29ubmVjdF9ncmFjZRgCIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbkIPukgMqgEJIgUIgOeEDzIAIs0BChNXYXRjaENhbGxlclJlc3BvbnNlEjUKCGF0dGFjaGVkGAEgASgLMiEudG9vbGJ1cy5jYWxsZXIudjEuQ2FsbGVyQXR0YWNoZWRIABI3CgdyZXF1ZXN0GAIgASgLMiQudG9vbGJ1cy5jYWxsZXIudjEuQ2FsbGVyVG9vbFJlcXVlc3RIABI9CghjYW5jZWxlZBgDIAEoCzIpLnRvb2xidXMuY2FsbGVyLnYxLkNhbGxlclRvb2xDYW5jZWxsYXRpb25IAEIHCgVldmVudCI3Cg5DYWxsZXJBdHRhY2hlZBISCgpzZXNzaW9uX2lkGAEgASgJEhEKCWNhbGxlcl9pZBgCIAEoCSLsAQoOUmVzcG9uZFJlcXVlc3QSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIxCgpyZXF1ZXN0X2lkGAIgASgJQh26SBpyGDIWXlthLXpBLVowLTlfLV17MSwxMjh9JBIjCgtyZXN1bHRfanNvbhgDIAEoCUIMukgJcgcQASiAgIAgSAASHQoFZXJyb3IYBCABKAlCDLpICXIHEAEYgICAAkgAEh8KDXN1Ym1pc3Npb25faWQYBSABKAlCCLpIBXIDGIABQhAKB291dGNvbWUSBbpIAggBIh8KD1Jlc3BvbmRSZXNwb25zZRIMCgRsYXRlGAEgASgIIkkKFUdldERlY2xhcmF0aW9uUmVxdWVzdBIwCgpzZXNzaW9uX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kImUKFkdldERlY2xhcmF0aW9uUmVzcG9uc2USOQoLZGVjbGFyYXRpb24YASABKAsyJC50b29sYnVzLmNhbGxlci52MS5DYWxsZXJEZWNsYXJhdGlvbhIQCghhdHRhY2hlZBgCIAEoCDKhAwoNQ2FsbGVyU2VydmljZRJlCgxEZWNsYXJlVG9vbHMSJi50b29sYnVzLmNhbGxlci52MS5EZWNsYXJlVG9vbHNSZXF1ZXN0GicudG9vbGJ1cy5jYWxsZXIudjEuRGVjbGFyZVRvb2xzUmVzcG9uc2UiBKiGGQISZAoLV2F0Y2hDYWxsZXISJS50b29sYnVzLmNhbGxlci52MS5XYXRjaENhbGxlclJlcXVlc3QaJi50b29sYnVzLmNhbGxlci52MS5XYXRjaENhbGxlclJlc3BvbnNlIgSohhkCMAESVgoHUmVzcG9uZBIhLnRvb2xidXMuY2FsbGVyLnYxLlJlc3BvbmRSZXF1ZXN0GiIudG9vbGJ1cy5jYWxsZXIudjEuUmVzcG9uZFJlc3BvbnNlIgSohhkCEmsKDkdldERlY2xhcmF0aW9uEigudG9vbGJ1cy5jYWxsZXIudjEuR2V0RGVjbGFyYXRpb25SZXF1ZXN0GikudG9vbGJ1cy5jYWxsZXIudjEuR2V0RGVjbGFyYXRpb25SZXNwb25zZSIEqIYZAmIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_duration, file_toolbus_access_v1_access, file_toolbus_caller_v1_caller]);
+  fileDesc("CiZ0b29sYnVzL2NhbGxlci92MS9jYWxsZXJfc2VydmljZS5wcm90bxIRdG9vbGJ1cy5jYWxsZXIudjEiigEKE0RlY2xhcmVUb29sc1JlcXVlc3QSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBJBCgtkZWNsYXJhdGlvbhgCIAEoCzIkLnRvb2xidXMuY2FsbGVyLnYxLkNhbGxlckRlY2xhcmF0aW9uQga6SAPIAQEiJQoURGVjbGFyZVRvb2xzUmVzcG9uc2USDQoFbmFtZXMYASADKAkiiwEKEldhdGNoQ2FsbGVyUmVxdWVzdBIwCgpzZXNzaW9uX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEkMKD3JlY29ubmVjdF9ncmFjZRgCIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbkIPukgMqgEJIgUIgOeEDzIAIs0BChNXYXRjaENhbGxlclJlc3BvbnNlEjUKCGF0dGFjaGVkGAEgASgLMiEudG9vbGJ1cy5jYWxsZXIudjEuQ2FsbGVyQXR0YWNoZWRIABI3CgdyZXF1ZXN0GAIgASgLMiQudG9vbGJ1cy5jYWxsZXIudjEuQ2FsbGVyVG9vbFJlcXVlc3RIABI9CghjYW5jZWxlZBgDIAEoCzIpLnRvb2xidXMuY2FsbGVyLnYxLkNhbGxlclRvb2xDYW5jZWxsYXRpb25IAEIHCgVldmVudCI3Cg5DYWxsZXJBdHRhY2hlZBISCgpzZXNzaW9uX2lkGAEgASgJEhEKCWNhbGxlcl9pZBgCIAEoCSLsAQoOUmVzcG9uZFJlcXVlc3QSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIxCgpyZXF1ZXN0X2lkGAIgASgJQh26SBpyGDIWXlthLXpBLVowLTlfLV17MSwxMjh9JBIjCgtyZXN1bHRfanNvbhgDIAEoCUIMukgJcgcQASiAgIAgSAASHQoFZXJyb3IYBCABKAlCDLpICXIHEAEYgICAAkgAEh8KDXN1Ym1pc3Npb25faWQYBSABKAlCCLpIBXIDGIABQhAKB291dGNvbWUSBbpIAggBIh8KD1Jlc3BvbmRSZXNwb25zZRIMCgRsYXRlGAEgASgIIkkKFUdldERlY2xhcmF0aW9uUmVxdWVzdBIwCgpzZXNzaW9uX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kImUKFkdldERlY2xhcmF0aW9uUmVzcG9uc2USOQoLZGVjbGFyYXRpb24YASABKAsyJC50b29sYnVzLmNhbGxlci52MS5DYWxsZXJEZWNsYXJhdGlvbhIQCghhdHRhY2hlZBgCIAEoCCJLChdXYXRjaERlY2xhcmF0aW9uUmVxdWVzdBIwCgpzZXNzaW9uX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kImMKGFdhdGNoRGVjbGFyYXRpb25SZXNwb25zZRI5CgtkZWNsYXJhdGlvbhgBIAEoCzIkLnRvb2xidXMuY2FsbGVyLnYxLkNhbGxlckRlY2xhcmF0aW9uEgwKBGV0YWcYAiABKAkylgQKDUNhbGxlclNlcnZpY2USZQoMRGVjbGFyZVRvb2xzEiYudG9vbGJ1cy5jYWxsZXIudjEuRGVjbGFyZVRvb2xzUmVxdWVzdBonLnRvb2xidXMuY2FsbGVyLnYxLkRlY2xhcmVUb29sc1Jlc3BvbnNlIgSohhkCEmQKC1dhdGNoQ2FsbGVyEiUudG9vbGJ1cy5jYWxsZXIudjEuV2F0Y2hDYWxsZXJSZXF1ZXN0GiYudG9vbGJ1cy5jYWxsZXIudjEuV2F0Y2hDYWxsZXJSZXNwb25zZSIEqIYZAjABElYKB1Jlc3BvbmQSIS50b29sYnVzLmNhbGxlci52MS5SZXNwb25kUmVxdWVzdBoiLnRvb2xidXMuY2FsbGVyLnYxLlJlc3BvbmRSZXNwb25zZSIEqIYZAhJrCg5HZXREZWNsYXJhdGlvbhIoLnRvb2xidXMuY2FsbGVyLnYxLkdldERlY2xhcmF0aW9uUmVxdWVzdBopLnRvb2xidXMuY2FsbGVyLnYxLkdldERlY2xhcmF0aW9uUmVzcG9uc2UiBKiGGQIScwoQV2F0Y2hEZWNsYXJhdGlvbhIqLnRvb2xidXMuY2FsbGVyLnYxLldhdGNoRGVjbGFyYXRpb25SZXF1ZXN0GisudG9vbGJ1cy5jYWxsZXIudjEuV2F0Y2hEZWNsYXJhdGlvblJlc3BvbnNlIgSohhkCMAFiBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_duration, file_toolbus_access_v1_access, file_toolbus_caller_v1_caller]);
 
 /**
  * Declares the tools of a caller, in place of what it declared before.
@@ -304,6 +304,55 @@ export const GetDeclarationResponseSchema: GenMessage<GetDeclarationResponse> = 
   messageDesc(file_toolbus_caller_v1_caller_service, 8);
 
 /**
+ * Asks to be sent a declaration now and whenever it changes.
+ *
+ * @generated from message toolbus.caller.v1.WatchDeclarationRequest
+ */
+export type WatchDeclarationRequest = Message<"toolbus.caller.v1.WatchDeclarationRequest"> & {
+  /**
+   * The session.
+   *
+   * @generated from field: string session_id = 1;
+   */
+  sessionId: string;
+};
+
+/**
+ * Describes the message toolbus.caller.v1.WatchDeclarationRequest.
+ * Use `create(WatchDeclarationRequestSchema)` to create a new message.
+ */
+export const WatchDeclarationRequestSchema: GenMessage<WatchDeclarationRequest> = /*@__PURE__*/
+  messageDesc(file_toolbus_caller_v1_caller_service, 9);
+
+/**
+ * What the caller declares; the first comes at once.
+ *
+ * @generated from message toolbus.caller.v1.WatchDeclarationResponse
+ */
+export type WatchDeclarationResponse = Message<"toolbus.caller.v1.WatchDeclarationResponse"> & {
+  /**
+   * The declaration; absent if none.
+   *
+   * @generated from field: toolbus.caller.v1.CallerDeclaration declaration = 1;
+   */
+  declaration?: CallerDeclaration | undefined;
+
+  /**
+   * Identifies the state: it differs when what is sent differs, and is the same for the same state, whichever instance sends it.
+   *
+   * @generated from field: string etag = 2;
+   */
+  etag: string;
+};
+
+/**
+ * Describes the message toolbus.caller.v1.WatchDeclarationResponse.
+ * Use `create(WatchDeclarationResponseSchema)` to create a new message.
+ */
+export const WatchDeclarationResponseSchema: GenMessage<WatchDeclarationResponse> = /*@__PURE__*/
+  messageDesc(file_toolbus_caller_v1_caller_service, 10);
+
+/**
  * Tools of the caller: declare, attach, respond.
  *
  * @generated from service toolbus.caller.v1.CallerService
@@ -348,6 +397,16 @@ export const CallerService: GenService<{
     methodKind: "unary";
     input: typeof GetDeclarationRequestSchema;
     output: typeof GetDeclarationResponseSchema;
+  },
+  /**
+   * Sends what the caller declares, now and whenever it changes.
+   *
+   * @generated from rpc toolbus.caller.v1.CallerService.WatchDeclaration
+   */
+  watchDeclaration: {
+    methodKind: "server_streaming";
+    input: typeof WatchDeclarationRequestSchema;
+    output: typeof WatchDeclarationResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_toolbus_caller_v1_caller_service, 0);

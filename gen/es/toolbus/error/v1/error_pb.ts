@@ -663,7 +663,8 @@ export const Reason = {
   MEMORY_FULL: 65,
 
   /**
-   * No stream of the session's caller is attached here. Attach one, or repeat when it is back.
+   * No stream of the session's caller is attached here, or it ended before the caller answered. Attach one, or repeat when it is
+   * back.
    * Code: `failed_precondition`.
    *
    * @generated from enum value: REASON_CALLER_NOT_ATTACHED = 66;

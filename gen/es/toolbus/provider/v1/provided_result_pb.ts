@@ -6,6 +6,8 @@
 
 import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import type { Reason } from "../../error/v1/error_pb.ts";
+import { file_toolbus_error_v1_error } from "../../error/v1/error_pb.ts";
 import type { Usage } from "../../tool/v1/usage_pb.ts";
 import { file_toolbus_tool_v1_usage } from "../../tool/v1/usage_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
@@ -14,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toolbus/provider/v1/provided_result.proto.
  */
 export const file_toolbus_provider_v1_provided_result: GenFile = /*@__PURE__*/
-  fileDesc("Cil0b29sYnVzL3Byb3ZpZGVyL3YxL3Byb3ZpZGVkX3Jlc3VsdC5wcm90bxITdG9vbGJ1cy5wcm92aWRlci52MSKEAQoOUHJvdmlkZWRSZXN1bHQSEwoLb3V0cHV0X2pzb24YASABKAkSEAoIaXNfZXJyb3IYAiABKAgSJQoFdXNhZ2UYAyABKAsyFi50b29sYnVzLnRvb2wudjEuVXNhZ2USEgoKY2FsbF9jb3VudBgEIAEoDRIQCghlbmRzX3J1bhgFIAEoCGIGcHJvdG8z", [file_toolbus_tool_v1_usage]);
+  fileDesc("Cil0b29sYnVzL3Byb3ZpZGVyL3YxL3Byb3ZpZGVkX3Jlc3VsdC5wcm90bxITdG9vbGJ1cy5wcm92aWRlci52MSKuAQoOUHJvdmlkZWRSZXN1bHQSEwoLb3V0cHV0X2pzb24YASABKAkSEAoIaXNfZXJyb3IYAiABKAgSJQoFdXNhZ2UYAyABKAsyFi50b29sYnVzLnRvb2wudjEuVXNhZ2USEgoKY2FsbF9jb3VudBgEIAEoDRIQCghlbmRzX3J1bhgFIAEoCBIoCgZyZWFzb24YBiABKA4yGC50b29sYnVzLmVycm9yLnYxLlJlYXNvbmIGcHJvdG8z", [file_toolbus_error_v1_error, file_toolbus_tool_v1_usage]);
 
 /**
  * What a call answered, and what it used.
@@ -57,6 +59,13 @@ export type ProvidedResult = Message<"toolbus.provider.v1.ProvidedResult"> & {
    * @generated from field: bool ends_run = 5;
    */
   endsRun: boolean;
+
+  /**
+   * Why it failed, where the provider itself says so and not the tool, as in toolbus.tool.v1.ToolResult.
+   *
+   * @generated from field: toolbus.error.v1.Reason reason = 6;
+   */
+  reason: Reason;
 };
 
 /**

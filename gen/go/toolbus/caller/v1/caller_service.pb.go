@@ -607,6 +607,107 @@ func (x *GetDeclarationResponse) GetAttached() bool {
 	return false
 }
 
+// Asks to be sent a declaration now and whenever it changes.
+type WatchDeclarationRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The session.
+	SessionId     string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchDeclarationRequest) Reset() {
+	*x = WatchDeclarationRequest{}
+	mi := &file_toolbus_caller_v1_caller_service_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchDeclarationRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchDeclarationRequest) ProtoMessage() {}
+
+func (x *WatchDeclarationRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_caller_v1_caller_service_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchDeclarationRequest.ProtoReflect.Descriptor instead.
+func (*WatchDeclarationRequest) Descriptor() ([]byte, []int) {
+	return file_toolbus_caller_v1_caller_service_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *WatchDeclarationRequest) GetSessionId() string {
+	if x != nil {
+		return x.SessionId
+	}
+	return ""
+}
+
+// What the caller declares; the first comes at once.
+type WatchDeclarationResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The declaration; absent if none.
+	Declaration *CallerDeclaration `protobuf:"bytes,1,opt,name=declaration,proto3" json:"declaration,omitempty"`
+	// Identifies the state: it differs when what is sent differs, and is the same for the same state, whichever instance sends it.
+	Etag          string `protobuf:"bytes,2,opt,name=etag,proto3" json:"etag,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchDeclarationResponse) Reset() {
+	*x = WatchDeclarationResponse{}
+	mi := &file_toolbus_caller_v1_caller_service_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchDeclarationResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchDeclarationResponse) ProtoMessage() {}
+
+func (x *WatchDeclarationResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_caller_v1_caller_service_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchDeclarationResponse.ProtoReflect.Descriptor instead.
+func (*WatchDeclarationResponse) Descriptor() ([]byte, []int) {
+	return file_toolbus_caller_v1_caller_service_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *WatchDeclarationResponse) GetDeclaration() *CallerDeclaration {
+	if x != nil {
+		return x.Declaration
+	}
+	return nil
+}
+
+func (x *WatchDeclarationResponse) GetEtag() string {
+	if x != nil {
+		return x.Etag
+	}
+	return ""
+}
+
 var File_toolbus_caller_v1_caller_service_proto protoreflect.FileDescriptor
 
 const file_toolbus_caller_v1_caller_service_proto_rawDesc = "" +
@@ -648,12 +749,19 @@ const file_toolbus_caller_v1_caller_service_proto_rawDesc = "" +
 	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\"|\n" +
 	"\x16GetDeclarationResponse\x12F\n" +
 	"\vdeclaration\x18\x01 \x01(\v2$.toolbus.caller.v1.CallerDeclarationR\vdeclaration\x12\x1a\n" +
-	"\battached\x18\x02 \x01(\bR\battached2\xa1\x03\n" +
+	"\battached\x18\x02 \x01(\bR\battached\"V\n" +
+	"\x17WatchDeclarationRequest\x12;\n" +
+	"\n" +
+	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\"v\n" +
+	"\x18WatchDeclarationResponse\x12F\n" +
+	"\vdeclaration\x18\x01 \x01(\v2$.toolbus.caller.v1.CallerDeclarationR\vdeclaration\x12\x12\n" +
+	"\x04etag\x18\x02 \x01(\tR\x04etag2\x96\x04\n" +
 	"\rCallerService\x12e\n" +
 	"\fDeclareTools\x12&.toolbus.caller.v1.DeclareToolsRequest\x1a'.toolbus.caller.v1.DeclareToolsResponse\"\x04\xa8\x86\x19\x02\x12d\n" +
 	"\vWatchCaller\x12%.toolbus.caller.v1.WatchCallerRequest\x1a&.toolbus.caller.v1.WatchCallerResponse\"\x04\xa8\x86\x19\x020\x01\x12V\n" +
 	"\aRespond\x12!.toolbus.caller.v1.RespondRequest\x1a\".toolbus.caller.v1.RespondResponse\"\x04\xa8\x86\x19\x02\x12k\n" +
-	"\x0eGetDeclaration\x12(.toolbus.caller.v1.GetDeclarationRequest\x1a).toolbus.caller.v1.GetDeclarationResponse\"\x04\xa8\x86\x19\x02B\xc0\x01\n" +
+	"\x0eGetDeclaration\x12(.toolbus.caller.v1.GetDeclarationRequest\x1a).toolbus.caller.v1.GetDeclarationResponse\"\x04\xa8\x86\x19\x02\x12s\n" +
+	"\x10WatchDeclaration\x12*.toolbus.caller.v1.WatchDeclarationRequest\x1a+.toolbus.caller.v1.WatchDeclarationResponse\"\x04\xa8\x86\x19\x020\x01B\xc0\x01\n" +
 	"\x15com.toolbus.caller.v1B\x12CallerServiceProtoP\x01Z-toolbus.dev/gen/go/toolbus/caller/v1;callerv1\xa2\x02\x03TCX\xaa\x02\x11Toolbus.Caller.V1\xca\x02\x11Toolbus\\Caller\\V1\xe2\x02\x1dToolbus\\Caller\\V1\\GPBMetadata\xea\x02\x13Toolbus::Caller::V1b\x06proto3"
 
 var (
@@ -668,42 +776,47 @@ func file_toolbus_caller_v1_caller_service_proto_rawDescGZIP() []byte {
 	return file_toolbus_caller_v1_caller_service_proto_rawDescData
 }
 
-var file_toolbus_caller_v1_caller_service_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_toolbus_caller_v1_caller_service_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_toolbus_caller_v1_caller_service_proto_goTypes = []any{
-	(*DeclareToolsRequest)(nil),    // 0: toolbus.caller.v1.DeclareToolsRequest
-	(*DeclareToolsResponse)(nil),   // 1: toolbus.caller.v1.DeclareToolsResponse
-	(*WatchCallerRequest)(nil),     // 2: toolbus.caller.v1.WatchCallerRequest
-	(*WatchCallerResponse)(nil),    // 3: toolbus.caller.v1.WatchCallerResponse
-	(*CallerAttached)(nil),         // 4: toolbus.caller.v1.CallerAttached
-	(*RespondRequest)(nil),         // 5: toolbus.caller.v1.RespondRequest
-	(*RespondResponse)(nil),        // 6: toolbus.caller.v1.RespondResponse
-	(*GetDeclarationRequest)(nil),  // 7: toolbus.caller.v1.GetDeclarationRequest
-	(*GetDeclarationResponse)(nil), // 8: toolbus.caller.v1.GetDeclarationResponse
-	(*CallerDeclaration)(nil),      // 9: toolbus.caller.v1.CallerDeclaration
-	(*durationpb.Duration)(nil),    // 10: google.protobuf.Duration
-	(*CallerToolRequest)(nil),      // 11: toolbus.caller.v1.CallerToolRequest
-	(*CallerToolCancellation)(nil), // 12: toolbus.caller.v1.CallerToolCancellation
+	(*DeclareToolsRequest)(nil),      // 0: toolbus.caller.v1.DeclareToolsRequest
+	(*DeclareToolsResponse)(nil),     // 1: toolbus.caller.v1.DeclareToolsResponse
+	(*WatchCallerRequest)(nil),       // 2: toolbus.caller.v1.WatchCallerRequest
+	(*WatchCallerResponse)(nil),      // 3: toolbus.caller.v1.WatchCallerResponse
+	(*CallerAttached)(nil),           // 4: toolbus.caller.v1.CallerAttached
+	(*RespondRequest)(nil),           // 5: toolbus.caller.v1.RespondRequest
+	(*RespondResponse)(nil),          // 6: toolbus.caller.v1.RespondResponse
+	(*GetDeclarationRequest)(nil),    // 7: toolbus.caller.v1.GetDeclarationRequest
+	(*GetDeclarationResponse)(nil),   // 8: toolbus.caller.v1.GetDeclarationResponse
+	(*WatchDeclarationRequest)(nil),  // 9: toolbus.caller.v1.WatchDeclarationRequest
+	(*WatchDeclarationResponse)(nil), // 10: toolbus.caller.v1.WatchDeclarationResponse
+	(*CallerDeclaration)(nil),        // 11: toolbus.caller.v1.CallerDeclaration
+	(*durationpb.Duration)(nil),      // 12: google.protobuf.Duration
+	(*CallerToolRequest)(nil),        // 13: toolbus.caller.v1.CallerToolRequest
+	(*CallerToolCancellation)(nil),   // 14: toolbus.caller.v1.CallerToolCancellation
 }
 var file_toolbus_caller_v1_caller_service_proto_depIdxs = []int32{
-	9,  // 0: toolbus.caller.v1.DeclareToolsRequest.declaration:type_name -> toolbus.caller.v1.CallerDeclaration
-	10, // 1: toolbus.caller.v1.WatchCallerRequest.reconnect_grace:type_name -> google.protobuf.Duration
+	11, // 0: toolbus.caller.v1.DeclareToolsRequest.declaration:type_name -> toolbus.caller.v1.CallerDeclaration
+	12, // 1: toolbus.caller.v1.WatchCallerRequest.reconnect_grace:type_name -> google.protobuf.Duration
 	4,  // 2: toolbus.caller.v1.WatchCallerResponse.attached:type_name -> toolbus.caller.v1.CallerAttached
-	11, // 3: toolbus.caller.v1.WatchCallerResponse.request:type_name -> toolbus.caller.v1.CallerToolRequest
-	12, // 4: toolbus.caller.v1.WatchCallerResponse.canceled:type_name -> toolbus.caller.v1.CallerToolCancellation
-	9,  // 5: toolbus.caller.v1.GetDeclarationResponse.declaration:type_name -> toolbus.caller.v1.CallerDeclaration
-	0,  // 6: toolbus.caller.v1.CallerService.DeclareTools:input_type -> toolbus.caller.v1.DeclareToolsRequest
-	2,  // 7: toolbus.caller.v1.CallerService.WatchCaller:input_type -> toolbus.caller.v1.WatchCallerRequest
-	5,  // 8: toolbus.caller.v1.CallerService.Respond:input_type -> toolbus.caller.v1.RespondRequest
-	7,  // 9: toolbus.caller.v1.CallerService.GetDeclaration:input_type -> toolbus.caller.v1.GetDeclarationRequest
-	1,  // 10: toolbus.caller.v1.CallerService.DeclareTools:output_type -> toolbus.caller.v1.DeclareToolsResponse
-	3,  // 11: toolbus.caller.v1.CallerService.WatchCaller:output_type -> toolbus.caller.v1.WatchCallerResponse
-	6,  // 12: toolbus.caller.v1.CallerService.Respond:output_type -> toolbus.caller.v1.RespondResponse
-	8,  // 13: toolbus.caller.v1.CallerService.GetDeclaration:output_type -> toolbus.caller.v1.GetDeclarationResponse
-	10, // [10:14] is the sub-list for method output_type
-	6,  // [6:10] is the sub-list for method input_type
-	6,  // [6:6] is the sub-list for extension type_name
-	6,  // [6:6] is the sub-list for extension extendee
-	0,  // [0:6] is the sub-list for field type_name
+	13, // 3: toolbus.caller.v1.WatchCallerResponse.request:type_name -> toolbus.caller.v1.CallerToolRequest
+	14, // 4: toolbus.caller.v1.WatchCallerResponse.canceled:type_name -> toolbus.caller.v1.CallerToolCancellation
+	11, // 5: toolbus.caller.v1.GetDeclarationResponse.declaration:type_name -> toolbus.caller.v1.CallerDeclaration
+	11, // 6: toolbus.caller.v1.WatchDeclarationResponse.declaration:type_name -> toolbus.caller.v1.CallerDeclaration
+	0,  // 7: toolbus.caller.v1.CallerService.DeclareTools:input_type -> toolbus.caller.v1.DeclareToolsRequest
+	2,  // 8: toolbus.caller.v1.CallerService.WatchCaller:input_type -> toolbus.caller.v1.WatchCallerRequest
+	5,  // 9: toolbus.caller.v1.CallerService.Respond:input_type -> toolbus.caller.v1.RespondRequest
+	7,  // 10: toolbus.caller.v1.CallerService.GetDeclaration:input_type -> toolbus.caller.v1.GetDeclarationRequest
+	9,  // 11: toolbus.caller.v1.CallerService.WatchDeclaration:input_type -> toolbus.caller.v1.WatchDeclarationRequest
+	1,  // 12: toolbus.caller.v1.CallerService.DeclareTools:output_type -> toolbus.caller.v1.DeclareToolsResponse
+	3,  // 13: toolbus.caller.v1.CallerService.WatchCaller:output_type -> toolbus.caller.v1.WatchCallerResponse
+	6,  // 14: toolbus.caller.v1.CallerService.Respond:output_type -> toolbus.caller.v1.RespondResponse
+	8,  // 15: toolbus.caller.v1.CallerService.GetDeclaration:output_type -> toolbus.caller.v1.GetDeclarationResponse
+	10, // 16: toolbus.caller.v1.CallerService.WatchDeclaration:output_type -> toolbus.caller.v1.WatchDeclarationResponse
+	12, // [12:17] is the sub-list for method output_type
+	7,  // [7:12] is the sub-list for method input_type
+	7,  // [7:7] is the sub-list for extension type_name
+	7,  // [7:7] is the sub-list for extension extendee
+	0,  // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_caller_v1_caller_service_proto_init() }
@@ -727,7 +840,7 @@ func file_toolbus_caller_v1_caller_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolbus_caller_v1_caller_service_proto_rawDesc), len(file_toolbus_caller_v1_caller_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   9,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

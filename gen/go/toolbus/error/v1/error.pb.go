@@ -266,7 +266,8 @@ const (
 	// The agent keeps as many entries as it may. Delete some first.
 	// Code: `resource_exhausted`.
 	Reason_REASON_MEMORY_FULL Reason = 65
-	// No stream of the session's caller is attached here. Attach one, or repeat when it is back.
+	// No stream of the session's caller is attached here, or it ended before the caller answered. Attach one, or repeat when it is
+	// back.
 	// Code: `failed_precondition`.
 	Reason_REASON_CALLER_NOT_ATTACHED Reason = 66
 	// The caller has as many requests open as it may. Repeat when some are answered.

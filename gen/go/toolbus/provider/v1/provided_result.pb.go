@@ -13,6 +13,7 @@ import (
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
 	sync "sync"
+	v11 "toolbus.dev/gen/go/toolbus/error/v1"
 	v1 "toolbus.dev/gen/go/toolbus/tool/v1"
 	unsafe "unsafe"
 )
@@ -37,7 +38,9 @@ type ProvidedResult struct {
 	// How many calls were made on the call's behalf; they count in the max_tool_calls of the run that called.
 	CallCount uint32 `protobuf:"varint,4,opt,name=call_count,json=callCount,proto3" json:"call_count,omitempty"`
 	// Whether the run that called is over with it: it ends as completed, RUN_END_REASON_SKIPPED. Read for built-ins only.
-	EndsRun       bool `protobuf:"varint,5,opt,name=ends_run,json=endsRun,proto3" json:"ends_run,omitempty"`
+	EndsRun bool `protobuf:"varint,5,opt,name=ends_run,json=endsRun,proto3" json:"ends_run,omitempty"`
+	// Why it failed, where the provider itself says so and not the tool, as in toolbus.tool.v1.ToolResult.
+	Reason        v11.Reason `protobuf:"varint,6,opt,name=reason,proto3,enum=toolbus.error.v1.Reason" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -107,11 +110,18 @@ func (x *ProvidedResult) GetEndsRun() bool {
 	return false
 }
 
+func (x *ProvidedResult) GetReason() v11.Reason {
+	if x != nil {
+		return x.Reason
+	}
+	return v11.Reason(0)
+}
+
 var File_toolbus_provider_v1_provided_result_proto protoreflect.FileDescriptor
 
 const file_toolbus_provider_v1_provided_result_proto_rawDesc = "" +
 	"\n" +
-	")toolbus/provider/v1/provided_result.proto\x12\x13toolbus.provider.v1\x1a\x1btoolbus/tool/v1/usage.proto\"\xb4\x01\n" +
+	")toolbus/provider/v1/provided_result.proto\x12\x13toolbus.provider.v1\x1a\x1ctoolbus/error/v1/error.proto\x1a\x1btoolbus/tool/v1/usage.proto\"\xe6\x01\n" +
 	"\x0eProvidedResult\x12\x1f\n" +
 	"\voutput_json\x18\x01 \x01(\tR\n" +
 	"outputJson\x12\x19\n" +
@@ -119,7 +129,8 @@ const file_toolbus_provider_v1_provided_result_proto_rawDesc = "" +
 	"\x05usage\x18\x03 \x01(\v2\x16.toolbus.tool.v1.UsageR\x05usage\x12\x1d\n" +
 	"\n" +
 	"call_count\x18\x04 \x01(\rR\tcallCount\x12\x19\n" +
-	"\bends_run\x18\x05 \x01(\bR\aendsRunB\xcf\x01\n" +
+	"\bends_run\x18\x05 \x01(\bR\aendsRun\x120\n" +
+	"\x06reason\x18\x06 \x01(\x0e2\x18.toolbus.error.v1.ReasonR\x06reasonB\xcf\x01\n" +
 	"\x17com.toolbus.provider.v1B\x13ProvidedResultProtoP\x01Z1toolbus.dev/gen/go/toolbus/provider/v1;providerv1\xa2\x02\x03TPX\xaa\x02\x13Toolbus.Provider.V1\xca\x02\x13Toolbus\\Provider\\V1\xe2\x02\x1fToolbus\\Provider\\V1\\GPBMetadata\xea\x02\x15Toolbus::Provider::V1b\x06proto3"
 
 var (
@@ -138,14 +149,16 @@ var file_toolbus_provider_v1_provided_result_proto_msgTypes = make([]protoimpl.M
 var file_toolbus_provider_v1_provided_result_proto_goTypes = []any{
 	(*ProvidedResult)(nil), // 0: toolbus.provider.v1.ProvidedResult
 	(*v1.Usage)(nil),       // 1: toolbus.tool.v1.Usage
+	(v11.Reason)(0),        // 2: toolbus.error.v1.Reason
 }
 var file_toolbus_provider_v1_provided_result_proto_depIdxs = []int32{
 	1, // 0: toolbus.provider.v1.ProvidedResult.usage:type_name -> toolbus.tool.v1.Usage
-	1, // [1:1] is the sub-list for method output_type
-	1, // [1:1] is the sub-list for method input_type
-	1, // [1:1] is the sub-list for extension type_name
-	1, // [1:1] is the sub-list for extension extendee
-	0, // [0:1] is the sub-list for field type_name
+	2, // 1: toolbus.provider.v1.ProvidedResult.reason:type_name -> toolbus.error.v1.Reason
+	2, // [2:2] is the sub-list for method output_type
+	2, // [2:2] is the sub-list for method input_type
+	2, // [2:2] is the sub-list for extension type_name
+	2, // [2:2] is the sub-list for extension extendee
+	0, // [0:2] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_provider_v1_provided_result_proto_init() }

@@ -17,6 +17,7 @@ import (
 	reflect "reflect"
 	sync "sync"
 	v1 "toolbus.dev/gen/go/toolbus/access/v1"
+	v11 "toolbus.dev/gen/go/toolbus/error/v1"
 	unsafe "unsafe"
 )
 
@@ -768,8 +769,11 @@ type ToolResult struct {
 	// Where the whole result is stored when it is larger than a message holds; empty otherwise. `ToolCallService.ReadResult` reads
 	// it.
 	StoredReference string `protobuf:"bytes,3,opt,name=stored_reference,json=storedReference,proto3" json:"stored_reference,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// Why it failed, where the suite knows: REASON_DEADLINE_EXCEEDED when its time was over, REASON_CALLER_NOT_ATTACHED when the caller
+	// of the session was away, or left before it answered. Not set when the tool itself says that it failed.
+	Reason        v11.Reason `protobuf:"varint,4,opt,name=reason,proto3,enum=toolbus.error.v1.Reason" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ToolResult) Reset() {
@@ -821,6 +825,13 @@ func (x *ToolResult) GetStoredReference() string {
 		return x.StoredReference
 	}
 	return ""
+}
+
+func (x *ToolResult) GetReason() v11.Reason {
+	if x != nil {
+		return x.Reason
+	}
+	return v11.Reason(0)
 }
 
 // How far a call has come.
@@ -1002,7 +1013,7 @@ var File_toolbus_tool_v1_tool_proto protoreflect.FileDescriptor
 
 const file_toolbus_tool_v1_tool_proto_rawDesc = "" +
 	"\n" +
-	"\x1atoolbus/tool/v1/tool.proto\x12\x0ftoolbus.tool.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1etoolbus/access/v1/access.proto\"\xfb\x01\n" +
+	"\x1atoolbus/tool/v1/tool.proto\x12\x0ftoolbus.tool.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1etoolbus/access/v1/access.proto\x1a\x1ctoolbus/error/v1/error.proto\"\xfb\x01\n" +
 	"\rHttpExecution\x12\x1d\n" +
 	"\x03url\x18\x01 \x01(\tB\v\xbaH\br\x06\x18\x80 \x88\x01\x01R\x03url\x12/\n" +
 	"\x06method\x18\x02 \x01(\tB\x17\xbaH\x14r\x122\x10^([A-Z]{1,16})?$R\x06method\x12^\n" +
@@ -1053,13 +1064,14 @@ const file_toolbus_tool_v1_tool_proto_rawDesc = "" +
 	"\x03ttl\x18\x0f \x01(\v2\x19.google.protobuf.DurationB\x0f\xbaH\f\xaa\x01\t\"\x05\b\x80\xe7\x84\x0f*\x00R\x03ttl\x121\n" +
 	"\x06grants\x18\x10 \x01(\v2\x19.toolbus.access.v1.GrantsR\x06grantsB\n" +
 	"\n" +
-	"\b_visible\"s\n" +
+	"\b_visible\"\xa5\x01\n" +
 	"\n" +
 	"ToolResult\x12\x1f\n" +
 	"\voutput_json\x18\x01 \x01(\tR\n" +
 	"outputJson\x12\x19\n" +
 	"\bis_error\x18\x02 \x01(\bR\aisError\x12)\n" +
-	"\x10stored_reference\x18\x03 \x01(\tR\x0fstoredReference\"Z\n" +
+	"\x10stored_reference\x18\x03 \x01(\tR\x0fstoredReference\x120\n" +
+	"\x06reason\x18\x04 \x01(\x0e2\x18.toolbus.error.v1.ReasonR\x06reason\"Z\n" +
 	"\fToolProgress\x12\x1a\n" +
 	"\bprogress\x18\x01 \x01(\x01R\bprogress\x12\x14\n" +
 	"\x05total\x18\x02 \x01(\x01R\x05total\x12\x18\n" +
@@ -1137,6 +1149,7 @@ var file_toolbus_tool_v1_tool_proto_goTypes = []any{
 	(*durationpb.Duration)(nil), // 14: google.protobuf.Duration
 	(*structpb.Struct)(nil),     // 15: google.protobuf.Struct
 	(*v1.Grants)(nil),           // 16: toolbus.access.v1.Grants
+	(v11.Reason)(0),             // 17: toolbus.error.v1.Reason
 }
 var file_toolbus_tool_v1_tool_proto_depIdxs = []int32{
 	13, // 0: toolbus.tool.v1.HttpExecution.headers:type_name -> toolbus.tool.v1.HttpExecution.HeadersEntry
@@ -1152,12 +1165,13 @@ var file_toolbus_tool_v1_tool_proto_depIdxs = []int32{
 	6,  // 10: toolbus.tool.v1.Tool.annotations:type_name -> toolbus.tool.v1.ToolAnnotations
 	14, // 11: toolbus.tool.v1.Tool.ttl:type_name -> google.protobuf.Duration
 	16, // 12: toolbus.tool.v1.Tool.grants:type_name -> toolbus.access.v1.Grants
-	3,  // 13: toolbus.tool.v1.ToolLog.level:type_name -> toolbus.tool.v1.LogLevel
-	14, // [14:14] is the sub-list for method output_type
-	14, // [14:14] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	17, // 13: toolbus.tool.v1.ToolResult.reason:type_name -> toolbus.error.v1.Reason
+	3,  // 14: toolbus.tool.v1.ToolLog.level:type_name -> toolbus.tool.v1.LogLevel
+	15, // [15:15] is the sub-list for method output_type
+	15, // [15:15] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_tool_v1_tool_proto_init() }

@@ -17,6 +17,7 @@ import (
 	reflect "reflect"
 	sync "sync"
 	_ "toolbus.dev/gen/go/toolbus/access/v1"
+	v1 "toolbus.dev/gen/go/toolbus/error/v1"
 	unsafe "unsafe"
 )
 
@@ -644,6 +645,8 @@ type CallToolResult struct {
 	// The name of the list that ListTools would answer now. As long as it is the one that was listed, there is no need to list
 	// again. Empty when the router does not know at the moment.
 	ToolsRevision string `protobuf:"bytes,7,opt,name=tools_revision,json=toolsRevision,proto3" json:"tools_revision,omitempty"`
+	// Why it failed, as in ToolResult.
+	Reason        v1.Reason `protobuf:"varint,8,opt,name=reason,proto3,enum=toolbus.error.v1.Reason" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -725,6 +728,13 @@ func (x *CallToolResult) GetToolsRevision() string {
 		return x.ToolsRevision
 	}
 	return ""
+}
+
+func (x *CallToolResult) GetReason() v1.Reason {
+	if x != nil {
+		return x.Reason
+	}
+	return v1.Reason(0)
 }
 
 // What happens in a call: progress and logs, then exactly one result.
@@ -1149,7 +1159,7 @@ var File_toolbus_tool_v1_tool_service_proto protoreflect.FileDescriptor
 
 const file_toolbus_tool_v1_tool_service_proto_rawDesc = "" +
 	"\n" +
-	"\"toolbus/tool/v1/tool_service.proto\x12\x0ftoolbus.tool.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1etoolbus/access/v1/access.proto\x1a\x1ctoolbus/tool/v1/source.proto\x1a\x1atoolbus/tool/v1/tool.proto\x1a\x1btoolbus/tool/v1/usage.proto\"\xdf\x01\n" +
+	"\"toolbus/tool/v1/tool_service.proto\x12\x0ftoolbus.tool.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1etoolbus/access/v1/access.proto\x1a\x1ctoolbus/error/v1/error.proto\x1a\x1ctoolbus/tool/v1/source.proto\x1a\x1atoolbus/tool/v1/tool.proto\x1a\x1btoolbus/tool/v1/usage.proto\"\xdf\x01\n" +
 	"\tModelTool\x12\x1d\n" +
 	"\n" +
 	"model_name\x18\x01 \x01(\tR\tmodelName\x12\x1c\n" +
@@ -1199,7 +1209,7 @@ const file_toolbus_tool_v1_tool_service_proto_rawDesc = "" +
 	"\vrun_sources\x18\n" +
 	" \x03(\v2\x1a.toolbus.tool.v1.RunSourceB\b\xbaH\x05\x92\x01\x02\x10 R\n" +
 	"runSources\x12D\n" +
-	"\atimeout\x18\v \x01(\v2\x19.google.protobuf.DurationB\x0f\xbaH\f\xaa\x01\t\"\x05\b\x80\xe7\x84\x0f2\x00R\atimeout\"\x86\x02\n" +
+	"\atimeout\x18\v \x01(\v2\x19.google.protobuf.DurationB\x0f\xbaH\f\xaa\x01\t\"\x05\b\x80\xe7\x84\x0f2\x00R\atimeout\"\xb8\x02\n" +
 	"\x0eCallToolResult\x12\x1f\n" +
 	"\voutput_json\x18\x01 \x01(\tR\n" +
 	"outputJson\x12\x19\n" +
@@ -1209,7 +1219,8 @@ const file_toolbus_tool_v1_tool_service_proto_rawDesc = "" +
 	"\n" +
 	"call_count\x18\x05 \x01(\rR\tcallCount\x12\x19\n" +
 	"\bends_run\x18\x06 \x01(\bR\aendsRun\x12%\n" +
-	"\x0etools_revision\x18\a \x01(\tR\rtoolsRevision\"\xda\x01\n" +
+	"\x0etools_revision\x18\a \x01(\tR\rtoolsRevision\x120\n" +
+	"\x06reason\x18\b \x01(\x0e2\x18.toolbus.error.v1.ReasonR\x06reason\"\xda\x01\n" +
 	"\x10CallToolResponse\x12;\n" +
 	"\bprogress\x18\x01 \x01(\v2\x1d.toolbus.tool.v1.ToolProgressH\x00R\bprogress\x12,\n" +
 	"\x03log\x18\x02 \x01(\v2\x18.toolbus.tool.v1.ToolLogH\x00R\x03log\x129\n" +
@@ -1290,8 +1301,9 @@ var file_toolbus_tool_v1_tool_service_proto_goTypes = []any{
 	(*timestamppb.Timestamp)(nil), // 15: google.protobuf.Timestamp
 	(*durationpb.Duration)(nil),   // 16: google.protobuf.Duration
 	(*Usage)(nil),                 // 17: toolbus.tool.v1.Usage
-	(*ToolProgress)(nil),          // 18: toolbus.tool.v1.ToolProgress
-	(*ToolLog)(nil),               // 19: toolbus.tool.v1.ToolLog
+	(v1.Reason)(0),                // 18: toolbus.error.v1.Reason
+	(*ToolProgress)(nil),          // 19: toolbus.tool.v1.ToolProgress
+	(*ToolLog)(nil),               // 20: toolbus.tool.v1.ToolLog
 }
 var file_toolbus_tool_v1_tool_service_proto_depIdxs = []int32{
 	11, // 0: toolbus.tool.v1.ModelTool.tool:type_name -> toolbus.tool.v1.Tool
@@ -1304,23 +1316,24 @@ var file_toolbus_tool_v1_tool_service_proto_depIdxs = []int32{
 	12, // 7: toolbus.tool.v1.CallToolRequest.run_sources:type_name -> toolbus.tool.v1.RunSource
 	16, // 8: toolbus.tool.v1.CallToolRequest.timeout:type_name -> google.protobuf.Duration
 	17, // 9: toolbus.tool.v1.CallToolResult.usage:type_name -> toolbus.tool.v1.Usage
-	18, // 10: toolbus.tool.v1.CallToolResponse.progress:type_name -> toolbus.tool.v1.ToolProgress
-	19, // 11: toolbus.tool.v1.CallToolResponse.log:type_name -> toolbus.tool.v1.ToolLog
-	6,  // 12: toolbus.tool.v1.CallToolResponse.result:type_name -> toolbus.tool.v1.CallToolResult
-	2,  // 13: toolbus.tool.v1.ExplainToolRequest.session:type_name -> toolbus.tool.v1.SessionScope
-	0,  // 14: toolbus.tool.v1.ExplainStep.stage:type_name -> toolbus.tool.v1.ExplainStage
-	9,  // 15: toolbus.tool.v1.ExplainToolResponse.steps:type_name -> toolbus.tool.v1.ExplainStep
-	3,  // 16: toolbus.tool.v1.ToolService.ListTools:input_type -> toolbus.tool.v1.ListToolsRequest
-	5,  // 17: toolbus.tool.v1.ToolService.CallTool:input_type -> toolbus.tool.v1.CallToolRequest
-	8,  // 18: toolbus.tool.v1.ToolService.ExplainTool:input_type -> toolbus.tool.v1.ExplainToolRequest
-	4,  // 19: toolbus.tool.v1.ToolService.ListTools:output_type -> toolbus.tool.v1.ListToolsResponse
-	7,  // 20: toolbus.tool.v1.ToolService.CallTool:output_type -> toolbus.tool.v1.CallToolResponse
-	10, // 21: toolbus.tool.v1.ToolService.ExplainTool:output_type -> toolbus.tool.v1.ExplainToolResponse
-	19, // [19:22] is the sub-list for method output_type
-	16, // [16:19] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	18, // 10: toolbus.tool.v1.CallToolResult.reason:type_name -> toolbus.error.v1.Reason
+	19, // 11: toolbus.tool.v1.CallToolResponse.progress:type_name -> toolbus.tool.v1.ToolProgress
+	20, // 12: toolbus.tool.v1.CallToolResponse.log:type_name -> toolbus.tool.v1.ToolLog
+	6,  // 13: toolbus.tool.v1.CallToolResponse.result:type_name -> toolbus.tool.v1.CallToolResult
+	2,  // 14: toolbus.tool.v1.ExplainToolRequest.session:type_name -> toolbus.tool.v1.SessionScope
+	0,  // 15: toolbus.tool.v1.ExplainStep.stage:type_name -> toolbus.tool.v1.ExplainStage
+	9,  // 16: toolbus.tool.v1.ExplainToolResponse.steps:type_name -> toolbus.tool.v1.ExplainStep
+	3,  // 17: toolbus.tool.v1.ToolService.ListTools:input_type -> toolbus.tool.v1.ListToolsRequest
+	5,  // 18: toolbus.tool.v1.ToolService.CallTool:input_type -> toolbus.tool.v1.CallToolRequest
+	8,  // 19: toolbus.tool.v1.ToolService.ExplainTool:input_type -> toolbus.tool.v1.ExplainToolRequest
+	4,  // 20: toolbus.tool.v1.ToolService.ListTools:output_type -> toolbus.tool.v1.ListToolsResponse
+	7,  // 21: toolbus.tool.v1.ToolService.CallTool:output_type -> toolbus.tool.v1.CallToolResponse
+	10, // 22: toolbus.tool.v1.ToolService.ExplainTool:output_type -> toolbus.tool.v1.ExplainToolResponse
+	20, // [20:23] is the sub-list for method output_type
+	17, // [17:20] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_tool_v1_tool_service_proto_init() }

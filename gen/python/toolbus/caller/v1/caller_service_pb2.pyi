@@ -283,3 +283,53 @@ class GetDeclarationResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___GetDeclarationResponse: _TypeAlias = GetDeclarationResponse  # noqa: Y015
+
+@_typing.final
+class WatchDeclarationRequest(_message.Message):
+    """Asks to be sent a declaration now and whenever it changes."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SESSION_ID_FIELD_NUMBER: _builtins.int
+    session_id: _builtins.str
+    """The session."""
+    def __init__(
+        self,
+        *,
+        session_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["session_id", b"session_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___WatchDeclarationRequest: _TypeAlias = WatchDeclarationRequest  # noqa: Y015
+
+@_typing.final
+class WatchDeclarationResponse(_message.Message):
+    """What the caller declares; the first comes at once."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DECLARATION_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
+    etag: _builtins.str
+    """Identifies the state: it differs when what is sent differs, and is the same for the same state, whichever instance sends it."""
+    @_builtins.property
+    def declaration(self) -> _caller_pb2.CallerDeclaration:
+        """The declaration; absent if none."""
+
+    def __init__(
+        self,
+        *,
+        declaration: _caller_pb2.CallerDeclaration | None = ...,
+        etag: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["declaration", b"declaration"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["declaration", b"declaration", "etag", b"etag"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___WatchDeclarationResponse: _TypeAlias = WatchDeclarationResponse  # noqa: Y015

@@ -55,6 +55,11 @@ class CallerServiceStub:
                 request_serializer=toolbus_dot_caller_dot_v1_dot_caller__service__pb2.GetDeclarationRequest.SerializeToString,
                 response_deserializer=toolbus_dot_caller_dot_v1_dot_caller__service__pb2.GetDeclarationResponse.FromString,
                 _registered_method=True)
+        self.WatchDeclaration = channel.unary_stream(
+                '/toolbus.caller.v1.CallerService/WatchDeclaration',
+                request_serializer=toolbus_dot_caller_dot_v1_dot_caller__service__pb2.WatchDeclarationRequest.SerializeToString,
+                response_deserializer=toolbus_dot_caller_dot_v1_dot_caller__service__pb2.WatchDeclarationResponse.FromString,
+                _registered_method=True)
 
 
 class CallerServiceServicer:
@@ -89,6 +94,13 @@ class CallerServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def WatchDeclaration(self, request, context):
+        """Sends what the caller declares, now and whenever it changes.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_CallerServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -111,6 +123,11 @@ def add_CallerServiceServicer_to_server(servicer, server):
                     servicer.GetDeclaration,
                     request_deserializer=toolbus_dot_caller_dot_v1_dot_caller__service__pb2.GetDeclarationRequest.FromString,
                     response_serializer=toolbus_dot_caller_dot_v1_dot_caller__service__pb2.GetDeclarationResponse.SerializeToString,
+            ),
+            'WatchDeclaration': grpc.unary_stream_rpc_method_handler(
+                    servicer.WatchDeclaration,
+                    request_deserializer=toolbus_dot_caller_dot_v1_dot_caller__service__pb2.WatchDeclarationRequest.FromString,
+                    response_serializer=toolbus_dot_caller_dot_v1_dot_caller__service__pb2.WatchDeclarationResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -222,6 +239,33 @@ class CallerService:
             '/toolbus.caller.v1.CallerService/GetDeclaration',
             toolbus_dot_caller_dot_v1_dot_caller__service__pb2.GetDeclarationRequest.SerializeToString,
             toolbus_dot_caller_dot_v1_dot_caller__service__pb2.GetDeclarationResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def WatchDeclaration(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/toolbus.caller.v1.CallerService/WatchDeclaration',
+            toolbus_dot_caller_dot_v1_dot_caller__service__pb2.WatchDeclarationRequest.SerializeToString,
+            toolbus_dot_caller_dot_v1_dot_caller__service__pb2.WatchDeclarationResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -41,6 +41,8 @@ class CallerServiceStub:
     """Answers a request; exactly one submission wins, and only the session's owner may make it."""
     GetDeclaration: _grpc.UnaryUnaryMultiCallable[_caller_service_pb2.GetDeclarationRequest, _caller_service_pb2.GetDeclarationResponse]
     """Returns what the caller declares."""
+    WatchDeclaration: _grpc.UnaryStreamMultiCallable[_caller_service_pb2.WatchDeclarationRequest, _caller_service_pb2.WatchDeclarationResponse]
+    """Sends what the caller declares, now and whenever it changes."""
 
 @_typing.type_check_only
 class CallerServiceAsyncStub(CallerServiceStub):
@@ -55,6 +57,8 @@ class CallerServiceAsyncStub(CallerServiceStub):
     """Answers a request; exactly one submission wins, and only the session's owner may make it."""
     GetDeclaration: _aio.UnaryUnaryMultiCallable[_caller_service_pb2.GetDeclarationRequest, _caller_service_pb2.GetDeclarationResponse]  # type: ignore[assignment]
     """Returns what the caller declares."""
+    WatchDeclaration: _aio.UnaryStreamMultiCallable[_caller_service_pb2.WatchDeclarationRequest, _caller_service_pb2.WatchDeclarationResponse]  # type: ignore[assignment]
+    """Sends what the caller declares, now and whenever it changes."""
 
 class CallerServiceServicer(metaclass=_abc_1.ABCMeta):
     """Tools of the caller: declare, attach, respond."""
@@ -90,5 +94,13 @@ class CallerServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_caller_service_pb2.GetDeclarationResponse, _abc.Awaitable[_caller_service_pb2.GetDeclarationResponse]]:
         """Returns what the caller declares."""
+
+    @_abc_1.abstractmethod
+    def WatchDeclaration(
+        self,
+        request: _caller_service_pb2.WatchDeclarationRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_caller_service_pb2.WatchDeclarationResponse], _abc.AsyncIterator[_caller_service_pb2.WatchDeclarationResponse]]:
+        """Sends what the caller declares, now and whenever it changes."""
 
 def add_CallerServiceServicer_to_server(servicer: CallerServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

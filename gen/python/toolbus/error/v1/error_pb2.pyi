@@ -330,7 +330,8 @@ class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reason.ValueTy
     Code: `resource_exhausted`.
     """
     REASON_CALLER_NOT_ATTACHED: _Reason.ValueType  # 66
-    """No stream of the session's caller is attached here. Attach one, or repeat when it is back.
+    """No stream of the session's caller is attached here, or it ended before the caller answered. Attach one, or repeat when it is
+    back.
     Code: `failed_precondition`.
     """
     REASON_CALLER_BUSY: _Reason.ValueType  # 67
@@ -722,7 +723,8 @@ REASON_MEMORY_FULL: Reason.ValueType  # 65
 Code: `resource_exhausted`.
 """
 REASON_CALLER_NOT_ATTACHED: Reason.ValueType  # 66
-"""No stream of the session's caller is attached here. Attach one, or repeat when it is back.
+"""No stream of the session's caller is attached here, or it ended before the caller answered. Attach one, or repeat when it is
+back.
 Code: `failed_precondition`.
 """
 REASON_CALLER_BUSY: Reason.ValueType  # 67

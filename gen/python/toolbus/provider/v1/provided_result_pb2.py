@@ -22,16 +22,17 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from toolbus.error.v1 import error_pb2 as toolbus_dot_error_dot_v1_dot_error__pb2
 from toolbus.tool.v1 import usage_pb2 as toolbus_dot_tool_dot_v1_dot_usage__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n)toolbus/provider/v1/provided_result.proto\x12\x13toolbus.provider.v1\x1a\x1btoolbus/tool/v1/usage.proto\"\xb4\x01\n\x0eProvidedResult\x12\x1f\n\x0boutput_json\x18\x01 \x01(\tR\noutputJson\x12\x19\n\x08is_error\x18\x02 \x01(\x08R\x07isError\x12,\n\x05usage\x18\x03 \x01(\x0b\x32\x16.toolbus.tool.v1.UsageR\x05usage\x12\x1d\n\ncall_count\x18\x04 \x01(\rR\tcallCount\x12\x19\n\x08\x65nds_run\x18\x05 \x01(\x08R\x07\x65ndsRunb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n)toolbus/provider/v1/provided_result.proto\x12\x13toolbus.provider.v1\x1a\x1ctoolbus/error/v1/error.proto\x1a\x1btoolbus/tool/v1/usage.proto\"\xe6\x01\n\x0eProvidedResult\x12\x1f\n\x0boutput_json\x18\x01 \x01(\tR\noutputJson\x12\x19\n\x08is_error\x18\x02 \x01(\x08R\x07isError\x12,\n\x05usage\x18\x03 \x01(\x0b\x32\x16.toolbus.tool.v1.UsageR\x05usage\x12\x1d\n\ncall_count\x18\x04 \x01(\rR\tcallCount\x12\x19\n\x08\x65nds_run\x18\x05 \x01(\x08R\x07\x65ndsRun\x12\x30\n\x06reason\x18\x06 \x01(\x0e\x32\x18.toolbus.error.v1.ReasonR\x06reasonb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'toolbus.provider.v1.provided_result_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_PROVIDEDRESULT']._serialized_start=96
-  _globals['_PROVIDEDRESULT']._serialized_end=276
+  _globals['_PROVIDEDRESULT']._serialized_start=126
+  _globals['_PROVIDEDRESULT']._serialized_end=356
 # @@protoc_insertion_point(module_scope)

@@ -5,6 +5,7 @@ What providers answer to calls."""
 
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
+from toolbus.error.v1 import error_pb2 as _error_pb2
 from toolbus.tool.v1 import usage_pb2 as _usage_pb2
 import builtins as _builtins
 import sys
@@ -28,6 +29,7 @@ class ProvidedResult(_message.Message):
     USAGE_FIELD_NUMBER: _builtins.int
     CALL_COUNT_FIELD_NUMBER: _builtins.int
     ENDS_RUN_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
     output_json: _builtins.str
     """The result as JSON text. For an error it is {"error":"<text>"}."""
     is_error: _builtins.bool
@@ -36,6 +38,8 @@ class ProvidedResult(_message.Message):
     """How many calls were made on the call's behalf; they count in the max_tool_calls of the run that called."""
     ends_run: _builtins.bool
     """Whether the run that called is over with it: it ends as completed, RUN_END_REASON_SKIPPED. Read for built-ins only."""
+    reason: _error_pb2.Reason.ValueType
+    """Why it failed, where the provider itself says so and not the tool, as in toolbus.tool.v1.ToolResult."""
     @_builtins.property
     def usage(self) -> _usage_pb2.Usage:
         """What models used on the call's behalf; counts in the limits of the run that called. Absent means nothing. A cost in another
@@ -50,10 +54,11 @@ class ProvidedResult(_message.Message):
         usage: _usage_pb2.Usage | None = ...,
         call_count: _builtins.int = ...,
         ends_run: _builtins.bool = ...,
+        reason: _error_pb2.Reason.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["usage", b"usage"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["call_count", b"call_count", "ends_run", b"ends_run", "is_error", b"is_error", "output_json", b"output_json", "usage", b"usage"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["call_count", b"call_count", "ends_run", b"ends_run", "is_error", b"is_error", "output_json", b"output_json", "reason", b"reason", "usage", b"usage"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -11,6 +11,7 @@ from google.protobuf import struct_pb2 as _struct_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from toolbus.access.v1 import access_pb2 as _access_pb2
+from toolbus.error.v1 import error_pb2 as _error_pb2
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -463,6 +464,7 @@ class ToolResult(_message.Message):
     OUTPUT_JSON_FIELD_NUMBER: _builtins.int
     IS_ERROR_FIELD_NUMBER: _builtins.int
     STORED_REFERENCE_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
     output_json: _builtins.str
     """The result, always as JSON text; for an error it is {"error":"<text>"}. With a `stored_reference` it is an object that tells of
     the stored result, and does not fit the tool's output schema: {"truncated":true, "bytes":<size of the whole>,
@@ -475,16 +477,21 @@ class ToolResult(_message.Message):
     """Where the whole result is stored when it is larger than a message holds; empty otherwise. `ToolCallService.ReadResult` reads
     it.
     """
+    reason: _error_pb2.Reason.ValueType
+    """Why it failed, where the suite knows: REASON_DEADLINE_EXCEEDED when its time was over, REASON_CALLER_NOT_ATTACHED when the caller
+    of the session was away, or left before it answered. Not set when the tool itself says that it failed.
+    """
     def __init__(
         self,
         *,
         output_json: _builtins.str = ...,
         is_error: _builtins.bool = ...,
         stored_reference: _builtins.str = ...,
+        reason: _error_pb2.Reason.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["is_error", b"is_error", "output_json", b"output_json", "stored_reference", b"stored_reference"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["is_error", b"is_error", "output_json", b"output_json", "reason", b"reason", "stored_reference", b"stored_reference"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

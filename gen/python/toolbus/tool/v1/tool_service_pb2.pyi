@@ -10,6 +10,7 @@ from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from toolbus.error.v1 import error_pb2 as _error_pb2
 from toolbus.tool.v1 import source_pb2 as _source_pb2
 from toolbus.tool.v1 import tool_pb2 as _tool_pb2
 from toolbus.tool.v1 import usage_pb2 as _usage_pb2
@@ -342,6 +343,7 @@ class CallToolResult(_message.Message):
     CALL_COUNT_FIELD_NUMBER: _builtins.int
     ENDS_RUN_FIELD_NUMBER: _builtins.int
     TOOLS_REVISION_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
     output_json: _builtins.str
     """The result as JSON text, always, also when the whole is stored elsewhere; as in ToolResult."""
     is_error: _builtins.bool
@@ -356,6 +358,8 @@ class CallToolResult(_message.Message):
     """The name of the list that ListTools would answer now. As long as it is the one that was listed, there is no need to list
     again. Empty when the router does not know at the moment.
     """
+    reason: _error_pb2.Reason.ValueType
+    """Why it failed, as in ToolResult."""
     @_builtins.property
     def usage(self) -> _usage_pb2.Usage:
         """What models used on the call's behalf, which counts in the limits of the run that called. Absent means nothing."""
@@ -370,10 +374,11 @@ class CallToolResult(_message.Message):
         call_count: _builtins.int = ...,
         ends_run: _builtins.bool = ...,
         tools_revision: _builtins.str = ...,
+        reason: _error_pb2.Reason.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["usage", b"usage"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["call_count", b"call_count", "ends_run", b"ends_run", "is_error", b"is_error", "output_json", b"output_json", "stored_reference", b"stored_reference", "tools_revision", b"tools_revision", "usage", b"usage"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["call_count", b"call_count", "ends_run", b"ends_run", "is_error", b"is_error", "output_json", b"output_json", "reason", b"reason", "stored_reference", b"stored_reference", "tools_revision", b"tools_revision", "usage", b"usage"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

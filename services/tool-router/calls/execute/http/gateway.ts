@@ -59,7 +59,7 @@ export function openGateway(options: GatewayOptions): Gateway {
     try {
       return await follow(requestOfCall(tool, args, secrets), trip);
     } catch (error) {
-      if (timeout.aborted) return failure(`Tool timed out after ${deadline.timeoutMs}ms`);
+      if (timeout.aborted) return failure(`Tool timed out after ${deadline.timeoutMs}ms`, "DEADLINE_EXCEEDED");
       if (signal.aborted) return canceled(trip.mayHaveActed ? effect : Effect.PURE, signal.reason);
       const [name, cause] = [JSON.stringify(tool.name), messageFromUnknown(error)];
       if (trip.mayHaveActed && effect === Effect.AT_MOST_ONCE) return outcomeUnknown(`${name} was called: ${cause}`);

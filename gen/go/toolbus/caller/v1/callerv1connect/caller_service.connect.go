@@ -45,6 +45,9 @@ const (
 	// CallerServiceGetDeclarationProcedure is the fully-qualified name of the CallerService's
 	// GetDeclaration RPC.
 	CallerServiceGetDeclarationProcedure = "/toolbus.caller.v1.CallerService/GetDeclaration"
+	// CallerServiceWatchDeclarationProcedure is the fully-qualified name of the CallerService's
+	// WatchDeclaration RPC.
+	CallerServiceWatchDeclarationProcedure = "/toolbus.caller.v1.CallerService/WatchDeclaration"
 )
 
 // CallerServiceClient is a client for the toolbus.caller.v1.CallerService service.
@@ -57,6 +60,8 @@ type CallerServiceClient interface {
 	Respond(context.Context, *connect.Request[v1.RespondRequest]) (*connect.Response[v1.RespondResponse], error)
 	// Returns what the caller declares.
 	GetDeclaration(context.Context, *connect.Request[v1.GetDeclarationRequest]) (*connect.Response[v1.GetDeclarationResponse], error)
+	// Sends what the caller declares, now and whenever it changes.
+	WatchDeclaration(context.Context, *connect.Request[v1.WatchDeclarationRequest]) (*connect.ServerStreamForClient[v1.WatchDeclarationResponse], error)
 }
 
 // NewCallerServiceClient constructs a client for the toolbus.caller.v1.CallerService service. By
@@ -94,15 +99,22 @@ func NewCallerServiceClient(httpClient connect.HTTPClient, baseURL string, opts 
 			connect.WithSchema(callerServiceMethods.ByName("GetDeclaration")),
 			connect.WithClientOptions(opts...),
 		),
+		watchDeclaration: connect.NewClient[v1.WatchDeclarationRequest, v1.WatchDeclarationResponse](
+			httpClient,
+			baseURL+CallerServiceWatchDeclarationProcedure,
+			connect.WithSchema(callerServiceMethods.ByName("WatchDeclaration")),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
 // callerServiceClient implements CallerServiceClient.
 type callerServiceClient struct {
-	declareTools   *connect.Client[v1.DeclareToolsRequest, v1.DeclareToolsResponse]
-	watchCaller    *connect.Client[v1.WatchCallerRequest, v1.WatchCallerResponse]
-	respond        *connect.Client[v1.RespondRequest, v1.RespondResponse]
-	getDeclaration *connect.Client[v1.GetDeclarationRequest, v1.GetDeclarationResponse]
+	declareTools     *connect.Client[v1.DeclareToolsRequest, v1.DeclareToolsResponse]
+	watchCaller      *connect.Client[v1.WatchCallerRequest, v1.WatchCallerResponse]
+	respond          *connect.Client[v1.RespondRequest, v1.RespondResponse]
+	getDeclaration   *connect.Client[v1.GetDeclarationRequest, v1.GetDeclarationResponse]
+	watchDeclaration *connect.Client[v1.WatchDeclarationRequest, v1.WatchDeclarationResponse]
 }
 
 // DeclareTools calls toolbus.caller.v1.CallerService.DeclareTools.
@@ -125,6 +137,11 @@ func (c *callerServiceClient) GetDeclaration(ctx context.Context, req *connect.R
 	return c.getDeclaration.CallUnary(ctx, req)
 }
 
+// WatchDeclaration calls toolbus.caller.v1.CallerService.WatchDeclaration.
+func (c *callerServiceClient) WatchDeclaration(ctx context.Context, req *connect.Request[v1.WatchDeclarationRequest]) (*connect.ServerStreamForClient[v1.WatchDeclarationResponse], error) {
+	return c.watchDeclaration.CallServerStream(ctx, req)
+}
+
 // CallerServiceHandler is an implementation of the toolbus.caller.v1.CallerService service.
 type CallerServiceHandler interface {
 	// Declares the caller's tools; names that do not fit or collide are refused.
@@ -135,6 +152,8 @@ type CallerServiceHandler interface {
 	Respond(context.Context, *connect.Request[v1.RespondRequest]) (*connect.Response[v1.RespondResponse], error)
 	// Returns what the caller declares.
 	GetDeclaration(context.Context, *connect.Request[v1.GetDeclarationRequest]) (*connect.Response[v1.GetDeclarationResponse], error)
+	// Sends what the caller declares, now and whenever it changes.
+	WatchDeclaration(context.Context, *connect.Request[v1.WatchDeclarationRequest], *connect.ServerStream[v1.WatchDeclarationResponse]) error
 }
 
 // NewCallerServiceHandler builds an HTTP handler from the service implementation. It returns the
@@ -168,6 +187,12 @@ func NewCallerServiceHandler(svc CallerServiceHandler, opts ...connect.HandlerOp
 		connect.WithSchema(callerServiceMethods.ByName("GetDeclaration")),
 		connect.WithHandlerOptions(opts...),
 	)
+	callerServiceWatchDeclarationHandler := connect.NewServerStreamHandler(
+		CallerServiceWatchDeclarationProcedure,
+		svc.WatchDeclaration,
+		connect.WithSchema(callerServiceMethods.ByName("WatchDeclaration")),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/toolbus.caller.v1.CallerService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case CallerServiceDeclareToolsProcedure:
@@ -178,6 +203,8 @@ func NewCallerServiceHandler(svc CallerServiceHandler, opts ...connect.HandlerOp
 			callerServiceRespondHandler.ServeHTTP(w, r)
 		case CallerServiceGetDeclarationProcedure:
 			callerServiceGetDeclarationHandler.ServeHTTP(w, r)
+		case CallerServiceWatchDeclarationProcedure:
+			callerServiceWatchDeclarationHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -201,4 +228,8 @@ func (UnimplementedCallerServiceHandler) Respond(context.Context, *connect.Reque
 
 func (UnimplementedCallerServiceHandler) GetDeclaration(context.Context, *connect.Request[v1.GetDeclarationRequest]) (*connect.Response[v1.GetDeclarationResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("toolbus.caller.v1.CallerService.GetDeclaration is not implemented"))
+}
+
+func (UnimplementedCallerServiceHandler) WatchDeclaration(context.Context, *connect.Request[v1.WatchDeclarationRequest], *connect.ServerStream[v1.WatchDeclarationResponse]) error {
+	return connect.NewError(connect.CodeUnimplemented, errors.New("toolbus.caller.v1.CallerService.WatchDeclaration is not implemented"))
 }
