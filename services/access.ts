@@ -32,7 +32,7 @@ export interface Access {
 }
 
 export const ACCESS = {
-  gateway: { asks: publicServices, stores: {}, speaksFor: "callers" },
+  gateway: { asks: publicServices, stores: { toolbus_grants: "owns" }, speaksFor: "callers" },
   orchestrator: {
     speaksFor: "principals", // whose runs it turns
     asks: [
@@ -68,6 +68,7 @@ export const ACCESS = {
       toolbus_tools: "owns",
       toolbus_sessions: "owns",
       toolbus_router_keys: "owns",
+      toolbus_grants: { writes: [] },
       toolbus_results: "owns",
     },
     among: ["toolbus.call.>", "toolbus.session.>", "toolbus.watch.>"],
@@ -105,6 +106,7 @@ export const ACCESS = {
       toolbus_active_spaces: "owns",
       toolbus_spaces: "owns",
       toolbus_inbox_seen: "owns",
+      toolbus_grants: { writes: [] },
       toolbus_results: { writes: ["$O.toolbus_results.>"] },
       TOOLBUS_WAKES: { writes: ["toolbus.wake.*"] },
     },

@@ -120,6 +120,7 @@ function catalogueOf({ tools, agents }: DecideSize): Catalogue {
     tools: { bucket: createMemoryBucket(), view: toolView },
     providers: { bucket: createMemoryBucket(), view: new BucketView<StoredProvider>() },
     ownProviders: [],
+    grantees: { isGranted: () => true, require: async () => {} },
     caughtUp: async () => {},
   });
 }

@@ -14,6 +14,7 @@ export interface TokenSettings {
   readonly rolesClaim: string | undefined;
   /** The role that makes an operator. */
   readonly operatorRole: string;
+  readonly grantsClaim?: string | undefined;
 }
 
 /** Those of key pairs: what is published must not be what signs. */
@@ -69,6 +70,11 @@ export function readTokenSettings(reader: EnvironmentReader): TokenSettings | un
     meaning: "Role that makes an operator.",
     default: "operator",
   });
+  const grantsClaim = reader.optionalString("TOOLBUS_JWT_GRANTS_CLAIM", {
+    meaning:
+      "Claim of a JWT that lists what its principal may use besides what names it: `agent:NAME`, `space:ID`, `tool:NAME`, or `default` for all without grants.",
+    whenUnset: "a JWT grants nothing; grants and `TOOLBUS_DEFAULT_GRANT` name principals",
+  });
   if (algorithms.some((name) => !ALGORITHMS.includes(name))) {
     reader.fault("TOOLBUS_JWT_ALGORITHMS", algorithms.join(","), `some of ${ALGORITHMS.join(", ")}`);
   }
@@ -79,7 +85,7 @@ export function readTokenSettings(reader: EnvironmentReader): TokenSettings | un
     reader.fault("TOOLBUS_JWT_AUDIENCE", undefined, "whom tokens are for: those for others would hold here, too");
   }
   if (jwks === undefined) reader.fault("TOOLBUS_JWT_JWKS_URL", undefined, "where the issuer publishes its keys");
-  const names = { principalClaim, rolesClaim, operatorRole };
+  const names = { principalClaim, rolesClaim, operatorRole, grantsClaim };
   return { issuer: issuer ?? "", audiences, jwksUrl: url, algorithms, clockToleranceMs, ...names };
 }
 

@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import { type EnvironmentReader, readEnvironment } from "#runtime/config/environment.ts";
-import { readCredentials } from "#runtime/config/gateway-credentials.ts";
+import { type Credentials, readCredentials } from "#runtime/config/gateway-credentials.ts";
 import { serviceConfigFromReader } from "#runtime/config/service-config.ts";
 import { isLoopback } from "#runtime/http/loopback.ts";
 import { LOCAL_PRINCIPAL } from "#runtime/rpc/identity.ts";
@@ -30,6 +30,12 @@ export function readConfig(env: NodeJS.ProcessEnv) {
     meaning:
       "Principals that may change agents, tools, providers and MCP servers, and read the whole audit trail. `local` is always one of them.",
     default: [],
+  });
+  const defaultGrant = reader.list("TOOLBUS_DEFAULT_GRANT", {
+    meaning:
+      "Principals for whom agents, spaces and external tools without grants are; `*` for all. The same at all gateways. Operators always may.",
+    default: [],
+    whenUnset: "the one principal that has a key; operators alone if there are several, or tokens are taken",
   });
   const tls = tlsFrom(reader);
   const maxRequestBytes = reader.integer("TOOLBUS_MAX_REQUEST_BYTES", {
@@ -69,10 +75,20 @@ export function readConfig(env: NodeJS.ProcessEnv) {
     tls,
     isLoopback: isLoopback(host),
     operators: new Set([LOCAL_PRINCIPAL, ...operators]),
+    defaultGrant: new Set([
+      ...operators,
+      ...(defaultGrant.length > 0 ? defaultGrant : soleHolder({ apiKeys, tokens })),
+    ]),
     maxRequestBytes,
     shares,
     corsOrigins,
   };
+}
+
+/** Nobody is kept apart from the only one. */
+function soleHolder({ apiKeys, tokens }: Pick<Credentials, "apiKeys" | "tokens">): string[] {
+  const holders = new Set(apiKeys.map(({ principal }) => principal).filter((name) => name !== LOCAL_PRINCIPAL));
+  return holders.size === 1 && tokens === undefined ? [...holders] : [];
 }
 
 function tlsFrom(reader: EnvironmentReader): CertificatePaths | undefined {

@@ -1,9 +1,11 @@
 import { ServerReflection } from "#gen/grpc/reflection/v1/reflection_pb.ts";
 import { Health as HealthService } from "#gen/health/v1/health_pb.ts";
 import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
+import { createBucket } from "#runtime/bus/buckets/stored-bucket.ts";
 import { openServiceBus } from "#runtime/bus/credentials/service-bus.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
+import { grantBucket } from "#runtime/rpc/access/grantees.ts";
 import { transportOnBus } from "#runtime/rpc/bus/client.ts";
 import { serveOnHttp, type TlsFiles } from "#runtime/rpc/http/server.ts";
 import { clientInterceptors, serverInterceptors } from "#runtime/rpc/interceptors.ts";
@@ -13,6 +15,7 @@ import { clientFor } from "../clients.ts";
 import { processOf, publicServices } from "../processes.ts";
 import { createAdmission } from "./access/admission.ts";
 import { createAuthenticate } from "./access/authentication/authentication.ts";
+import { createGrantRecords } from "./access/authentication/grant-records.ts";
 import { followCertificate, readCertificate } from "./access/certificate.ts";
 import { createCrossOrigin } from "./access/cross-origin.ts";
 import { guardHost } from "./access/host-guard.ts";
@@ -49,7 +52,9 @@ export async function openService(config: GatewayConfig, context: ServiceContext
   const crossOrigin = createCrossOrigin(config.corsOrigins);
   const isOpen = config.auth === "none";
   const health = createHealth({ services: publicServices, processOf, isServing, intervalMs: 1_000 });
-  const authenticate = createAuthenticate(config);
+  const grantRecords = createGrantRecords(createBucket(bus, grantBucket), (fault) => logger.warn(fault));
+  await grantRecords.keepDefault([...config.defaultGrant]);
+  const authenticate = createAuthenticate({ ...config, grantRecords });
   const interceptors = clientInterceptors({ telemetry });
   if (!config.isLoopback && config.tls === undefined) {
     logger.warn(

@@ -2,6 +2,7 @@ import { openRoom } from "#runtime/bus/buckets/room.ts";
 import { openServiceBus } from "#runtime/bus/credentials/service-bus.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
 import { createResultStore } from "#runtime/results/store.ts";
+import { openGrantees } from "#runtime/rpc/access/grantees.ts";
 import { serveOnBus } from "#runtime/rpc/bus/server.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { ACCESS } from "../access.ts";
@@ -17,6 +18,7 @@ import { createRoutes } from "./routes.ts";
 import { createRunContext } from "./run-context.ts";
 import { createMembership } from "./space/membership.ts";
 import { createNotices } from "./space/notices.ts";
+import { createSpaceAccess } from "./space/space-access.ts";
 import {
   createForgetSession,
   createNeighbours,
@@ -33,20 +35,22 @@ export async function openService(config: Config, context: ServiceContext): Prom
   const clock = systemClock;
   const { log, inbox: store, ...stores } = createStores(bus);
   const { readSession, submit } = createNeighbours(bus, telemetry);
+  const sessions = createSessions(readSession);
+  const { grantees } = stack.use(await openGrantees(bus, (fault) => logger.warn(fault)));
   const membership = createMembership({ ...stores, log, clock });
+  const access = createSpaceAccess({ membership, sessions, grantees });
   const results = createResultStore(bus);
   const messages = createMessages({ log, clock, fitted: createFitting(results.put) });
   const inbox = createInbox({ store, clock, wake: createSessionWaker(bus) });
   const memory = createMemory(stores.memory);
   const parts = {
-    ...{ membership, messages, log, inbox, memory, results, clock },
+    ...{ membership, access, sessions, messages, log, inbox, memory, results, clock },
     forgetSession: createForgetSession(bus),
     answers: createAnswers({ messages, membership, submit }),
-    sessions: createSessions(readSession),
     runContext: createRunContext({ membership, inbox, memory }),
   };
 
-  stack.use(await openDeliveries(bus, { deliver: createNotices({ membership, inbox }).deliver, logger }));
+  stack.use(await openDeliveries(bus, { deliver: createNotices({ membership, access, inbox }).deliver, logger }));
   const look = createDuePlans({ records: stores.memory, inbox, clock });
   stack.use(openPlanClock({ records: stores.memory, look, clock, logger }));
   const fills = "marks of events that wait, or that were seen within the hour";

@@ -28,7 +28,6 @@ import { createResults } from "./calls/requests/results.ts";
 import { createSubmissions } from "./calls/requests/submissions.ts";
 import type { Audit } from "./catalogue/audit/audit.ts";
 import { type CatalogueFiles, openCatalogueFiles } from "./catalogue/files/files.ts";
-import { isGranted } from "./catalogue/grants.ts";
 import type { Config } from "./config.ts";
 import { createRoutes, type Routes } from "./routes.ts";
 import { openCatalogue } from "./service/catalogue.ts";
@@ -66,7 +65,7 @@ export async function openService(config: Config, context: ServiceContext): Prom
   const inFlight = new InFlightCalls();
   const messages = stack.use(openMessages(spaces, clock, (fault) => logger.warn(fault)));
   const stored = storedSessions(bus);
-  const mayWatch = (principal: string, tool: string) => isGranted(catalogue.tools.get(tool)?.grants, principal);
+  const mayWatch = (principal: string, tool: string) => catalogue.mayWatch(principal, tool);
   const ownership = createOwnership(async (id) => (await stored.bucket.read(id))?.value);
   const recorded = stack.use(
     await openRecordedCalls(bus, {

@@ -25,7 +25,15 @@ export function addSpacesCommand(program: Command): void {
     .description("Create a space; one that exists with that title stays as it is")
     .argument("<id>")
     .option("-t, --title <title>", "its title", "")
+    .option("--grant <principals...>", "for whom it is; whoever may use what has no grants, unless told")
     .action(createSpace);
+  spaces
+    .command("grant")
+    .description("Say for whom a space is; you always may use what you have created")
+    .argument("<id>")
+    .argument("[principals...]", "their names, `*` for all; none: nobody else")
+    .option("--default", "for whoever may use what has no grants")
+    .action(grantSpace);
   spaces
     .command("show")
     .description("Show who is in a space and what was said last")
@@ -53,9 +61,31 @@ async function listSpaces(_options: object, command: Command): Promise<void> {
   printTable(["SPACE", "MEMBERS", "TITLE"], rows);
 }
 
-async function createSpace(spaceId: string, options: { title: string }, command: Command): Promise<void> {
-  await openConnection(globalOptionsOf(command)).client(SpaceService).createSpace({ spaceId, title: options.title });
+async function createSpace(
+  spaceId: string,
+  { title, grant }: { title: string; grant?: string[] },
+  command: Command,
+): Promise<void> {
+  const grants = grant && { grants: { principals: grant } };
+  await openConnection(globalOptionsOf(command))
+    .client(SpaceService)
+    .createSpace({ spaceId, title, ...grants });
   printLine(`${spaceId} is there`);
+}
+
+async function grantSpace(
+  spaceId: string,
+  principals: string[],
+  options: { default?: boolean },
+  command: Command,
+): Promise<void> {
+  const grants = options.default ? {} : { grants: { principals } };
+  await openConnection(globalOptionsOf(command))
+    .client(SpaceService)
+    .setSpaceGrants({ spaceId, ...grants });
+  printLine(
+    `${spaceId} is for ${options.default ? "whoever may use what has no grants" : ["you", ...principals].join(", ")}`,
+  );
 }
 
 async function showSpace(

@@ -50,7 +50,8 @@ export type BucketName =
   | "toolbus_spaces"
   | "toolbus_inbox_seen"
   | "toolbus_owners"
-  | "toolbus_router_keys";
+  | "toolbus_router_keys"
+  | "toolbus_grants";
 
 export type ObjectStoreName = "toolbus_results";
 
@@ -213,6 +214,12 @@ export const BUCKETS: Readonly<Record<BucketName, BucketDeclaration>> = {
     history: 1,
     maxBytes: mib,
     maxMessageBytes: 4 * kib,
+  },
+  toolbus_grants: {
+    description: "What gateways let principals have besides what names them.",
+    history: 1,
+    maxBytes: 64 * mib,
+    maxMessageBytes: 256 * kib,
   },
 };
 

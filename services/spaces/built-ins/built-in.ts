@@ -9,16 +9,20 @@ import type { Messages } from "../messages/messages.ts";
 import type { Owner } from "../owners/owner.ts";
 import type { Sessions } from "../owners/sessions.ts";
 import type { Membership } from "../space/membership.ts";
+import type { SpaceAccess } from "../space/space-access.ts";
 
 /** On whose behalf a built-in runs. The call's id makes a repeated call one with the first. */
 export interface BuiltInCall extends Owner {
   callId: string;
+  /** Who opened the session; empty when the call is a service's own. */
+  principal: string;
   /** Whether whoever caused the call owns the session; another principal may run its agent, without what the agent keeps. */
   isByOwner: boolean;
 }
 
 export interface Rooms {
   membership: Membership;
+  access: SpaceAccess;
   messages: Messages;
   memory: Memory;
   results: Pick<ResultStore, "find" | "read">;

@@ -27,7 +27,7 @@ describe("the built-in tools", () => {
   });
 
   test("TOOL-12 skip is the one that ends the run, and needs nothing but a session and an agent", async () => {
-    const call = { callId: "c", sessionId: "s", agent: "a", isByOwner: true };
+    const call = { callId: "c", sessionId: "s", agent: "a", principal: "", isByOwner: true };
     const rooms = {} as Rooms; // skip uses none
     expect(await callBuiltIn(rooms, "skip", call, '{"reason":"not for me"}')).toMatchObject({
       outputJson: '{"skipped":true}',
@@ -41,7 +41,7 @@ describe("the built-in tools", () => {
   test.each(["2027-02-29T09:00:00Z", "2027-02-30T09:00:00+02:00", "2027-04-31T23:30-05:00", "2100-02-29T00:00:00.5Z"])(
     "TOOL-12 a plan for %s, a day that does not exist, is refused",
     async (at) => {
-      const call = { callId: "c", sessionId: "s", agent: "a", isByOwner: true };
+      const call = { callId: "c", sessionId: "s", agent: "a", principal: "", isByOwner: true };
       const rooms = { memory: { set: async () => [] }, clock: { now: () => 0 } } as unknown as Rooms;
       const plan = (at: string) =>
         callBuiltIn(rooms, "set_plans", call, JSON.stringify({ entries: [{ key: "k", text: "t", at }] }));

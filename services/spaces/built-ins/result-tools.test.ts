@@ -27,7 +27,7 @@ const rooms = {
 } as unknown as Rooms;
 
 async function read(given: object, sessionId = "s", isByOwner = true) {
-  const call = { callId: "c", sessionId, agent: "a", isByOwner };
+  const call = { callId: "c", sessionId, agent: "a", principal: "", isByOwner };
   const { outputJson, isError } = await callBuiltIn(rooms, "read_result", call, JSON.stringify(given));
   return { isError, ...JSON.parse(outputJson) };
 }

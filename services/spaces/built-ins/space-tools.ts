@@ -3,6 +3,7 @@ import { textContent } from "#runtime/content/text.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { messageForModel, spaceForModel } from "../messages/transcript.ts";
 import { agentMember } from "../space/member.ts";
+import { callerOfScope } from "../space/space-access.ts";
 import { type BuiltInCall, defineBuiltIn, idempotent, pure, type Rooms } from "./built-in.ts";
 
 const spaceId = z.string().regex(/^[a-zA-Z0-9_-]{1,64}$/, "must be the id of a space");
@@ -25,6 +26,7 @@ const enterSpace = defineBuiltIn({
   effect: idempotent,
   arguments: z.strictObject({ space_id: spaceId.describe("The id of the space to enter.") }),
   async run(rooms, call, given) {
+    await rooms.access.require(given.space_id, callerOfScope(call.principal));
     const space = await rooms.membership.enter(given.space_id, call);
     const { messages, total } = await rooms.messages.list(space.id, { offset: 0, limit: historyMessages, before: 0n });
     return { space: spaceForModel(space), messages: messages.map(messageForModel), total };
@@ -54,6 +56,7 @@ const sendMessage = defineBuiltIn({
   }),
   async run(rooms, call, { text }) {
     const active = await activeSpace(rooms, call);
+    await rooms.access.require(active, callerOfScope(call.principal));
     const author = agentMember(call);
     await rooms.membership.join(active, author);
     const message = await rooms.messages.send({
@@ -76,7 +79,8 @@ const readMessages = defineBuiltIn({
     space_id: spaceId.optional().describe("The space to read; your active space unless given."),
   }),
   async run(rooms, call, { offset, limit, space_id }) {
-    const { id } = await rooms.membership.space(space_id ?? (await activeSpace(rooms, call)));
+    const asked = space_id ?? (await activeSpace(rooms, call));
+    const { id } = await rooms.access.require(asked, callerOfScope(call.principal));
     const { messages, total } = await rooms.messages.list(id, { offset, limit, before: 0n });
     return { space: id, messages: messages.map(messageForModel), total };
   },

@@ -13,6 +13,8 @@ export interface Sessions {
    * session. Refuses whoever does not own the session.
    */
   ownerFor(asked: { sessionId: string; agent: string }, caller: Caller): Promise<Owner>;
+  /** Who opened it. */
+  principalOf(sessionId: string): Promise<string>;
   /** Whether one principal opened both. */
   haveOneOwner(one: string, other: string): Promise<boolean>;
 }
@@ -32,6 +34,7 @@ export function createSessions(readSession: ReadSession): Sessions {
     principalsBySession.get(sessionId) ?? (await read(sessionId)).principal;
 
   return {
+    principalOf,
     async haveOneOwner(one, other) {
       if (one === other) return true;
       const [first, second] = await Promise.all([one, other].map(principalOf));

@@ -24,7 +24,7 @@ export function providerRoutes(rooms: Rooms, stopping: AbortSignal): ServiceImpl
       const { sessionId = "", agent = "", principal = "" } = request.scope ?? {};
       const caller = callerOf(context);
       const isByOwner = principal === "" || isOwner(principal, caller);
-      const call = { callId: request.callId, sessionId, agent, isByOwner };
+      const call = { callId: request.callId, sessionId, agent, principal, isByOwner };
       const { callBuiltIn } = await builtIns();
       const result = await callBuiltIn(rooms, request.tool, call, request.argumentsJson);
       yield { event: { case: "result", value: result } };

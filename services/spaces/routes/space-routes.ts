@@ -15,11 +15,13 @@ import type { Messages } from "../messages/messages.ts";
 import type { Sessions } from "../owners/sessions.ts";
 import { agentMember, personMember } from "../space/member.ts";
 import type { Membership } from "../space/membership.ts";
+import type { SpaceAccess } from "../space/space-access.ts";
 import type { SpaceLog } from "../space/space-log.ts";
 import { pageOfMessages } from "./pages.ts";
 
 export interface SpaceParts {
   membership: Membership;
+  access: SpaceAccess;
   messages: Messages;
   answers: Answers;
   sessions: Sessions;
@@ -32,32 +34,44 @@ export interface SpaceParts {
 const LATEST = 50;
 
 export function spaceRoutes(parts: SpaceParts): ServiceImpl<typeof SpaceService> {
-  const { membership, messages, answers, sessions, log, stopping } = parts;
+  const { membership, access, messages, answers, sessions, log, stopping } = parts;
   return {
-    async createSpace(request) {
-      return { space: await membership.createSpace(request.spaceId || randomUUID(), request.title) };
+    async createSpace({ spaceId, title, grants }, context) {
+      const id = spaceId || randomUUID();
+      const caller = callerOf(context);
+      await membership.createSpace({ id, title, grants, principal: caller.principal ?? "" });
+      return { space: await access.require(id, caller) };
     },
-    async getSpace(request) {
-      return { space: await membership.space(request.spaceId) };
+    async setSpaceGrants({ spaceId, grants }, context) {
+      const caller = callerOf(context);
+      const space = caller.isOperator ? await membership.space(spaceId) : await access.require(spaceId, caller);
+      access.requireGrantor(space, caller);
+      return { space: await membership.setGrants(spaceId, grants) };
     },
-    async listSpaces(request) {
-      const listed = { elements: await membership.spaces(), placeOf: ({ id }: Space) => id };
+    async getSpace(request, context) {
+      return { space: await access.require(request.spaceId, callerOf(context)) };
+    },
+    async listSpaces(request, context) {
+      const listed = { elements: await access.list(callerOf(context)), placeOf: ({ id }: Space) => id };
       const { items, nextPageToken } = pageOf(["spaces"], listed, request);
       return { spaces: items, nextPageToken };
     },
     async enterSpace({ spaceId, member }, context) {
-      const space =
-        member.case === "agent"
-          ? await membership.enter(spaceId, await sessions.ownerFor(member.value, callerOf(context)))
-          : await membership.join(spaceId, personMember(principalOf(callerOf(context)), member.value ?? ""));
+      const caller = callerOf(context);
+      const agent = member.case === "agent" ? await sessions.ownerFor(member.value, caller) : undefined;
+      await access.require(spaceId, caller);
+      const space = agent
+        ? await membership.enter(spaceId, agent)
+        : await membership.join(spaceId, personMember(principalOf(caller), String(member.value ?? "")));
       const page = await messages.list(space.id, { offset: 0, limit: LATEST, before: 0n });
       return { space, messages: page.messages };
     },
     async leaveSpace({ spaceId, member }, context) {
-      const agent = member.case === "agent" ? await sessions.ownerFor(member.value, callerOf(context)) : undefined;
-      const { id } = await membership.space(spaceId);
+      const caller = callerOf(context);
+      const agent = member.case === "agent" ? await sessions.ownerFor(member.value, caller) : undefined;
+      const { id } = await membership.space(spaceId, () => false); // whoever it is not for any more may leave it
       if (agent !== undefined) return { left: await membership.leave(id, agent) };
-      return { left: await membership.part(id, principalOf(callerOf(context))) };
+      return { left: await membership.part(id, principalOf(caller)) };
     },
     async getActiveSpace(request, context) {
       const owner = await sessions.ownerFor(request, callerOf(context));
@@ -71,22 +85,26 @@ export function spaceRoutes(parts: SpaceParts): ServiceImpl<typeof SpaceService>
         message: await messages.send({ spaceId, author, content, messageId: request.messageId || randomUUID() }),
       };
     },
-    async listMessages(request) {
-      await membership.space(request.spaceId);
+    async listMessages(request, context) {
+      await access.require(request.spaceId, callerOf(context));
       return pageOfMessages(messages, request);
     },
     async *watchSpace({ spaceId, fromSequence }, context) {
-      await membership.space(spaceId);
+      const requireNow = requiredAgain(() => access.require(spaceId, callerOf(context)));
+      await requireNow();
       using ending = openEnding(context.signal, stopping);
       const ends = ending.signal;
-      for await (const update of log.follow(spaceId, fromSequence, ends)) yield { update };
+      for await (const update of log.follow(spaceId, fromSequence, ends)) {
+        await requireNow();
+        yield { update };
+      }
       if (stopping.aborted)
         refuse("unavailable", "this instance stops: watch again from the last sequence", {
           reason: "INSTANCE_STOPPING",
         });
     },
     async answerToolCall(request, context) {
-      await membership.space(request.spaceId);
+      await access.require(request.spaceId, callerOf(context));
       const by = personMember(principalOf(callerOf(context)), "");
       const { callId } = request;
       const answer = { callId, ...submissionFrom(request, callId), by };
@@ -97,19 +115,31 @@ export function spaceRoutes(parts: SpaceParts): ServiceImpl<typeof SpaceService>
 
 /** How other services show visible calls. */
 export function toolMessageRoutes({
-  membership,
+  access,
   messages,
   sessions,
-}: Pick<SpaceParts, "membership" | "messages" | "sessions">): ServiceImpl<typeof ToolMessageService> {
+}: Pick<SpaceParts, "access" | "messages" | "sessions">): ServiceImpl<typeof ToolMessageService> {
   return {
     async recordToolMessage(request, context) {
       const { spaceId } = request;
       const owner = await sessions.ownerFor(request, callerOf(context));
-      await membership.space(spaceId);
+      await access.requireSession(spaceId, owner.sessionId);
       const tool = request.message ?? refuseField("message", "is required");
       if (tool.callId === "") refuseField("message.call_id", "is required");
       return { message: await messages.recordTool({ spaceId, author: agentMember(owner), tool }) };
     },
+  };
+}
+
+/** A watch is for a grant that is taken back no longer than this. */
+const RECHECK_MS = 1_000;
+
+function requiredAgain(require: () => Promise<unknown>): () => Promise<void> {
+  let checkedAt = Number.NEGATIVE_INFINITY;
+  return async () => {
+    if (performance.now() - checkedAt < RECHECK_MS) return;
+    await require();
+    checkedAt = performance.now();
   };
 }
 
@@ -126,11 +156,11 @@ function validContent(content: ContentPart[]): ContentPart[] {
 
 /** An agent speaks where it is; a person becomes a member by speaking. */
 async function authorOf(
-  { membership, sessions }: SpaceParts,
+  { membership, access, sessions }: SpaceParts,
   { spaceId, author }: SendMessageRequest,
   caller: Caller,
 ): Promise<Member> {
-  const { id } = await membership.space(spaceId);
+  const { id } = await access.require(spaceId, caller);
   if (author.case !== "agent") {
     const person = personMember(principalOf(caller), author.value ?? "");
     await membership.join(id, person);

@@ -11,6 +11,7 @@
 
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import type { Grants } from "#gen/toolbus/access/v1/access_pb.ts";
 import {
   type Member,
   MemberKind,
@@ -29,9 +30,11 @@ import type { SpaceState } from "./space-state.ts";
 
 export interface Membership {
   /** An existing space of that title is given as it is; one of another title is refused. */
-  createSpace(id: string, title: string): Promise<Space>;
-  /** Refuses an unknown one with the names of those that exist. */
-  space(id: string): Promise<Space>;
+  createSpace(given: Pick<Space, "id" | "title" | "principal"> & { grants?: Grants | undefined }): Promise<Space>;
+  /** Says for whom it is. */
+  setGrants(id: string, grants: Grants | undefined): Promise<Space>;
+  /** Refuses an unknown one with the names of those that exist and are shown to who asks. */
+  space(id: string, isShown?: (space: Space) => boolean): Promise<Space>;
   /** By id. */
   spaces(): Promise<Space[]>;
   /** Leaves the space where the agent is, if it is another one. */
@@ -59,7 +62,8 @@ export function createMembership({ spaces, activeSpaces, log, clock }: Membershi
     const stored = await Array.fromAsync(spaces.list());
     return stored.map(({ value }) => value).sort((a, b) => (a.id < b.id ? -1 : 1));
   };
-  const find = async (id: string) => (await spaces.read(id))?.value ?? refuseUnknown(id, await list());
+  const find = async (id: string, isShown: (space: Space) => boolean = () => true) =>
+    (await spaces.read(id))?.value ?? refuseUnknown(id, (await list()).filter(isShown));
   const activeSpace = async (agent: Owner) => (await activeSpaces.read(keyOf(agent)))?.value;
 
   const announce = async (
@@ -93,10 +97,19 @@ export function createMembership({ spaces, activeSpaces, log, clock }: Membershi
     spaces: list,
     join,
     part,
-    async createSpace(id, title) {
-      const space = create(SpaceSchema, { id, title, createTime: timestampFromMs(clock.now()) });
+    async createSpace({ id, title, principal, grants }) {
+      const createTime = timestampFromMs(clock.now());
+      const space = create(SpaceSchema, { ...{ id, title, principal, createTime }, ...(grants && { grants }) });
       const { value: standing = space } = await spaces.update(id, (current) => (current ? undefined : space));
       return standing.title === title ? standing : refuseOther(standing);
+    },
+    async setGrants(id, grants) {
+      const { value } = await spaces.update(id, (current) => {
+        if (current === undefined) return undefined;
+        const { grants: _, ...rest } = current;
+        return grants ? { ...rest, grants } : rest;
+      });
+      return value ?? find(id);
     },
     async enter(spaceId, agent) {
       const member = agentMember(agent);

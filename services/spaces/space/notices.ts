@@ -3,17 +3,25 @@ import { type InboxEvent, InboxEventSchema } from "#gen/toolbus/space/v1/inbox_p
 import { MemberKind, type SpaceEvent } from "#gen/toolbus/space/v1/space_pb.ts";
 import type { Inbox } from "../inbox/inbox.ts";
 import type { Membership } from "./membership.ts";
+import type { SpaceAccess } from "./space-access.ts";
+
+export interface NoticesParts {
+  membership: Pick<Membership, "recipients">;
+  access: Pick<SpaceAccess, "isForSession">;
+  inbox: Pick<Inbox, "deliver">;
+}
 
 /**
  * Brings what is said in a space to the inboxes of the other agents in it. Tool calls that are shown wake nobody. Doing it
  * twice for an event does it once, as the inbox knows what it was given.
  */
-export function createNotices({ membership, inbox }: { membership: Membership; inbox: Inbox }) {
+export function createNotices({ membership, access, inbox }: NoticesParts) {
   return {
     async deliver({ event }: SpaceEvent): Promise<void> {
       if (event.case !== "messagePosted" || event.value.content.case !== "text") return;
       const { id, spaceId, author, createTime, content } = event.value;
       for (const agent of await membership.recipients(spaceId, author)) {
+        if (!(await access.isForSession(spaceId, agent.sessionId))) continue;
         const notice: InboxEvent = create(InboxEventSchema, {
           eventId: `msg:${spaceId}:${id}`,
           ...agent,

@@ -8,6 +8,8 @@ import { type Tool, ToolSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { Bucket } from "#runtime/bus/buckets/bucket.ts";
 import type { BucketView } from "#runtime/bus/buckets/bucket-view.ts";
 import { refuse } from "#runtime/failure/failure.ts";
+import type { Grantees } from "#runtime/rpc/access/grantees.ts";
+import type { Caller } from "#runtime/rpc/identity.ts";
 import type { NameMatcher } from "../tools/names.ts";
 import { isByNameOnly } from "../tools/tool-set/executor.ts";
 import { type AgentFindings, checkAgent } from "./checks/check-agent.ts";
@@ -24,6 +26,7 @@ export interface CatalogueParts {
   providers: Collection<StoredProvider>;
   /** The providers of the suite and of the configuration, in their order; they cannot be changed. */
   ownProviders: readonly StoredProvider[];
+  grantees: Grantees;
   /** Waits until the views show every write that was acknowledged before the call. */
   caughtUp: () => Promise<void>;
 }
@@ -36,6 +39,24 @@ export class Catalogue {
 
   constructor(parts: CatalogueParts) {
     this.#parts = parts;
+  }
+
+  /** Whether the principal may have calls of the external tool, as far as is known here. */
+  mayWatch(principal: string, tool: string): boolean {
+    return this.#parts.grantees.isGranted(`tool:${tool}`, this.tools.get(tool)?.grants, principal);
+  }
+
+  /** SEC-2: refuses whoever may not use the agent, by what stands now, if there is one. */
+  async requireAgent(name: string, caller: Caller): Promise<void> {
+    await this.caughtUp();
+    const stored = this.agent(name);
+    if (stored) await this.#parts.grantees.require(`agent:${name}`, stored.agent.grants, caller);
+  }
+
+  /** The same for whoever may not watch for calls of the tool. */
+  async requireTool(name: string, caller: Caller): Promise<void> {
+    await this.caughtUp();
+    await this.#parts.grantees.require(`tool:${name}`, this.tools.get(name)?.grants, caller);
   }
 
   get caughtUp(): () => Promise<void> {

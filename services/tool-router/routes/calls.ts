@@ -9,7 +9,6 @@ import { byOwnClock } from "#runtime/time/duration.ts";
 import type { CarryOut } from "../calls/call.ts";
 import type { InFlightCalls } from "../calls/in-flight.ts";
 import type { Catalogue } from "../catalogue/catalogue.ts";
-import { requireGrant } from "../catalogue/grants.ts";
 import type { Contexts } from "../sessions/contexts/contexts.ts";
 import { explainTool } from "../sessions/contexts/explain.ts";
 import { listTools, toolsRevision } from "../sessions/contexts/listing.ts";
@@ -31,9 +30,7 @@ export function routeCalls(router: ConnectRouter, routes: CallRoutes): void {
   /** A session of one's own, or an agent that one may use. */
   async function requireScope({ scope }: Pick<ListToolsRequest, "scope">, caller: Caller): Promise<void> {
     if (scope.case === "session") await ownership.requireSession(scope.value.sessionId, caller);
-    if (scope.case !== "agent") return;
-    await catalogue.caughtUp();
-    requireGrant(`agent ${scope.value}`, catalogue.agent(scope.value)?.agent.grants, caller);
+    if (scope.case === "agent") await catalogue.requireAgent(scope.value, caller);
   }
 
   router.service(ToolService, {

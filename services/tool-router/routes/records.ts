@@ -18,7 +18,6 @@ import type { Submissions } from "../calls/requests/submissions.ts";
 import type { Dispatcher } from "../calls/watchers/dispatcher.ts";
 import { noticesOf } from "../calls/watchers/notices.ts";
 import type { Catalogue } from "../catalogue/catalogue.ts";
-import { requireGrant } from "../catalogue/grants.ts";
 import type { Sessions } from "../sessions/sessions.ts";
 import { tokenFrom } from "../subscriptions/watchers/subject-token.ts";
 
@@ -31,7 +30,7 @@ export interface RecordRoutes {
   ownership: Ownership;
   dispatcher: Dispatcher;
   sessions: Pick<Sessions, "bucket">;
-  catalogue: Pick<Catalogue, "tools" | "caughtUp">;
+  catalogue: Pick<Catalogue, "tools" | "caughtUp" | "requireTool">;
   /** Aborts when the service stops: watches end then. */
   stopping: AbortSignal;
 }
@@ -71,8 +70,7 @@ export function routeRecords(router: ConnectRouter, routes: RecordRoutes): void 
       const caller = callerOf(context);
       const principal = principalOf(caller);
       const token = tokenFrom(principal, watcherId || randomUUID());
-      await catalogue.caughtUp();
-      for (const tool of tools) requireGrant(`tool ${tool}`, catalogue.tools.get(tool)?.grants, caller);
+      for (const tool of tools) await catalogue.requireTool(tool, caller);
       const notices = await currentNotices(tools);
       for (const notice of notices) yield { update: { case: "notice", value: notice } };
       const watch = { token, principal, tools, limit: maxInFlight || IN_FLIGHT };

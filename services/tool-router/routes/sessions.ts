@@ -7,13 +7,12 @@ import { callerOf } from "#runtime/rpc/identity.ts";
 import { msFromDuration } from "#runtime/time/duration.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import type { Catalogue } from "../catalogue/catalogue.ts";
-import { requireGrant } from "../catalogue/grants.ts";
 import type { Switching } from "../sessions/switch/switching.ts";
 import { type WatchParts, watchSession } from "../sessions/switch/watch.ts";
 
 export interface SessionRoutes extends WatchParts {
   ownership: Ownership;
-  catalogue: WatchParts["catalogue"] & Pick<Catalogue, "agent" | "caughtUp">;
+  catalogue: WatchParts["catalogue"] & Pick<Catalogue, "requireAgent">;
   switching: Pick<Switching, "switchAgent" | "close">;
   /** Aborts when the service stops: watches end then. */
   stopping: AbortSignal;
@@ -39,8 +38,7 @@ export function routeSessions(router: ConnectRouter, routes: SessionRoutes): voi
     async switchAgent(request, context) {
       const caller = callerOf(context);
       await ownership.requireSession(request.sessionId, caller);
-      await catalogue.caughtUp();
-      requireGrant(`agent ${request.agent}`, catalogue.agent(request.agent)?.agent.grants, caller);
+      await catalogue.requireAgent(request.agent, caller);
       return { session: await switching.switchAgent(withDrain(request), context.signal) };
     },
     async *watchSession({ sessionId }, context) {

@@ -6,6 +6,7 @@ import { codecOf, type Place } from "#runtime/bus/buckets/bucket.ts";
 import { openBucketView } from "#runtime/bus/buckets/bucket-view.ts";
 import { createBucket } from "#runtime/bus/buckets/stored-bucket.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
+import { openGrantees } from "#runtime/rpc/access/grantees.ts";
 import type { Validator } from "#runtime/schema/json-schema/validator.ts";
 import type { Audit } from "../catalogue/audit/audit.ts";
 import { Catalogue } from "../catalogue/catalogue.ts";
@@ -61,7 +62,8 @@ export async function openCatalogue(bus: Bus, needs: CatalogueNeeds): Promise<Op
   ].map((provider) => create(StoredProviderSchema, provider));
   const collections = { agents, tools, providers };
   const caughtUp = async () => void (await Promise.all(Object.values(collections).map((one) => one.caughtUp())));
-  const catalogue = new Catalogue({ ...collections, ownProviders, caughtUp });
+  const { grantees } = stack.use(await openGrantees(bus, onFault));
+  const catalogue = new Catalogue({ ...collections, ownProviders, grantees, caughtUp });
   const editor = new CatalogueEditor({ ...collections, catalogue, validator, audit, servers, secrets });
   const owned = stack.move();
   return { catalogue, editor, [Symbol.asyncDispose]: () => owned.disposeAsync() };

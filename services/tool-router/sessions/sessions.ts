@@ -8,7 +8,6 @@ import { type Caller, principalOf } from "#runtime/rpc/identity.ts";
 import { type PageRequest, pageOf } from "#runtime/rpc/paging/page.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { Catalogue } from "../catalogue/catalogue.ts";
-import { requireGrant } from "../catalogue/grants.ts";
 import { isSettled, refuseClosed, refuseMissing, refuseSwitched, refuseSwitching } from "./failures.ts";
 import type { RecentSessions } from "./recent-sessions.ts";
 import type { SessionChanges } from "./session-changes.ts";
@@ -48,10 +47,9 @@ export class Sessions {
   /** An id that is taken by the same principal for the same agent is that session. */
   async open(request: { agent: string; sessionId: string; caller: Caller }): Promise<Session> {
     const { bucket, catalogue, clock } = this.#parts;
-    await catalogue.caughtUp();
-    const configured = catalogue.agent(request.agent) ?? refuseAgent(request.agent);
     const { agent, caller } = request;
-    requireGrant(`agent ${agent}`, configured.agent.grants, caller);
+    await catalogue.requireAgent(agent, caller);
+    if (catalogue.agent(agent) === undefined) refuseAgent(agent);
     const principal = principalOf(caller);
     const id = request.sessionId || randomUUID();
     const createdAt = timestampFromMs(clock.now());

@@ -7,6 +7,8 @@ const bridge = testsOf("services/mcp-bridge/testing/owners.service.test.ts");
 const keys = testsOf("test/system/operation/keys.test.ts");
 const owners = testsOf("services/tool-router/testing/sessions/owners.service.test.ts");
 const grants = testsOf("services/tool-router/testing/sessions/grants.service.test.ts");
+const spaceGrants = testsOf("services/spaces/testing/grants.test.ts");
+const gatewayGrants = testsOf("services/gateway/testing/grants.service.test.ts");
 const operators = testsOf("test/system/operation/operators.test.ts");
 const workers = testsOf("services/worker-pool/testing/calls.test.ts");
 const hosted = testsOf("services/worker-pool/hosted/hosted.test.ts");
@@ -116,8 +118,22 @@ export const sec: Proofs = {
         "grants of a tool that nobody watches for are refused",
       ),
     ),
-    open("spaces are granted to principals", "Every key may read, join and create them."),
-    open("what has no grants is for those whom an operator names", "It is open to every key."),
+    shown(
+      "spaces are granted to principals",
+      spaceGrants(
+        "a space is for whom it is granted to and for who created it",
+        "a grant that is taken back ends what stands on it",
+      ),
+    ),
+    shown(
+      "what has no grants is for those whom an operator or a token names, and for the one who alone has a key",
+      spaceGrants("what has no grants is for those whom gateways name"),
+      gatewayGrants(
+        "what has no grants is for whom an operator names, for the one who alone has a key, and for operators",
+        "what a token grants is told before its request goes on",
+      ),
+      operators("of several keys, an agent without grants is for an operator's alone"),
+    ),
   ],
   "SEC-3": [
     shown(

@@ -78,6 +78,7 @@ const requests: Record<string, Make> = {
   "MemoryService.DeleteEntries": () => ({ ...agent, kind: MemoryKind.MEMORY, keys: ["other"] }),
   "MemoryService.ListEntries": () => agent,
   "SpaceService.CreateSpace": () => ({ spaceId: "hall" }),
+  "SpaceService.SetSpaceGrants": () => ({ spaceId: "hall" }),
   "SpaceService.GetSpace": () => ({ spaceId: "hall" }),
   "SpaceService.ListSpaces": () => ({}),
   "SpaceService.EnterSpace": () => ({ spaceId: "hall", member }),

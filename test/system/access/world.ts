@@ -36,7 +36,7 @@ export type World = Awaited<ReturnType<typeof openWorld>>;
 export async function openWorld(suiteOptions: TestSuiteOptions = {}) {
   await using stack = new AsyncDisposableStack();
   const principals = Object.entries(keys).map((pair) => pair.join(":"));
-  const access = { TOOLBUS_API_KEYS: principals.join(), TOOLBUS_OPERATORS: "olga" };
+  const access = { TOOLBUS_API_KEYS: principals.join(), TOOLBUS_OPERATORS: "olga", TOOLBUS_DEFAULT_GRANT: "*" };
   const env = { ...fixturesIn("keys"), ...access, ...suiteOptions.env };
   const suite = stack.use(await openTestSuite({ ...suiteOptions, env }));
   const bus = await suite.openBus();

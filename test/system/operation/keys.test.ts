@@ -32,6 +32,7 @@ beforeAll(async () => {
         TOOLBUS_API_KEYS: Object.entries(keys)
           .map((pair) => pair.join(":"))
           .join(),
+        TOOLBUS_DEFAULT_GRANT: "*",
       },
     }),
   );

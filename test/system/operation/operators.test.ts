@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { McpServerService } from "#gen/toolbus/mcp/v1/mcp_server_service_pb.ts";
 import { ProviderService } from "#gen/toolbus/provider/v1/provider_service_pb.ts";
+import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { ToolCatalogService } from "#gen/toolbus/tool/v1/tool_catalog_service_pb.ts";
 import { Builtin, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
@@ -44,6 +45,7 @@ function clientsWith(url: string, apiKey: string) {
     catalogue: client(ToolCatalogService),
     providers: client(ProviderService),
     servers: client(McpServerService),
+    sessions: client(SessionService),
   };
 }
 
@@ -79,6 +81,17 @@ describe("what all sessions use, through the gateway", () => {
 
   test.each(Object.entries(changes))("ORCH-2 %s is open to an operator", async (_, change) => {
     await change(olga);
+  });
+
+  test("SEC-2 of several keys, an agent without grants is for an operator's alone, until one names others", async () => {
+    const failure = await mallory.sessions
+      .createSession({ agent: "keeper" })
+      .then(() => undefined, failureFromConnectError);
+    expect(failure).toMatchObject({ code: "permission_denied", reason: "PRINCIPAL_NOT_GRANTED" });
+    expect(failure?.message).toMatch(
+      /TOOLBUS_DEFAULT_GRANT of the gateway names: ask an operator to name "mallory" there/,
+    );
+    await olga.sessions.createSession({ agent: "keeper" });
   });
 
   test("ORCH-5 every key may ask what would be wrong with an agent", async () => {

@@ -1,9 +1,10 @@
 import type { Credentials } from "#runtime/config/gateway-credentials.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { HttpRequest } from "#runtime/rpc/http/messages.ts";
-import { type Caller, LOCAL_PRINCIPAL } from "#runtime/rpc/identity.ts";
+import { type Caller, LOCAL_PRINCIPAL, principalOf } from "#runtime/rpc/identity.ts";
 import { createKeyring } from "./api-keys.ts";
-import { createTokenReader } from "./tokens.ts";
+import type { GrantRecords } from "./grant-records.ts";
+import { createTokenReader, type TokenHolder } from "./tokens.ts";
 
 /** Says who sends a request. Throws `unauthenticated` when its credentials are missing or hold for nobody. */
 export type Authenticate = (request: Pick<HttpRequest, "headers">) => Caller | Promise<Caller>;
@@ -11,19 +12,24 @@ export type Authenticate = (request: Pick<HttpRequest, "headers">) => Caller | P
 export interface AuthenticationOptions extends Credentials {
   /** The principals that may do what reaches further than their own sessions. */
   readonly operators: ReadonlySet<string>;
+  readonly grantRecords: Pick<GrantRecords, "keep">;
 }
 
 /**
  * By `Authorization: Bearer KEY` or `X-Api-Key: KEY`, where a JWT may stand for a key. Where nobody needs a key everybody is
  * `local`, and the gateway listens on the loopback interface only.
  */
-export function createAuthenticate({ auth, apiKeys, tokens, operators }: AuthenticationOptions): Authenticate {
+export function createAuthenticate(options: AuthenticationOptions): Authenticate {
+  const { auth, apiKeys, tokens, operators, grantRecords } = options;
   const callerFor = (principal: string): Caller => ({ principal, isOperator: operators.has(principal) });
   if (auth === "none") return () => callerFor(LOCAL_PRINCIPAL);
   const holderOf = createKeyring(apiKeys);
   const readToken = tokens && createTokenReader(tokens);
-  const withRole = (caller: Caller) =>
-    operators.has(caller.principal ?? "") ? { ...caller, isOperator: true } : caller;
+  const callerOfToken = async ({ caller, grants }: TokenHolder): Promise<Caller> => {
+    const principal = principalOf(caller);
+    await grantRecords.keep(principal, grants);
+    return operators.has(principal) ? { ...caller, isOperator: true } : caller;
+  };
   return (request) => {
     const given = credentialOf(request);
     if (given === undefined) {
@@ -32,7 +38,7 @@ export function createAuthenticate({ auth, apiKeys, tokens, operators }: Authent
     }
     const holder = holderOf(given);
     if (holder !== undefined) return callerFor(holder);
-    if (readToken && isToken(given)) return readToken(given).then(withRole);
+    if (readToken && isToken(given)) return readToken(given).then(callerOfToken);
     return refuse("unauthenticated", "this gateway does not know the key", { reason: "CREDENTIALS_INVALID" });
   };
 }

@@ -77,13 +77,14 @@ describe("SEC-1 a token", () => {
     ["makes none by roles elsewhere", { roles: ["operator"] }, "alice", false],
     ["makes none by a part of a name", { realm_access: { roles: "operators" } }, "alice", false],
   ])("%s", async (_, claims, principal, isOperator) => {
-    expect(await createTokenReader(settings)(await token(first, claims))).toEqual({ principal, isOperator });
+    const { caller } = await createTokenReader(settings)(await token(first, claims));
+    expect(caller).toEqual({ principal, isOperator });
   });
 
   it("takes the principal from the claim that is configured", async () => {
     const read = createTokenReader({ ...settings, principalClaim: "email", rolesClaim: undefined });
     const claims = { email: "a@b.example", realm_access: { roles: ["operator"] } };
-    expect(await read(await token(first, claims))).toEqual({ principal: "a@b.example", isOperator: false });
+    expect((await read(await token(first, claims))).caller).toEqual({ principal: "a@b.example", isOperator: false });
   });
 
   it.each<[string, Record<string, unknown>, RegExp]>([
@@ -138,7 +139,7 @@ describe("SEC-1 the keys of the issuer", () => {
     expect(fetched).toBe(1);
     const second = await newKey("second", "EdDSA");
     published = [first, second];
-    expect(await read(await token(second))).toMatchObject({ principal: "alice" });
+    expect(await read(await token(second))).toMatchObject({ caller: { principal: "alice" } });
     expect(fetched).toBe(2);
     await read(await token(first));
     const third = await newKey("third");
@@ -160,6 +161,6 @@ describe("SEC-1 the keys of the issuer", () => {
     const text = await token(first);
     expect(await refusalOf(read(text))).toMatchObject({ code: "unavailable", reason: "SERVICE_UNAVAILABLE" });
     isDown = false;
-    expect(await read(text)).toMatchObject({ principal: "alice" });
+    expect(await read(text)).toMatchObject({ caller: { principal: "alice" } });
   });
 });

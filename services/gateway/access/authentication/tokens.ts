@@ -4,7 +4,13 @@ import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import { type Caller, LOCAL_PRINCIPAL } from "#runtime/rpc/identity.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
 
-export type ReadToken = (token: string) => Promise<Caller>;
+/** Whom a token stands for, and what it grants: nothing, where no claim is read. */
+export interface TokenHolder {
+  readonly caller: Caller;
+  readonly grants: readonly string[];
+}
+
+export type ReadToken = (token: string) => Promise<TokenHolder>;
 
 const FETCH_TIMEOUT_MS = 5_000;
 const MAX_PRINCIPAL_LENGTH = 256;
@@ -27,7 +33,7 @@ export function createTokenReader(settings: TokenSettings, refetchMs = REFETCH_M
   };
   return async (token) => {
     const { payload } = await jwtVerify(token, keys, expected).catch((error: unknown) => refuseToken(error, settings));
-    return callerFrom(payload, settings);
+    return { caller: callerFrom(payload, settings), grants: grantsFrom(payload, settings) };
   };
 }
 
@@ -40,9 +46,24 @@ function callerFrom(claims: JWTPayload, { principalClaim, rolesClaim, operatorRo
   }
   // Whoever is `local` is an operator; that is for the key of the machine itself.
   if (principal === LOCAL_PRINCIPAL) return refuseInvalid(`a token cannot stand for ${LOCAL_PRINCIPAL}`);
-  const roles = rolesClaim === undefined ? undefined : claimAt(claims, rolesClaim);
-  const named = typeof roles === "string" ? roles.split(" ") : roles;
-  return { principal, isOperator: Array.isArray(named) && named.includes(operatorRole) };
+  return { principal, isOperator: listAt(claims, rolesClaim).includes(operatorRole) };
+}
+
+/** More than this are somebody else's. */
+const MAX_GRANTS = 1_000;
+
+/** The claim may list what means something to others. */
+function grantsFrom(claims: JWTPayload, { grantsClaim }: TokenSettings): string[] {
+  const isGrant = (name: unknown): name is string =>
+    typeof name === "string" && /^(default|(agent|space|tool):[\w.-]{1,128})$/.test(name);
+  return [...new Set(listAt(claims, grantsClaim).filter(isGrant))].sort().slice(0, MAX_GRANTS);
+}
+
+/** A list may be one text, with blanks between. */
+function listAt(claims: JWTPayload, path: string | undefined): unknown[] {
+  const listed = path === undefined ? undefined : claimAt(claims, path);
+  const items = typeof listed === "string" ? listed.split(" ") : listed;
+  return Array.isArray(items) ? items : [];
 }
 
 function isName(text: string): boolean {

@@ -25,6 +25,7 @@ async function openRouters() {
   const agents = new Map(["red", "blue"].map((name) => [name, create(AgentSchema, { name })]));
   const catalogue = {
     caughtUp: async () => {},
+    requireAgent: async () => {},
     agent: (name: string) => (agents.has(name) ? { agent: agents.get(name), revision: 1 } : undefined),
     findings: () => ({ faults: [], warnings: [] }),
     get lastAgentRevision() {

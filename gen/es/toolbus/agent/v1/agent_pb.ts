@@ -381,7 +381,8 @@ export type Agent = Message<"toolbus.agent.v1.Agent"> & {
   wakeOnInbox?: boolean | undefined;
 
   /**
-   * Who may open a session with it, switch one to it, ask for its tools, and have it called as a sub-agent; absent: every principal.
+   * Who may open a session with it, switch one to it, ask for its tools, and have it called as a sub-agent; absent: those
+   * whom TOOLBUS_DEFAULT_GRANT of the gateway names.
    * A session that stands keeps its agent.
    *
    * @generated from field: toolbus.access.v1.Grants grants = 11;

@@ -807,7 +807,8 @@ export const Reason = {
   CALLER_NOT_SERVICE: 82,
 
   /**
-   * The agent or the external tool is granted to other principals. Ask an operator to name this one in its `grants`.
+   * The agent, space or external tool is granted to other principals. Ask an operator to name this one in its `grants`, or, if it has
+   * none, in TOOLBUS_DEFAULT_GRANT.
    * Code: `permission_denied`.
    *
    * @generated from enum value: REASON_PRINCIPAL_NOT_GRANTED = 83;

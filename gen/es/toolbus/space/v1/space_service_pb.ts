@@ -7,6 +7,7 @@
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_buf_validate_validate } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
+import type { Grants } from "../../access/v1/access_pb.ts";
 import { file_toolbus_access_v1_access } from "../../access/v1/access_pb.ts";
 import type { ContentPart } from "../../content/v1/content_pb.ts";
 import { file_toolbus_content_v1_content } from "../../content/v1/content_pb.ts";
@@ -20,7 +21,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toolbus/space/v1/space_service.proto.
  */
 export const file_toolbus_space_v1_space_service: GenFile = /*@__PURE__*/
-  fileDesc("CiR0b29sYnVzL3NwYWNlL3YxL3NwYWNlX3NlcnZpY2UucHJvdG8SEHRvb2xidXMuc3BhY2UudjEiXQoSQ3JlYXRlU3BhY2VSZXF1ZXN0Ei4KCHNwYWNlX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MCw2NH0kEhcKBXRpdGxlGAIgASgJQgi6SAVyAxiACCI9ChNDcmVhdGVTcGFjZVJlc3BvbnNlEiYKBXNwYWNlGAEgASgLMhcudG9vbGJ1cy5zcGFjZS52MS5TcGFjZSJBCg9HZXRTcGFjZVJlcXVlc3QSLgoIc3BhY2VfaWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQiOgoQR2V0U3BhY2VSZXNwb25zZRImCgVzcGFjZRgBIAEoCzIXLnRvb2xidXMuc3BhY2UudjEuU3BhY2UiUAoRTGlzdFNwYWNlc1JlcXVlc3QSHQoJcGFnZV9zaXplGAEgASgFQgq6SAcaBRjoBygAEhwKCnBhZ2VfdG9rZW4YAiABKAlCCLpIBXIDGIAIIlYKEkxpc3RTcGFjZXNSZXNwb25zZRInCgZzcGFjZXMYASADKAsyFy50b29sYnVzLnNwYWNlLnYxLlNwYWNlEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJtCgxTZXNzaW9uQWdlbnQSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIrCgVhZ2VudBgCIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JCKfAQoRRW50ZXJTcGFjZVJlcXVlc3QSLgoIc3BhY2VfaWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSLwoFYWdlbnQYAiABKAsyHi50b29sYnVzLnNwYWNlLnYxLlNlc3Npb25BZ2VudEgAEh8KC3BlcnNvbl9uYW1lGAMgASgJQgi6SAVyAxiAAkgAQggKBm1lbWJlciJuChJFbnRlclNwYWNlUmVzcG9uc2USJgoFc3BhY2UYASABKAsyFy50b29sYnVzLnNwYWNlLnYxLlNwYWNlEjAKCG1lc3NhZ2VzGAIgAygLMh4udG9vbGJ1cy5zcGFjZS52MS5TcGFjZU1lc3NhZ2UifgoRTGVhdmVTcGFjZVJlcXVlc3QSLgoIc3BhY2VfaWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSLwoFYWdlbnQYAiABKAsyHi50b29sYnVzLnNwYWNlLnYxLlNlc3Npb25BZ2VudEgAQggKBm1lbWJlciIiChJMZWF2ZVNwYWNlUmVzcG9uc2USDAoEbGVmdBgBIAEoCCJ2ChVHZXRBY3RpdmVTcGFjZVJlcXVlc3QSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIrCgVhZ2VudBgCIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JCIqChZHZXRBY3RpdmVTcGFjZVJlc3BvbnNlEhAKCHNwYWNlX2lkGAEgASgJIpECChJTZW5kTWVzc2FnZVJlcXVlc3QSLgoIc3BhY2VfaWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSPAoHY29udGVudBgCIAMoCzIfLnRvb2xidXMuY29udGVudC52MS5Db250ZW50UGFydEIKukgHkgEECAEQZBIvCgVhZ2VudBgDIAEoCzIeLnRvb2xidXMuc3BhY2UudjEuU2Vzc2lvbkFnZW50SAASHwoLcGVyc29uX25hbWUYBCABKAlCCLpIBXIDGIACSAASMQoKbWVzc2FnZV9pZBgFIAEoCUIdukgachgyFl5bYS16QS1aMC05Xy1dezAsMTI4fSRCCAoGYXV0aG9yIkYKE1NlbmRNZXNzYWdlUmVzcG9uc2USLwoHbWVzc2FnZRgBIAEoCzIeLnRvb2xidXMuc3BhY2UudjEuU3BhY2VNZXNzYWdlIpkBChNMaXN0TWVzc2FnZXNSZXF1ZXN0Ei4KCHNwYWNlX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEh0KCXBhZ2Vfc2l6ZRgCIAEoBUIKukgHGgUY6AcoABIcCgpwYWdlX3Rva2VuGAMgASgJQgi6SAVyAxiACBIVCgRza2lwGAQgASgFQge6SAQaAigAInUKFExpc3RNZXNzYWdlc1Jlc3BvbnNlEjAKCG1lc3NhZ2VzGAEgAygLMh4udG9vbGJ1cy5zcGFjZS52MS5TcGFjZU1lc3NhZ2USFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEhIKCnRvdGFsX3NpemUYAyABKAUicQoRV2F0Y2hTcGFjZVJlcXVlc3QSLgoIc3BhY2VfaWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSGgoNZnJvbV9zZXF1ZW5jZRgCIAEoBEgAiAEBQhAKDl9mcm9tX3NlcXVlbmNlIqcBChJXYXRjaFNwYWNlUmVzcG9uc2USLQoFZXZlbnQYASABKAsyHC50b29sYnVzLnNwYWNlLnYxLlNwYWNlRXZlbnRIABItCgVzdGFydBgCIAEoCzIcLnRvb2xidXMud2F0Y2gudjEuV2F0Y2hTdGFydEgAEikKA2dhcBgDIAEoCzIaLnRvb2xidXMud2F0Y2gudjEuV2F0Y2hHYXBIAEIICgZ1cGRhdGUi7gEKFUFuc3dlclRvb2xDYWxsUmVxdWVzdBIuCghzcGFjZV9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIuCgdjYWxsX2lkGAIgASgJQh26SBpyGDIWXlthLXpBLVowLTlfLV17MSwxMjh9JBIjCgtyZXN1bHRfanNvbhgDIAEoCUIMukgJcgcQASiAgIAgSAASHQoFZXJyb3IYBCABKAlCDLpICXIHEAEYgICAAkgAEh8KDXN1Ym1pc3Npb25faWQYBSABKAlCCLpIBXIDGIABQhAKB291dGNvbWUSBbpIAggBIkkKFkFuc3dlclRvb2xDYWxsUmVzcG9uc2USLwoHbWVzc2FnZRgBIAEoCzIeLnRvb2xidXMuc3BhY2UudjEuU3BhY2VNZXNzYWdlMuQHCgxTcGFjZVNlcnZpY2USYAoLQ3JlYXRlU3BhY2USJC50b29sYnVzLnNwYWNlLnYxLkNyZWF0ZVNwYWNlUmVxdWVzdBolLnRvb2xidXMuc3BhY2UudjEuQ3JlYXRlU3BhY2VSZXNwb25zZSIEqIYZAhJXCghHZXRTcGFjZRIhLnRvb2xidXMuc3BhY2UudjEuR2V0U3BhY2VSZXF1ZXN0GiIudG9vbGJ1cy5zcGFjZS52MS5HZXRTcGFjZVJlc3BvbnNlIgSohhkCEl0KCkxpc3RTcGFjZXMSIy50b29sYnVzLnNwYWNlLnYxLkxpc3RTcGFjZXNSZXF1ZXN0GiQudG9vbGJ1cy5zcGFjZS52MS5MaXN0U3BhY2VzUmVzcG9uc2UiBKiGGQISXQoKRW50ZXJTcGFjZRIjLnRvb2xidXMuc3BhY2UudjEuRW50ZXJTcGFjZVJlcXVlc3QaJC50b29sYnVzLnNwYWNlLnYxLkVudGVyU3BhY2VSZXNwb25zZSIEqIYZAhJdCgpMZWF2ZVNwYWNlEiMudG9vbGJ1cy5zcGFjZS52MS5MZWF2ZVNwYWNlUmVxdWVzdBokLnRvb2xidXMuc3BhY2UudjEuTGVhdmVTcGFjZVJlc3BvbnNlIgSohhkCEmkKDkdldEFjdGl2ZVNwYWNlEicudG9vbGJ1cy5zcGFjZS52MS5HZXRBY3RpdmVTcGFjZVJlcXVlc3QaKC50b29sYnVzLnNwYWNlLnYxLkdldEFjdGl2ZVNwYWNlUmVzcG9uc2UiBKiGGQISYAoLU2VuZE1lc3NhZ2USJC50b29sYnVzLnNwYWNlLnYxLlNlbmRNZXNzYWdlUmVxdWVzdBolLnRvb2xidXMuc3BhY2UudjEuU2VuZE1lc3NhZ2VSZXNwb25zZSIEqIYZAhJjCgxMaXN0TWVzc2FnZXMSJS50b29sYnVzLnNwYWNlLnYxLkxpc3RNZXNzYWdlc1JlcXVlc3QaJi50b29sYnVzLnNwYWNlLnYxLkxpc3RNZXNzYWdlc1Jlc3BvbnNlIgSohhkCEl8KCldhdGNoU3BhY2USIy50b29sYnVzLnNwYWNlLnYxLldhdGNoU3BhY2VSZXF1ZXN0GiQudG9vbGJ1cy5zcGFjZS52MS5XYXRjaFNwYWNlUmVzcG9uc2UiBKiGGQIwARJpCg5BbnN3ZXJUb29sQ2FsbBInLnRvb2xidXMuc3BhY2UudjEuQW5zd2VyVG9vbENhbGxSZXF1ZXN0GigudG9vbGJ1cy5zcGFjZS52MS5BbnN3ZXJUb29sQ2FsbFJlc3BvbnNlIgSohhkCYgZwcm90bzM", [file_buf_validate_validate, file_toolbus_access_v1_access, file_toolbus_content_v1_content, file_toolbus_space_v1_space, file_toolbus_watch_v1_watch]);
+  fileDesc("CiR0b29sYnVzL3NwYWNlL3YxL3NwYWNlX3NlcnZpY2UucHJvdG8SEHRvb2xidXMuc3BhY2UudjEiiAEKEkNyZWF0ZVNwYWNlUmVxdWVzdBIuCghzcGFjZV9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JBIXCgV0aXRsZRgCIAEoCUIIukgFcgMYgAgSKQoGZ3JhbnRzGAMgASgLMhkudG9vbGJ1cy5hY2Nlc3MudjEuR3JhbnRzIj0KE0NyZWF0ZVNwYWNlUmVzcG9uc2USJgoFc3BhY2UYASABKAsyFy50b29sYnVzLnNwYWNlLnYxLlNwYWNlInIKFVNldFNwYWNlR3JhbnRzUmVxdWVzdBIuCghzcGFjZV9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIpCgZncmFudHMYAiABKAsyGS50b29sYnVzLmFjY2Vzcy52MS5HcmFudHMiQAoWU2V0U3BhY2VHcmFudHNSZXNwb25zZRImCgVzcGFjZRgBIAEoCzIXLnRvb2xidXMuc3BhY2UudjEuU3BhY2UiQQoPR2V0U3BhY2VSZXF1ZXN0Ei4KCHNwYWNlX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kIjoKEEdldFNwYWNlUmVzcG9uc2USJgoFc3BhY2UYASABKAsyFy50b29sYnVzLnNwYWNlLnYxLlNwYWNlIlAKEUxpc3RTcGFjZXNSZXF1ZXN0Eh0KCXBhZ2Vfc2l6ZRgBIAEoBUIKukgHGgUY6AcoABIcCgpwYWdlX3Rva2VuGAIgASgJQgi6SAVyAxiACCJWChJMaXN0U3BhY2VzUmVzcG9uc2USJwoGc3BhY2VzGAEgAygLMhcudG9vbGJ1cy5zcGFjZS52MS5TcGFjZRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkibQoMU2Vzc2lvbkFnZW50EjAKCnNlc3Npb25faWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSKwoFYWdlbnQYAiABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXswLDY0fSQinwEKEUVudGVyU3BhY2VSZXF1ZXN0Ei4KCHNwYWNlX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEi8KBWFnZW50GAIgASgLMh4udG9vbGJ1cy5zcGFjZS52MS5TZXNzaW9uQWdlbnRIABIfCgtwZXJzb25fbmFtZRgDIAEoCUIIukgFcgMYgAJIAEIICgZtZW1iZXIibgoSRW50ZXJTcGFjZVJlc3BvbnNlEiYKBXNwYWNlGAEgASgLMhcudG9vbGJ1cy5zcGFjZS52MS5TcGFjZRIwCghtZXNzYWdlcxgCIAMoCzIeLnRvb2xidXMuc3BhY2UudjEuU3BhY2VNZXNzYWdlIn4KEUxlYXZlU3BhY2VSZXF1ZXN0Ei4KCHNwYWNlX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEi8KBWFnZW50GAIgASgLMh4udG9vbGJ1cy5zcGFjZS52MS5TZXNzaW9uQWdlbnRIAEIICgZtZW1iZXIiIgoSTGVhdmVTcGFjZVJlc3BvbnNlEgwKBGxlZnQYASABKAgidgoVR2V0QWN0aXZlU3BhY2VSZXF1ZXN0EjAKCnNlc3Npb25faWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSKwoFYWdlbnQYAiABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXswLDY0fSQiKgoWR2V0QWN0aXZlU3BhY2VSZXNwb25zZRIQCghzcGFjZV9pZBgBIAEoCSKRAgoSU2VuZE1lc3NhZ2VSZXF1ZXN0Ei4KCHNwYWNlX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEjwKB2NvbnRlbnQYAiADKAsyHy50b29sYnVzLmNvbnRlbnQudjEuQ29udGVudFBhcnRCCrpIB5IBBAgBEGQSLwoFYWdlbnQYAyABKAsyHi50b29sYnVzLnNwYWNlLnYxLlNlc3Npb25BZ2VudEgAEh8KC3BlcnNvbl9uYW1lGAQgASgJQgi6SAVyAxiAAkgAEjEKCm1lc3NhZ2VfaWQYBSABKAlCHbpIGnIYMhZeW2EtekEtWjAtOV8tXXswLDEyOH0kQggKBmF1dGhvciJGChNTZW5kTWVzc2FnZVJlc3BvbnNlEi8KB21lc3NhZ2UYASABKAsyHi50b29sYnVzLnNwYWNlLnYxLlNwYWNlTWVzc2FnZSKZAQoTTGlzdE1lc3NhZ2VzUmVxdWVzdBIuCghzcGFjZV9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIdCglwYWdlX3NpemUYAiABKAVCCrpIBxoFGOgHKAASHAoKcGFnZV90b2tlbhgDIAEoCUIIukgFcgMYgAgSFQoEc2tpcBgEIAEoBUIHukgEGgIoACJ1ChRMaXN0TWVzc2FnZXNSZXNwb25zZRIwCghtZXNzYWdlcxgBIAMoCzIeLnRvb2xidXMuc3BhY2UudjEuU3BhY2VNZXNzYWdlEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRISCgp0b3RhbF9zaXplGAMgASgFInEKEVdhdGNoU3BhY2VSZXF1ZXN0Ei4KCHNwYWNlX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEhoKDWZyb21fc2VxdWVuY2UYAiABKARIAIgBAUIQCg5fZnJvbV9zZXF1ZW5jZSKnAQoSV2F0Y2hTcGFjZVJlc3BvbnNlEi0KBWV2ZW50GAEgASgLMhwudG9vbGJ1cy5zcGFjZS52MS5TcGFjZUV2ZW50SAASLQoFc3RhcnQYAiABKAsyHC50b29sYnVzLndhdGNoLnYxLldhdGNoU3RhcnRIABIpCgNnYXAYAyABKAsyGi50b29sYnVzLndhdGNoLnYxLldhdGNoR2FwSABCCAoGdXBkYXRlIu4BChVBbnN3ZXJUb29sQ2FsbFJlcXVlc3QSLgoIc3BhY2VfaWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSLgoHY2FsbF9pZBgCIAEoCUIdukgachgyFl5bYS16QS1aMC05Xy1dezEsMTI4fSQSIwoLcmVzdWx0X2pzb24YAyABKAlCDLpICXIHEAEogICAIEgAEh0KBWVycm9yGAQgASgJQgy6SAlyBxABGICAgAJIABIfCg1zdWJtaXNzaW9uX2lkGAUgASgJQgi6SAVyAxiAAUIQCgdvdXRjb21lEgW6SAIIASJJChZBbnN3ZXJUb29sQ2FsbFJlc3BvbnNlEi8KB21lc3NhZ2UYASABKAsyHi50b29sYnVzLnNwYWNlLnYxLlNwYWNlTWVzc2FnZTLPCAoMU3BhY2VTZXJ2aWNlEmAKC0NyZWF0ZVNwYWNlEiQudG9vbGJ1cy5zcGFjZS52MS5DcmVhdGVTcGFjZVJlcXVlc3QaJS50b29sYnVzLnNwYWNlLnYxLkNyZWF0ZVNwYWNlUmVzcG9uc2UiBKiGGQISaQoOU2V0U3BhY2VHcmFudHMSJy50b29sYnVzLnNwYWNlLnYxLlNldFNwYWNlR3JhbnRzUmVxdWVzdBooLnRvb2xidXMuc3BhY2UudjEuU2V0U3BhY2VHcmFudHNSZXNwb25zZSIEqIYZAhJXCghHZXRTcGFjZRIhLnRvb2xidXMuc3BhY2UudjEuR2V0U3BhY2VSZXF1ZXN0GiIudG9vbGJ1cy5zcGFjZS52MS5HZXRTcGFjZVJlc3BvbnNlIgSohhkCEl0KCkxpc3RTcGFjZXMSIy50b29sYnVzLnNwYWNlLnYxLkxpc3RTcGFjZXNSZXF1ZXN0GiQudG9vbGJ1cy5zcGFjZS52MS5MaXN0U3BhY2VzUmVzcG9uc2UiBKiGGQISXQoKRW50ZXJTcGFjZRIjLnRvb2xidXMuc3BhY2UudjEuRW50ZXJTcGFjZVJlcXVlc3QaJC50b29sYnVzLnNwYWNlLnYxLkVudGVyU3BhY2VSZXNwb25zZSIEqIYZAhJdCgpMZWF2ZVNwYWNlEiMudG9vbGJ1cy5zcGFjZS52MS5MZWF2ZVNwYWNlUmVxdWVzdBokLnRvb2xidXMuc3BhY2UudjEuTGVhdmVTcGFjZVJlc3BvbnNlIgSohhkCEmkKDkdldEFjdGl2ZVNwYWNlEicudG9vbGJ1cy5zcGFjZS52MS5HZXRBY3RpdmVTcGFjZVJlcXVlc3QaKC50b29sYnVzLnNwYWNlLnYxLkdldEFjdGl2ZVNwYWNlUmVzcG9uc2UiBKiGGQISYAoLU2VuZE1lc3NhZ2USJC50b29sYnVzLnNwYWNlLnYxLlNlbmRNZXNzYWdlUmVxdWVzdBolLnRvb2xidXMuc3BhY2UudjEuU2VuZE1lc3NhZ2VSZXNwb25zZSIEqIYZAhJjCgxMaXN0TWVzc2FnZXMSJS50b29sYnVzLnNwYWNlLnYxLkxpc3RNZXNzYWdlc1JlcXVlc3QaJi50b29sYnVzLnNwYWNlLnYxLkxpc3RNZXNzYWdlc1Jlc3BvbnNlIgSohhkCEl8KCldhdGNoU3BhY2USIy50b29sYnVzLnNwYWNlLnYxLldhdGNoU3BhY2VSZXF1ZXN0GiQudG9vbGJ1cy5zcGFjZS52MS5XYXRjaFNwYWNlUmVzcG9uc2UiBKiGGQIwARJpCg5BbnN3ZXJUb29sQ2FsbBInLnRvb2xidXMuc3BhY2UudjEuQW5zd2VyVG9vbENhbGxSZXF1ZXN0GigudG9vbGJ1cy5zcGFjZS52MS5BbnN3ZXJUb29sQ2FsbFJlc3BvbnNlIgSohhkCYgZwcm90bzM", [file_buf_validate_validate, file_toolbus_access_v1_access, file_toolbus_content_v1_content, file_toolbus_space_v1_space, file_toolbus_watch_v1_watch]);
 
 /**
  * Creates a space.
@@ -41,6 +42,13 @@ export type CreateSpaceRequest = Message<"toolbus.space.v1.CreateSpaceRequest"> 
    * @generated from field: string title = 2;
    */
   title: string;
+
+  /**
+   * For whom it is; see `Space.grants`. A space that exists keeps its own.
+   *
+   * @generated from field: toolbus.access.v1.Grants grants = 3;
+   */
+  grants?: Grants | undefined;
 };
 
 /**
@@ -72,6 +80,55 @@ export const CreateSpaceResponseSchema: GenMessage<CreateSpaceResponse> = /*@__P
   messageDesc(file_toolbus_space_v1_space_service, 1);
 
 /**
+ * Says for whom a space is.
+ *
+ * @generated from message toolbus.space.v1.SetSpaceGrantsRequest
+ */
+export type SetSpaceGrantsRequest = Message<"toolbus.space.v1.SetSpaceGrantsRequest"> & {
+  /**
+   * The space.
+   *
+   * @generated from field: string space_id = 1;
+   */
+  spaceId: string;
+
+  /**
+   * In place of those that it has; absent: none, so that it is for whoever may use what has no grants.
+   *
+   * @generated from field: toolbus.access.v1.Grants grants = 2;
+   */
+  grants?: Grants | undefined;
+};
+
+/**
+ * Describes the message toolbus.space.v1.SetSpaceGrantsRequest.
+ * Use `create(SetSpaceGrantsRequestSchema)` to create a new message.
+ */
+export const SetSpaceGrantsRequestSchema: GenMessage<SetSpaceGrantsRequest> = /*@__PURE__*/
+  messageDesc(file_toolbus_space_v1_space_service, 2);
+
+/**
+ * The space, stored.
+ *
+ * @generated from message toolbus.space.v1.SetSpaceGrantsResponse
+ */
+export type SetSpaceGrantsResponse = Message<"toolbus.space.v1.SetSpaceGrantsResponse"> & {
+  /**
+   * The space.
+   *
+   * @generated from field: toolbus.space.v1.Space space = 1;
+   */
+  space?: Space | undefined;
+};
+
+/**
+ * Describes the message toolbus.space.v1.SetSpaceGrantsResponse.
+ * Use `create(SetSpaceGrantsResponseSchema)` to create a new message.
+ */
+export const SetSpaceGrantsResponseSchema: GenMessage<SetSpaceGrantsResponse> = /*@__PURE__*/
+  messageDesc(file_toolbus_space_v1_space_service, 3);
+
+/**
  * Asks for a space.
  *
  * @generated from message toolbus.space.v1.GetSpaceRequest
@@ -90,7 +147,7 @@ export type GetSpaceRequest = Message<"toolbus.space.v1.GetSpaceRequest"> & {
  * Use `create(GetSpaceRequestSchema)` to create a new message.
  */
 export const GetSpaceRequestSchema: GenMessage<GetSpaceRequest> = /*@__PURE__*/
-  messageDesc(file_toolbus_space_v1_space_service, 2);
+  messageDesc(file_toolbus_space_v1_space_service, 4);
 
 /**
  * A space.
@@ -111,7 +168,7 @@ export type GetSpaceResponse = Message<"toolbus.space.v1.GetSpaceResponse"> & {
  * Use `create(GetSpaceResponseSchema)` to create a new message.
  */
 export const GetSpaceResponseSchema: GenMessage<GetSpaceResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_space_v1_space_service, 3);
+  messageDesc(file_toolbus_space_v1_space_service, 5);
 
 /**
  * Asks for spaces.
@@ -139,7 +196,7 @@ export type ListSpacesRequest = Message<"toolbus.space.v1.ListSpacesRequest"> & 
  * Use `create(ListSpacesRequestSchema)` to create a new message.
  */
 export const ListSpacesRequestSchema: GenMessage<ListSpacesRequest> = /*@__PURE__*/
-  messageDesc(file_toolbus_space_v1_space_service, 4);
+  messageDesc(file_toolbus_space_v1_space_service, 6);
 
 /**
  * A page of spaces.
@@ -167,7 +224,7 @@ export type ListSpacesResponse = Message<"toolbus.space.v1.ListSpacesResponse"> 
  * Use `create(ListSpacesResponseSchema)` to create a new message.
  */
 export const ListSpacesResponseSchema: GenMessage<ListSpacesResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_space_v1_space_service, 5);
+  messageDesc(file_toolbus_space_v1_space_service, 7);
 
 /**
  * An agent that acts in a space. Only the owner of its session may name it.
@@ -195,7 +252,7 @@ export type SessionAgent = Message<"toolbus.space.v1.SessionAgent"> & {
  * Use `create(SessionAgentSchema)` to create a new message.
  */
 export const SessionAgentSchema: GenMessage<SessionAgent> = /*@__PURE__*/
-  messageDesc(file_toolbus_space_v1_space_service, 6);
+  messageDesc(file_toolbus_space_v1_space_service, 8);
 
 /**
  * Makes a space the active one of a session's agent, or lets a person join it.
@@ -239,7 +296,7 @@ export type EnterSpaceRequest = Message<"toolbus.space.v1.EnterSpaceRequest"> & 
  * Use `create(EnterSpaceRequestSchema)` to create a new message.
  */
 export const EnterSpaceRequestSchema: GenMessage<EnterSpaceRequest> = /*@__PURE__*/
-  messageDesc(file_toolbus_space_v1_space_service, 7);
+  messageDesc(file_toolbus_space_v1_space_service, 9);
 
 /**
  * The space and its latest messages.
@@ -267,7 +324,7 @@ export type EnterSpaceResponse = Message<"toolbus.space.v1.EnterSpaceResponse"> 
  * Use `create(EnterSpaceResponseSchema)` to create a new message.
  */
 export const EnterSpaceResponseSchema: GenMessage<EnterSpaceResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_space_v1_space_service, 8);
+  messageDesc(file_toolbus_space_v1_space_service, 10);
 
 /**
  * Lets a session's agent or a person leave a space.
@@ -303,7 +360,7 @@ export type LeaveSpaceRequest = Message<"toolbus.space.v1.LeaveSpaceRequest"> & 
  * Use `create(LeaveSpaceRequestSchema)` to create a new message.
  */
 export const LeaveSpaceRequestSchema: GenMessage<LeaveSpaceRequest> = /*@__PURE__*/
-  messageDesc(file_toolbus_space_v1_space_service, 9);
+  messageDesc(file_toolbus_space_v1_space_service, 11);
 
 /**
  * The member is not in the space.
@@ -324,7 +381,7 @@ export type LeaveSpaceResponse = Message<"toolbus.space.v1.LeaveSpaceResponse"> 
  * Use `create(LeaveSpaceResponseSchema)` to create a new message.
  */
 export const LeaveSpaceResponseSchema: GenMessage<LeaveSpaceResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_space_v1_space_service, 10);
+  messageDesc(file_toolbus_space_v1_space_service, 12);
 
 /**
  * Asks for the active space of a session's agent.
@@ -352,7 +409,7 @@ export type GetActiveSpaceRequest = Message<"toolbus.space.v1.GetActiveSpaceRequ
  * Use `create(GetActiveSpaceRequestSchema)` to create a new message.
  */
 export const GetActiveSpaceRequestSchema: GenMessage<GetActiveSpaceRequest> = /*@__PURE__*/
-  messageDesc(file_toolbus_space_v1_space_service, 11);
+  messageDesc(file_toolbus_space_v1_space_service, 13);
 
 /**
  * The active space of a session's agent.
@@ -373,7 +430,7 @@ export type GetActiveSpaceResponse = Message<"toolbus.space.v1.GetActiveSpaceRes
  * Use `create(GetActiveSpaceResponseSchema)` to create a new message.
  */
 export const GetActiveSpaceResponseSchema: GenMessage<GetActiveSpaceResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_space_v1_space_service, 12);
+  messageDesc(file_toolbus_space_v1_space_service, 14);
 
 /**
  * Says something in a space.
@@ -431,7 +488,7 @@ export type SendMessageRequest = Message<"toolbus.space.v1.SendMessageRequest"> 
  * Use `create(SendMessageRequestSchema)` to create a new message.
  */
 export const SendMessageRequestSchema: GenMessage<SendMessageRequest> = /*@__PURE__*/
-  messageDesc(file_toolbus_space_v1_space_service, 13);
+  messageDesc(file_toolbus_space_v1_space_service, 15);
 
 /**
  * The message, stored.
@@ -452,7 +509,7 @@ export type SendMessageResponse = Message<"toolbus.space.v1.SendMessageResponse"
  * Use `create(SendMessageResponseSchema)` to create a new message.
  */
 export const SendMessageResponseSchema: GenMessage<SendMessageResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_space_v1_space_service, 14);
+  messageDesc(file_toolbus_space_v1_space_service, 16);
 
 /**
  * Asks for messages of a space.
@@ -495,7 +552,7 @@ export type ListMessagesRequest = Message<"toolbus.space.v1.ListMessagesRequest"
  * Use `create(ListMessagesRequestSchema)` to create a new message.
  */
 export const ListMessagesRequestSchema: GenMessage<ListMessagesRequest> = /*@__PURE__*/
-  messageDesc(file_toolbus_space_v1_space_service, 15);
+  messageDesc(file_toolbus_space_v1_space_service, 17);
 
 /**
  * A page of messages of a space.
@@ -530,7 +587,7 @@ export type ListMessagesResponse = Message<"toolbus.space.v1.ListMessagesRespons
  * Use `create(ListMessagesResponseSchema)` to create a new message.
  */
 export const ListMessagesResponseSchema: GenMessage<ListMessagesResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_space_v1_space_service, 16);
+  messageDesc(file_toolbus_space_v1_space_service, 18);
 
 /**
  * Asks to follow a space.
@@ -559,7 +616,7 @@ export type WatchSpaceRequest = Message<"toolbus.space.v1.WatchSpaceRequest"> & 
  * Use `create(WatchSpaceRequestSchema)` to create a new message.
  */
 export const WatchSpaceRequestSchema: GenMessage<WatchSpaceRequest> = /*@__PURE__*/
-  messageDesc(file_toolbus_space_v1_space_service, 17);
+  messageDesc(file_toolbus_space_v1_space_service, 19);
 
 /**
  * What a watch of a space sends.
@@ -604,7 +661,7 @@ export type WatchSpaceResponse = Message<"toolbus.space.v1.WatchSpaceResponse"> 
  * Use `create(WatchSpaceResponseSchema)` to create a new message.
  */
 export const WatchSpaceResponseSchema: GenMessage<WatchSpaceResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_space_v1_space_service, 18);
+  messageDesc(file_toolbus_space_v1_space_service, 20);
 
 /**
  * Answers a tool call that waits in a space.
@@ -665,7 +722,7 @@ export type AnswerToolCallRequest = Message<"toolbus.space.v1.AnswerToolCallRequ
  * Use `create(AnswerToolCallRequestSchema)` to create a new message.
  */
 export const AnswerToolCallRequestSchema: GenMessage<AnswerToolCallRequest> = /*@__PURE__*/
-  messageDesc(file_toolbus_space_v1_space_service, 19);
+  messageDesc(file_toolbus_space_v1_space_service, 21);
 
 /**
  * This answer won.
@@ -686,7 +743,7 @@ export type AnswerToolCallResponse = Message<"toolbus.space.v1.AnswerToolCallRes
  * Use `create(AnswerToolCallResponseSchema)` to create a new message.
  */
 export const AnswerToolCallResponseSchema: GenMessage<AnswerToolCallResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_space_v1_space_service, 20);
+  messageDesc(file_toolbus_space_v1_space_service, 22);
 
 /**
  * Spaces: enter, send, read, answer.
@@ -706,6 +763,17 @@ export const SpaceService: GenService<{
     output: typeof CreateSpaceResponseSchema;
   },
   /**
+   * Says for whom a space is. For the principal that created it, and for operators. Members that it is not for any more stay in the list
+   * until they leave; they read, hear and say nothing there.
+   *
+   * @generated from rpc toolbus.space.v1.SpaceService.SetSpaceGrants
+   */
+  setSpaceGrants: {
+    methodKind: "unary";
+    input: typeof SetSpaceGrantsRequestSchema;
+    output: typeof SetSpaceGrantsResponseSchema;
+  },
+  /**
    * Returns a space and its members.
    *
    * @generated from rpc toolbus.space.v1.SpaceService.GetSpace
@@ -716,7 +784,7 @@ export const SpaceService: GenService<{
     output: typeof GetSpaceResponseSchema;
   },
   /**
-   * Lists spaces, by id.
+   * Lists the spaces that are for the caller, by id.
    *
    * @generated from rpc toolbus.space.v1.SpaceService.ListSpaces
    */

@@ -291,7 +291,8 @@ export type Tool = Message<"toolbus.tool.v1.Tool"> & {
   ttl?: Duration | undefined;
 
   /**
-   * For EXECUTION_TYPE_EXTERNAL: who may watch for its calls, take them and answer them; absent: every principal. The owner of the
+   * For EXECUTION_TYPE_EXTERNAL: who may watch for its calls, take them and answer them; absent: those whom
+   * TOOLBUS_DEFAULT_GRANT of the gateway names. The owner of the
    * session that calls may always answer.
    *
    * @generated from field: toolbus.access.v1.Grants grants = 16;

@@ -524,7 +524,8 @@ type Agent struct {
 	Limits *Limits `protobuf:"bytes,9,opt,name=limits,proto3" json:"limits,omitempty"`
 	// Whether an event in the inbox starts a run; absent means true.
 	WakeOnInbox *bool `protobuf:"varint,10,opt,name=wake_on_inbox,json=wakeOnInbox,proto3,oneof" json:"wake_on_inbox,omitempty"`
-	// Who may open a session with it, switch one to it, ask for its tools, and have it called as a sub-agent; absent: every principal.
+	// Who may open a session with it, switch one to it, ask for its tools, and have it called as a sub-agent; absent: those
+	// whom TOOLBUS_DEFAULT_GRANT of the gateway names.
 	// A session that stands keeps its agent.
 	Grants        *v11.Grants `protobuf:"bytes,11,opt,name=grants,proto3" json:"grants,omitempty"`
 	unknownFields protoimpl.UnknownFields

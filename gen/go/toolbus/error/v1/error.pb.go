@@ -325,7 +325,8 @@ const (
 	// Only services of the suite call this method. Use the methods that are offered to clients.
 	// Code: `permission_denied`.
 	Reason_REASON_CALLER_NOT_SERVICE Reason = 82
-	// The agent or the external tool is granted to other principals. Ask an operator to name this one in its `grants`.
+	// The agent, space or external tool is granted to other principals. Ask an operator to name this one in its `grants`, or, if it has
+	// none, in TOOLBUS_DEFAULT_GRANT.
 	// Code: `permission_denied`.
 	Reason_REASON_PRINCIPAL_NOT_GRANTED Reason = 83
 	// The principal has its share of the gateway's requests, calls or streams; nothing was started. `share` and `limit` in the metadata

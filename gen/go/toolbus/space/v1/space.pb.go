@@ -15,8 +15,9 @@ import (
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
-	v11 "toolbus.dev/gen/go/toolbus/content/v1"
-	v1 "toolbus.dev/gen/go/toolbus/tool/v1"
+	v1 "toolbus.dev/gen/go/toolbus/access/v1"
+	v12 "toolbus.dev/gen/go/toolbus/content/v1"
+	v11 "toolbus.dev/gen/go/toolbus/tool/v1"
 	unsafe "unsafe"
 )
 
@@ -224,7 +225,12 @@ type Space struct {
 	// Who takes part.
 	Members []*Member `protobuf:"bytes,3,rep,name=members,proto3" json:"members,omitempty"`
 	// When it was created.
-	CreateTime    *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
+	CreateTime *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
+	// Who may see it, take part and answer there, in person or by the agents of their sessions; absent: those whom
+	// TOOLBUS_DEFAULT_GRANT of the gateway names. Who created it always may.
+	Grants *v1.Grants `protobuf:"bytes,5,opt,name=grants,proto3" json:"grants,omitempty"`
+	// The principal that created it, which may change its grants; empty for one that a service created.
+	Principal     string `protobuf:"bytes,6,opt,name=principal,proto3" json:"principal,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -287,6 +293,20 @@ func (x *Space) GetCreateTime() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *Space) GetGrants() *v1.Grants {
+	if x != nil {
+		return x.Grants
+	}
+	return nil
+}
+
+func (x *Space) GetPrincipal() string {
+	if x != nil {
+		return x.Principal
+	}
+	return ""
+}
+
 // A visible tool call in a space. It cannot be replied to and wakes no agent.
 type ToolMessage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -299,7 +319,7 @@ type ToolMessage struct {
 	// Its state.
 	State ToolMessageState `protobuf:"varint,4,opt,name=state,proto3,enum=toolbus.space.v1.ToolMessageState" json:"state,omitempty"`
 	// The result, once there is one.
-	Result *v1.ToolResult `protobuf:"bytes,5,opt,name=result,proto3" json:"result,omitempty"`
+	Result *v11.ToolResult `protobuf:"bytes,5,opt,name=result,proto3" json:"result,omitempty"`
 	// The run that called.
 	RunId string `protobuf:"bytes,6,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
 	// JSON Schema of the result that is expected, as JSON text; empty if any.
@@ -368,7 +388,7 @@ func (x *ToolMessage) GetState() ToolMessageState {
 	return ToolMessageState_TOOL_MESSAGE_STATE_UNSPECIFIED
 }
 
-func (x *ToolMessage) GetResult() *v1.ToolResult {
+func (x *ToolMessage) GetResult() *v11.ToolResult {
 	if x != nil {
 		return x.Result
 	}
@@ -400,7 +420,7 @@ func (x *ToolMessage) GetArgumentsIncomplete() bool {
 type TextMessage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The content, in order.
-	Content       []*v11.ContentPart `protobuf:"bytes,1,rep,name=content,proto3" json:"content,omitempty"`
+	Content       []*v12.ContentPart `protobuf:"bytes,1,rep,name=content,proto3" json:"content,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -435,7 +455,7 @@ func (*TextMessage) Descriptor() ([]byte, []int) {
 	return file_toolbus_space_v1_space_proto_rawDescGZIP(), []int{3}
 }
 
-func (x *TextMessage) GetContent() []*v11.ContentPart {
+func (x *TextMessage) GetContent() []*v12.ContentPart {
 	if x != nil {
 		return x.Content
 	}
@@ -776,7 +796,7 @@ var File_toolbus_space_v1_space_proto protoreflect.FileDescriptor
 
 const file_toolbus_space_v1_space_proto_rawDesc = "" +
 	"\n" +
-	"\x1ctoolbus/space/v1/space.proto\x12\x10toolbus.space.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a toolbus/content/v1/content.proto\x1a\x1atoolbus/tool/v1/tool.proto\"\xa1\x01\n" +
+	"\x1ctoolbus/space/v1/space.proto\x12\x10toolbus.space.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1etoolbus/access/v1/access.proto\x1a toolbus/content/v1/content.proto\x1a\x1atoolbus/tool/v1/tool.proto\"\xa1\x01\n" +
 	"\x06Member\x12\x1a\n" +
 	"\x02id\x18\x01 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01\x18\x80\x02R\x02id\x12\x1e\n" +
@@ -785,13 +805,15 @@ const file_toolbus_space_v1_space_proto_rawDesc = "" +
 	"\x04kind\x18\x03 \x01(\x0e2\x1c.toolbus.space.v1.MemberKindB\n" +
 	"\xbaH\a\x82\x01\x04\x10\x01 \x00R\x04kind\x12\x1d\n" +
 	"\n" +
-	"session_id\x18\x04 \x01(\tR\tsessionId\"\xc6\x01\n" +
+	"session_id\x18\x04 \x01(\tR\tsessionId\"\x97\x02\n" +
 	"\x05Space\x12,\n" +
 	"\x02id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x02id\x12\x1e\n" +
 	"\x05title\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\x05title\x122\n" +
 	"\amembers\x18\x03 \x03(\v2\x18.toolbus.space.v1.MemberR\amembers\x12;\n" +
 	"\vcreate_time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"createTime\"\xc8\x02\n" +
+	"createTime\x121\n" +
+	"\x06grants\x18\x05 \x01(\v2\x19.toolbus.access.v1.GrantsR\x06grants\x12\x1c\n" +
+	"\tprincipal\x18\x06 \x01(\tR\tprincipal\"\xc8\x02\n" +
 	"\vToolMessage\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x12\x12\n" +
 	"\x04tool\x18\x02 \x01(\tR\x04tool\x12%\n" +
@@ -865,33 +887,35 @@ var file_toolbus_space_v1_space_proto_goTypes = []any{
 	(*SpaceMessage)(nil),          // 6: toolbus.space.v1.SpaceMessage
 	(*SpaceEvent)(nil),            // 7: toolbus.space.v1.SpaceEvent
 	(*timestamppb.Timestamp)(nil), // 8: google.protobuf.Timestamp
-	(*v1.ToolResult)(nil),         // 9: toolbus.tool.v1.ToolResult
-	(*v11.ContentPart)(nil),       // 10: toolbus.content.v1.ContentPart
+	(*v1.Grants)(nil),             // 9: toolbus.access.v1.Grants
+	(*v11.ToolResult)(nil),        // 10: toolbus.tool.v1.ToolResult
+	(*v12.ContentPart)(nil),       // 11: toolbus.content.v1.ContentPart
 }
 var file_toolbus_space_v1_space_proto_depIdxs = []int32{
 	0,  // 0: toolbus.space.v1.Member.kind:type_name -> toolbus.space.v1.MemberKind
 	2,  // 1: toolbus.space.v1.Space.members:type_name -> toolbus.space.v1.Member
 	8,  // 2: toolbus.space.v1.Space.create_time:type_name -> google.protobuf.Timestamp
-	1,  // 3: toolbus.space.v1.ToolMessage.state:type_name -> toolbus.space.v1.ToolMessageState
-	9,  // 4: toolbus.space.v1.ToolMessage.result:type_name -> toolbus.tool.v1.ToolResult
-	10, // 5: toolbus.space.v1.TextMessage.content:type_name -> toolbus.content.v1.ContentPart
-	2,  // 6: toolbus.space.v1.SpaceMessage.author:type_name -> toolbus.space.v1.Member
-	8,  // 7: toolbus.space.v1.SpaceMessage.create_time:type_name -> google.protobuf.Timestamp
-	5,  // 8: toolbus.space.v1.SpaceMessage.text:type_name -> toolbus.space.v1.TextMessage
-	4,  // 9: toolbus.space.v1.SpaceMessage.tool:type_name -> toolbus.space.v1.ToolMessage
-	6,  // 10: toolbus.space.v1.SpaceEvent.message_posted:type_name -> toolbus.space.v1.SpaceMessage
-	6,  // 11: toolbus.space.v1.SpaceEvent.tool_started:type_name -> toolbus.space.v1.SpaceMessage
-	6,  // 12: toolbus.space.v1.SpaceEvent.tool_streaming:type_name -> toolbus.space.v1.SpaceMessage
-	6,  // 13: toolbus.space.v1.SpaceEvent.tool_done:type_name -> toolbus.space.v1.SpaceMessage
-	6,  // 14: toolbus.space.v1.SpaceEvent.tool_error:type_name -> toolbus.space.v1.SpaceMessage
-	2,  // 15: toolbus.space.v1.SpaceEvent.member_joined:type_name -> toolbus.space.v1.Member
-	2,  // 16: toolbus.space.v1.SpaceEvent.member_left:type_name -> toolbus.space.v1.Member
-	6,  // 17: toolbus.space.v1.SpaceEvent.tool_requires_action:type_name -> toolbus.space.v1.SpaceMessage
-	18, // [18:18] is the sub-list for method output_type
-	18, // [18:18] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	9,  // 3: toolbus.space.v1.Space.grants:type_name -> toolbus.access.v1.Grants
+	1,  // 4: toolbus.space.v1.ToolMessage.state:type_name -> toolbus.space.v1.ToolMessageState
+	10, // 5: toolbus.space.v1.ToolMessage.result:type_name -> toolbus.tool.v1.ToolResult
+	11, // 6: toolbus.space.v1.TextMessage.content:type_name -> toolbus.content.v1.ContentPart
+	2,  // 7: toolbus.space.v1.SpaceMessage.author:type_name -> toolbus.space.v1.Member
+	8,  // 8: toolbus.space.v1.SpaceMessage.create_time:type_name -> google.protobuf.Timestamp
+	5,  // 9: toolbus.space.v1.SpaceMessage.text:type_name -> toolbus.space.v1.TextMessage
+	4,  // 10: toolbus.space.v1.SpaceMessage.tool:type_name -> toolbus.space.v1.ToolMessage
+	6,  // 11: toolbus.space.v1.SpaceEvent.message_posted:type_name -> toolbus.space.v1.SpaceMessage
+	6,  // 12: toolbus.space.v1.SpaceEvent.tool_started:type_name -> toolbus.space.v1.SpaceMessage
+	6,  // 13: toolbus.space.v1.SpaceEvent.tool_streaming:type_name -> toolbus.space.v1.SpaceMessage
+	6,  // 14: toolbus.space.v1.SpaceEvent.tool_done:type_name -> toolbus.space.v1.SpaceMessage
+	6,  // 15: toolbus.space.v1.SpaceEvent.tool_error:type_name -> toolbus.space.v1.SpaceMessage
+	2,  // 16: toolbus.space.v1.SpaceEvent.member_joined:type_name -> toolbus.space.v1.Member
+	2,  // 17: toolbus.space.v1.SpaceEvent.member_left:type_name -> toolbus.space.v1.Member
+	6,  // 18: toolbus.space.v1.SpaceEvent.tool_requires_action:type_name -> toolbus.space.v1.SpaceMessage
+	19, // [19:19] is the sub-list for method output_type
+	19, // [19:19] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_space_v1_space_proto_init() }

@@ -14,9 +14,9 @@ import (
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
 	sync "sync"
-	_ "toolbus.dev/gen/go/toolbus/access/v1"
-	v1 "toolbus.dev/gen/go/toolbus/content/v1"
-	v11 "toolbus.dev/gen/go/toolbus/watch/v1"
+	v1 "toolbus.dev/gen/go/toolbus/access/v1"
+	v11 "toolbus.dev/gen/go/toolbus/content/v1"
+	v12 "toolbus.dev/gen/go/toolbus/watch/v1"
 	unsafe "unsafe"
 )
 
@@ -33,7 +33,9 @@ type CreateSpaceRequest struct {
 	// The id; empty lets the service choose one.
 	SpaceId string `protobuf:"bytes,1,opt,name=space_id,json=spaceId,proto3" json:"space_id,omitempty"`
 	// Its title. A space of that id that has another one is refused.
-	Title         string `protobuf:"bytes,2,opt,name=title,proto3" json:"title,omitempty"`
+	Title string `protobuf:"bytes,2,opt,name=title,proto3" json:"title,omitempty"`
+	// For whom it is; see `Space.grants`. A space that exists keeps its own.
+	Grants        *v1.Grants `protobuf:"bytes,3,opt,name=grants,proto3" json:"grants,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -82,6 +84,13 @@ func (x *CreateSpaceRequest) GetTitle() string {
 	return ""
 }
 
+func (x *CreateSpaceRequest) GetGrants() *v1.Grants {
+	if x != nil {
+		return x.Grants
+	}
+	return nil
+}
+
 // The space, stored.
 type CreateSpaceResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -128,6 +137,107 @@ func (x *CreateSpaceResponse) GetSpace() *Space {
 	return nil
 }
 
+// Says for whom a space is.
+type SetSpaceGrantsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The space.
+	SpaceId string `protobuf:"bytes,1,opt,name=space_id,json=spaceId,proto3" json:"space_id,omitempty"`
+	// In place of those that it has; absent: none, so that it is for whoever may use what has no grants.
+	Grants        *v1.Grants `protobuf:"bytes,2,opt,name=grants,proto3" json:"grants,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetSpaceGrantsRequest) Reset() {
+	*x = SetSpaceGrantsRequest{}
+	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetSpaceGrantsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetSpaceGrantsRequest) ProtoMessage() {}
+
+func (x *SetSpaceGrantsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetSpaceGrantsRequest.ProtoReflect.Descriptor instead.
+func (*SetSpaceGrantsRequest) Descriptor() ([]byte, []int) {
+	return file_toolbus_space_v1_space_service_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *SetSpaceGrantsRequest) GetSpaceId() string {
+	if x != nil {
+		return x.SpaceId
+	}
+	return ""
+}
+
+func (x *SetSpaceGrantsRequest) GetGrants() *v1.Grants {
+	if x != nil {
+		return x.Grants
+	}
+	return nil
+}
+
+// The space, stored.
+type SetSpaceGrantsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The space.
+	Space         *Space `protobuf:"bytes,1,opt,name=space,proto3" json:"space,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetSpaceGrantsResponse) Reset() {
+	*x = SetSpaceGrantsResponse{}
+	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetSpaceGrantsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetSpaceGrantsResponse) ProtoMessage() {}
+
+func (x *SetSpaceGrantsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetSpaceGrantsResponse.ProtoReflect.Descriptor instead.
+func (*SetSpaceGrantsResponse) Descriptor() ([]byte, []int) {
+	return file_toolbus_space_v1_space_service_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *SetSpaceGrantsResponse) GetSpace() *Space {
+	if x != nil {
+		return x.Space
+	}
+	return nil
+}
+
 // Asks for a space.
 type GetSpaceRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -139,7 +249,7 @@ type GetSpaceRequest struct {
 
 func (x *GetSpaceRequest) Reset() {
 	*x = GetSpaceRequest{}
-	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[2]
+	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -151,7 +261,7 @@ func (x *GetSpaceRequest) String() string {
 func (*GetSpaceRequest) ProtoMessage() {}
 
 func (x *GetSpaceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[2]
+	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -164,7 +274,7 @@ func (x *GetSpaceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSpaceRequest.ProtoReflect.Descriptor instead.
 func (*GetSpaceRequest) Descriptor() ([]byte, []int) {
-	return file_toolbus_space_v1_space_service_proto_rawDescGZIP(), []int{2}
+	return file_toolbus_space_v1_space_service_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *GetSpaceRequest) GetSpaceId() string {
@@ -185,7 +295,7 @@ type GetSpaceResponse struct {
 
 func (x *GetSpaceResponse) Reset() {
 	*x = GetSpaceResponse{}
-	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[3]
+	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -197,7 +307,7 @@ func (x *GetSpaceResponse) String() string {
 func (*GetSpaceResponse) ProtoMessage() {}
 
 func (x *GetSpaceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[3]
+	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -210,7 +320,7 @@ func (x *GetSpaceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSpaceResponse.ProtoReflect.Descriptor instead.
 func (*GetSpaceResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_space_v1_space_service_proto_rawDescGZIP(), []int{3}
+	return file_toolbus_space_v1_space_service_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *GetSpaceResponse) GetSpace() *Space {
@@ -233,7 +343,7 @@ type ListSpacesRequest struct {
 
 func (x *ListSpacesRequest) Reset() {
 	*x = ListSpacesRequest{}
-	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[4]
+	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -245,7 +355,7 @@ func (x *ListSpacesRequest) String() string {
 func (*ListSpacesRequest) ProtoMessage() {}
 
 func (x *ListSpacesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[4]
+	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -258,7 +368,7 @@ func (x *ListSpacesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSpacesRequest.ProtoReflect.Descriptor instead.
 func (*ListSpacesRequest) Descriptor() ([]byte, []int) {
-	return file_toolbus_space_v1_space_service_proto_rawDescGZIP(), []int{4}
+	return file_toolbus_space_v1_space_service_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ListSpacesRequest) GetPageSize() int32 {
@@ -288,7 +398,7 @@ type ListSpacesResponse struct {
 
 func (x *ListSpacesResponse) Reset() {
 	*x = ListSpacesResponse{}
-	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[5]
+	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -300,7 +410,7 @@ func (x *ListSpacesResponse) String() string {
 func (*ListSpacesResponse) ProtoMessage() {}
 
 func (x *ListSpacesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[5]
+	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -313,7 +423,7 @@ func (x *ListSpacesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSpacesResponse.ProtoReflect.Descriptor instead.
 func (*ListSpacesResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_space_v1_space_service_proto_rawDescGZIP(), []int{5}
+	return file_toolbus_space_v1_space_service_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ListSpacesResponse) GetSpaces() []*Space {
@@ -343,7 +453,7 @@ type SessionAgent struct {
 
 func (x *SessionAgent) Reset() {
 	*x = SessionAgent{}
-	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[6]
+	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -355,7 +465,7 @@ func (x *SessionAgent) String() string {
 func (*SessionAgent) ProtoMessage() {}
 
 func (x *SessionAgent) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[6]
+	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -368,7 +478,7 @@ func (x *SessionAgent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionAgent.ProtoReflect.Descriptor instead.
 func (*SessionAgent) Descriptor() ([]byte, []int) {
-	return file_toolbus_space_v1_space_service_proto_rawDescGZIP(), []int{6}
+	return file_toolbus_space_v1_space_service_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *SessionAgent) GetSessionId() string {
@@ -403,7 +513,7 @@ type EnterSpaceRequest struct {
 
 func (x *EnterSpaceRequest) Reset() {
 	*x = EnterSpaceRequest{}
-	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[7]
+	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -415,7 +525,7 @@ func (x *EnterSpaceRequest) String() string {
 func (*EnterSpaceRequest) ProtoMessage() {}
 
 func (x *EnterSpaceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[7]
+	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -428,7 +538,7 @@ func (x *EnterSpaceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnterSpaceRequest.ProtoReflect.Descriptor instead.
 func (*EnterSpaceRequest) Descriptor() ([]byte, []int) {
-	return file_toolbus_space_v1_space_service_proto_rawDescGZIP(), []int{7}
+	return file_toolbus_space_v1_space_service_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *EnterSpaceRequest) GetSpaceId() string {
@@ -494,7 +604,7 @@ type EnterSpaceResponse struct {
 
 func (x *EnterSpaceResponse) Reset() {
 	*x = EnterSpaceResponse{}
-	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[8]
+	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -506,7 +616,7 @@ func (x *EnterSpaceResponse) String() string {
 func (*EnterSpaceResponse) ProtoMessage() {}
 
 func (x *EnterSpaceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[8]
+	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -519,7 +629,7 @@ func (x *EnterSpaceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnterSpaceResponse.ProtoReflect.Descriptor instead.
 func (*EnterSpaceResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_space_v1_space_service_proto_rawDescGZIP(), []int{8}
+	return file_toolbus_space_v1_space_service_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *EnterSpaceResponse) GetSpace() *Space {
@@ -553,7 +663,7 @@ type LeaveSpaceRequest struct {
 
 func (x *LeaveSpaceRequest) Reset() {
 	*x = LeaveSpaceRequest{}
-	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[9]
+	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -565,7 +675,7 @@ func (x *LeaveSpaceRequest) String() string {
 func (*LeaveSpaceRequest) ProtoMessage() {}
 
 func (x *LeaveSpaceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[9]
+	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -578,7 +688,7 @@ func (x *LeaveSpaceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveSpaceRequest.ProtoReflect.Descriptor instead.
 func (*LeaveSpaceRequest) Descriptor() ([]byte, []int) {
-	return file_toolbus_space_v1_space_service_proto_rawDescGZIP(), []int{9}
+	return file_toolbus_space_v1_space_service_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *LeaveSpaceRequest) GetSpaceId() string {
@@ -626,7 +736,7 @@ type LeaveSpaceResponse struct {
 
 func (x *LeaveSpaceResponse) Reset() {
 	*x = LeaveSpaceResponse{}
-	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[10]
+	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -638,7 +748,7 @@ func (x *LeaveSpaceResponse) String() string {
 func (*LeaveSpaceResponse) ProtoMessage() {}
 
 func (x *LeaveSpaceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[10]
+	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -651,7 +761,7 @@ func (x *LeaveSpaceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveSpaceResponse.ProtoReflect.Descriptor instead.
 func (*LeaveSpaceResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_space_v1_space_service_proto_rawDescGZIP(), []int{10}
+	return file_toolbus_space_v1_space_service_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *LeaveSpaceResponse) GetLeft() bool {
@@ -674,7 +784,7 @@ type GetActiveSpaceRequest struct {
 
 func (x *GetActiveSpaceRequest) Reset() {
 	*x = GetActiveSpaceRequest{}
-	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[11]
+	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -686,7 +796,7 @@ func (x *GetActiveSpaceRequest) String() string {
 func (*GetActiveSpaceRequest) ProtoMessage() {}
 
 func (x *GetActiveSpaceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[11]
+	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -699,7 +809,7 @@ func (x *GetActiveSpaceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetActiveSpaceRequest.ProtoReflect.Descriptor instead.
 func (*GetActiveSpaceRequest) Descriptor() ([]byte, []int) {
-	return file_toolbus_space_v1_space_service_proto_rawDescGZIP(), []int{11}
+	return file_toolbus_space_v1_space_service_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *GetActiveSpaceRequest) GetSessionId() string {
@@ -727,7 +837,7 @@ type GetActiveSpaceResponse struct {
 
 func (x *GetActiveSpaceResponse) Reset() {
 	*x = GetActiveSpaceResponse{}
-	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[12]
+	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -739,7 +849,7 @@ func (x *GetActiveSpaceResponse) String() string {
 func (*GetActiveSpaceResponse) ProtoMessage() {}
 
 func (x *GetActiveSpaceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[12]
+	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -752,7 +862,7 @@ func (x *GetActiveSpaceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetActiveSpaceResponse.ProtoReflect.Descriptor instead.
 func (*GetActiveSpaceResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_space_v1_space_service_proto_rawDescGZIP(), []int{12}
+	return file_toolbus_space_v1_space_service_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *GetActiveSpaceResponse) GetSpaceId() string {
@@ -768,7 +878,7 @@ type SendMessageRequest struct {
 	// The space.
 	SpaceId string `protobuf:"bytes,1,opt,name=space_id,json=spaceId,proto3" json:"space_id,omitempty"`
 	// The content, in order. Its texts have 262,144 characters at most together; a message without text is refused.
-	Content []*v1.ContentPart `protobuf:"bytes,2,rep,name=content,proto3" json:"content,omitempty"`
+	Content []*v11.ContentPart `protobuf:"bytes,2,rep,name=content,proto3" json:"content,omitempty"`
 	// Who speaks. Absent: the client, as a person named by its principal.
 	//
 	// Types that are valid to be assigned to Author:
@@ -784,7 +894,7 @@ type SendMessageRequest struct {
 
 func (x *SendMessageRequest) Reset() {
 	*x = SendMessageRequest{}
-	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[13]
+	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -796,7 +906,7 @@ func (x *SendMessageRequest) String() string {
 func (*SendMessageRequest) ProtoMessage() {}
 
 func (x *SendMessageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[13]
+	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -809,7 +919,7 @@ func (x *SendMessageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SendMessageRequest.ProtoReflect.Descriptor instead.
 func (*SendMessageRequest) Descriptor() ([]byte, []int) {
-	return file_toolbus_space_v1_space_service_proto_rawDescGZIP(), []int{13}
+	return file_toolbus_space_v1_space_service_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *SendMessageRequest) GetSpaceId() string {
@@ -819,7 +929,7 @@ func (x *SendMessageRequest) GetSpaceId() string {
 	return ""
 }
 
-func (x *SendMessageRequest) GetContent() []*v1.ContentPart {
+func (x *SendMessageRequest) GetContent() []*v11.ContentPart {
 	if x != nil {
 		return x.Content
 	}
@@ -887,7 +997,7 @@ type SendMessageResponse struct {
 
 func (x *SendMessageResponse) Reset() {
 	*x = SendMessageResponse{}
-	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[14]
+	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -899,7 +1009,7 @@ func (x *SendMessageResponse) String() string {
 func (*SendMessageResponse) ProtoMessage() {}
 
 func (x *SendMessageResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[14]
+	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -912,7 +1022,7 @@ func (x *SendMessageResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SendMessageResponse.ProtoReflect.Descriptor instead.
 func (*SendMessageResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_space_v1_space_service_proto_rawDescGZIP(), []int{14}
+	return file_toolbus_space_v1_space_service_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *SendMessageResponse) GetMessage() *SpaceMessage {
@@ -940,7 +1050,7 @@ type ListMessagesRequest struct {
 
 func (x *ListMessagesRequest) Reset() {
 	*x = ListMessagesRequest{}
-	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[15]
+	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -952,7 +1062,7 @@ func (x *ListMessagesRequest) String() string {
 func (*ListMessagesRequest) ProtoMessage() {}
 
 func (x *ListMessagesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[15]
+	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -965,7 +1075,7 @@ func (x *ListMessagesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListMessagesRequest.ProtoReflect.Descriptor instead.
 func (*ListMessagesRequest) Descriptor() ([]byte, []int) {
-	return file_toolbus_space_v1_space_service_proto_rawDescGZIP(), []int{15}
+	return file_toolbus_space_v1_space_service_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ListMessagesRequest) GetSpaceId() string {
@@ -1011,7 +1121,7 @@ type ListMessagesResponse struct {
 
 func (x *ListMessagesResponse) Reset() {
 	*x = ListMessagesResponse{}
-	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[16]
+	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1023,7 +1133,7 @@ func (x *ListMessagesResponse) String() string {
 func (*ListMessagesResponse) ProtoMessage() {}
 
 func (x *ListMessagesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[16]
+	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1036,7 +1146,7 @@ func (x *ListMessagesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListMessagesResponse.ProtoReflect.Descriptor instead.
 func (*ListMessagesResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_space_v1_space_service_proto_rawDescGZIP(), []int{16}
+	return file_toolbus_space_v1_space_service_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ListMessagesResponse) GetMessages() []*SpaceMessage {
@@ -1074,7 +1184,7 @@ type WatchSpaceRequest struct {
 
 func (x *WatchSpaceRequest) Reset() {
 	*x = WatchSpaceRequest{}
-	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[17]
+	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1086,7 +1196,7 @@ func (x *WatchSpaceRequest) String() string {
 func (*WatchSpaceRequest) ProtoMessage() {}
 
 func (x *WatchSpaceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[17]
+	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1099,7 +1209,7 @@ func (x *WatchSpaceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchSpaceRequest.ProtoReflect.Descriptor instead.
 func (*WatchSpaceRequest) Descriptor() ([]byte, []int) {
-	return file_toolbus_space_v1_space_service_proto_rawDescGZIP(), []int{17}
+	return file_toolbus_space_v1_space_service_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *WatchSpaceRequest) GetSpaceId() string {
@@ -1133,7 +1243,7 @@ type WatchSpaceResponse struct {
 
 func (x *WatchSpaceResponse) Reset() {
 	*x = WatchSpaceResponse{}
-	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[18]
+	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1145,7 +1255,7 @@ func (x *WatchSpaceResponse) String() string {
 func (*WatchSpaceResponse) ProtoMessage() {}
 
 func (x *WatchSpaceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[18]
+	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1158,7 +1268,7 @@ func (x *WatchSpaceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchSpaceResponse.ProtoReflect.Descriptor instead.
 func (*WatchSpaceResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_space_v1_space_service_proto_rawDescGZIP(), []int{18}
+	return file_toolbus_space_v1_space_service_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *WatchSpaceResponse) GetUpdate() isWatchSpaceResponse_Update {
@@ -1177,7 +1287,7 @@ func (x *WatchSpaceResponse) GetEvent() *SpaceEvent {
 	return nil
 }
 
-func (x *WatchSpaceResponse) GetStart() *v11.WatchStart {
+func (x *WatchSpaceResponse) GetStart() *v12.WatchStart {
 	if x != nil {
 		if x, ok := x.Update.(*WatchSpaceResponse_Start); ok {
 			return x.Start
@@ -1186,7 +1296,7 @@ func (x *WatchSpaceResponse) GetStart() *v11.WatchStart {
 	return nil
 }
 
-func (x *WatchSpaceResponse) GetGap() *v11.WatchGap {
+func (x *WatchSpaceResponse) GetGap() *v12.WatchGap {
 	if x != nil {
 		if x, ok := x.Update.(*WatchSpaceResponse_Gap); ok {
 			return x.Gap
@@ -1206,12 +1316,12 @@ type WatchSpaceResponse_Event struct {
 
 type WatchSpaceResponse_Start struct {
 	// Where the watch begins.
-	Start *v11.WatchStart `protobuf:"bytes,2,opt,name=start,proto3,oneof"`
+	Start *v12.WatchStart `protobuf:"bytes,2,opt,name=start,proto3,oneof"`
 }
 
 type WatchSpaceResponse_Gap struct {
 	// Events that are kept no longer: a space keeps its latest 10,000.
-	Gap *v11.WatchGap `protobuf:"bytes,3,opt,name=gap,proto3,oneof"`
+	Gap *v12.WatchGap `protobuf:"bytes,3,opt,name=gap,proto3,oneof"`
 }
 
 func (*WatchSpaceResponse_Event) isWatchSpaceResponse_Update() {}
@@ -1245,7 +1355,7 @@ type AnswerToolCallRequest struct {
 
 func (x *AnswerToolCallRequest) Reset() {
 	*x = AnswerToolCallRequest{}
-	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[19]
+	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1257,7 +1367,7 @@ func (x *AnswerToolCallRequest) String() string {
 func (*AnswerToolCallRequest) ProtoMessage() {}
 
 func (x *AnswerToolCallRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[19]
+	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1270,7 +1380,7 @@ func (x *AnswerToolCallRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerToolCallRequest.ProtoReflect.Descriptor instead.
 func (*AnswerToolCallRequest) Descriptor() ([]byte, []int) {
-	return file_toolbus_space_v1_space_service_proto_rawDescGZIP(), []int{19}
+	return file_toolbus_space_v1_space_service_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *AnswerToolCallRequest) GetSpaceId() string {
@@ -1348,7 +1458,7 @@ type AnswerToolCallResponse struct {
 
 func (x *AnswerToolCallResponse) Reset() {
 	*x = AnswerToolCallResponse{}
-	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[20]
+	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1360,7 +1470,7 @@ func (x *AnswerToolCallResponse) String() string {
 func (*AnswerToolCallResponse) ProtoMessage() {}
 
 func (x *AnswerToolCallResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[20]
+	mi := &file_toolbus_space_v1_space_service_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1373,7 +1483,7 @@ func (x *AnswerToolCallResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerToolCallResponse.ProtoReflect.Descriptor instead.
 func (*AnswerToolCallResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_space_v1_space_service_proto_rawDescGZIP(), []int{20}
+	return file_toolbus_space_v1_space_service_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *AnswerToolCallResponse) GetMessage() *SpaceMessage {
@@ -1387,11 +1497,17 @@ var File_toolbus_space_v1_space_service_proto protoreflect.FileDescriptor
 
 const file_toolbus_space_v1_space_service_proto_rawDesc = "" +
 	"\n" +
-	"$toolbus/space/v1/space_service.proto\x12\x10toolbus.space.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1etoolbus/access/v1/access.proto\x1a toolbus/content/v1/content.proto\x1a\x1ctoolbus/space/v1/space.proto\x1a\x1ctoolbus/watch/v1/watch.proto\"m\n" +
+	"$toolbus/space/v1/space_service.proto\x12\x10toolbus.space.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1etoolbus/access/v1/access.proto\x1a toolbus/content/v1/content.proto\x1a\x1ctoolbus/space/v1/space.proto\x1a\x1ctoolbus/watch/v1/watch.proto\"\xa0\x01\n" +
 	"\x12CreateSpaceRequest\x127\n" +
 	"\bspace_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\aspaceId\x12\x1e\n" +
-	"\x05title\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\x05title\"D\n" +
+	"\x05title\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\x05title\x121\n" +
+	"\x06grants\x18\x03 \x01(\v2\x19.toolbus.access.v1.GrantsR\x06grants\"D\n" +
 	"\x13CreateSpaceResponse\x12-\n" +
+	"\x05space\x18\x01 \x01(\v2\x17.toolbus.space.v1.SpaceR\x05space\"\x83\x01\n" +
+	"\x15SetSpaceGrantsRequest\x127\n" +
+	"\bspace_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\aspaceId\x121\n" +
+	"\x06grants\x18\x02 \x01(\v2\x19.toolbus.access.v1.GrantsR\x06grants\"G\n" +
+	"\x16SetSpaceGrantsResponse\x12-\n" +
 	"\x05space\x18\x01 \x01(\v2\x17.toolbus.space.v1.SpaceR\x05space\"J\n" +
 	"\x0fGetSpaceRequest\x127\n" +
 	"\bspace_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\aspaceId\"A\n" +
@@ -1472,9 +1588,10 @@ const file_toolbus_space_v1_space_service_proto_rawDesc = "" +
 	"\rsubmission_id\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\fsubmissionIdB\x10\n" +
 	"\aoutcome\x12\x05\xbaH\x02\b\x01\"R\n" +
 	"\x16AnswerToolCallResponse\x128\n" +
-	"\amessage\x18\x01 \x01(\v2\x1e.toolbus.space.v1.SpaceMessageR\amessage2\xe4\a\n" +
+	"\amessage\x18\x01 \x01(\v2\x1e.toolbus.space.v1.SpaceMessageR\amessage2\xcf\b\n" +
 	"\fSpaceService\x12`\n" +
-	"\vCreateSpace\x12$.toolbus.space.v1.CreateSpaceRequest\x1a%.toolbus.space.v1.CreateSpaceResponse\"\x04\xa8\x86\x19\x02\x12W\n" +
+	"\vCreateSpace\x12$.toolbus.space.v1.CreateSpaceRequest\x1a%.toolbus.space.v1.CreateSpaceResponse\"\x04\xa8\x86\x19\x02\x12i\n" +
+	"\x0eSetSpaceGrants\x12'.toolbus.space.v1.SetSpaceGrantsRequest\x1a(.toolbus.space.v1.SetSpaceGrantsResponse\"\x04\xa8\x86\x19\x02\x12W\n" +
 	"\bGetSpace\x12!.toolbus.space.v1.GetSpaceRequest\x1a\".toolbus.space.v1.GetSpaceResponse\"\x04\xa8\x86\x19\x02\x12]\n" +
 	"\n" +
 	"ListSpaces\x12#.toolbus.space.v1.ListSpacesRequest\x1a$.toolbus.space.v1.ListSpacesResponse\"\x04\xa8\x86\x19\x02\x12]\n" +
@@ -1502,77 +1619,85 @@ func file_toolbus_space_v1_space_service_proto_rawDescGZIP() []byte {
 	return file_toolbus_space_v1_space_service_proto_rawDescData
 }
 
-var file_toolbus_space_v1_space_service_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_toolbus_space_v1_space_service_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_toolbus_space_v1_space_service_proto_goTypes = []any{
 	(*CreateSpaceRequest)(nil),     // 0: toolbus.space.v1.CreateSpaceRequest
 	(*CreateSpaceResponse)(nil),    // 1: toolbus.space.v1.CreateSpaceResponse
-	(*GetSpaceRequest)(nil),        // 2: toolbus.space.v1.GetSpaceRequest
-	(*GetSpaceResponse)(nil),       // 3: toolbus.space.v1.GetSpaceResponse
-	(*ListSpacesRequest)(nil),      // 4: toolbus.space.v1.ListSpacesRequest
-	(*ListSpacesResponse)(nil),     // 5: toolbus.space.v1.ListSpacesResponse
-	(*SessionAgent)(nil),           // 6: toolbus.space.v1.SessionAgent
-	(*EnterSpaceRequest)(nil),      // 7: toolbus.space.v1.EnterSpaceRequest
-	(*EnterSpaceResponse)(nil),     // 8: toolbus.space.v1.EnterSpaceResponse
-	(*LeaveSpaceRequest)(nil),      // 9: toolbus.space.v1.LeaveSpaceRequest
-	(*LeaveSpaceResponse)(nil),     // 10: toolbus.space.v1.LeaveSpaceResponse
-	(*GetActiveSpaceRequest)(nil),  // 11: toolbus.space.v1.GetActiveSpaceRequest
-	(*GetActiveSpaceResponse)(nil), // 12: toolbus.space.v1.GetActiveSpaceResponse
-	(*SendMessageRequest)(nil),     // 13: toolbus.space.v1.SendMessageRequest
-	(*SendMessageResponse)(nil),    // 14: toolbus.space.v1.SendMessageResponse
-	(*ListMessagesRequest)(nil),    // 15: toolbus.space.v1.ListMessagesRequest
-	(*ListMessagesResponse)(nil),   // 16: toolbus.space.v1.ListMessagesResponse
-	(*WatchSpaceRequest)(nil),      // 17: toolbus.space.v1.WatchSpaceRequest
-	(*WatchSpaceResponse)(nil),     // 18: toolbus.space.v1.WatchSpaceResponse
-	(*AnswerToolCallRequest)(nil),  // 19: toolbus.space.v1.AnswerToolCallRequest
-	(*AnswerToolCallResponse)(nil), // 20: toolbus.space.v1.AnswerToolCallResponse
-	(*Space)(nil),                  // 21: toolbus.space.v1.Space
-	(*SpaceMessage)(nil),           // 22: toolbus.space.v1.SpaceMessage
-	(*v1.ContentPart)(nil),         // 23: toolbus.content.v1.ContentPart
-	(*SpaceEvent)(nil),             // 24: toolbus.space.v1.SpaceEvent
-	(*v11.WatchStart)(nil),         // 25: toolbus.watch.v1.WatchStart
-	(*v11.WatchGap)(nil),           // 26: toolbus.watch.v1.WatchGap
+	(*SetSpaceGrantsRequest)(nil),  // 2: toolbus.space.v1.SetSpaceGrantsRequest
+	(*SetSpaceGrantsResponse)(nil), // 3: toolbus.space.v1.SetSpaceGrantsResponse
+	(*GetSpaceRequest)(nil),        // 4: toolbus.space.v1.GetSpaceRequest
+	(*GetSpaceResponse)(nil),       // 5: toolbus.space.v1.GetSpaceResponse
+	(*ListSpacesRequest)(nil),      // 6: toolbus.space.v1.ListSpacesRequest
+	(*ListSpacesResponse)(nil),     // 7: toolbus.space.v1.ListSpacesResponse
+	(*SessionAgent)(nil),           // 8: toolbus.space.v1.SessionAgent
+	(*EnterSpaceRequest)(nil),      // 9: toolbus.space.v1.EnterSpaceRequest
+	(*EnterSpaceResponse)(nil),     // 10: toolbus.space.v1.EnterSpaceResponse
+	(*LeaveSpaceRequest)(nil),      // 11: toolbus.space.v1.LeaveSpaceRequest
+	(*LeaveSpaceResponse)(nil),     // 12: toolbus.space.v1.LeaveSpaceResponse
+	(*GetActiveSpaceRequest)(nil),  // 13: toolbus.space.v1.GetActiveSpaceRequest
+	(*GetActiveSpaceResponse)(nil), // 14: toolbus.space.v1.GetActiveSpaceResponse
+	(*SendMessageRequest)(nil),     // 15: toolbus.space.v1.SendMessageRequest
+	(*SendMessageResponse)(nil),    // 16: toolbus.space.v1.SendMessageResponse
+	(*ListMessagesRequest)(nil),    // 17: toolbus.space.v1.ListMessagesRequest
+	(*ListMessagesResponse)(nil),   // 18: toolbus.space.v1.ListMessagesResponse
+	(*WatchSpaceRequest)(nil),      // 19: toolbus.space.v1.WatchSpaceRequest
+	(*WatchSpaceResponse)(nil),     // 20: toolbus.space.v1.WatchSpaceResponse
+	(*AnswerToolCallRequest)(nil),  // 21: toolbus.space.v1.AnswerToolCallRequest
+	(*AnswerToolCallResponse)(nil), // 22: toolbus.space.v1.AnswerToolCallResponse
+	(*v1.Grants)(nil),              // 23: toolbus.access.v1.Grants
+	(*Space)(nil),                  // 24: toolbus.space.v1.Space
+	(*SpaceMessage)(nil),           // 25: toolbus.space.v1.SpaceMessage
+	(*v11.ContentPart)(nil),        // 26: toolbus.content.v1.ContentPart
+	(*SpaceEvent)(nil),             // 27: toolbus.space.v1.SpaceEvent
+	(*v12.WatchStart)(nil),         // 28: toolbus.watch.v1.WatchStart
+	(*v12.WatchGap)(nil),           // 29: toolbus.watch.v1.WatchGap
 }
 var file_toolbus_space_v1_space_service_proto_depIdxs = []int32{
-	21, // 0: toolbus.space.v1.CreateSpaceResponse.space:type_name -> toolbus.space.v1.Space
-	21, // 1: toolbus.space.v1.GetSpaceResponse.space:type_name -> toolbus.space.v1.Space
-	21, // 2: toolbus.space.v1.ListSpacesResponse.spaces:type_name -> toolbus.space.v1.Space
-	6,  // 3: toolbus.space.v1.EnterSpaceRequest.agent:type_name -> toolbus.space.v1.SessionAgent
-	21, // 4: toolbus.space.v1.EnterSpaceResponse.space:type_name -> toolbus.space.v1.Space
-	22, // 5: toolbus.space.v1.EnterSpaceResponse.messages:type_name -> toolbus.space.v1.SpaceMessage
-	6,  // 6: toolbus.space.v1.LeaveSpaceRequest.agent:type_name -> toolbus.space.v1.SessionAgent
-	23, // 7: toolbus.space.v1.SendMessageRequest.content:type_name -> toolbus.content.v1.ContentPart
-	6,  // 8: toolbus.space.v1.SendMessageRequest.agent:type_name -> toolbus.space.v1.SessionAgent
-	22, // 9: toolbus.space.v1.SendMessageResponse.message:type_name -> toolbus.space.v1.SpaceMessage
-	22, // 10: toolbus.space.v1.ListMessagesResponse.messages:type_name -> toolbus.space.v1.SpaceMessage
-	24, // 11: toolbus.space.v1.WatchSpaceResponse.event:type_name -> toolbus.space.v1.SpaceEvent
-	25, // 12: toolbus.space.v1.WatchSpaceResponse.start:type_name -> toolbus.watch.v1.WatchStart
-	26, // 13: toolbus.space.v1.WatchSpaceResponse.gap:type_name -> toolbus.watch.v1.WatchGap
-	22, // 14: toolbus.space.v1.AnswerToolCallResponse.message:type_name -> toolbus.space.v1.SpaceMessage
-	0,  // 15: toolbus.space.v1.SpaceService.CreateSpace:input_type -> toolbus.space.v1.CreateSpaceRequest
-	2,  // 16: toolbus.space.v1.SpaceService.GetSpace:input_type -> toolbus.space.v1.GetSpaceRequest
-	4,  // 17: toolbus.space.v1.SpaceService.ListSpaces:input_type -> toolbus.space.v1.ListSpacesRequest
-	7,  // 18: toolbus.space.v1.SpaceService.EnterSpace:input_type -> toolbus.space.v1.EnterSpaceRequest
-	9,  // 19: toolbus.space.v1.SpaceService.LeaveSpace:input_type -> toolbus.space.v1.LeaveSpaceRequest
-	11, // 20: toolbus.space.v1.SpaceService.GetActiveSpace:input_type -> toolbus.space.v1.GetActiveSpaceRequest
-	13, // 21: toolbus.space.v1.SpaceService.SendMessage:input_type -> toolbus.space.v1.SendMessageRequest
-	15, // 22: toolbus.space.v1.SpaceService.ListMessages:input_type -> toolbus.space.v1.ListMessagesRequest
-	17, // 23: toolbus.space.v1.SpaceService.WatchSpace:input_type -> toolbus.space.v1.WatchSpaceRequest
-	19, // 24: toolbus.space.v1.SpaceService.AnswerToolCall:input_type -> toolbus.space.v1.AnswerToolCallRequest
-	1,  // 25: toolbus.space.v1.SpaceService.CreateSpace:output_type -> toolbus.space.v1.CreateSpaceResponse
-	3,  // 26: toolbus.space.v1.SpaceService.GetSpace:output_type -> toolbus.space.v1.GetSpaceResponse
-	5,  // 27: toolbus.space.v1.SpaceService.ListSpaces:output_type -> toolbus.space.v1.ListSpacesResponse
-	8,  // 28: toolbus.space.v1.SpaceService.EnterSpace:output_type -> toolbus.space.v1.EnterSpaceResponse
-	10, // 29: toolbus.space.v1.SpaceService.LeaveSpace:output_type -> toolbus.space.v1.LeaveSpaceResponse
-	12, // 30: toolbus.space.v1.SpaceService.GetActiveSpace:output_type -> toolbus.space.v1.GetActiveSpaceResponse
-	14, // 31: toolbus.space.v1.SpaceService.SendMessage:output_type -> toolbus.space.v1.SendMessageResponse
-	16, // 32: toolbus.space.v1.SpaceService.ListMessages:output_type -> toolbus.space.v1.ListMessagesResponse
-	18, // 33: toolbus.space.v1.SpaceService.WatchSpace:output_type -> toolbus.space.v1.WatchSpaceResponse
-	20, // 34: toolbus.space.v1.SpaceService.AnswerToolCall:output_type -> toolbus.space.v1.AnswerToolCallResponse
-	25, // [25:35] is the sub-list for method output_type
-	15, // [15:25] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	23, // 0: toolbus.space.v1.CreateSpaceRequest.grants:type_name -> toolbus.access.v1.Grants
+	24, // 1: toolbus.space.v1.CreateSpaceResponse.space:type_name -> toolbus.space.v1.Space
+	23, // 2: toolbus.space.v1.SetSpaceGrantsRequest.grants:type_name -> toolbus.access.v1.Grants
+	24, // 3: toolbus.space.v1.SetSpaceGrantsResponse.space:type_name -> toolbus.space.v1.Space
+	24, // 4: toolbus.space.v1.GetSpaceResponse.space:type_name -> toolbus.space.v1.Space
+	24, // 5: toolbus.space.v1.ListSpacesResponse.spaces:type_name -> toolbus.space.v1.Space
+	8,  // 6: toolbus.space.v1.EnterSpaceRequest.agent:type_name -> toolbus.space.v1.SessionAgent
+	24, // 7: toolbus.space.v1.EnterSpaceResponse.space:type_name -> toolbus.space.v1.Space
+	25, // 8: toolbus.space.v1.EnterSpaceResponse.messages:type_name -> toolbus.space.v1.SpaceMessage
+	8,  // 9: toolbus.space.v1.LeaveSpaceRequest.agent:type_name -> toolbus.space.v1.SessionAgent
+	26, // 10: toolbus.space.v1.SendMessageRequest.content:type_name -> toolbus.content.v1.ContentPart
+	8,  // 11: toolbus.space.v1.SendMessageRequest.agent:type_name -> toolbus.space.v1.SessionAgent
+	25, // 12: toolbus.space.v1.SendMessageResponse.message:type_name -> toolbus.space.v1.SpaceMessage
+	25, // 13: toolbus.space.v1.ListMessagesResponse.messages:type_name -> toolbus.space.v1.SpaceMessage
+	27, // 14: toolbus.space.v1.WatchSpaceResponse.event:type_name -> toolbus.space.v1.SpaceEvent
+	28, // 15: toolbus.space.v1.WatchSpaceResponse.start:type_name -> toolbus.watch.v1.WatchStart
+	29, // 16: toolbus.space.v1.WatchSpaceResponse.gap:type_name -> toolbus.watch.v1.WatchGap
+	25, // 17: toolbus.space.v1.AnswerToolCallResponse.message:type_name -> toolbus.space.v1.SpaceMessage
+	0,  // 18: toolbus.space.v1.SpaceService.CreateSpace:input_type -> toolbus.space.v1.CreateSpaceRequest
+	2,  // 19: toolbus.space.v1.SpaceService.SetSpaceGrants:input_type -> toolbus.space.v1.SetSpaceGrantsRequest
+	4,  // 20: toolbus.space.v1.SpaceService.GetSpace:input_type -> toolbus.space.v1.GetSpaceRequest
+	6,  // 21: toolbus.space.v1.SpaceService.ListSpaces:input_type -> toolbus.space.v1.ListSpacesRequest
+	9,  // 22: toolbus.space.v1.SpaceService.EnterSpace:input_type -> toolbus.space.v1.EnterSpaceRequest
+	11, // 23: toolbus.space.v1.SpaceService.LeaveSpace:input_type -> toolbus.space.v1.LeaveSpaceRequest
+	13, // 24: toolbus.space.v1.SpaceService.GetActiveSpace:input_type -> toolbus.space.v1.GetActiveSpaceRequest
+	15, // 25: toolbus.space.v1.SpaceService.SendMessage:input_type -> toolbus.space.v1.SendMessageRequest
+	17, // 26: toolbus.space.v1.SpaceService.ListMessages:input_type -> toolbus.space.v1.ListMessagesRequest
+	19, // 27: toolbus.space.v1.SpaceService.WatchSpace:input_type -> toolbus.space.v1.WatchSpaceRequest
+	21, // 28: toolbus.space.v1.SpaceService.AnswerToolCall:input_type -> toolbus.space.v1.AnswerToolCallRequest
+	1,  // 29: toolbus.space.v1.SpaceService.CreateSpace:output_type -> toolbus.space.v1.CreateSpaceResponse
+	3,  // 30: toolbus.space.v1.SpaceService.SetSpaceGrants:output_type -> toolbus.space.v1.SetSpaceGrantsResponse
+	5,  // 31: toolbus.space.v1.SpaceService.GetSpace:output_type -> toolbus.space.v1.GetSpaceResponse
+	7,  // 32: toolbus.space.v1.SpaceService.ListSpaces:output_type -> toolbus.space.v1.ListSpacesResponse
+	10, // 33: toolbus.space.v1.SpaceService.EnterSpace:output_type -> toolbus.space.v1.EnterSpaceResponse
+	12, // 34: toolbus.space.v1.SpaceService.LeaveSpace:output_type -> toolbus.space.v1.LeaveSpaceResponse
+	14, // 35: toolbus.space.v1.SpaceService.GetActiveSpace:output_type -> toolbus.space.v1.GetActiveSpaceResponse
+	16, // 36: toolbus.space.v1.SpaceService.SendMessage:output_type -> toolbus.space.v1.SendMessageResponse
+	18, // 37: toolbus.space.v1.SpaceService.ListMessages:output_type -> toolbus.space.v1.ListMessagesResponse
+	20, // 38: toolbus.space.v1.SpaceService.WatchSpace:output_type -> toolbus.space.v1.WatchSpaceResponse
+	22, // 39: toolbus.space.v1.SpaceService.AnswerToolCall:output_type -> toolbus.space.v1.AnswerToolCallResponse
+	29, // [29:40] is the sub-list for method output_type
+	18, // [18:29] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_space_v1_space_service_proto_init() }
@@ -1581,24 +1706,24 @@ func file_toolbus_space_v1_space_service_proto_init() {
 		return
 	}
 	file_toolbus_space_v1_space_proto_init()
-	file_toolbus_space_v1_space_service_proto_msgTypes[7].OneofWrappers = []any{
+	file_toolbus_space_v1_space_service_proto_msgTypes[9].OneofWrappers = []any{
 		(*EnterSpaceRequest_Agent)(nil),
 		(*EnterSpaceRequest_PersonName)(nil),
 	}
-	file_toolbus_space_v1_space_service_proto_msgTypes[9].OneofWrappers = []any{
+	file_toolbus_space_v1_space_service_proto_msgTypes[11].OneofWrappers = []any{
 		(*LeaveSpaceRequest_Agent)(nil),
 	}
-	file_toolbus_space_v1_space_service_proto_msgTypes[13].OneofWrappers = []any{
+	file_toolbus_space_v1_space_service_proto_msgTypes[15].OneofWrappers = []any{
 		(*SendMessageRequest_Agent)(nil),
 		(*SendMessageRequest_PersonName)(nil),
 	}
-	file_toolbus_space_v1_space_service_proto_msgTypes[17].OneofWrappers = []any{}
-	file_toolbus_space_v1_space_service_proto_msgTypes[18].OneofWrappers = []any{
+	file_toolbus_space_v1_space_service_proto_msgTypes[19].OneofWrappers = []any{}
+	file_toolbus_space_v1_space_service_proto_msgTypes[20].OneofWrappers = []any{
 		(*WatchSpaceResponse_Event)(nil),
 		(*WatchSpaceResponse_Start)(nil),
 		(*WatchSpaceResponse_Gap)(nil),
 	}
-	file_toolbus_space_v1_space_service_proto_msgTypes[19].OneofWrappers = []any{
+	file_toolbus_space_v1_space_service_proto_msgTypes[21].OneofWrappers = []any{
 		(*AnswerToolCallRequest_ResultJson)(nil),
 		(*AnswerToolCallRequest_Error)(nil),
 	}
@@ -1608,7 +1733,7 @@ func file_toolbus_space_v1_space_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolbus_space_v1_space_service_proto_rawDesc), len(file_toolbus_space_v1_space_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   21,
+			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -607,7 +607,8 @@ type Tool struct {
 	Annotations *ToolAnnotations `protobuf:"bytes,14,opt,name=annotations,proto3" json:"annotations,omitempty"`
 	// For calls that are answered from outside: how long after its creation a call takes results; absent means always.
 	Ttl *durationpb.Duration `protobuf:"bytes,15,opt,name=ttl,proto3" json:"ttl,omitempty"`
-	// For EXECUTION_TYPE_EXTERNAL: who may watch for its calls, take them and answer them; absent: every principal. The owner of the
+	// For EXECUTION_TYPE_EXTERNAL: who may watch for its calls, take them and answer them; absent: those whom
+	// TOOLBUS_DEFAULT_GRANT of the gateway names. The owner of the
 	// session that calls may always answer.
 	Grants        *v1.Grants `protobuf:"bytes,16,opt,name=grants,proto3" json:"grants,omitempty"`
 	unknownFields protoimpl.UnknownFields

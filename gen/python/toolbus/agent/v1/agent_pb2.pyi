@@ -380,7 +380,8 @@ class Agent(_message.Message):
 
     @_builtins.property
     def grants(self) -> _access_pb2.Grants:
-        """Who may open a session with it, switch one to it, ask for its tools, and have it called as a sub-agent; absent: every principal.
+        """Who may open a session with it, switch one to it, ask for its tools, and have it called as a sub-agent; absent: those
+        whom TOOLBUS_DEFAULT_GRANT of the gateway names.
         A session that stands keeps its agent.
         """
 

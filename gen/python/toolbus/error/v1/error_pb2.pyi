@@ -406,7 +406,8 @@ class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reason.ValueTy
     Code: `permission_denied`.
     """
     REASON_PRINCIPAL_NOT_GRANTED: _Reason.ValueType  # 83
-    """The agent or the external tool is granted to other principals. Ask an operator to name this one in its `grants`.
+    """The agent, space or external tool is granted to other principals. Ask an operator to name this one in its `grants`, or, if it has
+    none, in TOOLBUS_DEFAULT_GRANT.
     Code: `permission_denied`.
     """
     REASON_SHARE_EXCEEDED: _Reason.ValueType  # 84
@@ -799,7 +800,8 @@ REASON_CALLER_NOT_SERVICE: Reason.ValueType  # 82
 Code: `permission_denied`.
 """
 REASON_PRINCIPAL_NOT_GRANTED: Reason.ValueType  # 83
-"""The agent or the external tool is granted to other principals. Ask an operator to name this one in its `grants`.
+"""The agent, space or external tool is granted to other principals. Ask an operator to name this one in its `grants`, or, if it has
+none, in TOOLBUS_DEFAULT_GRANT.
 Code: `permission_denied`.
 """
 REASON_SHARE_EXCEEDED: Reason.ValueType  # 84

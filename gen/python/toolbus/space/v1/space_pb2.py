@@ -24,11 +24,12 @@ _sym_db = _symbol_database.Default()
 
 from buf.validate import validate_pb2 as buf_dot_validate_dot_validate__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
+from toolbus.access.v1 import access_pb2 as toolbus_dot_access_dot_v1_dot_access__pb2
 from toolbus.content.v1 import content_pb2 as toolbus_dot_content_dot_v1_dot_content__pb2
 from toolbus.tool.v1 import tool_pb2 as toolbus_dot_tool_dot_v1_dot_tool__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1ctoolbus/space/v1/space.proto\x12\x10toolbus.space.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a toolbus/content/v1/content.proto\x1a\x1atoolbus/tool/v1/tool.proto\"\xa1\x01\n\x06Member\x12\x1a\n\x02id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02R\x02id\x12\x1e\n\x04name\x18\x02 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02R\x04name\x12<\n\x04kind\x18\x03 \x01(\x0e\x32\x1c.toolbus.space.v1.MemberKindB\n\xbaH\x07\x82\x01\x04\x10\x01 \x00R\x04kind\x12\x1d\n\nsession_id\x18\x04 \x01(\tR\tsessionId\"\xc6\x01\n\x05Space\x12,\n\x02id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x02id\x12\x1e\n\x05title\x18\x02 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x08R\x05title\x12\x32\n\x07members\x18\x03 \x03(\x0b\x32\x18.toolbus.space.v1.MemberR\x07members\x12;\n\x0b\x63reate_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\ncreateTime\"\xc8\x02\n\x0bToolMessage\x12\x17\n\x07\x63\x61ll_id\x18\x01 \x01(\tR\x06\x63\x61llId\x12\x12\n\x04tool\x18\x02 \x01(\tR\x04tool\x12%\n\x0e\x61rguments_json\x18\x03 \x01(\tR\rargumentsJson\x12\x38\n\x05state\x18\x04 \x01(\x0e\x32\".toolbus.space.v1.ToolMessageStateR\x05state\x12\x33\n\x06result\x18\x05 \x01(\x0b\x32\x1b.toolbus.tool.v1.ToolResultR\x06result\x12\x15\n\x06run_id\x18\x06 \x01(\tR\x05runId\x12,\n\x12output_schema_json\x18\x07 \x01(\tR\x10outputSchemaJson\x12\x31\n\x14\x61rguments_incomplete\x18\x08 \x01(\x08R\x13\x61rgumentsIncomplete\"H\n\x0bTextMessage\x12\x39\n\x07\x63ontent\x18\x01 \x03(\x0b\x32\x1f.toolbus.content.v1.ContentPartR\x07\x63ontent\"\xb9\x02\n\x0cSpaceMessage\x12\x0e\n\x02id\x18\x01 \x01(\tR\x02id\x12\x1a\n\x08sequence\x18\x02 \x01(\x04R\x08sequence\x12\x19\n\x08space_id\x18\x03 \x01(\tR\x07spaceId\x12\x30\n\x06\x61uthor\x18\x04 \x01(\x0b\x32\x18.toolbus.space.v1.MemberR\x06\x61uthor\x12;\n\x0b\x63reate_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\ncreateTime\x12\x33\n\x04text\x18\x06 \x01(\x0b\x32\x1d.toolbus.space.v1.TextMessageH\x00R\x04text\x12\x33\n\x04tool\x18\x07 \x01(\x0b\x32\x1d.toolbus.space.v1.ToolMessageH\x00R\x04toolB\t\n\x07\x63ontent\"\xda\x04\n\nSpaceEvent\x12\x1a\n\x08sequence\x18\x01 \x01(\x04R\x08sequence\x12G\n\x0emessage_posted\x18\x02 \x01(\x0b\x32\x1e.toolbus.space.v1.SpaceMessageH\x00R\rmessagePosted\x12\x43\n\x0ctool_started\x18\x03 \x01(\x0b\x32\x1e.toolbus.space.v1.SpaceMessageH\x00R\x0btoolStarted\x12G\n\x0etool_streaming\x18\x04 \x01(\x0b\x32\x1e.toolbus.space.v1.SpaceMessageH\x00R\rtoolStreaming\x12=\n\ttool_done\x18\x05 \x01(\x0b\x32\x1e.toolbus.space.v1.SpaceMessageH\x00R\x08toolDone\x12?\n\ntool_error\x18\x06 \x01(\x0b\x32\x1e.toolbus.space.v1.SpaceMessageH\x00R\ttoolError\x12?\n\rmember_joined\x18\x07 \x01(\x0b\x32\x18.toolbus.space.v1.MemberH\x00R\x0cmemberJoined\x12;\n\x0bmember_left\x18\x08 \x01(\x0b\x32\x18.toolbus.space.v1.MemberH\x00R\nmemberLeft\x12R\n\x14tool_requires_action\x18\t \x01(\x0b\x32\x1e.toolbus.space.v1.SpaceMessageH\x00R\x12toolRequiresActionB\x07\n\x05\x65vent*X\n\nMemberKind\x12\x1b\n\x17MEMBER_KIND_UNSPECIFIED\x10\x00\x12\x16\n\x12MEMBER_KIND_PERSON\x10\x01\x12\x15\n\x11MEMBER_KIND_AGENT\x10\x02*\xbd\x01\n\x10ToolMessageState\x12\"\n\x1eTOOL_MESSAGE_STATE_UNSPECIFIED\x10\x00\x12\x1e\n\x1aTOOL_MESSAGE_STATE_RUNNING\x10\x01\x12&\n\"TOOL_MESSAGE_STATE_REQUIRES_ACTION\x10\x02\x12\x1f\n\x1bTOOL_MESSAGE_STATE_COMPLETE\x10\x03\x12\x1c\n\x18TOOL_MESSAGE_STATE_ERROR\x10\x04\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1ctoolbus/space/v1/space.proto\x12\x10toolbus.space.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1etoolbus/access/v1/access.proto\x1a toolbus/content/v1/content.proto\x1a\x1atoolbus/tool/v1/tool.proto\"\xa1\x01\n\x06Member\x12\x1a\n\x02id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02R\x02id\x12\x1e\n\x04name\x18\x02 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02R\x04name\x12<\n\x04kind\x18\x03 \x01(\x0e\x32\x1c.toolbus.space.v1.MemberKindB\n\xbaH\x07\x82\x01\x04\x10\x01 \x00R\x04kind\x12\x1d\n\nsession_id\x18\x04 \x01(\tR\tsessionId\"\x97\x02\n\x05Space\x12,\n\x02id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x02id\x12\x1e\n\x05title\x18\x02 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x08R\x05title\x12\x32\n\x07members\x18\x03 \x03(\x0b\x32\x18.toolbus.space.v1.MemberR\x07members\x12;\n\x0b\x63reate_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\ncreateTime\x12\x31\n\x06grants\x18\x05 \x01(\x0b\x32\x19.toolbus.access.v1.GrantsR\x06grants\x12\x1c\n\tprincipal\x18\x06 \x01(\tR\tprincipal\"\xc8\x02\n\x0bToolMessage\x12\x17\n\x07\x63\x61ll_id\x18\x01 \x01(\tR\x06\x63\x61llId\x12\x12\n\x04tool\x18\x02 \x01(\tR\x04tool\x12%\n\x0e\x61rguments_json\x18\x03 \x01(\tR\rargumentsJson\x12\x38\n\x05state\x18\x04 \x01(\x0e\x32\".toolbus.space.v1.ToolMessageStateR\x05state\x12\x33\n\x06result\x18\x05 \x01(\x0b\x32\x1b.toolbus.tool.v1.ToolResultR\x06result\x12\x15\n\x06run_id\x18\x06 \x01(\tR\x05runId\x12,\n\x12output_schema_json\x18\x07 \x01(\tR\x10outputSchemaJson\x12\x31\n\x14\x61rguments_incomplete\x18\x08 \x01(\x08R\x13\x61rgumentsIncomplete\"H\n\x0bTextMessage\x12\x39\n\x07\x63ontent\x18\x01 \x03(\x0b\x32\x1f.toolbus.content.v1.ContentPartR\x07\x63ontent\"\xb9\x02\n\x0cSpaceMessage\x12\x0e\n\x02id\x18\x01 \x01(\tR\x02id\x12\x1a\n\x08sequence\x18\x02 \x01(\x04R\x08sequence\x12\x19\n\x08space_id\x18\x03 \x01(\tR\x07spaceId\x12\x30\n\x06\x61uthor\x18\x04 \x01(\x0b\x32\x18.toolbus.space.v1.MemberR\x06\x61uthor\x12;\n\x0b\x63reate_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\ncreateTime\x12\x33\n\x04text\x18\x06 \x01(\x0b\x32\x1d.toolbus.space.v1.TextMessageH\x00R\x04text\x12\x33\n\x04tool\x18\x07 \x01(\x0b\x32\x1d.toolbus.space.v1.ToolMessageH\x00R\x04toolB\t\n\x07\x63ontent\"\xda\x04\n\nSpaceEvent\x12\x1a\n\x08sequence\x18\x01 \x01(\x04R\x08sequence\x12G\n\x0emessage_posted\x18\x02 \x01(\x0b\x32\x1e.toolbus.space.v1.SpaceMessageH\x00R\rmessagePosted\x12\x43\n\x0ctool_started\x18\x03 \x01(\x0b\x32\x1e.toolbus.space.v1.SpaceMessageH\x00R\x0btoolStarted\x12G\n\x0etool_streaming\x18\x04 \x01(\x0b\x32\x1e.toolbus.space.v1.SpaceMessageH\x00R\rtoolStreaming\x12=\n\ttool_done\x18\x05 \x01(\x0b\x32\x1e.toolbus.space.v1.SpaceMessageH\x00R\x08toolDone\x12?\n\ntool_error\x18\x06 \x01(\x0b\x32\x1e.toolbus.space.v1.SpaceMessageH\x00R\ttoolError\x12?\n\rmember_joined\x18\x07 \x01(\x0b\x32\x18.toolbus.space.v1.MemberH\x00R\x0cmemberJoined\x12;\n\x0bmember_left\x18\x08 \x01(\x0b\x32\x18.toolbus.space.v1.MemberH\x00R\nmemberLeft\x12R\n\x14tool_requires_action\x18\t \x01(\x0b\x32\x1e.toolbus.space.v1.SpaceMessageH\x00R\x12toolRequiresActionB\x07\n\x05\x65vent*X\n\nMemberKind\x12\x1b\n\x17MEMBER_KIND_UNSPECIFIED\x10\x00\x12\x16\n\x12MEMBER_KIND_PERSON\x10\x01\x12\x15\n\x11MEMBER_KIND_AGENT\x10\x02*\xbd\x01\n\x10ToolMessageState\x12\"\n\x1eTOOL_MESSAGE_STATE_UNSPECIFIED\x10\x00\x12\x1e\n\x1aTOOL_MESSAGE_STATE_RUNNING\x10\x01\x12&\n\"TOOL_MESSAGE_STATE_REQUIRES_ACTION\x10\x02\x12\x1f\n\x1bTOOL_MESSAGE_STATE_COMPLETE\x10\x03\x12\x1c\n\x18TOOL_MESSAGE_STATE_ERROR\x10\x04\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -45,20 +46,20 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_SPACE'].fields_by_name['id']._serialized_options = b'\272H\031r\0272\025^[a-zA-Z0-9_-]{1,64}$'
   _globals['_SPACE'].fields_by_name['title']._loaded_options = None
   _globals['_SPACE'].fields_by_name['title']._serialized_options = b'\272H\005r\003\030\200\010'
-  _globals['_MEMBERKIND']._serialized_start=1865
-  _globals['_MEMBERKIND']._serialized_end=1953
-  _globals['_TOOLMESSAGESTATE']._serialized_start=1956
-  _globals['_TOOLMESSAGESTATE']._serialized_end=2145
-  _globals['_MEMBER']._serialized_start=175
-  _globals['_MEMBER']._serialized_end=336
-  _globals['_SPACE']._serialized_start=339
-  _globals['_SPACE']._serialized_end=537
-  _globals['_TOOLMESSAGE']._serialized_start=540
-  _globals['_TOOLMESSAGE']._serialized_end=868
-  _globals['_TEXTMESSAGE']._serialized_start=870
-  _globals['_TEXTMESSAGE']._serialized_end=942
-  _globals['_SPACEMESSAGE']._serialized_start=945
-  _globals['_SPACEMESSAGE']._serialized_end=1258
-  _globals['_SPACEEVENT']._serialized_start=1261
-  _globals['_SPACEEVENT']._serialized_end=1863
+  _globals['_MEMBERKIND']._serialized_start=1978
+  _globals['_MEMBERKIND']._serialized_end=2066
+  _globals['_TOOLMESSAGESTATE']._serialized_start=2069
+  _globals['_TOOLMESSAGESTATE']._serialized_end=2258
+  _globals['_MEMBER']._serialized_start=207
+  _globals['_MEMBER']._serialized_end=368
+  _globals['_SPACE']._serialized_start=371
+  _globals['_SPACE']._serialized_end=650
+  _globals['_TOOLMESSAGE']._serialized_start=653
+  _globals['_TOOLMESSAGE']._serialized_end=981
+  _globals['_TEXTMESSAGE']._serialized_start=983
+  _globals['_TEXTMESSAGE']._serialized_end=1055
+  _globals['_SPACEMESSAGE']._serialized_start=1058
+  _globals['_SPACEMESSAGE']._serialized_end=1371
+  _globals['_SPACEEVENT']._serialized_start=1374
+  _globals['_SPACEEVENT']._serialized_end=1976
 # @@protoc_insertion_point(module_scope)

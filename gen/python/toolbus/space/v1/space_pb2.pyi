@@ -9,6 +9,7 @@ from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from toolbus.access.v1 import access_pb2 as _access_pb2
 from toolbus.content.v1 import content_pb2 as _content_pb2
 from toolbus.tool.v1 import tool_pb2 as _tool_pb2
 import builtins as _builtins
@@ -122,10 +123,14 @@ class Space(_message.Message):
     TITLE_FIELD_NUMBER: _builtins.int
     MEMBERS_FIELD_NUMBER: _builtins.int
     CREATE_TIME_FIELD_NUMBER: _builtins.int
+    GRANTS_FIELD_NUMBER: _builtins.int
+    PRINCIPAL_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """The space's id."""
     title: _builtins.str
     """Its title."""
+    principal: _builtins.str
+    """The principal that created it, which may change its grants; empty for one that a service created."""
     @_builtins.property
     def members(self) -> _containers.RepeatedCompositeFieldContainer[Global___Member]:
         """Who takes part."""
@@ -134,6 +139,12 @@ class Space(_message.Message):
     def create_time(self) -> _timestamp_pb2.Timestamp:
         """When it was created."""
 
+    @_builtins.property
+    def grants(self) -> _access_pb2.Grants:
+        """Who may see it, take part and answer there, in person or by the agents of their sessions; absent: those whom
+        TOOLBUS_DEFAULT_GRANT of the gateway names. Who created it always may.
+        """
+
     def __init__(
         self,
         *,
@@ -141,10 +152,12 @@ class Space(_message.Message):
         title: _builtins.str = ...,
         members: _abc.Iterable[Global___Member] | None = ...,
         create_time: _timestamp_pb2.Timestamp | None = ...,
+        grants: _access_pb2.Grants | None = ...,
+        principal: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "grants", b"grants"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "id", b"id", "members", b"members", "title", b"title"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "grants", b"grants", "id", b"id", "members", b"members", "principal", b"principal", "title", b"title"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -7,6 +7,7 @@ from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf.internal import containers as _containers
+from toolbus.access.v1 import access_pb2 as _access_pb2
 from toolbus.content.v1 import content_pb2 as _content_pb2
 from toolbus.space.v1 import space_pb2 as _space_pb2
 from toolbus.watch.v1 import watch_pb2 as _watch_pb2
@@ -29,19 +30,25 @@ class CreateSpaceRequest(_message.Message):
 
     SPACE_ID_FIELD_NUMBER: _builtins.int
     TITLE_FIELD_NUMBER: _builtins.int
+    GRANTS_FIELD_NUMBER: _builtins.int
     space_id: _builtins.str
     """The id; empty lets the service choose one."""
     title: _builtins.str
     """Its title. A space of that id that has another one is refused."""
+    @_builtins.property
+    def grants(self) -> _access_pb2.Grants:
+        """For whom it is; see `Space.grants`. A space that exists keeps its own."""
+
     def __init__(
         self,
         *,
         space_id: _builtins.str = ...,
         title: _builtins.str = ...,
+        grants: _access_pb2.Grants | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["grants", b"grants"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["space_id", b"space_id", "title", b"title"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["grants", b"grants", "space_id", b"space_id", "title", b"title"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -70,6 +77,58 @@ class CreateSpaceResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___CreateSpaceResponse: _TypeAlias = CreateSpaceResponse  # noqa: Y015
+
+@_typing.final
+class SetSpaceGrantsRequest(_message.Message):
+    """Says for whom a space is."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SPACE_ID_FIELD_NUMBER: _builtins.int
+    GRANTS_FIELD_NUMBER: _builtins.int
+    space_id: _builtins.str
+    """The space."""
+    @_builtins.property
+    def grants(self) -> _access_pb2.Grants:
+        """In place of those that it has; absent: none, so that it is for whoever may use what has no grants."""
+
+    def __init__(
+        self,
+        *,
+        space_id: _builtins.str = ...,
+        grants: _access_pb2.Grants | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["grants", b"grants"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["grants", b"grants", "space_id", b"space_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SetSpaceGrantsRequest: _TypeAlias = SetSpaceGrantsRequest  # noqa: Y015
+
+@_typing.final
+class SetSpaceGrantsResponse(_message.Message):
+    """The space, stored."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SPACE_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def space(self) -> _space_pb2.Space:
+        """The space."""
+
+    def __init__(
+        self,
+        *,
+        space: _space_pb2.Space | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["space", b"space"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["space", b"space"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SetSpaceGrantsResponse: _TypeAlias = SetSpaceGrantsResponse  # noqa: Y015
 
 @_typing.final
 class GetSpaceRequest(_message.Message):

@@ -40,6 +40,11 @@ class SpaceServiceStub:
                 request_serializer=toolbus_dot_space_dot_v1_dot_space__service__pb2.CreateSpaceRequest.SerializeToString,
                 response_deserializer=toolbus_dot_space_dot_v1_dot_space__service__pb2.CreateSpaceResponse.FromString,
                 _registered_method=True)
+        self.SetSpaceGrants = channel.unary_unary(
+                '/toolbus.space.v1.SpaceService/SetSpaceGrants',
+                request_serializer=toolbus_dot_space_dot_v1_dot_space__service__pb2.SetSpaceGrantsRequest.SerializeToString,
+                response_deserializer=toolbus_dot_space_dot_v1_dot_space__service__pb2.SetSpaceGrantsResponse.FromString,
+                _registered_method=True)
         self.GetSpace = channel.unary_unary(
                 '/toolbus.space.v1.SpaceService/GetSpace',
                 request_serializer=toolbus_dot_space_dot_v1_dot_space__service__pb2.GetSpaceRequest.SerializeToString,
@@ -99,6 +104,14 @@ class SpaceServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def SetSpaceGrants(self, request, context):
+        """Says for whom a space is. For the principal that created it, and for operators. Members that it is not for any more stay in the list
+        until they leave; they read, hear and say nothing there.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def GetSpace(self, request, context):
         """Returns a space and its members.
         """
@@ -107,7 +120,7 @@ class SpaceServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListSpaces(self, request, context):
-        """Lists spaces, by id.
+        """Lists the spaces that are for the caller, by id.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -169,6 +182,11 @@ def add_SpaceServiceServicer_to_server(servicer, server):
                     servicer.CreateSpace,
                     request_deserializer=toolbus_dot_space_dot_v1_dot_space__service__pb2.CreateSpaceRequest.FromString,
                     response_serializer=toolbus_dot_space_dot_v1_dot_space__service__pb2.CreateSpaceResponse.SerializeToString,
+            ),
+            'SetSpaceGrants': grpc.unary_unary_rpc_method_handler(
+                    servicer.SetSpaceGrants,
+                    request_deserializer=toolbus_dot_space_dot_v1_dot_space__service__pb2.SetSpaceGrantsRequest.FromString,
+                    response_serializer=toolbus_dot_space_dot_v1_dot_space__service__pb2.SetSpaceGrantsResponse.SerializeToString,
             ),
             'GetSpace': grpc.unary_unary_rpc_method_handler(
                     servicer.GetSpace,
@@ -244,6 +262,33 @@ class SpaceService:
             '/toolbus.space.v1.SpaceService/CreateSpace',
             toolbus_dot_space_dot_v1_dot_space__service__pb2.CreateSpaceRequest.SerializeToString,
             toolbus_dot_space_dot_v1_dot_space__service__pb2.CreateSpaceResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SetSpaceGrants(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/toolbus.space.v1.SpaceService/SetSpaceGrants',
+            toolbus_dot_space_dot_v1_dot_space__service__pb2.SetSpaceGrantsRequest.SerializeToString,
+            toolbus_dot_space_dot_v1_dot_space__service__pb2.SetSpaceGrantsResponse.FromString,
             options,
             channel_credentials,
             insecure,

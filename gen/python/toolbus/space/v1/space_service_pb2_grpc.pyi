@@ -37,10 +37,14 @@ class SpaceServiceStub:
     """Creates a space. Where there is one of that id and that title already, it is returned as it is; one of another title is refused
     (`already_exists`, REASON_SPACE_ALREADY_EXISTS).
     """
+    SetSpaceGrants: _grpc.UnaryUnaryMultiCallable[_space_service_pb2.SetSpaceGrantsRequest, _space_service_pb2.SetSpaceGrantsResponse]
+    """Says for whom a space is. For the principal that created it, and for operators. Members that it is not for any more stay in the list
+    until they leave; they read, hear and say nothing there.
+    """
     GetSpace: _grpc.UnaryUnaryMultiCallable[_space_service_pb2.GetSpaceRequest, _space_service_pb2.GetSpaceResponse]
     """Returns a space and its members."""
     ListSpaces: _grpc.UnaryUnaryMultiCallable[_space_service_pb2.ListSpacesRequest, _space_service_pb2.ListSpacesResponse]
-    """Lists spaces, by id."""
+    """Lists the spaces that are for the caller, by id."""
     EnterSpace: _grpc.UnaryUnaryMultiCallable[_space_service_pb2.EnterSpaceRequest, _space_service_pb2.EnterSpaceResponse]
     """Makes a space the active one of a session's agent, or lets a person join it."""
     LeaveSpace: _grpc.UnaryUnaryMultiCallable[_space_service_pb2.LeaveSpaceRequest, _space_service_pb2.LeaveSpaceResponse]
@@ -65,10 +69,14 @@ class SpaceServiceAsyncStub(SpaceServiceStub):
     """Creates a space. Where there is one of that id and that title already, it is returned as it is; one of another title is refused
     (`already_exists`, REASON_SPACE_ALREADY_EXISTS).
     """
+    SetSpaceGrants: _aio.UnaryUnaryMultiCallable[_space_service_pb2.SetSpaceGrantsRequest, _space_service_pb2.SetSpaceGrantsResponse]  # type: ignore[assignment]
+    """Says for whom a space is. For the principal that created it, and for operators. Members that it is not for any more stay in the list
+    until they leave; they read, hear and say nothing there.
+    """
     GetSpace: _aio.UnaryUnaryMultiCallable[_space_service_pb2.GetSpaceRequest, _space_service_pb2.GetSpaceResponse]  # type: ignore[assignment]
     """Returns a space and its members."""
     ListSpaces: _aio.UnaryUnaryMultiCallable[_space_service_pb2.ListSpacesRequest, _space_service_pb2.ListSpacesResponse]  # type: ignore[assignment]
-    """Lists spaces, by id."""
+    """Lists the spaces that are for the caller, by id."""
     EnterSpace: _aio.UnaryUnaryMultiCallable[_space_service_pb2.EnterSpaceRequest, _space_service_pb2.EnterSpaceResponse]  # type: ignore[assignment]
     """Makes a space the active one of a session's agent, or lets a person join it."""
     LeaveSpace: _aio.UnaryUnaryMultiCallable[_space_service_pb2.LeaveSpaceRequest, _space_service_pb2.LeaveSpaceResponse]  # type: ignore[assignment]
@@ -98,6 +106,16 @@ class SpaceServiceServicer(metaclass=_abc_1.ABCMeta):
         """
 
     @_abc_1.abstractmethod
+    def SetSpaceGrants(
+        self,
+        request: _space_service_pb2.SetSpaceGrantsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_space_service_pb2.SetSpaceGrantsResponse, _abc.Awaitable[_space_service_pb2.SetSpaceGrantsResponse]]:
+        """Says for whom a space is. For the principal that created it, and for operators. Members that it is not for any more stay in the list
+        until they leave; they read, hear and say nothing there.
+        """
+
+    @_abc_1.abstractmethod
     def GetSpace(
         self,
         request: _space_service_pb2.GetSpaceRequest,
@@ -111,7 +129,7 @@ class SpaceServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _space_service_pb2.ListSpacesRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_space_service_pb2.ListSpacesResponse, _abc.Awaitable[_space_service_pb2.ListSpacesResponse]]:
-        """Lists spaces, by id."""
+        """Lists the spaces that are for the caller, by id."""
 
     @_abc_1.abstractmethod
     def EnterSpace(

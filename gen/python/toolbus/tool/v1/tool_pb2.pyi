@@ -421,7 +421,8 @@ class Tool(_message.Message):
 
     @_builtins.property
     def grants(self) -> _access_pb2.Grants:
-        """For EXECUTION_TYPE_EXTERNAL: who may watch for its calls, take them and answer them; absent: every principal. The owner of the
+        """For EXECUTION_TYPE_EXTERNAL: who may watch for its calls, take them and answer them; absent: those whom
+        TOOLBUS_DEFAULT_GRANT of the gateway names. The owner of the
         session that calls may always answer.
         """
 

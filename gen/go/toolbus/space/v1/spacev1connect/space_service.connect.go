@@ -37,6 +37,9 @@ const (
 	// SpaceServiceCreateSpaceProcedure is the fully-qualified name of the SpaceService's CreateSpace
 	// RPC.
 	SpaceServiceCreateSpaceProcedure = "/toolbus.space.v1.SpaceService/CreateSpace"
+	// SpaceServiceSetSpaceGrantsProcedure is the fully-qualified name of the SpaceService's
+	// SetSpaceGrants RPC.
+	SpaceServiceSetSpaceGrantsProcedure = "/toolbus.space.v1.SpaceService/SetSpaceGrants"
 	// SpaceServiceGetSpaceProcedure is the fully-qualified name of the SpaceService's GetSpace RPC.
 	SpaceServiceGetSpaceProcedure = "/toolbus.space.v1.SpaceService/GetSpace"
 	// SpaceServiceListSpacesProcedure is the fully-qualified name of the SpaceService's ListSpaces RPC.
@@ -66,9 +69,12 @@ type SpaceServiceClient interface {
 	// Creates a space. Where there is one of that id and that title already, it is returned as it is; one of another title is refused
 	// (`already_exists`, REASON_SPACE_ALREADY_EXISTS).
 	CreateSpace(context.Context, *connect.Request[v1.CreateSpaceRequest]) (*connect.Response[v1.CreateSpaceResponse], error)
+	// Says for whom a space is. For the principal that created it, and for operators. Members that it is not for any more stay in the list
+	// until they leave; they read, hear and say nothing there.
+	SetSpaceGrants(context.Context, *connect.Request[v1.SetSpaceGrantsRequest]) (*connect.Response[v1.SetSpaceGrantsResponse], error)
 	// Returns a space and its members.
 	GetSpace(context.Context, *connect.Request[v1.GetSpaceRequest]) (*connect.Response[v1.GetSpaceResponse], error)
-	// Lists spaces, by id.
+	// Lists the spaces that are for the caller, by id.
 	ListSpaces(context.Context, *connect.Request[v1.ListSpacesRequest]) (*connect.Response[v1.ListSpacesResponse], error)
 	// Makes a space the active one of a session's agent, or lets a person join it.
 	EnterSpace(context.Context, *connect.Request[v1.EnterSpaceRequest]) (*connect.Response[v1.EnterSpaceResponse], error)
@@ -101,6 +107,12 @@ func NewSpaceServiceClient(httpClient connect.HTTPClient, baseURL string, opts .
 			httpClient,
 			baseURL+SpaceServiceCreateSpaceProcedure,
 			connect.WithSchema(spaceServiceMethods.ByName("CreateSpace")),
+			connect.WithClientOptions(opts...),
+		),
+		setSpaceGrants: connect.NewClient[v1.SetSpaceGrantsRequest, v1.SetSpaceGrantsResponse](
+			httpClient,
+			baseURL+SpaceServiceSetSpaceGrantsProcedure,
+			connect.WithSchema(spaceServiceMethods.ByName("SetSpaceGrants")),
 			connect.WithClientOptions(opts...),
 		),
 		getSpace: connect.NewClient[v1.GetSpaceRequest, v1.GetSpaceResponse](
@@ -163,6 +175,7 @@ func NewSpaceServiceClient(httpClient connect.HTTPClient, baseURL string, opts .
 // spaceServiceClient implements SpaceServiceClient.
 type spaceServiceClient struct {
 	createSpace    *connect.Client[v1.CreateSpaceRequest, v1.CreateSpaceResponse]
+	setSpaceGrants *connect.Client[v1.SetSpaceGrantsRequest, v1.SetSpaceGrantsResponse]
 	getSpace       *connect.Client[v1.GetSpaceRequest, v1.GetSpaceResponse]
 	listSpaces     *connect.Client[v1.ListSpacesRequest, v1.ListSpacesResponse]
 	enterSpace     *connect.Client[v1.EnterSpaceRequest, v1.EnterSpaceResponse]
@@ -177,6 +190,11 @@ type spaceServiceClient struct {
 // CreateSpace calls toolbus.space.v1.SpaceService.CreateSpace.
 func (c *spaceServiceClient) CreateSpace(ctx context.Context, req *connect.Request[v1.CreateSpaceRequest]) (*connect.Response[v1.CreateSpaceResponse], error) {
 	return c.createSpace.CallUnary(ctx, req)
+}
+
+// SetSpaceGrants calls toolbus.space.v1.SpaceService.SetSpaceGrants.
+func (c *spaceServiceClient) SetSpaceGrants(ctx context.Context, req *connect.Request[v1.SetSpaceGrantsRequest]) (*connect.Response[v1.SetSpaceGrantsResponse], error) {
+	return c.setSpaceGrants.CallUnary(ctx, req)
 }
 
 // GetSpace calls toolbus.space.v1.SpaceService.GetSpace.
@@ -229,9 +247,12 @@ type SpaceServiceHandler interface {
 	// Creates a space. Where there is one of that id and that title already, it is returned as it is; one of another title is refused
 	// (`already_exists`, REASON_SPACE_ALREADY_EXISTS).
 	CreateSpace(context.Context, *connect.Request[v1.CreateSpaceRequest]) (*connect.Response[v1.CreateSpaceResponse], error)
+	// Says for whom a space is. For the principal that created it, and for operators. Members that it is not for any more stay in the list
+	// until they leave; they read, hear and say nothing there.
+	SetSpaceGrants(context.Context, *connect.Request[v1.SetSpaceGrantsRequest]) (*connect.Response[v1.SetSpaceGrantsResponse], error)
 	// Returns a space and its members.
 	GetSpace(context.Context, *connect.Request[v1.GetSpaceRequest]) (*connect.Response[v1.GetSpaceResponse], error)
-	// Lists spaces, by id.
+	// Lists the spaces that are for the caller, by id.
 	ListSpaces(context.Context, *connect.Request[v1.ListSpacesRequest]) (*connect.Response[v1.ListSpacesResponse], error)
 	// Makes a space the active one of a session's agent, or lets a person join it.
 	EnterSpace(context.Context, *connect.Request[v1.EnterSpaceRequest]) (*connect.Response[v1.EnterSpaceResponse], error)
@@ -260,6 +281,12 @@ func NewSpaceServiceHandler(svc SpaceServiceHandler, opts ...connect.HandlerOpti
 		SpaceServiceCreateSpaceProcedure,
 		svc.CreateSpace,
 		connect.WithSchema(spaceServiceMethods.ByName("CreateSpace")),
+		connect.WithHandlerOptions(opts...),
+	)
+	spaceServiceSetSpaceGrantsHandler := connect.NewUnaryHandler(
+		SpaceServiceSetSpaceGrantsProcedure,
+		svc.SetSpaceGrants,
+		connect.WithSchema(spaceServiceMethods.ByName("SetSpaceGrants")),
 		connect.WithHandlerOptions(opts...),
 	)
 	spaceServiceGetSpaceHandler := connect.NewUnaryHandler(
@@ -320,6 +347,8 @@ func NewSpaceServiceHandler(svc SpaceServiceHandler, opts ...connect.HandlerOpti
 		switch r.URL.Path {
 		case SpaceServiceCreateSpaceProcedure:
 			spaceServiceCreateSpaceHandler.ServeHTTP(w, r)
+		case SpaceServiceSetSpaceGrantsProcedure:
+			spaceServiceSetSpaceGrantsHandler.ServeHTTP(w, r)
 		case SpaceServiceGetSpaceProcedure:
 			spaceServiceGetSpaceHandler.ServeHTTP(w, r)
 		case SpaceServiceListSpacesProcedure:
@@ -349,6 +378,10 @@ type UnimplementedSpaceServiceHandler struct{}
 
 func (UnimplementedSpaceServiceHandler) CreateSpace(context.Context, *connect.Request[v1.CreateSpaceRequest]) (*connect.Response[v1.CreateSpaceResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("toolbus.space.v1.SpaceService.CreateSpace is not implemented"))
+}
+
+func (UnimplementedSpaceServiceHandler) SetSpaceGrants(context.Context, *connect.Request[v1.SetSpaceGrantsRequest]) (*connect.Response[v1.SetSpaceGrantsResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("toolbus.space.v1.SpaceService.SetSpaceGrants is not implemented"))
 }
 
 func (UnimplementedSpaceServiceHandler) GetSpace(context.Context, *connect.Request[v1.GetSpaceRequest]) (*connect.Response[v1.GetSpaceResponse], error) {

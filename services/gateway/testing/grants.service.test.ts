@@ -1,0 +1,79 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { exportJWK, generateKeyPair, SignJWT } from "jose";
+import { pino } from "pino";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createBucket } from "#runtime/bus/buckets/stored-bucket.ts";
+import { DEFAULT_GRANT, grantBucket, keyOfPrincipal } from "#runtime/rpc/access/grantees.ts";
+import { openTelemetry } from "#runtime/telemetry/telemetry.ts";
+import { openTestBus, type TestBus } from "../../../test/harness/bus.ts";
+import { readConfig } from "../config.ts";
+import { openService } from "../service.ts";
+
+const stack = new AsyncDisposableStack();
+const signing = generateKeyPair("ES256");
+let bus: TestBus;
+let tokens: Record<string, string>;
+
+beforeAll(async () => {
+  bus = stack.use(await openTestBus());
+  const jwk = { ...(await exportJWK((await signing).publicKey)), kid: "k", alg: "ES256" };
+  const issuer = createServer((_request, response) => response.end(JSON.stringify({ keys: [jwk] })));
+  stack.defer(() => void issuer.close());
+  issuer.listen(0, "127.0.0.1");
+  await once(issuer, "listening");
+  tokens = {
+    TOOLBUS_JWT_ISSUER: "https://login.example/",
+    TOOLBUS_JWT_AUDIENCE: "toolbus",
+    TOOLBUS_JWT_JWKS_URL: `http://127.0.0.1:${(issuer.address() as AddressInfo).port}/`,
+  };
+});
+afterAll(() => stack.disposeAsync());
+
+async function openGateway(env: Record<string, string>) {
+  const { url, credentials } = bus.server;
+  const config = readConfig({ NATS_URL: url, TOOLBUS_BUS_CREDENTIALS: credentials, TOOLBUS_HTTP_PORT: "0", ...env });
+  const telemetry = await openTelemetry({ service: "gateway" });
+  const logger = pino({ level: "silent" });
+  const context = { name: "gateway", instance: "g", logger, telemetry, signal: new AbortController().signal };
+  return openService(config, context);
+}
+
+const recordOf = async (key: string) => (await createBucket(bus, grantBucket).read(key))?.value;
+const [one, two] = ["alice:a-key-of-some-length", "bob:another-key-of-some-length"];
+
+test("SEC-2 what has no grants is for whom an operator names, for the one who alone has a key, and for operators", async () => {
+  const cases: [Record<string, string>, string[]][] = [
+    [{ TOOLBUS_API_KEYS: one }, ["alice"]],
+    [{ TOOLBUS_API_KEYS: `${one},alice:the-next-key-of-alice` }, ["alice"]],
+    [{ TOOLBUS_API_KEYS: `${one},${two}` }, []],
+    [{ TOOLBUS_API_KEYS: `${one},${two}`, TOOLBUS_OPERATORS: "bob" }, ["bob"]],
+    [{ TOOLBUS_API_KEYS: `${one},${two}`, TOOLBUS_OPERATORS: "bob", TOOLBUS_DEFAULT_GRANT: "alice" }, ["alice", "bob"]],
+    [{ TOOLBUS_API_KEYS: `${one},${two}`, TOOLBUS_DEFAULT_GRANT: "*" }, ["*"]],
+    [{ TOOLBUS_API_KEYS: one, ...tokens }, []],
+    [{ TOOLBUS_AUTH: "none" }, []],
+  ];
+  for (const [env, expected] of cases) {
+    await using _gateway = await openGateway(env);
+    expect(await recordOf(DEFAULT_GRANT), JSON.stringify(Object.keys(env))).toEqual(expected);
+  }
+});
+
+test("SEC-2 what a token grants is told before its request goes on, and taken back by one that grants less", async () => {
+  await using gateway = await openGateway({ ...tokens, TOOLBUS_JWT_GRANTS_CLAIM: "toolbus.grants" });
+  const ask = async (claims: Record<string, unknown>) => {
+    const exp = Math.floor(Date.now() / 1_000) + 60;
+    const token = await new SignJWT({ iss: "https://login.example/", aud: "toolbus", exp, sub: "dora@b", ...claims })
+      .setProtectedHeader({ alg: "ES256", kid: "k" })
+      .sign((await signing).privateKey);
+    const { status } = await fetch(`${gateway.announcement?.url}/metrics`, { headers: { "x-api-key": token } });
+    expect(status).toBe(200);
+    return recordOf(keyOfPrincipal("dora@b"));
+  };
+  expect(await ask({})).toBeUndefined();
+  const grants = ["default", "space:hall", "read:mail", "agent:*", "agent:writer", "agent:writer", 7];
+  expect(await ask({ toolbus: { grants } })).toEqual(["agent:writer", "default", "space:hall"]);
+  expect(await ask({ toolbus: { grants: "tool:scales other" } })).toEqual(["tool:scales"]);
+  expect(await ask({ grants })).toEqual([]);
+});
