@@ -6,8 +6,8 @@ export interface ConfinementConfig {
   readonly mode: (typeof MODES)[number];
   readonly privatePaths: readonly string[];
   readonly readOnlyPaths: readonly string[];
-  /** Where the program that confines is looked for. */
-  readonly searchPath: string;
+  /** The program that confines; it is looked for if this is not told. */
+  readonly program: string | undefined;
 }
 
 /** How the processes of tools are confined. */
@@ -16,11 +16,14 @@ export function confinementFromReader(reader: EnvironmentReader): ConfinementCon
     meaning: "Directory of secrets, which confined tools do not see.",
     form: "path",
   });
-  const { PATH: searchPath = "" } = reader.inherited((name) => name === "PATH");
   return {
+    program: reader.optionalString("TOOLBUS_BWRAP", {
+      meaning: "Path of the program bwrap (bubblewrap), which confines tools.",
+      form: "path",
+      whenUnset: "the one on the PATH, else fetched from PyPI",
+    }),
     mode: reader.string("TOOLBUS_CONFINEMENT", {
-      meaning:
-        "Whether bwrap (bubblewrap) confines tools: where it works, always (else the service does not start), or never.",
+      meaning: "Whether bwrap confines tools: where it works, always (else the service does not start), or never.",
       default: "auto",
       oneOf: MODES,
     }),
@@ -38,6 +41,5 @@ export function confinementFromReader(reader: EnvironmentReader): ConfinementCon
       form: "list of paths",
       default: [],
     }),
-    searchPath,
   };
 }

@@ -1,8 +1,8 @@
 import { fileURLToPath } from "node:url";
+import { findBwrap } from "../bus/nats-server/find/find-bwrap.ts";
 import type { ConfinementConfig } from "../config/confinement.ts";
 import { messageFromUnknown } from "../failure/failure.ts";
 import { LocalFailure } from "../failure/local-failure.ts";
-import { executableFromCommand } from "./child-process/command.ts";
 import type { Confinement } from "./child-process/confinement.ts";
 import { textFromExit } from "./child-process/exit.ts";
 import { openChildProcess } from "./child-process.ts";
@@ -13,6 +13,8 @@ export type Possible =
   | { readonly kind: "confined"; readonly confinement: Confinement }
   | { readonly kind: "unconfined"; readonly reason: string };
 
+/** A machine without a registry in reach is not waited for longer. */
+const FETCH_MS = 30_000;
 const project = new URL("../../", import.meta.url);
 /** What runs in the services themselves, or says what does: a tool that wrote there would be one of them after the next start. */
 const PROGRAMS = ["cli", "gen", "node_modules", "runtime", "sdk", "services", "package.json", ".npmrc"];
@@ -36,7 +38,7 @@ export async function openConfinement(
 export async function tryConfinement(config: ConfinementConfig): Promise<Possible> {
   if (config.mode === "off") return { kind: "unconfined", reason: "TOOLBUS_CONFINEMENT is off" };
   try {
-    const program = executableFromCommand("bwrap", { cwd: "/", path: config.searchPath });
+    const program = config.program ?? (await findBwrap({ signal: AbortSignal.timeout(FETCH_MS) }));
     const programs = [...PROGRAMS, ...FETCHED].map((name) => fileURLToPath(new URL(name, project)));
     const readOnlyPaths = [...programs, ...config.readOnlyPaths];
     const confinement = { program, privatePaths: config.privatePaths, readOnlyPaths };

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { findBwrap } from "../../runtime/bus/nats-server/find/find-bwrap.ts";
 import { findNatsServer } from "../../runtime/bus/nats-server/find/find-nats-server.ts";
 import { findUv } from "../../runtime/bus/nats-server/find/find-uv.ts";
 import { projectRoot } from "../architecture/source-files.ts";
@@ -10,5 +11,6 @@ import { projectRoot } from "../architecture/source-files.ts";
 export default async function setup(): Promise<void> {
   process.env.TOOLBUS_UV ??= await findUv();
   process.env.TOOLBUS_NATS_SERVER ??= await findNatsServer();
+  if (process.platform === "linux") process.env.TOOLBUS_BWRAP ??= await findBwrap();
   process.env.NODE_COMPILE_CACHE ??= join(projectRoot, ".toolbus", "compile-cache");
 }

@@ -37,7 +37,7 @@ async function confinement(): Promise<Check> {
   const isGood = possible.kind === "confined";
   const text = isGood
     ? `tools run confined by ${possible.confinement.program}: they see no other process and no key of the suite`
-    : `tools run unconfined, with all rights of this user: ${possible.reason}. Install bubblewrap, and allow user namespaces`;
+    : `tools run unconfined, with all rights of this user: ${possible.reason}. Allow user namespaces, and let bubblewrap be fetched or install it`;
   return { name: "confinement", isGood, text };
 }
 

