@@ -1,4 +1,5 @@
 import { parseArgs } from "node:util";
+import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { type Growth, growthOf } from "./switch/leftovers.ts";
 import { runSwitches, type SwitchRunResult, sharedWatches, tellsOfMemory } from "./switch/run.ts";
 
@@ -26,19 +27,11 @@ interface Figure {
 
 /** Gives the exit code: 1 when something was violated. */
 export async function runSwitchFaults(args: string[]): Promise<number> {
-  const number = (byDefault: number) => ({ type: "string" as const, default: String(byDefault) });
-  const { values } = parseArgs({
-    args,
-    options: {
-      agents: number(50),
-      switches: number(100),
-      mcp: number(5),
-      kills: number(0),
-      seed: number(1),
-      json: { type: "boolean", default: false },
-      help: { type: "boolean", default: false },
-    },
-  });
+  const values = parse(args);
+  if (typeof values === "string") {
+    console.error(`${values}\n${HELP}`);
+    return 2;
+  }
   if (values.help) {
     console.log(HELP);
     return 0;
@@ -57,6 +50,29 @@ export async function runSwitchFaults(args: string[]): Promise<number> {
   for (const [kind, text] of result.tally.examples) process.stderr.write(`for example, ${kind}: ${text}\n`);
   for (const fault of [...result.tally.lost, ...result.tally.misled].slice(0, 20)) process.stderr.write(`${fault}\n`);
   return figures.some(({ value, limit }) => limit !== undefined && value > limit) ? 1 : 0;
+}
+
+const number = (byDefault: number) => ({ type: "string" as const, default: String(byDefault) });
+const options = {
+  agents: number(50),
+  switches: number(100),
+  mcp: number(5),
+  kills: number(0),
+  seed: number(1),
+  json: { type: "boolean", default: false },
+  help: { type: "boolean", default: false },
+} as const;
+
+/** The options, or what is wrong with them. */
+function parse(args: string[]) {
+  try {
+    const { values } = parseArgs({ args, options });
+    const isNumber = (name: "agents" | "switches" | "mcp" | "kills" | "seed") => Number(values[name]) >= 0;
+    const wrong = (["agents", "switches", "mcp", "kills", "seed"] as const).find((name) => !isNumber(name));
+    return wrong === undefined ? values : `--${wrong} is a number`;
+  } catch (error) {
+    return messageFromUnknown(error);
+  }
 }
 
 /** Growth of each service between the first fifth of the switches and the last of them. */

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { agent, catalogueOf, offer, tool } from "../testing/fakes/tools.ts";
 import { alternatives, closestNames } from "./advice.ts";
+import { refusalOfMissing } from "./refusal.ts";
 import { createToolSet } from "./tool-set/tool-set.ts";
 
 const toolUse = {
@@ -32,6 +33,23 @@ test("ORCH-2 where no name is close, all are told, and how many there are", () =
   const many = Array.from({ length: 30 }, (_, n) => tool(`t${n}`));
   const wide = createToolSet(agent({ use: ["*"] }), catalogueOf(...many), []);
   expect(alternatives(wide, "hammer")).toMatch(/, and 10 more\.$/);
+});
+
+test("LOOP-3 of a name that nobody has, it is said that there is no tool; not while a source is away, which may have it", () => {
+  const unknown = { kind: "unknown", reference: "@shed/hammer" } as const;
+  expect(refusalOfMissing(tools, unknown, "@shed/hammer").message).toContain('There is no tool "@shed/hammer"');
+  const away = { ...offer("worker", {}), failure: "it is silent", failedSince: "2026-11-22T10:00:00.000Z" };
+  const { message } = refusalOfMissing(
+    createToolSet(agent(toolUse), catalogue, [...offers, away]),
+    unknown,
+    "@shed/hammer",
+  );
+  expect(message).toContain('Tool "@shed/hammer" of agent "tester" is unavailable, if it exists.');
+  expect(message).toContain("worker: it is silent (since 2026-11-22T10:00:00.000Z)");
+  expect(message).not.toContain("There is no tool");
+  const known = { kind: "unknown", reference: "@files/hammer" } as const;
+  const withAway = createToolSet(agent(toolUse), catalogue, [...offers, away]);
+  expect(refusalOfMissing(withAway, known, "files__hammer").message).toContain('There is no tool "files__hammer"');
 });
 
 test("ORCH-2 advice on the longest name among 1,000 tools takes little time", () => {

@@ -1,5 +1,6 @@
 import { argumentsRefused } from "#runtime/schema/json-schema/tool-schema.ts";
 import { alternatives } from "./advice.ts";
+import { parseReference } from "./names.ts";
 import { blocked, type Decision } from "./policy.ts";
 import type { Resolution } from "./resolve.ts";
 import type { ToolEntry, ToolSet } from "./tool-set/tool-set.ts";
@@ -25,13 +26,29 @@ export function refusalOfMissing(
       name,
     );
   }
+  const [tool, agent] = [JSON.stringify(name), JSON.stringify(tools.agent)];
   const away = tools.sources.filter(({ available }) => !available);
-  const hint =
-    away.length === 0
-      ? ""
-      : ` Sources that cannot be used: ${away.map(({ source, reason }) => `${source}: ${reason}`).join("; ")}.`;
-  const message = `There is no tool ${JSON.stringify(name)} for agent ${JSON.stringify(tools.agent)}.${hint}`;
-  return { kind: "blocked", rule: "no such tool", message: `${message} ${alternatives(tools, name)}` };
+  if (away.length === 0 || isOfUsableSource(tools, name)) {
+    const message = `There is no tool ${tool} for agent ${agent}. ${alternatives(tools, name)}`;
+    return { kind: "blocked", rule: "no such tool", message };
+  }
+  const reasons = away.map(({ source, reason }) => `${source}: ${reason}`).join("; ");
+  const message = `Tool ${tool} of agent ${agent} is unavailable, if it exists. Sources that cannot be used: ${reasons}.`;
+  return {
+    kind: "blocked",
+    rule: "no tool of a source that can be used",
+    message: `${message} ${alternatives(tools, name)}`,
+  };
+}
+
+/** By a reference, or a model name, of a source that can be asked: what it does not offer does not exist. */
+function isOfUsableSource({ byReference }: ToolSet, name: string): boolean {
+  return [...byReference.values()].some(({ reference, unavailable }) => {
+    const { source } = parseReference(reference);
+    return (
+      source !== undefined && unavailable === "" && (name.startsWith(`@${source}/`) || name.startsWith(`${source}__`))
+    );
+  });
 }
 
 /** Arguments that do not fit what the tool says of them. */

@@ -195,6 +195,7 @@ function isUntold(error: unknown): boolean {
 /** The words of an error result without what differs from call to call. */
 function kindOfText(text: string): string {
   if (text.includes("took too long")) return "canceled by a switch";
-  if (text.startsWith("There is no tool") || text.includes("may not call tool")) return "no tool of this agent";
+  if (/^There is no tool|is unavailable, if it exists/.test(text) || text.includes("may not call tool"))
+    return "no tool of this agent";
   return text.replace(/"[^"]*"|s-\d+|\d+/g, "…").slice(0, 80);
 }

@@ -161,8 +161,9 @@ describe("a peer that dies", () => {
 
 describe("one of two instances that is frozen", () => {
   test("BUS-2 LOOP-14 gets no call once its silence was noticed: the other one does, and nothing is unknown", async () => {
-    const { client, service } = await openClient(quick);
-    const setting = { role: "server", service, timings: quick } as const;
+    const timings = { heartbeatMs: 250, silenceMs: 2_000 };
+    const { client, service } = await openClient(timings);
+    const setting = { role: "server", service, timings } as const;
     await using living = await openEchoProcess(world, setting);
     await using frozen = await openEchoProcess(world, setting);
     const answer = async () => Number(Buffer.from((await client.unary({})).value).toString());

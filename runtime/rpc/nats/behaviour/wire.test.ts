@@ -3,6 +3,7 @@ import { BytesValueSchema } from "@bufbuild/protobuf/wkt";
 import { Code, createClient } from "@connectrpc/connect";
 import { headers, type Msg, type NatsConnection } from "@nats-io/nats-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { until } from "#runtime/time/until.ts";
 import { deliveryOf } from "../call/delivery.ts";
 import { CallMux } from "../channel/mux.ts";
@@ -87,6 +88,26 @@ describe("a client", () => {
     expect([frame?.kind, frame?.flags, frame?.body.at(-1)]).toEqual([FrameKind.data, FrameFlag.end, 7]);
     peer.publish(openings[1]?.reply ?? "", bytesFromFrame(FrameKind.data, FrameFlag.end, 1));
     expect((await call).value).toHaveLength(0);
+  });
+
+  test("BUS-2 asks another instance for what it reads when the first is silent, before it takes it for dead", async () => {
+    const service = nameService();
+    const openings: Msg[] = [];
+    const subject = `toolbus.rpc.${service}.toolbus.agent.v1.AgentService.GetAgent`;
+    peer.subscribe(subject, {
+      callback: (_error, message) => {
+        openings.push(message);
+        if (openings.length === 1) return;
+        const credit = bytesFromCredit({ messages: 1, bytes: 65_536 });
+        message.respond(bytesFromFrame(FrameKind.credit, 0, 0, credit), { reply: "toolbus.test.reader" });
+        message.respond(bytesFromFrame(FrameKind.data, FrameFlag.end, 1));
+      },
+    });
+    await peer.flush();
+    const timings = { heartbeatMs: 200, silenceMs: 60_000 };
+    const client = createClient(AgentService, createNatsTransport(await world.connect(), { service, timings }));
+    await client.getAgent({ name: "x" });
+    expect(openings.map(({ headers }) => headers?.get("Rpc-More"))).toEqual(["", "1"]);
   });
 
   test("BUS-2 does not repeat what may have been started", async () => {

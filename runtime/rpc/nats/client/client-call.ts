@@ -36,6 +36,8 @@ export interface ClientRequest {
   readonly deadlineMs: number | undefined;
   readonly abort: CallAbort;
   readonly progress: Progress;
+  /** It changes nothing, so that it may be asked again whatever became of it. */
+  readonly isRead: boolean;
 }
 
 /** How far a call has come, from which a failure's delivery follows. */
@@ -48,23 +50,37 @@ const MOST_ATTEMPTS = 3;
 const CLOCK = randomBytes(9).toString("base64url");
 
 /**
- * Tries again, a few times, what an instance refused before it started it, for now. An attempt is to be confirmed
- * (confirmed-call.ts) if the service fell silent of late, or an instance took the request for one that came late.
+ * Tries again, a few times, what an instance refused before it started it, for now, and a read of which no answer came. An
+ * attempt is to be confirmed (confirmed-call.ts) if the service fell silent of late, or an instance took the request for one that
+ * came late.
  */
 export async function repeatRefused<T>(
   context: ClientContext,
   request: ClientRequest,
   attempt: (isConfirmed: boolean) => Promise<T>,
 ): Promise<T> {
-  let isConfirmed = context.silence?.isSuspected ?? false;
+  let wasLate = false;
   for (let count = 1; ; count += 1) {
+    const ready = context.mux.ready(request.abort, context.timings.silenceMs);
+    if (ready) await ready;
     try {
-      return await attempt(isConfirmed);
+      return await attempt(wasLate || (context.silence?.isSuspected ?? false));
     } catch (error) {
-      if (count === MOST_ATTEMPTS || request.abort.aborted || !isRefusedForNow(error)) throw error;
-      isConfirmed ||= error.code === Code.DeadlineExceeded;
+      const mayRepeat = isRefusedForNow(error) || (request.isRead && isUnanswered(error));
+      if (count === MOST_ATTEMPTS || request.abort.aborted || !mayRepeat) throw error;
+      wasLate ||= error.code === Code.DeadlineExceeded;
     }
   }
+}
+
+/** No answer came, for a reason that another instance need not have. */
+function isUnanswered(error: unknown): error is ConnectError {
+  return (
+    error instanceof ConnectError &&
+    !error.isWireError &&
+    error.code === Code.Unavailable &&
+    deliveryOf(error) === "UNKNOWN"
+  );
 }
 
 /** The headers of a request. Nobody starts it who knows that its sender has given it up: at its deadline, or after so much silence. */

@@ -83,11 +83,13 @@ export class LightCall implements MuxCall {
   tick(now: number, stalledMs: number): void {
     this.#heardAt += stalledMs;
     const { timings, silence } = this.#context;
-    const { silenceMs } = timings;
-    if (isSilent(now - this.#heardAt, timings)) silence?.notice();
-    if (now - this.#heardAt < silenceMs) return;
+    const quietMs = now - this.#heardAt;
+    const isNoticed = silence !== undefined && isSilent(quietMs, timings);
+    if (isNoticed) silence.notice();
+    const isLost = quietMs >= timings.silenceMs || (isNoticed && this.#request.isRead); // which another instance can answer
+    if (!isLost) return;
     this.#cancel();
-    this.fail(unknownOutcome(`nothing was heard of the call for ${silenceMs} ms`));
+    this.fail(unknownOutcome(`nothing was heard of the call for ${Math.round(quietMs)} ms`));
   }
 
   fail(error: ConnectError): void {

@@ -22,6 +22,11 @@ export interface CallInit<D extends DescMethod> {
   readonly contextValues: ContextValues | undefined;
 }
 
+/** By the contract's naming: methods that get, list and watch change nothing. */
+function isRead({ name }: DescMethod): boolean {
+  return /^(Get|List|Watch)/.test(name);
+}
+
 /** A call on its way through its interceptors and to the server, with its deadline. */
 export class OutgoingCall<R extends UnaryRequest | StreamRequest> {
   readonly signal: CallSignal;
@@ -58,6 +63,7 @@ export class OutgoingCall<R extends UnaryRequest | StreamRequest> {
       deadlineMs: this.#deadlineMs,
       abort: passed.signal === this.request.signal ? this.signal : new ForeignAbort(passed.signal),
       progress: this.progress,
+      isRead: isRead(this.request.method),
     };
   }
 

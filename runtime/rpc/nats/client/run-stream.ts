@@ -39,7 +39,14 @@ async function runRequestStream<I extends DescMessage, O extends DescMessage>(
   const progress: Progress = { stage: "unsent" };
   const next = async (request: StreamRequest<I, O>): Promise<StreamResponse<I, O>> => {
     const abort = new ForeignAbort(request.signal);
-    const call: ClientRequest = { subject: route.subject, header: request.header, deadlineMs, abort, progress };
+    const call: ClientRequest = {
+      subject: route.subject,
+      header: request.header,
+      deadlineMs,
+      abort,
+      progress,
+      isRead: false,
+    };
     const { header, trailer, bodies } = await callStream(context, call, {
       kind: "many",
       bodies: bodiesOf(method.input, request.message),

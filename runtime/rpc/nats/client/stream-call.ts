@@ -35,8 +35,6 @@ export async function callStream(
   requests: StreamRequests,
 ): Promise<StreamAnswer> {
   assertSendable(request, requests.kind === "one" ? requests.body : NO_BODY);
-  const ready = context.mux.ready(request.abort, context.timings.silenceMs);
-  if (ready) await ready;
   const opened = await repeatRefused(context, request, (isConfirmed) =>
     isConfirmed && requests.kind === "one"
       ? openConfirmed(context, request, { body: requests.body, window: FIRST_CREDIT })

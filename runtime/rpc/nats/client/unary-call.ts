@@ -24,8 +24,6 @@ export async function callUnary(
   body: Uint8Array,
 ): Promise<WholeAnswer> {
   assertSendable(request, body);
-  const ready = context.mux.ready(request.abort, context.timings.silenceMs);
-  if (ready) await ready;
   return repeatRefused(context, request, (isConfirmed) => {
     if (isConfirmed) return confirmedAnswer(context, request, body);
     const { mux } = context;

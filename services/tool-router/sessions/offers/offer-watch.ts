@@ -143,8 +143,10 @@ export class OfferWatch {
   }
 
   #fail(reason: string): void {
-    if (this.#offer.failure === reason) return;
-    this.#settle({ ...this.#offer, failure: reason });
+    const { failure, failedSince } = this.#offer;
+    if (failure === reason) return;
+    const since = failure === "" ? new Date(this.#options.clock.now()).toISOString() : failedSince;
+    this.#settle({ ...this.#offer, failure: reason, ...(since !== undefined && { failedSince: since }) });
   }
 
   #settle(offer: Offer): void {

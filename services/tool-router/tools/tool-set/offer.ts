@@ -13,6 +13,8 @@ export interface Offer {
   readonly sources: readonly SourceStatus[];
   /** Why the provider itself cannot be asked; empty when it can. */
   readonly failure: string;
+  /** Since when, as a time of day. */
+  readonly failedSince?: string;
   /** The faults of tools that cannot be called. */
   readonly faults?: ReadonlyMap<OfferedTool, string>;
   /** The same for people, with what was left out; empty when all is well. */

@@ -166,7 +166,8 @@ function statuses(offers: readonly Offer[]): SourceStatus[] {
   return offers.flatMap((offer) => {
     if (offer.failure === "") return offer.sources;
     const names = offer.declared.size > 0 ? [...offer.declared.keys()] : [offer.provider];
-    return names.map((source) => statusOf(source, offer.failure));
+    const since = offer.failedSince === undefined ? "" : ` (since ${offer.failedSince})`;
+    return names.map((source) => statusOf(source, offer.failure + since));
   });
 }
 

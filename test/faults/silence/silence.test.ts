@@ -1,0 +1,23 @@
+// The short form of `npm run faults -- silence`: real processes, two strikes.
+
+import { expect, test } from "vitest";
+import { openTreeCopy } from "../processes/tree.ts";
+import { runSilence } from "./run.ts";
+
+test("BUS-2 LOOP-14 KIND-1 one of two instances is silent: calls go to the other, and what is lost is said to be lost", {
+  timeout: 300_000,
+}, async () => {
+  await using tree = await openTreeCopy();
+  const result = await runSilence({
+    tree: tree.directory,
+    seed: 1,
+    strikes: 2,
+    leastMs: 5_000,
+    mostMs: 6_000,
+    slowBroker: true,
+    onProgress: () => {},
+  });
+  expect(result.unaskedEnds).toEqual([]);
+  expect(result.violations).toEqual([]);
+  expect(result.history.calls.length).toBeGreaterThan(50);
+});
