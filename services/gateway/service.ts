@@ -13,7 +13,7 @@ import { contractValidation } from "#runtime/rpc/validation.ts";
 import { ACCESS } from "../access.ts";
 import { clientFor } from "../clients.ts";
 import { processOf, publicServices } from "../processes.ts";
-import { createAdmission } from "./access/admission.ts";
+import { createAdmission, createEnter } from "./access/admission.ts";
 import { createAuthenticate } from "./access/authentication/authentication.ts";
 import { createGrantRecords } from "./access/authentication/grant-records.ts";
 import { followCertificate, readCertificate } from "./access/certificate.ts";
@@ -54,7 +54,7 @@ export async function openService(config: GatewayConfig, context: ServiceContext
   const health = createHealth({ services: publicServices, processOf, isServing, intervalMs: 1_000 });
   const grantRecords = createGrantRecords(createBucket(bus, grantBucket), (fault) => logger.warn(fault));
   await grantRecords.keepDefault([...config.defaultGrant]);
-  const authenticate = createAuthenticate({ ...config, grantRecords });
+  const enter = createEnter(createAuthenticate({ ...config, grantRecords }), new Shares(config.shares));
   const interceptors = clientInterceptors({ telemetry });
   if (!config.isLoopback && config.tls === undefined) {
     logger.warn(
@@ -76,13 +76,13 @@ export async function openService(config: GatewayConfig, context: ServiceContext
       interceptors: [...serverInterceptors({ logger, telemetry, fromOutside: true }), contractValidation],
       readMaxBytes: config.maxRequestBytes,
       before: (request, response) => (isOpen && guardHost(request, response)) || crossOrigin(request, response),
-      admit: createAdmission(authenticate, new Shares(config.shares)),
+      admit: createAdmission(enter),
       fallback: createPlainPaths({
-        authenticate,
+        enter,
         metricsText: () => telemetry.metricsText(),
         toolCalls: createToolCallPaths({
           calls: clientFor(bus, ToolCallService, { interceptors, caller: nobody }),
-          authenticate,
+          enter,
           maxBytes: config.maxRequestBytes,
         }),
       }),

@@ -44,6 +44,12 @@ export function readConfig(env: NodeJS.ProcessEnv) {
       min: 1,
       max: 10_000,
     }),
+    maxOpenRuns: reader.integer("TOOLBUS_SHARE_RUNS", {
+      meaning:
+        "Runs of one principal, accepted by one orchestrator, that have not ended: in progress, in a queue, or waiting for a client. More is refused, and says so.",
+      default: 10_000,
+      min: 1,
+    }),
     takeoverMs: reader.milliseconds("TOOLBUS_TAKEOVER", {
       meaning: "When a process gives no sign of life for so long, another process takes over its runs.",
       default: 1_000,

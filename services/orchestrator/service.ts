@@ -14,6 +14,7 @@ import { ACCESS } from "../access.ts";
 import type { Config } from "./config.ts";
 import { createModelSource, type ModelSource } from "./model/providers/model-source.ts";
 import { createRoutes } from "./routes.ts";
+import { createOpenRuns } from "./runs/open-runs.ts";
 import { startFromInbox } from "./runs/self-wake/self-wake.ts";
 import { type Canceling, cancelingSubAgents } from "./runs/sub-agents/cancel.ts";
 import { openRetention } from "./sessions/retention/retention.ts";
@@ -62,8 +63,9 @@ export async function openOrchestrator(
   const audit = stack.use(openAuditTrail(bus, name, { onLost })).record;
   const holders = createHolders(bus);
   const acceptedHere = createAcceptedHere();
+  const openRuns = createOpenRuns(shared.log, config.maxOpenRuns);
   const toolMessages = openToolMessages(bus, context);
-  const acceptance = { ...shared, ...toolMessages, wakes, acceptedHere, keys: createStreamRunKeys(bus) };
+  const acceptance = { ...shared, ...toolMessages, wakes, acceptedHere, openRuns, keys: createStreamRunKeys(bus) };
   const clients = openClients(bus, context, { ...acceptance, notify: holders.notify });
   const handover = new AbortController();
   const abandon = new AbortController();

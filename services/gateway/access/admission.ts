@@ -1,26 +1,36 @@
 import { createContextValues } from "@connectrpc/connect";
 import { requireAccess } from "#runtime/rpc/access/rules.ts";
-import { sinkOf } from "#runtime/rpc/http/messages.ts";
+import { type HttpRequest, type HttpResponse, sinkOf } from "#runtime/rpc/http/messages.ts";
 import type { Admit } from "#runtime/rpc/http/server.ts";
-import { callerKey, principalOf } from "#runtime/rpc/identity.ts";
+import { type Caller, callerKey, principalOf } from "#runtime/rpc/identity.ts";
 import type { Authenticate } from "./authentication/authentication.ts";
 import { isOpen } from "./open-services.ts";
 import type { Shares } from "./shares.ts";
 
+/** Says who sends a request, which counts as one of its principal's until it is answered; refused where there is no room for it. */
+export type Enter = (request: HttpRequest, response: HttpResponse, kind: "calls" | "streams") => Promise<Caller>;
+
+export function createEnter(authenticate: Authenticate, shares: Shares): Enter {
+  return async (request, response, kind) => {
+    const caller = await authenticate(request);
+    const sink = sinkOf(response);
+    const leave = shares.take(principalOf(caller), kind);
+    if (sink.destroyed) leave();
+    else sink.once("close", leave);
+    return caller;
+  };
+}
+
 /**
- * Lets a call in by its head: with its caller's identity, if the method's rule allows it and its principal has room, or without one
+ * Lets a call in by its head: with its caller's identity, if its principal has room and the method's rule allows it, or without one
  * where none is needed.
  */
-export function createAdmission(authenticate: Authenticate, shares: Shares): Admit {
+export function createAdmission(enter: Enter): Admit {
   return async (request, method, response) => {
     const values = createContextValues();
     if (isOpen(method.parent)) return values;
-    const caller = await authenticate(request);
+    const caller = await enter(request, response, method.methodKind === "unary" ? "calls" : "streams");
     requireAccess(method, caller);
-    const sink = sinkOf(response);
-    const leave = shares.take(principalOf(caller), method.methodKind === "unary" ? "calls" : "streams");
-    if (sink.destroyed) leave();
-    else sink.once("close", leave);
     return values.set(callerKey, caller);
   };
 }

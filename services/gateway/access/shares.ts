@@ -1,4 +1,4 @@
-import { refuse } from "#runtime/failure/failure.ts";
+import { refuseShare } from "#runtime/failure/share.ts";
 
 /** What one principal may have of this gateway at once. */
 export interface ShareLimits {
@@ -40,12 +40,14 @@ export class Shares {
     if (held.tokens < 1) {
       const { requestsPerSecond } = this.#limits;
       refuseShare(principal, {
+        of: "this gateway",
         share: "requests a second",
         limit: requestsPerSecond,
         retryMs: 1_000 / requestsPerSecond,
       });
     }
-    if (held[kind] >= limit) refuseShare(principal, { share: `${kind} in flight`, limit, retryMs: 1_000 });
+    if (held[kind] >= limit)
+      refuseShare(principal, { of: "this gateway", share: `${kind} in flight`, limit, retryMs: 1_000 });
     held.tokens -= 1;
     held[kind] += 1;
     let isOpen = true;
@@ -74,16 +76,4 @@ export class Shares {
       if (calls + streams === 0 && now - at > BURST_SECONDS * 1_000) this.#held.delete(principal);
     }
   }
-}
-
-function refuseShare(
-  principal: string,
-  { share, limit, retryMs }: { share: string; limit: number; retryMs: number },
-): never {
-  const retryAfterMs = String(Math.max(1, Math.ceil(retryMs)));
-  refuse(
-    "resource_exhausted",
-    `${JSON.stringify(principal)} has its share of this gateway: ${limit} ${share}; try again after ${retryAfterMs} ms`,
-    { reason: "SHARE_EXCEEDED", metadata: { share, limit: String(limit), retry_after_ms: retryAfterMs } },
-  );
 }

@@ -2,23 +2,26 @@ import { type ContextValues, createContextValues } from "@connectrpc/connect";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { type FailureCode, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import type { HttpRequest, HttpResponse } from "#runtime/rpc/http/messages.ts";
-import { callerKey } from "#runtime/rpc/identity.ts";
-import type { Authenticate } from "../access/authentication/authentication.ts";
+import { type Caller, callerKey } from "#runtime/rpc/identity.ts";
 import { parseKeepingNumbers } from "./json-text.ts";
 
-/** Who asks by plain HTTP, for the call that is made for it; refused without a key where there are keys. */
-export async function valuesOfCaller(request: HttpRequest, authenticate: Authenticate): Promise<ContextValues> {
-  return createContextValues().set(callerKey, await authenticate(request));
+/** Who asks by plain HTTP, for the call that is made for it. */
+export function valuesOf(caller: Caller): ContextValues {
+  return createContextValues().set(callerKey, caller);
 }
 
-/** A request with what it carries. */
-export interface ReadRequest {
+/** A request with what it carries, and where it is answered. */
+export interface Exchange {
   readonly request: HttpRequest;
+  readonly response: HttpResponse;
   readonly body: AsyncIterable<Uint8Array>;
 }
 
 /** The body as JSON, with its numbers as texts that are written again. Only what says that it is JSON is read: a page of another origin cannot send that unasked. */
-export async function readJson({ request, body }: ReadRequest, maxBytes: number): Promise<unknown> {
+export async function readJson(
+  { request, body }: Pick<Exchange, "request" | "body">,
+  maxBytes: number,
+): Promise<unknown> {
   if (!/^application\/json\b/i.test(request.headers["content-type"] ?? "")) {
     refuse("invalid_argument", "the body must be JSON, and say so: content-type: application/json", {
       reason: "PROTOCOL_UNSUPPORTED",
@@ -49,8 +52,15 @@ export function answerJson(response: HttpResponse, status: number, value: unknow
 }
 
 export function answerFailure(response: HttpResponse, error: unknown): void {
-  const { code, message, reason, fieldViolations } = failureFromConnectError(error);
-  answerJson(response, STATUSES[code] ?? 500, { code, message, reason, ...(fieldViolations && { fieldViolations }) });
+  const { code, message, reason, fieldViolations, metadata } = failureFromConnectError(error);
+  const isShare = reason === "SHARE_EXCEEDED";
+  if (isShare) response.setHeader("retry-after", String(Math.ceil(Number(metadata?.retry_after_ms ?? 1_000) / 1_000)));
+  answerJson(response, isShare ? 429 : (STATUSES[code] ?? 500), {
+    code,
+    message,
+    reason,
+    ...(fieldViolations && { fieldViolations }),
+  });
 }
 
 const STATUSES: Partial<Record<FailureCode, number>> = {

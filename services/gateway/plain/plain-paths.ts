@@ -2,22 +2,22 @@ import { connectError } from "#runtime/failure/connect.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { HttpRequest, HttpResponse, PathTaker } from "#runtime/rpc/http/messages.ts";
 import { answerThrown } from "#runtime/rpc/http/refusal.ts";
-import type { Authenticate } from "../access/authentication/authentication.ts";
+import type { Enter } from "../access/admission.ts";
 
 export interface PlainPathsOptions {
-  authenticate: Authenticate;
+  enter: Enter;
   metricsText: () => Promise<string>;
   toolCalls: PathTaker;
 }
 
 /** What is no RPC: `/metrics` for Prometheus, `/healthz` for probes, and calls of external tools. */
-export function createPlainPaths({ authenticate, metricsText, toolCalls }: PlainPathsOptions): PathTaker {
+export function createPlainPaths({ enter, metricsText, toolCalls }: PlainPathsOptions): PathTaker {
   return (request, response, body) => {
     const path = (request.url ?? "/").split("?", 1)[0];
     if (path === "/healthz") answer(response, "text/plain", "ok\n");
     else if (path !== "/metrics") return toolCalls(request, response, body);
     else {
-      metrics(request).then(
+      metrics(request, response).then(
         (text) => answer(response, "text/plain; version=0.0.4", text),
         (thrown: unknown) => answerThrown(request, response, thrown),
       );
@@ -25,8 +25,8 @@ export function createPlainPaths({ authenticate, metricsText, toolCalls }: Plain
     return true;
   };
 
-  async function metrics(request: HttpRequest): Promise<string> {
-    await authenticate(request);
+  async function metrics(request: HttpRequest, response: HttpResponse): Promise<string> {
+    await enter(request, response, "calls");
     try {
       return await metricsText();
     } catch (cause) {

@@ -15,8 +15,8 @@ import { refuse } from "#runtime/failure/failure.ts";
 import type { Outcome } from "#runtime/results/submission.ts";
 import type { HttpRequest, HttpResponse, PathTaker } from "#runtime/rpc/http/messages.ts";
 import { contractValidator } from "#runtime/schema/contract-validator.ts";
-import type { Authenticate } from "../access/authentication/authentication.ts";
-import { answerFailure, answerJson, type ReadRequest, readJson, valuesOfCaller } from "./exchange.ts";
+import type { Enter } from "../access/admission.ts";
+import { answerFailure, answerJson, type Exchange, readJson, valuesOf } from "./exchange.ts";
 import { isJsonObject, parseKeepingNumbers } from "./json-text.ts";
 
 /*
@@ -32,7 +32,7 @@ import { isJsonObject, parseKeepingNumbers } from "./json-text.ts";
 
 export interface ToolCallPaths {
   calls: Client<typeof ToolCallService>;
-  authenticate: Authenticate;
+  enter: Enter;
   maxBytes: number;
 }
 
@@ -46,8 +46,9 @@ export function createToolCallPaths(paths: ToolCallPaths): PathTaker {
     const [, runId] = /^\/api\/runs\/([^/]*)\/tool-results$/.exec(path) ?? [];
     const [, callId] = /^\/api\/tool-calls\/([^/]+)\/acknowledgement$/.exec(path) ?? [];
     const { method } = request;
-    if (method === "POST" && runId !== undefined) reply(response, submit(paths, { request, body }, runId));
-    else if (method === "POST" && callId !== undefined) reply(response, acknowledge(paths, { request, body }, callId));
+    if (method === "POST" && runId !== undefined) reply(response, submit(paths, { request, response, body }, runId));
+    else if (method === "POST" && callId !== undefined)
+      reply(response, acknowledge(paths, { request, response, body }, callId));
     else if (method === "GET" && path === "/api/tool-calls")
       void stream(paths, { request, response, query: new URLSearchParams(query) });
     else return false;
@@ -62,8 +63,8 @@ function reply(response: HttpResponse, answer: Promise<object>): void {
   );
 }
 
-async function submit({ calls, authenticate, maxBytes }: ToolCallPaths, given: ReadRequest, segment: string) {
-  const contextValues = await valuesOfCaller(given.request, authenticate);
+async function submit({ calls, enter, maxBytes }: ToolCallPaths, given: Exchange, segment: string) {
+  const contextValues = valuesOf(await enter(given.request, given.response, "calls"));
   const runId = textFrom(segment);
   const fields = fieldsOf(await readJson(given, maxBytes));
   const [callId, submissionId] = [textOf(fields.callId, "callId"), textOf(fields.submissionId ?? "", "submissionId")];
@@ -78,8 +79,8 @@ function outcomeFrom({ result, error }: Record<string, unknown>): Outcome {
   return text === "" ? { case: "resultJson", value: JSON.stringify(result) ?? "" } : { case: "error", value: text };
 }
 
-async function acknowledge({ calls, authenticate, maxBytes }: ToolCallPaths, given: ReadRequest, segment: string) {
-  const contextValues = await valuesOfCaller(given.request, authenticate);
+async function acknowledge({ calls, enter, maxBytes }: ToolCallPaths, given: Exchange, segment: string) {
+  const contextValues = valuesOf(await enter(given.request, given.response, "calls"));
   const callId = textFrom(segment);
   const deliveryId = textOf(fieldsOf(await readJson(given, maxBytes)).deliveryId, "deliveryId");
   await calls.acknowledgeToolCall({ callId, deliveryId }, { contextValues });
@@ -87,14 +88,14 @@ async function acknowledge({ calls, authenticate, maxBytes }: ToolCallPaths, giv
 }
 
 async function stream(
-  { calls, authenticate }: ToolCallPaths,
+  { calls, enter }: ToolCallPaths,
   { request, response, query }: { request: HttpRequest; response: HttpResponse; query: URLSearchParams },
 ): Promise<void> {
   const leaving = new AbortController();
   response.once("close", () => leaving.abort());
   const alive = setInterval(() => response.headersSent && response.write(": alive\n\n"), ALIVE_MS);
   try {
-    const contextValues = await valuesOfCaller(request, authenticate);
+    const contextValues = valuesOf(await enter(request, response, "streams"));
     const watching = calls.watchToolCalls(watchFrom(query), { contextValues, signal: leaving.signal });
     response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-cache" });
     response.write(": watching\n\n");

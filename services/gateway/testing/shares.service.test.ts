@@ -3,6 +3,7 @@ import { createConnectTransport } from "@connectrpc/connect-node";
 import { pino } from "pino";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
+import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { serveOnNats } from "#runtime/rpc/nats/server/server.ts";
 import { openTelemetry } from "#runtime/telemetry/telemetry.ts";
@@ -21,7 +22,13 @@ beforeAll(async () => {
   stack.use(
     await serveOnNats(bus, {
       service: "tool-router",
-      routes: (router) =>
+      routes: (router) => {
+        router.service(ToolCallService, {
+          async *watchToolCalls(_request, { signal }) {
+            yield {};
+            await new Promise((resolve) => signal.addEventListener("abort", resolve));
+          },
+        });
         router.service(AgentService, {
           async listAgents({ pageSize }) {
             waiting += 1;
@@ -29,7 +36,8 @@ beforeAll(async () => {
             waiting -= 1;
             return {};
           },
-        }),
+        });
+      },
     }),
   );
   const { url: natsUrl, credentials } = bus.server;
@@ -37,6 +45,7 @@ beforeAll(async () => {
     ...{ NATS_URL: natsUrl, TOOLBUS_BUS_CREDENTIALS: credentials, TOOLBUS_HTTP_PORT: "0" },
     TOOLBUS_API_KEYS: "alice:a-key-of-some-length,mallory:another-key-of-some-length",
     TOOLBUS_SHARE_CALLS: "5",
+    TOOLBUS_SHARE_STREAMS: "2",
   };
   const telemetry = stack.use(await openTelemetry({ service: "gateway" }));
   const logger = pino({ level: "silent" });
@@ -73,3 +82,23 @@ it.each(["1.1", "2"] as const)(
     waiting = 0;
   },
 );
+
+it("SEC-6 paths of plain HTTP have their share, too, and say so as 429", async () => {
+  const watch = (key: string, signal?: AbortSignal) =>
+    fetch(`${url}/api/tool-calls?tool=weigh`, { headers: { "x-api-key": key }, ...(signal && { signal }) });
+  const [mallory, alice] = ["another-key-of-some-length", "a-key-of-some-length"];
+  const leaving = new AbortController();
+  const open = [await watch(mallory, leaving.signal), await watch(mallory, leaving.signal)];
+  expect(open.map(({ status }) => status)).toEqual([200, 200]);
+  const refused = await watch(mallory);
+  expect([refused.status, refused.headers.get("retry-after")]).toEqual([429, "1"]);
+  expect(await refused.json()).toMatchObject({
+    reason: "SHARE_EXCEEDED",
+    message: expect.stringContaining("2 streams in flight"),
+  });
+  expect((await watch(alice, leaving.signal)).status).toBe(200);
+  leaving.abort();
+  const again = new AbortController();
+  await until(async () => (await watch(mallory, again.signal)).status === 200);
+  again.abort();
+});

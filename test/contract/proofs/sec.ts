@@ -7,6 +7,7 @@ const bridge = testsOf("services/mcp-bridge/testing/owners.service.test.ts");
 const keys = testsOf("test/system/operation/keys.test.ts");
 const owners = testsOf("services/tool-router/testing/sessions/owners.service.test.ts");
 const grants = testsOf("services/tool-router/testing/sessions/grants.service.test.ts");
+const openRuns = testsOf("services/orchestrator/runs/open-runs.test.ts");
 const spaceGrants = testsOf("services/spaces/testing/grants.test.ts");
 const gatewayGrants = testsOf("services/gateway/testing/grants.service.test.ts");
 const operators = testsOf("test/system/operation/operators.test.ts");
@@ -204,7 +205,12 @@ export const sec: Proofs = {
       shares("a principal has so many calls and streams at once", "so many requests a second"),
       gatewayShares("who has all of its calls in flight is refused the next one, and others are not"),
     ),
-    open("each principal has its share of runs and of bytes stored", "Stores have limits that all share."),
+    shown(
+      "each principal has its share of runs in flight, and of paths of plain HTTP",
+      openRuns("who has its share of runs in flight is refused the next"),
+      gatewayShares("paths of plain HTTP have their share, too"),
+    ),
+    open("each principal has its share of bytes stored", "Stores have limits that all share."),
   ],
   "SEC-7": [
     shown(

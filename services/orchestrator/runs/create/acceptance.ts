@@ -16,6 +16,7 @@ import type { FoldedRun } from "../../log/state/fold.ts";
 import { enqueue, type SessionQueues } from "../../sessions/queue.ts";
 import type { WakeQueue } from "../../sessions/wakes/wake.ts";
 import type { AcceptedHere } from "../../sessions/worker/accepted-here.ts";
+import type { OpenRuns } from "../open-runs.ts";
 
 export interface RunKeys {
   /** The run that the key leads to: `runId`, unless the key was taken before. */
@@ -32,6 +33,8 @@ export interface AcceptanceOptions {
   readonly clock: Clock;
   /** For the worker of the same process; without it, the worker reads the log. */
   readonly acceptedHere?: Pick<AcceptedHere, "open">;
+  /** What principals have in flight; without it, nobody counts. */
+  readonly openRuns?: OpenRuns;
 }
 
 /** `isFirst` says that the session was opened for this run. */
@@ -51,6 +54,7 @@ export async function acceptRun(
     (state) => (state === undefined ? { case: "accepted", value: accepted } : undefined),
     { announce }, // accept-1
   );
+  if (event !== undefined) options.openRuns?.add(accepted.principal, runId);
   const acceptedPosition = event === undefined ? (await log.first(runId))?.position : journal.position;
   const { state } = journal;
   if (state === undefined || acceptedPosition === undefined)

@@ -1,0 +1,20 @@
+import { refuse } from "./failure.ts";
+
+export interface UsedShare {
+  /** What there is a share of, in words: "this gateway". */
+  readonly of: string;
+  /** In words that follow a number: "calls in flight". */
+  readonly share: string;
+  readonly limit: number;
+  readonly retryMs: number;
+}
+
+/** SEC-6: a principal has its share, so that none is without room because of another. Says which share, and when to try again. */
+export function refuseShare(principal: string, { of, share, limit, retryMs }: UsedShare): never {
+  const retryAfterMs = String(Math.max(1, Math.ceil(retryMs)));
+  return refuse(
+    "resource_exhausted",
+    `${JSON.stringify(principal)} has its share of ${of}: ${limit} ${share}; try again after ${retryAfterMs} ms`,
+    { reason: "SHARE_EXCEEDED", metadata: { share, limit: String(limit), retry_after_ms: retryAfterMs } },
+  );
+}

@@ -1,0 +1,36 @@
+import { expect, test } from "vitest";
+import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { systemClock } from "#runtime/time/clock.ts";
+import { createJournal, type EventBody } from "../log/journal.ts";
+import { createMemoryRunLog } from "../testing/fakes/memory-log.ts";
+import { createOpenRuns } from "./open-runs.ts";
+
+test("SEC-6 who has its share of runs in flight is refused the next, until one has ended; others are not", async () => {
+  const log = createMemoryRunLog();
+  let asked = 0;
+  const last = async (runId: string) => {
+    asked += 1;
+    return log.last(runId);
+  };
+  const runs = createOpenRuns({ last }, 40);
+  const append = (runId: string, body: EventBody) => createJournal(log, runId, systemClock).append(() => body);
+  const accept = async (principal: string, runId: string) => {
+    await runs.requireRoom(principal);
+    await append(runId, { case: "accepted", value: { sessionId: "s", agent: "a", principal } });
+    runs.add(principal, runId);
+  };
+  const refused = { code: "resource_exhausted", reason: "SHARE_EXCEEDED" };
+  for (let n = 0; n < 40; n++) await accept("mallory", `run${n}`);
+  expect(asked, "below the share nothing is asked").toBe(0);
+  await expect(accept("mallory", "more")).rejects.toMatchObject({
+    ...refused,
+    message: '"mallory" has its share of this orchestrator: 40 runs in flight; try again after 5000 ms',
+    metadata: { share: "runs in flight", limit: "40", retry_after_ms: "5000" },
+  });
+  await accept("alice", "hers");
+  await append("run5", { case: "ended", value: { state: RunState.COMPLETED } });
+  log.purge("run39");
+  await expect(accept("mallory", "more"), "it asks for others first").resolves.toBeUndefined();
+  await accept("mallory", "yet more");
+  for (let n = 0; n < 3; n++) await expect(accept("mallory", "too many")).rejects.toMatchObject(refused);
+});

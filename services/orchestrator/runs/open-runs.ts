@@ -1,0 +1,45 @@
+import { refuseShare } from "#runtime/failure/share.ts";
+import type { RunLog } from "../log/journal.ts";
+
+/**
+ * SEC-6: how many runs of a principal, accepted by this process, have not ended. They are counted when they are accepted; whether one has
+ * ended is asked of its log, only once a principal seems to have its share.
+ */
+export interface OpenRuns {
+  add(principal: string, runId: string): void;
+  /** Refuses a principal that has its share. */
+  requireRoom(principal: string): Promise<void>;
+}
+
+/** So many at most are asked for each new run, so that no refusal costs much. */
+const ASKED = 32;
+const RETRY_MS = 5_000;
+
+export function createOpenRuns(log: Pick<RunLog, "last">, limit: number): OpenRuns {
+  const runsByPrincipal = new Map<string, Set<string>>();
+
+  /** The oldest first, in turns: who still goes on is asked again after all others. */
+  async function forgetEnded(runs: Set<string>): Promise<void> {
+    const asked = [...runs.values().take(ASKED)];
+    const lasts = await Promise.all(asked.map((runId) => log.last(runId)));
+    for (const [index, runId] of asked.entries()) {
+      const last = lasts[index]?.event.event.case; // none once retention has removed the run
+      runs.delete(runId);
+      if (last !== undefined && last !== "ended") runs.add(runId);
+    }
+  }
+
+  return {
+    add(principal, runId) {
+      const runs = runsByPrincipal.get(principal) ?? new Set();
+      runsByPrincipal.set(principal, runs.add(runId));
+    },
+    async requireRoom(principal) {
+      const runs = runsByPrincipal.get(principal);
+      if (runs === undefined || runs.size < limit) return;
+      await forgetEnded(runs);
+      if (runs.size < limit) return;
+      refuseShare(principal, { of: "this orchestrator", share: "runs in flight", limit, retryMs: RETRY_MS });
+    },
+  };
+}
