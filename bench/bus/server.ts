@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import type { ConnectRouter } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { publicKeyOf } from "#runtime/bus/credentials/login.ts";
-import { trustListOf } from "#runtime/bus/credentials/trust-list.ts";
+import { trustListOf } from "#runtime/bus/credentials/trust/trust-list.ts";
 import { createLogger } from "#runtime/lifecycle/logger.ts";
 import { serveOnBus } from "#runtime/rpc/bus/server.ts";
 import { serverInterceptors } from "#runtime/rpc/interceptors.ts";

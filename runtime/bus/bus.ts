@@ -9,7 +9,7 @@ import { retryWhile } from "../time/retry/retry.ts";
 import { connectOnce } from "./credentials/connect.ts";
 import type { BusLogin } from "./credentials/login.ts";
 import type { StoreAccess, StoreName, StoresAccess } from "./credentials/permissions.ts";
-import type { ReadTrustList } from "./credentials/trust-list.ts";
+import type { ReadTrustList } from "./credentials/trust/trust-list.ts";
 import type { ObjectStoreName } from "./declarations/declarations.ts";
 import { streamOf } from "./declarations/declared-config.ts";
 import { ensureDeclared } from "./declarations/ensure-declared.ts";

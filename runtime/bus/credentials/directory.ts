@@ -14,7 +14,7 @@ import { LocalFailure } from "../../failure/local-failure.ts";
 import { ADMIN, type BusLogin, createSeed, publicKeyOf } from "./login.ts";
 import type { BusUser } from "./permissions.ts";
 import { writePrivateFile } from "./private-file.ts";
-import { pathOfTrustList, textOfTrustList } from "./trust-list.ts";
+import { pathOfTrustList, textOfTrustList } from "./trust/trust-list.ts";
 import { textOfUsers } from "./users-file.ts";
 
 const usersFile = "users.conf";

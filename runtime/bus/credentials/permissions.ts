@@ -2,7 +2,7 @@
 
 import { BUCKETS, type BucketName, type ObjectStoreName, type StreamName } from "../declarations/declarations.ts";
 import { streamOf, subjectsOf } from "../declarations/declared-config.ts";
-import type { SpeaksFor } from "./trust-list.ts";
+import type { SpeaksFor } from "./trust/trust-list.ts";
 
 export type StoreName = StreamName | BucketName | ObjectStoreName;
 

@@ -3,7 +3,7 @@ import type { ServiceContext } from "../../lifecycle/run-service.ts";
 import { type Bus, type BusStatus, openBus } from "../bus.ts";
 import { readLogin } from "./directory.ts";
 import type { StoresAccess } from "./permissions.ts";
-import { followTrustList } from "./trust-list.ts";
+import { followTrustList } from "./trust/trust-list.ts";
 
 /** The bus of a service's process, signed in with the service's own key, with what becomes of the connection in its log. */
 export async function openServiceBus(

@@ -32,7 +32,7 @@ let suite: TestSuite;
 let bus: Bus;
 
 beforeAll(async () => {
-  suite = stack.use(await openTestSuite());
+  suite = stack.use(await openTestSuite({ env: { TOOLBUS_DEFAULT_GRANT: "*" } }));
   bus = await suite.openBus();
   await issueProviderKey(suite.credentials, "stranger");
   await asked(SessionService, { "toolbus-identity": await signed("gateway", { sub: "alice" }) }).createSession({

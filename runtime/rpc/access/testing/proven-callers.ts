@@ -1,5 +1,5 @@
 import { createSeed, publicKeyOf } from "#runtime/bus/credentials/login.ts";
-import { trustListOf } from "#runtime/bus/credentials/trust-list.ts";
+import { trustListOf } from "#runtime/bus/credentials/trust/trust-list.ts";
 import { createCallerSender, type WhoAsks } from "../callers.ts";
 import { createIssuer } from "../tokens/issuer.ts";
 import { createVerifier } from "../tokens/verifier.ts";

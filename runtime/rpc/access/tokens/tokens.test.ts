@@ -3,7 +3,7 @@
 import { decodeJwt, importJWK, SignJWT, UnsecuredJWT } from "jose";
 import { describe, expect, it } from "vitest";
 import { createSeed, jwkOfLogin, publicKeyOf } from "#runtime/bus/credentials/login.ts";
-import { type SpeaksFor, trustListOf } from "#runtime/bus/credentials/trust-list.ts";
+import { type SpeaksFor, trustListOf } from "#runtime/bus/credentials/trust/trust-list.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import type { Caller } from "../../identity.ts";
 import { createIssuer } from "./issuer.ts";

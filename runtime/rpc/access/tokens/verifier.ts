@@ -1,6 +1,10 @@
-import { decodeJwt, errors, importJWK, type JWTPayload, jwtVerify } from "jose";
+import type { JWTPayload } from "jose";
+import { JWTClaimValidationFailed, JWTExpired } from "jose/errors";
+import { decodeJwt } from "jose/jwt/decode";
+import { jwtVerify } from "jose/jwt/verify";
+import { importJWK } from "jose/key/import";
 import { jwkOfPublicKey } from "#runtime/bus/credentials/login.ts";
-import type { ReadTrustList, TrustedKey } from "#runtime/bus/credentials/trust-list.ts";
+import type { ReadTrustList, TrustedKey } from "#runtime/bus/credentials/trust/trust-list.ts";
 import { BoundedMap } from "#runtime/collections/bounded-map.ts";
 import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import { type Caller, OPERATOR_ROLE } from "../../identity.ts";
@@ -59,11 +63,12 @@ function issuerOf(token: string): string {
 
 function callerFrom({ sub, svc, roles }: JWTPayload, { name, speaksFor }: TrustedKey, audience: string): Caller {
   const isGateway = speaksFor === "callers" || speaksFor === "everybody";
+  const isOwnInstance = name === audience.split(".", 1)[0];
   if (svc === undefined && !isGateway) refuseToken(`is signed by ${name}, which lets nobody in`);
   if (svc !== undefined && speaksFor === "callers") refuseToken(`is signed by ${name}, which does not ask for itself`);
   if (svc !== undefined && svc !== name && speaksFor !== "everybody")
     refuseToken(`is signed by ${name}, which cannot speak for another service`);
-  if (sub !== undefined && speaksFor === "itself" && name !== audience.split(".", 1)[0])
+  if (sub !== undefined && !isGateway && speaksFor !== "principals" && !isOwnInstance)
     refuseToken(`is signed by ${name}, which cannot speak for principals`);
   const isOperator = Array.isArray(roles) && roles.includes(OPERATOR_ROLE);
   if (isOperator && !isGateway) refuseToken(`is signed by ${name}, which gives no roles`);
@@ -71,9 +76,8 @@ function callerFrom({ sub, svc, roles }: JWTPayload, { name, speaksFor }: Truste
 }
 
 function faultOf(error: unknown, { name }: TrustedKey, audience: string): string {
-  if (error instanceof errors.JWTExpired)
-    return `of ${name} has expired: the clocks of machines may be ${LEEWAY_S} s apart`;
-  if (error instanceof errors.JWTClaimValidationFailed && error.claim === "aud")
+  if (error instanceof JWTExpired) return `of ${name} has expired: the clocks of machines may be ${LEEWAY_S} s apart`;
+  if (error instanceof JWTClaimValidationFailed && error.claim === "aud")
     return `of ${name} is for another than ${audience}`;
   return `of ${name} does not hold: ${messageFromUnknown(error)}`;
 }

@@ -3,7 +3,7 @@
 
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { LocalFailure } from "../../failure/local-failure.ts";
+import { LocalFailure } from "../../../failure/local-failure.ts";
 
 /**
  * For whom a key may sign:
