@@ -17,6 +17,7 @@ import { textContent } from "#runtime/content/text.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { serveOnBus } from "#runtime/rpc/bus/server.ts";
 import { openTelemetry } from "#runtime/telemetry/telemetry.ts";
+import { delay } from "#runtime/time/delay.ts";
 import { openTestBus, type TestServer } from "../../../test/harness/bus.ts";
 import { clientFor } from "../../clients.ts";
 import { readConfig } from "../config.ts";
@@ -189,6 +190,7 @@ export async function* followRun(
       return;
     } catch (error) {
       if (!(error instanceof ConnectError && error.code === Code.Unavailable)) throw error;
+      await delay(20); // a bus that is closed fails at once, and for good
     }
   }
 }

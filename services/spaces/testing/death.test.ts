@@ -4,6 +4,7 @@ import { ToolMessageState } from "#gen/toolbus/space/v1/space_pb.ts";
 import { textContent } from "#runtime/content/text.ts";
 import type { ChildProcess } from "#runtime/lifecycle/child-process.ts";
 import { allPages } from "#runtime/rpc/paging/all-pages.ts";
+import { delay } from "#runtime/time/delay.ts";
 import { until } from "#runtime/time/until.ts";
 import { openTestBus, type TestBus } from "../../../test/harness/bus.ts";
 import { openSpacesProcess } from "./spaces-process.ts";
@@ -64,7 +65,7 @@ describe("instances that are killed", () => {
             if (event.case === "messagePosted") seen.push(event.value.id);
           }
         } catch {
-          // its instance died: the next one goes on from there
+          await delay(20, watching.signal).catch(() => {}); // its instance died: the next one goes on from there
         }
       }
     };

@@ -5,6 +5,7 @@ import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { requireOwner } from "#runtime/failure/session-owner.ts";
 import type { Ownership } from "#runtime/rpc/access/session-owners.ts";
 import type { Caller } from "#runtime/rpc/identity.ts";
+import { delay } from "#runtime/time/delay.ts";
 import type { InFlightCalls } from "../../calls/in-flight.ts";
 import type { RunningCalls } from "../../calls/records/running.ts";
 
@@ -16,6 +17,7 @@ const CANCELED = "toolbus.call.cancel";
 /** A router that executes calls of others may be slow to answer. */
 const SILENCE_MS = 1_500;
 const CANCEL_MS = 500;
+const ASK_AGAIN_MS = 25;
 
 export interface RunningCallParts {
   /** Whether this router executes the call. */
@@ -71,7 +73,7 @@ export function openRunningCalls(bus: Bus, parts: RunningCallParts): RunningCall
       for (;;) {
         const holder = await askWhetherAlive(bus, { subject: HELD, text: callId, silenceMs: SILENCE_MS, signal });
         if (holder.kind !== "nobody") return holder.kind === "alive";
-        await bus.connection.flush(); // this router listens, too: its subscription was on its way to the server
+        await delay(ASK_AGAIN_MS, signal); // this router listens, too: its subscription is on its way to the server, or was refused
       }
     },
     async cancel(callId, caller) {

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ToolCallState } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { lastOf } from "#runtime/bus/streams/append.ts";
+import { delay } from "#runtime/time/delay.ts";
 import { until } from "#runtime/time/until.ts";
 import { decodeCall, encodeCall } from "../../calls/records/call-record.ts";
 import { storedCall } from "../fakes/stored.ts";
@@ -176,6 +177,7 @@ describe("calls whose router is killed", () => {
       for (let recovering = false; ; recovering = true) {
         const answer = await clients.call({ ...request, recovering }).catch(() => undefined);
         if (answer !== undefined) return void results.set(callId, answer.output);
+        await delay(20);
       }
     };
     let next = 0;
@@ -220,6 +222,7 @@ describe("calls whose router is killed", () => {
       for (let recovering = false; ; recovering = true) {
         const answer = await lasting.call({ ...request, recovering }).catch(() => undefined);
         if (answer !== undefined) return answers.push(answer.output);
+        await delay(20);
       }
     };
     for (let round = 0; round < 2; round++) {
