@@ -40,6 +40,16 @@ export const commands: readonly ListedCommand[] = [
     load: async () => (await import("../commands/tools/calls.ts")).addCallsCommand,
   },
   {
+    term: "caller-socket [options] <session>",
+    description: "Offer the tools of a session's caller on a unix socket, until Ctrl-C",
+    load: async () => (await import("../commands/tools/caller-socket.ts")).addCallerSocketCommand,
+  },
+  {
+    term: "agent-client [options]",
+    description: "Be an MCP server on stdin and stdout, with the tools of a caller-socket",
+    load: async () => (await import("../commands/tools/agent-client.ts")).addAgentClientCommand,
+  },
+  {
     term: "watch",
     description: "Follow a run, a space or the audit trail as it happens",
     load: async () => (await import("../commands/watch.ts")).addWatchCommand,

@@ -57,7 +57,10 @@ export const bus: Proofs = {
         "is used by all who refuse: an error of the wire is made in one place",
       ),
     ),
-    open("every method declares who may call it", "Methods declare no rule yet."),
+    shown(
+      "every method declares who may call it",
+      testsOf("test/system/access/access.test.ts")("every method has a rule"),
+    ),
   ],
   "BUS-2": [
     shown(
@@ -161,7 +164,10 @@ export const bus: Proofs = {
       "one command starts everything, NATS beside it, and leaves nothing behind",
       up("starts everything, says where it is", "that is killed takes everything with it"),
     ),
-    open("everything in one process", "`up` starts a process for each service."),
+    shown(
+      "everything in one process",
+      testsOf("test/system/operation/one-process.test.ts")("has as many processes as it says"),
+    ),
     shown("the same services run as a process each", up("beside `up` shares its work, on a server that runs already")),
     shown(
       "they run against a cluster of three, of which a node is killed",

@@ -9,10 +9,10 @@ const callerDeath = testsOf("test/system/runs/caller-death.test.ts");
 const router = testsOf("services/tool-router/service.test.ts");
 const execution = testsOf("services/tool-router/calls/execute/provider.test.ts");
 const runs = testsOf("test/system/runs/runs.test.ts");
+const socket = testsOf("test/system/tools/caller-socket.test.ts");
 const demo = testsOf("test/system/operation/demo.test.ts");
 
 const noDoor = "The MCP door with session_message and caller_tool_response is not built.";
-const noAgentClient = "The agent's side over a socket (toolbus agent-client) is not built.";
 
 export const ctr: Proofs = {
   "CTR-1": [
@@ -41,7 +41,7 @@ export const ctr: Proofs = {
         "what is accepted can be called",
       ),
     ),
-    open("it is a native MCP tool of the agent", noAgentClient),
+    shown("it is a native MCP tool of the agent", socket("an MCP client of %s is served at once")),
   ],
   "CTR-3": [
     shown(
@@ -136,12 +136,25 @@ export const ctr: Proofs = {
     ),
   ],
   "CTR-9": [
-    open("newline-delimited JSON-RPC over a unix socket, caller_tools_config on connecting", noAgentClient),
-    open("the seed's bare frame, the error codes, and a connection that survives bad frames", noAgentClient),
+    shown(
+      "newline-delimited JSON-RPC over a unix socket, caller_tools_config on connecting and on each declaration, the seed's bare frame",
+      socket("a peer hears what is declared, and calls it many at a time by its bare name"),
+    ),
+    shown(
+      "the error codes, and a connection that survives bad frames",
+      socket("each fault has its code, and the connection survives it"),
+    ),
+    shown("one socket serves one session", socket("a socket is its session's alone")),
   ],
   "CTR-10": [
-    open("an MCP stdio server that serves at once, registers what is declared and sends list_changed", noAgentClient),
-    open("it validates, and passes many calls at a time over the socket", noAgentClient),
+    shown(
+      "an MCP stdio server that serves at once, registers what is declared and sends list_changed",
+      socket("an MCP client of %s is served at once, hears of what is declared"),
+    ),
+    shown(
+      "it validates, and passes many calls at a time over the socket",
+      socket("an MCP client of %s is served at once"),
+    ),
   ],
   "CTR-11": [
     open("session_message and caller_tool_response for clients of any MCP revision", noDoor),
