@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
 import { StoredAgentSchema } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { RunContextSchema } from "#gen/toolbus/internal/run/v1/run_context_pb.ts";
+import type { StoredPin } from "#gen/toolbus/internal/tool/v1/stored_pin_pb.ts";
 import type { StoredProvider } from "#gen/toolbus/provider/v1/provider_service_pb.ts";
 import { SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import { type CatalogTool, CatalogToolSchema } from "#gen/toolbus/tool/v1/tool_catalog_service_pb.ts";
@@ -13,6 +14,7 @@ import { createValidator } from "#runtime/schema/json-schema/validator.ts";
 import { systemClock as clock } from "#runtime/time/clock.ts";
 import { type Admitter, createAdmission } from "../../services/tool-router/calls/admission.ts";
 import { Catalogue } from "../../services/tool-router/catalogue/catalogue.ts";
+import { Pins } from "../../services/tool-router/catalogue/pins/pins.ts";
 import { Contexts } from "../../services/tool-router/sessions/contexts/contexts.ts";
 import { SessionChanges } from "../../services/tool-router/sessions/session-changes.ts";
 import { sessionRecord } from "../../services/tool-router/sessions/session-record.ts";
@@ -121,6 +123,12 @@ function catalogueOf({ tools, agents }: DecideSize): Catalogue {
     providers: { bucket: createMemoryBucket(), view: new BucketView<StoredProvider>() },
     ownProviders: [],
     grantees: { isGranted: () => true, require: async () => {} },
+    pins: new Pins({
+      pins: { bucket: createMemoryBucket(), view: new BucketView<StoredPin>() },
+      audit: () => {},
+      clock,
+      onFault: () => {},
+    }),
     caughtUp: async () => {},
   });
 }

@@ -26,7 +26,7 @@ export const commands: readonly ListedCommand[] = [
   },
   {
     term: "tools [options]",
-    description: "List tools: of the catalogue, of an agent, or of a session",
+    description: "List tools: of the catalogue, of an agent, or of a session; approve what changed",
     load: async () => (await import("../commands/tools/tools.ts")).addToolsCommand,
   },
   {

@@ -13,12 +13,18 @@ import { contractJson } from "./spelling.ts";
 export function agentFromFile(file: JsonObject, options: { ignoreUnknownFields?: boolean } = {}): Agent {
   const { $schema: _, mcp = {}, workers = [], sources = [], ...rest } = file;
   if (!isObject(mcp)) return refuseField("mcp", "expected an object with servers");
-  const servers = objectsOf(mcp.servers ?? [], "mcp.servers").map((config) => ({
+  const servers = objectsOf(mcp.servers ?? [], "mcp.servers").map(({ pin = false, ...config }) => ({
     name: config.name ?? "",
     provider: "mcp",
+    pin,
     config: contractJson(McpServerSchema, config, agentSpelling),
   }));
-  const files = objectsOf(workers, "workers").map(({ name = "", ...config }) => ({ name, provider: "worker", config }));
+  const files = objectsOf(workers, "workers").map(({ name = "", pin = false, ...config }) => ({
+    name,
+    provider: "worker",
+    pin,
+    config,
+  }));
   const agent = contractJson(AgentSchema, rest, agentSpelling);
   return fromJson(
     AgentSchema,

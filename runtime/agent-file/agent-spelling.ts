@@ -1,5 +1,6 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { serverSpelling } from "./server-spelling.ts";
+import { isObject } from "../schema/json-object.ts";
+import { pin, serverSpelling } from "./server-spelling.ts";
 import { itsOwn, type JsonSchema, type Spelling } from "./spelling.ts";
 
 const text = { type: "string" };
@@ -17,6 +18,7 @@ const worker: JsonSchema = {
     name: { ...sourceName, description: "Name within the agent, the `server` of `@server/tool`." },
     file: { ...text, description: "The file of its functions; absent means the one with the source's name." },
     secrets: { type: "array", items: text, description: "Names of the secrets that its functions are given." },
+    pin,
     config: { type: "object", description: "What its functions read as their configuration." },
   },
   required: ["name"],
@@ -84,6 +86,16 @@ export const agentSpelling: Spelling = {
         }),
         read: allowedFromFile,
       },
+      pins: {
+        field: "pins",
+        schema: ({ description }) => ({
+          type: "object",
+          additionalProperties: { oneOf: [{ const: true }, { type: "string", pattern: "^(sha256:[0-9a-f]{64})?$" }] },
+          maxProperties: 1000,
+          ...(description !== undefined && { description }),
+        }),
+        read: pinsFromFile,
+      },
     },
   },
   "toolbus.mcp.v1.HealthCheck": {
@@ -97,6 +109,12 @@ export const agentSpelling: Spelling = {
   },
   "toolbus.mcp.v1.McpServer": serverSpelling,
 };
+
+/** `true` stands for what was seen first, or approved since. */
+function pinsFromFile(value: JsonValue): JsonObject {
+  if (!isObject(value)) return { pins: value };
+  return { pins: Object.fromEntries(Object.entries(value).map(([name, pin]) => [name, pin === true ? "" : pin])) };
+}
 
 /** ORCH-2: in files an empty list allows what is in use; in the contract it allows nothing. */
 function allowedFromFile(value: JsonValue): JsonObject {

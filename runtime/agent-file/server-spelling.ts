@@ -24,6 +24,12 @@ const written: Record<string, JsonSchema> = {
   headers: { ...texts(65536, 256, `HTTP headers; ${secrets}`), maxProperties: 100 },
 };
 
+/** Of the source that the server is. */
+export const pin: JsonSchema = {
+  type: "boolean",
+  description: "Whether each of its tools is held to the definition that was seen first, or approved since.",
+};
+
 const arms = ["stdio", "http", "custom"] as const;
 
 /** How files write an MCP server: the fields of its transport stand beside its name, without the transport's own. */
@@ -36,6 +42,7 @@ export const serverSpelling: MessageSpelling = {
       read: (value) => ({ allowedTools: Array.isArray(value) ? { names: value } : value }),
     },
     share: { field: "share", schema: itsOwn },
+    pin: { schema: () => pin },
   },
   omitted: arms,
   read: serverFromFile,

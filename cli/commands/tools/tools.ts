@@ -4,6 +4,7 @@ import { ListToolsResponseSchema, type ModelTool, ToolService } from "#gen/toolb
 import { allPages } from "#runtime/rpc/paging/all-pages.ts";
 import { globalOptionsOf, openConnection } from "../../connection.ts";
 import { colors, nameOfValue, oneLine, printLine, printMessage, printTable } from "../../printing/print.ts";
+import { addApproveCommand } from "./approve.ts";
 
 interface Options {
   agent?: string;
@@ -11,12 +12,13 @@ interface Options {
 }
 
 export function addToolsCommand(program: Command): void {
-  program
+  const tools = program
     .command("tools")
-    .description("List tools: of the catalogue, of an agent, or of a session")
+    .description("List tools: of the catalogue, of an agent, or of a session; approve what changed")
     .option("-a, --agent <name>", "tools that this agent has")
     .option("-s, --session <id>", "tools of this session, its caller's among them")
     .action(listTools);
+  addApproveCommand(tools);
 }
 
 function scopeFrom({ agent, session }: Options) {

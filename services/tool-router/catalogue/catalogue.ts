@@ -13,6 +13,7 @@ import type { Caller } from "#runtime/rpc/identity.ts";
 import type { NameMatcher } from "../tools/names.ts";
 import { isByNameOnly } from "../tools/tool-set/executor.ts";
 import { type AgentFindings, checkAgent } from "./checks/check-agent.ts";
+import type { Pins } from "./pins/pins.ts";
 
 /** A kind of thing in the catalogue: where it is written, and what all routers have read of it. */
 export interface Collection<T> {
@@ -27,6 +28,7 @@ export interface CatalogueParts {
   /** The providers of the suite and of the configuration, in their order; they cannot be changed. */
   ownProviders: readonly StoredProvider[];
   grantees: Grantees;
+  pins: Pins;
   /** Waits until the views show every write that was acknowledged before the call. */
   caughtUp: () => Promise<void>;
 }
@@ -63,9 +65,14 @@ export class Catalogue {
     return this.#parts.caughtUp;
   }
 
-  /** Grows with each change of tools and providers. */
+  get pins(): Pins {
+    return this.#parts.pins;
+  }
+
+  /** Grows with each change of tools, providers and pins. */
   get version(): number {
-    return this.#parts.tools.view.version + this.#parts.providers.view.version;
+    const { tools, providers, pins } = this.#parts;
+    return tools.view.version + providers.view.version + pins.version;
   }
 
   get tools(): ReadonlyMap<string, Tool> {

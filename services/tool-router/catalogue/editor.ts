@@ -119,8 +119,9 @@ export class CatalogueEditor {
     return { ...stored, revision };
   }
 
-  removeAgent(name: string, terms: Terms): Promise<void> {
-    return this.#remove("agent", this.#parts.agents, name, terms);
+  async removeAgent(name: string, terms: Terms): Promise<void> {
+    await this.#remove("agent", this.#parts.agents, name, terms);
+    await this.#parts.catalogue.pins.forget(name);
   }
 
   removeTool(name: string, terms: Terms): Promise<void> {

@@ -12,7 +12,7 @@ import type { Catalogue } from "../catalogue/catalogue.ts";
 import type { Contexts } from "../sessions/contexts/contexts.ts";
 import { explainTool } from "../sessions/contexts/explain.ts";
 import { listTools, toolsRevision } from "../sessions/contexts/listing.ts";
-import type { Sessions } from "../sessions/sessions.ts";
+import { refuseAgent, type Sessions } from "../sessions/sessions.ts";
 import type { Spaces } from "../sessions/spaces.ts";
 
 export interface CallRoutes {
@@ -43,6 +43,16 @@ export function routeCalls(router: ConnectRouter, routes: CallRoutes): void {
       const { signal } = context;
       await requireScope(request, callerOf(context));
       return explainTool(routes, request, signal);
+    },
+    async approveTools({ agent, approvals }, context) {
+      await catalogue.caughtUp();
+      if (catalogue.agent(agent) === undefined) refuseAgent(agent);
+      const { pins } = catalogue;
+      const changes =
+        approvals.length === 0
+          ? pins.changes(agent)
+          : await pins.approve(agent, approvals, callerOf(context).principal ?? "the suite");
+      return { changes: changes.map(({ $typeName, agent: _, ...change }) => change) };
     },
     async *callTool(asked, context) {
       const request = byOwnClock(asked);

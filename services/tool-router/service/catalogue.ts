@@ -1,5 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { type StoredAgent, StoredAgentSchema } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
+import { type StoredPin, StoredPinSchema } from "#gen/toolbus/internal/tool/v1/stored_pin_pb.ts";
 import { type StoredProvider, StoredProviderSchema } from "#gen/toolbus/provider/v1/provider_service_pb.ts";
 import { type CatalogTool, CatalogToolSchema } from "#gen/toolbus/tool/v1/tool_catalog_service_pb.ts";
 import { codecOf, type Place } from "#runtime/bus/buckets/bucket.ts";
@@ -8,10 +9,12 @@ import { createBucket } from "#runtime/bus/buckets/stored-bucket.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { openGrantees } from "#runtime/rpc/access/grantees.ts";
 import type { Validator } from "#runtime/schema/json-schema/validator.ts";
+import { systemClock as clock } from "#runtime/time/clock.ts";
 import type { Audit } from "../catalogue/audit/audit.ts";
 import { Catalogue } from "../catalogue/catalogue.ts";
 import type { ServerCheck } from "../catalogue/checks/check-server.ts";
 import { CatalogueEditor } from "../catalogue/editor.ts";
+import { Pins } from "../catalogue/pins/pins.ts";
 
 export interface CatalogueNeeds {
   /** Providers beside those of the suite, by configuration. */
@@ -42,6 +45,8 @@ const AGENTS = { bucket: "toolbus_agents", prefix: "", codec: codecOf(StoredAgen
 const TOOLS = { bucket: "toolbus_tools", prefix: "tool.", codec: codecOf(CatalogToolSchema) } as const;
 const PROVIDERS = { bucket: "toolbus_tools", prefix: "provider.", codec: codecOf(StoredProviderSchema) } as const;
 
+const PINS = { bucket: "toolbus_tools", prefix: "pin.", codec: codecOf(StoredPinSchema) } as const;
+
 /** The catalogue, which follows its buckets for as long as it is open. */
 export async function openCatalogue(bus: Bus, needs: CatalogueNeeds): Promise<OpenCatalogue> {
   const { validator, audit, servers, secrets, onFault } = needs;
@@ -53,6 +58,7 @@ export async function openCatalogue(bus: Bus, needs: CatalogueNeeds): Promise<Op
   const agents = await collection<StoredAgent>(AGENTS);
   const tools = await collection<CatalogTool>(TOOLS);
   const providers = await collection<StoredProvider>(PROVIDERS);
+  const pinned = await collection<StoredPin>(PINS);
   const ownProviders = [
     ...Object.entries(OWN_PROVIDERS).map(([name, service]) => ({
       origin: "suite",
@@ -61,9 +67,11 @@ export async function openCatalogue(bus: Bus, needs: CatalogueNeeds): Promise<Op
     ...needs.providers.map((provider) => ({ origin: "configuration", provider })),
   ].map((provider) => create(StoredProviderSchema, provider));
   const collections = { agents, tools, providers };
-  const caughtUp = async () => void (await Promise.all(Object.values(collections).map((one) => one.caughtUp())));
+  const views = [...Object.values(collections), pinned];
+  const caughtUp = async () => void (await Promise.all(views.map((one) => one.caughtUp())));
+  const pins = new Pins({ pins: pinned, audit, clock, onFault });
   const { grantees } = stack.use(await openGrantees(bus, onFault));
-  const catalogue = new Catalogue({ ...collections, ownProviders, grantees, caughtUp });
+  const catalogue = new Catalogue({ ...collections, ownProviders, grantees, pins, caughtUp });
   const editor = new CatalogueEditor({ ...collections, catalogue, validator, audit, servers, secrets });
   const owned = stack.move();
   return { catalogue, editor, [Symbol.asyncDispose]: () => owned.disposeAsync() };

@@ -46,6 +46,8 @@ const busTokens = testsOf("runtime/rpc/access/tokens/tokens.test.ts");
 const tokens = testsOf("services/gateway/access/authentication/tokens.test.ts");
 const tls = testsOf("services/gateway/testing/tls.service.test.ts");
 const strangers = testsOf("services/gateway/testing/strangers.service.test.ts");
+const pins = testsOf("services/tool-router/testing/catalogue/pins.service.test.ts");
+const turncoat = testsOf("test/system/security/turncoat.test.ts");
 const bodies = testsOf("services/gateway/testing/bodies.test.ts");
 
 export const sec: Proofs = {
@@ -169,8 +171,19 @@ export const sec: Proofs = {
     open("hosted modules run confined", "They run in threads of the worker-pool."),
   ],
   "SEC-4": [
-    open("definitions can be pinned", "There are no pins."),
-    open("of any other tool a change is an audit event", "Nothing compares definitions."),
+    shown(
+      "a pinned tool that changes is refused until an operator approves what it became",
+      pins(
+        "a pinned tool that changes is refused by every router, and shows a model nothing of what it became",
+        "an operator approves exactly the change that was looked at",
+        "what a digest names is held without a record, and a changed order of fields changes nothing",
+      ),
+      turncoat("a server that turns on who trusts it misleads no model, and is approved by nobody but an operator"),
+    ),
+    shown(
+      "of any other tool a change is an audit event",
+      pins("a tool that nobody pins may change, which is audited; a new agent of an old name begins without pins"),
+    ),
   ],
   "SEC-5": [
     shown(

@@ -49,6 +49,7 @@ const requests: Record<string, Make> = {
   "ToolCatalogService.ListCatalogTools": () => ({}),
   "ToolService.ListTools": () => ({ scope }),
   "ToolService.CallTool": () => ({ sessionId, name: "note" }),
+  "ToolService.ApproveTools": () => ({ agent: "keeper" }),
   "ToolService.ExplainTool": () => ({ scope, name: "note" }),
   "RunService.CreateRun": () => ({ sessionId, input }),
   "RunService.GetRun": ({ runId }) => ({ runId }),

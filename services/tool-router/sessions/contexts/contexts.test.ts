@@ -42,6 +42,7 @@ function openContexts() {
     tools: new Map(),
     providers: [create(ProviderSchema, { name: "acme", address: { case: "service", value: "acme" } })],
     version: 1,
+    pins: { settle: async () => {}, approval: () => undefined } as unknown as Catalogue["pins"],
     caughtUp: async () => {},
   };
   const session = (id: string) => create(SessionSchema, { id, agent: "helper", state: SessionState.ACTIVE });

@@ -85,7 +85,7 @@ export class Contexts implements Disposable {
     const open = this.#opened(context);
     await Promise.all([open.offers.settled(signal), open.offers.refresh(CALLER_PROVIDER, signal)]);
     this.#refuseDrained(context);
-    return this.#toolSet(open, context.agent);
+    return this.#pinned(open, context.agent);
   }
 
   /** What a name means, as soon as the provider that has it has answered, whatever the others do. */
@@ -101,7 +101,7 @@ export class Contexts implements Disposable {
     for (;;) {
       const changed = offers.changed;
       const isSettled = offers.isSettled;
-      const tools = this.#toolSet(open, context.agent);
+      const tools = await this.#pinned(open, context.agent);
       const resolution = resolve(tools, name);
       if (resolution.kind === "found" || (isSettled && isFresh)) return { tools, resolution };
       if (isSettled) await offers.refresh(CALLER_PROVIDER, signal);
@@ -218,6 +218,15 @@ export class Contexts implements Disposable {
       hasSession: scope.sessionId !== "",
       ...(run && { fromRun: run.names }),
     });
+  }
+
+  /** With everything recorded that its agent pins. */
+  async #pinned(open: Open, agent: Agent): Promise<ToolSet> {
+    for (;;) {
+      const tools = this.#toolSet(open, agent);
+      await this.#options.catalogue.pins.settle(tools);
+      if (this.#toolSet(open, agent) === tools) return tools;
+    }
   }
 
   #toolSet(open: Open, agent: Agent): ToolSet {

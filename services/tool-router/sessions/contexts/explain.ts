@@ -10,6 +10,7 @@ import {
 } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { closestNames } from "../../tools/advice.ts";
 import { parseReference } from "../../tools/names.ts";
+import type { PinnedTool } from "../../tools/pins/pinned-tool.ts";
 import { aliasesOf, type Resolution, resolve } from "../../tools/resolve.ts";
 import type { ToolEntry, ToolSet } from "../../tools/tool-set/tool-set.ts";
 import type { Spaces } from "../spaces.ts";
@@ -58,6 +59,7 @@ export async function explain(
     );
   }
   if (resolution.kind !== "unknown") steps.push(...stepsOfPolicy(tools, entry, resolution));
+  if (entry?.pin !== undefined) steps.push(stepOfPin(entry, entry.pin));
   if (entry !== undefined) steps.push(await stepOfVisibility(entry, activeSpace));
   return explanation(tools, { name, steps, entry, resolution });
 }
@@ -104,9 +106,19 @@ function stepsOfPolicy(
         ? "in tools.use, and there is no tools.allowed"
         : `the entry ${JSON.stringify(allowedBy)} of tools.allowed fits`;
     steps.push(step(ExplainStage.ALLOWED, finding, true));
-    if (decision.kind === "blocked") steps.push(step(ExplainStage.OFFER, decision.rule, false));
+    if (decision.kind === "blocked" && isAsPinned(entry!)) steps.push(step(ExplainStage.OFFER, decision.rule, false));
   }
   return steps;
+}
+
+function isAsPinned({ pin }: ToolEntry): boolean {
+  return pin === undefined || pin.state === "held";
+}
+
+function stepOfPin(entry: ToolEntry, { digest }: PinnedTool): Step {
+  return isAsPinned(entry)
+    ? step(ExplainStage.PIN, `it has the definition that was approved, ${digest}`, true)
+    : step(ExplainStage.PIN, entry.decision.rule, false);
 }
 
 function stepOfUse({ policy }: ToolSet, entry: ToolEntry | undefined, reference: string): Step {

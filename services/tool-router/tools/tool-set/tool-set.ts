@@ -2,6 +2,7 @@ import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import type { Source, SourceStatus } from "#gen/toolbus/tool/v1/source_pb.ts";
 import { Effect, type Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { BUILT_IN_NAMES, modelNameFromReference, parseReference, referenceFrom } from "../names.ts";
+import type { PinnedTool } from "../pins/pinned-tool.ts";
 import { blockedAsOffered, createPolicy, type Decision, type Policy } from "../policy.ts";
 import { createDescriptions, isDescriptionOnly } from "./descriptions.ts";
 import { type Executor, executorOfCatalogueTool, isByNameOnly, isVisible } from "./executor.ts";
@@ -19,6 +20,8 @@ export interface ToolEntry {
   readonly standing: "built-in" | "caller" | "in use";
   /** Why its source cannot be used; empty when it can. */
   readonly unavailable: string;
+  /** Of one that the agent pins: how it stands to what was approved. */
+  readonly pin?: PinnedTool;
 }
 
 export interface ToolSet {

@@ -1,5 +1,7 @@
 import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import type { Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { holdToPins } from "../pins/hold-to-pins.ts";
+import type { Approvals } from "../pins/pinned-tool.ts";
 import type { Offer } from "./offer.ts";
 import { createToolSet, type ToolSet } from "./tool-set.ts";
 
@@ -9,14 +11,18 @@ export class ToolSets {
 
   of(
     agent: Agent,
-    catalogue: { readonly tools: ReadonlyMap<string, Tool>; readonly version: number },
+    catalogue: {
+      readonly tools: ReadonlyMap<string, Tool>;
+      readonly pins: { readonly approval: Approvals };
+      readonly version: number;
+    },
     all: readonly Offer[],
   ): ToolSet {
     const offers = all.filter(saysAnything);
     const { version } = catalogue;
     const last = this.#last.get(agent);
     if (last?.version === version && areSame(last.offers, offers)) return last.set;
-    const set = createToolSet(agent, catalogue.tools, offers);
+    const set = holdToPins(createToolSet(agent, catalogue.tools, offers), agent, catalogue.pins.approval);
     this.#last.set(agent, { version, offers, set });
     return set;
   }

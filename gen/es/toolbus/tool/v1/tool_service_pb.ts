@@ -24,7 +24,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file toolbus/tool/v1/tool_service.proto.
  */
 export const file_toolbus_tool_v1_tool_service: GenFile = /*@__PURE__*/
-  fileDesc("CiJ0b29sYnVzL3Rvb2wvdjEvdG9vbF9zZXJ2aWNlLnByb3RvEg90b29sYnVzLnRvb2wudjEinQEKCU1vZGVsVG9vbBISCgptb2RlbF9uYW1lGAEgASgJEhEKCXJlZmVyZW5jZRgCIAEoCRIPCgdhbGlhc2VzGAMgAygJEiMKBHRvb2wYBCABKAsyFS50b29sYnVzLnRvb2wudjEuVG9vbBIQCghjYWxsYWJsZRgFIAEoCBIRCglhdmFpbGFibGUYBiABKAgSDgoGcmVhc29uGAcgASgJIqkBCgxTZXNzaW9uU2NvcGUSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIsCgZydW5faWQYAiABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXswLDY0fSQSOQoLcnVuX3NvdXJjZXMYAyADKAsyGi50b29sYnVzLnRvb2wudjEuUnVuU291cmNlQgi6SAWSAQIQICLhAQoQTGlzdFRvb2xzUmVxdWVzdBIwCgdzZXNzaW9uGAEgASgLMh0udG9vbGJ1cy50b29sLnYxLlNlc3Npb25TY29wZUgAEi0KBWFnZW50GAIgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kSAASJgoUa25vd25fdG9vbHNfcmV2aXNpb24YAyABKAlCCLpIBXIDGIABEh0KCXBhZ2Vfc2l6ZRgEIAEoBUIKukgHGgUY6AcoABIcCgpwYWdlX3Rva2VuGAUgASgJQgi6SAVyAxiACEIHCgVzY29wZSLbAQoRTGlzdFRvb2xzUmVzcG9uc2USKQoFdG9vbHMYASADKAsyGi50b29sYnVzLnRvb2wudjEuTW9kZWxUb29sEi4KB3NvdXJjZXMYAiADKAsyHS50b29sYnVzLnRvb2wudjEuU291cmNlU3RhdHVzEg0KBWFnZW50GAMgASgJEhgKEGNvbnRleHRfcmV2aXNpb24YBCABKA0SFgoOdG9vbHNfcmV2aXNpb24YBSABKAkSEQoJdW5jaGFuZ2VkGAYgASgIEhcKD25leHRfcGFnZV90b2tlbhgHIAEoCSL1AwoPQ2FsbFRvb2xSZXF1ZXN0Ei4KB2NhbGxfaWQYASABKAlCHbpIGnIYMhZeW2EtekEtWjAtOV8tXXswLDEyOH0kEjAKCnNlc3Npb25faWQYAiABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSGAoEbmFtZRgDIAEoCUIKukgHcgUQARiABBIiCg5hcmd1bWVudHNfanNvbhgEIAEoCUIKukgHcgUogICAIBIsCgZydW5faWQYBSABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXswLDY0fSQSGAoQY29udGV4dF9yZXZpc2lvbhgGIAEoDRI0Cg1hbGxvd2VkX3Rvb2xzGAcgASgLMh0udG9vbGJ1cy50b29sLnYxLkFsbG93ZWRUb29scxIsCghkZWFkbGluZRgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASHgoLcnVuX2NvbnRleHQYCSABKAxCCbpIBnoEGICAQBI5CgtydW5fc291cmNlcxgKIAMoCzIaLnRvb2xidXMudG9vbC52MS5SdW5Tb3VyY2VCCLpIBZIBAhAgEjsKB3RpbWVvdXQYCyABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CD7pIDKoBCSIFCIDnhA8yACLgAQoOQ2FsbFRvb2xSZXN1bHQSEwoLb3V0cHV0X2pzb24YASABKAkSEAoIaXNfZXJyb3IYAiABKAgSGAoQc3RvcmVkX3JlZmVyZW5jZRgDIAEoCRIlCgV1c2FnZRgEIAEoCzIWLnRvb2xidXMudG9vbC52MS5Vc2FnZRISCgpjYWxsX2NvdW50GAUgASgNEhAKCGVuZHNfcnVuGAYgASgIEhYKDnRvb2xzX3JldmlzaW9uGAcgASgJEigKBnJlYXNvbhgIIAEoDjIYLnRvb2xidXMuZXJyb3IudjEuUmVhc29uIrsBChBDYWxsVG9vbFJlc3BvbnNlEjEKCHByb2dyZXNzGAEgASgLMh0udG9vbGJ1cy50b29sLnYxLlRvb2xQcm9ncmVzc0gAEicKA2xvZxgCIAEoCzIYLnRvb2xidXMudG9vbC52MS5Ub29sTG9nSAASMQoGcmVzdWx0GAMgASgLMh8udG9vbGJ1cy50b29sLnYxLkNhbGxUb29sUmVzdWx0SAASDwoHY2FsbF9pZBgEIAEoCUIHCgVldmVudCKYAQoSRXhwbGFpblRvb2xSZXF1ZXN0EjAKB3Nlc3Npb24YASABKAsyHS50b29sYnVzLnRvb2wudjEuU2Vzc2lvblNjb3BlSAASLQoFYWdlbnQYAiABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSRIABIYCgRuYW1lGAMgASgJQgq6SAdyBRABGIAEQgcKBXNjb3BlIlwKC0V4cGxhaW5TdGVwEiwKBXN0YWdlGAEgASgOMh0udG9vbGJ1cy50b29sLnYxLkV4cGxhaW5TdGFnZRIPCgdmaW5kaW5nGAIgASgJEg4KBnBhc3NlZBgDIAEoCCKSAgoTRXhwbGFpblRvb2xSZXNwb25zZRIRCglyZWZlcmVuY2UYASABKAkSEAoIcHJvdmlkZXIYAiABKAkSEQoJYXZhaWxhYmxlGAMgASgIEg8KB3Zpc2libGUYBCABKAgSEAoIY2FsbGFibGUYBSABKAgSDAoEcnVsZRgGIAEoCRIrCgVzdGVwcxgHIAMoCzIcLnRvb2xidXMudG9vbC52MS5FeHBsYWluU3RlcBISCgptb2RlbF9uYW1lGAggASgJEg8KB2FsaWFzZXMYCSADKAkSGgoSdW5hdmFpbGFibGVfcmVhc29uGAogASgJEhUKDWNsb3Nlc3RfbmFtZXMYCyADKAkSDQoFYWdlbnQYDCABKAkqgwIKDEV4cGxhaW5TdGFnZRIdChlFWFBMQUlOX1NUQUdFX1VOU1BFQ0lGSUVEEAASFwoTRVhQTEFJTl9TVEFHRV9BTElBUxABEhkKFUVYUExBSU5fU1RBR0VfUkVTT0xWRRACEhoKFkVYUExBSU5fU1RBR0VfUFJPVklERVIQAxIeChpFWFBMQUlOX1NUQUdFX0FWQUlMQUJJTElUWRAEEhUKEUVYUExBSU5fU1RBR0VfVVNFEAUSGQoVRVhQTEFJTl9TVEFHRV9BTExPV0VEEAYSFwoTRVhQTEFJTl9TVEFHRV9PRkZFUhAHEhkKFUVYUExBSU5fU1RBR0VfVklTSUJMRRAIMqACCgtUb29sU2VydmljZRJYCglMaXN0VG9vbHMSIS50b29sYnVzLnRvb2wudjEuTGlzdFRvb2xzUmVxdWVzdBoiLnRvb2xidXMudG9vbC52MS5MaXN0VG9vbHNSZXNwb25zZSIEqIYZAhJXCghDYWxsVG9vbBIgLnRvb2xidXMudG9vbC52MS5DYWxsVG9vbFJlcXVlc3QaIS50b29sYnVzLnRvb2wudjEuQ2FsbFRvb2xSZXNwb25zZSIEqIYZAjABEl4KC0V4cGxhaW5Ub29sEiMudG9vbGJ1cy50b29sLnYxLkV4cGxhaW5Ub29sUmVxdWVzdBokLnRvb2xidXMudG9vbC52MS5FeHBsYWluVG9vbFJlc3BvbnNlIgSohhkCYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_duration, file_google_protobuf_timestamp, file_toolbus_access_v1_access, file_toolbus_error_v1_error, file_toolbus_tool_v1_source, file_toolbus_tool_v1_tool, file_toolbus_tool_v1_usage]);
+  fileDesc("CiJ0b29sYnVzL3Rvb2wvdjEvdG9vbF9zZXJ2aWNlLnByb3RvEg90b29sYnVzLnRvb2wudjEinQEKCU1vZGVsVG9vbBISCgptb2RlbF9uYW1lGAEgASgJEhEKCXJlZmVyZW5jZRgCIAEoCRIPCgdhbGlhc2VzGAMgAygJEiMKBHRvb2wYBCABKAsyFS50b29sYnVzLnRvb2wudjEuVG9vbBIQCghjYWxsYWJsZRgFIAEoCBIRCglhdmFpbGFibGUYBiABKAgSDgoGcmVhc29uGAcgASgJIqkBCgxTZXNzaW9uU2NvcGUSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIsCgZydW5faWQYAiABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXswLDY0fSQSOQoLcnVuX3NvdXJjZXMYAyADKAsyGi50b29sYnVzLnRvb2wudjEuUnVuU291cmNlQgi6SAWSAQIQICLhAQoQTGlzdFRvb2xzUmVxdWVzdBIwCgdzZXNzaW9uGAEgASgLMh0udG9vbGJ1cy50b29sLnYxLlNlc3Npb25TY29wZUgAEi0KBWFnZW50GAIgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kSAASJgoUa25vd25fdG9vbHNfcmV2aXNpb24YAyABKAlCCLpIBXIDGIABEh0KCXBhZ2Vfc2l6ZRgEIAEoBUIKukgHGgUY6AcoABIcCgpwYWdlX3Rva2VuGAUgASgJQgi6SAVyAxiACEIHCgVzY29wZSLbAQoRTGlzdFRvb2xzUmVzcG9uc2USKQoFdG9vbHMYASADKAsyGi50b29sYnVzLnRvb2wudjEuTW9kZWxUb29sEi4KB3NvdXJjZXMYAiADKAsyHS50b29sYnVzLnRvb2wudjEuU291cmNlU3RhdHVzEg0KBWFnZW50GAMgASgJEhgKEGNvbnRleHRfcmV2aXNpb24YBCABKA0SFgoOdG9vbHNfcmV2aXNpb24YBSABKAkSEQoJdW5jaGFuZ2VkGAYgASgIEhcKD25leHRfcGFnZV90b2tlbhgHIAEoCSL1AwoPQ2FsbFRvb2xSZXF1ZXN0Ei4KB2NhbGxfaWQYASABKAlCHbpIGnIYMhZeW2EtekEtWjAtOV8tXXswLDEyOH0kEjAKCnNlc3Npb25faWQYAiABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSGAoEbmFtZRgDIAEoCUIKukgHcgUQARiABBIiCg5hcmd1bWVudHNfanNvbhgEIAEoCUIKukgHcgUogICAIBIsCgZydW5faWQYBSABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXswLDY0fSQSGAoQY29udGV4dF9yZXZpc2lvbhgGIAEoDRI0Cg1hbGxvd2VkX3Rvb2xzGAcgASgLMh0udG9vbGJ1cy50b29sLnYxLkFsbG93ZWRUb29scxIsCghkZWFkbGluZRgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASHgoLcnVuX2NvbnRleHQYCSABKAxCCbpIBnoEGICAQBI5CgtydW5fc291cmNlcxgKIAMoCzIaLnRvb2xidXMudG9vbC52MS5SdW5Tb3VyY2VCCLpIBZIBAhAgEjsKB3RpbWVvdXQYCyABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CD7pIDKoBCSIFCIDnhA8yACLgAQoOQ2FsbFRvb2xSZXN1bHQSEwoLb3V0cHV0X2pzb24YASABKAkSEAoIaXNfZXJyb3IYAiABKAgSGAoQc3RvcmVkX3JlZmVyZW5jZRgDIAEoCRIlCgV1c2FnZRgEIAEoCzIWLnRvb2xidXMudG9vbC52MS5Vc2FnZRISCgpjYWxsX2NvdW50GAUgASgNEhAKCGVuZHNfcnVuGAYgASgIEhYKDnRvb2xzX3JldmlzaW9uGAcgASgJEigKBnJlYXNvbhgIIAEoDjIYLnRvb2xidXMuZXJyb3IudjEuUmVhc29uIrsBChBDYWxsVG9vbFJlc3BvbnNlEjEKCHByb2dyZXNzGAEgASgLMh0udG9vbGJ1cy50b29sLnYxLlRvb2xQcm9ncmVzc0gAEicKA2xvZxgCIAEoCzIYLnRvb2xidXMudG9vbC52MS5Ub29sTG9nSAASMQoGcmVzdWx0GAMgASgLMh8udG9vbGJ1cy50b29sLnYxLkNhbGxUb29sUmVzdWx0SAASDwoHY2FsbF9pZBgEIAEoCUIHCgVldmVudCKYAQoSRXhwbGFpblRvb2xSZXF1ZXN0EjAKB3Nlc3Npb24YASABKAsyHS50b29sYnVzLnRvb2wudjEuU2Vzc2lvblNjb3BlSAASLQoFYWdlbnQYAiABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSRIABIYCgRuYW1lGAMgASgJQgq6SAdyBRABGIAEQgcKBXNjb3BlIlwKC0V4cGxhaW5TdGVwEiwKBXN0YWdlGAEgASgOMh0udG9vbGJ1cy50b29sLnYxLkV4cGxhaW5TdGFnZRIPCgdmaW5kaW5nGAIgASgJEg4KBnBhc3NlZBgDIAEoCCKSAgoTRXhwbGFpblRvb2xSZXNwb25zZRIRCglyZWZlcmVuY2UYASABKAkSEAoIcHJvdmlkZXIYAiABKAkSEQoJYXZhaWxhYmxlGAMgASgIEg8KB3Zpc2libGUYBCABKAgSEAoIY2FsbGFibGUYBSABKAgSDAoEcnVsZRgGIAEoCRIrCgVzdGVwcxgHIAMoCzIcLnRvb2xidXMudG9vbC52MS5FeHBsYWluU3RlcBISCgptb2RlbF9uYW1lGAggASgJEg8KB2FsaWFzZXMYCSADKAkSGgoSdW5hdmFpbGFibGVfcmVhc29uGAogASgJEhUKDWNsb3Nlc3RfbmFtZXMYCyADKAkSDQoFYWdlbnQYDCABKAkiWwoMVG9vbEFwcHJvdmFsEh0KCXJlZmVyZW5jZRgBIAEoCUIKukgHcgUQARiABBIsCgZkaWdlc3QYAiABKAlCHLpIGXIXMhVec2hhMjU2OlswLTlhLWZdezY0fSQifwoTQXBwcm92ZVRvb2xzUmVxdWVzdBIrCgVhZ2VudBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBI7CglhcHByb3ZhbHMYAiADKAsyHS50b29sYnVzLnRvb2wudjEuVG9vbEFwcHJvdmFsQgm6SAaSAQMQ6AcioQEKClRvb2xDaGFuZ2USEQoJcmVmZXJlbmNlGAEgASgJEicKCGFwcHJvdmVkGAIgASgLMhUudG9vbGJ1cy50b29sLnYxLlRvb2wSJgoHb2ZmZXJlZBgDIAEoCzIVLnRvb2xidXMudG9vbC52MS5Ub29sEhcKD2FwcHJvdmVkX2RpZ2VzdBgEIAEoCRIWCg5vZmZlcmVkX2RpZ2VzdBgFIAEoCSJEChRBcHByb3ZlVG9vbHNSZXNwb25zZRIsCgdjaGFuZ2VzGAEgAygLMhsudG9vbGJ1cy50b29sLnYxLlRvb2xDaGFuZ2UqmgIKDEV4cGxhaW5TdGFnZRIdChlFWFBMQUlOX1NUQUdFX1VOU1BFQ0lGSUVEEAASFwoTRVhQTEFJTl9TVEFHRV9BTElBUxABEhkKFUVYUExBSU5fU1RBR0VfUkVTT0xWRRACEhoKFkVYUExBSU5fU1RBR0VfUFJPVklERVIQAxIeChpFWFBMQUlOX1NUQUdFX0FWQUlMQUJJTElUWRAEEhUKEUVYUExBSU5fU1RBR0VfVVNFEAUSGQoVRVhQTEFJTl9TVEFHRV9BTExPV0VEEAYSFwoTRVhQTEFJTl9TVEFHRV9PRkZFUhAHEhkKFUVYUExBSU5fU1RBR0VfVklTSUJMRRAIEhUKEUVYUExBSU5fU1RBR0VfUElOEAkygwMKC1Rvb2xTZXJ2aWNlElgKCUxpc3RUb29scxIhLnRvb2xidXMudG9vbC52MS5MaXN0VG9vbHNSZXF1ZXN0GiIudG9vbGJ1cy50b29sLnYxLkxpc3RUb29sc1Jlc3BvbnNlIgSohhkCElcKCENhbGxUb29sEiAudG9vbGJ1cy50b29sLnYxLkNhbGxUb29sUmVxdWVzdBohLnRvb2xidXMudG9vbC52MS5DYWxsVG9vbFJlc3BvbnNlIgSohhkCMAESXgoLRXhwbGFpblRvb2wSIy50b29sYnVzLnRvb2wudjEuRXhwbGFpblRvb2xSZXF1ZXN0GiQudG9vbGJ1cy50b29sLnYxLkV4cGxhaW5Ub29sUmVzcG9uc2UiBKiGGQISYQoMQXBwcm92ZVRvb2xzEiQudG9vbGJ1cy50b29sLnYxLkFwcHJvdmVUb29sc1JlcXVlc3QaJS50b29sYnVzLnRvb2wudjEuQXBwcm92ZVRvb2xzUmVzcG9uc2UiBKiGGQNiBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_duration, file_google_protobuf_timestamp, file_toolbus_access_v1_access, file_toolbus_error_v1_error, file_toolbus_tool_v1_source, file_toolbus_tool_v1_tool, file_toolbus_tool_v1_usage]);
 
 /**
  * A tool as the model of a session sees it.
@@ -645,6 +645,132 @@ export const ExplainToolResponseSchema: GenMessage<ExplainToolResponse> = /*@__P
   messageDesc(file_toolbus_tool_v1_tool_service, 9);
 
 /**
+ * A definition that an operator approves.
+ *
+ * @generated from message toolbus.tool.v1.ToolApproval
+ */
+export type ToolApproval = Message<"toolbus.tool.v1.ToolApproval"> & {
+  /**
+   * The tool.
+   *
+   * @generated from field: string reference = 1;
+   */
+  reference: string;
+
+  /**
+   * `ToolChange.offered_digest` of the definition as it was read: one that came since is not approved.
+   *
+   * @generated from field: string digest = 2;
+   */
+  digest: string;
+};
+
+/**
+ * Describes the message toolbus.tool.v1.ToolApproval.
+ * Use `create(ToolApprovalSchema)` to create a new message.
+ */
+export const ToolApprovalSchema: GenMessage<ToolApproval> = /*@__PURE__*/
+  messageDesc(file_toolbus_tool_v1_tool_service, 10);
+
+/**
+ * Asks which pinned tools of an agent have changed, and approves some.
+ *
+ * @generated from message toolbus.tool.v1.ApproveToolsRequest
+ */
+export type ApproveToolsRequest = Message<"toolbus.tool.v1.ApproveToolsRequest"> & {
+  /**
+   * The agent.
+   *
+   * @generated from field: string agent = 1;
+   */
+  agent: string;
+
+  /**
+   * What is approved; where one of them is not what is offered, none is. An empty list only tells what has changed.
+   *
+   * @generated from field: repeated toolbus.tool.v1.ToolApproval approvals = 2;
+   */
+  approvals: ToolApproval[];
+};
+
+/**
+ * Describes the message toolbus.tool.v1.ApproveToolsRequest.
+ * Use `create(ApproveToolsRequestSchema)` to create a new message.
+ */
+export const ApproveToolsRequestSchema: GenMessage<ApproveToolsRequest> = /*@__PURE__*/
+  messageDesc(file_toolbus_tool_v1_tool_service, 11);
+
+/**
+ * A pinned tool that was offered with another definition than the one that was approved.
+ *
+ * @generated from message toolbus.tool.v1.ToolChange
+ */
+export type ToolChange = Message<"toolbus.tool.v1.ToolChange"> & {
+  /**
+   * The tool.
+   *
+   * @generated from field: string reference = 1;
+   */
+  reference: string;
+
+  /**
+   * The definition that was approved: name, description, schemas, annotations, effect and kind.
+   *
+   * @generated from field: toolbus.tool.v1.Tool approved = 2;
+   */
+  approved?: Tool | undefined;
+
+  /**
+   * The one that was offered last, and is refused.
+   *
+   * @generated from field: toolbus.tool.v1.Tool offered = 3;
+   */
+  offered?: Tool | undefined;
+
+  /**
+   * SHA-256 of the approved definition as canonical JSON, `sha256:` and 64 digits.
+   *
+   * @generated from field: string approved_digest = 4;
+   */
+  approvedDigest: string;
+
+  /**
+   * The same of the offered one.
+   *
+   * @generated from field: string offered_digest = 5;
+   */
+  offeredDigest: string;
+};
+
+/**
+ * Describes the message toolbus.tool.v1.ToolChange.
+ * Use `create(ToolChangeSchema)` to create a new message.
+ */
+export const ToolChangeSchema: GenMessage<ToolChange> = /*@__PURE__*/
+  messageDesc(file_toolbus_tool_v1_tool_service, 12);
+
+/**
+ * What has changed.
+ *
+ * @generated from message toolbus.tool.v1.ApproveToolsResponse
+ */
+export type ApproveToolsResponse = Message<"toolbus.tool.v1.ApproveToolsResponse"> & {
+  /**
+   * The changes, by reference; of a request that approves, those that it approved.
+   *
+   * @generated from field: repeated toolbus.tool.v1.ToolChange changes = 1;
+   */
+  changes: ToolChange[];
+};
+
+/**
+ * Describes the message toolbus.tool.v1.ApproveToolsResponse.
+ * Use `create(ApproveToolsResponseSchema)` to create a new message.
+ */
+export const ApproveToolsResponseSchema: GenMessage<ApproveToolsResponse> = /*@__PURE__*/
+  messageDesc(file_toolbus_tool_v1_tool_service, 13);
+
+/**
  * A stage of the way from a name to a decision, in the order of the way.
  *
  * @generated from enum toolbus.tool.v1.ExplainStage
@@ -712,6 +838,13 @@ export const ExplainStage = {
    * @generated from enum value: EXPLAIN_STAGE_VISIBLE = 8;
    */
   VISIBLE: 8,
+
+  /**
+   * Whether it has the definition that its agent pins. It stands before EXPLAIN_STAGE_VISIBLE on the way.
+   *
+   * @generated from enum value: EXPLAIN_STAGE_PIN = 9;
+   */
+  PIN: 9,
 } as const;
 
 /**
@@ -762,6 +895,16 @@ export const ToolService: GenService<{
     methodKind: "unary";
     input: typeof ExplainToolRequestSchema;
     output: typeof ExplainToolResponseSchema;
+  },
+  /**
+   * Tells which pinned tools of an agent have changed since they were approved, and approves their new definitions.
+   *
+   * @generated from rpc toolbus.tool.v1.ToolService.ApproveTools
+   */
+  approveTools: {
+    methodKind: "unary";
+    input: typeof ApproveToolsRequestSchema;
+    output: typeof ApproveToolsResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_toolbus_tool_v1_tool_service, 0);

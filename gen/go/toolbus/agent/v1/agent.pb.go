@@ -187,7 +187,10 @@ type ToolUse struct {
 	// pattern; `*` allows all in use, too.
 	Allowed *v1.AllowedTools `protobuf:"bytes,2,opt,name=allowed,proto3" json:"allowed,omitempty"`
 	// Alias to reference.
-	Aliases       map[string]string `protobuf:"bytes,3,rep,name=aliases,proto3" json:"aliases,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Aliases map[string]string `protobuf:"bytes,3,rep,name=aliases,proto3" json:"aliases,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Reference of a tool that a provider offers to the digest of its definition (`ToolChange.offered_digest`) that alone may be called;
+	// empty for the definition that was seen first, or approved since. Files write `true` for that.
+	Pins          map[string]string `protobuf:"bytes,4,rep,name=pins,proto3" json:"pins,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -239,6 +242,13 @@ func (x *ToolUse) GetAllowed() *v1.AllowedTools {
 func (x *ToolUse) GetAliases() map[string]string {
 	if x != nil {
 		return x.Aliases
+	}
+	return nil
+}
+
+func (x *ToolUse) GetPins() map[string]string {
+	if x != nil {
+		return x.Pins
 	}
 	return nil
 }
@@ -381,7 +391,9 @@ type AgentSource struct {
 	// Name of the provider in the catalog, for example `mcp` or `worker`.
 	Provider string `protobuf:"bytes,2,opt,name=provider,proto3" json:"provider,omitempty"`
 	// What the provider needs to reach the source, in the provider's own form.
-	Config        *structpb.Struct `protobuf:"bytes,3,opt,name=config,proto3" json:"config,omitempty"`
+	Config *structpb.Struct `protobuf:"bytes,3,opt,name=config,proto3" json:"config,omitempty"`
+	// Whether each of its tools is held to the definition that was seen first, or approved since: one that changes is refused.
+	Pin           bool `protobuf:"varint,4,opt,name=pin,proto3" json:"pin,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -435,6 +447,13 @@ func (x *AgentSource) GetConfig() *structpb.Struct {
 		return x.Config
 	}
 	return nil
+}
+
+func (x *AgentSource) GetPin() bool {
+	if x != nil {
+		return x.Pin
+	}
+	return false
 }
 
 // Another agent offered as a tool.
@@ -659,13 +678,17 @@ const file_toolbus_agent_v1_agent_proto_rawDesc = "" +
 	" output_micros_per_million_tokens\x18\x03 \x01(\x03B\n" +
 	"\xbaH\a\xc8\x01\x01\"\x02(\x00H\x01R\x1coutputMicrosPerMillionTokens\x88\x01\x01B\"\n" +
 	" _input_micros_per_million_tokensB#\n" +
-	"!_output_micros_per_million_tokens\"\xfd\x01\n" +
+	"!_output_micros_per_million_tokens\"\x9f\x03\n" +
 	"\aToolUse\x12\"\n" +
 	"\x03use\x18\x01 \x03(\tB\x10\xbaH\r\x92\x01\n" +
 	"\x10\xe8\a\"\x05r\x03\x18\x80\x04R\x03use\x127\n" +
 	"\aallowed\x18\x02 \x01(\v2\x1d.toolbus.tool.v1.AllowedToolsR\aallowed\x12Y\n" +
-	"\aaliases\x18\x03 \x03(\v2&.toolbus.agent.v1.ToolUse.AliasesEntryB\x17\xbaH\x14\x9a\x01\x11\x10\xe8\a\"\x05r\x03\x18\x80\x02*\x05r\x03\x18\x80\x04R\aaliases\x1a:\n" +
+	"\aaliases\x18\x03 \x03(\v2&.toolbus.agent.v1.ToolUse.AliasesEntryB\x17\xbaH\x14\x9a\x01\x11\x10\xe8\a\"\x05r\x03\x18\x80\x02*\x05r\x03\x18\x80\x04R\aaliases\x12g\n" +
+	"\x04pins\x18\x04 \x03(\v2#.toolbus.agent.v1.ToolUse.PinsEntryB.\xbaH+\x9a\x01(\x10\xe8\a\"\x05r\x03\x18\x80\x04*\x1cr\x1a2\x18^(sha256:[0-9a-f]{64})?$R\x04pins\x1a:\n" +
 	"\fAliasesEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a7\n" +
+	"\tPinsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x87\x06\n" +
 	"\x06Limits\x12-\n" +
@@ -691,11 +714,12 @@ const file_toolbus_agent_v1_agent_proto_rawDesc = "" +
 	"\x0e_model_retriesB\x11\n" +
 	"\x0f_max_self_wakesB\f\n" +
 	"\n" +
-	"_max_depth\"\xab\x01\n" +
+	"_max_depth\"\xbd\x01\n" +
 	"\vAgentSource\x121\n" +
 	"\x04name\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_.-]{1,64}$R\x04name\x128\n" +
 	"\bprovider\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\bprovider\x12/\n" +
-	"\x06config\x18\x03 \x01(\v2\x17.google.protobuf.StructR\x06config\"\x9d\x01\n" +
+	"\x06config\x18\x03 \x01(\v2\x17.google.protobuf.StructR\x06config\x12\x10\n" +
+	"\x03pin\x18\x04 \x01(\bR\x03pin\"\x9d\x01\n" +
 	"\bSubAgent\x122\n" +
 	"\x05agent\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x05agent\x12+\n" +
 	"\vdescription\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80\x04R\vdescription\x120\n" +
@@ -730,7 +754,7 @@ func file_toolbus_agent_v1_agent_proto_rawDescGZIP() []byte {
 	return file_toolbus_agent_v1_agent_proto_rawDescData
 }
 
-var file_toolbus_agent_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_toolbus_agent_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_toolbus_agent_v1_agent_proto_goTypes = []any{
 	(*Model)(nil),               // 0: toolbus.agent.v1.Model
 	(*Price)(nil),               // 1: toolbus.agent.v1.Price
@@ -740,34 +764,36 @@ var file_toolbus_agent_v1_agent_proto_goTypes = []any{
 	(*SubAgent)(nil),            // 5: toolbus.agent.v1.SubAgent
 	(*Agent)(nil),               // 6: toolbus.agent.v1.Agent
 	nil,                         // 7: toolbus.agent.v1.ToolUse.AliasesEntry
-	(*structpb.Struct)(nil),     // 8: google.protobuf.Struct
-	(*v1.AllowedTools)(nil),     // 9: toolbus.tool.v1.AllowedTools
-	(*durationpb.Duration)(nil), // 10: google.protobuf.Duration
-	(*v1.Money)(nil),            // 11: toolbus.tool.v1.Money
-	(*v11.Grants)(nil),          // 12: toolbus.access.v1.Grants
+	nil,                         // 8: toolbus.agent.v1.ToolUse.PinsEntry
+	(*structpb.Struct)(nil),     // 9: google.protobuf.Struct
+	(*v1.AllowedTools)(nil),     // 10: toolbus.tool.v1.AllowedTools
+	(*durationpb.Duration)(nil), // 11: google.protobuf.Duration
+	(*v1.Money)(nil),            // 12: toolbus.tool.v1.Money
+	(*v11.Grants)(nil),          // 13: toolbus.access.v1.Grants
 }
 var file_toolbus_agent_v1_agent_proto_depIdxs = []int32{
-	8,  // 0: toolbus.agent.v1.Model.options:type_name -> google.protobuf.Struct
+	9,  // 0: toolbus.agent.v1.Model.options:type_name -> google.protobuf.Struct
 	1,  // 1: toolbus.agent.v1.Model.price:type_name -> toolbus.agent.v1.Price
-	9,  // 2: toolbus.agent.v1.ToolUse.allowed:type_name -> toolbus.tool.v1.AllowedTools
+	10, // 2: toolbus.agent.v1.ToolUse.allowed:type_name -> toolbus.tool.v1.AllowedTools
 	7,  // 3: toolbus.agent.v1.ToolUse.aliases:type_name -> toolbus.agent.v1.ToolUse.AliasesEntry
-	10, // 4: toolbus.agent.v1.Limits.timeout:type_name -> google.protobuf.Duration
-	10, // 5: toolbus.agent.v1.Limits.model_stall_timeout:type_name -> google.protobuf.Duration
-	11, // 6: toolbus.agent.v1.Limits.max_cost:type_name -> toolbus.tool.v1.Money
-	8,  // 7: toolbus.agent.v1.AgentSource.config:type_name -> google.protobuf.Struct
-	3,  // 8: toolbus.agent.v1.SubAgent.limits:type_name -> toolbus.agent.v1.Limits
-	0,  // 9: toolbus.agent.v1.Agent.model:type_name -> toolbus.agent.v1.Model
-	0,  // 10: toolbus.agent.v1.Agent.fallback_model:type_name -> toolbus.agent.v1.Model
-	2,  // 11: toolbus.agent.v1.Agent.tools:type_name -> toolbus.agent.v1.ToolUse
-	4,  // 12: toolbus.agent.v1.Agent.sources:type_name -> toolbus.agent.v1.AgentSource
-	5,  // 13: toolbus.agent.v1.Agent.sub_agents:type_name -> toolbus.agent.v1.SubAgent
-	3,  // 14: toolbus.agent.v1.Agent.limits:type_name -> toolbus.agent.v1.Limits
-	12, // 15: toolbus.agent.v1.Agent.grants:type_name -> toolbus.access.v1.Grants
-	16, // [16:16] is the sub-list for method output_type
-	16, // [16:16] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	8,  // 4: toolbus.agent.v1.ToolUse.pins:type_name -> toolbus.agent.v1.ToolUse.PinsEntry
+	11, // 5: toolbus.agent.v1.Limits.timeout:type_name -> google.protobuf.Duration
+	11, // 6: toolbus.agent.v1.Limits.model_stall_timeout:type_name -> google.protobuf.Duration
+	12, // 7: toolbus.agent.v1.Limits.max_cost:type_name -> toolbus.tool.v1.Money
+	9,  // 8: toolbus.agent.v1.AgentSource.config:type_name -> google.protobuf.Struct
+	3,  // 9: toolbus.agent.v1.SubAgent.limits:type_name -> toolbus.agent.v1.Limits
+	0,  // 10: toolbus.agent.v1.Agent.model:type_name -> toolbus.agent.v1.Model
+	0,  // 11: toolbus.agent.v1.Agent.fallback_model:type_name -> toolbus.agent.v1.Model
+	2,  // 12: toolbus.agent.v1.Agent.tools:type_name -> toolbus.agent.v1.ToolUse
+	4,  // 13: toolbus.agent.v1.Agent.sources:type_name -> toolbus.agent.v1.AgentSource
+	5,  // 14: toolbus.agent.v1.Agent.sub_agents:type_name -> toolbus.agent.v1.SubAgent
+	3,  // 15: toolbus.agent.v1.Agent.limits:type_name -> toolbus.agent.v1.Limits
+	13, // 16: toolbus.agent.v1.Agent.grants:type_name -> toolbus.access.v1.Grants
+	17, // [17:17] is the sub-list for method output_type
+	17, // [17:17] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_agent_v1_agent_proto_init() }
@@ -784,7 +810,7 @@ func file_toolbus_agent_v1_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolbus_agent_v1_agent_proto_rawDesc), len(file_toolbus_agent_v1_agent_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   8,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -56,6 +56,8 @@ const (
 	AuditKind_AUDIT_KIND_WATCHER_LOST AuditKind = 12
 	// A source of tools that could not be used can be used.
 	AuditKind_AUDIT_KIND_AVAILABLE AuditKind = 13
+	// A tool is offered with another definition than before; `rule` says whether that is refused.
+	AuditKind_AUDIT_KIND_TOOL_CHANGED AuditKind = 14
 )
 
 // Enum value maps for AuditKind.
@@ -75,6 +77,7 @@ var (
 		11: "AUDIT_KIND_CANCELED",
 		12: "AUDIT_KIND_WATCHER_LOST",
 		13: "AUDIT_KIND_AVAILABLE",
+		14: "AUDIT_KIND_TOOL_CHANGED",
 	}
 	AuditKind_value = map[string]int32{
 		"AUDIT_KIND_UNSPECIFIED":      0,
@@ -91,6 +94,7 @@ var (
 		"AUDIT_KIND_CANCELED":         11,
 		"AUDIT_KIND_WATCHER_LOST":     12,
 		"AUDIT_KIND_AVAILABLE":        13,
+		"AUDIT_KIND_TOOL_CHANGED":     14,
 	}
 )
 
@@ -277,7 +281,7 @@ const file_toolbus_audit_v1_audit_proto_rawDesc = "" +
 	"\x04rule\x18\t \x01(\tR\x04rule\x12\x18\n" +
 	"\amessage\x18\n" +
 	" \x01(\tR\amessage\x12\x17\n" +
-	"\acall_id\x18\v \x01(\tR\x06callId*\xfc\x02\n" +
+	"\acall_id\x18\v \x01(\tR\x06callId*\x99\x03\n" +
 	"\tAuditKind\x12\x1a\n" +
 	"\x16AUDIT_KIND_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14AUDIT_KIND_PERMITTED\x10\x01\x12\x16\n" +
@@ -293,7 +297,8 @@ const file_toolbus_audit_v1_audit_proto_rawDesc = "" +
 	"\x12\x17\n" +
 	"\x13AUDIT_KIND_CANCELED\x10\v\x12\x1b\n" +
 	"\x17AUDIT_KIND_WATCHER_LOST\x10\f\x12\x18\n" +
-	"\x14AUDIT_KIND_AVAILABLE\x10\rB\xb1\x01\n" +
+	"\x14AUDIT_KIND_AVAILABLE\x10\r\x12\x1b\n" +
+	"\x17AUDIT_KIND_TOOL_CHANGED\x10\x0eB\xb1\x01\n" +
 	"\x14com.toolbus.audit.v1B\n" +
 	"AuditProtoP\x01Z+toolbus.dev/gen/go/toolbus/audit/v1;auditv1\xa2\x02\x03TAX\xaa\x02\x10Toolbus.Audit.V1\xca\x02\x10Toolbus\\Audit\\V1\xe2\x02\x1cToolbus\\Audit\\V1\\GPBMetadata\xea\x02\x12Toolbus::Audit::V1b\x06proto3"
 

@@ -50,6 +50,8 @@ const (
 	ExplainStage_EXPLAIN_STAGE_OFFER ExplainStage = 7
 	// Whether a visible tool has a space to appear in.
 	ExplainStage_EXPLAIN_STAGE_VISIBLE ExplainStage = 8
+	// Whether it has the definition that its agent pins. It stands before EXPLAIN_STAGE_VISIBLE on the way.
+	ExplainStage_EXPLAIN_STAGE_PIN ExplainStage = 9
 )
 
 // Enum value maps for ExplainStage.
@@ -64,6 +66,7 @@ var (
 		6: "EXPLAIN_STAGE_ALLOWED",
 		7: "EXPLAIN_STAGE_OFFER",
 		8: "EXPLAIN_STAGE_VISIBLE",
+		9: "EXPLAIN_STAGE_PIN",
 	}
 	ExplainStage_value = map[string]int32{
 		"EXPLAIN_STAGE_UNSPECIFIED":  0,
@@ -75,6 +78,7 @@ var (
 		"EXPLAIN_STAGE_ALLOWED":      6,
 		"EXPLAIN_STAGE_OFFER":        7,
 		"EXPLAIN_STAGE_VISIBLE":      8,
+		"EXPLAIN_STAGE_PIN":          9,
 	}
 )
 
@@ -1155,6 +1159,244 @@ func (x *ExplainToolResponse) GetAgent() string {
 	return ""
 }
 
+// A definition that an operator approves.
+type ToolApproval struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The tool.
+	Reference string `protobuf:"bytes,1,opt,name=reference,proto3" json:"reference,omitempty"`
+	// `ToolChange.offered_digest` of the definition as it was read: one that came since is not approved.
+	Digest        string `protobuf:"bytes,2,opt,name=digest,proto3" json:"digest,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ToolApproval) Reset() {
+	*x = ToolApproval{}
+	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ToolApproval) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ToolApproval) ProtoMessage() {}
+
+func (x *ToolApproval) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ToolApproval.ProtoReflect.Descriptor instead.
+func (*ToolApproval) Descriptor() ([]byte, []int) {
+	return file_toolbus_tool_v1_tool_service_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *ToolApproval) GetReference() string {
+	if x != nil {
+		return x.Reference
+	}
+	return ""
+}
+
+func (x *ToolApproval) GetDigest() string {
+	if x != nil {
+		return x.Digest
+	}
+	return ""
+}
+
+// Asks which pinned tools of an agent have changed, and approves some.
+type ApproveToolsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The agent.
+	Agent string `protobuf:"bytes,1,opt,name=agent,proto3" json:"agent,omitempty"`
+	// What is approved; where one of them is not what is offered, none is. An empty list only tells what has changed.
+	Approvals     []*ToolApproval `protobuf:"bytes,2,rep,name=approvals,proto3" json:"approvals,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ApproveToolsRequest) Reset() {
+	*x = ApproveToolsRequest{}
+	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ApproveToolsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ApproveToolsRequest) ProtoMessage() {}
+
+func (x *ApproveToolsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ApproveToolsRequest.ProtoReflect.Descriptor instead.
+func (*ApproveToolsRequest) Descriptor() ([]byte, []int) {
+	return file_toolbus_tool_v1_tool_service_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *ApproveToolsRequest) GetAgent() string {
+	if x != nil {
+		return x.Agent
+	}
+	return ""
+}
+
+func (x *ApproveToolsRequest) GetApprovals() []*ToolApproval {
+	if x != nil {
+		return x.Approvals
+	}
+	return nil
+}
+
+// A pinned tool that was offered with another definition than the one that was approved.
+type ToolChange struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The tool.
+	Reference string `protobuf:"bytes,1,opt,name=reference,proto3" json:"reference,omitempty"`
+	// The definition that was approved: name, description, schemas, annotations, effect and kind.
+	Approved *Tool `protobuf:"bytes,2,opt,name=approved,proto3" json:"approved,omitempty"`
+	// The one that was offered last, and is refused.
+	Offered *Tool `protobuf:"bytes,3,opt,name=offered,proto3" json:"offered,omitempty"`
+	// SHA-256 of the approved definition as canonical JSON, `sha256:` and 64 digits.
+	ApprovedDigest string `protobuf:"bytes,4,opt,name=approved_digest,json=approvedDigest,proto3" json:"approved_digest,omitempty"`
+	// The same of the offered one.
+	OfferedDigest string `protobuf:"bytes,5,opt,name=offered_digest,json=offeredDigest,proto3" json:"offered_digest,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ToolChange) Reset() {
+	*x = ToolChange{}
+	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ToolChange) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ToolChange) ProtoMessage() {}
+
+func (x *ToolChange) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ToolChange.ProtoReflect.Descriptor instead.
+func (*ToolChange) Descriptor() ([]byte, []int) {
+	return file_toolbus_tool_v1_tool_service_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *ToolChange) GetReference() string {
+	if x != nil {
+		return x.Reference
+	}
+	return ""
+}
+
+func (x *ToolChange) GetApproved() *Tool {
+	if x != nil {
+		return x.Approved
+	}
+	return nil
+}
+
+func (x *ToolChange) GetOffered() *Tool {
+	if x != nil {
+		return x.Offered
+	}
+	return nil
+}
+
+func (x *ToolChange) GetApprovedDigest() string {
+	if x != nil {
+		return x.ApprovedDigest
+	}
+	return ""
+}
+
+func (x *ToolChange) GetOfferedDigest() string {
+	if x != nil {
+		return x.OfferedDigest
+	}
+	return ""
+}
+
+// What has changed.
+type ApproveToolsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The changes, by reference; of a request that approves, those that it approved.
+	Changes       []*ToolChange `protobuf:"bytes,1,rep,name=changes,proto3" json:"changes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ApproveToolsResponse) Reset() {
+	*x = ApproveToolsResponse{}
+	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ApproveToolsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ApproveToolsResponse) ProtoMessage() {}
+
+func (x *ApproveToolsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ApproveToolsResponse.ProtoReflect.Descriptor instead.
+func (*ApproveToolsResponse) Descriptor() ([]byte, []int) {
+	return file_toolbus_tool_v1_tool_service_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *ApproveToolsResponse) GetChanges() []*ToolChange {
+	if x != nil {
+		return x.Changes
+	}
+	return nil
+}
+
 var File_toolbus_tool_v1_tool_service_proto protoreflect.FileDescriptor
 
 const file_toolbus_tool_v1_tool_service_proto_rawDesc = "" +
@@ -1251,7 +1493,23 @@ const file_toolbus_tool_v1_tool_service_proto_rawDesc = "" +
 	"\x12unavailable_reason\x18\n" +
 	" \x01(\tR\x11unavailableReason\x12#\n" +
 	"\rclosest_names\x18\v \x03(\tR\fclosestNames\x12\x14\n" +
-	"\x05agent\x18\f \x01(\tR\x05agent*\x83\x02\n" +
+	"\x05agent\x18\f \x01(\tR\x05agent\"n\n" +
+	"\fToolApproval\x12(\n" +
+	"\treference\x18\x01 \x01(\tB\n" +
+	"\xbaH\ar\x05\x10\x01\x18\x80\x04R\treference\x124\n" +
+	"\x06digest\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^sha256:[0-9a-f]{64}$R\x06digest\"\x91\x01\n" +
+	"\x13ApproveToolsRequest\x122\n" +
+	"\x05agent\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x05agent\x12F\n" +
+	"\tapprovals\x18\x02 \x03(\v2\x1d.toolbus.tool.v1.ToolApprovalB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\tapprovals\"\xde\x01\n" +
+	"\n" +
+	"ToolChange\x12\x1c\n" +
+	"\treference\x18\x01 \x01(\tR\treference\x121\n" +
+	"\bapproved\x18\x02 \x01(\v2\x15.toolbus.tool.v1.ToolR\bapproved\x12/\n" +
+	"\aoffered\x18\x03 \x01(\v2\x15.toolbus.tool.v1.ToolR\aoffered\x12'\n" +
+	"\x0fapproved_digest\x18\x04 \x01(\tR\x0eapprovedDigest\x12%\n" +
+	"\x0eoffered_digest\x18\x05 \x01(\tR\rofferedDigest\"M\n" +
+	"\x14ApproveToolsResponse\x125\n" +
+	"\achanges\x18\x01 \x03(\v2\x1b.toolbus.tool.v1.ToolChangeR\achanges*\x9a\x02\n" +
 	"\fExplainStage\x12\x1d\n" +
 	"\x19EXPLAIN_STAGE_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13EXPLAIN_STAGE_ALIAS\x10\x01\x12\x19\n" +
@@ -1261,11 +1519,13 @@ const file_toolbus_tool_v1_tool_service_proto_rawDesc = "" +
 	"\x11EXPLAIN_STAGE_USE\x10\x05\x12\x19\n" +
 	"\x15EXPLAIN_STAGE_ALLOWED\x10\x06\x12\x17\n" +
 	"\x13EXPLAIN_STAGE_OFFER\x10\a\x12\x19\n" +
-	"\x15EXPLAIN_STAGE_VISIBLE\x10\b2\xa0\x02\n" +
+	"\x15EXPLAIN_STAGE_VISIBLE\x10\b\x12\x15\n" +
+	"\x11EXPLAIN_STAGE_PIN\x10\t2\x83\x03\n" +
 	"\vToolService\x12X\n" +
 	"\tListTools\x12!.toolbus.tool.v1.ListToolsRequest\x1a\".toolbus.tool.v1.ListToolsResponse\"\x04\xa8\x86\x19\x02\x12W\n" +
 	"\bCallTool\x12 .toolbus.tool.v1.CallToolRequest\x1a!.toolbus.tool.v1.CallToolResponse\"\x04\xa8\x86\x19\x020\x01\x12^\n" +
-	"\vExplainTool\x12#.toolbus.tool.v1.ExplainToolRequest\x1a$.toolbus.tool.v1.ExplainToolResponse\"\x04\xa8\x86\x19\x02B\xb0\x01\n" +
+	"\vExplainTool\x12#.toolbus.tool.v1.ExplainToolRequest\x1a$.toolbus.tool.v1.ExplainToolResponse\"\x04\xa8\x86\x19\x02\x12a\n" +
+	"\fApproveTools\x12$.toolbus.tool.v1.ApproveToolsRequest\x1a%.toolbus.tool.v1.ApproveToolsResponse\"\x04\xa8\x86\x19\x03B\xb0\x01\n" +
 	"\x13com.toolbus.tool.v1B\x10ToolServiceProtoP\x01Z)toolbus.dev/gen/go/toolbus/tool/v1;toolv1\xa2\x02\x03TTX\xaa\x02\x0fToolbus.Tool.V1\xca\x02\x0fToolbus\\Tool\\V1\xe2\x02\x1bToolbus\\Tool\\V1\\GPBMetadata\xea\x02\x11Toolbus::Tool::V1b\x06proto3"
 
 var (
@@ -1281,7 +1541,7 @@ func file_toolbus_tool_v1_tool_service_proto_rawDescGZIP() []byte {
 }
 
 var file_toolbus_tool_v1_tool_service_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_toolbus_tool_v1_tool_service_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_toolbus_tool_v1_tool_service_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_toolbus_tool_v1_tool_service_proto_goTypes = []any{
 	(ExplainStage)(0),             // 0: toolbus.tool.v1.ExplainStage
 	(*ModelTool)(nil),             // 1: toolbus.tool.v1.ModelTool
@@ -1294,46 +1554,56 @@ var file_toolbus_tool_v1_tool_service_proto_goTypes = []any{
 	(*ExplainToolRequest)(nil),    // 8: toolbus.tool.v1.ExplainToolRequest
 	(*ExplainStep)(nil),           // 9: toolbus.tool.v1.ExplainStep
 	(*ExplainToolResponse)(nil),   // 10: toolbus.tool.v1.ExplainToolResponse
-	(*Tool)(nil),                  // 11: toolbus.tool.v1.Tool
-	(*RunSource)(nil),             // 12: toolbus.tool.v1.RunSource
-	(*SourceStatus)(nil),          // 13: toolbus.tool.v1.SourceStatus
-	(*AllowedTools)(nil),          // 14: toolbus.tool.v1.AllowedTools
-	(*timestamppb.Timestamp)(nil), // 15: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 16: google.protobuf.Duration
-	(*Usage)(nil),                 // 17: toolbus.tool.v1.Usage
-	(v1.Reason)(0),                // 18: toolbus.error.v1.Reason
-	(*ToolProgress)(nil),          // 19: toolbus.tool.v1.ToolProgress
-	(*ToolLog)(nil),               // 20: toolbus.tool.v1.ToolLog
+	(*ToolApproval)(nil),          // 11: toolbus.tool.v1.ToolApproval
+	(*ApproveToolsRequest)(nil),   // 12: toolbus.tool.v1.ApproveToolsRequest
+	(*ToolChange)(nil),            // 13: toolbus.tool.v1.ToolChange
+	(*ApproveToolsResponse)(nil),  // 14: toolbus.tool.v1.ApproveToolsResponse
+	(*Tool)(nil),                  // 15: toolbus.tool.v1.Tool
+	(*RunSource)(nil),             // 16: toolbus.tool.v1.RunSource
+	(*SourceStatus)(nil),          // 17: toolbus.tool.v1.SourceStatus
+	(*AllowedTools)(nil),          // 18: toolbus.tool.v1.AllowedTools
+	(*timestamppb.Timestamp)(nil), // 19: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 20: google.protobuf.Duration
+	(*Usage)(nil),                 // 21: toolbus.tool.v1.Usage
+	(v1.Reason)(0),                // 22: toolbus.error.v1.Reason
+	(*ToolProgress)(nil),          // 23: toolbus.tool.v1.ToolProgress
+	(*ToolLog)(nil),               // 24: toolbus.tool.v1.ToolLog
 }
 var file_toolbus_tool_v1_tool_service_proto_depIdxs = []int32{
-	11, // 0: toolbus.tool.v1.ModelTool.tool:type_name -> toolbus.tool.v1.Tool
-	12, // 1: toolbus.tool.v1.SessionScope.run_sources:type_name -> toolbus.tool.v1.RunSource
+	15, // 0: toolbus.tool.v1.ModelTool.tool:type_name -> toolbus.tool.v1.Tool
+	16, // 1: toolbus.tool.v1.SessionScope.run_sources:type_name -> toolbus.tool.v1.RunSource
 	2,  // 2: toolbus.tool.v1.ListToolsRequest.session:type_name -> toolbus.tool.v1.SessionScope
 	1,  // 3: toolbus.tool.v1.ListToolsResponse.tools:type_name -> toolbus.tool.v1.ModelTool
-	13, // 4: toolbus.tool.v1.ListToolsResponse.sources:type_name -> toolbus.tool.v1.SourceStatus
-	14, // 5: toolbus.tool.v1.CallToolRequest.allowed_tools:type_name -> toolbus.tool.v1.AllowedTools
-	15, // 6: toolbus.tool.v1.CallToolRequest.deadline:type_name -> google.protobuf.Timestamp
-	12, // 7: toolbus.tool.v1.CallToolRequest.run_sources:type_name -> toolbus.tool.v1.RunSource
-	16, // 8: toolbus.tool.v1.CallToolRequest.timeout:type_name -> google.protobuf.Duration
-	17, // 9: toolbus.tool.v1.CallToolResult.usage:type_name -> toolbus.tool.v1.Usage
-	18, // 10: toolbus.tool.v1.CallToolResult.reason:type_name -> toolbus.error.v1.Reason
-	19, // 11: toolbus.tool.v1.CallToolResponse.progress:type_name -> toolbus.tool.v1.ToolProgress
-	20, // 12: toolbus.tool.v1.CallToolResponse.log:type_name -> toolbus.tool.v1.ToolLog
+	17, // 4: toolbus.tool.v1.ListToolsResponse.sources:type_name -> toolbus.tool.v1.SourceStatus
+	18, // 5: toolbus.tool.v1.CallToolRequest.allowed_tools:type_name -> toolbus.tool.v1.AllowedTools
+	19, // 6: toolbus.tool.v1.CallToolRequest.deadline:type_name -> google.protobuf.Timestamp
+	16, // 7: toolbus.tool.v1.CallToolRequest.run_sources:type_name -> toolbus.tool.v1.RunSource
+	20, // 8: toolbus.tool.v1.CallToolRequest.timeout:type_name -> google.protobuf.Duration
+	21, // 9: toolbus.tool.v1.CallToolResult.usage:type_name -> toolbus.tool.v1.Usage
+	22, // 10: toolbus.tool.v1.CallToolResult.reason:type_name -> toolbus.error.v1.Reason
+	23, // 11: toolbus.tool.v1.CallToolResponse.progress:type_name -> toolbus.tool.v1.ToolProgress
+	24, // 12: toolbus.tool.v1.CallToolResponse.log:type_name -> toolbus.tool.v1.ToolLog
 	6,  // 13: toolbus.tool.v1.CallToolResponse.result:type_name -> toolbus.tool.v1.CallToolResult
 	2,  // 14: toolbus.tool.v1.ExplainToolRequest.session:type_name -> toolbus.tool.v1.SessionScope
 	0,  // 15: toolbus.tool.v1.ExplainStep.stage:type_name -> toolbus.tool.v1.ExplainStage
 	9,  // 16: toolbus.tool.v1.ExplainToolResponse.steps:type_name -> toolbus.tool.v1.ExplainStep
-	3,  // 17: toolbus.tool.v1.ToolService.ListTools:input_type -> toolbus.tool.v1.ListToolsRequest
-	5,  // 18: toolbus.tool.v1.ToolService.CallTool:input_type -> toolbus.tool.v1.CallToolRequest
-	8,  // 19: toolbus.tool.v1.ToolService.ExplainTool:input_type -> toolbus.tool.v1.ExplainToolRequest
-	4,  // 20: toolbus.tool.v1.ToolService.ListTools:output_type -> toolbus.tool.v1.ListToolsResponse
-	7,  // 21: toolbus.tool.v1.ToolService.CallTool:output_type -> toolbus.tool.v1.CallToolResponse
-	10, // 22: toolbus.tool.v1.ToolService.ExplainTool:output_type -> toolbus.tool.v1.ExplainToolResponse
-	20, // [20:23] is the sub-list for method output_type
-	17, // [17:20] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	11, // 17: toolbus.tool.v1.ApproveToolsRequest.approvals:type_name -> toolbus.tool.v1.ToolApproval
+	15, // 18: toolbus.tool.v1.ToolChange.approved:type_name -> toolbus.tool.v1.Tool
+	15, // 19: toolbus.tool.v1.ToolChange.offered:type_name -> toolbus.tool.v1.Tool
+	13, // 20: toolbus.tool.v1.ApproveToolsResponse.changes:type_name -> toolbus.tool.v1.ToolChange
+	3,  // 21: toolbus.tool.v1.ToolService.ListTools:input_type -> toolbus.tool.v1.ListToolsRequest
+	5,  // 22: toolbus.tool.v1.ToolService.CallTool:input_type -> toolbus.tool.v1.CallToolRequest
+	8,  // 23: toolbus.tool.v1.ToolService.ExplainTool:input_type -> toolbus.tool.v1.ExplainToolRequest
+	12, // 24: toolbus.tool.v1.ToolService.ApproveTools:input_type -> toolbus.tool.v1.ApproveToolsRequest
+	4,  // 25: toolbus.tool.v1.ToolService.ListTools:output_type -> toolbus.tool.v1.ListToolsResponse
+	7,  // 26: toolbus.tool.v1.ToolService.CallTool:output_type -> toolbus.tool.v1.CallToolResponse
+	10, // 27: toolbus.tool.v1.ToolService.ExplainTool:output_type -> toolbus.tool.v1.ExplainToolResponse
+	14, // 28: toolbus.tool.v1.ToolService.ApproveTools:output_type -> toolbus.tool.v1.ApproveToolsResponse
+	25, // [25:29] is the sub-list for method output_type
+	21, // [21:25] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_tool_v1_tool_service_proto_init() }
@@ -1363,7 +1633,7 @@ func file_toolbus_tool_v1_tool_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolbus_tool_v1_tool_service_proto_rawDesc), len(file_toolbus_tool_v1_tool_service_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   10,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

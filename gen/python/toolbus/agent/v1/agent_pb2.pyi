@@ -136,9 +136,30 @@ class ToolUse(_message.Message):
         def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
         def WhichOneof(self, oneof_group: _Never) -> None: ...
 
+    @_typing.final
+    class PinsEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
     USE_FIELD_NUMBER: _builtins.int
     ALLOWED_FIELD_NUMBER: _builtins.int
     ALIASES_FIELD_NUMBER: _builtins.int
+    PINS_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def use(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """References of the tools in use: `name`, `@source/tool`, or a pattern such as `@files/*`."""
@@ -153,16 +174,23 @@ class ToolUse(_message.Message):
     def aliases(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
         """Alias to reference."""
 
+    @_builtins.property
+    def pins(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """Reference of a tool that a provider offers to the digest of its definition (`ToolChange.offered_digest`) that alone may be called;
+        empty for the definition that was seen first, or approved since. Files write `true` for that.
+        """
+
     def __init__(
         self,
         *,
         use: _abc.Iterable[_builtins.str] | None = ...,
         allowed: _tool_pb2.AllowedTools | None = ...,
         aliases: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+        pins: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["allowed", b"allowed"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["aliases", b"aliases", "allowed", b"allowed", "use", b"use"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["aliases", b"aliases", "allowed", b"allowed", "pins", b"pins", "use", b"use"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -274,10 +302,13 @@ class AgentSource(_message.Message):
     NAME_FIELD_NUMBER: _builtins.int
     PROVIDER_FIELD_NUMBER: _builtins.int
     CONFIG_FIELD_NUMBER: _builtins.int
+    PIN_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Name within the agent, the `source` of `@source/tool`."""
     provider: _builtins.str
     """Name of the provider in the catalog, for example `mcp` or `worker`."""
+    pin: _builtins.bool
+    """Whether each of its tools is held to the definition that was seen first, or approved since: one that changes is refused."""
     @_builtins.property
     def config(self) -> _struct_pb2.Struct:
         """What the provider needs to reach the source, in the provider's own form."""
@@ -288,10 +319,11 @@ class AgentSource(_message.Message):
         name: _builtins.str = ...,
         provider: _builtins.str = ...,
         config: _struct_pb2.Struct | None = ...,
+        pin: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["config", b"config"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["config", b"config", "name", b"name", "provider", b"provider"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["config", b"config", "name", b"name", "pin", b"pin", "provider", b"provider"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

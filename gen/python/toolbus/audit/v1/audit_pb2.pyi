@@ -52,6 +52,8 @@ class _AuditKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_AuditKind.V
     """A call was sent to another watcher, or ended with an unknown outcome, because the watcher that had taken it was lost."""
     AUDIT_KIND_AVAILABLE: _AuditKind.ValueType  # 13
     """A source of tools that could not be used can be used."""
+    AUDIT_KIND_TOOL_CHANGED: _AuditKind.ValueType  # 14
+    """A tool is offered with another definition than before; `rule` says whether that is refused."""
 
 class AuditKind(_AuditKind, metaclass=_AuditKindEnumTypeWrapper):
     """What was decided."""
@@ -84,6 +86,8 @@ AUDIT_KIND_WATCHER_LOST: AuditKind.ValueType  # 12
 """A call was sent to another watcher, or ended with an unknown outcome, because the watcher that had taken it was lost."""
 AUDIT_KIND_AVAILABLE: AuditKind.ValueType  # 13
 """A source of tools that could not be used can be used."""
+AUDIT_KIND_TOOL_CHANGED: AuditKind.ValueType  # 14
+"""A tool is offered with another definition than before; `rule` says whether that is refused."""
 Global___AuditKind: _TypeAlias = AuditKind  # noqa: Y015
 
 @_typing.final

@@ -49,6 +49,8 @@ class _ExplainStageEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ExplainS
     """Whether its source offers it in a form that can be called."""
     EXPLAIN_STAGE_VISIBLE: _ExplainStage.ValueType  # 8
     """Whether a visible tool has a space to appear in."""
+    EXPLAIN_STAGE_PIN: _ExplainStage.ValueType  # 9
+    """Whether it has the definition that its agent pins. It stands before EXPLAIN_STAGE_VISIBLE on the way."""
 
 class ExplainStage(_ExplainStage, metaclass=_ExplainStageEnumTypeWrapper):
     """A stage of the way from a name to a decision, in the order of the way."""
@@ -71,6 +73,8 @@ EXPLAIN_STAGE_OFFER: ExplainStage.ValueType  # 7
 """Whether its source offers it in a form that can be called."""
 EXPLAIN_STAGE_VISIBLE: ExplainStage.ValueType  # 8
 """Whether a visible tool has a space to appear in."""
+EXPLAIN_STAGE_PIN: ExplainStage.ValueType  # 9
+"""Whether it has the definition that its agent pins. It stands before EXPLAIN_STAGE_VISIBLE on the way."""
 Global___ExplainStage: _TypeAlias = ExplainStage  # noqa: Y015
 
 @_typing.final
@@ -561,3 +565,123 @@ class ExplainToolResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ExplainToolResponse: _TypeAlias = ExplainToolResponse  # noqa: Y015
+
+@_typing.final
+class ToolApproval(_message.Message):
+    """A definition that an operator approves."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REFERENCE_FIELD_NUMBER: _builtins.int
+    DIGEST_FIELD_NUMBER: _builtins.int
+    reference: _builtins.str
+    """The tool."""
+    digest: _builtins.str
+    """`ToolChange.offered_digest` of the definition as it was read: one that came since is not approved."""
+    def __init__(
+        self,
+        *,
+        reference: _builtins.str = ...,
+        digest: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["digest", b"digest", "reference", b"reference"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ToolApproval: _TypeAlias = ToolApproval  # noqa: Y015
+
+@_typing.final
+class ApproveToolsRequest(_message.Message):
+    """Asks which pinned tools of an agent have changed, and approves some."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    AGENT_FIELD_NUMBER: _builtins.int
+    APPROVALS_FIELD_NUMBER: _builtins.int
+    agent: _builtins.str
+    """The agent."""
+    @_builtins.property
+    def approvals(self) -> _containers.RepeatedCompositeFieldContainer[Global___ToolApproval]:
+        """What is approved; where one of them is not what is offered, none is. An empty list only tells what has changed."""
+
+    def __init__(
+        self,
+        *,
+        agent: _builtins.str = ...,
+        approvals: _abc.Iterable[Global___ToolApproval] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "approvals", b"approvals"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ApproveToolsRequest: _TypeAlias = ApproveToolsRequest  # noqa: Y015
+
+@_typing.final
+class ToolChange(_message.Message):
+    """A pinned tool that was offered with another definition than the one that was approved."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REFERENCE_FIELD_NUMBER: _builtins.int
+    APPROVED_FIELD_NUMBER: _builtins.int
+    OFFERED_FIELD_NUMBER: _builtins.int
+    APPROVED_DIGEST_FIELD_NUMBER: _builtins.int
+    OFFERED_DIGEST_FIELD_NUMBER: _builtins.int
+    reference: _builtins.str
+    """The tool."""
+    approved_digest: _builtins.str
+    """SHA-256 of the approved definition as canonical JSON, `sha256:` and 64 digits."""
+    offered_digest: _builtins.str
+    """The same of the offered one."""
+    @_builtins.property
+    def approved(self) -> _tool_pb2.Tool:
+        """The definition that was approved: name, description, schemas, annotations, effect and kind."""
+
+    @_builtins.property
+    def offered(self) -> _tool_pb2.Tool:
+        """The one that was offered last, and is refused."""
+
+    def __init__(
+        self,
+        *,
+        reference: _builtins.str = ...,
+        approved: _tool_pb2.Tool | None = ...,
+        offered: _tool_pb2.Tool | None = ...,
+        approved_digest: _builtins.str = ...,
+        offered_digest: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["approved", b"approved", "offered", b"offered"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["approved", b"approved", "approved_digest", b"approved_digest", "offered", b"offered", "offered_digest", b"offered_digest", "reference", b"reference"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ToolChange: _TypeAlias = ToolChange  # noqa: Y015
+
+@_typing.final
+class ApproveToolsResponse(_message.Message):
+    """What has changed."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CHANGES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def changes(self) -> _containers.RepeatedCompositeFieldContainer[Global___ToolChange]:
+        """The changes, by reference; of a request that approves, those that it approved."""
+
+    def __init__(
+        self,
+        *,
+        changes: _abc.Iterable[Global___ToolChange] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["changes", b"changes"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ApproveToolsResponse: _TypeAlias = ApproveToolsResponse  # noqa: Y015

@@ -50,6 +50,11 @@ class ToolServiceStub:
                 request_serializer=toolbus_dot_tool_dot_v1_dot_tool__service__pb2.ExplainToolRequest.SerializeToString,
                 response_deserializer=toolbus_dot_tool_dot_v1_dot_tool__service__pb2.ExplainToolResponse.FromString,
                 _registered_method=True)
+        self.ApproveTools = channel.unary_unary(
+                '/toolbus.tool.v1.ToolService/ApproveTools',
+                request_serializer=toolbus_dot_tool_dot_v1_dot_tool__service__pb2.ApproveToolsRequest.SerializeToString,
+                response_deserializer=toolbus_dot_tool_dot_v1_dot_tool__service__pb2.ApproveToolsResponse.FromString,
+                _registered_method=True)
 
 
 class ToolServiceServicer:
@@ -77,6 +82,13 @@ class ToolServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ApproveTools(self, request, context):
+        """Tells which pinned tools of an agent have changed since they were approved, and approves their new definitions.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_ToolServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -94,6 +106,11 @@ def add_ToolServiceServicer_to_server(servicer, server):
                     servicer.ExplainTool,
                     request_deserializer=toolbus_dot_tool_dot_v1_dot_tool__service__pb2.ExplainToolRequest.FromString,
                     response_serializer=toolbus_dot_tool_dot_v1_dot_tool__service__pb2.ExplainToolResponse.SerializeToString,
+            ),
+            'ApproveTools': grpc.unary_unary_rpc_method_handler(
+                    servicer.ApproveTools,
+                    request_deserializer=toolbus_dot_tool_dot_v1_dot_tool__service__pb2.ApproveToolsRequest.FromString,
+                    response_serializer=toolbus_dot_tool_dot_v1_dot_tool__service__pb2.ApproveToolsResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -178,6 +195,33 @@ class ToolService:
             '/toolbus.tool.v1.ToolService/ExplainTool',
             toolbus_dot_tool_dot_v1_dot_tool__service__pb2.ExplainToolRequest.SerializeToString,
             toolbus_dot_tool_dot_v1_dot_tool__service__pb2.ExplainToolResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ApproveTools(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/toolbus.tool.v1.ToolService/ApproveTools',
+            toolbus_dot_tool_dot_v1_dot_tool__service__pb2.ApproveToolsRequest.SerializeToString,
+            toolbus_dot_tool_dot_v1_dot_tool__service__pb2.ApproveToolsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -39,6 +39,8 @@ class ToolServiceStub:
     """Resolves, checks, validates, records and executes a call. A tool's failure is a result with `is_error`."""
     ExplainTool: _grpc.UnaryUnaryMultiCallable[_tool_service_pb2.ExplainToolRequest, _tool_service_pb2.ExplainToolResponse]
     """Explains why a tool is visible, callable, or not."""
+    ApproveTools: _grpc.UnaryUnaryMultiCallable[_tool_service_pb2.ApproveToolsRequest, _tool_service_pb2.ApproveToolsResponse]
+    """Tells which pinned tools of an agent have changed since they were approved, and approves their new definitions."""
 
 @_typing.type_check_only
 class ToolServiceAsyncStub(ToolServiceStub):
@@ -51,6 +53,8 @@ class ToolServiceAsyncStub(ToolServiceStub):
     """Resolves, checks, validates, records and executes a call. A tool's failure is a result with `is_error`."""
     ExplainTool: _aio.UnaryUnaryMultiCallable[_tool_service_pb2.ExplainToolRequest, _tool_service_pb2.ExplainToolResponse]  # type: ignore[assignment]
     """Explains why a tool is visible, callable, or not."""
+    ApproveTools: _aio.UnaryUnaryMultiCallable[_tool_service_pb2.ApproveToolsRequest, _tool_service_pb2.ApproveToolsResponse]  # type: ignore[assignment]
+    """Tells which pinned tools of an agent have changed since they were approved, and approves their new definitions."""
 
 class ToolServiceServicer(metaclass=_abc_1.ABCMeta):
     """The one pipeline of every call."""
@@ -78,5 +82,13 @@ class ToolServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_tool_service_pb2.ExplainToolResponse, _abc.Awaitable[_tool_service_pb2.ExplainToolResponse]]:
         """Explains why a tool is visible, callable, or not."""
+
+    @_abc_1.abstractmethod
+    def ApproveTools(
+        self,
+        request: _tool_service_pb2.ApproveToolsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_tool_service_pb2.ApproveToolsResponse, _abc.Awaitable[_tool_service_pb2.ApproveToolsResponse]]:
+        """Tells which pinned tools of an agent have changed since they were approved, and approves their new definitions."""
 
 def add_ToolServiceServicer_to_server(servicer: ToolServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -40,6 +40,9 @@ const (
 	ToolServiceCallToolProcedure = "/toolbus.tool.v1.ToolService/CallTool"
 	// ToolServiceExplainToolProcedure is the fully-qualified name of the ToolService's ExplainTool RPC.
 	ToolServiceExplainToolProcedure = "/toolbus.tool.v1.ToolService/ExplainTool"
+	// ToolServiceApproveToolsProcedure is the fully-qualified name of the ToolService's ApproveTools
+	// RPC.
+	ToolServiceApproveToolsProcedure = "/toolbus.tool.v1.ToolService/ApproveTools"
 )
 
 // ToolServiceClient is a client for the toolbus.tool.v1.ToolService service.
@@ -50,6 +53,8 @@ type ToolServiceClient interface {
 	CallTool(context.Context, *connect.Request[v1.CallToolRequest]) (*connect.ServerStreamForClient[v1.CallToolResponse], error)
 	// Explains why a tool is visible, callable, or not.
 	ExplainTool(context.Context, *connect.Request[v1.ExplainToolRequest]) (*connect.Response[v1.ExplainToolResponse], error)
+	// Tells which pinned tools of an agent have changed since they were approved, and approves their new definitions.
+	ApproveTools(context.Context, *connect.Request[v1.ApproveToolsRequest]) (*connect.Response[v1.ApproveToolsResponse], error)
 }
 
 // NewToolServiceClient constructs a client for the toolbus.tool.v1.ToolService service. By default,
@@ -81,14 +86,21 @@ func NewToolServiceClient(httpClient connect.HTTPClient, baseURL string, opts ..
 			connect.WithSchema(toolServiceMethods.ByName("ExplainTool")),
 			connect.WithClientOptions(opts...),
 		),
+		approveTools: connect.NewClient[v1.ApproveToolsRequest, v1.ApproveToolsResponse](
+			httpClient,
+			baseURL+ToolServiceApproveToolsProcedure,
+			connect.WithSchema(toolServiceMethods.ByName("ApproveTools")),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
 // toolServiceClient implements ToolServiceClient.
 type toolServiceClient struct {
-	listTools   *connect.Client[v1.ListToolsRequest, v1.ListToolsResponse]
-	callTool    *connect.Client[v1.CallToolRequest, v1.CallToolResponse]
-	explainTool *connect.Client[v1.ExplainToolRequest, v1.ExplainToolResponse]
+	listTools    *connect.Client[v1.ListToolsRequest, v1.ListToolsResponse]
+	callTool     *connect.Client[v1.CallToolRequest, v1.CallToolResponse]
+	explainTool  *connect.Client[v1.ExplainToolRequest, v1.ExplainToolResponse]
+	approveTools *connect.Client[v1.ApproveToolsRequest, v1.ApproveToolsResponse]
 }
 
 // ListTools calls toolbus.tool.v1.ToolService.ListTools.
@@ -106,6 +118,11 @@ func (c *toolServiceClient) ExplainTool(ctx context.Context, req *connect.Reques
 	return c.explainTool.CallUnary(ctx, req)
 }
 
+// ApproveTools calls toolbus.tool.v1.ToolService.ApproveTools.
+func (c *toolServiceClient) ApproveTools(ctx context.Context, req *connect.Request[v1.ApproveToolsRequest]) (*connect.Response[v1.ApproveToolsResponse], error) {
+	return c.approveTools.CallUnary(ctx, req)
+}
+
 // ToolServiceHandler is an implementation of the toolbus.tool.v1.ToolService service.
 type ToolServiceHandler interface {
 	// Lists the tools of a session, an agent or the whole catalog, by model name.
@@ -114,6 +131,8 @@ type ToolServiceHandler interface {
 	CallTool(context.Context, *connect.Request[v1.CallToolRequest], *connect.ServerStream[v1.CallToolResponse]) error
 	// Explains why a tool is visible, callable, or not.
 	ExplainTool(context.Context, *connect.Request[v1.ExplainToolRequest]) (*connect.Response[v1.ExplainToolResponse], error)
+	// Tells which pinned tools of an agent have changed since they were approved, and approves their new definitions.
+	ApproveTools(context.Context, *connect.Request[v1.ApproveToolsRequest]) (*connect.Response[v1.ApproveToolsResponse], error)
 }
 
 // NewToolServiceHandler builds an HTTP handler from the service implementation. It returns the path
@@ -141,6 +160,12 @@ func NewToolServiceHandler(svc ToolServiceHandler, opts ...connect.HandlerOption
 		connect.WithSchema(toolServiceMethods.ByName("ExplainTool")),
 		connect.WithHandlerOptions(opts...),
 	)
+	toolServiceApproveToolsHandler := connect.NewUnaryHandler(
+		ToolServiceApproveToolsProcedure,
+		svc.ApproveTools,
+		connect.WithSchema(toolServiceMethods.ByName("ApproveTools")),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/toolbus.tool.v1.ToolService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case ToolServiceListToolsProcedure:
@@ -149,6 +174,8 @@ func NewToolServiceHandler(svc ToolServiceHandler, opts ...connect.HandlerOption
 			toolServiceCallToolHandler.ServeHTTP(w, r)
 		case ToolServiceExplainToolProcedure:
 			toolServiceExplainToolHandler.ServeHTTP(w, r)
+		case ToolServiceApproveToolsProcedure:
+			toolServiceApproveToolsHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -168,4 +195,8 @@ func (UnimplementedToolServiceHandler) CallTool(context.Context, *connect.Reques
 
 func (UnimplementedToolServiceHandler) ExplainTool(context.Context, *connect.Request[v1.ExplainToolRequest]) (*connect.Response[v1.ExplainToolResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("toolbus.tool.v1.ToolService.ExplainTool is not implemented"))
+}
+
+func (UnimplementedToolServiceHandler) ApproveTools(context.Context, *connect.Request[v1.ApproveToolsRequest]) (*connect.Response[v1.ApproveToolsResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("toolbus.tool.v1.ToolService.ApproveTools is not implemented"))
 }
