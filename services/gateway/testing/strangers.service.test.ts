@@ -13,6 +13,7 @@ import { openTelemetry } from "#runtime/telemetry/telemetry.ts";
 import { openTestBus, type TestBus } from "../../../test/harness/bus.ts";
 import { readConfig } from "../config.ts";
 import { openService } from "../service.ts";
+import { plainPaths, typesOfPages } from "./floods.ts";
 import {
   errorOf,
   framed,
@@ -133,15 +134,10 @@ describe("a gateway that lets everybody of its machine in", () => {
     expect(calls).toBe(before);
   });
 
-  it.each([
-    "text/plain",
-    "text/plain;application/json",
-    "application/x-www-form-urlencoded",
-    "multipart/form-data; boundary=x",
-  ])("SEC-1 what a page may send unasked, as %s, calls nothing", async (type) => {
+  it.each(typesOfPages)("SEC-1 what a page may send unasked, as %s, calls nothing", async (type) => {
     const before = calls;
     const headers = { "content-type": type, origin: "https://evil.example" };
-    for (const target of [path, "/api/runs/r/tool-results", "/api/tool-calls/c/acknowledgement"]) {
+    for (const target of [path, ...plainPaths]) {
       const answer = await send(openUrl, "1.1", { ...call, path: target, headers });
       expect([400, 415], target).toContain(answer.status);
       expect(answer.headers.get("access-control-allow-origin")).toBeNull();

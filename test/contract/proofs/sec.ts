@@ -50,6 +50,8 @@ const pins = testsOf("services/tool-router/testing/catalogue/pins.service.test.t
 const turncoat = testsOf("test/system/security/turncoat.test.ts");
 const bodies = testsOf("services/gateway/testing/bodies.test.ts");
 
+const attack = testsOf("test/attack/attack.test.ts");
+
 export const sec: Proofs = {
   "SEC-1": [
     shown(
@@ -155,7 +157,7 @@ export const sec: Proofs = {
         "is handed the variables that it reads, and no secret of another one",
       ),
     ),
-    open("a tool's process cannot reach the bus", "No test lets one try; a process has the machine's network."),
+    shown("a tool's process that knocks at the bus is not let in", attack("no attack reaches anything")),
     shown(
       "workers, MCP servers and commands run confined where the machine can, and it is said where it cannot",
       hostile("reaches no key, no process, no program and no door of the suite"),
@@ -210,7 +212,8 @@ export const sec: Proofs = {
       strangers("without a key the head of a request is answered", "reads a few KB and unpacks nothing"),
       bodies("packed 1,000 times is not unpacked", "half a body has its time", "1,000 half-sent requests"),
     ),
-    open("another principal's p99 stays within three times its own", "Nothing measures it."),
+    shown("another principal loses no call while the suite is attacked", attack("another principal loses no call")),
+    open("another principal's p99 stays within three times its own", "`npm run attack` measures it; no test does."),
   ],
   "SEC-6": [
     shown(

@@ -33,15 +33,6 @@ export function reachedFrom(output: string): string[] {
   return JSON.parse(Buffer.from(list, "base64").toString());
 }
 
-/**
- * A script that names the files that hold one of the words: what other processes were started with, and files of directories.
- * It holds none of the words itself, as its own process shows it.
- */
-export function searchFor(words: readonly string[], directories: readonly string[]): string {
-  const patterns = words.map((word) => `-e '[${word[0]}]${word.slice(1)}'`).join(" ");
-  return `grep -rals ${patterns} /proc/[0-9]*/environ /proc/[0-9]*/cmdline ${directories.join(" ")}; echo searched`;
-}
-
 export const HOSTILE_WORKER = `# /// script
 # dependencies = []
 # ///

@@ -19,12 +19,8 @@ export interface FileTree extends AsyncDisposable {
 
 export async function openFileTree(): Promise<FileTree> {
   const pool = await openPoolOnBus();
-  const inside = join(pool.directory, "inside");
-  const outside = join(pool.directory, "outside");
   const socket = createServer();
-  await writeFiles(inside, outside);
-  await writeLinks(inside, outside);
-  execFileSync("mkfifo", [join(inside, "fifo")]);
+  const { inside, outside } = await writeFileTree(pool.directory);
   await new Promise<void>((resolve) => socket.listen(join(inside, "socket"), resolve));
   return {
     pool,
@@ -41,6 +37,14 @@ export async function openFileTree(): Promise<FileTree> {
       await pool[Symbol.asyncDispose]();
     },
   };
+}
+
+export async function writeFileTree(directory: string): Promise<{ inside: string; outside: string }> {
+  const [inside, outside] = [join(directory, "inside"), join(directory, "outside")];
+  await writeFiles(inside, outside);
+  await writeLinks(inside, outside);
+  execFileSync("mkfifo", [join(inside, "fifo")]);
+  return { inside, outside };
 }
 
 async function writeFiles(inside: string, outside: string): Promise<void> {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openTestGateway } from "../../../testing/gateway.ts";
+import { insideHosts } from "../../../testing/peers/inside-hosts.ts";
 import { openWebServer, type WebServer } from "../../../testing/peers/web-server.ts";
 
 /*
@@ -30,60 +31,7 @@ const invalid = /Invalid URL/;
 const user = /holds a user or a password/;
 const at = (host: string) => `http://${host}:PORT/secret`;
 
-const written: Trick[] = [
-  ["loopback", "127.0.0.1"],
-  ["the end of loopback", "127.255.255.254"],
-  ["a decimal host", "2130706433"],
-  ["an octal host", "0177.0.0.1"],
-  ["one octal number", "017700000001"],
-  ["a hexadecimal host", "0x7f.0.0.1"],
-  ["one hexadecimal number", "0x7f000001"],
-  ["a short host", "127.1"],
-  ["the shortest host", "0"],
-  ["this host", "0.0.0.0"],
-  ["this network", "0.1.2.3"],
-  ["full-width digits", "１２７.０.０.１"],
-  ["circled digits", "①②⑦.⓪.⓪.①"],
-  ["ideographic full stops", "127。0。0。1"],
-  ["a trailing dot", "127.0.0.1."],
-  ["escaped digits", "%31%32%37.0.0.1"],
-  ["localhost", "localhost"],
-  ["localhost with a trailing dot", "localhost."],
-  ["localhost in capitals", "LOCALHOST"],
-  ["localhost in circles", "ⓛⓞⓒⓐⓛⓗⓞⓢⓣ"],
-  ["a name below localhost", "x.localhost"],
-  ["IPv6 loopback", "[::1]"],
-  ["IPv6 loopback in full", "[0:0:0:0:0:0:0:1]"],
-  ["the unspecified IPv6 address", "[::]"],
-  ["an IPv6-mapped address", "[::ffff:127.0.0.1]"],
-  ["an IPv6-mapped address in hexadecimal", "[::ffff:7f00:1]"],
-  ["an IPv4-compatible address", "[::127.0.0.1]"],
-  ["an IPv4-translated address", "[::ffff:0:127.0.0.1]"],
-  ["NAT64", "[64:ff9b::127.0.0.1]"],
-  ["NAT64 of a network's own", "[64:ff9b:1::127.0.0.1]"],
-  ["6to4", "[2002:7f00:1::]"],
-  ["Teredo", "[2001:0:7f00:1::]"],
-  ["link-local IPv6", "[fe80::1]"],
-  ["site-local IPv6", "[fec0::1]"],
-  ["unique local IPv6", "[fd00:ec2::254]"],
-  ["multicast IPv6", "[ff02::1]"],
-  ["documentation IPv6", "[2001:db8::1]"],
-  ["metadata", "169.254.169.254"],
-  ["metadata as one number", "2852039166"],
-  ["metadata, mapped", "[::ffff:169.254.169.254]"],
-  ["metadata of Alibaba", "100.100.100.200"],
-  ["metadata of Oracle", "192.0.0.192"],
-  ["private 10/8", "10.0.0.1"],
-  ["private 172.16/12", "172.31.255.255"],
-  ["private 192.168/16", "192.168.1.1"],
-  ["CGNAT", "100.64.0.1"],
-  ["benchmarks", "198.18.0.1"],
-  ["documentation", "203.0.113.7"],
-  ["6to4 relays", "192.88.99.1"],
-  ["multicast", "224.0.0.1"],
-  ["reserved", "240.0.0.1"],
-  ["broadcast", "255.255.255.255"],
-].map(([what = "", host = ""]) => ({
+const written: Trick[] = insideHosts.map(([what, host]) => ({
   what,
   url: at(host),
   says: /localhost\.$|\.localhost$/.test(host) ? refusedOrUnknown : refused,
