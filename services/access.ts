@@ -14,6 +14,7 @@ import { SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
 import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import type { StoresAccess } from "#runtime/bus/credentials/permissions.ts";
+import { probeSubjects } from "#runtime/bus/link/storage.ts";
 import { publicServices } from "./processes.ts";
 
 export interface Access {
@@ -32,7 +33,12 @@ export interface Access {
 }
 
 export const ACCESS = {
-  gateway: { asks: publicServices, stores: { toolbus_grants: "owns" }, speaksFor: "callers" },
+  gateway: {
+    asks: publicServices,
+    stores: { toolbus_grants: "owns", TOOLBUS_PROBE: "owns" },
+    among: [probeSubjects],
+    speaksFor: "callers",
+  },
   orchestrator: {
     speaksFor: "principals", // whose runs it turns
     asks: [

@@ -2,7 +2,7 @@
 
 import type { DescService } from "@bufbuild/protobuf";
 import { ADMIN, inboxPrefixOf } from "#runtime/bus/credentials/login.ts";
-import { type BusUser, type Permissions, publishedToStores } from "#runtime/bus/credentials/permissions.ts";
+import { type BusUser, type Permissions, PROBING, publishedToStores } from "#runtime/bus/credentials/permissions.ts";
 import { refuseLocally } from "#runtime/failure/local-failure.ts";
 import { ACCESS, type Access, providerService } from "./access.ts";
 import { processOf } from "./processes.ts";
@@ -57,7 +57,7 @@ function permissionsOfProcess(name: string): Permissions {
     ...asks.flatMap((service) => methodsOf(processOf(service), service)),
     ...asksProviders.flatMap((provider) => methodsOf(provider, providerService)),
     ...among,
-    ...publishedToStores(stores),
+    ...publishedToStores({ ...PROBING, ...stores }),
     ...pings(name),
     ...correspondentsOf(name).flatMap(inboxOf),
   ];

@@ -130,6 +130,7 @@ function catalogueOf({ tools, agents }: DecideSize): Catalogue {
       onFault: () => {},
     }),
     caughtUp: async () => {},
+    known: async () => {},
   });
 }
 

@@ -13,11 +13,14 @@ import type { ReadTrustList } from "./credentials/trust/trust-list.ts";
 import type { ObjectStoreName } from "./declarations/declarations.ts";
 import { streamOf } from "./declarations/declared-config.ts";
 import { ensureDeclared } from "./declarations/ensure-declared.ts";
-import { type Link, openLink } from "./link.ts";
+import { type Link, openLink } from "./link/link.ts";
+import { probeSubjects } from "./link/storage.ts";
 import { coalesceWrites } from "./nats-patches/coalesced-writes.ts";
+import { PlainHeaders } from "./nats-patches/plain-headers.ts";
 import { poolFrames } from "./nats-patches/pooled-frames.ts";
 import { saveOnRequests } from "./nats-patches/thrifty-requests.ts";
 import { refuseOldNatsServer } from "./nats-server/find/version.ts";
+import { publishAcknowledged } from "./streams/acknowledged.ts";
 import { tellingOnce, type Unreadable } from "./streams/record.ts";
 
 /** A connection to NATS and the stores behind it. Disposing drains: what was received is handled, what was sent goes out. */
@@ -41,6 +44,9 @@ export type BusStatus =
   | { kind: "disconnected"; server: string }
   | { kind: "reconnected"; server: string }
   | { kind: "failed"; reason: string }
+  /** JetStream stores nothing, or again. */
+  | { kind: "stalled"; reason: string }
+  | { kind: "stores again" }
   /** The server refused what this login may not do. */
   | { kind: "denied"; operation: "publish" | "subscription"; subject: string }
   | ({ kind: "unreadable" } & Unreadable);
@@ -82,10 +88,21 @@ export async function openBus(options: BusOptions): Promise<Bus> {
   const onWait = (reason: string) => onStatus?.({ kind: "waiting", reason });
   await ensureDeclared(manager, { replicas: options.replicas, stores: changeableOf(options.stores), signal, onWait });
   const tellUnreadable = tellingOnce((record) => onStatus?.({ kind: "unreadable", ...record }));
+  link.storage.onChange((fault) =>
+    onStatus?.(fault === undefined ? { kind: "stores again" } : { kind: "stalled", reason: fault }),
+  );
+  if (options.stores === undefined || "TOOLBUS_PROBE" in options.stores)
+    stack.use(watchStorage(connection, link, options.login.name));
   const opened = stack.move();
   const { login, trust = async () => new Map() } = options;
   const parts = { ...storesOf(connection), connection, login, trust, manager, link, tellUnreadable };
   return { ...parts, [Symbol.asyncDispose]: () => opened.disposeAsync() };
+}
+
+function watchStorage(connection: NatsConnection, link: Link, login: string): AsyncDisposable {
+  const subject = probeSubjects.replace("*", login.replaceAll(".", "_"));
+  const message = { subject, headers: new PlainHeaders(), timeoutMs: 1_000 };
+  return link.storage.watch((payload) => publishAcknowledged({ connection, link }, { ...message, payload }));
 }
 
 function changeableOf(stores: StoresAccess | undefined) {

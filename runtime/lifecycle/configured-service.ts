@@ -1,5 +1,5 @@
 import { writeSync } from "node:fs";
-import { isPassing } from "../bus/jetstream-errors.ts";
+import { isPassing } from "../bus/link/jetstream-errors.ts";
 import { readServiceConfig, type ServiceConfig } from "../config/service-config.ts";
 import { Failure, messageFromUnknown } from "../failure/failure.ts";
 import { openTelemetry } from "../telemetry/telemetry.ts";

@@ -9,6 +9,8 @@ export interface HealthOptions {
   services: readonly DescService[];
   processOf: (service: Pick<DescService, "typeName">) => string;
   isServing: IsServing;
+  /** Why nothing can be stored: then most calls are refused, whoever is there. */
+  storageFault: () => string | undefined;
   /** Time between looks of a watch, in milliseconds. */
   intervalMs: number;
 }
@@ -22,10 +24,11 @@ export interface Health {
 }
 
 /** Health of the services behind the gateway, as gRPC's health protocol asks for it. */
-export function createHealth({ services, processOf, isServing, intervalMs }: HealthOptions): Health {
+export function createHealth({ services, processOf, isServing, storageFault, intervalMs }: HealthOptions): Health {
+  const stores = () => storageFault() === undefined;
   const names = new Set(services.map((service) => service.typeName));
-  const look = (service: string, signal: AbortSignal) =>
-    service === "" ? Promise.resolve(true) : isServing(processOf({ typeName: service }), signal);
+  const look = async (service: string, signal: AbortSignal) =>
+    stores() && (service === "" || (await isServing(processOf({ typeName: service }), signal)));
 
   return {
     async check(service, signal) {
@@ -37,9 +40,10 @@ export function createHealth({ services, processOf, isServing, intervalMs }: Hea
       const processes = new Map<string, Promise<boolean>>();
       for (const process of new Set(services.map(processOf))) processes.set(process, isServing(process, signal));
       const entries = services.map(
-        async (service) => [service.typeName, (await processes.get(processOf(service))) ?? false] as const,
+        async (service) =>
+          [service.typeName, stores() && ((await processes.get(processOf(service))) ?? false)] as const,
       );
-      return new Map([["", true], ...(await Promise.all(entries))]);
+      return new Map([["", stores()], ...(await Promise.all(entries))]);
     },
     async *watch(service, signal) {
       if (service !== "" && !names.has(service)) yield undefined;

@@ -9,6 +9,7 @@
  * R4  An answer of the service that is not passing ends the stream, as do the client's leaving, its deadline, and the stop of this gateway.
  * R5  A stream that nobody began to serve fails as any call does. One that broke is given up, with its last error, when
  *     nothing could be opened that stood for `patienceMs`.
+ * R6  A stream that was refused before its first message, as nothing can be read at present, ends with that.
  */
 
 import { clone, create, type DescMessage, type DescMethod, isMessage, type MessageShape } from "@bufbuild/protobuf";
@@ -37,7 +38,7 @@ import {
   WatchSpaceRequestSchema,
   type WatchSpaceResponse,
 } from "#gen/toolbus/space/v1/space_service_pb.ts";
-import { isUnavailable } from "#runtime/failure/connect.ts";
+import { failureFromConnectError, isUnavailable } from "#runtime/failure/connect.ts";
 import { deliveryOf } from "#runtime/rpc/nats/call/delivery.ts";
 import { placeAfterUpdate } from "#runtime/rpc/watching/log-update.ts";
 import { type Resumable, resumed } from "#runtime/rpc/watching/resumed.ts";
@@ -74,12 +75,15 @@ export interface Resuming extends Pick<Resumable<Message>, "stopping"> {
 
 export async function* resuming({ place, open, patienceMs = 60_000, ...ends }: Resuming): AsyncIterable<Message> {
   let hasBegun = false;
+  let hasPassed = false;
   const isPassing = (error: unknown) => {
     hasBegun ||= deliveryOf(error) !== "NOT_SENT";
+    if (!hasPassed && failureFromConnectError(error).reason === "BUS_UNAVAILABLE") return false; // R6
     return hasBegun && isUnavailable(error); // R4, R5
   };
   for await (const message of resumed({ open: () => open(place.request()), isPassing, patienceMs, ...ends })) {
     hasBegun = true;
+    hasPassed = true;
     if (place.passes(message)) yield message; // R2
   }
 }

@@ -23,6 +23,7 @@ import { Shares } from "./access/shares.ts";
 import type { GatewayConfig } from "./config.ts";
 import { createHealth, type IsServing } from "./health.ts";
 import { createPlainPaths } from "./plain/plain-paths.ts";
+import { followStorageFaults } from "./plain/storage-faults.ts";
 import { createToolCallPaths } from "./plain/tool-calls.ts";
 import { createReflection } from "./reflection.ts";
 import { createRoutes } from "./routes.ts";
@@ -49,9 +50,10 @@ export async function openService(config: GatewayConfig, context: ServiceContext
       return false; // nobody answers, or nobody can be asked: either way a call would fail
     }
   };
+  const storageFault = followStorageFaults(bus);
   const crossOrigin = createCrossOrigin(config.corsOrigins);
   const isOpen = config.auth === "none";
-  const health = createHealth({ services: publicServices, processOf, isServing, intervalMs: 1_000 });
+  const health = createHealth({ services: publicServices, processOf, isServing, storageFault, intervalMs: 1_000 });
   const grantRecords = createGrantRecords(createBucket(bus, grantBucket), (fault) => logger.warn(fault));
   await grantRecords.keepDefault([...config.defaultGrant]);
   const enter = createEnter(createAuthenticate({ ...config, grantRecords }), new Shares(config.shares));
@@ -79,6 +81,7 @@ export async function openService(config: GatewayConfig, context: ServiceContext
       admit: createAdmission(enter),
       fallback: createPlainPaths({
         enter,
+        storageFault,
         metricsText: () => telemetry.metricsText(),
         toolCalls: createToolCallPaths({
           calls: clientFor(bus, ToolCallService, { interceptors, caller: nobody }),

@@ -2,6 +2,7 @@ import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { openAuditTrail } from "#runtime/audit/trail.ts";
 import { openServiceBus } from "#runtime/bus/credentials/service-bus.ts";
+import { whileNobodyWaits } from "#runtime/bus/link/waited.ts";
 import { instanceService, openOwnership } from "#runtime/bus/ownership/ownership.ts";
 import { createRedaction } from "#runtime/content/redaction.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
@@ -65,7 +66,7 @@ export async function openService(config: McpBridgeConfig, context: ServiceConte
       instance,
       onError,
       // What a connection does goes on after the call that opened it, on nobody's behalf.
-      open: async (key, asked) => withoutPrincipal(() => connections.open(key, asked)),
+      open: async (key, asked) => whileNobodyWaits(() => withoutPrincipal(() => connections.open(key, asked))),
     }),
   );
   connections.useOwners(ownership);

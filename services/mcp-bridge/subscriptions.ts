@@ -5,6 +5,7 @@ import { codecOf } from "#runtime/bus/buckets/bucket.ts";
 import { openBucketView } from "#runtime/bus/buckets/bucket-view.ts";
 import { createBucket } from "#runtime/bus/buckets/stored-bucket.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
+import { unlessStalled } from "#runtime/bus/link/storage.ts";
 import { requireRevision } from "#runtime/failure/expected-revision.ts";
 import type { Logger } from "#runtime/lifecycle/logger.ts";
 import type { AppliedServers } from "./servers/servers.ts";
@@ -23,7 +24,7 @@ export async function openAppliedServers(bus: Bus, logger: Logger): Promise<Appl
   const { view } = followed;
   return {
     changes: { next: () => view.changed },
-    caughtUp: (signal) => followed.caughtUp(signal),
+    caughtUp: (signal) => unlessStalled(bus.link.storage, () => followed.caughtUp(signal)),
     list: () => view.entries.map(([, { value, revision }]) => storedFrom(value, revision)),
     find: (name) => view.get(keyOf(name))?.value,
     async read(name, signal) {

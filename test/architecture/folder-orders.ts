@@ -4,6 +4,7 @@ import type { SourceFile } from "./source-files.ts";
 export const folderOrders: Readonly<Record<string, readonly string[]>> = {
   cli: ["faults", "printing", "requests", "watching", "caller-socket", "replay", "suite", "commands", "program"],
   "runtime/bus": [
+    "link",
     "declarations",
     "credentials",
     "nats-server",

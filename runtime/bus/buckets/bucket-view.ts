@@ -1,6 +1,7 @@
 import { messageFromUnknown } from "../../failure/failure.ts";
 import { comesWithin } from "../../time/comes-within.ts";
 import { unlessAborted } from "../../time/unless-aborted.ts";
+import { inTime } from "../link/waited.ts";
 import type { Bucket, Change } from "./bucket.ts";
 import { openFollower } from "./follower.ts";
 import { sharedReading } from "./shared-reading.ts";
@@ -139,7 +140,7 @@ export async function openBucketView<T>(bucket: Bucket<T>, onFault: (fault: stri
   const owned = stack.move();
   return {
     view,
-    caughtUp: (signal) => unlessAborted(readSeen(), signal),
+    caughtUp: (signal) => inTime(`reading ${bucket.name}`, unlessAborted(readSeen(), signal)),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }

@@ -11,8 +11,7 @@ import { messageFromUnknown } from "../../failure/failure.ts";
 import { openPeriodic } from "../../lifecycle/background.ts";
 import type { Clock } from "../../time/clock.ts";
 import type { Bus } from "../bus.ts";
-import { isPassing } from "../jetstream-errors.ts";
-import { retryOnBus } from "../link.ts";
+import { retryOnBus } from "../link/link.ts";
 import { readSubject } from "../streams/read.ts";
 import type { Place } from "./bucket.ts";
 import { changeFrom } from "./values.ts";
@@ -35,7 +34,7 @@ const pauseMs = 10_000;
 /** How much of the bucket is filled, of 1. */
 export async function filledPart(bus: Bus, { bucket }: Pick<Place<unknown>, "bucket">): Promise<number> {
   const ask = () => bus.manager.streams.info(`KV_${bucket}`);
-  const { state, config } = await retryOnBus(bus.link, ask, { what: `measuring the room of ${bucket}`, isPassing });
+  const { state, config } = await retryOnBus(bus.link, ask, { what: `measuring the room of ${bucket}` });
   return state.bytes / config.max_bytes;
 }
 
@@ -77,7 +76,7 @@ export async function makeRoom<T>(
 async function remove<T>(bus: Bus, { bucket, prefix }: Place<T>, { key, revision }: { key: string; revision: number }) {
   const request = { filter: `$KV.${bucket}.${prefix}${key}`, seq: revision + 1 };
   const purge = () => bus.manager.streams.purge(`KV_${bucket}`, request);
-  const { purged } = await retryOnBus(bus.link, purge, { what: `making room in ${bucket}`, isPassing });
+  const { purged } = await retryOnBus(bus.link, purge, { what: `making room in ${bucket}` });
   return purged > 0;
 }
 

@@ -1,6 +1,12 @@
 // What a login may do on the bus, in the words of nats-server's configuration, and what JetStream's own subjects are for it.
 
-import { BUCKETS, type BucketName, type ObjectStoreName, type StreamName } from "../declarations/declarations.ts";
+import {
+  BUCKETS,
+  type BucketName,
+  type ObjectStoreName,
+  STREAMS,
+  type StreamName,
+} from "../declarations/declarations.ts";
 import { streamOf, subjectsOf } from "../declarations/declared-config.ts";
 import type { SpeaksFor } from "./trust/trust-list.ts";
 
@@ -10,6 +16,9 @@ export type StoreName = StreamName | BucketName | ObjectStoreName;
 export type StoreAccess = "owns" | { readonly writes: readonly string[] };
 
 export type StoresAccess = Readonly<Partial<Record<StoreName, StoreAccess>>>;
+
+/** Every service finds out whether anything is stored. */
+export const PROBING: StoresAccess = { TOOLBUS_PROBE: { writes: STREAMS.TOOLBUS_PROBE.subjects } };
 
 export interface Permissions {
   readonly publish: readonly string[];

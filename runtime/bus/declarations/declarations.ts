@@ -1,3 +1,5 @@
+import { probeSubjects } from "../link/storage.ts";
+
 /**
  * Everything that the suite keeps in JetStream, as data. Nothing here grows without bound: each store has a size, and
  * either an age, a number of messages a subject, or a refusal of new messages when it is full.
@@ -36,7 +38,8 @@ export type StreamName =
   | "TOOLBUS_OFFERS"
   | "TOOLBUS_SPACES"
   | "TOOLBUS_INBOX"
-  | "TOOLBUS_AUDIT";
+  | "TOOLBUS_AUDIT"
+  | "TOOLBUS_PROBE";
 
 export type BucketName =
   | "toolbus_calls"
@@ -145,6 +148,16 @@ export const STREAMS: Readonly<Record<StreamName, StreamDeclaration>> = {
     maxMessageBytes: 256 * kib,
     maxAgeMs: 90 * days,
     duplicateWindowMs: 2 * minutes,
+  },
+  TOOLBUS_PROBE: {
+    description: "What services write to learn whether anything is stored.",
+    subjects: [probeSubjects],
+    retention: "limits",
+    discard: "old",
+    maxBytes: mib,
+    maxMessageBytes: 8 * kib,
+    maxMessagesPerSubject: 1,
+    duplicateWindowMs: minutes,
   },
 };
 

@@ -2,7 +2,7 @@ import { type ApiError, JetStreamApiError, JetStreamError } from "@nats-io/jetst
 import { errors, type Msg, type MsgHdrs, type NatsConnection } from "@nats-io/transport-node";
 import { TransientMap } from "../../collections/transient-map.ts";
 import { openInbox } from "../credentials/inbox.ts";
-import type { Link } from "../link.ts";
+import type { Link } from "../link/link.ts";
 
 /*
  * Publishes to streams: one subscription and one timer a connection for all acknowledgements. The client's own publish makes a

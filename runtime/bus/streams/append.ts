@@ -26,8 +26,9 @@ import { createBackoff } from "../../time/retry/backoff.ts";
 import { unlessAborted } from "../../time/unless-aborted.ts";
 import type { Bus } from "../bus.ts";
 import { streamOfSubject } from "../declarations/streams-of-subjects.ts";
-import { failureFromRefusal, isConflict, isPassing } from "../jetstream-errors.ts";
-import { isLost, retryOnBus } from "../link.ts";
+import { failureFromRefusal, isConflict, isPassing } from "../link/jetstream-errors.ts";
+import { isLost, retryOnBus } from "../link/link.ts";
+import { countWaiting, attemptMs as longMs } from "../link/waited.ts";
 import { PlainHeaders } from "../nats-patches/plain-headers.ts";
 import { publishAcknowledged } from "./acknowledged.ts";
 import { maxMessageBytes, refuseTooLarge } from "./message-size.ts";
@@ -69,17 +70,24 @@ type AttemptOutcome = { kind: "appended"; sequence: number } | Undecided;
  */
 export async function appendFenced(bus: Bus, append: FencedAppend): Promise<AppendOutcome> {
   const id = nuid.next();
-  const deadline = Date.now() + (append.timeoutMs ?? 30_000);
+  const sinceMs = performance.now();
+  const timeoutMs = Math.min(append.timeoutMs ?? 30_000, bus.link.storage.patienceMs);
+  const deadline = Date.now() + timeoutMs;
   const backoff = createBackoff({ initialMs: 5, maxMs: 250 });
   if (!isFarBelowLimit(bus, append)) refuseTooLarge(bus, { ...append, headers: allHeaders(append, id) });
   await whenUp(bus, append);
+  bus.link.storage.refuseWrites(`appending to ${append.subject}`);
   for (;;) {
     const outcome = await attempt(bus, append, id, deadline);
-    if (outcome.kind === "appended") return outcome;
+    if (outcome.kind === "appended") {
+      bus.link.storage.stored(streamOfSubject(append.subject));
+      if (performance.now() - sinceMs > longMs) countWaiting(sinceMs);
+      return outcome;
+    }
     append.signal?.throwIfAborted();
     const decided = await decideByReading(bus, append, { id, deadline, outcome });
     if (decided !== undefined) return decided;
-    if (Date.now() >= deadline) throw unknownOutcome(append, outcome.cause);
+    if (Date.now() >= deadline) throw unknownOutcome(bus, append, outcome.cause);
     await delay(backoff.next(), append.signal);
   }
 }
@@ -99,7 +107,7 @@ export async function appendOnce(bus: Bus, append: AppendOnce): Promise<{ sequen
     publishAcknowledged(bus, { subject, payload, headers: fields, timeoutMs: attemptMs }).catch((error: unknown) => {
       throw failureFromRefusal(error, streamOfSubject(subject)) ?? error;
     });
-  const ends = { signal, timeoutMs: append.timeoutMs ?? 30_000, what: `appending to ${subject}`, isPassing };
+  const ends = { signal, timeoutMs: append.timeoutMs ?? 30_000, what: `appending to ${subject}` };
   if (bus.link.isUp) {
     const first = await unlessAborted(publish(), signal).catch(() => undefined); // what is to be said of it, the next one meets
     if (first !== undefined) return { sequence: first };
@@ -137,7 +145,7 @@ function isFarBelowLimit(bus: Bus, append: Omit<FencedAppend, "expectedLastSeque
 async function whenUp(bus: Bus, append: FencedAppend): Promise<void> {
   if (bus.link.isUp) return append.signal?.throwIfAborted();
   const ends = { signal: append.signal, timeoutMs: append.timeoutMs ?? 30_000 };
-  await retryOnBus(bus.link, async () => {}, { ...ends, what: `appending to ${append.subject}`, isPassing });
+  await retryOnBus(bus.link, async () => {}, { ...ends, what: `appending to ${append.subject}` });
 }
 
 /** A3 and A4; undefined when nothing is decided. */
@@ -157,7 +165,7 @@ async function decideByReading(
     return last === expectedLastSequence ? undefined : { kind: "conflict" };
   } catch (error) {
     signal?.throwIfAborted();
-    throw unknownOutcome(append, error instanceof Failure ? outcome.cause : error);
+    throw unknownOutcome(bus, append, error instanceof Failure ? outcome.cause : error);
   }
 }
 
@@ -170,7 +178,7 @@ export async function firstAfter(
 ): Promise<StoredMsg | null> {
   const query: SeqMsgRequest & { next_by_subj: string } = { seq: sequence + 1, next_by_subj: subject };
   const read = () => bus.manager.streams.getMessage(streamOfSubject(subject), query);
-  return retryOnBus(bus.link, read, { ...limits, what: `reading ${subject}`, isPassing });
+  return retryOnBus(bus.link, read, { ...limits, what: `reading ${subject}` });
 }
 
 /** The first message of a subject that was stored at a time or after it, read from the stream's leader; null when there is none. */
@@ -183,13 +191,13 @@ export async function firstSince(
   // the server takes a time in the place of a sequence, which the client's type does not name
   const query = { start_time: time.toISOString(), next_by_subj: subject } as object as MsgRequest;
   const read = () => bus.manager.streams.getMessage(streamOfSubject(subject), query);
-  return retryOnBus(bus.link, read, { ...limits, what: `reading ${subject}`, isPassing });
+  return retryOnBus(bus.link, read, { ...limits, what: `reading ${subject}` });
 }
 
 /** The last message of a subject, read from the stream's leader; null when there is none. */
 export async function lastOf(bus: Bus, subject: string, limits: ReadLimits = {}): Promise<StoredMsg | null> {
   const read = () => bus.manager.streams.getMessage(streamOfSubject(subject), { last_by_subj: subject });
-  return retryOnBus(bus.link, read, { ...limits, what: `reading ${subject}`, isPassing });
+  return retryOnBus(bus.link, read, { ...limits, what: `reading ${subject}` });
 }
 
 function allHeaders({ headers: fields, expectedLastSequence, messageId }: FencedAppend, id: string) {
@@ -206,8 +214,9 @@ function headersFrom(fields: Readonly<Record<string, string>> = {}) {
   return result;
 }
 
-function unknownOutcome(append: FencedAppend, cause: unknown): Failure {
-  return new Failure("unavailable", `no server said whether the append to ${append.subject} was stored`, {
+function unknownOutcome(bus: Bus, { subject }: FencedAppend, cause: unknown): Failure {
+  const why = bus.link.storage.notStored(streamOfSubject(subject), cause);
+  return new Failure("unavailable", `no server said whether the append to ${subject} was stored: ${why}`, {
     reason: "OUTCOME_UNKNOWN",
     cause,
   });

@@ -15,8 +15,7 @@ import { PubHeaders } from "@nats-io/jetstream";
 import type { MsgHdrs } from "@nats-io/transport-node";
 import type { Bus } from "../bus.ts";
 import { streamOfSubject } from "../declarations/streams-of-subjects.ts";
-import { isPassing } from "../jetstream-errors.ts";
-import { retryOnBus } from "../link.ts";
+import { retryOnBus } from "../link/link.ts";
 import { firstAfter } from "./append.ts";
 import { followSubject, lastSequenceOf, type StoredMessage } from "./read.ts";
 
@@ -41,7 +40,7 @@ export interface FollowLog extends LogBounds {
 /** What the stream of a subject has, from its leader. */
 export async function boundsOf(bus: Bus, subject: string, signal: AbortSignal): Promise<LogBounds> {
   const read = () => bus.manager.streams.info(streamOfSubject(subject));
-  const { state } = await retryOnBus(bus.link, read, { signal, what: `looking at ${subject}`, isPassing });
+  const { state } = await retryOnBus(bus.link, read, { signal, what: `looking at ${subject}` });
   return { first: state.first_seq, next: state.last_seq + 1 };
 }
 

@@ -1,8 +1,8 @@
 import type { JetStreamPublishOptions } from "@nats-io/jetstream";
 import type { Bus } from "../bus.ts";
 import type { StreamName } from "../declarations/declarations.ts";
-import { failureFromRefusal, isPassing } from "../jetstream-errors.ts";
-import { retryOnBus } from "../link.ts";
+import { failureFromRefusal } from "../link/jetstream-errors.ts";
+import { retryOnBus } from "../link/link.ts";
 
 export interface WorkMessage {
   readonly stream: StreamName;
@@ -19,7 +19,7 @@ const timeoutMs = 15_000;
 export async function publishWork(bus: Bus, { stream, subject, payload, schedule, what }: WorkMessage): Promise<void> {
   const publish = () => bus.jetstream.publish(subject, payload, { ...(schedule && { schedule }), timeout: 2_000 });
   try {
-    await retryOnBus(bus.link, publish, { timeoutMs, what, isPassing });
+    await retryOnBus(bus.link, publish, { timeoutMs, what });
   } catch (error) {
     throw failureFromRefusal(error, stream) ?? error;
   }

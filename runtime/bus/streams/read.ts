@@ -5,8 +5,8 @@ import { openEnding } from "../../time/ending.ts";
 import { createBackoff } from "../../time/retry/backoff.ts";
 import type { Bus } from "../bus.ts";
 import { streamOfSubject } from "../declarations/streams-of-subjects.ts";
-import { isPassing } from "../jetstream-errors.ts";
-import { retryOnBus } from "../link.ts";
+import { isPassing } from "../link/jetstream-errors.ts";
+import { retryOnBus } from "../link/link.ts";
 import { firstAfter, lastOf } from "./append.ts";
 import { messagesUntil } from "./messages-until.ts";
 
@@ -154,7 +154,7 @@ async function openFollowing(bus: Bus, subject: string, sequence: number, signal
   };
   let taken: Following | undefined;
   try {
-    taken = await retryOnBus(bus.link, open, { signal, attemptMs: openMs, what: `following ${subject}`, isPassing });
+    taken = await retryOnBus(bus.link, open, { signal, attemptMs: openMs, what: `following ${subject}` });
     return taken;
   } finally {
     const closeOther = (other: Following) => (other === taken ? undefined : close(other));
@@ -179,7 +179,7 @@ async function readBatch(bus: Bus, subject: string, sequence: number, signal?: A
       stored.push(message);
     return stored;
   };
-  return retryOnBus(bus.link, read, { signal, attemptMs: batchMs, what: `reading ${subject}`, isPassing });
+  return retryOnBus(bus.link, read, { signal, attemptMs: batchMs, what: `reading ${subject}` });
 }
 
 function messageFromStored(message: StoredMsg): StoredMessage {

@@ -1,7 +1,6 @@
 import { type ConsumerConfig, JetStreamApiError } from "@nats-io/jetstream";
 import type { Bus } from "../bus.ts";
-import { isPassing } from "../jetstream-errors.ts";
-import { retryOnBus } from "../link.ts";
+import { retryOnBus } from "../link/link.ts";
 
 export interface WorkConsumer {
   readonly stream: string;
@@ -38,5 +37,5 @@ export async function ensureWorkConsumer(bus: Bus, consumer: WorkConsumer): Prom
       await bus.manager.consumers.update(stream, name, changeable);
     }
   };
-  await retryOnBus(bus.link, add, { what: `creating consumer ${name}`, isPassing, signal });
+  await retryOnBus(bus.link, add, { what: `creating consumer ${name}`, signal });
 }

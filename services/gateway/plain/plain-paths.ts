@@ -8,13 +8,16 @@ export interface PlainPathsOptions {
   enter: Enter;
   metricsText: () => Promise<string>;
   toolCalls: PathTaker;
+  /** Why nothing can be stored. */
+  storageFault: () => string | undefined;
 }
 
-/** What is no RPC: `/metrics` for Prometheus, `/healthz` for probes, and calls of external tools. */
-export function createPlainPaths({ enter, metricsText, toolCalls }: PlainPathsOptions): PathTaker {
+/** What is no RPC: `/metrics` for Prometheus, `/livez` and `/healthz` for probes, and calls of external tools. */
+export function createPlainPaths({ enter, metricsText, toolCalls, storageFault }: PlainPathsOptions): PathTaker {
   return (request, response, body) => {
     const path = (request.url ?? "/").split("?", 1)[0];
-    if (path === "/healthz") answer(response, "text/plain", "ok\n");
+    if (path === "/livez") answer(response, "text/plain", "ok\n");
+    else if (path === "/healthz") health(response);
     else if (path !== "/metrics") return toolCalls(request, response, body);
     else {
       metrics(request, response).then(
@@ -24,6 +27,12 @@ export function createPlainPaths({ enter, metricsText, toolCalls }: PlainPathsOp
     }
     return true;
   };
+
+  function health(response: HttpResponse): void {
+    const fault = storageFault();
+    if (fault !== undefined) response.statusCode = 503;
+    answer(response, "text/plain", `${fault ?? "ok"}\n`);
+  }
 
   async function metrics(request: HttpRequest, response: HttpResponse): Promise<string> {
     await enter(request, response, "calls");

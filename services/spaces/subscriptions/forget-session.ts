@@ -1,6 +1,5 @@
 import type { Bus } from "#runtime/bus/bus.ts";
-import { isPassing } from "#runtime/bus/jetstream-errors.ts";
-import { retryOnBus } from "#runtime/bus/link.ts";
+import { retryOnBus } from "#runtime/bus/link/link.ts";
 
 const inboxes = "TOOLBUS_INBOX";
 
@@ -12,7 +11,7 @@ export type ForgetSession = (session: { sessionId: string; isClosed: boolean }) 
 /** Whoever opens a session under the same id later must find nothing of the former one. */
 export function createForgetSession(bus: Bus): ForgetSession {
   const { streams } = bus.manager;
-  const asked = <T>(what: string, ask: () => Promise<T>) => retryOnBus(bus.link, ask, { what, isPassing });
+  const asked = <T>(what: string, ask: () => Promise<T>) => retryOnBus(bus.link, ask, { what });
   return async ({ sessionId, isClosed }) => {
     const what = `forgetting session ${sessionId}`;
     const subject = `toolbus.inbox.${sessionId}`;

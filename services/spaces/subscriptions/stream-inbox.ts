@@ -5,8 +5,7 @@ import { textCodec } from "#runtime/bus/buckets/bucket.ts";
 import type { RoomOptions } from "#runtime/bus/buckets/room.ts";
 import { createBucket } from "#runtime/bus/buckets/stored-bucket.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
-import { isPassing } from "#runtime/bus/jetstream-errors.ts";
-import { retryOnBus } from "#runtime/bus/link.ts";
+import { retryOnBus } from "#runtime/bus/link/link.ts";
 import { appendFenced } from "#runtime/bus/streams/append.ts";
 import { followUpdates } from "#runtime/bus/streams/log-updates.ts";
 import { lastSequenceOf, readSubject, type StoredMessage } from "#runtime/bus/streams/read.ts";
@@ -38,7 +37,7 @@ export function createStreamInbox(bus: Bus): InboxStore {
       const info = () => bus.manager.streams.info(stream, { subjects_filter: subject });
       const [lastSequence, { state }] = await Promise.all([
         lastSequenceOf(bus, subject),
-        retryOnBus(bus.link, info, { what: `counting ${subject}`, isPassing }),
+        retryOnBus(bus.link, info, { what: `counting ${subject}` }),
       ]);
       return { lastSequence, count: state.subjects?.[subject] ?? 0 };
     },

@@ -31,6 +31,8 @@ export interface CatalogueParts {
   pins: Pins;
   /** Waits until the views show every write that was acknowledged before the call. */
   caughtUp: () => Promise<void>;
+  /** The same, for who only reads: while nothing can be stored, what the views show is what there is to tell. */
+  known: () => Promise<void>;
 }
 
 /** Agents, tools and providers as all routers have read them. */
@@ -63,6 +65,10 @@ export class Catalogue {
 
   get caughtUp(): () => Promise<void> {
     return this.#parts.caughtUp;
+  }
+
+  get known(): () => Promise<void> {
+    return this.#parts.known;
   }
 
   get pins(): Pins {

@@ -25,6 +25,8 @@ const busTests = testsOf("runtime/bus/bus.test.ts");
 const up = testsOf("test/system/operation/up.test.ts");
 const compose = testsOf("test/system/operation/cluster/compose.test.ts");
 const cluster = testsOf("test/system/operation/cluster/cluster.test.ts");
+const quorum = testsOf("test/system/operation/cluster/quorum.test.ts");
+const storage = testsOf("runtime/bus/link/storage.test.ts");
 const clusterRun = testsOf("test/system/operation/cluster/cluster-run.test.ts");
 
 export const bus: Proofs = {
@@ -173,6 +175,11 @@ export const bus: Proofs = {
       "they run against a cluster of three, of which a node is killed",
       clusterRun("a run through the gateway ends well though the node"),
       cluster("every stream and every bucket has a copy on each of the three nodes"),
+    ),
+    shown(
+      "with two of three nodes away, or a full disk, every call ends in time and says why",
+      quorum("with two of three nodes away every call ends within 10 s"),
+      storage("on a full disk a call ends in time"),
     ),
     shown(
       "docker-compose.yml is read: services, variables, files, three nodes of NATS",

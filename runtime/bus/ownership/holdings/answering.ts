@@ -1,7 +1,6 @@
 import type { Msg, Subscription } from "@nats-io/transport-node";
 import type { Bus } from "../../bus.ts";
-import { isPassing } from "../../jetstream-errors.ts";
-import { retryOnBus } from "../../link.ts";
+import { retryOnBus } from "../../link/link.ts";
 import { ownerSubject } from "../entries/names.ts";
 import type { OwnerState } from "../entries/ping.ts";
 
@@ -66,5 +65,5 @@ export async function openAnswering(options: AnsweringOptions): Promise<Answerin
 }
 
 async function flush(bus: Bus): Promise<void> {
-  await retryOnBus(bus.link, () => bus.connection.flush(), { what: "telling the server of a subscription", isPassing });
+  await retryOnBus(bus.link, () => bus.connection.flush(), { what: "telling the server of a subscription" });
 }

@@ -4,6 +4,7 @@ import type { NatsConnection, Subscription } from "@nats-io/nats-core";
 import { type Service, Svcm } from "@nats-io/services";
 import { TransientMap } from "#runtime/collections/transient-map.ts";
 import { until } from "#runtime/time/until.ts";
+import { whileWaitedFor } from "../../../bus/link/waited.ts";
 import { connectError } from "../../../failure/connect.ts";
 import { methodsFromRoutes } from "../../handling/recording-router.ts";
 import { notSent } from "../call/delivery.ts";
@@ -134,7 +135,7 @@ class CallServer implements AsyncDisposable, MuxCall {
     const call = new ServerCall(method, opening, inbox);
     this.#calls.set(inbox, call);
     statistics.started();
-    void answerCall(call, message.data).finally(() => {
+    void whileWaitedFor(() => answerCall(call, message.data)).finally(() => {
       this.#calls.delete(inbox);
       statistics.ended(call);
     });

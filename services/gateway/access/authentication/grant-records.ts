@@ -1,4 +1,5 @@
 import type { Bucket } from "#runtime/bus/buckets/bucket.ts";
+import { whileWaitedFor } from "#runtime/bus/link/waited.ts";
 import { BoundedMap } from "#runtime/collections/bounded-map.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { DEFAULT_GRANT, keyOfPrincipal } from "#runtime/rpc/access/grantees.ts";
@@ -29,7 +30,7 @@ export function createGrantRecords(
     async keep(principal, grants) {
       if (known.get(principal) === String(grants)) return;
       try {
-        await write(keyOfPrincipal(principal), grants, []);
+        await whileWaitedFor(() => write(keyOfPrincipal(principal), grants, []));
         known.set(principal, String(grants));
       } catch (error) {
         // what asks for a grant is refused, with words; all else needs none

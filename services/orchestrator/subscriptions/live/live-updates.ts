@@ -13,8 +13,7 @@ import { fromBinary } from "@bufbuild/protobuf";
 import type { Msg } from "@nats-io/transport-node";
 import { WatchRunResponseSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
-import { isPassing } from "#runtime/bus/jetstream-errors.ts";
-import { retryOnBus } from "#runtime/bus/link.ts";
+import { retryOnBus } from "#runtime/bus/link/link.ts";
 import { keepEncoded } from "#runtime/rpc/nats/frame/encoded.ts";
 import type { LiveUpdate, LiveUpdates } from "../../runs/watch/watch.ts";
 import { runSubjects } from "../run-subjects.ts";
@@ -57,7 +56,7 @@ export function createLiveUpdates(bus: Bus): LiveUpdates {
       };
       try {
         const flush = () => bus.connection.flush(); // live-2; a lost server's successor knows the subscription, too
-        await retryOnBus(bus.link, flush, { signal, timeoutMs: standsWithinMs, what: `following ${runId}`, isPassing });
+        await retryOnBus(bus.link, flush, { signal, timeoutMs: standsWithinMs, what: `following ${runId}` });
       } catch (error) {
         await close();
         throw error;

@@ -2,8 +2,7 @@ import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import type { MsgRequest, StoredMsg } from "@nats-io/jetstream";
 import { QueuedRunSchema } from "#gen/toolbus/internal/run/v1/queue_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
-import { isPassing } from "#runtime/bus/jetstream-errors.ts";
-import { retryOnBus } from "#runtime/bus/link.ts";
+import { retryOnBus } from "#runtime/bus/link/link.ts";
 import { appendFenced } from "#runtime/bus/streams/append.ts";
 import { readSubject } from "#runtime/bus/streams/read.ts";
 import { type RecordPlace, readRecord } from "#runtime/bus/streams/record.ts";
@@ -17,7 +16,7 @@ const firstWidth = 1_024;
 export function createStreamQueues(bus: Bus): SessionQueues & QueuePages {
   async function readMessage(query: MsgRequest): Promise<StoredMsg | null> {
     const get = () => bus.manager.streams.getMessage("TOOLBUS_RUNS", query);
-    return retryOnBus(bus.link, get, { what: "reading a session's queue", isPassing });
+    return retryOnBus(bus.link, get, { what: "reading a session's queue" });
   }
 
   async function read(query: MsgRequest): Promise<QueueEntry | undefined> {

@@ -1,6 +1,5 @@
 import type { Bus } from "#runtime/bus/bus.ts";
-import { isPassing } from "#runtime/bus/jetstream-errors.ts";
-import { retryOnBus } from "#runtime/bus/link.ts";
+import { retryOnBus } from "#runtime/bus/link/link.ts";
 import { lastOf } from "#runtime/bus/streams/append.ts";
 import { readSubject } from "#runtime/bus/streams/read.ts";
 import type { Retention } from "../../sessions/retention/retention.ts";
@@ -12,7 +11,7 @@ export function createStreamRetention(bus: Bus): Retention {
   async function purge(filter: string, beforeSequence?: number): Promise<void> {
     const options = { filter, ...(beforeSequence !== undefined && { seq: beforeSequence }) };
     const remove = () => bus.manager.streams.purge("TOOLBUS_RUNS", options);
-    await retryOnBus(bus.link, remove, { attemptMs: 5_000, what: `removing ${filter}`, isPassing });
+    await retryOnBus(bus.link, remove, { attemptMs: 5_000, what: `removing ${filter}` });
   }
 
   return {

@@ -1,7 +1,6 @@
 import type { Msg } from "@nats-io/transport-node";
 import type { Bus } from "#runtime/bus/bus.ts";
-import { isPassing } from "#runtime/bus/jetstream-errors.ts";
-import { retryOnBus } from "#runtime/bus/link.ts";
+import { retryOnBus } from "#runtime/bus/link/link.ts";
 import { appendFenced, lastOf } from "#runtime/bus/streams/append.ts";
 import { readRecord } from "#runtime/bus/streams/record.ts";
 import { type CallRecord, decodeCall, encodeCall } from "../../calls/records/call-record.ts";
@@ -79,7 +78,7 @@ export function openWorkQueue(bus: Bus, { onQueued, onFault }: WorkQueueOptions)
     isQueued: async (record) => (await lastOf(bus, subjectOf(record))) !== null,
     async remove(record) {
       const purge = () => bus.manager.streams.purge(stream, { filter: subjectOf(record) });
-      await retryOnBus(bus.link, purge, { what: `withdrawing call ${record.callId}`, timeoutMs: 30_000, isPassing });
+      await retryOnBus(bus.link, purge, { what: `withdrawing call ${record.callId}`, timeoutMs: 30_000 });
     },
     demand: (tool, count) => pulls.demand(queueOf(tool), areWaiting(tool) ? count : Math.min(count, 1)),
     stop: (tool) => pulls.leave(queueOf(tool)),

@@ -1,6 +1,6 @@
 import { JetStreamApiError, JetStreamError } from "@nats-io/jetstream";
 import { errors } from "@nats-io/transport-node";
-import { Failure } from "../failure/failure.ts";
+import { Failure } from "../../failure/failure.ts";
 
 /** The server's codes that the suite tells apart. */
 const codes = {
@@ -9,6 +9,8 @@ const codes = {
   wrongLastSequenceUnknown: 10164,
   messageTooLarge: 10054,
   storeFailed: 10077,
+  /** All stores together have what the server or the account may store. */
+  resourcesExceeded: [10002, 10023, 10028, 10047],
 };
 
 export function isConflict(error: unknown): boolean {
@@ -63,5 +65,6 @@ export function failureFromRefusal(error: unknown, store: string): Failure | und
 }
 
 function isStoreFull(error: JetStreamApiError): boolean {
-  return error.code === codes.storeFailed && /maximum|exceeded|resource/i.test(error.message);
+  if (codes.resourcesExceeded.includes(error.code)) return true;
+  return error.code === codes.storeFailed && /maximum|exceeded|resource|space/i.test(error.message);
 }

@@ -1,9 +1,12 @@
 import type { NatsConnection } from "@nats-io/transport-node";
-import { Failure, messageFromUnknown } from "../failure/failure.ts";
-import { openEnding } from "../time/ending.ts";
-import { retryWhile } from "../time/retry/retry.ts";
-import { timeoutSignal } from "../time/timeout-signal.ts";
-import { unlessAborted } from "../time/unless-aborted.ts";
+import { Failure, messageFromUnknown } from "../../failure/failure.ts";
+import { openEnding } from "../../time/ending.ts";
+import { retryWhile } from "../../time/retry/retry.ts";
+import { timeoutSignal } from "../../time/timeout-signal.ts";
+import { unlessAborted } from "../../time/unless-aborted.ts";
+import { isPassing } from "./jetstream-errors.ts";
+import { createStorage, type WatchedStorage } from "./storage.ts";
+import { countWaiting } from "./waited.ts";
 
 /**
  * Whether the connection has a server at the moment. The client drops what is sent while it has none, and lets requests
@@ -11,6 +14,8 @@ import { unlessAborted } from "../time/unless-aborted.ts";
  */
 export interface Link {
   readonly isUp: boolean;
+  /** Whether there is anything behind the server that stores. */
+  readonly storage: WatchedStorage;
   /** Grows by one with each loss of the server. */
   readonly losses: number;
   /** When a lost server was there again, by `performance.now()`: others return a little later, too, and their silence proves nothing. */
@@ -31,6 +36,7 @@ export function openLink(connection: NatsConnection): Link {
   returned.resolve();
   const lossListeners = new Set<() => void>();
   const returnListeners = new Set<() => void>();
+  const storage = createStorage(connection);
   const state = { isUp: true, losses: 0, returnedAtMs: Number.NEGATIVE_INFINITY };
 
   const lose = () => {
@@ -62,6 +68,7 @@ export function openLink(connection: NatsConnection): Link {
   });
 
   return {
+    storage,
     get isUp() {
       return state.isUp;
     },
@@ -104,18 +111,20 @@ export interface RetryOnBusOptions {
   attemptMs?: number | undefined;
   /** What is done, as it should stand in the error: "reading toolbus.run.7". */
   what: string;
-  /** Whether trying again may help. */
-  isPassing: (error: unknown) => boolean;
 }
 
 /**
  * Does something that may be done twice until it succeeds: waits for the server first, gives up an attempt when the server
- * is lost, and repeats what failed for a passing reason.
+ * is lost, and repeats what failed for a passing reason. In a call it gives up in time (`whileWaitedFor`).
  */
 export async function retryOnBus<T>(link: Link, action: () => Promise<T>, options: RetryOnBusOptions): Promise<T> {
-  using limit = options.timeoutMs === undefined ? undefined : timeoutSignal(options.timeoutMs);
+  const { patienceMs } = link.storage;
+  const ownMs = options.timeoutMs ?? Number.POSITIVE_INFINITY;
+  const limitMs = Math.min(ownMs, patienceMs);
+  using limit = Number.isFinite(limitMs) ? timeoutSignal(limitMs) : undefined;
   using ending = openEnding(options.signal, limit);
   const { signal } = ending;
+  const sinceMs = performance.now();
   let cause: unknown;
   const onRetry = (error: unknown) => {
     cause = error;
@@ -125,12 +134,16 @@ export async function retryOnBus<T>(link: Link, action: () => Promise<T>, option
     using attemptLimit = timeoutSignal(options.attemptMs ?? 1_000);
     return await unlessAborted(action(), attemptLimit, link.down, signal);
   };
-  const mayPass = (error: unknown) => isLost(error) || options.isPassing(error);
+  const mayPass = (error: unknown) => isLost(error) || isPassing(error);
   try {
     return await retryWhile(mayPass, attempt, { initialMs: 20, maxMs: 500, signal, onRetry });
   } catch (error) {
     options.signal?.throwIfAborted();
-    throw limit?.aborted ? givenUp(options, cause ?? error) : error;
+    if (!limit?.aborted) throw error;
+    const last = cause ?? (link.isUp ? error : link.down.reason);
+    throw patienceMs < ownMs ? link.storage.givenUp(options.what, last) : givenUp(options, last);
+  } finally {
+    if (cause !== undefined) countWaiting(sinceMs);
   }
 }
 

@@ -1,0 +1,47 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import { Failure } from "../../failure/failure.ts";
+import { comesWithin } from "../../time/comes-within.ts";
+
+/** How long a call waits in all for a bus that does not answer. Electing another leader takes 4 to 10 s, mostly less than this. */
+const patienceMs = 7_000;
+
+/** The time that one answer may take. */
+export const attemptMs = 1_000;
+
+/** What is left of a call's patience. */
+const waiting = new AsyncLocalStorage<{ leftMs: number }>();
+
+/** Does the work of a call, whose caller waits: what the bus does not answer in time ends it. What a service does by itself waits on. */
+export function whileWaitedFor<T>(work: () => T): T {
+  return waiting.run({ leftMs: patienceMs }, work);
+}
+
+/** Does what outlives the call that began it. */
+export function whileNobodyWaits<T>(work: () => T): T {
+  return waiting.exit(work);
+}
+
+/** How long the running call may still wait for the bus; without limit outside of a call. */
+export function patienceLeftMs(): number {
+  const call = waiting.getStore();
+  return call === undefined ? Number.POSITIVE_INFINITY : Math.max(call.leftMs, attemptMs);
+}
+
+/** Counts what the running call has waited since then, for a bus that did not answer at once. */
+export function countWaiting(sinceMs: number): void {
+  const call = waiting.getStore();
+  if (call !== undefined) call.leftMs -= performance.now() - sinceMs;
+}
+
+/** The promise, and in a call `unavailable` when it does not come in time. */
+export async function inTime<T>(what: string, promise: Promise<T>): Promise<T> {
+  const leftMs = patienceLeftMs();
+  if (!Number.isFinite(leftMs)) return promise;
+  const sinceMs = performance.now();
+  const came = await comesWithin(leftMs, promise);
+  if (performance.now() - sinceMs > attemptMs) countWaiting(sinceMs);
+  if (came) return promise;
+  throw new Failure("unavailable", `${what}: the bus does not answer: it has no quorum, or its disk is full`, {
+    reason: "BUS_UNAVAILABLE",
+  });
+}
