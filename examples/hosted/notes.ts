@@ -1,4 +1,4 @@
-// A hosted module: it runs in the worker pool's own process, in a thread of its own, and reaches the agent's other tools and
+// A hosted module: it runs in a process of its own, started by the worker pool, and reaches the agent's other tools and
 // its model. Use it as @notes/remember and @notes/summarize; README.md of services/worker-pool tells the form.
 
 import type { HostedModule, HostedTool } from "../../sdk/typescript/hosted.ts";
@@ -7,7 +7,7 @@ const notes: string[] = [];
 
 const remember: HostedTool<{ text: string }> = {
   name: "remember",
-  description: "Keeps a note for as long as the service lives, and tells how many there are.",
+  description: "Keeps a note for as long as this process lives, and tells how many there are.",
   inputSchema: { type: "object", properties: { text: { type: "string" } }, required: ["text"] },
   run({ text }, { log }) {
     notes.push(text);

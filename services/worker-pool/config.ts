@@ -98,7 +98,7 @@ export function readConfig(env: NodeJS.ProcessEnv) {
     },
     hosted: {
       directory: reader.path("TOOLBUS_HOSTED", {
-        meaning: "Directory of hosted modules, which run in threads of this process.",
+        meaning: "Directory of hosted modules, each of which runs in a process of its own.",
         default: "examples/hosted",
       }),
       heapBytes: count("TOOLBUS_HOSTED_MEMORY_BYTES", 512 * MEBIBYTE, {

@@ -2,6 +2,7 @@ import { openServiceBus } from "#runtime/bus/credentials/service-bus.ts";
 import { findUv } from "#runtime/bus/nats-server/find/find-uv.ts";
 import { createRedaction } from "#runtime/content/redaction.ts";
 import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
+import type { Confinement } from "#runtime/lifecycle/child-process/confinement.ts";
 import type { ResourceLimits } from "#runtime/lifecycle/child-process.ts";
 import type { Logger } from "#runtime/lifecycle/logger.ts";
 import { openConfinement } from "#runtime/lifecycle/open-confinement.ts";
@@ -15,7 +16,7 @@ import { createInspector } from "./files/inspector.ts";
 import { openToolDirectory } from "./files/tool-directory.ts";
 import { type OfferedFile, sourceFromFile, type ToolFile } from "./files/tool-file.ts";
 import { type HostedModules, openHostedModules } from "./hosted/hosted-modules.ts";
-import type { Host } from "./hosted/thread/host.ts";
+import type { Host } from "./hosted/process/host.ts";
 import { createLogHub, type LogHub } from "./logs/log-hub.ts";
 import { type WrittenLine, writtenLineFromText } from "./logs/log-line.ts";
 import { createPermits, type Permits } from "./pool/permits.ts";
@@ -102,7 +103,7 @@ export async function openWorkers(
   const builtins = stack.use(
     createBuiltins({ commands, callMs: config.times.callMs, permits: permitsFor(config, "places of built-ins") }),
   );
-  const hosted = stack.use(await openModules({ config, host, logs, redact, logger }));
+  const hosted = stack.use(await openModules({ config, confinement, host, logs, redact, logger }));
   const modules = () => hosted.files();
   const hasFile = (file: string) => find(file) !== undefined;
   const { callMs } = config.times;
@@ -142,13 +143,14 @@ function resourceLimitsFrom({ memoryBytes, processorSeconds }: WorkerLimits): Re
 
 interface ModulesParts {
   config: WorkerPoolConfig;
+  confinement: Confinement | undefined;
   host: Host;
   logs: LogHub;
   redact: (text: string) => string;
   logger: Pick<Logger, "info" | "warn">;
 }
 
-function openModules({ config, host, logs, redact, logger }: ModulesParts): Promise<HostedModules> {
+function openModules({ config, confinement, host, logs, redact, logger }: ModulesParts): Promise<HostedModules> {
   const { startMs, cancelGraceMs, backoffMs, maxBackoffMs } = config.times;
   return openHostedModules({
     ...config.hosted,
@@ -158,6 +160,8 @@ function openModules({ config, host, logs, redact, logger }: ModulesParts): Prom
     backoffMs,
     maxBackoffMs,
     environment: config.workerEnvironment,
+    confinement,
+    maxLineBytes: 2 * config.worker.maxLineBytes, // a message is a little more than arguments or result, and quotes them
     host,
     redact,
     onLine: (source, line) => writeUnlabelled(logs, source, line),

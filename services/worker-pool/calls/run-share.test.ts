@@ -13,7 +13,7 @@ import { msFromDuration } from "#runtime/time/duration.ts";
 import { until } from "#runtime/time/until.ts";
 import { openPoolOnBus, type PoolOnBus } from "../testing/pool-on-bus.ts";
 
-/** Threads start slowly on a machine that does much else. */
+/** Processes start slowly on a machine that does much else. */
 vi.setConfig({ testTimeout: 60_000 });
 
 const HOSTED = `

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { until } from "#runtime/time/until.ts";
 import { openPoolOnBus, type PoolOnBus } from "../testing/pool-on-bus.ts";
 
-/** Threads start slowly on a machine that does much else. */
+/** Processes start slowly on a machine that does much else. */
 vi.setConfig({ testTimeout: 60_000 });
 
 const GOOD = `export default { tools: [{ name: "add", run: ({ a, b = 0 }: { a: number; b?: number }) => a + b }] };`;

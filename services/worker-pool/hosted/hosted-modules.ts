@@ -1,15 +1,15 @@
-// The hosted modules of a directory: each in a thread of its own, loaded again when it changes, started again when it ended.
+// The hosted modules of a directory: each in a process of its own, loaded again when it changes, started again when it ended.
 //
-// Why a thread: a module is in this process, so that calling it costs no further hop, but not in the service's own thread. An
-// endless loop, an exception that nobody caught, `process.exit` or a full heap end the thread of the module and nothing else. Its
-// calls get `unavailable`, reason `WORKER_CRASHED`; the next call starts it again; one that keeps ending is backed off. A thread
-// does not contain native code that crashes, nor malice: a module can read what the service's user can.
+// The process is confined as those of workers are, and has nothing of the service: no variable, key or file of it, and no
+// connection but the one to us. An endless loop, an exception that nobody caught, `process.exit`, a full heap or native code that
+// crashes end it and nothing else. Its calls get `unavailable`, reason `WORKER_CRASHED`; the next call starts it again; one that
+// keeps ending is backed off.
 //
 // H1  The registry holds each tool name once. A module that brings a name of another one is refused, with both names; the one that
 //     was there first stays. A module that is refused is offered by nobody, and hides no other.
-// H2  A module that changes, or that imports a file of the directory that changes, is loaded again: the old thread finishes its
+// H2  A module that changes, or that imports a file of the directory that changes, is loaded again: the old process finishes its
 //     calls, then `shutdown` runs. `StopWorker` does the same; with force, it fails the calls. The next call starts the module again.
-// H3  If a call's time is over, or its caller has left, its `signal` aborts. What then happens to the thread: `module-thread.ts`, T2.
+// H3  If a call's time is over, or its caller has left, its `signal` aborts. What then happens to the process: `module-process.ts`, M2.
 // H4  `call.registry` lists and calls the agent's tools of every kind through the router, under the agent's policy, within what the
 //     run allows (`allowed_tools`) and has left (`max_tool_calls`, tokens, cost, deadline). `call.model.generate` is a run of one turn
 //     without tools, in a session of its own that is closed afterwards, by the agent's own model or another agent's. Both act for
@@ -18,7 +18,6 @@
 
 import { mkdir, readdir, realpath } from "node:fs/promises";
 import { join, sep } from "node:path";
-import { pathToFileURL } from "node:url";
 import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import type { Logger } from "#runtime/lifecycle/logger.ts";
 import { comesWithin } from "#runtime/time/comes-within.ts";
@@ -38,19 +37,22 @@ import {
   startOfModule,
 } from "./module-place.ts";
 import { openModuleWatch } from "./module-watch.ts";
+import type { HostedCall } from "./process/host.ts";
+import { ModuleProcess } from "./process/module-process.ts";
+import type { ProcessOptions } from "./process/start-process.ts";
 import { HostedRegistry } from "./registry.ts";
-import type { HostedCall } from "./thread/host.ts";
-import { ModuleThread } from "./thread/module-thread.ts";
-import type { ThreadOptions } from "./thread/start-thread.ts";
 
 export interface HostedModulesOptions
-  extends Pick<ThreadOptions, "heapBytes" | "startMs" | "graceMs" | "environment" | "host" | "redact"> {
+  extends Pick<
+    ProcessOptions,
+    "heapBytes" | "maxLineBytes" | "confinement" | "startMs" | "graceMs" | "environment" | "host" | "redact"
+  > {
   directory: string;
   /** One for each call. */
   permits: Permits;
   backoffMs: number;
   maxBackoffMs: number;
-  onLine: (source: string, line: Parameters<ThreadOptions["onLine"]>[0]) => void;
+  onLine: (source: string, line: Parameters<ProcessOptions["onLine"]>[0]) => void;
   logger: Pick<Logger, "info" | "warn">;
 }
 
@@ -112,12 +114,12 @@ export class HostedModules implements AsyncDisposable {
         reason: "WORKER_NOT_FOUND",
       });
     const release = await this.#options.permits.acquire(call.signal);
-    let running: ReturnType<ModuleThread["call"]> | undefined;
+    let running: ReturnType<ModuleProcess["call"]> | undefined;
     try {
-      const thread = await unlessAborted(this.#threadOf(place), call.signal);
-      if (!thread.tools.some(({ name }) => name === call.tool))
+      const process = await unlessAborted(this.#processOf(place), call.signal);
+      if (!process.tools.some(({ name }) => name === call.tool))
         refuse("not_found", `${file} offers no tool ${call.tool}`, { reason: "TOOL_NOT_FOUND" });
-      running = thread.call(call);
+      running = process.call(call);
       void running.ended.then(release);
       place.callsTotal += 1;
       const answer = await running.answer;
@@ -129,15 +131,15 @@ export class HostedModules implements AsyncDisposable {
   }
 
   /**
-   * Ends a module's thread, after its calls unless it is forced; the next call starts another. Gives whether one took calls.
+   * Ends a module's process, after its calls unless it is forced; the next call starts another. Gives whether one took calls.
    */
   async stop(isWanted: (worker: { file: string; start: number }) => boolean, force: boolean): Promise<boolean> {
     const place = this.#places
       .values()
       .find((place) => isWanted({ file: place.file, start: startOfModule(fileFromPlace(place)) }));
     await place?.loading;
-    if (place?.state.kind !== "ready" || !place.state.module.thread.accepts) return false;
-    if (force) await place.state.module.thread.close();
+    if (place?.state.kind !== "ready" || !place.state.module.process.accepts) return false;
+    if (force) await place.state.module.process.close();
     else this.#letGo(place.state.module);
     return true;
   }
@@ -150,8 +152,8 @@ export class HostedModules implements AsyncDisposable {
     await Promise.all([this.registry.shutdown(), ...this.#leaving]);
   }
 
-  /** The thread that takes calls; started again when it ended. */
-  async #threadOf(place: Place): Promise<ModuleThread> {
+  /** The process that takes calls; started again when it ended. */
+  async #processOf(place: Place): Promise<ModuleProcess> {
     for (;;) {
       const { loading } = place;
       await loading;
@@ -159,7 +161,7 @@ export class HostedModules implements AsyncDisposable {
       const { state } = place;
       if (state.kind === "refused")
         refuse("failed_precondition", `${place.file} is refused: ${state.reason}`, { reason: "WORKER_INVALID" });
-      if (state.kind === "ready" && state.module.thread.accepts) return state.module.thread;
+      if (state.kind === "ready" && state.module.process.accepts) return state.module.process;
       refuseBackedOff(place);
       place.loading = this.#replace(place);
     }
@@ -233,21 +235,21 @@ export class HostedModules implements AsyncDisposable {
         reason: "WORKER_INVALID",
       });
     const source = sourceFromModuleFile(place.file);
-    const thread = await ModuleThread.open({
+    const process = await ModuleProcess.open({
       ...this.#options,
       file: place.file,
-      url: pathToFileURL(target).href,
+      path: target,
       onLine: (line) => onLine(source, line),
     });
-    void thread.ended.then(({ reason, wasExpected }) => {
+    void process.ended.then(({ reason, wasExpected }) => {
       if (!wasExpected) this.#noteCrash(place, reason);
     });
     return {
       file: place.file,
-      tools: thread.tools,
-      thread,
-      initialize: () => thread.initialize(),
-      shutdown: () => thread.close(),
+      tools: process.tools,
+      process,
+      initialize: () => process.initialize(),
+      shutdown: () => process.close(),
     };
   }
 
@@ -262,8 +264,8 @@ export class HostedModules implements AsyncDisposable {
     this.#letGo(place.state.module);
   }
 
-  #letGo({ thread }: LoadedModule): void {
-    const left = thread.retire();
+  #letGo({ process }: LoadedModule): void {
+    const left = process.retire();
     this.#leaving.add(left);
     void left.finally(() => this.#leaving.delete(left));
   }

@@ -10,10 +10,11 @@ import { until } from "#runtime/time/until.ts";
 import { clientFor } from "../../clients.ts";
 import { type CallInput, openPoolOnBus, type PoolOnBus } from "../testing/pool-on-bus.ts";
 
-/** Threads start slowly on a machine that does much else. */
+/** Processes start slowly on a machine that does much else. */
 vi.setConfig({ testTimeout: 60_000 });
 
 const GOOD = `
+import { writeSync } from "node:fs";
 type Options = { a: number };
 let initialized = 0;
 const add = {
@@ -43,6 +44,11 @@ export default {
     { name: "deaf", run: () => new Promise(() => {}) },
     { name: "slow", run: (_: object, { signal }: any) => new Promise((_resolve, reject) => {
         signal.addEventListener("abort", () => { console.log("heard", signal.reason.message); reject(signal.reason); }); }) },
+    { name: "lies", run() {
+        const answer = { kind: "result", resultJson: "no JSON", used: { calls: -5 } };
+        const write = (id: number) => writeSync(4, JSON.stringify({ kind: "answer", id, answer }) + "\\n");
+        for (let id = 0; id < 50; id++) write(id);
+        return new Promise(() => {}); } },
     { name: "fills", run() { const all = []; for (;;) all.push(new Array(1e6).fill(Math.random())); } },
     { name: "tells", run(_: object, { log, progress }: any) {
         log.info("one", { n: 1 }); progress(1, 2, "half"); console.log("printed hush-hush"); log.warn("two"); return "told"; } },
@@ -105,7 +111,10 @@ describe("a hosted module", () => {
     expect((await call("nothing")).value).toBe(null);
     expect((await failureOf(call("absent"))).code).toBe(Code.NotFound);
     const { workers } = await clientFor(pool.bus, WorkerService).listWorkers({});
-    expect(workers.find(({ file }) => file === "good.ts")).toMatchObject({ state: WorkerState.READY, processId: 0 });
+    expect(workers.find(({ file }) => file === "good.ts")).toMatchObject({
+      state: WorkerState.READY,
+      processId: expect.any(Number),
+    });
   });
 
   test("WORK-12 one that is stopped finishes its calls, or fails them when forced; the next call starts it again", async () => {
@@ -126,7 +135,7 @@ describe("a hosted module", () => {
     const napping = of("naps");
     await until(isInFlight);
     await stopWorker({ workerId: await idOfStopped() });
-    expect((await of("counts")).value).toBe(1); // of another thread
+    expect((await of("counts")).value).toBe(1); // of another process
     expect((await napping).value).toBe("slept");
     const failed = failureOf(of("waits"));
     await until(isInFlight);
@@ -202,10 +211,11 @@ describe("what a module does wrong", () => {
 
   test.each([
     ["fault", /was ended: nobody catches me/],
-    ["leaves", /was ended: it ended with 3/],
+    ["leaves", /was ended: it ended with code 3/],
     ["fills", /was ended: .*memory/],
+    ["lies", /was ended: it broke the protocol: it wrote a line that is no message: .*used/],
   ])(
-    "WORK-12 %s ends its thread: its calls are told, the service goes on, and the next call starts it again",
+    "WORK-12 %s ends its process: its calls are told, the service goes on, and the next call starts it again",
     async (tool, words) => {
       const beside = failureOf(call("deaf"));
       const failure = await failureOf(call(tool));

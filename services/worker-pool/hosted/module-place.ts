@@ -1,8 +1,8 @@
 import { refuse } from "#runtime/failure/failure.ts";
 import { type Backoff, createBackoff } from "#runtime/time/retry/backoff.ts";
+import type { DescribedTool } from "./process/messages.ts";
+import type { ModuleProcess } from "./process/module-process.ts";
 import type { RegisteredModule } from "./registry.ts";
-import type { DescribedTool } from "./thread/messages.ts";
-import type { ModuleThread } from "./thread/module-thread.ts";
 
 /** A file of the directory as it stands. */
 export type ModuleFile =
@@ -10,7 +10,7 @@ export type ModuleFile =
       kind: "offered";
       file: string;
       tools: readonly DescribedTool[];
-      thread: ModuleThread | undefined;
+      process: ModuleProcess | undefined;
       callsTotal: number;
     }
   | { kind: "loading"; file: string }
@@ -28,7 +28,7 @@ export interface Place {
 }
 
 export interface LoadedModule extends RegisteredModule {
-  thread: ModuleThread;
+  process: ModuleProcess;
 }
 
 /** So many ends in a row, with no answer between them, are met by starting again at once. */
@@ -59,15 +59,15 @@ export function noteCrash(place: Place): void {
 
 export function fileFromPlace({ file, state, callsTotal }: Place): ModuleFile {
   if (state.kind === "ready") {
-    const { thread, tools } = state.module;
-    return { kind: "offered", file, tools, thread: thread.accepts ? thread : undefined, callsTotal };
+    const { process, tools } = state.module;
+    return { kind: "offered", file, tools, process: process.accepts ? process : undefined, callsTotal };
   }
   return state.kind === "refused" ? { kind: "refused", file, reason: state.reason } : { kind: "loading", file };
 }
 
-/** Which start of the module it is: when its thread was started, 0 without one. */
+/** Which start of the module it is: when its process was started, 0 without one. */
 export function startOfModule(module: ModuleFile): number {
-  return module.kind === "offered" ? (module.thread?.startedAtMs ?? 0) : 0;
+  return module.kind === "offered" ? (module.process?.startedAtMs ?? 0) : 0;
 }
 
 /** Throws `unavailable` while a module that keeps ending waits for its next start. */

@@ -1,5 +1,5 @@
 import { refuse } from "#runtime/failure/failure.ts";
-import type { DescribedTool } from "./thread/messages.ts";
+import type { DescribedTool } from "./process/messages.ts";
 
 /** A module as the registry holds it: its tools, and the two ends of its life. */
 export interface RegisteredModule {

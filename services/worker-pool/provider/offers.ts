@@ -12,7 +12,7 @@ import { loadBuiltins } from "../builtins/builtins.ts";
 import { sourceFromFile, type ToolFile } from "../files/tool-file.ts";
 import { sourceFromModuleFile } from "../hosted/module-names.ts";
 import type { ModuleFile } from "../hosted/module-place.ts";
-import type { DescribedTool } from "../hosted/thread/messages.ts";
+import type { DescribedTool } from "../hosted/process/messages.ts";
 import type { Secrets } from "./secrets.ts";
 import { parseSourceConfig } from "./source-config.ts";
 

@@ -44,20 +44,19 @@ export function refusedFilesFrom({ files, modules }: Pick<WorkersParts, "files" 
     .sort((a, b) => (a.file < b.file ? -1 : 1));
 }
 
-/** A hosted module is in the service's own process: it has none of its own. */
 function moduleFrom(module: Exclude<ModuleFile, { kind: "refused" }>, instance: string) {
   const { file } = module;
   const id = idOfWorker({ instance, file, start: startOfModule(module) });
   const known = { source: sourceFromModuleFile(file), file, id, instance };
   if (module.kind === "loading") return { ...known, state: WorkerState.STARTING };
-  const { tools, thread, callsTotal } = module;
+  const { tools, process, callsTotal } = module;
   return {
     ...known,
     state: WorkerState.READY,
     functions: tools.map(({ name }) => name),
     callsTotal: BigInt(callsTotal),
-    callsInFlight: thread?.callsInFlight ?? 0,
-    ...(thread && { startTime: timestampFromMs(thread.startedAtMs) }),
+    callsInFlight: process?.callsInFlight ?? 0,
+    ...(process && { processId: process.pid, startTime: timestampFromMs(process.startedAtMs) }),
   };
 }
 

@@ -7,8 +7,8 @@ import type { SessionService } from "#gen/toolbus/session/v1/session_service_pb.
 import { textContent } from "#runtime/content/text.ts";
 import type { Answer } from "../calls/answer.ts";
 import { addUsage, limitsOfRun } from "../calls/run-share.ts";
-import type { AskingCall } from "../hosted/thread/host.ts";
-import type { Ask } from "../hosted/thread/messages.ts";
+import type { AskingCall } from "../hosted/process/host.ts";
+import type { Ask } from "../hosted/process/messages.ts";
 
 interface Given {
   limits: NonNullable<ReturnType<typeof limitsOfRun>>;

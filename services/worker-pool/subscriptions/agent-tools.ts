@@ -6,8 +6,8 @@ import { refuse } from "#runtime/failure/failure.ts";
 import { allPages } from "#runtime/rpc/paging/all-pages.ts";
 import type { Answer } from "../calls/answer.ts";
 import { addUsage, shareOfCall } from "../calls/run-share.ts";
-import type { AskingCall } from "../hosted/thread/host.ts";
-import type { Ask } from "../hosted/thread/messages.ts";
+import type { AskingCall } from "../hosted/process/host.ts";
+import type { Ask } from "../hosted/process/messages.ts";
 
 /** The agent's tools by way of the router, under the agent's policy. */
 export class AgentTools {

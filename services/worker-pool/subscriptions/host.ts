@@ -10,8 +10,8 @@ import { clientInterceptors } from "#runtime/rpc/interceptors.ts";
 import type { Telemetry } from "#runtime/telemetry/telemetry.ts";
 import { clientFor } from "../../clients.ts";
 import type { Answer } from "../calls/answer.ts";
-import type { AskingCall, Host } from "../hosted/thread/host.ts";
-import type { Ask } from "../hosted/thread/messages.ts";
+import type { AskingCall, Host } from "../hosted/process/host.ts";
+import type { Ask } from "../hosted/process/messages.ts";
 import { AgentModels } from "./agent-models.ts";
 import { AgentTools } from "./agent-tools.ts";
 

@@ -159,7 +159,7 @@ export const sec: Proofs = {
     ),
     shown("a tool's process that knocks at the bus is not let in", attack("no attack reaches anything")),
     shown(
-      "workers, MCP servers and commands run confined where the machine can, and it is said where it cannot",
+      "workers, hosted modules, MCP servers and commands run confined where the machine can, and it is said where it cannot",
       hostile("reaches no key, no process, no program and no door of the suite"),
       confinement(
         "tools are confined wherever users may make namespaces, with nothing installed by hand",
@@ -170,7 +170,6 @@ export const sec: Proofs = {
         "nothing of it is left when it is killed",
       ),
     ),
-    open("hosted modules run confined", "They run in threads of the worker-pool."),
   ],
   "SEC-4": [
     shown(

@@ -189,7 +189,7 @@ export const work: Proofs = {
       "one that throws, exits, fills memory or loops is contained",
       hosted(
         "is the error of its call, and nothing else happens",
-        "ends its thread: its calls are told",
+        "ends its process: its calls are told",
         "a loop without",
       ),
       hostedFiles("is refused with its reason and hides no other"),

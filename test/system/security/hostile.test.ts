@@ -16,7 +16,13 @@ import { until } from "#runtime/time/until.ts";
 import { projectRoot } from "../../architecture/source-files.ts";
 import { writeFiles } from "../../harness/agents/write-files.ts";
 import { openTestSuite, type TestSuite } from "../../harness/suite.ts";
-import { attemptsOn, HOSTILE_MCP_SERVER, HOSTILE_WORKER, reachedFrom } from "../tools/hostile-programs.ts";
+import {
+  attemptsOn,
+  HOSTILE_MCP_SERVER,
+  HOSTILE_MODULE,
+  HOSTILE_WORKER,
+  reachedFrom,
+} from "../tools/hostile-programs.ts";
 
 const canary = `canary-${process.pid}`;
 
@@ -31,7 +37,7 @@ beforeAll(async () => {
     model: { provider: "scripted", model: "none.json" },
     workers: [{ name: "spy" }],
     mcp: { servers: [{ name: "spies", command: process.execPath, args: [join(directory, "spy.mjs")] }] },
-    tools: { use: ["@spy/*", "@spies/*", "search_shell"] },
+    tools: { use: ["@spy/*", "@spies/*", "search_hosted", "search_shell"] },
   };
   const policy = {
     name: "shell_exec",
@@ -43,6 +49,8 @@ beforeAll(async () => {
     "agents/spy.json": spy,
     "models/none.json": { turns: [{ text: "nothing" }] },
     "tools/search_shell.json": { name: "search_shell", kind: "builtin", builtinPolicy: policy },
+    "tools/search_hosted.json": { name: "search_hosted", executionType: "hosted" },
+    "hosted/search_hosted.mjs": HOSTILE_MODULE,
     "workers/spy.py": HOSTILE_WORKER,
     "spy.mjs": HOSTILE_MCP_SERVER,
     "data/note.txt": "the note",
@@ -84,7 +92,7 @@ async function resultOf(name: string): Promise<string | undefined> {
     .client(ToolService)
     .callTool({ sessionId: "spy", name, argumentsJson })) {
     if (event.case !== "result" || event.value.isError) continue;
-    return JSON.stringify(event.value);
+    return event.value.outputJson;
   }
   return undefined;
 }
@@ -98,7 +106,7 @@ async function fileOfAnother(): Promise<string> {
   return path;
 }
 
-test.each(["@spy/search_worker", "@spies/search_mcp", "search_shell"])(
+test.each(["@spy/search_worker", "@spies/search_mcp", "search_hosted", "search_shell"])(
   "SEC-3 %s reaches no key, no process, no program and no door of the suite",
   async (name) => {
     const config = confinementFromReader(readEnvironment(process.env));

@@ -1,31 +1,36 @@
-// One thread with one version of a hosted module, and the calls in it.
+// One process with one version of a hosted module, and the calls in it.
 //
-// T1  A call is answered exactly once: by its tool, by the abort of its caller, or by the end of the thread.
-// T2  A call that was given up stays in the thread until its tool has ended. When it does not end within the grace, the thread is
-//     asked for a sign of life: one that gives none stands in a loop and is ended; one that does is left to its other calls and
-//     takes no more.
-// T3  A retiring thread takes no call. It ends when the calls that somebody waits for are answered.
+// M1  A call is answered exactly once: by its tool, by the abort of its caller, or by the end of the process.
+// M2  A call that was given up stays in the process until its tool has ended. When it does not end within the grace, the process
+//     is asked for a sign of life: one that gives none stands in a loop and is ended; one that does is left to its other calls
+//     and takes no more.
+// M3  A retiring process takes no call. It ends when the calls that somebody waits for are answered.
+// M4  What the process says is not believed: a line that is no message ends it (`parse-message.ts`).
 
-import type { Worker } from "node:worker_threads";
 import { LogLevel } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
+import type { ChildExit } from "#runtime/lifecycle/child-process/exit.ts";
+import type { ChildProcess } from "#runtime/lifecycle/child-process.ts";
 import { comesWithin } from "#runtime/time/comes-within.ts";
 import type { Answer } from "../../calls/answer.ts";
 import { LEVELS, type WrittenLine } from "../../logs/log-line.ts";
+import { createLastWords } from "../../worker/last-words.ts";
 import type { HostedCall } from "./host.ts";
 import { answerAsk, type InFlightCall, openInFlightCall } from "./in-flight-call.ts";
-import type { DescribedTool, FromThread, ToThread } from "./messages.ts";
-import { startThread, type ThreadOptions } from "./start-thread.ts";
+import type { DescribedTool, FromModule, ToModule } from "./messages.ts";
+import { parseMessage } from "./parse-message.ts";
+import { type ProcessOptions, startProcess } from "./start-process.ts";
 
 const SHUTDOWN_MS = 2_000;
 
-export class ModuleThread {
+export class ModuleProcess {
   readonly file: string;
   readonly startedAtMs = Date.now();
-  /** Resolves when the thread is gone; `wasExpected` when it was asked to go. */
+  /** Resolves when the process is gone; `wasExpected` when it was asked to go. */
   readonly ended: Promise<{ reason: string; wasExpected: boolean }>;
-  readonly #options: ThreadOptions;
-  readonly #worker: Worker;
+  readonly #options: ProcessOptions;
+  readonly #child: ChildProcess;
+  readonly #lastWords = createLastWords();
   readonly #calls = new Map<number, InFlightCall>();
   readonly #described = Promise.withResolvers<DescribedTool[]>();
   readonly #initialized = Promise.withResolvers<void>();
@@ -34,31 +39,36 @@ export class ModuleThread {
   #lastId = 0;
   #phase: "open" | "retiring" | "ended" = "open";
   #fault = "";
+  #fatal = "";
   #hasSign = Promise.withResolvers<void>();
   #closing: Promise<void> | undefined;
 
   /** Loads the module, and starts nothing of it yet. Rejects with `failed_precondition` and the reason. */
-  static async open(options: ThreadOptions): Promise<ModuleThread> {
-    const thread = new ModuleThread(options);
+  static async open(options: ProcessOptions): Promise<ModuleProcess> {
+    const opened: { module?: ModuleProcess } = {};
+    const child = await startProcess(options, (text) => opened.module?.print(text));
+    const module = new ModuleProcess(options, child);
+    opened.module = module;
     try {
-      thread.#tools = await thread.#started(thread.#described.promise, "was not loaded within");
-      return thread;
+      module.#tools = await module.#started(module.#described.promise, "was not loaded within");
+      return module;
     } catch (error) {
-      await thread.close();
+      await module.close();
       throw error;
     }
   }
 
-  private constructor(options: ThreadOptions) {
+  private constructor(options: ProcessOptions, child: ChildProcess) {
     this.#options = options;
     this.file = options.file;
-    this.#worker = startThread(options, (text) => options.onLine(this.#line(LogLevel.INFO, text, "")));
+    this.#child = child;
     for (const one of [this.#described, this.#initialized]) one.promise.catch(() => {}); // whoever waits is told
-    this.#worker.on("message", (message: FromThread) => this.#take(message));
-    this.#worker.on("error", (error) => {
-      this.#fault = messageFromUnknown(error);
-    });
-    this.ended = new Promise((resolve) => this.#worker.once("exit", (code) => resolve(this.#end(code))));
+    this.ended = this.#run();
+  }
+
+  /** Of what runs the module; of the process around it if it is confined. */
+  get pid(): number {
+    return this.#child.pid;
   }
 
   get tools(): readonly DescribedTool[] {
@@ -84,17 +94,18 @@ export class ModuleThread {
     call.signal.throwIfAborted();
     if (!this.accepts) refuse("unavailable", `the module ${this.file} ends`, { reason: "WORKER_STOPPED" });
     const id = ++this.#lastId;
+    const { tool, callId, argumentsJson, configJson, secretsJson } = call;
+    const line = this.#checkedLine({ kind: "call", id, tool, callId, argumentsJson, configJson, secretsJson });
     const inFlight = openInFlightCall(call);
     this.#calls.set(id, inFlight);
     const onAbort = () => this.#giveUp(id, inFlight);
     call.signal.addEventListener("abort", onAbort, { once: true });
     void inFlight.ended.promise.then(() => call.signal.removeEventListener("abort", onAbort));
-    const { tool, callId, argumentsJson, configJson, secretsJson } = call;
-    this.#post({ kind: "call", id, tool, callId, argumentsJson, configJson, secretsJson });
+    this.#write(line);
     return { answer: inFlight.settle.promise, ended: inFlight.ended.promise };
   }
 
-  /** T3. */
+  /** M3. */
   async retire(): Promise<void> {
     if (this.#phase === "open") this.#phase = "retiring";
     await Promise.allSettled([...this.#calls.values()].map(({ settle }) => settle.promise));
@@ -111,7 +122,7 @@ export class ModuleThread {
     if (this.#phase === "open") this.#phase = "retiring";
     this.#post({ kind: "shutdown" });
     await comesWithin(this.#tools.length > 0 ? SHUTDOWN_MS : 0, Promise.race([this.#shutDown.promise, this.ended]));
-    await this.#worker.terminate();
+    await this.#child.kill();
     await this.ended;
   }
 
@@ -125,7 +136,36 @@ export class ModuleThread {
     return promise;
   }
 
-  #take(message: FromThread): void {
+  async #run(): Promise<{ reason: string; wasExpected: boolean }> {
+    try {
+      for await (const line of this.#child.lines()) this.#read(line);
+    } catch (error) {
+      this.#failProtocol(messageFromUnknown(error));
+    }
+    return this.#end(await this.#child.exited);
+  }
+
+  /** M4. */
+  #read(line: string): void {
+    const message = parseMessage(line);
+    if (message) this.#take(message);
+    else this.#failProtocol(`it wrote a line that is no message: ${line.slice(0, 200)}`);
+  }
+
+  #failProtocol(reason: string): void {
+    this.#fault ||= `it broke the protocol: ${reason}`;
+    void this.#child.kill();
+  }
+
+  /** To be given to the process as what reads what it prints. */
+  print(text: string): void {
+    if (text.startsWith("FATAL ERROR: ")) this.#fatal = text; // as Node says that its heap is full, in the midst of much else
+    const line = this.#line(LogLevel.INFO, text, "");
+    this.#lastWords.add(line.message);
+    this.#options.onLine(line);
+  }
+
+  #take(message: FromModule): void {
     switch (message.kind) {
       case "described":
         this.#described.resolve(message.tools);
@@ -134,6 +174,9 @@ export class ModuleThread {
         this.#refuseStart(
           new Failure("failed_precondition", this.#options.redact(message.reason), { reason: "WORKER_START_FAILED" }),
         );
+        break;
+      case "fault":
+        this.#fault ||= message.reason;
         break;
       case "initialized":
         this.#initialized.resolve();
@@ -158,7 +201,7 @@ export class ModuleThread {
     }
   }
 
-  #log({ id, level, message, fieldsJson }: Extract<FromThread, { kind: "log" }>): void {
+  #log({ id, level, message, fieldsJson }: Extract<FromModule, { kind: "log" }>): void {
     const line = this.#line(LEVELS.get(level) ?? LogLevel.INFO, message, fieldsJson);
     const inFlight = id === undefined ? undefined : this.#calls.get(id);
     if (inFlight && !inFlight.isGivenUp) inFlight.call.listener.onLine(line);
@@ -180,7 +223,7 @@ export class ModuleThread {
     inFlight.ended.resolve();
   }
 
-  /** T2. */
+  /** M2. */
   #giveUp(id: number, inFlight: InFlightCall): void {
     if (!this.#calls.has(id)) return;
     inFlight.isGivenUp = true;
@@ -200,13 +243,13 @@ export class ModuleThread {
       return this.retire();
     }
     this.#fault = `${call.tool} did not return`;
-    await this.#worker.terminate();
+    await this.#child.kill();
   }
 
-  #end(code: number): { reason: string; wasExpected: boolean } {
+  #end(exit: ChildExit): { reason: string; wasExpected: boolean } {
     const wasExpected = this.#phase === "retiring" && this.#fault === "";
     this.#phase = "ended";
-    const reason = this.#options.redact(this.#fault || `it ended with ${code}`);
+    const reason = this.#options.redact(this.#fault || this.#fatal || `it ${this.#lastWords.textFromExit(exit)}`);
     const failure = new Failure("unavailable", `the module ${this.file} was ended: ${reason}`, {
       reason: "WORKER_CRASHED",
     });
@@ -220,12 +263,29 @@ export class ModuleThread {
     return { reason, wasExpected };
   }
 
-  #post(message: ToThread): void {
-    this.#worker.postMessage(message);
+  #post(message: ToModule): void {
+    this.#write(lineFrom(message));
+  }
+
+  #write(line: string): void {
+    this.#child.write(line).catch(() => {}); // a process that takes no input is about to exit, which fails its calls
+  }
+
+  #checkedLine(message: ToModule): string {
+    const line = lineFrom(message);
+    const bytes = Buffer.byteLength(line);
+    const { maxLineBytes } = this.#options;
+    if (bytes <= maxLineBytes) return line;
+    const text = `the arguments of the call have ${bytes} bytes, over the limit of ${maxLineBytes}`;
+    return refuse("resource_exhausted", text, { reason: "MESSAGE_TOO_LARGE" });
   }
 
   #line(level: WrittenLine["level"], message: string, fieldsJson: string): WrittenLine {
     const { redact } = this.#options;
     return { timeMs: Date.now(), level, message: redact(message), fieldsJson: redact(fieldsJson) };
   }
+}
+
+function lineFrom(message: ToModule): string {
+  return `${JSON.stringify(message)}\n`;
 }

@@ -5,6 +5,11 @@ import type { DescribedTool } from "./messages.ts";
 
 const EFFECTS: ReadonlySet<unknown> = new Set(["pure", "idempotent", "at_most_once"]);
 const NAME = /^[a-zA-Z0-9_-]{1,64}$/;
+
+export const isEffect = (value: unknown): value is NonNullable<HostedTool["effect"]> => EFFECTS.has(value);
+export const isToolName = (value: unknown): value is string => typeof value === "string" && NAME.test(value);
+export const isTimeout = (value: unknown): value is number =>
+  Number.isInteger(value) && Number(value) > 0 && Number(value) < 2 ** 32;
 const FIELDS = new Set(["name", "description", "inputSchema", "outputSchema", "effect", "timeoutMs", "run"]);
 
 /** The module that a file exports. Throws `failed_precondition`, which names the fault and its path. */
@@ -42,13 +47,12 @@ function faultOfTool(tool: unknown): string {
   const unknown = Object.keys(tool).find((field) => !FIELDS.has(field));
   if (unknown !== undefined) return `.${unknown}: is no field of a tool; known are ${[...FIELDS].join(", ")}`;
   const { name, description, inputSchema, outputSchema, effect, timeoutMs, run } = tool;
-  if (typeof name !== "string" || !NAME.test(name)) return ".name: must be 1 to 64 letters, digits, _ and -";
+  if (!isToolName(name)) return ".name: must be 1 to 64 letters, digits, _ and -";
   if (description !== undefined && typeof description !== "string") return ".description: must be a text";
   if (inputSchema !== undefined && !isObject(inputSchema)) return ".inputSchema: must be a JSON Schema";
   if (outputSchema !== undefined && !isObject(outputSchema)) return ".outputSchema: must be a JSON Schema";
-  if (effect !== undefined && !EFFECTS.has(effect)) return `.effect: must be one of ${[...EFFECTS].join(", ")}`;
-  if (timeoutMs !== undefined && !(Number.isInteger(timeoutMs) && Number(timeoutMs) > 0 && Number(timeoutMs) < 2 ** 32))
-    return ".timeoutMs: must be a whole number of milliseconds";
+  if (effect !== undefined && !isEffect(effect)) return `.effect: must be one of ${[...EFFECTS].join(", ")}`;
+  if (timeoutMs !== undefined && !isTimeout(timeoutMs)) return ".timeoutMs: must be a whole number of milliseconds";
   return typeof run === "function" ? "" : ".run: must be a function";
 }
 

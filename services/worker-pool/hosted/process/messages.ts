@@ -1,7 +1,7 @@
-import type { HostedLog, HostedTool } from "../../../../sdk/typescript/hosted.ts";
+import type { HostedTool } from "../../../../sdk/typescript/hosted.ts";
 import type { Answer } from "../../calls/answer.ts";
 
-/** A tool as its module describes it: in the module's words, so that a thread need not load the contract. */
+/** A tool as its module describes it: in the module's words, so that its process need not load the contract. */
 export interface DescribedTool extends Pick<HostedTool, "effect" | "timeoutMs"> {
   name: string;
   description: string;
@@ -15,8 +15,8 @@ export type Ask =
   | { kind: "call tool"; name: string; argumentsJson: string }
   | { kind: "generate"; prompt: string; instructions: string; agent: string };
 
-/** From the service to a module's thread. */
-export type ToThread =
+/** From the service to a module's process: a line of JSON each, as the other way. */
+export type ToModule =
   | { kind: "initialize" }
   | {
       kind: "call";
@@ -28,21 +28,23 @@ export type ToThread =
       secretsJson: string;
     }
   | { kind: "cancel"; id: number; reason: string }
-  /** `askId` is the thread's own; `valueJson` is JSON text. */
+  /** `askId` is the module's own; `valueJson` is JSON text. */
   | { kind: "reply"; askId: number; valueJson: string }
   | { kind: "refusal"; askId: number; error: string }
   | { kind: "ping" }
   | { kind: "shutdown" };
 
-/** From a module's thread to the service. */
-export type FromThread =
+/** From a module's process to the service. */
+export type FromModule =
   | { kind: "described"; tools: DescribedTool[] }
   | { kind: "refused"; reason: string }
+  /** Nobody caught an error, which ends the process. */
+  | { kind: "fault"; reason: string }
   | { kind: "initialized" }
   | { kind: "answer"; id: number; answer: Answer }
   | { kind: "progress"; id: number; done: number; total: number; message: string }
   /** Without an id it belongs to no call. */
-  | { kind: "log"; id?: number; level: keyof HostedLog; message: string; fieldsJson: string }
+  | { kind: "log"; id?: number; level: string; message: string; fieldsJson: string }
   | { kind: "ask"; askId: number; id: number; ask: Ask }
   | { kind: "pong" }
   | { kind: "shut down" };

@@ -24,7 +24,7 @@ export interface Host {
   answer(ask: Ask, id: string, call: AskingCall): Promise<Answer>;
 }
 
-/** A call as a module's thread carries it out. */
+/** A call as a module's process carries it out. */
 export interface HostedCall extends AskingCall {
   tool: string;
   argumentsJson: string;

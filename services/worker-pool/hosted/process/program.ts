@@ -1,24 +1,29 @@
-// The thread of one hosted module. Everything that the module does happens here, so that a loop without end, an exception that
-// nobody caught, or `process.exit` ends this thread and nothing else.
+// The program of one hosted module's process. Everything that the module does happens here, so that a loop without end, an
+// exception that nobody caught, or `process.exit` ends this process and nothing else.
 
-import { parentPort, workerData } from "node:worker_threads";
+import { Socket } from "node:net";
+import { pathToFileURL } from "node:url";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
+import { readLines } from "#runtime/lifecycle/child-process/lines.ts";
 import type { HostedLog, HostedModule, Json, JsonObject, RegisteredTool } from "../../../../sdk/typescript/hosted.ts";
-import type { Ask, FromThread, ToThread } from "./messages.ts";
+import type { Ask, FromModule, ToModule } from "./messages.ts";
 import { describedTool, parseModule } from "./module-form.ts";
 
 class ResultError extends Error {}
 
-const port = parentPort ?? failOutsideOfThread();
 const calls = new Map<number, AbortController>();
 const asks = new Map<number, PromiseWithResolvers<Json>>();
 let lastAskId = 0;
 let module: HostedModule | undefined;
 
-const tell = (message: FromThread): void => port.postMessage(message);
+const [input, output] = [new Socket({ fd: 3 }), new Socket({ fd: 4 })];
+const tell = (message: FromModule): void => void output.write(`${JSON.stringify(message)}\n`);
 
-port.on("message", (message: ToThread) => void take(message));
-await load((workerData as { url: string }).url);
+process.on("uncaughtExceptionMonitor", (error) => tell({ kind: "fault", reason: messageFromUnknown(error) }));
+const [path = ""] = process.argv.splice(2);
+void load(pathToFileURL(path).href);
+for await (const line of readLines(input)) void take(JSON.parse(line) as ToModule);
+process.exit(); // the service is gone, or has let go of it
 
 async function load(url: string): Promise<void> {
   try {
@@ -30,7 +35,7 @@ async function load(url: string): Promise<void> {
   }
 }
 
-async function take(message: ToThread): Promise<void> {
+async function take(message: ToModule): Promise<void> {
   switch (message.kind) {
     case "initialize":
       return initialize();
@@ -67,7 +72,7 @@ async function shutdown(): Promise<void> {
   tell({ kind: "shut down" });
 }
 
-async function run({ id, tool, callId, argumentsJson, configJson, secretsJson }: Extract<ToThread, { kind: "call" }>) {
+async function run({ id, tool, callId, argumentsJson, configJson, secretsJson }: Extract<ToModule, { kind: "call" }>) {
   const abort = new AbortController();
   calls.set(id, abort);
   try {
@@ -147,8 +152,4 @@ function textFromError(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const isPlain = error instanceof ResultError || error instanceof Failure || error.name === "Error";
   return isPlain ? error.message : `${error.name}: ${error.message}`;
-}
-
-function failOutsideOfThread(): never {
-  throw new Error("this file runs in a thread of the worker pool");
 }

@@ -1,9 +1,9 @@
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { Answer } from "../../calls/answer.ts";
 import type { Host, HostedCall } from "./host.ts";
-import type { FromThread, ToThread } from "./messages.ts";
+import type { FromModule, ToModule } from "./messages.ts";
 
-/** A call in a module's thread. */
+/** A call in a module's process. */
 export interface InFlightCall {
   readonly call: HostedCall;
   readonly settle: PromiseWithResolvers<Answer>;
@@ -18,12 +18,12 @@ export function openInFlightCall(call: HostedCall): InFlightCall {
   return { call, settle: Promise.withResolvers(), ended: Promise.withResolvers(), isGivenUp: false, asks: 0 };
 }
 
-/** What the thread is told of a question that a call in it has asked. */
+/** What the process is told of a question that a call in it has asked. */
 export async function answerAsk(
   host: Host,
   inFlight: InFlightCall | undefined,
-  { askId, ask }: Extract<FromThread, { kind: "ask" }>,
-): Promise<ToThread> {
+  { askId, ask }: Extract<FromModule, { kind: "ask" }>,
+): Promise<ToModule> {
   try {
     if (!inFlight || inFlight.isGivenUp) throw new Failure("canceled", "the call is over", { reason: "CANCELED" });
     const answer = await host.answer(ask, `${inFlight.call.callId}_${++inFlight.asks}`, inFlight.call);
