@@ -1,7 +1,7 @@
 import { createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
-import { transportOnBus } from "#runtime/rpc/bus/client.ts";
 import { clientInterceptors } from "#runtime/rpc/interceptors.ts";
+import { createNatsTransport } from "#runtime/rpc/nats/client/transport.ts";
 import { EchoService } from "#runtime/rpc/nats/testing/echo-service.ts";
 import { openConnection } from "#runtime/rpc/nats/testing/echo-world.ts";
 import { openTelemetry } from "#runtime/telemetry/telemetry.ts";
@@ -13,8 +13,10 @@ const interceptors = clientInterceptors({ telemetry: await openTelemetry({ servi
 const value = new Uint8Array(UNARY_BYTES).fill(7);
 
 const raw = await openConnection({ url, login });
-const connection = await openConnection({ url, login });
-const bus = createClient(EchoService, transportOnBus({ connection, login }, { process: SERVICE, interceptors }));
+const bus = createClient(
+  EchoService,
+  createNatsTransport({ connection: await openConnection({ url, login }) }, { service: SERVICE, interceptors }),
+);
 const baseUrl = `http://127.0.0.1:${port}`;
 const h2 = createClient(
   EchoService,

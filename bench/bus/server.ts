@@ -2,11 +2,9 @@ import { createServer } from "node:http2";
 import type { AddressInfo } from "node:net";
 import type { ConnectRouter } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
-import { publicKeyOf } from "#runtime/bus/credentials/login.ts";
-import { trustListOf } from "#runtime/bus/credentials/trust/trust-list.ts";
 import { createLogger } from "#runtime/lifecycle/logger.ts";
-import { serveOnBus } from "#runtime/rpc/bus/server.ts";
 import { serverInterceptors } from "#runtime/rpc/interceptors.ts";
+import { serveOnNats } from "#runtime/rpc/nats/server/server.ts";
 import { EchoService } from "#runtime/rpc/nats/testing/echo-service.ts";
 import { openConnection } from "#runtime/rpc/nats/testing/echo-world.ts";
 import { openTelemetry } from "#runtime/telemetry/telemetry.ts";
@@ -14,9 +12,7 @@ import { type Login, RAW_SUBJECT, SERVICE, STREAM_BYTES } from "./setting.ts";
 
 const { url, login }: Login = JSON.parse(process.argv[2] ?? "");
 const logger = createLogger({ name: SERVICE });
-const telemetry = await openTelemetry({ service: SERVICE });
-const trusted = trustListOf([{ name: login.name, publicKey: publicKeyOf(login), speaksFor: "everybody" }]);
-const trust = async () => trusted;
+const interceptors = serverInterceptors({ logger, telemetry: await openTelemetry({ service: SERVICE }) });
 
 const routes = (router: ConnectRouter) => {
   const value = new Uint8Array(STREAM_BYTES);
@@ -36,9 +32,8 @@ raw.subscribe(RAW_SUBJECT, {
   },
 });
 await raw.flush();
-const connection = await openConnection({ url, login });
-await serveOnBus({ connection, trust }, { service: SERVICE, routes, logger, telemetry });
+await serveOnNats({ connection: await openConnection({ url, login }) }, { service: SERVICE, routes, interceptors });
 
-const http2 = createServer(connectNodeAdapter({ routes, interceptors: serverInterceptors({ logger, telemetry }) }));
+const http2 = createServer(connectNodeAdapter({ routes, interceptors }));
 http2.listen(0, "127.0.0.1", () => process.send?.({ kind: "ready", port: (http2.address() as AddressInfo).port }));
 process.on("disconnect", () => process.exit());
