@@ -2,14 +2,17 @@ import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { partsOfTransport } from "#runtime/config/server-transport.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { http } from "./http/http.ts";
+import { sse } from "./http/sse.ts";
 import type { TransportModule } from "./module.ts";
+import { tcp } from "./sockets/tcp.ts";
+import { websocket } from "./sockets/websocket.ts";
 import { stdio } from "./stdio.ts";
 
 export type FindTransport = (server: McpServer) => TransportModule;
 
 /** Chooses by the name that a server gives, else by the scheme of its URL, else, for a command, stdio. */
 export function createTransportRegistry(others: readonly TransportModule[] = []): FindTransport {
-  const modules = [...others, stdio, http];
+  const modules = [...others, stdio, http, sse, websocket, tcp];
   return (server) => {
     const { name, url } = partsOfTransport(server);
     if (name !== "") return modules.find((module) => module.name === name) ?? refuseUnknown(`the transport ${name}`);

@@ -67,7 +67,7 @@ describe("transports", () => {
     expect(() => choose(server({ url: "carrier-pigeon://x" }))).toThrow(
       /carrier-pigeon.*known are memory, stdio, http/,
     );
-    expect(() => choose(server({ url: "http://x", transport: "tcp" }))).toThrow(/tcp/);
+    expect(() => choose(server({ url: "http://x", transport: "smoke" }))).toThrow(/smoke/);
   });
 
   test("ORCH-13 of third parties are used like any other", async () => {

@@ -1,5 +1,6 @@
 import { open, type Proofs, shown, testsOf } from "./proof.ts";
 
+const network = testsOf("services/mcp-bridge/transport/network.test.ts");
 const switching = testsOf("services/tool-router/testing/sessions/switching.service.test.ts");
 const departures = testsOf("services/tool-router/sessions/switch/drain.test.ts");
 const takeover = testsOf("services/tool-router/testing/sessions/takeover.service.test.ts");
@@ -170,7 +171,14 @@ export const orch: Proofs = {
       bridge("lists and calls server-everything and server-filesystem"),
       http("lists and calls, with progress, logs and the headers", "is discovered, listed and called"),
     ),
-    open("servers over SSE, WebSocket and TCP", "Their transports are not built."),
+    shown(
+      "servers over SSE, WebSocket and TCP",
+      network(
+        "is listed and called, many at a time",
+        "that is cut off fails what it held",
+        "that is not there is unavailable",
+      ),
+    ),
     shown(
       "ready when initialised and listed; the startup timeout is each server's own",
       stdio("is ready when it is initialised and listed"),

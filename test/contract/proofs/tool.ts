@@ -311,7 +311,10 @@ export const tool: Proofs = {
       "servers over stdio and http are connected to, as processes and sockets of their own",
       bridge("a server over stdio and one over HTTP are sources beside each other"),
     ),
-    open("servers over sse, ws and tcp are connected to", "The transports sse, ws and tcp are accepted and not built."),
+    shown(
+      "servers over sse, ws and tcp are connected to",
+      testsOf("services/mcp-bridge/transport/network.test.ts")("is listed and called, many at a time"),
+    ),
     shown(
       "allowedTools narrows what is offered and called; absent means all",
       stdio("only allowed tools are offered and called", "is ready when it is initialised and listed"),

@@ -11,35 +11,28 @@ import {
   type Transport,
   type TransportSendOptions,
 } from "@modelcontextprotocol/client";
-import { Agent, fetch as undiciFetch } from "undici";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
-import { guardedConnector } from "#runtime/http/guarded-connector.ts";
 import type { TransportContext } from "../module.ts";
-import { boundedResponse } from "./bounded-body.ts";
 import { followEvents } from "./event-stream.ts";
+import { type OriginFetch, openOriginFetch } from "./origin-fetch.ts";
 import { STREAM_ENDED } from "./stream-ended.ts";
 
 const TERMINATE_TIMEOUT_MS = 1_000;
-const MAX_REDIRECTS = 5;
-const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
 /**
- * The SDK's transport, with five cares of long-lived connections:
+ * The SDK's transport, with three cares of long-lived connections:
  *
- * T1  No idle cut: undici ends silent streams after 300 s by default. Who asks keeps the deadline.
- * T2  A stream of a request that ends without its answer is answered here with an error, at once.
- * T3  The stream of unasked events is followed by `followEvents`: the SDK asks a server that closes it for ever at the same
+ * T1  A stream of a request that ends without its answer is answered here with an error, at once.
+ * T2  The stream of unasked events is followed by `followEvents`: the SDK asks a server that closes it for ever at the same
  *     pace, and gives up silently on one that fails. The SDK is told that there is no such stream.
- * T4  Closing ends the session at the server too, but waits no longer than a second for that.
- * T5  A redirect is followed within the server's own origin, and only where the request stays the same: configured headers hold
- *     secrets, and so may a message.
+ * T3  Closing ends the session at the server too, but waits no longer than a second for that.
  */
 export class HttpTransport implements Transport {
   readonly hasPerRequestStream = true;
   onclose?: () => void;
   onerror?: (error: Error) => void;
   onmessage?: <T extends JSONRPCMessage>(message: T, extra?: MessageExtraInfo) => void;
-  readonly #agent: Agent;
+  readonly #origin: OriginFetch;
   readonly #inner: StreamableHTTPClientTransport;
   readonly #unanswered = new Set<RequestId>();
   readonly #ended = new AbortController();
@@ -50,8 +43,9 @@ export class HttpTransport implements Transport {
 
   constructor(url: URL, headers: Readonly<Record<string, string>>, context: TransportContext) {
     this.#context = context;
-    const connect = context.guard && guardedConnector(context.guard);
-    this.#agent = new Agent({ bodyTimeout: 0, headersTimeout: 0, ...(connect && { connect }) }); // T1
+    this.#origin = openOriginFetch(context, ({ message }) => {
+      this.#cutFor = message;
+    });
     this.#inner = new StreamableHTTPClientTransport(url, {
       requestInit: { headers },
       fetch: (target, init) => this.#fetch(target, init),
@@ -99,9 +93,9 @@ export class HttpTransport implements Transport {
     this.#ended.abort();
     const timeUp = AbortSignal.timeout(TERMINATE_TIMEOUT_MS);
     const late = new Promise<void>((resolve) => timeUp.addEventListener("abort", () => resolve(), { once: true }));
-    await Promise.race([this.#inner.terminateSession().catch(() => {}), late]); // T4; the server forgets it by itself
+    await Promise.race([this.#inner.terminateSession().catch(() => {}), late]); // T3; the server forgets it by itself
     await this.#inner.close();
-    await this.#agent.destroy();
+    await this.#origin[Symbol.asyncDispose]();
   }
 
   #fetch: FetchLike = async (url, init = {}) => {
@@ -109,32 +103,10 @@ export class HttpTransport implements Transport {
     const isForEvents = init.method === "GET" && !headers.has("last-event-id");
     if (isForEvents) {
       this.#followEvents(url, headers);
-      return new Response(null, { status: 405 }); // T3
+      return new Response(null, { status: 405 }); // T2
     }
-    return this.#request(url, init);
+    return this.#origin.request(url, init);
   };
-
-  /** T5 */
-  async #request(url: string | URL, init: RequestInit): Promise<Response> {
-    let target = new URL(url);
-    const given = { ...init, dispatcher: this.#agent, redirect: "manual" } as Parameters<typeof undiciFetch>[1];
-    for (let hop = 0; hop <= MAX_REDIRECTS; hop++) {
-      // The global types and those of the package describe the same standard.
-      const response = (await undiciFetch(target, given)) as unknown as Response;
-      const next = redirectTarget(response, init.method, target);
-      if (next === undefined) {
-        return boundedResponse(response, {
-          maxBytes: this.#context.maxMessageBytes,
-          onTooLarge: ({ message }) => {
-            this.#cutFor = message;
-          },
-        });
-      }
-      await response.body?.cancel();
-      target = next;
-    }
-    throw new Error(`more than ${MAX_REDIRECTS} redirects`);
-  }
 
   #followEvents(url: string | URL, headers: Headers): void {
     const onTrouble = (error: unknown) =>
@@ -145,7 +117,7 @@ export class HttpTransport implements Transport {
       request: (lastEventId, signal) => {
         const asked = new Headers(headers);
         if (lastEventId) asked.set("last-event-id", lastEventId);
-        return this.#request(url, { method: "GET", headers: asked, signal });
+        return this.#origin.request(url, { method: "GET", headers: asked, signal });
       },
       onData: (data) => {
         try {
@@ -165,30 +137,13 @@ export class HttpTransport implements Transport {
     this.onmessage?.(message);
   }
 
-  /** T2 */
+  /** T1 */
   #answerUnanswered(id: RequestId): void {
     if (!this.#unanswered.delete(id)) return;
     const message = this.#cutFor ?? "the server ended the stream without an answer";
     this.#cutFor = undefined;
     this.onmessage?.({ jsonrpc: "2.0", id, error: { code: -32_000, message, data: { reason: STREAM_ENDED } } });
   }
-}
-
-/** Where a response sends the request; undefined for any other response. Throws when it may not go there. */
-function redirectTarget({ status, headers }: Response, method = "GET", from: URL): URL | undefined {
-  const location = headers.get("location");
-  if (!REDIRECTS.has(status) || location === null) return undefined;
-  const target = URL.parse(location, from.href);
-  if (target?.origin !== from.origin) {
-    const place = target === null ? "no URL" : target.origin;
-    throw new Error(
-      `${from.origin} redirects to ${place}, which is not followed: headers and messages are meant for one origin`,
-    );
-  }
-  const repeatsAsGet = status < 307 && method !== "GET" && method !== "HEAD";
-  if (repeatsAsGet)
-    throw new Error(`${from.origin} answers with a redirect (HTTP ${status}) that would lose the message`);
-  return target;
 }
 
 /** The SDK's transport distinguishes what is absent from what is undefined. */

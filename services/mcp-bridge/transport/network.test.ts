@@ -1,0 +1,97 @@
+// ORCH-6: servers over SSE, WebSocket and TCP, each behind a socket of its own.
+
+import { pino } from "pino";
+import { describe, expect, test } from "vitest";
+import { createAddressGuard } from "#runtime/http/address-guard.ts";
+import { callThrough, openConnection, serverFrom } from "../testing/connection.ts";
+import { openTcpServer, openWebSocketServer, type SocketServer } from "../testing/servers/socket-server.ts";
+import { openSseServer } from "../testing/servers/sse-server.ts";
+import { createTransportRegistry } from "./registry.ts";
+
+const noSignal = new AbortController().signal;
+type Open = () => Promise<SocketServer>;
+const servers: [string, { transport?: string }, Open][] = [
+  ["SSE", { transport: "sse" }, openSseServer],
+  ["WebSocket", {}, () => openWebSocketServer({ subprotocol: true })],
+  ["WebSocket without the subprotocol", {}, () => openWebSocketServer({ subprotocol: false })],
+  ["TCP", {}, openTcpServer],
+];
+
+describe.each(servers)("a server over %s", (name, fields, open) => {
+  const sourceOf = ({ url }: SocketServer) => ({ name: "far", url, ...fields });
+
+  test("ORCH-6 is listed and called, many at a time, with the headers of its configuration", async () => {
+    await using server = await open();
+    const headers = { "x-token": `$${"{secret:KEY}"}` };
+    await using connection = openConnection({ ...sourceOf(server), headers }, { secrets: { KEY: "k1" } });
+    await connection.settled(noSignal);
+    expect(connection.offer().tools.map(({ tool }) => tool?.name)).toContain("echo");
+    const texts = Array.from({ length: 50 }, (_, index) => `é${index}\n`);
+    const outputs = await Promise.all(texts.map((text) => callThrough(connection, "echo", { text })));
+    expect(outputs.map(({ output }) => output)).toEqual(texts);
+    if (name !== "TCP") expect(server.headers["x-token"]).toBe("k1");
+  });
+
+  test("ORCH-6 that is cut off fails what it held, its outcome unknown, and is connected to again", async () => {
+    await using server = await open();
+    await using connection = openConnection(sourceOf(server));
+    await callThrough(connection, "echo", { text: "before" });
+    const held = callThrough(connection, "wait");
+    const soon = AbortSignal.timeout(200);
+    await Promise.race([held.catch(() => {}), new Promise((resolve) => soon.addEventListener("abort", resolve))]);
+    server.cut();
+    await expect(held).rejects.toMatchObject({ reason: "OUTCOME_UNKNOWN" });
+    await connection.settled(noSignal);
+    await expect
+      .poll(() => callThrough(connection, "echo", { text: "after" }).catch(() => undefined), { timeout: 10_000 })
+      .toMatchObject({ output: "after" });
+    expect(server.connections).toBeGreaterThan(1);
+  });
+
+  test("SEC-5 whose answer is larger than a message may be fails the call", async () => {
+    await using server = await open();
+    await using connection = openConnection(sourceOf(server), { maxMessageBytes: 64 * 1024 });
+    await connection.settled(noSignal);
+    await expect(callThrough(connection, "big", { bytes: 2 ** 20 })).rejects.toMatchObject({
+      reason: "OUTCOME_UNKNOWN",
+    });
+  });
+
+  test("SEC-5 at an address that the guard refuses is not connected to", async () => {
+    await using server = await open();
+    const source = serverFrom(sourceOf(server));
+    const { transport } = await createTransportRegistry()(source).open(source, {
+      ...{ environment: {}, confinement: undefined, maxMessageBytes: 1e6, logger: pino({ level: "silent" }) },
+      ...{ guard: createAddressGuard([]), redact: (text: string) => text },
+    });
+    await transport.start();
+    const sent = transport.send({ jsonrpc: "2.0", id: 1, method: "ping" });
+    const why = await sent.catch((error: Error) => `${error.message} ${error.cause}`);
+    expect(why).toMatch(/not a public one/);
+    await transport.close();
+    expect(server.connections).toBe(0);
+  });
+
+  test("ORCH-6 that is not there is unavailable, with the reason", async () => {
+    const server = await open();
+    await server[Symbol.asyncDispose]();
+    await using connection = openConnection(sourceOf(server));
+    await connection.settled(noSignal);
+    expect(connection.offer().status).toMatchObject({
+      available: false,
+      reason: expect.stringMatching(/ECONNREFUSED/),
+    });
+  });
+});
+
+test("SEC-5 a server over SSE that wants its messages at another origin gets none", async () => {
+  await using other = await openSseServer();
+  await using server = await openSseServer({ foreign: other.url });
+  await using connection = openConnection({ name: "sly", url: server.url, transport: "sse" });
+  await connection.settled(noSignal);
+  expect(connection.offer().status).toMatchObject({
+    available: false,
+    reason: expect.stringMatching(/another origin/),
+  });
+  expect(other.headers).toEqual({});
+});

@@ -1,0 +1,9 @@
+import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import { partsOfTransport } from "#runtime/config/server-transport.ts";
+import { refuse } from "#runtime/failure/failure.ts";
+
+/** Throws `invalid_argument` for a server that has none. */
+export function urlOfServer(server: McpServer): URL {
+  const { url } = partsOfTransport(server);
+  return URL.parse(url) ?? refuse("invalid_argument", `${url} is no URL`, { reason: "INVALID_REQUEST" });
+}
