@@ -25,6 +25,7 @@ import {
   createSessionWaker,
   createStores,
   openDeliveries,
+  openSharedRoom,
   seenMarks,
 } from "./subscriptions.ts";
 
@@ -33,15 +34,18 @@ export async function openService(config: Config, context: ServiceContext): Prom
   await using stack = new AsyncDisposableStack();
   const bus = stack.use(await openServiceBus(config, context, ACCESS.spaces.stores));
   const clock = systemClock;
+  const onFault = (fault: string) => logger.warn(fault);
   const { log, inbox: store, ...stores } = createStores(bus);
   const { readSession, submit } = createNeighbours(bus, telemetry);
   const sessions = createSessions(readSession);
-  const { grantees } = stack.use(await openGrantees(bus, (fault) => logger.warn(fault)));
+  const { grantees } = stack.use(await openGrantees(bus, onFault));
   const membership = createMembership({ ...stores, log, clock });
   const access = createSpaceAccess({ membership, sessions, grantees });
   const results = createResultStore(bus);
   const messages = createMessages({ log, clock, fitted: createFitting(results.put) });
-  const inbox = createInbox({ store, clock, wake: createSessionWaker(bus) });
+  const creatorOf = async (spaceId: string) => (await stores.spaces.read(spaceId))?.value.principal ?? "";
+  const { isCrowding } = stack.use(openSharedRoom(bus, { log, creatorOf, sessions, onFault }));
+  const inbox = createInbox({ store, clock, wake: createSessionWaker(bus), isCrowding });
   const memory = createMemory(stores.memory);
   const parts = {
     ...{ membership, access, sessions, messages, log, inbox, memory, results, clock },
@@ -50,11 +54,13 @@ export async function openService(config: Config, context: ServiceContext): Prom
     runContext: createRunContext({ membership, inbox, memory }),
   };
 
-  stack.use(await openDeliveries(bus, { deliver: createNotices({ membership, access, inbox }).deliver, logger }));
+  stack.use(
+    await openDeliveries(bus, { deliver: createNotices({ membership, access, inbox, logger }).deliver, logger }),
+  );
   const look = createDuePlans({ records: stores.memory, inbox, clock });
   stack.use(openPlanClock({ records: stores.memory, look, clock, logger }));
   const fills = "marks of events that wait, or that were seen within the hour";
-  stack.use(openRoom(bus, { ...seenMarks(clock), fills, onFault: (fault) => logger.warn(fault) }));
+  stack.use(openRoom(bus, { ...seenMarks(clock), fills, onFault }));
   const stopping = new AbortController();
   stack.use(
     await serveOnBus(bus, {

@@ -9,6 +9,7 @@ import { createStreamLog } from "./subscriptions/stream-log.ts";
 export { openDeliveries } from "./subscriptions/deliveries.ts";
 export { createForgetSession } from "./subscriptions/forget-session.ts";
 export { createNeighbours } from "./subscriptions/neighbours.ts";
+export { openSharedRoom } from "./subscriptions/room/room.ts";
 export { createSessionWaker } from "./subscriptions/session-waker.ts";
 export { seenMarks } from "./subscriptions/stream-inbox.ts";
 

@@ -61,10 +61,28 @@ function createMortalStore() {
     store.write();
     wakes.push(sessionId);
   };
-  return { store, wakes, inbox: createInbox({ store: inboxStore, clock: createManualClock(), wake }) };
+  let isFull = false;
+  const isCrowding = async () => isFull;
+  const crowd = () => {
+    isFull = true;
+  };
+  const inbox = createInbox({ store: inboxStore, clock: createManualClock(), wake, isCrowding });
+  return { store, wakes, crowd, inbox };
 }
 
 describe("an inbox", () => {
+  test("SEC-6 of whoever has its share of all inboxes takes nothing further, and knows what it has", async () => {
+    const { inbox, crowd } = createMortalStore();
+    await inbox.deliver(event("tr:1"));
+    crowd();
+    await expect(inbox.deliver(event("tr:2"))).rejects.toMatchObject({
+      code: "resource_exhausted",
+      reason: "INBOX_FULL",
+    });
+    expect(await inbox.deliver(event("tr:1"))).toEqual({ duplicate: true });
+    expect((await inbox.list(owner)).map(({ eventId }) => eventId)).toEqual(["tr:1"]);
+  });
+
   test("TOOL-9 an event that is repeated at any time is there once or was seen, wherever an acknowledgement died", async () => {
     for (const writes of [0, 1, 2]) {
       const { store, inbox } = createMortalStore();

@@ -55,6 +55,8 @@ export interface InboxParts {
   clock: Clock;
   /** Lets somebody look whether the session has a reason to run; acknowledged when this resolves. */
   wake: (sessionId: string) => Promise<void>;
+  /** Whether nothing further may be stored for the session, as its principal has its share of all inboxes; none has unless told. */
+  isCrowding?: (sessionId: string) => Promise<boolean>;
 }
 
 /** For all agents of a session. The stream keeps somewhat more, and would forget whatever is oldest. */
@@ -71,7 +73,7 @@ export const mostWaiting = 900;
  * I4  Whoever delivers an event and finds it waiting wakes the session, also when it was there before: the one who stored
  *     it may have died before the wake. One wake too many finds nothing to do.
  */
-export function createInbox({ store, clock, wake }: InboxParts): Inbox {
+export function createInbox({ store, clock, wake, isCrowding = async () => false }: InboxParts): Inbox {
   const waiting = async (owner: Owner) => {
     const events = await store.read(owner.sessionId);
     return events.filter((event) => isSameOwner(event, owner)).map(asRead);
@@ -81,6 +83,7 @@ export function createInbox({ store, clock, wake }: InboxParts): Inbox {
   async function put(event: InboxEvent): Promise<"stored" | "waiting" | "seen"> {
     const { sessionId, eventId } = event;
     const stands = async (from?: number) => (await store.read(sessionId, from)).some((other) => isSame(other, event));
+    if ((await isCrowding(sessionId)) && !(await stands())) refuseCrowding(sessionId); // and leaves no mark
     let end = await store.end(sessionId);
     const mark = await store.mark(event, eventId); // I1
     if (mark === "seen") return "seen";
@@ -128,6 +131,11 @@ export function createInbox({ store, clock, wake }: InboxParts): Inbox {
       }
     },
   };
+}
+
+function refuseCrowding(sessionId: string): never {
+  const text = `the inboxes of whoever opened session ${sessionId} have their share of the store: let its agents read what waits`;
+  return refuse("resource_exhausted", text, { reason: "INBOX_FULL" });
 }
 
 function isSame(one: InboxEvent, other: InboxEvent): boolean {

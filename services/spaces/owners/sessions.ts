@@ -1,5 +1,6 @@
 import type { Session } from "#gen/toolbus/session/v1/session_pb.ts";
 import { BoundedMap } from "#runtime/collections/bounded-map.ts";
+import { Failure } from "#runtime/failure/failure.ts";
 import { requireOwner } from "#runtime/failure/session-owner.ts";
 import { type Caller, isServiceItself } from "#runtime/rpc/identity.ts";
 import type { Owner } from "./owner.ts";
@@ -15,6 +16,8 @@ export interface Sessions {
   ownerFor(asked: { sessionId: string; agent: string }, caller: Caller): Promise<Owner>;
   /** Who opened it. */
   principalOf(sessionId: string): Promise<string>;
+  /** The same; undefined for a session that there is not, or not any more. */
+  findPrincipal(sessionId: string): Promise<string | undefined>;
   /** Whether one principal opened both. */
   haveOneOwner(one: string, other: string): Promise<boolean>;
 }
@@ -35,6 +38,11 @@ export function createSessions(readSession: ReadSession): Sessions {
 
   return {
     principalOf,
+    findPrincipal: (sessionId) =>
+      principalOf(sessionId).catch((error: unknown) => {
+        if (error instanceof Failure && error.code === "not_found") return undefined;
+        throw error;
+      }),
     async haveOneOwner(one, other) {
       if (one === other) return true;
       const [first, second] = await Promise.all([one, other].map(principalOf));

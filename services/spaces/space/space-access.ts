@@ -1,5 +1,5 @@
 import type { Space } from "#gen/toolbus/space/v1/space_pb.ts";
-import { Failure, refuse } from "#runtime/failure/failure.ts";
+import { refuse } from "#runtime/failure/failure.ts";
 import type { Grantees } from "#runtime/rpc/access/grantees.ts";
 import { type Caller, callerNamed, isServiceItself, SELF } from "#runtime/rpc/identity.ts";
 import type { Sessions } from "../owners/sessions.ts";
@@ -21,7 +21,7 @@ export interface SpaceAccess {
 
 export interface SpaceAccessParts {
   membership: Pick<Membership, "space" | "spaces">;
-  sessions: Pick<Sessions, "principalOf">;
+  sessions: Pick<Sessions, "principalOf" | "findPrincipal">;
   grantees: Grantees;
 }
 
@@ -41,10 +41,7 @@ export function createSpaceAccess({ membership, sessions, grantees }: SpaceAcces
   async function isForSession(spaceId: string, sessionId: string): Promise<boolean> {
     const space = await membership.space(spaceId);
     if (isFor(space, callerNamed(""))) return true; // for all: no session has to be read
-    const principal = await sessions.principalOf(sessionId).catch((error: unknown) => {
-      if (error instanceof Failure && error.code === "not_found") return undefined;
-      throw error;
-    });
+    const principal = await sessions.findPrincipal(sessionId);
     return principal !== undefined && isFor(space, callerNamed(principal));
   }
 

@@ -8,6 +8,9 @@ const keys = testsOf("test/system/operation/keys.test.ts");
 const owners = testsOf("services/tool-router/testing/sessions/owners.service.test.ts");
 const grants = testsOf("services/tool-router/testing/sessions/grants.service.test.ts");
 const openRuns = testsOf("services/orchestrator/runs/open-runs.test.ts");
+const notices = testsOf("services/spaces/space/notices.test.ts");
+const room = testsOf("services/spaces/subscriptions/room/room.test.ts");
+const inboxes = testsOf("services/spaces/inbox/inbox.test.ts");
 const spaceGrants = testsOf("services/spaces/testing/grants.test.ts");
 const gatewayGrants = testsOf("services/gateway/testing/grants.service.test.ts");
 const operators = testsOf("test/system/operation/operators.test.ts");
@@ -225,7 +228,20 @@ export const sec: Proofs = {
       openRuns("who has its share of runs in flight is refused the next"),
       gatewayShares("paths of plain HTTP have their share, too"),
     ),
-    open("each principal has its share of bytes stored", "Stores have limits that all share."),
+    shown(
+      "nobody pushes what others have said, or what waits for them, out of a store: who holds the most gives way",
+      room(
+        "who holds more than its part has an excess",
+        "a principal that fills the store of spaces loses its own oldest messages",
+        "a principal that fills the inboxes gets no further event",
+      ),
+      inboxes("of whoever has its share of all inboxes takes nothing further"),
+      notices("an inbox that is full keeps no message from the inboxes of others"),
+    ),
+    open(
+      "each principal has its share of bytes in the other stores",
+      "Runs, calls, results, memory and the audit trail have limits that all share.",
+    ),
   ],
   "SEC-7": [
     shown(
