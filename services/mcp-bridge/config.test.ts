@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
 import { Share } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
@@ -6,6 +7,7 @@ import { readConfig } from "./config.ts";
 import { holderOf, keyOf } from "./servers/key.ts";
 import { withSecrets } from "./servers/secrets.ts";
 import { parseServer } from "./servers/source.ts";
+import { startTimeOf } from "./servers/start-time.ts";
 import { serverFrom } from "./testing/connection.ts";
 
 const secretNamed = (name: string) => `$${`{secret:${name}}`}`;
@@ -13,8 +15,40 @@ const secretNamed = (name: string) => `$${`{secret:${name}}`}`;
 test("the environment that servers inherit is an allow-list, and secrets are read by their prefix", () => {
   const env = { PATH: "/bin", AWS_KEY: "x", EXTRA: "y", TOOLBUS_MCP_ENVIRONMENT: "EXTRA", TOOLBUS_SECRET_KEY: "k" };
   const config = readConfig(env);
-  expect(config.environment).toEqual({ PATH: "/bin", EXTRA: "y" });
+  expect(config.environment).toEqual({ PATH: expect.stringMatching(/^\/bin:/), EXTRA: "y" });
   expect([...config.secrets]).toEqual([["KEY", "k"]]);
+});
+
+test("ORCH-6 servers find the suite's Node and uv behind what the machine has", () => {
+  const [first, node = "", uv = ""] = readConfig({ PATH: "/bin" }).environment.PATH?.split(":") ?? [];
+  expect(first).toBe("/bin");
+  expect(join(node, "node")).toBe(process.execPath);
+  expect(join(uv, "uv")).toMatch(/\.toolbus\/uv\/.*\/bin\/uv$/);
+});
+
+test("ORCH-6 a server whose command may have to fetch it first has a minute, unless something says otherwise", () => {
+  const ofCommand = (command: string, ...args: string[]) =>
+    startTimeOf(serverFrom({ name: "s", command, args }), readConfig({}));
+  const words = [
+    "npx -y x",
+    "/usr/bin/npx x",
+    "uvx x",
+    "bunx x",
+    "pnpm dlx x",
+    "docker run -i x",
+    "uv --quiet run x.py",
+  ];
+  for (const [command = "", ...args] of words.map((text) => text.split(" ")))
+    expect(ofCommand(command, ...args).ms, command).toBe(60_000);
+  expect(ofCommand("npx", "x").installer).toBe("npx");
+  for (const [command = "", ...args] of [
+    ["node", "npx"],
+    ["pnpm", "start"],
+    ["docker", "exec", "run"],
+  ])
+    expect(ofCommand(command, ...args)).toEqual({ ms: 5_000 });
+  const own = serverFrom({ name: "s", command: "npx", startupTimeout: durationFromMs(7) });
+  expect(startTimeOf(own, readConfig({})).ms).toBe(7);
 });
 
 test("ORCH-6 a server has 5 s to start, unless the environment says otherwise", () => {

@@ -1,3 +1,5 @@
+import { delimiter, dirname } from "node:path";
+import { fetchedUv } from "#runtime/bus/nats-server/find/find-uv.ts";
 import { confinementFromReader } from "#runtime/config/confinement.ts";
 import { readEnvironment } from "#runtime/config/environment.ts";
 import { runServersFromReader } from "#runtime/config/run-servers.ts";
@@ -14,6 +16,12 @@ const PASSED_ON = [
   ...["XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "SSL_CERT_DIR"],
 ];
 
+/** The suite's Node and uv are found where the machine has none. */
+function withOwnPrograms(environment: Record<string, string>): Record<string, string> {
+  const paths = [environment.PATH ?? "", dirname(process.execPath), dirname(fetchedUv())];
+  return { ...environment, PATH: paths.filter(Boolean).join(delimiter) };
+}
+
 export function readConfig(env: NodeJS.ProcessEnv) {
   const reader = readEnvironment(env);
   const service = serviceConfigFromReader(reader);
@@ -27,7 +35,7 @@ export function readConfig(env: NodeJS.ProcessEnv) {
     ...service,
     secrets: secretsFromReader(reader, "Secret NAME, which `env` and `headers` of MCP servers may name."),
     /** What a server that is started as a process gets, beside what its own `env` says. */
-    environment: reader.inherited((name) => passedOn.has(name)),
+    environment: withOwnPrograms(reader.inherited((name) => passedOn.has(name))),
     confinement: confinementFromReader(reader),
     idleTimeoutMs: reader.milliseconds("TOOLBUS_MCP_IDLE_TIMEOUT", {
       meaning: "A connection that nobody uses for so long is closed.",
@@ -38,6 +46,12 @@ export function readConfig(env: NodeJS.ProcessEnv) {
       meaning:
         "How long a server may take until it is initialized and its tools are listed, unless the server's entry says otherwise.",
       default: 5_000,
+      min: 1,
+    }),
+    installTimeoutMs: reader.milliseconds("TOOLBUS_MCP_INSTALL_TIMEOUT", {
+      meaning:
+        "The same for a server whose command may have to fetch it first: `npx`, `uvx`, `bunx`, `pnpm dlx`, `docker run` and the like.",
+      default: 60_000,
       min: 1,
     }),
     callTimeoutMs: reader.milliseconds("TOOLBUS_MCP_CALL_TIMEOUT", {

@@ -23,6 +23,7 @@ import { closeDeleted } from "./connection/deleted-servers.ts";
 import { Fleet } from "./connection/fleet.ts";
 import { createOpener } from "./connection/open.ts";
 import { OwnPart } from "./connection/own-part.ts";
+import { Starts } from "./connection/starts.ts";
 import { Provider } from "./provider/provider.ts";
 import { createRoutes } from "./routes.ts";
 import { createPeers } from "./subscriptions/peers.ts";
@@ -44,8 +45,10 @@ export async function openService(config: McpBridgeConfig, context: ServiceConte
   const onError = (error: unknown) => logger.error({ err: error }, `a connection: ${messageFromUnknown(error)}`);
   const onLost = (event: unknown, error: unknown) => logger.error({ event, err: error }, "an audit event was lost");
   const trail = stack.use(openAuditTrail(bus, name, { onLost }));
+  const starts = stack.use(new Starts());
   const connections = new Connections({
     ...config,
+    starts,
     onChange: createConnectionAudit(trail.record),
     instance,
     logger,
@@ -58,6 +61,7 @@ export async function openService(config: McpBridgeConfig, context: ServiceConte
       logger,
       redact,
       runGuard: createAddressGuard(config.runAllow),
+      starts,
     }),
   });
   const ownership = stack.use(
@@ -80,13 +84,12 @@ export async function openService(config: McpBridgeConfig, context: ServiceConte
   const own = new OwnPart(connections);
   const fleet = new Fleet({ instance, own, logger, instances, partOf: peers.partOf });
   const stopping = new AbortController();
-  const firstSnapshotMs = config.startupTimeoutMs / 2;
   const served = {
     instance,
     logger,
     telemetry,
     routes: createRoutes({
-      ...{ provider, connections, applied, own, fleet, owners, firstSnapshotMs, stopping: stopping.signal },
+      ...{ provider, connections, applied, own, fleet, owners, stopping: stopping.signal },
     }),
   };
   void closeDeleted({ applied, connections, signal: stopping.signal, onError });

@@ -1,10 +1,19 @@
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import type { Command } from "commander";
 import { ExecutionType, ExecutionTypeSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { ListToolsResponseSchema, type ModelTool, ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
+import {
+  type ListToolsResponse,
+  ListToolsResponseSchema,
+  type ModelTool,
+  ToolService,
+} from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { allPages } from "#runtime/rpc/paging/all-pages.ts";
 import { globalOptionsOf, openConnection } from "../../connection.ts";
-import { colors, nameOfValue, oneLine, printLine, printMessage, printTable } from "../../printing/print.ts";
+import { colors, nameOfValue, oneLine, printLine, printMessage, printNote, printTable } from "../../printing/print.ts";
 import { addApproveCommand } from "./approve.ts";
+
+/** How long one list waits for sources that are starting, before it is said what they do. */
+const WAIT = durationFromMs(1_000);
 
 interface Options {
   agent?: string;
@@ -30,13 +39,27 @@ async function listTools(options: Options, command: Command): Promise<void> {
   const global = globalOptionsOf(command);
   const router = openConnection(global).client(ToolService);
   const scope = scopeFrom(options);
-  const pages = await allPages((pageToken) => router.listTools({ scope, pageToken }));
+  const pages = await listPatiently((pageToken) => router.listTools({ scope, pageToken, sourceWait: WAIT }));
   const tools = pages.flatMap((page) => page.tools);
   const response = { ...pages[0], tools, nextPageToken: "" };
   if (global.json) return printMessage(ListToolsResponseSchema, response);
   printTable(["NAME", "REFERENCE", "KIND", "STATE", "DESCRIPTION"], response.tools.map(rowFromTool));
   for (const source of response.sources.filter((entry) => !entry.available)) {
     printLine(colors.yellow(`@${source.source} cannot be used: ${source.reason}`));
+  }
+}
+
+/** Lists again and again while sources are starting, and says what they do. Each has its own time to start. */
+async function listPatiently(page: (pageToken: string) => Promise<ListToolsResponse>) {
+  const told = new Map<string, string>();
+  for (;;) {
+    const pages = await allPages(page);
+    const starting = pages[0].sources.filter((source) => source.starting);
+    if (starting.length === 0) return pages;
+    for (const { source, reason } of starting) {
+      if (told.get(source) !== reason) printNote(`@${source}: ${reason}`);
+      told.set(source, reason);
+    }
   }
 }
 

@@ -4,11 +4,11 @@ import type { McpConnection, McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb
 import type { ExecuteToolResponse, OfferedTool } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { SourceStatus } from "#gen/toolbus/tool/v1/source_pb.ts";
 import type { ToolLog, ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { msFromDuration } from "#runtime/time/duration.ts";
 import { LinkKeeper, type OpenLink } from "../link/link-keeper.ts";
 import { offerFromPhase, statusFromPhase } from "../link/phase.ts";
 import type { Changes } from "../servers/changes.ts";
 import type { Holder } from "../servers/key.ts";
+import { startTimeOf } from "../servers/start-time.ts";
 import { type CallEvent, Calls } from "./calls.ts";
 import { execute } from "./execute.ts";
 import type { Retention } from "./retention.ts";
@@ -18,6 +18,7 @@ export interface ConnectionOptions {
   holder: Holder;
   instance: string;
   startupTimeoutMs: number;
+  installTimeoutMs: number;
   idleTimeoutMs: number;
   logger: Logger;
   redact: (text: string) => string;
@@ -61,7 +62,7 @@ export class Connection implements AsyncDisposable {
     this.#logger = options.logger.child({ server: server.name, ...holder });
     this.#keeper = new LinkKeeper({
       ...options,
-      startupTimeoutMs: msFromDuration(server.startupTimeout) ?? options.startupTimeoutMs,
+      startTime: startTimeOf(server, options),
       logger: this.#logger,
       onLog: (log) => this.#takeLog(log),
       isBusy: () => this.#calls.running > 0,

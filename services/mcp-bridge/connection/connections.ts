@@ -4,6 +4,7 @@ import { createChanges } from "../servers/changes.ts";
 import { type Holder, keyOf } from "../servers/key.ts";
 import { Connection, type ConnectionOptions } from "./connection.ts";
 import { Retention } from "./retention.ts";
+import type { Starts } from "./starts.ts";
 
 /** Which instance has a connection; `#runtime/bus/ownership/ownership.ts` behind it. */
 export interface Owners {
@@ -26,11 +27,13 @@ export type Located = { kind: "here"; connection: Connection; hold: Disposable }
 export interface ConnectionsOptions {
   instance: string;
   startupTimeoutMs: number;
+  installTimeoutMs: number;
   idleTimeoutMs: number;
   logger: ConnectionOptions["logger"];
   /** Strikes the values of secrets out of what servers say of themselves and of calls that failed. */
   redact: (text: string) => string;
   openerOf: (asked: AskedConnection) => ConnectionOptions["open"];
+  starts: Pick<Starts, "end">;
   /** Told of each change of each connection. */
   onChange: (connection: Connection) => void;
   /** Of what fails with nobody waiting for it. */
@@ -111,6 +114,7 @@ export class Connections {
   async releaseServer(server: McpServer): Promise<void> {
     const own = [...this.#open].filter(([, connection]) => equals(McpServerSchema, connection.server, server));
     await Promise.all(own.map(([key]) => this.#owners?.release(key)));
+    this.#options.starts.end(server);
   }
 
   /** Whether it was closed because its scope is over: then nobody opens it again on his own. */

@@ -7,10 +7,12 @@ import type { Confinement } from "#runtime/lifecycle/child-process/confinement.t
 import { openEnding } from "#runtime/time/ending.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
 import type { Link } from "../link/link.ts";
-import type { LinkEvents, OpeningLink } from "../link/link-keeper.ts";
+import type { LinkEvents, OpeningLink, OpenLink } from "../link/link-keeper.ts";
 import { withSecrets } from "../servers/secrets.ts";
+import { installerOf, type StartTime } from "../servers/start-time.ts";
 import type { FindTransport } from "../transport/registry.ts";
 import type { AskedConnection } from "./connections.ts";
+import type { Starts } from "./starts.ts";
 
 export interface OpenerOptions {
   findTransport: FindTransport;
@@ -22,36 +24,42 @@ export interface OpenerOptions {
   redact: (text: string) => string;
   /** Servers that runs bring are reached only where it allows. */
   runGuard: AddressGuard;
+  starts: Starts;
 }
 
 /** How a connection opens its links: secrets resolved, transport chosen, initialised and listed within one time. */
 export function createOpener(options: OpenerOptions) {
-  const { findTransport, secrets, environment, confinement, maxMessageBytes, logger, redact, runGuard } = options;
+  const { findTransport, secrets, environment, confinement, maxMessageBytes, logger, redact, runGuard, starts } =
+    options;
   const context = { environment, confinement, maxMessageBytes, logger, redact };
-  return ({ server, holder }: AskedConnection) =>
-    (events: LinkEvents, timeoutMs: number, signal: AbortSignal): OpeningLink => {
+  return (asked: AskedConnection): OpenLink =>
+    installerOf(asked.server) === undefined ? opener(asked) : starts.opener(asked.server, opener(asked));
+
+  function opener({ server, holder }: AskedConnection): OpenLink {
+    return (events: LinkEvents, start: StartTime, signal: AbortSignal): OpeningLink => {
       const closing: Promise<void>[] = [];
       const open = async () => {
-        using time = timeoutSignal(timeoutMs);
+        using time = timeoutSignal(start.ms);
         using ending = openEnding(signal, time);
         const isOfRun = holder.runId !== "";
         if (isOfRun) await requireOutside(server, runGuard);
         const resolved = isOfRun ? server : withSecrets(server, secrets);
-        const guarded = { ...context, ...(isOfRun && { guard: runGuard }) };
+        const guarded = { ...context, onWords: events.onStarting, ...(isOfRun && { guard: runGuard }) };
         const { openLink } = await sdkOfMcp();
         const opening = openLink(
           { server: resolved, module: findTransport(server), context: guarded, ...events },
-          timeoutMs,
+          start,
           signal,
         );
         closing.push(opening.closed);
         const link = await opening.link;
-        return { link, listed: await listOrClose(link, { limit: ending.signal, timeoutMs, closing }) };
+        return { link, listed: await listOrClose(link, { limit: ending.signal, timeoutMs: start.ms, closing }) };
       };
       const ready = open();
       const closed = async () => void (await Promise.all(closing));
       return { ready, closed: ready.then(closed, closed) };
     };
+  }
 }
 
 /** Loaded with the first server: it takes 10 MB. */

@@ -3,16 +3,21 @@ import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
 import { type Changes, createChanges, orAborted } from "../servers/changes.ts";
 import { isSettled, type Phase, type ReadyPhase } from "./phase.ts";
 
+const MAX_WORDS = 200;
+const BETWEEN_WORDS_MS = 200;
+
 /** Where a connection stands at the moment, for its one writer and all who wait for it to be different. */
 export class CurrentPhase {
   readonly #changes = createChanges();
   readonly #onChange: () => void;
-  #value: Phase = { kind: "connecting" };
+  #value: Phase;
   #changedAtMs = Date.now();
   #failedAttempts = 0;
+  #told: NodeJS.Timeout | undefined;
 
-  constructor(onChange: () => void) {
+  constructor(onChange: () => void, installer: string | undefined) {
     this.#onChange = onChange;
+    this.#value = { kind: "connecting", ...(installer !== undefined && { installer }) };
   }
 
   get value(): Phase {
@@ -38,6 +43,18 @@ export class CurrentPhase {
     this.#changedAtMs = Date.now();
     this.#changes.tell();
     this.#onChange();
+  }
+
+  /** What a server says while it starts; told now and then, as it may say much. */
+  note(text: string): void {
+    const phase = this.#value;
+    if (phase.kind !== "connecting" || text.trim() === "") return;
+    phase.lastWords = text.trim().slice(0, MAX_WORDS);
+    if (this.#told !== undefined) return;
+    this.#told = setTimeout(() => {
+      this.#told = undefined;
+      if (this.#value === phase) this.tell();
+    }, BETWEEN_WORDS_MS).unref();
   }
 
   noteFailedAttempt(): void {

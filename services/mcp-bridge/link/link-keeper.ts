@@ -7,6 +7,7 @@ import { openEnding } from "#runtime/time/ending.ts";
 import { type Backoff, createBackoff } from "#runtime/time/retry/backoff.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
 import { type Changes, orAborted } from "../servers/changes.ts";
+import type { StartTime } from "../servers/start-time.ts";
 import { CurrentPhase } from "./current-phase.ts";
 import { type HealthFinding, watchHealth } from "./health.ts";
 import type { Link } from "./link.ts";
@@ -29,7 +30,7 @@ import { createRefresh } from "./refresh.ts";
 
 export interface LinkKeeperOptions {
   server: McpServer;
-  startupTimeoutMs: number;
+  startTime: StartTime;
   logger: Logger;
   /** Of what a server says. */
   redact: (text: string) => string;
@@ -41,9 +42,11 @@ export interface LinkKeeperOptions {
 }
 
 /** Opens a link and tells its tools, within the time. */
-export type OpenLink = (events: LinkEvents, timeoutMs: number, signal: AbortSignal) => OpeningLink;
+export type OpenLink = (events: LinkEvents, time: StartTime, signal: AbortSignal) => OpeningLink;
 
 export interface LinkEvents {
+  /** What the server, or the program that fetches it, has said while it starts. */
+  onStarting: (text: string) => void;
   onToolsChanged: () => void;
   onLog: (log: ToolLog) => void;
 }
@@ -60,7 +63,6 @@ const SOUND_MS = 5_000;
 export class LinkKeeper implements AsyncDisposable {
   readonly #options: LinkKeeperOptions;
   readonly #logger: Logger;
-  readonly #startupTimeoutMs: number;
   readonly #closing = new AbortController();
   readonly #warned = new Set<string>();
   readonly #backoff: Backoff = createBackoff({ initialMs: 100, maxMs: 30_000 });
@@ -72,8 +74,7 @@ export class LinkKeeper implements AsyncDisposable {
   constructor(options: LinkKeeperOptions) {
     this.#options = options;
     this.#logger = options.logger;
-    this.#startupTimeoutMs = options.startupTimeoutMs;
-    this.#current = new CurrentPhase(options.onChange);
+    this.#current = new CurrentPhase(options.onChange, options.startTime.installer);
     this.#refresh = createRefresh({
       work: () => this.readTools(),
       onError: (error) => this.#logger.warn(`the tools could not be read again: ${this.#textOf(error)}`),
@@ -105,7 +106,7 @@ export class LinkKeeper implements AsyncDisposable {
 
   /** Throws `unavailable` when the server is not there in time (N3). */
   async whenReady(signal: AbortSignal): Promise<ReadyPhase> {
-    const ready = await this.#current.ready(this.#startupTimeoutMs, signal, this.#closing.signal);
+    const ready = await this.#current.ready(this.#options.startTime.ms, signal, this.#closing.signal);
     if (ready) return ready;
     const { name } = this.#options.server;
     return refuse("unavailable", `the MCP server ${name} is unavailable: ${reasonOf(this.phase)}`, {
@@ -140,8 +141,12 @@ export class LinkKeeper implements AsyncDisposable {
 
   /** Resolves when the link has ended and is closed (N1): with why it failed, or with undefined after a sound one. */
   async #connectAndServe(signal: AbortSignal): Promise<string | undefined> {
-    const events: LinkEvents = { onToolsChanged: () => this.#refresh.request(), onLog: this.#options.onLog };
-    const opening = this.#options.open(events, this.#startupTimeoutMs, signal);
+    const events: LinkEvents = {
+      onStarting: (text) => this.#current.note(this.#options.redact(text)),
+      onToolsChanged: () => this.#refresh.request(),
+      onLog: this.#options.onLog,
+    };
+    const opening = this.#options.open(events, this.#options.startTime, signal);
     let opened: { link: Link; listed: ListedTools };
     try {
       opened = await opening.ready;
@@ -235,7 +240,7 @@ export class LinkKeeper implements AsyncDisposable {
   async readTools(): Promise<void> {
     const phase = this.phase;
     if (phase.kind !== "ready") return;
-    using time = timeoutSignal(this.#startupTimeoutMs);
+    using time = timeoutSignal(this.#options.startTime.ms);
     using ending = openEnding(this.#closing.signal, time);
     const listed = await phase.link.list(ending.signal);
     if (this.phase !== phase) return;

@@ -15,6 +15,7 @@ import { openEnding } from "#runtime/time/ending.ts";
 import { repeatUntilAborted } from "#runtime/time/retry/retry.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
 import { orAborted } from "../servers/changes.ts";
+import { type StartTime, textOfLateStart } from "../servers/start-time.ts";
 import { logFromNotification } from "../tools/log.ts";
 import type { OpenTransport, TransportContext, TransportModule } from "../transport/module.ts";
 import { type ListedTools, listTools } from "./list-tools.ts";
@@ -64,12 +65,12 @@ const NO_TIMEOUT_MS = 2 ** 31 - 1;
 const PROBE_SHARE = 0.4;
 
 /** Opens the transport and initialises. A rejected opening has closed, or is closing, what it opened: wait for `closed`. */
-export function openLink(options: LinkOptions, timeoutMs: number, signal: AbortSignal): Opening {
+export function openLink(options: LinkOptions, start: StartTime, signal: AbortSignal): Opening {
   const closing: Promise<void>[] = [];
-  const time = timeoutSignal(timeoutMs);
+  const time = timeoutSignal(start.ms);
   const ending = openEnding(signal, time);
   const limit = ending.signal;
-  const attempt = (connect: ConnectOptions) => openOnce(options, { ...connect, signal: limit }, timeoutMs, closing);
+  const attempt = (connect: ConnectOptions) => openOnce(options, { ...connect, signal: limit }, start, closing);
   const link = attempt({}).catch((error) => {
     // An old server that exits at a question that it does not know is asked in its own way.
     if (limit.aborted || !(error instanceof ClosedInProbe)) throw error;
@@ -100,7 +101,7 @@ class ClosedInProbe extends Error {}
 async function openOnce(
   options: LinkOptions,
   connect: ConnectOptions & { signal: AbortSignal },
-  timeoutMs: number,
+  start: StartTime,
   closing: Promise<void>[],
 ): Promise<Link> {
   const { server, context } = options;
@@ -110,7 +111,7 @@ async function openOnce(
     transport.close().catch((error) => context.logger.warn({ err: error }, `closing ${server.name} failed`));
   const client = new Client(
     { name: "toolbus", version: "0.1.0" },
-    { versionNegotiation: { mode: "auto", probe: { timeoutMs: timeoutMs * PROBE_SHARE } } },
+    { versionNegotiation: { mode: "auto", probe: { timeoutMs: start.ms * PROBE_SHARE } } },
   );
   const lastError = observeErrors(client, options);
   try {
@@ -120,7 +121,7 @@ async function openOnce(
   } catch (error) {
     const isTimeUp = connect.signal.reason instanceof Error && connect.signal.reason.name === "TimeoutError";
     closing.push(close());
-    const text = isTimeUp ? `it was not initialised within ${timeoutMs} ms` : (lastError() ?? networkTextOf(error));
+    const text = isTimeUp ? textOfLateStart(start) : (lastError() ?? networkTextOf(error));
     const message = [text, await lastWords(opened, closing, isTimeUp)].filter(Boolean).join("; ");
     if (isClosedInProbe(error) && connect.prior === undefined) throw new ClosedInProbe(message);
     throw new Failure("unavailable", message, { reason: "MCP_SERVER_UNAVAILABLE", cause: error });

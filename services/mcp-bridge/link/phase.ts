@@ -24,7 +24,7 @@ export interface ReadyPhase {
 /** Where a connection stands. Only a failed attempt leaves a reason behind while the next one goes on. */
 export type Phase =
   | ReadyPhase
-  | { kind: "connecting"; lastFailure?: string }
+  | { kind: "connecting"; lastFailure?: string; installer?: string; lastWords?: string }
   | { kind: "waiting"; reason: string; untilMs: number }
   | { kind: "closed" };
 
@@ -38,14 +38,22 @@ export function reasonOf(phase: Phase): string {
   if (phase.kind === "ready") return "";
   if (phase.kind === "closed") return "the connection is closed";
   if (phase.kind === "waiting") return phase.reason;
-  return phase.lastFailure ?? "it is starting";
+  if (phase.lastFailure !== undefined) return phase.lastFailure;
+  const { installer, lastWords } = phase;
+  const told = lastWords === undefined ? "" : `: ${lastWords}`;
+  return `it is starting${installer === undefined ? "" : ` (${installer} may fetch it first)`}${told}`;
 }
 
 export function offerFromPhase(source: string, phase: Phase): { tools: OfferedTool[]; status: SourceStatus } {
   const tools = phase.kind === "ready" ? [...phase.tools.values()] : [];
   return {
     tools: tools.map((tool) => create(OfferedToolSchema, { source, tool })),
-    status: create(SourceStatusSchema, { source, available: phase.kind === "ready", reason: reasonOf(phase) }),
+    status: create(SourceStatusSchema, {
+      source,
+      available: phase.kind === "ready",
+      reason: reasonOf(phase),
+      starting: !isSettled(phase),
+    }),
   };
 }
 

@@ -11,14 +11,15 @@ import { openEnding } from "#runtime/time/ending.ts";
 import { repeatUntilAborted } from "#runtime/time/retry/retry.ts";
 import { createChanges, orAborted } from "../servers/changes.ts";
 import { sourceOfServer, sourcesOf } from "../servers/servers.ts";
-import { type AskedSource, failedOffer, offerFromList, type SourceOffer } from "./offer.ts";
+import { type AskedSource, failedOffer, offerFromList, type SourceOffer, startingOffer } from "./offer.ts";
 import type { Asker, Provider, ProviderParts } from "./provider.ts";
 
 export interface OfferWatchParts extends Pick<ProviderParts, "connections" | "applied"> {
   provider: Pick<Provider, "peerAt" | "askedOf">;
-  /** How long the first snapshot waits for servers that are starting; then they are told as what they are. */
-  firstSnapshotMs: number;
 }
+
+/** How long the first snapshot waits for servers that are starting; then they are told as what they are. */
+const FIRST_SNAPSHOT_MS = 1_000;
 
 /** Snapshots of what a scope is offered: one soon, and another after each change. Ends with the asker's signal. */
 export async function* watchTools(
@@ -66,10 +67,10 @@ async function* watchSources(
     return followSource(source, scope, { ...asker, signal }, parts, { tell, end });
   });
   try {
-    await untilAllTold(offers, sources.length, changes, parts.firstSnapshotMs, signal);
+    await untilAllTold(offers, sources.length, changes, signal);
     for (;;) {
       const changed = changes.next();
-      const all = sources.map((source) => offers.get(source) ?? failedOffer(source.name, "it is starting"));
+      const all = sources.map((source) => offers.get(source) ?? startingOffer(source.name));
       yield withEtag(WatchProvidedToolsResponseSchema, {
         tools: all.flatMap(({ tools }) => tools),
         sources: all.map(({ status }) => status),
@@ -86,18 +87,18 @@ async function untilAllTold(
   offers: ReadonlyMap<AskedSource, SourceOffer>,
   count: number,
   changes: { next(): Promise<void> },
-  limitMs: number,
   signal: AbortSignal,
 ): Promise<void> {
   const over = new AbortController();
   using ending = openEnding(signal, over.signal);
-  const limit = delay(limitMs, ending.signal).catch(() => {}); // whoever waits looks at the signal
+  const limit = delay(FIRST_SNAPSHOT_MS, ending.signal).catch(() => {}); // whoever waits looks at the signal
   try {
     let isLate = false;
     void limit.then(() => {
       isLate = true;
     });
-    while (offers.size < count && !isLate) await orAborted(Promise.race([changes.next(), limit]), signal);
+    const settled = () => [...offers.values()].filter(({ status }) => !status.starting).length;
+    while (settled() < count && !isLate) await orAborted(Promise.race([changes.next(), limit]), signal);
   } finally {
     over.abort();
   }
@@ -144,7 +145,6 @@ async function followOnce(
   }
   const { connection, hold } = located;
   using _ = hold;
-  await connection.settled(asker.signal);
   while (!connection.isClosed) {
     const changed = connection.changes.next();
     tell(connection.offer());

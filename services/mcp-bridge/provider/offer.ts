@@ -14,6 +14,10 @@ export function failedOffer(source: string, reason: string): SourceOffer {
   return { tools: [], status: create(SourceStatusSchema, { source, reason }) };
 }
 
+export function startingOffer(source: string): SourceOffer {
+  return { tools: [], status: create(SourceStatusSchema, { source, reason: "it is starting", starting: true }) };
+}
+
 export function offerFromList(
   source: string,
   listed: Pick<GetProvidedToolsResponse, "tools" | "sources">,

@@ -8,6 +8,7 @@ import { createAddressGuard } from "#runtime/http/address-guard.ts";
 import { Connection, type ConnectionCall } from "../connection/connection.ts";
 import { createOpener } from "../connection/open.ts";
 import { Retention } from "../connection/retention.ts";
+import { Starts } from "../connection/starts.ts";
 import type { TransportModule } from "../transport/module.ts";
 import { createTransportRegistry } from "../transport/registry.ts";
 import { type EventTold, eventsOf } from "./events.ts";
@@ -66,6 +67,7 @@ export function openConnection(server: ServerFixture, options: ConnectionFixture
     logger,
     redact,
     runGuard: createAddressGuard([]),
+    starts: new Starts(),
   });
   const holder = { sessionId: "s1", agent: "a1", runId: "" };
   return new Connection({
@@ -73,6 +75,7 @@ export function openConnection(server: ServerFixture, options: ConnectionFixture
     holder,
     instance: "test",
     startupTimeoutMs: 15_000,
+    installTimeoutMs: 60_000,
     idleTimeoutMs,
     logger,
     redact,

@@ -23,6 +23,8 @@ export interface TransportContext {
   readonly logger: Logger;
   /** Judges the addresses of a server that a run brought; absent for servers of operators. */
   readonly guard?: AddressGuard;
+  /** Told of each line that the other side writes for people, redacted. */
+  readonly onWords?: (line: string) => void;
   /** Takes the values of secrets out of what a server wrote, before anybody reads it. */
   readonly redact: (text: string) => string;
 }

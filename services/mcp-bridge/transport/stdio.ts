@@ -10,7 +10,7 @@ const STDERR_TAIL_BYTES = 2_048;
 export const stdio: TransportModule = {
   name: "stdio",
   schemes: [],
-  async open({ name, transport }, { environment, confinement, maxMessageBytes, logger, redact }) {
+  async open({ name, transport }, { environment, confinement, maxMessageBytes, logger, redact, onWords }) {
     if (transport.case !== "stdio")
       return refuse("invalid_argument", `${name} has no command`, { reason: "INVALID_REQUEST" });
     const { command, args, env } = transport.value;
@@ -21,7 +21,11 @@ export const stdio: TransportModule = {
       confinement,
       maxLineBytes: maxMessageBytes,
       stderrTailBytes: STDERR_TAIL_BYTES,
-      onStderrLine: (line) => logger.debug({ server: name, stderr: redact(line) }, "stderr"),
+      onStderrLine: (line) => {
+        const words = redact(line);
+        logger.debug({ server: name, stderr: words }, "stderr");
+        onWords?.(words);
+      },
     });
     let exit: ChildExit | undefined;
     void child.exited.then((exited) => {

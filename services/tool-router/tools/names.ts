@@ -48,6 +48,11 @@ function hashedName(reference: string): string {
   return `${readable.slice(0, 46)}__${digest}`;
 }
 
+/** Whether a name may be that of a tool of a source, by its reference or as models call it. */
+export function isOfSource(name: string, source: string): boolean {
+  return name.startsWith(`@${source}/`) || name.startsWith(`${source.replace(/[^a-zA-Z0-9_-]/g, "_").slice(0, 46)}_`);
+}
+
 /** Whether a name fits a pattern, in which `*` stands for any characters: `@files/*`, `get_*`, and `*` for everything. */
 export type NameMatcher = (reference: string) => boolean;
 

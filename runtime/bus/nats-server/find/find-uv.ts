@@ -1,4 +1,4 @@
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { messageFromUnknown } from "../../../failure/failure.ts";
 import { LocalFailure } from "../../../failure/local-failure.ts";
 import { runToEnd } from "../run-to-end.ts";
@@ -13,13 +13,18 @@ import {
 
 export const pinnedUv = "0.13.9";
 
+/** Where `findUv` puts what it fetches. */
+export function fetchedUv(toolbusDirectory = join(process.cwd(), ".toolbus")): string {
+  return join(toolbusDirectory, "uv", pinnedUv, "bin", "uv");
+}
+
 /** The path of `uv`: from the PATH, else fetched once from PyPI by pip into the toolbus directory. */
 export async function findUv(options: FindOptions = {}): Promise<string> {
   const context = contextFromOptions(options);
   const onPath = await executableOnPath("uv", context.searchPath);
   if (onPath !== undefined) return onPath;
-  const directory = join(context.toolbusDirectory, "uv", pinnedUv);
-  const path = join(directory, "bin", "uv");
+  const path = fetchedUv(context.toolbusDirectory);
+  const directory = dirname(dirname(path));
   if (await isExecutable(path)) return path;
   try {
     await fetchOnce(directory, context, async (temporary) => {

@@ -1,3 +1,4 @@
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { RunEndReason } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { FoldedRun } from "../../log/state/fold.ts";
 import type { LoopContext } from "../context.ts";
@@ -5,6 +6,9 @@ import { AgentSwitched } from "../errors/agent-switched.ts";
 import { waitFor } from "../errors/wait-for.ts";
 import { runSourcesOf } from "./run-servers.ts";
 import { createToolTable, type ToolTable } from "./tool-table.ts";
+
+/** How long a run waits for sources that are starting: npx may fetch a server first. Each has a time of its own, mostly shorter. */
+const SOURCE_WAIT_MS = 60_000;
 
 /**
  * The tools as they are now: they may change from turn to turn. A router that is away is waited for. Throws `AgentSwitched` when
@@ -20,7 +24,8 @@ export async function listTools(
   const runSources = runSourcesOf(options);
   const run = runSources.length > 0 ? { runId: state.runId, runSources } : {};
   const scope = { case: "session" as const, value: { sessionId, ...run } };
-  const listed = await waitFor(patience, () => router.listTools({ scope }, { signal, principal, agent }));
+  const sourceWait = durationFromMs(SOURCE_WAIT_MS);
+  const listed = await waitFor(patience, () => router.listTools({ scope, sourceWait }, { signal, principal, agent }));
   if (listed.agent !== agent) throw new AgentSwitched(agent, listed.agent);
   return createToolTable(listed, options);
 }

@@ -16,7 +16,7 @@ import { Contexts } from "./contexts.ts";
 const validator = createValidator();
 
 /** Contexts of as many sessions as are asked for, whose only provider says of none that its offer is that of all. */
-function openContexts() {
+function openContexts(startsAfter?: Promise<void>) {
   const clock = createManualClock();
   const streams = { open: 0 };
   const client: ProviderClient = {
@@ -24,7 +24,13 @@ function openContexts() {
     async *watchTools(_, { signal }) {
       streams.open += 1;
       try {
-        yield create(WatchProvidedToolsResponseSchema, { tools: [{ tool: { name: "do" } }] });
+        if (startsAfter !== undefined) {
+          const sources = [{ source: "files", starting: true, reason: "it is starting" }];
+          yield create(WatchProvidedToolsResponseSchema, { sources });
+          await startsAfter;
+        }
+        const tools = [{ tool: { name: "do" } }, { source: "files", tool: { name: "read" } }];
+        yield create(WatchProvidedToolsResponseSchema, { tools, sources: [{ source: "files", available: true }] });
         await ended(signal);
       } finally {
         streams.open -= 1;
@@ -56,11 +62,11 @@ function openContexts() {
     onUnavailable: () => {},
     onAvailable: () => {},
   });
-  const list = async (sessionId: string) => {
-    const context = contexts.ofSession({ session: session(sessionId), since: 0 });
-    return contexts.tools(context, new AbortController().signal);
-  };
-  return { clock, contexts, streams, list };
+  const { signal } = new AbortController();
+  const contextOf = (id: string) => contexts.ofSession({ session: session(id), since: 0 });
+  const list = (id: string, waitMs?: number) => contexts.tools(contextOf(id), signal, waitMs);
+  const find = (id: string, name: string) => contexts.find(contextOf(id), name, signal);
+  return { clock, contexts, streams, list, find };
 }
 
 test("LOOP-16 sessions at rest hold no more streams than there is room for", async () => {
@@ -76,4 +82,30 @@ test("LOOP-16 sessions at rest hold no more streams than there is room for", asy
   expect([...(await list("first")).byReference.keys()]).toEqual([...first.byReference.keys()]);
   contexts[Symbol.dispose]();
   await until(() => streams.open === 0);
+});
+
+test("ORCH-6 a list waits for a source that is starting as long as its reader says, and tells what it does then", async () => {
+  const start = Promise.withResolvers<void>();
+  const { clock, contexts, list } = openContexts(start.promise);
+  const impatient = list("one", 0);
+  const patient = list("one", 60_000);
+  expect((await impatient).sources).toMatchObject([{ source: "files", starting: true, reason: "it is starting" }]);
+  expect([...(await impatient).byReference.keys()]).toEqual([]);
+  await until(() => clock.sleeping > 1);
+  start.resolve();
+  await clock.advance(100);
+  expect([...(await patient).byReference.keys()]).toEqual(["do", "@files/read"]);
+  contexts[Symbol.dispose]();
+});
+
+test("ORCH-6 a call waits for the source that its tool is of, and for no other", async () => {
+  const start = Promise.withResolvers<void>();
+  const { clock, contexts, find } = openContexts(start.promise);
+  expect((await find("one", "@notes/read")).resolution.kind).toBe("unknown");
+  const found = Promise.all(["@files/read", "files__read"].map((name) => find("one", name)));
+  await until(() => clock.sleeping > 1);
+  start.resolve();
+  await clock.advance(100);
+  for (const { resolution } of await found) expect(resolution.kind).toBe("found");
+  contexts[Symbol.dispose]();
 });

@@ -5,6 +5,7 @@ import { type Scope, ScopeSchema } from "#gen/toolbus/provider/v1/tool_provider_
 import type { Session } from "#gen/toolbus/session/v1/session_pb.ts";
 import { refuseField } from "#runtime/failure/failure.ts";
 import type { Catalogue } from "../../catalogue/catalogue.ts";
+import { isOfSource } from "../../tools/names.ts";
 import { type Resolution, resolve } from "../../tools/resolve.ts";
 import { CALLER_PROVIDER } from "../../tools/tool-set/offer.ts";
 import type { ToolSet } from "../../tools/tool-set/tool-set.ts";
@@ -50,6 +51,10 @@ interface Open {
 /** So many stay open at most, but for those that were used lately: their providers may still be on the way with an answer. */
 const MOST_OPEN = 2_000;
 const LATELY_MS = 1_000;
+/** How long a list waits for sources that are starting, unless its reader says otherwise. */
+const SOURCE_WAIT_MS = 2_000;
+/** A call waits no longer for a source, even for one that is said to be starting for ever. */
+const LONGEST_START_MS = 120_000;
 
 /** The contexts in use, each with what its providers offer. */
 export class Contexts implements Disposable {
@@ -80,15 +85,23 @@ export class Contexts implements Disposable {
     return contextOf(agent, { revision });
   }
 
-  /** All tools, once every provider has answered, failed, or taken too long; the caller's as they are declared now. */
-  async tools(context: AgentContext, signal: AbortSignal): Promise<ToolSet> {
+  /**
+   * All tools, once every provider has answered, failed, or taken too long; the caller's as they are declared now. Sources that
+   * are starting are waited for that long.
+   */
+  async tools(context: AgentContext, signal: AbortSignal, sourceWaitMs = SOURCE_WAIT_MS): Promise<ToolSet> {
     const open = this.#opened(context);
-    await Promise.all([open.offers.settled(signal), open.offers.refresh(CALLER_PROVIDER, signal)]);
+    const { offers } = open;
+    const all = offers.settled(signal).then(() => offers.started(sourceWaitMs, signal));
+    await Promise.all([all, offers.refresh(CALLER_PROVIDER, signal)]);
     this.#refuseDrained(context);
     return this.#pinned(open, context.agent);
   }
 
-  /** What a name means, as soon as the provider that has it has answered, whatever the others do. */
+  /**
+   * What a name means, as soon as the provider that has it has answered, whatever the others do. A source that is starting is
+   * waited for by calls of its tools alone.
+   */
   async find(
     context: AgentContext,
     name: string,
@@ -97,13 +110,20 @@ export class Contexts implements Disposable {
     const open = this.#opened(context);
     const { offers } = open;
     offers.follow();
+    const untilMs = this.#options.clock.now() + LONGEST_START_MS;
     let isFresh = false;
     for (;;) {
       const changed = offers.changed;
       const isSettled = offers.isSettled;
       const tools = await this.#pinned(open, context.agent);
       const resolution = resolve(tools, name);
-      if (resolution.kind === "found" || (isSettled && isFresh)) return { tools, resolution };
+      if (resolution.kind === "found") return { tools, resolution };
+      const mayCome = offers.starting.some((source) => isOfSource(resolution.reference, source));
+      if (isSettled && isFresh && mayCome && this.#options.clock.now() < untilMs) {
+        await offers.nextChange(untilMs, signal);
+        continue;
+      }
+      if (isSettled && isFresh) return { tools, resolution };
       if (isSettled) await offers.refresh(CALLER_PROVIDER, signal);
       else await changed;
       isFresh = isSettled;

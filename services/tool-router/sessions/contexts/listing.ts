@@ -8,6 +8,7 @@ import {
   ModelToolSchema,
 } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { pageOf } from "#runtime/rpc/paging/page.ts";
+import { msFromDuration } from "#runtime/time/duration.ts";
 import { aliasesOf } from "../../tools/resolve.ts";
 import type { ToolEntry, ToolSet } from "../../tools/tool-set/tool-set.ts";
 import { type AskedContextParts, withAskedContext } from "./asked-context.ts";
@@ -21,7 +22,7 @@ export async function listTools(
   signal: AbortSignal,
 ): Promise<ListToolsResponse> {
   const list = async (context: AgentContext) =>
-    pageOfTools(await parts.contexts.tools(context, signal), context, request);
+    pageOfTools(await parts.contexts.tools(context, signal, msFromDuration(request.sourceWait)), context, request);
   return withAskedContext(parts, request, list, signal);
 }
 

@@ -1,5 +1,6 @@
 import type { Scope } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { Clock } from "#runtime/time/clock.ts";
+import { openEnding } from "#runtime/time/ending.ts";
 import { CALLER_PROVIDER, type Offer } from "../../tools/tool-set/offer.ts";
 import type { JudgeOffer } from "./fitness.ts";
 import { type Ask, OfferWatch } from "./offer-watch.ts";
@@ -81,6 +82,32 @@ export class ScopeOffers implements Disposable {
     return this.#changed.promise;
   }
 
+  /** The sources that are on their way. */
+  get starting(): string[] {
+    const known = this.offers.filter(({ failure }) => failure === "").flatMap(({ sources }) => sources);
+    return known.filter(({ starting }) => starting).map(({ source }) => source);
+  }
+
+  /** Resolves when no source is on its way any more, or the time is over. */
+  async started(limitMs: number, signal: AbortSignal): Promise<void> {
+    const { clock } = this.#options;
+    const untilMs = clock.now() + limitMs;
+    while (this.starting.length > 0 && !this.#closing.signal.aborted && clock.now() < untilMs) {
+      await this.nextChange(untilMs, signal);
+    }
+  }
+
+  /** Resolves at the next change, at the latest at that time. */
+  async nextChange(untilMs: number, signal: AbortSignal): Promise<void> {
+    const { clock } = this.#options;
+    const over = new AbortController();
+    using ending = openEnding(signal, over.signal);
+    const late = clock.delay(untilMs - clock.now(), ending.signal).catch(() => {}); // the signal is looked at below
+    await Promise.race([this.changed, late]);
+    over.abort();
+    signal.throwIfAborted();
+  }
+
   async settled(signal: AbortSignal): Promise<void> {
     while (!this.isSettled) {
       await this.changed;
@@ -124,8 +151,8 @@ export class ScopeOffers implements Disposable {
 
 function complaintsOf({ provider, declared, sources, failure, unfit = "" }: Offer): [source: string, reason: string][] {
   if (failure !== "") return [[provider, failure]];
-  const failing = sources.flatMap(({ source, available, reason }): [string, string][] =>
-    available ? [] : [[source, reason]],
+  const failing = sources.flatMap(({ source, available, reason, starting }): [string, string][] =>
+    available || starting ? [] : [[source, reason]],
   );
   if (unfit === "") return failing;
   const [only = provider] = declared.size === 1 ? declared.keys() : [];

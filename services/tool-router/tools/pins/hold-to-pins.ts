@@ -90,5 +90,5 @@ function statusesWith(sources: readonly SourceStatus[], entries: readonly ToolEn
 
 function statusOf(source: string, references: readonly string[]): SourceStatus {
   const reason = `pinned tools have changed since they were approved: ${references.join(", ")}`;
-  return { $typeName: "toolbus.tool.v1.SourceStatus", source, available: false, reason };
+  return { $typeName: "toolbus.tool.v1.SourceStatus", source, available: false, reason, starting: false };
 }

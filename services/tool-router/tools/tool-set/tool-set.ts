@@ -175,5 +175,5 @@ function statuses(offers: readonly Offer[]): SourceStatus[] {
 }
 
 function statusOf(source: string, reason: string): SourceStatus {
-  return { $typeName: "toolbus.tool.v1.SourceStatus", source, available: false, reason };
+  return { $typeName: "toolbus.tool.v1.SourceStatus", source, available: false, reason, starting: false };
 }

@@ -204,7 +204,8 @@ export type McpServer = Message<"toolbus.mcp.v1.McpServer"> & {
   healthCheck?: HealthCheck | undefined;
 
   /**
-   * How long it may take until initialized and listed; absent means the bridge's default of 5 s (TOOLBUS_MCP_STARTUP_TIMEOUT).
+   * How long it may take until initialized and listed; absent means the bridge's default of 5 s (TOOLBUS_MCP_STARTUP_TIMEOUT). A command
+   * that may have to fetch the server first, such as npx, uvx, bunx, pnpm dlx or docker run, has TOOLBUS_MCP_INSTALL_TIMEOUT.
    *
    * @generated from field: google.protobuf.Duration startup_timeout = 7;
    */

@@ -14,7 +14,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file toolbus/tool/v1/source.proto.
  */
 export const file_toolbus_tool_v1_source: GenFile = /*@__PURE__*/
-  fileDesc("Chx0b29sYnVzL3Rvb2wvdjEvc291cmNlLnByb3RvEg90b29sYnVzLnRvb2wudjEicAoGU291cmNlEisKBG5hbWUYASABKAlCHbpIGnIYMhZeW2EtekEtWjAtOV8uLV17MSw2NH0kEicKBmNvbmZpZxgCIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSEAoIZnJvbV9ydW4YAyABKAgikQEKCVJ1blNvdXJjZRIrCgRuYW1lGAEgASgJQh26SBpyGDIWXlthLXpBLVowLTlfLi1dezEsNjR9JBIuCghwcm92aWRlchgCIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBInCgZjb25maWcYAyABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0IkEKDFNvdXJjZVN0YXR1cxIOCgZzb3VyY2UYASABKAkSEQoJYXZhaWxhYmxlGAIgASgIEg4KBnJlYXNvbhgDIAEoCWIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_struct]);
+  fileDesc("Chx0b29sYnVzL3Rvb2wvdjEvc291cmNlLnByb3RvEg90b29sYnVzLnRvb2wudjEicAoGU291cmNlEisKBG5hbWUYASABKAlCHbpIGnIYMhZeW2EtekEtWjAtOV8uLV17MSw2NH0kEicKBmNvbmZpZxgCIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSEAoIZnJvbV9ydW4YAyABKAgikQEKCVJ1blNvdXJjZRIrCgRuYW1lGAEgASgJQh26SBpyGDIWXlthLXpBLVowLTlfLi1dezEsNjR9JBIuCghwcm92aWRlchgCIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBInCgZjb25maWcYAyABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0IlMKDFNvdXJjZVN0YXR1cxIOCgZzb3VyY2UYASABKAkSEQoJYXZhaWxhYmxlGAIgASgIEg4KBnJlYXNvbhgDIAEoCRIQCghzdGFydGluZxgEIAEoCGIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_struct]);
 
 /**
  * Where tools come from: one MCP server, one worker file, one third party's collection.
@@ -113,6 +113,13 @@ export type SourceStatus = Message<"toolbus.tool.v1.SourceStatus"> & {
    * @generated from field: string reason = 3;
    */
   reason: string;
+
+  /**
+   * Whether it is on its way: being fetched, starting, or connected to again. `reason` says what it does.
+   *
+   * @generated from field: bool starting = 4;
+   */
+  starting: boolean;
 };
 
 /**

@@ -396,7 +396,8 @@ type McpServer struct {
 	AllowedTools *v1.AllowedTools `protobuf:"bytes,5,opt,name=allowed_tools,json=allowedTools,proto3" json:"allowed_tools,omitempty"`
 	// Periodic check; absent for none.
 	HealthCheck *HealthCheck `protobuf:"bytes,6,opt,name=health_check,json=healthCheck,proto3" json:"health_check,omitempty"`
-	// How long it may take until initialized and listed; absent means the bridge's default of 5 s (TOOLBUS_MCP_STARTUP_TIMEOUT).
+	// How long it may take until initialized and listed; absent means the bridge's default of 5 s (TOOLBUS_MCP_STARTUP_TIMEOUT). A command
+	// that may have to fetch the server first, such as npx, uvx, bunx, pnpm dlx or docker run, has TOOLBUS_MCP_INSTALL_TIMEOUT.
 	StartupTimeout *durationpb.Duration `protobuf:"bytes,7,opt,name=startup_timeout,json=startupTimeout,proto3" json:"startup_timeout,omitempty"`
 	// Who shares a connection.
 	Share         Share `protobuf:"varint,8,opt,name=share,proto3,enum=toolbus.mcp.v1.Share" json:"share,omitempty"`

@@ -162,7 +162,9 @@ type SourceStatus struct {
 	// Whether its tools can be called.
 	Available bool `protobuf:"varint,2,opt,name=available,proto3" json:"available,omitempty"`
 	// Why not, in words for an operator; empty when available.
-	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Whether it is on its way: being fetched, starting, or connected to again. `reason` says what it does.
+	Starting      bool `protobuf:"varint,4,opt,name=starting,proto3" json:"starting,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -218,6 +220,13 @@ func (x *SourceStatus) GetReason() string {
 	return ""
 }
 
+func (x *SourceStatus) GetStarting() bool {
+	if x != nil {
+		return x.Starting
+	}
+	return false
+}
+
 var File_toolbus_tool_v1_source_proto protoreflect.FileDescriptor
 
 const file_toolbus_tool_v1_source_proto_rawDesc = "" +
@@ -230,11 +239,12 @@ const file_toolbus_tool_v1_source_proto_rawDesc = "" +
 	"\tRunSource\x121\n" +
 	"\x04name\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_.-]{1,64}$R\x04name\x128\n" +
 	"\bprovider\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\bprovider\x12/\n" +
-	"\x06config\x18\x03 \x01(\v2\x17.google.protobuf.StructR\x06config\"\\\n" +
+	"\x06config\x18\x03 \x01(\v2\x17.google.protobuf.StructR\x06config\"x\n" +
 	"\fSourceStatus\x12\x16\n" +
 	"\x06source\x18\x01 \x01(\tR\x06source\x12\x1c\n" +
 	"\tavailable\x18\x02 \x01(\bR\tavailable\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reasonB\xab\x01\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\x12\x1a\n" +
+	"\bstarting\x18\x04 \x01(\bR\bstartingB\xab\x01\n" +
 	"\x13com.toolbus.tool.v1B\vSourceProtoP\x01Z)toolbus.dev/gen/go/toolbus/tool/v1;toolv1\xa2\x02\x03TTX\xaa\x02\x0fToolbus.Tool.V1\xca\x02\x0fToolbus\\Tool\\V1\xe2\x02\x1bToolbus\\Tool\\V1\\GPBMetadata\xea\x02\x11Toolbus::Tool::V1b\x06proto3"
 
 var (

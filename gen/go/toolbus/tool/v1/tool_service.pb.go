@@ -290,7 +290,9 @@ type ListToolsRequest struct {
 	// Maximum number to return; 0 means 100. A page may hold fewer while more follow.
 	PageSize int32 `protobuf:"varint,4,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// The `next_page_token` of the previous page; empty for the first page.
-	PageToken     string `protobuf:"bytes,5,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	PageToken string `protobuf:"bytes,5,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// How long the list waits for sources that are starting; each is told as it is when that time is over. Absent means moments.
+	SourceWait    *durationpb.Duration `protobuf:"bytes,6,opt,name=source_wait,json=sourceWait,proto3" json:"source_wait,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -369,6 +371,13 @@ func (x *ListToolsRequest) GetPageToken() string {
 		return x.PageToken
 	}
 	return ""
+}
+
+func (x *ListToolsRequest) GetSourceWait() *durationpb.Duration {
+	if x != nil {
+		return x.SourceWait
+	}
+	return nil
 }
 
 type isListToolsRequest_Scope interface {
@@ -1416,7 +1425,7 @@ const file_toolbus_tool_v1_tool_service_proto_rawDesc = "" +
 	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x123\n" +
 	"\x06run_id\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\x05runId\x12E\n" +
 	"\vrun_sources\x18\x03 \x03(\v2\x1a.toolbus.tool.v1.RunSourceB\b\xbaH\x05\x92\x01\x02\x10 R\n" +
-	"runSources\"\x9a\x02\n" +
+	"runSources\"\xe5\x02\n" +
 	"\x10ListToolsRequest\x129\n" +
 	"\asession\x18\x01 \x01(\v2\x1d.toolbus.tool.v1.SessionScopeH\x00R\asession\x124\n" +
 	"\x05agent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$H\x00R\x05agent\x12:\n" +
@@ -1424,7 +1433,10 @@ const file_toolbus_tool_v1_tool_service_proto_rawDesc = "" +
 	"\tpage_size\x18\x04 \x01(\x05B\n" +
 	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12'\n" +
 	"\n" +
-	"page_token\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageTokenB\a\n" +
+	"page_token\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\x12I\n" +
+	"\vsource_wait\x18\x06 \x01(\v2\x19.google.protobuf.DurationB\r\xbaH\n" +
+	"\xaa\x01\a\"\x03\b\xd8\x042\x00R\n" +
+	"sourceWaitB\a\n" +
 	"\x05scope\"\xac\x02\n" +
 	"\x11ListToolsResponse\x120\n" +
 	"\x05tools\x18\x01 \x03(\v2\x1a.toolbus.tool.v1.ModelToolR\x05tools\x127\n" +
@@ -1560,10 +1572,10 @@ var file_toolbus_tool_v1_tool_service_proto_goTypes = []any{
 	(*ApproveToolsResponse)(nil),  // 14: toolbus.tool.v1.ApproveToolsResponse
 	(*Tool)(nil),                  // 15: toolbus.tool.v1.Tool
 	(*RunSource)(nil),             // 16: toolbus.tool.v1.RunSource
-	(*SourceStatus)(nil),          // 17: toolbus.tool.v1.SourceStatus
-	(*AllowedTools)(nil),          // 18: toolbus.tool.v1.AllowedTools
-	(*timestamppb.Timestamp)(nil), // 19: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 20: google.protobuf.Duration
+	(*durationpb.Duration)(nil),   // 17: google.protobuf.Duration
+	(*SourceStatus)(nil),          // 18: toolbus.tool.v1.SourceStatus
+	(*AllowedTools)(nil),          // 19: toolbus.tool.v1.AllowedTools
+	(*timestamppb.Timestamp)(nil), // 20: google.protobuf.Timestamp
 	(*Usage)(nil),                 // 21: toolbus.tool.v1.Usage
 	(v1.Reason)(0),                // 22: toolbus.error.v1.Reason
 	(*ToolProgress)(nil),          // 23: toolbus.tool.v1.ToolProgress
@@ -1573,37 +1585,38 @@ var file_toolbus_tool_v1_tool_service_proto_depIdxs = []int32{
 	15, // 0: toolbus.tool.v1.ModelTool.tool:type_name -> toolbus.tool.v1.Tool
 	16, // 1: toolbus.tool.v1.SessionScope.run_sources:type_name -> toolbus.tool.v1.RunSource
 	2,  // 2: toolbus.tool.v1.ListToolsRequest.session:type_name -> toolbus.tool.v1.SessionScope
-	1,  // 3: toolbus.tool.v1.ListToolsResponse.tools:type_name -> toolbus.tool.v1.ModelTool
-	17, // 4: toolbus.tool.v1.ListToolsResponse.sources:type_name -> toolbus.tool.v1.SourceStatus
-	18, // 5: toolbus.tool.v1.CallToolRequest.allowed_tools:type_name -> toolbus.tool.v1.AllowedTools
-	19, // 6: toolbus.tool.v1.CallToolRequest.deadline:type_name -> google.protobuf.Timestamp
-	16, // 7: toolbus.tool.v1.CallToolRequest.run_sources:type_name -> toolbus.tool.v1.RunSource
-	20, // 8: toolbus.tool.v1.CallToolRequest.timeout:type_name -> google.protobuf.Duration
-	21, // 9: toolbus.tool.v1.CallToolResult.usage:type_name -> toolbus.tool.v1.Usage
-	22, // 10: toolbus.tool.v1.CallToolResult.reason:type_name -> toolbus.error.v1.Reason
-	23, // 11: toolbus.tool.v1.CallToolResponse.progress:type_name -> toolbus.tool.v1.ToolProgress
-	24, // 12: toolbus.tool.v1.CallToolResponse.log:type_name -> toolbus.tool.v1.ToolLog
-	6,  // 13: toolbus.tool.v1.CallToolResponse.result:type_name -> toolbus.tool.v1.CallToolResult
-	2,  // 14: toolbus.tool.v1.ExplainToolRequest.session:type_name -> toolbus.tool.v1.SessionScope
-	0,  // 15: toolbus.tool.v1.ExplainStep.stage:type_name -> toolbus.tool.v1.ExplainStage
-	9,  // 16: toolbus.tool.v1.ExplainToolResponse.steps:type_name -> toolbus.tool.v1.ExplainStep
-	11, // 17: toolbus.tool.v1.ApproveToolsRequest.approvals:type_name -> toolbus.tool.v1.ToolApproval
-	15, // 18: toolbus.tool.v1.ToolChange.approved:type_name -> toolbus.tool.v1.Tool
-	15, // 19: toolbus.tool.v1.ToolChange.offered:type_name -> toolbus.tool.v1.Tool
-	13, // 20: toolbus.tool.v1.ApproveToolsResponse.changes:type_name -> toolbus.tool.v1.ToolChange
-	3,  // 21: toolbus.tool.v1.ToolService.ListTools:input_type -> toolbus.tool.v1.ListToolsRequest
-	5,  // 22: toolbus.tool.v1.ToolService.CallTool:input_type -> toolbus.tool.v1.CallToolRequest
-	8,  // 23: toolbus.tool.v1.ToolService.ExplainTool:input_type -> toolbus.tool.v1.ExplainToolRequest
-	12, // 24: toolbus.tool.v1.ToolService.ApproveTools:input_type -> toolbus.tool.v1.ApproveToolsRequest
-	4,  // 25: toolbus.tool.v1.ToolService.ListTools:output_type -> toolbus.tool.v1.ListToolsResponse
-	7,  // 26: toolbus.tool.v1.ToolService.CallTool:output_type -> toolbus.tool.v1.CallToolResponse
-	10, // 27: toolbus.tool.v1.ToolService.ExplainTool:output_type -> toolbus.tool.v1.ExplainToolResponse
-	14, // 28: toolbus.tool.v1.ToolService.ApproveTools:output_type -> toolbus.tool.v1.ApproveToolsResponse
-	25, // [25:29] is the sub-list for method output_type
-	21, // [21:25] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	17, // 3: toolbus.tool.v1.ListToolsRequest.source_wait:type_name -> google.protobuf.Duration
+	1,  // 4: toolbus.tool.v1.ListToolsResponse.tools:type_name -> toolbus.tool.v1.ModelTool
+	18, // 5: toolbus.tool.v1.ListToolsResponse.sources:type_name -> toolbus.tool.v1.SourceStatus
+	19, // 6: toolbus.tool.v1.CallToolRequest.allowed_tools:type_name -> toolbus.tool.v1.AllowedTools
+	20, // 7: toolbus.tool.v1.CallToolRequest.deadline:type_name -> google.protobuf.Timestamp
+	16, // 8: toolbus.tool.v1.CallToolRequest.run_sources:type_name -> toolbus.tool.v1.RunSource
+	17, // 9: toolbus.tool.v1.CallToolRequest.timeout:type_name -> google.protobuf.Duration
+	21, // 10: toolbus.tool.v1.CallToolResult.usage:type_name -> toolbus.tool.v1.Usage
+	22, // 11: toolbus.tool.v1.CallToolResult.reason:type_name -> toolbus.error.v1.Reason
+	23, // 12: toolbus.tool.v1.CallToolResponse.progress:type_name -> toolbus.tool.v1.ToolProgress
+	24, // 13: toolbus.tool.v1.CallToolResponse.log:type_name -> toolbus.tool.v1.ToolLog
+	6,  // 14: toolbus.tool.v1.CallToolResponse.result:type_name -> toolbus.tool.v1.CallToolResult
+	2,  // 15: toolbus.tool.v1.ExplainToolRequest.session:type_name -> toolbus.tool.v1.SessionScope
+	0,  // 16: toolbus.tool.v1.ExplainStep.stage:type_name -> toolbus.tool.v1.ExplainStage
+	9,  // 17: toolbus.tool.v1.ExplainToolResponse.steps:type_name -> toolbus.tool.v1.ExplainStep
+	11, // 18: toolbus.tool.v1.ApproveToolsRequest.approvals:type_name -> toolbus.tool.v1.ToolApproval
+	15, // 19: toolbus.tool.v1.ToolChange.approved:type_name -> toolbus.tool.v1.Tool
+	15, // 20: toolbus.tool.v1.ToolChange.offered:type_name -> toolbus.tool.v1.Tool
+	13, // 21: toolbus.tool.v1.ApproveToolsResponse.changes:type_name -> toolbus.tool.v1.ToolChange
+	3,  // 22: toolbus.tool.v1.ToolService.ListTools:input_type -> toolbus.tool.v1.ListToolsRequest
+	5,  // 23: toolbus.tool.v1.ToolService.CallTool:input_type -> toolbus.tool.v1.CallToolRequest
+	8,  // 24: toolbus.tool.v1.ToolService.ExplainTool:input_type -> toolbus.tool.v1.ExplainToolRequest
+	12, // 25: toolbus.tool.v1.ToolService.ApproveTools:input_type -> toolbus.tool.v1.ApproveToolsRequest
+	4,  // 26: toolbus.tool.v1.ToolService.ListTools:output_type -> toolbus.tool.v1.ListToolsResponse
+	7,  // 27: toolbus.tool.v1.ToolService.CallTool:output_type -> toolbus.tool.v1.CallToolResponse
+	10, // 28: toolbus.tool.v1.ToolService.ExplainTool:output_type -> toolbus.tool.v1.ExplainToolResponse
+	14, // 29: toolbus.tool.v1.ToolService.ApproveTools:output_type -> toolbus.tool.v1.ApproveToolsResponse
+	26, // [26:30] is the sub-list for method output_type
+	22, // [22:26] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_tool_v1_tool_service_proto_init() }

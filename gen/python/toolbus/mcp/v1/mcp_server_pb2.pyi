@@ -302,7 +302,9 @@ class McpServer(_message.Message):
 
     @_builtins.property
     def startup_timeout(self) -> _duration_pb2.Duration:
-        """How long it may take until initialized and listed; absent means the bridge's default of 5 s (TOOLBUS_MCP_STARTUP_TIMEOUT)."""
+        """How long it may take until initialized and listed; absent means the bridge's default of 5 s (TOOLBUS_MCP_STARTUP_TIMEOUT). A command
+        that may have to fetch the server first, such as npx, uvx, bunx, pnpm dlx or docker run, has TOOLBUS_MCP_INSTALL_TIMEOUT.
+        """
 
     def __init__(
         self,

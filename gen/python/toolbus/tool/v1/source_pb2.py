@@ -26,7 +26,7 @@ from buf.validate import validate_pb2 as buf_dot_validate_dot_validate__pb2
 from google.protobuf import struct_pb2 as google_dot_protobuf_dot_struct__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1ctoolbus/tool/v1/source.proto\x12\x0ftoolbus.tool.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\"\x87\x01\n\x06Source\x12\x31\n\x04name\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_.-]{1,64}$R\x04name\x12/\n\x06\x63onfig\x18\x02 \x01(\x0b\x32\x17.google.protobuf.StructR\x06\x63onfig\x12\x19\n\x08\x66rom_run\x18\x03 \x01(\x08R\x07\x66romRun\"\xa9\x01\n\tRunSource\x12\x31\n\x04name\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_.-]{1,64}$R\x04name\x12\x38\n\x08provider\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x08provider\x12/\n\x06\x63onfig\x18\x03 \x01(\x0b\x32\x17.google.protobuf.StructR\x06\x63onfig\"\\\n\x0cSourceStatus\x12\x16\n\x06source\x18\x01 \x01(\tR\x06source\x12\x1c\n\tavailable\x18\x02 \x01(\x08R\tavailable\x12\x16\n\x06reason\x18\x03 \x01(\tR\x06reasonb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1ctoolbus/tool/v1/source.proto\x12\x0ftoolbus.tool.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\"\x87\x01\n\x06Source\x12\x31\n\x04name\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_.-]{1,64}$R\x04name\x12/\n\x06\x63onfig\x18\x02 \x01(\x0b\x32\x17.google.protobuf.StructR\x06\x63onfig\x12\x19\n\x08\x66rom_run\x18\x03 \x01(\x08R\x07\x66romRun\"\xa9\x01\n\tRunSource\x12\x31\n\x04name\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_.-]{1,64}$R\x04name\x12\x38\n\x08provider\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x08provider\x12/\n\x06\x63onfig\x18\x03 \x01(\x0b\x32\x17.google.protobuf.StructR\x06\x63onfig\"x\n\x0cSourceStatus\x12\x16\n\x06source\x18\x01 \x01(\tR\x06source\x12\x1c\n\tavailable\x18\x02 \x01(\x08R\tavailable\x12\x16\n\x06reason\x18\x03 \x01(\tR\x06reason\x12\x1a\n\x08starting\x18\x04 \x01(\x08R\x08startingb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -44,5 +44,5 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_RUNSOURCE']._serialized_start=247
   _globals['_RUNSOURCE']._serialized_end=416
   _globals['_SOURCESTATUS']._serialized_start=418
-  _globals['_SOURCESTATUS']._serialized_end=510
+  _globals['_SOURCESTATUS']._serialized_end=538
 # @@protoc_insertion_point(module_scope)

@@ -92,22 +92,26 @@ class SourceStatus(_message.Message):
     SOURCE_FIELD_NUMBER: _builtins.int
     AVAILABLE_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
+    STARTING_FIELD_NUMBER: _builtins.int
     source: _builtins.str
     """Name of the source."""
     available: _builtins.bool
     """Whether its tools can be called."""
     reason: _builtins.str
     """Why not, in words for an operator; empty when available."""
+    starting: _builtins.bool
+    """Whether it is on its way: being fetched, starting, or connected to again. `reason` says what it does."""
     def __init__(
         self,
         *,
         source: _builtins.str = ...,
         available: _builtins.bool = ...,
         reason: _builtins.str = ...,
+        starting: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["available", b"available", "reason", b"reason", "source", b"source"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["available", b"available", "reason", b"reason", "source", b"source", "starting", b"starting"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

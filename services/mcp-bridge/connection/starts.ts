@@ -1,0 +1,132 @@
+import { equals } from "@bufbuild/protobuf";
+import { type McpServer, McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import { BoundedMap } from "#runtime/collections/bounded-map.ts";
+import type { LinkEvents, OpeningLink, OpenLink } from "../link/link-keeper.ts";
+import { createChanges, orAborted } from "../servers/changes.ts";
+
+type Opened = Awaited<OpeningLink["ready"]>;
+
+interface Start {
+  readonly server: McpServer;
+  readonly program: string;
+  readonly opening: OpeningLink;
+  readonly over: AbortController;
+  /** Whose start it is at the moment; undefined after its connection was closed. */
+  events: LinkEvents | undefined;
+}
+
+const MOST_KNOWN = 1_000;
+
+/**
+ * The starts of servers that a program like npx may have to fetch first. Such a start belongs to the server, not to the session
+ * that needed it first: npx that is killed in the middle leaves a broken cache behind.
+ *
+ * S1  A start whose connection is closed goes on until it ends or its own time is over; the next connection to the same server
+ *     takes it over, unused as it is. What nobody has taken over when it is ready is closed.
+ * S2  What was never started here is started once at a time: the others wait for the end of the first.
+ */
+export class Starts implements AsyncDisposable {
+  readonly #going = new Set<Start>();
+  readonly #known = new BoundedMap<string, true>(MOST_KNOWN);
+  readonly #changes = createChanges();
+
+  /** Opens as `open` does, with what was said above. */
+  opener(server: McpServer, open: OpenLink): OpenLink {
+    return (events, time, signal) => {
+      const begin = (forwarded: LinkEvents, over: AbortSignal) => open(forwarded, time, over);
+      let own: Start | undefined;
+      const take = async () => {
+        own = await this.#takeOrBegin(server, events, begin, signal);
+        return this.#opened(own, signal);
+      };
+      const ready = take();
+      const closed = async () => {
+        if (own !== undefined && !this.#going.has(own)) await own.opening.closed;
+      };
+      return { ready, closed: ready.then(closed, closed) };
+    };
+  }
+
+  /** Ends what goes on for a server that is no more. */
+  end(server: McpServer): void {
+    for (const start of this.#going) {
+      if (start.events === undefined && equals(McpServerSchema, start.server, server)) start.over.abort();
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const going = [...this.#going];
+    for (const { over } of going) over.abort();
+    await Promise.all(going.map(({ opening }) => opening.closed));
+  }
+
+  async #takeOrBegin(
+    server: McpServer,
+    events: LinkEvents,
+    begin: (events: LinkEvents, over: AbortSignal) => OpeningLink,
+    signal: AbortSignal,
+  ): Promise<Start> {
+    const program = programOf(server);
+    for (;;) {
+      const changed = this.#changes.next();
+      const going = [...this.#going].filter((start) => start.program === program);
+      const left = going.find((start) => start.events === undefined && equals(McpServerSchema, start.server, server));
+      if (left !== undefined) {
+        left.events = events;
+        return left;
+      }
+      if (going.length === 0 || this.#known.get(program)) return this.#begin(server, program, events, begin);
+      events.onStarting("another session fetches it");
+      await orAborted(changed, signal);
+    }
+  }
+
+  #begin(
+    server: McpServer,
+    program: string,
+    events: LinkEvents,
+    begin: (events: LinkEvents, over: AbortSignal) => OpeningLink,
+  ): Start {
+    const over = new AbortController();
+    const opening = begin(
+      {
+        onStarting: (text) => start.events?.onStarting(text),
+        onToolsChanged: () => start.events?.onToolsChanged(),
+        onLog: (log) => start.events?.onLog(log),
+      },
+      over.signal,
+    );
+    const start: Start = { server, program, opening, over, events };
+    this.#going.add(start);
+    const ended = () => {
+      this.#going.delete(start);
+      this.#known.set(program, true);
+      this.#changes.tell();
+    };
+    opening.ready.then(async ({ link }) => {
+      if (start.events === undefined) await link[Symbol.asyncDispose](); // S1
+      ended();
+    }, ended);
+    return start;
+  }
+
+  async #opened(start: Start, signal: AbortSignal): Promise<Opened> {
+    const { events } = start;
+    try {
+      return await orAborted(start.opening.ready, signal);
+    } catch (error) {
+      if (signal.aborted && start.events === events) {
+        const isGoing = this.#going.has(start);
+        start.events = undefined; // S1
+        this.#changes.tell();
+        if (!isGoing) await start.opening.ready.then(({ link }) => link[Symbol.asyncDispose]()).catch(() => {}); // it was ready just then
+      }
+      throw error;
+    }
+  }
+}
+
+/** What is fetched, whatever else the entry of the server says. */
+function programOf({ transport }: McpServer): string {
+  return transport.case === "stdio" ? JSON.stringify([transport.value.command, transport.value.args]) : "";
+}

@@ -1,0 +1,44 @@
+import { basename } from "node:path";
+import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import { msFromDuration } from "#runtime/time/duration.ts";
+
+/** How long a server may take until it is initialised and listed. */
+export interface StartTime {
+  readonly ms: number;
+  /** The program that may have to fetch the server first; absent for what is installed. */
+  readonly installer?: string;
+}
+
+export interface StartTimes {
+  startupTimeoutMs: number;
+  installTimeoutMs: number;
+}
+
+/** Programs that fetch what they start, alone or by their first argument. */
+const INSTALLERS = [
+  ...["npx", "uvx", "bunx", "pnpx", "pnpm dlx", "yarn dlx", "npm exec", "npm x", "bun x"],
+  ...["uv run", "uv tool", "pipx run", "docker run", "podman run"],
+];
+
+/** By its entry, else by whether its command has to fetch it first. */
+export function startTimeOf(server: McpServer, { startupTimeoutMs, installTimeoutMs }: StartTimes): StartTime {
+  const installer = installerOf(server);
+  const ms = msFromDuration(server.startupTimeout);
+  if (installer === undefined) return { ms: ms ?? startupTimeoutMs };
+  return { ms: ms ?? installTimeoutMs, installer };
+}
+
+export function installerOf({ transport }: Pick<McpServer, "transport">): string | undefined {
+  if (transport.case !== "stdio") return undefined;
+  const { command, args } = transport.value;
+  const program = basename(command).replace(/\.(exe|cmd|bat)$/i, "");
+  const words = [program, `${program} ${args.find((word) => !word.startsWith("-")) ?? ""}`];
+  return INSTALLERS.find((installer) => words.includes(installer));
+}
+
+/** What is said of a server that was not there in its time. */
+export function textOfLateStart({ ms, installer }: StartTime): string {
+  const text = `it was not initialised within ${ms} ms`;
+  if (installer === undefined) return text;
+  return `${text}, which ${installer} has to fetch and start it (TOOLBUS_MCP_INSTALL_TIMEOUT, or startupTimeout of the server)`;
+}
