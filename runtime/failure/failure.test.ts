@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Failure, messageFromUnknown, refuse } from "./failure.ts";
+import { Failure, MAX_MESSAGE_CHARACTERS, messageFromUnknown, refuse } from "./failure.ts";
 
 test("refuse throws a failure that keeps code, reason, metadata and cause", () => {
   const cause = new Error("disk");
@@ -19,4 +19,18 @@ test("a message is found in whatever was thrown", () => {
   expect(messageFromUnknown({ message: "c" })).toBe("c");
   expect(messageFromUnknown(new AggregateError([new Error("d"), new Error("e")]))).toBe("d; e");
   expect(messageFromUnknown(undefined)).toBe("undefined");
+});
+
+test("SEC-5 a message that a peer has chosen is as long as a person reads, and fits every wire", () => {
+  const long = `${"x".repeat(20_000_000)} the end`;
+  for (const text of [
+    messageFromUnknown(new Error(long)),
+    new Failure("internal", long, { reason: "INTERNAL" }).message,
+  ]) {
+    expect(text).toHaveLength(MAX_MESSAGE_CHARACTERS);
+    expect(text).toMatch(/^xxx.*x… \(20000008 characters\)$/);
+  }
+  const half = 'no property "\ud800"';
+  expect(messageFromUnknown(new Error(half))).toBe('no property "\ufffd"');
+  expect(new Failure("invalid_argument", half, { reason: "INVALID_REQUEST" }).message.isWellFormed()).toBe(true);
 });

@@ -1,4 +1,5 @@
 import type { Reason } from "#gen/toolbus/error/v1/error_pb.ts";
+import { shortened } from "../content/shortened.ts";
 
 /** What went wrong, in the sixteen words that every protocol at the edge can say. */
 export type FailureCode =
@@ -43,6 +44,9 @@ export interface FailureOptions<R extends ReceivedReason = ReasonName> {
   cause?: unknown;
 }
 
+/** Characters of a message: it is for a person to read, and goes into logs, records and headers. */
+export const MAX_MESSAGE_CHARACTERS = 16_384;
+
 /** What the domain throws. Its message is written for the caller; it reaches the wire as it is. */
 export class Failure extends Error {
   readonly code: FailureCode;
@@ -51,7 +55,10 @@ export class Failure extends Error {
   readonly fieldViolations?: readonly FieldViolation[];
 
   constructor(code: FailureCode, message: string, options: FailureOptions<ReceivedReason>) {
-    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    super(
+      shortened(message, MAX_MESSAGE_CHARACTERS),
+      options.cause === undefined ? undefined : { cause: options.cause },
+    );
     this.name = "Failure";
     this.code = code;
     this.reason = options.reason;
@@ -71,8 +78,12 @@ export function refuseField(field: string, message: string, cause?: unknown): ne
   throw new Failure("invalid_argument", `${field}: ${message}`, { reason: "INVALID_REQUEST", fieldViolations, cause });
 }
 
-/** The message of whatever was thrown, for logs and for messages that name a cause. */
+/** The message of whatever was thrown, for logs, states and messages that name a cause: a peer may have chosen it. */
 export function messageFromUnknown(error: unknown): string {
+  return shortened(wholeMessageOf(error), MAX_MESSAGE_CHARACTERS);
+}
+
+function wholeMessageOf(error: unknown): string {
   if (error instanceof AggregateError && !error.message) return error.errors.map(messageFromUnknown).join("; ");
   if (error instanceof Error) return error.message || error.name;
   if (typeof error === "string") return error;

@@ -1,4 +1,5 @@
 import type { ToolLog, ToolProgress } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { shortened } from "../content/shortened.ts";
 
 /** What a tool tells while it runs. */
 export type ToldByTool = { case: "progress"; value: ToolProgress } | { case: "log"; value: ToolLog };
@@ -9,14 +10,8 @@ export const MAX_TOLD_CHARACTERS = 16_384;
 /** The event with a text that is not longer than that, and fields of a log that are not: half a JSON text is none. */
 export function boundedEvent<E extends ToldByTool>(event: E): E {
   const { value } = event;
-  value.message = shortened(value.message);
+  value.message = shortened(value.message, MAX_TOLD_CHARACTERS);
   if (event.case !== "log" || event.value.fieldsJson.length <= MAX_TOLD_CHARACTERS) return event;
   event.value.fieldsJson = JSON.stringify({ omitted: `${event.value.fieldsJson.length} characters` });
   return event;
-}
-
-function shortened(text: string): string {
-  if (text.length <= MAX_TOLD_CHARACTERS) return text;
-  const rest = `… (${text.length} characters)`;
-  return text.slice(0, MAX_TOLD_CHARACTERS - rest.length).toWellFormed() + rest;
 }

@@ -28,6 +28,7 @@ const logger = testsOf("runtime/lifecycle/logger.test.ts");
 const failure = testsOf("runtime/failure/connect.test.ts");
 const validator = testsOf("runtime/schema/json-schema/validator.test.ts");
 const largeAnswers = testsOf("services/mcp-bridge/testing/large-answers.test.ts");
+const failures = testsOf("runtime/failure/failure.test.ts");
 const told = testsOf("runtime/results/bounded-event.test.ts");
 const shares = testsOf("services/gateway/access/shares.test.ts");
 const gatewayShares = testsOf("services/gateway/testing/shares.service.test.ts");
@@ -203,6 +204,7 @@ export const sec: Proofs = {
       "answers of MCP servers over HTTP, and what tools tell while they run, have bounds",
       largeAnswers("ends the call with the limit, and the rest of it is not read"),
       told("a text of progress or log that is too long is told as its beginning and its length"),
+      failures("a message that a peer has chosen is as long as a person reads"),
     ),
     shown(
       "requests and stores have bounds",
