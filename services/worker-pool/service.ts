@@ -113,7 +113,7 @@ export async function openWorkers(
       const endings = [directory.onChange(listener), hosted.onChange(listener)];
       return () => endings.forEach((end) => void end());
     },
-    calls: new ToolCalls(createExecution({ pool, builtins, hosted, secrets, logs, hasFile, callMs })),
+    calls: new ToolCalls(createExecution({ pool, builtins, hosted, host, secrets, logs, hasFile, callMs })),
     workers: () =>
       workersFrom({ files: files(), places: pool.places(), modules: modules(), instance: config.instance }),
     refusedFiles: () => refusedFilesFrom({ files: files(), modules: modules() }),

@@ -31,6 +31,7 @@ class Call:
         self._writers = 0
         self._is_canceled = False
         self._is_interrupted = False
+        self._futures = []
 
     def enter_thread(self):
         """From here on a cancel interrupts this thread. Raises at once if the call was canceled before."""
@@ -47,10 +48,21 @@ class Call:
         for _ in range(10):
             pass  # where the interpreter raises what is on its way
 
+    def wait_for(self, future):
+        """No interruption reaches a thread that waits, so a cancel ends what it waits for."""
+        with self._lock:
+            self._futures = [one for one in self._futures if not one.done()] + [future]
+            is_canceled = self._is_canceled
+        if is_canceled:
+            future.cancel()
+
     def cancel(self):
         with self._lock:
             self._is_canceled = True
             self._interrupt_if_possible()
+            futures = self._futures
+        for future in futures:
+            future.cancel()
 
     def _interrupt_if_possible(self):
         if self._thread is None or self._writers > 0 or self._is_interrupted:

@@ -4,6 +4,7 @@ import json
 import os
 import threading
 
+from toolbus_sdk.asking import Asks
 from toolbus_sdk.descriptors import write_all
 
 
@@ -22,6 +23,7 @@ class Channel:
         self._output = protocol_output
         self._lock = threading.Lock()
         self.max_line_bytes = max_line_bytes
+        self.asks = Asks()
 
     def frames(self):
         """Each request as it comes, until the pool closes its end."""
@@ -41,6 +43,13 @@ class Channel:
 
     def send_progress(self, call_id, done, total, message):
         self.send(json_bytes({"id": call_id, "progress": {"done": done, "total": total, "message": message}}))
+
+    def send_ask(self, call_id, ask_id, tool, arguments):
+        """The arguments stand before the name, so that the pool can pass their text on."""
+        line = json_bytes({"id": call_id, "ask": ask_id, "arguments": arguments, "tool": tool})
+        if len(line) > self.max_line_bytes:
+            raise ValueError(f"the arguments have {len(line)} bytes, over the limit of {self.max_line_bytes}")
+        self.send(line)
 
     def send_answer(self, call_id, result, error, log_lines):
         """`result` and `error` are JSON already. `logs` tells how many log lines of this call went to stderr before."""

@@ -74,6 +74,8 @@ class Worker:
         for frame in self.channel.frames():
             if "cancel" in frame:
                 self.cancel(frame["cancel"])
+            elif "reply" in frame:
+                self.channel.asks.answer(frame)
             else:
                 self.start(Call(frame, self.channel))
         self.wait_for_calls()

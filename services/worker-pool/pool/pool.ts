@@ -7,7 +7,7 @@ import type { Answer } from "../calls/answer.ts";
 import type { WorkerPoolConfig } from "../config.ts";
 import type { OfferedFile, ToolFile } from "../files/tool-file.ts";
 import type { WrittenLine } from "../logs/log-line.ts";
-import type { CallListener } from "../worker/call-in-flight.ts";
+import type { WorkerCallListener } from "../worker/call-in-flight.ts";
 import type { Worker } from "../worker/worker.ts";
 import { type CallTime, startCallTime } from "./call-time.ts";
 import { createPermits, type Line, type Permits } from "./permits.ts";
@@ -25,7 +25,7 @@ export interface PoolCall {
   /** How long it may take; undefined for the pool's own time. Installing and starting do not count. */
   timeoutMs: number | undefined;
   signal: AbortSignal;
-  listener: CallListener;
+  listener: WorkerCallListener;
 }
 
 export type PoolConfig = Pick<WorkerPoolConfig, "worker" | "pool" | "times">;

@@ -34,11 +34,13 @@ import type { Answer } from "../calls/answer.ts";
 import { nothingUsed, toldUse } from "../calls/run-share.ts";
 import { isToolFileName } from "../files/tool-file.ts";
 import type { HostedModules } from "../hosted/hosted-modules.ts";
+import type { Host } from "../hosted/process/host.ts";
 import type { LogHub } from "../logs/log-hub.ts";
 import type { LogLine, WrittenLine } from "../logs/log-line.ts";
 import { startCallTime } from "../pool/call-time.ts";
 import type { Pool } from "../pool/pool.ts";
 import type { CallListener } from "../worker/call-in-flight.ts";
+import type { ToolAsk } from "../worker/frames.ts";
 import type { Secrets } from "./secrets.ts";
 import { parseSourceConfig } from "./source-config.ts";
 
@@ -56,6 +58,8 @@ export interface ExecutionParts {
   pool: Pool;
   builtins: Builtins;
   hosted: HostedModules;
+  /** What calls on workers reach through the service. */
+  host: Host;
   secrets: Secrets;
   logs: LogHub;
   /** Whether there is such a file of Python. */
@@ -84,7 +88,10 @@ export function createExecution(parts: ExecutionParts): Execute {
     const labels = { source: source.name, function: request.tool, callId, traceId, principal: scope?.principal ?? "" };
     const listener = createListener(tell, logs, labels);
     const call = { source: source.name, file: python, function: request.tool, argumentsJson, configJson, secretsJson };
-    return pool.call({ ...call, idempotencyKey: request.callId, timeoutMs, signal, listener });
+    const asking = createAsking(parts, request, timeoutMs);
+    const withAsks = { ...listener, onAsk: asking.onAsk };
+    const answer = await pool.call({ ...call, idempotencyKey: callId, timeoutMs, signal, listener: withAsks });
+    return asking.told(answer);
   }
 
   async function callModule(request: ExecuteToolRequest, file: string, given: Context & Given): Promise<Answer> {
@@ -119,6 +126,24 @@ export function createExecution(parts: ExecutionParts): Execute {
     if (policy || !module) return builtins.call({ tool, policy, argumentsJson, timeoutMs, signal });
     const configJson = JSON.stringify(request.config ?? {});
     return callModule(request, module.file, { ...context, configJson, secretsJson: "{}", source: "" });
+  };
+}
+
+/** Other tools, called on behalf of a call on a worker: inside what its run leaves to it, and counted there. */
+function createAsking(
+  parts: ExecutionParts,
+  { callId, scope, runContext }: ExecuteToolRequest,
+  timeoutMs = parts.callMs,
+) {
+  const { bounds, allowedTools } = decodeRunContext(runContext);
+  const used = nothingUsed();
+  let asks = 0;
+  return {
+    onAsk(ask: ToolAsk, signal: AbortSignal): Promise<Answer> {
+      const call = { callId, scope, bounds, allowedTools, used, deadlineMs: Date.now() + timeoutMs, signal };
+      return parts.host.answer({ kind: "call tool", ...ask }, `${callId}_${++asks}`, call);
+    },
+    told: (answer: Answer): Answer => (asks === 0 ? answer : { ...answer, used: toldUse({ bounds }, used) }),
   };
 }
 

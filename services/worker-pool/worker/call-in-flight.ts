@@ -1,11 +1,18 @@
+import { Failure } from "#runtime/failure/failure.ts";
 import type { Answer } from "../calls/answer.ts";
 import type { WrittenLine } from "../logs/log-line.ts";
-import type { Frame, Progress } from "./frames.ts";
+import type { Frame, Progress, ToolAsk } from "./frames.ts";
 
 /** Who is told what happens in a call. */
 export interface CallListener {
   onProgress(progress: Progress): void;
   onLine(line: WrittenLine): void;
+}
+
+/** Of a call on a worker, which may ask for other tools. */
+export interface WorkerCallListener extends CallListener {
+  /** The signal aborts when nobody waits for the call any more. */
+  onAsk(ask: ToolAsk, signal: AbortSignal): Promise<Answer>;
 }
 
 type AnswerFrame = Extract<Frame, { logLines: number }>;
@@ -18,12 +25,13 @@ export class CallInFlight {
   readonly ended: Promise<void>;
   readonly #answer = Promise.withResolvers<Answer>();
   readonly #ended = Promise.withResolvers<void>();
-  readonly #listener: CallListener;
+  readonly #listener: WorkerCallListener;
+  readonly #over = new AbortController();
   #isGivenUp = false;
   #linesSeen = 0;
   #held: { frame: AnswerFrame; timer: NodeJS.Timeout } | undefined;
 
-  constructor(listener: CallListener) {
+  constructor(listener: WorkerCallListener) {
     this.#listener = listener;
     this.answer = this.#answer.promise;
     this.ended = this.#ended.promise;
@@ -35,6 +43,11 @@ export class CallInFlight {
 
   tellProgress(progress: Progress): void {
     if (!this.#isGivenUp) this.#listener.onProgress(progress);
+  }
+
+  /** What is asked in it, and not answered by its end, is canceled. */
+  ask(ask: ToolAsk): Promise<Answer> {
+    return this.#listener.onAsk(ask, this.#over.signal);
   }
 
   tellLine(line: WrittenLine): void {
@@ -64,6 +77,7 @@ export class CallInFlight {
   /** W2. */
   giveUp(reason: unknown): void {
     this.#isGivenUp = true;
+    this.#over.abort(reason);
     this.#answer.reject(reason);
   }
 
@@ -75,6 +89,7 @@ export class CallInFlight {
 
   /** Its place on the worker is free, or given up with the worker. */
   end(): void {
+    this.#over.abort(new Failure("canceled", "the call that asked is over", { reason: "CANCELED" }));
     this.#ended.resolve();
   }
 }

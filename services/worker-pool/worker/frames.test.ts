@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { lineFromCancel, lineFromRequest, parseFrame } from "./frames.ts";
+import { lineFromCancel, lineFromReply, lineFromRequest, parseFrame } from "./frames.ts";
 
 test("WORK-4 a request is one line, whatever blanks its JSON has", () => {
   fc.assert(
@@ -71,4 +71,22 @@ test("what is no frame is told apart", () => {
   ]) {
     expect(parseFrame(line)).toBeUndefined();
   }
+});
+
+test("WORK-11 a question of a worker keeps the text of its arguments, whatever they and the tool's name hold", () => {
+  const given = '{"n":12345678901234567890,"text":"\\",\\"tool\\":\\"x"}';
+  for (const name of ["echo", '","tool":"other']) {
+    const line = `{"id":7,"ask":3,"arguments":${given},"tool":${JSON.stringify(name)}}`;
+    expect(parseFrame(line)).toEqual({ kind: "ask", id: 7, askId: 3, ask: { name, argumentsJson: given } });
+  }
+  const other = '{"ask":3,"tool":"echo","id":7,"arguments":{"a":1}}';
+  expect(parseFrame(other)).toMatchObject({ kind: "ask", ask: { name: "echo", argumentsJson: '{"a":1}' } });
+  expect(parseFrame('{"id":7,"ask":3,"arguments":[],"tool":"echo"}')).toBeUndefined();
+  expect(parseFrame('{"id":7,"ask":3,"arguments":{}}')).toBeUndefined();
+});
+
+test("WORK-11 a reply is one line, with the result as it came", () => {
+  const line = lineFromReply(3, { kind: "result", resultJson: '{\n"n": 12345678901234567890}' });
+  expect(line).toBe('{"reply":3,"result":{ "n": 12345678901234567890},"error":null}\n');
+  expect(lineFromReply(4, { kind: "error", error: "no\n" })).toBe('{"reply":4,"result":null,"error":"no\\n"}\n');
 });

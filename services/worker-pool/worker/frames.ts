@@ -1,6 +1,7 @@
 // The lines between pool and worker; docs/worker-protocol.md describes them for those who write the other end.
 
 import { isObject } from "#runtime/schema/json-object.ts";
+import type { Answer } from "../calls/answer.ts";
 
 /** What a request tells besides its id. The JSON texts are written as they are. */
 export interface CallRequest {
@@ -18,10 +19,18 @@ export interface Progress {
   message: string;
 }
 
+/** Another tool of the agent that called, as a call on a worker asks for it. */
+export interface ToolAsk {
+  name: string;
+  argumentsJson: string;
+}
+
 export type Frame =
   | { kind: "ready"; pid: number; functions: readonly string[] }
   | { kind: "fatal"; reason: string }
   | { kind: "progress"; id: number; progress: Progress }
+  /** `askId` is the worker's own. */
+  | { kind: "ask"; id: number; askId: number; ask: ToolAsk }
   /** `logLines` tells how many lines of the call went to stderr before. */
   | { kind: "result"; id: number; resultJson: string; logLines: number }
   | { kind: "error"; id: number; error: string; logLines: number };
@@ -38,6 +47,13 @@ export function lineFromCancel(id: number): string {
   return `{"cancel":${id}}\n`;
 }
 
+/** What another tool answered. */
+export function lineFromReply(askId: number, answer: Answer): string {
+  const [result, error] =
+    answer.kind === "result" ? [answer.resultJson, "null"] : ["null", JSON.stringify(answer.error)];
+  return `${`{"reply":${askId},"result":${result},"error":${error}}`.replace(/[\r\n]+/g, " ")}\n`;
+}
+
 /** Undefined for a line that is no frame of the protocol. */
 export function parseFrame(line: string): Frame | undefined {
   const frame = objectFromText(line);
@@ -46,6 +62,7 @@ export function parseFrame(line: string): Frame | undefined {
   if (typeof frame.fatal === "string") return { kind: "fatal", reason: frame.fatal };
   if (typeof frame.id !== "number") return undefined;
   if (isObject(frame.progress)) return { kind: "progress", id: frame.id, progress: progressFrom(frame.progress) };
+  if (typeof frame.ask === "number") return askFrom(line, frame);
   const logLines = typeof frame.logs === "number" ? frame.logs : 0;
   if (typeof frame.error === "string") return { kind: "error", id: frame.id, error: frame.error, logLines };
   if (!("result" in frame)) return undefined;
@@ -64,6 +81,18 @@ function resultJsonFrom(line: string, frame: Record<string, unknown>): string {
     return JSON.stringify(frame.result);
   }
   return line.slice(start[0].length, line.length - end[0].length);
+}
+
+/** The text of the arguments as the worker wrote it, for the same reason. */
+function askFrom(
+  line: string,
+  { id, ask, tool, arguments: given = {}, ...more }: Record<string, unknown>,
+): Frame | undefined {
+  if (typeof tool !== "string" || !isObject(given)) return undefined;
+  const start = /^\{"id":\d+,"ask":\d+,"arguments":/.exec(line);
+  const isWhole = start !== null && Object.keys(more).length === 0;
+  const argumentsJson = isWhole ? line.slice(start[0].length, line.lastIndexOf(',"tool":')) : JSON.stringify(given);
+  return { kind: "ask", id: Number(id), askId: Number(ask), ask: { name: tool, argumentsJson } };
 }
 
 function readyFromObject(frame: Record<string, unknown>): Frame {

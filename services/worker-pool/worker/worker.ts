@@ -11,8 +11,8 @@ import type { ChildProcess } from "#runtime/lifecycle/child-process.ts";
 import { startTimer } from "#runtime/time/timer.ts";
 import type { Answer } from "../calls/answer.ts";
 import { type WrittenLine, writtenLineFromText } from "../logs/log-line.ts";
-import { CallInFlight, type CallListener } from "./call-in-flight.ts";
-import { type CallRequest, type Frame, lineFromCancel, lineFromRequest, parseFrame } from "./frames.ts";
+import { CallInFlight, type WorkerCallListener } from "./call-in-flight.ts";
+import { type CallRequest, type Frame, lineFromCancel, lineFromReply, lineFromRequest, parseFrame } from "./frames.ts";
 import { createLastWords } from "./last-words.ts";
 
 export interface RunningCall {
@@ -78,7 +78,7 @@ export class Worker {
     return this.#calls.size;
   }
 
-  call(request: CallRequest, listener: CallListener, signal: AbortSignal): RunningCall {
+  call(request: CallRequest, listener: WorkerCallListener, signal: AbortSignal): RunningCall {
     signal.throwIfAborted();
     if (!this.accepts) refuse("unavailable", `the worker of ${this.#options.file} ends`, { reason: "WORKER_STOPPED" });
     const id = ++this.#lastId;
@@ -151,6 +151,10 @@ export class Worker {
 
   #readCallFrame(frame: Extract<Frame, { id: number }>): void {
     const call = this.#calls.get(frame.id);
+    if (frame.kind === "ask") {
+      void this.#answerAsk(frame, call);
+      return;
+    }
     if (!call) return; // a frame of no call: nobody waits for it
     if (frame.kind === "progress") {
       call.tellProgress(frame.progress);
@@ -158,6 +162,13 @@ export class Worker {
     }
     call.hold(frame, () => this.#settle(frame.id, call));
     if (call.hasWholeAnswer) this.#settle(frame.id, call);
+  }
+
+  async #answerAsk({ askId, ask }: Extract<Frame, { kind: "ask" }>, call: CallInFlight | undefined): Promise<void> {
+    const isOver = call === undefined || call.isGivenUp;
+    const answering = isOver ? Promise.reject(new Error("the call is over")) : call.ask(ask);
+    const answer = await answering.catch((error): Answer => ({ kind: "error", error: messageFromUnknown(error) }));
+    this.#write(lineFromReply(askId, answer));
   }
 
   #settle(id: number, call: CallInFlight): void {

@@ -1,4 +1,4 @@
-import { open, type Proofs, shown, testsOf } from "./proof.ts";
+import { type Proofs, shown, testsOf } from "./proof.ts";
 
 const calls = testsOf("services/worker-pool/testing/calls.test.ts");
 const lives = testsOf("services/worker-pool/testing/lives.test.ts");
@@ -174,14 +174,23 @@ export const work: Proofs = {
       ),
       calls("a tool gets the secrets that its entry names", "progress and logs come before the one result"),
     ),
-    open("a tool calls other tools back through the pool", "The Python SDK has no such call."),
+    shown(
+      "a tool calls other tools back through the pool, inside its run's bounds",
+      testsOf("sdk/python/tests/test_call_tool.py")(
+        "test_a_function_in_a_thread_waits_for_each_result",
+        "test_a_coroutine_asks_several_at_a_time_and_gets_each_its_own",
+        "test_a_cancel_ends_the_waiting_and_a_late_reply_is_nobodys",
+      ),
+      hostedSuite("calls is bound by what its run allows", "calls counts in its run's max_tool_calls"),
+      frames("a question of a worker keeps the text of its arguments"),
+    ),
   ],
   "WORK-12": [
     shown(
       "a hosted module uses registry, config and model of its agent, within its run's limits",
       hostedSuite(
         "an agent's run reads a file, runs a command and calls a hosted tool, which uses the agent's tools and a model",
-        "what a hosted tool calls is bound by what its run allows",
+        "calls is bound by what its run allows",
       ),
     ),
     shown("a module that changes is loaded anew", hostedFiles("a change is loaded, of what it imports too")),

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, realpath, rm } from "node:fs/promises";
+import { mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
@@ -47,6 +47,23 @@ export default {
 };
 `;
 
+/** The same in Python. */
+const READER = `# /// script
+# dependencies = []
+# ///
+from toolbus_sdk import ToolError, call_tool
+
+def busy_in_python(times: int) -> list:
+    """Reads the same file several times."""
+    told = []
+    for _ in range(times):
+        try:
+            told.append(call_tool("fs_read", path="note.txt")["content"])
+        except ToolError as error:
+            told.append(str(error))
+    return told
+`;
+
 let directory: string;
 let suite: TestSuite;
 
@@ -56,7 +73,9 @@ beforeAll(async () => {
   const policy = { allowedPaths: [data] };
   const tools = { use: ["fs_read", "listing", "brief"] };
   const busyTools = { use: ["fs_read", "busy"] };
-  const busyTurn = { calls: [{ name: "busy", arguments: { times: 3 } }] };
+  const turnOf = (name: string) => ({ calls: [{ name, arguments: { times: 3 } }] });
+  const [busyTurn, pythonTurn] = [turnOf("busy"), turnOf("busy_in_python")];
+  const pythonTools = { use: ["fs_read", "@reader/*"], aliases: { busy_in_python: "@reader/busy_in_python" } };
   const model = (name: string) => ({ provider: "scripted", model: `${name}.json` });
   const calls = [
     { name: "fs_read", arguments: { path: "{{input}}" } },
@@ -67,6 +86,12 @@ beforeAll(async () => {
   const files: Record<string, unknown> = {
     "agents/clerk.json": { name: "clerk", model: model("clerk"), tools },
     "agents/spender.json": { name: "spender", model: model("spender"), tools: busyTools },
+    "agents/pythonist.json": {
+      ...{ name: "pythonist", model: model("pythonist"), tools: pythonTools },
+      workers: [{ name: "reader" }],
+    },
+    "models/pythonist.json": { turns: [pythonTurn, pythonTurn, { text: "done" }] },
+    "workers/reader.py": READER,
     "agents/speaker.json": { name: "speaker", model: model("speaker") },
     "models/clerk.json": { turns: [{ calls }, { text }] },
     "models/spender.json": { turns: [busyTurn, busyTurn, { text: "done" }] },
@@ -86,7 +111,6 @@ beforeAll(async () => {
     "secret.txt": "what nobody may read",
   };
   await writeFiles(directory, files);
-  await mkdir(join(directory, "workers"));
   suite = await openTestSuite({
     env: {
       TOOLBUS_AGENTS: join(directory, "agents"),
@@ -117,28 +141,36 @@ it("ORCH-9 WORK-12 an agent's run reads a file, runs a command and calls a hoste
   expect(brief.escape).toMatch(/is not below the allowed directories/);
 });
 
-it("LOOP-3 WORK-12 what a hosted tool calls is bound by what its run allows", async () => {
-  const options = { allowedTools: { names: ["busy"] } };
-  const run = await runToEnd(suite.connection, { agent: "spender", text: "go", options });
+const callers = [
+  ["hosted tool", "spender", "busy"],
+  ["Python tool", "pythonist", "busy_in_python"],
+] as const;
+
+it.each(callers)("LOOP-3 WORK-11 WORK-12 what a %s calls is bound by what its run allows", async (_, agent, tool) => {
+  const options = { allowedTools: { names: [tool] } };
+  const run = await runToEnd(suite.connection, { agent, text: "go", options });
   expect(run.state).toBe(RunState.COMPLETED);
-  expect(outputOf(run, "busy")).toEqual(Array(3).fill('tool "fs_read" is not in the allowed_tools list'));
+  expect(outputOf(run, tool)).toEqual(Array(3).fill('tool "fs_read" is not in the allowed_tools list'));
 });
 
-it("LOOP-1 WORK-12 what a hosted tool calls counts in its run's max_tool_calls, and none goes on beyond it", async () => {
-  const run = await runToEnd(suite.connection, {
-    agent: "spender",
-    text: "go",
-    options: { limits: { maxToolCalls: 3 } },
-  });
-  expect(run).toMatchObject({ state: RunState.INCOMPLETE, endReason: RunEndReason.MAX_TOOL_CALLS, turnCount: 1 });
-  expect(outputOf(run, "busy")).toEqual(["the note", "the note", expect.stringContaining("max_tool_calls")]);
-  const wide = await runToEnd(suite.connection, {
-    agent: "spender",
-    text: "go",
-    options: { limits: { maxToolCalls: 8 } },
-  });
-  expect(wide).toMatchObject({ state: RunState.COMPLETED, turnCount: 3 });
-});
+it.each(callers)(
+  "LOOP-1 WORK-11 WORK-12 what a %s calls counts in its run's max_tool_calls, and none goes on beyond it",
+  async (_, agent, tool) => {
+    const run = await runToEnd(suite.connection, {
+      agent,
+      text: "go",
+      options: { limits: { maxToolCalls: 3 } },
+    });
+    expect(run).toMatchObject({ state: RunState.INCOMPLETE, endReason: RunEndReason.MAX_TOOL_CALLS, turnCount: 1 });
+    expect(outputOf(run, tool)).toEqual(["the note", "the note", expect.stringContaining("max_tool_calls")]);
+    const wide = await runToEnd(suite.connection, {
+      agent,
+      text: "go",
+      options: { limits: { maxToolCalls: 8 } },
+    });
+    expect(wide).toMatchObject({ state: RunState.COMPLETED, turnCount: 3 });
+  },
+);
 
 it("TOOL-1 what a catalogue's entry leaves out is as the worker pool describes it", async () => {
   const byName = new Map((await clerksTools()).map((one) => [one.reference, one.tool]));

@@ -1,0 +1,68 @@
+"""Calls of other tools, as the pool hears and answers them."""
+
+import unittest
+
+from worker_process import Worker
+
+TOOL = """
+    from toolbus_sdk import CallCanceled, ToolError, call_tool
+
+    def twice(text):
+        return call_tool("echo", text=text) + call_tool("echo", text=text)
+
+    async def both():
+        import asyncio
+        return await asyncio.gather(call_tool("one"), call_tool("two"))
+
+    def careful():
+        try:
+            return call_tool("bad")
+        except ToolError as error:
+            return f"told: {error}"
+
+    def canceled():
+        return call_tool("slow")
+"""
+
+
+class CallToolTest(unittest.TestCase):
+    def test_a_function_in_a_thread_waits_for_each_result(self):
+        with Worker(TOOL) as worker:
+            worker.read()
+            worker.send(id=1, function="twice", kwargs={"text": "a"})
+            for ask in (1, 2):
+                self.assertEqual(worker.read(), {"id": 1, "ask": ask, "arguments": {"text": "a"}, "tool": "echo"})
+                worker.send(reply=ask, result="a", error=None)
+            self.assertEqual(worker.read()["result"], "aa")
+
+    def test_a_coroutine_asks_several_at_a_time_and_gets_each_its_own(self):
+        with Worker(TOOL) as worker:
+            worker.read()
+            worker.send(id=1, function="both", kwargs={})
+            asks = {frame["tool"]: frame["ask"] for frame in (worker.read(), worker.read())}
+            worker.send(reply=asks["two"], result=2, error=None)
+            worker.send(reply=asks["one"], result=2**70, error=None)
+            self.assertEqual(worker.read()["result"], [2**70, 2])
+
+    def test_an_error_is_raised_and_can_be_caught(self):
+        with Worker(TOOL) as worker:
+            worker.read()
+            worker.send(id=1, function="careful", kwargs={})
+            worker.send(reply=worker.read()["ask"], result=None, error="no such tool")
+            self.assertEqual(worker.read()["result"], "told: no such tool")
+
+    def test_a_cancel_ends_the_waiting_and_a_late_reply_is_nobodys(self):
+        with Worker(TOOL) as worker:
+            worker.read()
+            worker.send(id=1, function="canceled", kwargs={})
+            ask = worker.read()["ask"]
+            worker.send(cancel=1)
+            self.assertEqual(worker.read()["error"], "the call was canceled")
+            worker.send(reply=ask, result=1, error=None)
+            worker.send(id=2, function="careful", kwargs={})
+            worker.send(reply=worker.read()["ask"], result="fine", error=None)
+            self.assertEqual(worker.read()["result"], "fine")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,69 @@
+"""Calls of other tools on behalf of the present call: the pool makes them, under the policy of the agent that called."""
+
+import asyncio
+import concurrent.futures
+import itertools
+import threading
+
+from toolbus_sdk.call import CallCanceled, running_call
+
+
+class ToolError(Exception):
+    """What a tool that was called answered as its error, or why it was not called."""
+
+
+class Asks:
+    """What was asked of the pool and is not answered yet."""
+
+    def __init__(self):
+        self._ids = itertools.count(1)
+        self._waiting = {}
+        self._lock = threading.Lock()
+
+    def open(self):
+        future = concurrent.futures.Future()
+        with self._lock:
+            ask_id = next(self._ids)
+            self._waiting[ask_id] = future
+        return ask_id, future
+
+    def forget(self, ask_id):
+        with self._lock:
+            return self._waiting.pop(ask_id, None)
+
+    def answer(self, frame):
+        future = self.forget(frame["reply"])
+        if future is None or not future.set_running_or_notify_cancel():
+            return  # the call that asked is over
+        if frame.get("error") is None:
+            future.set_result(frame.get("result"))
+        else:
+            future.set_exception(ToolError(frame["error"]))
+
+
+def call_tool(name, /, **arguments):
+    """Calls another tool of the agent that called this one, and gives its result: `call_tool("search", text="x")`, in a
+    coroutine `await call_tool(...)`. Raises ToolError with the tool's error, or with why it was not called."""
+    call = running_call()
+    ask_id, future = call.channel.asks.open()
+    call.wait_for(future)
+    try:
+        with call.writing():
+            call.channel.send_ask(call.id, ask_id, name, arguments)
+    except BaseException:
+        call.channel.asks.forget(ask_id)
+        raise
+    if is_in_loop():
+        return asyncio.wrap_future(future)
+    try:
+        return future.result()
+    except concurrent.futures.CancelledError:
+        raise CallCanceled from None
+
+
+def is_in_loop():
+    try:
+        asyncio.get_running_loop()
+        return True
+    except RuntimeError:
+        return False
