@@ -17,7 +17,7 @@ function shortened(text: string): string {
   return JSON.stringify(text.slice(0, 200));
 }
 
-function isPattern(text: string): boolean {
+export function isPattern(text: string): boolean {
   try {
     return new RegExp(text, "u") instanceof RegExp;
   } catch {
@@ -25,11 +25,16 @@ function isPattern(text: string): boolean {
   }
 }
 
-function isFound(schema: unknown, names: ReadonlySet<string>, reference: string): boolean {
+export function isFound(schema: unknown, names: ReadonlySet<string>, reference: string): boolean {
   if (reference === "#" || reference === "#/") return true;
   if (reference.startsWith("#/")) return partAt(schema, reference) !== undefined;
   const [address = "", fragment = ""] = reference.split("#");
   return names.has(reference) || (address === "" ? names.has(fragment) : names.has(address) || isDialect(address));
+}
+
+/** By which parts of a schema refer to others of it. */
+export function namesIn(schema: unknown): ReadonlySet<string> {
+  return gathered(schema).names;
 }
 
 /** The drafts' own schemas are known. */

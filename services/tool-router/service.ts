@@ -11,7 +11,7 @@ import { createResultStore } from "#runtime/results/store.ts";
 import { createOwnership } from "#runtime/rpc/access/session-owners.ts";
 import { serveOnBus } from "#runtime/rpc/bus/server.ts";
 import { contractValidation } from "#runtime/rpc/validation.ts";
-import { createValidator, type Validator } from "#runtime/schema/json-schema/validator.ts";
+import { createValidator } from "#runtime/schema/json-schema/validator.ts";
 import { systemClock as clock } from "#runtime/time/clock.ts";
 import { ACCESS } from "../access.ts";
 import { createAdmission } from "./calls/admission.ts";
@@ -54,6 +54,8 @@ export async function openService(config: Config, context: ServiceContext): Prom
   const trail = stack.use(openAuditTrail(bus, name, { onLost }));
   const audit: Audit = (event) => trail.record(event);
   const validator = createValidator();
+  /** Of tools, which say what they will: what an operator writes has been checked before. */
+  const lenient = createValidator({ isLenient: true });
   const onFault = (fault: string) => logger.error(fault);
   const { catalogue, editor } = stack.use(
     await openCatalogue(bus, { ...config, validator, audit, servers: config, onFault }),
@@ -84,10 +86,10 @@ export async function openService(config: Config, context: ServiceContext): Prom
   const fills = "sessions of the last day, and others that have runs or for which events wait";
   stack.use(openRoom(bus, { ...unused, fills, onFault: (fault) => logger.warn(fault) }));
   const resultStore = createResultStore(bus);
-  const answers = createAnswers({ validator, maxBytes: config.maxResultBytes, store: resultStore.put });
+  const answers = createAnswers({ validator: lenient, maxBytes: config.maxResultBytes, store: resultStore.put });
   const sessions = new Sessions({ ...stored, catalogue, clock });
   const sessionCalls = new SessionCalls();
-  const contexts = openContexts(stack, config, { catalogue, find, validator, audit });
+  const contexts = openContexts(stack, config, { catalogue, find, audit });
   const execution = openExecution(stack, config, { outside: recorded.outside, find });
   const { switching } = stack.use(
     await openSwitching(bus, {
@@ -98,7 +100,7 @@ export async function openService(config: Config, context: ServiceContext): Prom
       changes: stored.changes,
     }),
   );
-  const admission = createAdmission({ sessions, contexts, spaces, validator, audit, clock });
+  const admission = createAdmission({ sessions, contexts, spaces, validator: lenient, audit, clock });
   const records = new Records({ ...recorded, waiters, executing });
   const carryOut = createCarryOut({
     admission,
@@ -131,10 +133,11 @@ export async function openService(config: Config, context: ServiceContext): Prom
           ownership,
           switching,
           spaces,
+          leftUnchecked: lenient.leftUnchecked,
           ...recorded,
         },
         changes: stored.changes,
-        submissions: createSubmissions({ ...recorded, mayWatch, validator, clock, answers }),
+        submissions: createSubmissions({ ...recorded, mayWatch, validator: lenient, clock, answers }),
         results: createResults({
           ...{ ownership },
           calls: recorded.store,
@@ -161,16 +164,16 @@ function storedSessions(bus: Bus) {
 function openContexts(
   stack: AsyncDisposableStack,
   { providerStartupMs: startupMs, contextIdleMs: idleMs }: Config,
-  parts: Pick<ContextsOptions, "catalogue" | "find"> & { validator: Validator; audit: Audit },
+  parts: Pick<ContextsOptions, "catalogue" | "find"> & { audit: Audit },
 ): Contexts {
-  const { validator, audit, ...sources } = parts;
+  const { audit, ...sources } = parts;
   const contexts = stack.use(
     new Contexts({
       ...sources,
       clock,
       startupMs,
       idleMs,
-      judge: createOfferJudge((_, text) => validator.faultOfShape(text, "offers")),
+      judge: createOfferJudge(),
       onUnavailable: ({ agent, sessionId }, source, reason) => {
         audit({ kind: AuditKind.UNAVAILABLE, agent, sessionId, tool: source, message: reason });
       },

@@ -6,10 +6,12 @@ import { KeptSchemas } from "./kept-schemas.ts";
 import { createTimeLimit, OutOfTime } from "./time-limit.ts";
 
 /** What is asked of a schema, or of JSON by it; `what` is the name of the JSON in the answer. */
-export type Question =
-  | { kind: "check"; schemaJson: string; json: string; what: string }
-  | { kind: "schema"; schemaJson: string }
-  | { kind: "shape"; schemaJson: string };
+export type Question = { readonly schemaJson: string; readonly isLenient: boolean } & (
+  | { kind: "check"; json: string; what: string }
+  | { kind: "schema" }
+  | { kind: "left" }
+  | { kind: "shape" }
+);
 
 /** What is wrong, undefined when nothing is; or which limit of time was reached. */
 export type Finding = { kind: "found"; fault: string | undefined } | { kind: "slow"; step: "compile" | "check" };
@@ -23,7 +25,8 @@ export interface CheckerLimits {
 
 /** Answers what may cost much, on the thread that it is called on, each step within its time. */
 export function createChecker({ compileMs, checkMs, ...bounds }: CheckerLimits): (question: Question) => Finding {
-  const kept = new KeptSchemas<Compiled>({ open: () => new Dialects(), ...bounds });
+  const strict = new KeptSchemas<Compiled>({ open: () => new Dialects(), ...bounds });
+  const lenient = new KeptSchemas<Compiled>({ open: openLenient, ...bounds });
   let shapes = new Dialects();
   const limits = { compile: createTimeLimit(compileMs), check: createTimeLimit(checkMs) };
 
@@ -32,7 +35,8 @@ export function createChecker({ compileMs, checkMs, ...bounds }: CheckerLimits):
     try {
       return limits.compile.run(work);
     } catch (error) {
-      kept.forget();
+      strict.forget();
+      lenient.forget();
       shapes = new Dialects();
       throw error instanceof OutOfTime ? new Slow("compile") : error;
     }
@@ -53,7 +57,8 @@ export function createChecker({ compileMs, checkMs, ...bounds }: CheckerLimits):
       const schema: JsonSchema = JSON.parse(schemaJson);
       return compiling(() => shapes.faultOfShape(schema));
     }
-    const schema = compiling(() => kept.get(schemaJson));
+    const schema = compiling(() => (question.isLenient ? lenient : strict).get(schemaJson));
+    if (kind === "left") return leftOf(schema);
     if (kind === "schema") return schema.kind === "faulty" ? schema.fault : undefined;
     if (schema.kind === "faulty") return cannotCheck(question.what, schema.fault);
     return checking(schema.validate, question.json, question.what);
@@ -67,6 +72,17 @@ export function createChecker({ compileMs, checkMs, ...bounds }: CheckerLimits):
       throw error;
     }
   };
+}
+
+function openLenient() {
+  const dialects = new Dialects();
+  return { compile: (text: string) => dialects.compile(text, true) };
+}
+
+/** What of a schema is not checked, in words; undefined when all of it is. */
+export function leftOf(schema: Compiled): string | undefined {
+  if (schema.kind === "faulty") return `all of it: ${schema.fault}`;
+  return schema.left.length === 0 ? undefined : schema.left.join("; ");
 }
 
 class Slow extends Error {

@@ -3,8 +3,12 @@ import type { Ajv, Options, ValidateFunction } from "ajv";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { isJsonSchema, isObject, type JsonSchema } from "../json-object.ts";
 import { MAX_TOLD } from "./error-text.ts";
+import { lenientSchema } from "./lenient/leniency.ts";
 
-export type Compiled = { kind: "compiled"; validate: ValidateFunction } | { kind: "faulty"; fault: string };
+/** `left` is what is not checked, each part with its path. */
+export type Compiled =
+  | { kind: "compiled"; validate: ValidateFunction; left: readonly string[] }
+  | { kind: "faulty"; fault: string };
 
 const SETTINGS: Options = { allErrors: true, strict: false, addUsedSchema: false, logger: false };
 
@@ -12,15 +16,30 @@ const SETTINGS: Options = { allErrors: true, strict: false, addUsedSchema: false
 export class Dialects {
   readonly #compilers = new Map<Draft, Ajv>();
 
-  compile(text: string): Compiled {
+  compile(text: string, isLenient = false): Compiled {
+    const schema = parsed(text);
+    if (!isJsonSchema(schema)) return { kind: "faulty", fault: "a JSON Schema is an object" };
+    const whole = this.#compiled(schema);
+    return isLenient && whole.kind === "faulty" && isObject(schema) ? this.#compiledInPart(schema, whole.fault) : whole;
+  }
+
+  #compiled(schema: JsonSchema, left: readonly string[] = []): Compiled {
     try {
-      const schema: unknown = JSON.parse(text);
-      if (!isJsonSchema(schema)) return { kind: "faulty", fault: "a JSON Schema is an object" };
       const { ajv, plain } = this.#readBy(schema);
-      return { kind: "compiled", validate: ajv.compile(plain) };
+      return { kind: "compiled", validate: ajv.compile(plain), left };
     } catch (error) {
       return { kind: "faulty", fault: messageFromUnknown(error) };
     }
+  }
+
+  /** Where no part of it can be told from the rest, all of it is left. */
+  #compiledInPart(schema: Record<string, unknown>, fault: string): Compiled {
+    const { ajv } = this.#readBy(schema);
+    const misplaced = (part: Record<string, unknown>) =>
+      ajv.validateSchema(withoutDialect(part)) ? [] : (ajv.errors ?? []).map(({ instancePath }) => instancePath);
+    const { schema: part, left } = lenientSchema(schema, misplaced);
+    const compiled = this.#compiled(part, left);
+    return compiled.kind === "compiled" ? compiled : this.#compiled({}, [`all of it: ${fault}`]);
   }
 
   /** What is wrong by the dialect's own schema; undefined when nothing is. */
@@ -65,4 +84,13 @@ function openCompiler(draft: Draft): Ajv {
 /** Under a name of its own, since the compiler finds no `#` in a schema without one. */
 function withoutDialect({ $schema: _, ...schema }: Record<string, unknown>): Record<string, unknown> {
   return typeof schema.$id === "string" && schema.$id !== "" ? schema : { ...schema, $id: "https://schema.invalid/" };
+}
+
+/** Undefined for what is no JSON, which is no schema either. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }

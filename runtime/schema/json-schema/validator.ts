@@ -1,7 +1,7 @@
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { type Cost, costOfCheap, isCheap } from "../cost.ts";
 import { isObject } from "../json-object.ts";
-import { cannotCheck, faultOf, type Question } from "./checker.ts";
+import { cannotCheck, faultOf, leftOf, type Question } from "./checker.ts";
 import { askThread, Unanswered } from "./checker-pool.ts";
 import { isTooDeep, maxLevels } from "./depth.ts";
 import { type Compiled, Dialects } from "./dialects.ts";
@@ -30,11 +30,15 @@ export interface Validator {
   faultOfSchema(schemaJson: string, by: string): Soon<string | undefined>;
   /** The same by the dialect's own schema alone, which costs less: for many schemas, of which few are ever used. */
   faultOfShape(schemaJson: string, by: string): Soon<string | undefined>;
+  /** What of a schema is not checked, in words, and left to who runs the tool; undefined when all of it is checked. */
+  leftUnchecked(schemaJson: string, by: string): Soon<string | undefined>;
   /** What is held in memory. */
   readonly kept: { schemas: number; characters: number };
 }
 
 export interface ValidatorOptions {
+  /** Whether a schema of which a part cannot be checked is held to the rest, and not refused: for tools of others. */
+  isLenient?: boolean;
   /** How many schemas are kept. */
   maxSchemas?: number;
   /** How many characters they may have together. */
@@ -48,9 +52,9 @@ interface Costly {
 
 /** Each schema is compiled once and kept under its text, within bounds. */
 export function createValidator(options: ValidatorOptions = {}): Validator {
-  const { maxSchemas = 2_000, maxCharacters = 8 * 1_024 * 1_024 } = options;
+  const { isLenient = false, maxSchemas = 2_000, maxCharacters = 8 * 1_024 * 1_024 } = options;
   const shapes = new Dialects(); // for which nothing is held
-  const kept = new KeptSchemas<Kept>({ open: openCheap, maxSchemas, maxCharacters });
+  const kept = new KeptSchemas<Kept>({ open: () => openCheap(isLenient), maxSchemas, maxCharacters });
 
   function check(schemaJson: string, { value, text, what, by }: Given): Soon<Validation> {
     const valid: Validation = { kind: "valid", value };
@@ -62,7 +66,7 @@ export function createValidator(options: ValidatorOptions = {}): Validator {
     if (schema.kind === "compiled" && isCheap(schema.cost, text.length)) {
       return validationFrom(faultOf(schema.validate, value, what));
     }
-    return asked({ kind: "check", schemaJson, json: text, what }, by, (why) => cannotCheck(what, why)).then(
+    return asked({ kind: "check", schemaJson, isLenient, json: text, what }, by, (why) => cannotCheck(what, why)).then(
       validationFrom,
     );
   }
@@ -86,11 +90,16 @@ export function createValidator(options: ValidatorOptions = {}): Validator {
     },
     faultOfSchema(schemaJson, by) {
       const schema = kept.get(schemaJson);
-      if (schema.kind === "costly") return asked({ kind: "schema", schemaJson }, by);
+      if (schema.kind === "costly") return asked({ kind: "schema", schemaJson, isLenient }, by);
       return schema.kind === "faulty" ? schema.fault : undefined;
     },
+    leftUnchecked(schemaJson, by) {
+      if (schemaJson === "") return undefined;
+      const schema = kept.get(schemaJson);
+      return schema.kind === "costly" ? asked({ kind: "left", schemaJson, isLenient }, by) : leftOf(schema);
+    },
     faultOfShape(schemaJson, by) {
-      if (schemaJson.length > CHEAP_SHAPE) return asked({ kind: "shape", schemaJson }, by);
+      if (schemaJson.length > CHEAP_SHAPE) return asked({ kind: "shape", schemaJson, isLenient }, by);
       return shapes.faultOfShape(JSON.parse(schemaJson));
     },
   };
@@ -108,13 +117,13 @@ interface Given {
 }
 
 /** V1 */
-function openCheap() {
+function openCheap(isLenient: boolean) {
   const dialects = new Dialects();
   return {
     compile(schemaJson: string): Kept {
       const cost = costOfCheap(schemaJson);
       if (cost === undefined) return { kind: "costly" };
-      const compiled = dialects.compile(schemaJson);
+      const compiled = dialects.compile(schemaJson, isLenient);
       return compiled.kind === "compiled" ? { ...compiled, cost } : compiled;
     },
   };

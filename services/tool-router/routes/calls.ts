@@ -10,7 +10,7 @@ import type { CarryOut } from "../calls/call.ts";
 import type { InFlightCalls } from "../calls/in-flight.ts";
 import type { Catalogue } from "../catalogue/catalogue.ts";
 import type { Contexts } from "../sessions/contexts/contexts.ts";
-import { explainTool } from "../sessions/contexts/explain.ts";
+import { explainTool, type LeftUnchecked } from "../sessions/contexts/explain.ts";
 import { listTools, toolsRevision } from "../sessions/contexts/listing.ts";
 import { refuseAgent, type Sessions } from "../sessions/sessions.ts";
 import type { Spaces } from "../sessions/spaces.ts";
@@ -23,6 +23,7 @@ export interface CallRoutes {
   sessions: Sessions;
   ownership: Ownership;
   spaces: Spaces;
+  leftUnchecked: LeftUnchecked;
 }
 
 export function routeCalls(router: ConnectRouter, routes: CallRoutes): void {

@@ -9,7 +9,7 @@ import type { BucketView } from "#runtime/bus/buckets/bucket-view.ts";
 import { BoundedMap } from "#runtime/collections/bounded-map.ts";
 import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
-import { areSameDefinition, definitionOf, digestOf } from "../../tools/pins/definition.ts";
+import { areSameDefinition, definitionOf, digestOf } from "../../tools/tool-set/pins/definition.ts";
 import type { ToolEntry, ToolSet } from "../../tools/tool-set/tool-set.ts";
 import type { Audit } from "../audit/audit.ts";
 

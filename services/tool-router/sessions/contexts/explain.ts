@@ -8,10 +8,11 @@ import {
   type ExplainToolResponse,
   ExplainToolResponseSchema,
 } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
+import type { Soon, Validator } from "#runtime/schema/json-schema/validator.ts";
 import { closestNames } from "../../tools/advice.ts";
 import { parseReference } from "../../tools/names.ts";
-import type { PinnedTool } from "../../tools/pins/pinned-tool.ts";
 import { aliasesOf, type Resolution, resolve } from "../../tools/resolve.ts";
+import type { PinnedTool } from "../../tools/tool-set/pins/pinned-tool.ts";
 import type { ToolEntry, ToolSet } from "../../tools/tool-set/tool-set.ts";
 import type { Spaces } from "../spaces.ts";
 import { type AskedContextParts, withAskedContext } from "./asked-context.ts";
@@ -21,7 +22,7 @@ type Step = Pick<ExplainStep, "stage" | "finding" | "passed">;
 
 /** ORCH-5: the whole way from a name to a decision. */
 export async function explainTool(
-  parts: AskedContextParts & { readonly spaces: Spaces },
+  parts: AskedContextParts & { readonly spaces: Spaces; readonly leftUnchecked: LeftUnchecked },
   request: ExplainToolRequest,
   signal: AbortSignal,
 ): Promise<ExplainToolResponse> {
@@ -31,6 +32,7 @@ export async function explainTool(
     const agent = context.agent.name;
     const tools = await parts.contexts.tools(context, signal);
     const explained = await explain(tools, name, {
+      left: (schema) => parts.leftUnchecked(schema, context.principal),
       activeSpace: scope.case === "session" ? () => parts.spaces.activeSpace(scope.value.sessionId, agent) : undefined,
     });
     return { ...explained, agent };
@@ -39,7 +41,12 @@ export async function explainTool(
   return withAskedContext(parts, request, explainIn, signal);
 }
 
+/** What of a schema is not checked, in words. */
+export type LeftUnchecked = Validator["leftUnchecked"];
+
 export interface ExplainOptions {
+  /** What of the schema of arguments is left to who runs the tool; undefined when nothing is. */
+  left?: (schemaJson: string) => Soon<string | undefined>;
   /** The session's active space, empty for none; undefined outside a session. */
   activeSpace: (() => Promise<string>) | undefined;
 }
@@ -47,7 +54,7 @@ export interface ExplainOptions {
 export async function explain(
   tools: ToolSet,
   name: string,
-  { activeSpace }: ExplainOptions,
+  { activeSpace, left = () => undefined }: ExplainOptions,
 ): Promise<ExplainToolResponse> {
   const resolution = resolve(tools, name);
   const entry = resolution.kind === "found" ? resolution.entry : tools.outside(resolution.reference);
@@ -59,6 +66,8 @@ export async function explain(
     );
   }
   if (resolution.kind !== "unknown") steps.push(...stepsOfPolicy(tools, entry, resolution));
+  const unchecked = entry && (await left(entry.tool.inputSchemaJson));
+  if (unchecked) steps.push(step(ExplainStage.OFFER, `what cannot be checked here is left to it: ${unchecked}`, true));
   if (entry?.pin !== undefined) steps.push(stepOfPin(entry, entry.pin));
   if (entry !== undefined) steps.push(await stepOfVisibility(entry, activeSpace));
   return explanation(tools, { name, steps, entry, resolution });

@@ -2,12 +2,12 @@ import { setImmediate } from "node:timers/promises";
 import type { OfferedTool } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { ExecutionType, type Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { BoundedMap } from "#runtime/collections/bounded-map.ts";
-import { type FaultOfSchema, faultOfToolSchema, type SchemaPlace } from "#runtime/schema/json-schema/tool-schema.ts";
+import { faultOfToolSchema, type SchemaPlace } from "#runtime/schema/json-schema/tool-schema.ts";
 import { referenceFrom } from "../../tools/names.ts";
 
 /*
  * No provider is trusted: what it offers is checked before it is used. A tool without a name is left out. A tool whose schema is
- * invalid is listed, and cannot be called. The provider's other tools stay usable.
+ * none is listed, and cannot be called. What stands in a schema may be odd: what of it cannot be checked is left to the provider. The provider's other tools stay usable.
  */
 
 /** The usable part of an offer, with the faults of the rest. */
@@ -31,14 +31,14 @@ const TURN_MS = 10;
 export type JudgeOffer = (offered: readonly OfferedTool[]) => Promise<Fitness>;
 
 /** Each schema text is checked once, and the latest results are kept: sessions share their sources' tools. */
-export function createOfferJudge(faultOfSchema: FaultOfSchema, maxVerdicts = 20_000): JudgeOffer {
+export function createOfferJudge(maxVerdicts = 20_000): JudgeOffer {
   const verdicts = new BoundedMap<string, string | undefined>(maxVerdicts);
 
   async function faultOfText(text: string, place: SchemaPlace): Promise<string | undefined> {
     if (text === "") return undefined;
     const key = `${place} ${text}`;
     if (verdicts.has(key)) return verdicts.get(key);
-    const verdict = await faultOfToolSchema(text, place, faultOfSchema);
+    const verdict = await faultOfToolSchema(text, place, () => undefined);
     verdicts.set(key, verdict);
     return verdict;
   }

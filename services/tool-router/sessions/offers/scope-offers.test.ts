@@ -6,15 +6,12 @@ import {
   WatchProvidedToolsResponseSchema,
 } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
-import { createValidator } from "#runtime/schema/json-schema/validator.ts";
 import { createManualClock } from "#runtime/time/manual-clock.ts";
 import { until } from "#runtime/time/until.ts";
 import { ended } from "../../testing/fakes/fake-provider.ts";
 import { createOfferJudge } from "./fitness.ts";
 import type { ProviderClient } from "./provider-client.ts";
 import { ScopeOffers } from "./scope-offers.ts";
-
-const validator = createValidator();
 
 type Stream = (signal: AbortSignal) => AsyncIterable<WatchProvidedToolsResponse>;
 
@@ -58,7 +55,7 @@ function open(providers: Record<string, Stream[]>) {
   const asks = [...clients].map(([provider, client]) => ({ provider, client, sources: [] }));
   const onUnavailable = (_: unknown, source: string, reason: string) => told.push(`${source}: ${reason}`);
   const onAvailable = (_: unknown, source: string) => told.push(`${source} is back`);
-  const judge = createOfferJudge((_, text) => validator.faultOfShape(text, "offers"));
+  const judge = createOfferJudge();
   const options = { clock, startupMs: 5_000, judge, onUnavailable, onAvailable };
   const offers = new ScopeOffers(create(ScopeSchema), asks, options);
   const offerOf = (name: string) => offers.offers.find(({ provider }) => provider === name)!;

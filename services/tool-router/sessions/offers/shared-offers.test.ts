@@ -6,7 +6,6 @@ import {
   type WatchProvidedToolsResponse,
   WatchProvidedToolsResponseSchema,
 } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
-import { createValidator } from "#runtime/schema/json-schema/validator.ts";
 import { createManualClock } from "#runtime/time/manual-clock.ts";
 import { until } from "#runtime/time/until.ts";
 import { ended } from "../../testing/fakes/fake-provider.ts";
@@ -14,8 +13,6 @@ import { createOfferJudge } from "./fitness.ts";
 import type { ProviderClient } from "./provider-client.ts";
 import { ScopeOffers } from "./scope-offers.ts";
 import { SharedOffers } from "./shared-offers.ts";
-
-const validator = createValidator();
 
 /** Tells what it offers, and again when that changes; counts the streams that are open. */
 function createProvider(address: string, sameInAllScopes: boolean) {
@@ -62,7 +59,7 @@ function createProvider(address: string, sameInAllScopes: boolean) {
 
 function openScopes() {
   const clock = createManualClock();
-  const judge = createOfferJudge((_, text) => validator.faultOfShape(text, "offers"));
+  const judge = createOfferJudge();
   const shared = new SharedOffers({ clock, startupMs: 5_000, judge });
   const options = { clock, startupMs: 5_000, judge, shared, onUnavailable: () => {}, onAvailable: () => {} };
   const open = (providers: Record<string, { client: ProviderClient }>) => {

@@ -29,7 +29,7 @@ describe("KIND-2 a provider that lies about its tools", () => {
   });
 
   test("bad schemas, bad names and duplicates take no other tool with them, and are told", async () => {
-    const bad = { name: "bad", inputSchemaJson: '{"type":"object","properties":7}' };
+    const bad = { name: "bad", inputSchemaJson: '{"type":"string"}' };
     const tools = [bad, { name: "tell" }, { name: "tell", description: "twice" }, { name: "" }, { name: "a\u0000b" }];
     world.misbehaving.offer(tools.map((tool) => ({ source: "lies", tool })));
     const all = await until(async () => {
@@ -42,7 +42,7 @@ describe("KIND-2 a provider that lies about its tools", () => {
       ["shop__buy", true],
     ]);
     expect((await world.clients.call({ sessionId: world.sessionId, name: "lies__bad" })).output).toMatchObject({
-      error: expect.stringMatching(/its input schema is no JSON Schema.*It may call: "lies__tell", "shop__buy"/),
+      error: expect.stringMatching(/its input schema is not one of objects.*It may call: "lies__tell", "shop__buy"/),
     });
     const { events } = await until(async () => {
       const page = await world.clients.audit.listAuditEvents({
@@ -51,6 +51,28 @@ describe("KIND-2 a provider that lies about its tools", () => {
       return page.events.length > 0 && page;
     });
     expect(events[0]?.message).toMatch(/not all of its tools can be called: "bad": its input schema/);
+    await world.buyElsewhere();
+  });
+
+  test("what of a schema cannot be checked forbids no call, and is explained", async () => {
+    const properties = { a: { type: "string", pattern: "(?i)^abc$" }, n: { type: "any", minimum: 3 } };
+    const odd = { name: "odd", inputSchemaJson: JSON.stringify({ type: "object", properties }) };
+    world.misbehaving.answer = async function* () {
+      yield resultEvent('"done"');
+    };
+    world.misbehaving.offer([{ source: "lies", tool: odd }]);
+    await until(async () => (await world.listed()).some(({ modelName }) => modelName === "lies__odd"));
+    const call = (args: object) =>
+      world.clients.call({ sessionId: world.sessionId, name: "lies__odd", argumentsJson: JSON.stringify(args) });
+    expect(await call({ a: "xyz", n: 4 })).toMatchObject({ isError: false, output: "done" });
+    expect(await call({ a: 7 })).toMatchObject({ isError: true });
+    expect(await call({ n: 2 })).toMatchObject({ isError: true });
+    const scope = { case: "session" as const, value: { sessionId: world.sessionId } };
+    const { callable, steps } = await world.clients.router.explainTool({ scope, name: "lies__odd" });
+    expect(callable).toBe(true);
+    expect(steps.map(({ finding }) => finding)).toContainEqual(
+      'what cannot be checked here is left to it: properties.n.type "any"; properties.a.pattern "(?i)^abc$"',
+    );
     await world.buyElsewhere();
   });
 

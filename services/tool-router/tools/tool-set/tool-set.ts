@@ -2,11 +2,11 @@ import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import type { Source, SourceStatus } from "#gen/toolbus/tool/v1/source_pb.ts";
 import { Effect, type Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { BUILT_IN_NAMES, modelNameFromReference, parseReference, referenceFrom } from "../names.ts";
-import type { PinnedTool } from "../pins/pinned-tool.ts";
 import { blockedAsOffered, createPolicy, type Decision, type Policy } from "../policy.ts";
 import { createDescriptions, isDescriptionOnly } from "./descriptions.ts";
 import { type Executor, executorOfCatalogueTool, isByNameOnly, isVisible } from "./executor.ts";
 import { CALLER_PROVIDER, type Offer, SPACES_PROVIDER } from "./offer.ts";
+import type { PinnedTool } from "./pins/pinned-tool.ts";
 
 /** A tool of an agent: its names, who runs it, and what policy says. */
 export interface ToolEntry {

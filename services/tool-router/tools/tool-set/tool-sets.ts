@@ -1,8 +1,8 @@
 import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import type { Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { holdToPins } from "../pins/hold-to-pins.ts";
-import type { Approvals } from "../pins/pinned-tool.ts";
 import type { Offer } from "./offer.ts";
+import { holdToPins } from "./pins/hold-to-pins.ts";
+import type { Approvals } from "./pins/pinned-tool.ts";
 import { createToolSet, type ToolSet } from "./tool-set.ts";
 
 /** Sessions of one agent whose providers say the same have one tool set: the last of each agent is kept. */

@@ -2,8 +2,8 @@ import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import type { StoredPin } from "#gen/toolbus/internal/tool/v1/stored_pin_pb.ts";
 import type { SourceStatus } from "#gen/toolbus/tool/v1/source_pb.ts";
 import type { Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { blockedAsOffered } from "../policy.ts";
-import type { ToolEntry, ToolSet } from "../tool-set/tool-set.ts";
+import { blockedAsOffered } from "../../policy.ts";
+import type { ToolEntry, ToolSet } from "../tool-set.ts";
 import { definitionOf, digestOf } from "./definition.ts";
 import type { Approvals } from "./pinned-tool.ts";
 
