@@ -11,7 +11,10 @@ export interface ConfinementConfig {
 }
 
 /** How the processes of tools are confined. */
-export function confinementFromReader(reader: EnvironmentReader): ConfinementConfig {
+export function confinementFromReader(
+  reader: EnvironmentReader,
+  { busCredentials }: { busCredentials?: string } = {},
+): ConfinementConfig {
   const secrets = reader.optionalString("TOOLBUS_SECRETS_DIRECTORY", {
     meaning: "Directory of secrets, which confined tools do not see.",
     form: "path",
@@ -28,7 +31,7 @@ export function confinementFromReader(reader: EnvironmentReader): ConfinementCon
       oneOf: MODES,
     }),
     privatePaths: [
-      ...(secrets === undefined ? [] : [secrets]),
+      ...[secrets, busCredentials].filter((path) => path !== undefined),
       ...reader.list("TOOLBUS_PRIVATE_PATHS", {
         meaning: "Files and directories that confined tools do not see. `toolbus up` adds its own directory.",
         form: "list of paths",

@@ -29,7 +29,7 @@ afterAll(() => rm(directory, { recursive: true, force: true }));
 async function openConfined(script: string, more: Partial<ChildConfinement> = {}): Promise<ChildProcess> {
   const possible = await tryConfinement({
     ...config,
-    privatePaths: [keys, join(directory, "single-key"), join(directory, "not-there")],
+    privatePaths: [join(keys, "of-service"), keys, join(directory, "single-key"), join(directory, "not-there")],
     readOnlyPaths: [join(directory, "program")],
   });
   const confinement = possible.kind === "confined" ? { ...possible.confinement, ...more } : undefined;

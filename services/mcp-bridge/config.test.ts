@@ -108,3 +108,11 @@ test("secrets are resolved in environment and headers, a missing one is named, a
   expect(() => withSecrets(server, new Map())).toThrow(/TOOLBUS_SECRET_KEY/);
   expect(createRedaction(secrets)("it said hunter22")).toBe("it said [secret KEY]");
 });
+
+test("SEC-3 confined tools see neither the keys of the bus nor the secrets of this service, also under `toolbus serve`", () => {
+  const { confinement } = readConfig({
+    TOOLBUS_BUS_CREDENTIALS: "/run/bus",
+    TOOLBUS_SECRETS_DIRECTORY: "/run/secrets",
+  });
+  expect(confinement.privatePaths).toEqual(expect.arrayContaining(["/run/bus", "/run/secrets"]));
+});

@@ -36,7 +36,7 @@ export function readConfig(env: NodeJS.ProcessEnv) {
     secrets: secretsFromReader(reader, "Secret NAME, which `env` and `headers` of MCP servers may name."),
     /** What a server that is started as a process gets, beside what its own `env` says. */
     environment: withOwnPrograms(reader.inherited((name) => passedOn.has(name))),
-    confinement: confinementFromReader(reader),
+    confinement: confinementFromReader(reader, service),
     idleTimeoutMs: reader.milliseconds("TOOLBUS_MCP_IDLE_TIMEOUT", {
       meaning: "A connection that nobody uses for so long is closed.",
       default: 600_000,

@@ -28,8 +28,9 @@ export function readConfig(env: NodeJS.ProcessEnv) {
     form: "path",
     whenUnset: "the one on the PATH, else fetched from PyPI",
   });
+  const service = serviceConfigFromReader(reader);
   const config = {
-    ...serviceConfigFromReader(reader),
+    ...service,
     directory: reader.path("TOOLBUS_WORKERS", {
       meaning: "Directory of Python files whose functions are tools.",
       default: "examples/workers",
@@ -108,7 +109,7 @@ export function readConfig(env: NodeJS.ProcessEnv) {
       }),
     },
     secrets: secretsFromReader(reader, "Secret NAME, for sources that name it."),
-    confinement: confinementFromReader(reader),
+    confinement: confinementFromReader(reader, service),
     secretPrefix: SECRET_PREFIX,
     commandPath: reader.string("TOOLBUS_COMMAND_PATH", {
       meaning: "Where `shell_exec` looks for commands that are allowed by their bare name.",

@@ -52,7 +52,7 @@ export function confined<C extends { executable: string; args: readonly string[]
 function wordsOf(confinement: ChildConfinement, executable: string): string[] {
   const { privatePaths, readOnlyPaths, visible = [], writable } = confinement;
   const isRoot = process.getuid?.() === 0;
-  const hidden = real([...privatePaths, "/run/user"]); // the sockets there run commands for whoever is the user
+  const hidden = outermost(real([...privatePaths, "/run/user"])); // the sockets there run commands for whoever is the user
   const emptied = hidden.filter(isDirectory);
   const read = [dirname(executable), ...visible].filter((path) => hidden.some((one) => isBelow(path, one)));
   return [
@@ -84,6 +84,11 @@ function real(paths: readonly string[]): string[] {
     }
   });
   return [...new Set(found)];
+}
+
+/** What lies below another one is hidden with it, and is no place any more that anything could be mounted at. */
+function outermost(paths: readonly string[]): string[] {
+  return paths.filter((path) => !paths.some((other) => other !== path && isBelow(path, other)));
 }
 
 function isBelow(path: string, directory: string): boolean {

@@ -44,7 +44,7 @@ export async function openCluster(): Promise<Cluster> {
   const binary = process.env.TOOLBUS_NATS_SERVER ?? (await findNatsServer());
   const directory = await mkdtemp(join(tmpdir(), "toolbus-test-cluster-"));
   stack.defer(() => rm(directory, { recursive: true, force: true }));
-  const compose = readCompose({ NATS_ROUTES_PASSWORD: "0123456789abcdef", TOOLBUS_API_KEYS: "me:0123456789abcdef" });
+  const compose = readCompose({ NATS_ROUTES_PASSWORD: "0123456789abcdef" });
   const { path: credentials } = await writeCredentials(join(directory, "bus"), busUsers);
   const login = await readLogin(credentials, ADMIN);
   const names = Object.keys(compose.services).filter((name) => compose.services[name]?.image?.startsWith("nats:"));

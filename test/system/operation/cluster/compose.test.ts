@@ -10,9 +10,11 @@ import { pinnedUv } from "#runtime/bus/nats-server/find/find-uv.ts";
 import type { ServiceConfig } from "#runtime/config/service-config.ts";
 import { listServices } from "../../../../cli/suite/service-names.ts";
 import { projectRoot, sourceFilesBelow } from "../../../architecture/source-files.ts";
-import { readCompose } from "../../../harness/cluster/compose.ts";
+import { type ComposeService, readCompose } from "../../../harness/cluster/compose.ts";
 
-const given = { NATS_ROUTES_PASSWORD: "0123456789abcdef", TOOLBUS_API_KEYS: "me:0123456789abcdef" };
+const given = { NATS_ROUTES_PASSWORD: "0123456789abcdef" };
+/** What somebody wrote to the files of secrets. */
+const secrets: Readonly<Record<string, string>> = { TOOLBUS_API_KEYS: "me:0123456789abcdef\n", OPENAI_API_KEY: "" };
 const compose = readCompose(given);
 const entries = Object.entries(compose.services);
 const nodes = entries.filter(([, service]) => service.image?.startsWith("nats:"));
@@ -32,23 +34,44 @@ describe("BUS-6 docker-compose.yml", () => {
   });
 
   it.each(services)("%s accepts its environment, and finds the bus and the replicas in it", async (name, service) => {
-    const config = await readConfigOf(name, service.environment ?? {});
+    const config = await readConfigOf(name, service);
     expect(config.natsUrl.split(",")).toEqual(nodes.map(([node]) => `nats://${node}:4222`));
     expect(config).toMatchObject({ replicas: 3 });
   });
 
   it.each(services)("SEC-1 %s finds its own key where it looks for it, and no other's", async (name, service) => {
-    const { busCredentials } = await readConfigOf(name, service.environment ?? {});
+    const { busCredentials } = await readConfigOf(name, service);
     expect(busCredentials).toBe("/run/secrets"); // where Compose puts what has no path
-    expect(service.secrets).toEqual([{ source: name, target: `${name}.nk` }]);
+    const keys = service.secrets?.filter(({ target }) => target.endsWith(".nk"));
+    expect(keys).toEqual([{ source: name, target: `${name}.nk` }]);
     expect(compose.secrets[name]).toEqual({ file: `.toolbus/bus/${name}.nk` });
     expect(service.configs).toEqual([{ source: "bus-trust", target: `${busCredentials}/trust.json` }]);
     expect(compose.configs["bus-trust"]).toEqual({ file: ".toolbus/bus/trust.json" });
   });
 
+  it("SEC-3 gives keys and secrets as files, to the service that reads them and to no other one", () => {
+    const variables = services.flatMap(([name, service]) => variablesOf(service).map((variable) => [variable, name]));
+    expect(Object.fromEntries(variables)).toEqual({ TOOLBUS_API_KEYS: "gateway", OPENAI_API_KEY: "orchestrator" });
+    for (const [, service] of services) {
+      for (const { source, target } of service.secrets ?? [])
+        if (secrets[target] !== undefined)
+          expect(compose.secrets[source]).toEqual({ file: `.toolbus/secrets/${target}` });
+      const hasSecrets = variablesOf(service).length > 0;
+      expect(service.environment?.TOOLBUS_SECRETS_DIRECTORY).toBe(hasSecrets ? "/run/secrets" : undefined);
+      expect(Object.keys(service.environment ?? {}).filter((name) => /KEY|SECRET_|PASSWORD|TOKEN/.test(name))).toEqual(
+        [],
+      );
+    }
+  });
+
   it.each(services)("%s is given no variable that it does not read", (name, service) => {
     const config = `services/${name}/config.ts`;
-    const read = namesIn(config, "runtime/config/service-config.ts", ...readersUsedBy(config));
+    const read = namesIn(
+      config,
+      "runtime/config/service-config.ts",
+      "runtime/config/secret-files.ts",
+      ...readersUsedBy(config),
+    );
     expect(Object.keys(service.environment ?? {}).filter((variable) => !read.has(variable))).toEqual([]);
   });
 
@@ -62,13 +85,14 @@ describe("BUS-6 docker-compose.yml", () => {
     expect(Number.parseInt(service.stop_grace_period ?? "10s", 10) * 1_000).toBeGreaterThan(drainTimeoutMs);
   });
 
-  it("wants a key for the gateway and a password between the NATS nodes, and has no default for either", () => {
-    expect(() => readCompose({ ...given, TOOLBUS_API_KEYS: "" })).toThrow("TOOLBUS_API_KEYS");
+  it("wants a key for the gateway and a password between the NATS nodes, and has no default for either", async () => {
+    const gateway = { ...compose.services.gateway, secrets: [] } as unknown as ComposeService;
+    await expect(readConfigOf("gateway", gateway)).rejects.toThrow("TOOLBUS_API_KEYS");
     expect(() => readCompose({ ...given, NATS_ROUTES_PASSWORD: "" })).toThrow("NATS_ROUTES_PASSWORD");
   });
 
   it("publishes the gateway alone, on the loopback interface only", async () => {
-    const config = (await readConfigOf("gateway", compose.services.gateway?.environment ?? {})) as unknown as {
+    const config = (await readConfigOf("gateway", compose.services.gateway)) as unknown as {
       port: number;
     };
     const published = entries.flatMap(([name, service]) => (service.ports ?? []).map((port) => `${name} ${port}`));
@@ -135,7 +159,15 @@ describe("the Dockerfile", () => {
   });
 });
 
-async function readConfigOf(name: string, env: NodeJS.ProcessEnv): Promise<ServiceConfig> {
+/** Variables that the service has as files. */
+function variablesOf(service: ComposeService | undefined): string[] {
+  return (service?.secrets ?? []).map(({ target }) => target).filter((target) => secrets[target] !== undefined);
+}
+
+/** As the service reads it in its container, where its secrets are files. */
+async function readConfigOf(name: string, composed: ComposeService | undefined): Promise<ServiceConfig> {
+  const files = Object.fromEntries(variablesOf(composed).map((variable) => [variable, secrets[variable]?.trim()]));
+  const env = { ...files, ...composed?.environment };
   const url = pathToFileURL(join(projectRoot, "services", name, "config.ts")).href;
   const service = (await import(url)) as { readConfig: (env: NodeJS.ProcessEnv) => ServiceConfig };
   return service.readConfig(env);
