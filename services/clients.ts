@@ -1,7 +1,7 @@
 import type { DescService } from "@bufbuild/protobuf";
 import type { Client } from "@connectrpc/connect";
 import { type BusClientOptions, clientOnBus } from "#runtime/rpc/bus/client.ts";
-import { processOf } from "./processes.ts";
+import { isOfSuite, processOf } from "./processes.ts";
 
 export interface ClientForOptions extends Partial<BusClientOptions> {}
 
@@ -11,5 +11,6 @@ export function clientFor<S extends DescService>(
   service: S,
   options: ClientForOptions = {},
 ): Client<S> {
-  return clientOnBus(bus, service, { ...options, process: options.process ?? processOf(service) });
+  const process = options.process ?? processOf(service);
+  return clientOnBus(bus, service, { ...options, process, sendsExpiry: !isOfSuite(process) });
 }

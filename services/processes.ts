@@ -44,6 +44,13 @@ const servedBy: readonly (readonly [DescService, string])[] = [
 
 const processByTypeName = new Map(servedBy.map(([service, process]) => [service.typeName, process]));
 
+const ownProcesses = new Set(servedBy.map(([, process]) => process));
+
+/** Whether a bus service is one of the suite's, or an instance of one: those have the release of who asks them. */
+export function isOfSuite(process: string): boolean {
+  return ownProcesses.has(process.split(".", 1)[0] ?? "");
+}
+
 /** The process that serves a service, by its name on the bus. Throws `invalid_argument` for one that many serve. */
 export function processOf(service: Pick<DescService, "typeName">): string {
   const { typeName } = service;

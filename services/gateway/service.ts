@@ -70,7 +70,7 @@ export async function openService(config: GatewayConfig, context: ServiceContext
       host: config.host,
       port: config.port,
       routes: createRoutes({
-        transportOf: (process) => transportOnBus(bus, { process, interceptors, caller: nobody }),
+        transportOf: (process) => transportOnBus(bus, { process, interceptors, caller: nobody, sendsExpiry: false }),
         health,
         reflection: createReflection([...publicServices, HealthService, ServerReflection]),
         stopping: context.signal,

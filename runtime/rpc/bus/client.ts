@@ -21,14 +21,25 @@ export interface BusClientOptions {
   interceptors?: Interceptor[];
   defaultTimeoutMs?: number;
   caller?: WhoAsks;
+  /** As that of the transport. */
+  sendsExpiry?: boolean;
 }
 
 /** To a process on the bus, with a token of who asks. */
 export function transportOnBus({ connection, login }: SignedBus, options: BusClientOptions): Transport {
-  const { process: service, interceptors = clientInterceptors(), defaultTimeoutMs, caller } = options;
+  const {
+    process: service,
+    interceptors = clientInterceptors(),
+    defaultTimeoutMs,
+    sendsExpiry = true,
+    caller,
+  } = options;
   const sender = login ? [createCallerSender({ issuer: issuerOf(login), audience: service, caller })] : [];
   const limits = defaultTimeoutMs === undefined ? {} : { defaultTimeoutMs };
-  return createNatsTransport({ connection }, { service, interceptors: [...interceptors, ...sender], ...limits });
+  return createNatsTransport(
+    { connection },
+    { service, interceptors: [...interceptors, ...sender], sendsExpiry, ...limits },
+  );
 }
 
 /** A client of a service on the bus. It holds nothing open, so it needs no closing. */

@@ -103,6 +103,14 @@ export const bus: Proofs = {
       ),
     ),
     shown(
+      "while one of two instances is silent, calls go to the other",
+      deadPeer(
+        "gets no call once its silence was noticed",
+        "a server that freezes gets no more calls from nats-server",
+      ),
+      testsOf("test/faults/silence/silence.test.ts")("one of two instances is silent: calls go to the other"),
+    ),
+    shown(
       "two of a service share its work, and only what one held fails when it is killed",
       pairs("share the calls: each serves at least a quarter", "what fails with one of them is what it held"),
     ),

@@ -20,12 +20,15 @@ export interface ClientContext {
   /** Whether the service fell silent of late; undefined where another instance is no help. */
   readonly silence: ServiceSilence | undefined;
   readonly timings: Timings;
+  readonly sendsExpiry: boolean;
 }
 
 /** What the calls of one method have in common. */
 export interface MethodRoute {
   readonly subject: string;
   readonly url: string;
+  /** It changes nothing, so that it may be asked again whatever became of it. */
+  readonly isRead: boolean;
 }
 
 /** One call, before it is known how it will go. */
@@ -36,7 +39,6 @@ export interface ClientRequest {
   readonly deadlineMs: number | undefined;
   readonly abort: CallAbort;
   readonly progress: Progress;
-  /** It changes nothing, so that it may be asked again whatever became of it. */
   readonly isRead: boolean;
 }
 
@@ -94,7 +96,8 @@ export function openingHeaders(
   const leftMs = request.deadlineMs === undefined ? undefined : Math.max(Math.round(request.deadlineMs - now), 0);
   const headers = new WireHeaders();
   headers.add(HeaderKey.sent, `${CLOCK} ${Math.floor(now)}`);
-  headers.add(HeaderKey.expires, String(Date.now() + Math.min(silenceMs, leftMs ?? silenceMs)));
+  if (context.sendsExpiry)
+    headers.add(HeaderKey.expires, String(Date.now() + Math.min(silenceMs, leftMs ?? silenceMs)));
   if (leftMs !== undefined) headers.add(HeaderKey.timeout, String(leftMs));
   if (more.credit) headers.add(HeaderKey.credit, `${more.credit.messages} ${more.credit.bytes}`);
   if (more.hasMore) headers.add(HeaderKey.more, "1");

@@ -22,25 +22,20 @@ export interface CallInit<D extends DescMethod> {
   readonly contextValues: ContextValues | undefined;
 }
 
-/** By the contract's naming: methods that get, list and watch change nothing. */
-function isRead({ name }: DescMethod): boolean {
-  return /^(Get|List|Watch)/.test(name);
-}
-
 /** A call on its way through its interceptors and to the server, with its deadline. */
 export class OutgoingCall<R extends UnaryRequest | StreamRequest> {
   readonly signal: CallSignal;
   readonly progress: Progress = { stage: "unsent" };
   /** What the first of the interceptors gets. */
   readonly request: R;
-  readonly #subject: string;
+  readonly #route: MethodRoute;
   readonly #deadlineMs: number | undefined;
 
   constructor(init: CallInit<DescMethod>, stream: R["stream"], message: R["message"]) {
     const { method, route, timeoutMs } = init;
     const signal = new CallSignal(init.signal, timeoutMs);
     this.signal = signal;
-    this.#subject = route.subject;
+    this.#route = route;
     this.#deadlineMs = timeoutMs === undefined ? undefined : performance.now() + timeoutMs;
     this.request = {
       stream,
@@ -58,12 +53,12 @@ export class OutgoingCall<R extends UnaryRequest | StreamRequest> {
   /** What is sent, from what the last of the interceptors passed on. */
   sent(passed: R): ClientRequest {
     return {
-      subject: this.#subject,
+      subject: this.#route.subject,
       header: passed.header,
       deadlineMs: this.#deadlineMs,
       abort: passed.signal === this.request.signal ? this.signal : new ForeignAbort(passed.signal),
       progress: this.progress,
-      isRead: isRead(this.request.method),
+      isRead: this.#route.isRead,
     };
   }
 

@@ -14,6 +14,8 @@ export interface NatsTransportOptions {
   readonly interceptors?: Interceptor[];
   readonly defaultTimeoutMs?: number;
   readonly timings?: Timings;
+  /** Whether the server may be one of release 1.0, which wants an expiry; true unless told. */
+  readonly sendsExpiry?: boolean;
 }
 
 /**
@@ -27,13 +29,18 @@ export function createNatsTransport(bus: { connection: NatsConnection }, options
     cancelSubject: cancelSubjectOf(service),
     silence: service.includes(".") ? undefined : CallMux.of(bus.connection).silenceOf(service),
     timings,
+    sendsExpiry: options.sendsExpiry ?? true,
   };
   const routes = new Map<DescMethod, MethodRoute>();
 
   const routeOf = (method: DescMethod): MethodRoute => {
     const known = routes.get(method);
     if (known) return known;
-    const route = { subject: subjectOfMethod(service, method), url: urlOfMethod(service, method) };
+    const route = {
+      subject: subjectOfMethod(service, method),
+      url: urlOfMethod(service, method),
+      isRead: isRead(method),
+    };
     routes.set(method, route);
     return route;
   };
@@ -53,4 +60,9 @@ export function createNatsTransport(bus: { connection: NatsConnection }, options
       return runStream(context, { method, signal, header, messages, contextValues, ...call });
     },
   };
+}
+
+/** By the contract's naming: methods that get, list and watch change nothing. */
+function isRead({ name }: DescMethod): boolean {
+  return /^(Get|List|Watch)/.test(name);
 }
