@@ -1,4 +1,5 @@
 import { runLoopFaults } from "./loop.ts";
+import { runResumeFaults } from "./resume/resume.ts";
 import { runRouterFaults } from "./router.ts";
 import { runSilenceFaults } from "./silence/silence.ts";
 import { runSwitchFaults } from "./switch.ts";
@@ -6,6 +7,7 @@ import { runSwitchFaults } from "./switch.ts";
 /** Each takes its own words of the command line, and gives the exit code: 0 for no violation, 1 for some, 2 for a misuse. */
 const runs: Record<string, (args: string[]) => Promise<number>> = {
   loop: runLoopFaults,
+  resume: runResumeFaults,
   router: runRouterFaults,
   silence: runSilenceFaults,
   switch: runSwitchFaults,

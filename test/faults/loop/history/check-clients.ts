@@ -8,7 +8,11 @@ import type { PromptMessage, RunHistory, Seen, Violation, Watched } from "./hist
 /** H8: each client saw the record from where it asked, in order, to its end, and once. */
 export function* checkWatched(history: RunHistory): Generator<Violation> {
   for (const watched of history.watched) {
-    for (const { rule, what } of [...checkSeenEvents(history, watched), ...checkSeenText(watched, history)]) {
+    for (const { rule, what } of [
+      ...checkSeenEvents(history, watched),
+      ...checkSeenText(watched, history),
+      ...checkSeenOrder(watched),
+    ]) {
       yield { rule, what: `${watched.name}: ${what}` };
     }
   }
@@ -65,6 +69,27 @@ function* checkSeenText({ seen }: Watched, history: RunHistory): Generator<Viola
       yield { rule, what: `turn ${place.turn} goes on after it was committed` };
     }
     shown = viewAfter(shown, entry);
+  }
+}
+
+/**
+ * H9 likewise: deltas of an attempt go on behind the last one that the client has, or behind a reset, whose count says where. What the
+ * client lacks when the turn is committed, or the run ends, stands in that event.
+ */
+function* checkSeenOrder({ seen }: Watched): Generator<Violation> {
+  let next: Pick<RunDelta, "turn" | "attempt" | "index"> | undefined;
+  for (const entry of seen) {
+    if (entry.kind === "event" && entry.event.event.case === "turnCommitted") next = undefined;
+    if (entry.kind === "replaced") next = { ...entry.replaced, index: entry.replaced.deltaCount };
+    const spoken = entry.kind === "delta" ? entry.delta : undefined;
+    if (spoken === undefined || spoken.delta.case === "progress" || spoken.delta.case === "log") continue;
+    const { turn, attempt, index } = spoken;
+    const wanted = next ?? { turn, attempt, index: 0 };
+    if (turn !== wanted.turn || attempt !== wanted.attempt || index !== wanted.index) {
+      const [was, is] = [wanted, spoken].map((place) => `${place.turn}/${place.attempt}/${place.index}`);
+      yield { rule: "prefix or reset", what: `delta ${is} came where ${was} goes on, without a reset` };
+    }
+    next = { turn, attempt, index: index + 1 };
   }
 }
 

@@ -69,7 +69,7 @@ const shown = (events: readonly RunEvent[]): Seen[] => events.map((event) => ({ 
 const goodSeen: Seen[] = [
   ...shown(goodLog.slice(0, 6)),
   delta({ turn: 2, attempt: 1, index: 0 }, "All is well"),
-  toldAnew("All is"),
+  toldAnew("All is", 1),
   delta({ turn: 2, attempt: 129, index: 1 }, " done"),
   ...shown(goodLog.slice(6)),
 ];
@@ -187,6 +187,21 @@ const bad: [string, Partial<RunHistory>, string][] = [
     "a delta that came twice",
     {
       watched: [watcher({ seen: goodSeen.flatMap((seen): Seen[] => (seen.kind === "delta" ? [seen, seen] : [seen])) })],
+    },
+    "prefix or reset",
+  ],
+  [
+    "a delta that was left out without a reset",
+    {
+      watched: [
+        watcher({
+          seen: goodSeen.map((seen) =>
+            seen.kind === "delta" && seen.delta.index === 1
+              ? delta({ turn: 2, attempt: 129, index: 2 }, " done")
+              : seen,
+          ),
+        }),
+      ],
     },
     "prefix or reset",
   ],

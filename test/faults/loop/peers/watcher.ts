@@ -12,17 +12,16 @@ export interface WatcherOptions {
   readonly runId: string;
   readonly fromSequence: number;
   readonly includeDeltas: boolean;
-  /** It leaves after so many updates, and comes back where it stood; a few times, then it stays. */
+  /** It leaves after so many updates, and comes back where it stood; so many times, a few unless told, then it stays. */
   readonly leavesAfter: number;
+  readonly mostLeaves?: number;
   readonly signal: AbortSignal;
   readonly onSeen: (seen: Seen) => void;
 }
 
-const mostLeaves = 6;
-
 /** A client that follows a run to its end over as many connections as that takes. Resolves when it ended, or was given up. */
 export async function watch(options: WatcherOptions): Promise<Watched> {
-  const { name, fromSequence, signal } = options;
+  const { name, fromSequence, signal, mostLeaves = 6 } = options;
   const seen: Seen[] = [];
   for (let connection = 1; ; connection += 1) {
     const leavesAfter = connection <= mostLeaves ? options.leavesAfter : Number.POSITIVE_INFINITY;

@@ -721,7 +721,8 @@ export type RunDelta = Message<"toolbus.run.v1.RunDelta"> & {
   attempt: number;
 
   /**
-   * Number within the attempt, from 0.
+   * Number within the attempt, from 0. Of text, arguments and reasoning, a watcher gets each one that follows the last it has seen, or a
+   * `RunTextReplaced` that says where they go on. Progress and log are numbered with them, and told to those who watch at that moment.
    *
    * @generated from field: uint32 index = 3;
    */

@@ -315,7 +315,8 @@ export type WatchRunRequest = Message<"toolbus.run.v1.WatchRunRequest"> & {
   includeDeltas: boolean;
 
   /**
-   * The last delta that was seen, to resume in mid-turn; absent for none.
+   * The last delta of text, arguments or reasoning that was seen, to resume in mid-turn; absent for none. What follows it comes next, or a
+   * reset. Once the turn is committed, no more deltas of it come: the stored event has all of its text.
    *
    * @generated from field: toolbus.run.v1.DeltaCursor after_delta = 4;
    */

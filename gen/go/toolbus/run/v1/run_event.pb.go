@@ -1241,7 +1241,8 @@ type RunDelta struct {
 	Turn uint32 `protobuf:"varint,1,opt,name=turn,proto3" json:"turn,omitempty"`
 	// The attempt at the turn, from 1; a new attempt starts over.
 	Attempt uint32 `protobuf:"varint,2,opt,name=attempt,proto3" json:"attempt,omitempty"`
-	// Number within the attempt, from 0.
+	// Number within the attempt, from 0. Of text, arguments and reasoning, a watcher gets each one that follows the last it has seen, or a
+	// `RunTextReplaced` that says where they go on. Progress and log are numbered with them, and told to those who watch at that moment.
 	Index uint32 `protobuf:"varint,3,opt,name=index,proto3" json:"index,omitempty"`
 	// What happened.
 	//

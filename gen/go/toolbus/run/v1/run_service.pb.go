@@ -544,7 +544,8 @@ type WatchRunRequest struct {
 	FromSequence *uint64 `protobuf:"varint,2,opt,name=from_sequence,json=fromSequence,proto3,oneof" json:"from_sequence,omitempty"`
 	// Whether deltas between stored events are wanted.
 	IncludeDeltas bool `protobuf:"varint,3,opt,name=include_deltas,json=includeDeltas,proto3" json:"include_deltas,omitempty"`
-	// The last delta that was seen, to resume in mid-turn; absent for none.
+	// The last delta of text, arguments or reasoning that was seen, to resume in mid-turn; absent for none. What follows it comes next, or a
+	// reset. Once the turn is committed, no more deltas of it come: the stored event has all of its text.
 	AfterDelta    *DeltaCursor `protobuf:"bytes,4,opt,name=after_delta,json=afterDelta,proto3" json:"after_delta,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

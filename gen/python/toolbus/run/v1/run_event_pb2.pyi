@@ -609,7 +609,9 @@ class RunDelta(_message.Message):
     attempt: _builtins.int
     """The attempt at the turn, from 1; a new attempt starts over."""
     index: _builtins.int
-    """Number within the attempt, from 0."""
+    """Number within the attempt, from 0. Of text, arguments and reasoning, a watcher gets each one that follows the last it has seen, or a
+    `RunTextReplaced` that says where they go on. Progress and log are numbered with them, and told to those who watch at that moment.
+    """
     text: _builtins.str
     """Further text of the answer."""
     reasoning: _builtins.str

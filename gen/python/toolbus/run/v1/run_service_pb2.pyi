@@ -295,7 +295,9 @@ class WatchRunRequest(_message.Message):
     """Whether deltas between stored events are wanted."""
     @_builtins.property
     def after_delta(self) -> Global___DeltaCursor:
-        """The last delta that was seen, to resume in mid-turn; absent for none."""
+        """The last delta of text, arguments or reasoning that was seen, to resume in mid-turn; absent for none. What follows it comes next, or a
+        reset. Once the turn is committed, no more deltas of it come: the stored event has all of its text.
+        """
 
     def __init__(
         self,
