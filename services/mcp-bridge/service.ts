@@ -5,7 +5,8 @@ import { openServiceBus } from "#runtime/bus/credentials/service-bus.ts";
 import { whileNobodyWaits } from "#runtime/bus/link/waited.ts";
 import { instanceService, openOwnership } from "#runtime/bus/ownership/ownership.ts";
 import { createRedaction } from "#runtime/content/redaction.ts";
-import { messageFromUnknown } from "#runtime/failure/failure.ts";
+import { failureFromConnectError } from "#runtime/failure/connect.ts";
+import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { refuseLocally } from "#runtime/failure/local-failure.ts";
 import { createAddressGuard } from "#runtime/http/address-guard.ts";
 import { openConfinement } from "#runtime/lifecycle/open-confinement.ts";
@@ -78,8 +79,9 @@ export async function openService(config: McpBridgeConfig, context: ServiceConte
   const interceptors = clientInterceptors({ telemetry });
   const peers = createPeers(bus, name, interceptors);
   const owners = createSessionOwners(bus, interceptors);
-  const isNotSent = (error: unknown) => deliveryOf(error) === "NOT_SENT";
-  const provider = new Provider({ ...config, connections, applied, isNotSent, peerOf: peers.peer });
+  const hasNotBegun = (error: unknown) =>
+    deliveryOf(error) === "NOT_SENT" || failureFromConnectError(error).reason === "OWNER_CHANGED";
+  const provider = new Provider({ ...config, connections, applied, hasNotBegun, peerOf: peers.peer });
   const instances = (limit: AbortSignal) => findInstances(bus, name, limit);
   const own = new OwnPart(connections);
   const fleet = new Fleet({ instance, own, logger, instances, partOf: peers.partOf });
@@ -94,8 +96,12 @@ export async function openService(config: McpBridgeConfig, context: ServiceConte
   };
   void closeDeleted({ applied, connections, signal: stopping.signal, onError });
   stack.use(await serveOnBus(bus, { ...served, service: instanceService(name, instance) }));
+  stack.defer(() => connections.leave()); // others of this service ask for what they are to take over
   stack.use(await serveOnBus(bus, { ...served, service: name }));
-  stack.defer(() => stopping.abort()); // watches would keep the server from draining
+  // watches would keep the server from draining
+  stack.defer(() =>
+    stopping.abort(new Failure("unavailable", "this bridge stops: watch again", { reason: "INSTANCE_STOPPING" })),
+  );
   return stack.move();
 }
 

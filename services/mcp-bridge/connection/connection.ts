@@ -51,6 +51,7 @@ export class Connection implements AsyncDisposable {
   readonly #telling = new Set<(event: CallEvent) => void>();
   #holds = 0;
   #isClosing = false;
+  #unused = Promise.withResolvers<void>();
   #idleTimer: NodeJS.Timeout | undefined;
 
   constructor(options: ConnectionOptions) {
@@ -86,9 +87,18 @@ export class Connection implements AsyncDisposable {
     return {
       [Symbol.dispose]: () => {
         this.#holds -= 1;
+        if (this.#holds === 0) this.#unused.resolve();
         this.#awaitIdle();
       },
     };
+  }
+
+  /** Resolves when nobody holds the connection. */
+  async whenUnused(): Promise<void> {
+    while (this.#holds > 0) {
+      this.#unused = Promise.withResolvers();
+      await this.#unused.promise;
+    }
   }
 
   /** Resolves when the offer says what there is to say: the server is ready, or known to have failed. */

@@ -1,10 +1,15 @@
 import { equals } from "@bufbuild/protobuf";
 import { type McpServer, McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import { refuse } from "#runtime/failure/failure.ts";
+import { comesWithin } from "#runtime/time/comes-within.ts";
 import { createChanges } from "../servers/changes.ts";
 import { type Holder, keyOf } from "../servers/key.ts";
 import { Connection, type ConnectionOptions } from "./connection.ts";
 import { Retention } from "./retention.ts";
 import type { Starts } from "./starts.ts";
+
+/** How long a stop waits for the calls on a connection. */
+const leavingMs = 10_000;
 
 /** Which instance has a connection; `#runtime/bus/ownership/ownership.ts` behind it. */
 export interface Owners {
@@ -49,6 +54,7 @@ export class Connections {
   readonly #released = new WeakSet<Connection>();
   readonly #retention = new Retention();
   #owners: Owners | undefined;
+  #isLeaving = false;
 
   constructor(options: ConnectionsOptions) {
     this.#options = options;
@@ -90,6 +96,9 @@ export class Connections {
     for (;;) {
       const found = await this.#ask(key, { server, holder }, signal);
       if (found.kind === "there") return found;
+      if (this.#isLeaving) {
+        refuse("unavailable", `${server.name} moves to another instance`, { reason: "OWNER_CHANGED" });
+      }
       const hold = found.resource.hold();
       if (hold) return { kind: "here", connection: found.resource, hold };
     }
@@ -98,6 +107,16 @@ export class Connections {
   #ask(key: string, asked: AskedConnection, signal: AbortSignal) {
     if (!this.#owners) throw new TypeError("connections are asked for before there are owners");
     return this.#owners.acquire(key, asked, { signal });
+  }
+
+  /** Gives all connections to other instances, each when the calls on it have ended: nothing new begins on them. */
+  async leave(): Promise<void> {
+    this.#isLeaving = true;
+    const giveAway = async ([key, connection]: [string, Connection]) => {
+      await comesWithin(leavingMs, connection.whenUnused());
+      await this.#owners?.release(key);
+    };
+    await Promise.all([...this.#open].map((each) => giveAway(each).catch(this.#options.onError)));
   }
 
   /** Closes what belongs to a session's agent alone, or to one run of it, and gives the number. */

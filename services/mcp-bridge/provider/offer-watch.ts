@@ -4,6 +4,7 @@ import {
   type WatchProvidedToolsResponse,
   WatchProvidedToolsResponseSchema,
 } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { withEtag } from "#runtime/rpc/etag.ts";
 import { delay } from "#runtime/time/delay.ts";
@@ -17,6 +18,9 @@ import type { Asker, Provider, ProviderParts } from "./provider.ts";
 export interface OfferWatchParts extends Pick<ProviderParts, "connections" | "applied"> {
   provider: Pick<Provider, "peerAt" | "askedOf">;
 }
+
+/** How long another instance may take to give a connection away, and this one to open it. */
+const MOVING_MS = 20_000;
 
 /** How long the first snapshot waits for servers that are starting; then they are told as what they are. */
 const FIRST_SNAPSHOT_MS = 1_000;
@@ -112,19 +116,26 @@ async function followSource(
   parts: OfferWatchParts,
   { tell, end }: { tell: (offer: SourceOffer) => void; end: (reason: Failure) => void },
 ): Promise<void> {
+  let sinceMs = performance.now();
   const follow = async (works: () => void) => {
     const outcome = await followOnce(source, scope, asker, parts, (offer) => {
       works();
+      sinceMs = performance.now();
       tell(offer);
     });
+    sinceMs = performance.now();
     if (outcome === "released") return "done";
     if (asker.hops === 0) return;
     // Whoever forwarded this watch looks for the owner again, or the watch would go from owner to owner.
     end(new Failure("unavailable", `${source.name} has another owner`, { reason: "OWNER_CHANGED" }));
     return "done";
   };
-  const onError = (error: unknown) => tell(failedOffer(source.name, messageFromUnknown(error)));
-  await repeatUntilAborted(follow, { initialMs: 50, maxMs: 2_000, signal: asker.signal, onError });
+  /** What was told last holds while the connection goes from one instance to another. */
+  const onError = (error: unknown) => {
+    const isMoving = failureFromConnectError(error).code === "unavailable" && performance.now() - sinceMs < MOVING_MS;
+    if (!isMoving) tell(failedOffer(source.name, messageFromUnknown(error)));
+  };
+  await repeatUntilAborted(follow, { initialMs: 50, maxMs: 1_000, signal: asker.signal, onError });
 }
 
 async function followOnce(
@@ -150,6 +161,7 @@ async function followOnce(
     tell(connection.offer());
     await orAborted(changed, asker.signal);
   }
+  if (!connections.isReleased(connection)) return "moved";
   tell(connection.offer());
-  return connections.isReleased(connection) ? "released" : "moved";
+  return "released";
 }

@@ -12,6 +12,8 @@ import {
 } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { RunServers } from "#runtime/config/run-servers.ts";
 import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
+import { delay } from "#runtime/time/delay.ts";
+import { createBackoff } from "#runtime/time/retry/backoff.ts";
 import type { AskedConnection, Connections, Located } from "../connection/connections.ts";
 import { holderOf } from "../servers/key.ts";
 import { type AppliedServers, serverOfSource, sourceOfServer, sourcesOf } from "../servers/servers.ts";
@@ -40,16 +42,17 @@ export interface ProviderParts {
   connections: Connections;
   applied: AppliedServers;
   peerOf: (instance: string, hops: number) => Peer;
-  /** Whether an error says that the other instance has not begun. */
-  isNotSent: (error: unknown) => boolean;
+  /** Whether an error says that the other instance has not begun: it is gone, or gives its connections away. */
+  hasNotBegun: (error: unknown) => boolean;
   callTimeoutMs: number;
   /** Which servers runs may bring along. */
   runServers: RunServers;
 }
 
 const MAX_HOPS = 3;
-/** An instance that owns and does not answer is gone; then its key is taken over. */
-const MAX_ATTEMPTS = 4;
+/** An instance that stops lets its calls end and closes its servers before another one may open them. */
+const HANDOVER_MS = 20_000;
+const HANDOVER_WAITS = { initialMs: 20, maxMs: 250 };
 
 /** Tools and calls of servers, wherever the connection is: here, or at another instance, which is asked for it. */
 export class Provider {
@@ -79,7 +82,8 @@ export class Provider {
     } = request;
     const asked = this.askedOf(source, scope);
     const call = this.#callFrom(request, asker);
-    for (let attempt = 1; ; attempt++) {
+    const handover = this.#openHandover(asker);
+    for (;;) {
       const located = await this.#parts.connections.locate(asked, asker.signal);
       if (located.kind === "here") {
         using _ = located.hold;
@@ -91,7 +95,7 @@ export class Provider {
         yield* this.peerAt(located.instance, asker).callTool(forwarded, asker.signal);
         return;
       } catch (error) {
-        if (!this.#mayAskAgain(error, attempt)) throw error;
+        await handover(error);
       }
     }
   }
@@ -123,14 +127,15 @@ export class Provider {
   async #askOwner(source: AskedSource, scope: Scope | undefined, asker: Asker): Promise<SourceOffer> {
     const asked = this.askedOf(source, scope);
     const forwarded = { scope, sources: [sourceOfServer(asked.server, source.fromRun)] };
-    for (let attempt = 1; ; attempt++) {
+    const handover = this.#openHandover(asker);
+    for (;;) {
       const located = await this.#parts.connections.locate(asked, asker.signal);
       if (located.kind === "here") return settledOffer(located, asker.signal);
       try {
         const listed = await this.peerAt(located.instance, asker).listTools(forwarded, asker.signal);
         return offerFromList(source.name, listed);
       } catch (error) {
-        if (!this.#mayAskAgain(error, attempt)) throw error;
+        await handover(error);
       }
     }
   }
@@ -140,9 +145,15 @@ export class Provider {
     return { callId, sessionId: scope?.sessionId ?? "", tool, argumentsJson, deadlineMs, signal };
   }
 
-  /** Who owns the connection is looked up again when the owner that was asked has not begun. */
-  #mayAskAgain(error: unknown, attempt: number): boolean {
-    return attempt < MAX_ATTEMPTS && this.#parts.isNotSent(error);
+  /** Waits until the owner may be looked up again, which was asked and has not begun; throws what is no reason to. */
+  #openHandover({ hops, signal }: Asker): (error: unknown) => Promise<void> {
+    const backoff = createBackoff(HANDOVER_WAITS);
+    const untilMs = performance.now() + HANDOVER_MS;
+    return async (error) => {
+      if (!this.#parts.hasNotBegun(error) || performance.now() > untilMs) throw error;
+      if (hops > 0) refuse("unavailable", "the connection has another owner", { reason: "OWNER_CHANGED" });
+      await delay(backoff.next(), signal);
+    };
   }
 }
 

@@ -81,6 +81,7 @@ function call({ id, params = {} }: Message): object | undefined {
       return process.exit(3);
     case "wait":
       notify("notifications/progress", { progressToken: _meta?.progressToken, progress: 1 });
+      if (given.ms !== undefined) setTimeout(() => send({ id, result: text("waited") }), Number(given.ms));
       return undefined;
     case "canceled":
       return text(canceled);

@@ -1,0 +1,56 @@
+import { expect, test } from "vitest";
+import { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import { openChildProcess } from "#runtime/lifecycle/child-process.ts";
+import { until } from "#runtime/time/until.ts";
+import { openTestBus } from "../../../test/harness/bus.ts";
+import { clientFor } from "../../clients.ts";
+import { call, clientsOf, environmentFor, oddSource, openBridge } from "./bridge.ts";
+
+test("ORCH-10 BUS-2 an orderly stop of one of two bridges under load fails no call, and no source is told as gone", async () => {
+  await using bus = await openTestBus();
+  await using leaving = await openChildProcess({
+    command: process.execPath,
+    args: [new URL("../main.ts", import.meta.url).pathname],
+    env: environmentFor(bus, "leaving"),
+  });
+  const lines = leaving.lines()[Symbol.asyncIterator]();
+  await until(async () => String((await lines.next()).value).includes('"msg":"ready"'), { timeoutMs: 30_000 });
+  const scopes = Array.from({ length: 6 }, (_, index) => ({ sessionId: `s${index}`, agent: "a" }));
+  const source = oddSource("odd");
+  for (const scope of scopes) await call(clientsOf(bus, "leaving"), source, "echo", { text: "mine" }, { scope });
+  await using staying = await openBridge(bus);
+  const either = { ...staying, provider: clientFor(bus, ToolProviderService, { process: "mcp-bridge" }) };
+
+  const over = new AbortController();
+  const faults: unknown[] = [];
+  let answered = 0;
+  const calling = scopes.map(async (scope, index) => {
+    while (!over.signal.aborted) {
+      const text = `t${answered}`;
+      const [tool, args] = index === 0 ? ["wait", { ms: 1_000 }] : ["echo", { text }];
+      const told = await call(either, source, tool as string, args as object, { scope }).catch(
+        (error: unknown) => error,
+      );
+      if (told instanceof Error) faults.push(String(told));
+      else answered += 1;
+    }
+  });
+  const watching = scopes.map(async (scope) => {
+    while (!over.signal.aborted) {
+      try {
+        const stream = either.provider.watchProvidedTools({ scope, sources: [source] }, { signal: over.signal });
+        for await (const { tools, sources } of stream)
+          if (tools.length === 0 && !sources.every(({ starting }) => starting)) faults.push(sources);
+      } catch {} // it ends with the instance that served it, and is opened again
+    }
+  });
+  await until(() => answered > 50);
+  process.kill(leaving.pid, "SIGTERM");
+  const { code } = await leaving.exited;
+  const before = answered;
+  await until(() => answered > before + 50, { timeoutMs: 20_000 });
+  over.abort();
+  await Promise.all([...calling, ...watching]);
+  expect(faults).toEqual([]);
+  expect(code).toBe(0);
+}, 90_000);
