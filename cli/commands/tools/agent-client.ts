@@ -2,10 +2,10 @@ import { once } from "node:events";
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import { type Command, Option } from "commander";
 import { createValidator } from "#runtime/schema/json-schema/validator.ts";
-import { callerMcpServer } from "../../caller-socket/mcp-server.ts";
-import { openSocketClient } from "../../caller-socket/socket-client.ts";
 import { printNote } from "../../printing/terminal.ts";
 import { openInterruption } from "../../requests/interruption.ts";
+import { callerMcpServer } from "./socket/mcp-server.ts";
+import { openSocketClient } from "./socket/socket-client.ts";
 
 export function addAgentClientCommand(program: Command): void {
   program

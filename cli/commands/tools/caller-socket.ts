@@ -5,12 +5,12 @@ import { Reason } from "#gen/toolbus/error/v1/error_pb.ts";
 import type { CallToolResult } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { isUnavailable } from "#runtime/failure/connect.ts";
 import { resumed } from "#runtime/rpc/watching/resumed.ts";
-import { type CallerToolsConfig, type CallFrame, codes, FrameFault } from "../../caller-socket/frames.ts";
-import { openSocketServer } from "../../caller-socket/socket-server.ts";
 import { type Connection, globalOptionsOf, openConnection } from "../../connection.ts";
 import { printJson, printLine } from "../../printing/terminal.ts";
 import { openInterruption } from "../../requests/interruption.ts";
 import { resultOfToolCall } from "../../requests/tool-call.ts";
+import { type CallerToolsConfig, type CallFrame, codes, FrameFault } from "./socket/frames.ts";
+import { openSocketServer } from "./socket/socket-server.ts";
 
 export function addCallerSocketCommand(program: Command): void {
   program

@@ -4,7 +4,7 @@ import { connect, createServer, type Server, type Socket } from "node:net";
 import { isErrno } from "#runtime/failure/errno.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { readLines } from "#runtime/lifecycle/child-process/lines.ts";
-import { UsageFault } from "../faults/fault.ts";
+import { UsageFault } from "../../../faults/fault.ts";
 import {
   type CallerToolsConfig,
   type CallFrame,
