@@ -11,6 +11,8 @@ export interface ChannelOptions {
   readonly window: Credit;
   /** What of it the peer has been granted by the opening message, and is booked already. */
   readonly granted?: Credit;
+  /** Whether a server is sent one request, from which it works until the call is over. */
+  readonly takesOneRequest?: boolean;
   /** The peer's inbox, when it is known from the start. */
   readonly peer?: string;
   /** An address that this call has already, for a channel that goes on with it. */

@@ -1,5 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Msg } from "@nats-io/nats-core";
+import { connectError } from "../../../failure/connect.ts";
 import { notSent, unknownOutcome } from "../call/delivery.ts";
 import { isSilent } from "../call/service-silence.ts";
 import { errorFromFrame, fittingError } from "../frame/error-frame.ts";
@@ -14,6 +15,7 @@ import {
 } from "../frame/frame.ts";
 import { faultOf } from "../frame/frame-rules.ts";
 import { readMetadata, type WireHeaders } from "../frame/headers.ts";
+import { ROOM_PATIENCE_MS } from "./assembly.ts";
 import { Beginning } from "./beginning.ts";
 import type { ChannelOptions } from "./channel-options.ts";
 import { ReceiveWindow } from "./credit.ts";
@@ -65,7 +67,9 @@ export class Channel implements MuxCall {
     if (options.subject) this.subject = options.subject;
     this.#window = new ReceiveWindow(mux.budget, options.window);
     if (options.granted) this.#window.adopt(options.granted);
-    this.#incoming = new IncomingMessages(this.#window, (credit) => this.#grant(credit));
+    const room = options.role === "server" ? mux.requestRoom : mux.answerRoom;
+    const holdsTaken = options.role === "server" && options.takesOneRequest === true;
+    this.#incoming = new IncomingMessages(this.#window, (credit) => this.#grant(credit), { room, holdsTaken });
     if (options.inbox) mux.replace(options.inbox, this);
     this.inbox = options.inbox ?? mux.register(this);
     this.#sender = new FrameSender(mux, options.peer, options.role === "server" ? this.inbox : undefined);
@@ -194,7 +198,8 @@ export class Channel implements MuxCall {
     if (isSilent(now - this.#heardAt, timings)) onSilence?.();
     if (now - this.#heardAt >= silenceMs) {
       this.#lose(unknownOutcome(`the other end of the call has been silent for ${silenceMs} ms`)); // H6
-    } else if (now - this.#sender.sentAt >= heartbeatMs) this.beat();
+    } else if (this.#incoming.waitedMs(now) > ROOM_PATIENCE_MS) this.abort(noRoom());
+    else if (now - this.#sender.sentAt >= heartbeatMs) this.beat();
   }
 
   /** Says that this side is alive, and where. */
@@ -277,7 +282,13 @@ export class Channel implements MuxCall {
     this.#options.mux.release(this.inbox);
     const error = state.kind === "failed" ? state.error : undefined;
     this.#incoming.end(error);
+    this.#incoming.close();
     this.#sender.window.wake();
     this.beginning.end(error);
   }
+}
+
+function noRoom(): ConnectError {
+  const message = `large messages of other calls hold all room for ${ROOM_PATIENCE_MS / 1_000} s: send fewer at once, or smaller ones`;
+  return connectError("resource_exhausted", message, { reason: "CONNECTION_FULL" });
 }

@@ -1,16 +1,25 @@
 import type { ConnectError } from "@connectrpc/connect";
 import type { Credit } from "../frame/frame.ts";
 import { PartAssembler } from "../frame/parts.ts";
+import { Assembly, type AssemblyRoom } from "./assembly.ts";
 import type { ReceiveWindow } from "./credit.ts";
 
-type Queued = { message: Uint8Array; heldBytes: number };
+type Queued = { message: Uint8Array; uncredited: number; held: number };
 type Ending = { kind: "open" } | { kind: "ended" } | { kind: "failed"; error: ConnectError };
+
+export interface Holding {
+  readonly room: AssemblyRoom;
+  /** Whether a message that was taken counts until the channel is closed. */
+  readonly holdsTaken: boolean;
+}
 
 /** The messages that have come in on a channel, until its reader takes them. */
 export class IncomingMessages {
   readonly #window: ReceiveWindow;
   readonly #grant: (credit: Credit) => void;
   readonly #assembler = new PartAssembler();
+  readonly #assembly: Assembly;
+  readonly #holdsTaken: boolean;
   readonly #queue: Queued[] = [];
   /** What has come of the message that is being put together and is not yet credited. */
   #partialBytes = 0;
@@ -18,9 +27,21 @@ export class IncomingMessages {
   #reader: PromiseWithResolvers<void> | undefined;
 
   /** `grant` sends credit to the peer. */
-  constructor(window: ReceiveWindow, grant: (credit: Credit) => void) {
+  constructor(window: ReceiveWindow, grant: (credit: Credit) => void, { room, holdsTaken }: Holding) {
     this.#window = window;
     this.#grant = grant;
+    this.#holdsTaken = holdsTaken;
+    this.#assembly = new Assembly(room, () => this.#queue.length === 0 && this.#creditParts());
+  }
+
+  /** How long the message that comes in has been waiting for room. */
+  waitedMs(now: number): number {
+    return this.#assembly.waitedMs(now);
+  }
+
+  /** The call is over: what was held for it is given back. */
+  close(): void {
+    this.#assembly.close();
   }
 
   /** Nothing more may come. */
@@ -42,12 +63,13 @@ export class IncomingMessages {
   push(part: Uint8Array, hasMore: boolean): boolean {
     if (!this.#window.arrived(part.length, hasMore ? 0 : 1)) return false;
     this.#partialBytes += part.length;
+    const mayGrow = this.#assembly.grew(part.length);
     const message = this.#assembler.push(part, hasMore);
     if (message) {
-      this.#queue.push({ message, heldBytes: this.#partialBytes });
+      this.#queue.push({ message, uncredited: this.#partialBytes, held: this.#assembly.whole() });
       this.#partialBytes = 0;
       this.#wakeReader();
-    } else if (this.#queue.length === 0) this.#creditParts();
+    } else if (this.#queue.length === 0 && mayGrow) this.#creditParts();
     return true;
   }
 
@@ -76,8 +98,9 @@ export class IncomingMessages {
   }
 
   #taken(queued: Queued): Uint8Array {
-    this.#window.consumed(queued.heldBytes, 1);
-    if (this.#queue.length === 0 && this.#partialBytes > 0) this.#creditParts();
+    this.#window.consumed(queued.uncredited, 1);
+    if (!this.#holdsTaken) this.#assembly.taken(queued.held);
+    if (this.#queue.length === 0 && this.#partialBytes > 0 && this.#assembly.grew(0)) this.#creditParts();
     else this.#grantMore();
     return queued.message;
   }

@@ -6,6 +6,7 @@ import { TransientMap } from "#runtime/collections/transient-map.ts";
 import type { CallAbort } from "../../handling/call-signal.ts";
 import { notSent, unknownOutcome } from "../call/delivery.ts";
 import { ServiceSilence } from "../call/service-silence.ts";
+import { AssemblyRoom } from "./assembly.ts";
 import { ByteBudget, CONNECTION_BUDGET_BYTES, OPENINGS_BUDGET_BYTES } from "./credit.ts";
 
 /*
@@ -46,6 +47,9 @@ export class CallMux {
   readonly connection: NatsConnection;
   /** What may be sent to this connection. */
   readonly budget = new ByteBudget(CONNECTION_BUDGET_BYTES);
+  /** For large requests, and for large answers: a call that has the one may wait for the other. */
+  readonly requestRoom = new AssemblyRoom();
+  readonly answerRoom = new AssemblyRoom();
   /** What this connection has sent in openings, of calls of which nothing has been heard. */
   readonly openings = new ByteBudget(OPENINGS_BUDGET_BYTES);
   readonly #prefix: string;

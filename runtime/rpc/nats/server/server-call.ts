@@ -47,7 +47,15 @@ export class ServerCall {
     if (this.#channel) return this.#channel;
     const { mux, timings } = this.method;
     const onFailure = (error: ConnectError) => this.#lost(error);
-    this.#channel = new Channel({ mux, timings, role: "server", window: FIRST_CREDIT, peer: this.inbox, onFailure });
+    this.#channel = new Channel({
+      mux,
+      timings,
+      role: "server",
+      window: FIRST_CREDIT,
+      peer: this.inbox,
+      takesOneRequest: this.#takesOneRequest,
+      onFailure,
+    });
     this.#channel.addCredit(this.#credit);
     if (this.#isRequestWhole) this.#channel.endIncoming();
     return this.#channel;
@@ -108,9 +116,13 @@ export class ServerCall {
     this.context.end();
   }
 
-  get #isRequestWhole(): boolean {
+  get #takesOneRequest(): boolean {
     const { kind } = this.method.spec;
-    return (kind === "unary" || kind === "server_streaming") && !this.opening.hasMore;
+    return kind === "unary" || kind === "server_streaming";
+  }
+
+  get #isRequestWhole(): boolean {
+    return this.#takesOneRequest && !this.opening.hasMore;
   }
 
   get #credit(): Credit {
