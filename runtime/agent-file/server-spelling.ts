@@ -42,6 +42,7 @@ export const serverSpelling: MessageSpelling = {
       read: (value) => ({ allowedTools: Array.isArray(value) ? { names: value } : value }),
     },
     share: { field: "share", schema: itsOwn },
+    era: { field: "era", schema: itsOwn },
     pin: { schema: () => pin },
   },
   omitted: arms,

@@ -107,7 +107,7 @@ export class Connection implements AsyncDisposable {
   }
 
   offer(): { tools: OfferedTool[]; status: SourceStatus } {
-    return offerFromPhase(this.server.name, this.#keeper.phase);
+    return offerFromPhase(this.server.name, this.#keeper.phase, this.#keeper.listed);
   }
 
   status(): McpConnection {

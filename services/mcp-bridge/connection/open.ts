@@ -6,6 +6,7 @@ import type { AddressGuard } from "#runtime/http/address-guard.ts";
 import type { Confinement } from "#runtime/lifecycle/child-process/confinement.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
+import { Eras } from "../link/eras.ts";
 import type { Link } from "../link/link.ts";
 import type { LinkEvents, OpeningLink, OpenLink } from "../link/link-keeper.ts";
 import { withSecrets } from "../servers/secrets.ts";
@@ -31,6 +32,7 @@ export interface OpenerOptions {
 export function createOpener(options: OpenerOptions) {
   const { findTransport, secrets, environment, confinement, maxMessageBytes, logger, redact, runGuard, starts } =
     options;
+  const eras = new Eras();
   const context = { environment, confinement, maxMessageBytes, logger, redact };
   return (asked: AskedConnection): OpenLink =>
     installerOf(asked.server) === undefined ? opener(asked) : starts.opener(asked.server, opener(asked));
@@ -47,12 +49,16 @@ export function createOpener(options: OpenerOptions) {
         const guarded = { ...context, onWords: events.onStarting, ...(isOfRun && { guard: runGuard }) };
         const { openLink } = await sdkOfMcp();
         const opening = openLink(
-          { server: resolved, module: findTransport(server), context: guarded, ...events },
+          { server: resolved, module: findTransport(server), context: guarded, era: eras.of(server), ...events },
           start,
           signal,
         );
         closing.push(opening.closed);
-        const link = await opening.link;
+        const link = await opening.link.catch((error) => {
+          eras.forget(server);
+          throw error;
+        });
+        eras.note(server, link.era);
         return { link, listed: await listOrClose(link, { limit: ending.signal, timeoutMs: start.ms, closing }) };
       };
       const ready = open();

@@ -59,6 +59,8 @@ export interface OpeningLink {
 
 /** A link that lasted so long, or served a call, was sound: its end is no sign of a server that cannot start. */
 const SOUND_MS = 5_000;
+/** How long the other calls of a lost session may take to be told so. */
+const ANSWERS_MS = 1_000;
 
 export class LinkKeeper implements AsyncDisposable {
   readonly #options: LinkKeeperOptions;
@@ -70,6 +72,7 @@ export class LinkKeeper implements AsyncDisposable {
   readonly #refresh;
   readonly #running: Promise<void>;
   #hasServed = false;
+  #listed: ReadonlyMap<string, Tool> = new Map();
 
   constructor(options: LinkKeeperOptions) {
     this.#options = options;
@@ -80,6 +83,11 @@ export class LinkKeeper implements AsyncDisposable {
       onError: (error) => this.#logger.warn(`the tools could not be read again: ${this.#textOf(error)}`),
     });
     this.#running = this.#run();
+  }
+
+  /** The tools as they were listed last, whether or not the server is there at the moment. */
+  get listed(): ReadonlyMap<string, Tool> {
+    return this.#listed;
   }
 
   get phase(): Phase {
@@ -185,6 +193,11 @@ export class LinkKeeper implements AsyncDisposable {
     if (reason !== undefined && this.phase.kind === "ready") {
       this.#current.enter(isSound ? { kind: "connecting" } : { kind: "waiting", reason, untilMs: performance.now() });
     }
+    if (isLeftFresh) {
+      // a session that is lost for one call is so for those beside it, which the server says to each
+      using limit = timeoutSignal(ANSWERS_MS);
+      await link.quiet(limit);
+    }
     await link[Symbol.asyncDispose]();
     return isSound ? undefined : reason;
   }
@@ -257,6 +270,7 @@ export class LinkKeeper implements AsyncDisposable {
       if (!this.#warned.has(warning)) this.#logger.warn(warning);
       this.#warned.add(warning);
     }
-    return new Map(tools.map((tool) => [tool.name, tool]));
+    this.#listed = new Map(tools.map((tool) => [tool.name, tool]));
+    return this.#listed;
   }
 }

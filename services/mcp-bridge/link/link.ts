@@ -1,7 +1,6 @@
 import {
   type CallToolResult,
   Client,
-  type ConnectOptions,
   LOG_LEVEL_META_KEY,
   type Progress,
   SdkError,
@@ -18,12 +17,14 @@ import { orAborted } from "../servers/changes.ts";
 import { type StartTime, textOfLateStart } from "../servers/start-time.ts";
 import { logFromNotification } from "../tools/log.ts";
 import type { OpenTransport, TransportContext, TransportModule } from "../transport/module.ts";
+import type { KnownEra } from "./eras.ts";
 import { type ListedTools, listTools } from "./list-tools.ts";
 import { networkTextOf, type Outcome, outcomeOf } from "./outcome.ts";
 
 /** A client and its transport, initialised: they live and end together, and are never used again after that. */
 export interface Link extends AsyncDisposable {
   readonly protocolVersion: string;
+  readonly era: KnownEra;
   /** Whether the server keeps a session for this client, which it can forget. */
   readonly hasSession: boolean;
   /** Resolves with the reason when the link is of no use any more; never rejects. */
@@ -31,6 +32,8 @@ export interface Link extends AsyncDisposable {
   /** Declares the link to be of no use. */
   end(reason: string): void;
   list(signal: AbortSignal): Promise<ListedTools>;
+  /** Resolves when the calls that were sent have ended, at the latest when the signal aborts. */
+  quiet(limit: AbortSignal): Promise<void>;
   /** Rejects with whatever the SDK says. */
   call(request: LinkCall, signal: AbortSignal): Promise<CallToolResult>;
   /** Resolves when the server has shown that it is there. */
@@ -52,6 +55,8 @@ export interface LinkOptions {
   server: McpServer;
   module: TransportModule;
   context: TransportContext;
+  /** How the server is spoken with; absent finds out. */
+  era?: KnownEra | undefined;
   onToolsChanged: () => void;
   onLog: (log: ToolLog) => void;
 }
@@ -61,8 +66,14 @@ export interface LinkOptions {
 const IDEMPOTENCY_META_KEY = "toolbus/idempotency-key";
 
 const NO_TIMEOUT_MS = 2 ** 31 - 1;
-/** The share of the time for starting that a local server may take to say which revision it speaks. */
-const PROBE_SHARE = 0.4;
+/**
+ * The share of the time for starting after which a local server that has said nothing is asked the other way, in a process of
+ * its own. One that is fetched may still be on its way: two fetches at once break the cache of npx.
+ */
+const SILENT_SHARE = 0.4;
+const FETCHED_SILENT_SHARE = 0.75;
+
+const MODERN_REVISION = "2026-07-28";
 
 /** Opens the transport and initialises. A rejected opening has closed, or is closing, what it opened: wait for `closed`. */
 export function openLink(options: LinkOptions, start: StartTime, signal: AbortSignal): Opening {
@@ -70,12 +81,10 @@ export function openLink(options: LinkOptions, start: StartTime, signal: AbortSi
   const time = timeoutSignal(start.ms);
   const ending = openEnding(signal, time);
   const limit = ending.signal;
-  const attempt = (connect: ConnectOptions) => openOnce(options, { ...connect, signal: limit }, start, closing);
-  const link = attempt({}).catch((error) => {
-    // An old server that exits at a question that it does not know is asked in its own way.
-    if (limit.aborted || !(error instanceof ClosedInProbe)) throw error;
-    return attempt({ prior: { kind: "legacy" } });
-  });
+  const attempt = (era: KnownEra | undefined, over: AbortSignal) =>
+    openOnce(options, { era, signal: over }, start, closing);
+  const known = options.era;
+  const link = known === undefined ? findOut(attempt, options.server, start, limit) : attempt(known, limit);
   const letGo = () => {
     ending[Symbol.dispose]();
     time[Symbol.dispose]();
@@ -98,9 +107,54 @@ export interface Opening {
 
 class ClosedInProbe extends Error {}
 
+type Attempt = (era: KnownEra | undefined, signal: AbortSignal) => Promise<Link>;
+
+/**
+ * Asks `server/discover`, on which a server of either era may answer, or end. The other way is asked in a process of its own: a
+ * server that was asked the one way may refuse the other. Over HTTP there is an answer, or there is no server.
+ */
+async function findOut(attempt: Attempt, server: McpServer, start: StartTime, limit: AbortSignal): Promise<Link> {
+  const over = new AbortController();
+  using ending = openEnding(limit, over.signal);
+  const { signal } = ending;
+  const first = attempt(undefined, signal).catch((error) => {
+    if (limit.aborted || !(error instanceof ClosedInProbe)) throw error;
+    return attempt("legacy", signal);
+  });
+  const attempts = [first];
+  if (server.transport.case !== "http") attempts.push(secondWay(attempt, first, start, signal));
+  try {
+    const link = await Promise.any(attempts);
+    const letGo = async (other: Promise<Link>) => {
+      const lost = await other.catch(() => undefined);
+      if (lost !== undefined && lost !== link) await lost[Symbol.asyncDispose]();
+    };
+    for (const other of attempts) void letGo(other);
+    return link;
+  } catch {
+    return first; // rejects, with what is to be said
+  } finally {
+    over.abort(new Error("the server was asked another way"));
+  }
+}
+
+/** Rejects when the first way has come to an end before. */
+async function secondWay(attempt: Attempt, first: Promise<Link>, start: StartTime, signal: AbortSignal): Promise<Link> {
+  const silentMs = start.ms * (start.installer === undefined ? SILENT_SHARE : FETCHED_SILENT_SHARE);
+  const ended = await Promise.race([
+    delay(silentMs, signal).then(() => false),
+    first.then(
+      () => true,
+      () => true,
+    ),
+  ]);
+  if (ended) throw new Error("the first way was answered");
+  return attempt("legacy", signal);
+}
+
 async function openOnce(
   options: LinkOptions,
-  connect: ConnectOptions & { signal: AbortSignal },
+  connect: { era: KnownEra | undefined; signal: AbortSignal },
   start: StartTime,
   closing: Promise<void>[],
 ): Promise<Link> {
@@ -111,11 +165,20 @@ async function openOnce(
     transport.close().catch((error) => context.logger.warn({ err: error }, `closing ${server.name} failed`));
   const client = new Client(
     { name: "toolbus", version: "0.1.0" },
-    { versionNegotiation: { mode: "auto", probe: { timeoutMs: start.ms * PROBE_SHARE } } },
+    {
+      versionNegotiation: {
+        mode: connect.era === "modern" ? { pin: MODERN_REVISION } : "auto",
+        probe: { timeoutMs: NO_TIMEOUT_MS }, // only an answer decides; the time for starting is kept here
+      },
+    },
   );
   const lastError = observeErrors(client, options);
   try {
-    const connecting = client.connect(transport, { timeout: NO_TIMEOUT_MS, ...connect });
+    const connecting = client.connect(transport, {
+      timeout: NO_TIMEOUT_MS,
+      signal: connect.signal,
+      ...(connect.era === "legacy" && { prior: { kind: "legacy" as const } }),
+    });
     connecting.catch(() => {}); // when the time is up first, its own end has nobody who waits for it
     await orAborted(connecting, connect.signal);
   } catch (error) {
@@ -123,7 +186,7 @@ async function openOnce(
     closing.push(close());
     const text = isTimeUp ? textOfLateStart(start) : (lastError() ?? networkTextOf(error));
     const message = [text, await lastWords(opened, closing, isTimeUp)].filter(Boolean).join("; ");
-    if (isClosedInProbe(error) && connect.prior === undefined) throw new ClosedInProbe(message);
+    if (isClosedInProbe(error) && connect.era === undefined) throw new ClosedInProbe(message);
     throw new Failure("unavailable", message, { reason: "MCP_SERVER_UNAVAILABLE", cause: error });
   }
   return createLink(options, opened, client, close);
@@ -169,17 +232,22 @@ function createLink(options: LinkOptions, opened: OpenTransport, client: Client,
       .setLoggingLevel("info")
       .catch((error) => context.logger.debug(`${server.name} sets no level: ${error.message}`));
   }
+  const calls = new Set<Promise<CallToolResult>>();
   const requestOptions = (signal: AbortSignal) => ({ signal, timeout: NO_TIMEOUT_MS });
   return {
     protocolVersion: client.getNegotiatedProtocolVersion() ?? "",
+    era: isModern ? "modern" : "legacy",
     get hasSession() {
       return opened.transport.sessionId !== undefined;
     },
     ended: ended.promise,
     end: (reason) => ended.resolve(reason),
     list: (signal) => listTools(client, { signal, allowedTools: server.allowedTools }),
-    call: (request, signal) =>
-      client.callTool(
+    async quiet(limit) {
+      await orAborted(Promise.allSettled(calls), limit).catch(() => {}); // then they are cut
+    },
+    call: (request, signal) => {
+      const call = client.callTool(
         {
           name: request.tool.name,
           arguments: request.arguments,
@@ -194,7 +262,12 @@ function createLink(options: LinkOptions, opened: OpenTransport, client: Client,
           // For headers that its schema asks for. Its output schema is left to whoever reads the result.
           toolDefinition: definitionOf(request.tool),
         },
-      ),
+      );
+      calls.add(call);
+      const forget = () => calls.delete(call);
+      call.then(forget, forget);
+      return call;
+    },
     async check(signal) {
       if (isModern) await client.discover(requestOptions(signal));
       else await client.ping(requestOptions(signal));

@@ -44,10 +44,14 @@ export function reasonOf(phase: Phase): string {
   return `it is starting${installer === undefined ? "" : ` (${installer} may fetch it first)`}${told}`;
 }
 
-export function offerFromPhase(source: string, phase: Phase): { tools: OfferedTool[]; status: SourceStatus } {
-  const tools = phase.kind === "ready" ? [...phase.tools.values()] : [];
+/** What was listed last is offered until there is another list: a server that is away for a moment has its tools still. */
+export function offerFromPhase(
+  source: string,
+  phase: Phase,
+  listed: ReadonlyMap<string, Tool>,
+): { tools: OfferedTool[]; status: SourceStatus } {
   return {
-    tools: tools.map((tool) => create(OfferedToolSchema, { source, tool })),
+    tools: [...listed.values()].map((tool) => create(OfferedToolSchema, { source, tool })),
     status: create(SourceStatusSchema, {
       source,
       available: phase.kind === "ready",

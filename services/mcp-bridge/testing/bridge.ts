@@ -29,6 +29,7 @@ export function environmentFor(bus: TestBus, instance: string): Record<string, s
     TOOLBUS_BUS_CREDENTIALS: bus.server.credentials,
     TOOLBUS_INSTANCE: instance,
     TOOLBUS_MCP_STARTUP_TIMEOUT: "15s",
+    TOOLBUS_CONFINEMENT: "off", // inside of one, processes have other ids than those that tests look at
     PATH: process.env.PATH ?? "",
   };
 }

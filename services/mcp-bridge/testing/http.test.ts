@@ -15,6 +15,18 @@ function toolsOf(connection: Connection) {
   return connection.offer().tools.map(({ tool }) => tool?.name);
 }
 
+/** What a connection offers at each change from now on. */
+function followOffers(connection: Connection) {
+  const offered: ReturnType<Connection["offer"]>[] = [];
+  void (async () => {
+    while (!connection.isClosed) {
+      await connection.changes.next();
+      if (!connection.isClosed) offered.push(connection.offer());
+    }
+  })();
+  return offered;
+}
+
 describe("a server over streamable HTTP with sessions, of another SDK", () => {
   test("ORCH-6 lists and calls, with progress, logs and the headers of its configuration", async () => {
     await using server = await openSessionServer();
@@ -45,6 +57,19 @@ describe("a server over streamable HTTP with sessions, of another SDK", () => {
       expect(server.sessions.count).toBe(1);
     },
   );
+
+  test("ORCH-6 its tools stay known while a lost session is made anew, and calls at once all wait for it", async () => {
+    await using server = await openSessionServer();
+    await using connection = openConnection({ name: "old", url: server.url });
+    await connection.settled(noSignal);
+    const offered = followOffers(connection);
+    server.sessions.forget();
+    const texts = Array.from({ length: 8 }, (_, index) => `text ${index}`);
+    const told = await Promise.all(texts.map((text) => callThrough(connection, "echo", { text })));
+    expect(told.map(({ output }) => output)).toEqual(texts);
+    expect(new Set(offered.map(({ tools }) => tools.length))).toEqual(new Set([3]));
+    expect(offered.some(({ status }) => status.starting)).toBe(true);
+  });
 
   test("a stream that ends without an answer fails the call at once, its outcome unknown", async () => {
     await using server = await openCuttingServer();

@@ -1,8 +1,9 @@
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
-import { HealthState } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import { Era, HealthState } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { callThrough, oddServerIn, openConnection } from "./connection.ts";
 
+const lateServer = new URL("./servers/late-server.ts", import.meta.url).pathname;
 const noSignal = new AbortController().signal;
 
 describe("a server over stdio that does not start as it should", () => {
@@ -42,6 +43,28 @@ describe("a server over stdio that does not start as it should", () => {
     await using connection = openConnection(oddServerIn("exit-on-probe"));
     await connection.settled(noSignal);
     expect(connection.offer().status).toMatchObject({ available: true, reason: "" });
+  });
+
+  test("ORCH-6 one of both eras that takes its time to read is spoken with in the one that it was asked in", async () => {
+    const late = { name: "late", command: process.execPath, args: [lateServer, "2500"] };
+    await using connection = openConnection({ ...late, startupTimeout: durationFromMs(6_000) });
+    expect((await callThrough(connection, "echo", { text: "late" })).output).toBe("late");
+    expect(connection.status().protocolVersion).toBe("2026-07-28");
+  });
+
+  test("ORCH-6 one that does not answer what it does not know costs that time once, and none where its era is declared", async () => {
+    const silent = { ...oddServerIn("silent"), startupTimeout: durationFromMs(4_000) };
+    await using connection = openConnection(silent);
+    expect((await callThrough(connection, "echo", { text: "found" })).output).toBe("found");
+    await callThrough(connection, "die").catch(() => {});
+    const timed = async (one: typeof connection) => {
+      const startedAtMs = performance.now();
+      expect((await callThrough(one, "echo", { text: "quick" })).output).toBe("quick");
+      return performance.now() - startedAtMs;
+    };
+    expect(await timed(connection)).toBeLessThan(1_500);
+    await using declared = openConnection({ ...silent, era: Era.LEGACY });
+    expect(await timed(declared)).toBeLessThan(1_500);
   });
 
   test("one that floods stderr is not blocked by it", async () => {

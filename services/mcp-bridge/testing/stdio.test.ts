@@ -121,6 +121,16 @@ describe("a server over stdio", () => {
     expect((await callThrough(connection, "echo", { text: "back" })).output).toBe("back");
   });
 
+  test("ORCH-6 the tools of one that died stay known, and calls wait for the process that takes its place", async () => {
+    await using connection = openConnection(oddServerIn());
+    const listed = await callThrough(connection, "echo", { text: "there" }).then(() => toolsOf(connection));
+    await callThrough(connection, "die").catch(() => {});
+    expect(connection.offer().status).toMatchObject({ available: false, starting: true });
+    expect(toolsOf(connection)).toEqual(listed);
+    const all = await Promise.all(["a", "b", "c"].map((text) => callThrough(connection, "echo", { text })));
+    expect(all.map(({ output }) => output)).toEqual(["a", "b", "c"]);
+  });
+
   test("a call over its deadline is canceled at the server", async () => {
     await using connection = openConnection(oddServerIn());
     await connection.settled(noSignal);

@@ -6,6 +6,7 @@
 //   deaf            ignores SIGTERM and the end of its input, and has a child that does likewise
 //   bad-tools       lists tools that are none among one that is, on two pages
 //   exit-on-probe   exits at anything but `initialize`, as some old servers do
+//   silent          does not answer what it does not know, as some old servers do
 //   crash           writes its last words and exits at once
 //   mute            answers no ping
 import { spawn } from "node:child_process";
@@ -152,6 +153,7 @@ function answer(message: Message): object | undefined {
       return undefined;
     case "server/discover":
       if (modes.has("exit-on-probe")) process.exit(1);
+      if (modes.has("silent")) return undefined;
       send({ id: message.id, error: { code: -32601, message: "method not found" } });
       return undefined;
     default:

@@ -102,7 +102,9 @@ function candidateOfCatalogue(entry: Tool, describe: ReturnType<typeof createDes
 
 function candidatesOfOffer(offer: Offer, declaredNames: ReadonlySet<string>): Candidate[] {
   const isDeclared = offer.declared.size > 0;
-  const reasons = new Map(offer.sources.filter(({ available }) => !available).map((one) => [one.source, one.reason]));
+  // calls wait for a source that is starting
+  const away = offer.sources.filter(({ available, starting }) => !available && !starting);
+  const reasons = new Map(away.map((one) => [one.source, one.reason]));
   const candidates: Candidate[] = [];
   for (const one of offer.tools) {
     const { source: name, tool } = one;

@@ -141,6 +141,59 @@ func (Share) EnumDescriptor() ([]byte, []int) {
 	return file_toolbus_mcp_v1_mcp_server_proto_rawDescGZIP(), []int{1}
 }
 
+// How a connection to a server begins.
+type Era int32
+
+const (
+	// Not declared: the server is asked.
+	Era_ERA_UNSPECIFIED Era = 0
+	// By `initialize`: the revisions of MCP up to 2025-11-25.
+	Era_ERA_LEGACY Era = 1
+	// By `server/discover`: the revisions from 2026-07-28 on.
+	Era_ERA_MODERN Era = 2
+)
+
+// Enum value maps for Era.
+var (
+	Era_name = map[int32]string{
+		0: "ERA_UNSPECIFIED",
+		1: "ERA_LEGACY",
+		2: "ERA_MODERN",
+	}
+	Era_value = map[string]int32{
+		"ERA_UNSPECIFIED": 0,
+		"ERA_LEGACY":      1,
+		"ERA_MODERN":      2,
+	}
+)
+
+func (x Era) Enum() *Era {
+	p := new(Era)
+	*p = x
+	return p
+}
+
+func (x Era) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Era) Descriptor() protoreflect.EnumDescriptor {
+	return file_toolbus_mcp_v1_mcp_server_proto_enumTypes[2].Descriptor()
+}
+
+func (Era) Type() protoreflect.EnumType {
+	return &file_toolbus_mcp_v1_mcp_server_proto_enumTypes[2]
+}
+
+func (x Era) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Era.Descriptor instead.
+func (Era) EnumDescriptor() ([]byte, []int) {
+	return file_toolbus_mcp_v1_mcp_server_proto_rawDescGZIP(), []int{2}
+}
+
 // How a server's health is checked.
 type HealthCheck struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -400,7 +453,9 @@ type McpServer struct {
 	// that may have to fetch the server first, such as npx, uvx, bunx, pnpm dlx or docker run, has TOOLBUS_MCP_INSTALL_TIMEOUT.
 	StartupTimeout *durationpb.Duration `protobuf:"bytes,7,opt,name=startup_timeout,json=startupTimeout,proto3" json:"startup_timeout,omitempty"`
 	// Who shares a connection.
-	Share         Share `protobuf:"varint,8,opt,name=share,proto3,enum=toolbus.mcp.v1.Share" json:"share,omitempty"`
+	Share Share `protobuf:"varint,8,opt,name=share,proto3,enum=toolbus.mcp.v1.Share" json:"share,omitempty"`
+	// Which way it is spoken with; absent finds out, and remembers it.
+	Era           Era `protobuf:"varint,9,opt,name=era,proto3,enum=toolbus.mcp.v1.Era" json:"era,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -502,6 +557,13 @@ func (x *McpServer) GetShare() Share {
 		return x.Share
 	}
 	return Share_SHARE_UNSPECIFIED
+}
+
+func (x *McpServer) GetEra() Era {
+	if x != nil {
+		return x.Era
+	}
+	return Era_ERA_UNSPECIFIED
 }
 
 type isMcpServer_Transport interface {
@@ -704,7 +766,7 @@ const file_toolbus_mcp_v1_mcp_server_proto_rawDesc = "" +
 	"\aheaders\x18\x03 \x03(\v2,.toolbus.mcp.v1.CustomTransport.HeadersEntryB\x17\xbaH\x14\x9a\x01\x11\x10d\"\x05r\x03\x18\x80\x02*\x06r\x04\x18\x80\x80\x04R\aheaders\x1a:\n" +
 	"\fHeadersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x8a\x04\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xbb\x04\n" +
 	"\tMcpServer\x121\n" +
 	"\x04name\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_.-]{1,64}$R\x04name\x126\n" +
 	"\x05stdio\x18\x02 \x01(\v2\x1e.toolbus.mcp.v1.StdioTransportH\x00R\x05stdio\x123\n" +
@@ -713,7 +775,8 @@ const file_toolbus_mcp_v1_mcp_server_proto_rawDesc = "" +
 	"\rallowed_tools\x18\x05 \x01(\v2\x1d.toolbus.tool.v1.AllowedToolsR\fallowedTools\x12>\n" +
 	"\fhealth_check\x18\x06 \x01(\v2\x1b.toolbus.mcp.v1.HealthCheckR\vhealthCheck\x12S\n" +
 	"\x0fstartup_timeout\x18\a \x01(\v2\x19.google.protobuf.DurationB\x0f\xbaH\f\xaa\x01\t\"\x05\b\x80\xe7\x84\x0f*\x00R\x0estartupTimeout\x125\n" +
-	"\x05share\x18\b \x01(\x0e2\x15.toolbus.mcp.v1.ShareB\b\xbaH\x05\x82\x01\x02\x10\x01R\x05shareB\x12\n" +
+	"\x05share\x18\b \x01(\x0e2\x15.toolbus.mcp.v1.ShareB\b\xbaH\x05\x82\x01\x02\x10\x01R\x05share\x12/\n" +
+	"\x03era\x18\t \x01(\x0e2\x13.toolbus.mcp.v1.EraB\b\xbaH\x05\x82\x01\x02\x10\x01R\x03eraB\x12\n" +
 	"\ttransport\x12\x05\xbaH\x02\b\x01\"\xa6\x03\n" +
 	"\rMcpConnection\x12\x16\n" +
 	"\x06server\x18\x01 \x01(\tR\x06server\x12\x1d\n" +
@@ -741,7 +804,13 @@ const file_toolbus_mcp_v1_mcp_server_proto_rawDesc = "" +
 	"\x11SHARE_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rSHARE_SESSION\x10\x01\x12\x0f\n" +
 	"\vSHARE_AGENT\x10\x02\x12\x10\n" +
-	"\fSHARE_GLOBAL\x10\x03B\xa7\x01\n" +
+	"\fSHARE_GLOBAL\x10\x03*:\n" +
+	"\x03Era\x12\x13\n" +
+	"\x0fERA_UNSPECIFIED\x10\x00\x12\x0e\n" +
+	"\n" +
+	"ERA_LEGACY\x10\x01\x12\x0e\n" +
+	"\n" +
+	"ERA_MODERN\x10\x02B\xa7\x01\n" +
 	"\x12com.toolbus.mcp.v1B\x0eMcpServerProtoP\x01Z'toolbus.dev/gen/go/toolbus/mcp/v1;mcpv1\xa2\x02\x03TMX\xaa\x02\x0eToolbus.Mcp.V1\xca\x02\x0eToolbus\\Mcp\\V1\xe2\x02\x1aToolbus\\Mcp\\V1\\GPBMetadata\xea\x02\x10Toolbus::Mcp::V1b\x06proto3"
 
 var (
@@ -756,45 +825,47 @@ func file_toolbus_mcp_v1_mcp_server_proto_rawDescGZIP() []byte {
 	return file_toolbus_mcp_v1_mcp_server_proto_rawDescData
 }
 
-var file_toolbus_mcp_v1_mcp_server_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_toolbus_mcp_v1_mcp_server_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
 var file_toolbus_mcp_v1_mcp_server_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_toolbus_mcp_v1_mcp_server_proto_goTypes = []any{
 	(HealthState)(0),              // 0: toolbus.mcp.v1.HealthState
 	(Share)(0),                    // 1: toolbus.mcp.v1.Share
-	(*HealthCheck)(nil),           // 2: toolbus.mcp.v1.HealthCheck
-	(*StdioTransport)(nil),        // 3: toolbus.mcp.v1.StdioTransport
-	(*HttpTransport)(nil),         // 4: toolbus.mcp.v1.HttpTransport
-	(*CustomTransport)(nil),       // 5: toolbus.mcp.v1.CustomTransport
-	(*McpServer)(nil),             // 6: toolbus.mcp.v1.McpServer
-	(*McpConnection)(nil),         // 7: toolbus.mcp.v1.McpConnection
-	nil,                           // 8: toolbus.mcp.v1.StdioTransport.EnvEntry
-	nil,                           // 9: toolbus.mcp.v1.HttpTransport.HeadersEntry
-	nil,                           // 10: toolbus.mcp.v1.CustomTransport.HeadersEntry
-	(*durationpb.Duration)(nil),   // 11: google.protobuf.Duration
-	(*v1.AllowedTools)(nil),       // 12: toolbus.tool.v1.AllowedTools
-	(*timestamppb.Timestamp)(nil), // 13: google.protobuf.Timestamp
+	(Era)(0),                      // 2: toolbus.mcp.v1.Era
+	(*HealthCheck)(nil),           // 3: toolbus.mcp.v1.HealthCheck
+	(*StdioTransport)(nil),        // 4: toolbus.mcp.v1.StdioTransport
+	(*HttpTransport)(nil),         // 5: toolbus.mcp.v1.HttpTransport
+	(*CustomTransport)(nil),       // 6: toolbus.mcp.v1.CustomTransport
+	(*McpServer)(nil),             // 7: toolbus.mcp.v1.McpServer
+	(*McpConnection)(nil),         // 8: toolbus.mcp.v1.McpConnection
+	nil,                           // 9: toolbus.mcp.v1.StdioTransport.EnvEntry
+	nil,                           // 10: toolbus.mcp.v1.HttpTransport.HeadersEntry
+	nil,                           // 11: toolbus.mcp.v1.CustomTransport.HeadersEntry
+	(*durationpb.Duration)(nil),   // 12: google.protobuf.Duration
+	(*v1.AllowedTools)(nil),       // 13: toolbus.tool.v1.AllowedTools
+	(*timestamppb.Timestamp)(nil), // 14: google.protobuf.Timestamp
 }
 var file_toolbus_mcp_v1_mcp_server_proto_depIdxs = []int32{
-	11, // 0: toolbus.mcp.v1.HealthCheck.interval:type_name -> google.protobuf.Duration
-	11, // 1: toolbus.mcp.v1.HealthCheck.timeout:type_name -> google.protobuf.Duration
-	8,  // 2: toolbus.mcp.v1.StdioTransport.env:type_name -> toolbus.mcp.v1.StdioTransport.EnvEntry
-	9,  // 3: toolbus.mcp.v1.HttpTransport.headers:type_name -> toolbus.mcp.v1.HttpTransport.HeadersEntry
-	10, // 4: toolbus.mcp.v1.CustomTransport.headers:type_name -> toolbus.mcp.v1.CustomTransport.HeadersEntry
-	3,  // 5: toolbus.mcp.v1.McpServer.stdio:type_name -> toolbus.mcp.v1.StdioTransport
-	4,  // 6: toolbus.mcp.v1.McpServer.http:type_name -> toolbus.mcp.v1.HttpTransport
-	5,  // 7: toolbus.mcp.v1.McpServer.custom:type_name -> toolbus.mcp.v1.CustomTransport
-	12, // 8: toolbus.mcp.v1.McpServer.allowed_tools:type_name -> toolbus.tool.v1.AllowedTools
-	2,  // 9: toolbus.mcp.v1.McpServer.health_check:type_name -> toolbus.mcp.v1.HealthCheck
-	11, // 10: toolbus.mcp.v1.McpServer.startup_timeout:type_name -> google.protobuf.Duration
+	12, // 0: toolbus.mcp.v1.HealthCheck.interval:type_name -> google.protobuf.Duration
+	12, // 1: toolbus.mcp.v1.HealthCheck.timeout:type_name -> google.protobuf.Duration
+	9,  // 2: toolbus.mcp.v1.StdioTransport.env:type_name -> toolbus.mcp.v1.StdioTransport.EnvEntry
+	10, // 3: toolbus.mcp.v1.HttpTransport.headers:type_name -> toolbus.mcp.v1.HttpTransport.HeadersEntry
+	11, // 4: toolbus.mcp.v1.CustomTransport.headers:type_name -> toolbus.mcp.v1.CustomTransport.HeadersEntry
+	4,  // 5: toolbus.mcp.v1.McpServer.stdio:type_name -> toolbus.mcp.v1.StdioTransport
+	5,  // 6: toolbus.mcp.v1.McpServer.http:type_name -> toolbus.mcp.v1.HttpTransport
+	6,  // 7: toolbus.mcp.v1.McpServer.custom:type_name -> toolbus.mcp.v1.CustomTransport
+	13, // 8: toolbus.mcp.v1.McpServer.allowed_tools:type_name -> toolbus.tool.v1.AllowedTools
+	3,  // 9: toolbus.mcp.v1.McpServer.health_check:type_name -> toolbus.mcp.v1.HealthCheck
+	12, // 10: toolbus.mcp.v1.McpServer.startup_timeout:type_name -> google.protobuf.Duration
 	1,  // 11: toolbus.mcp.v1.McpServer.share:type_name -> toolbus.mcp.v1.Share
-	0,  // 12: toolbus.mcp.v1.McpConnection.health:type_name -> toolbus.mcp.v1.HealthState
-	11, // 13: toolbus.mcp.v1.McpConnection.latency:type_name -> google.protobuf.Duration
-	13, // 14: toolbus.mcp.v1.McpConnection.check_time:type_name -> google.protobuf.Timestamp
-	15, // [15:15] is the sub-list for method output_type
-	15, // [15:15] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	2,  // 12: toolbus.mcp.v1.McpServer.era:type_name -> toolbus.mcp.v1.Era
+	0,  // 13: toolbus.mcp.v1.McpConnection.health:type_name -> toolbus.mcp.v1.HealthState
+	12, // 14: toolbus.mcp.v1.McpConnection.latency:type_name -> google.protobuf.Duration
+	14, // 15: toolbus.mcp.v1.McpConnection.check_time:type_name -> google.protobuf.Timestamp
+	16, // [16:16] is the sub-list for method output_type
+	16, // [16:16] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_mcp_v1_mcp_server_proto_init() }
@@ -812,7 +883,7 @@ func file_toolbus_mcp_v1_mcp_server_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolbus_mcp_v1_mcp_server_proto_rawDesc), len(file_toolbus_mcp_v1_mcp_server_proto_rawDesc)),
-			NumEnums:      2,
+			NumEnums:      3,
 			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   0,

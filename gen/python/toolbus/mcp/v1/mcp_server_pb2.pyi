@@ -78,6 +78,30 @@ SHARE_GLOBAL: Share.ValueType  # 3
 """All sessions of all agents."""
 Global___Share: _TypeAlias = Share  # noqa: Y015
 
+class _Era:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _EraEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Era.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    ERA_UNSPECIFIED: _Era.ValueType  # 0
+    """Not declared: the server is asked."""
+    ERA_LEGACY: _Era.ValueType  # 1
+    """By `initialize`: the revisions of MCP up to 2025-11-25."""
+    ERA_MODERN: _Era.ValueType  # 2
+    """By `server/discover`: the revisions from 2026-07-28 on."""
+
+class Era(_Era, metaclass=_EraEnumTypeWrapper):
+    """How a connection to a server begins."""
+
+ERA_UNSPECIFIED: Era.ValueType  # 0
+"""Not declared: the server is asked."""
+ERA_LEGACY: Era.ValueType  # 1
+"""By `initialize`: the revisions of MCP up to 2025-11-25."""
+ERA_MODERN: Era.ValueType  # 2
+"""By `server/discover`: the revisions from 2026-07-28 on."""
+Global___Era: _TypeAlias = Era  # noqa: Y015
+
 @_typing.final
 class HealthCheck(_message.Message):
     """How a server's health is checked."""
@@ -276,10 +300,13 @@ class McpServer(_message.Message):
     HEALTH_CHECK_FIELD_NUMBER: _builtins.int
     STARTUP_TIMEOUT_FIELD_NUMBER: _builtins.int
     SHARE_FIELD_NUMBER: _builtins.int
+    ERA_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Its name, the `source` of `@source/tool`."""
     share: Global___Share.ValueType
     """Who shares a connection."""
+    era: Global___Era.ValueType
+    """Which way it is spoken with; absent finds out, and remembers it."""
     @_builtins.property
     def stdio(self) -> Global___StdioTransport:
         """By a program that is started."""
@@ -317,10 +344,11 @@ class McpServer(_message.Message):
         health_check: Global___HealthCheck | None = ...,
         startup_timeout: _duration_pb2.Duration | None = ...,
         share: Global___Share.ValueType = ...,
+        era: Global___Era.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["allowed_tools", b"allowed_tools", "custom", b"custom", "health_check", b"health_check", "http", b"http", "startup_timeout", b"startup_timeout", "stdio", b"stdio", "transport", b"transport"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["allowed_tools", b"allowed_tools", "custom", b"custom", "health_check", b"health_check", "http", b"http", "name", b"name", "share", b"share", "startup_timeout", b"startup_timeout", "stdio", b"stdio", "transport", b"transport"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["allowed_tools", b"allowed_tools", "custom", b"custom", "era", b"era", "health_check", b"health_check", "http", b"http", "name", b"name", "share", b"share", "startup_timeout", b"startup_timeout", "stdio", b"stdio", "transport", b"transport"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType_transport: _TypeAlias = _typing.Literal["stdio", "http", "custom"]  # noqa: Y015
     _WhichOneofArgType_transport: _TypeAlias = _typing.Literal["transport", b"transport"]  # noqa: Y015
