@@ -54,7 +54,7 @@ export const bodies: readonly Attack[] = [
     name: "messages that unpack to a thousand times their size",
     requirement: "SEC-5",
     play(ground, { isShort }) {
-      const plain = bytesValue((isShort ? 40 : 400) * 2 ** 20);
+      const plain = bytesValue((isShort ? 10 : 400) * 2 ** 20);
       const bombs = { gzip: gzipSync(plain, { level: 1 }), br: brotliCompressSync(plain, { params: { 0: 1 } }) };
       const tries = credentialsOf(ground).flatMap((headers) =>
         Object.entries(bombs).flatMap(([encoding, bomb]) =>

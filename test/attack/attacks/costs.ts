@@ -44,7 +44,7 @@ export const costs: readonly Attack[] = [
     requirement: "SEC-5",
     play(ground, { isShort }) {
       const bombs = schemaBombs.map(([, schemaJson]) => ({ schemaJson, argumentsJson: "{}" }));
-      return declareAndCall(ground, isShort ? bombs.slice(0, 2) : bombs, isShort ? 2 : 16);
+      return declareAndCall(ground, isShort ? bombs.slice(2, 4) : bombs, isShort ? 2 : 16);
     },
   },
   {
@@ -55,7 +55,7 @@ export const costs: readonly Attack[] = [
         schemaJson: objectOf({ text: property }),
         argumentsJson: JSON.stringify({ text: value }),
       }));
-      return declareAndCall(ground, isShort ? bombs.slice(0, 2) : bombs, isShort ? 4 : 16);
+      return declareAndCall(ground, isShort ? bombs.slice(0, 2) : bombs, isShort ? 2 : 16);
     },
   },
   {

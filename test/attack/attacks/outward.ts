@@ -112,7 +112,7 @@ export const outward: readonly Attack[] = [
   {
     name: "words that do something on a terminal, from a person and a tool",
     requirement: "SEC-7",
-    async play({ url, keys }) {
+    async play({ url, keys }, { isShort }) {
       const odd = "hi\x1b[1A\x1b[2Kcall approved\x1b]52;c;aGk=\x07\x9b31m\u202eapproved\u2066 \x08\x7f\rend-of-it";
       const mallory = gatewayAt(url, keys.mallory);
       const spaceId = "odd";
@@ -124,14 +124,8 @@ export const outward: readonly Attack[] = [
       await orElse(spaces.enterSpace({ spaceId, member: author }), () => spaces.enterSpace({ spaceId }));
       await orElse(spaces.sendMessage({ spaceId, content, author }), () => spaces.sendMessage({ spaceId, content }));
       await callTool(mallory, { sessionId: "mallorys", name: "note", argumentsJson: JSON.stringify({ odd }) });
-      const words = [
-        ["spaces"],
-        ["spaces", "show", spaceId],
-        ["spaces", "watch", spaceId],
-        ["audit"],
-        ["sessions"],
-        ["calls"],
-      ];
+      const spoken = [["spaces"], ["spaces", "show", spaceId], ["spaces", "watch", spaceId]];
+      const words = isShort ? spoken : [...spoken, ["audit"], ["sessions"], ["calls"]];
       let shownBy = 0;
       const outcome = await tryAll(
         words,
@@ -147,7 +141,7 @@ export const outward: readonly Attack[] = [
           );
           return found === null ? undefined : `toolbus ${command.join(" ")} shows ${JSON.stringify(found[0])}`;
         },
-        2,
+        3,
       );
       return shownBy > 0 ? outcome : { ...outcome, reached: [...outcome.reached, "no command has shown the words"] };
     },
