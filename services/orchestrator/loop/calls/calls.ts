@@ -15,6 +15,7 @@ import type { FunctionCall } from "#gen/toolbus/run/v1/run_pb.ts";
 import { Effect, type ToolResult, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { Usage } from "#gen/toolbus/tool/v1/usage_pb.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
+import { startedNothing } from "#runtime/failure/not-started.ts";
 import { errorResult } from "#runtime/results/error-result.ts";
 import { encodeRunContext } from "#runtime/rpc/run-context.ts";
 import { createBackoff } from "#runtime/time/retry/backoff.ts";
@@ -125,20 +126,9 @@ function givenUp({ name }: FunctionCall, error: unknown, mayHaveHad: Effect): An
 
 /** Whether a call that failed so may have begun all the same: not when it was never sent, nor when the router refused it. */
 function leavesUnknown(error: unknown): boolean {
-  if (!(error instanceof Failure)) return true;
-  return error.reason !== "CALL_NOT_STARTED" && !refusingCodes.has(error.code);
+  const isTaken = error instanceof Failure && error.code === "already_exists"; // the id, by another call
+  return !isTaken && !startedNothing(error);
 }
-
-const refusingCodes: ReadonlySet<string> = new Set([
-  "invalid_argument",
-  "not_found",
-  "already_exists",
-  "failed_precondition",
-  "permission_denied",
-  "unauthenticated",
-  "unimplemented",
-  "resource_exhausted",
-]);
 
 async function dispatch(
   run: ClaimedRun,

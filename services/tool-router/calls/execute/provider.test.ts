@@ -104,6 +104,38 @@ describe("calls of providers", () => {
     );
   });
 
+  test.each([
+    ["unavailable", "CALL_NOT_STARTED"],
+    ["unavailable", "MCP_SERVER_UNAVAILABLE"],
+    ["unavailable", "WORKER_BACKED_OFF"],
+    ["unavailable", "WORKER_STOPPED"],
+    ["deadline_exceeded", "CALL_NOT_STARTED"],
+    ["resource_exhausted", "WORKER_POOL_FULL"],
+    ["failed_precondition", "WORKER_START_FAILED"],
+    ["permission_denied", "TOOL_NOT_ALLOWED"],
+  ] as const)("LOOP-14 a refusal before a start, %s with %s, is no unknown outcome", async (code, reason) => {
+    const refusal = new Failure(code, "not now", { reason });
+    const { text, made } = await call(Effect.AT_MOST_ONCE, [fails(refusal)]);
+    expect([made, text]).toEqual([1, expect.not.stringContaining("outcome_unknown")]);
+    expect(text).toContain("not now");
+  });
+
+  test.each(["OUTCOME_UNKNOWN", "WORKER_CRASHED"] as const)(
+    "LOOP-14 %s says nothing of a start, and is unknown",
+    async (reason) => {
+      const crash = new Failure("unavailable", "it ended", { reason });
+      expect((await call(Effect.AT_MOST_ONCE, [fails(crash)])).text).toContain("outcome_unknown");
+    },
+  );
+
+  test("LOOP-14 what was not started twice is no unknown outcome, and what was lost once is one", async () => {
+    const refusal = new Failure("unavailable", "backed off", { reason: "WORKER_BACKED_OFF" });
+    expect((await call(Effect.IDEMPOTENT, [fails(refusal), fails(refusal)])).text).toContain("nothing was started");
+    expect((await call(Effect.IDEMPOTENT, [fails(lost), fails(refusal)])).text).toContain("outcome_unknown");
+    expect((await call(Effect.IDEMPOTENT, [fails(refusal), fails(lost)])).text).toContain("outcome_unknown");
+    expect(await call(Effect.IDEMPOTENT, [fails(refusal), succeeds])).toEqual({ text: '"ok"', made: 2 });
+  });
+
   test("KIND-4 a provider that hangs is given up after the tool's own time", async () => {
     expect((await call(Effect.PURE, [hangs])).text).toBe('{"error":"Tool \\"@files/read\\" timed out after 60ms"}');
   });

@@ -7,6 +7,7 @@ import {
 } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
+import { startedNothing } from "#runtime/failure/not-started.ts";
 import { boundedEvent } from "#runtime/results/bounded-event.ts";
 import { encodeRunContext } from "#runtime/rpc/run-context.ts";
 import { delay } from "#runtime/time/delay.ts";
@@ -75,34 +76,23 @@ export function createProviderExecution(options: ProvidersOptions) {
  * happened is told as unknown: the model's next try has an id of its own, under which a provider knows nothing of this one.
  */
 async function lost(client: ProviderClient, call: ProviderCall, control: CallControl, cause: unknown): Promise<Answer> {
-  const reason = cause instanceof Failure ? cause.reason : undefined;
   const code = cause instanceof Failure ? cause.code : "unknown";
   const text = `provider ${JSON.stringify(call.executor.provider)}: ${code}: ${messageFromUnknown(cause)}`;
-  if (reason === "CALL_NOT_STARTED") return failure(`nothing was started: ${text}`);
-  if (isRefusal(code)) return failure(text);
+  const wasNotStarted = startedNothing(cause);
+  if (wasNotStarted && code !== "unavailable") return failure(text);
+  const isNotSent = cause instanceof Failure && cause.reason === "CALL_NOT_STARTED";
+  if (isNotSent || (wasNotStarted && call.entry.effect === Effect.AT_MOST_ONCE)) {
+    return failure(`nothing was started: ${text}`);
+  }
   if (call.entry.effect === Effect.AT_MOST_ONCE) return outcomeUnknown(text);
   try {
     return await attempt(client, call, control);
   } catch (error) {
     const text = `provider ${JSON.stringify(call.executor.provider)}: ${messageFromUnknown(error)}`;
+    if (wasNotStarted && startedNothing(error)) return failure(`nothing was started: ${text}`);
     return call.entry.effect === Effect.PURE ? failure(text) : outcomeUnknown(text);
   }
 }
-
-/** Codes with which a provider says that it did not start the call. */
-function isRefusal(code: string): boolean {
-  return REFUSALS.has(code);
-}
-
-const REFUSALS = new Set([
-  "invalid_argument",
-  "not_found",
-  "failed_precondition",
-  "permission_denied",
-  "unauthenticated",
-  "unimplemented",
-  "resource_exhausted",
-]);
 
 async function attempt(client: ProviderClient, call: ProviderCall, control: CallControl): Promise<Answer> {
   const { source, tool } = call.executor;

@@ -437,7 +437,8 @@ export const ToolProviderService: GenService<{
   /**
    * Executes a call. A tool's failure is a result with `is_error`. An error of the RPC says by its code whether the call was
    * started: with `invalid_argument`, `not_found`, `failed_precondition`, `permission_denied`, `unauthenticated`, `unimplemented` or
-   * `resource_exhausted`, or with REASON_CALL_NOT_STARTED, nothing was; with any other one the outcome is unknown.
+   * `resource_exhausted`, or with a reason that says so (REASON_CALL_NOT_STARTED, REASON_MCP_SERVER_UNAVAILABLE, REASON_WORKER_BACKED_OFF,
+   * REASON_WORKER_STOPPED), nothing was; with any other one the outcome is unknown.
    *
    * @generated from rpc toolbus.provider.v1.ToolProviderService.ExecuteTool
    */

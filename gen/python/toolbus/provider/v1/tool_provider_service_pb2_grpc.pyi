@@ -42,7 +42,8 @@ class ToolProviderServiceStub:
     ExecuteTool: _grpc.UnaryStreamMultiCallable[_tool_provider_service_pb2.ExecuteToolRequest, _tool_provider_service_pb2.ExecuteToolResponse]
     """Executes a call. A tool's failure is a result with `is_error`. An error of the RPC says by its code whether the call was
     started: with `invalid_argument`, `not_found`, `failed_precondition`, `permission_denied`, `unauthenticated`, `unimplemented` or
-    `resource_exhausted`, or with REASON_CALL_NOT_STARTED, nothing was; with any other one the outcome is unknown.
+    `resource_exhausted`, or with a reason that says so (REASON_CALL_NOT_STARTED, REASON_MCP_SERVER_UNAVAILABLE, REASON_WORKER_BACKED_OFF,
+    REASON_WORKER_STOPPED), nothing was; with any other one the outcome is unknown.
     """
     ReleaseScope: _grpc.UnaryUnaryMultiCallable[_tool_provider_service_pb2.ReleaseScopeRequest, _tool_provider_service_pb2.ReleaseScopeResponse]
     """Closes what is open for a scope alone, and ends its use of what it shares with others; the scope may come back later. A
@@ -63,7 +64,8 @@ class ToolProviderServiceAsyncStub(ToolProviderServiceStub):
     ExecuteTool: _aio.UnaryStreamMultiCallable[_tool_provider_service_pb2.ExecuteToolRequest, _tool_provider_service_pb2.ExecuteToolResponse]  # type: ignore[assignment]
     """Executes a call. A tool's failure is a result with `is_error`. An error of the RPC says by its code whether the call was
     started: with `invalid_argument`, `not_found`, `failed_precondition`, `permission_denied`, `unauthenticated`, `unimplemented` or
-    `resource_exhausted`, or with REASON_CALL_NOT_STARTED, nothing was; with any other one the outcome is unknown.
+    `resource_exhausted`, or with a reason that says so (REASON_CALL_NOT_STARTED, REASON_MCP_SERVER_UNAVAILABLE, REASON_WORKER_BACKED_OFF,
+    REASON_WORKER_STOPPED), nothing was; with any other one the outcome is unknown.
     """
     ReleaseScope: _aio.UnaryUnaryMultiCallable[_tool_provider_service_pb2.ReleaseScopeRequest, _tool_provider_service_pb2.ReleaseScopeResponse]  # type: ignore[assignment]
     """Closes what is open for a scope alone, and ends its use of what it shares with others; the scope may come back later. A
@@ -99,7 +101,8 @@ class ToolProviderServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_abc.Iterator[_tool_provider_service_pb2.ExecuteToolResponse], _abc.AsyncIterator[_tool_provider_service_pb2.ExecuteToolResponse]]:
         """Executes a call. A tool's failure is a result with `is_error`. An error of the RPC says by its code whether the call was
         started: with `invalid_argument`, `not_found`, `failed_precondition`, `permission_denied`, `unauthenticated`, `unimplemented` or
-        `resource_exhausted`, or with REASON_CALL_NOT_STARTED, nothing was; with any other one the outcome is unknown.
+        `resource_exhausted`, or with a reason that says so (REASON_CALL_NOT_STARTED, REASON_MCP_SERVER_UNAVAILABLE, REASON_WORKER_BACKED_OFF,
+        REASON_WORKER_STOPPED), nothing was; with any other one the outcome is unknown.
         """
 
     @_abc_1.abstractmethod

@@ -57,7 +57,8 @@ type ToolProviderServiceClient interface {
 	WatchProvidedTools(context.Context, *connect.Request[v1.WatchProvidedToolsRequest]) (*connect.ServerStreamForClient[v1.WatchProvidedToolsResponse], error)
 	// Executes a call. A tool's failure is a result with `is_error`. An error of the RPC says by its code whether the call was
 	// started: with `invalid_argument`, `not_found`, `failed_precondition`, `permission_denied`, `unauthenticated`, `unimplemented` or
-	// `resource_exhausted`, or with REASON_CALL_NOT_STARTED, nothing was; with any other one the outcome is unknown.
+	// `resource_exhausted`, or with a reason that says so (REASON_CALL_NOT_STARTED, REASON_MCP_SERVER_UNAVAILABLE, REASON_WORKER_BACKED_OFF,
+	// REASON_WORKER_STOPPED), nothing was; with any other one the outcome is unknown.
 	ExecuteTool(context.Context, *connect.Request[v1.ExecuteToolRequest]) (*connect.ServerStreamForClient[v1.ExecuteToolResponse], error)
 	// Closes what is open for a scope alone, and ends its use of what it shares with others; the scope may come back later. A
 	// provider that keeps nothing by scope need not serve it.
@@ -140,7 +141,8 @@ type ToolProviderServiceHandler interface {
 	WatchProvidedTools(context.Context, *connect.Request[v1.WatchProvidedToolsRequest], *connect.ServerStream[v1.WatchProvidedToolsResponse]) error
 	// Executes a call. A tool's failure is a result with `is_error`. An error of the RPC says by its code whether the call was
 	// started: with `invalid_argument`, `not_found`, `failed_precondition`, `permission_denied`, `unauthenticated`, `unimplemented` or
-	// `resource_exhausted`, or with REASON_CALL_NOT_STARTED, nothing was; with any other one the outcome is unknown.
+	// `resource_exhausted`, or with a reason that says so (REASON_CALL_NOT_STARTED, REASON_MCP_SERVER_UNAVAILABLE, REASON_WORKER_BACKED_OFF,
+	// REASON_WORKER_STOPPED), nothing was; with any other one the outcome is unknown.
 	ExecuteTool(context.Context, *connect.Request[v1.ExecuteToolRequest], *connect.ServerStream[v1.ExecuteToolResponse]) error
 	// Closes what is open for a scope alone, and ends its use of what it shares with others; the scope may come back later. A
 	// provider that keeps nothing by scope need not serve it.

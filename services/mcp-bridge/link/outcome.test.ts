@@ -1,0 +1,33 @@
+import { SdkErrorCode, SdkHttpError } from "@modelcontextprotocol/client";
+import { expect, test } from "vitest";
+import { outcomeOf } from "./outcome.ts";
+
+const httpError = (status: number) =>
+  new SdkHttpError(SdkErrorCode.ClientHttpNotImplemented, `status ${status}`, { status });
+
+test.each([401, 403, 404, 405, 413, 429])(
+  "LOOP-14 a server that refuses a call with HTTP %i has started nothing",
+  (status) => {
+    expect(outcomeOf(httpError(status), false)).toMatchObject({
+      kind: "refused",
+      text: expect.stringContaining(`${status}`),
+    });
+  },
+);
+
+test.each([500, 502, 504])("LOOP-14 after HTTP %i nobody knows", (status) => {
+  expect(outcomeOf(httpError(status), false).kind).toBe("unknown");
+});
+
+test.each(["ECONNREFUSED", "ENOTFOUND", "UND_ERR_CONNECT_TIMEOUT"])(
+  "LOOP-14 a connection that never came about, %s, started nothing",
+  (code) => {
+    const cause = Object.assign(new Error("connect"), { code });
+    expect(outcomeOf(new TypeError("fetch failed", { cause }), true).kind).toBe("unreachable");
+  },
+);
+
+test("LOOP-14 a connection that broke may have carried the call", () => {
+  const cause = Object.assign(new Error("read"), { code: "ECONNRESET" });
+  expect(outcomeOf(new TypeError("fetch failed", { cause }), true).kind).toBe("unknown");
+});
