@@ -112,7 +112,6 @@ it("BUS-6 with two of three nodes away every call ends within 10 s and says why,
   const isAnswered = (outcome: unknown) => outcome === "ok" || refused.asymmetricMatch(outcome);
   const atOnce = await outcomesOf(all);
   expect(atOnce).toEqual(allAre(all, expect.not.stringContaining("late")));
-  expect(Object.values(atOnce)).toContainEqual(refused);
   await until(async () => (await health())[0] === 503, { timeoutMs: 20_000 });
   expect((await health())[1]).toContain("quorum");
   expect(await outcomesOf(known)).toEqual(allAre(known, "ok"));
