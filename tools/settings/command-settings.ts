@@ -21,6 +21,12 @@ export const commandSettings: readonly Setting[] = [
     fallback: ".toolbus",
   },
   {
+    name: "TOOLBUS_SOCKET",
+    meaning: "Where `toolbus agent-client` finds the socket of a `caller-socket` (`--socket`).",
+    form: "path",
+    whenUnset: "`--socket` is required",
+  },
+  {
     name: "NATS_URL",
     meaning: "NATS server that `toolbus up` uses (`--nats`).",
     form: "URL",

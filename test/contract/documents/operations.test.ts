@@ -21,7 +21,7 @@ describe("child processes", () => {
 
   it("a worker gets the variables that its section names, and uv more than that", async () => {
     type Environments = { workerEnvironment: object; installEnvironment: object };
-    const named = namesBelow("What a Python worker inherits");
+    const named = namesBelow("What a Python worker and a hosted module inherit");
     const config = (await configOf("worker-pool", named)) as Environments;
     const toInstall = ["NETRC", "SSH_AUTH_SOCK", "GIT_SSH_COMMAND"];
     expect(named).toEqual(expect.arrayContaining(toInstall));
