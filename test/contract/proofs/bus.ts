@@ -112,7 +112,10 @@ export const bus: Proofs = {
     ),
     shown(
       "two of a service share its work, and only what one held fails when it is killed",
-      pairs("share the calls: each serves at least a quarter", "what fails with one of them is what it held"),
+      pairs(
+        "share the calls: each serves at least a quarter",
+        "what one that is frozen does not answer is read from the other",
+      ),
     ),
   ],
   "BUS-3": [

@@ -80,25 +80,17 @@ describe.each(Object.keys(calls))("BUS-2 two of %s", (service) => {
     await pairIsWhole(service);
   });
 
-  it("what fails with one of them is what it held, to the call", async () => {
-    const [victim, survivor] = pairOf(service);
-    const before = (await servedByInstance(service)).get(survivor?.instance ?? "") ?? 0;
+  it("what one that is frozen does not answer is read from the other, and what may not be made twice ends", async () => {
+    const [victim] = pairOf(service);
     signalProcess({ pid: victim?.pid }, "SIGSTOP"); // it takes calls, and answers none
-    const outcomes = Array.from({ length: inFlight }, () => call().then(answered, ConnectError.from));
-    let count = 0;
-    for (const outcome of outcomes) void outcome.then((result) => (count += result === "answered" ? 1 : 0));
-    const servedBySurvivor = async () =>
-      ((await servedByInstance(service)).get(survivor?.instance ?? "") ?? 0) - before;
-    await until(async () => count > 0 && count === (await servedBySurvivor()), {
-      what: "the survivor's to be answered",
-    });
-    signalProcess({ pid: victim?.pid }, "SIGKILL");
-    const results = await Promise.all(outcomes);
+    const startedAtMs = performance.now();
+    const results = await Promise.all(Array.from({ length: inFlight }, () => call().then(answered, ConnectError.from)));
+    expect(performance.now() - startedAtMs).toBeLessThan(10_000);
     const failed = results.filter((result) => result instanceof ConnectError);
-    expect(failed.map((error) => error.code)).toEqual(failed.map(() => Code.Unavailable));
-    expect(results.length - failed.length, "no call of the survivor's failed").toBe(await servedBySurvivor());
-    expect(failed.length, "the victim held some").toBeGreaterThan(0);
-    await expect(call()).resolves.not.toThrow();
+    const isRead = service !== "mcp-bridge"; // of which something is deleted
+    expect(failed.map((error) => error.code)).toEqual(isRead ? [] : failed.map(() => Code.Unavailable));
+    await expect(call(), "it is asked no more").resolves.not.toThrow();
+    signalProcess({ pid: victim?.pid }, "SIGKILL");
     await pairIsWhole(service);
   });
 });
