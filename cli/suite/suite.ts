@@ -161,7 +161,7 @@ function pathWithPrograms(): string {
 
 /** What confined tools do not see, and what they cannot change: they would give themselves rights by it. */
 function protectedPaths(directory: string, given: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  const { TOOLBUS_AGENTS, TOOLBUS_TOOLS, TOOLBUS_WORKERS, TOOLBUS_HOSTED } = given;
+  const { TOOLBUS_AGENTS, TOOLBUS_TOOLS, TOOLBUS_WORKERS, TOOLBUS_HOSTED, TOOLBUS_SCRIPTS } = given;
   const list = (...paths: (string | undefined)[]) => paths.filter(Boolean).join(",");
   return {
     TOOLBUS_PRIVATE_PATHS: list(
@@ -171,7 +171,14 @@ function protectedPaths(directory: string, given: NodeJS.ProcessEnv): NodeJS.Pro
       given.TOOLBUS_PRIVATE_PATHS,
     ),
     TOOLBUS_READ_ONLY_PATHS: list(
-      ...[TOOLBUS_AGENTS, TOOLBUS_TOOLS, TOOLBUS_WORKERS, TOOLBUS_HOSTED, given.TOOLBUS_READ_ONLY_PATHS],
+      ...[
+        TOOLBUS_AGENTS,
+        TOOLBUS_TOOLS,
+        TOOLBUS_WORKERS,
+        TOOLBUS_HOSTED,
+        TOOLBUS_SCRIPTS,
+        given.TOOLBUS_READ_ONLY_PATHS,
+      ],
     ),
   };
 }

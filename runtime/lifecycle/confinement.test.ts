@@ -76,6 +76,20 @@ describe(isPossible ? "with bubblewrap" : "without bubblewrap", () => {
     await expect(required).rejects.toMatchObject({ code: "failed_precondition", kind: "unconfined" });
   });
 
+  test("SEC-3 it moves no directory above what is protected, where the next start would find its own", async () => {
+    if (!isPossible) return; // it has the rights of its user, as it is told
+    const text = await said(`mv ${directory} ${directory}-moved 2>&1; mv keys keys-moved 2>&1; ls; echo end`);
+    expect(text.match(/busy/gi)).toHaveLength(2);
+    expect(text).toMatch(/^keys$/m);
+    const below = { writable: [directory], privatePaths: [join(keys, "of-service")] };
+    expect(await said("mv keys keys-moved 2>&1; ls", below)).toMatch(/busy.*^keys$/ims);
+  });
+
+  test.runIf(process.getuid?.() === 0)("SEC-3 root's settings of the machine are closed to it", async () => {
+    const text = await said("(: >> /proc/sys/kernel/core_pattern) && echo open; echo end");
+    if (isPossible) expect(text).not.toMatch(/^open$/m);
+  });
+
   test("SEC-3 it sees no process but its own, and no private file", async () => {
     const text = await said(`cat /proc/[0-9]*/cmdline | tr '\\0' ' '; cat keys/seed keys/*/seed single-key; echo end`);
     expect(text).toContain("end");

@@ -65,11 +65,11 @@ export async function openWorkers(
   const redact = createRedaction(config.secrets);
   const secrets = createSecrets(config.secrets, config.secretPrefix);
   const logs = createLogHub();
-  const inspector = createInspector({ uv, environment: config.installEnvironment });
+  const inspector = createInspector({ uv, environment: config.installEnvironment, confinement });
   const directory = stack.use(await openToolDirectory({ directory: config.directory, inspector, logger }));
   const files = () => directory.files();
   const find = (file: string) => directory.find(file);
-  const installations = stack.use(createInstallations({ uv, config, logs, redact, logger }));
+  const installations = stack.use(createInstallations({ uv, config, confinement, logs, redact, logger }));
   const pool = stack.use(
     new Pool({
       ...config,
@@ -170,6 +170,7 @@ function openModules({ config, confinement, host, logs, redact, logger }: Module
 }
 
 interface InstallationParts {
+  confinement: Confinement | undefined;
   uv: string;
   config: WorkerPoolConfig;
   logs: LogHub;
@@ -177,7 +178,7 @@ interface InstallationParts {
   logger: Pick<Logger, "info" | "warn">;
 }
 
-function createInstallations({ uv, config, logs, redact, logger }: InstallationParts): Installations {
+function createInstallations({ uv, config, confinement, logs, redact, logger }: InstallationParts): Installations {
   return new Installations(async (file: OfferedFile, signal: AbortSignal) => {
     const startedAtMs = performance.now();
     try {
@@ -185,6 +186,7 @@ function createInstallations({ uv, config, logs, redact, logger }: InstallationP
         uv,
         path: file.path,
         environment: config.installEnvironment,
+        confinement,
         timeoutMs: config.times.installMs,
         signal,
         onLine: (line) =>

@@ -3,6 +3,7 @@
 // - sees, signals and traces no process but those that it starts itself: its `/proc` is that of a namespace of its own, and all
 //   that is in there ends with it, whatever group or session it has gone to;
 // - finds private directories empty and private files closed, and cannot write where the suite's own programs and files lie;
+// - cannot move a directory above any of these: at the next start another one would lie under the protected name;
 // - gets no rights that its user has not (`no_new_privs`), and none of root's, and no devices of root's.
 //
 // `bwrap` itself stays, outside, as our child. SIGKILL to it ends all of them. SIGTERM would too, and leave the program no time: that
@@ -50,8 +51,12 @@ export function confined<C extends { executable: string; args: readonly string[]
 }
 
 function wordsOf(confinement: ChildConfinement, executable: string): string[] {
-  const { privatePaths, readOnlyPaths, visible = [], writable } = confinement;
+  const { program, privatePaths, readOnlyPaths, visible = [], writable } = confinement;
   const isRoot = process.getuid?.() === 0;
+  const writes = real(writable ?? ["/"]);
+  const held = above(real([program, ...privatePaths, ...readOnlyPaths])).filter((path) =>
+    writes.some((one) => path !== one && isBelow(path, one)),
+  );
   const hidden = outermost(real([...privatePaths, "/run/user"])); // the sockets there run commands for whoever is the user
   const emptied = hidden.filter(isDirectory);
   const read = [dirname(executable), ...visible].filter((path) => hidden.some((one) => isBelow(path, one)));
@@ -59,10 +64,12 @@ function wordsOf(confinement: ChildConfinement, executable: string): string[] {
     ...["--die-with-parent", "--new-session", "--unshare-pid", "--unshare-ipc", "--cap-drop", "ALL"],
     ...["--info-fd", String(INFO_DESCRIPTOR)],
     ...(writable ? ["--ro-bind", "/", "/", "--tmpfs", tmpdir()] : ["--bind", "/", "/"]),
-    ...bound("--bind", real(writable ?? [])), // before `/proc` and `/dev`: an allowed `/` would bring back those of the machine
+    ...(writable ? bound("--bind", writes) : []), // before `/proc` and `/dev`: an allowed `/` would bring back those of the machine
+    ...bound("--bind", held), // what something is mounted at stays where it is
     // Root owns the disks, on which every file can be read.
     ...(isRoot ? ["--dev", "/dev"] : ["--dev-bind", "/dev", "/dev"]),
     ...["--proc", "/proc"],
+    ...(isRoot ? bound("--ro-bind", real(["/proc/sys", "/sys"])) : []), // root's, whatever its rights: they rule the machine
     ...(writable && isBelow(executable, tmpdir()) ? bound("--ro-bind", [dirname(executable)]) : []),
     ...bound("--ro-bind", real(readOnlyPaths)),
     ...emptied.flatMap((path) => ["--tmpfs", path]),
@@ -73,6 +80,15 @@ function wordsOf(confinement: ChildConfinement, executable: string): string[] {
 }
 
 const bound = (how: string, paths: readonly string[]) => paths.flatMap((path) => [how, path, path]);
+
+/** The directories above the paths, the outermost first, without the root. */
+function above(paths: readonly string[]): string[] {
+  const found = new Set<string>();
+  for (const path of paths) {
+    for (let directory = dirname(path); directory !== "/"; directory = dirname(directory)) found.add(directory);
+  }
+  return [...found].sort((one, other) => one.length - other.length);
+}
 
 /** Those that are there, by the paths that they have without links. */
 function real(paths: readonly string[]): string[] {
@@ -92,7 +108,7 @@ function outermost(paths: readonly string[]): string[] {
 }
 
 function isBelow(path: string, directory: string): boolean {
-  return path === directory || path.startsWith(`${directory}/`);
+  return path === directory || path.startsWith(directory === "/" ? "/" : `${directory}/`);
 }
 
 function isDirectory(path: string): boolean {

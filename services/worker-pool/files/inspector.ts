@@ -1,6 +1,7 @@
 import { basename, dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
+import type { Confinement } from "#runtime/lifecycle/child-process/confinement.ts";
 import { textFromExit } from "#runtime/lifecycle/child-process/exit.ts";
 import { openChildProcess } from "#runtime/lifecycle/child-process.ts";
 import type { ToolFile, ToolFunction } from "./tool-file.ts";
@@ -13,6 +14,7 @@ export interface Inspector {
 export interface InspectorOptions {
   uv: string;
   environment: Record<string, string>;
+  confinement: Confinement | undefined;
   timeoutMs?: number;
 }
 
@@ -34,12 +36,13 @@ export function createInspector(options: InspectorOptions): Inspector {
   }
 
   async function inspectTogether(paths: readonly string[]): Promise<ToolFile[]> {
-    const { uv, environment, timeoutMs = 60_000 } = options;
+    const { uv, environment, confinement, timeoutMs = 60_000 } = options;
     await using child = await openChildProcess({
       command: uv,
       args: ["run", "--quiet", "--no-project", "--no-config", "--python", PYTHON, "python", "-I", PROGRAM, ...paths],
       env: environment,
       cwd: dirname(PROGRAM),
+      confinement: confinement && { ...confinement, visible: [...new Set(paths.map(dirname))] },
     });
     const timer = setTimeout(() => void child.kill(), timeoutMs);
     try {

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { dirname } from "node:path";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
+import type { Confinement } from "#runtime/lifecycle/child-process/confinement.ts";
 import { textFromExit } from "#runtime/lifecycle/child-process/exit.ts";
 import { openChildProcess } from "#runtime/lifecycle/child-process.ts";
 import { openEnding } from "#runtime/time/ending.ts";
@@ -11,6 +12,8 @@ export interface InstallOptions {
   /** The tool file, whose metadata say what to install. */
   path: string;
   environment: Record<string, string>;
+  /** What stands in uv's cache may have been put there by a tool, and runs. */
+  confinement: Confinement | undefined;
   timeoutMs: number;
   signal: AbortSignal;
   onLine: (line: string) => void;
@@ -30,6 +33,7 @@ export async function installEnvironment(options: InstallOptions): Promise<strin
     args: ["sync", "--script", path, ...locked, "--output-format", "json", "--no-progress", "--color", "never"],
     env: environment,
     cwd: dirname(path),
+    confinement: options.confinement && { ...options.confinement, visible: [dirname(path)] },
     signal: ending.signal,
     onStderrLine: onLine,
   });
