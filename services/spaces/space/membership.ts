@@ -141,8 +141,9 @@ export function createMembership({ spaces, activeSpaces, log, clock }: Membershi
   };
 }
 
-function refuseOther({ id, title }: Space): never {
-  return refuse("already_exists", `there is a space "${id}" with another title, ${JSON.stringify(title)}`, {
+/** Its title is for those who may see the space. */
+function refuseOther({ id }: Space): never {
+  return refuse("already_exists", `there is a space "${id}" with another title: choose another id`, {
     reason: "SPACE_ALREADY_EXISTS",
     metadata: { space_id: id },
   });
