@@ -190,8 +190,14 @@ describe("logs and progress", () => {
   test("SEC-2 lines of a call are shown to its principal and to operators", async () => {
     const [ann, bob, olga] = [asPrincipal("ann"), asPrincipal("bob"), asOperator("olga")].map(workers.watchLogs);
     const scope = { sessionId: "s", agent: "a", principal: "ann" };
-    const request = { callId: "anns", source: { name: "tool" }, tool: "steps", scope };
-    await Array.fromAsync(workers.provider.executeTool(request));
+    const call = (callId: string) =>
+      Array.fromAsync(workers.provider.executeTool({ callId, source: { name: "tool" }, tool: "steps", scope }));
+    let calls = 0;
+    await eventually(async () => {
+      await call(`before-${calls++}`); // until they watch
+      return [ann, olga].every((lines = []) => lines.length > 0);
+    });
+    await call("anns");
     const seenBy = (lines: readonly WorkerLogLine[] = []) => lines.filter(({ callId }) => callId === "anns").length;
     await eventually(() => seenBy(ann) === 2 && seenBy(olga) === 2);
     expect(bob).toEqual([]);

@@ -19,7 +19,12 @@ export function openLiveBus(flush = async () => {}) {
       },
       flush,
     },
-    link: { onReturn: () => () => {}, whenUp: async () => {}, down: new AbortController().signal },
+    link: {
+      onReturn: () => () => {},
+      whenUp: async () => {},
+      down: new AbortController().signal,
+      storage: { patienceMs: Number.POSITIVE_INFINITY },
+    },
   } as unknown as Bus;
 
   function give(response: MessageInitShape<typeof WatchRunResponseSchema>, position?: number): void {

@@ -678,13 +678,13 @@ const file_toolbus_agent_v1_agent_proto_rawDesc = "" +
 	" output_micros_per_million_tokens\x18\x03 \x01(\x03B\n" +
 	"\xbaH\a\xc8\x01\x01\"\x02(\x00H\x01R\x1coutputMicrosPerMillionTokens\x88\x01\x01B\"\n" +
 	" _input_micros_per_million_tokensB#\n" +
-	"!_output_micros_per_million_tokens\"\x9f\x03\n" +
+	"!_output_micros_per_million_tokens\"\xa1\x03\n" +
 	"\aToolUse\x12\"\n" +
 	"\x03use\x18\x01 \x03(\tB\x10\xbaH\r\x92\x01\n" +
 	"\x10\xe8\a\"\x05r\x03\x18\x80\x04R\x03use\x127\n" +
 	"\aallowed\x18\x02 \x01(\v2\x1d.toolbus.tool.v1.AllowedToolsR\aallowed\x12Y\n" +
-	"\aaliases\x18\x03 \x03(\v2&.toolbus.agent.v1.ToolUse.AliasesEntryB\x17\xbaH\x14\x9a\x01\x11\x10\xe8\a\"\x05r\x03\x18\x80\x02*\x05r\x03\x18\x80\x04R\aaliases\x12g\n" +
-	"\x04pins\x18\x04 \x03(\v2#.toolbus.agent.v1.ToolUse.PinsEntryB.\xbaH+\x9a\x01(\x10\xe8\a\"\x05r\x03\x18\x80\x04*\x1cr\x1a2\x18^(sha256:[0-9a-f]{64})?$R\x04pins\x1a:\n" +
+	"\aaliases\x18\x03 \x03(\v2&.toolbus.agent.v1.ToolUse.AliasesEntryB\x17\xbaH\x14\x9a\x01\x11\x10\xe8\a\"\x05r\x03\x18\x80\x02*\x05r\x03\x18\x80\x04R\aaliases\x12i\n" +
+	"\x04pins\x18\x04 \x03(\v2#.toolbus.agent.v1.ToolUse.PinsEntryB0\xbaH-\x9a\x01*\x10\xe8\a\"\x05r\x03\x18\x80\x04*\x1er\x1c\x18G2\x18^(sha256:[0-9a-f]{64})?$R\x04pins\x1a:\n" +
 	"\fAliasesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a7\n" +
