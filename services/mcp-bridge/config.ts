@@ -30,6 +30,12 @@ export function readConfig(env: NodeJS.ProcessEnv) {
     form: "list of names",
     default: [],
   });
+  const callTimeoutMs = reader.milliseconds("TOOLBUS_MCP_CALL_TIMEOUT", {
+    meaning: "How long a call may take, unless its server's entry says otherwise (`callTimeout`).",
+    default: 60_000,
+    whenUnset: "what a call from outside a run asks for, else 1 min",
+    min: 1,
+  });
   const passedOn = new Set([...PASSED_ON, ...inherited]);
   const config = {
     ...service,
@@ -54,11 +60,9 @@ export function readConfig(env: NodeJS.ProcessEnv) {
       default: 60_000,
       min: 1,
     }),
-    callTimeoutMs: reader.milliseconds("TOOLBUS_MCP_CALL_TIMEOUT", {
-      meaning: "Time limit of a call that comes without a deadline.",
-      default: 60_000,
-      min: 1,
-    }),
+    callTimeoutMs,
+    /** Told of each tool, where an operator has set it. */
+    toolTimeoutMs: env.TOOLBUS_MCP_CALL_TIMEOUT?.trim() ? callTimeoutMs : undefined,
     maxMessageBytes: reader.integer("TOOLBUS_MCP_MAX_MESSAGE_BYTES", {
       meaning: "A longer message of a server ends its connection; over HTTP, the call that it answers.",
       unit: "bytes",

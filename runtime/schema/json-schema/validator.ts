@@ -1,9 +1,9 @@
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { type Cost, costOfCheap, isCheap } from "../cost.ts";
+import { isTooDeep, maxLevels } from "../depth.ts";
 import { isObject } from "../json-object.ts";
 import { cannotCheck, faultOf, leftOf, type Question } from "./checker.ts";
 import { askThread, Unanswered } from "./checker-pool.ts";
-import { isTooDeep, maxLevels } from "./depth.ts";
 import { type Compiled, Dialects } from "./dialects.ts";
 import { KeptSchemas } from "./kept-schemas.ts";
 

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import type { Logger } from "pino";
 import type { McpConnection, McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import type { ExecuteToolResponse, OfferedTool } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
@@ -19,6 +20,8 @@ export interface ConnectionOptions {
   instance: string;
   startupTimeoutMs: number;
   installTimeoutMs: number;
+  /** The time of calls, where the operator has set it; the entry of a server stands above it. */
+  toolTimeoutMs?: number | undefined;
   idleTimeoutMs: number;
   logger: Logger;
   redact: (text: string) => string;
@@ -35,6 +38,8 @@ export interface ConnectionCall {
   tool: string;
   argumentsJson: string;
   deadlineMs: number;
+  /** Where progress begins the call's time anew: when it is over all the same. */
+  latestMs?: number | undefined;
   /** Ends this waiting; the call itself is canceled when nobody waits for it. */
   signal: AbortSignal;
 }
@@ -107,7 +112,10 @@ export class Connection implements AsyncDisposable {
   }
 
   offer(): { tools: OfferedTool[]; status: SourceStatus } {
-    return offerFromPhase(this.server.name, this.#keeper.phase, this.#keeper.listed);
+    const { toolTimeoutMs } = this.#options;
+    const timeout =
+      this.server.callTimeout ?? (toolTimeoutMs === undefined ? undefined : durationFromMs(toolTimeoutMs));
+    return offerFromPhase(this.server.name, this.#keeper.phase, { listed: this.#keeper.listed, timeout });
   }
 
   status(): McpConnection {

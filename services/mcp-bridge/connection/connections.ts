@@ -33,6 +33,7 @@ export interface ConnectionsOptions {
   instance: string;
   startupTimeoutMs: number;
   installTimeoutMs: number;
+  toolTimeoutMs?: number | undefined;
   idleTimeoutMs: number;
   logger: ConnectionOptions["logger"];
   /** Strikes the values of secrets out of what servers say of themselves and of calls that failed. */

@@ -5,6 +5,7 @@ import { type Tool, ToolProgressSchema, type ToolResult } from "#gen/toolbus/too
 import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import { errorResult } from "#runtime/results/error-result.ts";
 import { openEnding } from "#runtime/time/ending.ts";
+import { startTimer } from "#runtime/time/timer.ts";
 import type { LinkKeeper } from "../link/link-keeper.ts";
 import type { Outcome } from "../link/outcome.ts";
 import type { ReadyPhase } from "../link/phase.ts";
@@ -12,14 +13,13 @@ import { isOffered } from "../tools/is-offered.ts";
 import { resultFromAnswer } from "../tools/result.ts";
 import type { CallEvent } from "./calls.ts";
 
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
-
 export interface Execution {
   server: McpServer;
   tool: string;
   callId: string;
   argumentsJson: string;
   deadlineMs: number;
+  latestMs?: number | undefined;
   tell: (event: CallEvent) => void;
   /** Aborts when nobody waits for the call any more. */
   abandoned: AbortSignal;
@@ -45,11 +45,21 @@ export async function execute(execution: Execution): Promise<ToolResult> {
       reason: "CALL_NOT_STARTED",
     });
   const over = new AbortController();
-  const timer = setTimeout(() => over.abort(), Math.min(timeLeftMs, LONGEST_TIMER_MS));
+  const startUntil = (atMs: number) => startTimer(Math.max(0, atMs - Date.now()), () => over.abort());
+  let stop = startUntil(execution.deadlineMs);
+  const { latestMs } = execution;
+  const tell = (event: CallEvent) => {
+    if (event.case === "progress" && latestMs !== undefined) {
+      stop();
+      stop = startUntil(Math.min(latestMs, Date.now() + timeLeftMs));
+    }
+    execution.tell(event);
+  };
   try {
-    return await executeWithin(execution, parsed, { deadline: over.signal, abandoned, timeoutMs: timeLeftMs });
+    const limits = { deadline: over.signal, abandoned, timeoutMs: timeLeftMs };
+    return await executeWithin({ ...execution, tell }, parsed, limits);
   } finally {
-    clearTimeout(timer);
+    stop();
   }
 }
 

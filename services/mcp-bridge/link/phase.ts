@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import { durationFromMs, timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { type Duration, durationFromMs, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import {
   HealthState,
   type McpConnection,
@@ -48,10 +48,12 @@ export function reasonOf(phase: Phase): string {
 export function offerFromPhase(
   source: string,
   phase: Phase,
-  listed: ReadonlyMap<string, Tool>,
+  { listed, timeout }: { listed: ReadonlyMap<string, Tool>; timeout: Duration | undefined },
 ): { tools: OfferedTool[]; status: SourceStatus } {
   return {
-    tools: [...listed.values()].map((tool) => create(OfferedToolSchema, { source, tool })),
+    tools: [...listed.values()].map((tool) =>
+      create(OfferedToolSchema, { source, tool: timeout === undefined ? tool : { ...tool, timeout } }),
+    ),
     status: create(SourceStatusSchema, {
       source,
       available: phase.kind === "ready",

@@ -13,6 +13,7 @@ import {
 import type { RunServers } from "#runtime/config/run-servers.ts";
 import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import { delay } from "#runtime/time/delay.ts";
+import { msFromDuration } from "#runtime/time/duration.ts";
 import { createBackoff } from "#runtime/time/retry/backoff.ts";
 import type { AskedConnection, Connections, Located } from "../connection/connections.ts";
 import { holderOf } from "../servers/key.ts";
@@ -140,9 +141,14 @@ export class Provider {
     }
   }
 
-  #callFrom({ callId, scope, tool, argumentsJson, deadline }: ExecuteToolRequest, { signal }: Asker) {
-    const deadlineMs = deadline ? timestampMs(deadline) : Date.now() + this.#parts.callTimeoutMs;
-    return { callId, sessionId: scope?.sessionId ?? "", tool, argumentsJson, deadlineMs, signal };
+  #callFrom(request: ExecuteToolRequest, { signal }: Asker) {
+    const { callId, scope, tool, argumentsJson, deadline, longestTimeout } = request;
+    const longestMs = msFromDuration(longestTimeout);
+    return {
+      ...{ callId, sessionId: scope?.sessionId ?? "", tool, argumentsJson, signal },
+      deadlineMs: deadline ? timestampMs(deadline) : Date.now() + this.#parts.callTimeoutMs,
+      latestMs: longestMs === undefined ? undefined : Date.now() + longestMs,
+    };
   }
 
   /** Waits until the owner may be looked up again, which was asked and has not begun; throws what is no reason to. */

@@ -140,6 +140,30 @@ describe("a server over stdio", () => {
     expect(told.output).toHaveLength(1);
   });
 
+  test("ORCH-6 each progress begins a call's time anew, up to the longest that it may take", async () => {
+    await using connection = openConnection(oddServerIn());
+    await connection.settled(noSignal);
+    const work = (steps: number, longestMs?: number) =>
+      callThrough(
+        connection,
+        "work",
+        { steps },
+        {
+          deadlineMs: Date.now() + 500,
+          ...(longestMs !== undefined && { latestMs: Date.now() + longestMs }),
+        },
+      );
+    expect((await work(12, 10_000)).output).toBe("worked");
+    await expect(work(12)).rejects.toMatchObject({ code: "deadline_exceeded" });
+    await expect(work(100, 1_000)).rejects.toMatchObject({ code: "deadline_exceeded" });
+  });
+
+  test("ORCH-6 the time of a server's calls is told of its tools", async () => {
+    await using connection = openConnection({ ...oddServerIn(), callTimeout: durationFromMs(300_000) });
+    await connection.settled(noSignal);
+    expect(connection.offer().tools[0]?.tool?.timeout).toMatchObject(durationFromMs(300_000));
+  });
+
   test("a call that nobody waits for any more is canceled at the server", async () => {
     await using connection = openConnection(oddServerIn());
     const caller = new AbortController();

@@ -70,7 +70,7 @@ export function createCarryOut(parts: CallParts): CarryOut {
   async function execute(call: AdmittedCall, control: CarryOutControl): Promise<Answer> {
     const { entry, facts } = call;
     const now = clock.now();
-    const deadline = decideDeadline(entry, now, call.runDeadline);
+    const deadline = decideDeadline(entry, now, { deadline: call.runDeadline, isOfRun: facts.runId !== "" });
     const begun = await records.begin(entry, { ...facts, ...timesOf(entry, deadline, now) }, now, control.signal);
     if (begun.kind === "resolved") return begun.answer;
     if (begun.kind === "unrecorded" && control.isCanceledFor(facts.principal ?? "")) {

@@ -30,6 +30,7 @@ const names = [
   "echo",
   "die",
   "wait",
+  "work",
   "canceled",
   "big",
   "grow",
@@ -84,6 +85,17 @@ function call({ id, params = {} }: Message): object | undefined {
       notify("notifications/progress", { progressToken: _meta?.progressToken, progress: 1 });
       if (given.ms !== undefined) setTimeout(() => send({ id, result: text("waited") }), Number(given.ms));
       return undefined;
+    case "work": {
+      let step = 0;
+      const working = setInterval(() => {
+        step += 1;
+        notify("notifications/progress", { progressToken: _meta?.progressToken, progress: step });
+        if (step < Number(given.steps)) return;
+        clearInterval(working);
+        send({ id, result: text("worked") });
+      }, 100);
+      return undefined;
+    }
     case "canceled":
       return text(canceled);
     case "big":

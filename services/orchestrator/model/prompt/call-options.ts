@@ -5,7 +5,7 @@ import {
   type LanguageModelV4FunctionTool,
 } from "@ai-sdk/provider";
 import type { Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { isTooDeep } from "#runtime/schema/json-schema/depth.ts";
+import { isTooDeep } from "#runtime/schema/depth.ts";
 
 /** Options that the AI SDK has a name of its own for; in the contract's spelling and in the SDK's. */
 const standardNames: Readonly<Record<string, keyof LanguageModelV4CallOptions>> = {

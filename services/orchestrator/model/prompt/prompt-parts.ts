@@ -11,7 +11,7 @@ import {
 import type { FunctionCall, Item } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { textOfContent } from "#runtime/content/text.ts";
-import { isTooDeep } from "#runtime/schema/json-schema/depth.ts";
+import { isTooDeep } from "#runtime/schema/depth.ts";
 import { namelessCall } from "../providers/openai-compatible/nameless-calls.ts";
 
 /** A call under the id that it has in the prompt. */

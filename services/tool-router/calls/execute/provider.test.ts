@@ -6,7 +6,7 @@ import {
   ExecuteToolResponseSchema,
   ScopeSchema,
 } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
-import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { until } from "#runtime/time/until.ts";
@@ -48,7 +48,7 @@ async function call(effect: Effect, attempts: Attempt[], signal = new AbortContr
   if (entry.executor.kind !== "provider") throw new Error(entry.executor.kind);
   const { executor } = entry;
   const { execute } = createProviderExecution({ find: () => client, graceMs: () => 20 });
-  const deadline = decideDeadline(entry, Date.now(), undefined);
+  const deadline = decideDeadline(entry, Date.now(), { deadline: undefined, isOfRun: true });
   const request = {
     callId: "c",
     entry,
@@ -137,7 +137,9 @@ describe("calls of providers", () => {
   });
 
   test("KIND-4 a provider that hangs is given up after the tool's own time", async () => {
-    expect((await call(Effect.PURE, [hangs])).text).toBe('{"error":"Tool \\"@files/read\\" timed out after 60ms"}');
+    expect((await call(Effect.PURE, [hangs])).text).toBe(
+      '{"error":"Tool \\"@files/read\\" timed out after 60ms (the tool\'s time)"}',
+    );
   });
 
   test("KIND-4 a time of 30 days is not over at once", async () => {
@@ -185,12 +187,38 @@ describe("calls of providers", () => {
 
 test("KIND-4 the tool's own time wins, and the run's deadline caps it", () => {
   const entry = entryFor(Effect.PURE);
-  expect(decideDeadline(entry, 1_000, undefined)).toEqual({ at: 1_060, timeoutMs: 60 });
-  expect(decideDeadline(entry, 1_000, 1_010)).toEqual({ at: 1_010, timeoutMs: 10 });
+  const ofRun = (deadline?: number) => decideDeadline(entry, 1_000, { deadline, isOfRun: true });
+  expect(ofRun()).toMatchObject({ at: 1_060, timeoutMs: 60, of: "the tool's" });
+  expect(ofRun(1_010)).toMatchObject({ at: 1_010, timeoutMs: 10, of: "the run's" });
   const own = (provider: string) => {
     const offers = [offer(provider, { "": ["x"] }, { declared: new Map() })];
     const found = createToolSet(agent({ use: ["x"] }), new Map(), offers).byReference.get("x")!;
-    return decideDeadline(found, 0, undefined).timeoutMs;
+    const entry = { ...found, tool: { ...found.tool, executionType: ExecutionType.WORKER } };
+    return decideDeadline(entry, 0, { deadline: undefined, isOfRun: true }).timeoutMs;
   };
   expect([own("caller"), own("worker")]).toEqual([60_000, 30_000]);
+});
+
+describe("KIND-4 the time of an MCP tool", () => {
+  const entryOf = (timeoutMs?: number) => {
+    const offered = tool("read", {
+      executionType: ExecutionType.MCP,
+      ...(timeoutMs !== undefined && { timeout: durationFromMs(timeoutMs) }),
+    });
+    const tools = [{ $typeName: "toolbus.provider.v1.OfferedTool" as const, source: "files", tool: offered }];
+    const offers = [{ ...offer("mcp", { files: [] }), tools }];
+    return createToolSet(agent({ use: ["*"] }), new Map(), offers).byReference.get("@files/read")!;
+  };
+
+  test("is the server's, else the request's, else a minute, and no longer than the run's", () => {
+    const alone = { deadline: undefined, isOfRun: false };
+    const asked = { deadline: 300_000, isOfRun: false };
+    const ofRun = { deadline: 300_000, isOfRun: true };
+    expect(decideDeadline(entryOf(), 0, alone)).toMatchObject({ timeoutMs: 60_000, of: "the default" });
+    expect(decideDeadline(entryOf(), 0, asked)).toMatchObject({ timeoutMs: 300_000, of: "the request's" });
+    expect(decideDeadline(entryOf(), 0, ofRun)).toMatchObject({ timeoutMs: 60_000, latestAt: 300_000 });
+    expect(decideDeadline(entryOf(600_000), 0, alone)).toMatchObject({ timeoutMs: 600_000, of: "the tool's" });
+    expect(decideDeadline(entryOf(600_000), 0, ofRun)).toMatchObject({ timeoutMs: 300_000, of: "the run's" });
+    expect(decideDeadline(entryOf(10_000), 0, asked)).toMatchObject({ timeoutMs: 10_000, latestAt: 100_000 });
+  });
 });

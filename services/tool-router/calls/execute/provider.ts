@@ -1,4 +1,5 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import type { RunContextSchema } from "#gen/toolbus/internal/run/v1/run_context_pb.ts";
 import {
   ExecuteToolRequestSchema,
@@ -13,7 +14,6 @@ import { encodeRunContext } from "#runtime/rpc/run-context.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { timedBy } from "#runtime/time/duration.ts";
 import { type Ending, openEnding } from "#runtime/time/ending.ts";
-import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
 import { startTimer } from "#runtime/time/timer.ts";
 import type { FindProvider, ProviderClient } from "../../sessions/offers/provider-client.ts";
 import type { Executor } from "../../tools/tool-set/executor.ts";
@@ -50,18 +50,21 @@ export function createProviderExecution(options: ProvidersOptions) {
     const client = options.find(provider);
     if (client === undefined) return failure(`there is no provider ${JSON.stringify(provider)}`);
     const graceMs = options.graceMs(provider);
-    const ownEnd = call.deadline.at + graceMs;
-    const limitMs = Math.max(1, Math.min(ownEnd, (call.runDeadline ?? ownEnd) + 1_000) - Date.now());
-    using limit = timeoutSignal(limitMs);
-    using ending = openEnding(control.signal, limit);
-    const ends = { ...control, signal: ending.signal };
+    const limit = openLimit(call, graceMs);
+    using _ = limit;
+    using ending = openEnding(control.signal, limit.signal);
+    const emit = (event: CallEvent) => {
+      if (event.case === "progress") limit.extend();
+      control.emit(event);
+    };
+    const ends = { ...control, emit, signal: ending.signal };
     try {
       return await attempt(client, call, ends);
     } catch (error) {
       if (control.signal.aborted) return canceled(call.entry.effect, control.signal.reason);
-      if (limit.aborted)
+      if (limit.signal.aborted)
         return failure(
-          `Tool ${JSON.stringify(call.entry.reference)} timed out after ${call.deadline.timeoutMs}ms`,
+          `Tool ${JSON.stringify(call.entry.reference)} timed out after ${call.deadline.timeoutMs}ms${whose(call)}`,
           "DEADLINE_EXCEEDED",
         );
       return await lost(client, call, ends, error); // under the same limit
@@ -71,13 +74,39 @@ export function createProviderExecution(options: ProvidersOptions) {
   return { execute };
 }
 
+function whose({ deadline: { of } }: ProviderCall): string {
+  return of === undefined ? "" : ` (${of} time)`;
+}
+
+/** The end of a call's time. Each progress puts it off, where the call says how far. */
+function openLimit({ deadline, runDeadline }: ProviderCall, graceMs: number) {
+  const over = new AbortController();
+  const end = () => over.abort(new DOMException("the time is over", "TimeoutError"));
+  const startUntil = (at: number) => {
+    const untilMs = Math.min(at + graceMs, (runDeadline ?? at + graceMs) + 1_000);
+    return startTimer(Math.max(1, untilMs - Date.now()), end);
+  };
+  let stop = startUntil(deadline.at);
+  return {
+    signal: over.signal,
+    extend() {
+      const { latestAt } = deadline;
+      if (latestAt === undefined || over.signal.aborted) return;
+      stop();
+      stop = startUntil(Math.min(latestAt, Date.now() + deadline.timeoutMs));
+    },
+    [Symbol.dispose]: () => stop(),
+  };
+}
+
 /**
  * LOOP-14: what may be repeated is tried once more, on whoever serves the provider by then. What changes something and may have
  * happened is told as unknown: the model's next try has an id of its own, under which a provider knows nothing of this one.
  */
 async function lost(client: ProviderClient, call: ProviderCall, control: CallControl, cause: unknown): Promise<Answer> {
   const code = cause instanceof Failure ? cause.code : "unknown";
-  const text = `provider ${JSON.stringify(call.executor.provider)}: ${code}: ${messageFromUnknown(cause)}`;
+  const whoseTime = code === "deadline_exceeded" ? whose(call) : "";
+  const text = `provider ${JSON.stringify(call.executor.provider)}: ${code}: ${messageFromUnknown(cause)}${whoseTime}`;
   const wasNotStarted = startedNothing(cause);
   if (wasNotStarted && code !== "unavailable") return failure(text);
   const isNotSent = cause instanceof Failure && cause.reason === "CALL_NOT_STARTED";
@@ -97,6 +126,7 @@ async function lost(client: ProviderClient, call: ProviderCall, control: CallCon
 async function attempt(client: ProviderClient, call: ProviderCall, control: CallControl): Promise<Answer> {
   const { source, tool } = call.executor;
   const { config, builtinPolicy } = call.entry.tool;
+  const { latestAt } = call.deadline;
   const request = create(ExecuteToolRequestSchema, {
     callId: call.callId,
     scope: call.scope,
@@ -104,6 +134,7 @@ async function attempt(client: ProviderClient, call: ProviderCall, control: Call
     tool,
     argumentsJson: call.argumentsJson,
     ...timedBy(call.deadline.at),
+    ...(latestAt !== undefined && { longestTimeout: durationFromMs(Math.max(0, Math.floor(latestAt - Date.now()))) }),
     ...(source && { source }),
     ...(config && { config }),
     ...(builtinPolicy && { builtinPolicy }),

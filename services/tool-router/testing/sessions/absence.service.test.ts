@@ -44,7 +44,7 @@ describe("KIND-2 a provider that hangs or dies", () => {
     };
     const telling = world.tell();
     await world.buyElsewhere();
-    expect((await telling).output).toEqual({ error: 'Tool "@lies/tell" timed out after 200ms' });
+    expect((await telling).output).toEqual({ error: 'Tool "@lies/tell" timed out after 200ms (the tool\'s time)' });
     await until(() => world.misbehaving.canceled.length === 1);
   });
 

@@ -455,7 +455,10 @@ type McpServer struct {
 	// Who shares a connection.
 	Share Share `protobuf:"varint,8,opt,name=share,proto3,enum=toolbus.mcp.v1.Share" json:"share,omitempty"`
 	// Which way it is spoken with; absent finds out, and remembers it.
-	Era           Era `protobuf:"varint,9,opt,name=era,proto3,enum=toolbus.mcp.v1.Era" json:"era,omitempty"`
+	Era Era `protobuf:"varint,9,opt,name=era,proto3,enum=toolbus.mcp.v1.Era" json:"era,omitempty"`
+	// How long a call of its tools may take; absent means what the bridge says (TOOLBUS_MCP_CALL_TIMEOUT), else 60 s, or what a call
+	// outside a run asks for. Each progress that the server tells begins it anew, within the time of the run or of the request.
+	CallTimeout   *durationpb.Duration `protobuf:"bytes,10,opt,name=call_timeout,json=callTimeout,proto3" json:"call_timeout,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -564,6 +567,13 @@ func (x *McpServer) GetEra() Era {
 		return x.Era
 	}
 	return Era_ERA_UNSPECIFIED
+}
+
+func (x *McpServer) GetCallTimeout() *durationpb.Duration {
+	if x != nil {
+		return x.CallTimeout
+	}
+	return nil
 }
 
 type isMcpServer_Transport interface {
@@ -766,7 +776,7 @@ const file_toolbus_mcp_v1_mcp_server_proto_rawDesc = "" +
 	"\aheaders\x18\x03 \x03(\v2,.toolbus.mcp.v1.CustomTransport.HeadersEntryB\x17\xbaH\x14\x9a\x01\x11\x10d\"\x05r\x03\x18\x80\x02*\x06r\x04\x18\x80\x80\x04R\aheaders\x1a:\n" +
 	"\fHeadersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xbb\x04\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x8a\x05\n" +
 	"\tMcpServer\x121\n" +
 	"\x04name\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_.-]{1,64}$R\x04name\x126\n" +
 	"\x05stdio\x18\x02 \x01(\v2\x1e.toolbus.mcp.v1.StdioTransportH\x00R\x05stdio\x123\n" +
@@ -776,7 +786,9 @@ const file_toolbus_mcp_v1_mcp_server_proto_rawDesc = "" +
 	"\fhealth_check\x18\x06 \x01(\v2\x1b.toolbus.mcp.v1.HealthCheckR\vhealthCheck\x12S\n" +
 	"\x0fstartup_timeout\x18\a \x01(\v2\x19.google.protobuf.DurationB\x0f\xbaH\f\xaa\x01\t\"\x05\b\x80\xe7\x84\x0f*\x00R\x0estartupTimeout\x125\n" +
 	"\x05share\x18\b \x01(\x0e2\x15.toolbus.mcp.v1.ShareB\b\xbaH\x05\x82\x01\x02\x10\x01R\x05share\x12/\n" +
-	"\x03era\x18\t \x01(\x0e2\x13.toolbus.mcp.v1.EraB\b\xbaH\x05\x82\x01\x02\x10\x01R\x03eraB\x12\n" +
+	"\x03era\x18\t \x01(\x0e2\x13.toolbus.mcp.v1.EraB\b\xbaH\x05\x82\x01\x02\x10\x01R\x03era\x12M\n" +
+	"\fcall_timeout\x18\n" +
+	" \x01(\v2\x19.google.protobuf.DurationB\x0f\xbaH\f\xaa\x01\t\"\x05\b\x80\xe7\x84\x0f*\x00R\vcallTimeoutB\x12\n" +
 	"\ttransport\x12\x05\xbaH\x02\b\x01\"\xa6\x03\n" +
 	"\rMcpConnection\x12\x16\n" +
 	"\x06server\x18\x01 \x01(\tR\x06server\x12\x1d\n" +
@@ -858,14 +870,15 @@ var file_toolbus_mcp_v1_mcp_server_proto_depIdxs = []int32{
 	12, // 10: toolbus.mcp.v1.McpServer.startup_timeout:type_name -> google.protobuf.Duration
 	1,  // 11: toolbus.mcp.v1.McpServer.share:type_name -> toolbus.mcp.v1.Share
 	2,  // 12: toolbus.mcp.v1.McpServer.era:type_name -> toolbus.mcp.v1.Era
-	0,  // 13: toolbus.mcp.v1.McpConnection.health:type_name -> toolbus.mcp.v1.HealthState
-	12, // 14: toolbus.mcp.v1.McpConnection.latency:type_name -> google.protobuf.Duration
-	14, // 15: toolbus.mcp.v1.McpConnection.check_time:type_name -> google.protobuf.Timestamp
-	16, // [16:16] is the sub-list for method output_type
-	16, // [16:16] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	12, // 13: toolbus.mcp.v1.McpServer.call_timeout:type_name -> google.protobuf.Duration
+	0,  // 14: toolbus.mcp.v1.McpConnection.health:type_name -> toolbus.mcp.v1.HealthState
+	12, // 15: toolbus.mcp.v1.McpConnection.latency:type_name -> google.protobuf.Duration
+	14, // 16: toolbus.mcp.v1.McpConnection.check_time:type_name -> google.protobuf.Timestamp
+	17, // [17:17] is the sub-list for method output_type
+	17, // [17:17] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_mcp_v1_mcp_server_proto_init() }

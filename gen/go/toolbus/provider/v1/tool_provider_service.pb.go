@@ -437,9 +437,11 @@ type ExecuteToolRequest struct {
 	// CallToolRequest.run_context, so that they stay within what the run allows. Empty where nothing narrows the call.
 	RunContext []byte `protobuf:"bytes,9,opt,name=run_context,json=runContext,proto3" json:"run_context,omitempty"`
 	// What was left of the call's time when this was sent; absent from senders of release 1.0.
-	Timeout       *durationpb.Duration `protobuf:"bytes,10,opt,name=timeout,proto3" json:"timeout,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Timeout *durationpb.Duration `protobuf:"bytes,10,opt,name=timeout,proto3" json:"timeout,omitempty"`
+	// How long the call may take in all, where each progress begins `timeout` anew; absent where progress extends nothing.
+	LongestTimeout *durationpb.Duration `protobuf:"bytes,11,opt,name=longest_timeout,json=longestTimeout,proto3" json:"longest_timeout,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *ExecuteToolRequest) Reset() {
@@ -538,6 +540,13 @@ func (x *ExecuteToolRequest) GetRunContext() []byte {
 func (x *ExecuteToolRequest) GetTimeout() *durationpb.Duration {
 	if x != nil {
 		return x.Timeout
+	}
+	return nil
+}
+
+func (x *ExecuteToolRequest) GetLongestTimeout() *durationpb.Duration {
+	if x != nil {
+		return x.LongestTimeout
 	}
 	return nil
 }
@@ -767,7 +776,7 @@ const file_toolbus_provider_v1_tool_provider_service_proto_rawDesc = "" +
 	"\x05tools\x18\x01 \x03(\v2 .toolbus.provider.v1.OfferedToolR\x05tools\x127\n" +
 	"\asources\x18\x02 \x03(\v2\x1d.toolbus.tool.v1.SourceStatusR\asources\x12+\n" +
 	"\x12same_in_all_scopes\x18\x03 \x01(\bR\x0fsameInAllScopes\x12\x12\n" +
-	"\x04etag\x18\x04 \x01(\tR\x04etag\"\xac\x04\n" +
+	"\x04etag\x18\x04 \x01(\tR\x04etag\"\x81\x05\n" +
 	"\x12ExecuteToolRequest\x126\n" +
 	"\acall_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_-]{1,128}$R\x06callId\x128\n" +
 	"\x05scope\x18\x02 \x01(\v2\x1a.toolbus.provider.v1.ScopeB\x06\xbaH\x03\xc8\x01\x01R\x05scope\x12/\n" +
@@ -782,7 +791,8 @@ const file_toolbus_provider_v1_tool_provider_service_proto_rawDesc = "" +
 	"\vrun_context\x18\t \x01(\fB\t\xbaH\x06z\x04\x18\x80\x80@R\n" +
 	"runContext\x12D\n" +
 	"\atimeout\x18\n" +
-	" \x01(\v2\x19.google.protobuf.DurationB\x0f\xbaH\f\xaa\x01\t\"\x05\b\x80\xe7\x84\x0f2\x00R\atimeout\"\xc8\x01\n" +
+	" \x01(\v2\x19.google.protobuf.DurationB\x0f\xbaH\f\xaa\x01\t\"\x05\b\x80\xe7\x84\x0f2\x00R\atimeout\x12S\n" +
+	"\x0flongest_timeout\x18\v \x01(\v2\x19.google.protobuf.DurationB\x0f\xbaH\f\xaa\x01\t\"\x05\b\x80\xe7\x84\x0f2\x00R\x0elongestTimeout\"\xc8\x01\n" +
 	"\x13ExecuteToolResponse\x12;\n" +
 	"\bprogress\x18\x01 \x01(\v2\x1d.toolbus.tool.v1.ToolProgressH\x00R\bprogress\x12,\n" +
 	"\x03log\x18\x02 \x01(\v2\x18.toolbus.tool.v1.ToolLogH\x00R\x03log\x12=\n" +
@@ -850,23 +860,24 @@ var file_toolbus_provider_v1_tool_provider_service_proto_depIdxs = []int32{
 	14, // 12: toolbus.provider.v1.ExecuteToolRequest.config:type_name -> google.protobuf.Struct
 	15, // 13: toolbus.provider.v1.ExecuteToolRequest.builtin_policy:type_name -> toolbus.tool.v1.BuiltinPolicy
 	16, // 14: toolbus.provider.v1.ExecuteToolRequest.timeout:type_name -> google.protobuf.Duration
-	17, // 15: toolbus.provider.v1.ExecuteToolResponse.progress:type_name -> toolbus.tool.v1.ToolProgress
-	18, // 16: toolbus.provider.v1.ExecuteToolResponse.log:type_name -> toolbus.tool.v1.ToolLog
-	19, // 17: toolbus.provider.v1.ExecuteToolResponse.result:type_name -> toolbus.provider.v1.ProvidedResult
-	0,  // 18: toolbus.provider.v1.ReleaseScopeRequest.scope:type_name -> toolbus.provider.v1.Scope
-	2,  // 19: toolbus.provider.v1.ToolProviderService.GetProvidedTools:input_type -> toolbus.provider.v1.GetProvidedToolsRequest
-	4,  // 20: toolbus.provider.v1.ToolProviderService.WatchProvidedTools:input_type -> toolbus.provider.v1.WatchProvidedToolsRequest
-	6,  // 21: toolbus.provider.v1.ToolProviderService.ExecuteTool:input_type -> toolbus.provider.v1.ExecuteToolRequest
-	8,  // 22: toolbus.provider.v1.ToolProviderService.ReleaseScope:input_type -> toolbus.provider.v1.ReleaseScopeRequest
-	3,  // 23: toolbus.provider.v1.ToolProviderService.GetProvidedTools:output_type -> toolbus.provider.v1.GetProvidedToolsResponse
-	5,  // 24: toolbus.provider.v1.ToolProviderService.WatchProvidedTools:output_type -> toolbus.provider.v1.WatchProvidedToolsResponse
-	7,  // 25: toolbus.provider.v1.ToolProviderService.ExecuteTool:output_type -> toolbus.provider.v1.ExecuteToolResponse
-	9,  // 26: toolbus.provider.v1.ToolProviderService.ReleaseScope:output_type -> toolbus.provider.v1.ReleaseScopeResponse
-	23, // [23:27] is the sub-list for method output_type
-	19, // [19:23] is the sub-list for method input_type
-	19, // [19:19] is the sub-list for extension type_name
-	19, // [19:19] is the sub-list for extension extendee
-	0,  // [0:19] is the sub-list for field type_name
+	16, // 15: toolbus.provider.v1.ExecuteToolRequest.longest_timeout:type_name -> google.protobuf.Duration
+	17, // 16: toolbus.provider.v1.ExecuteToolResponse.progress:type_name -> toolbus.tool.v1.ToolProgress
+	18, // 17: toolbus.provider.v1.ExecuteToolResponse.log:type_name -> toolbus.tool.v1.ToolLog
+	19, // 18: toolbus.provider.v1.ExecuteToolResponse.result:type_name -> toolbus.provider.v1.ProvidedResult
+	0,  // 19: toolbus.provider.v1.ReleaseScopeRequest.scope:type_name -> toolbus.provider.v1.Scope
+	2,  // 20: toolbus.provider.v1.ToolProviderService.GetProvidedTools:input_type -> toolbus.provider.v1.GetProvidedToolsRequest
+	4,  // 21: toolbus.provider.v1.ToolProviderService.WatchProvidedTools:input_type -> toolbus.provider.v1.WatchProvidedToolsRequest
+	6,  // 22: toolbus.provider.v1.ToolProviderService.ExecuteTool:input_type -> toolbus.provider.v1.ExecuteToolRequest
+	8,  // 23: toolbus.provider.v1.ToolProviderService.ReleaseScope:input_type -> toolbus.provider.v1.ReleaseScopeRequest
+	3,  // 24: toolbus.provider.v1.ToolProviderService.GetProvidedTools:output_type -> toolbus.provider.v1.GetProvidedToolsResponse
+	5,  // 25: toolbus.provider.v1.ToolProviderService.WatchProvidedTools:output_type -> toolbus.provider.v1.WatchProvidedToolsResponse
+	7,  // 26: toolbus.provider.v1.ToolProviderService.ExecuteTool:output_type -> toolbus.provider.v1.ExecuteToolResponse
+	9,  // 27: toolbus.provider.v1.ToolProviderService.ReleaseScope:output_type -> toolbus.provider.v1.ReleaseScopeResponse
+	24, // [24:28] is the sub-list for method output_type
+	20, // [20:24] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_provider_v1_tool_provider_service_proto_init() }

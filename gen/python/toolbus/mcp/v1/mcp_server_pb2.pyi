@@ -301,6 +301,7 @@ class McpServer(_message.Message):
     STARTUP_TIMEOUT_FIELD_NUMBER: _builtins.int
     SHARE_FIELD_NUMBER: _builtins.int
     ERA_FIELD_NUMBER: _builtins.int
+    CALL_TIMEOUT_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Its name, the `source` of `@source/tool`."""
     share: Global___Share.ValueType
@@ -333,6 +334,12 @@ class McpServer(_message.Message):
         that may have to fetch the server first, such as npx, uvx, bunx, pnpm dlx or docker run, has TOOLBUS_MCP_INSTALL_TIMEOUT.
         """
 
+    @_builtins.property
+    def call_timeout(self) -> _duration_pb2.Duration:
+        """How long a call of its tools may take; absent means what the bridge says (TOOLBUS_MCP_CALL_TIMEOUT), else 60 s, or what a call
+        outside a run asks for. Each progress that the server tells begins it anew, within the time of the run or of the request.
+        """
+
     def __init__(
         self,
         *,
@@ -345,10 +352,11 @@ class McpServer(_message.Message):
         startup_timeout: _duration_pb2.Duration | None = ...,
         share: Global___Share.ValueType = ...,
         era: Global___Era.ValueType = ...,
+        call_timeout: _duration_pb2.Duration | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["allowed_tools", b"allowed_tools", "custom", b"custom", "health_check", b"health_check", "http", b"http", "startup_timeout", b"startup_timeout", "stdio", b"stdio", "transport", b"transport"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["allowed_tools", b"allowed_tools", "call_timeout", b"call_timeout", "custom", b"custom", "health_check", b"health_check", "http", b"http", "startup_timeout", b"startup_timeout", "stdio", b"stdio", "transport", b"transport"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["allowed_tools", b"allowed_tools", "custom", b"custom", "era", b"era", "health_check", b"health_check", "http", b"http", "name", b"name", "share", b"share", "startup_timeout", b"startup_timeout", "stdio", b"stdio", "transport", b"transport"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["allowed_tools", b"allowed_tools", "call_timeout", b"call_timeout", "custom", b"custom", "era", b"era", "health_check", b"health_check", "http", b"http", "name", b"name", "share", b"share", "startup_timeout", b"startup_timeout", "stdio", b"stdio", "transport", b"transport"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType_transport: _TypeAlias = _typing.Literal["stdio", "http", "custom"]  # noqa: Y015
     _WhichOneofArgType_transport: _TypeAlias = _typing.Literal["transport", b"transport"]  # noqa: Y015

@@ -240,6 +240,7 @@ class ExecuteToolRequest(_message.Message):
     BUILTIN_POLICY_FIELD_NUMBER: _builtins.int
     RUN_CONTEXT_FIELD_NUMBER: _builtins.int
     TIMEOUT_FIELD_NUMBER: _builtins.int
+    LONGEST_TIMEOUT_FIELD_NUMBER: _builtins.int
     call_id: _builtins.str
     """The call's id. A second call with the same id joins the first or is given its result."""
     tool: _builtins.str
@@ -274,6 +275,10 @@ class ExecuteToolRequest(_message.Message):
     def timeout(self) -> _duration_pb2.Duration:
         """What was left of the call's time when this was sent; absent from senders of release 1.0."""
 
+    @_builtins.property
+    def longest_timeout(self) -> _duration_pb2.Duration:
+        """How long the call may take in all, where each progress begins `timeout` anew; absent where progress extends nothing."""
+
     def __init__(
         self,
         *,
@@ -287,10 +292,11 @@ class ExecuteToolRequest(_message.Message):
         builtin_policy: _tool_pb2.BuiltinPolicy | None = ...,
         run_context: _builtins.bytes = ...,
         timeout: _duration_pb2.Duration | None = ...,
+        longest_timeout: _duration_pb2.Duration | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["builtin_policy", b"builtin_policy", "config", b"config", "deadline", b"deadline", "scope", b"scope", "source", b"source", "timeout", b"timeout"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["builtin_policy", b"builtin_policy", "config", b"config", "deadline", b"deadline", "longest_timeout", b"longest_timeout", "scope", b"scope", "source", b"source", "timeout", b"timeout"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["arguments_json", b"arguments_json", "builtin_policy", b"builtin_policy", "call_id", b"call_id", "config", b"config", "deadline", b"deadline", "run_context", b"run_context", "scope", b"scope", "source", b"source", "timeout", b"timeout", "tool", b"tool"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["arguments_json", b"arguments_json", "builtin_policy", b"builtin_policy", "call_id", b"call_id", "config", b"config", "deadline", b"deadline", "longest_timeout", b"longest_timeout", "run_context", b"run_context", "scope", b"scope", "source", b"source", "timeout", b"timeout", "tool", b"tool"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

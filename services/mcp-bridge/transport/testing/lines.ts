@@ -3,8 +3,8 @@
 import { once } from "node:events";
 import { connect } from "node:net";
 import { createInterface } from "node:readline";
-import { transportFromChannel } from "../transport/channel.ts";
-import type { TransportModule } from "../transport/module.ts";
+import { transportFromChannel } from "../channel.ts";
+import type { TransportModule } from "../module.ts";
 
 export const transport: TransportModule = {
   name: "lines",
