@@ -301,7 +301,9 @@ export const orch: Proofs = {
     ),
     shown(
       "one that TOOLBUS_MCP_TRANSPORTS names reaches a server behind a socket",
-      testsOf("services/mcp-bridge/transport/third-party.test.ts")("a transport of a third party's module, named by"),
+      testsOf("services/mcp-bridge/transport/testing/third-party.test.ts")(
+        "a transport of a third party's module, named by",
+      ),
     ),
   ],
 };
