@@ -96,7 +96,6 @@ export function createExecution(parts: ExecutionParts): Execute {
 
   async function callModule(request: ExecuteToolRequest, file: string, given: Context & Given): Promise<Answer> {
     const { tool, callId, scope } = request;
-    const { bounds, allowedTools } = decodeRunContext(request.runContext);
     const { timeoutMs = parts.callMs, argumentsJson, configJson, secretsJson, source, traceId } = given;
     const timeUp = () =>
       new Failure("deadline_exceeded", `${tool} timed out after ${Math.round(timeoutMs)}ms`, {
@@ -105,12 +104,10 @@ export function createExecution(parts: ExecutionParts): Execute {
     const time = startCallTime(timeoutMs, given.signal, timeUp);
     const labels = { source, function: tool, callId, traceId, principal: scope?.principal ?? "" };
     const listener = createListener(given.tell, logs, labels);
-    const used = nothingUsed();
-    const run = { scope, bounds, allowedTools, used };
-    const call = { tool, callId, ...run, argumentsJson, configJson, secretsJson, signal: time.signal, listener };
+    const { run, told } = openShare(request);
+    const call = { tool, ...run, argumentsJson, configJson, secretsJson, signal: time.signal, listener };
     try {
-      const answer = await hosted.call(file, { ...call, deadlineMs: Date.now() + timeoutMs });
-      return { ...answer, used: toldUse({ bounds }, used) };
+      return told(await hosted.call(file, { ...call, deadlineMs: Date.now() + timeoutMs }));
     } finally {
       time.end();
     }
@@ -129,21 +126,26 @@ export function createExecution(parts: ExecutionParts): Execute {
   };
 }
 
-/** Other tools, called on behalf of a call on a worker: inside what its run leaves to it, and counted there. */
-function createAsking(
-  parts: ExecutionParts,
-  { callId, scope, runContext }: ExecuteToolRequest,
-  timeoutMs = parts.callMs,
-) {
+/** What is done on a call's behalf: inside what its run leaves to it, and counted there. */
+function openShare({ callId, scope, runContext }: ExecuteToolRequest) {
   const { bounds, allowedTools } = decodeRunContext(runContext);
   const used = nothingUsed();
+  return {
+    run: { callId, scope, bounds, allowedTools, used },
+    told: (answer: Answer): Answer => ({ ...answer, used: toldUse({ bounds }, used) }),
+  };
+}
+
+/** Other tools, called on behalf of a call on a worker. */
+function createAsking(parts: ExecutionParts, request: ExecuteToolRequest, timeoutMs = parts.callMs) {
+  const { run, told } = openShare(request);
   let asks = 0;
   return {
     onAsk(ask: ToolAsk, signal: AbortSignal): Promise<Answer> {
-      const call = { callId, scope, bounds, allowedTools, used, deadlineMs: Date.now() + timeoutMs, signal };
-      return parts.host.answer({ kind: "call tool", ...ask }, `${callId}_${++asks}`, call);
+      const call = { ...run, deadlineMs: Date.now() + timeoutMs, signal };
+      return parts.host.answer({ kind: "call tool", ...ask }, `${request.callId}_${++asks}`, call);
     },
-    told: (answer: Answer): Answer => (asks === 0 ? answer : { ...answer, used: toldUse({ bounds }, used) }),
+    told: (answer: Answer): Answer => (asks === 0 ? answer : told(answer)),
   };
 }
 
