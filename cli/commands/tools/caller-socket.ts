@@ -9,7 +9,7 @@ import { type Connection, globalOptionsOf, openConnection } from "../../connecti
 import { printJson, printLine } from "../../printing/terminal.ts";
 import { openInterruption } from "../../requests/interruption.ts";
 import { resultOfToolCall } from "../../requests/tool-call.ts";
-import { type CallerToolsConfig, type CallFrame, codes, FrameFault } from "./socket/frames.ts";
+import { type CallerToolsConfig, type CallFrame, codes, FrameFault, prefixedName } from "./socket/frames.ts";
 import { openSocketServer } from "./socket/socket-server.ts";
 
 export function addCallerSocketCommand(program: Command): void {
@@ -56,10 +56,10 @@ interface SocketCall {
 /** Nothing but what the caller declares can be called, whatever else has such a name. */
 async function callTool(connection: Connection, call: SocketCall, signal: AbortSignal): Promise<string> {
   const { sessionId, declaration, frame } = call;
-  if (declaration?.tools.every(({ name }) => name !== frame.tool) ?? true) {
+  if (!declaration?.tools.some(({ name }) => name === frame.tool)) {
     throw new FrameFault(codes.invalidParams, `the caller declares no tool ${JSON.stringify(frame.tool)}`);
   }
-  const name = `${declaration?.callerId}_${frame.tool}`;
+  const name = prefixedName(declaration.callerId, frame.tool);
   let result: CallToolResult;
   try {
     result = await resultOfToolCall(connection, { sessionId, name, argumentsJson: frame.argumentsJson }, signal);

@@ -48,6 +48,11 @@ export const saidSchema = z.union([
   z.object({ id: idSchema, result: z.unknown() }),
 ]);
 
+/** As the agent sees the tool (CTR-2). */
+export function prefixedName(callerId: string, tool: string): string {
+  return `${callerId}_${tool}`;
+}
+
 export interface CallFrame {
   readonly tool: string;
   readonly argumentsJson: string;

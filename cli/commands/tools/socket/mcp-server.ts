@@ -1,6 +1,7 @@
 import { Server } from "@modelcontextprotocol/server";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { Validator } from "#runtime/schema/json-schema/validator.ts";
+import { prefixedName } from "./frames.ts";
 import type { SocketClient } from "./socket-client.ts";
 
 /** The tools of the caller, by their prefixed names (CTR-2), as an MCP server of either era. A tool that fails is a result with `isError`, which the model reads. */
@@ -13,7 +14,7 @@ export function callerMcpServer(client: Pick<SocketClient, "config" | "tried" | 
     return {
       tools: tools.map(({ inputSchema, ...tool }) => ({
         ...tool,
-        name: `${caller_id}_${tool.name}`,
+        name: prefixedName(caller_id, tool.name),
         inputSchema: { ...inputSchema, type: "object" },
       })),
     };
@@ -30,7 +31,7 @@ export function callerMcpServer(client: Pick<SocketClient, "config" | "tried" | 
 
   async function call(name: string, given: Record<string, unknown>): Promise<unknown> {
     const { caller_id, tools } = client.config;
-    const tool = tools.find((one) => `${caller_id}_${one.name}` === name);
+    const tool = tools.find((one) => prefixedName(caller_id, one.name) === name);
     if (tool === undefined) throw new Error(`the caller declares no tool ${JSON.stringify(name)} at the moment`);
     const schemaJson = JSON.stringify(tool.inputSchema);
     const checked = await validator.parseArguments(schemaJson, JSON.stringify(given), "agent");

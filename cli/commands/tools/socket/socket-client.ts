@@ -1,8 +1,9 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
+import { messageFromUnknown } from "#runtime/failure/failure.ts";
+import { openBackground } from "#runtime/lifecycle/background.ts";
 import { readLines } from "#runtime/lifecycle/child-process/lines.ts";
-import { delay } from "#runtime/time/delay.ts";
-import { createBackoff } from "#runtime/time/retry/backoff.ts";
+import { repeatUntilAborted } from "#runtime/time/retry/retry.ts";
 import { type CallerToolsConfig, callLine, codes, FrameFault, parseFrame, saidSchema } from "./frames.ts";
 
 export interface SocketClient extends AsyncDisposable {
@@ -25,12 +26,12 @@ type Waiting = PromiseWithResolvers<unknown>;
 
 /** The agent's side of the socket: connects again whenever the connection ends. Calls of an ended one have failed. */
 export function openSocketClient({ path, onConfig, onAway }: SocketClientOptions): SocketClient {
-  const closing = new AbortController();
   const tried = Promise.withResolvers<void>();
   const waiting = new Map<number, Waiting>();
   let config: CallerToolsConfig = { caller_id: "", tools: [] };
   let socket: Socket | undefined;
   let lastId = 0;
+  let isAway = false;
 
   function hear(line: string): void {
     const said = saidSchema.parse(parseFrame(line));
@@ -46,40 +47,32 @@ export function openSocketClient({ path, onConfig, onAway }: SocketClientOptions
     else call?.resolve(said.result);
   }
 
-  async function follow(opened: Socket): Promise<void> {
-    await once(opened, "connect", { signal: closing.signal });
-    socket = opened;
+  async function follow(works: () => void, signal: AbortSignal): Promise<never> {
+    const opened = connect(path);
     try {
+      await once(opened, "connect", { signal });
+      works();
+      isAway = false;
+      socket = opened;
       for await (const line of readLines(opened)) hear(line);
+      throw new Error("it was closed");
     } finally {
+      opened.destroy();
       socket = undefined;
+      tried.resolve();
       for (const call of waiting.values()) call.reject(lost("ended before the call was answered"));
       waiting.clear();
     }
   }
 
-  async function run(): Promise<void> {
-    const backoff = createBackoff({ initialMs: 50, maxMs: 1_000 });
-    let isAway = false;
-    while (!closing.signal.aborted) {
-      const opened = connect(path);
-      opened.on("connect", () => {
-        backoff.reset();
-        isAway = false;
-      });
-      const why = await follow(opened).then(
-        () => "it was closed",
-        (error: unknown) => (error instanceof Error ? error.message : String(error)),
-      );
-      opened.destroy();
-      tried.resolve();
-      if (!isAway && !closing.signal.aborted) onAway(why);
-      isAway = true;
-      await delay(backoff.next(), closing.signal).catch(() => {}); // aborted: the loop sees it
-    }
+  function onError(error: unknown): void {
+    if (!isAway) onAway(messageFromUnknown(error));
+    isAway = true;
   }
 
-  const running = run();
+  const running = openBackground((signal) =>
+    repeatUntilAborted((works) => follow(works, signal), { initialMs: 50, maxMs: 1_000, signal, onError }),
+  );
   return {
     tried: tried.promise,
     get config() {
@@ -94,9 +87,8 @@ export function openSocketClient({ path, onConfig, onAway }: SocketClientOptions
       return await call.promise;
     },
     async [Symbol.asyncDispose]() {
-      closing.abort(new Error("the agent's side stops"));
       socket?.destroy();
-      await running;
+      await running[Symbol.asyncDispose]();
     },
   };
 
