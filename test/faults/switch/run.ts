@@ -3,6 +3,7 @@ import { allPages } from "#runtime/rpc/paging/all-pages.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { until } from "#runtime/time/until.ts";
 import { createRandom, type Random } from "../random.ts";
+import { retryRequest } from "../retry-request.ts";
 import type { AliveByInstance } from "./alive.ts";
 import { keptByBroker, leftAtBroker, objectsIn, serverProcesses } from "./leftovers.ts";
 import { createTally, SessionLoad, type Tally } from "./session-load.ts";
@@ -64,7 +65,11 @@ export async function runSwitches(options: SwitchRunOptions): Promise<SwitchRunR
   const total = options.agents * options.switches;
   const loads: SessionLoad[] = [];
   for (const [index, agent] of world.agents.entries()) {
-    const { session } = await world.sessions.createSession({ sessionId: `s-${index + 1}`, agent });
+    const sessionId = `s-${index + 1}`;
+    const { session } = await retryRequest(
+      () => world.sessions.createSession({ sessionId, agent }),
+      performance.now() + 20_000, // while the services start, a busy machine can cost one of them its link
+    );
     loads.push(
       new SessionLoad(world, random, {
         tally,
