@@ -1,4 +1,5 @@
 import { parseArgs } from "node:util";
+import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { type Edit, openTreeCopy } from "../processes/tree.ts";
 import { runResumes } from "./run.ts";
 import { openWorld } from "./world.ts";
@@ -28,35 +29,48 @@ export const withouts: Readonly<Record<string, { readonly edits: readonly Edit[]
   },
 };
 
+const options = {
+  seed: { type: "string", default: "1" },
+  runs: { type: "string", default: "40" },
+  "at-once": { type: "string", default: "4" },
+  without: { type: "string" },
+  json: { type: "boolean", default: false },
+  help: { type: "boolean", default: false },
+} as const;
+
+/** Gives the exit code. */
 export async function runResumeFaults(args: string[]): Promise<number> {
-  const { values } = parseArgs({
-    args,
-    options: {
-      seed: { type: "string", default: "1" },
-      runs: { type: "string", default: "40" },
-      "at-once": { type: "string", default: "4" },
-      without: { type: "string" },
-      json: { type: "boolean", default: false },
-      help: { type: "boolean", default: false },
-    },
-  });
+  const values = parse(args);
+  if (typeof values === "string") {
+    console.error(`${values}\n${USAGE}`);
+    return 2;
+  }
   if (values.help) {
     console.log(USAGE);
     return 0;
   }
   const without = values.without === undefined ? undefined : withouts[values.without];
-  if (values.without !== undefined && without === undefined) {
-    console.error(`there is no part ${values.without}\n${USAGE}`);
-    return 2;
-  }
   await using tree = await openTreeCopy({ edits: without?.edits });
   await using world = await openWorld(tree.directory);
-  const options = { seed: Number(values.seed), runs: Number(values.runs), atOnce: Number(values["at-once"]) };
-  const { violations, ...counts } = await runResumes(world, options);
+  const [seed, runs, atOnce] = [values.seed, values.runs, values["at-once"]].map(Number) as [number, number, number];
+  const { violations, ...counts } = await runResumes(world, { seed, runs, atOnce });
   if (values.json) console.log(JSON.stringify({ violations, ...counts }));
   else console.error(counts);
   for (const { rule, what } of violations.slice(0, 20)) console.error(`VIOLATION ${rule}: ${what}`);
   console.error(`${counts.resumes} resumes, ${violations.length} violations`);
   const isAsWanted = without === undefined ? violations.length === 0 : violations.length > 0;
   return isAsWanted && counts.resumes > 0 ? 0 : 1;
+}
+
+/** The options, or what is wrong with them. */
+function parse(args: string[]) {
+  try {
+    const { values } = parseArgs({ args, options });
+    const { without, seed, runs, "at-once": atOnce } = values;
+    if (without !== undefined && withouts[without] === undefined) return `there is no part ${without}`;
+    const areNumbers = [seed, runs, atOnce].every((value) => Number(value) >= 0);
+    return areNumbers ? values : "--seed, --runs and --at-once are numbers";
+  } catch (error) {
+    return messageFromUnknown(error);
+  }
 }

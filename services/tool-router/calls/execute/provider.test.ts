@@ -2,6 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import {
+  type ExecuteToolRequest,
   type ExecuteToolResponse,
   ExecuteToolResponseSchema,
   ScopeSchema,
@@ -9,6 +10,7 @@ import {
 import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import { delay } from "#runtime/time/delay.ts";
+import { msFromDuration } from "#runtime/time/duration.ts";
 import { until } from "#runtime/time/until.ts";
 import type { ProviderClient } from "../../sessions/offers/provider-client.ts";
 import { ended } from "../../testing/fakes/fake-provider.ts";
@@ -17,34 +19,45 @@ import { createToolSet } from "../../tools/tool-set/tool-set.ts";
 import { decideDeadline } from "./deadline.ts";
 import { createProviderExecution } from "./provider.ts";
 
+const progress = create(ExecuteToolResponseSchema, { event: { case: "progress", value: { progress: 1 } } });
 const result = create(ExecuteToolResponseSchema, { event: { case: "result", value: { outputJson: '"ok"' } } });
 
-type Attempt = (signal: AbortSignal) => AsyncIterable<ExecuteToolResponse>;
+type Attempt = (signal: AbortSignal, request: ExecuteToolRequest) => AsyncIterable<ExecuteToolResponse>;
 
-function entryFor(effect: Effect, timeoutMs = 60) {
+function entryFor(effect: Effect, timeoutMs = 60, executionType?: ExecutionType) {
   const offered = offer("mcp", { files: [] });
   const tools = [
     {
       $typeName: "toolbus.provider.v1.OfferedTool" as const,
       source: "files",
-      tool: tool("read", { effect, timeout: durationFromMs(timeoutMs) }),
+      tool: tool("read", { effect, timeout: durationFromMs(timeoutMs), ...(executionType && { executionType }) }),
     },
   ];
   return createToolSet(agent({ use: ["*"] }), new Map(), [{ ...offered, tools }]).byReference.get("@files/read")!;
 }
 
+interface CallOptions {
+  readonly signal?: AbortSignal;
+  readonly timeoutMs?: number;
+  readonly type?: ExecutionType;
+}
+
 /** One call, whose provider makes the given attempts one after the other. */
-async function call(effect: Effect, attempts: Attempt[], signal = new AbortController().signal, timeoutMs = 60) {
+async function call(
+  effect: Effect,
+  attempts: Attempt[],
+  { signal = new AbortController().signal, timeoutMs = 60, type }: CallOptions = {},
+) {
   const unused = () => Promise.reject(new Error("not asked for"));
   let made = 0;
   const client: ProviderClient = {
     address: "fake",
     listTools: unused,
     watchTools: () => ({ [Symbol.asyncIterator]: () => ({ next: unused }) }),
-    callTool: (_, options) => attempts[made++]!(options.signal),
+    callTool: (request, options) => attempts[made++]!(options.signal, request),
     releaseScope: unused,
   };
-  const entry = entryFor(effect, timeoutMs);
+  const entry = entryFor(effect, timeoutMs, type);
   if (entry.executor.kind !== "provider") throw new Error(entry.executor.kind);
   const { executor } = entry;
   const { execute } = createProviderExecution({ find: () => client, graceMs: () => 20 });
@@ -147,8 +160,25 @@ describe("calls of providers", () => {
       await delay(100, signal);
       yield result;
     };
-    const { signal } = new AbortController();
-    expect((await call(Effect.PURE, [slow], signal, 30 * 86_400_000)).text).toBe('"ok"');
+    expect((await call(Effect.PURE, [slow], { timeoutMs: 30 * 86_400_000 })).text).toBe('"ok"');
+  });
+
+  test("KIND-4 LOOP-14 a call that is repeated after progress has the time that the progress gave it", async () => {
+    const told: number[] = [];
+    const progressesUntilLost: Attempt = async function* (_, request) {
+      told.push(msFromDuration(request.timeout)!);
+      await delay(250);
+      yield progress;
+      throw lost;
+    };
+    const succeedsLate: Attempt = async function* (_, request) {
+      told.push(msFromDuration(request.timeout)!);
+      yield result;
+    };
+    const options = { timeoutMs: 300, type: ExecutionType.MCP };
+    const answer = await call(Effect.IDEMPOTENT, [progressesUntilLost, succeedsLate], options);
+    expect(answer).toEqual({ text: '"ok"', made: 2 });
+    expect(told[1]).toBeGreaterThan(200);
   });
 
   test("a stream is read to its end, and cut when it goes on after its result, which waits for neither", async () => {
@@ -179,7 +209,7 @@ describe("calls of providers", () => {
 
   test("LOOP-15 canceling ends the call", async () => {
     const controller = new AbortController();
-    const calling = call(Effect.AT_MOST_ONCE, [hangs], controller.signal);
+    const calling = call(Effect.AT_MOST_ONCE, [hangs], { signal: controller.signal });
     controller.abort(new Error("enough"));
     expect((await calling).text).toBe('{"error":"outcome_unknown: the call was canceled"}');
   });

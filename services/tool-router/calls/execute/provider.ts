@@ -58,8 +58,9 @@ export function createProviderExecution(options: ProvidersOptions) {
       control.emit(event);
     };
     const ends = { ...control, emit, signal: ending.signal };
+    const tryOnce = () => attempt(client, { ...call, deadline: { ...call.deadline, at: limit.at } }, ends);
     try {
-      return await attempt(client, call, ends);
+      return await tryOnce();
     } catch (error) {
       if (control.signal.aborted) return canceled(call.entry.effect, control.signal.reason);
       if (limit.signal.aborted)
@@ -67,7 +68,7 @@ export function createProviderExecution(options: ProvidersOptions) {
           `Tool ${JSON.stringify(call.entry.reference)} timed out after ${call.deadline.timeoutMs}ms${whose(call)}`,
           "DEADLINE_EXCEEDED",
         );
-      return await lost(client, call, ends, error); // under the same limit
+      return await lost(call, tryOnce, error); // under the same limit
     }
   }
 
@@ -86,14 +87,20 @@ function openLimit({ deadline, runDeadline }: ProviderCall, graceMs: number) {
     const untilMs = Math.min(at + graceMs, (runDeadline ?? at + graceMs) + 1_000);
     return startTimer(Math.max(1, untilMs - Date.now()), end);
   };
-  let stop = startUntil(deadline.at);
+  let { at } = deadline;
+  let stop = startUntil(at);
   return {
     signal: over.signal,
+    /** As of the last progress. */
+    get at() {
+      return at;
+    },
     extend() {
       const { latestAt } = deadline;
       if (latestAt === undefined || over.signal.aborted) return;
       stop();
-      stop = startUntil(Math.min(latestAt, Date.now() + deadline.timeoutMs));
+      at = Math.min(latestAt, Date.now() + deadline.timeoutMs);
+      stop = startUntil(at);
     },
     [Symbol.dispose]: () => stop(),
   };
@@ -103,7 +110,7 @@ function openLimit({ deadline, runDeadline }: ProviderCall, graceMs: number) {
  * LOOP-14: what may be repeated is tried once more, on whoever serves the provider by then. What changes something and may have
  * happened is told as unknown: the model's next try has an id of its own, under which a provider knows nothing of this one.
  */
-async function lost(client: ProviderClient, call: ProviderCall, control: CallControl, cause: unknown): Promise<Answer> {
+async function lost(call: ProviderCall, tryOnce: () => Promise<Answer>, cause: unknown): Promise<Answer> {
   const code = cause instanceof Failure ? cause.code : "unknown";
   const whoseTime = code === "deadline_exceeded" ? whose(call) : "";
   const text = `provider ${JSON.stringify(call.executor.provider)}: ${code}: ${messageFromUnknown(cause)}${whoseTime}`;
@@ -115,7 +122,7 @@ async function lost(client: ProviderClient, call: ProviderCall, control: CallCon
   }
   if (call.entry.effect === Effect.AT_MOST_ONCE) return outcomeUnknown(text);
   try {
-    return await attempt(client, call, control);
+    return await tryOnce();
   } catch (error) {
     const text = `provider ${JSON.stringify(call.executor.provider)}: ${messageFromUnknown(error)}`;
     if (wasNotStarted && startedNothing(error)) return failure(`nothing was started: ${text}`);
