@@ -14,7 +14,7 @@ import type { ChildExit } from "./child-process/exit.ts";
 import { type ResourceLimits, spawnGated } from "./child-process/gate.ts";
 import { GroupEnd } from "./child-process/group-end.ts";
 import { createInput, type Input } from "./child-process/input.ts";
-import { readChunks, readLines } from "./child-process/lines.ts";
+import { type LinesOptions, readChunks, readLines } from "./child-process/lines.ts";
 import type { Mark } from "./child-process/marked.ts";
 import { holdOutput } from "./child-process/output.ts";
 import { drainStderr } from "./child-process/stderr.ts";
@@ -54,7 +54,7 @@ export interface ChildProcess extends AsyncDisposable {
   readonly exited: Promise<ChildExit>;
   readonly hasExited: boolean;
   /** Each line of stdout, at the pace of its one reader; ends when stdout does, or soon after the exit if that is held open. */
-  lines(): AsyncIterable<string>;
+  lines(options?: Pick<LinesOptions, "wholeOnly">): AsyncIterable<string>;
   /** Stdout as it comes, instead of `lines()`. */
   output(): AsyncIterable<Buffer>;
   write: Input["write"];
@@ -95,7 +95,7 @@ export async function openChildProcess(options: ChildProcessOptions): Promise<Ch
     get hasExited() {
       return end.hasExited;
     },
-    lines: () => readLines(stdout, { maxLineBytes }),
+    lines: (lines = {}) => readLines(stdout, { maxLineBytes, ...lines }),
     output: () => readChunks(stdout),
     write: input.write,
     endInput: input.end,

@@ -7,15 +7,17 @@ const CARRIAGE_RETURN = 0x0d;
 export interface LinesOptions {
   /** A longer line is an error that names both sizes; 128 MiB unless told. */
   maxLineBytes?: number | undefined;
+  /** Leaves out text after the last newline: the half of a line that its writer did not live to end. */
+  wholeOnly?: boolean;
 }
 
 /**
  * The lines of a stream without their ends (`\n` or `\r\n`), decoded as UTF-8. Reading goes at the pace of the consumer. Text
- * after the last newline is a line too. Bytes are joined and decoded once a line, so that long lines cost no more than
+ * after the last newline is a line too, unless told. Bytes are joined and decoded once a line, so that long lines cost no more than
  * their length.
  */
 export async function* readLines(stream: Readable, options: LinesOptions = {}): AsyncGenerator<string> {
-  const { maxLineBytes = 128 * 1024 * 1024 } = options;
+  const { maxLineBytes = 128 * 1024 * 1024, wholeOnly = false } = options;
   let pending: Buffer[] = [];
   let pendingBytes = 0;
 
@@ -38,7 +40,7 @@ export async function* readLines(stream: Readable, options: LinesOptions = {}): 
     pendingBytes += chunk.length - start;
     refuseOver(maxLineBytes, pendingBytes);
   }
-  if (pendingBytes > 0) yield take(Buffer.alloc(0));
+  if (pendingBytes > 0 && !wholeOnly) yield take(Buffer.alloc(0));
 }
 
 /** A stream that is torn down ends here like one that ends: the exit of its process tells why. */

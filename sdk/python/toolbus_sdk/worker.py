@@ -12,6 +12,7 @@ import asyncio
 import contextvars
 import functools
 import inspect
+import os
 import platform
 import sys
 import time
@@ -60,6 +61,7 @@ def run_file(arguments):
 class Worker:
     def __init__(self, settings):
         running.append(self)
+        self.process_id = os.getpid()
         self.channel = Channel(*take_protocol(), settings.max_line_bytes)
         self.prints = redirect_prints()
         self.threads = Threads(settings.threads)
@@ -110,6 +112,7 @@ class Worker:
                 result = call_function(function, call.kwargs)
             finally:
                 call.leave_thread()
+                self.end_if_forked()
         except BaseException as error:
             call.leave_thread()
             self.answer_failure(call, error)
@@ -118,6 +121,11 @@ class Worker:
             self.start_coroutine(call, lambda: result, context)
         else:
             self.answer_result(call, result)
+
+    def end_if_forked(self):
+        """W2: a child that a function has forked, and that comes out of it, is not who answers."""
+        if os.getpid() != self.process_id:
+            os._exit(0)
 
     def start_coroutine(self, call, work, context):
         def on_done(task):

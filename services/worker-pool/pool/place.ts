@@ -17,7 +17,8 @@ export type PlaceState =
   | { kind: "stopped" }
   | { kind: "starting"; digest: string; opened: Promise<Worker>; abort: AbortController }
   | { kind: "ready"; worker: Worker }
-  | { kind: "backed_off"; digest: string; retryAtMs: number; reason: string };
+  /** The reason is for callers, the detail for operators. */
+  | { kind: "backed_off"; digest: string; retryAtMs: number; reason: string; detail: string };
 
 export interface PlaceOptions {
   source: string;
@@ -27,7 +28,7 @@ export interface PlaceOptions {
   times: Pick<PoolTimes, "idleMs" | "backoffMs" | "maxBackoffMs">;
   /** Installs and starts a worker. */
   open: (file: OfferedFile, onIdle: () => void, signal: AbortSignal) => Promise<Worker>;
-  onCrash: (reason: string) => void;
+  onCrash: (detail: string) => void;
   /** Whether somebody waits for a worker to end, so that another can start. */
   isCrowded: () => boolean;
 }
@@ -181,27 +182,28 @@ export class Place {
     this.state = { kind: "ready", worker };
     this.#startIdling();
     this.makeRoom();
-    void worker.ended.then(({ reason, wasExpected }) => {
+    void worker.ended.then(({ wasExpected, ...end }) => {
       this.workers.delete(worker);
       const isCurrent = this.state.kind === "ready" && this.state.worker === worker;
       if (isCurrent) this.state = { kind: "stopped" };
-      if (!wasExpected) this.#noteCrash(reason, worker.digest);
+      if (!wasExpected) this.#noteCrash(end, worker.digest);
     });
   }
 
   /** A start that was refused for want of room, or given up, says nothing about the file. */
   #noteFailedStart(error: unknown, digest: string): void {
-    if (error instanceof Failure && error.code === "failed_precondition") this.#noteCrash(error.message, digest);
+    if (error instanceof Failure && error.code === "failed_precondition")
+      this.#noteCrash({ reason: error.message, detail: error.message }, digest);
     else this.state = { kind: "stopped" };
   }
 
-  #noteCrash(reason: string, digest: string): void {
+  #noteCrash(end: { reason: string; detail: string }, digest: string): void {
     this.#crashes += 1;
-    this.#options.onCrash(reason);
+    this.#options.onCrash(end.detail);
     if (this.state.kind === "ready") return; // another has taken its place already
     this.state = { kind: "stopped" };
     if (this.#crashes <= FREE_CRASHES) return;
-    this.state = { kind: "backed_off", digest, retryAtMs: Date.now() + this.#backoff.next(), reason };
+    this.state = { kind: "backed_off", digest, retryAtMs: Date.now() + this.#backoff.next(), ...end };
   }
 
   #startIdling(): void {

@@ -168,7 +168,7 @@ export class Pool implements AsyncDisposable {
       line: this.#line,
       times,
       open: (version, onIdle, signal) => this.#open(source, version, onIdle, signal),
-      onCrash: (reason) => logger.warn({ source, file }, `a worker failed: ${reason}`),
+      onCrash: (detail) => logger.warn({ source, file }, `a worker failed: ${detail}`),
       isCrowded: () => this.#processes.hasWaiting,
     });
     this.#places.set(key, place);

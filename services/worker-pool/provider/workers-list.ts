@@ -68,7 +68,7 @@ function workersAt({ state, workers, starts }: Place) {
   }));
   if (state.kind === "starting") return [{ state: WorkerState.STARTING, start: starts }, ...processes];
   if (state.kind !== "backed_off") return processes;
-  const { reason, retryAtMs } = state;
+  const { detail: reason, retryAtMs } = state;
   const backedOff = { state: WorkerState.BACKED_OFF, reason, retryTime: timestampFromMs(retryAtMs), start: starts };
   return [backedOff, ...processes];
 }

@@ -2,6 +2,7 @@ import { Failure } from "#runtime/failure/failure.ts";
 import type { Answer } from "../calls/answer.ts";
 import type { WrittenLine } from "../logs/log-line.ts";
 import type { Frame, Progress, ToolAsk } from "./frames.ts";
+import { createLastWords } from "./last-words.ts";
 
 /** Who is told what happens in a call. */
 export interface CallListener {
@@ -23,6 +24,7 @@ const LOG_WAIT_MS = 250;
 export class CallInFlight {
   readonly answer: Promise<Answer>;
   readonly ended: Promise<void>;
+  readonly lastWords = createLastWords();
   readonly #answer = Promise.withResolvers<Answer>();
   readonly #ended = Promise.withResolvers<void>();
   readonly #listener: WorkerCallListener;
@@ -52,12 +54,17 @@ export class CallInFlight {
 
   tellLine(line: WrittenLine): void {
     this.#linesSeen += 1;
+    this.lastWords.add(line.message);
     this.#listener.onLine(line);
   }
 
   /** W4. The answer is held until its log lines are read, or for a moment at most. */
   hold(frame: AnswerFrame, onLate: () => void): void {
     this.#held = { frame, timer: setTimeout(onLate, LOG_WAIT_MS) };
+  }
+
+  get isAnswered(): boolean {
+    return this.#held !== undefined;
   }
 
   /** Whether there is an answer whose log lines are all read. */

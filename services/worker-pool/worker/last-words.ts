@@ -4,7 +4,7 @@ import type { ChildExit } from "#runtime/lifecycle/child-process/exit.ts";
 const LINES = 40;
 const LENGTH = 4_000;
 
-/** The end of a worker's log, for the report of its crash. */
+/** The end of the log of a worker, or of one call on it, for the report of a crash. */
 export interface LastWords {
   add(message: string): void;
   /** `ended with SIGSEGV: …`. */
@@ -15,7 +15,7 @@ export function createLastWords(): LastWords {
   const messages: string[] = [];
   return {
     add(message) {
-      messages.push(message);
+      messages.push(message.slice(-LENGTH));
       if (messages.length > LINES) messages.shift();
     },
     textFromExit({ code, signal }) {

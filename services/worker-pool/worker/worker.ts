@@ -5,6 +5,7 @@
 //     makes the worker retire, since nothing else can free its thread.
 // W3  A retiring worker takes no call. It ends when the calls that somebody waits for are answered.
 // W4  An answer is held back until the log lines that were written before it are read, so that none comes after the result.
+// W5  What a crash tells a call is its own: what other calls wrote, and what cannot be told whose it is, only operators see.
 
 import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import type { ChildProcess } from "#runtime/lifecycle/child-process.ts";
@@ -13,13 +14,22 @@ import type { Answer } from "../calls/answer.ts";
 import { type WrittenLine, writtenLineFromText } from "../logs/log-line.ts";
 import { CallInFlight, type WorkerCallListener } from "./call-in-flight.ts";
 import { type CallRequest, type Frame, lineFromCancel, lineFromReply, lineFromRequest, parseFrame } from "./frames.ts";
-import { createLastWords } from "./last-words.ts";
+import { createLastWords, type LastWords } from "./last-words.ts";
 
 export interface RunningCall {
   /** Rejects with the signal's reason, or with `unavailable`, reason WORKER_CRASHED, when the process ends. */
   answer: Promise<Answer>;
   /** When the function's place on the worker is free again. */
   ended: Promise<void>;
+}
+
+export interface WorkerEnd {
+  /** For whoever calls. */
+  reason: string;
+  /** With what the worker wrote, whosesoever it is: for operators. */
+  detail: string;
+  /** Whether it was asked to go. */
+  wasExpected: boolean;
 }
 
 export interface WorkerOptions {
@@ -42,8 +52,8 @@ export class Worker {
   lastUsedAtMs = Date.now();
   /** Of the Python process; of the one around it if it is confined. */
   pid: number;
-  /** Resolves with the reason when the process is gone; `wasExpected` when it was asked to go. */
-  readonly ended: Promise<{ reason: string; wasExpected: boolean }>;
+  /** Resolves when the process is gone. */
+  readonly ended: Promise<WorkerEnd>;
   readonly ready: Promise<void>;
   readonly #options: WorkerOptions;
   readonly #child: ChildProcess;
@@ -52,6 +62,7 @@ export class Worker {
   #lastId = 0;
   #phase: "open" | "retiring" | "ended" = "open";
   #fault = "";
+  #faultDetail = "";
   #becomeReady: (failure?: Failure) => void = () => {};
 
   constructor(options: WorkerOptions) {
@@ -123,25 +134,29 @@ export class Worker {
     if (call.hasWholeAnswer) this.#settle(line.id, call);
   }
 
-  async #run(): Promise<{ reason: string; wasExpected: boolean }> {
+  async #run(): Promise<WorkerEnd> {
     try {
-      for await (const line of this.#child.lines()) this.#readFrame(line);
+      for await (const line of this.#child.lines({ wholeOnly: true })) this.#readFrame(line);
     } catch (error) {
       this.#failProtocol(messageFromUnknown(error));
     }
     const exit = await this.#child.exited;
     const wasExpected = this.#phase === "retiring";
     this.#phase = "ended";
-    const reason = this.#fault || `the worker of ${this.#options.file} ${this.#lastWords.textFromExit(exit)}`;
-    this.#becomeReady(new Failure("failed_precondition", reason, { reason: "WORKER_START_FAILED" }));
-    this.#failAll(reason);
-    return { reason, wasExpected };
+    const told = (words: LastWords) => this.#fault || `the worker of ${this.#options.file} ${words.textFromExit(exit)}`;
+    const all = told(this.#lastWords);
+    this.#becomeReady(new Failure("failed_precondition", all, { reason: "WORKER_START_FAILED" }));
+    this.#failAll((call) => (this.#lastId === 1 ? all : told(call.lastWords)));
+    const reason = this.#lastId === 0 ? all : told(createLastWords());
+    return { reason, detail: all + this.#faultDetail, wasExpected };
   }
 
   #readFrame(line: string): void {
     const frame = parseFrame(line);
-    if (frame === undefined) this.#failProtocol(`it wrote a line that is no frame: ${line.slice(0, 200)}`);
-    else if (frame.kind === "ready") {
+    if (frame === undefined) {
+      const bytes = Buffer.byteLength(line);
+      this.#failProtocol(`it wrote a line of ${bytes} bytes that is no frame`, `: ${line.slice(0, 200)}`);
+    } else if (frame.kind === "ready") {
       if (frame.pid > 0 && !this.#options.hasOwnIds) this.pid = frame.pid;
       this.#becomeReady();
     } else if (frame.kind === "fatal") {
@@ -150,18 +165,28 @@ export class Worker {
   }
 
   #readCallFrame(frame: Extract<Frame, { id: number }>): void {
-    const call = this.#calls.get(frame.id);
+    const { id } = frame;
+    if (!Number.isInteger(id) || id < 1 || id > this.#lastId) {
+      this.#failProtocol(`it answered call ${id}, which it was never given`);
+      return;
+    }
+    const call = this.#calls.get(id);
     if (frame.kind === "ask") {
       void this.#answerAsk(frame, call);
       return;
     }
-    if (!call) return; // a frame of no call: nobody waits for it
     if (frame.kind === "progress") {
-      call.tellProgress(frame.progress);
+      const { message } = frame.progress;
+      call?.tellProgress({ ...frame.progress, message: shortened(this.#options.redact(message)) });
       return;
     }
-    call.hold(frame, () => this.#settle(frame.id, call));
-    if (call.hasWholeAnswer) this.#settle(frame.id, call);
+    if (!call || call.isAnswered) {
+      if (call) this.#settle(id, call);
+      this.#failProtocol(`it answered call ${id} twice`);
+      return;
+    }
+    call.hold(frame, () => this.#settle(id, call));
+    if (call.hasWholeAnswer) this.#settle(id, call);
   }
 
   async #answerAsk({ askId, ask }: Extract<Frame, { kind: "ask" }>, call: CallInFlight | undefined): Promise<void> {
@@ -206,14 +231,15 @@ export class Worker {
     else if (calls.every(({ isGivenUp }) => isGivenUp)) void this.#child.kill();
   }
 
-  #failAll(reason: string): void {
+  #failAll(reasonOf: (call: CallInFlight) => string): void {
     for (const call of this.#calls.values())
-      call.fail(new Failure("unavailable", reason, { reason: "WORKER_CRASHED" }));
+      call.fail(new Failure("unavailable", reasonOf(call), { reason: "WORKER_CRASHED" }));
     this.#calls.clear();
   }
 
-  #failProtocol(reason: string): void {
-    this.#fault ||= `the worker of ${this.#options.file} broke the protocol: ${this.#options.redact(reason)}`;
+  #failProtocol(reason: string, detail = ""): void {
+    if (!this.#fault) this.#faultDetail = this.#options.redact(detail);
+    this.#fault ||= `the worker of ${this.#options.file} broke the protocol: ${reason}`;
     void this.#child.kill();
   }
 
@@ -228,3 +254,10 @@ export class Worker {
     this.#child.write(line).catch(() => {}); // a process that takes no input is about to exit, which fails its calls
   }
 }
+
+/** Progress is for a line on somebody's screen. */
+function shortened(message: string): string {
+  return message.length <= PROGRESS_LENGTH ? message : `${message.slice(0, PROGRESS_LENGTH - 1)}…`;
+}
+
+const PROGRESS_LENGTH = 1_000;

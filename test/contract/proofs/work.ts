@@ -6,6 +6,7 @@ const installs = testsOf("services/worker-pool/testing/installs.test.ts");
 const canceling = testsOf("services/worker-pool/testing/canceling.test.ts");
 const processes = testsOf("services/worker-pool/testing/process.test.ts");
 const examples = testsOf("services/worker-pool/testing/examples.test.ts");
+const faults = testsOf("services/worker-pool/testing/faults.test.ts");
 const files = testsOf("services/worker-pool/files/files.test.ts");
 const frames = testsOf("services/worker-pool/worker/frames.test.ts");
 const logs = testsOf("services/worker-pool/logs/logs.test.ts");
@@ -108,6 +109,10 @@ export const work: Proofs = {
       calls("every line is labelled with source, function, call and trace"),
     ),
     shown(
+      "frames for calls that were never made, and second answers, are faults of the worker and told as such",
+      faults("is a fault of the worker, and its calls are told", "a second answer to one call is a fault"),
+    ),
+    shown(
       "stderr is always drained",
       calls("megabytes on stderr block nothing"),
       childProcess("stderr is always drained"),
@@ -141,6 +146,14 @@ export const work: Proofs = {
     shown(
       "a crash fails its calls at once with the tail of stderr; the next call starts another worker",
       lives("a crash fails the calls at once, with the tail of stderr"),
+    ),
+    shown(
+      "what a crash tells a call holds no other call's data",
+      faults(
+        "each call is told its own last words, and nothing that another call wrote",
+        "half a frame is told to nobody but operators",
+        "who comes while the worker is backed off is told why without the words of calls",
+      ),
     ),
     shown(
       "one that keeps crashing is backed off with the reason kept",
