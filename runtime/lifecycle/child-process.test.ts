@@ -75,11 +75,19 @@ describe("a child process", () => {
     await untilGone(Number(grandchild));
   });
 
+  test("ORCH-9 its exit ends what it started in sessions of their own", async () => {
+    const child = await openShell("setsid sh -c 'setsid sleep 600 & echo $!; wait' & sleep 600 & read go; exit 0");
+    const { value: descendant } = await child.lines()[Symbol.asyncIterator]().next();
+    expect(await isAlive(Number(descendant))).toBe(true);
+    await child.kill();
+    await untilGone(Number(descendant));
+  });
+
   test("a descendant in a session of its own that holds stdout keeps neither its exit nor its lines from ending", async () => {
     const script = [
-      "import os, time",
+      "import os",
       "child = os.fork()",
-      "if child == 0: os.setsid(); time.sleep(600)",
+      "if child == 0: os.setsid(); os.execve('/bin/sleep', ['sleep', '600'], {})", // out of reach, without its mark
       "print(child, flush=True)",
     ].join("\n");
     const child = await openChildProcess({ command: "python3", args: ["-c", script] });
@@ -163,7 +171,7 @@ describe("a child process", () => {
 });
 
 describe("SIGKILL of the parent", () => {
-  async function openFamily(): Promise<{ parent: SpawnedProcess; child: number; grandchild: number }> {
+  async function openFamily(): Promise<{ parent: SpawnedProcess; family: number[] }> {
     const fixture = fileURLToPath(new URL("child-process/testing/parent.ts", import.meta.url));
     const parent = spawn(process.execPath, [fixture], { stdio: ["ignore", "pipe", "inherit"] });
     let output = "";
@@ -172,11 +180,11 @@ describe("SIGKILL of the parent", () => {
     });
     const pids = await until(() => {
       const found = [...output.matchAll(/(\w+) (\d+)\n/g)];
-      return found.length === 2 && new Map(found.map(([, name, pid]) => [name, Number(pid)]));
+      return found.length === 3 && new Map(found.map(([, name, pid]) => [name, Number(pid)]));
     });
-    const [child, grandchild] = [pids.get("child")!, pids.get("grandchild")!];
-    expect([await isAlive(child), await isAlive(grandchild)]).toEqual([true, true]);
-    return { parent, child, grandchild };
+    const family = [...pids.values()];
+    expect(await Promise.all(family.map(isAlive))).toEqual([true, true, true]);
+    return { parent, family };
   }
 
   async function watchdogOf(parent: SpawnedProcess): Promise<number | undefined> {
@@ -186,18 +194,18 @@ describe("SIGKILL of the parent", () => {
     return found && Number(found.stdout);
   }
 
-  test("WORK-9 leaves nothing behind, not even a grandchild that ignores SIGTERM", async () => {
-    const { parent, child, grandchild } = await openFamily();
+  test("WORK-9 leaves nothing behind, not even a grandchild that ignores SIGTERM, or one in a session of its own", async () => {
+    const { parent, family } = await openFamily();
     parent.kill("SIGKILL");
-    await Promise.all([untilGone(child), untilGone(grandchild)]);
+    await Promise.all(family.map(untilGone));
   });
 
   test("WORK-9 leaves nothing behind when the watchdog had been killed before", async () => {
-    const { parent, child, grandchild } = await openFamily();
+    const { parent, family } = await openFamily();
     const first = await watchdogOf(parent);
     process.kill(first!, "SIGKILL");
     await until(async () => ((await watchdogOf(parent)) ?? first) !== first, { what: "another watchdog" });
     parent.kill("SIGKILL");
-    await Promise.all([untilGone(child), untilGone(grandchild)]);
+    await Promise.all(family.map(untilGone));
   });
 });

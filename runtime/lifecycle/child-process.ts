@@ -2,7 +2,8 @@
 //
 // C1  It leads a process group of its own, and every signal goes to the whole group.
 // C2  When it exits, for whatever reason, what is left of its group is killed. A descendant that has left the group for a
-//     session of its own is out of reach, unless the child is confined, or marked: then all that carry its mark are killed too.
+//     session of its own carries the child's mark (`child-process/marked.ts`) and is killed by it, unless it has wiped its
+//     environment. Of a confined child nothing is left in any case.
 // C3  Its end is `exit`, not `close`: a descendant that holds its stdout delays nothing.
 // C4  Its stderr is drained from the first moment on.
 // C5  It dies with this process, even on SIGKILL (`child-process/watchdog.ts`).
@@ -15,7 +16,7 @@ import { type ResourceLimits, spawnGated } from "./child-process/gate.ts";
 import { GroupEnd } from "./child-process/group-end.ts";
 import { createInput, type Input } from "./child-process/input.ts";
 import { type LinesOptions, readChunks, readLines } from "./child-process/lines.ts";
-import type { Mark } from "./child-process/marked.ts";
+import { openMark } from "./child-process/marked.ts";
 import { holdOutput } from "./child-process/output.ts";
 import { drainStderr } from "./child-process/stderr.ts";
 
@@ -37,8 +38,6 @@ export interface ChildProcessOptions {
   onStderrLine?: (line: string) => void;
   /** Told of stderr as it comes. */
   onStderr?: (chunk: Buffer) => void;
-  /** Put into the environment of the child, to find by it what leaves the group (`child-process/marked.ts`). */
-  mark?: Mark;
   /** What the child cannot see and do (`child-process/confinement.ts`); unless told, it has all rights of this user. */
   confinement?: ChildConfinement | undefined;
   /** A longer line of stdout ends `lines()` with an error; 128 MiB unless told. */
@@ -71,12 +70,12 @@ export interface ChildProcess extends AsyncDisposable {
  * machine cannot start it.
  */
 export async function openChildProcess(options: ChildProcessOptions): Promise<ChildProcess> {
-  const { args = [], cwd = process.cwd(), limits = {}, stderrTailBytes, maxLineBytes, mark } = options;
+  const { args = [], cwd = process.cwd(), limits = {}, stderrTailBytes, maxLineBytes, confinement } = options;
+  const mark = confinement ? undefined : openMark();
   const env = { ...(options.env ?? platformEnvironment()), ...(mark && { [mark.name]: mark.value }) };
   options.signal?.throwIfAborted();
   const executable = executableFromCommand(options.command, { cwd, path: env.PATH });
   const command = { executable, args, cwd, env, limits };
-  const { confinement } = options;
   const child = await spawnGated(confinement ? confined(command, confinement) : command);
 
   const { pid, stdin, stdout, stderr } = child;

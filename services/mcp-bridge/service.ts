@@ -27,9 +27,10 @@ import { OwnPart } from "./connection/own-part.ts";
 import { Starts } from "./connection/starts.ts";
 import { Provider } from "./provider/provider.ts";
 import { createRoutes } from "./routes.ts";
+import { openInstances } from "./subscriptions/instances.ts";
 import { createPeers } from "./subscriptions/peers.ts";
 import { createSessionOwners } from "./subscriptions/session-owners.ts";
-import { findInstances, openAppliedServers } from "./subscriptions.ts";
+import { openAppliedServers } from "./subscriptions.ts";
 import type { TransportModule } from "./transport/module.ts";
 import { createTransportRegistry } from "./transport/registry.ts";
 
@@ -82,7 +83,7 @@ export async function openService(config: McpBridgeConfig, context: ServiceConte
   const hasNotBegun = (error: unknown) =>
     deliveryOf(error) === "NOT_SENT" || failureFromConnectError(error).reason === "OWNER_CHANGED";
   const provider = new Provider({ ...config, connections, applied, hasNotBegun, peerOf: peers.peer });
-  const instances = (limit: AbortSignal) => findInstances(bus, name, limit);
+  const instances = stack.use(await openInstances(bus, name, onError));
   const own = new OwnPart(connections);
   const fleet = new Fleet({ instance, own, logger, instances, partOf: peers.partOf });
   const stopping = new AbortController();

@@ -59,19 +59,3 @@ export async function openAppliedServers(bus: Bus, logger: Logger): Promise<Appl
 function storedFrom(server: McpServer, revision: number): StoredMcpServer {
   return create(StoredMcpServerSchema, { server, revision: BigInt(revision), origin: "rpc" });
 }
-
-/** The instances of a service that answer, as `nats micro ping` finds them: those that do so within moments. */
-export async function findInstances(bus: Bus, service: string, signal: AbortSignal): Promise<string[]> {
-  const found = new Set<string>();
-  const answers = await bus.connection.requestMany(`$SRV.PING.${service}`, "", {
-    strategy: "stall",
-    stall: 100,
-    maxWait: 1_000,
-  });
-  for await (const answer of answers) {
-    signal.throwIfAborted();
-    const { metadata } = answer.json<{ metadata?: { instance?: unknown } }>();
-    if (typeof metadata?.instance === "string") found.add(metadata.instance);
-  }
-  return [...found];
-}

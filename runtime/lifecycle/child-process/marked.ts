@@ -1,9 +1,22 @@
+import { randomUUID } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 
-/** A variable that a child and all that it starts carry in their environment. */
+/** A variable that a child and all that it starts carry in their environment, to find by it what leaves the child's group. */
 export interface Mark {
   readonly name: string;
   readonly value: string;
+}
+
+const NAME = "TOOLBUS_CHILD";
+const ownId = randomUUID();
+let opened = 0;
+
+/** What the assignments of all marks of this process begin with. */
+export const ASSIGNED = `${NAME}=${ownId}.`;
+
+export function openMark(): Mark {
+  opened += 1;
+  return { name: NAME, value: `${ownId}.${opened}` };
 }
 
 /** Whoever starts processes faster than they are killed is given up after so many rounds. */

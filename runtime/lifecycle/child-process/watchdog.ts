@@ -1,8 +1,8 @@
-// What must stay true, so that no process group outlives this process, not even after SIGKILL:
+// What must stay true, so that no process group, and nothing that has left one, outlives this process, not even after SIGKILL:
 //
 // W1  The watchdog is a process of its own, in a session of its own: no signal to ours or to a terminal reaches it.
 // W2  It reads our messages from a pipe whose other end only we hold. Our death, of whatever kind, is the end of that pipe,
-//     and at its end it kills every group that it knows.
+//     and at its end it kills every group that it knows, and whatever carries our mark (`marked.ts`).
 // W3  A child's program starts only after the watchdog's pipe holds the child's group: the gate (`gate.ts`) waits for a word
 //     that is written after the group. A gate whose parent died before reads the end of its pipe and goes.
 // W4  Groups are taken off the list only after they were killed as a whole: a group's id is free for reuse only when
@@ -11,6 +11,7 @@
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { Socket } from "node:net";
+import { ASSIGNED } from "./marked.ts";
 
 /** POSIX sh: a megabyte of memory and a millisecond to start, on every machine. */
 const SCRIPT = `
@@ -23,6 +24,16 @@ while read -r sign group; do
   esac
 done
 for group in $groups; do kill -s KILL -- "-$group" 2>/dev/null; done
+round=0
+while [ $round -lt 50 ]; do
+  killed=
+  for environment in $(grep -lF "$1" /proc/[0-9]*/environ 2>/dev/null); do
+    pid=\${environment#/proc/}
+    kill -s KILL "\${pid%/environ}" 2>/dev/null && killed=1
+  done
+  [ -n "$killed" ] || break
+  round=$((round + 1))
+done
 `;
 
 const groups = new Set<number>();
@@ -41,7 +52,7 @@ export function unwatchGroup(group: number): void {
 }
 
 function openWatchdog(): ChildProcess {
-  const opened = spawn("/bin/sh", ["-c", SCRIPT], {
+  const opened = spawn("/bin/sh", ["-c", SCRIPT, "sh", ASSIGNED], {
     detached: true,
     stdio: ["pipe", "ignore", "ignore"],
     env: {},

@@ -14,11 +14,17 @@ export interface Part {
   release(holder: Holder, signal: AbortSignal): Promise<number>;
 }
 
+/** The instances of this service that are there. */
+export interface Instances {
+  list(signal: AbortSignal): Promise<string[]>;
+  /** It does not answer: it is listed when it is found again. */
+  forget(instance: string): void;
+}
+
 export interface FleetParts {
   instance: string;
   own: Part;
-  /** The instances that answer at the moment. */
-  instances: (signal: AbortSignal) => Promise<string[]>;
+  instances: Instances;
   /** What another instance has itself. */
   partOf: (instance: string) => Part;
   logger: { warn(message: string): void };
@@ -94,12 +100,15 @@ export class Fleet implements Part {
     const { instance, instances, partOf } = this.#parts;
     const followed = new Set([instance]);
     const look = async () => {
-      const found = await instances(signal).catch(() => []); // asked again soon
+      const found = await instances.list(signal).catch(() => []); // asked again soon
       const begun = found
         .filter((name) => !followed.has(name))
         .map((other) => {
           followed.add(other);
-          const forget = () => followed.delete(other);
+          const forget = () => {
+            followed.delete(other);
+            instances.forget(other);
+          };
           return new Promise<void>((begun) => void follow(partOf(other), begun).then(forget, forget)); // one that is gone is not found again
         });
       await Promise.all(begun);
@@ -117,10 +126,11 @@ export class Fleet implements Part {
   /** Asks all others; one that does not answer is left out. */
   async #askOthers<R>(signal: AbortSignal, ask: (other: Part) => Promise<R>): Promise<R[]> {
     const { instance, instances, partOf, logger } = this.#parts;
-    const others = (await instances(signal)).filter((other) => other !== instance);
+    const others = (await instances.list(signal)).filter((other) => other !== instance);
     const answers = await Promise.allSettled(others.map((other) => ask(partOf(other))));
     return answers.flatMap((answer, index) => {
       if (answer.status === "fulfilled") return [answer.value];
+      instances.forget(others[index] ?? "");
       logger.warn(`the instance ${others[index]} does not answer: ${messageFromUnknown(answer.reason)}`);
       return [];
     });

@@ -1,6 +1,7 @@
 import type { Logger } from "pino";
 import { HealthState, type McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import type { Tool, ToolLog } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { BoundedMap } from "#runtime/collections/bounded-map.ts";
 import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { openEnding } from "#runtime/time/ending.ts";
@@ -59,6 +60,8 @@ export interface OpeningLink {
 
 /** A link that lasted so long, or served a call, was sound: its end is no sign of a server that cannot start. */
 const SOUND_MS = 5_000;
+/** What was said once is not said again at each listing; a server may find new faults at each. */
+const MOST_WARNED = 1_000;
 /** How long the other calls of a lost session may take to be told so. */
 const ANSWERS_MS = 1_000;
 
@@ -66,7 +69,7 @@ export class LinkKeeper implements AsyncDisposable {
   readonly #options: LinkKeeperOptions;
   readonly #logger: Logger;
   readonly #closing = new AbortController();
-  readonly #warned = new Set<string>();
+  readonly #warned = new BoundedMap<string, true>(MOST_WARNED);
   readonly #backoff: Backoff = createBackoff({ initialMs: 100, maxMs: 30_000 });
   readonly #current: CurrentPhase;
   readonly #refresh;
@@ -268,7 +271,7 @@ export class LinkKeeper implements AsyncDisposable {
   #take({ tools, warnings }: ListedTools): ReadonlyMap<string, Tool> {
     for (const warning of warnings) {
       if (!this.#warned.has(warning)) this.#logger.warn(warning);
-      this.#warned.add(warning);
+      this.#warned.set(warning, true);
     }
     this.#listed = new Map(tools.map((tool) => [tool.name, tool]));
     return this.#listed;

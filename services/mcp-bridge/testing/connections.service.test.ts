@@ -2,7 +2,8 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { HealthState } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
-import { openChildProcess } from "#runtime/lifecycle/child-process.ts";
+import { type ChildProcess, openChildProcess } from "#runtime/lifecycle/child-process.ts";
+import { delay } from "#runtime/time/delay.ts";
 import { until } from "#runtime/time/until.ts";
 import type { TestBus } from "../../../test/harness/bus.ts";
 import { isAlive } from "../../../test/harness/processes.ts";
@@ -21,6 +22,18 @@ let bridges: TwoBridges;
 let bus: TestBus;
 let left: Bridge;
 let right: Bridge;
+
+/** A bridge in a process of its own. */
+async function openProcess(instance: string): Promise<ChildProcess> {
+  const bridge = await openChildProcess({
+    command: process.execPath,
+    args: [new URL("../main.ts", import.meta.url).pathname],
+    env: environmentFor(bus, instance),
+  });
+  const lines = bridge.lines()[Symbol.asyncIterator]();
+  await until(async () => String((await lines.next()).value).includes('"msg":"ready"'), { timeoutMs: 30_000 });
+  return bridge;
+}
 
 beforeAll(async () => {
   bridges = await openTwoBridges();
@@ -74,18 +87,34 @@ describe("connections", () => {
     expect((await call(brief, oddSource("idle"), "echo", { text: "again" })).output).toBe("again");
   });
 
+  test("ORCH-8 those of a bridge that is busy for a moment are listed all the same, and of one that was killed no more", async () => {
+    const of = { sessionId: "s-busy", agent: "a1" };
+    await using bridge = await openProcess("busy");
+    await call(clientsOf(bus, "busy"), oddSource("of-busy"), "echo", { text: "x" }, { scope: of });
+    const listed = async () => (await left.servers.listConnections({ sessionId: of.sessionId })).connections;
+    expect(await listed()).toHaveLength(1);
+    process.kill(bridge.pid, "SIGSTOP");
+    const asked = listed();
+    await delay(500);
+    process.kill(bridge.pid, "SIGCONT");
+    expect(await asked).toMatchObject([{ server: "of-busy", health: HealthState.HEALTHY }]);
+
+    const over = new AbortController();
+    const lights = left.servers.watchConnections({ sessionId: of.sessionId }, { signal: over.signal });
+    const told = lights[Symbol.asyncIterator]();
+    expect((await told.next()).value?.connections).toHaveLength(1);
+    process.kill(bridge.pid, "SIGKILL");
+    expect((await told.next()).value?.connections).toEqual([]);
+    expect(await listed()).toEqual([]);
+    over.abort();
+  });
+
   test.for(["SIGTERM", "SIGKILL"] as const)(
     "ORCH-10 %s of the bridge leaves no server and none of its children",
     { timeout: 60_000 },
     async (signal) => {
       const instance = `victim-${signal.toLowerCase()}`;
-      await using bridge = await openChildProcess({
-        command: process.execPath,
-        args: [new URL("../main.ts", import.meta.url).pathname],
-        env: environmentFor(bus, instance),
-      });
-      const lines = bridge.lines()[Symbol.asyncIterator]();
-      await until(async () => String((await lines.next()).value).includes('"msg":"ready"'), { timeoutMs: 30_000 });
+      await using bridge = await openProcess(instance);
       const { output } = await call(clientsOf(bus, instance), oddSource(instance, ["deaf"]), "pids");
       const pids = output as number[];
       expect(pids.map(isAlive)).toEqual([true, true]);

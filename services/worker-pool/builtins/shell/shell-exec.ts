@@ -6,7 +6,6 @@
 // S3  When its time is over, its caller leaves, or it writes without end, its whole process group is killed, and whatever
 //     carries its mark: a process that has gone into a session of its own too. One that has also wiped its environment is
 //     out of reach.
-//     When the service itself is killed by SIGKILL, processes outside of the group stay.
 // S4  Its working directory was checked as files are, and is entered by its descriptor.
 //
 // S5  Where the machine can, it is confined (`runtime/lifecycle/child-process/confinement.ts`): it sees no other process and no key
@@ -15,7 +14,6 @@
 // What it reads is not restricted by `allowedPaths`, and unconfined neither is what it writes: it has the rights of the service's
 // user. A list with `sh`, `python3`, `git`, `cat` or `wc` in it gives away every other file that this user can read.
 
-import { randomUUID } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -36,7 +34,6 @@ const MAX_OUTPUT_BYTES = 1024 * 1024;
 const MAX_ARGUMENT_BYTES = 96 * 1024;
 /** A command that writes more is ended: reading it costs the service its time. */
 const FLOOD_BYTES = 64 * 1024 * 1024;
-const MARK = "TOOLBUS_COMMAND";
 
 export const shellExec = defineBuiltin({
   name: "shell_exec",
@@ -77,7 +74,6 @@ export const shellExec = defineBuiltin({
       env: environmentOf(commands),
       limits: commands.limits,
       confinement: commands.confinement && { ...commands.confinement, writable: writableFor(place, call) },
-      mark: { name: MARK, value: randomUUID() },
       onStderr: (chunk) => keep(stderr, chunk),
     }).catch((error: unknown) => {
       throw failureFromStart(error, command);
