@@ -9,15 +9,18 @@ import { type Clock, systemClock } from "#runtime/time/clock.ts";
 import { ACCESS } from "../access.ts";
 import type { Config } from "./config.ts";
 import { createDeclarations } from "./delivery/declarations.ts";
-import { type DeliveryParts, deliver } from "./delivery/delivery.ts";
+import { deliver } from "./delivery/delivery.ts";
+import { createKeeping } from "./delivery/keeping.ts";
 import { createRelay } from "./delivery/relay.ts";
-import { createAnswers } from "./requests/answers.ts";
+import type { SendingParts } from "./delivery/sending.ts";
+import { type Answers, createAnswers } from "./requests/answers.ts";
 import { createCalls } from "./requests/calls.ts";
 import { createRequests } from "./requests/requests.ts";
 import { createPeerRoutes, createRoutes } from "./routes.ts";
 import { createSessions } from "./sessions.ts";
 import { createAttachments } from "./streams/attachments.ts";
 import { createChanges } from "./streams/changes.ts";
+import { createTurns } from "./streams/turns.ts";
 import { openUpkeep } from "./streams/upkeep.ts";
 import { openVerifying } from "./streams/verifying.ts";
 import { createNeighbours, createPeers, createStores, openFollowing, reasonOfCancellation } from "./subscriptions.ts";
@@ -36,41 +39,44 @@ export async function openService(
   const changesOfDeclarations = createChanges();
   const declarations = createDeclarations(declared, changesOfDeclarations);
   const { readSession, tellInbox } = createNeighbours(bus, telemetry);
-  const peers = createPeers(bus, name);
-  const [attachments, changes, requests, calls] = [
-    createAttachments(),
-    createChanges(),
-    createRequests(),
-    createCalls(),
-  ];
+  const peers = createPeers(bus, name, instance);
+  const [attachments, changes, turns] = [createAttachments(), createChanges(), createTurns()];
+  const [requests, calls] = [createRequests(), createCalls()];
   const report = (error: unknown) => logger.error({ err: error }, "what callers do cannot be followed");
   const onFault = (fault: string) => logger.error(fault);
-  stack.use(await openFollowing({ records, declared, attachments, changes, changesOfDeclarations, onFault }));
+  stack.use(await openFollowing({ records, declared, attachments, changes, turns, changesOfDeclarations, onFault }));
   stack.use(openVerifying({ attachments, records, onError: report }));
   stack.use(openUpkeep({ attachments, declared, records, clock, onError: report }));
 
-  const carry: DeliveryParts["carry"] = async (record, request, ends) =>
-    record.instance === instance
-      ? attachments.carry(record.attachmentId, request, ends)
-      : peers.carry(record, request, ends);
-  const cancel: DeliveryParts["cancel"] = async (record, requestId, why) =>
-    record.instance === instance
-      ? attachments.find(record.attachmentId)?.cancel(requestId, reasonOfCancellation(why))
-      : peers.cancel(record, requestId, reasonOfCancellation(why));
-  const isAttachedAt: typeof peers.isAttachedAt = async (record) =>
-    record.instance === instance ? attachments.find(record.attachmentId) !== undefined : peers.isAttachedAt(record);
+  const carry: SendingParts["carry"] = async (stream, request, by) =>
+    stream.instance === instance
+      ? attachments.carry(stream.attachmentId, request, { ...by, holder: instance })
+      : peers.carry(stream, request, by);
+  const cancel: SendingParts["cancel"] = async (stream, requestId, why) =>
+    stream.instance === instance
+      ? attachments.find(stream.attachmentId)?.cancel(requestId, reasonOfCancellation(why), instance)
+      : peers.cancel(stream, requestId, reasonOfCancellation(why));
+  const isAttachedAt: typeof peers.isAttachedAt = async (stream, sessionId) =>
+    stream.instance === instance
+      ? attachments.find(stream.attachmentId) !== undefined
+      : peers.isAttachedAt(stream, sessionId);
   const stopping = new AbortController();
-  const held = { carry, cancel, records, changes, requests, holders, late, answered, clock, stopping: stopping.signal };
+  const sending = { carry, cancel, records, changes, turns, answered, clock, stopping: stopping.signal };
+  const held = { ...sending, requests, holders, late };
   const defaultTimeoutMs = config.callerTimeoutMs;
   const relay = createRelay({
     ...{ instance, defaultTimeoutMs, declarations, calls, holders, clock },
     hold: (call, abandoned) => deliver(held, call, abandoned),
     join: peers.join,
   });
-  const answers = createAnswers({ instance, requests, holders, late, answered, forward: peers.forward, tellInbox });
+  const answers: Answers = createAnswers({
+    ...{ instance, requests, holders, late, answered, forward: peers.forward, tellInbox },
+    keepForNext: (...asked) => keeping.anywhere(...asked),
+  });
+  const keeping = createKeeping({ instance, attachments, records, keep: answers.keep, keepAt: peers.keep });
 
   const served = { instance, logger, telemetry };
-  const peerRoutes = createPeerRoutes({ attachments, answers, relay });
+  const peerRoutes = createPeerRoutes({ attachments, answers, keeping, relay });
   stack.use(await serveOnBus(bus, { ...served, service: instanceService(name, instance), routes: peerRoutes }));
   const routes = createRoutes({
     ...{ attachments, records, clock, instance, declarations, answers, relay, isAttachedAt, defaultTimeoutMs },

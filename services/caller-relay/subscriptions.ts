@@ -8,6 +8,7 @@ import { lateRequest } from "./requests/late-requests.ts";
 import type { Attachments } from "./streams/attachments.ts";
 import type { Changes } from "./streams/changes.ts";
 import { streamRecord } from "./streams/stream-record.ts";
+import type { Turns } from "./streams/turns.ts";
 import { createBusHolders } from "./subscriptions/bus-holders.ts";
 
 export { createNeighbours } from "./subscriptions/neighbours.ts";
@@ -38,6 +39,7 @@ export interface FollowingParts extends Pick<ReturnType<typeof createStores>, "r
   attachments: Attachments;
   /** Of streams, by session. */
   changes: Changes;
+  turns: Turns;
   /** Likewise. */
   changesOfDeclarations: Changes;
   onFault: (fault: string) => void;
@@ -48,16 +50,17 @@ export interface FollowingParts extends Pick<ReturnType<typeof createStores>, "r
  * who waits for a session. One subscription each for all sessions; from when it resolves nothing is missed.
  */
 export async function openFollowing(parts: FollowingParts): Promise<AsyncDisposable> {
-  const { records, declared, attachments, changes, changesOfDeclarations, onFault } = parts;
+  const { records, declared, attachments, changes, turns, changesOfDeclarations, onFault } = parts;
   await using stack = new AsyncDisposableStack();
   stack.use(
     await openFollower(records, {
       from: "now",
       onFault,
       onChange(change) {
+        turns.forget(change.key);
         if (change.kind !== "set") return;
         const { key, value, revision } = change;
-        if (value.kind === "attached") attachments.keepOnly(key, value.attachmentId, revision);
+        if (value.kind === "open") attachments.keepOnly(key, value.streams, revision);
         changes.tell(key);
       },
     }),

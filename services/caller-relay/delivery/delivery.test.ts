@@ -11,9 +11,11 @@ import { until } from "#runtime/time/until.ts";
 import type { LateRequest } from "../requests/late-requests.ts";
 import { createRequests, keyOfRequest } from "../requests/requests.ts";
 import { attachCaller } from "../streams/attaching.ts";
-import { type Attachment, createAttachments } from "../streams/attachments.ts";
+import type { Attachment } from "../streams/attachment.ts";
+import { createAttachments } from "../streams/attachments.ts";
 import { createChanges } from "../streams/changes.ts";
 import type { StreamRecord } from "../streams/stream-record.ts";
+import { createTurns } from "../streams/turns.ts";
 import { reasonOfCancellation } from "../subscriptions/peers.ts";
 import { type DeliveryParts, deliver, type HeldCall } from "./delivery.ts";
 
@@ -27,21 +29,23 @@ function openRelay() {
   const answered = createMemoryBucket<AnsweredRequest>();
   const records = createMemoryBucket<StreamRecord>({
     onWrite({ key, value, revision }) {
-      if (value.kind === "attached") attachments.keepOnly(key, value.attachmentId, revision);
+      if (value.kind === "open") attachments.keepOnly(key, value.streams, revision);
       changes.tell(key);
     },
   });
   const parts: DeliveryParts = {
-    carry: (record, request, signal) => attachments.carry(record.attachmentId, request, signal),
+    carry: (stream, request, by) => attachments.carry(stream.attachmentId, request, { ...by, holder: "here" }),
+    turns: createTurns(),
     stopping: new AbortController().signal,
     cancel: async ({ attachmentId }, requestId, why) =>
-      attachments.find(attachmentId)?.cancel(requestId, reasonOfCancellation(why)),
+      attachments.find(attachmentId)?.cancel(requestId, reasonOfCancellation(why), "here"),
     holders: { announce: () => ({ [Symbol.dispose]() {} }), locate: async () => undefined },
     ...{ records, changes, requests, late, answered, clock },
   };
   return {
     ...{ clock, requests, records, late },
-    attach: (graceMs = 0) => attachCaller({ attachments, records, clock, instance: "here" }, "s", graceMs),
+    attach: (graceMs = 0, streamId = "") =>
+      attachCaller({ attachments, records, clock, instance: "here" }, "s", { streamId, graceMs }),
     call: (requestId: string, signal = new AbortController().signal, isCapped = false) => {
       const request = create(CallerToolRequestSchema, { requestId, sessionId: "s", tool: "ask" });
       const call: HeldCall = {
@@ -51,6 +55,7 @@ function openRelay() {
         expiresAtMs: clock.now() + 60_000,
         timeoutMs: 60_000,
         isCapped,
+        isResumed: false,
       };
       return deliver(parts, call, signal);
     },
@@ -164,12 +169,12 @@ describe("a call that is held", () => {
     expect(await relay.records.keys()).toEqual(new Set());
   });
 
-  test("CTR-7 moves to the newer of two streams, whichever of them is told first", async () => {
+  test("CTR-7 moves to the newer of two streams of one name, whichever of them is told first", async () => {
     const relay = openRelay();
-    const older = await relay.attach();
+    const older = await relay.attach(0, "window");
     const result = relay.call("r");
     await nextOf(older.attachment);
-    const newer = await relay.attach();
+    const newer = await relay.attach(0, "window");
     expect(await older.attachment.ended).toBe("replaced");
     expect(await nextOf(newer.attachment)).toBe("r");
     await older[Symbol.asyncDispose]();
@@ -254,9 +259,9 @@ describe("a call that is held", () => {
   test("a request that the stream carries already is not sent twice, and no more than a stream can take", async () => {
     const attachment = createAttachments().open("s");
     const request = (requestId: string) => create(CallerToolRequestSchema, { requestId });
-    attachment.emit(request("0"));
-    expect(() => attachment.emit(request("0"))).toThrow(/on its way/);
-    for (let index = 1; index < 1_000; index++) attachment.emit(request(`${index}`));
-    expect(() => attachment.emit(request("one more"))).toThrow(/1000 requests open/);
+    attachment.emit(request("0"), "here");
+    expect(() => attachment.emit(request("0"), "here")).toThrow(/on its way/);
+    for (let index = 1; index < 1_000; index++) attachment.emit(request(`${index}`), "here");
+    expect(() => attachment.emit(request("one more"), "here")).toThrow(/1000 requests open/);
   });
 });

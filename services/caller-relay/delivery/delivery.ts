@@ -7,33 +7,39 @@
  * D1  The record decides where the caller's stream is. It is read again before every sending.
  * D2  Changes are subscribed to before the record is read, so that a caller that comes back is never missed.
  * D3  A request keeps its id and its time, however often it is sent.
- * D4  A stream that a newer one replaced hands its requests over to the newer one. A stream that ended otherwise hands them over
- *     only within the grace that its caller asked for.
+ * D4  A stream that another one of its name replaced hands its requests over to that one. A stream that ended otherwise hands them
+ *     over, to the caller's other streams or to its next one, only within the grace that its caller asked for.
  * D5  If a recorded stream is gone, whoever finds out says so in the record.
  * D6  If a call is given up before its tool's time (its run was canceled, its caller left, their deadline passed), the caller
  *     that has the request is told the request's id and the reason (LOOP-15). From then on, an answer is refused like one to an
  *     unknown request. A caller that is away is told when it comes back within its grace. If the instance that holds the call
- *     dies, the instance with the caller's stream tells the caller. At the end of the tool's own time nobody is told: the
- *     request named that time, and its first answer is taken as a late one.
+ *     dies and no other one takes it over, the instance with the caller's stream tells the caller. At the end of the tool's own
+ *     time nobody is told: the request named that time, and its first answer is taken as a late one.
+ * D7  If the instance that holds a call dies, the router asks another one (`resumed`), which takes over the request from the stream
+ *     that carries it: the caller is told nothing, and its answer counts, also when it came before. What no stream carries any
+ *     more is sent again only to a caller that asked for a grace.
  */
 
 import { create } from "@bufbuild/protobuf";
 import type { CallerToolRequest } from "#gen/toolbus/caller/v1/caller_pb.ts";
 import { AnsweredRequestSchema } from "#gen/toolbus/internal/caller/v1/answered_request_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import type { Stored } from "#runtime/bus/buckets/bucket.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import { errorResult } from "#runtime/results/error-result.ts";
-import type { Clock } from "#runtime/time/clock.ts";
-import { openEnding } from "#runtime/time/ending.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
-import { type AnsweredRequests, recordAnswered } from "../requests/answered-requests.ts";
+import { recordAnswered } from "../requests/answered-requests.ts";
 import type { Holders } from "../requests/holders.ts";
 import type { LateRequests } from "../requests/late-requests.ts";
 import { keyOfRecord, keyOfRequest, type OpenRequest, type Requests } from "../requests/requests.ts";
-import type { Carriage } from "../streams/attachments.ts";
-import type { Changes } from "../streams/changes.ts";
-import { type AttachedRecord, endStream, type StreamRecords } from "../streams/stream-record.ts";
+import {
+  type Sending,
+  type SendingParts,
+  type Sent,
+  send,
+  takeOver,
+  tellGivenUp,
+  type Undelivered,
+} from "./sending.ts";
 
 export interface HeldCall {
   request: CallerToolRequest;
@@ -45,38 +51,17 @@ export interface HeldCall {
   timeoutMs: number;
   /** Whether that is less than the tool's own: what is left of whoever made the call, which then has ended, too. */
   isCapped: boolean;
+  /** Whether an instance that was lost held it before. */
+  isResumed: boolean;
 }
 
-export interface DeliveryParts {
-  /** Brings a request to the stream, in whichever instance, and stays until that ends or the signal aborts. */
-  carry: (record: AttachedRecord, request: CallerToolRequest, signal: AbortSignal) => Promise<Carriage>;
-  /** Tells the stream that nobody waits for a request any more, and why. */
-  cancel: (record: AttachedRecord, requestId: string, why: unknown) => Promise<void>;
-  records: StreamRecords;
-  changes: Changes;
+export interface DeliveryParts extends SendingParts {
   requests: Requests;
   holders: Holders;
   late: LateRequests;
-  answered: AnsweredRequests;
-  clock: Clock;
-  /** Aborts when this instance stops. */
-  stopping: AbortSignal;
 }
 
-type Undelivered = "not_attached" | "disconnected";
-type Outcome = { kind: "answered"; result: ToolResult } | { kind: "timed_out" } | { kind: Undelivered };
-
-/** A request's way to its caller. */
-interface Sending {
-  /** The stream that carries it. */
-  record?: AttachedRecord | undefined;
-  /** Whether a stream that has ended carried it. */
-  isSent: boolean;
-  /** Aborts when it is to be carried no further. */
-  readonly over: AbortSignal;
-  /** Nobody waits for it any more, and why. */
-  givenUp?: { why: unknown };
-}
+type Outcome = Sent | { kind: "timed_out" };
 
 /** Gives the caller's answer, or the error that the agent is told instead. */
 export async function deliver(parts: DeliveryParts, call: HeldCall, signal: AbortSignal): Promise<ToolResult> {
@@ -90,29 +75,13 @@ export async function deliver(parts: DeliveryParts, call: HeldCall, signal: Abor
   }
 }
 
-/** D6. */
-async function tellGivenUp(
-  parts: DeliveryParts,
-  { sessionId, requestId }: CallerToolRequest,
-  { record, isSent }: Sending,
-  why: unknown,
-): Promise<void> {
-  const unlessAway = () => {}; // its stream has ended, or is about to with its instance: nobody is left to be told
-  if (record !== undefined) return parts.cancel(record, requestId, why).catch(unlessAway);
-  if (!isSent) return;
-  const told = findStream(parts, sessionId, parts.stopping).then((found) =>
-    found === undefined ? undefined : parts.cancel(found.value, requestId, why),
-  );
-  told.catch(unlessAway); // nobody waits for a caller that is away
-}
-
 async function hold(parts: DeliveryParts, call: HeldCall, sending: Sending, signal: AbortSignal): Promise<ToolResult> {
   const { sessionId, requestId } = call.request;
   using _ = parts.holders.announce(sessionId, requestId);
   using open = parts.requests.open(keyOfRequest(sessionId, requestId));
   const outcomes = Promise.race<Outcome>([
     open.answered.then((result) => ({ kind: "answered", result })),
-    send(parts, call.request, sending).then((kind) => ({ kind })),
+    (call.isResumed ? takeOver : send)(parts, call.request, sending),
     parts.clock.delay(call.expiresAtMs - parts.clock.now(), sending.over).then(() => ({ kind: "timed_out" })),
   ]);
   try {
@@ -163,55 +132,5 @@ function textOf(kind: Undelivered | "timed_out", { request, tool, timeoutMs }: H
       return `Connection lost: the caller disconnected before it answered the call of "${tool}"`;
     case "not_attached":
       return `Connection missing: no caller is attached to session ${request.sessionId} to run "${tool}"`;
-  }
-}
-
-/** Resolves when the request cannot reach the caller any more. */
-async function send(parts: DeliveryParts, request: CallerToolRequest, sending: Sending): Promise<Undelivered> {
-  const { sessionId } = request;
-  for (;;) {
-    const found = await findStream(parts, sessionId, sending.over); // D1
-    if (found === undefined || sending.givenUp) return sending.isSent ? "disconnected" : "not_attached";
-    sending.record = found.value;
-    const carriage = await parts.carry(found.value, request, sending.over); // D3
-    sending.record = undefined;
-    sending.isSent ||= carriage.kind === "ended";
-    if (carriage.kind === "ended" && carriage.end === "replaced") continue; // D4
-    await endStream(parts, found); // D5
-    if (carriage.kind === "ended" && found.value.graceMs === 0) return "disconnected";
-  }
-}
-
-/** Waits for a caller whose grace runs; undefined when there is none, or none came back. */
-async function findStream(
-  { records, changes, clock }: DeliveryParts,
-  sessionId: string,
-  signal: AbortSignal,
-): Promise<Stored<AttachedRecord> | undefined> {
-  for (;;) {
-    signal.throwIfAborted();
-    using change = changes.next(sessionId); // D2
-    const found = await records.read(sessionId);
-    if (found === undefined) return undefined;
-    const { value: record, revision } = found;
-    if (record.kind === "attached") return { ...found, value: record };
-    const leftMs = record.endedAtMs + record.graceMs - clock.now();
-    if (leftMs <= 0) {
-      await records.remove(sessionId, revision);
-      return undefined;
-    }
-    await firstOf(change.happened, async (over) => {
-      using ending = openEnding(signal, over);
-      await clock.delay(leftMs, ending.signal);
-    });
-  }
-}
-
-async function firstOf(happened: Promise<void>, wait: (over: AbortSignal) => Promise<void>): Promise<void> {
-  const over = new AbortController();
-  try {
-    await Promise.race([happened, wait(over.signal)]);
-  } finally {
-    over.abort();
   }
 }

@@ -37,11 +37,17 @@ export function createRelay(parts: RelayParts): Relay {
   const keyOf = (request: ExecuteToolRequest) => keyOfRequest(sessionOf(request), request.callId);
   const nothingHere = async () => refuse("not_found", "the call is not held here", { reason: "CALL_NOT_FOUND" });
 
+  /** One that does not answer is not waited for once it is known to be lost: its request is taken over. */
+  async function locate(request: ExecuteToolRequest): Promise<string | undefined> {
+    const located = holders.locate(sessionOf(request), request.callId);
+    return request.resumed ? located.catch(() => undefined) : located;
+  }
+
   return {
     async call(request, signal) {
       const key = keyOf(request);
       if (!calls.has(key)) {
-        const holder = await holders.locate(sessionOf(request), request.callId);
+        const holder = await locate(request);
         if (holder !== undefined && holder !== instance) return parts.join(holder, request, signal);
       }
       const start = async (abandoned: AbortSignal) => {
@@ -89,6 +95,7 @@ export function heldCall(
     tool: request.tool,
     expiresAtMs,
     isCapped,
+    isResumed: request.resumed,
     timeoutMs: isCapped ? Math.max(leftMs, 0) : givenMs,
   };
 }

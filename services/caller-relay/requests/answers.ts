@@ -14,8 +14,9 @@ import { keyOfRecord, keyOfRequest, type Reception, type Requests, resultFrom } 
  * A2  The winner is recorded before anybody is told. For an hour, whoever repeats it gets the same answer, and whoever answers
  *     again is told that the request is resolved, from any instance, also when the instance that took the winner has died.
  * A3  A late answer stays in its record until the inbox has it. If a crash left that undone, the next submission finishes it.
- * A4  If an instance dies with an answer that the router has not got, the answer is lost to the call, which ends as `unavailable`.
- *     A call that may be repeated then asks the caller again, with the same request id.
+ * A4  If an instance dies with an answer that the router has not got, the answer is lost to the call, whose outcome is unknown.
+ * A5  An answer that comes while no instance holds the call, as its holder has died, is recorded with what it says, in the instance
+ *     whose stream carries the request. The next holder gives it to the router.
  */
 
 /** A result on its way to the inbox of an agent that has given up waiting. */
@@ -35,6 +36,8 @@ export interface AnswersParts {
   forward: (instance: string, sessionId: string, requestId: string, submission: Submission) => Promise<boolean>;
   /** Gives false when the inbox was told of that call before: then another answer has won. */
   tellInbox: (late: LateResult) => Promise<boolean>;
+  /** A5: has it kept by the instance whose stream carries the request of a holder that is lost; false when none does. */
+  keepForNext: (sessionId: string, requestId: string, submission: Submission) => Promise<boolean>;
 }
 
 export interface Answers {
@@ -42,6 +45,8 @@ export interface Answers {
   respond(sessionId: string, requestId: string, submission: Submission): Promise<{ late: boolean }>;
   /** Resolves it if it waits here. */
   respondHere(sessionId: string, requestId: string, submission: Submission): Promise<Reception>;
+  /** A5: records it for the next holder of a request that is orphaned here; false when another answer is recorded. */
+  keep(sessionId: string, requestId: string, submission: Submission): Promise<boolean>;
 }
 
 export function createAnswers(parts: AnswersParts): Answers {
@@ -84,6 +89,14 @@ export function createAnswers(parts: AnswersParts): Answers {
 
   return {
     respondHere,
+    async keep(sessionId, requestId, submission) {
+      const { submissionId, sha256: submissionSha256 } = wonBy(submission);
+      const kept = create(AnsweredRequestSchema, {
+        ...{ submissionId, submissionSha256 },
+        keptResult: resultFrom(submission),
+      });
+      return (await answered.create(keyOfRecord(sessionId, requestId), kept)) !== undefined;
+    },
     async respond(sessionId, requestId, submission) {
       refuseNonJson(submission, requestId);
       const reception = await respondHere(sessionId, requestId, submission);
@@ -91,6 +104,7 @@ export function createAnswers(parts: AnswersParts): Answers {
       if (reception === "lost") return refuseResolved(requestId);
       if (await respondElsewhere(sessionId, requestId, submission)) return { late: false };
       if (await respondLate(sessionId, requestId, submission)) return { late: true };
+      if (await parts.keepForNext(sessionId, requestId, submission)) return { late: false };
       return respondAgain(sessionId, requestId, submission);
     },
   };

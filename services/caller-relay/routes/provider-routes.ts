@@ -27,7 +27,7 @@ export function providerRoutes(parts: ProviderRouteParts): ServiceImpl<typeof To
   const offer = (declaration: CallerDeclaration | undefined, sources: readonly Source[]) => {
     if (sources.length > 0) return refusedSources(sources);
     const tools = declaration ? toolsFromDeclaration(declaration, defaultTimeoutMs) : [];
-    return { tools: tools.map((tool) => ({ source: "", tool })), sources: [] };
+    return { tools: tools.map((tool) => ({ source: "", tool, resumable: true })), sources: [] };
   };
 
   return {

@@ -12,15 +12,15 @@ import type { Declarations } from "../delivery/declarations.ts";
 import type { Answers } from "../requests/answers.ts";
 import type { Sessions } from "../sessions.ts";
 import { type AttachingParts, attachCaller } from "../streams/attaching.ts";
-import type { StreamEnd } from "../streams/attachments.ts";
-import type { AttachedRecord } from "../streams/stream-record.ts";
+import type { StreamEnd } from "../streams/attachment.ts";
+import { type CallerStream, streamsOf } from "../streams/stream-record.ts";
 import { peerReasons } from "../subscriptions/peers.ts";
 
 export interface RelayRouteParts extends AttachingParts {
   declarations: Declarations;
   sessions: Sessions;
   answers: Answers;
-  isAttachedAt: (record: AttachedRecord) => Promise<boolean>;
+  isAttachedAt: (stream: CallerStream, sessionId: string) => Promise<boolean>;
   validator: Pick<Validator, "faultOfSchema">;
   graceMs: number;
   maxGraceMs: number;
@@ -40,10 +40,10 @@ export function relayRoutes(parts: RelayRouteParts): ServiceImpl<typeof CallerSe
       await declarations.write(sessionId, declared);
       return { names };
     },
-    async *watchCaller({ sessionId, reconnectGrace }, context) {
+    async *watchCaller({ sessionId, reconnectGrace, streamId }, context) {
       await sessions.requireOpen(sessionId, callerOf(context));
       const graceMs = Math.min(msFromDuration(reconnectGrace) ?? parts.graceMs, parts.maxGraceMs);
-      await using caller = await attachCaller(parts, sessionId, graceMs);
+      await using caller = await attachCaller(parts, sessionId, { streamId, graceMs });
       const { attachment } = caller;
       onAbort(context.signal, () => attachment.end("detached"));
       onAbort(parts.stopping, () => attachment.end("stopping"), context.signal);
@@ -59,8 +59,8 @@ export function relayRoutes(parts: RelayRouteParts): ServiceImpl<typeof CallerSe
     async getDeclaration({ sessionId }, context) {
       await sessions.requireOwner(sessionId, callerOf(context));
       const [declaration, found] = await Promise.all([declarations.read(sessionId), records.read(sessionId)]);
-      const attached = found?.value.kind === "attached" && (await parts.isAttachedAt(found.value));
-      return { attached, ...(declaration && { declaration }) };
+      const states = streamsOf(found?.value).map((stream) => parts.isAttachedAt(stream, sessionId));
+      return { attached: (await Promise.all(states)).includes(true), ...(declaration && { declaration }) };
     },
     async *watchDeclaration({ sessionId }, context) {
       await sessions.requireOwner(sessionId, callerOf(context));

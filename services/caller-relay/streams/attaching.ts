@@ -1,6 +1,8 @@
+import { refuse } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
-import type { Attachment, Attachments } from "./attachments.ts";
-import { type AttachedRecord, endStream, type StreamRecords } from "./stream-record.ts";
+import type { Attachment } from "./attachment.ts";
+import type { Attachments } from "./attachments.ts";
+import { type CallerStream, endStream, type StreamRecords, streamsOf, withStream } from "./stream-record.ts";
 
 export interface AttachingParts {
   attachments: Attachments;
@@ -13,23 +15,32 @@ export interface AttachedCaller extends AsyncDisposable {
   readonly attachment: Attachment;
 }
 
+const MOST_STREAMS = 16;
+
 /**
- * Makes a new stream the session's one, in place of any other. It exists here before its record does, so that whoever reads
- * the record finds it. Disposing ends it.
+ * Opens one more stream of the session, in place of one of the same name. It exists here before its record does, so that whoever
+ * reads the record finds it. Disposing ends it.
  */
-export async function attachCaller(parts: AttachingParts, sessionId: string, graceMs: number): Promise<AttachedCaller> {
+export async function attachCaller(
+  parts: AttachingParts,
+  sessionId: string,
+  { streamId, graceMs }: Pick<CallerStream, "streamId" | "graceMs">,
+): Promise<AttachedCaller> {
   const { attachments, records, instance } = parts;
   const attachment = attachments.open(sessionId);
-  const record: AttachedRecord = { kind: "attached", sessionId, instance, attachmentId: attachment.id, graceMs };
+  const stream: CallerStream = { instance, attachmentId: attachment.id, streamId, graceMs };
   try {
-    const revision = await records.put(sessionId, record);
+    const { revision } = await records.update(sessionId, (record) => {
+      const open = withStream(sessionId, record, stream);
+      return open.streams.length <= MOST_STREAMS ? open : refuseMore(sessionId);
+    });
     attachment.revision = revision;
     await endIfReplaced(records, attachment); // what came between was told before the revision was known
     return {
       attachment,
       async [Symbol.asyncDispose]() {
         attachment.end("detached");
-        await endStream(parts, { key: sessionId, value: record, revision });
+        await endStream(parts, sessionId, stream);
       },
     };
   } catch (error) {
@@ -38,10 +49,15 @@ export async function attachCaller(parts: AttachingParts, sessionId: string, gra
   }
 }
 
+function refuseMore(sessionId: string): never {
+  const message = `the caller of session ${sessionId} has ${MOST_STREAMS} streams open: close one, or give a stream that is opened again its stream_id`;
+  return refuse("resource_exhausted", message, { reason: "CALLER_BUSY" });
+}
+
 /** Ends a stream that its record does not name any more. */
 export async function endIfReplaced(records: StreamRecords, attachment: Attachment): Promise<void> {
   if (attachment.revision === undefined) return;
   const found = await records.read(attachment.sessionId);
-  const isOurs = found?.value.kind === "attached" && found.value.attachmentId === attachment.id;
-  if (!isOurs) attachment.end("replaced");
+  const isNamed = streamsOf(found?.value).some(({ attachmentId }) => attachmentId === attachment.id);
+  if (!isNamed) attachment.end("replaced");
 }

@@ -1,27 +1,59 @@
 import { z } from "zod";
-import type { Bucket, Stored } from "#runtime/bus/buckets/bucket.ts";
+import type { Bucket } from "#runtime/bus/buckets/bucket.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 
-const base = z.object({ sessionId: z.string(), graceMs: z.int().min(0) });
+const callerStream = z.object({
+  instance: z.string(),
+  attachmentId: z.string(),
+  /** As the caller names it; empty for one without a name. */
+  streamId: z.string(),
+  graceMs: z.int().min(0),
+});
+/** An open stream, and where it is. */
+export type CallerStream = z.infer<typeof callerStream>;
 
-/** Where the stream of a session's caller is. The record decides; whoever holds another stream of the session closes it. */
+/** Where the streams of a session's caller are. The record decides; whoever holds another stream of the session closes it. */
 export const streamRecord = z.discriminatedUnion("kind", [
-  base.extend({ kind: z.literal("attached"), instance: z.string(), attachmentId: z.string() }),
-  /** The stream ended; requests wait for the caller until the grace is over. */
-  base.extend({ kind: z.literal("detached"), endedAtMs: z.number() }),
+  z.object({ kind: z.literal("open"), sessionId: z.string(), streams: z.array(callerStream).min(1) }),
+  /** The last stream ended; requests wait for the caller until the grace is over. */
+  z.object({
+    kind: z.literal("away"),
+    sessionId: z.string(),
+    graceMs: z.int().min(0),
+    endedAtMs: z.number(),
+  }),
 ]);
 export type StreamRecord = z.infer<typeof streamRecord>;
-export type AttachedRecord = Extract<StreamRecord, { kind: "attached" }>;
 
 /** By session. */
 export type StreamRecords = Bucket<StreamRecord>;
 
-/** The stream is no more: with a grace it is remembered for that long, without one it is forgotten. */
+export function streamsOf(record: StreamRecord | undefined): CallerStream[] {
+  return record?.kind === "open" ? record.streams : [];
+}
+
+/** With the stream, in place of one of the same name. */
+export function withStream(
+  sessionId: string,
+  record: StreamRecord | undefined,
+  stream: CallerStream,
+): Extract<StreamRecord, { kind: "open" }> {
+  const others = streamsOf(record).filter(({ streamId }) => streamId === "" || streamId !== stream.streamId);
+  return { kind: "open", sessionId, streams: [...others, stream] };
+}
+
+/** The stream is no more. The last one is remembered for its grace; without one the session is forgotten. */
 export async function endStream(
   { records, clock }: { records: StreamRecords; clock: Clock },
-  { key, value, revision }: Stored<AttachedRecord>,
+  sessionId: string,
+  { attachmentId, graceMs }: CallerStream,
 ): Promise<void> {
-  const { sessionId, graceMs } = value;
-  if (graceMs === 0) await records.remove(key, revision);
-  else await records.replace(key, { kind: "detached", sessionId, graceMs, endedAtMs: clock.now() }, revision);
+  const { value, revision, hasChanged } = await records.update(sessionId, (record) => {
+    const streams = streamsOf(record);
+    const others = streams.filter((other) => other.attachmentId !== attachmentId);
+    if (others.length === streams.length) return undefined;
+    if (others.length > 0) return { kind: "open", sessionId, streams: others };
+    return { kind: "away", sessionId, graceMs, endedAtMs: clock.now() };
+  });
+  if (hasChanged && value?.kind === "away" && graceMs === 0) await records.remove(sessionId, revision);
 }

@@ -30,11 +30,11 @@ test("CTR-1 an attached caller's declaration is written again before it is forgo
 test("CTR-7 what is remembered of a caller goes when its grace is over, and that of others stays", async () => {
   await using bus = await openTestBus();
   const { declared, records } = createStores(bus, "one");
-  const ended = { kind: "detached", endedAtMs: Date.now() } as const;
+  const ended = { kind: "away", endedAtMs: Date.now() } as const;
   await records.put("over", { ...ended, sessionId: "over", graceMs: 1_000 });
   await records.put("waits", { ...ended, sessionId: "waits", graceMs: dayMs });
-  const attached = { kind: "attached", sessionId: "here", graceMs: 0, instance: "one", attachmentId: "1" } as const;
-  await records.put("here", attached);
+  const stream = { streamId: "", graceMs: 0, instance: "one", attachmentId: "1" };
+  await records.put("here", { kind: "open", sessionId: "here", streams: [stream] });
   const clock = { ...systemClock, now: () => Date.now() + dayMs / 2 };
   await upkeep({ attachments: createAttachments(), declared, records, clock }, new AbortController().signal);
   expect([...(await records.keys())].sort()).toEqual(["here", "waits"]);

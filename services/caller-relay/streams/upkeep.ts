@@ -29,7 +29,7 @@ export async function upkeep(
     await declared.replace(sessionId, found.value, found.revision); // unless a newer one was written meanwhile
   }
   for await (const { key, value, revision } of records.list({ signal })) {
-    if (value.kind !== "detached" || value.endedAtMs + value.graceMs + skewMs > clock.now()) continue;
+    if (value.kind !== "away" || value.endedAtMs + value.graceMs + skewMs > clock.now()) continue;
     await records.remove(key, revision);
   }
 }

@@ -11,8 +11,9 @@ import type { Submission } from "#runtime/results/submission.ts";
 import { deliveryOf } from "#runtime/rpc/nats/call/delivery.ts";
 import { timedBy } from "#runtime/time/duration.ts";
 import { clientFor } from "../../clients.ts";
+import type { CarriedBy } from "../delivery/sending.ts";
 import type { Carriage } from "../streams/attachments.ts";
-import type { AttachedRecord } from "../streams/stream-record.ts";
+import type { CallerStream } from "../streams/stream-record.ts";
 
 /** Names the attachment that a forwarded request is for; without it, a forwarded call joins one that is held there. */
 export const attachmentHeader = "toolbus-attachment";
@@ -20,9 +21,14 @@ export const attachmentHeader = "toolbus-attachment";
 /** Says that the forwarded request is canceled, and why; nothing is carried. */
 export const canceledHeader = "toolbus-canceled";
 
+/** The instance that holds the call of a forwarded request. */
+export const holderHeader = "toolbus-holder";
+
 /** Reasons by which an instance tells another what became of a stream. */
 export const peerReasons = {
   absent: "CALLER_NOT_ATTACHED",
+  unknown: "CALL_NOT_FOUND",
+  answered: "CALL_ALREADY_RESOLVED",
   replaced: "STREAM_REPLACED",
   gone: "STREAM_ENDED",
 } as const;
@@ -30,32 +36,41 @@ export const peerReasons = {
 const answerTimeoutMs = 10_000;
 
 /** The other instances of this service, each called by its own name. */
-export function createPeers(bus: Bus, service: string) {
+export function createPeers(bus: Bus, service: string, holder: string) {
   const optionsOf = (instance: string) => ({ process: instanceService(service, instance) });
   const providerAt = (instance: string) => clientFor(bus, ToolProviderService, optionsOf(instance));
   const relayAt = (instance: string) => clientFor(bus, CallerService, optionsOf(instance));
 
   return {
-    async carry(record: AttachedRecord, request: CallerToolRequest, signal: AbortSignal): Promise<Carriage> {
-      const headers = { [attachmentHeader]: record.attachmentId };
+    async carry(stream: CallerStream, request: CallerToolRequest, { signal, mode }: CarriedBy): Promise<Carriage> {
+      const headers = { [attachmentHeader]: stream.attachmentId, [holderHeader]: holder };
       try {
-        const events = providerAt(record.instance).executeTool(forwarded(request), { signal, headers });
+        const asked = { ...forwarded(request), resumed: mode === "adopt" };
+        const events = providerAt(stream.instance).executeTool(asked, { signal, headers });
         for await (const _ of events); // nothing comes: it lasts as long as the caller's stream
         return { kind: "ended", end: "detached" };
       } catch (error) {
         signal.throwIfAborted();
         if (!bus.link.isUp) throw failureFromConnectError(error); // says nothing about the other instance
         if (deliveryOf(error) === "NOT_SENT") return { kind: "absent" };
-        return carriageFromFailure(failureFromConnectError(error));
+        const failure = failureFromConnectError(error);
+        const isTold = failure.reason === peerReasons.gone;
+        if (failure.code === "unavailable" && !isTold && (await this.isAttachedAt(stream, request.sessionId)))
+          throw failure;
+        return carriageFromFailure(failure);
       }
     },
     async cancel(
-      { instance, sessionId, attachmentId }: AttachedRecord,
+      { instance, attachmentId }: CallerStream,
       requestId: string,
       reason: CallerToolCancellationReason,
     ): Promise<void> {
-      const headers = { [attachmentHeader]: attachmentId, [canceledHeader]: String(reason) };
-      const request = { callId: requestId, scope: { sessionId }, tool: "canceled" };
+      const headers = {
+        [attachmentHeader]: attachmentId,
+        [holderHeader]: holder,
+        [canceledHeader]: String(reason),
+      };
+      const request = { callId: requestId, scope: {}, tool: "canceled" };
       const events = providerAt(instance).executeTool(request, { headers, timeoutMs: answerTimeoutMs });
       for await (const _ of events); // its end says that the caller's stream has it
     },
@@ -82,7 +97,21 @@ export function createPeers(bus: Bus, service: string) {
         throw failure;
       }
     },
-    async isAttachedAt({ instance, sessionId, attachmentId }: AttachedRecord): Promise<boolean> {
+    /** Has an answer kept by the instance whose stream carries the request; false when it carries none. */
+    async keep(stream: CallerStream, sessionId: string, requestId: string, submission: Submission): Promise<boolean> {
+      const { submissionId, outcome } = submission;
+      const headers = { [attachmentHeader]: stream.attachmentId };
+      try {
+        const request = { sessionId, requestId, submissionId, outcome };
+        await relayAt(stream.instance).respond(request, { headers, timeoutMs: answerTimeoutMs });
+        return true;
+      } catch (cause) {
+        const failure = failureFromConnectError(cause);
+        if (failure.code === "not_found" || deliveryOf(cause) === "NOT_SENT") return false;
+        throw failure;
+      }
+    },
+    async isAttachedAt({ instance, attachmentId }: CallerStream, sessionId: string): Promise<boolean> {
       try {
         const headers = { [attachmentHeader]: attachmentId };
         return (await relayAt(instance).getDeclaration({ sessionId }, { headers, timeoutMs: answerTimeoutMs }))
@@ -104,6 +133,8 @@ export function reasonOfCancellation(why: unknown): CallerToolCancellationReason
 
 function carriageFromFailure(failure: Failure): Carriage {
   if (failure.reason === peerReasons.absent) return { kind: "absent" };
+  if (failure.reason === peerReasons.unknown) return { kind: "unknown" };
+  if (failure.reason === peerReasons.answered) return { kind: "ended", end: "answered" };
   if (failure.reason === peerReasons.replaced) return { kind: "ended", end: "replaced" };
   if (failure.code === "unavailable") return { kind: "ended", end: "detached" }; // told so, or the instance died with the stream
   throw failure;

@@ -6,6 +6,7 @@ import { ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { type ChildProcess, openChildProcess } from "#runtime/lifecycle/child-process.ts";
 import { type Submission, wonBy } from "#runtime/results/submission.ts";
 import { until } from "#runtime/time/until.ts";
+import { streamsOf } from "../streams/stream-record.ts";
 import { createStores } from "../subscriptions.ts";
 import { type Clients, environmentOf, openTestRelay, owner, type TestCaller, type TestRelay } from "./test-relay.ts";
 
@@ -64,7 +65,7 @@ describe("an instance that dies with callers' streams in its hands", () => {
     const app = own.clientsOf(owner);
     await app.declare("s", { name: "ask" });
     const calls = () => ["1", "2", "3", "4"].map((id) => app.call("s", "app_ask", id).catch(String));
-    const before = await app.attach("s");
+    const before = await app.attach("s", 0, "window");
     const held = calls();
     for (const _ of held) await before.next();
     await using _ = await own.openInstance("other"); // the stream that comes next may be there
@@ -76,6 +77,35 @@ describe("an instance that dies with callers' streams in its hands", () => {
     expect(told.toSorted()).toEqual(["1", "2", "3", "4"]);
     await Promise.all(held);
     caller.close();
+  });
+
+  test("CTR-7 a request outlives the instance that holds its call: asked for again it goes on, whenever its answer came", async () => {
+    await using own = await openTestRelay();
+    await using holder = await openProcess(own, "holder");
+    const app = own.clientsOf(owner);
+    await app.declare("s", { name: "ask" });
+    const ids = ["before", "between", "after", "never"];
+    const before = await app.attach("s", 0, "window");
+    const lost = ids.map((id) => app.call("s", "app_ask", id).catch(String));
+    for (const _ of ids) await before.next();
+    await using _other = await own.openInstance("other");
+    const caller = await until(() => attachAt(own, app, "other"), { what: "a stream at the other instance" });
+    for (const _ of ids) await caller.next();
+    await app.answer("s", "before", 1);
+    await holder.kill();
+    for (const id of ids) expect(String((await lost[ids.indexOf(id)]) as unknown)).toMatch(/unavailable|object/);
+    await until(() => app.answer("s", "between", 2).catch(() => false as const), { what: "the holder to be missed" });
+    const again = (id: string) => app.call("s", "app_ask", id, {}, undefined, true);
+    const [between, after, never] = ids.slice(1).map(again);
+    expect((await between)?.value).toBe(2);
+    await expect(again("before")).rejects.toThrow(/was resolved, and the instance that took its answer is lost/);
+    await until(() => app.answer("s", "after", 3).catch(() => false as const), { what: "the next holder" });
+    expect((await after)?.value).toBe(3);
+    const fresh = app.call("s", "app_ask", "fresh");
+    expect((await caller.next()).requestId, "nothing was sent twice, and nothing canceled").toBe("fresh");
+    caller.close();
+    expect((await never)?.value.error).toMatch(/^Connection lost/);
+    expect((await fresh).value.error).toMatch(/^Connection lost/);
   });
 
   test("CTR-4 an answer that the killed instance took is told by another one that it won; others are not", async () => {
@@ -156,7 +186,7 @@ async function openProcess(relay: TestRelay, instance: string): Promise<ChildPro
 
 /** A new stream of the session, if it came to that instance. */
 async function attachAt(relay: TestRelay, app: Clients, instance: string): Promise<TestCaller | undefined> {
-  const caller = await app.attach("s");
+  const caller = await app.attach("s", 0, "window");
   const found = await createStores(relay.bus, "test").records.read("s");
-  return found?.value.kind === "attached" && found.value.instance === instance ? caller : undefined;
+  return streamsOf(found?.value).every((stream) => stream.instance === instance) ? caller : undefined;
 }

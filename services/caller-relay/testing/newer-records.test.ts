@@ -3,6 +3,7 @@ import { until } from "#runtime/time/until.ts";
 import { openTestBus } from "../../../test/harness/bus.ts";
 import type { Attachments } from "../streams/attachments.ts";
 import { createChanges } from "../streams/changes.ts";
+import { createTurns } from "../streams/turns.ts";
 import { createStores, openFollowing } from "../subscriptions.ts";
 
 test("CTR-7 records of streams and declarations that cannot be read end no following, and stand for nobody", async () => {
@@ -15,6 +16,7 @@ test("CTR-7 records of streams and declarations that cannot be read end no follo
     ...{ records, declared },
     attachments: attachments as Attachments,
     changes: createChanges(),
+    turns: createTurns(),
     changesOfDeclarations: createChanges(),
     onFault: (fault) => void faults.push(fault),
   });
@@ -24,7 +26,8 @@ test("CTR-7 records of streams and declarations that cannot be read end no follo
   await put("toolbus_owners.caller.newer", JSON.stringify(newer));
   await put("toolbus_callers.declaration.odd", Uint8Array.of(0xff, 0xff));
   await put("toolbus_callers.late.odd.r", "{}");
-  await records.put("odd", { kind: "attached", sessionId: "odd", graceMs: 0, instance: "one", attachmentId: "a" });
+  const stream = { streamId: "", graceMs: 0, instance: "one", attachmentId: "a" };
+  await records.put("odd", { kind: "open", sessionId: "odd", streams: [stream] });
   await until(() => kept.includes("odd"), { what: "the record behind those that cannot be read" });
   expect(faults).toEqual([]);
   expect(await records.read("newer")).toBeUndefined();

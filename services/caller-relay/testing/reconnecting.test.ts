@@ -98,15 +98,44 @@ describe("a caller that goes away, and one that comes back", () => {
     expect((await result).value.error).toMatch(/^Connection lost/);
   });
 
-  test("CTR-7 a newer stream of a session ends the older one and takes over its requests", async () => {
-    const older = await app.openCaller("s14");
+  test("CTR-7 a newer stream of a name ends the older one and takes over its requests", async () => {
+    const older = await app.openCaller("s14", 0, "window");
     const result = app.call("s14", "app_ask", "moved");
     await older.next();
-    const newer = await app.attach("s14");
+    const newer = await app.attach("s14", 0, "window");
     expect(String(await older.failure())).toMatch(/another stream of session s14 was attached/);
     expect((await newer.next()).requestId).toBe("moved");
     await app.answer("s14", "moved", "there");
     expect((await result).value).toBe("there");
     newer.close();
+  });
+
+  test("CTR-8 two windows of a caller share its requests in turn, and each ends for itself", async () => {
+    const one = await app.openCaller("s16", 0, "one");
+    const two = await app.attach("s16", 0, "two");
+    const ids = Array.from({ length: 8 }, (_, index) => `shared-${index}`);
+    const results = [];
+    for (const id of ids) results.push(app.call("s16", "app_ask", id));
+    const ofOne = [await one.next(), await one.next()].map(({ requestId }) => requestId);
+    const ofTwo = [await two.next(), await two.next()].map(({ requestId }) => requestId);
+    expect(ofOne.filter((id) => ofTwo.includes(id))).toEqual([]);
+    for (const id of ofTwo) await app.answer("s16", id, `two ${id}`);
+    one.close();
+    for (const id of ofOne) expect((await results[ids.indexOf(id)])?.value.error).toMatch(/^Connection lost/);
+    for (const id of ofTwo) expect((await results[ids.indexOf(id)])?.value).toBe(`two ${id}`);
+    expect(await app.relay.getDeclaration({ sessionId: "s16" })).toMatchObject({ attached: true });
+    const next = app.call("s16", "app_ask", "then");
+    await until(async () => (await two.next()).requestId === "then");
+    await app.answer("s16", "then", 1);
+    expect((await next).value).toBe(1);
+    two.close();
+  });
+
+  test("CTR-8 one caller opens so many windows, and is told how to open one again", async () => {
+    await app.declare("s17", { name: "ask" });
+    const open = [];
+    for (let index = 0; index < 16; index++) open.push(await app.attach("s17"));
+    await expect(app.attach("s17")).rejects.toThrow(/resource_exhausted.*16 streams open.*stream_id/);
+    for (const window of open) window.close();
   });
 });

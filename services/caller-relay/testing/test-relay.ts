@@ -1,6 +1,7 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
 import { type Duration, durationFromMs } from "@bufbuild/protobuf/wkt";
 import type { CallerToolCancellation, CallerToolRequest } from "#gen/toolbus/caller/v1/caller_pb.ts";
-import { CallerService } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
+import { CallerService, type WatchCallerRequestSchema } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
 import { InboxDeliveryService } from "#gen/toolbus/internal/space/v1/inbox_delivery_service_pb.ts";
 import { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
@@ -110,18 +111,26 @@ function clientsOn(bus: TestBus, principal: string) {
     relay,
     provider,
     declare,
-    attach: (sessionId: string, reconnectGraceMs = 0) => attach(relay, sessionId, reconnectGraceMs),
+    attach: (sessionId: string, reconnectGraceMs = 0, streamId = "") =>
+      attach(relay, { sessionId, streamId, reconnectGrace: durationFromMs(reconnectGraceMs) }),
     /** A caller with two tools, one of them in a hurry. */
-    async openCaller(sessionId: string, reconnectGraceMs = 0): Promise<TestCaller> {
+    async openCaller(sessionId: string, reconnectGraceMs = 0, streamId = ""): Promise<TestCaller> {
       await declare(sessionId, { name: "ask" }, { name: "quick", timeout: durationFromMs(500) });
-      return attach(relay, sessionId, reconnectGraceMs);
+      return attach(relay, { sessionId, streamId, reconnectGrace: durationFromMs(reconnectGraceMs) });
     },
     answer: (sessionId: string, requestId: string, value: unknown) =>
       relay.respond({ sessionId, requestId, outcome: { case: "resultJson", value: JSON.stringify(value) } }),
     /** What the agent gets. */
-    async call(sessionId: string, tool: string, callId: string, value: object = {}, signal?: AbortSignal) {
+    async call(
+      sessionId: string,
+      tool: string,
+      callId: string,
+      value: object = {},
+      signal?: AbortSignal,
+      resumed = false,
+    ) {
       const scope = { sessionId, agent: "helper" };
-      const request = { callId, tool, scope, argumentsJson: JSON.stringify(value) };
+      const request = { callId, tool, scope, argumentsJson: JSON.stringify(value), resumed };
       for await (const { event } of provider.executeTool(request, signal ? { signal } : {})) {
         if (event.case !== "result") continue;
         return { isError: event.value.isError, value: JSON.parse(event.value.outputJson) };
@@ -144,12 +153,12 @@ export interface TestCaller {
   close(): void;
 }
 
-async function attach(relay: Clients["relay"], sessionId: string, reconnectGraceMs: number): Promise<TestCaller> {
+async function attach(
+  relay: Clients["relay"],
+  request: MessageInitShape<typeof WatchCallerRequestSchema>,
+): Promise<TestCaller> {
   const closing = new AbortController();
-  const stream = relay.watchCaller(
-    { sessionId, reconnectGrace: durationFromMs(reconnectGraceMs) },
-    { signal: closing.signal },
-  );
+  const stream = relay.watchCaller(request, { signal: closing.signal });
   const iterator = stream[Symbol.asyncIterator]();
   const first = await iterator.next();
   if (first.value?.event.case !== "attached") throw new Error("the stream did not begin with `attached`");

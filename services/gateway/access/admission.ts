@@ -1,7 +1,9 @@
 import { createContextValues } from "@connectrpc/connect";
+import { CallerService } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
 import { requireAccess } from "#runtime/rpc/access/rules.ts";
 import { type HttpRequest, type HttpResponse, sinkOf } from "#runtime/rpc/http/messages.ts";
 import type { Admit } from "#runtime/rpc/http/server.ts";
+import { endWhenSilent } from "#runtime/rpc/http/sockets/liveness.ts";
 import { type Caller, callerKey, principalOf } from "#runtime/rpc/identity.ts";
 import type { Authenticate } from "./authentication/authentication.ts";
 import { isOpen } from "./open-services.ts";
@@ -31,6 +33,7 @@ export function createAdmission(enter: Enter): Admit {
     if (isOpen(method.parent)) return values;
     const caller = await enter(request, response, method.methodKind === "unary" ? "calls" : "streams");
     requireAccess(method, caller);
+    if (method === CallerService.method.watchCaller) sinkOf(response).once("close", endWhenSilent(request)); // CTR-7
     return values.set(callerKey, caller);
   };
 }

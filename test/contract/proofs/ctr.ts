@@ -106,13 +106,16 @@ export const ctr: Proofs = {
       "a caller whose process is killed, at the gateway: within 1 s likewise",
       callerDeath("a caller whose process is killed ends its requests within a second"),
     ),
-    open(
-      "a caller whose cable was cut is noticed within 3 s",
-      "The gateway asks no silent connection whether it lives, and no test cuts a cable.",
+    shown(
+      "a caller whose cable was cut is noticed within 3 s, over HTTP/2",
+      callerDeath("a caller whose cable was cut ends its requests within three seconds, likewise"),
     ),
     shown(
       "an instance of the relay that dies takes no request with it in silence",
       death("its callers are told, calls without grace end at once"),
+      death(
+        "a request outlives the instance that holds its call: asked for again it goes on, whenever its answer came",
+      ),
     ),
     shown(
       "without a grace, which is the default, nothing waits; with one nothing waits longer than that",
@@ -133,6 +136,10 @@ export const ctr: Proofs = {
     shown(
       "200 calls of one session are in flight at once, and a slow one delays no other",
       relay("two hundred calls of a session are in flight at once"),
+    ),
+    shown(
+      "two windows of a caller share its requests, and neither ends the other",
+      reconnecting("two windows of a caller share its requests in turn, and each ends for itself"),
     ),
   ],
   "CTR-9": [

@@ -8,31 +8,32 @@ import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { openChildProcess } from "#runtime/lifecycle/child-process.ts";
 import { until } from "#runtime/time/until.ts";
+import { openProxy } from "../../harness/proxy/proxy.ts";
 import { openTestSuite } from "../../harness/suite.ts";
 
 const program = fileURLToPath(new URL("../fixtures/caller.ts", import.meta.url));
 
-it("CTR-7 a caller whose process is killed ends its requests within a second, with an error that is no timeout", async () => {
+/** A caller of its own process, three requests in its hands, that goes away. Gives how long after it each call ended. */
+async function endsOfCalls(how: "killed" | "cut"): Promise<number[]> {
   await using suite = await openTestSuite({ services: ["gateway", "tool-router", "caller-relay"] });
   const { client } = suite.connection;
   const sessionId = "left-alone";
-  await until(
-    () =>
-      client(AgentService)
-        .applyAgent({ agent: { name: "asker" } })
-        .catch(() => undefined),
-    {
-      timeoutMs: 60_000,
-      what: "the router to be there",
-    },
-  );
+  const apply = () =>
+    client(AgentService)
+      .applyAgent({ agent: { name: "asker" } })
+      .catch(() => undefined);
+  await until(apply, { timeoutMs: 60_000, what: "the router to be there" });
   await client(SessionService).createSession({ sessionId, agent: "asker" });
   const declaration = { callerId: "app", tools: [{ name: "ask" }] };
   await client(CallerService).declareTools({ sessionId, declaration });
 
+  let isCut = false;
+  const goesOn = () => !isCut;
+  const port = Number(new URL(suite.url).port);
+  await using cable = await openProxy({ port, onClientData: goesOn, onServerData: goesOn });
   await using caller = await openChildProcess({
     command: process.execPath,
-    args: [program, suite.url, sessionId],
+    args: [program, how === "cut" ? `http://127.0.0.1:${cable.port}` : suite.url, sessionId],
     env: { ...process.env, TOOLBUS_API_KEY: suite.apiKey },
   });
   const told: string[] = [];
@@ -49,13 +50,22 @@ it("CTR-7 a caller whose process is killed ends its requests within a second, wi
   };
   const calls = [ask(), ask(), ask()];
   await until(() => told.filter((line) => line === "request").length === calls.length, { what: "the requests" });
-  const killedAtMs = performance.now();
-  void caller.kill();
-  for (const { isError, outputJson, endedAtMs } of await Promise.all(calls)) {
+  const leftAtMs = performance.now();
+  isCut = how === "cut";
+  if (how === "killed") void caller.kill();
+  return (await Promise.all(calls)).map(({ isError, outputJson, endedAtMs }) => {
     expect([isError, JSON.parse(outputJson).error]).toEqual([
       true,
       expect.stringMatching(/^Connection lost: .*"app_ask"/),
     ]);
-    expect(endedAtMs - killedAtMs).toBeLessThan(1_000);
-  }
+    return endedAtMs - leftAtMs;
+  });
+}
+
+it("CTR-7 a caller whose process is killed ends its requests within a second, with an error that is no timeout", async () => {
+  for (const ms of await endsOfCalls("killed")) expect(ms).toBeLessThan(1_000);
+}, 120_000);
+
+it("CTR-7 a caller whose cable was cut ends its requests within three seconds, likewise", async () => {
+  for (const ms of await endsOfCalls("cut")) expect(ms).toBeLessThan(3_500);
 }, 120_000);

@@ -29,6 +29,7 @@ function entryFor(effect: Effect, timeoutMs = 60, executionType?: ExecutionType)
   const tools = [
     {
       $typeName: "toolbus.provider.v1.OfferedTool" as const,
+      resumable: false,
       source: "files",
       tool: tool("read", { effect, timeout: durationFromMs(timeoutMs), ...(executionType && { executionType }) }),
     },
@@ -235,7 +236,9 @@ describe("KIND-4 the time of an MCP tool", () => {
       executionType: ExecutionType.MCP,
       ...(timeoutMs !== undefined && { timeout: durationFromMs(timeoutMs) }),
     });
-    const tools = [{ $typeName: "toolbus.provider.v1.OfferedTool" as const, source: "files", tool: offered }];
+    const tools = [
+      { $typeName: "toolbus.provider.v1.OfferedTool" as const, resumable: false, source: "files", tool: offered },
+    ];
     const offers = [{ ...offer("mcp", { files: [] }), tools }];
     return createToolSet(agent({ use: ["*"] }), new Map(), offers).byReference.get("@files/read")!;
   };

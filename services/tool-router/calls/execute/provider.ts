@@ -58,7 +58,8 @@ export function createProviderExecution(options: ProvidersOptions) {
       control.emit(event);
     };
     const ends = { ...control, emit, signal: ending.signal };
-    const tryOnce = () => attempt(client, { ...call, deadline: { ...call.deadline, at: limit.at } }, ends);
+    const tryOnce: TryOnce = ({ isResumed } = {}) =>
+      attempt(client, { ...call, deadline: { ...call.deadline, at: limit.at }, isResumed }, ends);
     try {
       return await tryOnce();
     } catch (error) {
@@ -106,11 +107,13 @@ function openLimit({ deadline, runDeadline }: ProviderCall, graceMs: number) {
   };
 }
 
+type TryOnce = (options?: { isResumed?: boolean }) => Promise<Answer>;
+
 /**
- * LOOP-14: what may be repeated is tried once more, on whoever serves the provider by then. What changes something and may have
+ * LOOP-14: what may be repeated, or resumed, is tried once more, on whoever serves the provider by then. What changes something and may have
  * happened is told as unknown: the model's next try has an id of its own, under which a provider knows nothing of this one.
  */
-async function lost(call: ProviderCall, tryOnce: () => Promise<Answer>, cause: unknown): Promise<Answer> {
+async function lost(call: ProviderCall, tryOnce: TryOnce, cause: unknown): Promise<Answer> {
   const code = cause instanceof Failure ? cause.code : "unknown";
   const whoseTime = code === "deadline_exceeded" ? whose(call) : "";
   const text = `provider ${JSON.stringify(call.executor.provider)}: ${code}: ${messageFromUnknown(cause)}${whoseTime}`;
@@ -120,9 +123,10 @@ async function lost(call: ProviderCall, tryOnce: () => Promise<Answer>, cause: u
   if (isNotSent || (wasNotStarted && call.entry.effect === Effect.AT_MOST_ONCE)) {
     return failure(`nothing was started: ${text}`);
   }
-  if (call.entry.effect === Effect.AT_MOST_ONCE) return outcomeUnknown(text);
+  const isResumed = call.executor.isResumable === true && code === "unavailable" && !wasNotStarted;
+  if (call.entry.effect === Effect.AT_MOST_ONCE && !isResumed) return outcomeUnknown(text);
   try {
-    return await tryOnce();
+    return await tryOnce({ isResumed });
   } catch (error) {
     const text = `provider ${JSON.stringify(call.executor.provider)}: ${messageFromUnknown(error)}`;
     if (wasNotStarted && startedNothing(error)) return failure(`nothing was started: ${text}`);
@@ -130,7 +134,12 @@ async function lost(call: ProviderCall, tryOnce: () => Promise<Answer>, cause: u
   }
 }
 
-async function attempt(client: ProviderClient, call: ProviderCall, control: CallControl): Promise<Answer> {
+interface Attempted extends ProviderCall {
+  /** Whether an instance that is lost was asked for the call before. */
+  isResumed: boolean | undefined;
+}
+
+async function attempt(client: ProviderClient, call: Attempted, control: CallControl): Promise<Answer> {
   const { source, tool } = call.executor;
   const { config, builtinPolicy } = call.entry.tool;
   const { latestAt } = call.deadline;
@@ -140,6 +149,7 @@ async function attempt(client: ProviderClient, call: ProviderCall, control: Call
     runContext: encodeRunContext(call.context),
     tool,
     argumentsJson: call.argumentsJson,
+    ...(call.isResumed && { resumed: true }),
     ...timedBy(call.deadline.at),
     ...(latestAt !== undefined && { longestTimeout: durationFromMs(Math.max(0, Math.floor(latestAt - Date.now()))) }),
     ...(source && { source }),

@@ -24,6 +24,7 @@ export function offer(provider: string, tools: Record<string, string[]>, more: P
   const offered = Object.entries(tools).flatMap(([source, names]) =>
     names.map((name) => ({
       $typeName: "toolbus.provider.v1.OfferedTool" as const,
+      resumable: false,
       source,
       tool: tool(name, { executionType: ExecutionType.MCP }),
     })),

@@ -23,7 +23,7 @@ function described(provider: string): Offer {
   });
   return {
     ...offer(provider, {}),
-    tools: [{ $typeName: "toolbus.provider.v1.OfferedTool", source: "", tool: reader }],
+    tools: [{ $typeName: "toolbus.provider.v1.OfferedTool", resumable: false, source: "", tool: reader }],
   };
 }
 

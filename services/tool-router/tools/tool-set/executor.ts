@@ -8,7 +8,14 @@ export type Executor =
   | { kind: "gateway" }
   /** A person in the active space or an external service submits the result. */
   | { kind: "outside" }
-  | { kind: "provider"; provider: string; source: Source | undefined; tool: string };
+  | {
+      kind: "provider";
+      provider: string;
+      source: Source | undefined;
+      tool: string;
+      /** Whether another instance goes on with a call whose instance is lost. */
+      isResumable?: boolean;
+    };
 
 /** The kinds that a catalogue's tool may have; the others come from sources, callers and clients of runs. */
 export const CATALOGUE_KINDS: ReadonlySet<ExecutionType> = new Set([

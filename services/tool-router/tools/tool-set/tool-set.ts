@@ -107,7 +107,7 @@ function candidatesOfOffer(offer: Offer, declaredNames: ReadonlySet<string>): Ca
   const reasons = new Map(away.map((one) => [one.source, one.reason]));
   const candidates: Candidate[] = [];
   for (const one of offer.tools) {
-    const { source: name, tool } = one;
+    const { source: name, tool, resumable: isResumable } = one;
     if (tool === undefined || isDeclared !== declaredNames.has(name)) continue;
     const source = offer.declared.get(name);
     if (isDeclared && source === undefined) continue; // a source that this provider was not asked for
@@ -118,7 +118,10 @@ function candidatesOfOffer(offer: Offer, declaredNames: ReadonlySet<string>): Ca
     candidates.push({
       reference: referenceFrom(name, tool.name),
       tool,
-      executor: { kind: "provider", provider: offer.provider, source: source ?? ownSource, tool: tool.name },
+      executor: {
+        ...{ kind: "provider", provider: offer.provider, source: source ?? ownSource, tool: tool.name },
+        ...(isResumable && { isResumable }),
+      },
       standing,
       isDeclared,
       unavailable: offer.failure || (reasons.get(name) ?? ""),

@@ -136,8 +136,12 @@ type WatchCallerRequest struct {
 	// How long requests wait for the caller to come back, at most the relay's limit of 5 min (TOOLBUS_CALLER_MAX_GRACE).
 	// Absent means the relay's default of 0 (TOOLBUS_CALLER_GRACE); 0 means not at all.
 	ReconnectGrace *durationpb.Duration `protobuf:"bytes,2,opt,name=reconnect_grace,json=reconnectGrace,proto3" json:"reconnect_grace,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Names this stream among those of the session, such as a window of the caller or a process: a random text that is kept while the
+	// stream is opened again and again. A stream takes the place, and the requests, of an older one of the same name; streams of
+	// different names share the requests, in turn. Empty: a name of its own.
+	StreamId      string `protobuf:"bytes,3,opt,name=stream_id,json=streamId,proto3" json:"stream_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *WatchCallerRequest) Reset() {
@@ -182,6 +186,13 @@ func (x *WatchCallerRequest) GetReconnectGrace() *durationpb.Duration {
 		return x.ReconnectGrace
 	}
 	return nil
+}
+
+func (x *WatchCallerRequest) GetStreamId() string {
+	if x != nil {
+		return x.StreamId
+	}
+	return ""
 }
 
 // What the caller receives.
@@ -718,11 +729,12 @@ const file_toolbus_caller_v1_caller_service_proto_rawDesc = "" +
 	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12N\n" +
 	"\vdeclaration\x18\x02 \x01(\v2$.toolbus.caller.v1.CallerDeclarationB\x06\xbaH\x03\xc8\x01\x01R\vdeclaration\",\n" +
 	"\x14DeclareToolsResponse\x12\x14\n" +
-	"\x05names\x18\x01 \x03(\tR\x05names\"\xa6\x01\n" +
+	"\x05names\x18\x01 \x03(\tR\x05names\"\xcd\x01\n" +
 	"\x12WatchCallerRequest\x12;\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12S\n" +
-	"\x0freconnect_grace\x18\x02 \x01(\v2\x19.google.protobuf.DurationB\x0f\xbaH\f\xaa\x01\t\"\x05\b\x80\xe7\x84\x0f2\x00R\x0ereconnectGrace\"\xea\x01\n" +
+	"\x0freconnect_grace\x18\x02 \x01(\v2\x19.google.protobuf.DurationB\x0f\xbaH\f\xaa\x01\t\"\x05\b\x80\xe7\x84\x0f2\x00R\x0ereconnectGrace\x12%\n" +
+	"\tstream_id\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\bstreamId\"\xea\x01\n" +
 	"\x13WatchCallerResponse\x12?\n" +
 	"\battached\x18\x01 \x01(\v2!.toolbus.caller.v1.CallerAttachedH\x00R\battached\x12@\n" +
 	"\arequest\x18\x02 \x01(\v2$.toolbus.caller.v1.CallerToolRequestH\x00R\arequest\x12G\n" +

@@ -117,7 +117,10 @@ type OfferedTool struct {
 	// Name of the source; empty for tools that are called by their bare name.
 	Source string `protobuf:"bytes,1,opt,name=source,proto3" json:"source,omitempty"`
 	// The tool.
-	Tool          *v1.Tool `protobuf:"bytes,2,opt,name=tool,proto3" json:"tool,omitempty"`
+	Tool *v1.Tool `protobuf:"bytes,2,opt,name=tool,proto3" json:"tool,omitempty"`
+	// Whether a call of it outlives the instance that was asked for it: asked for again with `resumed`, another instance goes on with it,
+	// and starts nothing twice. A router asks again so when it loses the instance, whatever the tool's effect.
+	Resumable     bool `protobuf:"varint,3,opt,name=resumable,proto3" json:"resumable,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -164,6 +167,13 @@ func (x *OfferedTool) GetTool() *v1.Tool {
 		return x.Tool
 	}
 	return nil
+}
+
+func (x *OfferedTool) GetResumable() bool {
+	if x != nil {
+		return x.Resumable
+	}
+	return false
 }
 
 // Asks for the tools of a scope.
@@ -440,8 +450,11 @@ type ExecuteToolRequest struct {
 	Timeout *durationpb.Duration `protobuf:"bytes,10,opt,name=timeout,proto3" json:"timeout,omitempty"`
 	// How long the call may take in all, where each progress begins `timeout` anew; absent where progress extends nothing.
 	LongestTimeout *durationpb.Duration `protobuf:"bytes,11,opt,name=longest_timeout,json=longestTimeout,proto3" json:"longest_timeout,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Whether the call was asked for before, of an instance that was lost: what was started of it is to go on, not to be started again.
+	// Set for tools that are offered as `resumable`.
+	Resumed       bool `protobuf:"varint,12,opt,name=resumed,proto3" json:"resumed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ExecuteToolRequest) Reset() {
@@ -549,6 +562,13 @@ func (x *ExecuteToolRequest) GetLongestTimeout() *durationpb.Duration {
 		return x.LongestTimeout
 	}
 	return nil
+}
+
+func (x *ExecuteToolRequest) GetResumed() bool {
+	if x != nil {
+		return x.Resumed
+	}
+	return false
 }
 
 // What happens in a call: progress and logs, then exactly one result.
@@ -758,10 +778,11 @@ const file_toolbus_provider_v1_tool_provider_service_proto_rawDesc = "" +
 	"\x05agent\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x18@R\x05agent\x12)\n" +
 	"\x10context_revision\x18\x03 \x01(\rR\x0fcontextRevision\x123\n" +
 	"\x06run_id\x18\x04 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\x05runId\x12&\n" +
-	"\tprincipal\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\tprincipal\"P\n" +
+	"\tprincipal\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\tprincipal\"n\n" +
 	"\vOfferedTool\x12\x16\n" +
 	"\x06source\x18\x01 \x01(\tR\x06source\x12)\n" +
-	"\x04tool\x18\x02 \x01(\v2\x15.toolbus.tool.v1.ToolR\x04tool\"\x91\x01\n" +
+	"\x04tool\x18\x02 \x01(\v2\x15.toolbus.tool.v1.ToolR\x04tool\x12\x1c\n" +
+	"\tresumable\x18\x03 \x01(\bR\tresumable\"\x91\x01\n" +
 	"\x17GetProvidedToolsRequest\x128\n" +
 	"\x05scope\x18\x01 \x01(\v2\x1a.toolbus.provider.v1.ScopeB\x06\xbaH\x03\xc8\x01\x01R\x05scope\x12<\n" +
 	"\asources\x18\x02 \x03(\v2\x17.toolbus.tool.v1.SourceB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\asources\"\xb8\x01\n" +
@@ -776,7 +797,7 @@ const file_toolbus_provider_v1_tool_provider_service_proto_rawDesc = "" +
 	"\x05tools\x18\x01 \x03(\v2 .toolbus.provider.v1.OfferedToolR\x05tools\x127\n" +
 	"\asources\x18\x02 \x03(\v2\x1d.toolbus.tool.v1.SourceStatusR\asources\x12+\n" +
 	"\x12same_in_all_scopes\x18\x03 \x01(\bR\x0fsameInAllScopes\x12\x12\n" +
-	"\x04etag\x18\x04 \x01(\tR\x04etag\"\x81\x05\n" +
+	"\x04etag\x18\x04 \x01(\tR\x04etag\"\x9b\x05\n" +
 	"\x12ExecuteToolRequest\x126\n" +
 	"\acall_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_-]{1,128}$R\x06callId\x128\n" +
 	"\x05scope\x18\x02 \x01(\v2\x1a.toolbus.provider.v1.ScopeB\x06\xbaH\x03\xc8\x01\x01R\x05scope\x12/\n" +
@@ -792,7 +813,8 @@ const file_toolbus_provider_v1_tool_provider_service_proto_rawDesc = "" +
 	"runContext\x12D\n" +
 	"\atimeout\x18\n" +
 	" \x01(\v2\x19.google.protobuf.DurationB\x0f\xbaH\f\xaa\x01\t\"\x05\b\x80\xe7\x84\x0f2\x00R\atimeout\x12S\n" +
-	"\x0flongest_timeout\x18\v \x01(\v2\x19.google.protobuf.DurationB\x0f\xbaH\f\xaa\x01\t\"\x05\b\x80\xe7\x84\x0f2\x00R\x0elongestTimeout\"\xc8\x01\n" +
+	"\x0flongest_timeout\x18\v \x01(\v2\x19.google.protobuf.DurationB\x0f\xbaH\f\xaa\x01\t\"\x05\b\x80\xe7\x84\x0f2\x00R\x0elongestTimeout\x12\x18\n" +
+	"\aresumed\x18\f \x01(\bR\aresumed\"\xc8\x01\n" +
 	"\x13ExecuteToolResponse\x12;\n" +
 	"\bprogress\x18\x01 \x01(\v2\x1d.toolbus.tool.v1.ToolProgressH\x00R\bprogress\x12,\n" +
 	"\x03log\x18\x02 \x01(\v2\x18.toolbus.tool.v1.ToolLogH\x00R\x03log\x12=\n" +

@@ -82,8 +82,14 @@ class WatchCallerRequest(_message.Message):
 
     SESSION_ID_FIELD_NUMBER: _builtins.int
     RECONNECT_GRACE_FIELD_NUMBER: _builtins.int
+    STREAM_ID_FIELD_NUMBER: _builtins.int
     session_id: _builtins.str
     """The session."""
+    stream_id: _builtins.str
+    """Names this stream among those of the session, such as a window of the caller or a process: a random text that is kept while the
+    stream is opened again and again. A stream takes the place, and the requests, of an older one of the same name; streams of
+    different names share the requests, in turn. Empty: a name of its own.
+    """
     @_builtins.property
     def reconnect_grace(self) -> _duration_pb2.Duration:
         """How long requests wait for the caller to come back, at most the relay's limit of 5 min (TOOLBUS_CALLER_MAX_GRACE).
@@ -95,10 +101,11 @@ class WatchCallerRequest(_message.Message):
         *,
         session_id: _builtins.str = ...,
         reconnect_grace: _duration_pb2.Duration | None = ...,
+        stream_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["reconnect_grace", b"reconnect_grace"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["reconnect_grace", b"reconnect_grace", "session_id", b"session_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["reconnect_grace", b"reconnect_grace", "session_id", b"session_id", "stream_id", b"stream_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -70,8 +70,13 @@ class OfferedTool(_message.Message):
 
     SOURCE_FIELD_NUMBER: _builtins.int
     TOOL_FIELD_NUMBER: _builtins.int
+    RESUMABLE_FIELD_NUMBER: _builtins.int
     source: _builtins.str
     """Name of the source; empty for tools that are called by their bare name."""
+    resumable: _builtins.bool
+    """Whether a call of it outlives the instance that was asked for it: asked for again with `resumed`, another instance goes on with it,
+    and starts nothing twice. A router asks again so when it loses the instance, whatever the tool's effect.
+    """
     @_builtins.property
     def tool(self) -> _tool_pb2.Tool:
         """The tool."""
@@ -81,10 +86,11 @@ class OfferedTool(_message.Message):
         *,
         source: _builtins.str = ...,
         tool: _tool_pb2.Tool | None = ...,
+        resumable: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["tool", b"tool"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["source", b"source", "tool", b"tool"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["resumable", b"resumable", "source", b"source", "tool", b"tool"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -241,6 +247,7 @@ class ExecuteToolRequest(_message.Message):
     RUN_CONTEXT_FIELD_NUMBER: _builtins.int
     TIMEOUT_FIELD_NUMBER: _builtins.int
     LONGEST_TIMEOUT_FIELD_NUMBER: _builtins.int
+    RESUMED_FIELD_NUMBER: _builtins.int
     call_id: _builtins.str
     """The call's id. A second call with the same id joins the first or is given its result."""
     tool: _builtins.str
@@ -250,6 +257,10 @@ class ExecuteToolRequest(_message.Message):
     run_context: _builtins.bytes
     """What the calling run allows this call; opaque. A provider that calls further tools on the call's behalf passes it unchanged as
     CallToolRequest.run_context, so that they stay within what the run allows. Empty where nothing narrows the call.
+    """
+    resumed: _builtins.bool
+    """Whether the call was asked for before, of an instance that was lost: what was started of it is to go on, not to be started again.
+    Set for tools that are offered as `resumable`.
     """
     @_builtins.property
     def scope(self) -> Global___Scope:
@@ -293,10 +304,11 @@ class ExecuteToolRequest(_message.Message):
         run_context: _builtins.bytes = ...,
         timeout: _duration_pb2.Duration | None = ...,
         longest_timeout: _duration_pb2.Duration | None = ...,
+        resumed: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["builtin_policy", b"builtin_policy", "config", b"config", "deadline", b"deadline", "longest_timeout", b"longest_timeout", "scope", b"scope", "source", b"source", "timeout", b"timeout"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["arguments_json", b"arguments_json", "builtin_policy", b"builtin_policy", "call_id", b"call_id", "config", b"config", "deadline", b"deadline", "longest_timeout", b"longest_timeout", "run_context", b"run_context", "scope", b"scope", "source", b"source", "timeout", b"timeout", "tool", b"tool"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["arguments_json", b"arguments_json", "builtin_policy", b"builtin_policy", "call_id", b"call_id", "config", b"config", "deadline", b"deadline", "longest_timeout", b"longest_timeout", "resumed", b"resumed", "run_context", b"run_context", "scope", b"scope", "source", b"source", "timeout", b"timeout", "tool", b"tool"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

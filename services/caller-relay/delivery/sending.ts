@@ -1,0 +1,158 @@
+import type { CallerToolRequest } from "#gen/toolbus/caller/v1/caller_pb.ts";
+import type { AnsweredRequest } from "#gen/toolbus/internal/caller/v1/answered_request_pb.ts";
+import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { refuse } from "#runtime/failure/failure.ts";
+import type { Clock } from "#runtime/time/clock.ts";
+import { openEnding } from "#runtime/time/ending.ts";
+import type { AnsweredRequests } from "../requests/answered-requests.ts";
+import { keyOfRecord } from "../requests/requests.ts";
+import type { Carriage, CarryMode } from "../streams/attachments.ts";
+import type { Changes } from "../streams/changes.ts";
+import { type CallerStream, endStream, type StreamRecords, streamsOf } from "../streams/stream-record.ts";
+import type { Turns } from "../streams/turns.ts";
+
+export interface CarriedBy {
+  signal: AbortSignal;
+  mode: CarryMode;
+}
+
+export interface SendingParts {
+  /** Has the stream carry a request, in whichever instance, and stays until that ends or the signal aborts. */
+  carry: (stream: CallerStream, request: CallerToolRequest, by: CarriedBy) => Promise<Carriage>;
+  /** Tells the stream that nobody waits for a request any more, and why. */
+  cancel: (stream: CallerStream, requestId: string, why: unknown) => Promise<void>;
+  records: StreamRecords;
+  changes: Changes;
+  turns: Turns;
+  answered: AnsweredRequests;
+  clock: Clock;
+  /** Aborts when this instance stops. */
+  stopping: AbortSignal;
+}
+
+/** Why a request cannot reach the caller any more. */
+export type Undelivered = "not_attached" | "disconnected";
+export type Sent = { kind: Undelivered } | { kind: "answered"; result: ToolResult };
+
+/** A request's way to its caller. */
+export interface Sending {
+  /** The stream that carries it. */
+  stream?: CallerStream | undefined;
+  /** Whether a stream that has ended carried it. */
+  isSent: boolean;
+  /** Aborts when it is to be carried no further. */
+  readonly over: AbortSignal;
+  /** Nobody waits for it any more, and why. */
+  givenUp?: { why: unknown };
+}
+
+/** Resolves when the request cannot reach the caller any more, or was answered while nobody held its call. */
+export async function send(parts: SendingParts, request: CallerToolRequest, sending: Sending): Promise<Sent> {
+  const { sessionId } = request;
+  let last: CallerStream | undefined;
+  for (;;) {
+    const [first, ...others] = await findStreams(parts, sessionId, sending.over); // D1
+    if (first === undefined || sending.givenUp) return { kind: sending.isSent ? "disconnected" : "not_attached" };
+    const successor = [first, ...others].find(({ streamId }) => streamId !== "" && streamId === last?.streamId);
+    last = successor ?? parts.turns.next(sessionId, [first, ...others]);
+    const sent = await carry(parts, { request, sending, stream: last, mode: "first" });
+    if (sent !== undefined) return sent;
+  }
+}
+
+/** D7: goes on with a request that an instance which is lost may have sent. */
+export async function takeOver(parts: SendingParts, request: CallerToolRequest, sending: Sending): Promise<Sent> {
+  const { sessionId, requestId } = request;
+  const standing = await parts.answered.read(keyOfRecord(sessionId, requestId));
+  if (standing !== undefined) return { kind: "answered", result: keptResult(standing.value, requestId) };
+  const record = (await parts.records.read(sessionId))?.value;
+  const streams = streamsOf(record);
+  for (const stream of streams) {
+    const sent = await carry(parts, { request, sending, stream, mode: "adopt" });
+    if (sent !== undefined) return sent;
+    if (sending.isSent) return send(parts, request, sending); // it was there, and its stream has ended
+  }
+  sending.isSent = true;
+  const graceMs = record?.kind === "away" ? record.graceMs : Math.max(0, ...streams.map((stream) => stream.graceMs));
+  return graceMs > 0 ? send(parts, request, sending) : { kind: "disconnected" };
+}
+
+interface Carrying {
+  request: CallerToolRequest;
+  sending: Sending;
+  stream: CallerStream;
+  mode: CarryMode;
+}
+
+/** Undefined when the request may go on by another stream. */
+async function carry(parts: SendingParts, { request, sending, stream, mode }: Carrying): Promise<Sent | undefined> {
+  const { sessionId, requestId } = request;
+  sending.stream = stream;
+  const carriage = await parts.carry(stream, request, { signal: sending.over, mode }); // D3
+  sending.stream = undefined;
+  if (carriage.kind === "unknown") return undefined;
+  sending.isSent ||= carriage.kind === "ended";
+  if (carriage.kind === "ended" && carriage.end === "answered") {
+    const standing = await parts.answered.read(keyOfRecord(sessionId, requestId));
+    return { kind: "answered", result: keptResult(standing?.value, requestId) };
+  }
+  if (carriage.kind === "ended" && carriage.end === "replaced") return undefined; // D4
+  await endStream(parts, sessionId, stream); // D5
+  return carriage.kind === "ended" && stream.graceMs === 0 ? { kind: "disconnected" } : undefined;
+}
+
+/** An answer that was taken by an instance which died with it is lost. */
+function keptResult(standing: AnsweredRequest | undefined, requestId: string): ToolResult {
+  const message = `request ${requestId} was resolved, and the instance that took its answer is lost`;
+  return standing?.keptResult ?? refuse("unavailable", message, { reason: "OUTCOME_UNKNOWN" });
+}
+
+/** D6. */
+export async function tellGivenUp(
+  parts: SendingParts,
+  { sessionId, requestId }: CallerToolRequest,
+  { stream, isSent }: Sending,
+  why: unknown,
+): Promise<void> {
+  const unlessAway = () => {}; // its stream has ended, or is about to with its instance: nobody is left to be told
+  if (stream !== undefined) return parts.cancel(stream, requestId, why).catch(unlessAway);
+  if (!isSent) return;
+  const told = findStreams(parts, sessionId, parts.stopping).then((streams) =>
+    Promise.all(streams.map((found) => parts.cancel(found, requestId, why))),
+  );
+  told.catch(unlessAway); // nobody waits for a caller that is away
+}
+
+/** Waits for a caller whose grace runs; none when there is none, or none came back. */
+async function findStreams(
+  { records, changes, clock }: SendingParts,
+  sessionId: string,
+  signal: AbortSignal,
+): Promise<CallerStream[]> {
+  for (;;) {
+    signal.throwIfAborted();
+    using change = changes.next(sessionId); // D2
+    const found = await records.read(sessionId);
+    if (found === undefined) return [];
+    const { value: record, revision } = found;
+    if (record.kind === "open") return record.streams;
+    const leftMs = record.endedAtMs + record.graceMs - clock.now();
+    if (leftMs <= 0) {
+      await records.remove(sessionId, revision);
+      return [];
+    }
+    await firstOf(change.happened, async (over) => {
+      using ending = openEnding(signal, over);
+      await clock.delay(leftMs, ending.signal);
+    });
+  }
+}
+
+async function firstOf(happened: Promise<void>, wait: (over: AbortSignal) => Promise<void>): Promise<void> {
+  const over = new AbortController();
+  try {
+    await Promise.race([happened, wait(over.signal)]);
+  } finally {
+    over.abort();
+  }
+}

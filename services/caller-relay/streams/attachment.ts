@@ -1,0 +1,167 @@
+import { randomUUID } from "node:crypto";
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { CallerToolCancellationReason, type CallerToolRequest } from "#gen/toolbus/caller/v1/caller_pb.ts";
+import type { WatchCallerResponseSchema } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
+import { Failure, refuse } from "#runtime/failure/failure.ts";
+import { startTimer } from "#runtime/time/timer.ts";
+
+/** Why a caller's stream ended: it went away, another one of its name took its place, or this instance stops. */
+export type StreamEnd = "detached" | "replaced" | "stopping";
+
+/** What became of a request on its stream: the stream ended, or the caller answered when nobody held the call. */
+export type EmissionEnd = StreamEnd | "answered";
+
+/** What a caller is told on its stream. */
+export type CallerEvent = NonNullable<MessageInitShape<typeof WatchCallerResponseSchema>["event"]>;
+
+/** A request on its way to the caller. */
+export interface Emission extends Disposable {
+  /** Resolves when the stream that carries it ends. Disposing takes the request back if it was not sent. */
+  readonly ended: Promise<EmissionEnd>;
+  /** Its holder has died: the request waits a while for the next one, then the caller is told that nobody waits for it any more. */
+  orphan(): void;
+}
+
+/** The open stream of one caller, in this process. */
+export interface Attachment {
+  readonly id: string;
+  readonly sessionId: string;
+  /** Of its record; undefined until that is written. */
+  revision: number | undefined;
+  readonly ended: Promise<StreamEnd>;
+  /** `holder` is the instance that holds the call. Refuses a request that the stream already carries, and more than it may carry at once. */
+  emit(request: CallerToolRequest, holder: string): Emission;
+  /** Takes over a request that the stream carries, from a holder that is lost; undefined if it carries none of that id. */
+  adopt(requestId: string, holder: string): Emission | undefined;
+  /** Whether it carries the request and waits for its next holder. */
+  isOrphaned(requestId: string): boolean;
+  /** The request was answered while it had no holder: the next one is told. */
+  markAnswered(requestId: string): void;
+  /**
+   * LOOP-15: says that nobody waits for a request any more, also for one of an earlier stream; one that was not sent is taken back. A
+   * holder whose request was taken over by another one is not heard.
+   */
+  cancel(requestId: string, reason: CallerToolCancellationReason, holder: string): void;
+  /** What to send, in order, until the stream ends. */
+  events(): AsyncGenerator<CallerEvent>;
+  /** Only the first end counts. */
+  end(why: StreamEnd): void;
+}
+
+/** A request that the stream carries, from one holder to the next. */
+interface Carried {
+  holder: string;
+  held: PromiseWithResolvers<EmissionEnd>;
+  isAnswered: boolean;
+  /** Stops its waiting for the next holder; undefined while it has one. */
+  stopWaiting?: (() => void) | undefined;
+}
+
+const mostRequests = 1_000;
+/** Longer than a router needs to notice that an instance is lost, and to ask another one. */
+const ORPHANED_MS = 5_000;
+
+export function createAttachment(sessionId: string): Attachment {
+  const ended = Promise.withResolvers<StreamEnd>();
+  const carried = new Map<string, Carried>();
+  const unsent: CallerEvent[] = [];
+  let ending: StreamEnd | undefined;
+  let wake = () => {};
+
+  /** Whether it was there. */
+  function takeBack(requestId: string): boolean {
+    const place = unsent.findIndex((event) => event.case === "request" && event.value?.requestId === requestId);
+    if (place >= 0) unsent.splice(place, 1);
+    return place >= 0;
+  }
+
+  function emitEvent(event: CallerEvent): void {
+    unsent.push(event);
+    wake();
+  }
+
+  function cancel(requestId: string, reason: CallerToolCancellationReason, holder: string): void {
+    if ((carried.get(requestId)?.holder ?? holder) !== holder) return;
+    if (!takeBack(requestId)) emitEvent({ case: "canceled", value: { requestId, reason } });
+  }
+
+  function emissionOf(requestId: string, request: Carried): Emission {
+    const { held } = request;
+    const isOurs = () => carried.get(requestId) === request && request.held === held;
+    if (request.isAnswered) held.resolve("answered");
+    if (ending !== undefined) held.resolve(ending);
+    return {
+      ended: held.promise,
+      orphan() {
+        if (!isOurs()) return;
+        request.stopWaiting = startTimer(ORPHANED_MS, () => {
+          carried.delete(requestId);
+          if (!request.isAnswered) cancel(requestId, CallerToolCancellationReason.CANCELED, request.holder);
+        });
+      },
+      [Symbol.dispose]() {
+        if (!isOurs() || request.stopWaiting !== undefined) return;
+        carried.delete(requestId);
+        takeBack(requestId);
+      },
+    };
+  }
+
+  return {
+    id: randomUUID(),
+    sessionId,
+    revision: undefined,
+    ended: ended.promise,
+    emit(request, holder) {
+      const { requestId } = request;
+      if (carried.has(requestId)) throw elsewhere(requestId);
+      if (carried.size >= mostRequests)
+        refuse("resource_exhausted", `the caller has ${mostRequests} requests open`, { reason: "CALLER_BUSY" });
+      const taken: Carried = { holder, held: Promise.withResolvers(), isAnswered: false };
+      carried.set(requestId, taken);
+      emitEvent({ case: "request", value: request });
+      return emissionOf(requestId, taken);
+    },
+    adopt(requestId, holder) {
+      const request = carried.get(requestId);
+      if (request === undefined) return undefined;
+      request.stopWaiting?.();
+      request.stopWaiting = undefined;
+      request.held.promise.catch(() => {}); // mostly nobody is left to hear it
+      request.held.reject(elsewhere(requestId));
+      request.held = Promise.withResolvers();
+      request.holder = holder;
+      return emissionOf(requestId, request);
+    },
+    isOrphaned: (requestId) => carried.get(requestId)?.stopWaiting !== undefined,
+    markAnswered(requestId) {
+      const request = carried.get(requestId);
+      if (request === undefined) return;
+      request.isAnswered = true;
+      request.held.resolve("answered");
+    },
+    cancel,
+    async *events() {
+      while (ending === undefined) {
+        const event = unsent.shift();
+        if (event) yield event;
+        else await new Promise<void>((resolve) => (wake = resolve));
+      }
+    },
+    end(why) {
+      ending ??= why;
+      for (const { held, stopWaiting } of carried.values()) {
+        stopWaiting?.();
+        held.resolve(ending);
+      }
+      ended.resolve(ending);
+      wake();
+    },
+  };
+}
+
+function elsewhere(requestId: string): Failure {
+  return new Failure("aborted", `request ${requestId} is on its way by another instance`, {
+    reason: "CALL_IN_PROGRESS",
+  });
+}
