@@ -115,7 +115,8 @@ export class Connection implements AsyncDisposable {
     const { toolTimeoutMs } = this.#options;
     const timeout =
       this.server.callTimeout ?? (toolTimeoutMs === undefined ? undefined : durationFromMs(toolTimeoutMs));
-    return offerFromPhase(this.server.name, this.#keeper.phase, { listed: this.#keeper.listed, timeout });
+    const { listed, about } = this.#keeper;
+    return offerFromPhase(this.server.name, this.#keeper.phase, { listed, about, timeout });
   }
 
   status(): McpConnection {

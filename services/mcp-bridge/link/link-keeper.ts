@@ -9,6 +9,7 @@ import { type Backoff, createBackoff } from "#runtime/time/retry/backoff.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
 import { type Changes, orAborted } from "../servers/changes.ts";
 import type { StartTime } from "../servers/start-time.ts";
+import { type About, NOTHING_KNOWN } from "./about.ts";
 import { CurrentPhase } from "./current-phase.ts";
 import { type HealthFinding, watchHealth } from "./health.ts";
 import type { Link } from "./link.ts";
@@ -76,6 +77,7 @@ export class LinkKeeper implements AsyncDisposable {
   readonly #running: Promise<void>;
   #hasServed = false;
   #listed: ReadonlyMap<string, Tool> = new Map();
+  #about = NOTHING_KNOWN;
 
   constructor(options: LinkKeeperOptions) {
     this.#options = options;
@@ -91,6 +93,11 @@ export class LinkKeeper implements AsyncDisposable {
   /** The tools as they were listed last, whether or not the server is there at the moment. */
   get listed(): ReadonlyMap<string, Tool> {
     return this.#listed;
+  }
+
+  /** What the server said of itself last. */
+  get about(): About {
+    return this.#about;
   }
 
   get phase(): Phase {
@@ -183,6 +190,7 @@ export class LinkKeeper implements AsyncDisposable {
     const over = new AbortController();
     using ending = openEnding(over.signal, signal);
     if (!signal.aborted) {
+      this.#about = { ...link.about, instructions: this.#options.redact(link.about.instructions) };
       this.#current.enter({ kind: "ready", link, tools: this.#take(listed) });
       this.#logger.info({ tools: listed.tools.length, protocolVersion: link.protocolVersion }, "ready");
       this.#watchHealth(link, ending.signal);

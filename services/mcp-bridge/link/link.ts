@@ -17,6 +17,7 @@ import { orAborted } from "../servers/changes.ts";
 import { type StartTime, textOfLateStart } from "../servers/start-time.ts";
 import { logFromNotification } from "../tools/log.ts";
 import type { OpenTransport, TransportContext, TransportModule } from "../transport/module.ts";
+import { type About, aboutServer } from "./about.ts";
 import type { KnownEra } from "./eras.ts";
 import { type ListedTools, listTools } from "./list-tools.ts";
 import { networkTextOf, type Outcome, outcomeOf } from "./outcome.ts";
@@ -24,6 +25,7 @@ import { networkTextOf, type Outcome, outcomeOf } from "./outcome.ts";
 /** A client and its transport, initialised: they live and end together, and are never used again after that. */
 export interface Link extends AsyncDisposable {
   readonly protocolVersion: string;
+  readonly about: About;
   readonly era: KnownEra;
   /** Whether the server keeps a session for this client, which it can forget. */
   readonly hasSession: boolean;
@@ -236,6 +238,7 @@ function createLink(options: LinkOptions, opened: OpenTransport, client: Client,
   const requestOptions = (signal: AbortSignal) => ({ signal, timeout: NO_TIMEOUT_MS });
   return {
     protocolVersion: client.getNegotiatedProtocolVersion() ?? "",
+    about: aboutServer(client, server),
     era: isModern ? "modern" : "legacy",
     get hasSession() {
       return opened.transport.sessionId !== undefined;

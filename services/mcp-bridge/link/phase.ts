@@ -10,6 +10,7 @@ import { type OfferedTool, OfferedToolSchema } from "#gen/toolbus/provider/v1/to
 import { type SourceStatus, SourceStatusSchema } from "#gen/toolbus/tool/v1/source_pb.ts";
 import type { Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { Holder } from "../servers/key.ts";
+import type { About } from "./about.ts";
 import type { HealthFinding } from "./health.ts";
 import type { Link } from "./link.ts";
 
@@ -48,8 +49,9 @@ export function reasonOf(phase: Phase): string {
 export function offerFromPhase(
   source: string,
   phase: Phase,
-  { listed, timeout }: { listed: ReadonlyMap<string, Tool>; timeout: Duration | undefined },
+  known: { listed: ReadonlyMap<string, Tool>; about: About; timeout: Duration | undefined },
 ): { tools: OfferedTool[]; status: SourceStatus } {
+  const { listed, about, timeout } = known;
   return {
     tools: [...listed.values()].map((tool) =>
       create(OfferedToolSchema, { source, tool: timeout === undefined ? tool : { ...tool, timeout } }),
@@ -59,6 +61,7 @@ export function offerFromPhase(
       available: phase.kind === "ready",
       reason: reasonOf(phase),
       starting: !isSettled(phase),
+      ...about,
     }),
   };
 }

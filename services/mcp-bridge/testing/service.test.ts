@@ -56,6 +56,19 @@ describe("the provider", () => {
     await rm(directory, { recursive: true });
   });
 
+  test("ORCH-7 tells a server's title and its instructions, unless its entry omits these", async () => {
+    const config = { command: process.execPath, args: [modulePath("server-everything")] };
+    const told = { name: "told", config };
+    const omitted = { name: "omitted", config: { ...config, omitInstructions: true } };
+    const { sources } = await left.provider.getProvidedTools({ scope, sources: [told, omitted] });
+    expect(sources[0]?.instructions).toMatch(/^# Everything Server/);
+    expect(sources).toMatchObject([
+      { source: "told", title: "Everything Reference Server" },
+      { source: "omitted", title: "Everything Reference Server", instructions: "" },
+    ]);
+    await left.servers.closeConnections(scope);
+  });
+
   test("ORCH-6 TOOL-14 a server over stdio and one over HTTP are sources beside each other", async () => {
     await using remote = await openSessionServer();
     const everything = {

@@ -8,6 +8,7 @@ import {
   ToolSchema,
 } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
+import { iconsFrom } from "./icons.ts";
 
 /** A tool of a server's list, or why it is not offered. */
 export type ParsedTool = { kind: "tool"; tool: Tool } | { kind: "refused"; name: string; reason: string };
@@ -34,6 +35,7 @@ export function parseTool(listed: unknown): ParsedTool {
     executionType: ExecutionType.MCP,
     effect: effectFrom(hints),
     ...(hints && { annotations: hints }),
+    icons: iconsFrom(listed.icons),
   });
   return { kind: "tool", tool };
 }

@@ -40,6 +40,17 @@ describe("a listed tool", () => {
     expect(annotations?.title).toBe("Add");
   });
 
+  test("ORCH-7 keeps icons that a page may load, and no others", () => {
+    const icons = [
+      { src: "https://e.org/a.png", mimeType: "image/png", sizes: ["48x48"], theme: "dark" },
+      { src: "javascript:alert(1)" },
+      { src: "file:///etc/passwd" },
+      "wrong",
+    ];
+    const parsed = parseTool({ name: "t", inputSchema: { type: "object" }, icons });
+    expect(parsed.kind === "tool" && parsed.tool.icons).toMatchObject([icons[0]]);
+  });
+
   test("does without an output schema that is none", () => {
     const parsed = parseTool({ name: "t", inputSchema: { type: "object" }, outputSchema: "wrong" });
     expect(parsed).toMatchObject({ kind: "tool", tool: { outputSchemaJson: "" } });

@@ -3,6 +3,7 @@ import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { RunEndReason, RunMode, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { ToolOutputSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { ListToolsResponseSchema } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { SELF } from "#runtime/rpc/identity.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { until } from "#runtime/time/until.ts";
@@ -22,6 +23,22 @@ describe("the loop", () => {
     });
     expect(run.asked[0]?.prompt[0]).toEqual({ role: "system", content: "Help." });
     expect(run.asked[0]?.headers).toEqual({ "idempotency-key": "r-1-1" });
+  });
+
+  test("ORCH-7 the model reads what sources say of the use of tools that it may call, under their names", async () => {
+    const run = await openRun({ turns: [{ text: "done" }] });
+    const tool = { modelName: "files__read", reference: "@files/read", callable: true, available: true };
+    const blocked = { ...tool, modelName: "disks__wipe", reference: "@disks/wipe", callable: false };
+    const sources = [
+      { source: "files", available: true, instructions: "Read before you write." },
+      { source: "disks", available: true, instructions: "Wipe first." },
+      { source: "quiet", available: true },
+    ];
+    run.router.listTools = async () =>
+      create(ListToolsResponseSchema, { tools: [tool, blocked], sources, agent: "helper", contextRevision: 1 });
+    await run.work();
+    const content = "Help.\n\n[What the tool source files says of the use of its tools]\nRead before you write.";
+    expect(run.asked[0]?.prompt[0]).toEqual({ role: "system", content });
   });
 
   test("LOOP-4 calls run in parallel within their limit, and results go back in the order of the calls", async () => {

@@ -10,9 +10,10 @@ import { conversationFromState } from "./conversation.ts";
 export function promptOfRun(
   state: FoldedRun,
   { agent, inbox, history }: Pick<LoopContext, "agent" | "inbox" | "history">,
+  sourceInstructions = "",
 ): LanguageModelV4Prompt {
   const own = state.accepted.options?.instructions || agent.instructions;
-  const instructions = [own, inbox.instructions].filter((text) => text !== "").join("\n\n");
+  const instructions = [own, sourceInstructions, inbox.instructions].filter((text) => text !== "").join("\n\n");
   const { opening, turns, continuesEarlier } = conversationFromState(state);
   const items = continuesEarlier ? [...history, ...opening] : opening;
   const last = items.at(-1)?.item;

@@ -3,6 +3,7 @@ import type { FunctionTool, RunOptions } from "#gen/toolbus/run/v1/run_pb.ts";
 import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { ListToolsResponse, ModelTool } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { modelToolFromTool } from "../../model/prompt/call-options.ts";
+import { instructionsOfSources } from "./instructions-of-sources.ts";
 import { isOfRunServer } from "./run-servers.ts";
 
 /** What a name that the model uses leads to. */
@@ -13,6 +14,8 @@ export interface ToolTable {
   readonly contextRevision: number;
   /** LOOP-3: all that can be called stay visible, whatever `allowed_tools` says. */
   readonly modelTools: LanguageModelV4FunctionTool[];
+  /** What the sources of those tools say of their use, as the model reads it; empty when none says anything. */
+  readonly sourceInstructions: string;
   /** By model name, alias or reference; the client's own tools win over the session's of the same name. */
   find(name: string): Target | undefined;
   isAllowed(name: string): boolean;
@@ -83,6 +86,7 @@ export function createToolTable(listed: ListToolsResponse, options: RunOptions |
       ...sessionTools.filter(({ callable }) => callable).map(modelToolOf),
       ...functionTools.map((tool) => modelToolFromTool(tool.name, tool)),
     ],
+    sourceInstructions: instructionsOfSources(listed, sessionTools),
     find,
     isAllowed: (name) =>
       options?.allowedTools === undefined || isBuiltIn(name) || allowed.has(modelNameOf(name) ?? name),

@@ -68,7 +68,8 @@ export async function takeTurn(
   let attempt = firstAttemptOfClaim(state) - 1;
   let hasFailed = false;
   const broken = createBrokenAttempts(run, context);
-  if (state.lost !== undefined) broken.noteLost(state.lost, context.models.current, promptOfRun(state, context));
+  if (state.lost !== undefined)
+    broken.noteLost(state.lost, context.models.current, promptOfRun(state, context, table.sourceInstructions));
   if (state.lost !== undefined && !(await broken.settle())) return undefined;
   for (;;) {
     const question = async (model: AgentModel) => {
@@ -137,7 +138,7 @@ async function ask(context: LoopContext, question: Question) {
   const request = {
     ...callOptionsFromModelOptions(model.config.provider, model.config.options),
     ...tools,
-    prompt: promptOfRun(state, context),
+    prompt: promptOfRun(state, context, table.sourceInstructions),
     headers: { "idempotency-key": keyOfRequest(state, models, `${turn}`) }, // turn-3
   };
   const answer = await takeAttempt(model.language, request, {

@@ -1,5 +1,6 @@
+import { create } from "@bufbuild/protobuf";
 import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
-import type { Source, SourceStatus } from "#gen/toolbus/tool/v1/source_pb.ts";
+import { type Source, type SourceStatus, SourceStatusSchema } from "#gen/toolbus/tool/v1/source_pb.ts";
 import { Effect, type Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { BUILT_IN_NAMES, modelNameFromReference, parseReference, referenceFrom } from "../names.ts";
 import { blockedAsOffered, createPolicy, type Decision, type Policy } from "../policy.ts";
@@ -180,5 +181,5 @@ function statuses(offers: readonly Offer[]): SourceStatus[] {
 }
 
 function statusOf(source: string, reason: string): SourceStatus {
-  return { $typeName: "toolbus.tool.v1.SourceStatus", source, available: false, reason, starting: false };
+  return create(SourceStatusSchema, { source, reason });
 }

@@ -14,7 +14,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file toolbus/tool/v1/source.proto.
  */
 export const file_toolbus_tool_v1_source: GenFile = /*@__PURE__*/
-  fileDesc("Chx0b29sYnVzL3Rvb2wvdjEvc291cmNlLnByb3RvEg90b29sYnVzLnRvb2wudjEicAoGU291cmNlEisKBG5hbWUYASABKAlCHbpIGnIYMhZeW2EtekEtWjAtOV8uLV17MSw2NH0kEicKBmNvbmZpZxgCIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSEAoIZnJvbV9ydW4YAyABKAgikQEKCVJ1blNvdXJjZRIrCgRuYW1lGAEgASgJQh26SBpyGDIWXlthLXpBLVowLTlfLi1dezEsNjR9JBIuCghwcm92aWRlchgCIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBInCgZjb25maWcYAyABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0IlMKDFNvdXJjZVN0YXR1cxIOCgZzb3VyY2UYASABKAkSEQoJYXZhaWxhYmxlGAIgASgIEg4KBnJlYXNvbhgDIAEoCRIQCghzdGFydGluZxgEIAEoCGIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_struct]);
+  fileDesc("Chx0b29sYnVzL3Rvb2wvdjEvc291cmNlLnByb3RvEg90b29sYnVzLnRvb2wudjEicAoGU291cmNlEisKBG5hbWUYASABKAlCHbpIGnIYMhZeW2EtekEtWjAtOV8uLV17MSw2NH0kEicKBmNvbmZpZxgCIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSEAoIZnJvbV9ydW4YAyABKAgikQEKCVJ1blNvdXJjZRIrCgRuYW1lGAEgASgJQh26SBpyGDIWXlthLXpBLVowLTlfLi1dezEsNjR9JBIuCghwcm92aWRlchgCIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBInCgZjb25maWcYAyABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0InIKBEljb24SFgoDc3JjGAEgASgJQgm6SAZyBBiAgAQSGwoJbWltZV90eXBlGAIgASgJQgi6SAVyAxiAAhIdCgVzaXplcxgDIAMoCUIOukgLkgEIECAiBHICGCASFgoFdGhlbWUYBCABKAlCB7pIBHICGBAingEKDFNvdXJjZVN0YXR1cxIOCgZzb3VyY2UYASABKAkSEQoJYXZhaWxhYmxlGAIgASgIEg4KBnJlYXNvbhgDIAEoCRIQCghzdGFydGluZxgEIAEoCBIUCgxpbnN0cnVjdGlvbnMYBSABKAkSDQoFdGl0bGUYBiABKAkSJAoFaWNvbnMYByADKAsyFS50b29sYnVzLnRvb2wudjEuSWNvbmIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_struct]);
 
 /**
  * Where tools come from: one MCP server, one worker file, one third party's collection.
@@ -88,6 +88,48 @@ export const RunSourceSchema: GenMessage<RunSource> = /*@__PURE__*/
   messageDesc(file_toolbus_tool_v1_source, 1);
 
 /**
+ * An image that stands for something where people see it.
+ *
+ * @generated from message toolbus.tool.v1.Icon
+ */
+export type Icon = Message<"toolbus.tool.v1.Icon"> & {
+  /**
+   * Where it is: an `https:` or a `data:` URL.
+   *
+   * @generated from field: string src = 1;
+   */
+  src: string;
+
+  /**
+   * Its media type; empty means that the source does not say.
+   *
+   * @generated from field: string mime_type = 2;
+   */
+  mimeType: string;
+
+  /**
+   * Its sizes, such as `48x48` or `any`.
+   *
+   * @generated from field: repeated string sizes = 3;
+   */
+  sizes: string[];
+
+  /**
+   * The theme that it is made for, `light` or `dark`; empty for any.
+   *
+   * @generated from field: string theme = 4;
+   */
+  theme: string;
+};
+
+/**
+ * Describes the message toolbus.tool.v1.Icon.
+ * Use `create(IconSchema)` to create a new message.
+ */
+export const IconSchema: GenMessage<Icon> = /*@__PURE__*/
+  messageDesc(file_toolbus_tool_v1_source, 2);
+
+/**
  * Whether a source can be used.
  *
  * @generated from message toolbus.tool.v1.SourceStatus
@@ -120,6 +162,27 @@ export type SourceStatus = Message<"toolbus.tool.v1.SourceStatus"> & {
    * @generated from field: bool starting = 4;
    */
   starting: boolean;
+
+  /**
+   * What it says of the use of its tools, in words for the model; bounded. Empty when it says nothing, or is not to be heard.
+   *
+   * @generated from field: string instructions = 5;
+   */
+  instructions: string;
+
+  /**
+   * Its title for people; empty when it has none.
+   *
+   * @generated from field: string title = 6;
+   */
+  title: string;
+
+  /**
+   * Its icons.
+   *
+   * @generated from field: repeated toolbus.tool.v1.Icon icons = 7;
+   */
+  icons: Icon[];
 };
 
 /**
@@ -127,5 +190,5 @@ export type SourceStatus = Message<"toolbus.tool.v1.SourceStatus"> & {
  * Use `create(SourceStatusSchema)` to create a new message.
  */
 export const SourceStatusSchema: GenMessage<SourceStatus> = /*@__PURE__*/
-  messageDesc(file_toolbus_tool_v1_source, 2);
+  messageDesc(file_toolbus_tool_v1_source, 3);
 

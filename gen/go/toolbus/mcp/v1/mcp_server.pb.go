@@ -458,7 +458,12 @@ type McpServer struct {
 	Era Era `protobuf:"varint,9,opt,name=era,proto3,enum=toolbus.mcp.v1.Era" json:"era,omitempty"`
 	// How long a call of its tools may take; absent means what the bridge says (TOOLBUS_MCP_CALL_TIMEOUT), else 60 s, or what a call
 	// outside a run asks for. Each progress that the server tells begins it anew, within the time of the run or of the request.
-	CallTimeout   *durationpb.Duration `protobuf:"bytes,10,opt,name=call_timeout,json=callTimeout,proto3" json:"call_timeout,omitempty"`
+	CallTimeout *durationpb.Duration `protobuf:"bytes,10,opt,name=call_timeout,json=callTimeout,proto3" json:"call_timeout,omitempty"`
+	// Whether what the server says of the use of its tools is kept from the model; it reaches it, bounded, unless told.
+	OmitInstructions bool `protobuf:"varint,14,opt,name=omit_instructions,json=omitInstructions,proto3" json:"omit_instructions,omitempty"`
+	// Whether the model gets no tool to read the server's resources with; it gets `read_resource`, unless the server has none, or has
+	// a tool of that name.
+	OmitResources bool `protobuf:"varint,15,opt,name=omit_resources,json=omitResources,proto3" json:"omit_resources,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -574,6 +579,20 @@ func (x *McpServer) GetCallTimeout() *durationpb.Duration {
 		return x.CallTimeout
 	}
 	return nil
+}
+
+func (x *McpServer) GetOmitInstructions() bool {
+	if x != nil {
+		return x.OmitInstructions
+	}
+	return false
+}
+
+func (x *McpServer) GetOmitResources() bool {
+	if x != nil {
+		return x.OmitResources
+	}
+	return false
 }
 
 type isMcpServer_Transport interface {
@@ -776,7 +795,7 @@ const file_toolbus_mcp_v1_mcp_server_proto_rawDesc = "" +
 	"\aheaders\x18\x03 \x03(\v2,.toolbus.mcp.v1.CustomTransport.HeadersEntryB\x17\xbaH\x14\x9a\x01\x11\x10d\"\x05r\x03\x18\x80\x02*\x06r\x04\x18\x80\x80\x04R\aheaders\x1a:\n" +
 	"\fHeadersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x8a\x05\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xde\x05\n" +
 	"\tMcpServer\x121\n" +
 	"\x04name\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_.-]{1,64}$R\x04name\x126\n" +
 	"\x05stdio\x18\x02 \x01(\v2\x1e.toolbus.mcp.v1.StdioTransportH\x00R\x05stdio\x123\n" +
@@ -788,7 +807,9 @@ const file_toolbus_mcp_v1_mcp_server_proto_rawDesc = "" +
 	"\x05share\x18\b \x01(\x0e2\x15.toolbus.mcp.v1.ShareB\b\xbaH\x05\x82\x01\x02\x10\x01R\x05share\x12/\n" +
 	"\x03era\x18\t \x01(\x0e2\x13.toolbus.mcp.v1.EraB\b\xbaH\x05\x82\x01\x02\x10\x01R\x03era\x12M\n" +
 	"\fcall_timeout\x18\n" +
-	" \x01(\v2\x19.google.protobuf.DurationB\x0f\xbaH\f\xaa\x01\t\"\x05\b\x80\xe7\x84\x0f*\x00R\vcallTimeoutB\x12\n" +
+	" \x01(\v2\x19.google.protobuf.DurationB\x0f\xbaH\f\xaa\x01\t\"\x05\b\x80\xe7\x84\x0f*\x00R\vcallTimeout\x12+\n" +
+	"\x11omit_instructions\x18\x0e \x01(\bR\x10omitInstructions\x12%\n" +
+	"\x0eomit_resources\x18\x0f \x01(\bR\romitResourcesB\x12\n" +
 	"\ttransport\x12\x05\xbaH\x02\b\x01\"\xa6\x03\n" +
 	"\rMcpConnection\x12\x16\n" +
 	"\x06server\x18\x01 \x01(\tR\x06server\x12\x1d\n" +

@@ -154,6 +154,79 @@ func (x *RunSource) GetConfig() *structpb.Struct {
 	return nil
 }
 
+// An image that stands for something where people see it.
+type Icon struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Where it is: an `https:` or a `data:` URL.
+	Src string `protobuf:"bytes,1,opt,name=src,proto3" json:"src,omitempty"`
+	// Its media type; empty means that the source does not say.
+	MimeType string `protobuf:"bytes,2,opt,name=mime_type,json=mimeType,proto3" json:"mime_type,omitempty"`
+	// Its sizes, such as `48x48` or `any`.
+	Sizes []string `protobuf:"bytes,3,rep,name=sizes,proto3" json:"sizes,omitempty"`
+	// The theme that it is made for, `light` or `dark`; empty for any.
+	Theme         string `protobuf:"bytes,4,opt,name=theme,proto3" json:"theme,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Icon) Reset() {
+	*x = Icon{}
+	mi := &file_toolbus_tool_v1_source_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Icon) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Icon) ProtoMessage() {}
+
+func (x *Icon) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_tool_v1_source_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Icon.ProtoReflect.Descriptor instead.
+func (*Icon) Descriptor() ([]byte, []int) {
+	return file_toolbus_tool_v1_source_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Icon) GetSrc() string {
+	if x != nil {
+		return x.Src
+	}
+	return ""
+}
+
+func (x *Icon) GetMimeType() string {
+	if x != nil {
+		return x.MimeType
+	}
+	return ""
+}
+
+func (x *Icon) GetSizes() []string {
+	if x != nil {
+		return x.Sizes
+	}
+	return nil
+}
+
+func (x *Icon) GetTheme() string {
+	if x != nil {
+		return x.Theme
+	}
+	return ""
+}
+
 // Whether a source can be used.
 type SourceStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -164,14 +237,20 @@ type SourceStatus struct {
 	// Why not, in words for an operator; empty when available.
 	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Whether it is on its way: being fetched, starting, or connected to again. `reason` says what it does.
-	Starting      bool `protobuf:"varint,4,opt,name=starting,proto3" json:"starting,omitempty"`
+	Starting bool `protobuf:"varint,4,opt,name=starting,proto3" json:"starting,omitempty"`
+	// What it says of the use of its tools, in words for the model; bounded. Empty when it says nothing, or is not to be heard.
+	Instructions string `protobuf:"bytes,5,opt,name=instructions,proto3" json:"instructions,omitempty"`
+	// Its title for people; empty when it has none.
+	Title string `protobuf:"bytes,6,opt,name=title,proto3" json:"title,omitempty"`
+	// Its icons.
+	Icons         []*Icon `protobuf:"bytes,7,rep,name=icons,proto3" json:"icons,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SourceStatus) Reset() {
 	*x = SourceStatus{}
-	mi := &file_toolbus_tool_v1_source_proto_msgTypes[2]
+	mi := &file_toolbus_tool_v1_source_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -183,7 +262,7 @@ func (x *SourceStatus) String() string {
 func (*SourceStatus) ProtoMessage() {}
 
 func (x *SourceStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_tool_v1_source_proto_msgTypes[2]
+	mi := &file_toolbus_tool_v1_source_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -196,7 +275,7 @@ func (x *SourceStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SourceStatus.ProtoReflect.Descriptor instead.
 func (*SourceStatus) Descriptor() ([]byte, []int) {
-	return file_toolbus_tool_v1_source_proto_rawDescGZIP(), []int{2}
+	return file_toolbus_tool_v1_source_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *SourceStatus) GetSource() string {
@@ -227,6 +306,27 @@ func (x *SourceStatus) GetStarting() bool {
 	return false
 }
 
+func (x *SourceStatus) GetInstructions() string {
+	if x != nil {
+		return x.Instructions
+	}
+	return ""
+}
+
+func (x *SourceStatus) GetTitle() string {
+	if x != nil {
+		return x.Title
+	}
+	return ""
+}
+
+func (x *SourceStatus) GetIcons() []*Icon {
+	if x != nil {
+		return x.Icons
+	}
+	return nil
+}
+
 var File_toolbus_tool_v1_source_proto protoreflect.FileDescriptor
 
 const file_toolbus_tool_v1_source_proto_rawDesc = "" +
@@ -239,12 +339,20 @@ const file_toolbus_tool_v1_source_proto_rawDesc = "" +
 	"\tRunSource\x121\n" +
 	"\x04name\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_.-]{1,64}$R\x04name\x128\n" +
 	"\bprovider\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\bprovider\x12/\n" +
-	"\x06config\x18\x03 \x01(\v2\x17.google.protobuf.StructR\x06config\"x\n" +
+	"\x06config\x18\x03 \x01(\v2\x17.google.protobuf.StructR\x06config\"\x8f\x01\n" +
+	"\x04Icon\x12\x1b\n" +
+	"\x03src\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80\x04R\x03src\x12%\n" +
+	"\tmime_type\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\bmimeType\x12$\n" +
+	"\x05sizes\x18\x03 \x03(\tB\x0e\xbaH\v\x92\x01\b\x10 \"\x04r\x02\x18 R\x05sizes\x12\x1d\n" +
+	"\x05theme\x18\x04 \x01(\tB\a\xbaH\x04r\x02\x18\x10R\x05theme\"\xdf\x01\n" +
 	"\fSourceStatus\x12\x16\n" +
 	"\x06source\x18\x01 \x01(\tR\x06source\x12\x1c\n" +
 	"\tavailable\x18\x02 \x01(\bR\tavailable\x12\x16\n" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\x12\x1a\n" +
-	"\bstarting\x18\x04 \x01(\bR\bstartingB\xab\x01\n" +
+	"\bstarting\x18\x04 \x01(\bR\bstarting\x12\"\n" +
+	"\finstructions\x18\x05 \x01(\tR\finstructions\x12\x14\n" +
+	"\x05title\x18\x06 \x01(\tR\x05title\x12+\n" +
+	"\x05icons\x18\a \x03(\v2\x15.toolbus.tool.v1.IconR\x05iconsB\xab\x01\n" +
 	"\x13com.toolbus.tool.v1B\vSourceProtoP\x01Z)toolbus.dev/gen/go/toolbus/tool/v1;toolv1\xa2\x02\x03TTX\xaa\x02\x0fToolbus.Tool.V1\xca\x02\x0fToolbus\\Tool\\V1\xe2\x02\x1bToolbus\\Tool\\V1\\GPBMetadata\xea\x02\x11Toolbus::Tool::V1b\x06proto3"
 
 var (
@@ -259,21 +367,23 @@ func file_toolbus_tool_v1_source_proto_rawDescGZIP() []byte {
 	return file_toolbus_tool_v1_source_proto_rawDescData
 }
 
-var file_toolbus_tool_v1_source_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
+var file_toolbus_tool_v1_source_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
 var file_toolbus_tool_v1_source_proto_goTypes = []any{
 	(*Source)(nil),          // 0: toolbus.tool.v1.Source
 	(*RunSource)(nil),       // 1: toolbus.tool.v1.RunSource
-	(*SourceStatus)(nil),    // 2: toolbus.tool.v1.SourceStatus
-	(*structpb.Struct)(nil), // 3: google.protobuf.Struct
+	(*Icon)(nil),            // 2: toolbus.tool.v1.Icon
+	(*SourceStatus)(nil),    // 3: toolbus.tool.v1.SourceStatus
+	(*structpb.Struct)(nil), // 4: google.protobuf.Struct
 }
 var file_toolbus_tool_v1_source_proto_depIdxs = []int32{
-	3, // 0: toolbus.tool.v1.Source.config:type_name -> google.protobuf.Struct
-	3, // 1: toolbus.tool.v1.RunSource.config:type_name -> google.protobuf.Struct
-	2, // [2:2] is the sub-list for method output_type
-	2, // [2:2] is the sub-list for method input_type
-	2, // [2:2] is the sub-list for extension type_name
-	2, // [2:2] is the sub-list for extension extendee
-	0, // [0:2] is the sub-list for field type_name
+	4, // 0: toolbus.tool.v1.Source.config:type_name -> google.protobuf.Struct
+	4, // 1: toolbus.tool.v1.RunSource.config:type_name -> google.protobuf.Struct
+	2, // 2: toolbus.tool.v1.SourceStatus.icons:type_name -> toolbus.tool.v1.Icon
+	3, // [3:3] is the sub-list for method output_type
+	3, // [3:3] is the sub-list for method input_type
+	3, // [3:3] is the sub-list for extension type_name
+	3, // [3:3] is the sub-list for extension extendee
+	0, // [0:3] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_tool_v1_source_proto_init() }
@@ -287,7 +397,7 @@ func file_toolbus_tool_v1_source_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolbus_tool_v1_source_proto_rawDesc), len(file_toolbus_tool_v1_source_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   3,
+			NumMessages:   4,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

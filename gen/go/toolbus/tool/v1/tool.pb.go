@@ -610,7 +610,9 @@ type Tool struct {
 	// For EXECUTION_TYPE_EXTERNAL: who may watch for its calls, take them and answer them; absent: those whom
 	// TOOLBUS_DEFAULT_GRANT of the gateway names. The owner of the
 	// session that calls may always answer.
-	Grants        *v1.Grants `protobuf:"bytes,16,opt,name=grants,proto3" json:"grants,omitempty"`
+	Grants *v1.Grants `protobuf:"bytes,16,opt,name=grants,proto3" json:"grants,omitempty"`
+	// Its icons, as the provider gave them.
+	Icons         []*Icon `protobuf:"bytes,17,rep,name=icons,proto3" json:"icons,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -753,6 +755,13 @@ func (x *Tool) GetTtl() *durationpb.Duration {
 func (x *Tool) GetGrants() *v1.Grants {
 	if x != nil {
 		return x.Grants
+	}
+	return nil
+}
+
+func (x *Tool) GetIcons() []*Icon {
+	if x != nil {
+		return x.Icons
 	}
 	return nil
 }
@@ -1014,7 +1023,7 @@ var File_toolbus_tool_v1_tool_proto protoreflect.FileDescriptor
 
 const file_toolbus_tool_v1_tool_proto_rawDesc = "" +
 	"\n" +
-	"\x1atoolbus/tool/v1/tool.proto\x12\x0ftoolbus.tool.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1etoolbus/access/v1/access.proto\x1a\x1ctoolbus/error/v1/error.proto\"\xfb\x01\n" +
+	"\x1atoolbus/tool/v1/tool.proto\x12\x0ftoolbus.tool.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1etoolbus/access/v1/access.proto\x1a\x1ctoolbus/error/v1/error.proto\x1a\x1ctoolbus/tool/v1/source.proto\"\xfb\x01\n" +
 	"\rHttpExecution\x12\x1d\n" +
 	"\x03url\x18\x01 \x01(\tB\v\xbaH\br\x06\x18\x80 \x88\x01\x01R\x03url\x12/\n" +
 	"\x06method\x18\x02 \x01(\tB\x17\xbaH\x14r\x122\x10^([A-Z]{1,16})?$R\x06method\x12^\n" +
@@ -1043,7 +1052,7 @@ const file_toolbus_tool_v1_tool_proto_rawDesc = "" +
 	"\n" +
 	"CustomType\x128\n" +
 	"\bprovider\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\bprovider\x12:\n" +
-	"\ttool_type\x18\x02 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_.-]{1,64}$R\btoolType\"\x84\a\n" +
+	"\ttool_type\x18\x02 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_.-]{1,64}$R\btoolType\"\xbb\a\n" +
 	"\x04Tool\x12\x1e\n" +
 	"\x04name\x18\x01 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01\x18\x80\x02R\x04name\x12+\n" +
@@ -1063,7 +1072,8 @@ const file_toolbus_tool_v1_tool_proto_rawDesc = "" +
 	"\x0ebuiltin_policy\x18\r \x01(\v2\x1e.toolbus.tool.v1.BuiltinPolicyR\rbuiltinPolicy\x12B\n" +
 	"\vannotations\x18\x0e \x01(\v2 .toolbus.tool.v1.ToolAnnotationsR\vannotations\x12<\n" +
 	"\x03ttl\x18\x0f \x01(\v2\x19.google.protobuf.DurationB\x0f\xbaH\f\xaa\x01\t\"\x05\b\x80\xe7\x84\x0f*\x00R\x03ttl\x121\n" +
-	"\x06grants\x18\x10 \x01(\v2\x19.toolbus.access.v1.GrantsR\x06grantsB\n" +
+	"\x06grants\x18\x10 \x01(\v2\x19.toolbus.access.v1.GrantsR\x06grants\x125\n" +
+	"\x05icons\x18\x11 \x03(\v2\x15.toolbus.tool.v1.IconB\b\xbaH\x05\x92\x01\x02\x10\x10R\x05iconsB\n" +
 	"\n" +
 	"\b_visible\"\xa5\x01\n" +
 	"\n" +
@@ -1150,7 +1160,8 @@ var file_toolbus_tool_v1_tool_proto_goTypes = []any{
 	(*durationpb.Duration)(nil), // 14: google.protobuf.Duration
 	(*structpb.Struct)(nil),     // 15: google.protobuf.Struct
 	(*v1.Grants)(nil),           // 16: toolbus.access.v1.Grants
-	(v11.Reason)(0),             // 17: toolbus.error.v1.Reason
+	(*Icon)(nil),                // 17: toolbus.tool.v1.Icon
+	(v11.Reason)(0),             // 18: toolbus.error.v1.Reason
 }
 var file_toolbus_tool_v1_tool_proto_depIdxs = []int32{
 	13, // 0: toolbus.tool.v1.HttpExecution.headers:type_name -> toolbus.tool.v1.HttpExecution.HeadersEntry
@@ -1166,13 +1177,14 @@ var file_toolbus_tool_v1_tool_proto_depIdxs = []int32{
 	6,  // 10: toolbus.tool.v1.Tool.annotations:type_name -> toolbus.tool.v1.ToolAnnotations
 	14, // 11: toolbus.tool.v1.Tool.ttl:type_name -> google.protobuf.Duration
 	16, // 12: toolbus.tool.v1.Tool.grants:type_name -> toolbus.access.v1.Grants
-	17, // 13: toolbus.tool.v1.ToolResult.reason:type_name -> toolbus.error.v1.Reason
-	3,  // 14: toolbus.tool.v1.ToolLog.level:type_name -> toolbus.tool.v1.LogLevel
-	15, // [15:15] is the sub-list for method output_type
-	15, // [15:15] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	17, // 13: toolbus.tool.v1.Tool.icons:type_name -> toolbus.tool.v1.Icon
+	18, // 14: toolbus.tool.v1.ToolResult.reason:type_name -> toolbus.error.v1.Reason
+	3,  // 15: toolbus.tool.v1.ToolLog.level:type_name -> toolbus.tool.v1.LogLevel
+	16, // [16:16] is the sub-list for method output_type
+	16, // [16:16] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_tool_v1_tool_proto_init() }
@@ -1180,6 +1192,7 @@ func file_toolbus_tool_v1_tool_proto_init() {
 	if File_toolbus_tool_v1_tool_proto != nil {
 		return
 	}
+	file_toolbus_tool_v1_source_proto_init()
 	file_toolbus_tool_v1_tool_proto_msgTypes[2].OneofWrappers = []any{}
 	file_toolbus_tool_v1_tool_proto_msgTypes[4].OneofWrappers = []any{}
 	type x struct{}

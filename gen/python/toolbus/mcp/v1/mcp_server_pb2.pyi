@@ -302,12 +302,20 @@ class McpServer(_message.Message):
     SHARE_FIELD_NUMBER: _builtins.int
     ERA_FIELD_NUMBER: _builtins.int
     CALL_TIMEOUT_FIELD_NUMBER: _builtins.int
+    OMIT_INSTRUCTIONS_FIELD_NUMBER: _builtins.int
+    OMIT_RESOURCES_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Its name, the `source` of `@source/tool`."""
     share: Global___Share.ValueType
     """Who shares a connection."""
     era: Global___Era.ValueType
     """Which way it is spoken with; absent finds out, and remembers it."""
+    omit_instructions: _builtins.bool
+    """Whether what the server says of the use of its tools is kept from the model; it reaches it, bounded, unless told."""
+    omit_resources: _builtins.bool
+    """Whether the model gets no tool to read the server's resources with; it gets `read_resource`, unless the server has none, or has
+    a tool of that name.
+    """
     @_builtins.property
     def stdio(self) -> Global___StdioTransport:
         """By a program that is started."""
@@ -353,10 +361,12 @@ class McpServer(_message.Message):
         share: Global___Share.ValueType = ...,
         era: Global___Era.ValueType = ...,
         call_timeout: _duration_pb2.Duration | None = ...,
+        omit_instructions: _builtins.bool = ...,
+        omit_resources: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["allowed_tools", b"allowed_tools", "call_timeout", b"call_timeout", "custom", b"custom", "health_check", b"health_check", "http", b"http", "startup_timeout", b"startup_timeout", "stdio", b"stdio", "transport", b"transport"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["allowed_tools", b"allowed_tools", "call_timeout", b"call_timeout", "custom", b"custom", "era", b"era", "health_check", b"health_check", "http", b"http", "name", b"name", "share", b"share", "startup_timeout", b"startup_timeout", "stdio", b"stdio", "transport", b"transport"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["allowed_tools", b"allowed_tools", "call_timeout", b"call_timeout", "custom", b"custom", "era", b"era", "health_check", b"health_check", "http", b"http", "name", b"name", "omit_instructions", b"omit_instructions", "omit_resources", b"omit_resources", "share", b"share", "startup_timeout", b"startup_timeout", "stdio", b"stdio", "transport", b"transport"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType_transport: _TypeAlias = _typing.Literal["stdio", "http", "custom"]  # noqa: Y015
     _WhichOneofArgType_transport: _TypeAlias = _typing.Literal["transport", b"transport"]  # noqa: Y015

@@ -3,9 +3,11 @@
 isort:skip_file
 Sources: where tools come from."""
 
+from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf import struct_pb2 as _struct_pb2
+from google.protobuf.internal import containers as _containers
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -84,6 +86,42 @@ class RunSource(_message.Message):
 Global___RunSource: _TypeAlias = RunSource  # noqa: Y015
 
 @_typing.final
+class Icon(_message.Message):
+    """An image that stands for something where people see it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SRC_FIELD_NUMBER: _builtins.int
+    MIME_TYPE_FIELD_NUMBER: _builtins.int
+    SIZES_FIELD_NUMBER: _builtins.int
+    THEME_FIELD_NUMBER: _builtins.int
+    src: _builtins.str
+    """Where it is: an `https:` or a `data:` URL."""
+    mime_type: _builtins.str
+    """Its media type; empty means that the source does not say."""
+    theme: _builtins.str
+    """The theme that it is made for, `light` or `dark`; empty for any."""
+    @_builtins.property
+    def sizes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Its sizes, such as `48x48` or `any`."""
+
+    def __init__(
+        self,
+        *,
+        src: _builtins.str = ...,
+        mime_type: _builtins.str = ...,
+        sizes: _abc.Iterable[_builtins.str] | None = ...,
+        theme: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["mime_type", b"mime_type", "sizes", b"sizes", "src", b"src", "theme", b"theme"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Icon: _TypeAlias = Icon  # noqa: Y015
+
+@_typing.final
 class SourceStatus(_message.Message):
     """Whether a source can be used."""
 
@@ -93,6 +131,9 @@ class SourceStatus(_message.Message):
     AVAILABLE_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
     STARTING_FIELD_NUMBER: _builtins.int
+    INSTRUCTIONS_FIELD_NUMBER: _builtins.int
+    TITLE_FIELD_NUMBER: _builtins.int
+    ICONS_FIELD_NUMBER: _builtins.int
     source: _builtins.str
     """Name of the source."""
     available: _builtins.bool
@@ -101,6 +142,14 @@ class SourceStatus(_message.Message):
     """Why not, in words for an operator; empty when available."""
     starting: _builtins.bool
     """Whether it is on its way: being fetched, starting, or connected to again. `reason` says what it does."""
+    instructions: _builtins.str
+    """What it says of the use of its tools, in words for the model; bounded. Empty when it says nothing, or is not to be heard."""
+    title: _builtins.str
+    """Its title for people; empty when it has none."""
+    @_builtins.property
+    def icons(self) -> _containers.RepeatedCompositeFieldContainer[Global___Icon]:
+        """Its icons."""
+
     def __init__(
         self,
         *,
@@ -108,10 +157,13 @@ class SourceStatus(_message.Message):
         available: _builtins.bool = ...,
         reason: _builtins.str = ...,
         starting: _builtins.bool = ...,
+        instructions: _builtins.str = ...,
+        title: _builtins.str = ...,
+        icons: _abc.Iterable[Global___Icon] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["available", b"available", "reason", b"reason", "source", b"source", "starting", b"starting"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["available", b"available", "icons", b"icons", "instructions", b"instructions", "reason", b"reason", "source", b"source", "starting", b"starting", "title", b"title"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

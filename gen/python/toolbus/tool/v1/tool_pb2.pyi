@@ -12,6 +12,7 @@ from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from toolbus.access.v1 import access_pb2 as _access_pb2
 from toolbus.error.v1 import error_pb2 as _error_pb2
+from toolbus.tool.v1 import source_pb2 as _source_pb2
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -370,6 +371,7 @@ class Tool(_message.Message):
     ANNOTATIONS_FIELD_NUMBER: _builtins.int
     TTL_FIELD_NUMBER: _builtins.int
     GRANTS_FIELD_NUMBER: _builtins.int
+    ICONS_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Name within its source, for example `read_file`. One of the catalog has 1 to 64 letters, digits, _, - or single dots between
     them. One that a provider offers has no control characters and no `*`, and one without a source does not begin with `@`: a tool
@@ -426,6 +428,10 @@ class Tool(_message.Message):
         session that calls may always answer.
         """
 
+    @_builtins.property
+    def icons(self) -> _containers.RepeatedCompositeFieldContainer[_source_pb2.Icon]:
+        """Its icons, as the provider gave them."""
+
     def __init__(
         self,
         *,
@@ -445,10 +451,11 @@ class Tool(_message.Message):
         annotations: Global___ToolAnnotations | None = ...,
         ttl: _duration_pb2.Duration | None = ...,
         grants: _access_pb2.Grants | None = ...,
+        icons: _abc.Iterable[_source_pb2.Icon] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_visible", b"_visible", "annotations", b"annotations", "builtin_policy", b"builtin_policy", "config", b"config", "custom_type", b"custom_type", "execution", b"execution", "grants", b"grants", "timeout", b"timeout", "ttl", b"ttl", "visible", b"visible"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_visible", b"_visible", "annotations", b"annotations", "builtin_policy", b"builtin_policy", "config", b"config", "custom_type", b"custom_type", "description", b"description", "effect", b"effect", "execution", b"execution", "execution_type", b"execution_type", "grants", b"grants", "input_schema_json", b"input_schema_json", "is_async", b"is_async", "name", b"name", "output_schema_json", b"output_schema_json", "timeout", b"timeout", "ttl", b"ttl", "visible", b"visible"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_visible", b"_visible", "annotations", b"annotations", "builtin_policy", b"builtin_policy", "config", b"config", "custom_type", b"custom_type", "description", b"description", "effect", b"effect", "execution", b"execution", "execution_type", b"execution_type", "grants", b"grants", "icons", b"icons", "input_schema_json", b"input_schema_json", "is_async", b"is_async", "name", b"name", "output_schema_json", b"output_schema_json", "timeout", b"timeout", "ttl", b"ttl", "visible", b"visible"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__visible: _TypeAlias = _typing.Literal["visible"]  # noqa: Y015
     _WhichOneofArgType__visible: _TypeAlias = _typing.Literal["_visible", b"_visible"]  # noqa: Y015

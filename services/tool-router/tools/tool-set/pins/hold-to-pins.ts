@@ -1,6 +1,7 @@
+import { create } from "@bufbuild/protobuf";
 import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import type { StoredPin } from "#gen/toolbus/internal/tool/v1/stored_pin_pb.ts";
-import type { SourceStatus } from "#gen/toolbus/tool/v1/source_pb.ts";
+import { type SourceStatus, SourceStatusSchema } from "#gen/toolbus/tool/v1/source_pb.ts";
 import type { Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { blockedAsOffered } from "../../policy.ts";
 import type { ToolEntry, ToolSet } from "../tool-set.ts";
@@ -11,6 +12,7 @@ import type { Approvals } from "./pinned-tool.ts";
  * PIN-1  A pinned tool is called as it was when it was allowed, or not at all.
  * PIN-2  Of one that has changed nothing is told to a model but what was approved: what stands in the new definition may be written to
  *        mislead it. It stays listed, with the approved definition, and each call is refused with the way out.
+ *        For the same reason a model is told none of the instructions of a source that is pinned: nobody approves them.
  * PIN-3  What was seen first counts as approved once it is recorded, so that all routers agree on it.
  */
 
@@ -30,7 +32,7 @@ export function holdToPins(set: ToolSet, agent: Pick<Agent, "sources" | "tools">
     ...set,
     byReference: new Map(entries.map((entry) => [entry.reference, entry])),
     byModelName: new Map(entries.map((entry) => [entry.modelName, entry])),
-    sources: statusesWith(set.sources, entries),
+    sources: statusesWith(set.sources, entries).map((status) => withoutInstructions(status, sources)),
   };
 }
 
@@ -88,7 +90,12 @@ function statusesWith(sources: readonly SourceStatus[], entries: readonly ToolEn
   return [...others, ...told.map(([source, references]) => statusOf(source, references))];
 }
 
+/** PIN-2. */
+function withoutInstructions(status: SourceStatus, pinned: ReadonlySet<string>): SourceStatus {
+  return pinned.has(status.source) ? { ...status, instructions: "" } : status;
+}
+
 function statusOf(source: string, references: readonly string[]): SourceStatus {
   const reason = `pinned tools have changed since they were approved: ${references.join(", ")}`;
-  return { $typeName: "toolbus.tool.v1.SourceStatus", source, available: false, reason, starting: false };
+  return create(SourceStatusSchema, { source, reason });
 }
