@@ -8,12 +8,7 @@ import {
   createConnectRouter,
 } from "@connectrpc/connect";
 import type { UniversalHandler } from "@connectrpc/connect/protocol";
-import {
-  compressionBrotli,
-  compressionGzip,
-  universalRequestFromNodeRequest,
-  universalResponseToNodeResponse,
-} from "@connectrpc/connect-node";
+import { compressionBrotli, compressionGzip, universalResponseToNodeResponse } from "@connectrpc/connect-node";
 import type { Logger } from "pino";
 import { connectError } from "../../failure/connect.ts";
 import { messageFromUnknown } from "../../failure/failure.ts";
@@ -21,7 +16,9 @@ import { Budget } from "./body/budget.ts";
 import { leaveBody } from "./body/leave-body.ts";
 import { type BodyLimits, RequestBody } from "./body/request-body.ts";
 import { againstBombs } from "./body/unpacking.ts";
+import { headerOf, urlOf } from "./connect/exchange.ts";
 import { type ConnectHandler, connectHandlers } from "./connect/handlers.ts";
+import { whenLeft } from "./connect/reply.ts";
 import {
   type HttpRequest,
   type HttpResponse,
@@ -32,6 +29,7 @@ import {
 } from "./messages.ts";
 import { answerRefusal, answerThrown, responseFromRefusal } from "./refusal.ts";
 import { createRequestGate } from "./request-gate.ts";
+import { connectionOf, turns } from "./sockets/turns.ts";
 import { unservedForm, unservedPath } from "./unserved.ts";
 
 /**
@@ -93,11 +91,14 @@ export function createRequestListener(options: RequestListenerOptions): RequestL
   }
 
   return (request, response) => {
-    try {
-      answer(request, response);
-    } catch (error) {
-      fail(error, request, response);
-    }
+    turns.begin(connectionOf(request), () => {
+      if (sinkOf(response).destroyed) return; // whoever asked has left
+      try {
+        answer(request, response);
+      } catch (error) {
+        fail(error, request, response);
+      }
+    });
   };
 }
 
@@ -109,7 +110,7 @@ function pathOf(request: HttpRequest): string {
 function createBodies(limits: BodyLimits): (request: HttpRequest, response: HttpResponse) => RequestBody {
   const budgets = new WeakMap<object, Budget>();
   return (request, response) => {
-    const connection = ("stream" in request ? request.stream.session : undefined) ?? request.socket;
+    const connection = connectionOf(request);
     const budget = budgets.get(connection) ?? new Budget(limits.connectionBytes);
     budgets.set(connection, budget);
     sinkOf(response).once("finish", () => leaveBody(request));
@@ -136,7 +137,7 @@ async function serve({ handler, common, admit }: Handlers, exchange: Exchange): 
   if (values === "refused") return;
   const left = common ? await common({ request, response, body, values }) : {};
   if (!left) return;
-  const read = universalRequestFromNodeRequest(request, response, undefined, values);
+  const read = universalRequestOf(exchange, values);
   const isStream = handler.method.methodKind === "bidi_streaming" || handler.method.methodKind === "client_streaming";
   const parts = left.body ?? (isStream ? body.messages() : body);
   const answer = await body.whileServed(() => handler({ ...read, body: parts }));
@@ -144,6 +145,15 @@ async function serve({ handler, common, admit }: Handlers, exchange: Exchange): 
   const isServed = answer.status === 200 || answer.body !== undefined;
   const refused = () => unservedForm(handler, answer.status, { method: request.method, contentType });
   await universalResponseToNodeResponse(isServed ? answer : responseFromRefusal(contentType, refused()), response);
+}
+
+/** The request as Connect's own handlers take it. */
+function universalRequestOf({ request, response }: Exchange, contextValues: ContextValues | undefined) {
+  const left = new AbortController();
+  whenLeft(response, (reason) => left.abort(reason));
+  const { httpVersion, method = "" } = request;
+  const [url, header] = [urlOf(request), headerOf(request)];
+  return { httpVersion, method, url, header, signal: left.signal, ...(contextValues && { contextValues }) };
 }
 
 async function valuesFrom(admit: Admit | undefined, { request, response }: Exchange, method: DescMethod) {

@@ -1,5 +1,6 @@
 // What clients can do with the bodies of their requests: by every protocol, over both versions of HTTP.
 
+import { once } from "node:events";
 import { connect } from "node:http2";
 import { brotliCompressSync, gzipSync } from "node:zlib";
 import { createClient } from "@connectrpc/connect";
@@ -104,6 +105,21 @@ describe.each(doors)("%s over HTTP/%s", (_, version, protocol) => {
     expect(outcomeOf(answer).reason).toBe("DEADLINE_EXCEEDED");
   });
 });
+
+it.each(Object.entries(protocols))(
+  "SEC-5 %s: a request whose connection breaks before its end is not served",
+  async (_, protocol) => {
+    const url = await serve();
+    const session = connect(url);
+    await once(session, "connect");
+    openStream(session, headOf(protocol)).write(framed(protocol, bytesValue(1)));
+    for (const _ of [1, 2]) await new Promise((resolve) => session.ping(resolve)); // it has come
+    session.destroy();
+    const client = createClient(EchoService, createConnectTransport({ baseUrl: url, httpVersion: "2" }));
+    for (let call = 0; call < 20; call += 1) await client.unary({ value: new Uint8Array(1) });
+    expect(served).toBe(20);
+  },
+);
 
 it("SEC-5 a body that comes as fast as its line carries it has all the time that it takes", async () => {
   const url = await serve({ graceMs: 100, bytesPerSecond: 1024 });

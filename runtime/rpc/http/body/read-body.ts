@@ -16,7 +16,7 @@ export interface Reading {
 /** Reads a body to its end unless it is longer than `maxBytes`. Throws `canceled` when the client leaves before its end. */
 export function readBody(source: Readable, { maxBytes, hold, pace }: Reading): Promise<Body> {
   // An empty body may have ended before anybody listens.
-  if (source.readableEnded) return Promise.resolve({ kind: "whole", bytes: new Uint8Array() });
+  if (source.readableEnded && !isCutOff(source)) return Promise.resolve({ kind: "whole", bytes: new Uint8Array() });
   return new Promise((resolve, reject) => {
     const chunks: Uint8Array[] = [];
     let length = 0;
@@ -32,7 +32,7 @@ export function readBody(source: Readable, { maxBytes, hold, pace }: Reading): P
       length += chunk.length;
       if (length > maxBytes) settle(() => resolve({ kind: "too long", chunks }));
     };
-    const onEnd = () => settle(() => resolve({ kind: "whole", bytes: joined(chunks) }));
+    const onEnd = () => (isCutOff(source) ? onGone() : settle(() => resolve({ kind: "whole", bytes: joined(chunks) })));
     const onGone = () =>
       settle(() => reject(connectError("canceled", "the client left within its request", { reason: "CANCELED" })));
     const watched = pace((error) => settle(() => reject(error)));
@@ -51,6 +51,11 @@ export function readBody(source: Readable, { maxBytes, hold, pace }: Reading): P
     source.on("close", onGone);
     source.on("error", onGone);
   });
+}
+
+/** Node ends the body of a stream whose connection broke as if all of it had come. */
+export function isCutOff(source: Readable): boolean {
+  return "aborted" in source && source.aborted === true;
 }
 
 function joined(chunks: readonly Uint8Array[]): Uint8Array {

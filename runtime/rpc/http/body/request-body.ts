@@ -3,7 +3,7 @@ import { connectError } from "../../../failure/connect.ts";
 import { bodyOfRequest, type HttpRequest, type HttpResponse, sinkOf } from "../messages.ts";
 import type { Budget } from "./budget.ts";
 import { Pace, type PaceLimits } from "./pace.ts";
-import { type Body, readBody } from "./read-body.ts";
+import { type Body, isCutOff, readBody } from "./read-body.ts";
 
 /** What the bodies of requests may cost. */
 export interface BodyLimits extends PaceLimits {
@@ -71,10 +71,12 @@ export class RequestBody implements AsyncIterable<Uint8Array> {
     slow.promise.catch(() => {}); // told to whoever waits
     const pace = new Pace(this.#limits, isEndless, () => slow.reject(tooSlow()));
     // Whoever stops in between may still answer, so the stream is left as it is.
-    const parts = bodyOfRequest(this.#request).iterator({ destroyOnReturn: false });
+    const source = bodyOfRequest(this.#request);
+    const parts = source.iterator({ destroyOnReturn: false });
     try {
       for (;;) {
         const part = await Promise.race([parts.next().catch(throwGone), slow.promise]);
+        if (part.done && isCutOff(source)) throwGone();
         if (part.done) return;
         const bytes: Uint8Array = part.value;
         pace.came(bytes.length);
@@ -92,7 +94,7 @@ export function holdUnpacked(bytes: number): void {
   current.getStore()?.hold(bytes);
 }
 
-function throwGone(cause: unknown): never {
+function throwGone(cause?: unknown): never {
   throw connectError("canceled", "the client left within its request", { reason: "CANCELED", cause });
 }
 

@@ -30,6 +30,7 @@ import { answerUnary } from "./unary.ts";
  *     of hand-made generators, for all protocols and all kinds of calls.
  * P2  What is anything else (another protocol, GET, streams of requests, a compressed request, whatever must be refused before
  *     it is parsed) is left to those handlers, with what has been read of it.
+ * P3  Of no protocol anything is made for one request before it is there as a whole, so that half of one costs its bytes alone.
  */
 
 /** Undefined: answered. Otherwise the request is still to be answered, and this is its body, if it has been read from. */
@@ -72,7 +73,7 @@ function createHandler(recorded: RecordedMethod, common: ConnectRouterOptions): 
   const available: readonly Compression[] = acceptCompression;
   return async ({ request, response, body: source, values }) => {
     const head = readHead(request, available);
-    if (head?.isStream !== isStream) return {};
+    if (head?.isStream !== isStream) return gathered(request, source, maxBytes);
     const context = createContext(recorded, { request, head, values }, shutdownSignal);
     whenLeft(response, (reason) => context.abort(reason));
     const body = await source.read(maxBytes).catch(refusedBody);
@@ -83,6 +84,14 @@ function createHandler(recorded: RecordedMethod, common: ConnectRouterOptions): 
     await (isStream ? answerServerStream : answerUnary)(recorded, writing, { head, context, message, response });
     return undefined;
   };
+}
+
+/** P3 */
+async function gathered(request: HttpRequest, source: RequestBody, maxBytes: number): Promise<Unanswered> {
+  if (request.method !== "POST") return {};
+  const body = await source.read(maxBytes).catch(refusedBody);
+  if (body.kind === "refused") return { body: failing(body.error) };
+  return { body: body.kind === "whole" ? createAsyncIterable([body.bytes]) : wholeBody(body.chunks, source) };
 }
 
 type Head = Pick<Admitted, "request" | "values"> & { head: RequestHead };

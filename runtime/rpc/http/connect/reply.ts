@@ -4,6 +4,7 @@ import type { Writable } from "node:stream";
 import type { ConnectError } from "@connectrpc/connect";
 import { connectError } from "../../../failure/connect.ts";
 import { type HttpResponse, sinkOf } from "../messages.ts";
+import { connectionOf, turns } from "../sockets/turns.ts";
 
 /** Header fields as Node wants them. */
 export type NodeHeaders = Record<string, string | string[]>;
@@ -99,9 +100,10 @@ function respond(stream: ServerHttp2Stream, head: Parameters<ServerHttp2Stream["
 
 /** Calls when the client has gone before it has its answer. A stream that its client has reset counts as ended by then. */
 export function whenLeft(response: HttpResponse, onLeft: (reason: ConnectError) => void): void {
+  const connection = connectionOf(response.req);
   sinkOf(response).once("close", () => {
     const hasLeft = "stream" in response ? response.stream.aborted : !response.writableEnded;
-    if (hasLeft) onLeft(clientGone());
+    if (hasLeft) turns.begin(connection, () => onLeft(clientGone()));
   });
 }
 
