@@ -89,7 +89,7 @@ export const ACCESS = {
     among: ["toolbus.owner.mcp-connection.>"],
   },
   "caller-relay": {
-    asks: [InboxDeliveryService, SessionService],
+    asks: [InboxDeliveryService, SessionService, ToolService],
     stores: {
       toolbus_callers: "owns",
       toolbus_answers: "owns",

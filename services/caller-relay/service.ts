@@ -38,7 +38,7 @@ export async function openService(
   const { declared, late, answered, records, holders } = createStores(bus, instance);
   const changesOfDeclarations = createChanges();
   const declarations = createDeclarations(declared, changesOfDeclarations);
-  const { readSession, tellInbox } = createNeighbours(bus, telemetry);
+  const { readSession, tellInbox, toolsOf } = createNeighbours(bus, telemetry);
   const peers = createPeers(bus, name, instance);
   const [attachments, changes, turns] = [createAttachments(), createChanges(), createTurns()];
   const [requests, calls] = [createRequests(), createCalls()];
@@ -79,7 +79,7 @@ export async function openService(
   const peerRoutes = createPeerRoutes({ attachments, answers, keeping, relay });
   stack.use(await serveOnBus(bus, { ...served, service: instanceService(name, instance), routes: peerRoutes }));
   const routes = createRoutes({
-    ...{ attachments, records, clock, instance, declarations, answers, relay, isAttachedAt, defaultTimeoutMs },
+    ...{ attachments, records, clock, instance, declarations, answers, relay, isAttachedAt, toolsOf, defaultTimeoutMs },
     sessions: createSessions({
       readSession,
       onStranger: (sessionId, principal) =>

@@ -2,6 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import type { CallerDeclaration, CallerTool } from "#gen/toolbus/caller/v1/caller_pb.ts";
 import { ExecutionType, type Tool, ToolSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import type { ModelTool } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { type ReasonName, refuse } from "#runtime/failure/failure.ts";
 import { type FaultOfSchema, faultOfToolSchema } from "#runtime/schema/json-schema/tool-schema.ts";
 
@@ -28,6 +29,11 @@ export function namesFromDeclaration(declaration: CallerDeclaration): string[] {
     if (!callableName.test(name)) {
       refuseTool("INVALID_REQUEST", `${place}.name`, `${both} is not named by 1 to 64 letters, digits, _ or -`);
     }
+    if (name.includes("__")) {
+      const why =
+        'holds "__", which stands between a source and its tool: the agent would see another name in its place';
+      refuseTool("INVALID_REQUEST", `${place}.name`, `${both} ${why}`);
+    }
     if (builtInNames.has(name))
       refuseTool("TOOL_NAME_TAKEN", `${place}.name`, `${both} collides with the built-in tool "${name}"`);
     const other = toolsByName.get(name);
@@ -36,6 +42,21 @@ export function namesFromDeclaration(declaration: CallerDeclaration): string[] {
     toolsByName.set(name, tool);
   }
   return [...toolsByName.keys()];
+}
+
+/** Refuses the whole declaration when the agent has another tool of one of its names, or an alias. */
+export function requireFreeNames(declaration: CallerDeclaration, tools: readonly ModelTool[]): void {
+  const others = tools.filter(({ tool }) => tool?.executionType !== ExecutionType.CALLER);
+  const references = new Map<string, string>();
+  for (const { modelName, reference, aliases } of others)
+    for (const name of [modelName, reference, ...aliases]) references.set(name, reference);
+  for (const [index, tool] of declaration.tools.entries()) {
+    const name = prefixedName(declaration, tool);
+    const taken = references.get(name);
+    if (taken === undefined) continue;
+    const message = `caller tool "${tool.name}", which the agent would see as "${name}", collides with the agent's tool "${taken}"`;
+    refuseTool("TOOL_NAME_TAKEN", `declaration.tools[${index}].name`, message);
+  }
 }
 
 /** Refuses the whole declaration when the schema of one tool's arguments cannot be used; an empty one means any object. */

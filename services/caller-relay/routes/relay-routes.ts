@@ -1,5 +1,6 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import { type CallerService, WatchDeclarationResponseSchema } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
+import type { ModelTool } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { refuse, refuseField } from "#runtime/failure/failure.ts";
 import { submissionFrom } from "#runtime/results/submission.ts";
 import { withEtag } from "#runtime/rpc/etag.ts";
@@ -7,7 +8,7 @@ import { callerOf, principalOf } from "#runtime/rpc/identity.ts";
 import type { Validator } from "#runtime/schema/json-schema/validator.ts";
 import { msFromDuration } from "#runtime/time/duration.ts";
 import { openEnding } from "#runtime/time/ending.ts";
-import { namesFromDeclaration, requireSchemas } from "../declarations/declaration.ts";
+import { namesFromDeclaration, requireFreeNames, requireSchemas } from "../declarations/declaration.ts";
 import type { Declarations } from "../delivery/declarations.ts";
 import type { Answers } from "../requests/answers.ts";
 import type { Sessions } from "../sessions.ts";
@@ -20,6 +21,8 @@ export interface RelayRouteParts extends AttachingParts {
   declarations: Declarations;
   sessions: Sessions;
   answers: Answers;
+  /** What the session's agent has, its caller's tools too. */
+  toolsOf: (sessionId: string) => Promise<readonly ModelTool[]>;
   isAttachedAt: (stream: CallerStream, sessionId: string) => Promise<boolean>;
   validator: Pick<Validator, "faultOfSchema">;
   graceMs: number;
@@ -36,6 +39,7 @@ export function relayRoutes(parts: RelayRouteParts): ServiceImpl<typeof CallerSe
       const names = namesFromDeclaration(declared);
       const caller = callerOf(context);
       await sessions.requireOpen(sessionId, caller);
+      if (names.length > 0) requireFreeNames(declared, await parts.toolsOf(sessionId));
       await requireSchemas(declared, (_, text) => parts.validator.faultOfSchema(text, principalOf(caller)));
       await declarations.write(sessionId, declared);
       return { names };

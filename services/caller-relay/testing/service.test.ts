@@ -84,6 +84,11 @@ describe("caller-relay on the bus", () => {
     ]);
     expect((await app.provider.getProvidedTools({ scope: { sessionId: "other" } })).tools).toEqual([]);
     await expect(app.declare("s2", { name: "a b" })).rejects.toThrow(/"a b".*"app_a b"/);
+    for (const name of ["store", "shop"])
+      await expect(app.declare("s2", { name })).rejects.toThrow(
+        `"${name}", which the agent would see as "app_${name}", collides with the agent's tool "app_store"`,
+      );
+    await expect(app.declare("s2", { name: "_x" })).rejects.toThrow(/"_x".*"app__x".*another name/);
     expect((await app.provider.getProvidedTools({ scope: { sessionId: "s2" } })).tools).toHaveLength(1);
   });
 

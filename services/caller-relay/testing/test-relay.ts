@@ -7,6 +7,7 @@ import { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_serv
 import { SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import type { InboxEvent } from "#gen/toolbus/space/v1/inbox_pb.ts";
+import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { createLogger } from "#runtime/lifecycle/logger.ts";
 import { serveOnBus } from "#runtime/rpc/bus/server.ts";
@@ -49,7 +50,7 @@ export async function openTestRelay(options: TestRelayOptions = {}): Promise<Tes
     await serveOnBus(bus, {
       ...served,
       service: "tool-router",
-      routes: (router) => router.service(SessionService, fakeSessions),
+      routes: (router) => router.service(SessionService, fakeSessions).service(ToolService, fakeTools),
     }),
   );
   stack.use(
@@ -87,6 +88,11 @@ const fakeSessions = {
     const state = sessionId === "closed" ? SessionState.CLOSED : SessionState.ACTIVE;
     return { session: { id: sessionId, principal: owner, state } };
   },
+};
+
+/** The agent has a tool of its own, with an alias. */
+const fakeTools = {
+  listTools: () => ({ tools: [{ modelName: "app_store", reference: "app_store", aliases: ["app_shop"] }] }),
 };
 
 function fakeInbox(events: Map<string, InboxEvent>) {
