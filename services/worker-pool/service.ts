@@ -74,6 +74,7 @@ export async function openWorkers(
     new Pool({
       ...config,
       find,
+      watchInstall: (file, onLine) => installations.watch(file, onLine),
       onLine: (source, line) => writeUnlabelled(logs, source, line),
       logger,
       start: async (file, parts) =>
@@ -179,18 +180,21 @@ interface InstallationParts {
 }
 
 function createInstallations({ uv, config, confinement, logs, redact, logger }: InstallationParts): Installations {
-  return new Installations(async (file: OfferedFile, signal: AbortSignal) => {
+  const install = async (file: OfferedFile, onLine: (line: string) => void, signal: AbortSignal) => {
     const startedAtMs = performance.now();
     try {
       const python = await installEnvironment({
         uv,
-        path: file.path,
+        file,
         environment: config.installEnvironment,
         confinement,
         timeoutMs: config.times.installMs,
         signal,
-        onLine: (line) =>
-          writeUnlabelled(logs, sourceFromFile(file.file), writtenLineFromText(redact(line), Date.now())),
+        onLine(written) {
+          const line = redact(written);
+          onLine(line);
+          writeUnlabelled(logs, sourceFromFile(file.file), writtenLineFromText(line, Date.now()));
+        },
       });
       logger.info(
         { file: file.file, tookMs: Math.round(performance.now() - startedAtMs) },
@@ -201,7 +205,8 @@ function createInstallations({ uv, config, confinement, logs, redact, logger }: 
       if (!signal.aborted) logger.warn({ file: file.file }, `${file.file}: ${messageFromUnknown(error)}`);
       throw error;
     }
-  });
+  };
+  return new Installations(install, config.times);
 }
 
 function writeUnlabelled(logs: LogHub, source: string, line: WrittenLine): void {

@@ -57,6 +57,14 @@ export function createInspector(options: InspectorOptions): Inspector {
   return { inspect };
 }
 
+interface InspectedFile {
+  file: string;
+  digest: string;
+  environment?: string;
+  refused?: string;
+  functions?: InspectedFunction[];
+}
+
 interface InspectedFunction {
   name: string;
   description: string;
@@ -64,10 +72,11 @@ interface InspectedFunction {
 }
 
 function toolFileFromLine(line: string, path: string): ToolFile {
-  const found: { file: string; digest: string; refused?: string; functions?: InspectedFunction[] } = JSON.parse(line);
-  const { file, digest, refused, functions = [] } = found;
+  const found: InspectedFile = JSON.parse(line);
+  const { file, digest, environment = "", refused, functions = [] } = found;
   if (refused !== undefined) return { kind: "refused", file, path, digest, reason: refused };
-  return { kind: "offered", file, path, digest, functions: functions.map(toolFunctionFromInspected) };
+  const offered = functions.map(toolFunctionFromInspected);
+  return { kind: "offered", file, path, digest, environment, functions: offered };
 }
 
 function toolFunctionFromInspected({ name, description, inputSchema }: InspectedFunction): ToolFunction {

@@ -15,6 +15,8 @@ export interface OfferedFile {
   path: string;
   /** Of its content; another digest is another version. */
   digest: string;
+  /** Of what it needs installed; versions of a file that need the same share an environment. */
+  environment: string;
   functions: readonly ToolFunction[];
 }
 

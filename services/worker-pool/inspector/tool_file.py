@@ -2,6 +2,7 @@
 
 import ast
 import hashlib
+import json
 import os
 import platform
 
@@ -17,8 +18,9 @@ def read_tool_file(path):
     try:
         with open(path, "rb") as file:
             content = file.read()
-        digest = hashlib.sha256(content + locked_versions(path)).hexdigest()
-        return {"file": name, "digest": digest, **offer_from_text(text_from_content(content), name)}
+        locked = locked_versions(path)
+        digest = hashlib.sha256(content + locked).hexdigest()
+        return {"file": name, "digest": digest, **offer_from_text(text_from_content(content), name, locked)}
     except Refusal as refusal:
         return {"file": name, "digest": digest, "refused": str(refusal)}
     except OSError as error:
@@ -42,8 +44,10 @@ def text_from_content(content):
     return text.replace("\r\n", "\n")
 
 
-def offer_from_text(text, name):
+def offer_from_text(text, name, locked):
+    """`environment` is equal for versions of a file that need the same packages."""
     metadata = metadata_from_text(text)
+    needs = json.dumps(metadata, sort_keys=True, default=str).encode()
     try:
         module = ast.parse(text, name)
         functions = functions_from_module(module)
@@ -53,4 +57,5 @@ def offer_from_text(text, name):
         raise Refusal(f"it cannot be parsed: {type(error).__name__}: {error}") from None
     if not functions:
         raise Refusal("it offers no function: write a top-level `def` without a leading underscore")
-    return {"dependencies": metadata.get("dependencies", []), "functions": functions}
+    environment = hashlib.sha256(needs + locked).hexdigest()
+    return {"environment": environment, "dependencies": metadata.get("dependencies", []), "functions": functions}

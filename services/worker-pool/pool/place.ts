@@ -98,6 +98,14 @@ export class Place {
     await Promise.all([...this.workers.keys()].map((worker) => worker.retire()));
   }
 
+  /** Ends the idle worker, and waits for no other: one of an older version may have calls for long. */
+  async endIdle(): Promise<void> {
+    if (this.state.kind !== "ready" || !this.isIdle) return;
+    const { worker } = this.state;
+    this.state = { kind: "stopped" };
+    await worker.retire();
+  }
+
   /** Ends every process at once. */
   async stop(reason: string): Promise<void> {
     this.#endIdling();
@@ -190,9 +198,12 @@ export class Place {
     });
   }
 
-  /** A start that was refused for want of room, or given up, says nothing about the file. */
+  /** A start that was refused for want of room, or given up, says nothing about the file. A failed install has a time of its own. */
   #noteFailedStart(error: unknown, digest: string): void {
-    if (error instanceof Failure && error.code === "failed_precondition")
+    if (error instanceof Failure && error.metadata?.retry_in_ms !== undefined) {
+      const retryAtMs = Date.now() + Number(error.metadata.retry_in_ms);
+      this.state = { kind: "backed_off", digest, retryAtMs, reason: error.message, detail: error.message };
+    } else if (error instanceof Failure && error.code === "failed_precondition")
       this.#noteCrash({ reason: error.message, detail: error.message }, digest);
     else this.state = { kind: "stopped" };
   }
@@ -212,7 +223,7 @@ export class Place {
   }
 
   #endIfIdle(): void {
-    if (this.isIdle) void this.renew();
+    void this.endIdle();
   }
 }
 

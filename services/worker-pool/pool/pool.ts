@@ -32,6 +32,8 @@ export type PoolConfig = Pick<WorkerPoolConfig, "worker" | "pool" | "times">;
 
 export interface PoolOptions extends PoolConfig {
   find: (file: string) => ToolFile | undefined;
+  /** Tells what is done while a file's dependencies are installed, until the function that it gives is called. */
+  watchInstall: (file: string, onLine: (line: string) => void) => () => void;
   /** Installs what a file needs, and starts a worker for it. */
   start: (file: OfferedFile, parts: StartParts) => Promise<Worker>;
   /** Lines of a worker that belong to no call. */
@@ -116,9 +118,9 @@ export class Pool implements AsyncDisposable {
     };
     let isRunning = false;
     try {
-      let worker = await this.#readyWorker(place, call.file, time);
+      let worker = await this.#readyWorker(place, call, time);
       taken.push(await this.#calls.acquire(time.signal));
-      while (!worker.accepts) worker = await this.#readyWorker(place, call.file, time);
+      while (!worker.accepts) worker = await this.#readyWorker(place, call, time);
       const running = worker.call(call, call.listener, time.signal); // refused, it leaves the worker idle as it was
       place.keepAwake();
       isRunning = true;
@@ -134,14 +136,17 @@ export class Pool implements AsyncDisposable {
     }
   }
 
-  async #readyWorker(place: Place, fileName: string, time: CallTime): Promise<Worker> {
-    const file = this.#offered(fileName);
+  async #readyWorker(place: Place, call: PoolCall, time: CallTime): Promise<Worker> {
+    const file = this.#offered(call.file);
     const { state } = place;
     if (state.kind === "ready" && state.worker.accepts && state.worker.digest === file.digest) return state.worker;
     time.pause();
+    const tell = (message: string) => call.listener.onProgress({ done: 0, total: 0, message });
+    const endWatching = this.#options.watchInstall(file.file, tell);
     try {
       return await unlessAborted(place.worker(file), time.signal);
     } finally {
+      endWatching();
       time.resume();
     }
   }
@@ -197,7 +202,7 @@ export class Pool implements AsyncDisposable {
     if (this.#processes.isFull) {
       const idle = this.places().filter((place) => place.isIdle);
       idle.sort((a, b) => a.lastUsedAtMs - b.lastUsedAtMs);
-      await idle[0]?.renew();
+      if (idle[0]) await unlessAborted(idle[0].endIdle(), signal);
     }
     using timeout = timeoutSignal(this.#options.times.callMs);
     using ending = openEnding(signal, timeout);

@@ -17,12 +17,13 @@ const FILES = { "tool.py": `${HEAD}def f(): return 1\n` };
 let directory: string;
 
 /** The real uv, whose `sync` takes as long as the test wants: it notes that it began, then waits for a file. */
-async function slowUv(): Promise<{ uv: string; begun: () => Promise<number>; letGo: () => Promise<void> }> {
+async function slowUv(words = ":"): Promise<{ uv: string; begun: () => Promise<number>; letGo: () => Promise<void> }> {
   const folder = await mkdtemp(join(directory, "uv-"));
   const uv = join(folder, "uv");
   const script = `#!/bin/sh
 if [ "$1" = sync ]; then
   echo x >> ${folder}/begun
+  ${words}
   while [ ! -e ${folder}/go ]; do sleep 0.02; done
 fi
 exec ${process.env.TOOLBUS_UV} "$@"
@@ -57,15 +58,60 @@ test("WORK-3 installing is not counted as call time, and happens once for all wh
   expect(await begun()).toBe(1);
 }, 60_000);
 
-test("WORK-3 installing has its own timeout, and the next call tries again", async () => {
+test("WORK-3 installing has its own timeout, and is tried again after a moment", async () => {
   const { uv, begun, letGo } = await slowUv();
-  await using workers = await openTestWorkers(FILES, { TOOLBUS_UV: uv, TOOLBUS_WORKER_INSTALL_TIMEOUT: "4s" });
+  const environment = { TOOLBUS_WORKER_INSTALL_TIMEOUT: "4s", TOOLBUS_WORKER_BACKOFF: "1" };
+  await using workers = await openTestWorkers(FILES, { TOOLBUS_UV: uv, ...environment });
   const failure = await failureOf(workers.call("tool.f"));
   expect(failure).toMatchObject({ code: "failed_precondition", reason: "WORKER_INSTALL_FAILED" });
   expect(failure.message).toContain("not done after 4000 ms");
   await letGo();
-  expect((await workers.call("tool.f")).result).toBe(1);
+  await eventually(async () => (await workers.call("tool.f").catch(() => undefined))?.result === 1);
   expect(await begun()).toBe(2);
+}, 60_000);
+
+test("WORK-8 a failed install is remembered for a while with uv's words, and nothing is started meanwhile", async () => {
+  const { uv, begun, letGo } = await slowUv();
+  await letGo();
+  const files = { "missing.py": '# /// script\n# requires-python = ">=3.99"\n# ///\ndef f(): ...\n' };
+  await using workers = await openTestWorkers(files, { TOOLBUS_UV: uv, TOOLBUS_WORKER_BACKOFF: "30s" });
+  const another = { name: "another", config: { file: "missing.py" } };
+  const callFrom = (callId: string) =>
+    Array.fromAsync(workers.provider.executeTool({ callId, source: another, tool: "f" }));
+  const first = await failureOf(workers.call("missing.f"));
+  expect(first.reason).toBe("WORKER_INSTALL_FAILED");
+  const attempts = await begun();
+  const second = await failureOf(callFrom("another"));
+  const third = await failureOf(workers.call("missing.f"));
+  for (const { message } of [first, second, third]) expect(message).toMatch(/could not be installed: .*3\.99/s);
+  expect(third).toMatchObject({ code: "unavailable", reason: "WORKER_BACKED_OFF" });
+  expect(third.message).toMatch(/started again in \d+ ms/);
+  expect(await begun()).toBe(attempts);
+  const [listed] = (await workers.service.listWorkers({})).workers;
+  expect(listed).toMatchObject({ state: WorkerState.BACKED_OFF, reason: expect.stringContaining("3.99") });
+
+  await workers.write("missing.py", FILES["tool.py"]);
+  await eventually(async () => (await workers.call("missing.f").catch(() => undefined))?.result === 1);
+}, 60_000);
+
+test("WORK-3 the first call shows what uv does while it installs", async () => {
+  const { uv, letGo } = await slowUv("echo 'Downloading thing (16.0MiB)' >&2");
+  await using workers = await openTestWorkers(FILES, { TOOLBUS_UV: uv });
+  const told: string[] = [];
+  for await (const { event } of workers.provider.executeTool({ callId: "c", source: { name: "tool" }, tool: "f" })) {
+    if (event.case === "progress") told.push(event.value.message);
+    if (told.length === 2) await letGo();
+  }
+  expect(told.slice(0, 2).sort()).toEqual(["Downloading thing (16.0MiB)", "installing what tool.py depends on"]);
+}, 60_000);
+
+test("WORK-3 an offline pool installs from uv's cache alone, and says so when that lacks something", async () => {
+  const files = { "tool.py": '# /// script\n# dependencies = ["toolbus-nothing-of-that-name"]\n# ///\ndef f(): ...\n' };
+  await using workers = await openTestWorkers({ ...files, "own.py": FILES["tool.py"] }, { UV_OFFLINE: "1" });
+  expect((await workers.call("own.f")).result).toBe(1);
+  const failure = await failureOf(workers.call("tool.f"));
+  expect(failure).toMatchObject({ code: "failed_precondition", reason: "WORKER_INSTALL_FAILED" });
+  expect(failure.message).toContain("network was disabled");
 }, 60_000);
 
 test("dependencies are installed as soon as a file is seen, unless configured otherwise", async () => {

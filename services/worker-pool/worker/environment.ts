@@ -1,16 +1,19 @@
+import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
-import { dirname } from "node:path";
+import { readdir, rm, stat, utimes } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { Confinement } from "#runtime/lifecycle/child-process/confinement.ts";
-import { textFromExit } from "#runtime/lifecycle/child-process/exit.ts";
+import { type ChildExit, textFromExit } from "#runtime/lifecycle/child-process/exit.ts";
 import { openChildProcess } from "#runtime/lifecycle/child-process.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
+import type { OfferedFile } from "../files/tool-file.ts";
 
 export interface InstallOptions {
   uv: string;
   /** The tool file, whose metadata say what to install. */
-  path: string;
+  file: Pick<OfferedFile, "path" | "environment">;
   environment: Record<string, string>;
   /** What stands in uv's cache may have been put there by a tool, and runs. */
   confinement: Confinement | undefined;
@@ -20,30 +23,74 @@ export interface InstallOptions {
 }
 
 /**
- * Brings the isolated environment that `uv run --script` would use for a file up to date, and gives the path of its Python.
- * Apart from the start, so that it has a time of its own. Throws `failed_precondition` with uv's own words.
+ * Brings an isolated environment for a file up to date, and gives the path of its Python. Each set of dependencies that the file
+ * ever had has one, beside those that `uv run --script` makes: workers of an older version run on in theirs. Apart from the
+ * start, so that it has a time of its own. Throws `failed_precondition` with uv's own words.
  */
 export async function installEnvironment(options: InstallOptions): Promise<string> {
-  const { uv, path, environment, timeoutMs, onLine } = options;
-  using timeout = timeoutSignal(timeoutMs);
+  using timeout = timeoutSignal(options.timeoutMs);
   using ending = openEnding(timeout, options.signal);
+  const place = await placeOf(options);
+  const isWhole = () => existsSync(join(place, "bin", "python"));
+  if (!isWhole()) await rm(place, { recursive: true, force: true }); // uv mends no environment that it was killed in
+  let { exit, output } = await sync(options, ending.signal, ["--active"], place);
+  if (exit.code !== 0 && !isWhole() && !ending.signal.aborted) {
+    // Of an environment that is not there yet uv says no more than that. What is wrong it says of one of its own.
+    const own = await sync(options, ending.signal, ["--dry-run"]);
+    if (own.exit.code !== 0) ({ exit, output } = own);
+  }
+  options.signal.throwIfAborted();
+  if (timeout.aborted) refuseInstall(`not done after ${options.timeoutMs} ms`, exit.stderrTail);
+  if (exit.code !== 0) refuseInstall(textFromExit(exit), "");
+  await keepOnly(place);
+  return pythonFromOutput(output);
+}
+
+async function sync(
+  { uv, file: { path }, environment, confinement, onLine }: InstallOptions,
+  signal: AbortSignal,
+  words: readonly string[],
+  place?: string,
+): Promise<{ exit: ChildExit; output: string }> {
   const locked = existsSync(`${path}.lock`) ? ["--locked"] : []; // uv would bring a stale one up to date, unseen
+  const form = ["--output-format", "json", "--no-progress", "--color", "never"];
   await using child = await openChildProcess({
     command: uv,
-    args: ["sync", "--script", path, ...locked, "--output-format", "json", "--no-progress", "--color", "never"],
-    env: environment,
+    args: ["sync", "--script", path, ...words, ...locked, ...form],
+    env: { ...environment, ...(place !== undefined && { VIRTUAL_ENV: place }) },
     cwd: dirname(path),
-    confinement: options.confinement && { ...options.confinement, visible: [dirname(path)] },
-    signal: ending.signal,
+    confinement: confinement && { ...confinement, visible: [dirname(path)] },
+    signal,
     onStderrLine: onLine,
   });
   child.endInput();
   const output = (await Array.fromAsync(child.lines())).join("\n");
-  const exit = await child.exited;
-  options.signal.throwIfAborted();
-  if (timeout.aborted) refuseInstall(`not done after ${timeoutMs} ms`, exit.stderrTail);
-  if (exit.code !== 0) refuseInstall(textFromExit(exit), "");
-  return pythonFromOutput(output);
+  return { exit: await child.exited, output };
+}
+
+/** In uv's cache, which holds all environments of scripts. */
+async function placeOf({ uv, file: { path, environment }, ...options }: InstallOptions): Promise<string> {
+  const asked = { command: uv, args: ["cache", "dir"], env: options.environment, signal: options.signal };
+  await using child = await openChildProcess(asked);
+  const [cache = ""] = await Array.fromAsync(child.lines());
+  if (cache === "") refuseInstall("uv tells no directory of its cache", (await child.exited).stderrTail);
+  const directory = createHash("sha256").update(path).digest("hex").slice(0, 8);
+  return join(cache, "environments-v2", `${basename(path, ".py")}-${directory}-${environment.slice(0, 16)}`);
+}
+
+/** Environments of the file that nobody has used for so long are given back. */
+const UNUSED_MS = 7 * 24 * 60 * 60_000;
+
+async function keepOnly(place: string): Promise<void> {
+  const now = new Date();
+  await utimes(place, now, now);
+  const stem = basename(place).slice(0, -16);
+  const all = await readdir(dirname(place));
+  const others = all.filter((name) => name.startsWith(stem) && /^[0-9a-f]{16}$/.test(name.slice(stem.length)));
+  for (const other of others.map((name) => join(dirname(place), name))) {
+    const { mtimeMs } = await stat(other);
+    if (mtimeMs < now.getTime() - UNUSED_MS) await rm(other, { recursive: true, force: true });
+  }
 }
 
 function pythonFromOutput(output: string): string {

@@ -1,45 +1,114 @@
+import { Failure } from "#runtime/failure/failure.ts";
+import { type Backoff, createBackoff } from "#runtime/time/retry/backoff.ts";
+import { startTimer } from "#runtime/time/timer.ts";
+import type { PoolTimes } from "../config.ts";
 import type { OfferedFile } from "../files/tool-file.ts";
 
-export interface InstallParts {
-  /** The lines that uv writes. */
-  onLine: (line: string) => void;
+type Install = (file: OfferedFile, onLine: (line: string) => void, signal: AbortSignal) => Promise<string>;
+type Times = Pick<PoolTimes, "backoffMs" | "maxBackoffMs">;
+
+/** One file's environment, of one set of dependencies. */
+interface Installation {
+  environment: string;
+  python: Promise<string>;
+  isRunning: boolean;
+  /** What is worth showing to whoever waits for it. */
+  lastLine: string;
+  failed?: { error: Failure; retryAtMs: number };
+  backoff: Backoff;
 }
 
-/** Installs what files need, each version once, however many ask; a failed one is tried again by the next who asks. */
+/** One that is done sooner is not worth a word. */
+const QUIET_MS = 500;
+/** What uv says too where there is nothing to do. */
+const QUIET_LINES = /^(Resolved|Checked|Audited) /;
+
+/** Installs what files need, each set of dependencies once, however many ask. A failure is remembered for a while. */
 export class Installations implements AsyncDisposable {
-  readonly #install: (file: OfferedFile, signal: AbortSignal) => Promise<string>;
-  readonly #pythons = new Map<string, { digest: string; python: Promise<string> }>();
+  readonly #install: Install;
+  readonly #times: Times;
+  readonly #installations = new Map<string, Installation>();
+  readonly #watchers = new Map<string, Set<(line: string) => void>>();
+  readonly #running = new Set<Promise<unknown>>();
   readonly #stop = new AbortController();
   #last: Promise<unknown> = Promise.resolve();
 
-  constructor(install: (file: OfferedFile, signal: AbortSignal) => Promise<string>) {
+  constructor(install: Install, times: Times) {
     this.#install = install;
+    this.#times = times;
   }
 
   /** The path of the Python that has what the file needs. */
-  python(file: OfferedFile): Promise<string> {
-    const found = this.#pythons.get(file.file);
-    if (found?.digest === file.digest) return found.python;
-    // The environments of two versions of a file lie in one place: one after the other.
-    const before = found?.python ?? Promise.resolve("");
-    const python = before.catch(() => "").then(() => this.#install(file, this.#stop.signal));
-    const entry = { digest: file.digest, python };
-    this.#pythons.set(file.file, entry);
-    python.catch(() => {
-      if (this.#pythons.get(file.file) === entry) this.#pythons.delete(file.file);
-    });
-    return python;
+  async python(file: OfferedFile): Promise<string> {
+    const found = this.#installations.get(file.file);
+    const known = found?.environment === file.environment ? found : undefined;
+    const leftMs = known?.failed ? known.failed.retryAtMs - Date.now() : 0;
+    if (known?.failed && leftMs > 0) throw withRetry(known.failed.error, leftMs);
+    return known && !known.failed ? known.python : this.#begin(file, known?.backoff);
+  }
+
+  /** Tells what is done for a file while it is installed; gives what ends the telling. */
+  watch(file: string, onLine: (line: string) => void): () => void {
+    const watchers = this.#watchers.get(file) ?? new Set();
+    this.#watchers.set(file, watchers.add(onLine));
+    const running = this.#installations.get(file);
+    if (running?.isRunning && running.lastLine !== "") onLine(running.lastLine);
+    return () => {
+      watchers.delete(onLine);
+      if (watchers.size === 0) this.#watchers.delete(file);
+    };
   }
 
   /** Installs in the background, one file after the other, so that a first call need not wait. */
   installAhead(files: readonly OfferedFile[]): void {
     for (const file of files) {
-      this.#last = this.#last.then(() => (this.#stop.signal.aborted ? "" : this.python(file))).catch(() => ""); // the first call tries again, and is told
+      this.#last = this.#last.then(() => (this.#stop.signal.aborted ? "" : this.python(file))).catch(() => ""); // a call is told
     }
+  }
+
+  #begin(file: OfferedFile, known: Backoff | undefined): Promise<string> {
+    const { backoffMs, maxBackoffMs } = this.#times;
+    const backoff = known ?? createBackoff({ initialMs: backoffMs, maxMs: maxBackoffMs });
+    const show = (line: string) => {
+      if (!installation.isRunning) return;
+      installation.lastLine = line;
+      for (const tell of this.#watchers.get(file.file) ?? []) tell(line);
+    };
+    const endQuiet = startTimer(QUIET_MS, () => show(`installing what ${file.file} depends on`), {
+      isBackground: true,
+    });
+    const onLine = (line: string) => void (QUIET_LINES.test(line) || show(line));
+    const python = this.#install(file, onLine, this.#stop.signal);
+    const installation: Installation = {
+      environment: file.environment,
+      python: python.catch((error) => {
+        if (!(error instanceof Failure)) throw error;
+        const waitMs = backoff.next();
+        installation.failed = { error, retryAtMs: Date.now() + waitMs };
+        throw withRetry(error, waitMs);
+      }),
+      isRunning: true,
+      lastLine: "",
+      backoff,
+    };
+    const over = installation.python
+      .catch(() => "") // whoever asked is told
+      .then(() => {
+        endQuiet();
+        installation.isRunning = false;
+        this.#running.delete(over);
+      });
+    this.#running.add(over);
+    this.#installations.set(file.file, installation);
+    return installation.python;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stop.abort();
-    await Promise.allSettled([...this.#pythons.values()].map(({ python }) => python));
+    await Promise.all(this.#running);
   }
+}
+
+function withRetry({ code, message, reason, metadata }: Failure, waitMs: number): Failure {
+  return new Failure(code, message, { reason, metadata: { ...metadata, retry_in_ms: String(waitMs) } });
 }

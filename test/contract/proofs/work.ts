@@ -6,6 +6,7 @@ const installs = testsOf("services/worker-pool/testing/installs.test.ts");
 const canceling = testsOf("services/worker-pool/testing/canceling.test.ts");
 const processes = testsOf("services/worker-pool/testing/process.test.ts");
 const examples = testsOf("services/worker-pool/testing/examples.test.ts");
+const edits = testsOf("services/worker-pool/testing/edits.test.ts");
 const faults = testsOf("services/worker-pool/testing/faults.test.ts");
 const files = testsOf("services/worker-pool/files/files.test.ts");
 const frames = testsOf("services/worker-pool/worker/frames.test.ts");
@@ -80,6 +81,10 @@ export const work: Proofs = {
       installs("installing is not counted as call time", "installing has its own timeout"),
       callTime("installing and starting are not counted"),
     ),
+    shown(
+      "the first call shows what is installed, and a failed install is remembered for a while",
+      installs("the first call shows what uv does", "a failed install is remembered for a while with uv's words"),
+    ),
   ],
   "WORK-4": [
     shown(
@@ -107,6 +112,10 @@ export const work: Proofs = {
       "print goes to the log, not into the protocol",
       sdkWorker("test_whatever_a_tool_prints_stays_out_of_the_protocol"),
       calls("every line is labelled with source, function, call and trace"),
+    ),
+    shown(
+      "an edited file has an environment of its own, and the calls of the version before keep theirs",
+      edits("an edited file gets an environment of its own"),
     ),
     shown(
       "frames for calls that were never made, and second answers, are faults of the worker and told as such",
@@ -173,6 +182,10 @@ export const work: Proofs = {
       "calls per worker and per pool, and workers, are bounded: a call waits in line or is refused, as configured",
       lives("beyond its bound a call waits in line", "or is refused as resource_exhausted, as configured"),
       permits("places are given out in the order of asking"),
+    ),
+    shown(
+      "what an older version of a file still does keeps no room from other files",
+      edits("a full pool whose old version of a file still works makes room for a third file"),
     ),
     shown("a worker's memory can be limited", lives("a worker's memory is limited: the call over it fails alone")),
     shown("a worker's CPU can be limited", lives("a worker's processor time is limited: one that uses it up ends")),
