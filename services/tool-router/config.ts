@@ -67,6 +67,12 @@ export function readConfig(env: NodeJS.ProcessEnv) {
       default: 5_000,
       min: 1,
     }),
+    questionMs: reader.milliseconds("TOOLBUS_QUESTION_TIMEOUT", {
+      meaning:
+        "How long a person may take to answer what a tool asks while it is called. The call's own time stands still.",
+      default: 3_600_000,
+      min: 1_000,
+    }),
     contextIdleMs: reader.milliseconds("TOOLBUS_CONTEXT_IDLE", {
       meaning:
         "How long the router follows the tools of a session that nobody uses. With many sessions it may stop earlier.",

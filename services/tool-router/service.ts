@@ -19,6 +19,7 @@ import { createAnswers } from "./calls/answers/answer.ts";
 import { createCarryOut } from "./calls/call.ts";
 import { createExecution, type Execution, type Executors } from "./calls/execute/execute.ts";
 import { openGateway } from "./calls/execute/http/gateway.ts";
+import { createQuestions } from "./calls/execute/input/questions.ts";
 import { createProviderExecution, type ProvidersOptions } from "./calls/execute/provider.ts";
 import { InFlightCalls } from "./calls/in-flight.ts";
 import { openMessages } from "./calls/messages.ts";
@@ -90,7 +91,9 @@ export async function openService(config: Config, context: ServiceContext): Prom
   const sessions = new Sessions({ ...stored, catalogue, clock });
   const sessionCalls = new SessionCalls();
   const contexts = openContexts(stack, config, { catalogue, find, audit });
-  const execution = openExecution(stack, config, { outside: recorded.outside, find });
+  const { questionMs } = config;
+  const questions = createQuestions({ ...recorded, waiters, messages, spaces, audit, clock, questionMs });
+  const execution = openExecution(stack, config, { outside: recorded.outside, find, questions });
   const { switching } = stack.use(
     await openSwitching(bus, {
       self: `${instance}-${randomUUID().slice(0, 8)}`,
@@ -190,12 +193,12 @@ function openContexts(
 function openExecution(
   stack: AsyncDisposableStack,
   config: Config,
-  { outside, find }: { outside: Executors["outside"]; find: ProvidersOptions["find"] },
+  { outside, ...provided }: { outside: Executors["outside"] } & Omit<ProvidersOptions, "graceMs">,
 ): Execution {
   const { gatewayAllow, gatewayMaxResponseBytes: maxResponseBytes, secrets, workerStartupMs } = config;
   const gateway = stack.use(openGateway({ guard: createAddressGuard(gatewayAllow), secrets, maxResponseBytes }));
   const graceMs = (provider: string) => PROVIDER_GRACE_MS + (provider === "worker" ? workerStartupMs : 0);
-  return createExecution({ gateway, outside, providers: createProviderExecution({ find, graceMs }) });
+  return createExecution({ gateway, outside, providers: createProviderExecution({ ...provided, graceMs }) });
 }
 
 type FilesParts = Parameters<typeof openCatalogueFiles>[0] & { audit: Audit; logger: ServiceContext["logger"] };

@@ -1,5 +1,5 @@
 import { timestampDate } from "@bufbuild/protobuf/wkt";
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import { ToolCallState, ToolCallStateSchema } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import {
   CancelToolCallResponseSchema,
@@ -8,6 +8,7 @@ import {
   ToolCallService,
 } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { globalOptionsOf, openConnection } from "../../connection.ts";
+import { UsageFault } from "../../faults/fault.ts";
 import { addResultCommand } from "../../printing/call-result.ts";
 import { nameOfValue, oneLine, printLine, printMessage, printNote, printTable } from "../../printing/print.ts";
 import { addSubmissionOption, submissionOf } from "../../requests/submission.ts";
@@ -28,6 +29,14 @@ export function addCallsCommand(program: Command): void {
     .argument("[result]", "the result as JSON", "null")
     .option("-e, --error <text>", "say that the call failed");
   addSubmissionOption(submit).action(submitResult);
+  const answer = calls
+    .command("answer")
+    .description("Answer what a tool asks while it is called: accept, or --decline or --cancel")
+    .argument("<id>")
+    .argument("[content]", "what the form asks for, as JSON; what has a default may be left out")
+    .addOption(new Option("-d, --decline", "say no").conflicts("cancel"))
+    .option("-c, --cancel", "do not answer");
+  addSubmissionOption(answer).action(answerQuestion);
   addResultCommand(calls);
   calls
     .command("cancel")
@@ -64,7 +73,7 @@ async function listCalls(
 async function submitResult(
   callId: string,
   resultJson: string,
-  { error, submission }: { error?: string; submission?: string },
+  { error, submission }: { error?: string | undefined; submission?: string | undefined },
   command: Command,
 ): Promise<void> {
   const global = globalOptionsOf(command);
@@ -75,6 +84,21 @@ async function submitResult(
   });
   if (global.json) printMessage(SubmitToolResultResponseSchema, response);
   else printLine(`${callId} is answered${response.call?.resolvedLate ? "; the inbox is told" : ""}`);
+}
+
+async function answerQuestion(
+  callId: string,
+  content: string | undefined,
+  { decline, cancel, submission }: { decline?: boolean; cancel?: boolean; submission?: string },
+  command: Command,
+): Promise<void> {
+  const isRefused = decline || cancel;
+  if (isRefused && content !== undefined) throw new UsageFault("what is declined or canceled has no content");
+  if (isRefused)
+    return submitResult(callId, JSON.stringify({ action: decline ? "decline" : "cancel" }), { submission }, command);
+  const accepted =
+    content === undefined ? '{"action":"accept","content":{}}' : `{"action":"accept","content":${content}}`;
+  return submitResult(callId, accepted, { submission }, command);
 }
 
 async function cancelCall(callId: string, { reason }: { reason: string }, command: Command): Promise<void> {

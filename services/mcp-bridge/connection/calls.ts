@@ -1,21 +1,42 @@
 import { create } from "@bufbuild/protobuf";
+import type { InputKind, InputRequest, InputRequired, InputResponses } from "#gen/toolbus/provider/v1/input_pb.ts";
 import {
   type ExecuteToolResponse,
   ExecuteToolResponseSchema,
 } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
-import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { Failure } from "#runtime/failure/failure.ts";
+import { LogLevel, ToolLogSchema, type ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { Failure, refuse } from "#runtime/failure/failure.ts";
 import { boundedEvent } from "#runtime/results/bounded-event.ts";
 import { providedResult } from "#runtime/results/provided-result.ts";
 import { type Changes, createChanges, orAborted } from "../servers/changes.ts";
+import { OpenInput, parseState } from "./open-input.ts";
 import type { Retention } from "./retention.ts";
 
 export type CallEvent = ExecuteToolResponse["event"];
 
-/** Executes a call; the signal aborts when nobody waits for it any more. */
-export type CallWork = (tell: (event: CallEvent) => void, signal: AbortSignal) => Promise<ToolResult>;
+/** The way from a call to those who wait for it. */
+export interface CallChannel {
+  tell(event: CallEvent): void;
+  /** Asks for something while the server holds the call open; resolves with the answer as JSON text. */
+  ask(kind: InputKind, request: InputRequest["request"], signal: AbortSignal): Promise<string>;
+}
 
-type Outcome = { kind: "result"; result: ToolResult } | { kind: "failed"; error: unknown };
+/** What came of an execution: a result, or what the call needs before it is executed again. */
+export type Executed = { kind: "result"; result: ToolResult } | { kind: "input"; required: InputRequired };
+
+/** Executes a call; the signal aborts when nobody waits for it any more. */
+export type CallWork = (channel: CallChannel, signal: AbortSignal) => Promise<Executed>;
+
+export interface JoiningCall {
+  readonly id: string;
+  readonly work: CallWork;
+  readonly signal: AbortSignal;
+  readonly accepted: readonly InputKind[];
+  /** Answers to what the call asked for. */
+  readonly responses: InputResponses | undefined;
+}
+
+type Outcome = Executed | { kind: "failed"; error: unknown };
 
 interface CallRecord {
   /** Progress and logs, of which only the last are kept. */
@@ -23,6 +44,8 @@ interface CallRecord {
   /** How many came before the first of `events`. */
   forgotten: number;
   outcome?: Outcome;
+  readonly input: OpenInput;
+  accepted: readonly InputKind[];
   readers: number;
   readonly abandoned: AbortController;
   readonly changes: Changes;
@@ -48,21 +71,26 @@ export class Calls {
     return this.#running;
   }
 
-  /** The call's progress and logs, then its result; throws what the call failed with. */
-  async *join(id: string, work: CallWork, signal: AbortSignal): AsyncGenerator<ExecuteToolResponse> {
-    const record = this.#records.get(id) ?? this.#start(id, work);
+  /** The call's progress and logs, then its result, or what it asks for; throws what the call failed with. */
+  async *join({ id, work, signal, accepted, responses }: JoiningCall): AsyncGenerator<ExecuteToolResponse> {
+    const known = this.#records.get(id);
+    const isLive = responses !== undefined && parseState(responses.state).live !== undefined;
+    const record = known ?? (isLive ? refuseGone() : this.#start(id, work));
     record.readers += 1;
+    record.accepted = accepted;
+    if (isLive) record.input.answer(responses);
     try {
-      for (let seen = 0; ; ) {
+      for (let seen = isLive ? record.forgotten + record.events.length : 0; ; ) {
         const changed = record.changes.next();
         for (seen = Math.max(seen, record.forgotten); seen < record.forgotten + record.events.length; seen++) {
           const event = record.events[seen - record.forgotten];
-          if (event) yield create(ExecuteToolResponseSchema, { event });
+          const isOver = event?.case === "inputRequired" && event.value !== record.input.required;
+          if (event && !isOver) yield create(ExecuteToolResponseSchema, { event });
         }
         const { outcome } = record;
         if (outcome?.kind === "failed") throw outcome.error;
         if (outcome) {
-          yield create(ExecuteToolResponseSchema, { event: { case: "result", value: providedResult(outcome.result) } });
+          yield create(ExecuteToolResponseSchema, { event: lastEventOf(outcome) });
           return;
         }
         await orAborted(changed, signal);
@@ -85,6 +113,8 @@ export class Calls {
     const record: CallRecord = {
       events: [],
       forgotten: 0,
+      input: new OpenInput((required) => tell({ case: "inputRequired", value: required })),
+      accepted: [],
       readers: 0,
       abandoned: new AbortController(),
       changes: createChanges(),
@@ -109,10 +139,12 @@ export class Calls {
       }
       record.changes.tell();
     };
-    work(tell, record.abandoned.signal).then(
-      (result) => end({ kind: "result", result }),
-      (error: unknown) => end({ kind: "failed", error }),
-    );
+    const ask: CallChannel["ask"] = async (kind, request, over) => {
+      if (record.accepted.includes(kind)) return record.input.ask(request, over);
+      tell({ case: "log", value: create(ToolLogSchema, { level: LogLevel.WARN, message: NOBODY_TO_ASK }) });
+      return NOT_ANSWERED;
+    };
+    work({ tell, ask }, record.abandoned.signal).then(end, (error: unknown) => end({ kind: "failed", error }));
     return record;
   }
 
@@ -122,6 +154,23 @@ export class Calls {
       if (this.#records.get(id) === record) this.#records.delete(id);
     });
   }
+}
+
+/** Told to the server that asks in vain, and to whoever reads the log of the call. */
+const NOT_ANSWERED = JSON.stringify({ action: "cancel" });
+const NOBODY_TO_ASK =
+  "the server asked a person, and was told that there is nobody to ask (cancel): whoever made the call asks nobody";
+
+function lastEventOf(outcome: Executed): CallEvent {
+  if (outcome.kind === "input") return { case: "inputRequired", value: outcome.required };
+  return { case: "result", value: providedResult(outcome.result) };
+}
+
+/** A call that its server held open died with the connection. */
+function refuseGone(): never {
+  return refuse("unavailable", "the server that asked is gone: the call that it held open ended with its connection", {
+    reason: "OUTCOME_UNKNOWN",
+  });
 }
 
 function lengthOf({ value, case: kind }: CallEvent): number {

@@ -2,15 +2,18 @@ import { randomUUID } from "node:crypto";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import type { Logger } from "pino";
 import type { McpConnection, McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import type { InputKind, InputResponses } from "#gen/toolbus/provider/v1/input_pb.ts";
 import type { ExecuteToolResponse, OfferedTool } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { SourceStatus } from "#gen/toolbus/tool/v1/source_pb.ts";
-import type { ToolLog, ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import type { ToolLog } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { LinkKeeper, type OpenLink } from "../link/link-keeper.ts";
 import { offerFromPhase, statusFromPhase } from "../link/phase.ts";
 import type { Changes } from "../servers/changes.ts";
 import type { Holder } from "../servers/key.ts";
 import { startTimeOf } from "../servers/start-time.ts";
-import { type CallEvent, Calls } from "./calls.ts";
+import { CallTime } from "./call-time.ts";
+import { type CallChannel, Calls, type Executed } from "./calls.ts";
+import { answerElicitation } from "./elicitation.ts";
 import { execute } from "./execute.ts";
 import type { Retention } from "./retention.ts";
 
@@ -40,6 +43,10 @@ export interface ConnectionCall {
   deadlineMs: number;
   /** Where progress begins the call's time anew: when it is over all the same. */
   latestMs?: number | undefined;
+  /** What can be asked on the call's behalf. */
+  accepted: readonly InputKind[];
+  /** Answers to what it asked for. */
+  responses?: InputResponses | undefined;
   /** Ends this waiting; the call itself is canceled when nobody waits for it. */
   signal: AbortSignal;
 }
@@ -53,7 +60,8 @@ export class Connection implements AsyncDisposable {
   readonly #logger: Logger;
   readonly #keeper: LinkKeeper;
   readonly #calls: Calls;
-  readonly #telling = new Set<(event: CallEvent) => void>();
+  /** Of the calls under way. */
+  readonly #channels = new Set<CallChannel>();
   #holds = 0;
   #isClosing = false;
   #unused = Promise.withResolvers<void>();
@@ -71,6 +79,7 @@ export class Connection implements AsyncDisposable {
       startTime: startTimeOf(server, options),
       logger: this.#logger,
       onLog: (log) => this.#takeLog(log),
+      onElicit: (params, signal) => answerElicitation(params, this.#channelOfRequest(), signal),
       isBusy: () => this.#calls.running > 0,
     });
     this.#awaitIdle();
@@ -126,8 +135,9 @@ export class Connection implements AsyncDisposable {
 
   /** The call's progress and logs, then exactly one result. Throws when nothing was started, or the outcome is unknown. */
   call(call: ConnectionCall): AsyncGenerator<ExecuteToolResponse> {
-    const id = `${call.sessionId} ${call.callId}`;
-    return this.#calls.join(id, (tell, signal) => this.#execute(call, tell, signal), call.signal);
+    const { sessionId, callId, signal, accepted, responses } = call;
+    const work = (channel: CallChannel, abandoned: AbortSignal) => this.#execute(call, channel, abandoned);
+    return this.#calls.join({ id: `${sessionId} ${callId}`, work, signal, accepted, responses });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -136,23 +146,42 @@ export class Connection implements AsyncDisposable {
     await this.#keeper[Symbol.asyncDispose]();
   }
 
-  async #execute(call: ConnectionCall, tell: (event: CallEvent) => void, abandoned: AbortSignal): Promise<ToolResult> {
-    this.#telling.add(tell);
+  async #execute(call: ConnectionCall, given: CallChannel, abandoned: AbortSignal): Promise<Executed> {
+    using time = new CallTime(call);
+    const channel: CallChannel = {
+      tell(event) {
+        if (event.case === "progress") time.extend();
+        given.tell(event);
+      },
+      async ask(...asked) {
+        using _ = time.pause();
+        return await given.ask(...asked);
+      },
+    };
+    this.#channels.add(channel);
     try {
       const { redact } = this.#options;
-      const result = await execute({ ...call, server: this.server, keeper: this.#keeper, tell, abandoned, redact });
+      const { tell } = channel;
+      const parts = { server: this.server, keeper: this.#keeper, tell, time, abandoned, redact };
+      const executed = await execute({ ...call, ...parts });
       this.#keeper.noteServed();
-      return result;
+      return executed;
     } finally {
-      this.#telling.delete(tell);
+      this.#channels.delete(channel);
     }
   }
 
   /** MCP does not say which call a line belongs to: with one in flight it is known, with several nobody is told a wrong one. */
   #takeLog(log: ToolLog): void {
-    const [only] = this.#telling;
-    if (only && this.#telling.size === 1) only({ case: "log", value: log });
+    const [only] = this.#channels;
+    if (only && this.#channels.size === 1) only.tell({ case: "log", value: log });
     else this.#logger.debug({ level: log.level }, `log of the server: ${log.message}`);
+  }
+
+  /** Nor which call a request belongs to; but all calls of a session's own connection have the same people to ask. */
+  #channelOfRequest(): CallChannel | undefined {
+    const [first] = this.#channels;
+    return this.#channels.size === 1 || this.holder.sessionId !== "" ? first : undefined;
   }
 
   #awaitIdle(): void {

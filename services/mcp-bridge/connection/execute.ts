@@ -1,25 +1,24 @@
 import { create } from "@bufbuild/protobuf";
 import type { Progress } from "@modelcontextprotocol/client";
 import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
-import { type Tool, ToolProgressSchema, type ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { type Tool, ToolProgressSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import { errorResult } from "#runtime/results/error-result.ts";
 import { openEnding } from "#runtime/time/ending.ts";
-import { startTimer } from "#runtime/time/timer.ts";
 import type { LinkKeeper } from "../link/link-keeper.ts";
 import type { Outcome } from "../link/outcome.ts";
 import type { ReadyPhase } from "../link/phase.ts";
 import { isOffered } from "../tools/is-offered.ts";
 import { resultFromAnswer } from "../tools/result.ts";
-import type { CallEvent } from "./calls.ts";
+import type { CallTime } from "./call-time.ts";
+import type { CallEvent, Executed } from "./calls.ts";
 
 export interface Execution {
   server: McpServer;
   tool: string;
   callId: string;
   argumentsJson: string;
-  deadlineMs: number;
-  latestMs?: number | undefined;
+  time: CallTime;
   tell: (event: CallEvent) => void;
   /** Aborts when nobody waits for the call any more. */
   abandoned: AbortSignal;
@@ -31,7 +30,7 @@ export interface Execution {
  * Executes a call once. Only what the server is known not to have started is sent again: a call that found its session gone.
  * Aborting tells the server that it is canceled.
  */
-export async function execute(execution: Execution): Promise<ToolResult> {
+export async function execute(execution: Execution): Promise<Executed> {
   const { server, tool, abandoned } = execution;
   const parsed = parseArguments(execution.argumentsJson);
   if (!isOffered(tool, server.allowedTools)) {
@@ -39,28 +38,12 @@ export async function execute(execution: Execution): Promise<ToolResult> {
       reason: "TOOL_NOT_ALLOWED",
     });
   }
-  const timeLeftMs = execution.deadlineMs - Date.now();
-  if (timeLeftMs <= 0)
+  const { timeoutMs, signal: deadline } = execution.time;
+  if (timeoutMs <= 0)
     refuse("deadline_exceeded", `the time of ${nameOf(execution)} was over before it started`, {
       reason: "CALL_NOT_STARTED",
     });
-  const over = new AbortController();
-  const startUntil = (atMs: number) => startTimer(Math.max(0, atMs - Date.now()), () => over.abort());
-  let stop = startUntil(execution.deadlineMs);
-  const { latestMs } = execution;
-  const tell = (event: CallEvent) => {
-    if (event.case === "progress" && latestMs !== undefined) {
-      stop();
-      stop = startUntil(Math.min(latestMs, Date.now() + timeLeftMs));
-    }
-    execution.tell(event);
-  };
-  try {
-    const limits = { deadline: over.signal, abandoned, timeoutMs: timeLeftMs };
-    return await executeWithin({ ...execution, tell }, parsed, limits);
-  } finally {
-    stop();
-  }
+  return executeWithin(execution, parsed, { deadline, abandoned, timeoutMs });
 }
 
 interface Limits {
@@ -69,11 +52,7 @@ interface Limits {
   timeoutMs: number;
 }
 
-async function executeWithin(
-  execution: Execution,
-  parsed: Record<string, unknown>,
-  limits: Limits,
-): Promise<ToolResult> {
+async function executeWithin(execution: Execution, parsed: Record<string, unknown>, limits: Limits): Promise<Executed> {
   const { deadline } = limits;
   using ending = openEnding(deadline, limits.abandoned);
   const { signal } = ending;
@@ -83,7 +62,7 @@ async function executeWithin(
       .catch((error) => refuseNotStarted(execution, deadline, error));
     const listed = await listedTool(execution, ready);
     const answered = await callOnce(execution, { ready, listed, parsed, signal });
-    if ("result" in answered) return answered.result;
+    if (answered.kind !== "failed") return answered;
     const { kind } = answered.outcome;
     if (kind === "lost" || kind === "unreachable") execution.keeper.leave(ready, answered.outcome);
     if (kind === "lost" && isFirst) continue;
@@ -94,7 +73,7 @@ async function executeWithin(
 async function callOnce(
   execution: Execution,
   call: { ready: ReadyPhase; listed: Tool; parsed: Record<string, unknown>; signal: AbortSignal },
-): Promise<{ result: ToolResult } | { outcome: Outcome }> {
+): Promise<Executed | { kind: "failed"; outcome: Outcome }> {
   const { link } = call.ready;
   const onProgress = (progress: Progress) => execution.tell({ case: "progress", value: progressFrom(progress) });
   try {
@@ -104,16 +83,21 @@ async function callOnce(
       call.signal,
     );
     const result = resultFromAnswer(answer);
-    return { result: result.isError ? { ...result, outputJson: execution.redact(result.outputJson) } : result };
+    const outputJson = result.isError ? execution.redact(result.outputJson) : result.outputJson;
+    return { kind: "result", result: { ...result, outputJson } };
   } catch (error) {
-    if (call.signal.aborted) return { outcome: { kind: "unknown", text: messageFromUnknown(call.signal.reason) } };
+    if (call.signal.aborted) return failed({ kind: "unknown", text: messageFromUnknown(call.signal.reason) });
     const { kind, text } = link.outcomeOf(error);
     const outcome: Outcome = { kind, text: execution.redact(text) };
-    if (outcome.kind === "answered") return { result: errorResult(outcome.text) };
+    if (outcome.kind === "answered") return { kind: "result", result: errorResult(outcome.text) };
     if (outcome.kind === "unknown" && isConnectionEnd(error))
-      return { outcome: { kind: "unknown", text: execution.redact(await link.ended) } };
-    return { outcome };
+      return failed({ kind: "unknown", text: execution.redact(await link.ended) });
+    return failed(outcome);
   }
+}
+
+function failed(outcome: Outcome) {
+  return { kind: "failed", outcome } as const;
 }
 
 function isConnectionEnd(error: unknown): boolean {

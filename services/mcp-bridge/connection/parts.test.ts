@@ -7,7 +7,7 @@ import { createManualClock } from "#runtime/time/manual-clock.ts";
 import { until } from "#runtime/time/until.ts";
 import { decideHealth, type HealthFinding, watchHealth } from "../link/health.ts";
 import { createRefresh } from "../link/refresh.ts";
-import { Calls } from "./calls.ts";
+import { Calls, type CallWork } from "./calls.ts";
 import { Retention } from "./retention.ts";
 
 const noSignal = new AbortController().signal;
@@ -115,7 +115,13 @@ test("ORCH-8 an answer that takes longer than a second is yellow, with its laten
 });
 
 describe("calls", () => {
-  const result = (outputJson: string) => create(ToolResultSchema, { outputJson });
+  const result = (outputJson: string) =>
+    ({ kind: "result", result: create(ToolResultSchema, { outputJson }) }) as const;
+  const joining = (id: string, work: CallWork, signal: AbortSignal) => ({
+    ...{ id, work, signal },
+    accepted: [],
+    responses: undefined,
+  });
 
   test("forget the oldest results when they are too many or too long", async () => {
     const calls = new Calls(new Retention({ maxRetained: 2, maxRetainedLength: 100 }));
@@ -125,7 +131,7 @@ describe("calls", () => {
         executed += 1;
         return result(outputJson);
       };
-      for await (const _ of calls.join(id, work, noSignal));
+      for await (const _ of calls.join(joining(id, work, noSignal)));
     };
     for (const id of ["a", "b", "c", "c"]) await run(id);
     expect(executed).toBe(3);
@@ -149,8 +155,8 @@ describe("calls", () => {
       return result("1");
     };
     const leaving = new AbortController();
-    const leaves = calls.join("id", work, leaving.signal).next();
-    const stays = calls.join("id", work, noSignal).next();
+    const leaves = calls.join(joining("id", work, leaving.signal)).next();
+    const stays = calls.join(joining("id", work, noSignal)).next();
     leaving.abort(new Error("left"));
     await expect(leaves).rejects.toThrow("left");
     expect(isCanceled).toBe(false);
@@ -160,13 +166,13 @@ describe("calls", () => {
 
   test("tell the last of their events to one who reads slowly, and the result always", async () => {
     const calls = new Calls(new Retention());
-    const work = async (tell: (event: { case: "progress"; value: never }) => void) => {
+    const work: CallWork = async ({ tell }) => {
       for (let progress = 0; progress < 10_000; progress++)
         tell({ case: "progress", value: { progress, message: "" } as never });
       return result("1");
     };
     const seen: (string | undefined)[] = [];
-    for await (const { event } of calls.join("id", work, noSignal)) seen.push(event.case);
+    for await (const { event } of calls.join(joining("id", work, noSignal))) seen.push(event.case);
     expect(seen.length).toBeLessThan(300);
     expect(seen.at(-1)).toBe("result");
   });

@@ -93,6 +93,7 @@ export class Starts implements AsyncDisposable {
         onStarting: (text) => start.events?.onStarting(text),
         onToolsChanged: () => start.events?.onToolsChanged(),
         onLog: (log) => start.events?.onLog(log),
+        onElicit: async (...asked) => start.events?.onElicit(...asked) ?? { action: "cancel" },
       },
       over.signal,
     );

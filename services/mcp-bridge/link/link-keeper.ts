@@ -12,7 +12,7 @@ import type { StartTime } from "../servers/start-time.ts";
 import { type About, NOTHING_KNOWN } from "./about.ts";
 import { CurrentPhase } from "./current-phase.ts";
 import { type HealthFinding, watchHealth } from "./health.ts";
-import type { Link } from "./link.ts";
+import type { Link, OnElicit } from "./link.ts";
 import type { ListedTools } from "./list-tools.ts";
 import type { Outcome } from "./outcome.ts";
 import { type Phase, type ReadyPhase, reasonOf } from "./phase.ts";
@@ -38,6 +38,7 @@ export interface LinkKeeperOptions {
   redact: (text: string) => string;
   open: OpenLink;
   onLog: (log: ToolLog) => void;
+  onElicit: OnElicit;
   onChange: () => void;
   /** Whether calls are in the server's hands. */
   isBusy: () => boolean;
@@ -51,6 +52,8 @@ export interface LinkEvents {
   onStarting: (text: string) => void;
   onToolsChanged: () => void;
   onLog: (log: ToolLog) => void;
+  /** Of servers up to 2025-11-25, which ask while they hold a call open. */
+  onElicit: OnElicit;
 }
 
 export interface OpeningLink {
@@ -163,6 +166,7 @@ export class LinkKeeper implements AsyncDisposable {
       onStarting: (text) => this.#current.note(this.#options.redact(text)),
       onToolsChanged: () => this.#refresh.request(),
       onLog: this.#options.onLog,
+      onElicit: this.#options.onElicit,
     };
     const opening = this.#options.open(events, this.#options.startTime, signal);
     let opened: { link: Link; listed: ListedTools };

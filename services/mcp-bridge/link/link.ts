@@ -1,6 +1,8 @@
 import {
   type CallToolResult,
   Client,
+  type ElicitRequest,
+  type ElicitResult,
   LOG_LEVEL_META_KEY,
   type Progress,
   SdkError,
@@ -61,7 +63,11 @@ export interface LinkOptions {
   era?: KnownEra | undefined;
   onToolsChanged: () => void;
   onLog: (log: ToolLog) => void;
+  onElicit: OnElicit;
 }
+
+/** Answers a server that asks a person something; the signal aborts when it no longer wants to know. */
+export type OnElicit = (params: ElicitRequest["params"], signal: AbortSignal) => Promise<ElicitResult>;
 
 /** The SDK's own timeout is out of the way: the signal is the deadline. */
 /** Where the call's own id stands in its `_meta`. */
@@ -75,6 +81,7 @@ const NO_TIMEOUT_MS = 2 ** 31 - 1;
 const SILENT_SHARE = 0.4;
 const FETCHED_SILENT_SHARE = 0.75;
 
+const CAPABILITIES = { elicitation: { form: {}, url: {} } };
 const MODERN_REVISION = "2026-07-28";
 
 /** Opens the transport and initialises. A rejected opening has closed, or is closing, what it opened: wait for `closed`. */
@@ -168,6 +175,7 @@ async function openOnce(
   const client = new Client(
     { name: "toolbus", version: "0.1.0" },
     {
+      capabilities: CAPABILITIES,
       versionNegotiation: {
         mode: connect.era === "modern" ? { pin: MODERN_REVISION } : "auto",
         probe: { timeoutMs: NO_TIMEOUT_MS }, // only an answer decides; the time for starting is kept here
@@ -227,6 +235,7 @@ function createLink(options: LinkOptions, opened: OpenTransport, client: Client,
   };
   client.setNotificationHandler("notifications/tools/list_changed", () => options.onToolsChanged());
   client.setNotificationHandler("notifications/message", ({ params }) => options.onLog(logFromNotification(params)));
+  client.setRequestHandler("elicitation/create", ({ params }, { mcpReq }) => options.onElicit(params, mcpReq.signal));
   const isModern = client.getProtocolEra() === "modern";
   if (isModern && client.getServerCapabilities()?.tools?.listChanged) void listen(client, options, closing.signal);
   if (!isModern && client.getServerCapabilities()?.logging) {

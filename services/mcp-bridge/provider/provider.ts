@@ -143,9 +143,10 @@ export class Provider {
 
   #callFrom(request: ExecuteToolRequest, { signal }: Asker) {
     const { callId, scope, tool, argumentsJson, deadline, longestTimeout } = request;
+    const { acceptedInputs: accepted, inputResponses: responses } = request;
     const longestMs = msFromDuration(longestTimeout);
     return {
-      ...{ callId, sessionId: scope?.sessionId ?? "", tool, argumentsJson, signal },
+      ...{ callId, sessionId: scope?.sessionId ?? "", tool, argumentsJson, signal, accepted, responses },
       deadlineMs: deadline ? timestampMs(deadline) : Date.now() + this.#parts.callTimeoutMs,
       latestMs: longestMs === undefined ? undefined : Date.now() + longestMs,
     };

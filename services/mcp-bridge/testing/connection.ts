@@ -100,6 +100,7 @@ export function startCall(
     tool,
     argumentsJson: JSON.stringify(args),
     deadlineMs: Date.now() + 15_000,
+    accepted: [],
     signal: new AbortController().signal,
     ...options,
   });

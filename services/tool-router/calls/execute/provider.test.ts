@@ -14,6 +14,7 @@ import { msFromDuration } from "#runtime/time/duration.ts";
 import { until } from "#runtime/time/until.ts";
 import type { ProviderClient } from "../../sessions/offers/provider-client.ts";
 import { ended } from "../../testing/fakes/fake-provider.ts";
+import { noQuestions } from "../../testing/fakes/fake-questions.ts";
 import { agent, offer, tool } from "../../testing/fakes/tools.ts";
 import { createToolSet } from "../../tools/tool-set/tool-set.ts";
 import { decideDeadline } from "./deadline.ts";
@@ -61,7 +62,7 @@ async function call(
   const entry = entryFor(effect, timeoutMs, type);
   if (entry.executor.kind !== "provider") throw new Error(entry.executor.kind);
   const { executor } = entry;
-  const { execute } = createProviderExecution({ find: () => client, graceMs: () => 20 });
+  const { execute } = createProviderExecution({ questions: noQuestions, find: () => client, graceMs: () => 20 });
   const deadline = decideDeadline(entry, Date.now(), { deadline: undefined, isOfRun: true });
   const request = {
     callId: "c",

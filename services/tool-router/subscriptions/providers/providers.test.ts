@@ -10,6 +10,7 @@ import { until } from "#runtime/time/until.ts";
 import { openTestBus } from "../../../../test/harness/bus.ts";
 import { createProviderExecution } from "../../calls/execute/provider.ts";
 import { ended, FakeProvider } from "../../testing/fakes/fake-provider.ts";
+import { noQuestions } from "../../testing/fakes/fake-questions.ts";
 import { entryOf, tool } from "../../testing/fakes/tools.ts";
 import { createProviders } from "./providers.ts";
 
@@ -21,7 +22,7 @@ test("the span of a call ends with it, also when its provider goes on after the 
   const tracer = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] }).getTracer("test");
   const mcp = create(ProviderSchema, { name: "mcp", address: { case: "service", value: "mcp-bridge" } });
   const find = createProviders(bus, () => mcp, { clientTracing: createClientTracing(tracer) });
-  const { execute } = createProviderExecution({ find, graceMs: () => 0 });
+  const { execute } = createProviderExecution({ questions: noQuestions, find, graceMs: () => 0 });
   const call = (callId: string) => {
     const executor = { kind: "provider", provider: "mcp", source: undefined, tool: "echo" } as const;
     const deadline = { at: Date.now() + 5_000, timeoutMs: 5_000 };
@@ -54,7 +55,11 @@ test("LOOP-14 an answer over 64 MiB is an unknown outcome: the call was carried 
     yield { event: { case: "result", value: { outputJson: JSON.stringify("x".repeat(64 * 2 ** 20)) } } };
   };
   const mcp = create(ProviderSchema, { name: "mcp", address: { case: "service", value: "mcp-bridge" } });
-  const { execute } = createProviderExecution({ find: createProviders(bus, () => mcp), graceMs: () => 0 });
+  const { execute } = createProviderExecution({
+    questions: noQuestions,
+    find: createProviders(bus, () => mcp),
+    graceMs: () => 0,
+  });
   const call = {
     callId: "large",
     entry: { ...entryOf(tool("echo")), effect: Effect.AT_MOST_ONCE },

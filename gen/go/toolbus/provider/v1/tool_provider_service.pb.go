@@ -452,9 +452,13 @@ type ExecuteToolRequest struct {
 	LongestTimeout *durationpb.Duration `protobuf:"bytes,11,opt,name=longest_timeout,json=longestTimeout,proto3" json:"longest_timeout,omitempty"`
 	// Whether the call was asked for before, of an instance that was lost: what was started of it is to go on, not to be started again.
 	// Set for tools that are offered as `resumable`.
-	Resumed       bool `protobuf:"varint,12,opt,name=resumed,proto3" json:"resumed,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Resumed bool `protobuf:"varint,12,opt,name=resumed,proto3" json:"resumed,omitempty"`
+	// What can be asked on the call's behalf; a provider asks for nothing else. Empty, as from releases before: for nothing.
+	AcceptedInputs []InputKind `protobuf:"varint,13,rep,packed,name=accepted_inputs,json=acceptedInputs,proto3,enum=toolbus.provider.v1.InputKind" json:"accepted_inputs,omitempty"`
+	// What was answered to the InputRequired of an earlier stream of this call, which goes on with it; absent at first.
+	InputResponses *InputResponses `protobuf:"bytes,14,opt,name=input_responses,json=inputResponses,proto3" json:"input_responses,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *ExecuteToolRequest) Reset() {
@@ -571,6 +575,20 @@ func (x *ExecuteToolRequest) GetResumed() bool {
 	return false
 }
 
+func (x *ExecuteToolRequest) GetAcceptedInputs() []InputKind {
+	if x != nil {
+		return x.AcceptedInputs
+	}
+	return nil
+}
+
+func (x *ExecuteToolRequest) GetInputResponses() *InputResponses {
+	if x != nil {
+		return x.InputResponses
+	}
+	return nil
+}
+
 // What happens in a call: progress and logs, then exactly one result.
 type ExecuteToolResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -581,6 +599,7 @@ type ExecuteToolResponse struct {
 	//	*ExecuteToolResponse_Progress
 	//	*ExecuteToolResponse_Log
 	//	*ExecuteToolResponse_Result
+	//	*ExecuteToolResponse_InputRequired
 	Event         isExecuteToolResponse_Event `protobuf_oneof:"event"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -650,6 +669,15 @@ func (x *ExecuteToolResponse) GetResult() *ProvidedResult {
 	return nil
 }
 
+func (x *ExecuteToolResponse) GetInputRequired() *InputRequired {
+	if x != nil {
+		if x, ok := x.Event.(*ExecuteToolResponse_InputRequired); ok {
+			return x.InputRequired
+		}
+	}
+	return nil
+}
+
 type isExecuteToolResponse_Event interface {
 	isExecuteToolResponse_Event()
 }
@@ -669,11 +697,19 @@ type ExecuteToolResponse_Result struct {
 	Result *ProvidedResult `protobuf:"bytes,3,opt,name=result,proto3,oneof"`
 }
 
+type ExecuteToolResponse_InputRequired struct {
+	// The call needs an answer, only of a kind that its request accepts: it goes on when it is sent again under its id, with
+	// `input_responses`. What follows in this stream, `live` says.
+	InputRequired *InputRequired `protobuf:"bytes,4,opt,name=input_required,json=inputRequired,proto3,oneof"`
+}
+
 func (*ExecuteToolResponse_Progress) isExecuteToolResponse_Event() {}
 
 func (*ExecuteToolResponse_Log) isExecuteToolResponse_Event() {}
 
 func (*ExecuteToolResponse_Result) isExecuteToolResponse_Event() {}
+
+func (*ExecuteToolResponse_InputRequired) isExecuteToolResponse_Event() {}
 
 // The scope is over: its session was closed, or was given another agent, or its run ended.
 type ReleaseScopeRequest struct {
@@ -771,7 +807,7 @@ var File_toolbus_provider_v1_tool_provider_service_proto protoreflect.FileDescri
 
 const file_toolbus_provider_v1_tool_provider_service_proto_rawDesc = "" +
 	"\n" +
-	"/toolbus/provider/v1/tool_provider_service.proto\x12\x13toolbus.provider.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1etoolbus/access/v1/access.proto\x1a)toolbus/provider/v1/provided_result.proto\x1a\x1ctoolbus/tool/v1/source.proto\x1a\x1atoolbus/tool/v1/tool.proto\"\xeb\x01\n" +
+	"/toolbus/provider/v1/tool_provider_service.proto\x12\x13toolbus.provider.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1etoolbus/access/v1/access.proto\x1a\x1ftoolbus/provider/v1/input.proto\x1a)toolbus/provider/v1/provided_result.proto\x1a\x1ctoolbus/tool/v1/source.proto\x1a\x1atoolbus/tool/v1/tool.proto\"\xeb\x01\n" +
 	"\x05Scope\x12;\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\x12\x1d\n" +
@@ -797,7 +833,7 @@ const file_toolbus_provider_v1_tool_provider_service_proto_rawDesc = "" +
 	"\x05tools\x18\x01 \x03(\v2 .toolbus.provider.v1.OfferedToolR\x05tools\x127\n" +
 	"\asources\x18\x02 \x03(\v2\x1d.toolbus.tool.v1.SourceStatusR\asources\x12+\n" +
 	"\x12same_in_all_scopes\x18\x03 \x01(\bR\x0fsameInAllScopes\x12\x12\n" +
-	"\x04etag\x18\x04 \x01(\tR\x04etag\"\x9b\x05\n" +
+	"\x04etag\x18\x04 \x01(\tR\x04etag\"\xc3\x06\n" +
 	"\x12ExecuteToolRequest\x126\n" +
 	"\acall_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_-]{1,128}$R\x06callId\x128\n" +
 	"\x05scope\x18\x02 \x01(\v2\x1a.toolbus.provider.v1.ScopeB\x06\xbaH\x03\xc8\x01\x01R\x05scope\x12/\n" +
@@ -814,11 +850,14 @@ const file_toolbus_provider_v1_tool_provider_service_proto_rawDesc = "" +
 	"\atimeout\x18\n" +
 	" \x01(\v2\x19.google.protobuf.DurationB\x0f\xbaH\f\xaa\x01\t\"\x05\b\x80\xe7\x84\x0f2\x00R\atimeout\x12S\n" +
 	"\x0flongest_timeout\x18\v \x01(\v2\x19.google.protobuf.DurationB\x0f\xbaH\f\xaa\x01\t\"\x05\b\x80\xe7\x84\x0f2\x00R\x0elongestTimeout\x12\x18\n" +
-	"\aresumed\x18\f \x01(\bR\aresumed\"\xc8\x01\n" +
+	"\aresumed\x18\f \x01(\bR\aresumed\x12X\n" +
+	"\x0faccepted_inputs\x18\r \x03(\x0e2\x1e.toolbus.provider.v1.InputKindB\x0f\xbaH\f\x92\x01\t\x10d\"\x05\x82\x01\x02 \x00R\x0eacceptedInputs\x12L\n" +
+	"\x0finput_responses\x18\x0e \x01(\v2#.toolbus.provider.v1.InputResponsesR\x0einputResponses\"\x95\x02\n" +
 	"\x13ExecuteToolResponse\x12;\n" +
 	"\bprogress\x18\x01 \x01(\v2\x1d.toolbus.tool.v1.ToolProgressH\x00R\bprogress\x12,\n" +
 	"\x03log\x18\x02 \x01(\v2\x18.toolbus.tool.v1.ToolLogH\x00R\x03log\x12=\n" +
-	"\x06result\x18\x03 \x01(\v2#.toolbus.provider.v1.ProvidedResultH\x00R\x06resultB\a\n" +
+	"\x06result\x18\x03 \x01(\v2#.toolbus.provider.v1.ProvidedResultH\x00R\x06result\x12K\n" +
+	"\x0einput_required\x18\x04 \x01(\v2\".toolbus.provider.v1.InputRequiredH\x00R\rinputRequiredB\a\n" +
 	"\x05event\"O\n" +
 	"\x13ReleaseScopeRequest\x128\n" +
 	"\x05scope\x18\x01 \x01(\v2\x1a.toolbus.provider.v1.ScopeB\x06\xbaH\x03\xc8\x01\x01R\x05scope\"9\n" +
@@ -862,9 +901,12 @@ var file_toolbus_provider_v1_tool_provider_service_proto_goTypes = []any{
 	(*structpb.Struct)(nil),            // 14: google.protobuf.Struct
 	(*v1.BuiltinPolicy)(nil),           // 15: toolbus.tool.v1.BuiltinPolicy
 	(*durationpb.Duration)(nil),        // 16: google.protobuf.Duration
-	(*v1.ToolProgress)(nil),            // 17: toolbus.tool.v1.ToolProgress
-	(*v1.ToolLog)(nil),                 // 18: toolbus.tool.v1.ToolLog
-	(*ProvidedResult)(nil),             // 19: toolbus.provider.v1.ProvidedResult
+	(InputKind)(0),                     // 17: toolbus.provider.v1.InputKind
+	(*InputResponses)(nil),             // 18: toolbus.provider.v1.InputResponses
+	(*v1.ToolProgress)(nil),            // 19: toolbus.tool.v1.ToolProgress
+	(*v1.ToolLog)(nil),                 // 20: toolbus.tool.v1.ToolLog
+	(*ProvidedResult)(nil),             // 21: toolbus.provider.v1.ProvidedResult
+	(*InputRequired)(nil),              // 22: toolbus.provider.v1.InputRequired
 }
 var file_toolbus_provider_v1_tool_provider_service_proto_depIdxs = []int32{
 	10, // 0: toolbus.provider.v1.OfferedTool.tool:type_name -> toolbus.tool.v1.Tool
@@ -883,23 +925,26 @@ var file_toolbus_provider_v1_tool_provider_service_proto_depIdxs = []int32{
 	15, // 13: toolbus.provider.v1.ExecuteToolRequest.builtin_policy:type_name -> toolbus.tool.v1.BuiltinPolicy
 	16, // 14: toolbus.provider.v1.ExecuteToolRequest.timeout:type_name -> google.protobuf.Duration
 	16, // 15: toolbus.provider.v1.ExecuteToolRequest.longest_timeout:type_name -> google.protobuf.Duration
-	17, // 16: toolbus.provider.v1.ExecuteToolResponse.progress:type_name -> toolbus.tool.v1.ToolProgress
-	18, // 17: toolbus.provider.v1.ExecuteToolResponse.log:type_name -> toolbus.tool.v1.ToolLog
-	19, // 18: toolbus.provider.v1.ExecuteToolResponse.result:type_name -> toolbus.provider.v1.ProvidedResult
-	0,  // 19: toolbus.provider.v1.ReleaseScopeRequest.scope:type_name -> toolbus.provider.v1.Scope
-	2,  // 20: toolbus.provider.v1.ToolProviderService.GetProvidedTools:input_type -> toolbus.provider.v1.GetProvidedToolsRequest
-	4,  // 21: toolbus.provider.v1.ToolProviderService.WatchProvidedTools:input_type -> toolbus.provider.v1.WatchProvidedToolsRequest
-	6,  // 22: toolbus.provider.v1.ToolProviderService.ExecuteTool:input_type -> toolbus.provider.v1.ExecuteToolRequest
-	8,  // 23: toolbus.provider.v1.ToolProviderService.ReleaseScope:input_type -> toolbus.provider.v1.ReleaseScopeRequest
-	3,  // 24: toolbus.provider.v1.ToolProviderService.GetProvidedTools:output_type -> toolbus.provider.v1.GetProvidedToolsResponse
-	5,  // 25: toolbus.provider.v1.ToolProviderService.WatchProvidedTools:output_type -> toolbus.provider.v1.WatchProvidedToolsResponse
-	7,  // 26: toolbus.provider.v1.ToolProviderService.ExecuteTool:output_type -> toolbus.provider.v1.ExecuteToolResponse
-	9,  // 27: toolbus.provider.v1.ToolProviderService.ReleaseScope:output_type -> toolbus.provider.v1.ReleaseScopeResponse
-	24, // [24:28] is the sub-list for method output_type
-	20, // [20:24] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	17, // 16: toolbus.provider.v1.ExecuteToolRequest.accepted_inputs:type_name -> toolbus.provider.v1.InputKind
+	18, // 17: toolbus.provider.v1.ExecuteToolRequest.input_responses:type_name -> toolbus.provider.v1.InputResponses
+	19, // 18: toolbus.provider.v1.ExecuteToolResponse.progress:type_name -> toolbus.tool.v1.ToolProgress
+	20, // 19: toolbus.provider.v1.ExecuteToolResponse.log:type_name -> toolbus.tool.v1.ToolLog
+	21, // 20: toolbus.provider.v1.ExecuteToolResponse.result:type_name -> toolbus.provider.v1.ProvidedResult
+	22, // 21: toolbus.provider.v1.ExecuteToolResponse.input_required:type_name -> toolbus.provider.v1.InputRequired
+	0,  // 22: toolbus.provider.v1.ReleaseScopeRequest.scope:type_name -> toolbus.provider.v1.Scope
+	2,  // 23: toolbus.provider.v1.ToolProviderService.GetProvidedTools:input_type -> toolbus.provider.v1.GetProvidedToolsRequest
+	4,  // 24: toolbus.provider.v1.ToolProviderService.WatchProvidedTools:input_type -> toolbus.provider.v1.WatchProvidedToolsRequest
+	6,  // 25: toolbus.provider.v1.ToolProviderService.ExecuteTool:input_type -> toolbus.provider.v1.ExecuteToolRequest
+	8,  // 26: toolbus.provider.v1.ToolProviderService.ReleaseScope:input_type -> toolbus.provider.v1.ReleaseScopeRequest
+	3,  // 27: toolbus.provider.v1.ToolProviderService.GetProvidedTools:output_type -> toolbus.provider.v1.GetProvidedToolsResponse
+	5,  // 28: toolbus.provider.v1.ToolProviderService.WatchProvidedTools:output_type -> toolbus.provider.v1.WatchProvidedToolsResponse
+	7,  // 29: toolbus.provider.v1.ToolProviderService.ExecuteTool:output_type -> toolbus.provider.v1.ExecuteToolResponse
+	9,  // 30: toolbus.provider.v1.ToolProviderService.ReleaseScope:output_type -> toolbus.provider.v1.ReleaseScopeResponse
+	27, // [27:31] is the sub-list for method output_type
+	23, // [23:27] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_provider_v1_tool_provider_service_proto_init() }
@@ -907,11 +952,13 @@ func file_toolbus_provider_v1_tool_provider_service_proto_init() {
 	if File_toolbus_provider_v1_tool_provider_service_proto != nil {
 		return
 	}
+	file_toolbus_provider_v1_input_proto_init()
 	file_toolbus_provider_v1_provided_result_proto_init()
 	file_toolbus_provider_v1_tool_provider_service_proto_msgTypes[7].OneofWrappers = []any{
 		(*ExecuteToolResponse_Progress)(nil),
 		(*ExecuteToolResponse_Log)(nil),
 		(*ExecuteToolResponse_Result)(nil),
+		(*ExecuteToolResponse_InputRequired)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

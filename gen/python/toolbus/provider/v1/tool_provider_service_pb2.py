@@ -27,12 +27,13 @@ from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb
 from google.protobuf import struct_pb2 as google_dot_protobuf_dot_struct__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 from toolbus.access.v1 import access_pb2 as toolbus_dot_access_dot_v1_dot_access__pb2
+from toolbus.provider.v1 import input_pb2 as toolbus_dot_provider_dot_v1_dot_input__pb2
 from toolbus.provider.v1 import provided_result_pb2 as toolbus_dot_provider_dot_v1_dot_provided__result__pb2
 from toolbus.tool.v1 import source_pb2 as toolbus_dot_tool_dot_v1_dot_source__pb2
 from toolbus.tool.v1 import tool_pb2 as toolbus_dot_tool_dot_v1_dot_tool__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n/toolbus/provider/v1/tool_provider_service.proto\x12\x13toolbus.provider.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1etoolbus/access/v1/access.proto\x1a)toolbus/provider/v1/provided_result.proto\x1a\x1ctoolbus/tool/v1/source.proto\x1a\x1atoolbus/tool/v1/tool.proto\"\xeb\x01\n\x05Scope\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\x12\x1d\n\x05\x61gent\x18\x02 \x01(\tB\x07\xbaH\x04r\x02\x18@R\x05\x61gent\x12)\n\x10\x63ontext_revision\x18\x03 \x01(\rR\x0f\x63ontextRevision\x12\x33\n\x06run_id\x18\x04 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\x05runId\x12&\n\tprincipal\x18\x05 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x02R\tprincipal\"n\n\x0bOfferedTool\x12\x16\n\x06source\x18\x01 \x01(\tR\x06source\x12)\n\x04tool\x18\x02 \x01(\x0b\x32\x15.toolbus.tool.v1.ToolR\x04tool\x12\x1c\n\tresumable\x18\x03 \x01(\x08R\tresumable\"\x91\x01\n\x17GetProvidedToolsRequest\x12\x38\n\x05scope\x18\x01 \x01(\x0b\x32\x1a.toolbus.provider.v1.ScopeB\x06\xbaH\x03\xc8\x01\x01R\x05scope\x12<\n\x07sources\x18\x02 \x03(\x0b\x32\x17.toolbus.tool.v1.SourceB\t\xbaH\x06\x92\x01\x03\x10\xe8\x07R\x07sources\"\xb8\x01\n\x18GetProvidedToolsResponse\x12\x36\n\x05tools\x18\x01 \x03(\x0b\x32 .toolbus.provider.v1.OfferedToolR\x05tools\x12\x37\n\x07sources\x18\x02 \x03(\x0b\x32\x1d.toolbus.tool.v1.SourceStatusR\x07sources\x12+\n\x12same_in_all_scopes\x18\x03 \x01(\x08R\x0fsameInAllScopes\"\x93\x01\n\x19WatchProvidedToolsRequest\x12\x38\n\x05scope\x18\x01 \x01(\x0b\x32\x1a.toolbus.provider.v1.ScopeB\x06\xbaH\x03\xc8\x01\x01R\x05scope\x12<\n\x07sources\x18\x02 \x03(\x0b\x32\x17.toolbus.tool.v1.SourceB\t\xbaH\x06\x92\x01\x03\x10\xe8\x07R\x07sources\"\xce\x01\n\x1aWatchProvidedToolsResponse\x12\x36\n\x05tools\x18\x01 \x03(\x0b\x32 .toolbus.provider.v1.OfferedToolR\x05tools\x12\x37\n\x07sources\x18\x02 \x03(\x0b\x32\x1d.toolbus.tool.v1.SourceStatusR\x07sources\x12+\n\x12same_in_all_scopes\x18\x03 \x01(\x08R\x0fsameInAllScopes\x12\x12\n\x04\x65tag\x18\x04 \x01(\tR\x04\x65tag\"\x9b\x05\n\x12\x45xecuteToolRequest\x12\x36\n\x07\x63\x61ll_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_-]{1,128}$R\x06\x63\x61llId\x12\x38\n\x05scope\x18\x02 \x01(\x0b\x32\x1a.toolbus.provider.v1.ScopeB\x06\xbaH\x03\xc8\x01\x01R\x05scope\x12/\n\x06source\x18\x03 \x01(\x0b\x32\x17.toolbus.tool.v1.SourceR\x06source\x12\x1e\n\x04tool\x18\x04 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02R\x04tool\x12\x31\n\x0e\x61rguments_json\x18\x05 \x01(\tB\n\xbaH\x07r\x05(\x80\x80\x80 R\rargumentsJson\x12\x36\n\x08\x64\x65\x61\x64line\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x08\x64\x65\x61\x64line\x12/\n\x06\x63onfig\x18\x07 \x01(\x0b\x32\x17.google.protobuf.StructR\x06\x63onfig\x12\x45\n\x0e\x62uiltin_policy\x18\x08 \x01(\x0b\x32\x1e.toolbus.tool.v1.BuiltinPolicyR\rbuiltinPolicy\x12*\n\x0brun_context\x18\t \x01(\x0c\x42\t\xbaH\x06z\x04\x18\x80\x80@R\nrunContext\x12\x44\n\x07timeout\x18\n \x01(\x0b\x32\x19.google.protobuf.DurationB\x0f\xbaH\x0c\xaa\x01\t\"\x05\x08\x80\xe7\x84\x0f\x32\x00R\x07timeout\x12S\n\x0flongest_timeout\x18\x0b \x01(\x0b\x32\x19.google.protobuf.DurationB\x0f\xbaH\x0c\xaa\x01\t\"\x05\x08\x80\xe7\x84\x0f\x32\x00R\x0elongestTimeout\x12\x18\n\x07resumed\x18\x0c \x01(\x08R\x07resumed\"\xc8\x01\n\x13\x45xecuteToolResponse\x12;\n\x08progress\x18\x01 \x01(\x0b\x32\x1d.toolbus.tool.v1.ToolProgressH\x00R\x08progress\x12,\n\x03log\x18\x02 \x01(\x0b\x32\x18.toolbus.tool.v1.ToolLogH\x00R\x03log\x12=\n\x06result\x18\x03 \x01(\x0b\x32#.toolbus.provider.v1.ProvidedResultH\x00R\x06resultB\x07\n\x05\x65vent\"O\n\x13ReleaseScopeRequest\x12\x38\n\x05scope\x18\x01 \x01(\x0b\x32\x1a.toolbus.provider.v1.ScopeB\x06\xbaH\x03\xc8\x01\x01R\x05scope\"9\n\x14ReleaseScopeResponse\x12!\n\x0c\x63losed_count\x18\x01 \x01(\rR\x0b\x63losedCount2\xe0\x03\n\x13ToolProviderService\x12u\n\x10GetProvidedTools\x12,.toolbus.provider.v1.GetProvidedToolsRequest\x1a-.toolbus.provider.v1.GetProvidedToolsResponse\"\x04\xa8\x86\x19\x04\x12}\n\x12WatchProvidedTools\x12..toolbus.provider.v1.WatchProvidedToolsRequest\x1a/.toolbus.provider.v1.WatchProvidedToolsResponse\"\x04\xa8\x86\x19\x04\x30\x01\x12h\n\x0b\x45xecuteTool\x12\'.toolbus.provider.v1.ExecuteToolRequest\x1a(.toolbus.provider.v1.ExecuteToolResponse\"\x04\xa8\x86\x19\x04\x30\x01\x12i\n\x0cReleaseScope\x12(.toolbus.provider.v1.ReleaseScopeRequest\x1a).toolbus.provider.v1.ReleaseScopeResponse\"\x04\xa8\x86\x19\x04\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n/toolbus/provider/v1/tool_provider_service.proto\x12\x13toolbus.provider.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1etoolbus/access/v1/access.proto\x1a\x1ftoolbus/provider/v1/input.proto\x1a)toolbus/provider/v1/provided_result.proto\x1a\x1ctoolbus/tool/v1/source.proto\x1a\x1atoolbus/tool/v1/tool.proto\"\xeb\x01\n\x05Scope\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\x12\x1d\n\x05\x61gent\x18\x02 \x01(\tB\x07\xbaH\x04r\x02\x18@R\x05\x61gent\x12)\n\x10\x63ontext_revision\x18\x03 \x01(\rR\x0f\x63ontextRevision\x12\x33\n\x06run_id\x18\x04 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\x05runId\x12&\n\tprincipal\x18\x05 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x02R\tprincipal\"n\n\x0bOfferedTool\x12\x16\n\x06source\x18\x01 \x01(\tR\x06source\x12)\n\x04tool\x18\x02 \x01(\x0b\x32\x15.toolbus.tool.v1.ToolR\x04tool\x12\x1c\n\tresumable\x18\x03 \x01(\x08R\tresumable\"\x91\x01\n\x17GetProvidedToolsRequest\x12\x38\n\x05scope\x18\x01 \x01(\x0b\x32\x1a.toolbus.provider.v1.ScopeB\x06\xbaH\x03\xc8\x01\x01R\x05scope\x12<\n\x07sources\x18\x02 \x03(\x0b\x32\x17.toolbus.tool.v1.SourceB\t\xbaH\x06\x92\x01\x03\x10\xe8\x07R\x07sources\"\xb8\x01\n\x18GetProvidedToolsResponse\x12\x36\n\x05tools\x18\x01 \x03(\x0b\x32 .toolbus.provider.v1.OfferedToolR\x05tools\x12\x37\n\x07sources\x18\x02 \x03(\x0b\x32\x1d.toolbus.tool.v1.SourceStatusR\x07sources\x12+\n\x12same_in_all_scopes\x18\x03 \x01(\x08R\x0fsameInAllScopes\"\x93\x01\n\x19WatchProvidedToolsRequest\x12\x38\n\x05scope\x18\x01 \x01(\x0b\x32\x1a.toolbus.provider.v1.ScopeB\x06\xbaH\x03\xc8\x01\x01R\x05scope\x12<\n\x07sources\x18\x02 \x03(\x0b\x32\x17.toolbus.tool.v1.SourceB\t\xbaH\x06\x92\x01\x03\x10\xe8\x07R\x07sources\"\xce\x01\n\x1aWatchProvidedToolsResponse\x12\x36\n\x05tools\x18\x01 \x03(\x0b\x32 .toolbus.provider.v1.OfferedToolR\x05tools\x12\x37\n\x07sources\x18\x02 \x03(\x0b\x32\x1d.toolbus.tool.v1.SourceStatusR\x07sources\x12+\n\x12same_in_all_scopes\x18\x03 \x01(\x08R\x0fsameInAllScopes\x12\x12\n\x04\x65tag\x18\x04 \x01(\tR\x04\x65tag\"\xc3\x06\n\x12\x45xecuteToolRequest\x12\x36\n\x07\x63\x61ll_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_-]{1,128}$R\x06\x63\x61llId\x12\x38\n\x05scope\x18\x02 \x01(\x0b\x32\x1a.toolbus.provider.v1.ScopeB\x06\xbaH\x03\xc8\x01\x01R\x05scope\x12/\n\x06source\x18\x03 \x01(\x0b\x32\x17.toolbus.tool.v1.SourceR\x06source\x12\x1e\n\x04tool\x18\x04 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02R\x04tool\x12\x31\n\x0e\x61rguments_json\x18\x05 \x01(\tB\n\xbaH\x07r\x05(\x80\x80\x80 R\rargumentsJson\x12\x36\n\x08\x64\x65\x61\x64line\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x08\x64\x65\x61\x64line\x12/\n\x06\x63onfig\x18\x07 \x01(\x0b\x32\x17.google.protobuf.StructR\x06\x63onfig\x12\x45\n\x0e\x62uiltin_policy\x18\x08 \x01(\x0b\x32\x1e.toolbus.tool.v1.BuiltinPolicyR\rbuiltinPolicy\x12*\n\x0brun_context\x18\t \x01(\x0c\x42\t\xbaH\x06z\x04\x18\x80\x80@R\nrunContext\x12\x44\n\x07timeout\x18\n \x01(\x0b\x32\x19.google.protobuf.DurationB\x0f\xbaH\x0c\xaa\x01\t\"\x05\x08\x80\xe7\x84\x0f\x32\x00R\x07timeout\x12S\n\x0flongest_timeout\x18\x0b \x01(\x0b\x32\x19.google.protobuf.DurationB\x0f\xbaH\x0c\xaa\x01\t\"\x05\x08\x80\xe7\x84\x0f\x32\x00R\x0elongestTimeout\x12\x18\n\x07resumed\x18\x0c \x01(\x08R\x07resumed\x12X\n\x0f\x61\x63\x63\x65pted_inputs\x18\r \x03(\x0e\x32\x1e.toolbus.provider.v1.InputKindB\x0f\xbaH\x0c\x92\x01\t\x10\x64\"\x05\x82\x01\x02 \x00R\x0e\x61\x63\x63\x65ptedInputs\x12L\n\x0finput_responses\x18\x0e \x01(\x0b\x32#.toolbus.provider.v1.InputResponsesR\x0einputResponses\"\x95\x02\n\x13\x45xecuteToolResponse\x12;\n\x08progress\x18\x01 \x01(\x0b\x32\x1d.toolbus.tool.v1.ToolProgressH\x00R\x08progress\x12,\n\x03log\x18\x02 \x01(\x0b\x32\x18.toolbus.tool.v1.ToolLogH\x00R\x03log\x12=\n\x06result\x18\x03 \x01(\x0b\x32#.toolbus.provider.v1.ProvidedResultH\x00R\x06result\x12K\n\x0einput_required\x18\x04 \x01(\x0b\x32\".toolbus.provider.v1.InputRequiredH\x00R\rinputRequiredB\x07\n\x05\x65vent\"O\n\x13ReleaseScopeRequest\x12\x38\n\x05scope\x18\x01 \x01(\x0b\x32\x1a.toolbus.provider.v1.ScopeB\x06\xbaH\x03\xc8\x01\x01R\x05scope\"9\n\x14ReleaseScopeResponse\x12!\n\x0c\x63losed_count\x18\x01 \x01(\rR\x0b\x63losedCount2\xe0\x03\n\x13ToolProviderService\x12u\n\x10GetProvidedTools\x12,.toolbus.provider.v1.GetProvidedToolsRequest\x1a-.toolbus.provider.v1.GetProvidedToolsResponse\"\x04\xa8\x86\x19\x04\x12}\n\x12WatchProvidedTools\x12..toolbus.provider.v1.WatchProvidedToolsRequest\x1a/.toolbus.provider.v1.WatchProvidedToolsResponse\"\x04\xa8\x86\x19\x04\x30\x01\x12h\n\x0b\x45xecuteTool\x12\'.toolbus.provider.v1.ExecuteToolRequest\x1a(.toolbus.provider.v1.ExecuteToolResponse\"\x04\xa8\x86\x19\x04\x30\x01\x12i\n\x0cReleaseScope\x12(.toolbus.provider.v1.ReleaseScopeRequest\x1a).toolbus.provider.v1.ReleaseScopeResponse\"\x04\xa8\x86\x19\x04\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -69,6 +70,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_EXECUTETOOLREQUEST'].fields_by_name['timeout']._serialized_options = b'\272H\014\252\001\t\"\005\010\200\347\204\0172\000'
   _globals['_EXECUTETOOLREQUEST'].fields_by_name['longest_timeout']._loaded_options = None
   _globals['_EXECUTETOOLREQUEST'].fields_by_name['longest_timeout']._serialized_options = b'\272H\014\252\001\t\"\005\010\200\347\204\0172\000'
+  _globals['_EXECUTETOOLREQUEST'].fields_by_name['accepted_inputs']._loaded_options = None
+  _globals['_EXECUTETOOLREQUEST'].fields_by_name['accepted_inputs']._serialized_options = b'\272H\014\222\001\t\020d\"\005\202\001\002 \000'
   _globals['_RELEASESCOPEREQUEST'].fields_by_name['scope']._loaded_options = None
   _globals['_RELEASESCOPEREQUEST'].fields_by_name['scope']._serialized_options = b'\272H\003\310\001\001'
   _globals['_TOOLPROVIDERSERVICE'].methods_by_name['GetProvidedTools']._loaded_options = None
@@ -79,26 +82,26 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_TOOLPROVIDERSERVICE'].methods_by_name['ExecuteTool']._serialized_options = b'\250\206\031\004'
   _globals['_TOOLPROVIDERSERVICE'].methods_by_name['ReleaseScope']._loaded_options = None
   _globals['_TOOLPROVIDERSERVICE'].methods_by_name['ReleaseScope']._serialized_options = b'\250\206\031\004'
-  _globals['_SCOPE']._serialized_start=330
-  _globals['_SCOPE']._serialized_end=565
-  _globals['_OFFEREDTOOL']._serialized_start=567
-  _globals['_OFFEREDTOOL']._serialized_end=677
-  _globals['_GETPROVIDEDTOOLSREQUEST']._serialized_start=680
-  _globals['_GETPROVIDEDTOOLSREQUEST']._serialized_end=825
-  _globals['_GETPROVIDEDTOOLSRESPONSE']._serialized_start=828
-  _globals['_GETPROVIDEDTOOLSRESPONSE']._serialized_end=1012
-  _globals['_WATCHPROVIDEDTOOLSREQUEST']._serialized_start=1015
-  _globals['_WATCHPROVIDEDTOOLSREQUEST']._serialized_end=1162
-  _globals['_WATCHPROVIDEDTOOLSRESPONSE']._serialized_start=1165
-  _globals['_WATCHPROVIDEDTOOLSRESPONSE']._serialized_end=1371
-  _globals['_EXECUTETOOLREQUEST']._serialized_start=1374
-  _globals['_EXECUTETOOLREQUEST']._serialized_end=2041
-  _globals['_EXECUTETOOLRESPONSE']._serialized_start=2044
-  _globals['_EXECUTETOOLRESPONSE']._serialized_end=2244
-  _globals['_RELEASESCOPEREQUEST']._serialized_start=2246
-  _globals['_RELEASESCOPEREQUEST']._serialized_end=2325
-  _globals['_RELEASESCOPERESPONSE']._serialized_start=2327
-  _globals['_RELEASESCOPERESPONSE']._serialized_end=2384
-  _globals['_TOOLPROVIDERSERVICE']._serialized_start=2387
-  _globals['_TOOLPROVIDERSERVICE']._serialized_end=2867
+  _globals['_SCOPE']._serialized_start=363
+  _globals['_SCOPE']._serialized_end=598
+  _globals['_OFFEREDTOOL']._serialized_start=600
+  _globals['_OFFEREDTOOL']._serialized_end=710
+  _globals['_GETPROVIDEDTOOLSREQUEST']._serialized_start=713
+  _globals['_GETPROVIDEDTOOLSREQUEST']._serialized_end=858
+  _globals['_GETPROVIDEDTOOLSRESPONSE']._serialized_start=861
+  _globals['_GETPROVIDEDTOOLSRESPONSE']._serialized_end=1045
+  _globals['_WATCHPROVIDEDTOOLSREQUEST']._serialized_start=1048
+  _globals['_WATCHPROVIDEDTOOLSREQUEST']._serialized_end=1195
+  _globals['_WATCHPROVIDEDTOOLSRESPONSE']._serialized_start=1198
+  _globals['_WATCHPROVIDEDTOOLSRESPONSE']._serialized_end=1404
+  _globals['_EXECUTETOOLREQUEST']._serialized_start=1407
+  _globals['_EXECUTETOOLREQUEST']._serialized_end=2242
+  _globals['_EXECUTETOOLRESPONSE']._serialized_start=2245
+  _globals['_EXECUTETOOLRESPONSE']._serialized_end=2522
+  _globals['_RELEASESCOPEREQUEST']._serialized_start=2524
+  _globals['_RELEASESCOPEREQUEST']._serialized_end=2603
+  _globals['_RELEASESCOPERESPONSE']._serialized_start=2605
+  _globals['_RELEASESCOPERESPONSE']._serialized_end=2662
+  _globals['_TOOLPROVIDERSERVICE']._serialized_start=2665
+  _globals['_TOOLPROVIDERSERVICE']._serialized_end=3145
 # @@protoc_insertion_point(module_scope)

@@ -10,6 +10,7 @@ from google.protobuf import message as _message
 from google.protobuf import struct_pb2 as _struct_pb2
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
+from toolbus.provider.v1 import input_pb2 as _input_pb2
 from toolbus.provider.v1 import provided_result_pb2 as _provided_result_pb2
 from toolbus.tool.v1 import source_pb2 as _source_pb2
 from toolbus.tool.v1 import tool_pb2 as _tool_pb2
@@ -248,6 +249,8 @@ class ExecuteToolRequest(_message.Message):
     TIMEOUT_FIELD_NUMBER: _builtins.int
     LONGEST_TIMEOUT_FIELD_NUMBER: _builtins.int
     RESUMED_FIELD_NUMBER: _builtins.int
+    ACCEPTED_INPUTS_FIELD_NUMBER: _builtins.int
+    INPUT_RESPONSES_FIELD_NUMBER: _builtins.int
     call_id: _builtins.str
     """The call's id. A second call with the same id joins the first or is given its result."""
     tool: _builtins.str
@@ -290,6 +293,14 @@ class ExecuteToolRequest(_message.Message):
     def longest_timeout(self) -> _duration_pb2.Duration:
         """How long the call may take in all, where each progress begins `timeout` anew; absent where progress extends nothing."""
 
+    @_builtins.property
+    def accepted_inputs(self) -> _containers.RepeatedScalarFieldContainer[_input_pb2.InputKind.ValueType]:
+        """What can be asked on the call's behalf; a provider asks for nothing else. Empty, as from releases before: for nothing."""
+
+    @_builtins.property
+    def input_responses(self) -> _input_pb2.InputResponses:
+        """What was answered to the InputRequired of an earlier stream of this call, which goes on with it; absent at first."""
+
     def __init__(
         self,
         *,
@@ -305,10 +316,12 @@ class ExecuteToolRequest(_message.Message):
         timeout: _duration_pb2.Duration | None = ...,
         longest_timeout: _duration_pb2.Duration | None = ...,
         resumed: _builtins.bool = ...,
+        accepted_inputs: _abc.Iterable[_input_pb2.InputKind.ValueType] | None = ...,
+        input_responses: _input_pb2.InputResponses | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["builtin_policy", b"builtin_policy", "config", b"config", "deadline", b"deadline", "longest_timeout", b"longest_timeout", "scope", b"scope", "source", b"source", "timeout", b"timeout"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["builtin_policy", b"builtin_policy", "config", b"config", "deadline", b"deadline", "input_responses", b"input_responses", "longest_timeout", b"longest_timeout", "scope", b"scope", "source", b"source", "timeout", b"timeout"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["arguments_json", b"arguments_json", "builtin_policy", b"builtin_policy", "call_id", b"call_id", "config", b"config", "deadline", b"deadline", "longest_timeout", b"longest_timeout", "resumed", b"resumed", "run_context", b"run_context", "scope", b"scope", "source", b"source", "timeout", b"timeout", "tool", b"tool"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["accepted_inputs", b"accepted_inputs", "arguments_json", b"arguments_json", "builtin_policy", b"builtin_policy", "call_id", b"call_id", "config", b"config", "deadline", b"deadline", "input_responses", b"input_responses", "longest_timeout", b"longest_timeout", "resumed", b"resumed", "run_context", b"run_context", "scope", b"scope", "source", b"source", "timeout", b"timeout", "tool", b"tool"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -323,6 +336,7 @@ class ExecuteToolResponse(_message.Message):
     PROGRESS_FIELD_NUMBER: _builtins.int
     LOG_FIELD_NUMBER: _builtins.int
     RESULT_FIELD_NUMBER: _builtins.int
+    INPUT_REQUIRED_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def progress(self) -> _tool_pb2.ToolProgress:
         """How far the call has come."""
@@ -335,18 +349,25 @@ class ExecuteToolResponse(_message.Message):
     def result(self) -> _provided_result_pb2.ProvidedResult:
         """The result; nothing follows it."""
 
+    @_builtins.property
+    def input_required(self) -> _input_pb2.InputRequired:
+        """The call needs an answer, only of a kind that its request accepts: it goes on when it is sent again under its id, with
+        `input_responses`. What follows in this stream, `live` says.
+        """
+
     def __init__(
         self,
         *,
         progress: _tool_pb2.ToolProgress | None = ...,
         log: _tool_pb2.ToolLog | None = ...,
         result: _provided_result_pb2.ProvidedResult | None = ...,
+        input_required: _input_pb2.InputRequired | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["event", b"event", "log", b"log", "progress", b"progress", "result", b"result"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["event", b"event", "input_required", b"input_required", "log", b"log", "progress", b"progress", "result", b"result"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["event", b"event", "log", b"log", "progress", b"progress", "result", b"result"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["event", b"event", "input_required", b"input_required", "log", b"log", "progress", b"progress", "result", b"result"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["progress", "log", "result"]  # noqa: Y015
+    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["progress", "log", "result", "input_required"]  # noqa: Y015
     _WhichOneofArgType_event: _TypeAlias = _typing.Literal["event", b"event"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_event) -> _WhichOneofReturnType_event | None: ...
 

@@ -1,0 +1,55 @@
+import { startTimer } from "#runtime/time/timer.ts";
+
+/** The time of one call: progress begins it anew as far as the call says, and it stands still while a person is asked. */
+export class CallTime implements Disposable {
+  readonly #over = new AbortController();
+  /** What the call has at its start, and after each progress. */
+  readonly timeoutMs: number;
+  #latestMs: number;
+  #endsAtMs: number;
+  #stop = () => {};
+  #pauses = 0;
+
+  constructor({ deadlineMs, latestMs }: { deadlineMs: number; latestMs?: number | undefined }) {
+    this.timeoutMs = deadlineMs - Date.now();
+    this.#endsAtMs = deadlineMs;
+    this.#latestMs = latestMs ?? deadlineMs;
+    this.#start();
+  }
+
+  /** Aborts when the time is over. */
+  get signal(): AbortSignal {
+    return this.#over.signal;
+  }
+
+  extend(): void {
+    this.#endsAtMs = Math.max(this.#endsAtMs, Math.min(this.#latestMs, Date.now() + this.timeoutMs));
+    this.#start();
+  }
+
+  /** Until it is disposed, no time goes by. */
+  pause(): Disposable {
+    const atMs = Date.now();
+    this.#stop();
+    this.#pauses += 1;
+    return {
+      [Symbol.dispose]: () => {
+        this.#pauses -= 1;
+        if (this.#pauses > 0) return;
+        this.#endsAtMs += Date.now() - atMs;
+        this.#latestMs += Date.now() - atMs;
+        this.#start();
+      },
+    };
+  }
+
+  [Symbol.dispose](): void {
+    this.#stop();
+    this.#pauses += 1; // a pause that ends later starts nothing
+  }
+
+  #start(): void {
+    this.#stop();
+    if (this.#pauses === 0) this.#stop = startTimer(Math.max(0, this.#endsAtMs - Date.now()), () => this.#over.abort());
+  }
+}

@@ -1,0 +1,71 @@
+import { randomUUID } from "node:crypto";
+import { create } from "@bufbuild/protobuf";
+import {
+  type InputRequest,
+  type InputRequired,
+  InputRequiredSchema,
+  type InputResponses,
+} from "#gen/toolbus/provider/v1/input_pb.ts";
+import { orAborted } from "../servers/changes.ts";
+
+/** What a call that its server holds open has asked for, one thing at a time. */
+export class OpenInput {
+  readonly #onAsked: (required: InputRequired) => void;
+  #standing: { required: InputRequired; answered: PromiseWithResolvers<string> } | undefined;
+  #last: Promise<void> = Promise.resolve();
+  #count = 0;
+
+  constructor(onAsked: (required: InputRequired) => void) {
+    this.#onAsked = onAsked;
+  }
+
+  /** What stands to be answered. */
+  get required(): InputRequired | undefined {
+    return this.#standing?.required;
+  }
+
+  /** Resolves with the answer as JSON text. */
+  async ask(request: InputRequest["request"], signal: AbortSignal): Promise<string> {
+    const before = this.#last;
+    const over = Promise.withResolvers<void>();
+    this.#last = before.then(() => over.promise);
+    try {
+      await orAborted(before, signal);
+      this.#count += 1;
+      const required = create(InputRequiredSchema, {
+        requests: [{ id: `${this.#count}`, request }],
+        state: stateFrom({ live: randomUUID() }),
+        live: true,
+      });
+      const answered = Promise.withResolvers<string>();
+      this.#standing = { required, answered };
+      this.#onAsked(required);
+      return await orAborted(answered.promise, signal);
+    } finally {
+      this.#standing = undefined;
+      over.resolve();
+    }
+  }
+
+  /** What is answered too late, or a second time, changes nothing. */
+  answer({ state, responses: [response] }: InputResponses): void {
+    const { required, answered } = this.#standing ?? {};
+    if (required && response && Buffer.compare(required.state, state) === 0) answered?.resolve(response.resultJson);
+  }
+}
+
+/** What the bridge gives along with what a call asks for, and is given back with the answers. */
+export interface InputState {
+  /** Of a call that its server holds open: nobody else can go on with it. */
+  live?: string;
+  /** What the server wants to have again with the answers (2026-07-28). */
+  requestState?: string;
+}
+
+export function stateFrom(state: InputState): Uint8Array {
+  return Buffer.from(JSON.stringify(state));
+}
+
+export function parseState(state: Uint8Array): InputState {
+  return JSON.parse(Buffer.from(state).toString()) as InputState; // the bridge's own
+}

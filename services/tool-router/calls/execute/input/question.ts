@@ -1,0 +1,90 @@
+import { createHash } from "node:crypto";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import type { Elicitation, InputRequest } from "#gen/toolbus/provider/v1/input_pb.ts";
+import type { Scope } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
+import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { isObject } from "#runtime/schema/json-object.ts";
+import { faultOfHandedArguments, recordedSchema } from "../../answers/record-size.ts";
+import { type CallRecord, callRecord } from "../../records/call-record.ts";
+
+/** By this name a space and a list of calls show a question. No tool has it. */
+export const QUESTION_TOOL = "elicitation/create";
+
+/** A call on whose behalf something is asked. */
+export interface AskingCall {
+  readonly callId: string;
+  /** The tool's reference. */
+  readonly tool: string;
+  readonly scope: Scope;
+  readonly runDeadline: number | undefined;
+  /** Tells who waits for the call what became of its questions. */
+  readonly note: (text: string) => void;
+}
+
+/** Equal for the same question of the same call, so that it is asked once, whoever goes on with the call. */
+export function questionId({ callId }: Pick<AskingCall, "callId">, { id, request }: InputRequest): string {
+  const { value } = request;
+  const text = JSON.stringify([callId, id, value?.message, value?.requestedSchemaJson, value?.url]);
+  return `ask-${createHash("sha256").update(text).digest("base64url")}`;
+}
+
+/** A question is a call that people answer, like one of a tool that a space answers. */
+export function questionRecord(
+  call: AskingCall,
+  asked: { request: InputRequest; elicitation: Elicitation; spaceId: string },
+  times: { now: number; expiresAt: number },
+): CallRecord {
+  const { sessionId, runId, agent, principal } = call.scope;
+  const { message, url, requestedSchemaJson } = asked.elicitation;
+  const isForm = url === "";
+  const requestedSchema: unknown = isForm ? JSON.parse(requestedSchemaJson || "{}") : undefined;
+  const content = isForm ? { requestedSchema } : { url };
+  return callRecord({
+    ...{ sessionId, runId, agent, principal },
+    callId: questionId(call, asked.request),
+    tool: QUESTION_TOOL,
+    calledAs: QUESTION_TOOL,
+    argumentsJson: JSON.stringify({ tool: call.tool, message, mode: isForm ? "form" : "url", ...content }),
+    executionType: ExecutionType.SPACE,
+    outputSchemaJson: JSON.stringify(answerSchema(isForm ? requestedSchema : undefined)),
+    spaceId: asked.spaceId,
+    effect: Effect.AT_MOST_ONCE,
+    state: State.WAITING,
+    createTime: timestampFromMs(times.now),
+    expireTime: timestampFromMs(Math.ceil(times.expiresAt)),
+  });
+}
+
+/** Why the question cannot be put to a person whole, or its answer not be checked; undefined when it can. */
+export function faultOfQuestion({ argumentsJson, outputSchemaJson }: CallRecord): string | undefined {
+  if (recordedSchema(outputSchemaJson) === "") return "its form is too large";
+  return faultOfHandedArguments(argumentsJson);
+}
+
+/** What answers a form or a URL has. What the form has a default for may be left out. */
+function answerSchema(form: unknown): object {
+  const action = { enum: ["accept", "decline", "cancel"] };
+  if (form === undefined) return { type: "object", properties: { action }, required: ["action"] };
+  const isNotAccepted = { properties: { action: { enum: ["decline", "cancel"] } } };
+  return {
+    ...{ type: "object", properties: { action, content: withoutDefaulted(form) }, required: ["action"] },
+    anyOf: [isNotAccepted, { required: ["content"] }],
+  };
+}
+
+function withoutDefaulted(form: unknown): unknown {
+  if (!isObject(form) || !Array.isArray(form.required) || !isObject(form.properties)) return form;
+  const { properties } = form;
+  const hasDefault = (name: unknown) => {
+    const property = typeof name === "string" ? properties[name] : undefined;
+    return isObject(property) && "default" in property;
+  };
+  return { ...form, required: form.required.filter((name) => !hasDefault(name)) };
+}
+
+/** The answer as MCP has it. Who answers with an error declines. */
+export function answerOf({ state, result }: CallRecord): string {
+  if (state === State.RESOLVED && result?.isError === false && result.storedReference === "") return result.outputJson;
+  return JSON.stringify({ action: state === State.RESOLVED ? "decline" : "cancel" });
+}

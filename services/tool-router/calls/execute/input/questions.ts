@@ -1,0 +1,159 @@
+import { create } from "@bufbuild/protobuf";
+import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
+import {
+  type InputRequest,
+  type InputRequired,
+  type InputResponses,
+  InputResponsesSchema,
+} from "#gen/toolbus/provider/v1/input_pb.ts";
+import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
+import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
+import type { Clock } from "#runtime/time/clock.ts";
+import { openEnding } from "#runtime/time/ending.ts";
+import type { Audit } from "../../../catalogue/audit/audit.ts";
+import type { Spaces } from "../../../sessions/spaces.ts";
+import { failure } from "../../answers/answer.ts";
+import type { Messages } from "../../messages.ts";
+import { auditedFacts, type CallRecord } from "../../records/call-record.ts";
+import { expiryMs, isOpen } from "../../records/states.ts";
+import type { CallStore } from "../../records/store.ts";
+import type { Waiters } from "../../records/waiters.ts";
+import type { ProviderStream, Told } from "./provider-stream.ts";
+import { type AskingCall, answerOf, faultOfQuestion, questionId, questionRecord } from "./question.ts";
+
+/*
+ * What a tool asks while it is called (MCP's elicitation) becomes a question: a recorded call that people answer, shown in the
+ * active space of the agent like a call of a tool that a space answers. Who may answer such a call may answer the question.
+ *
+ * Q1  A question has the same id whoever asks it, so a call that goes on elsewhere finds its question, answered or not.
+ * Q2  A question that nobody waits for is withdrawn: the call was canceled, its server let go of it, or the time to answer is over.
+ *     If the router dies that waited, the question expires by its record.
+ * Q3  A call that its provider holds open (`live`) goes on with the answer on a further stream; the end of the first one ends the question.
+ *     If its router or provider dies, its outcome is unknown. For any other call the record holds what it waits for, and any router
+ *     goes on with it (`suspended` in records.ts).
+ * Q4  While a person is asked, the call's time stands still. The question has its own, and the run's end caps it.
+ */
+
+export interface QuestionsParts {
+  store: CallStore;
+  waiters: Waiters;
+  messages: Pick<Messages, "show">;
+  spaces: Pick<Spaces, "activeSpace">;
+  audit: Audit;
+  clock: Clock;
+  /** How long a person may take. */
+  questionMs: number;
+}
+
+export interface Questions {
+  /** Asks whatever is required, at once; a stream that is held open meanwhile is heard (Q3). */
+  answer(call: AskingCall, required: InputRequired, held: Held, signal: AbortSignal): Promise<Answered>;
+}
+
+type Held = Pick<ProviderStream, "next"> | undefined;
+type Answered = Told | { kind: "answered"; responses: InputResponses };
+
+const NOBODY = "nobody can be asked: the agent has no active space";
+
+export function createQuestions(parts: QuestionsParts): Questions {
+  const { store, waiters, messages, spaces, audit, clock, questionMs } = parts;
+
+  async function resultOf(call: AskingCall, request: InputRequest, signal: AbortSignal): Promise<string> {
+    const { value: elicitation } = request.request;
+    const asked = elicitation && (await open(call, { request, elicitation }));
+    if (typeof asked === "object") return answerOf(await wait(asked, signal));
+    call.note(
+      `${call.tool} asks for something, and ${asked ?? "this release cannot give it"}; it was told so (cancel)`,
+    );
+    return JSON.stringify({ action: "cancel" });
+  }
+
+  /** The question's record, or why nobody is asked. */
+  async function open(call: AskingCall, asked: Pick<Parameters<typeof questionRecord>[1], "request" | "elicitation">) {
+    const standing = await store.read(questionId(call, asked.request)); // Q1
+    if (standing !== undefined) return standing;
+    const spaceId = await spaces.activeSpace(call.scope.sessionId, call.scope.agent);
+    if (spaceId === "") return NOBODY;
+    const now = clock.now();
+    const expiresAt = Math.min(now + questionMs, call.runDeadline ?? Number.POSITIVE_INFINITY);
+    const record = questionRecord(call, { ...asked, spaceId }, { now, expiresAt });
+    const fault = faultOfQuestion(record);
+    if (fault !== undefined) return `a person cannot be shown it: ${fault}`;
+    if (!(await store.create(record))) return (await store.read(record.callId)) ?? record;
+    try {
+      await messages.show(record, "running");
+      await messages.show(record, "requires action");
+    } catch (error) {
+      const text = `it could not be shown in space ${spaceId}: ${messageFromUnknown(error)}`;
+      await end(record.callId, State.CANCELED, text);
+      return text;
+    }
+    return record;
+  }
+
+  async function wait(record: CallRecord, signal: AbortSignal): Promise<CallRecord> {
+    const { callId } = record;
+    using ending = openEnding(signal);
+    const leftMs = Math.max(0, (expiryMs(record) ?? 0) - clock.now());
+    void clock.delay(leftMs, ending.signal).then(
+      () => ending.end(new Error("the time to answer is over")),
+      () => {}, // the wait has ended
+    );
+    const ended = async () => {
+      const standing = await store.readCached(callId);
+      return standing === undefined || isOpen(standing) ? undefined : standing;
+    };
+    try {
+      return await waiters.until(callId, ended, ending.signal);
+    } catch (error) {
+      if (!ending.signal.aborted) throw error;
+      const [state, text] = signal.aborted
+        ? ([State.CANCELED, "the question was withdrawn: nobody waits for its answer any more"] as const)
+        : ([State.EXPIRED, `nobody answered within ${leftMs} ms`] as const);
+      const standing = (await end(callId, state, text)) ?? record;
+      if (signal.aborted) throw signal.reason;
+      return standing;
+    } finally {
+      ending.end(OVER);
+    }
+  }
+
+  /** Q2. Its result is shown with the work that is due on the record. */
+  async function end(callId: string, state: State, text: string): Promise<CallRecord | undefined> {
+    const updated = await store.update(callId, (record) =>
+      isOpen(record) ? { ...record, state, result: failure(text) } : undefined,
+    );
+    if (!updated?.hasChanged) return updated?.record;
+    store.announce(callId);
+    const kind = state === State.EXPIRED ? AuditKind.EXPIRED : AuditKind.CANCELED;
+    audit({ kind, message: text, ...auditedFacts(updated.record) });
+    return updated.record;
+  }
+
+  return {
+    async answer(call, required, held, signal) {
+      using ending = openEnding(signal);
+      const { requests, state } = required;
+      const asking = Promise.all(
+        requests.map(async (request) => ({
+          id: request.id,
+          resultJson: await resultOf(call, request, ending.signal),
+        })),
+      ).then((responses) => ({
+        kind: "answered" as const,
+        responses: create(InputResponsesSchema, { responses, state }),
+      }));
+      const released = held?.next();
+      released?.catch(() => {}); // after the answers, it is heard on another stream
+      try {
+        return await (released === undefined ? asking : Promise.race([asking, released]));
+      } finally {
+        ending.end(new Failure("canceled", "what was asked for is asked for no more", { reason: "CANCELED" }));
+        await asking.catch(() => {}); // withdrawn
+      }
+    },
+  };
+}
+
+/** Made once: nobody reads the stack of an error that each wait would make. */
+const OVER = new Error("the wait is over");

@@ -1,0 +1,128 @@
+// What MCP servers ask people while their tools are called, with every service as a process.
+
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
+import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
+import { ToolMessageState } from "#gen/toolbus/space/v1/space_pb.ts";
+import { SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
+import { ToolCallState } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
+import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
+import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
+import { until } from "#runtime/time/until.ts";
+import { commandsAt } from "../../harness/commands/commands-at.ts";
+import { openTestSuite, type TestSuite } from "../../harness/suite.ts";
+
+const patient = { timeoutMs: 10_000, intervalMs: 50 };
+const oldServer = new URL("../fixtures/asking/old-server.ts", import.meta.url).pathname;
+
+const stack = new AsyncDisposableStack();
+let suite: TestSuite;
+beforeAll(async () => {
+  suite = stack.use(await openTestSuite({ isolate: true }));
+  const config = { command: process.execPath, args: [oldServer], callTimeout: "2s" };
+  const agent = { name: "asker", tools: { use: ["@old/*"] }, sources: [{ name: "old", provider: "mcp", config }] };
+  await suite.connection.client(AgentService).applyAgent({ agent });
+});
+afterAll(() => stack.disposeAsync());
+
+const { toolbus } = commandsAt(() => suite.url);
+
+async function openSession(sessionId: string, { isInSpace = true } = {}) {
+  const { connection } = suite;
+  const [spaces, router] = [connection.client(SpaceService), connection.client(ToolService)];
+  const calls = connection.client(ToolCallService);
+  const member = { case: "agent", value: { sessionId, agent: "asker" } } as const;
+  await connection.client(SessionService).createSession({ sessionId, agent: "asker" });
+  await spaces.createSpace({ spaceId: sessionId });
+  if (isInSpace) await spaces.enterSpace({ spaceId: sessionId, member });
+  return {
+    calls,
+    async call(name: string, callId = "") {
+      const logs: string[] = [];
+      for await (const { event } of router.callTool({ sessionId, name, callId, argumentsJson: "{}" })) {
+        if (event.case === "log") logs.push(event.value.message);
+        if (event.case === "result") return { ...event.value, logs, value: JSON.parse(event.value.outputJson) };
+      }
+      throw new Error("the call ended without a result");
+    },
+    /** What the space shows of questions; the newest is first. */
+    async shown(state: ToolMessageState = ToolMessageState.REQUIRES_ACTION) {
+      return until(async () => {
+        const { messages } = await spaces.listMessages({ spaceId: sessionId });
+        const tools = messages.flatMap(({ content }) => (content.case === "tool" ? [content.value] : []));
+        return tools.find((tool) => tool.tool === "elicitation/create" && tool.state === state);
+      }, patient);
+    },
+    answer: (callId: string, value: object) =>
+      spaces.answerToolCall({
+        ...{ spaceId: sessionId, callId, name: "Ada" },
+        outcome: { case: "resultJson", value: JSON.stringify(value) },
+      }),
+  };
+}
+
+describe("what servers up to 2025-11-25 ask", () => {
+  it("ORCH-6 a form is shown in the space, checked against its schema, and completed with its defaults", async () => {
+    const session = await openSession("form");
+    const calling = session.call("@old/book");
+    const question = await session.shown();
+    const askedAtMs = Date.now();
+    expect(JSON.parse(question.argumentsJson)).toMatchObject({
+      ...{ tool: "@old/book", message: "Where to?", mode: "form" },
+      requestedSchema: { properties: { seats: { default: 2 } } },
+    });
+    const wrong = session.answer(question.callId, { action: "accept", content: { city: "R", class: "third" } });
+    await expect(wrong).rejects.toThrow("is refused");
+    await expect(session.answer(question.callId, { action: "accept" })).rejects.toThrow("is refused");
+    await until(() => Date.now() > askedAtMs + 2_500, patient); // the call's time stands still
+    await session.answer(question.callId, { action: "accept", content: { city: "Rome", class: "first" } });
+    const { value } = await calling;
+    expect(value).toEqual({ action: "accept", content: { city: "Rome", seats: 2, class: "first" } });
+  });
+
+  it("ORCH-6 a URL is shown to be opened, and a person may decline", async () => {
+    const session = await openSession("url");
+    const calling = session.call("@old/sign");
+    const question = await session.shown();
+    expect(JSON.parse(question.argumentsJson)).toMatchObject({ mode: "url", url: "https://example.org/sign" });
+    const listed = await toolbus("calls", "--session", "url");
+    expect(listed.stdout).toContain(question.callId);
+    expect((await toolbus("calls", "answer", question.callId, "--decline", "--cancel")).exitCode).not.toBe(0);
+    expect((await toolbus("calls", "answer", question.callId, "--decline")).stdout).toContain("is answered");
+    expect((await calling).value).toMatchObject({ action: "decline" });
+  });
+
+  it("ORCH-6 with nobody to ask, the server is told at once, and the log says why", async () => {
+    const session = await openSession("alone", { isInSpace: false });
+    const { value, logs } = await session.call("@old/book");
+    expect(value).toEqual({ action: "cancel" });
+    expect(logs.join()).toContain("nobody can be asked: the agent has no active space");
+  });
+
+  it("ORCH-6 a question that its server gives up is withdrawn, and the call goes on", async () => {
+    const session = await openSession("impatient");
+    expect((await session.call("@old/impatient")).value).toMatchObject({ gaveUp: expect.any(String) });
+    const question = await session.shown(ToolMessageState.ERROR);
+    const late = session.answer(question.callId, { action: "accept", content: { city: "Rome" } });
+    await expect(late).rejects.toThrow("already resolved");
+  });
+
+  it("LOOP-14 the death of the server that asks ends its call as unknown, and withdraws the question", async () => {
+    const session = await openSession("crash");
+    const { value, isError } = await session.call("@old/crash");
+    expect(isError).toBe(true);
+    expect(value.error).toContain("outcome_unknown");
+    await session.shown(ToolMessageState.ERROR);
+  });
+
+  it("ORCH-6 a canceled call withdraws its question", async () => {
+    const session = await openSession("canceled");
+    const calling = session.call("@old/book", "canceled-1");
+    await session.shown();
+    await session.calls.cancelToolCall({ callId: "canceled-1", reason: "enough" });
+    expect((await calling).isError).toBe(true);
+    await session.shown(ToolMessageState.ERROR);
+    const { calls } = await session.calls.listToolCalls({ sessionId: "canceled", states: [ToolCallState.WAITING] });
+    expect(calls).toEqual([]);
+  });
+});
