@@ -83,6 +83,7 @@ export const ACCESS = {
     asks: [SessionService],
     stores: {
       toolbus_tools: { writes: ["mcp-server.>"] },
+      toolbus_mcp_logins: "owns",
       toolbus_owners: { writes: ["mcp-connection.>"] },
       TOOLBUS_AUDIT: { writes: ["toolbus.audit.mcp-bridge.>"] },
     },

@@ -41,6 +41,8 @@ function hintOfReason(reason: ReceivedReason): string | undefined {
   switch (reason) {
     case "CREDENTIALS_INVALID":
       return "Give a key with --api-key or TOOLBUS_API_KEY. That of a suite of this machine is in its directory (.toolbus/keys/local).";
+    case "MCP_SERVER_NOT_FOUND":
+      return "If it is an agent's own server, name the agent with --agent.";
     case "METHOD_UNIMPLEMENTED":
       return "The suite at this address does not offer this yet.";
     default:

@@ -35,6 +35,11 @@ export const commands: readonly ListedCommand[] = [
     load: async () => (await import("../commands/tools/call.ts")).addCallCommand,
   },
   {
+    term: "mcp",
+    description: "Show MCP servers and their health; log in to them, or out",
+    load: async () => (await import("../commands/mcp.ts")).addMcpCommand,
+  },
+  {
     term: "calls",
     description: "List, answer, read or cancel recorded tool calls",
     load: async () => (await import("../commands/tools/calls.ts")).addCallsCommand,

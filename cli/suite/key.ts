@@ -1,6 +1,7 @@
 // The key of a suite on one machine: whoever may read its directory may use it, and nobody else.
 //
 //   DIRECTORY/keys/local   the key, mode 0600; made at the first start
+//   DIRECTORY/keys/mcp-logins   the key that encrypts logins at MCP servers
 //   DIRECTORY/suite.json   where the suite listens and as which process, for as long as it runs
 //
 // K1  The command sends the key to the address of a suite that runs, and to no other: when it has ended, another program of
@@ -23,13 +24,22 @@ const record = "suite.json";
 
 /** Throws `failed_precondition` for a key that others may read. */
 export function openKey(directory: string): SuiteKey {
-  const path = join(directory, "keys", "local");
+  return openKeyFile(directory, "local", () => `tb_${randomBytes(32).toString("base64url")}`);
+}
+
+/** What encrypts logins at MCP servers. */
+export function openLoginKey(directory: string): string {
+  return openKeyFile(directory, "mcp-logins", () => randomBytes(32).toString("base64")).key;
+}
+
+function openKeyFile(directory: string, name: string, make: () => string): SuiteKey {
+  const path = join(directory, "keys", name);
   if (existsSync(path)) {
     refuseShared(path);
     return { key: readFileSync(path, "utf8").trim(), path, isNew: false };
   }
   mkdirSync(join(directory, "keys"), { recursive: true, mode: 0o700 });
-  const key = `tb_${randomBytes(32).toString("base64url")}`;
+  const key = make();
   writeFileSync(path, `${key}\n`, { mode: 0o600, flag: "wx" });
   return { key, path, isNew: true };
 }

@@ -10,7 +10,7 @@ import { ADMIN } from "#runtime/bus/credentials/login.ts";
 import { withSecretFiles } from "#runtime/config/secret-files.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import { busUsersFromProcess } from "./bus-users/bus-users.ts";
-import { announceSuite, openKey, type SuiteKey } from "./key.ts";
+import { announceSuite, openKey, openLoginKey, type SuiteKey } from "./key.ts";
 import { openLogFiles } from "./log-files.ts";
 import { openKeptNats } from "./nats.ts";
 import { listServices } from "./service-names.ts";
@@ -74,7 +74,7 @@ export async function openSuite(options: SuiteOptions): Promise<Suite> {
     const removed = await removeStores({ url: nats.url, login: await readLogin(credentials, ADMIN) });
     options.onProgress?.(`deleted what was stored: ${removed.length} streams and buckets`);
   }
-  const given = {
+  const given: NodeJS.ProcessEnv = {
     ...withSecretFiles({ ...secretsOf(directory), ...process.env, ...options.env }),
     PATH: pathWithPrograms(),
     ...defaultsOfExamples(),
@@ -83,6 +83,7 @@ export async function openSuite(options: SuiteOptions): Promise<Suite> {
     TOOLBUS_BUS_CREDENTIALS: credentials,
     ...(options.auth === "none" && { TOOLBUS_AUTH: "none" }),
   };
+  given.TOOLBUS_MCP_LOGIN_KEY ??= openLoginKey(directory);
   const env = { ...given, ...protectedPaths(directory, given) };
   const names = options.services ?? listServices();
   const key = hasCredentials(env) || !names.includes("gateway") ? undefined : openKey(directory);

@@ -30,7 +30,7 @@ export interface ServerFault {
 }
 
 /** Why a run may not bring the server; empty when it may. */
-export function faultsOfRunServer(kind: RunServers, server: Pick<McpServer, "transport">): ServerFault[] {
+export function faultsOfRunServer(kind: RunServers, server: Pick<McpServer, "transport" | "auth">): ServerFault[] {
   const { url, command, headers, env } = partsOfTransport(server);
   const fault = (field: string, message: string) => [{ field, message }];
   if (kind === "none") return fault("", "is refused: runs may bring no MCP servers here (TOOLBUS_MCP_RUN_SERVERS)");
@@ -45,7 +45,14 @@ export function faultsOfRunServer(kind: RunServers, server: Pick<McpServer, "tra
     const message = "is refused: runs may bring only servers at http and https URLs here (TOOLBUS_MCP_RUN_SERVERS)";
     return fault("url", message);
   }
-  const texts = [["url", url], ...valuesOf("headers", headers), ...valuesOf("env", env)] as const;
+  const { clientSecret = "", privateKey = "" } = server.auth ?? {};
+  const named = { "auth.clientSecret": clientSecret, "auth.privateKey": privateKey };
+  const texts = [
+    ["url", url],
+    ...valuesOf("headers", headers),
+    ...valuesOf("env", env),
+    ...Object.entries(named),
+  ] as const;
   const secret = texts.find(([, value]) => value.includes("${secret:"));
   if (secret !== undefined) return fault(secret[0], "names a secret of the suite, which no run may");
   return faultsOfServerHeaders(headers);

@@ -1,11 +1,13 @@
 import { delimiter, dirname } from "node:path";
 import { fetchedUv } from "#runtime/bus/nats-server/find/find-uv.ts";
 import { confinementFromReader } from "#runtime/config/confinement.ts";
-import { readEnvironment } from "#runtime/config/environment.ts";
+import { type EnvironmentReader, readEnvironment } from "#runtime/config/environment.ts";
+import { publicUrlFromReader } from "#runtime/config/public-url.ts";
 import { runServersFromReader } from "#runtime/config/run-servers.ts";
 import { secretsFromReader } from "#runtime/config/secrets.ts";
 import { serviceConfigFromReader } from "#runtime/config/service-config.ts";
 import { addressRulesFromReader } from "#runtime/http/address-rules.ts";
+import { KEY_BYTES } from "./auth/sealing.ts";
 
 /** What each setting means is said where it is read. */
 export type McpBridgeConfig = ReturnType<typeof readConfig>;
@@ -15,6 +17,20 @@ const PASSED_ON = [
   ...["PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR"],
   ...["XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "SSL_CERT_DIR"],
 ];
+
+function loginKeysFrom(reader: EnvironmentReader): Uint8Array[] {
+  const name = "TOOLBUS_MCP_LOGIN_KEY";
+  const given = reader.optionalSecret(name, {
+    meaning:
+      "Key that encrypts logins at MCP servers, the same at all bridges: 32 bytes in base64. Of several, by commas, the first encrypts and each decrypts.",
+    form: "keys",
+    whenUnset: "`toolbus up` makes one in its directory; else nobody can log in to MCP servers",
+  });
+  const keys = (given ?? "").split(",").filter((text) => text.trim() !== "");
+  const bytes = keys.map((text) => Buffer.from(text.trim(), "base64"));
+  if (bytes.some(({ length }) => length !== KEY_BYTES)) reader.fault(name, undefined, `${KEY_BYTES} bytes in base64`);
+  return bytes;
+}
 
 /** The suite's Node and uv are found where the machine has none. */
 function withOwnPrograms(environment: Record<string, string>): Record<string, string> {
@@ -74,6 +90,14 @@ export function readConfig(env: NodeJS.ProcessEnv) {
       form: "list of modules",
       default: [],
     }),
+    /** Encrypt what is stored of logins; the first does, each opens. */
+    loginKeys: loginKeysFrom(reader),
+    publicUrl: publicUrlFromReader(reader),
+    authAllow: addressRulesFromReader(
+      reader,
+      "TOOLBUS_MCP_AUTH_ALLOW",
+      "Addresses that are not public, at which the authorization servers that MCP servers name may be reached all the same.",
+    ),
     runServers: runServersFromReader(reader),
     runAllow: addressRulesFromReader(
       reader,

@@ -1,5 +1,6 @@
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { ConnectRouter, HandlerContext } from "@connectrpc/connect";
-import type { McpConnection } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import { LoginState, type McpConnection } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import {
   McpServerService,
   type StoredMcpServer,
@@ -13,6 +14,7 @@ import { type Caller, callerOf, seesAll } from "#runtime/rpc/identity.ts";
 import { pageOf } from "#runtime/rpc/paging/page.ts";
 import { byOwnClock } from "#runtime/time/duration.ts";
 import { openEnding } from "#runtime/time/ending.ts";
+import type { Logins } from "./auth/logins.ts";
 import type { Part } from "./connection/fleet.ts";
 import { type OfferWatchParts, watchTools } from "./provider/offer-watch.ts";
 import { HOPS_HEADER, OWN_PART_HEADER } from "./provider/peer-headers.ts";
@@ -25,6 +27,7 @@ export interface Routes extends Omit<OfferWatchParts, "provider" | "connections"
   connections: OfferWatchParts["connections"];
   provider: Provider;
   applied: AppliedServers;
+  logins: Logins;
   /** The connections of this instance, and those of all. */
   own: Part;
   fleet: Part;
@@ -35,7 +38,7 @@ export interface Routes extends Omit<OfferWatchParts, "provider" | "connections"
 }
 
 export function createRoutes(parts: Routes) {
-  const { provider, applied, own, fleet, owners } = parts;
+  const { provider, applied, logins, own, fleet, owners } = parts;
   const partFor = (context: HandlerContext) => (isForOwnPart(context) ? own : fleet);
   const requireSession = async (sessionId: string, caller: Caller) => {
     if (!seesAll(caller)) await owners.requireSession(sessionId, caller);
@@ -45,6 +48,10 @@ export function createRoutes(parts: Routes) {
     if (seesAll(caller)) return connections;
     const own = await Promise.all(connections.map(({ sessionId }) => owners.isOwnSession(sessionId, caller)));
     return connections.filter((_, index) => own[index]);
+  };
+  const shownServer = (stored: StoredMcpServer, caller: Caller): StoredMcpServer => {
+    const login = stored.server ? logins.stateOf(stored.server, caller) : LoginState.UNSPECIFIED;
+    return { ...(seesAll(caller) ? stored : publicServer(stored)), login };
   };
   const lasting = ({ signal }: HandlerContext) => openEnding(signal, parts.stopping);
 
@@ -68,7 +75,7 @@ export function createRoutes(parts: Routes) {
       },
       async getMcpServer({ name }, context) {
         const server = (await applied.read(name, context.signal)) ?? refuseMissing(name);
-        return { server: seesAll(callerOf(context)) ? server : publicServer(server) };
+        return { server: shownServer(server, callerOf(context)) };
       },
       async deleteMcpServer({ name, ...conditions }, { signal }) {
         if (await applied.remove(name, { ...conditions, signal })) return {};
@@ -76,7 +83,7 @@ export function createRoutes(parts: Routes) {
       },
       async listMcpServers(request, context) {
         await applied.caughtUp(context.signal);
-        const elements = seesAll(callerOf(context)) ? applied.list() : applied.list().map(publicServer);
+        const elements = applied.list().map((server) => shownServer(server, callerOf(context)));
         const named = { elements, placeOf: ({ server }: StoredMcpServer) => server?.name ?? "" };
         const { items, nextPageToken } = pageOf(["servers"], named, request);
         return { servers: items, nextPageToken };
@@ -99,6 +106,15 @@ export function createRoutes(parts: Routes) {
           const connections = shown.toSorted((a, b) => (placeOfConnection(a) < placeOfConnection(b) ? -1 : 1));
           yield withEtag(WatchConnectionsResponseSchema, { connections });
         }
+      },
+      async beginLogin(request, context) {
+        const { expiresAtMs, ...begun } = await logins.begin(request, callerOf(context));
+        return { ...begun, expireTime: timestampFromMs(expiresAtMs) };
+      },
+      completeLogin: (request, context) => logins.complete(request, callerOf(context)),
+      async deleteLogin({ server }, context) {
+        await logins.forget(server, callerOf(context));
+        return {};
       },
       async closeConnections({ sessionId, agent, runId }, context) {
         await requireSession(sessionId, callerOf(context));

@@ -16,6 +16,9 @@ import { withoutPrincipal } from "#runtime/rpc/identity.ts";
 import { clientInterceptors } from "#runtime/rpc/interceptors.ts";
 import { deliveryOf } from "#runtime/rpc/nats/call/delivery.ts";
 import { ACCESS } from "../access.ts";
+import { createAuthorizations } from "./auth/authorization.ts";
+import { Logins } from "./auth/logins.ts";
+import { Renewals } from "./auth/renewal.ts";
 import type { McpBridgeConfig } from "./config.ts";
 import type { Connection } from "./connection/connection.ts";
 import { createConnectionAudit } from "./connection/connection-audit.ts";
@@ -28,6 +31,7 @@ import { Starts } from "./connection/starts.ts";
 import { Provider } from "./provider/provider.ts";
 import { createRoutes } from "./routes.ts";
 import { openInstances } from "./subscriptions/instances.ts";
+import { openLoginRecords } from "./subscriptions/login-records.ts";
 import { createPeers } from "./subscriptions/peers.ts";
 import { createSessionOwners } from "./subscriptions/session-owners.ts";
 import { openAppliedServers } from "./subscriptions.ts";
@@ -44,6 +48,10 @@ export async function openService(config: McpBridgeConfig, context: ServiceConte
   const redact = createRedaction(config.secrets);
   const findTransport = createTransportRegistry(await loadTransports(config.transportModules));
   const applied = stack.use(await openAppliedServers(bus, logger));
+  const { records } = stack.use(await openLoginRecords(bus, config.loginKeys, logger));
+  const renewals = new Renewals(records);
+  const allow = config.authAllow;
+  const logins = new Logins({ ...config, records, renewals, allow, applied });
   const onError = (error: unknown) => logger.error({ err: error }, `a connection: ${messageFromUnknown(error)}`);
   const onLost = (event: unknown, error: unknown) => logger.error({ event, err: error }, "an audit event was lost");
   const trail = stack.use(openAuditTrail(bus, name, { onLost }));
@@ -56,6 +64,11 @@ export async function openService(config: McpBridgeConfig, context: ServiceConte
     logger,
     redact,
     onError,
+    authorizationOf: createAuthorizations({
+      ...{ records, renewals, allow },
+      secrets: config.secrets,
+      runAllow: config.runAllow,
+    }),
     openerOf: createOpener({
       ...config,
       confinement,
@@ -92,7 +105,7 @@ export async function openService(config: McpBridgeConfig, context: ServiceConte
     logger,
     telemetry,
     routes: createRoutes({
-      ...{ provider, connections, applied, own, fleet, owners, stopping: stopping.signal },
+      ...{ provider, connections, applied, logins, own, fleet, owners, stopping: stopping.signal },
     }),
   };
   void closeDeleted({ applied, connections, signal: stopping.signal, onError });

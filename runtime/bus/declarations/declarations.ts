@@ -54,6 +54,7 @@ export type BucketName =
   | "toolbus_inbox_seen"
   | "toolbus_owners"
   | "toolbus_router_keys"
+  | "toolbus_mcp_logins"
   | "toolbus_grants";
 
 export type ObjectStoreName = "toolbus_results";
@@ -226,6 +227,13 @@ export const BUCKETS: Readonly<Record<BucketName, BucketDeclaration>> = {
     history: 1,
     maxBytes: mib,
     maxMessageBytes: 4 * kib,
+  },
+  toolbus_mcp_logins: {
+    description: "Logins at MCP servers, encrypted.",
+    history: 1,
+    maxBytes: 64 * mib,
+    maxMessageBytes: 64 * kib,
+    maxAgeMs: 180 * days,
   },
   toolbus_grants: {
     description: "What gateways let principals have besides what names them.",

@@ -1,11 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import type { Logger } from "pino";
-import type { McpConnection, McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import { HealthState, LoginState, type McpConnection, type McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import type { InputKind, InputResponses } from "#gen/toolbus/provider/v1/input_pb.ts";
 import type { ExecuteToolResponse, OfferedTool } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { SourceStatus } from "#gen/toolbus/tool/v1/source_pb.ts";
 import type { ToolLog } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import type { ServerAuthorization } from "../auth/authorization.ts";
 import { LinkKeeper, type OpenLink } from "../link/link-keeper.ts";
 import { offerFromPhase, statusFromPhase } from "../link/phase.ts";
 import type { Changes } from "../servers/changes.ts";
@@ -29,6 +30,7 @@ export interface ConnectionOptions {
   logger: Logger;
   redact: (text: string) => string;
   retention: Retention;
+  authorization?: ServerAuthorization | undefined;
   open: OpenLink;
   /** Nobody has held the connection for the idle time. */
   onIdle: () => void;
@@ -60,6 +62,7 @@ export class Connection implements AsyncDisposable {
   readonly #logger: Logger;
   readonly #keeper: LinkKeeper;
   readonly #calls: Calls;
+  readonly #redact: (text: string) => string;
   /** Of the calls under way. */
   readonly #channels = new Set<CallChannel>();
   #holds = 0;
@@ -74,8 +77,13 @@ export class Connection implements AsyncDisposable {
     this.server = server;
     this.holder = holder;
     this.#logger = options.logger.child({ server: server.name, ...holder });
+    const { authorization } = options;
+    const redact = (text: string) => options.redact(authorization?.redact(text) ?? text);
+    this.#redact = redact;
     this.#keeper = new LinkKeeper({
       ...options,
+      redact,
+      ...(authorization && { granted: (signal: AbortSignal) => authorization.granted(signal) }),
       startTime: startTimeOf(server, options),
       logger: this.#logger,
       onLog: (log) => this.#takeLog(log),
@@ -130,7 +138,12 @@ export class Connection implements AsyncDisposable {
 
   status(): McpConnection {
     const { phase, changedAtMs } = this.#keeper;
-    return statusFromPhase(phase, { ...this.#options, id: this.#id, changedAtMs });
+    const status = statusFromPhase(phase, { ...this.#options, id: this.#id, changedAtMs });
+    const { authorization } = this.#options;
+    if (authorization === undefined) return status;
+    const { login, need, hasToken } = authorization;
+    const isDark = login === LoginState.NEEDED && !hasToken;
+    return { ...status, login, reason: need || status.reason, ...(isDark && { health: HealthState.UNHEALTHY }) };
   }
 
   /** The call's progress and logs, then exactly one result. Throws when nothing was started, or the outcome is unknown. */
@@ -160,7 +173,7 @@ export class Connection implements AsyncDisposable {
     };
     this.#channels.add(channel);
     try {
-      const { redact } = this.#options;
+      const redact = this.#redact;
       const { tell } = channel;
       const parts = { server: this.server, keeper: this.#keeper, tell, time, abandoned, redact };
       const executed = await execute({ ...call, ...parts });

@@ -2,8 +2,10 @@ import { equals } from "@bufbuild/protobuf";
 import { type McpServer, McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { comesWithin } from "#runtime/time/comes-within.ts";
+import type { ServerAuthorization } from "../auth/authorization.ts";
 import { createChanges } from "../servers/changes.ts";
 import { type Holder, keyOf } from "../servers/key.ts";
+import type { Authorization } from "../transport/module.ts";
 import { Connection, type ConnectionOptions } from "./connection.ts";
 import { Retention } from "./retention.ts";
 import type { Starts } from "./starts.ts";
@@ -24,6 +26,13 @@ export interface Owners {
 export interface AskedConnection {
   server: McpServer;
   holder: Holder;
+  /** Who opened its session; empty for one without. A session has one, and what is shared has none. */
+  principal: string;
+}
+
+/** A connection that is about to be, and where its tokens come from. */
+export interface OpenedConnection extends AskedConnection {
+  authorization?: Authorization | undefined;
 }
 
 /** A connection of this instance, held open until the hold is disposed, or the instance that has it. */
@@ -38,7 +47,9 @@ export interface ConnectionsOptions {
   logger: ConnectionOptions["logger"];
   /** Strikes the values of secrets out of what servers say of themselves and of calls that failed. */
   redact: (text: string) => string;
-  openerOf: (asked: AskedConnection) => ConnectionOptions["open"];
+  openerOf: (asked: OpenedConnection) => ConnectionOptions["open"];
+  /** Where the tokens of a connection come from; undefined for a server that takes none. */
+  authorizationOf?: (asked: AskedConnection) => ServerAuthorization | undefined;
   starts: Pick<Starts, "end">;
   /** Told of each change of each connection. */
   onChange: (connection: Connection) => void;
@@ -67,13 +78,16 @@ export class Connections {
   }
 
   /** For ownership, after the key was won. */
-  open(key: string, { server, holder }: AskedConnection): Connection {
+  open(key: string, asked: AskedConnection): Connection {
+    const { server, holder } = asked;
+    const authorization = this.#options.authorizationOf?.(asked);
     const connection: Connection = new Connection({
       ...this.#options,
       retention: this.#retention,
       server,
       holder,
-      open: this.#options.openerOf({ server, holder }),
+      authorization,
+      open: this.#options.openerOf({ ...asked, authorization }),
       onIdle: () => this.#owners?.release(key).catch(this.#options.onError),
       onChange: () => this.#changed(key, connection),
     });
@@ -92,10 +106,11 @@ export class Connections {
     return [...this.#open.values()];
   }
 
-  async locate({ server, holder }: AskedConnection, signal: AbortSignal): Promise<Located> {
+  async locate(asked: AskedConnection, signal: AbortSignal): Promise<Located> {
+    const { server, holder } = asked;
     const key = keyOf(server, holder);
     for (;;) {
-      const found = await this.#ask(key, { server, holder }, signal);
+      const found = await this.#ask(key, asked, signal);
       if (found.kind === "there") return found;
       if (this.#isLeaving) {
         refuse("unavailable", `${server.name} moves to another instance`, { reason: "OWNER_CHANGED" });

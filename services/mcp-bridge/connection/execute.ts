@@ -64,7 +64,7 @@ async function executeWithin(execution: Execution, parsed: Record<string, unknow
     const answered = await callOnce(execution, { ready, listed, parsed, signal });
     if (answered.kind !== "failed") return answered;
     const { kind } = answered.outcome;
-    if (kind === "lost" || kind === "unreachable") execution.keeper.leave(ready, answered.outcome);
+    if (kind === "lost" || kind === "unreachable" || kind === "login") execution.keeper.leave(ready, answered.outcome);
     if (kind === "lost" && isFirst) continue;
     throw failureFromOutcome(execution, answered.outcome, limits);
   }
@@ -132,6 +132,11 @@ function failureFromOutcome(execution: Execution, outcome: Outcome, limits: Limi
   if (outcome.kind === "unknown") {
     return new Failure("unavailable", `the outcome of ${name} is unknown: ${outcome.text}`, unknown);
   }
+  if (outcome.kind === "login")
+    return new Failure("failed_precondition", `${name} was not started: ${outcome.text}`, {
+      reason: "MCP_LOGIN_NEEDED",
+      metadata,
+    });
   return new Failure("unavailable", `${name} was not started: ${outcome.text}`, {
     reason: "MCP_SERVER_UNAVAILABLE",
     metadata,

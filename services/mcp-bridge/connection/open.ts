@@ -12,7 +12,7 @@ import type { LinkEvents, OpeningLink, OpenLink } from "../link/link-keeper.ts";
 import { withSecrets } from "../servers/secrets.ts";
 import { installerOf, type StartTime } from "../servers/start-time.ts";
 import type { FindTransport } from "../transport/registry.ts";
-import type { AskedConnection } from "./connections.ts";
+import type { OpenedConnection } from "./connections.ts";
 import type { Starts } from "./starts.ts";
 
 export interface OpenerOptions {
@@ -34,10 +34,10 @@ export function createOpener(options: OpenerOptions) {
     options;
   const eras = new Eras();
   const context = { environment, confinement, maxMessageBytes, logger, redact };
-  return (asked: AskedConnection): OpenLink =>
+  return (asked: OpenedConnection): OpenLink =>
     installerOf(asked.server) === undefined ? opener(asked) : starts.opener(asked.server, opener(asked));
 
-  function opener({ server, holder }: AskedConnection): OpenLink {
+  function opener({ server, holder, authorization }: OpenedConnection): OpenLink {
     return (events: LinkEvents, start: StartTime, signal: AbortSignal): OpeningLink => {
       const closing: Promise<void>[] = [];
       const open = async () => {
@@ -46,7 +46,12 @@ export function createOpener(options: OpenerOptions) {
         const isOfRun = holder.runId !== "";
         if (isOfRun) await requireOutside(server, runGuard);
         const resolved = isOfRun ? server : withSecrets(server, secrets);
-        const guarded = { ...context, onWords: events.onStarting, ...(isOfRun && { guard: runGuard }) };
+        const guarded = {
+          ...context,
+          onWords: events.onStarting,
+          ...(isOfRun && { guard: runGuard }),
+          ...(authorization && { authorization }),
+        };
         const { openLink } = await sdkOfMcp();
         const opening = openLink(
           { server: resolved, module: findTransport(server), context: guarded, era: eras.of(server), ...events },

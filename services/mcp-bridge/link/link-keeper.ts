@@ -8,6 +8,7 @@ import { openEnding } from "#runtime/time/ending.ts";
 import { type Backoff, createBackoff } from "#runtime/time/retry/backoff.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
 import { type Changes, orAborted } from "../servers/changes.ts";
+import { loginNeededIn } from "../servers/login-needed.ts";
 import type { StartTime } from "../servers/start-time.ts";
 import { type About, NOTHING_KNOWN } from "./about.ts";
 import { CurrentPhase } from "./current-phase.ts";
@@ -28,6 +29,7 @@ import { createRefresh } from "./refresh.ts";
  * N2  A listing waits for a fresh attempt only. One that follows a failure is reported as that failure, so that a broken
  *     server costs its startup timeout once, not at each listing.
  * N3  A call waits for one attempt to end, as long as a start may take; it never cuts the backoff short.
+ * N4  A server that asks for a token is connected to again when there is one, and not before.
  */
 
 export interface LinkKeeperOptions {
@@ -40,6 +42,8 @@ export interface LinkKeeperOptions {
   onLog: (log: ToolLog) => void;
   onElicit: OnElicit;
   onChange: () => void;
+  /** Resolves when there is a token that was not there when the server last asked for one. */
+  granted?: ((signal: AbortSignal) => Promise<void>) | undefined;
   /** Whether calls are in the server's hands. */
   isBusy: () => boolean;
 }
@@ -130,6 +134,7 @@ export class LinkKeeper implements AsyncDisposable {
     const ready = await this.#current.ready(this.#options.startTime.ms, signal, this.#closing.signal);
     if (ready) return ready;
     const { name } = this.#options.server;
+    if (this.phase.kind === "waiting" && this.phase.login) throw this.phase.login;
     return refuse("unavailable", `the MCP server ${name} is unavailable: ${reasonOf(this.phase)}`, {
       reason: "MCP_SERVER_UNAVAILABLE",
       metadata: { server: name },
@@ -149,6 +154,12 @@ export class LinkKeeper implements AsyncDisposable {
       const failure = await this.#connectAndServe(signal);
       if (signal.aborted) return;
       if (failure === undefined) {
+        this.#backoff.reset();
+        this.#current.enter({ kind: "connecting" });
+        continue;
+      }
+      if (this.phase.kind === "waiting" && this.phase.login) {
+        await this.#options.granted?.(signal).catch(() => {}); // the loop looks at the signal itself
         this.#backoff.reset();
         this.#current.enter({ kind: "connecting" });
         continue;
@@ -177,7 +188,9 @@ export class LinkKeeper implements AsyncDisposable {
       this.#current.noteFailedAttempt();
       if (!signal.aborted) {
         this.#logger.warn(`unavailable: ${reason}`);
-        this.#current.enter({ kind: "waiting", reason, untilMs: performance.now() });
+        const login = loginNeededIn(error);
+        const untilMs = login === undefined ? performance.now() : Number.POSITIVE_INFINITY;
+        this.#current.enter({ kind: "waiting", reason, untilMs, ...(login && { login }) });
       }
       await opening.closed;
       return reason;
@@ -244,12 +257,25 @@ export class LinkKeeper implements AsyncDisposable {
 
   /** A link that has shown to be of no use is not used from this moment on. A lost session says nothing against the server. */
   leave(ready: ReadyPhase, { kind, text }: Outcome): void {
+    if (kind === "login") {
+      this.#awaitGrant();
+      return;
+    }
     if (this.phase === ready) {
       this.#current.enter(
         kind === "lost" ? { kind: "connecting" } : { kind: "waiting", reason: text, untilMs: performance.now() },
       );
     }
     ready.link.end(text);
+  }
+
+  /** A server that wants a token for some of its tools is there all the same. */
+  #awaitGrant(): void {
+    this.#current.tell();
+    this.#options.granted?.(this.#closing.signal).then(
+      () => this.#current.tell(),
+      () => {}, // closed meanwhile
+    );
   }
 
   /** A server that is red is connected to again, unless calls are in its hands: it may be busy with them. */

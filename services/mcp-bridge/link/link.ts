@@ -16,6 +16,7 @@ import { openEnding } from "#runtime/time/ending.ts";
 import { repeatUntilAborted } from "#runtime/time/retry/retry.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
 import { orAborted } from "../servers/changes.ts";
+import { refusalIn } from "../servers/login-needed.ts";
 import { type StartTime, textOfLateStart } from "../servers/start-time.ts";
 import { logFromNotification } from "../tools/log.ts";
 import type { OpenTransport, TransportContext, TransportModule } from "../transport/module.ts";
@@ -194,7 +195,7 @@ async function openOnce(
   } catch (error) {
     const isTimeUp = connect.signal.reason instanceof Error && connect.signal.reason.name === "TimeoutError";
     closing.push(close());
-    const text = isTimeUp ? textOfLateStart(start) : (lastError() ?? networkTextOf(error));
+    const text = isTimeUp ? textOfLateStart(start) : (lastError() ?? refusalIn(error)?.message ?? networkTextOf(error));
     const message = [text, await lastWords(opened, closing, isTimeUp)].filter(Boolean).join("; ");
     if (isClosedInProbe(error) && connect.era === undefined) throw new ClosedInProbe(message);
     throw new Failure("unavailable", message, { reason: "MCP_SERVER_UNAVAILABLE", cause: error });

@@ -1,5 +1,6 @@
 import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from "@modelcontextprotocol/client";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
+import { LoginNeeded, refusalIn } from "../servers/login-needed.ts";
 import { STREAM_ENDED } from "../transport/http/stream-ended.ts";
 
 /**
@@ -9,9 +10,10 @@ import { STREAM_ENDED } from "../transport/http/stream-ended.ts";
  * - `lost`      the session is gone and nothing was started: connect again and call again, once
  * - `refused`   nothing was started: an error that says so
  * - `unreachable` likewise, and the connection is of no use any more
+ * - `login`     likewise: the server asks for a token that there is not
  * - `unknown`   it may have been executed: an error that says so, and nobody repeats it
  */
-export type Outcome = { kind: "answered" | "lost" | "refused" | "unreachable" | "unknown"; text: string };
+export type Outcome = { kind: "answered" | "lost" | "refused" | "unreachable" | "login" | "unknown"; text: string };
 
 /** The system's words for a connection that did not come about. */
 const NEVER_CONNECTED = new Set([
@@ -28,6 +30,8 @@ const NEEDS_INPUT = new Set<string>([SdkErrorCode.InputRequiredRoundsExceeded, S
 
 export function outcomeOf(error: unknown, hasSession: boolean): Outcome {
   const text = messageFromUnknown(error);
+  const refusal = refusalIn(error);
+  if (refusal) return { kind: refusal instanceof LoginNeeded ? "login" : "refused", text: refusal.message };
   if (error instanceof SdkHttpError) return outcomeOfStatus(error, hasSession);
   if (error instanceof ProtocolError) {
     const { data } = error;

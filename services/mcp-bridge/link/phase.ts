@@ -10,6 +10,7 @@ import { type OfferedTool, OfferedToolSchema } from "#gen/toolbus/provider/v1/to
 import { type SourceStatus, SourceStatusSchema } from "#gen/toolbus/tool/v1/source_pb.ts";
 import type { Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { Holder } from "../servers/key.ts";
+import type { LoginNeeded } from "../servers/login-needed.ts";
 import type { About } from "./about.ts";
 import type { HealthFinding } from "./health.ts";
 import type { Link } from "./link.ts";
@@ -26,7 +27,7 @@ export interface ReadyPhase {
 export type Phase =
   | ReadyPhase
   | { kind: "connecting"; lastFailure?: string; installer?: string; lastWords?: string }
-  | { kind: "waiting"; reason: string; untilMs: number }
+  | { kind: "waiting"; reason: string; untilMs: number; login?: LoginNeeded }
   | { kind: "closed" };
 
 /** Whether there is something to say about the server: it is ready, or known to have failed. */

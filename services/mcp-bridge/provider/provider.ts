@@ -104,7 +104,7 @@ export class Provider {
   /** The connection that a source means in a scope. */
   askedOf(source: AskedSource, scope: Scope | undefined): AskedConnection {
     const server = serverOfSource(source, this.#parts.applied, this.#parts.runServers);
-    return { server, holder: holderOf(server, scope, source.fromRun) };
+    return { server, holder: holderOf(server, scope, source.fromRun), principal: principalIn(scope) };
   }
 
   /** Another instance, on behalf of who asks. Throws `unavailable` when the question has gone round too often. */
@@ -162,6 +162,11 @@ export class Provider {
       await delay(backoff.next(), signal);
     };
   }
+}
+
+/** What is listed outside of a session is nobody's. */
+function principalIn(scope: Scope | undefined): string {
+  return scope?.sessionId ? scope.principal : "";
 }
 
 async function settledOffer(

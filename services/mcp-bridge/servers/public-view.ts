@@ -4,7 +4,9 @@ import { originOfUrl } from "#runtime/http/origin-of-url.ts";
 
 /** What everybody sees of a server who is no operator: which program or host it is, and nothing that may hold a secret. */
 export function publicServer({ server, ...stored }: StoredMcpServer): StoredMcpServer {
-  return { ...stored, ...(server && { server: { ...server, transport: publicTransport(server) } }), redacted: true };
+  if (server === undefined) return { ...stored, redacted: true };
+  const { auth: _, ...shown } = server;
+  return { ...stored, server: { ...shown, transport: publicTransport(server) }, redacted: true };
 }
 
 function publicTransport({ transport }: McpServer): McpServer["transport"] {

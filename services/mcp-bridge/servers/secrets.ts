@@ -3,7 +3,7 @@ import { type McpServer, McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_
 import { refuse } from "#runtime/failure/failure.ts";
 
 /**
- * The server with `${secret:NAME}` replaced in the values of its environment and its headers. Throws `failed_precondition`,
+ * The server with `${secret:NAME}` replaced in the values of its environment, its headers and its client. Throws `failed_precondition`,
  * which names what is missing. The result must reach neither a log nor a key.
  */
 export function withSecrets(server: McpServer, secrets: ReadonlyMap<string, string>): McpServer {
@@ -11,6 +11,9 @@ export function withSecrets(server: McpServer, secrets: ReadonlyMap<string, stri
   const { case: arm, value } = resolved.transport;
   if (arm === "stdio") value.env = resolveAll(value.env, secrets);
   else if (arm !== undefined) value.headers = resolveAll(value.headers, secrets);
+  const { auth } = resolved;
+  if (auth) auth.clientSecret = resolve(auth.clientSecret, secrets);
+  if (auth) auth.privateKey = resolve(auth.privateKey, secrets);
   return resolved;
 }
 

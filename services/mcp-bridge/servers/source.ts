@@ -1,10 +1,10 @@
 import type { JsonObject } from "@bufbuild/protobuf";
-import { type McpServer, McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import { AuthGrant, type McpServer, McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { waysOfDurations } from "#runtime/agent-file/agent-spelling.ts";
 import { serverFromConfig } from "#runtime/agent-file/server-from-config.ts";
 import { isWrittenFlat, pathInFile } from "#runtime/agent-file/server-spelling.ts";
 import { BoundedMap } from "#runtime/collections/bounded-map.ts";
-import { faultsOfServerHeaders } from "#runtime/config/run-servers.ts";
+import { faultsOfServerHeaders, type ServerFault } from "#runtime/config/run-servers.ts";
 import { partsOfTransport } from "#runtime/config/server-transport.ts";
 import { violationsFrom } from "#runtime/failure/error-detail.ts";
 import { messageFromUnknown, refuse, refuseField } from "#runtime/failure/failure.ts";
@@ -63,11 +63,28 @@ export function validServer(server: McpServer, pathOf = (path: string) => path):
       fieldViolations: violationsFrom({ violations: violations ?? [] }),
     });
   }
-  const fieldViolations = faultsOfServerHeaders(partsOfTransport(server).headers);
+  const fieldViolations = [...faultsOfServerHeaders(partsOfTransport(server).headers), ...faultsOfAuth(server)];
   const [fault] = fieldViolations;
   if (fault !== undefined)
     refuse("invalid_argument", `the MCP server ${server.name} ${fault.message}`, { reason, fieldViolations });
   return server;
+}
+
+/** What a client shows to prove itself is for one authorization server alone; else the MCP server could choose who gets it. */
+function faultsOfAuth({ auth }: McpServer): ServerFault[] {
+  if (auth === undefined) return [];
+  const { clientId, clientSecret, privateKey, issuer, grant } = auth;
+  const fault = (field: string, message: string) => [
+    { field: `auth.${field}`, message: `needs auth.${field}: ${message}` },
+  ];
+  const hasProof = clientSecret !== "" || privateKey !== "";
+  if (clientId === "" && (hasProof || grant === AuthGrant.CLIENT_CREDENTIALS))
+    return fault("clientId", "it is the client that the secret or the grant is of");
+  if (hasProof && !URL.canParse(issuer))
+    return fault("issuer", "the URL of the authorization server that the client is known to");
+  if (grant === AuthGrant.CLIENT_CREDENTIALS && !hasProof)
+    return fault("clientSecret", "without it or auth.privateKey, the client cannot prove itself");
+  return [];
 }
 
 function fieldName(part: object): string {

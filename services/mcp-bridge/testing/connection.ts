@@ -80,7 +80,7 @@ export function openConnection(server: ServerFixture, options: ConnectionFixture
     logger,
     redact,
     retention: new Retention(),
-    open: opener({ server: message, holder }),
+    open: opener({ server: message, holder, principal: "" }),
     onIdle,
     onChange: () => {},
   });

@@ -23,6 +23,8 @@ export interface TransportContext {
   readonly logger: Logger;
   /** Judges the addresses of a server that a run brought; absent for servers of operators. */
   readonly guard?: AddressGuard;
+  /** The tokens of a server that asks for one; absent where its entry says itself who asks. */
+  readonly authorization?: Authorization;
   /** Told of each line that the other side writes for people, redacted. */
   readonly onWords?: (line: string) => void;
   /** Takes the values of secrets out of what a server wrote, before anybody reads it. */
@@ -34,4 +36,12 @@ export interface OpenTransport {
   readonly transport: Transport;
   /** What is known about the other side's end, for a message: how it exited, its last words. */
   describeEnd?(): string;
+}
+
+/** Whoever sends requests asks it for the token of each, and tells it of a refusal. */
+export interface Authorization {
+  /** Renewed when its time is nearly over; undefined when there is none. */
+  token(): Promise<string | undefined>;
+  /** Of a refusal for the lack of a right (401, or 403 with a scope). Resolves when there is another token to try; throws when there is none. */
+  refused(response: Response, token: string | undefined, isAgain: boolean): Promise<void>;
 }

@@ -4,7 +4,7 @@
  */
 export function boundedResponse(
   response: Response,
-  { maxBytes, onTooLarge }: { maxBytes: number; onTooLarge: (error: Error) => void },
+  { maxBytes, limitName, onTooLarge }: { maxBytes: number; limitName: string; onTooLarge: (error: Error) => void },
 ): Response {
   const { body, status, statusText, headers } = response;
   if (body === null) return response;
@@ -20,7 +20,7 @@ export function boundedResponse(
       length = end < 0 ? length + bytes.length : bytes.length - end;
       last = bytes.subarray(-1);
       if (length > maxBytes) {
-        const error = tooLarge(maxBytes);
+        const error = tooLarge(maxBytes, limitName);
         onTooLarge(error);
         throw error;
       }
@@ -36,6 +36,6 @@ function endOfEvent(bytes: Buffer): number {
   return found < 0 ? -1 : found + 2;
 }
 
-function tooLarge(maxBytes: number): Error {
-  return new Error(`the server's answer is larger than ${maxBytes} bytes (TOOLBUS_MCP_MAX_MESSAGE_BYTES)`);
+function tooLarge(maxBytes: number, limitName: string): Error {
+  return new Error(`the server's answer is larger than ${maxBytes} bytes${limitName && ` (${limitName})`}`);
 }

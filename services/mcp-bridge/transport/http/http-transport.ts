@@ -13,6 +13,7 @@ import {
 } from "@modelcontextprotocol/client";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { TransportContext } from "../module.ts";
+import { authorized } from "./authorized.ts";
 import { followEvents } from "./event-stream.ts";
 import { type OriginFetch, openOriginFetch } from "./origin-fetch.ts";
 import { STREAM_ENDED } from "./stream-ended.ts";
@@ -33,6 +34,7 @@ export class HttpTransport implements Transport {
   onerror?: (error: Error) => void;
   onmessage?: <T extends JSONRPCMessage>(message: T, extra?: MessageExtraInfo) => void;
   readonly #origin: OriginFetch;
+  readonly #request: OriginFetch["request"];
   readonly #inner: StreamableHTTPClientTransport;
   readonly #unanswered = new Set<RequestId>();
   readonly #ended = new AbortController();
@@ -46,6 +48,7 @@ export class HttpTransport implements Transport {
     this.#origin = openOriginFetch(context, ({ message }) => {
       this.#cutFor = message;
     });
+    this.#request = authorized(this.#origin.request, context.authorization);
     this.#inner = new StreamableHTTPClientTransport(url, {
       requestInit: { headers },
       fetch: (target, init) => this.#fetch(target, init),
@@ -105,7 +108,7 @@ export class HttpTransport implements Transport {
       this.#followEvents(url, headers);
       return new Response(null, { status: 405 }); // T2
     }
-    return this.#origin.request(url, init);
+    return this.#request(url, init);
   };
 
   #followEvents(url: string | URL, headers: Headers): void {
@@ -117,7 +120,7 @@ export class HttpTransport implements Transport {
       request: (lastEventId, signal) => {
         const asked = new Headers(headers);
         if (lastEventId) asked.set("last-event-id", lastEventId);
-        return this.#origin.request(url, { method: "GET", headers: asked, signal });
+        return this.#request(url, { method: "GET", headers: asked, signal });
       },
       onData: (data) => {
         try {

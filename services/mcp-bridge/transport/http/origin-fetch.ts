@@ -17,7 +17,11 @@ export interface OriginFetch extends AsyncDisposable {
  * stays the same: configured headers hold secrets, and so may a message.
  */
 export function openOriginFetch(
-  { guard, maxMessageBytes }: Pick<TransportContext, "guard" | "maxMessageBytes">,
+  {
+    guard,
+    maxMessageBytes,
+    limitName = "TOOLBUS_MCP_MAX_MESSAGE_BYTES",
+  }: Pick<TransportContext, "guard" | "maxMessageBytes"> & { limitName?: string },
   onTooLarge: (error: Error) => void,
 ): OriginFetch {
   const connect = guard && guardedConnector(guard);
@@ -30,7 +34,7 @@ export function openOriginFetch(
         // The global types and those of the package describe the same standard.
         const response = (await undiciFetch(target, given)) as unknown as Response;
         const next = redirectTarget(response, init.method, target);
-        if (next === undefined) return boundedResponse(response, { maxBytes: maxMessageBytes, onTooLarge });
+        if (next === undefined) return boundedResponse(response, { maxBytes: maxMessageBytes, limitName, onTooLarge });
         await response.body?.cancel();
         target = next;
       }

@@ -1,5 +1,6 @@
 import type { Channel } from "../channel.ts";
 import type { TransportContext } from "../module.ts";
+import { authorized } from "./authorized.ts";
 import { eventsOf } from "./event-stream.ts";
 import { openOriginFetch } from "./origin-fetch.ts";
 
@@ -20,11 +21,12 @@ export function openSseChannel(
   const origin = openOriginFetch(context, (error) => {
     tooLarge = error;
   });
+  const request = authorized(origin.request, context.authorization);
 
   async function* receive(): AsyncGenerator<string> {
     try {
       const asked = { ...headers, accept: "text/event-stream" };
-      const response = await origin.request(url, { headers: asked, signal });
+      const response = await request(url, { headers: asked, signal });
       refuseStatus(response, "GET");
       if (response.body === null) throw new Error(`${url.origin} answered without a stream of events`);
       for await (const { event = "message", data } of eventsOf(response.body)) {
@@ -43,7 +45,7 @@ export function openSseChannel(
     receive,
     async send(text) {
       const body = { method: "POST", headers: { ...headers, "content-type": "application/json" }, body: text, signal };
-      const response = await origin.request(await endpoint.promise, body);
+      const response = await request(await endpoint.promise, body);
       await response.body?.cancel(); // the answer comes as an event
       refuseStatus(response, "POST");
     },

@@ -17,7 +17,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file toolbus/mcp/v1/mcp_server.proto.
  */
 export const file_toolbus_mcp_v1_mcp_server: GenFile = /*@__PURE__*/
-  fileDesc("Ch90b29sYnVzL21jcC92MS9tY3Bfc2VydmVyLnByb3RvEg50b29sYnVzLm1jcC52MSKIAQoLSGVhbHRoQ2hlY2sSPAoIaW50ZXJ2YWwYASABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CD7pIDKoBCSIFCIDnhA8qABI7Cgd0aW1lb3V0GAIgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uQg+6SAyqAQkiBQiA54QPKgAiygEKDlN0ZGlvVHJhbnNwb3J0EhsKB2NvbW1hbmQYASABKAlCCrpIB3IFEAEYgCASHwoEYXJncxgCIAMoCUIRukgOkgELEOgHIgZyBBiAgAgSTgoDZW52GAMgAygLMicudG9vbGJ1cy5tY3AudjEuU3RkaW9UcmFuc3BvcnQuRW52RW50cnlCGLpIFZoBEhDoByIFcgMYgAIqBnIEGICACBoqCghFbnZFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIq4BCg1IdHRwVHJhbnNwb3J0EhcKA3VybBgBIAEoCUIKukgHcgUQARiAIBJUCgdoZWFkZXJzGAIgAygLMioudG9vbGJ1cy5tY3AudjEuSHR0cFRyYW5zcG9ydC5IZWFkZXJzRW50cnlCF7pIFJoBERBkIgVyAxiAAioGcgQYgIAEGi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIskBCg9DdXN0b21UcmFuc3BvcnQSFQoEbmFtZRgBIAEoCUIHukgEcgIYQBIXCgN1cmwYAiABKAlCCrpIB3IFEAEYgCASVgoHaGVhZGVycxgDIAMoCzIsLnRvb2xidXMubWNwLnYxLkN1c3RvbVRyYW5zcG9ydC5IZWFkZXJzRW50cnlCF7pIFJoBERBkIgVyAxiAAioGcgQYgIAEGi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIt4ECglNY3BTZXJ2ZXISKwoEbmFtZRgBIAEoCUIdukgachgyFl5bYS16QS1aMC05Xy4tXXsxLDY0fSQSLwoFc3RkaW8YAiABKAsyHi50b29sYnVzLm1jcC52MS5TdGRpb1RyYW5zcG9ydEgAEi0KBGh0dHAYAyABKAsyHS50b29sYnVzLm1jcC52MS5IdHRwVHJhbnNwb3J0SAASMQoGY3VzdG9tGAQgASgLMh8udG9vbGJ1cy5tY3AudjEuQ3VzdG9tVHJhbnNwb3J0SAASNAoNYWxsb3dlZF90b29scxgFIAEoCzIdLnRvb2xidXMudG9vbC52MS5BbGxvd2VkVG9vbHMSMQoMaGVhbHRoX2NoZWNrGAYgASgLMhsudG9vbGJ1cy5tY3AudjEuSGVhbHRoQ2hlY2sSQwoPc3RhcnR1cF90aW1lb3V0GAcgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uQg+6SAyqAQkiBQiA54QPKgASLgoFc2hhcmUYCCABKA4yFS50b29sYnVzLm1jcC52MS5TaGFyZUIIukgFggECEAESKgoDZXJhGAkgASgOMhMudG9vbGJ1cy5tY3AudjEuRXJhQgi6SAWCAQIQARJACgxjYWxsX3RpbWVvdXQYCiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CD7pIDKoBCSIFCIDnhA8qABIZChFvbWl0X2luc3RydWN0aW9ucxgOIAEoCBIWCg5vbWl0X3Jlc291cmNlcxgPIAEoCEISCgl0cmFuc3BvcnQSBbpIAggBIrcCCg1NY3BDb25uZWN0aW9uEg4KBnNlcnZlchgBIAEoCRISCgpzZXNzaW9uX2lkGAIgASgJEg0KBWFnZW50GAMgASgJEisKBmhlYWx0aBgEIAEoDjIbLnRvb2xidXMubWNwLnYxLkhlYWx0aFN0YXRlEioKB2xhdGVuY3kYBSABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SDgoGcmVhc29uGAYgASgJEhIKCnRvb2xfY291bnQYByABKA0SGAoQcHJvdG9jb2xfdmVyc2lvbhgIIAEoCRIQCghpbnN0YW5jZRgJIAEoCRIuCgpjaGVja190aW1lGAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIOCgZydW5faWQYCyABKAkSCgoCaWQYDCABKAkqfAoLSGVhbHRoU3RhdGUSHAoYSEVBTFRIX1NUQVRFX1VOU1BFQ0lGSUVEEAASGAoUSEVBTFRIX1NUQVRFX0hFQUxUSFkQARIZChVIRUFMVEhfU1RBVEVfREVHUkFERUQQAhIaChZIRUFMVEhfU1RBVEVfVU5IRUFMVEhZEAMqVAoFU2hhcmUSFQoRU0hBUkVfVU5TUEVDSUZJRUQQABIRCg1TSEFSRV9TRVNTSU9OEAESDwoLU0hBUkVfQUdFTlQQAhIQCgxTSEFSRV9HTE9CQUwQAyo6CgNFcmESEwoPRVJBX1VOU1BFQ0lGSUVEEAASDgoKRVJBX0xFR0FDWRABEg4KCkVSQV9NT0RFUk4QAmIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_duration, file_google_protobuf_timestamp, file_toolbus_tool_v1_tool]);
+  fileDesc("Ch90b29sYnVzL21jcC92MS9tY3Bfc2VydmVyLnByb3RvEg50b29sYnVzLm1jcC52MSKIAQoLSGVhbHRoQ2hlY2sSPAoIaW50ZXJ2YWwYASABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CD7pIDKoBCSIFCIDnhA8qABI7Cgd0aW1lb3V0GAIgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uQg+6SAyqAQkiBQiA54QPKgAiygEKDlN0ZGlvVHJhbnNwb3J0EhsKB2NvbW1hbmQYASABKAlCCrpIB3IFEAEYgCASHwoEYXJncxgCIAMoCUIRukgOkgELEOgHIgZyBBiAgAgSTgoDZW52GAMgAygLMicudG9vbGJ1cy5tY3AudjEuU3RkaW9UcmFuc3BvcnQuRW52RW50cnlCGLpIFZoBEhDoByIFcgMYgAIqBnIEGICACBoqCghFbnZFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIq4BCg1IdHRwVHJhbnNwb3J0EhcKA3VybBgBIAEoCUIKukgHcgUQARiAIBJUCgdoZWFkZXJzGAIgAygLMioudG9vbGJ1cy5tY3AudjEuSHR0cFRyYW5zcG9ydC5IZWFkZXJzRW50cnlCF7pIFJoBERBkIgVyAxiAAioGcgQYgIAEGi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIskBCg9DdXN0b21UcmFuc3BvcnQSFQoEbmFtZRgBIAEoCUIHukgEcgIYQBIXCgN1cmwYAiABKAlCCrpIB3IFEAEYgCASVgoHaGVhZGVycxgDIAMoCzIsLnRvb2xidXMubWNwLnYxLkN1c3RvbVRyYW5zcG9ydC5IZWFkZXJzRW50cnlCF7pIFJoBERBkIgVyAxiAAioGcgQYgIAEGi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIogFCglNY3BTZXJ2ZXISKwoEbmFtZRgBIAEoCUIdukgachgyFl5bYS16QS1aMC05Xy4tXXsxLDY0fSQSLwoFc3RkaW8YAiABKAsyHi50b29sYnVzLm1jcC52MS5TdGRpb1RyYW5zcG9ydEgAEi0KBGh0dHAYAyABKAsyHS50b29sYnVzLm1jcC52MS5IdHRwVHJhbnNwb3J0SAASMQoGY3VzdG9tGAQgASgLMh8udG9vbGJ1cy5tY3AudjEuQ3VzdG9tVHJhbnNwb3J0SAASNAoNYWxsb3dlZF90b29scxgFIAEoCzIdLnRvb2xidXMudG9vbC52MS5BbGxvd2VkVG9vbHMSMQoMaGVhbHRoX2NoZWNrGAYgASgLMhsudG9vbGJ1cy5tY3AudjEuSGVhbHRoQ2hlY2sSQwoPc3RhcnR1cF90aW1lb3V0GAcgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uQg+6SAyqAQkiBQiA54QPKgASLgoFc2hhcmUYCCABKA4yFS50b29sYnVzLm1jcC52MS5TaGFyZUIIukgFggECEAESKgoDZXJhGAkgASgOMhMudG9vbGJ1cy5tY3AudjEuRXJhQgi6SAWCAQIQARJACgxjYWxsX3RpbWVvdXQYCiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CD7pIDKoBCSIFCIDnhA8qABIoCgRhdXRoGAsgASgLMhoudG9vbGJ1cy5tY3AudjEuQ2xpZW50QXV0aBIZChFvbWl0X2luc3RydWN0aW9ucxgOIAEoCBIWCg5vbWl0X3Jlc291cmNlcxgPIAEoCEISCgl0cmFuc3BvcnQSBbpIAggBIrICCgpDbGllbnRBdXRoEhsKCWNsaWVudF9pZBgBIAEoCUIIukgFcgMYgBASPAoNY2xpZW50X3NlY3JldBgCIAEoCUIlukgiciAyHl4oXCRce3NlY3JldDpbXnt9XXsxLDI1Nn1cfSk/JBI6Cgtwcml2YXRlX2tleRgDIAEoCUIlukgiciAyHl4oXCRce3NlY3JldDpbXnt9XXsxLDI1Nn1cfSk/JBI/CgZzY29wZXMYBCADKAlCL7pILJIBKRBkIiVyIzIhXltceDIxXHgyMy1ceDViXHg1ZC1ceDdlXXsxLDI1Nn0kEjIKBWdyYW50GAUgASgOMhkudG9vbGJ1cy5tY3AudjEuQXV0aEdyYW50Qgi6SAWCAQIQARIYCgZpc3N1ZXIYBiABKAlCCLpIBXIDGIAgIuICCg1NY3BDb25uZWN0aW9uEg4KBnNlcnZlchgBIAEoCRISCgpzZXNzaW9uX2lkGAIgASgJEg0KBWFnZW50GAMgASgJEisKBmhlYWx0aBgEIAEoDjIbLnRvb2xidXMubWNwLnYxLkhlYWx0aFN0YXRlEioKB2xhdGVuY3kYBSABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SDgoGcmVhc29uGAYgASgJEhIKCnRvb2xfY291bnQYByABKA0SGAoQcHJvdG9jb2xfdmVyc2lvbhgIIAEoCRIQCghpbnN0YW5jZRgJIAEoCRIuCgpjaGVja190aW1lGAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIOCgZydW5faWQYCyABKAkSCgoCaWQYDCABKAkSKQoFbG9naW4YDSABKA4yGi50b29sYnVzLm1jcC52MS5Mb2dpblN0YXRlKnwKC0hlYWx0aFN0YXRlEhwKGEhFQUxUSF9TVEFURV9VTlNQRUNJRklFRBAAEhgKFEhFQUxUSF9TVEFURV9IRUFMVEhZEAESGQoVSEVBTFRIX1NUQVRFX0RFR1JBREVEEAISGgoWSEVBTFRIX1NUQVRFX1VOSEVBTFRIWRADKlQKBVNoYXJlEhUKEVNIQVJFX1VOU1BFQ0lGSUVEEAASEQoNU0hBUkVfU0VTU0lPThABEg8KC1NIQVJFX0FHRU5UEAISEAoMU0hBUkVfR0xPQkFMEAMqOgoDRXJhEhMKD0VSQV9VTlNQRUNJRklFRBAAEg4KCkVSQV9MRUdBQ1kQARIOCgpFUkFfTU9ERVJOEAIqWgoKTG9naW5TdGF0ZRIbChdMT0dJTl9TVEFURV9VTlNQRUNJRklFRBAAEhYKEkxPR0lOX1NUQVRFX05FRURFRBABEhcKE0xPR0lOX1NUQVRFX0dSQU5URUQQAiptCglBdXRoR3JhbnQSGgoWQVVUSF9HUkFOVF9VTlNQRUNJRklFRBAAEiEKHUFVVEhfR1JBTlRfQVVUSE9SSVpBVElPTl9DT0RFEAESIQodQVVUSF9HUkFOVF9DTElFTlRfQ1JFREVOVElBTFMQAmIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_duration, file_google_protobuf_timestamp, file_toolbus_tool_v1_tool]);
 
 /**
  * How a server's health is checked.
@@ -234,6 +234,13 @@ export type McpServer = Message<"toolbus.mcp.v1.McpServer"> & {
   callTimeout?: Duration | undefined;
 
   /**
+   * The client as which tokens are asked for; absent for one that is found out.
+   *
+   * @generated from field: toolbus.mcp.v1.ClientAuth auth = 11;
+   */
+  auth?: ClientAuth | undefined;
+
+  /**
    * Whether what the server says of the use of its tools is kept from the model; it reaches it, bounded, unless told.
    *
    * @generated from field: bool omit_instructions = 14;
@@ -255,6 +262,63 @@ export type McpServer = Message<"toolbus.mcp.v1.McpServer"> & {
  */
 export const McpServerSchema: GenMessage<McpServer> = /*@__PURE__*/
   messageDesc(file_toolbus_mcp_v1_mcp_server, 4);
+
+/**
+ * The client that an authorization server knows the suite as. Servers over HTTP that ask for a token need none of this where their
+ * authorization server takes Client ID Metadata Documents or registers clients.
+ *
+ * @generated from message toolbus.mcp.v1.ClientAuth
+ */
+export type ClientAuth = Message<"toolbus.mcp.v1.ClientAuth"> & {
+  /**
+   * Its id there; empty for one that is found out.
+   *
+   * @generated from field: string client_id = 1;
+   */
+  clientId: string;
+
+  /**
+   * Its secret, by name: `${secret:NAME}`.
+   *
+   * @generated from field: string client_secret = 2;
+   */
+  clientSecret: string;
+
+  /**
+   * Its private key, by name: `${secret:NAME}`, which is PKCS #8 in PEM. It then proves itself by `private_key_jwt`.
+   *
+   * @generated from field: string private_key = 3;
+   */
+  privateKey: string;
+
+  /**
+   * Scopes to ask for where the server does not say which it needs; empty for those that its metadata lists.
+   *
+   * @generated from field: repeated string scopes = 4;
+   */
+  scopes: string[];
+
+  /**
+   * How tokens are asked for.
+   *
+   * @generated from field: toolbus.mcp.v1.AuthGrant grant = 5;
+   */
+  grant: AuthGrant;
+
+  /**
+   * The issuer of its authorization server, to which alone its secret or key is shown; required with either of them.
+   *
+   * @generated from field: string issuer = 6;
+   */
+  issuer: string;
+};
+
+/**
+ * Describes the message toolbus.mcp.v1.ClientAuth.
+ * Use `create(ClientAuthSchema)` to create a new message.
+ */
+export const ClientAuthSchema: GenMessage<ClientAuth> = /*@__PURE__*/
+  messageDesc(file_toolbus_mcp_v1_mcp_server, 5);
 
 /**
  * A connection to a server, and its state.
@@ -345,6 +409,13 @@ export type McpConnection = Message<"toolbus.mcp.v1.McpConnection"> & {
    * @generated from field: string id = 12;
    */
   id: string;
+
+  /**
+   * Whether its server has the token that it asks for.
+   *
+   * @generated from field: toolbus.mcp.v1.LoginState login = 13;
+   */
+  login: LoginState;
 };
 
 /**
@@ -352,7 +423,7 @@ export type McpConnection = Message<"toolbus.mcp.v1.McpConnection"> & {
  * Use `create(McpConnectionSchema)` to create a new message.
  */
 export const McpConnectionSchema: GenMessage<McpConnection> = /*@__PURE__*/
-  messageDesc(file_toolbus_mcp_v1_mcp_server, 5);
+  messageDesc(file_toolbus_mcp_v1_mcp_server, 6);
 
 /**
  * A server's health.
@@ -490,4 +561,86 @@ export type Era = (typeof Era)[keyof typeof Era] | UnknownEnum;
  */
 export const EraSchema: GenEnum<Era> = /*@__PURE__*/
   enumDesc(file_toolbus_mcp_v1_mcp_server, 2);
+
+/**
+ * Whether a server that takes tokens (OAuth 2.1) has one.
+ *
+ * @generated from enum toolbus.mcp.v1.LoginState
+ */
+export const LoginState = {
+  /**
+   * It has asked for none.
+   *
+   * @generated from enum value: LOGIN_STATE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * It asks for one, or for further scopes: `McpServerService.BeginLogin`, or `toolbus mcp login SERVER`.
+   *
+   * @generated from enum value: LOGIN_STATE_NEEDED = 1;
+   */
+  NEEDED: 1,
+
+  /**
+   * There is one.
+   *
+   * @generated from enum value: LOGIN_STATE_GRANTED = 2;
+   */
+  GRANTED: 2,
+} as const;
+
+/**
+ * Whether a server that takes tokens (OAuth 2.1) has one.
+ *
+ * @generated from enum toolbus.mcp.v1.LoginState
+ */
+export type LoginState = (typeof LoginState)[keyof typeof LoginState] | UnknownEnum;
+
+/**
+ * Describes the enum toolbus.mcp.v1.LoginState.
+ */
+export const LoginStateSchema: GenEnum<LoginState> = /*@__PURE__*/
+  enumDesc(file_toolbus_mcp_v1_mcp_server, 3);
+
+/**
+ * How tokens are asked for.
+ *
+ * @generated from enum toolbus.mcp.v1.AuthGrant
+ */
+export const AuthGrant = {
+  /**
+   * The default, AUTH_GRANT_AUTHORIZATION_CODE.
+   *
+   * @generated from enum value: AUTH_GRANT_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * A person agrees, in a browser.
+   *
+   * @generated from enum value: AUTH_GRANT_AUTHORIZATION_CODE = 1;
+   */
+  AUTHORIZATION_CODE: 1,
+
+  /**
+   * The client itself is known to the authorization server, and nobody is asked.
+   *
+   * @generated from enum value: AUTH_GRANT_CLIENT_CREDENTIALS = 2;
+   */
+  CLIENT_CREDENTIALS: 2,
+} as const;
+
+/**
+ * How tokens are asked for.
+ *
+ * @generated from enum toolbus.mcp.v1.AuthGrant
+ */
+export type AuthGrant = (typeof AuthGrant)[keyof typeof AuthGrant] | UnknownEnum;
+
+/**
+ * Describes the enum toolbus.mcp.v1.AuthGrant.
+ */
+export const AuthGrantSchema: GenEnum<AuthGrant> = /*@__PURE__*/
+  enumDesc(file_toolbus_mcp_v1_mcp_server, 4);
 

@@ -7,8 +7,10 @@
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_buf_validate_validate } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
+import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import { file_toolbus_access_v1_access } from "../../access/v1/access_pb.ts";
-import type { McpConnection, McpServer } from "./mcp_server_pb.ts";
+import type { LoginState, McpConnection, McpServer } from "./mcp_server_pb.ts";
 import { file_toolbus_mcp_v1_mcp_server } from "./mcp_server_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
 
@@ -16,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toolbus/mcp/v1/mcp_server_service.proto.
  */
 export const file_toolbus_mcp_v1_mcp_server_service: GenFile = /*@__PURE__*/
-  fileDesc("Cid0b29sYnVzL21jcC92MS9tY3Bfc2VydmVyX3NlcnZpY2UucHJvdG8SDnRvb2xidXMubWNwLnYxInAKD1N0b3JlZE1jcFNlcnZlchIpCgZzZXJ2ZXIYASABKAsyGS50b29sYnVzLm1jcC52MS5NY3BTZXJ2ZXISEAoIcmV2aXNpb24YAiABKAQSDgoGb3JpZ2luGAMgASgJEhAKCHJlZGFjdGVkGAQgASgIIpcBChVBcHBseU1jcFNlcnZlclJlcXVlc3QSMQoGc2VydmVyGAEgASgLMhkudG9vbGJ1cy5tY3AudjEuTWNwU2VydmVyQga6SAPIAQESFQoNdmFsaWRhdGVfb25seRgCIAEoCBIeChFleHBlY3RlZF9yZXZpc2lvbhgDIAEoBEgAiAEBQhQKEl9leHBlY3RlZF9yZXZpc2lvbiJJChZBcHBseU1jcFNlcnZlclJlc3BvbnNlEi8KBnNlcnZlchgBIAEoCzIfLnRvb2xidXMubWNwLnYxLlN0b3JlZE1jcFNlcnZlciJCChNHZXRNY3BTZXJ2ZXJSZXF1ZXN0EisKBG5hbWUYASABKAlCHbpIGnIYMhZeW2EtekEtWjAtOV8uLV17MSw2NH0kIkcKFEdldE1jcFNlcnZlclJlc3BvbnNlEi8KBnNlcnZlchgBIAEoCzIfLnRvb2xidXMubWNwLnYxLlN0b3JlZE1jcFNlcnZlciKEAQoWRGVsZXRlTWNwU2VydmVyUmVxdWVzdBIrCgRuYW1lGAEgASgJQh26SBpyGDIWXlthLXpBLVowLTlfLi1dezEsNjR9JBInChFleHBlY3RlZF9yZXZpc2lvbhgCIAEoBEIHukgEMgIoAUgAiAEBQhQKEl9leHBlY3RlZF9yZXZpc2lvbiIZChdEZWxldGVNY3BTZXJ2ZXJSZXNwb25zZSJUChVMaXN0TWNwU2VydmVyc1JlcXVlc3QSHQoJcGFnZV9zaXplGAEgASgFQgq6SAcaBRjoBygAEhwKCnBhZ2VfdG9rZW4YAiABKAlCCLpIBXIDGIAIImMKFkxpc3RNY3BTZXJ2ZXJzUmVzcG9uc2USMAoHc2VydmVycxgBIAMoCzIfLnRvb2xidXMubWNwLnYxLlN0b3JlZE1jcFNlcnZlchIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkihwEKFkxpc3RDb25uZWN0aW9uc1JlcXVlc3QSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JBIdCglwYWdlX3NpemUYAiABKAVCCrpIBxoFGOgHKAASHAoKcGFnZV90b2tlbhgDIAEoCUIIukgFcgMYgAgiZgoXTGlzdENvbm5lY3Rpb25zUmVzcG9uc2USMgoLY29ubmVjdGlvbnMYASADKAsyHS50b29sYnVzLm1jcC52MS5NY3BDb25uZWN0aW9uEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJLChdXYXRjaENvbm5lY3Rpb25zUmVxdWVzdBIwCgpzZXNzaW9uX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MCw2NH0kIlwKGFdhdGNoQ29ubmVjdGlvbnNSZXNwb25zZRIyCgtjb25uZWN0aW9ucxgBIAMoCzIdLnRvb2xidXMubWNwLnYxLk1jcENvbm5lY3Rpb24SDAoEZXRhZxgCIAEoCSKmAQoXQ2xvc2VDb25uZWN0aW9uc1JlcXVlc3QSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIrCgVhZ2VudBgCIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIsCgZydW5faWQYAyABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXswLDY0fSQiMAoYQ2xvc2VDb25uZWN0aW9uc1Jlc3BvbnNlEhQKDGNsb3NlZF9jb3VudBgBIAEoDTLxBQoQTWNwU2VydmVyU2VydmljZRJlCg5BcHBseU1jcFNlcnZlchIlLnRvb2xidXMubWNwLnYxLkFwcGx5TWNwU2VydmVyUmVxdWVzdBomLnRvb2xidXMubWNwLnYxLkFwcGx5TWNwU2VydmVyUmVzcG9uc2UiBKiGGQMSaAoPRGVsZXRlTWNwU2VydmVyEiYudG9vbGJ1cy5tY3AudjEuRGVsZXRlTWNwU2VydmVyUmVxdWVzdBonLnRvb2xidXMubWNwLnYxLkRlbGV0ZU1jcFNlcnZlclJlc3BvbnNlIgSohhkDEl8KDEdldE1jcFNlcnZlchIjLnRvb2xidXMubWNwLnYxLkdldE1jcFNlcnZlclJlcXVlc3QaJC50b29sYnVzLm1jcC52MS5HZXRNY3BTZXJ2ZXJSZXNwb25zZSIEqIYZAhJlCg5MaXN0TWNwU2VydmVycxIlLnRvb2xidXMubWNwLnYxLkxpc3RNY3BTZXJ2ZXJzUmVxdWVzdBomLnRvb2xidXMubWNwLnYxLkxpc3RNY3BTZXJ2ZXJzUmVzcG9uc2UiBKiGGQISaAoPTGlzdENvbm5lY3Rpb25zEiYudG9vbGJ1cy5tY3AudjEuTGlzdENvbm5lY3Rpb25zUmVxdWVzdBonLnRvb2xidXMubWNwLnYxLkxpc3RDb25uZWN0aW9uc1Jlc3BvbnNlIgSohhkCEm0KEFdhdGNoQ29ubmVjdGlvbnMSJy50b29sYnVzLm1jcC52MS5XYXRjaENvbm5lY3Rpb25zUmVxdWVzdBooLnRvb2xidXMubWNwLnYxLldhdGNoQ29ubmVjdGlvbnNSZXNwb25zZSIEqIYZAjABEmsKEENsb3NlQ29ubmVjdGlvbnMSJy50b29sYnVzLm1jcC52MS5DbG9zZUNvbm5lY3Rpb25zUmVxdWVzdBooLnRvb2xidXMubWNwLnYxLkNsb3NlQ29ubmVjdGlvbnNSZXNwb25zZSIEqIYZAmIGcHJvdG8z", [file_buf_validate_validate, file_toolbus_access_v1_access, file_toolbus_mcp_v1_mcp_server]);
+  fileDesc("Cid0b29sYnVzL21jcC92MS9tY3Bfc2VydmVyX3NlcnZpY2UucHJvdG8SDnRvb2xidXMubWNwLnYxIpsBCg9TdG9yZWRNY3BTZXJ2ZXISKQoGc2VydmVyGAEgASgLMhkudG9vbGJ1cy5tY3AudjEuTWNwU2VydmVyEhAKCHJldmlzaW9uGAIgASgEEg4KBm9yaWdpbhgDIAEoCRIQCghyZWRhY3RlZBgEIAEoCBIpCgVsb2dpbhgFIAEoDjIaLnRvb2xidXMubWNwLnYxLkxvZ2luU3RhdGUilwEKFUFwcGx5TWNwU2VydmVyUmVxdWVzdBIxCgZzZXJ2ZXIYASABKAsyGS50b29sYnVzLm1jcC52MS5NY3BTZXJ2ZXJCBrpIA8gBARIVCg12YWxpZGF0ZV9vbmx5GAIgASgIEh4KEWV4cGVjdGVkX3JldmlzaW9uGAMgASgESACIAQFCFAoSX2V4cGVjdGVkX3JldmlzaW9uIkkKFkFwcGx5TWNwU2VydmVyUmVzcG9uc2USLwoGc2VydmVyGAEgASgLMh8udG9vbGJ1cy5tY3AudjEuU3RvcmVkTWNwU2VydmVyIkIKE0dldE1jcFNlcnZlclJlcXVlc3QSKwoEbmFtZRgBIAEoCUIdukgachgyFl5bYS16QS1aMC05Xy4tXXsxLDY0fSQiRwoUR2V0TWNwU2VydmVyUmVzcG9uc2USLwoGc2VydmVyGAEgASgLMh8udG9vbGJ1cy5tY3AudjEuU3RvcmVkTWNwU2VydmVyIoQBChZEZWxldGVNY3BTZXJ2ZXJSZXF1ZXN0EisKBG5hbWUYASABKAlCHbpIGnIYMhZeW2EtekEtWjAtOV8uLV17MSw2NH0kEicKEWV4cGVjdGVkX3JldmlzaW9uGAIgASgEQge6SAQyAigBSACIAQFCFAoSX2V4cGVjdGVkX3JldmlzaW9uIhkKF0RlbGV0ZU1jcFNlcnZlclJlc3BvbnNlIlQKFUxpc3RNY3BTZXJ2ZXJzUmVxdWVzdBIdCglwYWdlX3NpemUYASABKAVCCrpIBxoFGOgHKAASHAoKcGFnZV90b2tlbhgCIAEoCUIIukgFcgMYgAgiYwoWTGlzdE1jcFNlcnZlcnNSZXNwb25zZRIwCgdzZXJ2ZXJzGAEgAygLMh8udG9vbGJ1cy5tY3AudjEuU3RvcmVkTWNwU2VydmVyEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSKHAQoWTGlzdENvbm5lY3Rpb25zUmVxdWVzdBIwCgpzZXNzaW9uX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MCw2NH0kEh0KCXBhZ2Vfc2l6ZRgCIAEoBUIKukgHGgUY6AcoABIcCgpwYWdlX3Rva2VuGAMgASgJQgi6SAVyAxiACCJmChdMaXN0Q29ubmVjdGlvbnNSZXNwb25zZRIyCgtjb25uZWN0aW9ucxgBIAMoCzIdLnRvb2xidXMubWNwLnYxLk1jcENvbm5lY3Rpb24SFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIksKF1dhdGNoQ29ubmVjdGlvbnNSZXF1ZXN0EjAKCnNlc3Npb25faWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXswLDY0fSQiXAoYV2F0Y2hDb25uZWN0aW9uc1Jlc3BvbnNlEjIKC2Nvbm5lY3Rpb25zGAEgAygLMh0udG9vbGJ1cy5tY3AudjEuTWNwQ29ubmVjdGlvbhIMCgRldGFnGAIgASgJIqYBChdDbG9zZUNvbm5lY3Rpb25zUmVxdWVzdBIwCgpzZXNzaW9uX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEisKBWFnZW50GAIgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEiwKBnJ1bl9pZBgDIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JCIwChhDbG9zZUNvbm5lY3Rpb25zUmVzcG9uc2USFAoMY2xvc2VkX2NvdW50GAEgASgNImQKEUJlZ2luTG9naW5SZXF1ZXN0Ei0KBnNlcnZlchgBIAEoCUIdukgachgyFl5bYS16QS1aMC05Xy4tXXsxLDY0fSQSIAoMcmVkaXJlY3RfdXJpGAIgASgJQgq6SAdyBRABGIAQIn8KEkJlZ2luTG9naW5SZXNwb25zZRIZChFhdXRob3JpemF0aW9uX3VybBgBIAEoCRINCgVzdGF0ZRgCIAEoCRIvCgtleHBpcmVfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDgoGaXNzdWVyGAQgASgJInwKFENvbXBsZXRlTG9naW5SZXF1ZXN0EhkKBXN0YXRlGAEgASgJQgq6SAdyBRABGIAEEhYKBGNvZGUYAiABKAlCCLpIBXIDGIBAEhgKBmlzc3VlchgDIAEoCUIIukgFcgMYgCASFwoFZXJyb3IYBCABKAlCCLpIBXIDGIACIkoKFUNvbXBsZXRlTG9naW5SZXNwb25zZRIOCgZzZXJ2ZXIYASABKAkSDgoGc2NvcGVzGAIgAygJEhEKCXByaW5jaXBhbBgDIAEoCSJDChJEZWxldGVMb2dpblJlcXVlc3QSLQoGc2VydmVyGAEgASgJQh26SBpyGDIWXlthLXpBLVowLTlfLi1dezEsNjR9JCIVChNEZWxldGVMb2dpblJlc3BvbnNlMo4IChBNY3BTZXJ2ZXJTZXJ2aWNlEmUKDkFwcGx5TWNwU2VydmVyEiUudG9vbGJ1cy5tY3AudjEuQXBwbHlNY3BTZXJ2ZXJSZXF1ZXN0GiYudG9vbGJ1cy5tY3AudjEuQXBwbHlNY3BTZXJ2ZXJSZXNwb25zZSIEqIYZAxJoCg9EZWxldGVNY3BTZXJ2ZXISJi50b29sYnVzLm1jcC52MS5EZWxldGVNY3BTZXJ2ZXJSZXF1ZXN0GicudG9vbGJ1cy5tY3AudjEuRGVsZXRlTWNwU2VydmVyUmVzcG9uc2UiBKiGGQMSXwoMR2V0TWNwU2VydmVyEiMudG9vbGJ1cy5tY3AudjEuR2V0TWNwU2VydmVyUmVxdWVzdBokLnRvb2xidXMubWNwLnYxLkdldE1jcFNlcnZlclJlc3BvbnNlIgSohhkCEmUKDkxpc3RNY3BTZXJ2ZXJzEiUudG9vbGJ1cy5tY3AudjEuTGlzdE1jcFNlcnZlcnNSZXF1ZXN0GiYudG9vbGJ1cy5tY3AudjEuTGlzdE1jcFNlcnZlcnNSZXNwb25zZSIEqIYZAhJoCg9MaXN0Q29ubmVjdGlvbnMSJi50b29sYnVzLm1jcC52MS5MaXN0Q29ubmVjdGlvbnNSZXF1ZXN0GicudG9vbGJ1cy5tY3AudjEuTGlzdENvbm5lY3Rpb25zUmVzcG9uc2UiBKiGGQISbQoQV2F0Y2hDb25uZWN0aW9ucxInLnRvb2xidXMubWNwLnYxLldhdGNoQ29ubmVjdGlvbnNSZXF1ZXN0GigudG9vbGJ1cy5tY3AudjEuV2F0Y2hDb25uZWN0aW9uc1Jlc3BvbnNlIgSohhkCMAESawoQQ2xvc2VDb25uZWN0aW9ucxInLnRvb2xidXMubWNwLnYxLkNsb3NlQ29ubmVjdGlvbnNSZXF1ZXN0GigudG9vbGJ1cy5tY3AudjEuQ2xvc2VDb25uZWN0aW9uc1Jlc3BvbnNlIgSohhkCElkKCkJlZ2luTG9naW4SIS50b29sYnVzLm1jcC52MS5CZWdpbkxvZ2luUmVxdWVzdBoiLnRvb2xidXMubWNwLnYxLkJlZ2luTG9naW5SZXNwb25zZSIEqIYZAhJiCg1Db21wbGV0ZUxvZ2luEiQudG9vbGJ1cy5tY3AudjEuQ29tcGxldGVMb2dpblJlcXVlc3QaJS50b29sYnVzLm1jcC52MS5Db21wbGV0ZUxvZ2luUmVzcG9uc2UiBKiGGQISXAoLRGVsZXRlTG9naW4SIi50b29sYnVzLm1jcC52MS5EZWxldGVMb2dpblJlcXVlc3QaIy50b29sYnVzLm1jcC52MS5EZWxldGVMb2dpblJlc3BvbnNlIgSohhkCYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_timestamp, file_toolbus_access_v1_access, file_toolbus_mcp_v1_mcp_server]);
 
 /**
  * A server that every agent can use.
@@ -52,6 +54,13 @@ export type StoredMcpServer = Message<"toolbus.mcp.v1.StoredMcpServer"> & {
    * @generated from field: bool redacted = 4;
    */
   redacted: boolean;
+
+  /**
+   * Whether it has the token that it asks for, from the caller or shared by all.
+   *
+   * @generated from field: toolbus.mcp.v1.LoginState login = 5;
+   */
+  login: LoginState;
 };
 
 /**
@@ -432,6 +441,190 @@ export const CloseConnectionsResponseSchema: GenMessage<CloseConnectionsResponse
   messageDesc(file_toolbus_mcp_v1_mcp_server_service, 14);
 
 /**
+ * Begins a login at a server that takes tokens. One that was begun before and not completed has no effect any more.
+ *
+ * @generated from message toolbus.mcp.v1.BeginLoginRequest
+ */
+export type BeginLoginRequest = Message<"toolbus.mcp.v1.BeginLoginRequest"> & {
+  /**
+   * The name of the server: one that was applied, or one that has asked for a token in a session of the caller.
+   *
+   * @generated from field: string server = 1;
+   */
+  server: string;
+
+  /**
+   * Where the authorization server sends the browser: an `http` URL of the machine that the browser runs on (loopback), or the
+   * gateway's own `/oauth/callback` under TOOLBUS_PUBLIC_URL.
+   *
+   * @generated from field: string redirect_uri = 2;
+   */
+  redirectUri: string;
+};
+
+/**
+ * Describes the message toolbus.mcp.v1.BeginLoginRequest.
+ * Use `create(BeginLoginRequestSchema)` to create a new message.
+ */
+export const BeginLoginRequestSchema: GenMessage<BeginLoginRequest> = /*@__PURE__*/
+  messageDesc(file_toolbus_mcp_v1_mcp_server_service, 15);
+
+/**
+ * The login has begun.
+ *
+ * @generated from message toolbus.mcp.v1.BeginLoginResponse
+ */
+export type BeginLoginResponse = Message<"toolbus.mcp.v1.BeginLoginResponse"> & {
+  /**
+   * What to open in a browser. Whoever agrees there gives the caller the right.
+   *
+   * @generated from field: string authorization_url = 1;
+   */
+  authorizationUrl: string;
+
+  /**
+   * Names the login. The browser brings it back as the parameter `state`; anything else that it brings is not of this login.
+   *
+   * @generated from field: string state = 2;
+   */
+  state: string;
+
+  /**
+   * Until when it can be completed.
+   *
+   * @generated from field: google.protobuf.Timestamp expire_time = 3;
+   */
+  expireTime?: Timestamp | undefined;
+
+  /**
+   * Host of the authorization server, for a person to judge.
+   *
+   * @generated from field: string issuer = 4;
+   */
+  issuer: string;
+};
+
+/**
+ * Describes the message toolbus.mcp.v1.BeginLoginResponse.
+ * Use `create(BeginLoginResponseSchema)` to create a new message.
+ */
+export const BeginLoginResponseSchema: GenMessage<BeginLoginResponse> = /*@__PURE__*/
+  messageDesc(file_toolbus_mcp_v1_mcp_server_service, 16);
+
+/**
+ * Completes a login with what the browser brought to the redirect URI.
+ *
+ * @generated from message toolbus.mcp.v1.CompleteLoginRequest
+ */
+export type CompleteLoginRequest = Message<"toolbus.mcp.v1.CompleteLoginRequest"> & {
+  /**
+   * The parameter `state`.
+   *
+   * @generated from field: string state = 1;
+   */
+  state: string;
+
+  /**
+   * The parameter `code`; empty when it was refused.
+   *
+   * @generated from field: string code = 2;
+   */
+  code: string;
+
+  /**
+   * The parameter `iss`, if there was one.
+   *
+   * @generated from field: string issuer = 3;
+   */
+  issuer: string;
+
+  /**
+   * The parameter `error`, when it was refused.
+   *
+   * @generated from field: string error = 4;
+   */
+  error: string;
+};
+
+/**
+ * Describes the message toolbus.mcp.v1.CompleteLoginRequest.
+ * Use `create(CompleteLoginRequestSchema)` to create a new message.
+ */
+export const CompleteLoginRequestSchema: GenMessage<CompleteLoginRequest> = /*@__PURE__*/
+  messageDesc(file_toolbus_mcp_v1_mcp_server_service, 17);
+
+/**
+ * The server has its token, and is connected to.
+ *
+ * @generated from message toolbus.mcp.v1.CompleteLoginResponse
+ */
+export type CompleteLoginResponse = Message<"toolbus.mcp.v1.CompleteLoginResponse"> & {
+  /**
+   * The name of the server.
+   *
+   * @generated from field: string server = 1;
+   */
+  server: string;
+
+  /**
+   * The scopes that were granted, where the authorization server says so.
+   *
+   * @generated from field: repeated string scopes = 2;
+   */
+  scopes: string[];
+
+  /**
+   * The principal for whom the server is used now; empty when all share the login.
+   *
+   * @generated from field: string principal = 3;
+   */
+  principal: string;
+};
+
+/**
+ * Describes the message toolbus.mcp.v1.CompleteLoginResponse.
+ * Use `create(CompleteLoginResponseSchema)` to create a new message.
+ */
+export const CompleteLoginResponseSchema: GenMessage<CompleteLoginResponse> = /*@__PURE__*/
+  messageDesc(file_toolbus_mcp_v1_mcp_server_service, 18);
+
+/**
+ * Forgets the login at a server.
+ *
+ * @generated from message toolbus.mcp.v1.DeleteLoginRequest
+ */
+export type DeleteLoginRequest = Message<"toolbus.mcp.v1.DeleteLoginRequest"> & {
+  /**
+   * The name of the server.
+   *
+   * @generated from field: string server = 1;
+   */
+  server: string;
+};
+
+/**
+ * Describes the message toolbus.mcp.v1.DeleteLoginRequest.
+ * Use `create(DeleteLoginRequestSchema)` to create a new message.
+ */
+export const DeleteLoginRequestSchema: GenMessage<DeleteLoginRequest> = /*@__PURE__*/
+  messageDesc(file_toolbus_mcp_v1_mcp_server_service, 19);
+
+/**
+ * The tokens are gone, and were revoked where the authorization server can.
+ *
+ * @generated from message toolbus.mcp.v1.DeleteLoginResponse
+ */
+export type DeleteLoginResponse = Message<"toolbus.mcp.v1.DeleteLoginResponse"> & {
+};
+
+/**
+ * Describes the message toolbus.mcp.v1.DeleteLoginResponse.
+ * Use `create(DeleteLoginResponseSchema)` to create a new message.
+ */
+export const DeleteLoginResponseSchema: GenMessage<DeleteLoginResponse> = /*@__PURE__*/
+  messageDesc(file_toolbus_mcp_v1_mcp_server_service, 20);
+
+/**
  * MCP servers: configuration and health.
  *
  * @generated from service toolbus.mcp.v1.McpServerService
@@ -507,6 +700,36 @@ export const McpServerService: GenService<{
     methodKind: "unary";
     input: typeof CloseConnectionsRequestSchema;
     output: typeof CloseConnectionsResponseSchema;
+  },
+  /**
+   * Begins a login at a server, for the caller itself. What all sessions share is for operators to log in to.
+   *
+   * @generated from rpc toolbus.mcp.v1.McpServerService.BeginLogin
+   */
+  beginLogin: {
+    methodKind: "unary";
+    input: typeof BeginLoginRequestSchema;
+    output: typeof BeginLoginResponseSchema;
+  },
+  /**
+   * Completes a login that the caller has begun.
+   *
+   * @generated from rpc toolbus.mcp.v1.McpServerService.CompleteLogin
+   */
+  completeLogin: {
+    methodKind: "unary";
+    input: typeof CompleteLoginRequestSchema;
+    output: typeof CompleteLoginResponseSchema;
+  },
+  /**
+   * Forgets a login of the caller, or one that all share.
+   *
+   * @generated from rpc toolbus.mcp.v1.McpServerService.DeleteLogin
+   */
+  deleteLogin: {
+    methodKind: "unary";
+    input: typeof DeleteLoginRequestSchema;
+    output: typeof DeleteLoginResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_toolbus_mcp_v1_mcp_server_service, 0);

@@ -333,6 +333,19 @@ const (
 	// say which it is. Repeat after `retry_after_ms`.
 	// Code: `resource_exhausted`.
 	Reason_REASON_SHARE_EXCEEDED Reason = 84
+	// The MCP server asks for a token that it does not have, or for further scopes; nothing was started. Log in to it: `toolbus mcp login
+	// SERVER`, or `McpServerService.BeginLogin`. It is connected to by itself then.
+	// Metadata: `server`.
+	// Code: `failed_precondition`.
+	Reason_REASON_MCP_LOGIN_NEEDED Reason = 85
+	// There is no such login: it was completed, begun again, has expired, or was begun by another principal. Begin it again.
+	// Code: `not_found`.
+	Reason_REASON_MCP_LOGIN_NOT_FOUND Reason = 86
+	// The login at an MCP server has failed: the authorization server or the person refused it, or says what no client may trust. The
+	// message says which.
+	// Metadata: `server`.
+	// Codes: `failed_precondition`, `resource_exhausted`.
+	Reason_REASON_MCP_LOGIN_FAILED Reason = 87
 )
 
 // Enum value maps for Reason.
@@ -423,6 +436,9 @@ var (
 		82: "REASON_CALLER_NOT_SERVICE",
 		83: "REASON_PRINCIPAL_NOT_GRANTED",
 		84: "REASON_SHARE_EXCEEDED",
+		85: "REASON_MCP_LOGIN_NEEDED",
+		86: "REASON_MCP_LOGIN_NOT_FOUND",
+		87: "REASON_MCP_LOGIN_FAILED",
 	}
 	Reason_value = map[string]int32{
 		"REASON_UNSPECIFIED":            0,
@@ -510,6 +526,9 @@ var (
 		"REASON_CALLER_NOT_SERVICE":     82,
 		"REASON_PRINCIPAL_NOT_GRANTED":  83,
 		"REASON_SHARE_EXCEEDED":         84,
+		"REASON_MCP_LOGIN_NEEDED":       85,
+		"REASON_MCP_LOGIN_NOT_FOUND":    86,
+		"REASON_MCP_LOGIN_FAILED":       87,
 	}
 )
 
@@ -686,7 +705,7 @@ const file_toolbus_error_v1_error_proto_rawDesc = "" +
 	"\x0eFieldViolation\x12\x14\n" +
 	"\x05field\x18\x01 \x01(\tR\x05field\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x17\n" +
-	"\arule_id\x18\x03 \x01(\tR\x06ruleId*\xaa\x13\n" +
+	"\arule_id\x18\x03 \x01(\tR\x06ruleId*\x84\x14\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fREASON_INTERNAL\x10\x01\x12\x13\n" +
@@ -773,7 +792,10 @@ const file_toolbus_error_v1_error_proto_rawDesc = "" +
 	"\x16REASON_CONNECTION_FULL\x10Q\x12\x1d\n" +
 	"\x19REASON_CALLER_NOT_SERVICE\x10R\x12 \n" +
 	"\x1cREASON_PRINCIPAL_NOT_GRANTED\x10S\x12\x19\n" +
-	"\x15REASON_SHARE_EXCEEDED\x10TB\xb3\x01\n" +
+	"\x15REASON_SHARE_EXCEEDED\x10T\x12\x1b\n" +
+	"\x17REASON_MCP_LOGIN_NEEDED\x10U\x12\x1e\n" +
+	"\x1aREASON_MCP_LOGIN_NOT_FOUND\x10V\x12\x1b\n" +
+	"\x17REASON_MCP_LOGIN_FAILED\x10WB\xb3\x01\n" +
 	"\x14com.toolbus.error.v1B\n" +
 	"ErrorProtoP\x01Z+toolbus.dev/gen/go/toolbus/error/v1;errorv1\xa2\x02\x03TEX\xaa\x02\x10Toolbus.Error.V1\xca\x02\x11Toolbus\\Error_\\V1\xe2\x02\x1dToolbus\\Error_\\V1\\GPBMetadata\xea\x02\x12Toolbus::Error::V1b\x06proto3"
 

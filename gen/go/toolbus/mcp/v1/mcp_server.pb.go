@@ -194,6 +194,112 @@ func (Era) EnumDescriptor() ([]byte, []int) {
 	return file_toolbus_mcp_v1_mcp_server_proto_rawDescGZIP(), []int{2}
 }
 
+// Whether a server that takes tokens (OAuth 2.1) has one.
+type LoginState int32
+
+const (
+	// It has asked for none.
+	LoginState_LOGIN_STATE_UNSPECIFIED LoginState = 0
+	// It asks for one, or for further scopes: `McpServerService.BeginLogin`, or `toolbus mcp login SERVER`.
+	LoginState_LOGIN_STATE_NEEDED LoginState = 1
+	// There is one.
+	LoginState_LOGIN_STATE_GRANTED LoginState = 2
+)
+
+// Enum value maps for LoginState.
+var (
+	LoginState_name = map[int32]string{
+		0: "LOGIN_STATE_UNSPECIFIED",
+		1: "LOGIN_STATE_NEEDED",
+		2: "LOGIN_STATE_GRANTED",
+	}
+	LoginState_value = map[string]int32{
+		"LOGIN_STATE_UNSPECIFIED": 0,
+		"LOGIN_STATE_NEEDED":      1,
+		"LOGIN_STATE_GRANTED":     2,
+	}
+)
+
+func (x LoginState) Enum() *LoginState {
+	p := new(LoginState)
+	*p = x
+	return p
+}
+
+func (x LoginState) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (LoginState) Descriptor() protoreflect.EnumDescriptor {
+	return file_toolbus_mcp_v1_mcp_server_proto_enumTypes[3].Descriptor()
+}
+
+func (LoginState) Type() protoreflect.EnumType {
+	return &file_toolbus_mcp_v1_mcp_server_proto_enumTypes[3]
+}
+
+func (x LoginState) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use LoginState.Descriptor instead.
+func (LoginState) EnumDescriptor() ([]byte, []int) {
+	return file_toolbus_mcp_v1_mcp_server_proto_rawDescGZIP(), []int{3}
+}
+
+// How tokens are asked for.
+type AuthGrant int32
+
+const (
+	// The default, AUTH_GRANT_AUTHORIZATION_CODE.
+	AuthGrant_AUTH_GRANT_UNSPECIFIED AuthGrant = 0
+	// A person agrees, in a browser.
+	AuthGrant_AUTH_GRANT_AUTHORIZATION_CODE AuthGrant = 1
+	// The client itself is known to the authorization server, and nobody is asked.
+	AuthGrant_AUTH_GRANT_CLIENT_CREDENTIALS AuthGrant = 2
+)
+
+// Enum value maps for AuthGrant.
+var (
+	AuthGrant_name = map[int32]string{
+		0: "AUTH_GRANT_UNSPECIFIED",
+		1: "AUTH_GRANT_AUTHORIZATION_CODE",
+		2: "AUTH_GRANT_CLIENT_CREDENTIALS",
+	}
+	AuthGrant_value = map[string]int32{
+		"AUTH_GRANT_UNSPECIFIED":        0,
+		"AUTH_GRANT_AUTHORIZATION_CODE": 1,
+		"AUTH_GRANT_CLIENT_CREDENTIALS": 2,
+	}
+)
+
+func (x AuthGrant) Enum() *AuthGrant {
+	p := new(AuthGrant)
+	*p = x
+	return p
+}
+
+func (x AuthGrant) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (AuthGrant) Descriptor() protoreflect.EnumDescriptor {
+	return file_toolbus_mcp_v1_mcp_server_proto_enumTypes[4].Descriptor()
+}
+
+func (AuthGrant) Type() protoreflect.EnumType {
+	return &file_toolbus_mcp_v1_mcp_server_proto_enumTypes[4]
+}
+
+func (x AuthGrant) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use AuthGrant.Descriptor instead.
+func (AuthGrant) EnumDescriptor() ([]byte, []int) {
+	return file_toolbus_mcp_v1_mcp_server_proto_rawDescGZIP(), []int{4}
+}
+
 // How a server's health is checked.
 type HealthCheck struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -459,6 +565,8 @@ type McpServer struct {
 	// How long a call of its tools may take; absent means what the bridge says (TOOLBUS_MCP_CALL_TIMEOUT), else 60 s, or what a call
 	// outside a run asks for. Each progress that the server tells begins it anew, within the time of the run or of the request.
 	CallTimeout *durationpb.Duration `protobuf:"bytes,10,opt,name=call_timeout,json=callTimeout,proto3" json:"call_timeout,omitempty"`
+	// The client as which tokens are asked for; absent for one that is found out.
+	Auth *ClientAuth `protobuf:"bytes,11,opt,name=auth,proto3" json:"auth,omitempty"`
 	// Whether what the server says of the use of its tools is kept from the model; it reaches it, bounded, unless told.
 	OmitInstructions bool `protobuf:"varint,14,opt,name=omit_instructions,json=omitInstructions,proto3" json:"omit_instructions,omitempty"`
 	// Whether the model gets no tool to read the server's resources with; it gets `read_resource`, unless the server has none, or has
@@ -581,6 +689,13 @@ func (x *McpServer) GetCallTimeout() *durationpb.Duration {
 	return nil
 }
 
+func (x *McpServer) GetAuth() *ClientAuth {
+	if x != nil {
+		return x.Auth
+	}
+	return nil
+}
+
 func (x *McpServer) GetOmitInstructions() bool {
 	if x != nil {
 		return x.OmitInstructions
@@ -620,6 +735,98 @@ func (*McpServer_Http) isMcpServer_Transport() {}
 
 func (*McpServer_Custom) isMcpServer_Transport() {}
 
+// The client that an authorization server knows the suite as. Servers over HTTP that ask for a token need none of this where their
+// authorization server takes Client ID Metadata Documents or registers clients.
+type ClientAuth struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its id there; empty for one that is found out.
+	ClientId string `protobuf:"bytes,1,opt,name=client_id,json=clientId,proto3" json:"client_id,omitempty"`
+	// Its secret, by name: `${secret:NAME}`.
+	ClientSecret string `protobuf:"bytes,2,opt,name=client_secret,json=clientSecret,proto3" json:"client_secret,omitempty"`
+	// Its private key, by name: `${secret:NAME}`, which is PKCS #8 in PEM. It then proves itself by `private_key_jwt`.
+	PrivateKey string `protobuf:"bytes,3,opt,name=private_key,json=privateKey,proto3" json:"private_key,omitempty"`
+	// Scopes to ask for where the server does not say which it needs; empty for those that its metadata lists.
+	Scopes []string `protobuf:"bytes,4,rep,name=scopes,proto3" json:"scopes,omitempty"`
+	// How tokens are asked for.
+	Grant AuthGrant `protobuf:"varint,5,opt,name=grant,proto3,enum=toolbus.mcp.v1.AuthGrant" json:"grant,omitempty"`
+	// The issuer of its authorization server, to which alone its secret or key is shown; required with either of them.
+	Issuer        string `protobuf:"bytes,6,opt,name=issuer,proto3" json:"issuer,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ClientAuth) Reset() {
+	*x = ClientAuth{}
+	mi := &file_toolbus_mcp_v1_mcp_server_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ClientAuth) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ClientAuth) ProtoMessage() {}
+
+func (x *ClientAuth) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_mcp_v1_mcp_server_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ClientAuth.ProtoReflect.Descriptor instead.
+func (*ClientAuth) Descriptor() ([]byte, []int) {
+	return file_toolbus_mcp_v1_mcp_server_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *ClientAuth) GetClientId() string {
+	if x != nil {
+		return x.ClientId
+	}
+	return ""
+}
+
+func (x *ClientAuth) GetClientSecret() string {
+	if x != nil {
+		return x.ClientSecret
+	}
+	return ""
+}
+
+func (x *ClientAuth) GetPrivateKey() string {
+	if x != nil {
+		return x.PrivateKey
+	}
+	return ""
+}
+
+func (x *ClientAuth) GetScopes() []string {
+	if x != nil {
+		return x.Scopes
+	}
+	return nil
+}
+
+func (x *ClientAuth) GetGrant() AuthGrant {
+	if x != nil {
+		return x.Grant
+	}
+	return AuthGrant_AUTH_GRANT_UNSPECIFIED
+}
+
+func (x *ClientAuth) GetIssuer() string {
+	if x != nil {
+		return x.Issuer
+	}
+	return ""
+}
+
 // A connection to a server, and its state.
 type McpConnection struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -646,14 +853,16 @@ type McpConnection struct {
 	// The run that brought the server; empty for one that an agent declares or that was applied.
 	RunId string `protobuf:"bytes,11,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
 	// Unique id: the connection that takes its place has another.
-	Id            string `protobuf:"bytes,12,opt,name=id,proto3" json:"id,omitempty"`
+	Id string `protobuf:"bytes,12,opt,name=id,proto3" json:"id,omitempty"`
+	// Whether its server has the token that it asks for.
+	Login         LoginState `protobuf:"varint,13,opt,name=login,proto3,enum=toolbus.mcp.v1.LoginState" json:"login,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *McpConnection) Reset() {
 	*x = McpConnection{}
-	mi := &file_toolbus_mcp_v1_mcp_server_proto_msgTypes[5]
+	mi := &file_toolbus_mcp_v1_mcp_server_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -665,7 +874,7 @@ func (x *McpConnection) String() string {
 func (*McpConnection) ProtoMessage() {}
 
 func (x *McpConnection) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_mcp_v1_mcp_server_proto_msgTypes[5]
+	mi := &file_toolbus_mcp_v1_mcp_server_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -678,7 +887,7 @@ func (x *McpConnection) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use McpConnection.ProtoReflect.Descriptor instead.
 func (*McpConnection) Descriptor() ([]byte, []int) {
-	return file_toolbus_mcp_v1_mcp_server_proto_rawDescGZIP(), []int{5}
+	return file_toolbus_mcp_v1_mcp_server_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *McpConnection) GetServer() string {
@@ -765,6 +974,13 @@ func (x *McpConnection) GetId() string {
 	return ""
 }
 
+func (x *McpConnection) GetLogin() LoginState {
+	if x != nil {
+		return x.Login
+	}
+	return LoginState_LOGIN_STATE_UNSPECIFIED
+}
+
 var File_toolbus_mcp_v1_mcp_server_proto protoreflect.FileDescriptor
 
 const file_toolbus_mcp_v1_mcp_server_proto_rawDesc = "" +
@@ -795,7 +1011,7 @@ const file_toolbus_mcp_v1_mcp_server_proto_rawDesc = "" +
 	"\aheaders\x18\x03 \x03(\v2,.toolbus.mcp.v1.CustomTransport.HeadersEntryB\x17\xbaH\x14\x9a\x01\x11\x10d\"\x05r\x03\x18\x80\x02*\x06r\x04\x18\x80\x80\x04R\aheaders\x1a:\n" +
 	"\fHeadersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xde\x05\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x8e\x06\n" +
 	"\tMcpServer\x121\n" +
 	"\x04name\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_.-]{1,64}$R\x04name\x126\n" +
 	"\x05stdio\x18\x02 \x01(\v2\x1e.toolbus.mcp.v1.StdioTransportH\x00R\x05stdio\x123\n" +
@@ -807,10 +1023,20 @@ const file_toolbus_mcp_v1_mcp_server_proto_rawDesc = "" +
 	"\x05share\x18\b \x01(\x0e2\x15.toolbus.mcp.v1.ShareB\b\xbaH\x05\x82\x01\x02\x10\x01R\x05share\x12/\n" +
 	"\x03era\x18\t \x01(\x0e2\x13.toolbus.mcp.v1.EraB\b\xbaH\x05\x82\x01\x02\x10\x01R\x03era\x12M\n" +
 	"\fcall_timeout\x18\n" +
-	" \x01(\v2\x19.google.protobuf.DurationB\x0f\xbaH\f\xaa\x01\t\"\x05\b\x80\xe7\x84\x0f*\x00R\vcallTimeout\x12+\n" +
+	" \x01(\v2\x19.google.protobuf.DurationB\x0f\xbaH\f\xaa\x01\t\"\x05\b\x80\xe7\x84\x0f*\x00R\vcallTimeout\x12.\n" +
+	"\x04auth\x18\v \x01(\v2\x1a.toolbus.mcp.v1.ClientAuthR\x04auth\x12+\n" +
 	"\x11omit_instructions\x18\x0e \x01(\bR\x10omitInstructions\x12%\n" +
 	"\x0eomit_resources\x18\x0f \x01(\bR\romitResourcesB\x12\n" +
-	"\ttransport\x12\x05\xbaH\x02\b\x01\"\xa6\x03\n" +
+	"\ttransport\x12\x05\xbaH\x02\b\x01\"\xed\x02\n" +
+	"\n" +
+	"ClientAuth\x12%\n" +
+	"\tclient_id\x18\x01 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x10R\bclientId\x12J\n" +
+	"\rclient_secret\x18\x02 \x01(\tB%\xbaH\"r 2\x1e^(\\$\\{secret:[^{}]{1,256}\\})?$R\fclientSecret\x12F\n" +
+	"\vprivate_key\x18\x03 \x01(\tB%\xbaH\"r 2\x1e^(\\$\\{secret:[^{}]{1,256}\\})?$R\n" +
+	"privateKey\x12G\n" +
+	"\x06scopes\x18\x04 \x03(\tB/\xbaH,\x92\x01)\x10d\"%r#2!^[\\x21\\x23-\\x5b\\x5d-\\x7e]{1,256}$R\x06scopes\x129\n" +
+	"\x05grant\x18\x05 \x01(\x0e2\x19.toolbus.mcp.v1.AuthGrantB\b\xbaH\x05\x82\x01\x02\x10\x01R\x05grant\x12 \n" +
+	"\x06issuer\x18\x06 \x01(\tB\b\xbaH\x05r\x03\x18\x80 R\x06issuer\"\xd8\x03\n" +
 	"\rMcpConnection\x12\x16\n" +
 	"\x06server\x18\x01 \x01(\tR\x06server\x12\x1d\n" +
 	"\n" +
@@ -827,7 +1053,8 @@ const file_toolbus_mcp_v1_mcp_server_proto_rawDesc = "" +
 	"check_time\x18\n" +
 	" \x01(\v2\x1a.google.protobuf.TimestampR\tcheckTime\x12\x15\n" +
 	"\x06run_id\x18\v \x01(\tR\x05runId\x12\x0e\n" +
-	"\x02id\x18\f \x01(\tR\x02id*|\n" +
+	"\x02id\x18\f \x01(\tR\x02id\x120\n" +
+	"\x05login\x18\r \x01(\x0e2\x1a.toolbus.mcp.v1.LoginStateR\x05login*|\n" +
 	"\vHealthState\x12\x1c\n" +
 	"\x18HEALTH_STATE_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14HEALTH_STATE_HEALTHY\x10\x01\x12\x19\n" +
@@ -843,7 +1070,16 @@ const file_toolbus_mcp_v1_mcp_server_proto_rawDesc = "" +
 	"\n" +
 	"ERA_LEGACY\x10\x01\x12\x0e\n" +
 	"\n" +
-	"ERA_MODERN\x10\x02B\xa7\x01\n" +
+	"ERA_MODERN\x10\x02*Z\n" +
+	"\n" +
+	"LoginState\x12\x1b\n" +
+	"\x17LOGIN_STATE_UNSPECIFIED\x10\x00\x12\x16\n" +
+	"\x12LOGIN_STATE_NEEDED\x10\x01\x12\x17\n" +
+	"\x13LOGIN_STATE_GRANTED\x10\x02*m\n" +
+	"\tAuthGrant\x12\x1a\n" +
+	"\x16AUTH_GRANT_UNSPECIFIED\x10\x00\x12!\n" +
+	"\x1dAUTH_GRANT_AUTHORIZATION_CODE\x10\x01\x12!\n" +
+	"\x1dAUTH_GRANT_CLIENT_CREDENTIALS\x10\x02B\xa7\x01\n" +
 	"\x12com.toolbus.mcp.v1B\x0eMcpServerProtoP\x01Z'toolbus.dev/gen/go/toolbus/mcp/v1;mcpv1\xa2\x02\x03TMX\xaa\x02\x0eToolbus.Mcp.V1\xca\x02\x0eToolbus\\Mcp\\V1\xe2\x02\x1aToolbus\\Mcp\\V1\\GPBMetadata\xea\x02\x10Toolbus::Mcp::V1b\x06proto3"
 
 var (
@@ -858,48 +1094,54 @@ func file_toolbus_mcp_v1_mcp_server_proto_rawDescGZIP() []byte {
 	return file_toolbus_mcp_v1_mcp_server_proto_rawDescData
 }
 
-var file_toolbus_mcp_v1_mcp_server_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_toolbus_mcp_v1_mcp_server_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_toolbus_mcp_v1_mcp_server_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
+var file_toolbus_mcp_v1_mcp_server_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_toolbus_mcp_v1_mcp_server_proto_goTypes = []any{
 	(HealthState)(0),              // 0: toolbus.mcp.v1.HealthState
 	(Share)(0),                    // 1: toolbus.mcp.v1.Share
 	(Era)(0),                      // 2: toolbus.mcp.v1.Era
-	(*HealthCheck)(nil),           // 3: toolbus.mcp.v1.HealthCheck
-	(*StdioTransport)(nil),        // 4: toolbus.mcp.v1.StdioTransport
-	(*HttpTransport)(nil),         // 5: toolbus.mcp.v1.HttpTransport
-	(*CustomTransport)(nil),       // 6: toolbus.mcp.v1.CustomTransport
-	(*McpServer)(nil),             // 7: toolbus.mcp.v1.McpServer
-	(*McpConnection)(nil),         // 8: toolbus.mcp.v1.McpConnection
-	nil,                           // 9: toolbus.mcp.v1.StdioTransport.EnvEntry
-	nil,                           // 10: toolbus.mcp.v1.HttpTransport.HeadersEntry
-	nil,                           // 11: toolbus.mcp.v1.CustomTransport.HeadersEntry
-	(*durationpb.Duration)(nil),   // 12: google.protobuf.Duration
-	(*v1.AllowedTools)(nil),       // 13: toolbus.tool.v1.AllowedTools
-	(*timestamppb.Timestamp)(nil), // 14: google.protobuf.Timestamp
+	(LoginState)(0),               // 3: toolbus.mcp.v1.LoginState
+	(AuthGrant)(0),                // 4: toolbus.mcp.v1.AuthGrant
+	(*HealthCheck)(nil),           // 5: toolbus.mcp.v1.HealthCheck
+	(*StdioTransport)(nil),        // 6: toolbus.mcp.v1.StdioTransport
+	(*HttpTransport)(nil),         // 7: toolbus.mcp.v1.HttpTransport
+	(*CustomTransport)(nil),       // 8: toolbus.mcp.v1.CustomTransport
+	(*McpServer)(nil),             // 9: toolbus.mcp.v1.McpServer
+	(*ClientAuth)(nil),            // 10: toolbus.mcp.v1.ClientAuth
+	(*McpConnection)(nil),         // 11: toolbus.mcp.v1.McpConnection
+	nil,                           // 12: toolbus.mcp.v1.StdioTransport.EnvEntry
+	nil,                           // 13: toolbus.mcp.v1.HttpTransport.HeadersEntry
+	nil,                           // 14: toolbus.mcp.v1.CustomTransport.HeadersEntry
+	(*durationpb.Duration)(nil),   // 15: google.protobuf.Duration
+	(*v1.AllowedTools)(nil),       // 16: toolbus.tool.v1.AllowedTools
+	(*timestamppb.Timestamp)(nil), // 17: google.protobuf.Timestamp
 }
 var file_toolbus_mcp_v1_mcp_server_proto_depIdxs = []int32{
-	12, // 0: toolbus.mcp.v1.HealthCheck.interval:type_name -> google.protobuf.Duration
-	12, // 1: toolbus.mcp.v1.HealthCheck.timeout:type_name -> google.protobuf.Duration
-	9,  // 2: toolbus.mcp.v1.StdioTransport.env:type_name -> toolbus.mcp.v1.StdioTransport.EnvEntry
-	10, // 3: toolbus.mcp.v1.HttpTransport.headers:type_name -> toolbus.mcp.v1.HttpTransport.HeadersEntry
-	11, // 4: toolbus.mcp.v1.CustomTransport.headers:type_name -> toolbus.mcp.v1.CustomTransport.HeadersEntry
-	4,  // 5: toolbus.mcp.v1.McpServer.stdio:type_name -> toolbus.mcp.v1.StdioTransport
-	5,  // 6: toolbus.mcp.v1.McpServer.http:type_name -> toolbus.mcp.v1.HttpTransport
-	6,  // 7: toolbus.mcp.v1.McpServer.custom:type_name -> toolbus.mcp.v1.CustomTransport
-	13, // 8: toolbus.mcp.v1.McpServer.allowed_tools:type_name -> toolbus.tool.v1.AllowedTools
-	3,  // 9: toolbus.mcp.v1.McpServer.health_check:type_name -> toolbus.mcp.v1.HealthCheck
-	12, // 10: toolbus.mcp.v1.McpServer.startup_timeout:type_name -> google.protobuf.Duration
+	15, // 0: toolbus.mcp.v1.HealthCheck.interval:type_name -> google.protobuf.Duration
+	15, // 1: toolbus.mcp.v1.HealthCheck.timeout:type_name -> google.protobuf.Duration
+	12, // 2: toolbus.mcp.v1.StdioTransport.env:type_name -> toolbus.mcp.v1.StdioTransport.EnvEntry
+	13, // 3: toolbus.mcp.v1.HttpTransport.headers:type_name -> toolbus.mcp.v1.HttpTransport.HeadersEntry
+	14, // 4: toolbus.mcp.v1.CustomTransport.headers:type_name -> toolbus.mcp.v1.CustomTransport.HeadersEntry
+	6,  // 5: toolbus.mcp.v1.McpServer.stdio:type_name -> toolbus.mcp.v1.StdioTransport
+	7,  // 6: toolbus.mcp.v1.McpServer.http:type_name -> toolbus.mcp.v1.HttpTransport
+	8,  // 7: toolbus.mcp.v1.McpServer.custom:type_name -> toolbus.mcp.v1.CustomTransport
+	16, // 8: toolbus.mcp.v1.McpServer.allowed_tools:type_name -> toolbus.tool.v1.AllowedTools
+	5,  // 9: toolbus.mcp.v1.McpServer.health_check:type_name -> toolbus.mcp.v1.HealthCheck
+	15, // 10: toolbus.mcp.v1.McpServer.startup_timeout:type_name -> google.protobuf.Duration
 	1,  // 11: toolbus.mcp.v1.McpServer.share:type_name -> toolbus.mcp.v1.Share
 	2,  // 12: toolbus.mcp.v1.McpServer.era:type_name -> toolbus.mcp.v1.Era
-	12, // 13: toolbus.mcp.v1.McpServer.call_timeout:type_name -> google.protobuf.Duration
-	0,  // 14: toolbus.mcp.v1.McpConnection.health:type_name -> toolbus.mcp.v1.HealthState
-	12, // 15: toolbus.mcp.v1.McpConnection.latency:type_name -> google.protobuf.Duration
-	14, // 16: toolbus.mcp.v1.McpConnection.check_time:type_name -> google.protobuf.Timestamp
-	17, // [17:17] is the sub-list for method output_type
-	17, // [17:17] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	15, // 13: toolbus.mcp.v1.McpServer.call_timeout:type_name -> google.protobuf.Duration
+	10, // 14: toolbus.mcp.v1.McpServer.auth:type_name -> toolbus.mcp.v1.ClientAuth
+	4,  // 15: toolbus.mcp.v1.ClientAuth.grant:type_name -> toolbus.mcp.v1.AuthGrant
+	0,  // 16: toolbus.mcp.v1.McpConnection.health:type_name -> toolbus.mcp.v1.HealthState
+	15, // 17: toolbus.mcp.v1.McpConnection.latency:type_name -> google.protobuf.Duration
+	17, // 18: toolbus.mcp.v1.McpConnection.check_time:type_name -> google.protobuf.Timestamp
+	3,  // 19: toolbus.mcp.v1.McpConnection.login:type_name -> toolbus.mcp.v1.LoginState
+	20, // [20:20] is the sub-list for method output_type
+	20, // [20:20] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_mcp_v1_mcp_server_proto_init() }
@@ -917,8 +1159,8 @@ func file_toolbus_mcp_v1_mcp_server_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolbus_mcp_v1_mcp_server_proto_rawDesc), len(file_toolbus_mcp_v1_mcp_server_proto_rawDesc)),
-			NumEnums:      3,
-			NumMessages:   9,
+			NumEnums:      5,
+			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

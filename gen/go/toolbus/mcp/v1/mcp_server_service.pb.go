@@ -12,6 +12,7 @@ import (
 	_ "buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
 	_ "toolbus.dev/gen/go/toolbus/access/v1"
@@ -36,7 +37,9 @@ type StoredMcpServer struct {
 	Origin string `protobuf:"bytes,3,opt,name=origin,proto3" json:"origin,omitempty"`
 	// Whether parts were left out because the caller is no operator: arguments, environment and headers, and its URL but for
 	// the origin.
-	Redacted      bool `protobuf:"varint,4,opt,name=redacted,proto3" json:"redacted,omitempty"`
+	Redacted bool `protobuf:"varint,4,opt,name=redacted,proto3" json:"redacted,omitempty"`
+	// Whether it has the token that it asks for, from the caller or shared by all.
+	Login         LoginState `protobuf:"varint,5,opt,name=login,proto3,enum=toolbus.mcp.v1.LoginState" json:"login,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -97,6 +100,13 @@ func (x *StoredMcpServer) GetRedacted() bool {
 		return x.Redacted
 	}
 	return false
+}
+
+func (x *StoredMcpServer) GetLogin() LoginState {
+	if x != nil {
+		return x.Login
+	}
+	return LoginState_LOGIN_STATE_UNSPECIFIED
 }
 
 // Creates or replaces a server that every agent can use.
@@ -838,16 +848,366 @@ func (x *CloseConnectionsResponse) GetClosedCount() uint32 {
 	return 0
 }
 
+// Begins a login at a server that takes tokens. One that was begun before and not completed has no effect any more.
+type BeginLoginRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The name of the server: one that was applied, or one that has asked for a token in a session of the caller.
+	Server string `protobuf:"bytes,1,opt,name=server,proto3" json:"server,omitempty"`
+	// Where the authorization server sends the browser: an `http` URL of the machine that the browser runs on (loopback), or the
+	// gateway's own `/oauth/callback` under TOOLBUS_PUBLIC_URL.
+	RedirectUri   string `protobuf:"bytes,2,opt,name=redirect_uri,json=redirectUri,proto3" json:"redirect_uri,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BeginLoginRequest) Reset() {
+	*x = BeginLoginRequest{}
+	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BeginLoginRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BeginLoginRequest) ProtoMessage() {}
+
+func (x *BeginLoginRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BeginLoginRequest.ProtoReflect.Descriptor instead.
+func (*BeginLoginRequest) Descriptor() ([]byte, []int) {
+	return file_toolbus_mcp_v1_mcp_server_service_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *BeginLoginRequest) GetServer() string {
+	if x != nil {
+		return x.Server
+	}
+	return ""
+}
+
+func (x *BeginLoginRequest) GetRedirectUri() string {
+	if x != nil {
+		return x.RedirectUri
+	}
+	return ""
+}
+
+// The login has begun.
+type BeginLoginResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What to open in a browser. Whoever agrees there gives the caller the right.
+	AuthorizationUrl string `protobuf:"bytes,1,opt,name=authorization_url,json=authorizationUrl,proto3" json:"authorization_url,omitempty"`
+	// Names the login. The browser brings it back as the parameter `state`; anything else that it brings is not of this login.
+	State string `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"`
+	// Until when it can be completed.
+	ExpireTime *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
+	// Host of the authorization server, for a person to judge.
+	Issuer        string `protobuf:"bytes,4,opt,name=issuer,proto3" json:"issuer,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BeginLoginResponse) Reset() {
+	*x = BeginLoginResponse{}
+	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BeginLoginResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BeginLoginResponse) ProtoMessage() {}
+
+func (x *BeginLoginResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BeginLoginResponse.ProtoReflect.Descriptor instead.
+func (*BeginLoginResponse) Descriptor() ([]byte, []int) {
+	return file_toolbus_mcp_v1_mcp_server_service_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *BeginLoginResponse) GetAuthorizationUrl() string {
+	if x != nil {
+		return x.AuthorizationUrl
+	}
+	return ""
+}
+
+func (x *BeginLoginResponse) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *BeginLoginResponse) GetExpireTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ExpireTime
+	}
+	return nil
+}
+
+func (x *BeginLoginResponse) GetIssuer() string {
+	if x != nil {
+		return x.Issuer
+	}
+	return ""
+}
+
+// Completes a login with what the browser brought to the redirect URI.
+type CompleteLoginRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The parameter `state`.
+	State string `protobuf:"bytes,1,opt,name=state,proto3" json:"state,omitempty"`
+	// The parameter `code`; empty when it was refused.
+	Code string `protobuf:"bytes,2,opt,name=code,proto3" json:"code,omitempty"`
+	// The parameter `iss`, if there was one.
+	Issuer string `protobuf:"bytes,3,opt,name=issuer,proto3" json:"issuer,omitempty"`
+	// The parameter `error`, when it was refused.
+	Error         string `protobuf:"bytes,4,opt,name=error,proto3" json:"error,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CompleteLoginRequest) Reset() {
+	*x = CompleteLoginRequest{}
+	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CompleteLoginRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CompleteLoginRequest) ProtoMessage() {}
+
+func (x *CompleteLoginRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CompleteLoginRequest.ProtoReflect.Descriptor instead.
+func (*CompleteLoginRequest) Descriptor() ([]byte, []int) {
+	return file_toolbus_mcp_v1_mcp_server_service_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *CompleteLoginRequest) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *CompleteLoginRequest) GetCode() string {
+	if x != nil {
+		return x.Code
+	}
+	return ""
+}
+
+func (x *CompleteLoginRequest) GetIssuer() string {
+	if x != nil {
+		return x.Issuer
+	}
+	return ""
+}
+
+func (x *CompleteLoginRequest) GetError() string {
+	if x != nil {
+		return x.Error
+	}
+	return ""
+}
+
+// The server has its token, and is connected to.
+type CompleteLoginResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The name of the server.
+	Server string `protobuf:"bytes,1,opt,name=server,proto3" json:"server,omitempty"`
+	// The scopes that were granted, where the authorization server says so.
+	Scopes []string `protobuf:"bytes,2,rep,name=scopes,proto3" json:"scopes,omitempty"`
+	// The principal for whom the server is used now; empty when all share the login.
+	Principal     string `protobuf:"bytes,3,opt,name=principal,proto3" json:"principal,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CompleteLoginResponse) Reset() {
+	*x = CompleteLoginResponse{}
+	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CompleteLoginResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CompleteLoginResponse) ProtoMessage() {}
+
+func (x *CompleteLoginResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CompleteLoginResponse.ProtoReflect.Descriptor instead.
+func (*CompleteLoginResponse) Descriptor() ([]byte, []int) {
+	return file_toolbus_mcp_v1_mcp_server_service_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *CompleteLoginResponse) GetServer() string {
+	if x != nil {
+		return x.Server
+	}
+	return ""
+}
+
+func (x *CompleteLoginResponse) GetScopes() []string {
+	if x != nil {
+		return x.Scopes
+	}
+	return nil
+}
+
+func (x *CompleteLoginResponse) GetPrincipal() string {
+	if x != nil {
+		return x.Principal
+	}
+	return ""
+}
+
+// Forgets the login at a server.
+type DeleteLoginRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The name of the server.
+	Server        string `protobuf:"bytes,1,opt,name=server,proto3" json:"server,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteLoginRequest) Reset() {
+	*x = DeleteLoginRequest{}
+	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteLoginRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteLoginRequest) ProtoMessage() {}
+
+func (x *DeleteLoginRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteLoginRequest.ProtoReflect.Descriptor instead.
+func (*DeleteLoginRequest) Descriptor() ([]byte, []int) {
+	return file_toolbus_mcp_v1_mcp_server_service_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *DeleteLoginRequest) GetServer() string {
+	if x != nil {
+		return x.Server
+	}
+	return ""
+}
+
+// The tokens are gone, and were revoked where the authorization server can.
+type DeleteLoginResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteLoginResponse) Reset() {
+	*x = DeleteLoginResponse{}
+	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteLoginResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteLoginResponse) ProtoMessage() {}
+
+func (x *DeleteLoginResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteLoginResponse.ProtoReflect.Descriptor instead.
+func (*DeleteLoginResponse) Descriptor() ([]byte, []int) {
+	return file_toolbus_mcp_v1_mcp_server_service_proto_rawDescGZIP(), []int{20}
+}
+
 var File_toolbus_mcp_v1_mcp_server_service_proto protoreflect.FileDescriptor
 
 const file_toolbus_mcp_v1_mcp_server_service_proto_rawDesc = "" +
 	"\n" +
-	"'toolbus/mcp/v1/mcp_server_service.proto\x12\x0etoolbus.mcp.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1etoolbus/access/v1/access.proto\x1a\x1ftoolbus/mcp/v1/mcp_server.proto\"\x94\x01\n" +
+	"'toolbus/mcp/v1/mcp_server_service.proto\x12\x0etoolbus.mcp.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1etoolbus/access/v1/access.proto\x1a\x1ftoolbus/mcp/v1/mcp_server.proto\"\xc6\x01\n" +
 	"\x0fStoredMcpServer\x121\n" +
 	"\x06server\x18\x01 \x01(\v2\x19.toolbus.mcp.v1.McpServerR\x06server\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\x12\x16\n" +
 	"\x06origin\x18\x03 \x01(\tR\x06origin\x12\x1a\n" +
-	"\bredacted\x18\x04 \x01(\bR\bredacted\"\xbf\x01\n" +
+	"\bredacted\x18\x04 \x01(\bR\bredacted\x120\n" +
+	"\x05login\x18\x05 \x01(\x0e2\x1a.toolbus.mcp.v1.LoginStateR\x05login\"\xbf\x01\n" +
 	"\x15ApplyMcpServerRequest\x129\n" +
 	"\x06server\x18\x01 \x01(\v2\x19.toolbus.mcp.v1.McpServerB\x06\xbaH\x03\xc8\x01\x01R\x06server\x12#\n" +
 	"\rvalidate_only\x18\x02 \x01(\bR\fvalidateOnly\x120\n" +
@@ -894,7 +1254,30 @@ const file_toolbus_mcp_v1_mcp_server_service_proto_rawDesc = "" +
 	"\x05agent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x05agent\x123\n" +
 	"\x06run_id\x18\x03 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\x05runId\"=\n" +
 	"\x18CloseConnectionsResponse\x12!\n" +
-	"\fclosed_count\x18\x01 \x01(\rR\vclosedCount2\xf1\x05\n" +
+	"\fclosed_count\x18\x01 \x01(\rR\vclosedCount\"y\n" +
+	"\x11BeginLoginRequest\x125\n" +
+	"\x06server\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_.-]{1,64}$R\x06server\x12-\n" +
+	"\fredirect_uri\x18\x02 \x01(\tB\n" +
+	"\xbaH\ar\x05\x10\x01\x18\x80\x10R\vredirectUri\"\xac\x01\n" +
+	"\x12BeginLoginResponse\x12+\n" +
+	"\x11authorization_url\x18\x01 \x01(\tR\x10authorizationUrl\x12\x14\n" +
+	"\x05state\x18\x02 \x01(\tR\x05state\x12;\n" +
+	"\vexpire_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"expireTime\x12\x16\n" +
+	"\x06issuer\x18\x04 \x01(\tR\x06issuer\"\x98\x01\n" +
+	"\x14CompleteLoginRequest\x12 \n" +
+	"\x05state\x18\x01 \x01(\tB\n" +
+	"\xbaH\ar\x05\x10\x01\x18\x80\x04R\x05state\x12\x1c\n" +
+	"\x04code\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80@R\x04code\x12 \n" +
+	"\x06issuer\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80 R\x06issuer\x12\x1e\n" +
+	"\x05error\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x05error\"e\n" +
+	"\x15CompleteLoginResponse\x12\x16\n" +
+	"\x06server\x18\x01 \x01(\tR\x06server\x12\x16\n" +
+	"\x06scopes\x18\x02 \x03(\tR\x06scopes\x12\x1c\n" +
+	"\tprincipal\x18\x03 \x01(\tR\tprincipal\"K\n" +
+	"\x12DeleteLoginRequest\x125\n" +
+	"\x06server\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_.-]{1,64}$R\x06server\"\x15\n" +
+	"\x13DeleteLoginResponse2\x8e\b\n" +
 	"\x10McpServerService\x12e\n" +
 	"\x0eApplyMcpServer\x12%.toolbus.mcp.v1.ApplyMcpServerRequest\x1a&.toolbus.mcp.v1.ApplyMcpServerResponse\"\x04\xa8\x86\x19\x03\x12h\n" +
 	"\x0fDeleteMcpServer\x12&.toolbus.mcp.v1.DeleteMcpServerRequest\x1a'.toolbus.mcp.v1.DeleteMcpServerResponse\"\x04\xa8\x86\x19\x03\x12_\n" +
@@ -902,7 +1285,11 @@ const file_toolbus_mcp_v1_mcp_server_service_proto_rawDesc = "" +
 	"\x0eListMcpServers\x12%.toolbus.mcp.v1.ListMcpServersRequest\x1a&.toolbus.mcp.v1.ListMcpServersResponse\"\x04\xa8\x86\x19\x02\x12h\n" +
 	"\x0fListConnections\x12&.toolbus.mcp.v1.ListConnectionsRequest\x1a'.toolbus.mcp.v1.ListConnectionsResponse\"\x04\xa8\x86\x19\x02\x12m\n" +
 	"\x10WatchConnections\x12'.toolbus.mcp.v1.WatchConnectionsRequest\x1a(.toolbus.mcp.v1.WatchConnectionsResponse\"\x04\xa8\x86\x19\x020\x01\x12k\n" +
-	"\x10CloseConnections\x12'.toolbus.mcp.v1.CloseConnectionsRequest\x1a(.toolbus.mcp.v1.CloseConnectionsResponse\"\x04\xa8\x86\x19\x02B\xae\x01\n" +
+	"\x10CloseConnections\x12'.toolbus.mcp.v1.CloseConnectionsRequest\x1a(.toolbus.mcp.v1.CloseConnectionsResponse\"\x04\xa8\x86\x19\x02\x12Y\n" +
+	"\n" +
+	"BeginLogin\x12!.toolbus.mcp.v1.BeginLoginRequest\x1a\".toolbus.mcp.v1.BeginLoginResponse\"\x04\xa8\x86\x19\x02\x12b\n" +
+	"\rCompleteLogin\x12$.toolbus.mcp.v1.CompleteLoginRequest\x1a%.toolbus.mcp.v1.CompleteLoginResponse\"\x04\xa8\x86\x19\x02\x12\\\n" +
+	"\vDeleteLogin\x12\".toolbus.mcp.v1.DeleteLoginRequest\x1a#.toolbus.mcp.v1.DeleteLoginResponse\"\x04\xa8\x86\x19\x02B\xae\x01\n" +
 	"\x12com.toolbus.mcp.v1B\x15McpServerServiceProtoP\x01Z'toolbus.dev/gen/go/toolbus/mcp/v1;mcpv1\xa2\x02\x03TMX\xaa\x02\x0eToolbus.Mcp.V1\xca\x02\x0eToolbus\\Mcp\\V1\xe2\x02\x1aToolbus\\Mcp\\V1\\GPBMetadata\xea\x02\x10Toolbus::Mcp::V1b\x06proto3"
 
 var (
@@ -917,7 +1304,7 @@ func file_toolbus_mcp_v1_mcp_server_service_proto_rawDescGZIP() []byte {
 	return file_toolbus_mcp_v1_mcp_server_service_proto_rawDescData
 }
 
-var file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_toolbus_mcp_v1_mcp_server_service_proto_goTypes = []any{
 	(*StoredMcpServer)(nil),          // 0: toolbus.mcp.v1.StoredMcpServer
 	(*ApplyMcpServerRequest)(nil),    // 1: toolbus.mcp.v1.ApplyMcpServerRequest
@@ -934,36 +1321,52 @@ var file_toolbus_mcp_v1_mcp_server_service_proto_goTypes = []any{
 	(*WatchConnectionsResponse)(nil), // 12: toolbus.mcp.v1.WatchConnectionsResponse
 	(*CloseConnectionsRequest)(nil),  // 13: toolbus.mcp.v1.CloseConnectionsRequest
 	(*CloseConnectionsResponse)(nil), // 14: toolbus.mcp.v1.CloseConnectionsResponse
-	(*McpServer)(nil),                // 15: toolbus.mcp.v1.McpServer
-	(*McpConnection)(nil),            // 16: toolbus.mcp.v1.McpConnection
+	(*BeginLoginRequest)(nil),        // 15: toolbus.mcp.v1.BeginLoginRequest
+	(*BeginLoginResponse)(nil),       // 16: toolbus.mcp.v1.BeginLoginResponse
+	(*CompleteLoginRequest)(nil),     // 17: toolbus.mcp.v1.CompleteLoginRequest
+	(*CompleteLoginResponse)(nil),    // 18: toolbus.mcp.v1.CompleteLoginResponse
+	(*DeleteLoginRequest)(nil),       // 19: toolbus.mcp.v1.DeleteLoginRequest
+	(*DeleteLoginResponse)(nil),      // 20: toolbus.mcp.v1.DeleteLoginResponse
+	(*McpServer)(nil),                // 21: toolbus.mcp.v1.McpServer
+	(LoginState)(0),                  // 22: toolbus.mcp.v1.LoginState
+	(*McpConnection)(nil),            // 23: toolbus.mcp.v1.McpConnection
+	(*timestamppb.Timestamp)(nil),    // 24: google.protobuf.Timestamp
 }
 var file_toolbus_mcp_v1_mcp_server_service_proto_depIdxs = []int32{
-	15, // 0: toolbus.mcp.v1.StoredMcpServer.server:type_name -> toolbus.mcp.v1.McpServer
-	15, // 1: toolbus.mcp.v1.ApplyMcpServerRequest.server:type_name -> toolbus.mcp.v1.McpServer
-	0,  // 2: toolbus.mcp.v1.ApplyMcpServerResponse.server:type_name -> toolbus.mcp.v1.StoredMcpServer
-	0,  // 3: toolbus.mcp.v1.GetMcpServerResponse.server:type_name -> toolbus.mcp.v1.StoredMcpServer
-	0,  // 4: toolbus.mcp.v1.ListMcpServersResponse.servers:type_name -> toolbus.mcp.v1.StoredMcpServer
-	16, // 5: toolbus.mcp.v1.ListConnectionsResponse.connections:type_name -> toolbus.mcp.v1.McpConnection
-	16, // 6: toolbus.mcp.v1.WatchConnectionsResponse.connections:type_name -> toolbus.mcp.v1.McpConnection
-	1,  // 7: toolbus.mcp.v1.McpServerService.ApplyMcpServer:input_type -> toolbus.mcp.v1.ApplyMcpServerRequest
-	5,  // 8: toolbus.mcp.v1.McpServerService.DeleteMcpServer:input_type -> toolbus.mcp.v1.DeleteMcpServerRequest
-	3,  // 9: toolbus.mcp.v1.McpServerService.GetMcpServer:input_type -> toolbus.mcp.v1.GetMcpServerRequest
-	7,  // 10: toolbus.mcp.v1.McpServerService.ListMcpServers:input_type -> toolbus.mcp.v1.ListMcpServersRequest
-	9,  // 11: toolbus.mcp.v1.McpServerService.ListConnections:input_type -> toolbus.mcp.v1.ListConnectionsRequest
-	11, // 12: toolbus.mcp.v1.McpServerService.WatchConnections:input_type -> toolbus.mcp.v1.WatchConnectionsRequest
-	13, // 13: toolbus.mcp.v1.McpServerService.CloseConnections:input_type -> toolbus.mcp.v1.CloseConnectionsRequest
-	2,  // 14: toolbus.mcp.v1.McpServerService.ApplyMcpServer:output_type -> toolbus.mcp.v1.ApplyMcpServerResponse
-	6,  // 15: toolbus.mcp.v1.McpServerService.DeleteMcpServer:output_type -> toolbus.mcp.v1.DeleteMcpServerResponse
-	4,  // 16: toolbus.mcp.v1.McpServerService.GetMcpServer:output_type -> toolbus.mcp.v1.GetMcpServerResponse
-	8,  // 17: toolbus.mcp.v1.McpServerService.ListMcpServers:output_type -> toolbus.mcp.v1.ListMcpServersResponse
-	10, // 18: toolbus.mcp.v1.McpServerService.ListConnections:output_type -> toolbus.mcp.v1.ListConnectionsResponse
-	12, // 19: toolbus.mcp.v1.McpServerService.WatchConnections:output_type -> toolbus.mcp.v1.WatchConnectionsResponse
-	14, // 20: toolbus.mcp.v1.McpServerService.CloseConnections:output_type -> toolbus.mcp.v1.CloseConnectionsResponse
-	14, // [14:21] is the sub-list for method output_type
-	7,  // [7:14] is the sub-list for method input_type
-	7,  // [7:7] is the sub-list for extension type_name
-	7,  // [7:7] is the sub-list for extension extendee
-	0,  // [0:7] is the sub-list for field type_name
+	21, // 0: toolbus.mcp.v1.StoredMcpServer.server:type_name -> toolbus.mcp.v1.McpServer
+	22, // 1: toolbus.mcp.v1.StoredMcpServer.login:type_name -> toolbus.mcp.v1.LoginState
+	21, // 2: toolbus.mcp.v1.ApplyMcpServerRequest.server:type_name -> toolbus.mcp.v1.McpServer
+	0,  // 3: toolbus.mcp.v1.ApplyMcpServerResponse.server:type_name -> toolbus.mcp.v1.StoredMcpServer
+	0,  // 4: toolbus.mcp.v1.GetMcpServerResponse.server:type_name -> toolbus.mcp.v1.StoredMcpServer
+	0,  // 5: toolbus.mcp.v1.ListMcpServersResponse.servers:type_name -> toolbus.mcp.v1.StoredMcpServer
+	23, // 6: toolbus.mcp.v1.ListConnectionsResponse.connections:type_name -> toolbus.mcp.v1.McpConnection
+	23, // 7: toolbus.mcp.v1.WatchConnectionsResponse.connections:type_name -> toolbus.mcp.v1.McpConnection
+	24, // 8: toolbus.mcp.v1.BeginLoginResponse.expire_time:type_name -> google.protobuf.Timestamp
+	1,  // 9: toolbus.mcp.v1.McpServerService.ApplyMcpServer:input_type -> toolbus.mcp.v1.ApplyMcpServerRequest
+	5,  // 10: toolbus.mcp.v1.McpServerService.DeleteMcpServer:input_type -> toolbus.mcp.v1.DeleteMcpServerRequest
+	3,  // 11: toolbus.mcp.v1.McpServerService.GetMcpServer:input_type -> toolbus.mcp.v1.GetMcpServerRequest
+	7,  // 12: toolbus.mcp.v1.McpServerService.ListMcpServers:input_type -> toolbus.mcp.v1.ListMcpServersRequest
+	9,  // 13: toolbus.mcp.v1.McpServerService.ListConnections:input_type -> toolbus.mcp.v1.ListConnectionsRequest
+	11, // 14: toolbus.mcp.v1.McpServerService.WatchConnections:input_type -> toolbus.mcp.v1.WatchConnectionsRequest
+	13, // 15: toolbus.mcp.v1.McpServerService.CloseConnections:input_type -> toolbus.mcp.v1.CloseConnectionsRequest
+	15, // 16: toolbus.mcp.v1.McpServerService.BeginLogin:input_type -> toolbus.mcp.v1.BeginLoginRequest
+	17, // 17: toolbus.mcp.v1.McpServerService.CompleteLogin:input_type -> toolbus.mcp.v1.CompleteLoginRequest
+	19, // 18: toolbus.mcp.v1.McpServerService.DeleteLogin:input_type -> toolbus.mcp.v1.DeleteLoginRequest
+	2,  // 19: toolbus.mcp.v1.McpServerService.ApplyMcpServer:output_type -> toolbus.mcp.v1.ApplyMcpServerResponse
+	6,  // 20: toolbus.mcp.v1.McpServerService.DeleteMcpServer:output_type -> toolbus.mcp.v1.DeleteMcpServerResponse
+	4,  // 21: toolbus.mcp.v1.McpServerService.GetMcpServer:output_type -> toolbus.mcp.v1.GetMcpServerResponse
+	8,  // 22: toolbus.mcp.v1.McpServerService.ListMcpServers:output_type -> toolbus.mcp.v1.ListMcpServersResponse
+	10, // 23: toolbus.mcp.v1.McpServerService.ListConnections:output_type -> toolbus.mcp.v1.ListConnectionsResponse
+	12, // 24: toolbus.mcp.v1.McpServerService.WatchConnections:output_type -> toolbus.mcp.v1.WatchConnectionsResponse
+	14, // 25: toolbus.mcp.v1.McpServerService.CloseConnections:output_type -> toolbus.mcp.v1.CloseConnectionsResponse
+	16, // 26: toolbus.mcp.v1.McpServerService.BeginLogin:output_type -> toolbus.mcp.v1.BeginLoginResponse
+	18, // 27: toolbus.mcp.v1.McpServerService.CompleteLogin:output_type -> toolbus.mcp.v1.CompleteLoginResponse
+	20, // 28: toolbus.mcp.v1.McpServerService.DeleteLogin:output_type -> toolbus.mcp.v1.DeleteLoginResponse
+	19, // [19:29] is the sub-list for method output_type
+	9,  // [9:19] is the sub-list for method input_type
+	9,  // [9:9] is the sub-list for extension type_name
+	9,  // [9:9] is the sub-list for extension extendee
+	0,  // [0:9] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_mcp_v1_mcp_server_service_proto_init() }
@@ -980,7 +1383,7 @@ func file_toolbus_mcp_v1_mcp_server_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolbus_mcp_v1_mcp_server_service_proto_rawDesc), len(file_toolbus_mcp_v1_mcp_server_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   15,
+			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

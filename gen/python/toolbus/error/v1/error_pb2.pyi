@@ -415,6 +415,22 @@ class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reason.ValueTy
     say which it is. Repeat after `retry_after_ms`.
     Code: `resource_exhausted`.
     """
+    REASON_MCP_LOGIN_NEEDED: _Reason.ValueType  # 85
+    """The MCP server asks for a token that it does not have, or for further scopes; nothing was started. Log in to it: `toolbus mcp login
+    SERVER`, or `McpServerService.BeginLogin`. It is connected to by itself then.
+    Metadata: `server`.
+    Code: `failed_precondition`.
+    """
+    REASON_MCP_LOGIN_NOT_FOUND: _Reason.ValueType  # 86
+    """There is no such login: it was completed, begun again, has expired, or was begun by another principal. Begin it again.
+    Code: `not_found`.
+    """
+    REASON_MCP_LOGIN_FAILED: _Reason.ValueType  # 87
+    """The login at an MCP server has failed: the authorization server or the person refused it, or says what no client may trust. The
+    message says which.
+    Metadata: `server`.
+    Codes: `failed_precondition`, `resource_exhausted`.
+    """
 
 class Reason(_Reason, metaclass=_ReasonEnumTypeWrapper):
     """What happened. Each value says what to do next. Values are added, and never change their meaning."""
@@ -808,6 +824,22 @@ REASON_SHARE_EXCEEDED: Reason.ValueType  # 84
 """The principal has its share of the gateway's requests, calls or streams; nothing was started. `share` and `limit` in the metadata
 say which it is. Repeat after `retry_after_ms`.
 Code: `resource_exhausted`.
+"""
+REASON_MCP_LOGIN_NEEDED: Reason.ValueType  # 85
+"""The MCP server asks for a token that it does not have, or for further scopes; nothing was started. Log in to it: `toolbus mcp login
+SERVER`, or `McpServerService.BeginLogin`. It is connected to by itself then.
+Metadata: `server`.
+Code: `failed_precondition`.
+"""
+REASON_MCP_LOGIN_NOT_FOUND: Reason.ValueType  # 86
+"""There is no such login: it was completed, begun again, has expired, or was begun by another principal. Begin it again.
+Code: `not_found`.
+"""
+REASON_MCP_LOGIN_FAILED: Reason.ValueType  # 87
+"""The login at an MCP server has failed: the authorization server or the person refused it, or says what no client may trust. The
+message says which.
+Metadata: `server`.
+Codes: `failed_precondition`, `resource_exhausted`.
 """
 Global___Reason: _TypeAlias = Reason  # noqa: Y015
 

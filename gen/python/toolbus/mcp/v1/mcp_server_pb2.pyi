@@ -102,6 +102,54 @@ ERA_MODERN: Era.ValueType  # 2
 """By `server/discover`: the revisions from 2026-07-28 on."""
 Global___Era: _TypeAlias = Era  # noqa: Y015
 
+class _LoginState:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _LoginStateEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_LoginState.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    LOGIN_STATE_UNSPECIFIED: _LoginState.ValueType  # 0
+    """It has asked for none."""
+    LOGIN_STATE_NEEDED: _LoginState.ValueType  # 1
+    """It asks for one, or for further scopes: `McpServerService.BeginLogin`, or `toolbus mcp login SERVER`."""
+    LOGIN_STATE_GRANTED: _LoginState.ValueType  # 2
+    """There is one."""
+
+class LoginState(_LoginState, metaclass=_LoginStateEnumTypeWrapper):
+    """Whether a server that takes tokens (OAuth 2.1) has one."""
+
+LOGIN_STATE_UNSPECIFIED: LoginState.ValueType  # 0
+"""It has asked for none."""
+LOGIN_STATE_NEEDED: LoginState.ValueType  # 1
+"""It asks for one, or for further scopes: `McpServerService.BeginLogin`, or `toolbus mcp login SERVER`."""
+LOGIN_STATE_GRANTED: LoginState.ValueType  # 2
+"""There is one."""
+Global___LoginState: _TypeAlias = LoginState  # noqa: Y015
+
+class _AuthGrant:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _AuthGrantEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_AuthGrant.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    AUTH_GRANT_UNSPECIFIED: _AuthGrant.ValueType  # 0
+    """The default, AUTH_GRANT_AUTHORIZATION_CODE."""
+    AUTH_GRANT_AUTHORIZATION_CODE: _AuthGrant.ValueType  # 1
+    """A person agrees, in a browser."""
+    AUTH_GRANT_CLIENT_CREDENTIALS: _AuthGrant.ValueType  # 2
+    """The client itself is known to the authorization server, and nobody is asked."""
+
+class AuthGrant(_AuthGrant, metaclass=_AuthGrantEnumTypeWrapper):
+    """How tokens are asked for."""
+
+AUTH_GRANT_UNSPECIFIED: AuthGrant.ValueType  # 0
+"""The default, AUTH_GRANT_AUTHORIZATION_CODE."""
+AUTH_GRANT_AUTHORIZATION_CODE: AuthGrant.ValueType  # 1
+"""A person agrees, in a browser."""
+AUTH_GRANT_CLIENT_CREDENTIALS: AuthGrant.ValueType  # 2
+"""The client itself is known to the authorization server, and nobody is asked."""
+Global___AuthGrant: _TypeAlias = AuthGrant  # noqa: Y015
+
 @_typing.final
 class HealthCheck(_message.Message):
     """How a server's health is checked."""
@@ -302,6 +350,7 @@ class McpServer(_message.Message):
     SHARE_FIELD_NUMBER: _builtins.int
     ERA_FIELD_NUMBER: _builtins.int
     CALL_TIMEOUT_FIELD_NUMBER: _builtins.int
+    AUTH_FIELD_NUMBER: _builtins.int
     OMIT_INSTRUCTIONS_FIELD_NUMBER: _builtins.int
     OMIT_RESOURCES_FIELD_NUMBER: _builtins.int
     name: _builtins.str
@@ -348,6 +397,10 @@ class McpServer(_message.Message):
         outside a run asks for. Each progress that the server tells begins it anew, within the time of the run or of the request.
         """
 
+    @_builtins.property
+    def auth(self) -> Global___ClientAuth:
+        """The client as which tokens are asked for; absent for one that is found out."""
+
     def __init__(
         self,
         *,
@@ -361,18 +414,65 @@ class McpServer(_message.Message):
         share: Global___Share.ValueType = ...,
         era: Global___Era.ValueType = ...,
         call_timeout: _duration_pb2.Duration | None = ...,
+        auth: Global___ClientAuth | None = ...,
         omit_instructions: _builtins.bool = ...,
         omit_resources: _builtins.bool = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["allowed_tools", b"allowed_tools", "call_timeout", b"call_timeout", "custom", b"custom", "health_check", b"health_check", "http", b"http", "startup_timeout", b"startup_timeout", "stdio", b"stdio", "transport", b"transport"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["allowed_tools", b"allowed_tools", "auth", b"auth", "call_timeout", b"call_timeout", "custom", b"custom", "health_check", b"health_check", "http", b"http", "startup_timeout", b"startup_timeout", "stdio", b"stdio", "transport", b"transport"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["allowed_tools", b"allowed_tools", "call_timeout", b"call_timeout", "custom", b"custom", "era", b"era", "health_check", b"health_check", "http", b"http", "name", b"name", "omit_instructions", b"omit_instructions", "omit_resources", b"omit_resources", "share", b"share", "startup_timeout", b"startup_timeout", "stdio", b"stdio", "transport", b"transport"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["allowed_tools", b"allowed_tools", "auth", b"auth", "call_timeout", b"call_timeout", "custom", b"custom", "era", b"era", "health_check", b"health_check", "http", b"http", "name", b"name", "omit_instructions", b"omit_instructions", "omit_resources", b"omit_resources", "share", b"share", "startup_timeout", b"startup_timeout", "stdio", b"stdio", "transport", b"transport"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType_transport: _TypeAlias = _typing.Literal["stdio", "http", "custom"]  # noqa: Y015
     _WhichOneofArgType_transport: _TypeAlias = _typing.Literal["transport", b"transport"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_transport) -> _WhichOneofReturnType_transport | None: ...
 
 Global___McpServer: _TypeAlias = McpServer  # noqa: Y015
+
+@_typing.final
+class ClientAuth(_message.Message):
+    """The client that an authorization server knows the suite as. Servers over HTTP that ask for a token need none of this where their
+    authorization server takes Client ID Metadata Documents or registers clients.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CLIENT_ID_FIELD_NUMBER: _builtins.int
+    CLIENT_SECRET_FIELD_NUMBER: _builtins.int
+    PRIVATE_KEY_FIELD_NUMBER: _builtins.int
+    SCOPES_FIELD_NUMBER: _builtins.int
+    GRANT_FIELD_NUMBER: _builtins.int
+    ISSUER_FIELD_NUMBER: _builtins.int
+    client_id: _builtins.str
+    """Its id there; empty for one that is found out."""
+    client_secret: _builtins.str
+    """Its secret, by name: `${secret:NAME}`."""
+    private_key: _builtins.str
+    """Its private key, by name: `${secret:NAME}`, which is PKCS #8 in PEM. It then proves itself by `private_key_jwt`."""
+    grant: Global___AuthGrant.ValueType
+    """How tokens are asked for."""
+    issuer: _builtins.str
+    """The issuer of its authorization server, to which alone its secret or key is shown; required with either of them."""
+    @_builtins.property
+    def scopes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Scopes to ask for where the server does not say which it needs; empty for those that its metadata lists."""
+
+    def __init__(
+        self,
+        *,
+        client_id: _builtins.str = ...,
+        client_secret: _builtins.str = ...,
+        private_key: _builtins.str = ...,
+        scopes: _abc.Iterable[_builtins.str] | None = ...,
+        grant: Global___AuthGrant.ValueType = ...,
+        issuer: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["client_id", b"client_id", "client_secret", b"client_secret", "grant", b"grant", "issuer", b"issuer", "private_key", b"private_key", "scopes", b"scopes"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ClientAuth: _TypeAlias = ClientAuth  # noqa: Y015
 
 @_typing.final
 class McpConnection(_message.Message):
@@ -392,6 +492,7 @@ class McpConnection(_message.Message):
     CHECK_TIME_FIELD_NUMBER: _builtins.int
     RUN_ID_FIELD_NUMBER: _builtins.int
     ID_FIELD_NUMBER: _builtins.int
+    LOGIN_FIELD_NUMBER: _builtins.int
     server: _builtins.str
     """The name of its server."""
     session_id: _builtins.str
@@ -412,6 +513,8 @@ class McpConnection(_message.Message):
     """The run that brought the server; empty for one that an agent declares or that was applied."""
     id: _builtins.str
     """Unique id: the connection that takes its place has another."""
+    login: Global___LoginState.ValueType
+    """Whether its server has the token that it asks for."""
     @_builtins.property
     def latency(self) -> _duration_pb2.Duration:
         """How long the last answer took; absent before the first."""
@@ -435,10 +538,11 @@ class McpConnection(_message.Message):
         check_time: _timestamp_pb2.Timestamp | None = ...,
         run_id: _builtins.str = ...,
         id: _builtins.str = ...,
+        login: Global___LoginState.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["check_time", b"check_time", "latency", b"latency"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "check_time", b"check_time", "health", b"health", "id", b"id", "instance", b"instance", "latency", b"latency", "protocol_version", b"protocol_version", "reason", b"reason", "run_id", b"run_id", "server", b"server", "session_id", b"session_id", "tool_count", b"tool_count"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "check_time", b"check_time", "health", b"health", "id", b"id", "instance", b"instance", "latency", b"latency", "login", b"login", "protocol_version", b"protocol_version", "reason", b"reason", "run_id", b"run_id", "server", b"server", "session_id", b"session_id", "tool_count", b"tool_count"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -23,11 +23,12 @@ _sym_db = _symbol_database.Default()
 
 
 from buf.validate import validate_pb2 as buf_dot_validate_dot_validate__pb2
+from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 from toolbus.access.v1 import access_pb2 as toolbus_dot_access_dot_v1_dot_access__pb2
 from toolbus.mcp.v1 import mcp_server_pb2 as toolbus_dot_mcp_dot_v1_dot_mcp__server__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\'toolbus/mcp/v1/mcp_server_service.proto\x12\x0etoolbus.mcp.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1etoolbus/access/v1/access.proto\x1a\x1ftoolbus/mcp/v1/mcp_server.proto\"\x94\x01\n\x0fStoredMcpServer\x12\x31\n\x06server\x18\x01 \x01(\x0b\x32\x19.toolbus.mcp.v1.McpServerR\x06server\x12\x1a\n\x08revision\x18\x02 \x01(\x04R\x08revision\x12\x16\n\x06origin\x18\x03 \x01(\tR\x06origin\x12\x1a\n\x08redacted\x18\x04 \x01(\x08R\x08redacted\"\xbf\x01\n\x15\x41pplyMcpServerRequest\x12\x39\n\x06server\x18\x01 \x01(\x0b\x32\x19.toolbus.mcp.v1.McpServerB\x06\xbaH\x03\xc8\x01\x01R\x06server\x12#\n\rvalidate_only\x18\x02 \x01(\x08R\x0cvalidateOnly\x12\x30\n\x11\x65xpected_revision\x18\x03 \x01(\x04H\x00R\x10\x65xpectedRevision\x88\x01\x01\x42\x14\n\x12_expected_revision\"Q\n\x16\x41pplyMcpServerResponse\x12\x37\n\x06server\x18\x01 \x01(\x0b\x32\x1f.toolbus.mcp.v1.StoredMcpServerR\x06server\"H\n\x13GetMcpServerRequest\x12\x31\n\x04name\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_.-]{1,64}$R\x04name\"O\n\x14GetMcpServerResponse\x12\x37\n\x06server\x18\x01 \x01(\x0b\x32\x1f.toolbus.mcp.v1.StoredMcpServerR\x06server\"\x9c\x01\n\x16\x44\x65leteMcpServerRequest\x12\x31\n\x04name\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_.-]{1,64}$R\x04name\x12\x39\n\x11\x65xpected_revision\x18\x02 \x01(\x04\x42\x07\xbaH\x04\x32\x02(\x01H\x00R\x10\x65xpectedRevision\x88\x01\x01\x42\x14\n\x12_expected_revision\"\x19\n\x17\x44\x65leteMcpServerResponse\"i\n\x15ListMcpServersRequest\x12\'\n\tpage_size\x18\x01 \x01(\x05\x42\n\xbaH\x07\x1a\x05\x18\xe8\x07(\x00R\x08pageSize\x12\'\n\npage_token\x18\x02 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x08R\tpageToken\"{\n\x16ListMcpServersResponse\x12\x39\n\x07servers\x18\x01 \x03(\x0b\x32\x1f.toolbus.mcp.v1.StoredMcpServerR\x07servers\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xa7\x01\n\x16ListConnectionsRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\x12\'\n\tpage_size\x18\x02 \x01(\x05\x42\n\xbaH\x07\x1a\x05\x18\xe8\x07(\x00R\x08pageSize\x12\'\n\npage_token\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x08R\tpageToken\"\x82\x01\n\x17ListConnectionsResponse\x12?\n\x0b\x63onnections\x18\x01 \x03(\x0b\x32\x1d.toolbus.mcp.v1.McpConnectionR\x0b\x63onnections\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"V\n\x17WatchConnectionsRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\"o\n\x18WatchConnectionsResponse\x12?\n\x0b\x63onnections\x18\x01 \x03(\x0b\x32\x1d.toolbus.mcp.v1.McpConnectionR\x0b\x63onnections\x12\x12\n\x04\x65tag\x18\x02 \x01(\tR\x04\x65tag\"\xbf\x01\n\x17\x43loseConnectionsRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12\x32\n\x05\x61gent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x05\x61gent\x12\x33\n\x06run_id\x18\x03 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\x05runId\"=\n\x18\x43loseConnectionsResponse\x12!\n\x0c\x63losed_count\x18\x01 \x01(\rR\x0b\x63losedCount2\xf1\x05\n\x10McpServerService\x12\x65\n\x0e\x41pplyMcpServer\x12%.toolbus.mcp.v1.ApplyMcpServerRequest\x1a&.toolbus.mcp.v1.ApplyMcpServerResponse\"\x04\xa8\x86\x19\x03\x12h\n\x0f\x44\x65leteMcpServer\x12&.toolbus.mcp.v1.DeleteMcpServerRequest\x1a\'.toolbus.mcp.v1.DeleteMcpServerResponse\"\x04\xa8\x86\x19\x03\x12_\n\x0cGetMcpServer\x12#.toolbus.mcp.v1.GetMcpServerRequest\x1a$.toolbus.mcp.v1.GetMcpServerResponse\"\x04\xa8\x86\x19\x02\x12\x65\n\x0eListMcpServers\x12%.toolbus.mcp.v1.ListMcpServersRequest\x1a&.toolbus.mcp.v1.ListMcpServersResponse\"\x04\xa8\x86\x19\x02\x12h\n\x0fListConnections\x12&.toolbus.mcp.v1.ListConnectionsRequest\x1a\'.toolbus.mcp.v1.ListConnectionsResponse\"\x04\xa8\x86\x19\x02\x12m\n\x10WatchConnections\x12\'.toolbus.mcp.v1.WatchConnectionsRequest\x1a(.toolbus.mcp.v1.WatchConnectionsResponse\"\x04\xa8\x86\x19\x02\x30\x01\x12k\n\x10\x43loseConnections\x12\'.toolbus.mcp.v1.CloseConnectionsRequest\x1a(.toolbus.mcp.v1.CloseConnectionsResponse\"\x04\xa8\x86\x19\x02\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\'toolbus/mcp/v1/mcp_server_service.proto\x12\x0etoolbus.mcp.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1etoolbus/access/v1/access.proto\x1a\x1ftoolbus/mcp/v1/mcp_server.proto\"\xc6\x01\n\x0fStoredMcpServer\x12\x31\n\x06server\x18\x01 \x01(\x0b\x32\x19.toolbus.mcp.v1.McpServerR\x06server\x12\x1a\n\x08revision\x18\x02 \x01(\x04R\x08revision\x12\x16\n\x06origin\x18\x03 \x01(\tR\x06origin\x12\x1a\n\x08redacted\x18\x04 \x01(\x08R\x08redacted\x12\x30\n\x05login\x18\x05 \x01(\x0e\x32\x1a.toolbus.mcp.v1.LoginStateR\x05login\"\xbf\x01\n\x15\x41pplyMcpServerRequest\x12\x39\n\x06server\x18\x01 \x01(\x0b\x32\x19.toolbus.mcp.v1.McpServerB\x06\xbaH\x03\xc8\x01\x01R\x06server\x12#\n\rvalidate_only\x18\x02 \x01(\x08R\x0cvalidateOnly\x12\x30\n\x11\x65xpected_revision\x18\x03 \x01(\x04H\x00R\x10\x65xpectedRevision\x88\x01\x01\x42\x14\n\x12_expected_revision\"Q\n\x16\x41pplyMcpServerResponse\x12\x37\n\x06server\x18\x01 \x01(\x0b\x32\x1f.toolbus.mcp.v1.StoredMcpServerR\x06server\"H\n\x13GetMcpServerRequest\x12\x31\n\x04name\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_.-]{1,64}$R\x04name\"O\n\x14GetMcpServerResponse\x12\x37\n\x06server\x18\x01 \x01(\x0b\x32\x1f.toolbus.mcp.v1.StoredMcpServerR\x06server\"\x9c\x01\n\x16\x44\x65leteMcpServerRequest\x12\x31\n\x04name\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_.-]{1,64}$R\x04name\x12\x39\n\x11\x65xpected_revision\x18\x02 \x01(\x04\x42\x07\xbaH\x04\x32\x02(\x01H\x00R\x10\x65xpectedRevision\x88\x01\x01\x42\x14\n\x12_expected_revision\"\x19\n\x17\x44\x65leteMcpServerResponse\"i\n\x15ListMcpServersRequest\x12\'\n\tpage_size\x18\x01 \x01(\x05\x42\n\xbaH\x07\x1a\x05\x18\xe8\x07(\x00R\x08pageSize\x12\'\n\npage_token\x18\x02 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x08R\tpageToken\"{\n\x16ListMcpServersResponse\x12\x39\n\x07servers\x18\x01 \x03(\x0b\x32\x1f.toolbus.mcp.v1.StoredMcpServerR\x07servers\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xa7\x01\n\x16ListConnectionsRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\x12\'\n\tpage_size\x18\x02 \x01(\x05\x42\n\xbaH\x07\x1a\x05\x18\xe8\x07(\x00R\x08pageSize\x12\'\n\npage_token\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x08R\tpageToken\"\x82\x01\n\x17ListConnectionsResponse\x12?\n\x0b\x63onnections\x18\x01 \x03(\x0b\x32\x1d.toolbus.mcp.v1.McpConnectionR\x0b\x63onnections\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"V\n\x17WatchConnectionsRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\"o\n\x18WatchConnectionsResponse\x12?\n\x0b\x63onnections\x18\x01 \x03(\x0b\x32\x1d.toolbus.mcp.v1.McpConnectionR\x0b\x63onnections\x12\x12\n\x04\x65tag\x18\x02 \x01(\tR\x04\x65tag\"\xbf\x01\n\x17\x43loseConnectionsRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12\x32\n\x05\x61gent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x05\x61gent\x12\x33\n\x06run_id\x18\x03 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\x05runId\"=\n\x18\x43loseConnectionsResponse\x12!\n\x0c\x63losed_count\x18\x01 \x01(\rR\x0b\x63losedCount\"y\n\x11\x42\x65ginLoginRequest\x12\x35\n\x06server\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_.-]{1,64}$R\x06server\x12-\n\x0credirect_uri\x18\x02 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x10R\x0bredirectUri\"\xac\x01\n\x12\x42\x65ginLoginResponse\x12+\n\x11\x61uthorization_url\x18\x01 \x01(\tR\x10\x61uthorizationUrl\x12\x14\n\x05state\x18\x02 \x01(\tR\x05state\x12;\n\x0b\x65xpire_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\nexpireTime\x12\x16\n\x06issuer\x18\x04 \x01(\tR\x06issuer\"\x98\x01\n\x14\x43ompleteLoginRequest\x12 \n\x05state\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x04R\x05state\x12\x1c\n\x04\x63ode\x18\x02 \x01(\tB\x08\xbaH\x05r\x03\x18\x80@R\x04\x63ode\x12 \n\x06issuer\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\x80 R\x06issuer\x12\x1e\n\x05\x65rror\x18\x04 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x02R\x05\x65rror\"e\n\x15\x43ompleteLoginResponse\x12\x16\n\x06server\x18\x01 \x01(\tR\x06server\x12\x16\n\x06scopes\x18\x02 \x03(\tR\x06scopes\x12\x1c\n\tprincipal\x18\x03 \x01(\tR\tprincipal\"K\n\x12\x44\x65leteLoginRequest\x12\x35\n\x06server\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_.-]{1,64}$R\x06server\"\x15\n\x13\x44\x65leteLoginResponse2\x8e\x08\n\x10McpServerService\x12\x65\n\x0e\x41pplyMcpServer\x12%.toolbus.mcp.v1.ApplyMcpServerRequest\x1a&.toolbus.mcp.v1.ApplyMcpServerResponse\"\x04\xa8\x86\x19\x03\x12h\n\x0f\x44\x65leteMcpServer\x12&.toolbus.mcp.v1.DeleteMcpServerRequest\x1a\'.toolbus.mcp.v1.DeleteMcpServerResponse\"\x04\xa8\x86\x19\x03\x12_\n\x0cGetMcpServer\x12#.toolbus.mcp.v1.GetMcpServerRequest\x1a$.toolbus.mcp.v1.GetMcpServerResponse\"\x04\xa8\x86\x19\x02\x12\x65\n\x0eListMcpServers\x12%.toolbus.mcp.v1.ListMcpServersRequest\x1a&.toolbus.mcp.v1.ListMcpServersResponse\"\x04\xa8\x86\x19\x02\x12h\n\x0fListConnections\x12&.toolbus.mcp.v1.ListConnectionsRequest\x1a\'.toolbus.mcp.v1.ListConnectionsResponse\"\x04\xa8\x86\x19\x02\x12m\n\x10WatchConnections\x12\'.toolbus.mcp.v1.WatchConnectionsRequest\x1a(.toolbus.mcp.v1.WatchConnectionsResponse\"\x04\xa8\x86\x19\x02\x30\x01\x12k\n\x10\x43loseConnections\x12\'.toolbus.mcp.v1.CloseConnectionsRequest\x1a(.toolbus.mcp.v1.CloseConnectionsResponse\"\x04\xa8\x86\x19\x02\x12Y\n\nBeginLogin\x12!.toolbus.mcp.v1.BeginLoginRequest\x1a\".toolbus.mcp.v1.BeginLoginResponse\"\x04\xa8\x86\x19\x02\x12\x62\n\rCompleteLogin\x12$.toolbus.mcp.v1.CompleteLoginRequest\x1a%.toolbus.mcp.v1.CompleteLoginResponse\"\x04\xa8\x86\x19\x02\x12\\\n\x0b\x44\x65leteLogin\x12\".toolbus.mcp.v1.DeleteLoginRequest\x1a#.toolbus.mcp.v1.DeleteLoginResponse\"\x04\xa8\x86\x19\x02\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -60,6 +61,20 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_CLOSECONNECTIONSREQUEST'].fields_by_name['agent']._serialized_options = b'\272H\031r\0272\025^[a-zA-Z0-9_-]{1,64}$'
   _globals['_CLOSECONNECTIONSREQUEST'].fields_by_name['run_id']._loaded_options = None
   _globals['_CLOSECONNECTIONSREQUEST'].fields_by_name['run_id']._serialized_options = b'\272H\031r\0272\025^[a-zA-Z0-9_-]{0,64}$'
+  _globals['_BEGINLOGINREQUEST'].fields_by_name['server']._loaded_options = None
+  _globals['_BEGINLOGINREQUEST'].fields_by_name['server']._serialized_options = b'\272H\032r\0302\026^[a-zA-Z0-9_.-]{1,64}$'
+  _globals['_BEGINLOGINREQUEST'].fields_by_name['redirect_uri']._loaded_options = None
+  _globals['_BEGINLOGINREQUEST'].fields_by_name['redirect_uri']._serialized_options = b'\272H\007r\005\020\001\030\200\020'
+  _globals['_COMPLETELOGINREQUEST'].fields_by_name['state']._loaded_options = None
+  _globals['_COMPLETELOGINREQUEST'].fields_by_name['state']._serialized_options = b'\272H\007r\005\020\001\030\200\004'
+  _globals['_COMPLETELOGINREQUEST'].fields_by_name['code']._loaded_options = None
+  _globals['_COMPLETELOGINREQUEST'].fields_by_name['code']._serialized_options = b'\272H\005r\003\030\200@'
+  _globals['_COMPLETELOGINREQUEST'].fields_by_name['issuer']._loaded_options = None
+  _globals['_COMPLETELOGINREQUEST'].fields_by_name['issuer']._serialized_options = b'\272H\005r\003\030\200 '
+  _globals['_COMPLETELOGINREQUEST'].fields_by_name['error']._loaded_options = None
+  _globals['_COMPLETELOGINREQUEST'].fields_by_name['error']._serialized_options = b'\272H\005r\003\030\200\002'
+  _globals['_DELETELOGINREQUEST'].fields_by_name['server']._loaded_options = None
+  _globals['_DELETELOGINREQUEST'].fields_by_name['server']._serialized_options = b'\272H\032r\0302\026^[a-zA-Z0-9_.-]{1,64}$'
   _globals['_MCPSERVERSERVICE'].methods_by_name['ApplyMcpServer']._loaded_options = None
   _globals['_MCPSERVERSERVICE'].methods_by_name['ApplyMcpServer']._serialized_options = b'\250\206\031\003'
   _globals['_MCPSERVERSERVICE'].methods_by_name['DeleteMcpServer']._loaded_options = None
@@ -74,36 +89,54 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_MCPSERVERSERVICE'].methods_by_name['WatchConnections']._serialized_options = b'\250\206\031\002'
   _globals['_MCPSERVERSERVICE'].methods_by_name['CloseConnections']._loaded_options = None
   _globals['_MCPSERVERSERVICE'].methods_by_name['CloseConnections']._serialized_options = b'\250\206\031\002'
-  _globals['_STOREDMCPSERVER']._serialized_start=154
-  _globals['_STOREDMCPSERVER']._serialized_end=302
-  _globals['_APPLYMCPSERVERREQUEST']._serialized_start=305
-  _globals['_APPLYMCPSERVERREQUEST']._serialized_end=496
-  _globals['_APPLYMCPSERVERRESPONSE']._serialized_start=498
-  _globals['_APPLYMCPSERVERRESPONSE']._serialized_end=579
-  _globals['_GETMCPSERVERREQUEST']._serialized_start=581
-  _globals['_GETMCPSERVERREQUEST']._serialized_end=653
-  _globals['_GETMCPSERVERRESPONSE']._serialized_start=655
-  _globals['_GETMCPSERVERRESPONSE']._serialized_end=734
-  _globals['_DELETEMCPSERVERREQUEST']._serialized_start=737
-  _globals['_DELETEMCPSERVERREQUEST']._serialized_end=893
-  _globals['_DELETEMCPSERVERRESPONSE']._serialized_start=895
-  _globals['_DELETEMCPSERVERRESPONSE']._serialized_end=920
-  _globals['_LISTMCPSERVERSREQUEST']._serialized_start=922
-  _globals['_LISTMCPSERVERSREQUEST']._serialized_end=1027
-  _globals['_LISTMCPSERVERSRESPONSE']._serialized_start=1029
-  _globals['_LISTMCPSERVERSRESPONSE']._serialized_end=1152
-  _globals['_LISTCONNECTIONSREQUEST']._serialized_start=1155
-  _globals['_LISTCONNECTIONSREQUEST']._serialized_end=1322
-  _globals['_LISTCONNECTIONSRESPONSE']._serialized_start=1325
-  _globals['_LISTCONNECTIONSRESPONSE']._serialized_end=1455
-  _globals['_WATCHCONNECTIONSREQUEST']._serialized_start=1457
-  _globals['_WATCHCONNECTIONSREQUEST']._serialized_end=1543
-  _globals['_WATCHCONNECTIONSRESPONSE']._serialized_start=1545
-  _globals['_WATCHCONNECTIONSRESPONSE']._serialized_end=1656
-  _globals['_CLOSECONNECTIONSREQUEST']._serialized_start=1659
-  _globals['_CLOSECONNECTIONSREQUEST']._serialized_end=1850
-  _globals['_CLOSECONNECTIONSRESPONSE']._serialized_start=1852
-  _globals['_CLOSECONNECTIONSRESPONSE']._serialized_end=1913
-  _globals['_MCPSERVERSERVICE']._serialized_start=1916
-  _globals['_MCPSERVERSERVICE']._serialized_end=2669
+  _globals['_MCPSERVERSERVICE'].methods_by_name['BeginLogin']._loaded_options = None
+  _globals['_MCPSERVERSERVICE'].methods_by_name['BeginLogin']._serialized_options = b'\250\206\031\002'
+  _globals['_MCPSERVERSERVICE'].methods_by_name['CompleteLogin']._loaded_options = None
+  _globals['_MCPSERVERSERVICE'].methods_by_name['CompleteLogin']._serialized_options = b'\250\206\031\002'
+  _globals['_MCPSERVERSERVICE'].methods_by_name['DeleteLogin']._loaded_options = None
+  _globals['_MCPSERVERSERVICE'].methods_by_name['DeleteLogin']._serialized_options = b'\250\206\031\002'
+  _globals['_STOREDMCPSERVER']._serialized_start=187
+  _globals['_STOREDMCPSERVER']._serialized_end=385
+  _globals['_APPLYMCPSERVERREQUEST']._serialized_start=388
+  _globals['_APPLYMCPSERVERREQUEST']._serialized_end=579
+  _globals['_APPLYMCPSERVERRESPONSE']._serialized_start=581
+  _globals['_APPLYMCPSERVERRESPONSE']._serialized_end=662
+  _globals['_GETMCPSERVERREQUEST']._serialized_start=664
+  _globals['_GETMCPSERVERREQUEST']._serialized_end=736
+  _globals['_GETMCPSERVERRESPONSE']._serialized_start=738
+  _globals['_GETMCPSERVERRESPONSE']._serialized_end=817
+  _globals['_DELETEMCPSERVERREQUEST']._serialized_start=820
+  _globals['_DELETEMCPSERVERREQUEST']._serialized_end=976
+  _globals['_DELETEMCPSERVERRESPONSE']._serialized_start=978
+  _globals['_DELETEMCPSERVERRESPONSE']._serialized_end=1003
+  _globals['_LISTMCPSERVERSREQUEST']._serialized_start=1005
+  _globals['_LISTMCPSERVERSREQUEST']._serialized_end=1110
+  _globals['_LISTMCPSERVERSRESPONSE']._serialized_start=1112
+  _globals['_LISTMCPSERVERSRESPONSE']._serialized_end=1235
+  _globals['_LISTCONNECTIONSREQUEST']._serialized_start=1238
+  _globals['_LISTCONNECTIONSREQUEST']._serialized_end=1405
+  _globals['_LISTCONNECTIONSRESPONSE']._serialized_start=1408
+  _globals['_LISTCONNECTIONSRESPONSE']._serialized_end=1538
+  _globals['_WATCHCONNECTIONSREQUEST']._serialized_start=1540
+  _globals['_WATCHCONNECTIONSREQUEST']._serialized_end=1626
+  _globals['_WATCHCONNECTIONSRESPONSE']._serialized_start=1628
+  _globals['_WATCHCONNECTIONSRESPONSE']._serialized_end=1739
+  _globals['_CLOSECONNECTIONSREQUEST']._serialized_start=1742
+  _globals['_CLOSECONNECTIONSREQUEST']._serialized_end=1933
+  _globals['_CLOSECONNECTIONSRESPONSE']._serialized_start=1935
+  _globals['_CLOSECONNECTIONSRESPONSE']._serialized_end=1996
+  _globals['_BEGINLOGINREQUEST']._serialized_start=1998
+  _globals['_BEGINLOGINREQUEST']._serialized_end=2119
+  _globals['_BEGINLOGINRESPONSE']._serialized_start=2122
+  _globals['_BEGINLOGINRESPONSE']._serialized_end=2294
+  _globals['_COMPLETELOGINREQUEST']._serialized_start=2297
+  _globals['_COMPLETELOGINREQUEST']._serialized_end=2449
+  _globals['_COMPLETELOGINRESPONSE']._serialized_start=2451
+  _globals['_COMPLETELOGINRESPONSE']._serialized_end=2552
+  _globals['_DELETELOGINREQUEST']._serialized_start=2554
+  _globals['_DELETELOGINREQUEST']._serialized_end=2629
+  _globals['_DELETELOGINRESPONSE']._serialized_start=2631
+  _globals['_DELETELOGINRESPONSE']._serialized_end=2652
+  _globals['_MCPSERVERSERVICE']._serialized_start=2655
+  _globals['_MCPSERVERSERVICE']._serialized_end=3693
 # @@protoc_insertion_point(module_scope)

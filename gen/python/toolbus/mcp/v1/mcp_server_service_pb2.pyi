@@ -6,6 +6,7 @@ MCP servers: configuration and health."""
 from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
+from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from toolbus.mcp.v1 import mcp_server_pb2 as _mcp_server_pb2
 import builtins as _builtins
@@ -29,6 +30,7 @@ class StoredMcpServer(_message.Message):
     REVISION_FIELD_NUMBER: _builtins.int
     ORIGIN_FIELD_NUMBER: _builtins.int
     REDACTED_FIELD_NUMBER: _builtins.int
+    LOGIN_FIELD_NUMBER: _builtins.int
     revision: _builtins.int
     """Revision of the configuration."""
     origin: _builtins.str
@@ -37,6 +39,8 @@ class StoredMcpServer(_message.Message):
     """Whether parts were left out because the caller is no operator: arguments, environment and headers, and its URL but for
     the origin.
     """
+    login: _mcp_server_pb2.LoginState.ValueType
+    """Whether it has the token that it asks for, from the caller or shared by all."""
     @_builtins.property
     def server(self) -> _mcp_server_pb2.McpServer:
         """Its configuration."""
@@ -48,10 +52,11 @@ class StoredMcpServer(_message.Message):
         revision: _builtins.int = ...,
         origin: _builtins.str = ...,
         redacted: _builtins.bool = ...,
+        login: _mcp_server_pb2.LoginState.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["server", b"server"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["origin", b"origin", "redacted", b"redacted", "revision", b"revision", "server", b"server"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["login", b"login", "origin", b"origin", "redacted", b"redacted", "revision", b"revision", "server", b"server"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -428,3 +433,172 @@ class CloseConnectionsResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___CloseConnectionsResponse: _TypeAlias = CloseConnectionsResponse  # noqa: Y015
+
+@_typing.final
+class BeginLoginRequest(_message.Message):
+    """Begins a login at a server that takes tokens. One that was begun before and not completed has no effect any more."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SERVER_FIELD_NUMBER: _builtins.int
+    REDIRECT_URI_FIELD_NUMBER: _builtins.int
+    server: _builtins.str
+    """The name of the server: one that was applied, or one that has asked for a token in a session of the caller."""
+    redirect_uri: _builtins.str
+    """Where the authorization server sends the browser: an `http` URL of the machine that the browser runs on (loopback), or the
+    gateway's own `/oauth/callback` under TOOLBUS_PUBLIC_URL.
+    """
+    def __init__(
+        self,
+        *,
+        server: _builtins.str = ...,
+        redirect_uri: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["redirect_uri", b"redirect_uri", "server", b"server"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___BeginLoginRequest: _TypeAlias = BeginLoginRequest  # noqa: Y015
+
+@_typing.final
+class BeginLoginResponse(_message.Message):
+    """The login has begun."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    AUTHORIZATION_URL_FIELD_NUMBER: _builtins.int
+    STATE_FIELD_NUMBER: _builtins.int
+    EXPIRE_TIME_FIELD_NUMBER: _builtins.int
+    ISSUER_FIELD_NUMBER: _builtins.int
+    authorization_url: _builtins.str
+    """What to open in a browser. Whoever agrees there gives the caller the right."""
+    state: _builtins.str
+    """Names the login. The browser brings it back as the parameter `state`; anything else that it brings is not of this login."""
+    issuer: _builtins.str
+    """Host of the authorization server, for a person to judge."""
+    @_builtins.property
+    def expire_time(self) -> _timestamp_pb2.Timestamp:
+        """Until when it can be completed."""
+
+    def __init__(
+        self,
+        *,
+        authorization_url: _builtins.str = ...,
+        state: _builtins.str = ...,
+        expire_time: _timestamp_pb2.Timestamp | None = ...,
+        issuer: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["expire_time", b"expire_time"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["authorization_url", b"authorization_url", "expire_time", b"expire_time", "issuer", b"issuer", "state", b"state"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___BeginLoginResponse: _TypeAlias = BeginLoginResponse  # noqa: Y015
+
+@_typing.final
+class CompleteLoginRequest(_message.Message):
+    """Completes a login with what the browser brought to the redirect URI."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    STATE_FIELD_NUMBER: _builtins.int
+    CODE_FIELD_NUMBER: _builtins.int
+    ISSUER_FIELD_NUMBER: _builtins.int
+    ERROR_FIELD_NUMBER: _builtins.int
+    state: _builtins.str
+    """The parameter `state`."""
+    code: _builtins.str
+    """The parameter `code`; empty when it was refused."""
+    issuer: _builtins.str
+    """The parameter `iss`, if there was one."""
+    error: _builtins.str
+    """The parameter `error`, when it was refused."""
+    def __init__(
+        self,
+        *,
+        state: _builtins.str = ...,
+        code: _builtins.str = ...,
+        issuer: _builtins.str = ...,
+        error: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["code", b"code", "error", b"error", "issuer", b"issuer", "state", b"state"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CompleteLoginRequest: _TypeAlias = CompleteLoginRequest  # noqa: Y015
+
+@_typing.final
+class CompleteLoginResponse(_message.Message):
+    """The server has its token, and is connected to."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SERVER_FIELD_NUMBER: _builtins.int
+    SCOPES_FIELD_NUMBER: _builtins.int
+    PRINCIPAL_FIELD_NUMBER: _builtins.int
+    server: _builtins.str
+    """The name of the server."""
+    principal: _builtins.str
+    """The principal for whom the server is used now; empty when all share the login."""
+    @_builtins.property
+    def scopes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The scopes that were granted, where the authorization server says so."""
+
+    def __init__(
+        self,
+        *,
+        server: _builtins.str = ...,
+        scopes: _abc.Iterable[_builtins.str] | None = ...,
+        principal: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["principal", b"principal", "scopes", b"scopes", "server", b"server"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CompleteLoginResponse: _TypeAlias = CompleteLoginResponse  # noqa: Y015
+
+@_typing.final
+class DeleteLoginRequest(_message.Message):
+    """Forgets the login at a server."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SERVER_FIELD_NUMBER: _builtins.int
+    server: _builtins.str
+    """The name of the server."""
+    def __init__(
+        self,
+        *,
+        server: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["server", b"server"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DeleteLoginRequest: _TypeAlias = DeleteLoginRequest  # noqa: Y015
+
+@_typing.final
+class DeleteLoginResponse(_message.Message):
+    """The tokens are gone, and were revoked where the authorization server can."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DeleteLoginResponse: _TypeAlias = DeleteLoginResponse  # noqa: Y015

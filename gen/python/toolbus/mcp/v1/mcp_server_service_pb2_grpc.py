@@ -70,6 +70,21 @@ class McpServerServiceStub:
                 request_serializer=toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.CloseConnectionsRequest.SerializeToString,
                 response_deserializer=toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.CloseConnectionsResponse.FromString,
                 _registered_method=True)
+        self.BeginLogin = channel.unary_unary(
+                '/toolbus.mcp.v1.McpServerService/BeginLogin',
+                request_serializer=toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.BeginLoginRequest.SerializeToString,
+                response_deserializer=toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.BeginLoginResponse.FromString,
+                _registered_method=True)
+        self.CompleteLogin = channel.unary_unary(
+                '/toolbus.mcp.v1.McpServerService/CompleteLogin',
+                request_serializer=toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.CompleteLoginRequest.SerializeToString,
+                response_deserializer=toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.CompleteLoginResponse.FromString,
+                _registered_method=True)
+        self.DeleteLogin = channel.unary_unary(
+                '/toolbus.mcp.v1.McpServerService/DeleteLogin',
+                request_serializer=toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.DeleteLoginRequest.SerializeToString,
+                response_deserializer=toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.DeleteLoginResponse.FromString,
+                _registered_method=True)
 
 
 class McpServerServiceServicer:
@@ -126,6 +141,27 @@ class McpServerServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def BeginLogin(self, request, context):
+        """Begins a login at a server, for the caller itself. What all sessions share is for operators to log in to.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CompleteLogin(self, request, context):
+        """Completes a login that the caller has begun.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def DeleteLogin(self, request, context):
+        """Forgets a login of the caller, or one that all share.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_McpServerServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -163,6 +199,21 @@ def add_McpServerServiceServicer_to_server(servicer, server):
                     servicer.CloseConnections,
                     request_deserializer=toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.CloseConnectionsRequest.FromString,
                     response_serializer=toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.CloseConnectionsResponse.SerializeToString,
+            ),
+            'BeginLogin': grpc.unary_unary_rpc_method_handler(
+                    servicer.BeginLogin,
+                    request_deserializer=toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.BeginLoginRequest.FromString,
+                    response_serializer=toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.BeginLoginResponse.SerializeToString,
+            ),
+            'CompleteLogin': grpc.unary_unary_rpc_method_handler(
+                    servicer.CompleteLogin,
+                    request_deserializer=toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.CompleteLoginRequest.FromString,
+                    response_serializer=toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.CompleteLoginResponse.SerializeToString,
+            ),
+            'DeleteLogin': grpc.unary_unary_rpc_method_handler(
+                    servicer.DeleteLogin,
+                    request_deserializer=toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.DeleteLoginRequest.FromString,
+                    response_serializer=toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.DeleteLoginResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -355,6 +406,87 @@ class McpServerService:
             '/toolbus.mcp.v1.McpServerService/CloseConnections',
             toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.CloseConnectionsRequest.SerializeToString,
             toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.CloseConnectionsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def BeginLogin(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/toolbus.mcp.v1.McpServerService/BeginLogin',
+            toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.BeginLoginRequest.SerializeToString,
+            toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.BeginLoginResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CompleteLogin(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/toolbus.mcp.v1.McpServerService/CompleteLogin',
+            toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.CompleteLoginRequest.SerializeToString,
+            toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.CompleteLoginResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DeleteLogin(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/toolbus.mcp.v1.McpServerService/DeleteLogin',
+            toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.DeleteLoginRequest.SerializeToString,
+            toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.DeleteLoginResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -49,6 +49,12 @@ class McpServerServiceStub:
     """Streams all connections that ListConnections lists, now and after each change."""
     CloseConnections: _grpc.UnaryUnaryMultiCallable[_mcp_server_service_pb2.CloseConnectionsRequest, _mcp_server_service_pb2.CloseConnectionsResponse]
     """Closes the connections of a session's agent."""
+    BeginLogin: _grpc.UnaryUnaryMultiCallable[_mcp_server_service_pb2.BeginLoginRequest, _mcp_server_service_pb2.BeginLoginResponse]
+    """Begins a login at a server, for the caller itself. What all sessions share is for operators to log in to."""
+    CompleteLogin: _grpc.UnaryUnaryMultiCallable[_mcp_server_service_pb2.CompleteLoginRequest, _mcp_server_service_pb2.CompleteLoginResponse]
+    """Completes a login that the caller has begun."""
+    DeleteLogin: _grpc.UnaryUnaryMultiCallable[_mcp_server_service_pb2.DeleteLoginRequest, _mcp_server_service_pb2.DeleteLoginResponse]
+    """Forgets a login of the caller, or one that all share."""
 
 @_typing.type_check_only
 class McpServerServiceAsyncStub(McpServerServiceStub):
@@ -71,6 +77,12 @@ class McpServerServiceAsyncStub(McpServerServiceStub):
     """Streams all connections that ListConnections lists, now and after each change."""
     CloseConnections: _aio.UnaryUnaryMultiCallable[_mcp_server_service_pb2.CloseConnectionsRequest, _mcp_server_service_pb2.CloseConnectionsResponse]  # type: ignore[assignment]
     """Closes the connections of a session's agent."""
+    BeginLogin: _aio.UnaryUnaryMultiCallable[_mcp_server_service_pb2.BeginLoginRequest, _mcp_server_service_pb2.BeginLoginResponse]  # type: ignore[assignment]
+    """Begins a login at a server, for the caller itself. What all sessions share is for operators to log in to."""
+    CompleteLogin: _aio.UnaryUnaryMultiCallable[_mcp_server_service_pb2.CompleteLoginRequest, _mcp_server_service_pb2.CompleteLoginResponse]  # type: ignore[assignment]
+    """Completes a login that the caller has begun."""
+    DeleteLogin: _aio.UnaryUnaryMultiCallable[_mcp_server_service_pb2.DeleteLoginRequest, _mcp_server_service_pb2.DeleteLoginResponse]  # type: ignore[assignment]
+    """Forgets a login of the caller, or one that all share."""
 
 class McpServerServiceServicer(metaclass=_abc_1.ABCMeta):
     """MCP servers: configuration and health."""
@@ -132,5 +144,29 @@ class McpServerServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_mcp_server_service_pb2.CloseConnectionsResponse, _abc.Awaitable[_mcp_server_service_pb2.CloseConnectionsResponse]]:
         """Closes the connections of a session's agent."""
+
+    @_abc_1.abstractmethod
+    def BeginLogin(
+        self,
+        request: _mcp_server_service_pb2.BeginLoginRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_mcp_server_service_pb2.BeginLoginResponse, _abc.Awaitable[_mcp_server_service_pb2.BeginLoginResponse]]:
+        """Begins a login at a server, for the caller itself. What all sessions share is for operators to log in to."""
+
+    @_abc_1.abstractmethod
+    def CompleteLogin(
+        self,
+        request: _mcp_server_service_pb2.CompleteLoginRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_mcp_server_service_pb2.CompleteLoginResponse, _abc.Awaitable[_mcp_server_service_pb2.CompleteLoginResponse]]:
+        """Completes a login that the caller has begun."""
+
+    @_abc_1.abstractmethod
+    def DeleteLogin(
+        self,
+        request: _mcp_server_service_pb2.DeleteLoginRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_mcp_server_service_pb2.DeleteLoginResponse, _abc.Awaitable[_mcp_server_service_pb2.DeleteLoginResponse]]:
+        """Forgets a login of the caller, or one that all share."""
 
 def add_McpServerServiceServicer_to_server(servicer: McpServerServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -55,6 +55,15 @@ const (
 	// McpServerServiceCloseConnectionsProcedure is the fully-qualified name of the McpServerService's
 	// CloseConnections RPC.
 	McpServerServiceCloseConnectionsProcedure = "/toolbus.mcp.v1.McpServerService/CloseConnections"
+	// McpServerServiceBeginLoginProcedure is the fully-qualified name of the McpServerService's
+	// BeginLogin RPC.
+	McpServerServiceBeginLoginProcedure = "/toolbus.mcp.v1.McpServerService/BeginLogin"
+	// McpServerServiceCompleteLoginProcedure is the fully-qualified name of the McpServerService's
+	// CompleteLogin RPC.
+	McpServerServiceCompleteLoginProcedure = "/toolbus.mcp.v1.McpServerService/CompleteLogin"
+	// McpServerServiceDeleteLoginProcedure is the fully-qualified name of the McpServerService's
+	// DeleteLogin RPC.
+	McpServerServiceDeleteLoginProcedure = "/toolbus.mcp.v1.McpServerService/DeleteLogin"
 )
 
 // McpServerServiceClient is a client for the toolbus.mcp.v1.McpServerService service.
@@ -74,6 +83,12 @@ type McpServerServiceClient interface {
 	WatchConnections(context.Context, *connect.Request[v1.WatchConnectionsRequest]) (*connect.ServerStreamForClient[v1.WatchConnectionsResponse], error)
 	// Closes the connections of a session's agent.
 	CloseConnections(context.Context, *connect.Request[v1.CloseConnectionsRequest]) (*connect.Response[v1.CloseConnectionsResponse], error)
+	// Begins a login at a server, for the caller itself. What all sessions share is for operators to log in to.
+	BeginLogin(context.Context, *connect.Request[v1.BeginLoginRequest]) (*connect.Response[v1.BeginLoginResponse], error)
+	// Completes a login that the caller has begun.
+	CompleteLogin(context.Context, *connect.Request[v1.CompleteLoginRequest]) (*connect.Response[v1.CompleteLoginResponse], error)
+	// Forgets a login of the caller, or one that all share.
+	DeleteLogin(context.Context, *connect.Request[v1.DeleteLoginRequest]) (*connect.Response[v1.DeleteLoginResponse], error)
 }
 
 // NewMcpServerServiceClient constructs a client for the toolbus.mcp.v1.McpServerService service. By
@@ -129,6 +144,24 @@ func NewMcpServerServiceClient(httpClient connect.HTTPClient, baseURL string, op
 			connect.WithSchema(mcpServerServiceMethods.ByName("CloseConnections")),
 			connect.WithClientOptions(opts...),
 		),
+		beginLogin: connect.NewClient[v1.BeginLoginRequest, v1.BeginLoginResponse](
+			httpClient,
+			baseURL+McpServerServiceBeginLoginProcedure,
+			connect.WithSchema(mcpServerServiceMethods.ByName("BeginLogin")),
+			connect.WithClientOptions(opts...),
+		),
+		completeLogin: connect.NewClient[v1.CompleteLoginRequest, v1.CompleteLoginResponse](
+			httpClient,
+			baseURL+McpServerServiceCompleteLoginProcedure,
+			connect.WithSchema(mcpServerServiceMethods.ByName("CompleteLogin")),
+			connect.WithClientOptions(opts...),
+		),
+		deleteLogin: connect.NewClient[v1.DeleteLoginRequest, v1.DeleteLoginResponse](
+			httpClient,
+			baseURL+McpServerServiceDeleteLoginProcedure,
+			connect.WithSchema(mcpServerServiceMethods.ByName("DeleteLogin")),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
@@ -141,6 +174,9 @@ type mcpServerServiceClient struct {
 	listConnections  *connect.Client[v1.ListConnectionsRequest, v1.ListConnectionsResponse]
 	watchConnections *connect.Client[v1.WatchConnectionsRequest, v1.WatchConnectionsResponse]
 	closeConnections *connect.Client[v1.CloseConnectionsRequest, v1.CloseConnectionsResponse]
+	beginLogin       *connect.Client[v1.BeginLoginRequest, v1.BeginLoginResponse]
+	completeLogin    *connect.Client[v1.CompleteLoginRequest, v1.CompleteLoginResponse]
+	deleteLogin      *connect.Client[v1.DeleteLoginRequest, v1.DeleteLoginResponse]
 }
 
 // ApplyMcpServer calls toolbus.mcp.v1.McpServerService.ApplyMcpServer.
@@ -178,6 +214,21 @@ func (c *mcpServerServiceClient) CloseConnections(ctx context.Context, req *conn
 	return c.closeConnections.CallUnary(ctx, req)
 }
 
+// BeginLogin calls toolbus.mcp.v1.McpServerService.BeginLogin.
+func (c *mcpServerServiceClient) BeginLogin(ctx context.Context, req *connect.Request[v1.BeginLoginRequest]) (*connect.Response[v1.BeginLoginResponse], error) {
+	return c.beginLogin.CallUnary(ctx, req)
+}
+
+// CompleteLogin calls toolbus.mcp.v1.McpServerService.CompleteLogin.
+func (c *mcpServerServiceClient) CompleteLogin(ctx context.Context, req *connect.Request[v1.CompleteLoginRequest]) (*connect.Response[v1.CompleteLoginResponse], error) {
+	return c.completeLogin.CallUnary(ctx, req)
+}
+
+// DeleteLogin calls toolbus.mcp.v1.McpServerService.DeleteLogin.
+func (c *mcpServerServiceClient) DeleteLogin(ctx context.Context, req *connect.Request[v1.DeleteLoginRequest]) (*connect.Response[v1.DeleteLoginResponse], error) {
+	return c.deleteLogin.CallUnary(ctx, req)
+}
+
 // McpServerServiceHandler is an implementation of the toolbus.mcp.v1.McpServerService service.
 type McpServerServiceHandler interface {
 	// Creates or replaces a server that every agent can use.
@@ -195,6 +246,12 @@ type McpServerServiceHandler interface {
 	WatchConnections(context.Context, *connect.Request[v1.WatchConnectionsRequest], *connect.ServerStream[v1.WatchConnectionsResponse]) error
 	// Closes the connections of a session's agent.
 	CloseConnections(context.Context, *connect.Request[v1.CloseConnectionsRequest]) (*connect.Response[v1.CloseConnectionsResponse], error)
+	// Begins a login at a server, for the caller itself. What all sessions share is for operators to log in to.
+	BeginLogin(context.Context, *connect.Request[v1.BeginLoginRequest]) (*connect.Response[v1.BeginLoginResponse], error)
+	// Completes a login that the caller has begun.
+	CompleteLogin(context.Context, *connect.Request[v1.CompleteLoginRequest]) (*connect.Response[v1.CompleteLoginResponse], error)
+	// Forgets a login of the caller, or one that all share.
+	DeleteLogin(context.Context, *connect.Request[v1.DeleteLoginRequest]) (*connect.Response[v1.DeleteLoginResponse], error)
 }
 
 // NewMcpServerServiceHandler builds an HTTP handler from the service implementation. It returns the
@@ -246,6 +303,24 @@ func NewMcpServerServiceHandler(svc McpServerServiceHandler, opts ...connect.Han
 		connect.WithSchema(mcpServerServiceMethods.ByName("CloseConnections")),
 		connect.WithHandlerOptions(opts...),
 	)
+	mcpServerServiceBeginLoginHandler := connect.NewUnaryHandler(
+		McpServerServiceBeginLoginProcedure,
+		svc.BeginLogin,
+		connect.WithSchema(mcpServerServiceMethods.ByName("BeginLogin")),
+		connect.WithHandlerOptions(opts...),
+	)
+	mcpServerServiceCompleteLoginHandler := connect.NewUnaryHandler(
+		McpServerServiceCompleteLoginProcedure,
+		svc.CompleteLogin,
+		connect.WithSchema(mcpServerServiceMethods.ByName("CompleteLogin")),
+		connect.WithHandlerOptions(opts...),
+	)
+	mcpServerServiceDeleteLoginHandler := connect.NewUnaryHandler(
+		McpServerServiceDeleteLoginProcedure,
+		svc.DeleteLogin,
+		connect.WithSchema(mcpServerServiceMethods.ByName("DeleteLogin")),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/toolbus.mcp.v1.McpServerService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case McpServerServiceApplyMcpServerProcedure:
@@ -262,6 +337,12 @@ func NewMcpServerServiceHandler(svc McpServerServiceHandler, opts ...connect.Han
 			mcpServerServiceWatchConnectionsHandler.ServeHTTP(w, r)
 		case McpServerServiceCloseConnectionsProcedure:
 			mcpServerServiceCloseConnectionsHandler.ServeHTTP(w, r)
+		case McpServerServiceBeginLoginProcedure:
+			mcpServerServiceBeginLoginHandler.ServeHTTP(w, r)
+		case McpServerServiceCompleteLoginProcedure:
+			mcpServerServiceCompleteLoginHandler.ServeHTTP(w, r)
+		case McpServerServiceDeleteLoginProcedure:
+			mcpServerServiceDeleteLoginHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -297,4 +378,16 @@ func (UnimplementedMcpServerServiceHandler) WatchConnections(context.Context, *c
 
 func (UnimplementedMcpServerServiceHandler) CloseConnections(context.Context, *connect.Request[v1.CloseConnectionsRequest]) (*connect.Response[v1.CloseConnectionsResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("toolbus.mcp.v1.McpServerService.CloseConnections is not implemented"))
+}
+
+func (UnimplementedMcpServerServiceHandler) BeginLogin(context.Context, *connect.Request[v1.BeginLoginRequest]) (*connect.Response[v1.BeginLoginResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("toolbus.mcp.v1.McpServerService.BeginLogin is not implemented"))
+}
+
+func (UnimplementedMcpServerServiceHandler) CompleteLogin(context.Context, *connect.Request[v1.CompleteLoginRequest]) (*connect.Response[v1.CompleteLoginResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("toolbus.mcp.v1.McpServerService.CompleteLogin is not implemented"))
+}
+
+func (UnimplementedMcpServerServiceHandler) DeleteLogin(context.Context, *connect.Request[v1.DeleteLoginRequest]) (*connect.Response[v1.DeleteLoginResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("toolbus.mcp.v1.McpServerService.DeleteLogin is not implemented"))
 }

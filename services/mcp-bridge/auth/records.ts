@@ -1,0 +1,117 @@
+import type { Bucket } from "#runtime/bus/buckets/bucket.ts";
+import type { BucketView } from "#runtime/bus/buckets/bucket-view.ts";
+import { refuse } from "#runtime/failure/failure.ts";
+import { type LoginRecord, type Owner, ownerPart } from "./record.ts";
+import type { Sealing } from "./sealing.ts";
+
+/** Logins of one owner: whoever may open sessions could fill the store else. */
+const MOST_OF_ONE = 100;
+
+export interface KeptRecord {
+  readonly key: string;
+  readonly record: LoginRecord;
+  readonly revision: number;
+}
+
+export interface RecordsParts {
+  bucket: Pick<Bucket<Uint8Array>, "read" | "update" | "replace">;
+  /** Follows the bucket. */
+  view: BucketView<Uint8Array>;
+  /** Absent where no key is configured: then nothing is kept. */
+  sealing: Sealing | undefined;
+}
+
+/** The logins that are kept, by owner and server. */
+export class LoginRecords {
+  readonly #parts: RecordsParts;
+  readonly #opened = new WeakMap<Uint8Array, LoginRecord>();
+
+  constructor(parts: RecordsParts) {
+    this.#parts = parts;
+  }
+
+  get isKept(): boolean {
+    return this.#parts.sealing !== undefined;
+  }
+
+  /** Resolves at the next change of any. */
+  get changed(): Promise<void> {
+    return this.#parts.view.changed;
+  }
+
+  /** As far as this instance has followed. */
+  find(key: string): LoginRecord | undefined {
+    const found = this.#parts.view.get(key);
+    return found && this.#open(found.value, key);
+  }
+
+  of(owner: Owner): KeptRecord[] {
+    const prefix = `${ownerPart(owner)}.`;
+    return this.#parts.view.entries.flatMap(([key, { value, revision }]) => {
+      const record = key.startsWith(prefix) ? this.#open(value, key) : undefined;
+      return record ? [{ key, record, revision }] : [];
+    });
+  }
+
+  async read(key: string, signal?: AbortSignal): Promise<KeptRecord | undefined> {
+    const found = await this.#parts.bucket.read(key, signal);
+    const record = found && this.#open(found.value, key);
+    return record && { key, record, revision: found.revision };
+  }
+
+  /** Decides on what stands; undefined keeps it. What another key has sealed is nothing. */
+  async update(
+    key: string,
+    decide: (record: LoginRecord | undefined) => LoginRecord | undefined,
+    signal?: AbortSignal,
+  ): Promise<KeptRecord & { hasChanged: boolean }> {
+    const sealing = this.#parts.sealing ?? refuseUnkept();
+    const result = await this.#parts.bucket.update(
+      key,
+      (standing) => {
+        const decided = decide(standing && this.#open(standing, key));
+        if (decided !== undefined && standing === undefined) this.#requireRoom(key);
+        return decided && sealing.seal(JSON.stringify(decided), key);
+      },
+      signal,
+    );
+    if (result.hasChanged) await this.#parts.view.reached(result.revision, signal);
+    const record = (result.value && this.#open(result.value, key)) ?? { server: null };
+    return { key, record, revision: result.revision, hasChanged: result.hasChanged };
+  }
+
+  /** False when the record is not any more what it was at the revision. */
+  async replace({ key, revision }: Pick<KeptRecord, "key" | "revision">, record: LoginRecord): Promise<boolean> {
+    const sealing = this.#parts.sealing ?? refuseUnkept();
+    const stored = await this.#parts.bucket.replace(key, sealing.seal(JSON.stringify(record), key), revision);
+    if (stored !== undefined) await this.#parts.view.reached(stored);
+    return stored !== undefined;
+  }
+
+  #open(sealed: Uint8Array, key: string): LoginRecord | undefined {
+    const known = this.#opened.get(sealed);
+    if (known) return known;
+    const text = this.#parts.sealing?.open(sealed, key);
+    if (text === undefined) return undefined;
+    const record: LoginRecord = JSON.parse(text); // nobody without the key could have written it
+    this.#opened.set(sealed, record);
+    return record;
+  }
+
+  #requireRoom(key: string): void {
+    const prefix = key.slice(0, key.indexOf(".") + 1);
+    const count = this.#parts.view.entries.filter(([other]) => other.startsWith(prefix)).length;
+    if (count >= MOST_OF_ONE)
+      refuse("resource_exhausted", `there are ${MOST_OF_ONE} logins at MCP servers already: log out of some`, {
+        reason: "MCP_LOGIN_FAILED",
+      });
+  }
+}
+
+export function refuseUnkept(): never {
+  return refuse(
+    "failed_precondition",
+    "logins at MCP servers cannot be kept: set TOOLBUS_MCP_LOGIN_KEY at every mcp-bridge (openssl rand -base64 32)",
+    { reason: "MCP_LOGIN_FAILED" },
+  );
+}

@@ -1,0 +1,87 @@
+import { createPrivateKey } from "node:crypto";
+import {
+  type AddClientAuthentication,
+  createPrivateKeyJwtAuth,
+  type FetchLike,
+  isStrictScopeSuperset,
+  type OAuthClientInformationFull,
+  type OAuthClientInformationMixed,
+  registerClient,
+} from "@modelcontextprotocol/client";
+import type { ClientAuth } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import type { Origin } from "../record.ts";
+import type { Discovered } from "./discovery.ts";
+
+/** Who the suite is to an authorization server. */
+export interface Client {
+  readonly information: OAuthClientInformationMixed;
+  /** Beside what the information itself has. */
+  readonly addClientAuthentication?: AddClientAuthentication;
+}
+
+/** What the entry of the server says, with its secrets resolved, else what was found out. */
+export async function clientOf({ client }: Origin, auth: ClientAuth | undefined): Promise<Client> {
+  if (!auth?.clientId) {
+    if (client === undefined) throw new Error("no client is known there");
+    return { information: client };
+  }
+  const { clientId, clientSecret, privateKey } = auth;
+  if (privateKey === "")
+    return { information: { client_id: clientId, ...(clientSecret !== "" && { client_secret: clientSecret }) } };
+  const key = createPrivateKey(privateKey).export({ format: "jwk" });
+  const options = { issuer: clientId, subject: clientId, privateKey: { ...key }, alg: algorithmOf(key) };
+  return { information: { client_id: clientId }, addClientAuthentication: createPrivateKeyJwtAuth(options) };
+}
+
+function algorithmOf({ kty, crv }: { kty?: string; crv?: string }): string {
+  if (kty === "RSA") return "RS256";
+  return { "P-256": "ES256", "P-384": "ES384", "P-521": "ES512" }[crv ?? ""] ?? "EdDSA";
+}
+
+/** How clients are found out: by a document that the suite publishes, or by registering. */
+export interface FindingClient {
+  redirectUri: string;
+  scope: string | undefined;
+  /** What was registered before, perhaps elsewhere. */
+  known: readonly Origin[];
+  /** Where the suite's Client ID Metadata Document is; absent where it has no public URL. */
+  metadataUrl: string | undefined;
+  fetch: FetchLike;
+}
+
+/** CIMD goes before registration, which leaves a client behind at each authorization server. */
+export async function findClient(origin: Discovered, finding: FindingClient): Promise<OAuthClientInformationMixed> {
+  const { metadata, authorizationServer } = origin;
+  const { redirectUri, scope, known, metadataUrl, fetch } = finding;
+  if (metadata?.client_id_metadata_document_supported && metadataUrl !== undefined) return { client_id: metadataUrl };
+  const registered = known.find(
+    (one) => one.client && one.authorizationServer === authorizationServer && isFor(one, redirectUri, scope),
+  );
+  if (registered?.client) return registered.client;
+  if (metadata && !metadata.registration_endpoint)
+    throw new Error(
+      `${metadata.issuer} registers no clients by itself: register one there, and name it in the server's entry (auth.clientId)`,
+    );
+  const isNative = !redirectUri.startsWith("https:");
+  const clientMetadata = { ...clientDocument([redirectUri]), application_type: isNative ? "native" : "web" };
+  const registration = { clientMetadata, fetchFn: fetch, ...(metadata && { metadata }), ...(scope && { scope }) };
+  return registerClient(authorizationServer, registration);
+}
+
+/** A client that was registered for some scopes gets no others. */
+function isFor({ client, redirectUri }: Origin, asked: string, scope = ""): boolean {
+  const { client_secret_expires_at: expires = 0, scope: registered } = client as Partial<OAuthClientInformationFull>;
+  const isWide = registered === undefined || !isStrictScopeSuperset(scope, registered);
+  return redirectUri === asked && isWide && (expires === 0 || expires * 1_000 > Date.now());
+}
+
+/** What the suite says of itself, as it registers and in its Client ID Metadata Document. */
+export function clientDocument(redirectUris: string[]) {
+  return {
+    client_name: "toolbus",
+    redirect_uris: redirectUris,
+    grant_types: ["authorization_code", "refresh_token"],
+    response_types: ["code"],
+    token_endpoint_auth_method: "none",
+  };
+}

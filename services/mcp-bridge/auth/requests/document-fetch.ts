@@ -1,0 +1,48 @@
+import type { FetchLike } from "@modelcontextprotocol/client";
+import { createAddressGuard } from "#runtime/http/address-guard.ts";
+import { isLoopback } from "#runtime/http/loopback.ts";
+import { openOriginFetch } from "../../transport/http/origin-fetch.ts";
+
+/** No metadata, registration or answer with tokens is longer. */
+const MAX_BYTES = 256 * 1024;
+
+export interface DocumentFetch extends AsyncDisposable {
+  readonly fetch: FetchLike;
+}
+
+/**
+ * Requests of OAuth to the places that documents of servers name, which may be meant to mislead:
+ *
+ * F1  `https`, or `http` on loopback or at the MCP server's own origin, which its entry names.
+ * F2  At public addresses and what the operator allows; for a server that no run has brought, also at its own host and port, and on
+ *     loopback if it is there itself.
+ * F3  256 KiB each, all together within the time of what asks; redirects only within an origin.
+ */
+export function openDocumentFetch(
+  serverUrl: URL,
+  { allow, isOfRun }: { allow: readonly string[]; isOfRun: boolean },
+  over: AbortSignal,
+): DocumentFetch {
+  const own = createAddressGuard(isOfRun ? allow : [...allow, ...ownAddresses(serverUrl)]);
+  const origin = openOriginFetch({ guard: own, maxMessageBytes: MAX_BYTES, limitName: "" }, () => {});
+  return {
+    async fetch(input, init = {}) {
+      const url = requireSafe(new URL(input), serverUrl);
+      return origin.request(url, { ...init, signal: over });
+    },
+    [Symbol.asyncDispose]: () => origin[Symbol.asyncDispose](),
+  };
+}
+
+/** F1. Throws for any other place. */
+export function requireSafe(url: URL, serverUrl?: URL): URL {
+  const isOwn = url.origin === serverUrl?.origin;
+  if (url.protocol === "https:" || (url.protocol === "http:" && (isOwn || isLoopback(url.hostname)))) return url;
+  throw new Error(`${url.origin === "null" ? url.protocol : url.origin} is named, and is neither https nor loopback`);
+}
+
+/** F2 */
+function ownAddresses({ hostname, port, protocol }: URL): string[] {
+  const own = `${hostname}:${port || (protocol === "https:" ? 443 : 80)}`;
+  return isLoopback(hostname) ? [own, "127.0.0.0/8", "::1/128"] : [own];
+}

@@ -1,0 +1,25 @@
+import { extractWWWAuthenticateParams } from "@modelcontextprotocol/client";
+import type { Authorization } from "../module.ts";
+
+type Request = (url: string | URL, init: RequestInit) => Promise<Response>;
+
+/** Sends with the token that there is, and once more with another when it is refused. */
+export function authorized(request: Request, authorization: Authorization | undefined): Request {
+  if (authorization === undefined) return request;
+  return async (url, init) => {
+    for (let isAgain = false; ; isAgain = true) {
+      const token = await authorization.token();
+      const headers = new Headers(init.headers);
+      if (token !== undefined) headers.set("authorization", `Bearer ${token}`);
+      const response = await request(url, { ...init, headers });
+      if (!isRefusal(response)) return response;
+      await response.body?.cancel();
+      await authorization.refused(response, token, isAgain);
+    }
+  };
+}
+
+function isRefusal(response: Response): boolean {
+  if (response.status !== 403) return response.status === 401;
+  return extractWWWAuthenticateParams(response).error === "insufficient_scope";
+}
