@@ -17,6 +17,11 @@ export class CallTime implements Disposable {
     this.#start();
   }
 
+  /** When it is over at the latest, as far as is known by now. */
+  get latestMs(): number {
+    return this.#latestMs;
+  }
+
   /** Aborts when the time is over. */
   get signal(): AbortSignal {
     return this.#over.signal;

@@ -5,9 +5,11 @@ import { type Tool, ToolProgressSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import { errorResult } from "#runtime/results/error-result.ts";
 import { openEnding } from "#runtime/time/ending.ts";
+import { followTask } from "../link/follow-task.ts";
 import type { LinkKeeper } from "../link/link-keeper.ts";
 import type { Outcome } from "../link/outcome.ts";
 import type { ReadyPhase } from "../link/phase.ts";
+import { type Task, taskIn } from "../link/tasks.ts";
 import { isOffered } from "../tools/is-offered.ts";
 import { resultFromAnswer } from "../tools/result.ts";
 import type { CallTime } from "./call-time.ts";
@@ -46,6 +48,9 @@ export async function execute(execution: Execution): Promise<Executed> {
   return executeWithin(execution, parsed, { deadline, abandoned, timeoutMs });
 }
 
+/** The result of a task is read after its end, at the latest with the time of the call. */
+const KEPT_LONGER_MS = 60_000;
+
 interface Limits {
   deadline: AbortSignal;
   abandoned: AbortSignal;
@@ -77,11 +82,16 @@ async function callOnce(
   const { link } = call.ready;
   const onProgress = (progress: Progress) => execution.tell({ case: "progress", value: progressFrom(progress) });
   try {
-    const { callId: idempotencyKey } = execution;
-    const answer = await link.call(
-      { tool: call.listed, idempotencyKey, arguments: call.parsed, onProgress },
+    const { callId: idempotencyKey, time } = execution;
+    const keepMs = Math.max(0, time.latestMs - Date.now()) + KEPT_LONGER_MS;
+    const called = await link.call(
+      { tool: call.listed, idempotencyKey, keepMs, arguments: call.parsed, onProgress },
       call.signal,
     );
+    const task = taskIn(called);
+    const followed = task === undefined ? { answer: called } : await follow(execution, call, task);
+    if ("outcome" in followed) return failed(followed.outcome);
+    const { answer } = followed;
     const result = resultFromAnswer(answer);
     const outputJson = result.isError ? execution.redact(result.outputJson) : result.outputJson;
     return { kind: "result", result: { ...result, outputJson } };
@@ -94,6 +104,13 @@ async function callOnce(
       return failed({ kind: "unknown", text: execution.redact(await link.ended) });
     return failed(outcome);
   }
+}
+
+function follow(execution: Execution, call: { ready: ReadyPhase; signal: AbortSignal }, task: Task) {
+  const { keeper, server } = execution;
+  const onStatus = (message: string, progress: number) =>
+    execution.tell({ case: "progress", value: progressFrom({ progress, message: execution.redact(message) }) });
+  return followTask({ ...call, keeper, task, outlivesLink: server.transport.case !== "stdio", onStatus });
 }
 
 function failed(outcome: Outcome) {

@@ -24,6 +24,7 @@ import { type About, aboutServer } from "./about.ts";
 import type { KnownEra } from "./eras.ts";
 import { type ListedTools, listTools } from "./list-tools.ts";
 import { networkTextOf, type Outcome, outcomeOf } from "./outcome.ts";
+import { callAsTask, showTasks, TASKS_EXTENSION, type Tasks, tasksOf } from "./tasks.ts";
 
 /** A client and its transport, initialised: they live and end together, and are never used again after that. */
 export interface Link extends AsyncDisposable {
@@ -39,7 +40,8 @@ export interface Link extends AsyncDisposable {
   list(signal: AbortSignal): Promise<ListedTools>;
   /** Resolves when the calls that were sent have ended, at the latest when the signal aborts. */
   quiet(limit: AbortSignal): Promise<void>;
-  /** Rejects with whatever the SDK says. */
+  readonly tasks: Tasks;
+  /** Rejects with whatever the SDK says. The result may stand for a task (`taskIn`). */
   call(request: LinkCall, signal: AbortSignal): Promise<CallToolResult>;
   /** Resolves when the server has shown that it is there. */
   check(signal: AbortSignal): Promise<void>;
@@ -51,6 +53,8 @@ export interface LinkCall {
   tool: Tool;
   /** Equal for each execution of one call, for servers that do once what they are asked twice (LOOP-14). */
   idempotencyKey: string;
+  /** For how long the server is to keep the result of a task. */
+  keepMs: number;
   arguments: Record<string, unknown>;
   onProgress: (progress: Progress) => void;
 }
@@ -82,7 +86,7 @@ const NO_TIMEOUT_MS = 2 ** 31 - 1;
 const SILENT_SHARE = 0.4;
 const FETCHED_SILENT_SHARE = 0.75;
 
-const CAPABILITIES = { elicitation: { form: {}, url: {} } };
+const CAPABILITIES = { elicitation: { form: {}, url: {} }, extensions: { [TASKS_EXTENSION]: {} } };
 const MODERN_REVISION = "2026-07-28";
 
 /** Opens the transport and initialises. A rejected opening has closed, or is closing, what it opened: wait for `closed`. */
@@ -171,6 +175,7 @@ async function openOnce(
   const { server, context } = options;
   const opened = await options.module.open(server, context);
   const { transport } = opened;
+  showTasks(transport);
   const close = () =>
     transport.close().catch((error) => context.logger.warn({ err: error }, `closing ${server.name} failed`));
   const client = new Client(
@@ -245,6 +250,7 @@ function createLink(options: LinkOptions, opened: OpenTransport, client: Client,
       .catch((error) => context.logger.debug(`${server.name} sets no level: ${error.message}`));
   }
   const calls = new Set<Promise<CallToolResult>>();
+  let taskTools: ReadonlySet<string> = new Set();
   const requestOptions = (signal: AbortSignal) => ({ signal, timeout: NO_TIMEOUT_MS });
   return {
     protocolVersion: client.getNegotiatedProtocolVersion() ?? "",
@@ -255,27 +261,30 @@ function createLink(options: LinkOptions, opened: OpenTransport, client: Client,
     },
     ended: ended.promise,
     end: (reason) => ended.resolve(reason),
-    list: (signal) => listTools(client, { signal, allowedTools: server.allowedTools }),
+    async list(signal) {
+      const listed = await listTools(client, { signal, allowedTools: server.allowedTools });
+      taskTools = listed.taskTools;
+      return listed;
+    },
+    tasks: tasksOf(client, requestOptions),
     async quiet(limit) {
       await orAborted(Promise.allSettled(calls), limit).catch(() => {}); // then they are cut
     },
     call: (request, signal) => {
-      const call = client.callTool(
-        {
-          name: request.tool.name,
-          arguments: request.arguments,
-          _meta: {
-            [IDEMPOTENCY_META_KEY]: request.idempotencyKey,
-            ...(isModern && { [LOG_LEVEL_META_KEY]: "info" }),
-          },
+      const { name } = request.tool;
+      const params = {
+        name,
+        arguments: request.arguments,
+        _meta: {
+          [IDEMPOTENCY_META_KEY]: request.idempotencyKey,
+          ...(isModern && { [LOG_LEVEL_META_KEY]: "info" }),
         },
-        {
-          ...requestOptions(signal),
-          onprogress: request.onProgress,
-          // For headers that its schema asks for. Its output schema is left to whoever reads the result.
-          toolDefinition: definitionOf(request.tool),
-        },
-      );
+      };
+      const options = { ...requestOptions(signal), onprogress: request.onProgress };
+      const call = taskTools.has(name)
+        ? callAsTask(client, { ...params, task: { ttl: request.keepMs } }, options)
+        : // its definition is for headers that its schema asks for; its output schema is left to whoever reads the result
+          client.callTool(params, { ...options, toolDefinition: definitionOf(request.tool) });
       calls.add(call);
       const forget = () => calls.delete(call);
       call.then(forget, forget);

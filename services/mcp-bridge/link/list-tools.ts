@@ -3,6 +3,7 @@ import { z } from "zod";
 import type { AllowedTools, Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { isOffered } from "../tools/is-offered.ts";
 import { parseTool } from "../tools/parse-tool.ts";
+import { wantsTask } from "./tasks.ts";
 
 /** The SDK's own schema refuses the whole list for one bad tool. */
 const pageSchema = z.looseObject({ tools: z.array(z.unknown()), nextCursor: z.string().nullish() });
@@ -11,6 +12,8 @@ const MAX_PAGES = 500;
 
 export interface ListedTools {
   tools: Tool[];
+  /** Names of those that are called as tasks. */
+  taskTools: ReadonlySet<string>;
   /** What was left out, in words for an operator. */
   warnings: string[];
 }
@@ -20,18 +23,22 @@ export async function listTools(
   client: Client,
   options: { signal: AbortSignal; allowedTools: AllowedTools | undefined },
 ): Promise<ListedTools> {
-  if (!client.getServerCapabilities()?.tools) return { tools: [], warnings: [] };
+  if (!client.getServerCapabilities()?.tools) return { tools: [], taskTools: new Set(), warnings: [] };
   const { allowedTools } = options;
   const tools = new Map<string, Tool>();
+  const taskTools = new Set<string>();
   const warnings: string[] = [];
   for await (const listed of listedTools(client, options.signal, warnings)) {
     const parsed = parseTool(listed);
     if (parsed.kind === "refused") warnings.push(`the tool "${parsed.name}" is not offered: ${parsed.reason}`);
     else if (tools.has(parsed.tool.name))
       warnings.push(`the tool "${parsed.tool.name}" is listed twice: the first counts`);
-    else if (isOffered(parsed.tool.name, allowedTools)) tools.set(parsed.tool.name, parsed.tool);
+    else if (isOffered(parsed.tool.name, allowedTools)) {
+      tools.set(parsed.tool.name, parsed.tool);
+      if (wantsTask(client, listed)) taskTools.add(parsed.tool.name);
+    }
   }
-  return { tools: [...tools.values()], warnings };
+  return { tools: [...tools.values()], taskTools, warnings };
 }
 
 async function* listedTools(client: Client, signal: AbortSignal, warnings: string[]): AsyncGenerator<unknown> {
