@@ -131,6 +131,12 @@ export const checks: readonly Check[] = [
     run: shapeOf,
   },
   { key: "ruff", name: "Python is linted (ruff)", mend: "mend the lines that it names", run: pythonFaults },
+  {
+    key: "mypy",
+    name: "types of the Python SDK hold, for itself and for tools that use it (mypy)",
+    mend: "mend the lines that it names",
+    run: pythonTypeFaults,
+  },
   { key: "gofmt", name: "Go is formatted (gofmt)", mend: "gofmt -w the files that it names", run: goFormatFaults },
   {
     key: "go-vet",
@@ -182,6 +188,20 @@ async function pythonFaults(root: string): Promise<readonly string[]> {
   if (files.length === 0) return [];
   const uv = await findUv({ toolbusDirectory: join(projectRoot, ".toolbus") });
   return faultsOfCommand(uv, ["tool", "run", `ruff@${versions.ruff}`, "check", "--no-cache", ...files], { cwd: root });
+}
+
+/** What tools see of the SDK has strict types: `typed_tool.py` uses all of it. */
+async function pythonTypeFaults(root: string): Promise<readonly string[]> {
+  const uv = await findUv({ toolbusDirectory: join(projectRoot, ".toolbus") });
+  const run = (...words: readonly string[]) =>
+    faultsOfCommand(
+      uv,
+      ["tool", "run", "--from", `mypy==${versions.mypy}`, "env", `MYPYPATH=${root}/sdk/python`, "mypy", ...words],
+      { cwd: root },
+    );
+  const own = await run("--cache-dir=/dev/null", "sdk/python/toolbus_sdk");
+  const strict = ["--cache-dir=/dev/null", "--strict", "--follow-imports=silent"];
+  return [...own, ...(await run(...strict, "sdk/python/tests/typed_tool.py"))];
 }
 
 async function goFormatFaults(root: string): Promise<readonly string[]> {

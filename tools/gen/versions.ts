@@ -6,6 +6,7 @@ export const versions = {
   protovalidate: "v1.2.2",
   grpcioTools: "1.85.1",
   mypyProtobuf: "5.1.0",
+  mypy: "1.18.2",
   ruff: "0.17.6",
 } as const;
 

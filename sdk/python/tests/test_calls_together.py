@@ -1,5 +1,6 @@
 """Calls that are canceled, and calls in flight together."""
 
+import json
 import unittest
 
 from worker_process import Worker
@@ -83,6 +84,47 @@ class Concurrency(unittest.TestCase):
             answers = [worker.read() for _ in range(1000)]
             self.assertEqual(sorted(answer["id"] for answer in answers), list(range(1000)))
             self.assertTrue(all(answer["result"] == answer["id"] for answer in answers))
+
+    def test_a_coroutine_that_blocks_is_told_and_the_others_run_on(self):
+        text = """
+        import asyncio, threading, time
+        go = threading.Event()
+        async def block():
+            return go.wait(15)
+        async def quick(a):
+            await asyncio.sleep(0.01)
+            return a
+        def release(): go.set()
+        """
+        with Worker(text) as worker:
+            worker.read()
+            worker.send(id=1, function="block")
+            for number in range(2, 6):
+                worker.send(id=number, function="quick", kwargs={"a": number})
+            answers = [worker.read() for _ in range(4)]
+            self.assertEqual(sorted(answer["id"] for answer in answers), [2, 3, 4, 5])
+            self.assertTrue(all(answer["result"] == answer["id"] for answer in answers))
+            worker.send(id=6, function="release")
+            self.assertEqual(sorted(worker.read()["id"] for _ in range(2)), [1, 6])
+            told = [json.loads(line) for line in worker.logs() if "held up the loop" in line]
+            self.assertEqual([(line["id"], line["level"]) for line in told], [(1, "warn")])
+            self.assertRegex(told[0]["fields"]["at"][0], r"tool\.py:5 in block$")
+
+    def test_a_coroutine_that_was_moved_can_be_canceled(self):
+        text = """
+        import asyncio, threading
+        go = threading.Event()
+        async def block():
+            return go.wait(15)
+        async def sleep():
+            await asyncio.sleep(60)
+        """
+        with Worker(text) as worker:
+            worker.read()
+            worker.send(id=1, function="block")
+            worker.send(id=2, function="sleep")
+            worker.send(cancel=2)
+            self.assertEqual(worker.read(), {"id": 2, "result": None, "error": "the call was canceled"})
 
     def test_a_memory_limit_is_an_error_of_the_call(self):
         with Worker("def f(n): return len(bytearray(n))\n", f"--memory-bytes={512 * 2**20}") as worker:

@@ -106,6 +106,37 @@ class Prints(unittest.TestCase):
             self.assertEqual([entry["message"] for entry in structured], ["printed", "to stderr", "no end"])
             self.assertEqual({entry["id"] for entry in structured}, {1})
 
+    def test_a_step_of_the_log_ends_with_its_time_and_gives_its_fields_to_the_lines_inside(self):
+        text = """
+        from toolbus_sdk import log
+        def f():
+            with log("fetch", url="u"):
+                log.info("asks", n=1)
+                with log("parse"):
+                    log.info("inside")
+            try:
+                with log("fail"):
+                    raise ValueError("bad")
+            except ValueError:
+                log.info("after")
+        """
+        with Worker(text) as worker:
+            worker.read()
+            worker.call("f")
+            lines = [json.loads(line) for line in worker.logs()]
+            seconds = [line.get("fields", {}).pop("seconds", None) for line in lines]
+            found = [(line["level"], line["message"], line.get("fields", {})) for line in lines]
+            expected = [
+                ("info", "asks", {"url": "u", "n": 1}),
+                ("info", "inside", {"url": "u"}),
+                ("info", "parse", {"url": "u"}),
+                ("info", "fetch", {"url": "u"}),
+                ("error", "fail", {"raised": "ValueError"}),
+                ("info", "after", {}),
+            ]
+            self.assertEqual(found, expected)
+            self.assertEqual([second is not None for second in seconds], [False, False, True, True, True, False])
+
     def test_logs_are_lines_of_json_with_level_and_fields(self):
         text = """
         import logging

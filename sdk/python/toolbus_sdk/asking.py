@@ -4,6 +4,7 @@ import asyncio
 import concurrent.futures
 import itertools
 import threading
+import typing
 
 from toolbus_sdk.call import CallCanceled, running_call
 
@@ -21,7 +22,7 @@ class Asks:
         self._lock = threading.Lock()
 
     def open(self):
-        future = concurrent.futures.Future()
+        future: concurrent.futures.Future[typing.Any] = concurrent.futures.Future()
         with self._lock:
             ask_id = next(self._ids)
             self._waiting[ask_id] = future
@@ -41,7 +42,7 @@ class Asks:
             future.set_exception(ToolError(frame["error"]))
 
 
-def call_tool(name, /, **arguments):
+def call_tool(name: str, /, **arguments: typing.Any) -> typing.Any:
     """Calls another tool of the agent that called this one, and gives its result: `call_tool("search", text="x")`, in a
     coroutine `await call_tool(...)`. Raises ToolError with the tool's error, or with why it was not called."""
     call = running_call()

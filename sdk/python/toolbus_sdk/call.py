@@ -3,10 +3,12 @@
 import contextvars
 import ctypes
 import threading
+import typing
 from contextlib import contextmanager
 
-current = contextvars.ContextVar("toolbus_call")
-MISSING = object()
+current: "contextvars.ContextVar[Call]" = contextvars.ContextVar("toolbus_call")
+MISSING: typing.Any = object()
+T = typing.TypeVar("T")
 
 
 class CallCanceled(BaseException):
@@ -21,9 +23,9 @@ class Call:
         self.id = frame["id"]
         self.function = frame["function"]
         self.kwargs = frame.get("kwargs") or {}
-        self.config = frame.get("config") or {}
-        self.secrets = frame.get("secrets") or {}
-        self.idempotency_key = frame.get("idempotency_key") or ""
+        self.config: dict[str, typing.Any] = frame.get("config") or {}
+        self.secrets: dict[str, str] = frame.get("secrets") or {}
+        self.idempotency_key: str = frame.get("idempotency_key") or ""
         self.channel = channel
         self.log_lines = 0
         self._lock = threading.Lock()
@@ -86,16 +88,16 @@ class Call:
                     self._interrupt_if_possible()
 
 
-def running_call():
+def running_call() -> Call:
     call = current.get(None)
     if call is None:
         raise RuntimeError("no call is running here: ask inside of a tool's function, in its own thread or task")
     return call
 
 
-def get_config(path, default=None):
+def get_config(path: str, default: typing.Any = None) -> typing.Any:
     """The configuration of the present call at a path like `"server.url"`; the default where there is nothing."""
-    value = running_call().config
+    value: typing.Any = running_call().config
     for key in path.split("."):
         if isinstance(value, dict) and key in value:
             value = value[key]
@@ -106,7 +108,11 @@ def get_config(path, default=None):
     return value
 
 
-def get_secret(name, default=MISSING):
+@typing.overload
+def get_secret(name: str) -> str: ...
+@typing.overload
+def get_secret(name: str, default: T) -> "str | T": ...
+def get_secret(name: str, default: typing.Any = MISSING) -> typing.Any:
     """A secret that the tool's entry names. Raises LookupError for any other unless there is a default."""
     secrets = running_call().secrets
     if name in secrets:
@@ -116,13 +122,13 @@ def get_secret(name, default=MISSING):
     return default
 
 
-def get_idempotency_key():
+def get_idempotency_key() -> str:
     """Equal for each execution of one call, which may be repeated after a crash: hand it to whoever does once what is asked
     twice. Empty where the call has none."""
     return running_call().idempotency_key
 
 
-def progress(done, total=0, message=""):
+def progress(done: float, total: float = 0, message: str = "") -> None:
     """Tells how far the call has come, in the tool's own unit; a total of 0 means unknown."""
     call = running_call()
     with call.writing():

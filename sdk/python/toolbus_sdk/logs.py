@@ -1,12 +1,15 @@
 """Logs: one JSON line each on stderr, labelled with the call that wrote it. `print` becomes such lines too."""
 
+import contextlib
+import contextvars
 import io
 import logging
 import sys
 import threading
 import time
+import typing
 
-from toolbus_sdk.call import current
+from toolbus_sdk.call import Call, current
 from toolbus_sdk.channel import json_bytes
 from toolbus_sdk.descriptors import write_all
 
@@ -14,14 +17,18 @@ MAX_MESSAGE_LENGTH = 8_000
 MAX_FIELDS_BYTES = 16_000
 STDERR = 2
 write_lock = threading.Lock()
+fields_of_steps: "contextvars.ContextVar[dict[str, typing.Any]]" = contextvars.ContextVar("toolbus_log", default={})  # noqa: B039
 
 
-def write_log(level, message, fields=None, call=None):
+def write_log(
+    level: str, message: object, fields: "dict[str, typing.Any] | None" = None, call: "Call | None" = None
+) -> None:
     """Messages and fields that are too long are cut, and say so."""
     call = call or current.get(None)
-    entry = {"toolbus": "log", "time": time.time(), "level": level, "message": shortened(str(message))}
+    entry: dict[str, typing.Any] = {"toolbus": "log", "time": time.time(), "level": level, "message": shortened(str(message))}
     if call is not None:
         entry["id"] = call.id
+    fields = {**fields_of_steps.get(), **(fields or {})}
     if fields:
         entry["fields"] = safe_fields(fields)
     line = json_bytes(entry) + b"\n"
@@ -58,20 +65,35 @@ def safe_fields(fields):
 
 
 class Log:
-    """`log.info("fetched", url=url, bytes=12)`."""
+    """`log.info("fetched", url=url, bytes=12)`; `with log("fetch", url=url): …` for a step with a beginning and an end."""
 
-    def debug(self, message, **fields):
+    @contextlib.contextmanager
+    def __call__(self, step: str, /, **fields: typing.Any) -> "typing.Iterator[None]":
+        """Lines inside of the step carry its fields. Its end is a line with how long it took, and with what it raised."""
+        token = fields_of_steps.set({**fields_of_steps.get(), **fields})
+        started = time.monotonic()
+        level, ending = "info", {}
+        try:
+            yield
+        except BaseException as error:
+            level, ending = "error" if isinstance(error, Exception) else "warn", {"raised": type(error).__name__}
+            raise
+        finally:
+            write_log(level, step, {**ending, "seconds": round(time.monotonic() - started, 6)})
+            fields_of_steps.reset(token)
+
+    def debug(self, message: object, /, **fields: typing.Any) -> None:
         write_log("debug", message, fields)
 
-    def info(self, message, **fields):
+    def info(self, message: object, /, **fields: typing.Any) -> None:
         write_log("info", message, fields)
 
-    def warning(self, message, **fields):
+    def warning(self, message: object, /, **fields: typing.Any) -> None:
         write_log("warn", message, fields)
 
     warn = warning
 
-    def error(self, message, **fields):
+    def error(self, message: object, /, **fields: typing.Any) -> None:
         write_log("error", message, fields)
 
 

@@ -25,17 +25,18 @@ from toolbus_sdk.channel import Channel, json_bytes
 from toolbus_sdk.descriptors import take_protocol
 from toolbus_sdk.limits import apply_limits
 from toolbus_sdk.logs import redirect_prints, write_log
-from toolbus_sdk.loop import Loop
+from toolbus_sdk.loops import BLOCKED_S, Loops
 from toolbus_sdk.settings import Settings, settings_from_arguments
 from toolbus_sdk.threads import Threads
 from toolbus_sdk.tool_module import functions_of, import_tool
 
 NULL = b"null"
 CANCELED = "the call was canceled"
-running = []
+PROTOCOL = 1
+running: "list[Worker]" = []
 
 
-def worker_main():
+def worker_main() -> None:
     """Serves the functions of the script that calls it, until the pool closes its end. Belongs to the end of a tool file:
     `if __name__ == "__main__": worker_main()`. Where a worker serves the file already, it does nothing."""
     if running:
@@ -65,13 +66,13 @@ class Worker:
         self.channel = Channel(*take_protocol(), settings.max_line_bytes)
         self.prints = redirect_prints()
         self.threads = Threads(settings.threads)
-        self.loop = Loop()
+        self.loops = Loops(settings.threads, tell_blocked)
         self.functions = {}
         self.cancels = {}
 
     def serve(self, functions):
         self.functions = functions
-        versions = {"python": platform.python_version(), "sdk": toolbus_sdk.__version__}
+        versions = {"protocol": PROTOCOL, "python": platform.python_version(), "sdk": toolbus_sdk.__version__}
         self.channel.send_ready(sorted(functions), versions)
         for frame in self.channel.frames():
             if "cancel" in frame:
@@ -134,7 +135,7 @@ class Worker:
             else:
                 task.result()()
 
-        start, self.cancels[call.id] = self.loop.prepare(self.outcome_of(call, work), context, on_done)
+        start, self.cancels[call.id] = self.loops.prepare(self.outcome_of(call, work), context, on_done, call)
         start()  # only now: an instant answer takes the cancel away again
 
     async def outcome_of(self, call, work):
@@ -174,6 +175,16 @@ class Worker:
         for stream in self.prints:
             stream.finish(call)
         self.channel.send_answer(call.id, result, error, call.log_lines)
+
+
+def tell_blocked(call, frames):
+    """A coroutine that waits without `await` holds up all others on its loop."""
+    steps = [index for index, frame in enumerate(frames) if frame.name == "_run" and "asyncio" in frame.filename]
+    own = [frame for frame in frames[steps[-1] + 1 if steps else 0 :] if "toolbus_sdk" not in frame.filename]
+    at = [f"{frame.filename}:{frame.lineno} in {frame.name}" for frame in own[:5]]
+    name = call.function if call is not None else "a coroutine"
+    text = f"{name} has held up the loop of all coroutines for {BLOCKED_S:g} s: calls that begin now run on another loop. "
+    write_log("warn", text + "Put what waits or computes into `await asyncio.to_thread(…)`", {"at": at}, call)
 
 
 def call_function(function, kwargs):

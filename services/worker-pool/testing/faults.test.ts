@@ -119,6 +119,19 @@ describe("frames that no call asked for", () => {
   });
 });
 
+test("WORK-4 a worker that speaks another version of the protocol is refused, with both versions", async () => {
+  const future = `${HEAD}import toolbus_sdk.worker\ntoolbus_sdk.worker.PROTOCOL = 2\ndef f(): return 1\n`;
+  await workers.write("future.py", future);
+  await eventually(async () =>
+    (await workers.provider.getProvidedTools({})).tools.some(({ source }) => source === "future"),
+  );
+  const failure = await failureOf(workers.call("future.f"));
+  expect(failure).toMatchObject({ code: "failed_precondition", reason: "WORKER_START_FAILED" });
+  expect(failure.message).toMatch(
+    /speaks version 2 of the protocol, and this pool version 1: start it with the SDK of this/,
+  );
+}, 60_000);
+
 test("WORK-4 progress is shown without the values of secrets, and in bounded length", async () => {
   const request = {
     callId: "tell",

@@ -3,6 +3,9 @@
 import { isObject } from "#runtime/schema/json-object.ts";
 import type { Answer } from "../calls/answer.ts";
 
+/** A worker of another version is refused. */
+export const PROTOCOL = 1;
+
 /** What a request tells besides its id. The JSON texts are written as they are. */
 export interface CallRequest {
   function: string;
@@ -26,7 +29,7 @@ export interface ToolAsk {
 }
 
 export type Frame =
-  | { kind: "ready"; pid: number; functions: readonly string[] }
+  | { kind: "ready"; protocol: number; pid: number; functions: readonly string[] }
   | { kind: "fatal"; reason: string }
   | { kind: "progress"; id: number; progress: Progress }
   /** `askId` is the worker's own. */
@@ -97,7 +100,13 @@ function askFrom(
 
 function readyFromObject(frame: Record<string, unknown>): Frame {
   const functions = Array.isArray(frame.functions) ? frame.functions.filter((name) => typeof name === "string") : [];
-  return { kind: "ready", pid: typeof frame.pid === "number" ? frame.pid : 0, functions };
+  const { pid, protocol = 1 } = frame; // the first version did not tell its number
+  return {
+    kind: "ready",
+    protocol: typeof protocol === "number" ? protocol : Number.NaN,
+    pid: typeof pid === "number" ? pid : 0,
+    functions,
+  };
 }
 
 function progressFrom(progress: Record<string, unknown>): Progress {

@@ -13,7 +13,15 @@ import { startTimer } from "#runtime/time/timer.ts";
 import type { Answer } from "../calls/answer.ts";
 import { type WrittenLine, writtenLineFromText } from "../logs/log-line.ts";
 import { CallInFlight, type WorkerCallListener } from "./call-in-flight.ts";
-import { type CallRequest, type Frame, lineFromCancel, lineFromReply, lineFromRequest, parseFrame } from "./frames.ts";
+import {
+  type CallRequest,
+  type Frame,
+  lineFromCancel,
+  lineFromReply,
+  lineFromRequest,
+  PROTOCOL,
+  parseFrame,
+} from "./frames.ts";
 import { createLastWords, type LastWords } from "./last-words.ts";
 
 export interface RunningCall {
@@ -156,6 +164,10 @@ export class Worker {
     if (frame === undefined) {
       const bytes = Buffer.byteLength(line);
       this.#failProtocol(`it wrote a line of ${bytes} bytes that is no frame`, `: ${line.slice(0, 200)}`);
+    } else if (frame.kind === "ready" && frame.protocol !== PROTOCOL) {
+      const words = `speaks version ${frame.protocol} of the protocol, and this pool version ${PROTOCOL}`;
+      this.#fault = `the worker of ${this.#options.file} ${words}: start it with the SDK of this release`;
+      void this.#child.kill();
     } else if (frame.kind === "ready") {
       if (frame.pid > 0 && !this.#options.hasOwnIds) this.pid = frame.pid;
       this.#becomeReady();

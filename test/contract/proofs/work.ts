@@ -114,6 +114,10 @@ export const work: Proofs = {
       calls("every line is labelled with source, function, call and trace"),
     ),
     shown(
+      "a coroutine that blocks the loop is told, and the others run on",
+      sdkTogether("test_a_coroutine_that_blocks_is_told_and_the_others_run_on"),
+    ),
+    shown(
       "an edited file has an environment of its own, and the calls of the version before keep theirs",
       edits("an edited file gets an environment of its own"),
     ),
@@ -197,6 +201,7 @@ export const work: Proofs = {
         "test_a_tool_that_calls_worker_main_works_either_way",
         "test_config_and_secrets_belong_to_the_call",
         "test_logs_are_lines_of_json_with_level_and_fields",
+        "test_a_step_of_the_log_ends_with_its_time",
       ),
       calls("a tool gets the secrets that its entry names", "progress and logs come before the one result"),
     ),
