@@ -17,9 +17,10 @@ import { type Answers, createAnswers } from "./requests/answers.ts";
 import { createCalls } from "./requests/calls.ts";
 import { createRequests } from "./requests/requests.ts";
 import { createPeerRoutes, createRoutes } from "./routes.ts";
-import { createSessions } from "./sessions.ts";
+import { createSessions, isOver } from "./sessions.ts";
 import { createAttachments } from "./streams/attachments.ts";
 import { createChanges } from "./streams/changes.ts";
+import { forgetSession } from "./streams/stream-record.ts";
 import { createTurns } from "./streams/turns.ts";
 import { openUpkeep } from "./streams/upkeep.ts";
 import { openVerifying } from "./streams/verifying.ts";
@@ -80,6 +81,8 @@ export async function openService(
   stack.use(await serveOnBus(bus, { ...served, service: instanceService(name, instance), routes: peerRoutes }));
   const routes = createRoutes({
     ...{ attachments, records, clock, instance, declarations, answers, relay, isAttachedAt, toolsOf, defaultTimeoutMs },
+    isClosed: async (sessionId) => isOver(await readSession(sessionId)),
+    forget: (sessionId) => forgetSession({ records, declared }, sessionId),
     sessions: createSessions({
       readSession,
       onStranger: (sessionId, principal) =>

@@ -15,6 +15,11 @@ export interface Sessions {
   requireOpen(sessionId: string, caller: Caller): Promise<void>;
 }
 
+/** Whether it is closed, or has no calls any more and is about to be. */
+export function isOver({ state, nextAgent }: Session): boolean {
+  return state === SessionState.CLOSED || (state === SessionState.TEARING_DOWN && nextAgent === "");
+}
+
 const knownOwners = 10_000;
 
 export interface SessionsOptions {
@@ -43,7 +48,7 @@ export function createSessions({ readSession, onStranger }: SessionsOptions): Se
     async requireOpen(sessionId, caller) {
       const session = await read(sessionId);
       refuseStranger(sessionId, session.principal, caller);
-      if (session.state === SessionState.CLOSED)
+      if (isOver(session))
         refuse("failed_precondition", `session ${sessionId} is closed`, { reason: "SESSION_CLOSED" });
     },
   };

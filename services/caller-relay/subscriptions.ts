@@ -58,6 +58,7 @@ export async function openFollowing(parts: FollowingParts): Promise<AsyncDisposa
       onFault,
       onChange(change) {
         turns.forget(change.key);
+        if (change.kind === "removed") attachments.keepOnly(change.key, [], change.revision);
         if (change.kind !== "set") return;
         const { key, value, revision } = change;
         if (value.kind === "open") attachments.keepOnly(key, value.streams, revision);

@@ -16,6 +16,10 @@ export interface ProviderRouteParts {
   declarations: Declarations;
   relay: Relay;
   defaultTimeoutMs: number;
+  /** Whether the session is closed. */
+  isClosed: (sessionId: string) => Promise<boolean>;
+  /** Ends its caller's streams, in whichever instance, and removes what was declared; gives how many there were. */
+  forget: (sessionId: string) => Promise<number>;
   /** Ends watches when the service stops. */
   stopping: AbortSignal;
 }
@@ -45,7 +49,12 @@ export function providerRoutes(parts: ProviderRouteParts): ServiceImpl<typeof To
     async *executeTool(request, context) {
       yield { event: { case: "result", value: providedResult(await relay.call(byOwnClock(request), context.signal)) } };
     },
-    releaseScope: () => ({}), // the caller stays with its session, whatever agent that has
+    /** The caller stays with its session, whatever agent that has, and leaves when it is closed. */
+    async releaseScope({ scope }) {
+      const sessionId = scope?.sessionId ?? "";
+      if (scope?.runId !== "" || sessionId === "" || !(await parts.isClosed(sessionId))) return {};
+      return { closedCount: await parts.forget(sessionId) };
+    },
   };
 }
 

@@ -90,5 +90,6 @@ function refuseEnd(sessionId: string, end: StreamEnd): void {
       reason: peerReasons.replaced,
     });
   }
+  if (end === "closed") refuse("failed_precondition", `session ${sessionId} was closed`, { reason: "SESSION_CLOSED" });
   if (end === "stopping") refuse("unavailable", "this instance stops: attach again", { reason: "INSTANCE_STOPPING" });
 }

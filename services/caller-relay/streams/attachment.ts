@@ -5,8 +5,8 @@ import type { WatchCallerResponseSchema } from "#gen/toolbus/caller/v1/caller_se
 import { Failure, refuse } from "#runtime/failure/failure.ts";
 import { startTimer } from "#runtime/time/timer.ts";
 
-/** Why a caller's stream ended: it went away, another one of its name took its place, or this instance stops. */
-export type StreamEnd = "detached" | "replaced" | "stopping";
+/** Why a caller's stream ended: it went away, another one of its name took its place, its session was closed, or this instance stops. */
+export type StreamEnd = "detached" | "replaced" | "closed" | "stopping";
 
 /** What became of a request on its stream: the stream ended, or the caller answered when nobody held the call. */
 export type EmissionEnd = StreamEnd | "answered";

@@ -61,7 +61,7 @@ export function createAttachments(): Attachments {
       const names = new Set(named.map(({ attachmentId }) => attachmentId));
       for (const other of attachmentsById.values()) {
         if (other.sessionId !== sessionId || names.has(other.id) || other.revision === undefined) continue;
-        if (other.revision < revision) other.end("replaced");
+        if (other.revision < revision) other.end(named.length > 0 ? "replaced" : "closed");
       }
     },
   };

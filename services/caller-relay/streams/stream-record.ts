@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { CallerDeclaration } from "#gen/toolbus/caller/v1/caller_pb.ts";
 import type { Bucket } from "#runtime/bus/buckets/bucket.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 
@@ -56,4 +57,14 @@ export async function endStream(
     return { kind: "away", sessionId, graceMs, endedAtMs: clock.now() };
   });
   if (hasChanged && value?.kind === "away" && graceMs === 0) await records.remove(sessionId, revision);
+}
+
+/** What is left of a session that was closed; gives how many streams it had. Whoever holds one sees that its record is gone. */
+export async function forgetSession(
+  { records, declared }: { records: StreamRecords; declared: Bucket<CallerDeclaration> },
+  sessionId: string,
+): Promise<number> {
+  const found = await records.read(sessionId);
+  await Promise.all([records.remove(sessionId), declared.remove(sessionId)]);
+  return streamsOf(found?.value).length;
 }

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { CallerToolCancellationReason } from "#gen/toolbus/caller/v1/caller_pb.ts";
 import { createManualClock } from "#runtime/time/manual-clock.ts";
 import { until } from "#runtime/time/until.ts";
-import { type Clients, openTestRelay, owner, type TestRelay } from "./test-relay.ts";
+import { type Clients, closeSession, openTestRelay, owner, type TestRelay } from "./test-relay.ts";
 
 describe("a caller that goes away, and one that comes back", () => {
   const clock = createManualClock(Date.now());
@@ -137,5 +137,26 @@ describe("a caller that goes away, and one that comes back", () => {
     for (let index = 0; index < 16; index++) open.push(await app.attach("s17"));
     await expect(app.attach("s17")).rejects.toThrow(/resource_exhausted.*16 streams open.*stream_id/);
     for (const window of open) window.close();
+  });
+
+  test("CTR-7 a session that is closed ends its caller's streams, and nothing of it is left; a switch ends nothing", async () => {
+    const windows = [await app.openCaller("s18", 10_000), await app.attach("s18")];
+    const left = () => app.provider.releaseScope({ scope: { sessionId: "s18", agent: "helper" } });
+    expect((await left()).closedCount, "the session has another agent").toBe(0);
+    const waits = app.call("s18", "app_ask", "waits");
+    closeSession("s18");
+    expect((await left()).closedCount).toBe(2);
+    for (const window of windows) {
+      const end = async () => {
+        for (;;) {
+          const failure = await window.failure();
+          if (failure !== "something else came") return failure;
+        }
+      };
+      expect(String(await end())).toMatch(/failed_precondition.*session s18 was closed/);
+    }
+    expect((await waits).value.error).toMatch(/^Connection/);
+    expect(await app.provider.getProvidedTools({ scope: { sessionId: "s18" } })).toMatchObject({ tools: [] });
+    await expect(app.attach("s18")).rejects.toThrow(/session s18 is closed/);
   });
 });

@@ -82,10 +82,15 @@ export function environmentOf(bus: TestBus, instance: string): NodeJS.ProcessEnv
   return { NATS_URL: url, TOOLBUS_BUS_CREDENTIALS: credentials, TOOLBUS_INSTANCE: instance };
 }
 
+const closedSessions = new Set(["closed"]);
+
+/** From now on. */
+export const closeSession = (sessionId: string) => void closedSessions.add(sessionId);
+
 const fakeSessions = {
   getSession({ sessionId }: { sessionId: string }) {
     if (sessionId === "unknown") refuse("not_found", `no session ${sessionId}`, { reason: "SESSION_NOT_FOUND" });
-    const state = sessionId === "closed" ? SessionState.CLOSED : SessionState.ACTIVE;
+    const state = closedSessions.has(sessionId) ? SessionState.CLOSED : SessionState.ACTIVE;
     return { session: { id: sessionId, principal: owner, state } };
   },
 };

@@ -224,3 +224,14 @@ it.each([
     await client.close();
   },
 );
+
+it("CTR-7 a session that is closed ends its caller's stream, and says so", async () => {
+  const { client } = suite.connection;
+  const { session } = await client(SessionService).createSession({ agent: "asker" });
+  const sessionId = session?.id ?? "";
+  await client(CallerService).declareTools({ sessionId, declaration: { callerId: "app", tools } });
+  const stream = client(CallerService).watchCaller({ sessionId })[Symbol.asyncIterator]();
+  expect((await stream.next()).value.event.case).toBe("attached");
+  await client(SessionService).closeSession({ sessionId });
+  await expect(stream.next()).rejects.toThrow(new RegExp(`session ${sessionId} was closed`));
+});
