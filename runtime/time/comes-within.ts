@@ -1,15 +1,12 @@
-import { delay } from "./delay.ts";
+import { startTimer } from "./timer.ts";
 
 /** Whether the promise resolves in that time; rejects as it does. Whoever waits no longer leaves it running. */
 export async function comesWithin(ms: number, promise: Promise<unknown>): Promise<boolean> {
-  const over = new AbortController();
-  const timeUp = delay(ms, over.signal).then(
-    () => false,
-    () => true, // cut short, since the promise came
-  );
+  const timeUp = Promise.withResolvers<boolean>();
+  const stop = startTimer(ms, () => timeUp.resolve(false));
   try {
-    return await Promise.race([promise.then(() => true), timeUp]);
+    return await Promise.race([promise.then(() => true), timeUp.promise]);
   } finally {
-    over.abort();
+    stop();
   }
 }

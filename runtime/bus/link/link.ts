@@ -1,8 +1,7 @@
 import type { NatsConnection } from "@nats-io/transport-node";
 import { Failure, messageFromUnknown } from "../../failure/failure.ts";
-import { openEnding } from "../../time/ending.ts";
+import { comesWithin } from "../../time/comes-within.ts";
 import { retryWhile } from "../../time/retry/retry.ts";
-import { timeoutSignal } from "../../time/timeout-signal.ts";
 import { unlessAborted } from "../../time/unless-aborted.ts";
 import { isPassing } from "./jetstream-errors.ts";
 import { createStorage, type WatchedStorage } from "./storage.ts";
@@ -119,32 +118,36 @@ export interface RetryOnBusOptions {
  */
 export async function retryOnBus<T>(link: Link, action: () => Promise<T>, options: RetryOnBusOptions): Promise<T> {
   const { patienceMs } = link.storage;
-  const ownMs = options.timeoutMs ?? Number.POSITIVE_INFINITY;
+  const { signal, timeoutMs: ownMs = Number.POSITIVE_INFINITY, attemptMs = 1_000 } = options;
   const limitMs = Math.min(ownMs, patienceMs);
-  using limit = Number.isFinite(limitMs) ? timeoutSignal(limitMs) : undefined;
-  using ending = openEnding(options.signal, limit);
-  const { signal } = ending;
   const sinceMs = performance.now();
+  const leftMs = () => Math.max(0, limitMs - (performance.now() - sinceMs));
   let cause: unknown;
   const onRetry = (error: unknown) => {
     cause = error;
   };
+  // Nearly all are answered at once: what bounds them costs a timer, and no signal of its own.
   const attempt = async () => {
-    await link.whenUp(signal);
-    using attemptLimit = timeoutSignal(options.attemptMs ?? 1_000);
-    return await unlessAborted(action(), attemptLimit, link.down, signal);
+    if (!link.isUp) await answered(leftMs(), link.whenUp(signal));
+    return await answered(Math.min(attemptMs, leftMs()), unlessAborted(action(), link.down, signal));
   };
   const mayPass = (error: unknown) => isLost(error) || isPassing(error);
   try {
-    return await retryWhile(mayPass, attempt, { initialMs: 20, maxMs: 500, signal, onRetry });
+    return await retryWhile(mayPass, attempt, { initialMs: 20, maxMs: 500, patienceMs: limitMs, signal, onRetry });
   } catch (error) {
-    options.signal?.throwIfAborted();
-    if (!limit?.aborted) throw error;
+    signal?.throwIfAborted();
+    if (leftMs() > 0 || !mayPass(error)) throw error;
     const last = cause ?? (link.isUp ? error : link.down.reason);
     throw patienceMs < ownMs ? link.storage.givenUp(options.what, last) : givenUp(options, last);
   } finally {
     if (cause !== undefined) countWaiting(sinceMs);
   }
+}
+
+/** The promise, or a `TimeoutError` when it does not come in that time. */
+async function answered<T>(ms: number, promise: Promise<T>): Promise<T> {
+  if (await comesWithin(ms, promise)) return promise;
+  throw new DOMException("The operation was aborted due to timeout", "TimeoutError");
 }
 
 function givenUp(options: RetryOnBusOptions, cause: unknown): Failure {
