@@ -1,9 +1,18 @@
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { type AuditEvent, AuditEventSchema, AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
+import { giveWay } from "#runtime/bus/room/give-way.ts";
+import { shrinkStore } from "#runtime/bus/testing/shrink-store.ts";
 import { openTestBus } from "../../test/harness/bus.ts";
 import { until } from "../time/until.ts";
-import { auditSequenceSince, type FollowAudit, followAudit, openAuditTrail, readAuditBackwards } from "./trail.ts";
+import {
+  AUDIT_SHARES,
+  auditSequenceSince,
+  type FollowAudit,
+  followAudit,
+  openAuditTrail,
+  readAuditBackwards,
+} from "./trail.ts";
 
 type Told = AsyncIterable<{ case: "event"; value: AuditEvent }>;
 
@@ -147,4 +156,25 @@ test("ORCH-11 records that cannot be read, and texts that no wire takes, end no 
     "also \ufffd\ufffd",
   ]);
   for (const event of followed) expect(fromBinary(AuditEventSchema, toBinary(AuditEventSchema, event))).toEqual(event);
+});
+
+test("SEC-6 a principal that fills the audit trail loses its own oldest events, and nobody else's", async () => {
+  await using bus = await openTestBus();
+  const { signal } = new AbortController();
+  await shrinkStore(bus, "TOOLBUS_AUDIT", 2 ** 20);
+  {
+    await using trail = openAuditTrail(bus, "tool-router");
+    trail.record({ kind: AuditKind.BLOCKED, message: "hers" }, "alice");
+    trail.record({ kind: AuditKind.CONFIGURED, message: "nobody's" });
+    for (let n = 0; n < 60; n++)
+      trail.record({ kind: AuditKind.CANCELED, message: `${n} ${"x".repeat(15_000)}` }, "mallory");
+  }
+  expect(await giveWay(bus, AUDIT_SHARES, signal)).toBe(1);
+  const left: string[] = [];
+  for await (const { message } of readAuditBackwards(bus, 0, signal)) left.push(message.split(" ")[0]!);
+  expect(left).toContain("hers");
+  expect(left).toContain("nobody's");
+  expect(left, "the oldest went").not.toContain("0");
+  expect(left, "the latest stay").toContain("59");
+  expect(await giveWay(bus, AUDIT_SHARES, signal), "there is room").toBe(0);
 });

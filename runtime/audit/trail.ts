@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import {
   create,
   fromJson,
@@ -10,6 +11,7 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { nuid } from "@nats-io/nats-core";
 import { type AuditEvent, AuditEventSchema, AuditKindSchema } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import type { Bus } from "../bus/bus.ts";
+import { openGivingWay } from "../bus/room/give-way.ts";
 import { appendOnce, firstSince } from "../bus/streams/append.ts";
 import { boundsOf, followLog } from "../bus/streams/follow-log.ts";
 import { lastSequenceOf, readSubject, type StoredMessage } from "../bus/streams/read.ts";
@@ -19,18 +21,19 @@ import { gapUpdate, type LogUpdate, startUpdate } from "../rpc/watching/log-upda
 import { enumWord } from "../schema/enum-word.ts";
 
 /*
- * Decisions are many and small, so a message of the stream holds those of one service and kind that fell within a moment, a line
- * of JSON each, and one acknowledgement is for all of them.
+ * Decisions are many and small, so a message of the stream holds those of one service, kind and principal that fell within a moment, a
+ * line of JSON each, and one acknowledgement is for all of them.
  *
- * E1  Messages are sent in the order of what was recorded: another kind begins another message.
+ * E1  Messages of a principal are sent in the order of what was recorded: another kind begins another message.
  * E2  An event's place in the trail, its `sequence`, is that of its message and its line in it.
  * E3  A trail whose first event comes after a time does not reach back to it: what was removed may have come after it too.
+ * E4  Whose a message is stands in its subject, so that who fills the trail loses events of its own (SEC-6).
  */
 
 /** Puts decisions on the audit trail. Disposing waits until what was recorded is stored. */
 export interface AuditTrail extends AsyncDisposable {
-  /** Returns at once: a decision does not wait for its record, nor fail with it. Time and service are filled in. */
-  record(event: MessageInitShape<typeof AuditEventSchema>): void;
+  /** Returns at once: a decision does not wait for its record, nor fail with it. Time and service are filled in. `principal` is on whose behalf. */
+  record(event: MessageInitShape<typeof AuditEventSchema>, principal?: string): void;
 }
 
 export interface AuditTrailOptions {
@@ -40,6 +43,7 @@ export interface AuditTrailOptions {
 
 interface Batch {
   readonly kind: AuditEvent["kind"];
+  readonly principal: string;
   readonly events: AuditEvent[];
   readonly lines: string[];
   bytes: number;
@@ -57,12 +61,12 @@ const ALL_EVENTS = "toolbus.audit.>";
 export function openAuditTrail(bus: Bus, service: string, options: AuditTrailOptions = {}): AuditTrail {
   const storing = new Set<Promise<void>>();
   let unstored = 0;
-  let batch: Batch | undefined;
+  const batches = new Map<string, Batch>();
   let timer: NodeJS.Timeout | undefined;
 
-  async function store({ kind, events, lines }: Batch): Promise<void> {
+  async function store({ kind, principal, events, lines }: Batch): Promise<void> {
     try {
-      const subject = `toolbus.audit.${service}.${enumWord(AuditKindSchema, kind)}`;
+      const subject = `toolbus.audit.${service}.${enumWord(AuditKindSchema, kind)}${holderToken(principal)}`;
       await appendOnce(bus, { subject, payload: lines.join("\n"), messageId: nuid.next() });
     } catch (error) {
       for (const event of events) options.onLost?.(event, error);
@@ -70,39 +74,57 @@ export function openAuditTrail(bus: Bus, service: string, options: AuditTrailOpt
     unstored -= events.length;
   }
 
-  function send(): void {
-    clearTimeout(timer);
-    timer = undefined;
-    if (batch === undefined) return;
+  function send(batch: Batch): void {
+    batches.delete(batch.principal);
     const stored = store(batch).finally(() => storing.delete(stored));
     storing.add(stored);
-    batch = undefined;
   }
 
-  function gather(event: AuditEvent): void {
+  function sendAll(): void {
+    clearTimeout(timer);
+    timer = undefined;
+    for (const batch of batches.values()) send(batch);
+  }
+
+  function gather(event: AuditEvent, principal: string): void {
     const line = toJsonString(AuditEventSchema, event);
-    if (batch !== undefined && (batch.kind !== event.kind || isFull(batch))) send(); // E1
-    batch ??= { kind: event.kind, events: [], lines: [], bytes: 0 };
+    const begun = batches.get(principal);
+    if (begun !== undefined && (begun.kind !== event.kind || isFull(begun))) send(begun); // E1
+    const batch = batches.get(principal) ?? { kind: event.kind, principal, events: [], lines: [], bytes: 0 };
+    batches.set(principal, batch);
     batch.events.push(event);
     batch.lines.push(line);
     batch.bytes += Buffer.byteLength(line) + 1;
     unstored += 1;
-    timer ??= setTimeout(send, GATHER_MS);
+    timer ??= setTimeout(sendAll, GATHER_MS);
   }
 
   return {
-    record(init) {
+    record(init, principal = "") {
       const message = (init.message ?? "").slice(0, MAX_MESSAGE_CHARACTERS);
       const filled = { ...init, message, service, createTime: timestampFromMs(Date.now()) };
       const event = wellFormed(create(AuditEventSchema, filled));
-      if (unstored < MAX_UNSTORED) gather(event);
+      if (unstored < MAX_UNSTORED) gather(event, principal);
       else options.onLost?.(event, new Error(`${MAX_UNSTORED} events wait to be stored`));
     },
     async [Symbol.asyncDispose]() {
-      send();
+      sendAll();
       await Promise.all(storing);
     },
   };
+}
+
+/** E4: names may hold what subjects may not. */
+function holderToken(principal: string): string {
+  return principal === "" ? "" : `.${createHash("sha256").update(principal).digest("hex").slice(0, 16)}`;
+}
+
+/** E4 */
+export const AUDIT_SHARES = { stream: "TOOLBUS_AUDIT", holderOf: (subject: string) => subject.split(".")[4] ?? "" };
+
+/** E4: removes events while room is short, the oldest of those whose events take the most. */
+export function openAuditRoom(bus: Bus, onFault: (fault: string) => void): AsyncDisposable {
+  return openGivingWay(bus, { ...AUDIT_SHARES, holds: "audit events", onFault });
 }
 
 function isFull({ lines, bytes }: Batch): boolean {

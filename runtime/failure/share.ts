@@ -7,14 +7,16 @@ export interface UsedShare {
   readonly share: string;
   readonly limit: number;
   readonly retryMs: number;
+  /** What gives room sooner. */
+  readonly remedy?: string;
 }
 
 /** SEC-6: a principal has its share, so that none is without room because of another. Says which share, and when to try again. */
-export function refuseShare(principal: string, { of, share, limit, retryMs }: UsedShare): never {
+export function refuseShare(principal: string, { of, share, limit, retryMs, remedy }: UsedShare): never {
   const retryAfterMs = String(Math.max(1, Math.ceil(retryMs)));
   return refuse(
     "resource_exhausted",
-    `${JSON.stringify(principal)} has its share of ${of}: ${limit} ${share}; try again after ${retryAfterMs} ms`,
+    `${JSON.stringify(principal)} has its share of ${of}: ${limit} ${share}; ${remedy === undefined ? "" : `${remedy}, or `}try again after ${retryAfterMs} ms`,
     { reason: "SHARE_EXCEEDED", metadata: { share, limit: String(limit), retry_after_ms: retryAfterMs } },
   );
 }

@@ -6,7 +6,7 @@ import { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_serv
 import { InboxService } from "#gen/toolbus/space/v1/inbox_service_pb.ts";
 import { MemoryService } from "#gen/toolbus/space/v1/memory_service_pb.ts";
 import { SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
-import type { ResultStore } from "#runtime/results/store.ts";
+import type { ResultStore } from "#runtime/results/store/store.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import { type InboxParts, inboxDeliveryRoutes, inboxRoutes } from "./routes/inbox-routes.ts";
 import { type MemoryParts, memoryRoutes, type RunContextParts, runContextRoutes } from "./routes/memory-routes.ts";

@@ -1,7 +1,7 @@
 import { openRoom } from "#runtime/bus/buckets/room.ts";
 import { openServiceBus } from "#runtime/bus/credentials/service-bus.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
-import { createResultStore } from "#runtime/results/store.ts";
+import { openSharedResults } from "#runtime/results/store/shares.ts";
 import { openGrantees } from "#runtime/rpc/access/grantees.ts";
 import { serveOnBus } from "#runtime/rpc/bus/server.ts";
 import { systemClock } from "#runtime/time/clock.ts";
@@ -41,12 +41,13 @@ export async function openService(config: Config, context: ServiceContext): Prom
   const { grantees } = stack.use(await openGrantees(bus, onFault));
   const membership = createMembership({ ...stores, log, clock });
   const access = createSpaceAccess({ membership, sessions, grantees });
-  const results = createResultStore(bus);
+  const findPrincipal = sessions.findPrincipal;
+  const results = stack.use(openSharedResults(bus, { findPrincipal, onFault }));
   const messages = createMessages({ log, clock, fitted: createFitting(results.put) });
   const creatorOf = async (spaceId: string) => (await stores.spaces.read(spaceId))?.value.principal ?? "";
-  const { isCrowding } = stack.use(openSharedRoom(bus, { log, creatorOf, sessions, onFault }));
+  const { isCrowding, requireMemory } = stack.use(openSharedRoom(bus, { log, creatorOf, sessions, onFault }));
   const inbox = createInbox({ store, clock, wake: createSessionWaker(bus), isCrowding });
-  const memory = createMemory(stores.memory);
+  const memory = createMemory(stores.memory, requireMemory);
   const parts = {
     ...{ membership, access, sessions, messages, log, inbox, memory, results, clock },
     forgetSession: createForgetSession(bus),

@@ -1,13 +1,19 @@
 import { randomUUID } from "node:crypto";
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
-import { auditSequenceSince, followAudit, openAuditTrail, readAuditBackwards } from "#runtime/audit/trail.ts";
+import {
+  auditSequenceSince,
+  followAudit,
+  openAuditRoom,
+  openAuditTrail,
+  readAuditBackwards,
+} from "#runtime/audit/trail.ts";
 import { openRoom } from "#runtime/bus/buckets/room.ts";
 import { createBucket } from "#runtime/bus/buckets/stored-bucket.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { openServiceBus } from "#runtime/bus/credentials/service-bus.ts";
 import { createAddressGuard } from "#runtime/http/address-guard.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
-import { createResultStore } from "#runtime/results/store.ts";
+import { openSharedResults } from "#runtime/results/store/shares.ts";
 import { createOwnership } from "#runtime/rpc/access/session-owners.ts";
 import { serveOnBus } from "#runtime/rpc/bus/server.ts";
 import { contractValidation } from "#runtime/rpc/validation.ts";
@@ -53,7 +59,8 @@ export async function openService(config: Config, context: ServiceContext): Prom
   const bus = stack.use(await openServiceBus(config, context, ACCESS["tool-router"].stores));
   const onLost = (event: unknown, error: unknown) => logger.error({ event, err: error }, "an audit event was lost");
   const trail = stack.use(openAuditTrail(bus, name, { onLost }));
-  const audit: Audit = (event) => trail.record(event);
+  const audit: Audit = (event, principal) => trail.record(event, principal);
+  stack.use(openAuditRoom(bus, (fault) => logger.warn(fault)));
   const validator = createValidator();
   /** Of tools, which say what they will: what an operator writes has been checked before. */
   const lenient = createValidator({ isLenient: true });
@@ -86,7 +93,8 @@ export async function openService(config: Config, context: ServiceContext): Prom
   const unused = unusedSessions(clock, { ...spaces, hasRuns: createHasRuns(bus, telemetry) });
   const fills = "sessions of the last day, and others that have runs or for which events wait";
   stack.use(openRoom(bus, { ...unused, fills, onFault: (fault) => logger.warn(fault) }));
-  const resultStore = createResultStore(bus);
+  const findPrincipal = async (id: string) => (await stored.bucket.read(id))?.value.principal;
+  const resultStore = stack.use(openSharedResults(bus, { findPrincipal, onFault: (fault) => logger.warn(fault) }));
   const answers = createAnswers({ validator: lenient, maxBytes: config.maxResultBytes, store: resultStore.put });
   const sessions = new Sessions({ ...stored, catalogue, clock });
   const sessionCalls = new SessionCalls();

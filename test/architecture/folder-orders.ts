@@ -10,6 +10,7 @@ export const folderOrders: Readonly<Record<string, readonly string[]>> = {
     "nats-server",
     "nats-patches",
     "streams",
+    "room",
     "buckets",
     "work-queue",
     "ownership",

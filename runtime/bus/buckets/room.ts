@@ -12,6 +12,7 @@ import { openPeriodic } from "../../lifecycle/background.ts";
 import type { Clock } from "../../time/clock.ts";
 import type { Bus } from "../bus.ts";
 import { retryOnBus } from "../link/link.ts";
+import { fillOf, HIGH_MARK, LOW_MARK, PAUSE_MS } from "../room/marks.ts";
 import { readSubject } from "../streams/read.ts";
 import type { Place } from "./bucket.ts";
 import { changeFrom } from "./values.ts";
@@ -26,16 +27,11 @@ export interface RoomOptions<T> {
   readonly clock: Clock;
 }
 
-const highMark = 0.75;
-const lowMark = 0.7;
 const betweenMeasures = 128;
-const pauseMs = 10_000;
 
 /** How much of the bucket is filled, of 1. */
 export async function filledPart(bus: Bus, { bucket }: Pick<Place<unknown>, "bucket">): Promise<number> {
-  const ask = () => bus.manager.streams.info(`KV_${bucket}`);
-  const { state, config } = await retryOnBus(bus.link, ask, { what: `measuring the room of ${bucket}` });
-  return state.bytes / config.max_bytes;
+  return (await fillOf(bus, `KV_${bucket}`)).part;
 }
 
 /** Gives how many were removed. */
@@ -46,7 +42,7 @@ export async function makeRoom<T>(
   progress = { fromSequence: 1 },
 ): Promise<number> {
   const { place, keptMs, mayGo, clock, mostAsked = Number.POSITIVE_INFINITY } = options;
-  if ((await filledPart(bus, place)) < highMark) return 0;
+  if ((await filledPart(bus, place)) < HIGH_MARK) return 0;
   const beforeMs = clock.now() - keptMs;
   let removed = 0;
   let asked = 0;
@@ -64,7 +60,7 @@ export async function makeRoom<T>(
     if (!(await mayGo(change.value, change.key, signal))) continue; // room-1
     if (!(await remove(bus, place, change))) continue; // room-3
     removed += 1;
-    if (removed % betweenMeasures === 0 && (await filledPart(bus, place)) < lowMark) break;
+    if (removed % betweenMeasures === 0 && (await filledPart(bus, place)) < LOW_MARK) break;
   }
   return removed;
 }
@@ -92,12 +88,12 @@ export function openRoom<T>(bus: Bus, options: KeptRoomOptions<T>): AsyncDisposa
   let isReported = false;
   const progress = { fromSequence: 1 };
   return openPeriodic({
-    everyMs: pauseMs,
+    everyMs: PAUSE_MS,
     clock,
     async work(signal) {
       await makeRoom(bus, options, signal, progress);
       const filled = await filledPart(bus, place);
-      const isShort = filled >= highMark;
+      const isShort = filled >= HIGH_MARK;
       if (isShort && !isReported) {
         onFault(
           `${place.bucket} is filled to ${Math.round(filled * 100)} % with ${fills}: when it is full, it refuses`,

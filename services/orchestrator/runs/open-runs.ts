@@ -1,3 +1,4 @@
+import type { Crowding } from "#runtime/bus/room/crowding.ts";
 import { refuseShare } from "#runtime/failure/share.ts";
 import type { RunLog } from "../log/journal.ts";
 
@@ -15,7 +16,12 @@ export interface OpenRuns {
 const ASKED = 32;
 const RETRY_MS = 5_000;
 
-export function createOpenRuns(log: Pick<RunLog, "last">, limit: number): OpenRuns {
+/** `stored` tells who has its share of what all runs take. */
+export function createOpenRuns(
+  log: Pick<RunLog, "last">,
+  limit: number,
+  stored: Pick<Crowding, "requireRoom"> = { requireRoom: () => {} },
+): OpenRuns {
   const runsByPrincipal = new Map<string, Set<string>>();
 
   /** The oldest first, in turns: who still goes on is asked again after all others. */
@@ -35,6 +41,7 @@ export function createOpenRuns(log: Pick<RunLog, "last">, limit: number): OpenRu
       runsByPrincipal.set(principal, runs.add(runId));
     },
     async requireRoom(principal) {
+      stored.requireRoom(principal);
       const runs = runsByPrincipal.get(principal);
       if (runs === undefined || runs.size < limit) return;
       await forgetEnded(runs);

@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { z } from "zod";
 import { Effect, ExecutionType, type Tool, ToolSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
-import type { ResultStore } from "#runtime/results/store.ts";
+import type { ResultStore } from "#runtime/results/store/store.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { Memory } from "../memory/memory.ts";
 import type { Messages } from "../messages/messages.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { refuse } from "#runtime/failure/failure.ts";
-import type { StoredResult } from "#runtime/results/store.ts";
+import type { StoredResult } from "#runtime/results/store/store.ts";
 import type { Rooms } from "./built-in.ts";
 import { callBuiltIn } from "./built-ins.ts";
 

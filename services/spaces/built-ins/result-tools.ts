@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { refuse, refuseField } from "#runtime/failure/failure.ts";
 import { maxPartBytes } from "#runtime/results/shortened.ts";
-import { type StoredResult, sessionOfReference } from "#runtime/results/store.ts";
+import { type StoredResult, sessionOfReference } from "#runtime/results/store/store.ts";
 import { charactersUpTo, fromWholeCharacter } from "#runtime/results/utf8.ts";
 import { type BuiltInCall, defineBuiltIn, pure, type Rooms } from "./built-in.ts";
 

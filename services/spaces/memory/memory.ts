@@ -18,10 +18,15 @@ export interface Memory {
 
 export const mostEntries = 1_000;
 
-export function createMemory(records: Bucket<MemoryRecord>): Memory {
+/** `requireRoom` refuses to keep more for a session; nobody is refused unless told. */
+export function createMemory(
+  records: Bucket<MemoryRecord>,
+  requireRoom: (sessionId: string) => Promise<void> = async () => {},
+): Memory {
   return {
     async set(owner, entries) {
       for (const entry of entries) refuseUnfit(entry);
+      await requireRoom(owner.sessionId);
       await records.update(keyOf(owner), (record = newRecord(owner)) => ({
         ...record,
         ...ownerFields(owner),

@@ -96,7 +96,10 @@ export function createAdmission(parts: AdmissionParts): Admitter {
     const { sessionId, runId, callId } = request;
     const kind = decision.kind === "permitted" ? AuditKind.PERMITTED : AuditKind.BLOCKED;
     const message = decision.kind === "blocked" ? decision.message : "";
-    record({ kind, agent: context.agent.name, sessionId, runId, callId, tool, rule: decision.rule, message });
+    record(
+      { kind, agent: context.agent.name, sessionId, runId, callId, tool, rule: decision.rule, message },
+      context.principal,
+    );
   }
 
   return { admit };

@@ -10,6 +10,10 @@ const grants = testsOf("services/tool-router/testing/sessions/grants.service.tes
 const openRuns = testsOf("services/orchestrator/runs/open-runs.test.ts");
 const notices = testsOf("services/spaces/space/notices.test.ts");
 const room = testsOf("services/spaces/subscriptions/room/room.test.ts");
+const runShares = testsOf("services/orchestrator/subscriptions/streams/run-shares.test.ts");
+const results = testsOf("runtime/results/store/store.test.ts");
+const trail = testsOf("runtime/audit/trail.test.ts");
+const answers = testsOf("services/tool-router/calls/answers/answer.test.ts");
 const inboxes = testsOf("services/spaces/inbox/inbox.test.ts");
 const spaceGrants = testsOf("services/spaces/testing/grants.test.ts");
 const gatewayGrants = testsOf("services/gateway/testing/grants.service.test.ts");
@@ -240,9 +244,17 @@ export const sec: Proofs = {
       inboxes("of whoever has its share of all inboxes takes nothing further"),
       notices("an inbox that is full keeps no message from the inboxes of others"),
     ),
+    shown(
+      "each principal has its share of the bytes of runs, results, memory and the audit trail",
+      runShares("a principal whose runs take the most is refused the next while room is short"),
+      results("of a principal that has its share of all results none is kept while room is short"),
+      room("who has its share of all memory is refused more while room is short"),
+      trail("a principal that fills the audit trail loses its own oldest events"),
+      answers("that find no room in the store are told with their beginning"),
+    ),
     open(
-      "each principal has its share of bytes in the other stores",
-      "Runs, calls, results, memory and the audit trail have limits that all share.",
+      "each principal has its share of bytes of recorded calls",
+      "Ended calls leave when room gets short, whoever made them.",
     ),
   ],
   "SEC-7": [

@@ -1,4 +1,4 @@
-import type { ResultRemoval } from "#runtime/results/removal.ts";
+import type { ResultRemoval } from "#runtime/results/store/removal.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { SessionQueues } from "../queue.ts";
 

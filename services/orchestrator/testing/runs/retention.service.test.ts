@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
-import { createResultRemoval } from "#runtime/results/removal.ts";
-import { createResultStore } from "#runtime/results/store.ts";
+import { createResultRemoval } from "#runtime/results/store/removal.ts";
+import { createResultStore } from "#runtime/results/store/store.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { until } from "#runtime/time/until.ts";
 import { sweepResults } from "../../sessions/retention/result-retention.ts";

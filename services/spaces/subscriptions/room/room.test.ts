@@ -1,16 +1,22 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { InboxEventSchema } from "#gen/toolbus/space/v1/inbox_pb.ts";
+import { MemoryEntrySchema, MemoryKind } from "#gen/toolbus/space/v1/memory_pb.ts";
 import { MemberKind, SpaceEventSchema, ToolMessageState } from "#gen/toolbus/space/v1/space_pb.ts";
 import type { StreamName } from "#runtime/bus/declarations/declarations.ts";
+import { findCrowding, openCrowding } from "#runtime/bus/room/crowding.ts";
+import { giveWay } from "#runtime/bus/room/give-way.ts";
+import { excessOf } from "#runtime/bus/room/shares.ts";
+import { shrinkStore } from "#runtime/bus/testing/shrink-store.ts";
 import { textContent } from "#runtime/content/text.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { until } from "#runtime/time/until.ts";
+import { createMemory } from "../../memory/memory.ts";
+import { createStores } from "../../subscriptions.ts";
 import { clientsOn, openTestSpaces, type TestSpaces } from "../../testing/test-spaces.ts";
 import { createStreamLog } from "../stream-log.ts";
-import { excessOf } from "./fair-share.ts";
-import { findCrowding } from "./inbox-room.ts";
-import { makeSpaceRoom } from "./space-room.ts";
+import { INBOXES, MEMORY, sharesBySession } from "./room.ts";
+import { spaceShares } from "./space-room.ts";
 
 const stack = new AsyncDisposableStack();
 const { signal } = new AbortController();
@@ -22,10 +28,7 @@ beforeAll(async () => {
 });
 afterAll(() => stack.disposeAsync());
 
-async function shrink(stream: StreamName, maxBytes: number): Promise<void> {
-  const { config } = await room.bus.manager.streams.info(stream);
-  await room.bus.manager.streams.update(stream, { ...config, max_bytes: maxBytes });
-}
+const shrink = (stream: StreamName, maxBytes: number) => shrinkStore(room.bus, stream, maxBytes);
 
 const text = (kib: number) => textContent("x".repeat(kib * 1_024));
 
@@ -70,12 +73,12 @@ test("SEC-6 a principal that fills the store of spaces loses its own oldest mess
   expect(await idsIn("hers"), "nothing was pushed out").toEqual(["hers-1"]);
 
   const creatorOf = async (spaceId: string) => (await alice.spaces.getSpace({ spaceId })).space?.principal ?? "";
-  await until(() => makeSpaceRoom(bus, { log, creatorOf }, signal), { timeoutMs: 20_000 });
+  await until(() => giveWay(bus, spaceShares(bus, { log, creatorOf }), signal), { timeoutMs: 20_000 });
   expect(await idsIn("hers")).toEqual(["hers-1"]);
   expect(await idsIn("his")).not.toContain("m0");
   expect((await idsIn("his")).length).toBeGreaterThan(0);
   expect(await idsIn("his-too"), "what waits for an answer stays").toContain("call:open");
-  expect(await makeSpaceRoom(bus, { log, creatorOf }, signal), "there is room").toBe(0);
+  expect(await giveWay(bus, spaceShares(bus, { log, creatorOf }), signal), "there is room").toBe(0);
   await alice.spaces.sendMessage({ spaceId: "hers", content: text(100), messageId: "hers-2" });
 });
 
@@ -88,6 +91,7 @@ test("SEC-6 a principal that fills the inboxes gets no further event, and what w
     ["m2", "mallory"],
   ]);
   const principalOf = async (sessionId: string) => principals.get(sessionId);
+  const inboxes = sharesBySession(bus, { ...INBOXES, findPrincipal: principalOf });
   const append = (sessionId: string, kib: number) => {
     const value = { spaceId: "hall", author: "x", content: text(kib), authorKind: MemberKind.PERSON };
     const event = create(InboxEventSchema, {
@@ -100,9 +104,9 @@ test("SEC-6 a principal that fills the inboxes gets no further event, and what w
   };
   await append("a1", 100);
   for (let n = 0; n < 4; n++) await append(n % 2 === 0 ? "m1" : "m2", 200);
-  expect((await findCrowding(bus, principalOf, signal)).size, "there is room").toBe(0);
+  expect((await findCrowding(bus, inboxes, signal)).size, "there is room").toBe(0);
   for (let n = 0; n < 4; n++) await append("m1", 200);
-  expect(await findCrowding(bus, principalOf, signal)).toEqual(new Set(["mallory"]));
+  expect([...(await findCrowding(bus, inboxes, signal)).keys()]).toEqual(["mallory"]);
   await expect(
     (async () => {
       for (;;) await append("m2", 200);
@@ -111,4 +115,33 @@ test("SEC-6 a principal that fills the inboxes gets no further event, and what w
   ).rejects.toThrow();
   const { state } = await bus.manager.streams.info("TOOLBUS_INBOX", { subjects_filter: ">" });
   expect(state.subjects?.["toolbus.inbox.a1"], "nothing was pushed out").toBe(1);
+});
+
+test("SEC-6 who has its share of all memory is refused more while room is short, may delete, and others go on", async () => {
+  const { bus } = room;
+  await shrinkStore(bus, "KV_toolbus_memory", 2 ** 20);
+  const principalOf = (sessionId: string) => (sessionId.startsWith("a") ? "alice" : "mallory");
+  const findPrincipal = async (sessionId: string) => principalOf(sessionId);
+  const shares = { ...sharesBySession(bus, { ...MEMORY, findPrincipal }), holds: "memory", remedy: "delete entries" };
+  await using crowding = openCrowding(bus, { ...shares, onFault: () => {}, everyMs: 20 });
+  const memory = createMemory(createStores(bus).memory, async (session) => crowding.requireRoom(principalOf(session)));
+  const set = (sessionId: string, kib: number) =>
+    memory.set({ sessionId, agent: "a" }, [
+      create(MemoryEntrySchema, { kind: MemoryKind.MEMORY, key: `${kib}`, text: "x".repeat(kib * 1_024) }),
+    ]);
+  await set("a1", 20);
+  for (let n = 1; n <= 8; n++) await set(`m${n}`, 100);
+  const refused = await until(() => set("m1", 1).then(() => undefined, failureFromConnectError), { timeoutMs: 10_000 });
+  expect(refused).toMatchObject({ code: "resource_exhausted", reason: "SHARE_EXCEEDED" });
+  expect(refused.message).toMatch(/"mallory" has its share of KV_toolbus_memory: \d+ bytes of memory; delete entries/);
+  await set("a1", 21);
+  expect(await memory.delete({ sessionId: "m1", agent: "a" }, MemoryKind.MEMORY, ["100"])).toBe(1);
+  await until(
+    () =>
+      set("m1", 1).then(
+        () => true,
+        () => undefined,
+      ),
+    { timeoutMs: 10_000 },
+  );
 });

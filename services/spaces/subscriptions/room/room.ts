@@ -1,44 +1,59 @@
 import type { Bus } from "#runtime/bus/bus.ts";
-import { messageFromUnknown } from "#runtime/failure/failure.ts";
-import { openPeriodic } from "#runtime/lifecycle/background.ts";
+import { type Crowding, openCrowding } from "#runtime/bus/room/crowding.ts";
+import { openGivingWay } from "#runtime/bus/room/give-way.ts";
+import { bytesByHolder, rememberingHolders, sizesOf } from "#runtime/bus/room/shares.ts";
 import type { Sessions } from "../../owners/sessions.ts";
-import { findCrowding } from "./inbox-room.ts";
-import { makeSpaceRoom, type SpaceRoomParts } from "./space-room.ts";
+import { type SpaceRoomParts, spaceShares } from "./space-room.ts";
 
-const PAUSE_MS = 10_000;
+type FindPrincipal = Sessions["findPrincipal"];
 
 export interface SharedRoom extends AsyncDisposable {
   /** Whether the session's principal has its share of all inboxes, and room is short. */
   isCrowding(sessionId: string): Promise<boolean>;
+  /** Refuses to remember more for a session whose principal has its share of all memory. */
+  requireMemory(sessionId: string): Promise<void>;
 }
+
+interface SessionShares {
+  readonly stream: string;
+  readonly prefix: string;
+  readonly findPrincipal: FindPrincipal;
+}
+
+export const INBOXES = { stream: "TOOLBUS_INBOX", prefix: "toolbus.inbox." };
+export const MEMORY = { stream: "KV_toolbus_memory", prefix: "$KV.toolbus_memory." };
 
 export interface SharedRoomParts extends SpaceRoomParts {
   sessions: Pick<Sessions, "findPrincipal">;
   onFault: (fault: string) => void;
 }
 
-/** Looks again and again whether there is room for each in the streams of spaces and inboxes. */
+/** The principals of sessions, whose ids stand in subjects behind a prefix and before a dot, hold the messages. */
+export function sharesBySession(bus: Bus, { stream, prefix, findPrincipal }: SessionShares) {
+  const holderOf = rememberingHolders(async (subject) => {
+    const [sessionId = ""] = subject.slice(prefix.length).split(".");
+    return (await findPrincipal(sessionId)) ?? "";
+  });
+  return { stream, measure: (signal: AbortSignal) => bytesByHolder(sizesOf(bus, stream, signal), holderOf) };
+}
+
+/** Looks again and again whether there is room for each in what the service keeps. */
 export function openSharedRoom(bus: Bus, parts: SharedRoomParts): SharedRoom {
   const { sessions, onFault } = parts;
-  const principalOf = (sessionId: string) => sessions.findPrincipal(sessionId);
-  let crowding: ReadonlySet<string> = new Set();
+  const findPrincipal: FindPrincipal = (sessionId) => sessions.findPrincipal(sessionId);
   const stack = new AsyncDisposableStack();
-  const look = (what: string, work: (signal: AbortSignal) => Promise<unknown>) => {
-    const onError = (error: unknown) =>
-      onFault(`the room of ${what} could not be looked at: ${messageFromUnknown(error)}`);
-    stack.use(openPeriodic({ everyMs: PAUSE_MS, work, onError }));
-  };
-  look("inboxes", async (signal) => {
-    const before = crowding.size;
-    crowding = await findCrowding(bus, principalOf, signal);
-    if (before === 0 && crowding.size > 0) onFault(`TOOLBUS_INBOX has no more room for ${[...crowding].join(", ")}`);
+  const crowding = (where: Omit<SessionShares, "findPrincipal">, words: { holds: string; remedy: string }): Crowding =>
+    stack.use(openCrowding(bus, { ...sharesBySession(bus, { ...where, findPrincipal }), ...words, onFault }));
+  const inboxes = crowding(INBOXES, { holds: "events", remedy: "let agents read what waits" }); // which is never removed
+  const memory = crowding(MEMORY, {
+    holds: "memory",
+    remedy: "delete entries, or close sessions that nobody uses",
   });
-  look("spaces", async (signal) => {
-    const cut = await makeSpaceRoom(bus, parts, signal);
-    if (cut > 0) onFault(`TOOLBUS_SPACES was short of room: the oldest messages of ${cut} spaces are gone`);
-  });
+  stack.use(openGivingWay(bus, { ...spaceShares(bus, parts), holds: "messages", onFault }));
+  const principalOf = async (sessionId: string) => (await findPrincipal(sessionId)) ?? "";
   return {
-    isCrowding: async (sessionId) => crowding.size > 0 && crowding.has((await principalOf(sessionId)) ?? ""),
+    isCrowding: async (sessionId) => inboxes.has(await principalOf(sessionId)),
+    requireMemory: async (sessionId) => memory.requireRoom(await principalOf(sessionId)),
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   };
 }

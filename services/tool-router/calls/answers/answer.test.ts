@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { ProvidedResultSchema } from "#gen/toolbus/provider/v1/provided_result_pb.ts";
 import { ExecutionType, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { UsageSchema } from "#gen/toolbus/tool/v1/usage_pb.ts";
+import { Failure } from "#runtime/failure/failure.ts";
 import { usd } from "#runtime/money/testing/dollars.ts";
 import { createValidator } from "#runtime/schema/json-schema/validator.ts";
 import { tool } from "../../testing/fakes/tools.ts";
@@ -33,6 +34,29 @@ describe("answers", () => {
     expect(JSON.stringify(recorded.outputJson).length).toBeLessThan(530_000);
     expect(await roomy.recorded(recorded, "s")).toBe(recorded);
     expect(await roomy.recorded(successJson('"small"'), "s")).toMatchObject({ outputJson: '"small"' });
+  });
+
+  test("SEC-6 that find no room in the store are told with their beginning: the call has happened", async () => {
+    const refusal = new Failure("resource_exhausted", '"mallory" has its share', { reason: "SHARE_EXCEEDED" });
+    const crowded = createAnswers({
+      validator: createValidator(),
+      maxBytes: 100,
+      store: () => Promise.reject(refusal),
+    });
+    const { outputJson, isError, storedReference } = await crowded.finish(
+      web(),
+      successJson(`"${"x".repeat(500)}"`),
+      owner,
+    );
+    const rest = 'is not kept: "mallory" has its share';
+    expect(JSON.parse(outputJson)).toEqual({ truncated: true, bytes: 502, beginning: `"${"x".repeat(24)}`, rest });
+    expect({ isError, storedReference }).toEqual({ isError: false, storedReference: "" });
+    const failed = await crowded.finish(web(), failure("x".repeat(500)), owner);
+    expect(failed).toMatchObject({ isError: true, storedReference: "" });
+    expect(failed.outputJson).toContain("the rest is not kept");
+    await expect(crowded.bound(successJson(`"${"x".repeat(500)}"`), "s"), "who submits tries again").rejects.toBe(
+      refusal,
+    );
   });
 
   test("go through byte for byte", async () => {

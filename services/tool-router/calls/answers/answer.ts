@@ -93,8 +93,21 @@ export function createAnswers(options: { validator: Validator; maxBytes: number;
     return { ...answerFrom({ outputJson, isError, storedReference, reason }), ...useOf(answer) };
   }
 
+  /** A call that has happened has its result, also where the whole of it finds no room. */
+  async function kept(answer: Answer, sessionId: string): Promise<Answer> {
+    try {
+      return await bound(answer, sessionId);
+    } catch (error) {
+      if (!(error instanceof Failure && error.code === "resource_exhausted")) throw error;
+      const { outputJson: whole, isError, reason } = answer;
+      const beginningBytes = Math.floor(maxBytes / 4);
+      const outputJson = shortenedJson({ outputJson: whole, isError, unkept: error.message, beginningBytes });
+      return { ...answerFrom({ outputJson, isError, reason }), ...useOf(answer) };
+    }
+  }
+
   return {
-    finish: async (tool, result, of) => bound(await checked(tool, result, of), of.sessionId),
+    finish: async (tool, result, of) => kept(await checked(tool, result, of), of.sessionId),
     bound,
     recorded: async (answer, sessionId) => (fitsRecord(answer) ? answer : put(answer, sessionId)),
   };

@@ -88,7 +88,7 @@ export function createDueWorker({
     if (!updated?.hasChanged) return;
     const { record } = updated;
     store.announce(callId);
-    audit({ kind: AuditKind.EXPIRED, ...auditedFacts(record) });
+    audit({ kind: AuditKind.EXPIRED, ...auditedFacts(record) }, record.principal);
     if (isExternal(record)) await queue.remove(record);
   }
 
@@ -108,7 +108,7 @@ export async function endWait(store: CallStore, callId: string, audit: Audit): P
   );
   if (updated?.hasChanged) {
     store.announce(callId); // a caller that waits elsewhere makes it wait again
-    audit({ kind: AuditKind.TIMED_OUT, ...auditedFacts(updated.record) });
+    audit({ kind: AuditKind.TIMED_OUT, ...auditedFacts(updated.record) }, updated.record.principal);
   }
   return updated?.record;
 }

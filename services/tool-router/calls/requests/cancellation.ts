@@ -88,7 +88,10 @@ export function createCancellation({ store, running, queue, audit, clock }: Canc
       const isRunning = mayRun && (await running.cancel(callId, caller)); // C2, C4
       if (record?.state === State.STARTED && !isRunning) await resolveLost(record);
       if (mayRun || ended?.hasChanged) {
-        audit({ kind: AuditKind.CANCELED, callId, message: why, ...(record && auditedFacts(record)) });
+        audit(
+          { kind: AuditKind.CANCELED, callId, message: why, ...(record && auditedFacts(record)) },
+          caller.principal,
+        );
       }
       if (mayRun) return isRunning || record !== undefined;
       return record.state === State.CANCELED ? record.taken : true;

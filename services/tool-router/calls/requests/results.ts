@@ -3,7 +3,7 @@ import type { ReadResultRequest } from "#gen/toolbus/tool/v1/tool_call_service_p
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { refuse, refuseField } from "#runtime/failure/failure.ts";
 import { requireOwner } from "#runtime/failure/session-owner.ts";
-import { type ResultStore, sessionOfReference } from "#runtime/results/store.ts";
+import { type ResultStore, sessionOfReference } from "#runtime/results/store/store.ts";
 import type { Ownership } from "#runtime/rpc/access/session-owners.ts";
 import type { Caller } from "#runtime/rpc/identity.ts";
 import type { CallStore } from "../records/store.ts";

@@ -816,8 +816,8 @@ export const Reason = {
   PRINCIPAL_NOT_GRANTED: 83,
 
   /**
-   * The principal has its share of the gateway's requests, calls or streams; nothing was started. `share` and `limit` in the metadata
-   * say which it is. Repeat after `retry_after_ms`.
+   * The principal has its share of the gateway's requests, calls or streams, of runs in flight, or of the bytes of a store whose room is
+   * short; nothing was started. `share` and `limit` in the metadata say which it is. Repeat after `retry_after_ms`.
    * Code: `resource_exhausted`.
    *
    * @generated from enum value: REASON_SHARE_EXCEEDED = 84;

@@ -411,8 +411,8 @@ class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reason.ValueTy
     Code: `permission_denied`.
     """
     REASON_SHARE_EXCEEDED: _Reason.ValueType  # 84
-    """The principal has its share of the gateway's requests, calls or streams; nothing was started. `share` and `limit` in the metadata
-    say which it is. Repeat after `retry_after_ms`.
+    """The principal has its share of the gateway's requests, calls or streams, of runs in flight, or of the bytes of a store whose room is
+    short; nothing was started. `share` and `limit` in the metadata say which it is. Repeat after `retry_after_ms`.
     Code: `resource_exhausted`.
     """
     REASON_MCP_LOGIN_NEEDED: _Reason.ValueType  # 85
@@ -821,8 +821,8 @@ none, in TOOLBUS_DEFAULT_GRANT.
 Code: `permission_denied`.
 """
 REASON_SHARE_EXCEEDED: Reason.ValueType  # 84
-"""The principal has its share of the gateway's requests, calls or streams; nothing was started. `share` and `limit` in the metadata
-say which it is. Repeat after `retry_after_ms`.
+"""The principal has its share of the gateway's requests, calls or streams, of runs in flight, or of the bytes of a store whose room is
+short; nothing was started. `share` and `limit` in the metadata say which it is. Repeat after `retry_after_ms`.
 Code: `resource_exhausted`.
 """
 REASON_MCP_LOGIN_NEEDED: Reason.ValueType  # 85

@@ -8,9 +8,9 @@
 
 import { createHash } from "node:crypto";
 import type { ObjectInfo } from "@nats-io/obj";
-import type { Bus } from "../bus/bus.ts";
-import { readSubject } from "../bus/streams/read.ts";
-import { refuse } from "../failure/failure.ts";
+import type { Bus } from "../../bus/bus.ts";
+import { readSubject } from "../../bus/streams/read.ts";
+import { refuse } from "../../failure/failure.ts";
 
 export const store = "toolbus_results";
 export const chunksOf = (nuid: string) => `$O.${store}.C.${nuid}`;

@@ -1,8 +1,12 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { openTestBus, type TestBus } from "../../test/harness/bus.ts";
-import { createManualClock } from "../time/manual-clock.ts";
+import { openTestBus, type TestBus } from "../../../test/harness/bus.ts";
+import { shrinkStore } from "../../bus/testing/shrink-store.ts";
+import type { Failure } from "../../failure/failure.ts";
+import { createManualClock } from "../../time/manual-clock.ts";
+import { until } from "../../time/until.ts";
 import { createResultRemoval } from "./removal.ts";
+import { openSharedResults } from "./shares.ts";
 import { createResultStore, type ResultStore } from "./store.ts";
 
 let bus: TestBus;
@@ -63,4 +67,41 @@ test("LOOP-8 what a process left that died while it stored a result goes after a
   await clock.advance(3_700_000);
   expect(await removal.removeCutOff()).toBe(1);
   expect((await textFrom(kept, 0)).length).toBe(Buffer.byteLength(whole));
+});
+
+test("SEC-6 of a principal that has its share of all results none is kept while room is short, and of others they are", async () => {
+  await using own = await openTestBus();
+  await shrinkStore(own, "OBJ_toolbus_results", 5 * 2 ** 20);
+  const findPrincipal = async (sessionId: string) => ({ hers: "alice", his: "mallory" })[sessionId];
+  const faults: string[] = [];
+  await using shared = openSharedResults(own, { findPrincipal, onFault: (fault) => faults.push(fault), everyMs: 20 });
+  const text = (n: number) => JSON.stringify(`${n}`.padEnd(500_000, "x"));
+  await shared.put("hers", text(0));
+  for (let n = 0; n < 6; n++) await shared.put("his", text(n));
+  const refused = await until(
+    () =>
+      shared.put("his", text(6)).then(
+        () => undefined,
+        (error: Failure) => error,
+      ),
+    {
+      timeoutMs: 10_000,
+    },
+  );
+  expect(refused).toMatchObject({ code: "resource_exhausted", reason: "SHARE_EXCEEDED" });
+  expect(refused.message).toMatch(
+    /^"mallory" has its share of OBJ_toolbus_results: \d+ bytes of results; wait until .*TOOLBUS_RUN_RETENTION/,
+  );
+  expect(faults).toEqual(["OBJ_toolbus_results has no more room for mallory"]);
+  await shared.put("hers", text(7));
+  const removal = createResultRemoval(own);
+  for (const stored of await removal.list()) if (stored.sessionId === "his") await removal.remove(stored);
+  await until(
+    () =>
+      shared.put("his", text(8)).then(
+        () => true,
+        () => undefined,
+      ),
+    { timeoutMs: 10_000 },
+  );
 });

@@ -1,7 +1,7 @@
 /** S3  A put that was cut off leaves chunks that no entry names; they go when nothing was added to them for an hour. */
 
-import type { Bus } from "../bus/bus.ts";
-import { type Clock, systemClock } from "../time/clock.ts";
+import type { Bus } from "../../bus/bus.ts";
+import { type Clock, systemClock } from "../../time/clock.ts";
 import { chunksOf, resultFrom, type StoredResult, store } from "./store.ts";
 
 const stream = `OBJ_${store}`;

@@ -1,0 +1,71 @@
+import { messageFromUnknown } from "../../failure/failure.ts";
+import { refuseShare } from "../../failure/share.ts";
+import { openPeriodic } from "../../lifecycle/background.ts";
+import type { Bus } from "../bus.ts";
+import { fillOf, HIGH_MARK, PAUSE_MS } from "./marks.ts";
+import { excessOf } from "./shares.ts";
+
+/** In a store from which nothing is removed for room, those who hold the most store nothing more while room is short. */
+export interface CrowdedStore {
+  readonly stream: string;
+  /** How many bytes each holds; under an empty name what is nobody's, who is never refused. */
+  readonly measure: (signal: AbortSignal) => Promise<ReadonlyMap<string, number>>;
+  /** What the store holds, and what makes room in it, in words of whoever is refused: "runs". */
+  readonly holds: string;
+  readonly remedy: string;
+  readonly onFault: (fault: string) => void;
+  readonly everyMs?: number;
+}
+
+export interface Crowding extends AsyncDisposable {
+  has(principal: string): boolean;
+  /** Refuses a principal that has its share while room is short. */
+  requireRoom(principal: string): void;
+}
+
+/** Measuring takes a fraction of the time, however much there is to measure. */
+const PAUSE_FACTOR = 10;
+
+/** Who has its share, and how many bytes that is; nobody while there is room. */
+export async function findCrowding(
+  bus: Bus,
+  { stream, measure }: Pick<CrowdedStore, "stream" | "measure">,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, number>> {
+  const { part, targetBytes } = await fillOf(bus, stream);
+  if (part < HIGH_MARK) return new Map();
+  const held = await measure(signal);
+  const excess = excessOf(held, targetBytes);
+  excess.delete("");
+  return new Map([...excess].map(([holder, bytes]) => [holder, Math.floor((held.get(holder) ?? 0) - bytes)]));
+}
+
+/** Looks again and again who has its share. */
+export function openCrowding(bus: Bus, store: CrowdedStore): Crowding {
+  const { stream, holds, remedy, onFault, everyMs = PAUSE_MS } = store;
+  let crowding: ReadonlyMap<string, number> = new Map();
+  let restsUntilMs = 0;
+  const periodic = openPeriodic({
+    everyMs,
+    async work(signal) {
+      const startedAtMs = performance.now();
+      if (startedAtMs < restsUntilMs) return;
+      const before = crowding.size;
+      crowding = await findCrowding(bus, store, signal);
+      if (before === 0 && crowding.size > 0)
+        onFault(`${stream} has no more room for ${[...crowding.keys()].join(", ")}`);
+      restsUntilMs = performance.now() + PAUSE_FACTOR * (performance.now() - startedAtMs);
+    },
+    onError: (error) => onFault(`the room of ${stream} could not be looked at: ${messageFromUnknown(error)}`),
+  });
+  const has = (principal: string) => crowding.has(principal);
+  return {
+    has,
+    requireRoom(principal) {
+      const limit = crowding.get(principal);
+      if (limit === undefined) return;
+      refuseShare(principal, { of: stream, share: `bytes of ${holds}`, limit, remedy, retryMs: PAUSE_MS });
+    },
+    [Symbol.asyncDispose]: () => periodic[Symbol.asyncDispose](),
+  };
+}

@@ -1,0 +1,76 @@
+import { BoundedMap } from "../../collections/bounded-map.ts";
+import type { Bus } from "../bus.ts";
+import { messagesUntil } from "../streams/messages-until.ts";
+
+/*
+ * SEC-6: a store that many fill has room for each of them. When room gets short, those give way who hold the most, as far as it takes:
+ * whoever holds less than they keeps everything, and goes on.
+ */
+
+/** Whose a subject's messages are; empty for nobody's. */
+export type HolderOf = (subject: string) => string | Promise<string>;
+
+/** What a message takes besides its content. */
+const OVERHEAD_BYTES = 64;
+const KNOWN_HOLDERS = 50_000;
+
+export interface MessageSize {
+  readonly subject: string;
+  readonly sequence: number;
+  readonly bytes: number;
+}
+
+/** What each message of a stream takes, in order. Nothing of their content is read. */
+export async function* sizesOf(bus: Bus, stream: string, signal: AbortSignal): AsyncGenerator<MessageSize> {
+  const { state } = await bus.manager.streams.info(stream);
+  if (state.messages === 0) return;
+  const consumer = await bus.jetstream.consumers.get(stream, { headers_only: true, deliver_policy: "all" });
+  const messages = await consumer.consume({ max_messages: 1_000 });
+  try {
+    for await (const { subject, seq, headers, info } of messagesUntil(messages, signal)) {
+      if (seq > state.last_seq) return;
+      const bytes = OVERHEAD_BYTES + Number(headers?.get("Nats-Msg-Size") ?? 0);
+      yield { subject, sequence: seq, bytes };
+      if (info.pending === 0) return;
+    }
+  } finally {
+    messages.stop();
+    void consumer.delete().catch(() => {}); // the server is gone, or the consumer is
+  }
+}
+
+/** Asks whose something is once, as long as it is one of those that were met last: what has a holder keeps it. */
+export function rememberingHolders(holderOf: HolderOf): HolderOf {
+  const known = new BoundedMap<string, string>(KNOWN_HOLDERS);
+  return async (subject) => {
+    const holder = known.get(subject) ?? (await holderOf(subject));
+    if (holder !== "") known.set(subject, holder);
+    return holder;
+  };
+}
+
+/** How much each holds. */
+export async function bytesByHolder(
+  sizes: AsyncIterable<{ subject: string; bytes: number }>,
+  holderOf: HolderOf,
+): Promise<Map<string, number>> {
+  const held = new Map<string, number>();
+  for await (const { subject, bytes } of sizes) {
+    const holder = await holderOf(subject);
+    held.set(holder, (held.get(holder) ?? 0) + bytes);
+  }
+  return held;
+}
+
+/** Of each holder that has more than all may have, how much that is, so that together they have no more than `target`. */
+export function excessOf(held: ReadonlyMap<string, number>, target: number): Map<string, number> {
+  let left = target;
+  const ascending = [...held.entries()].sort(([, one], [, other]) => one - other);
+  const excess = new Map<string, number>();
+  for (const [index, [holder, bytes]] of ascending.entries()) {
+    const level = left / (ascending.length - index);
+    left -= Math.min(bytes, level);
+    if (bytes > level) excess.set(holder, bytes - level);
+  }
+  return excess;
+}

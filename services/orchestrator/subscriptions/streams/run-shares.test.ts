@@ -1,0 +1,54 @@
+import { expect, test } from "vitest";
+import { openCrowding } from "#runtime/bus/room/crowding.ts";
+import { shrinkStore } from "#runtime/bus/testing/shrink-store.ts";
+import { textContent } from "#runtime/content/text.ts";
+import type { Failure } from "#runtime/failure/failure.ts";
+import { systemClock } from "#runtime/time/clock.ts";
+import { until } from "#runtime/time/until.ts";
+import { openTestBus } from "../../../../test/harness/bus.ts";
+import { createJournal } from "../../log/journal.ts";
+import { createOpenRuns } from "../../runs/open-runs.ts";
+import { runShares } from "./run-shares.ts";
+import { createStreamRetention } from "./stream-retention.ts";
+import { createStreamRunLog } from "./stream-run-log.ts";
+
+test("SEC-6 a principal whose runs take the most is refused the next while room is short, and others are not", async () => {
+  await using bus = await openTestBus();
+  await shrinkStore(bus, "TOOLBUS_RUNS", 2 ** 22);
+  const log = createStreamRunLog(bus);
+  const onFault = () => {};
+  await using stored = openCrowding(bus, { ...runShares(bus, log), onFault, everyMs: 20 });
+  const runs = createOpenRuns(log, 1_000, stored);
+  const input = [{ item: { case: "message", value: { content: textContent("x".repeat(400_000)) } } } as const];
+  const accept = async (principal: string, runId: string) => {
+    await runs.requireRoom(principal);
+    const value = { sessionId: "s", agent: "a", principal, input };
+    await createJournal(log, runId, systemClock).append(() => ({ case: "accepted", value }));
+  };
+  await accept("alice", "hers");
+  for (let n = 0; n < 7; n++) await accept("mallory", `his${n}`);
+  const refused = await until(
+    () =>
+      runs.requireRoom("mallory").then(
+        () => undefined,
+        (error: Failure) => error,
+      ),
+    {
+      timeoutMs: 10_000,
+    },
+  );
+  expect(refused).toMatchObject({ code: "resource_exhausted", reason: "SHARE_EXCEEDED" });
+  expect(refused.message).toMatch(
+    /^"mallory" has its share of TOOLBUS_RUNS: \d+ bytes of runs; wait until old sessions go/,
+  );
+  await accept("alice", "hers-too");
+  for (let n = 0; n < 4; n++) await createStreamRetention(bus).removeLog(`his${n}`);
+  await until(
+    () =>
+      runs.requireRoom("mallory").then(
+        () => true,
+        () => undefined,
+      ),
+    { timeoutMs: 10_000 },
+  );
+});
