@@ -7,6 +7,7 @@ import { measureParked } from "./parked.ts";
 import { measureRecovery } from "./recovery.ts";
 import { measureRouter } from "./router.ts";
 import { measureStart } from "./start.ts";
+import { measureWorkers } from "./workers.ts";
 
 const USAGE = `usage: npm run bench -- <bench> [options]
 
@@ -28,6 +29,9 @@ benches:
                --per-second N  how many begin each second where they are paced (200)
   start      how long "toolbus up" and "toolbus --help" take, and what an idle suite holds
                --rounds N      how often each is measured (5)
+  workers    how long a call of a Python function takes whose worker is warm, beside a bare pipe
+               --rounds N      how often each way is measured (5)
+               --round-ms N    for how long (1000)
 
 options:
   --json     one JSON object a line: bench, metric, value, unit, and what it is compared with: baseline, ratio
@@ -73,6 +77,7 @@ const benches: Record<string, () => AsyncIterable<BenchResult>> = {
       onProgress,
     }),
   start: () => measureStart({ rounds: Number(values.rounds), onProgress }),
+  workers: () => measureWorkers({ rounds: Number(values.rounds), roundMs: Number(values["round-ms"]), onProgress }),
 };
 
 if (values.help) {

@@ -1,0 +1,70 @@
+/** Calls each way, and says how long a call took. */
+import { randomUUID } from "node:crypto";
+import { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
+import { openBus } from "#runtime/bus/bus.ts";
+import { until } from "#runtime/time/until.ts";
+import { clientFor } from "../../services/clients.ts";
+import { argumentOf, type Login } from "../call/setting.ts";
+import { medianOf } from "../measuring/result.ts";
+import { openPipe } from "./pipe.ts";
+import { type Order, type Report, SESSION, SOURCE, TOOL, type Way } from "./setting.ts";
+
+const { login, path } = argumentOf<{ login: Login; path: string }>();
+const bus = await openBus({ ...login, name: "caller" });
+const tools = clientFor(bus, ToolService);
+const pool = clientFor(bus, ToolProviderService, { process: "worker-pool" });
+const pipe = await openPipe(path);
+
+const text = "a line of text that comes back";
+const argumentsJson = JSON.stringify({ text });
+
+interface Told {
+  event: { case: string | undefined; value?: unknown };
+}
+
+async function resultOf(events: AsyncIterable<Told>): Promise<unknown> {
+  const results = (await Array.fromAsync(events)).filter(({ event }) => event.case === "result");
+  const [{ event } = { event: { value: undefined } }] = results;
+  const { outputJson = "null", isError = true } = (event.value ?? {}) as { outputJson?: string; isError?: boolean };
+  return isError ? outputJson : JSON.parse(outputJson);
+}
+
+const ways: Record<Way, () => Promise<unknown>> = {
+  call: () =>
+    resultOf(tools.callTool({ callId: randomUUID(), sessionId: SESSION, name: `@${SOURCE}/${TOOL}`, argumentsJson })),
+  execute: () =>
+    resultOf(pool.executeTool({ callId: randomUUID(), source: { name: SOURCE }, tool: TOOL, argumentsJson })),
+  pipe: () => pipe.call(TOOL, { text }),
+};
+
+async function measure({ way, inFlight, durationMs }: Order): Promise<Report> {
+  const latenciesMs: number[] = [];
+  const startedAt = performance.now();
+  const endsAt = startedAt + durationMs;
+  const worker = async () => {
+    for (let before = performance.now(); before < endsAt; ) {
+      const answer = await ways[way]();
+      if (answer !== text) throw new Error(`${way} was answered with ${JSON.stringify(answer)}`);
+      const after = performance.now();
+      latenciesMs.push(after - before);
+      before = after;
+    }
+  };
+  await Promise.all(Array.from({ length: inFlight }, worker));
+  const perSecond = (latenciesMs.length * 1_000) / (performance.now() - startedAt);
+  return { p50Ms: medianOf(latenciesMs), perSecond };
+}
+
+process.on("message", (order: Order) => {
+  measure(order).then(
+    (report) => process.send?.({ kind: "report", ...report }),
+    (error: unknown) => process.send?.({ kind: "fault", text: `${order.way}: ${error}` }),
+  );
+});
+process.on("disconnect", () => process.exit());
+// The worker is started by its first call, once the router knows it.
+for (const way of ["pipe", "execute", "call"] as const) {
+  await until(async () => (await ways[way]().catch(() => undefined)) === text, { timeoutMs: 60_000 });
+}
+process.send?.({ kind: "ready" });
