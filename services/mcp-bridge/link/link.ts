@@ -8,6 +8,7 @@ import {
   SdkError,
   SdkErrorCode,
 } from "@modelcontextprotocol/client";
+import { z } from "zod";
 import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import type { Tool, ToolLog } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
@@ -19,6 +20,7 @@ import { orAborted } from "../servers/changes.ts";
 import { refusalIn } from "../servers/login-needed.ts";
 import { type StartTime, textOfLateStart } from "../servers/start-time.ts";
 import { logFromNotification } from "../tools/log.ts";
+import { type Ask, READ_RESOURCE, readResource } from "../tools/read-resource.ts";
 import type { OpenTransport, TransportContext, TransportModule } from "../transport/module.ts";
 import { type About, aboutServer } from "./about.ts";
 import type { KnownEra } from "./eras.ts";
@@ -252,6 +254,10 @@ function createLink(options: LinkOptions, opened: OpenTransport, client: Client,
   const calls = new Set<Promise<CallToolResult>>();
   let taskTools: ReadonlySet<string> = new Set();
   const requestOptions = (signal: AbortSignal) => ({ signal, timeout: NO_TIMEOUT_MS });
+  const ask =
+    (signal: AbortSignal): Ask =>
+    (method, params) =>
+      client.request({ method, params }, z.looseObject({}), requestOptions(signal));
   return {
     protocolVersion: client.getNegotiatedProtocolVersion() ?? "",
     about: aboutServer(client, server),
@@ -262,7 +268,7 @@ function createLink(options: LinkOptions, opened: OpenTransport, client: Client,
     ended: ended.promise,
     end: (reason) => ended.resolve(reason),
     async list(signal) {
-      const listed = await listTools(client, { signal, allowedTools: server.allowedTools });
+      const listed = await listTools(client, { signal, server });
       taskTools = listed.taskTools;
       return listed;
     },
@@ -281,10 +287,13 @@ function createLink(options: LinkOptions, opened: OpenTransport, client: Client,
         },
       };
       const options = { ...requestOptions(signal), onprogress: request.onProgress };
-      const call = taskTools.has(name)
-        ? callAsTask(client, { ...params, task: { ttl: request.keepMs } }, options)
-        : // its definition is for headers that its schema asks for; its output schema is left to whoever reads the result
-          client.callTool(params, { ...options, toolDefinition: definitionOf(request.tool) });
+      const start = () => {
+        if (request.tool === READ_RESOURCE) return readResource(ask(signal), request.arguments);
+        if (taskTools.has(name)) return callAsTask(client, { ...params, task: { ttl: request.keepMs } }, options);
+        // its definition is for headers that its schema asks for; its output schema is left to whoever reads the result
+        return client.callTool(params, { ...options, toolDefinition: definitionOf(request.tool) });
+      };
+      const call = start();
       calls.add(call);
       const forget = () => calls.delete(call);
       call.then(forget, forget);

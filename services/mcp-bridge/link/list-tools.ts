@@ -1,8 +1,10 @@
 import type { Client } from "@modelcontextprotocol/client";
 import { z } from "zod";
-import type { AllowedTools, Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import type { Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { isOffered } from "../tools/is-offered.ts";
 import { parseTool } from "../tools/parse-tool.ts";
+import { READ_RESOURCE } from "../tools/read-resource.ts";
 import { wantsTask } from "./tasks.ts";
 
 /** The SDK's own schema refuses the whole list for one bad tool. */
@@ -21,10 +23,10 @@ export interface ListedTools {
 /** Reads all pages. A cursor that comes again ends the list. */
 export async function listTools(
   client: Client,
-  options: { signal: AbortSignal; allowedTools: AllowedTools | undefined },
+  options: { signal: AbortSignal; server: Pick<McpServer, "allowedTools" | "omitResources"> },
 ): Promise<ListedTools> {
-  if (!client.getServerCapabilities()?.tools) return { tools: [], taskTools: new Set(), warnings: [] };
-  const { allowedTools } = options;
+  const { allowedTools, omitResources } = options.server;
+  const capabilities = client.getServerCapabilities();
   const tools = new Map<string, Tool>();
   const taskTools = new Set<string>();
   const warnings: string[] = [];
@@ -38,10 +40,14 @@ export async function listTools(
       if (wantsTask(client, listed)) taskTools.add(parsed.tool.name);
     }
   }
+  const { name } = READ_RESOURCE;
+  const hasResources = capabilities?.resources !== undefined && !omitResources;
+  if (hasResources && !tools.has(name) && isOffered(name, allowedTools)) tools.set(name, READ_RESOURCE);
   return { tools: [...tools.values()], taskTools, warnings };
 }
 
 async function* listedTools(client: Client, signal: AbortSignal, warnings: string[]): AsyncGenerator<unknown> {
+  if (!client.getServerCapabilities()?.tools) return;
   const seen = new Set<string>();
   let cursor: string | undefined;
   for (let page = 0; page < MAX_PAGES; page++) {
