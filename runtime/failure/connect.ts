@@ -28,6 +28,9 @@ export function refusalFromUnknown(error: unknown): ConnectError {
   if (error instanceof ConnectError && !detailOf(error)) {
     const value = detailFromUnread(error);
     if (value) error.details.push({ desc: ErrorDetailSchema, value });
+    // Connect says `internal` of bytes that it cannot read, though it is their sender who must mend them
+    if (value?.reason === Reason.REQUEST_MALFORMED && error.code === Code.Internal)
+      Object.assign(error, { code: Code.InvalidArgument });
   }
   return connectErrorFromUnknown(error);
 }

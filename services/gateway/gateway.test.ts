@@ -370,6 +370,28 @@ describe("what tools of gRPC expect", () => {
   });
 });
 
+describe("two keys in one request", () => {
+  const ask = (headers: Record<string, string>) =>
+    fetch(`${url}/toolbus.agent.v1.AgentService/ListAgents`, {
+      method: "POST",
+      headers: { "content-type": "application/json", ...headers },
+      body: "{}",
+    });
+
+  it.each([
+    ["X-Api-Key", { authorization: `Bearer ${key}`, "x-api-key": "a-key-of-nobody-at-all" }],
+    ["Authorization", { authorization: "Bearer a-key-of-nobody-at-all", "x-api-key": key }],
+  ])("SEC-1 are refused when the one in %s is another", async (_, headers) => {
+    const refused = await ask(headers);
+    expect(refused.status).toBe(401);
+    expect(await refused.json()).toMatchObject({ message: expect.stringContaining("two keys that differ") });
+  });
+
+  it("SEC-1 that are the same one let it in", async () => {
+    expect((await ask({ authorization: `Bearer ${key}`, "x-api-key": key })).status).toBe(200);
+  });
+});
+
 describe("requests in JSON", () => {
   it("BUS-3 a name that the contract does not have is refused, since a misspelt restriction would restrict nothing", async () => {
     const ask = (body: object) =>

@@ -38,7 +38,6 @@ const composed = [
   "OUTCOME_UNKNOWN canceled",
   "OUTCOME_UNKNOWN deadline_exceeded",
   "PROVIDER_NOT_FOUND not_found",
-  "REQUEST_MALFORMED internal",
   "REQUEST_MALFORMED unimplemented",
   "TOOL_NAME_TAKEN invalid_argument",
   "WORKER_CRASHED unavailable",

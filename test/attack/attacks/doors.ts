@@ -19,6 +19,7 @@ const noKeys = ({ keys }: Ground): Record<string, Record<string, string>> => ({
   "the beginning of a key": { "x-api-key": keys.alice.slice(0, -1) },
   "a key and more": { "x-api-key": `${keys.alice},${keys.alice}` },
   "a key by another scheme": { authorization: `Basic ${Buffer.from(`alice:${keys.alice}`).toString("base64")}` },
+  "a key and one that is none": { "x-api-key": keys.alice, authorization: "Bearer of-nobody-at-all" },
   "a claimed principal": { "toolbus-principal": "alice", "toolbus-roles": "operator" },
   "a claimed service": { "toolbus-service": "tool-router" },
 });

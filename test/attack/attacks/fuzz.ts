@@ -107,7 +107,6 @@ async function sendOdd({ url, keys }: Ground, random: Random): Promise<string | 
   if (answer === "late" && !/Watch|CallTool|ReadResult|tool-calls/.test(request.path)) return `${what} had no answer`;
   if (answer === "late" || answer === undefined) return undefined;
   const text = `${answer.body.toString("latin1")} ${[...answer.trailers.values()].join()}`;
-  if (text.includes("REASON_REQUEST_MALFORMED")) return undefined; // bytes that are no message are `internal`, as gRPC says
   const isFault = answer.status === 500 || /"code":"(internal|unknown)"|REASON_INTERNAL/.test(text);
   return isFault ? `${what}: HTTP ${answer.status} ${text.slice(0, 200)}` : undefined;
 }

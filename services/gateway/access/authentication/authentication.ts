@@ -48,8 +48,13 @@ function isToken(text: string): boolean {
   return /^[\w-]+\.[\w-]+\.[\w-]*$/.test(text);
 }
 
-export function credentialOf({ headers }: Pick<HttpRequest, "headers">): string | undefined {
+/** Two that differ may be of two callers, one of which somebody else has put there: neither counts. */
+function credentialOf({ headers }: Pick<HttpRequest, "headers">): string | undefined {
   const [, bearer] = /^Bearer +(\S+)$/i.exec(headers.authorization ?? "") ?? [];
-  const given = bearer ?? headers["x-api-key"];
-  return typeof given === "string" && given !== "" ? given : undefined;
+  const key = String(headers["x-api-key"] ?? "") || undefined;
+  if (bearer !== undefined && key !== undefined && bearer !== key) {
+    const text = "the request has two keys that differ, in `Authorization` and in `X-Api-Key`: send one of them";
+    return refuse("unauthenticated", text, { reason: "CREDENTIALS_INVALID" });
+  }
+  return bearer ?? key;
 }

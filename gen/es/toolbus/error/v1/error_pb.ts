@@ -749,7 +749,7 @@ export const Reason = {
    * The request cannot be read as the message that the method takes: broken JSON or protobuf, a field that the message does not
    * have, a value of another type, a broken frame, a header of the protocol that makes no sense. No handler has seen it.
    * Correct the client as the error's message says.
-   * Codes: `internal`, `invalid_argument`, `unimplemented`.
+   * Codes: `invalid_argument`, `unimplemented`.
    *
    * @generated from enum value: REASON_REQUEST_MALFORMED = 76;
    */

@@ -302,7 +302,7 @@ const (
 	// The request cannot be read as the message that the method takes: broken JSON or protobuf, a field that the message does not
 	// have, a value of another type, a broken frame, a header of the protocol that makes no sense. No handler has seen it.
 	// Correct the client as the error's message says.
-	// Codes: `internal`, `invalid_argument`, `unimplemented`.
+	// Codes: `invalid_argument`, `unimplemented`.
 	Reason_REASON_REQUEST_MALFORMED Reason = 76
 	// The request comes in a form that is not served here: its HTTP method or version, its content type, its compression, or its
 	// version of the protocol. No handler has seen it. Send it in a form that the error's message names.

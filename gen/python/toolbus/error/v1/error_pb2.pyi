@@ -376,7 +376,7 @@ class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reason.ValueTy
     """The request cannot be read as the message that the method takes: broken JSON or protobuf, a field that the message does not
     have, a value of another type, a broken frame, a header of the protocol that makes no sense. No handler has seen it.
     Correct the client as the error's message says.
-    Codes: `internal`, `invalid_argument`, `unimplemented`.
+    Codes: `invalid_argument`, `unimplemented`.
     """
     REASON_PROTOCOL_UNSUPPORTED: _Reason.ValueType  # 77
     """The request comes in a form that is not served here: its HTTP method or version, its content type, its compression, or its
@@ -786,7 +786,7 @@ REASON_REQUEST_MALFORMED: Reason.ValueType  # 76
 """The request cannot be read as the message that the method takes: broken JSON or protobuf, a field that the message does not
 have, a value of another type, a broken frame, a header of the protocol that makes no sense. No handler has seen it.
 Correct the client as the error's message says.
-Codes: `internal`, `invalid_argument`, `unimplemented`.
+Codes: `invalid_argument`, `unimplemented`.
 """
 REASON_PROTOCOL_UNSUPPORTED: Reason.ValueType  # 77
 """The request comes in a form that is not served here: its HTTP method or version, its content type, its compression, or its
