@@ -100,8 +100,9 @@ export async function openService(config: Config, context: ServiceContext): Prom
   const sessionCalls = new SessionCalls();
   const contexts = openContexts(stack, config, { catalogue, find, audit });
   const { questionMs } = config;
+  const records = new Records({ ...recorded, waiters, executing });
   const questions = createQuestions({ ...recorded, waiters, messages, spaces, audit, clock, questionMs });
-  const execution = openExecution(stack, config, { outside: recorded.outside, find, questions });
+  const execution = openExecution(stack, config, { outside: recorded.outside, find, questions, records });
   const { switching } = stack.use(
     await openSwitching(bus, {
       self: `${instance}-${randomUUID().slice(0, 8)}`,
@@ -112,7 +113,6 @@ export async function openService(config: Config, context: ServiceContext): Prom
     }),
   );
   const admission = createAdmission({ sessions, contexts, spaces, validator: lenient, audit, clock });
-  const records = new Records({ ...recorded, waiters, executing });
   const carryOut = createCarryOut({
     admission,
     records,

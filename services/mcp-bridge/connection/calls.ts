@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import type { InputKind, InputRequest, InputRequired, InputResponses } from "#gen/toolbus/provider/v1/input_pb.ts";
+import type { InputKind, InputRequired, InputResponses } from "#gen/toolbus/provider/v1/input_pb.ts";
 import {
   type ExecuteToolResponse,
   ExecuteToolResponseSchema,
@@ -9,7 +9,9 @@ import { Failure, refuse } from "#runtime/failure/failure.ts";
 import { boundedEvent } from "#runtime/results/bounded-event.ts";
 import { providedResult } from "#runtime/results/provided-result.ts";
 import { type Changes, createChanges, orAborted } from "../servers/changes.ts";
-import { OpenInput, parseState } from "./open-input.ts";
+import type { Ask } from "./input/elicitation.ts";
+import { OpenInput } from "./input/open-input.ts";
+import { parseState } from "./input/required.ts";
 import type { Retention } from "./retention.ts";
 
 export type CallEvent = ExecuteToolResponse["event"];
@@ -17,8 +19,7 @@ export type CallEvent = ExecuteToolResponse["event"];
 /** The way from a call to those who wait for it. */
 export interface CallChannel {
   tell(event: CallEvent): void;
-  /** Asks for something while the server holds the call open; resolves with the answer as JSON text. */
-  ask(kind: InputKind, request: InputRequest["request"], signal: AbortSignal): Promise<string>;
+  readonly ask: Ask;
 }
 
 /** What came of an execution: a result, or what the call needs before it is executed again. */
@@ -139,7 +140,7 @@ export class Calls {
       }
       record.changes.tell();
     };
-    const ask: CallChannel["ask"] = async (kind, request, over) => {
+    const ask: Ask = async (kind, request, over) => {
       if (record.accepted.includes(kind)) return record.input.ask(request, over);
       tell({ case: "log", value: create(ToolLogSchema, { level: LogLevel.WARN, message: NOBODY_TO_ASK }) });
       return NOT_ANSWERED;

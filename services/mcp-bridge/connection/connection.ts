@@ -14,8 +14,8 @@ import type { Holder } from "../servers/key.ts";
 import { startTimeOf } from "../servers/start-time.ts";
 import { CallTime } from "./call-time.ts";
 import { type CallChannel, Calls, type Executed } from "./calls.ts";
-import { answerElicitation } from "./elicitation.ts";
 import { execute } from "./execute.ts";
+import { answerElicitation } from "./input/elicitation.ts";
 import type { Retention } from "./retention.ts";
 
 export interface ConnectionOptions {
@@ -40,6 +40,8 @@ export interface ConnectionOptions {
 export interface ConnectionCall {
   callId: string;
   sessionId: string;
+  /** On whose behalf. */
+  principal: string;
   tool: string;
   argumentsJson: string;
   deadlineMs: number;
@@ -87,7 +89,7 @@ export class Connection implements AsyncDisposable {
       startTime: startTimeOf(server, options),
       logger: this.#logger,
       onLog: (log) => this.#takeLog(log),
-      onElicit: (params, signal) => answerElicitation(params, this.#channelOfRequest(), signal),
+      onElicit: (params, signal) => answerElicitation(params, this.#channelOfRequest()?.ask, signal),
       isBusy: () => this.#calls.running > 0,
     });
     this.#awaitIdle();

@@ -1,6 +1,7 @@
 import { create } from "@bufbuild/protobuf";
-import type { Progress } from "@modelcontextprotocol/client";
+import { isInputRequiredResult, type Progress, UrlElicitationRequiredError } from "@modelcontextprotocol/client";
 import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import type { InputKind, InputRequired, InputResponses } from "#gen/toolbus/provider/v1/input_pb.ts";
 import { type Tool, ToolProgressSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import { errorResult } from "#runtime/results/error-result.ts";
@@ -14,12 +15,19 @@ import { isOffered } from "../tools/is-offered.ts";
 import { resultFromAnswer } from "../tools/result.ts";
 import type { CallTime } from "./call-time.ts";
 import type { CallEvent, Executed } from "./calls.ts";
+import { capabilitiesFor } from "./input/elicitation.ts";
+import { answersFrom, inputRequiredByUrls, inputRequiredFrom } from "./input/required.ts";
 
 export interface Execution {
   server: McpServer;
   tool: string;
   callId: string;
   argumentsJson: string;
+  sessionId: string;
+  principal: string;
+  /** What can be asked on the call's behalf, and what was answered. */
+  accepted: readonly InputKind[];
+  responses?: InputResponses | undefined;
   time: CallTime;
   tell: (event: CallEvent) => void;
   /** Aborts when nobody waits for the call any more. */
@@ -80,14 +88,21 @@ async function callOnce(
   call: { ready: ReadyPhase; listed: Tool; parsed: Record<string, unknown>; signal: AbortSignal },
 ): Promise<Executed | { kind: "failed"; outcome: Outcome }> {
   const { link } = call.ready;
+  const { accepted, responses } = execution;
+  const asking = { identity: [execution.callId, execution.sessionId, execution.principal], accepted };
+  const answers = responses && answersFrom(responses, asking.identity);
   const onProgress = (progress: Progress) => execution.tell({ case: "progress", value: progressFrom(progress) });
   try {
     const { callId: idempotencyKey, time } = execution;
     const keepMs = Math.max(0, time.latestMs - Date.now()) + KEPT_LONGER_MS;
     const called = await link.call(
-      { tool: call.listed, idempotencyKey, keepMs, arguments: call.parsed, onProgress },
+      {
+        ...{ tool: call.listed, idempotencyKey, keepMs, arguments: call.parsed, onProgress, answers },
+        capabilities: capabilitiesFor(accepted),
+      },
       call.signal,
     );
+    if (isInputRequiredResult(called)) return inputFrom(() => inputRequiredFrom(called, asking));
     const task = taskIn(called);
     const followed = task === undefined ? { answer: called } : await follow(execution, call, task);
     if ("outcome" in followed) return failed(followed.outcome);
@@ -96,6 +111,9 @@ async function callOnce(
     const outputJson = result.isError ? execution.redact(result.outputJson) : result.outputJson;
     return { kind: "result", result: { ...result, outputJson } };
   } catch (error) {
+    if (error instanceof UrlElicitationRequiredError) {
+      return inputFrom(() => inputRequiredByUrls(error.elicitations, asking));
+    }
     if (call.signal.aborted) return failed({ kind: "unknown", text: messageFromUnknown(call.signal.reason) });
     const { kind, text } = link.outcomeOf(error);
     const outcome: Outcome = { kind, text: execution.redact(text) };
@@ -103,6 +121,15 @@ async function callOnce(
     if (outcome.kind === "unknown" && isConnectionEnd(error))
       return failed({ kind: "unknown", text: execution.redact(await link.ended) });
     return failed(outcome);
+  }
+}
+
+/** A server that asks for what it was not offered has an error for its call. */
+function inputFrom(read: () => InputRequired): Executed {
+  try {
+    return { kind: "input", required: read() };
+  } catch (error) {
+    return { kind: "result", result: errorResult(messageFromUnknown(error)) };
   }
 }
 

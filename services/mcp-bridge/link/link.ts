@@ -1,8 +1,12 @@
 import {
   type CallToolResult,
+  CLIENT_CAPABILITIES_META_KEY,
   Client,
+  type ClientCapabilities,
   type ElicitRequest,
   type ElicitResult,
+  type InputRequiredResult,
+  type InputResponses,
   LOG_LEVEL_META_KEY,
   type Progress,
   SdkError,
@@ -43,16 +47,25 @@ export interface Link extends AsyncDisposable {
   /** Resolves when the calls that were sent have ended, at the latest when the signal aborts. */
   quiet(limit: AbortSignal): Promise<void>;
   readonly tasks: Tasks;
-  /** Rejects with whatever the SDK says. The result may stand for a task (`taskIn`). */
-  call(request: LinkCall, signal: AbortSignal): Promise<CallToolResult>;
+  /** Rejects with whatever the SDK says. The result may stand for a task (`taskIn`), or ask for something. */
+  call(request: LinkCall, signal: AbortSignal): Promise<CallToolResult | InputRequiredResult>;
   /** Resolves when the server has shown that it is there. */
   check(signal: AbortSignal): Promise<void>;
   /** What an error of a call or a check means. */
   outcomeOf(error: unknown): Outcome;
 }
 
+/** What was answered to an `input_required` result, as the server gets it. */
+export interface Answers {
+  inputResponses: InputResponses;
+  requestState?: string;
+}
+
 export interface LinkCall {
   tool: Tool;
+  /** What the server may ask on the call's behalf, since 2026-07-28. */
+  capabilities: ClientCapabilities;
+  answers?: Answers | undefined;
   /** Equal for each execution of one call, for servers that do once what they are asked twice (LOOP-14). */
   idempotencyKey: string;
   /** For how long the server is to keep the result of a task. */
@@ -88,7 +101,9 @@ const NO_TIMEOUT_MS = 2 ** 31 - 1;
 const SILENT_SHARE = 0.4;
 const FETCHED_SILENT_SHARE = 0.75;
 
-const CAPABILITIES = { elicitation: { form: {}, url: {} }, extensions: { [TASKS_EXTENSION]: {} } };
+/** What needs nobody. */
+const OWN_CAPABILITIES = { extensions: { [TASKS_EXTENSION]: {} } };
+const CAPABILITIES = { ...OWN_CAPABILITIES, elicitation: { form: {}, url: {} } };
 const MODERN_REVISION = "2026-07-28";
 
 /** Opens the transport and initialises. A rejected opening has closed, or is closing, what it opened: wait for `closed`. */
@@ -184,6 +199,7 @@ async function openOnce(
     { name: "toolbus", version: "0.1.0" },
     {
       capabilities: CAPABILITIES,
+      inputRequired: { autoFulfill: false },
       versionNegotiation: {
         mode: connect.era === "modern" ? { pin: MODERN_REVISION } : "auto",
         probe: { timeoutMs: NO_TIMEOUT_MS }, // only an answer decides; the time for starting is kept here
@@ -251,7 +267,7 @@ function createLink(options: LinkOptions, opened: OpenTransport, client: Client,
       .setLoggingLevel("info")
       .catch((error) => context.logger.debug(`${server.name} sets no level: ${error.message}`));
   }
-  const calls = new Set<Promise<CallToolResult>>();
+  const calls = new Set<Promise<unknown>>();
   let taskTools: ReadonlySet<string> = new Set();
   const requestOptions = (signal: AbortSignal) => ({ signal, timeout: NO_TIMEOUT_MS });
   const ask =
@@ -278,16 +294,18 @@ function createLink(options: LinkOptions, opened: OpenTransport, client: Client,
     },
     call: (request, signal) => {
       const { name } = request.tool;
+      const capabilities = { ...OWN_CAPABILITIES, ...request.capabilities };
       const params = {
         name,
         arguments: request.arguments,
         _meta: {
           [IDEMPOTENCY_META_KEY]: request.idempotencyKey,
-          ...(isModern && { [LOG_LEVEL_META_KEY]: "info" }),
+          ...(isModern && { [LOG_LEVEL_META_KEY]: "info", [CLIENT_CAPABILITIES_META_KEY]: capabilities }),
         },
+        ...(isModern && request.answers),
       };
-      const options = { ...requestOptions(signal), onprogress: request.onProgress };
-      const start = () => {
+      const options = { ...requestOptions(signal), onprogress: request.onProgress, allowInputRequired: true };
+      const start = (): Promise<CallToolResult | InputRequiredResult> => {
         if (request.tool === READ_RESOURCE) return readResource(ask(signal), request.arguments);
         if (taskTools.has(name)) return callAsTask(client, { ...params, task: { ttl: request.keepMs } }, options);
         // its definition is for headers that its schema asks for; its output schema is left to whoever reads the result

@@ -146,7 +146,16 @@ export class Provider {
     const { acceptedInputs: accepted, inputResponses: responses } = request;
     const longestMs = msFromDuration(longestTimeout);
     return {
-      ...{ callId, sessionId: scope?.sessionId ?? "", tool, argumentsJson, signal, accepted, responses },
+      ...{
+        callId,
+        sessionId: scope?.sessionId ?? "",
+        principal: scope?.principal ?? "",
+        tool,
+        argumentsJson,
+        signal,
+        accepted,
+        responses,
+      },
       deadlineMs: deadline ? timestampMs(deadline) : Date.now() + this.#parts.callTimeoutMs,
       latestMs: longestMs === undefined ? undefined : Date.now() + longestMs,
     };

@@ -97,6 +97,7 @@ export function startCall(
   return connection.call({
     callId: `c${calls++}`,
     sessionId: "s1",
+    principal: "p1",
     tool,
     argumentsJson: JSON.stringify(args),
     deadlineMs: Date.now() + 15_000,

@@ -10,22 +10,36 @@ import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { until } from "#runtime/time/until.ts";
 import { commandsAt } from "../../harness/commands/commands-at.ts";
+import { signalProcess } from "../../harness/processes.ts";
 import { openTestSuite, type TestSuite } from "../../harness/suite.ts";
+import { openAskingServer } from "../fixtures/asking/modern-server.ts";
 
 const patient = { timeoutMs: 10_000, intervalMs: 50 };
 const oldServer = new URL("../fixtures/asking/old-server.ts", import.meta.url).pathname;
 
 const stack = new AsyncDisposableStack();
 let suite: TestSuite;
+let modern: Awaited<ReturnType<typeof openAskingServer>>;
 beforeAll(async () => {
   suite = stack.use(await openTestSuite({ isolate: true }));
   const config = { command: process.execPath, args: [oldServer], callTimeout: "2s" };
-  const agent = { name: "asker", tools: { use: ["@old/*"] }, sources: [{ name: "old", provider: "mcp", config }] };
+  modern = stack.use(await openAskingServer());
+  const sources = [
+    { name: "old", provider: "mcp", config },
+    { name: "new", provider: "mcp", config: { url: modern.url } },
+  ];
+  const agent = { name: "asker", tools: { use: ["@old/*", "@new/*"] }, sources };
   await suite.connection.client(AgentService).applyAgent({ agent });
 });
 afterAll(() => stack.disposeAsync());
 
 const { toolbus } = commandsAt(() => suite.url);
+
+function serviceOf(name: string) {
+  const service = suite.services.find((candidate) => candidate.service === name);
+  if (service === undefined) throw new Error(`no ${name}`);
+  return service;
+}
 
 async function openSession(sessionId: string, { isInSpace = true } = {}) {
   const { connection } = suite;
@@ -44,6 +58,10 @@ async function openSession(sessionId: string, { isInSpace = true } = {}) {
         if (event.case === "result") return { ...event.value, logs, value: JSON.parse(event.value.outputJson) };
       }
       throw new Error("the call ended without a result");
+    },
+    /** As a client does that has lost its connection: under the same id, until there is an answer. */
+    callAgain(name: string, callId: string) {
+      return until(() => this.call(name, callId).catch(() => undefined), patient);
     },
     /** What the space shows of questions; the newest is first. */
     async shown(state: ToolMessageState = ToolMessageState.REQUIRES_ACTION) {
@@ -124,5 +142,49 @@ describe("what servers up to 2025-11-25 ask", () => {
     await session.shown(ToolMessageState.ERROR);
     const { calls } = await session.calls.listToolCalls({ sessionId: "canceled", states: [ToolCallState.WAITING] });
     expect(calls).toEqual([]);
+  });
+});
+
+describe("what servers of 2026-07-28 ask", () => {
+  const toRome = { action: "accept", content: { city: "Rome" } };
+  const booked = { where: { action: "accept", content: { city: "Rome", seats: 2 } }, signed: { action: "accept" } };
+
+  it("ORCH-6 each question is shown, and the call is repeated with its answer and the server's own state", async () => {
+    const session = await openSession("rounds");
+    const calling = session.call("@new/book");
+    const where = await session.shown();
+    await session.answer(where.callId, toRome);
+    const sign = await until(async () => {
+      const shown = await session.shown();
+      return shown.callId !== where.callId && shown;
+    }, patient);
+    expect(JSON.parse(sign.argumentsJson)).toMatchObject({ mode: "url", url: "https://example.org/sign" });
+    await session.answer(sign.callId, { action: "accept" });
+    expect((await calling).value).toEqual(booked);
+  });
+
+  it("ORCH-6 a server that asks for what it was not offered is told so at once", async () => {
+    const session = await openSession("sample");
+    const { isError, value } = await session.call("@new/sample");
+    expect(isError).toBe(true);
+    expect(value.error).toMatch(/sampling/i);
+  });
+
+  it("LOOP-14 BUS-4 a question outlives the router and the bridge, is asked once, and its answer has one effect", async () => {
+    const session = await openSession("survivor");
+    const before = modern.booked.length;
+    const lost = session.call("@new/book", "survivor-1").catch(() => "lost");
+    const where = await session.shown();
+    for (const name of ["tool-router", "mcp-bridge"]) signalProcess(serviceOf(name), "SIGKILL");
+    expect(await lost).toBe("lost");
+    const again = session.callAgain("@new/book", "survivor-1");
+    await until(() => session.answer(where.callId, toRome).catch(() => undefined), patient);
+    const sign = await until(async () => {
+      const shown = await session.shown();
+      return shown.callId !== where.callId && shown;
+    }, patient);
+    await session.answer(sign.callId, { action: "accept" });
+    expect((await again).value).toEqual(booked);
+    expect(modern.booked.length - before).toBe(1);
   });
 });

@@ -4,9 +4,9 @@ import { createMcpHandler, fromJsonSchema, McpServer } from "@modelcontextprotoc
 import { type HttpServer, listen } from "./http-server.ts";
 
 /** A server that speaks 2026-07-28 and nothing else. */
-export async function openModernServer(): Promise<HttpServer & { addTool(name: string): void }> {
+export async function openModernServer(create = createServer): Promise<HttpServer & { addTool(name: string): void }> {
   const names = new Set(["echo"]);
-  const handler = createMcpHandler(() => createServer(names), { legacy: "reject" });
+  const handler = createMcpHandler(() => create(names), { legacy: "reject" });
 
   async function answer(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
     const response = await handler.fetch(requestFrom(incoming));

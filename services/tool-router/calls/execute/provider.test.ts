@@ -62,7 +62,7 @@ async function call(
   const entry = entryFor(effect, timeoutMs, type);
   if (entry.executor.kind !== "provider") throw new Error(entry.executor.kind);
   const { executor } = entry;
-  const { execute } = createProviderExecution({ questions: noQuestions, find: () => client, graceMs: () => 20 });
+  const { execute } = createProviderExecution({ ...noQuestions, find: () => client, graceMs: () => 20 });
   const deadline = decideDeadline(entry, Date.now(), { deadline: undefined, isOfRun: true });
   const request = {
     callId: "c",
@@ -72,6 +72,7 @@ async function call(
     argumentsJson: "{}",
     deadline,
     runDeadline: undefined,
+    begun: { kind: "unrecorded" } as const,
     context: {},
   };
   const answer = await execute(request, { signal, emit: () => {} });

@@ -1,7 +1,7 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import type { RunContextSchema } from "#gen/toolbus/internal/run/v1/run_context_pb.ts";
-import { InputKind, type InputRequired, type InputResponses } from "#gen/toolbus/provider/v1/input_pb.ts";
+import { InputKind, type InputResponses } from "#gen/toolbus/provider/v1/input_pb.ts";
 import { ExecuteToolRequestSchema, type Scope } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { Effect, LogLevel, ToolLogSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
@@ -14,6 +14,7 @@ import type { Executor } from "../../tools/tool-set/executor.ts";
 import type { ToolEntry } from "../../tools/tool-set/tool-set.ts";
 import { type Answer, canceled, failure, outcomeUnknown } from "../answers/answer.ts";
 import type { CallControl, CallEvent } from "../in-flight.ts";
+import type { Begun, Records } from "../records/records.ts";
 import type { Deadline } from "./deadline.ts";
 import { openProviderStream, type ProviderStream } from "./input/provider-stream.ts";
 import type { AskingCall } from "./input/question.ts";
@@ -30,10 +31,12 @@ export interface ProviderCall {
   deadline: Deadline;
   /** The run's deadline, which nothing outlasts. */
   runDeadline: number | undefined;
+  begun: Exclude<Begun, { kind: "resolved" }>;
 }
 
 export interface ProvidersOptions {
   questions: Questions;
+  records: Pick<Records, "suspend" | "resume">;
   find: FindProvider;
   /**
    * How long after a call's time its provider may still speak, by provider: each ends its calls itself, with a better word
@@ -44,23 +47,29 @@ export interface ProvidersOptions {
 
 /** KIND-2: calls of everything that speaks the provider contract; progress and logs go through as they come. */
 export function createProviderExecution(options: ProvidersOptions) {
-  const { questions } = options;
+  const { questions, records } = options;
 
   /** Q3 of questions.ts: until there is a result, whatever is asked for is asked, and the call is sent again with the answers. */
   async function attempt(client: ProviderClient, call: ProviderCall, control: Control): Promise<Answer> {
     using streams = new DisposableStack();
-    let required: InputRequired | undefined;
+    let suspended = call.begun.kind === "begun" ? call.begun.suspended : undefined;
+    let required = suspended?.required;
     let held: ProviderStream | undefined;
     let responses: InputResponses | undefined;
     for (let round = 0; round < MOST_ROUNDS; round++) {
       if (required !== undefined) {
         using _ = control.limit.pause();
+        const isKept = call.begun.kind === "begun" && !required.live;
+        if (isKept) suspended ??= await records.suspend(call.callId, required);
         const answered = await questions.answer(asking(call, control), required, held, control.signal);
         if (answered.kind === "answer") return answered.answer;
         if (answered.kind === "required") {
-          required = answered.required;
+          ({ required } = answered);
           continue;
         }
+        const elsewhere = suspended && (await records.resume(call.callId, suspended, control.signal));
+        if (elsewhere !== undefined) return elsewhere;
+        suspended = undefined;
         ({ responses } = answered);
       }
       const stream = streams.use(openProviderStream(client, requestOf(call, control, responses), control));

@@ -41,10 +41,10 @@ export function decodeCall(bytes: Uint8Array): CallRecord {
 
 function fieldsOf<F extends Partial<Fields>>(record: F): Pick<F, keyof Fields> {
   const { waitExpireTime, deliveryId, watcherPrincipal, calledAs, canceledBy } = record;
-  const { submissionId, submissionSha256, undelivered } = record;
+  const { submissionId, submissionSha256, undelivered, inputRequired, inputEpoch } = record;
   const fields = {
     ...{ waitExpireTime, deliveryId, watcherPrincipal, calledAs, canceledBy },
-    ...{ submissionId, submissionSha256, undelivered },
+    ...{ submissionId, submissionSha256, undelivered, inputRequired, inputEpoch },
   };
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Pick<F, keyof Fields>;
 }

@@ -1,4 +1,6 @@
+import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
+import { InputRequiredSchema } from "#gen/toolbus/provider/v1/input_pb.ts";
 import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { Clock } from "#runtime/time/clock.ts";
@@ -43,6 +45,38 @@ describe("recorded calls", () => {
     expect(await records.begin(risky, facts, 0, signal)).toMatchObject({
       kind: "resolved",
       answer: { outputJson: '"done"' },
+    });
+  });
+
+  test("R5 a call that waits for answers goes on where it was taken over, and its former router sends them no more", async () => {
+    const held = new Set<string>();
+    const { store, waiters, running, records: former, standing } = open(held);
+    await former.begin(risky, facts, 0, signal);
+    const required = create(InputRequiredSchema, { requests: [{ id: "1" }], state: new Uint8Array([7]) });
+    const suspended = await former.suspend("c1", required);
+    const other = new Records({ store, running, waiters, executing: new Set() });
+    const recalled = { ...facts, name: "mine", argumentsJson: "" };
+    expect(await other.recall(recalled, signal), "it is admitted anew").toBeUndefined();
+    const taken = await other.begin(risky, facts, 0, signal);
+    expect(taken).toMatchObject({ kind: "begun", suspended: { required: { state: new Uint8Array([7]) } } });
+    if (taken.kind !== "begun" || taken.suspended === undefined) throw new Error(taken.kind);
+
+    held.add("c1");
+    const follows = former.resume("c1", suspended, signal);
+    expect(await other.resume("c1", taken.suspended, signal), "the answers are its to send").toBeUndefined();
+    expect(standing.get("c1")?.inputRequired).toBeUndefined();
+    await other.finish("c1", success("done"));
+    expect((await follows)?.outputJson).toBe('"done"');
+  });
+
+  test("R5 a router that is lost after the answers were sent leaves an unknown outcome", async () => {
+    const { records } = open();
+    await records.begin(risky, facts, 0, signal);
+    const suspended = await records.suspend("c1", create(InputRequiredSchema, {}));
+    expect(await records.resume("c1", suspended, signal)).toBeUndefined();
+    expect(await records.begin(risky, facts, 0, signal)).toMatchObject({
+      kind: "resolved",
+      answer: { outputJson: expect.stringContaining("outcome_unknown: ") },
     });
   });
 

@@ -1,4 +1,5 @@
 import { durationMs, timestampFromMs } from "@bufbuild/protobuf/wkt";
+import type { InputRequired } from "#gen/toolbus/provider/v1/input_pb.ts";
 import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { openEnding } from "#runtime/time/ending.ts";
@@ -25,14 +26,24 @@ import type { Waiters } from "./waiters.ts";
  * R3  If no router executes a call in state STARTED, its outcome is unknown: it is resolved as that and never executed again. A
  *     router says that it executes a call from before it writes the record until after the call is resolved.
  * R4  A change is announced after each step. A router subscribes before it reads.
+ * R5  While a call waits for answers that its provider has let go of, its record holds what it waits for. If no router executes it,
+ *     any that is asked for it goes on with the wait. Before the answers are sent the wait is taken out of the record, by whom has
+ *     begun it last (`input_epoch`): so they are sent once, and a router that is lost after that leaves an unknown outcome (R3).
  */
 
 export type Begun =
   | { kind: "unrecorded" }
-  | { kind: "begun" }
+  /** `suspended`: another router began it, and was lost while it waited for answers. */
+  | { kind: "begun"; suspended?: Suspended }
   /** A person or a watcher is to answer it. `isMine`: this request created the record, and not an earlier one with the same id. */
   | { kind: "open"; record: CallRecord; isMine: boolean }
   | { kind: "resolved"; answer: Answer };
+
+/** What a call waits for whose provider has let go of it, and which wait of it this is (R5). */
+export interface Suspended {
+  readonly required: InputRequired;
+  readonly epoch: number;
+}
 
 export type CallFacts = Omit<CallRecordInit, "$typeName" | "state" | "createTime">;
 
@@ -90,6 +101,27 @@ export class Records {
     return standing.state === State.STARTED ? this.#follow(call.callId, signal) : standing.result;
   }
 
+  /** R5: the call waits from now on, or goes on waiting. */
+  async suspend(callId: string, required: InputRequired): Promise<Suspended> {
+    const updated = await this.#store.update(callId, (record) =>
+      record.state === State.STARTED
+        ? { ...record, inputRequired: required, inputEpoch: record.inputEpoch + 1 }
+        : undefined,
+    );
+    return { required, epoch: updated?.record.inputEpoch ?? 0 };
+  }
+
+  /** R5: undefined when the answers are this router's to send; else the answer that another router brings about. */
+  async resume(callId: string, { epoch }: Suspended, signal: AbortSignal): Promise<Answer | undefined> {
+    const updated = await this.#store.update(callId, ({ inputRequired, ...record }) =>
+      record.state === State.STARTED && inputRequired !== undefined && record.inputEpoch === epoch ? record : undefined,
+    );
+    if (updated?.hasChanged) return undefined;
+    this.#executing.delete(callId); // else it would follow itself
+    const answer = updated?.record.result ?? (await this.#follow(callId, signal));
+    return answer ?? this.finish(callId, outcomeUnknown("another router that went on with the call was lost"));
+  }
+
   /** Resolves what `begin` began, with `recorded` as the answer in the record. Returns the answer that holds. */
   finish(callId: string, answer: Answer, recorded = answer): Promise<Answer> {
     return this.#settle(callId, [State.STARTED], answer, recorded);
@@ -128,15 +160,33 @@ export class Records {
     if (isCanceledFor(standing, record.principal) && result) return { kind: "resolved", answer: result };
     const differences = differencesOf(standing, record);
     if (differences.length > 0) refuseForeign(callId, differences);
-    if (state === State.STARTED) return { kind: "resolved", answer: await this.#follow(callId, signal) };
+    if (state === State.STARTED) {
+      const answer = await this.#follow(callId, signal);
+      return answer === undefined ? this.#takeOver(standing, record, signal) : { kind: "resolved", answer };
+    }
     return result ? { kind: "resolved", answer: result } : { kind: "open", record: standing, isMine: false };
   }
 
-  /** Waits for a call that another router started; R3 when that router is gone. */
-  async #follow(callId: string, signal: AbortSignal): Promise<Answer> {
+  /** R5 */
+  async #takeOver({ callId }: CallRecord, record: CallRecord, signal: AbortSignal): Promise<Begun> {
+    this.#executing.add(callId);
+    const updated = await this.#store.update(callId, (standing) =>
+      standing.state === State.STARTED && standing.inputRequired !== undefined
+        ? { ...standing, inputEpoch: standing.inputEpoch + 1 }
+        : undefined,
+    );
+    const { inputRequired: required, inputEpoch: epoch } = updated?.record ?? record;
+    if (updated?.hasChanged && required !== undefined) return { kind: "begun", suspended: { required, epoch } };
+    this.#executing.delete(callId);
+    return this.#join(updated?.record ?? record, record, signal);
+  }
+
+  /** Waits for a call that another router started. When that router is gone: R3, or undefined for one that waits (R5). */
+  async #follow(callId: string, signal: AbortSignal): Promise<Answer | undefined> {
     const resolved = async () => (await this.#store.read(callId))?.result;
     for (;;) {
       const isHeld = await this.#running.isHeld(callId, signal);
+      if (!isHeld && (await this.#store.read(callId))?.inputRequired !== undefined) return undefined;
       if (!isHeld)
         return this.finish(callId, outcomeUnknown("the router that had started the call was lost during it"));
       using limit = timeoutSignal(HOLDER_CHECK_MS);

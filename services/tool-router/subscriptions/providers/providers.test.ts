@@ -22,7 +22,7 @@ test("the span of a call ends with it, also when its provider goes on after the 
   const tracer = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] }).getTracer("test");
   const mcp = create(ProviderSchema, { name: "mcp", address: { case: "service", value: "mcp-bridge" } });
   const find = createProviders(bus, () => mcp, { clientTracing: createClientTracing(tracer) });
-  const { execute } = createProviderExecution({ questions: noQuestions, find, graceMs: () => 0 });
+  const { execute } = createProviderExecution({ ...noQuestions, find, graceMs: () => 0 });
   const call = (callId: string) => {
     const executor = { kind: "provider", provider: "mcp", source: undefined, tool: "echo" } as const;
     const deadline = { at: Date.now() + 5_000, timeoutMs: 5_000 };
@@ -31,6 +31,7 @@ test("the span of a call ends with it, also when its provider goes on after the 
       scope: create(ScopeSchema),
       argumentsJson: "{}",
       runDeadline: undefined,
+      begun: { kind: "unrecorded" } as const,
       context: {},
     };
     const control = { signal: new AbortController().signal, emit: () => {} };
@@ -56,7 +57,7 @@ test("LOOP-14 an answer over 64 MiB is an unknown outcome: the call was carried 
   };
   const mcp = create(ProviderSchema, { name: "mcp", address: { case: "service", value: "mcp-bridge" } });
   const { execute } = createProviderExecution({
-    questions: noQuestions,
+    ...noQuestions,
     find: createProviders(bus, () => mcp),
     graceMs: () => 0,
   });
@@ -65,7 +66,13 @@ test("LOOP-14 an answer over 64 MiB is an unknown outcome: the call was carried 
     entry: { ...entryOf(tool("echo")), effect: Effect.AT_MOST_ONCE },
     executor: { kind: "provider", provider: "mcp", source: undefined, tool: "echo" } as const,
     deadline: { at: Date.now() + 20_000, timeoutMs: 20_000 },
-    ...{ scope: create(ScopeSchema), argumentsJson: "{}", runDeadline: undefined, context: {} },
+    ...{
+      scope: create(ScopeSchema),
+      argumentsJson: "{}",
+      runDeadline: undefined,
+      begun: { kind: "unrecorded" } as const,
+      context: {},
+    },
   };
   const answer = await execute(call, { signal: new AbortController().signal, emit: () => {} });
   expect(answer.outputJson).toMatch(/^\{"error":"outcome_unknown: .*over the limit/);

@@ -1,6 +1,9 @@
-import type { Questions } from "../../calls/execute/input/questions.ts";
+import type { ProvidersOptions } from "../../calls/execute/provider.ts";
+
+const fail = async () => Promise.reject(new Error("something is asked"));
 
 /** For providers that ask nothing. */
-export const noQuestions: Questions = {
-  answer: async () => Promise.reject(new Error("something is asked")),
+export const noQuestions: Pick<ProvidersOptions, "questions" | "records"> = {
+  questions: { answer: fail },
+  records: { suspend: fail, resume: fail },
 };

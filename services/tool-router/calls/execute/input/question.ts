@@ -83,8 +83,20 @@ function withoutDefaulted(form: unknown): unknown {
   return { ...form, required: form.required.filter((name) => !hasDefault(name)) };
 }
 
-/** The answer as MCP has it. Who answers with an error declines. */
-export function answerOf({ state, result }: CallRecord): string {
-  if (state === State.RESOLVED && result?.isError === false && result.storedReference === "") return result.outputJson;
-  return JSON.stringify({ action: state === State.RESOLVED ? "decline" : "cancel" });
+/** The answer as MCP has it; what a person leaves out of a form has the form's default. Who answers with an error declines. */
+export function answerOf({ state, result, argumentsJson }: CallRecord): string {
+  const isAnswered = state === State.RESOLVED && result?.isError === false && result.storedReference === "";
+  if (!isAnswered) return JSON.stringify({ action: state === State.RESOLVED ? "decline" : "cancel" });
+  const { action, content }: { action: string; content?: object } = JSON.parse(result.outputJson);
+  const asked: { requestedSchema?: unknown } = JSON.parse(argumentsJson);
+  if (action !== "accept" || asked.requestedSchema === undefined) return JSON.stringify({ action });
+  return JSON.stringify({ action, content: { ...defaultsOf(asked.requestedSchema), ...content } });
+}
+
+function defaultsOf(form: unknown): object {
+  if (!isObject(form) || !isObject(form.properties)) return {};
+  const defaults = Object.entries(form.properties).flatMap(([name, property]) =>
+    isObject(property) && property.default !== undefined ? [[name, property.default]] : [],
+  );
+  return Object.fromEntries(defaults);
 }

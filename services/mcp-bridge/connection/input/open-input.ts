@@ -6,7 +6,8 @@ import {
   InputRequiredSchema,
   type InputResponses,
 } from "#gen/toolbus/provider/v1/input_pb.ts";
-import { orAborted } from "../servers/changes.ts";
+import { orAborted } from "../../servers/changes.ts";
+import { stateFrom } from "./required.ts";
 
 /** What a call that its server holds open has asked for, one thing at a time. */
 export class OpenInput {
@@ -52,20 +53,4 @@ export class OpenInput {
     const { required, answered } = this.#standing ?? {};
     if (required && response && Buffer.compare(required.state, state) === 0) answered?.resolve(response.resultJson);
   }
-}
-
-/** What the bridge gives along with what a call asks for, and is given back with the answers. */
-export interface InputState {
-  /** Of a call that its server holds open: nobody else can go on with it. */
-  live?: string;
-  /** What the server wants to have again with the answers (2026-07-28). */
-  requestState?: string;
-}
-
-export function stateFrom(state: InputState): Uint8Array {
-  return Buffer.from(JSON.stringify(state));
-}
-
-export function parseState(state: Uint8Array): InputState {
-  return JSON.parse(Buffer.from(state).toString()) as InputState; // the bridge's own
 }

@@ -1,30 +1,25 @@
 import { create } from "@bufbuild/protobuf";
-import type { ElicitRequest, ElicitResult } from "@modelcontextprotocol/client";
-import { type Elicitation, ElicitationSchema, InputKind } from "#gen/toolbus/provider/v1/input_pb.ts";
+import type { ClientCapabilities, ElicitRequest, ElicitResult } from "@modelcontextprotocol/client";
+import {
+  type Elicitation,
+  ElicitationSchema,
+  InputKind,
+  type InputRequest,
+} from "#gen/toolbus/provider/v1/input_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
-import type { CallChannel } from "./calls.ts";
+
+/** Asks who waits for a call for something, while its server holds it open; resolves with the answer as JSON text. */
+export type Ask = (kind: InputKind, request: InputRequest["request"], signal: AbortSignal) => Promise<string>;
 
 /** A request of a server to ask a person, on behalf of the call that it is about; without one there is nobody to ask. */
 export async function answerElicitation(
   params: ElicitRequest["params"],
-  channel: CallChannel | undefined,
+  ask: Ask | undefined,
   signal: AbortSignal,
 ): Promise<ElicitResult> {
   const { kind, elicitation } = elicitationFrom(params);
-  if (channel === undefined) return { action: "cancel" };
-  const answer = JSON.parse(
-    await channel.ask(kind, { case: "elicitation", value: elicitation }, signal),
-  ) as ElicitResult;
-  return withDefaults(answer, params);
-}
-
-/** What a person leaves out of a form has the form's default. */
-export function withDefaults(answer: ElicitResult, params: ElicitRequest["params"]): ElicitResult {
-  if (answer.action !== "accept" || params.mode === "url") return answer;
-  const defaults = Object.entries(params.requestedSchema.properties).flatMap(([name, property]) =>
-    "default" in property && property.default !== undefined ? [[name, property.default] as const] : [],
-  );
-  return { ...answer, content: { ...Object.fromEntries(defaults), ...answer.content } };
+  if (ask === undefined) return { action: "cancel" };
+  return JSON.parse(await ask(kind, { case: "elicitation", value: elicitation }, signal)) as ElicitResult;
 }
 
 /** Refuses a URL that nobody should open. */
@@ -38,4 +33,13 @@ export function elicitationFrom(params: ElicitRequest["params"]): { kind: InputK
     refuse("invalid_argument", "a person is shown http: and https: URLs only", { reason: "INVALID_REQUEST" });
   }
   return { kind: InputKind.URL, elicitation: create(ElicitationSchema, { message, url: params.url }) };
+}
+
+/** What a server of 2026-07-28 is told that it may ask for on behalf of one call. */
+export function capabilitiesFor(accepted: readonly InputKind[]): ClientCapabilities {
+  const modes = {
+    ...(accepted.includes(InputKind.FORM) && { form: {} }),
+    ...(accepted.includes(InputKind.URL) && { url: {} }),
+  };
+  return Object.keys(modes).length > 0 ? { elicitation: modes } : {};
 }
