@@ -15,6 +15,7 @@ import { createRelay } from "./delivery/relay.ts";
 import type { SendingParts } from "./delivery/sending.ts";
 import { type Answers, createAnswers } from "./requests/answers.ts";
 import { createCalls } from "./requests/calls.ts";
+import { createProgressReports } from "./requests/progress.ts";
 import { createRequests } from "./requests/requests.ts";
 import { createPeerRoutes, createRoutes } from "./routes.ts";
 import { createSessions, isOver } from "./sessions.ts";
@@ -74,13 +75,26 @@ export async function openService(
     ...{ instance, requests, holders, late, answered, forward: peers.forward, tellInbox },
     keepForNext: (...asked) => keeping.anywhere(...asked),
   });
+  const progress = createProgressReports({ instance, requests, holders, forward: peers.tellProgress });
   const keeping = createKeeping({ instance, attachments, records, keep: answers.keep, keepAt: peers.keep });
 
   const served = { instance, logger, telemetry };
-  const peerRoutes = createPeerRoutes({ attachments, answers, keeping, relay });
+  const peerRoutes = createPeerRoutes({ attachments, answers, keeping, progress, relay });
   stack.use(await serveOnBus(bus, { ...served, service: instanceService(name, instance), routes: peerRoutes }));
   const routes = createRoutes({
-    ...{ attachments, records, clock, instance, declarations, answers, relay, isAttachedAt, toolsOf, defaultTimeoutMs },
+    ...{
+      attachments,
+      records,
+      clock,
+      instance,
+      declarations,
+      answers,
+      progress,
+      relay,
+      isAttachedAt,
+      toolsOf,
+      defaultTimeoutMs,
+    },
     isClosed: async (sessionId) => isOver(await readSession(sessionId)),
     forget: (sessionId) => forgetSession({ records, declared }, sessionId),
     sessions: createSessions({

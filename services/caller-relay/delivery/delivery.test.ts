@@ -56,6 +56,7 @@ function openRelay() {
         timeoutMs: 60_000,
         isCapped,
         isResumed: false,
+        tell: () => {},
       };
       return deliver(parts, call, signal);
     },
@@ -84,7 +85,7 @@ describe("a call that is held", () => {
 
   test("CTR-6 an answer that comes while the trace is being written waits for it", async () => {
     const requests = createRequests();
-    using open = requests.open("r");
+    using open = requests.open("r", () => {});
     const written = Promise.withResolvers<void>();
     const expiring = open.expire(() => written.promise);
     let reception: string | undefined;
@@ -101,7 +102,7 @@ describe("a call that is held", () => {
 
   test("CTR-6 an answer that is quicker than the end of the time wins", async () => {
     const requests = createRequests();
-    using open = requests.open("r");
+    using open = requests.open("r", () => {});
     expect(await requests.answer("r", saying("1"), unrecorded)).toBe("won");
     expect(await open.expire(async () => expect.unreachable())).toBe(false);
     expect((await open.answered).outputJson).toBe("1");
@@ -109,7 +110,7 @@ describe("a call that is held", () => {
 
   test("CTR-4 an answer that cannot be recorded has not won: the next one is taken, and a time that ended meanwhile has ended", async () => {
     const requests = createRequests();
-    using open = requests.open("r");
+    using open = requests.open("r", () => {});
     const failing = Promise.withResolvers<void>();
     const first = requests.answer("r", { ...saying("1"), submissionId: "x" }, () => failing.promise);
     const second = requests.answer("r", saying("2"), unrecorded);
@@ -118,7 +119,7 @@ describe("a call that is held", () => {
     expect(await second).toBe("won");
     expect((await open.answered).outputJson).toBe("2");
 
-    using other = requests.open("q");
+    using other = requests.open("q", () => {});
     const lost = requests.answer("q", { ...saying("1"), submissionId: "x" }, () =>
       Promise.reject(new Error("no store")),
     );

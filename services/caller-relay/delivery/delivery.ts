@@ -28,6 +28,7 @@ import { Failure } from "#runtime/failure/failure.ts";
 import { errorResult } from "#runtime/results/error-result.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import { recordAnswered } from "../requests/answered-requests.ts";
+import type { TellProgress } from "../requests/calls.ts";
 import type { Holders } from "../requests/holders.ts";
 import type { LateRequests } from "../requests/late-requests.ts";
 import { keyOfRecord, keyOfRequest, type OpenRequest, type Requests } from "../requests/requests.ts";
@@ -53,6 +54,8 @@ export interface HeldCall {
   isCapped: boolean;
   /** Whether an instance that was lost held it before. */
   isResumed: boolean;
+  /** Is told how far the caller says that it has come. */
+  tell: TellProgress;
 }
 
 export interface DeliveryParts extends SendingParts {
@@ -78,7 +81,7 @@ export async function deliver(parts: DeliveryParts, call: HeldCall, signal: Abor
 async function hold(parts: DeliveryParts, call: HeldCall, sending: Sending, signal: AbortSignal): Promise<ToolResult> {
   const { sessionId, requestId } = call.request;
   using _ = parts.holders.announce(sessionId, requestId);
-  using open = parts.requests.open(keyOfRequest(sessionId, requestId));
+  using open = parts.requests.open(keyOfRequest(sessionId, requestId), call.tell);
   const outcomes = Promise.race<Outcome>([
     open.answered.then((result) => ({ kind: "answered", result })),
     (call.isResumed ? takeOver : send)(parts, call.request, sending),

@@ -7,11 +7,17 @@ import { refuse, refuseField } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import { msFromDuration } from "#runtime/time/duration.ts";
 import { findTool } from "../declarations/declaration.ts";
-import type { Calls } from "../requests/calls.ts";
+import type { Calls, StartCall, TellProgress } from "../requests/calls.ts";
 import type { Holders } from "../requests/holders.ts";
 import { keyOfRequest } from "../requests/requests.ts";
 import type { Declarations } from "./declarations.ts";
 import type { HeldCall } from "./delivery.ts";
+
+/** Who waits for a call. */
+export interface Waiter {
+  signal: AbortSignal;
+  tell: TellProgress;
+}
 
 export interface RelayParts {
   instance: string;
@@ -22,14 +28,14 @@ export interface RelayParts {
   clock: Clock;
   hold: (call: HeldCall, signal: AbortSignal) => Promise<ToolResult>;
   /** Joins a call that another instance holds. */
-  join: (instance: string, request: ExecuteToolRequest, signal: AbortSignal) => Promise<ToolResult>;
+  join: (instance: string, request: ExecuteToolRequest, waiter: Waiter) => Promise<ToolResult>;
 }
 
 export interface Relay {
   /** Calls a tool of the session's caller. A second call of the same id joins the first, whichever instance holds it. */
-  call(request: ExecuteToolRequest, signal: AbortSignal): Promise<ToolResult>;
+  call(request: ExecuteToolRequest, waiter: Waiter): Promise<ToolResult>;
   /** Joins a call that is held here; refuses when it is not. */
-  joinHere(request: ExecuteToolRequest, signal: AbortSignal): Promise<ToolResult>;
+  joinHere(request: ExecuteToolRequest, waiter: Waiter): Promise<ToolResult>;
 }
 
 export function createRelay(parts: RelayParts): Relay {
@@ -44,19 +50,19 @@ export function createRelay(parts: RelayParts): Relay {
   }
 
   return {
-    async call(request, signal) {
+    async call(request, waiter) {
       const key = keyOf(request);
       if (!calls.has(key)) {
         const holder = await locate(request);
-        if (holder !== undefined && holder !== instance) return parts.join(holder, request, signal);
+        if (holder !== undefined && holder !== instance) return parts.join(holder, request, waiter);
       }
-      const start = async (abandoned: AbortSignal) => {
+      const start: StartCall = async (abandoned, tell) => {
         const declaration = await declarations.read(sessionOf(request));
-        return parts.hold(heldCall(request, declaration, parts), abandoned);
+        return parts.hold({ ...heldCall(request, declaration, parts), tell }, abandoned);
       };
-      return calls.run(key, start, signal);
+      return calls.run(key, start, waiter);
     },
-    joinHere: (request, signal) => calls.run(keyOf(request), nothingHere, signal),
+    joinHere: (request, waiter) => calls.run(keyOf(request), nothingHere, waiter),
   };
 }
 
@@ -71,7 +77,7 @@ export function heldCall(
   request: ExecuteToolRequest,
   declaration: CallerDeclaration | undefined,
   { clock, defaultTimeoutMs }: Pick<RelayParts, "clock" | "defaultTimeoutMs">,
-): HeldCall {
+): Omit<HeldCall, "tell"> {
   const sessionId = sessionOf(request);
   const tool = declaration && findTool(declaration, request.tool);
   if (!tool)

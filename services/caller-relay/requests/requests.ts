@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import { type ToolResult, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { type ToolProgress, type ToolResult, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { errorResult } from "#runtime/results/error-result.ts";
 import { isRepetition, type Submission, type Won, wonBy } from "#runtime/results/submission.ts";
 
@@ -28,7 +28,10 @@ type Phase =
   | { readonly kind: "expired"; readonly recorded: Promise<void> };
 
 export interface Requests {
-  open(key: string): OpenRequest;
+  /** `onProgress` is told how far the caller says that it has come. */
+  open(key: string, onProgress: (progress: ToolProgress) => void): OpenRequest;
+  /** False when the request does not wait here. */
+  tellProgress(key: string, progress: ToolProgress): boolean;
   /** `record` remembers the winner before anybody is told, so that its repetition is known after a crash. */
   answer(key: string, submission: Submission, record: () => Promise<void>): Promise<Reception>;
 }
@@ -36,6 +39,7 @@ export interface Requests {
 /** The requests whose calls are held by this instance. Exactly one submission takes each. */
 export function createRequests(): Requests {
   const phasesByKey = new Map<string, Phase>();
+  const progressByKey = new Map<string, (progress: ToolProgress) => void>();
 
   /** What cannot be recorded has not won: the request is as open as before. */
   function take(key: string, open: Open, won: Won, record: () => Promise<void>): Promise<void> {
@@ -49,7 +53,13 @@ export function createRequests(): Requests {
   }
 
   return {
-    open(key) {
+    tellProgress(key, progress) {
+      const tell = progressByKey.get(key);
+      if (phasesByKey.get(key)?.kind === "open") tell?.(progress);
+      return tell !== undefined;
+    },
+    open(key, onProgress) {
+      progressByKey.set(key, onProgress);
       const { promise, resolve } = Promise.withResolvers<ToolResult>();
       phasesByKey.set(key, { kind: "open", answer: resolve });
       return {
@@ -66,7 +76,10 @@ export function createRequests(): Requests {
           await recorded;
           return true;
         },
-        [Symbol.dispose]: () => phasesByKey.delete(key),
+        [Symbol.dispose]() {
+          phasesByKey.delete(key);
+          progressByKey.delete(key);
+        },
       };
     },
     async answer(key, submission, record) {

@@ -4,25 +4,27 @@ import { type CallerToolCancellationReason, CallerToolRequestSchema } from "#gen
 import { CallerService } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
 import { type ExecuteToolRequest, ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
-import { providedResult } from "#runtime/results/provided-result.ts";
 import { submissionFrom } from "#runtime/results/submission.ts";
 import { byOwnClock } from "#runtime/time/duration.ts";
 import type { Keeping } from "../delivery/keeping.ts";
 import type { Relay } from "../delivery/relay.ts";
 import { type Answers, refuseResolved, refuseUnknown } from "../requests/answers.ts";
+import type { ProgressReports } from "../requests/progress.ts";
 import type { Attachments, CarryOptions } from "../streams/attachments.ts";
 import { attachmentHeader, canceledHeader, holderHeader, peerReasons } from "../subscriptions/peers.ts";
+import { eventsOf } from "./call-events.ts";
 
 export interface PeerRouteParts {
   attachments: Attachments;
   answers: Answers;
   keeping: Keeping;
+  progress: ProgressReports;
   relay: Relay;
 }
 
 /** What the other instances ask of this one, under its own name: never passed on. */
 export function createPeerRoutes(parts: PeerRouteParts): (router: ConnectRouter) => void {
-  const { attachments, answers, keeping, relay } = parts;
+  const { attachments, answers, keeping, progress, relay } = parts;
   /** Lasts as long as the caller's stream; says at its end how that ended. */
   const carry = async (attachmentId: string, request: ExecuteToolRequest, by: CarryOptions): Promise<never> => {
     const carriage = await attachments.carry(attachmentId, requestFrom(request), by);
@@ -50,9 +52,7 @@ export function createPeerRoutes(parts: PeerRouteParts): (router: ConnectRouter)
         }
         const mode = request.resumed ? "adopt" : "first";
         if (attachmentId !== null) await carry(attachmentId, request, { signal: context.signal, mode, holder });
-        yield {
-          event: { case: "result", value: providedResult(await relay.joinHere(byOwnClock(request), context.signal)) },
-        };
+        yield* eventsOf((tell) => relay.joinHere(byOwnClock(request), { signal: context.signal, tell }));
       },
     });
     router.service(CallerService, {
@@ -67,6 +67,10 @@ export function createPeerRoutes(parts: PeerRouteParts): (router: ConnectRouter)
         if (reception === "lost") refuseResolved(requestId);
         if (reception !== "won") refuseUnknown(requestId);
         return { late: false };
+      },
+      reportProgress(report) {
+        if (!progress.reportHere(report)) refuseUnknown(report.requestId);
+        return {};
       },
       getDeclaration: (_, context) => ({
         attached: attachments.find(context.requestHeader.get(attachmentHeader) ?? "") !== undefined,

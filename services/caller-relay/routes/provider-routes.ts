@@ -4,13 +4,13 @@ import type { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider
 import { WatchProvidedToolsResponseSchema } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { Source } from "#gen/toolbus/tool/v1/source_pb.ts";
 import { refuse, refuseField } from "#runtime/failure/failure.ts";
-import { providedResult } from "#runtime/results/provided-result.ts";
 import { withEtag } from "#runtime/rpc/etag.ts";
 import { byOwnClock } from "#runtime/time/duration.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { toolsFromDeclaration } from "../declarations/declaration.ts";
 import type { Declarations } from "../delivery/declarations.ts";
 import type { Relay } from "../delivery/relay.ts";
+import { eventsOf } from "./call-events.ts";
 
 export interface ProviderRouteParts {
   declarations: Declarations;
@@ -46,9 +46,7 @@ export function providerRoutes(parts: ProviderRouteParts): ServiceImpl<typeof To
         yield withEtag(WatchProvidedToolsResponseSchema, offer(declaration, sources));
       if (stopping.aborted) refuse("unavailable", "this instance stops: watch again", { reason: "INSTANCE_STOPPING" });
     },
-    async *executeTool(request, context) {
-      yield { event: { case: "result", value: providedResult(await relay.call(byOwnClock(request), context.signal)) } };
-    },
+    executeTool: (request, { signal }) => eventsOf((tell) => relay.call(byOwnClock(request), { signal, tell })),
     /** The caller stays with its session, whatever agent that has, and leaves when it is closed. */
     async releaseScope({ scope }) {
       const sessionId = scope?.sessionId ?? "";

@@ -11,6 +11,7 @@ import { openEnding } from "#runtime/time/ending.ts";
 import { namesFromDeclaration, requireFreeNames, requireSchemas } from "../declarations/declaration.ts";
 import type { Declarations } from "../delivery/declarations.ts";
 import type { Answers } from "../requests/answers.ts";
+import type { ProgressReports } from "../requests/progress.ts";
 import type { Sessions } from "../sessions.ts";
 import { type AttachingParts, attachCaller } from "../streams/attaching.ts";
 import type { StreamEnd } from "../streams/attachment.ts";
@@ -21,6 +22,7 @@ export interface RelayRouteParts extends AttachingParts {
   declarations: Declarations;
   sessions: Sessions;
   answers: Answers;
+  progress: ProgressReports;
   /** What the session's agent has, its caller's tools too. */
   toolsOf: (sessionId: string) => Promise<readonly ModelTool[]>;
   isAttachedAt: (stream: CallerStream, sessionId: string) => Promise<boolean>;
@@ -59,6 +61,11 @@ export function relayRoutes(parts: RelayRouteParts): ServiceImpl<typeof CallerSe
     async respond({ sessionId, requestId, ...given }, context) {
       await sessions.requireOwner(sessionId, callerOf(context));
       return answers.respond(sessionId, requestId, submissionFrom(given, requestId));
+    },
+    async reportProgress(report, context) {
+      await sessions.requireOwner(report.sessionId, callerOf(context));
+      await parts.progress.report(report);
+      return {};
     },
     async getDeclaration({ sessionId }, context) {
       await sessions.requireOwner(sessionId, callerOf(context));

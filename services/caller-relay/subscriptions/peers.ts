@@ -1,5 +1,6 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
 import { CallerToolCancellationReason, type CallerToolRequest } from "#gen/toolbus/caller/v1/caller_pb.ts";
-import { CallerService } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
+import { CallerService, type ReportProgressRequestSchema } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
 import { type ExecuteToolRequest, ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
@@ -11,6 +12,7 @@ import type { Submission } from "#runtime/results/submission.ts";
 import { deliveryOf } from "#runtime/rpc/nats/call/delivery.ts";
 import { timedBy } from "#runtime/time/duration.ts";
 import { clientFor } from "../../clients.ts";
+import type { Waiter } from "../delivery/relay.ts";
 import type { CarriedBy } from "../delivery/sending.ts";
 import type { Carriage } from "../streams/attachments.ts";
 import type { CallerStream } from "../streams/stream-record.ts";
@@ -74,11 +76,12 @@ export function createPeers(bus: Bus, service: string, holder: string) {
       const events = providerAt(instance).executeTool(request, { headers, timeoutMs: answerTimeoutMs });
       for await (const _ of events); // its end says that the caller's stream has it
     },
-    async join(instance: string, request: ExecuteToolRequest, signal: AbortSignal): Promise<ToolResult> {
+    async join(instance: string, request: ExecuteToolRequest, { signal, tell }: Waiter): Promise<ToolResult> {
       for await (const { event } of providerAt(instance).executeTool(
         { ...request, ...timedBy(request.deadline) },
         { signal },
       )) {
+        if (event.case === "progress") tell(event.value);
         if (event.case === "result") return resultFromProvided(event.value);
       }
       return refuse("unavailable", "the instance that holds the call ended it without a result", {
@@ -90,6 +93,20 @@ export function createPeers(bus: Bus, service: string, holder: string) {
       try {
         const request = { sessionId, requestId, submissionId, outcome };
         await relayAt(instance).respond(request, { timeoutMs: answerTimeoutMs });
+        return true;
+      } catch (cause) {
+        const failure = failureFromConnectError(cause);
+        if (failure.code === "not_found" || deliveryOf(cause) === "NOT_SENT") return false;
+        throw failure;
+      }
+    },
+    /** False when the request does not wait there. */
+    async tellProgress(
+      instance: string,
+      request: MessageInitShape<typeof ReportProgressRequestSchema>,
+    ): Promise<boolean> {
+      try {
+        await relayAt(instance).reportProgress(request, { timeoutMs: answerTimeoutMs });
         return true;
       } catch (cause) {
         const failure = failureFromConnectError(cause);

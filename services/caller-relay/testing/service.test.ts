@@ -245,6 +245,31 @@ describe("caller-relay on the bus", () => {
     caller.close();
   });
 
+  test("KIND-2 the caller's progress goes to all who wait for the call, whichever instances have it, and ends with it", async () => {
+    const sessions = Array.from({ length: 6 }, (_, index) => `s-progress-${index}`);
+    await Promise.all(
+      sessions.map(async (sessionId) => {
+        const caller = await app.openCaller(sessionId);
+        const told: string[] = [];
+        const watch = () => app.callTold(sessionId, "app_ask", "slow", (progress) => void told.push(progress.message));
+        const first = watch();
+        await caller.next();
+        const second = watch();
+        const report = { sessionId, requestId: "slow", progress: 1, total: 2, message: "half" };
+        await until(async () => {
+          await app.relay.reportProgress(report);
+          return told.length >= 3; // both have joined
+        });
+        await expect(relay.clientsOf("stranger").relay.reportProgress(report)).rejects.toThrow(/belongs to another/);
+        await app.answer(sessionId, "slow", 1);
+        expect([(await first).value, (await second).value]).toEqual([1, 1]);
+        expect(new Set(told)).toEqual(new Set(["half"]));
+        await expect(app.relay.reportProgress(report)).rejects.toThrow(/request slow not found or already resolved/);
+        caller.close();
+      }),
+    );
+  });
+
   test("CTR-8 two hundred calls of a session are in flight at once, and a slow one delays no other", async () => {
     const caller = await app.openCaller("s15");
     const ids = Array.from({ length: 200 }, (_, index) => `many-${index}`);

@@ -3,10 +3,11 @@ import { type Duration, durationFromMs } from "@bufbuild/protobuf/wkt";
 import type { CallerToolCancellation, CallerToolRequest } from "#gen/toolbus/caller/v1/caller_pb.ts";
 import { CallerService, type WatchCallerRequestSchema } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
 import { InboxDeliveryService } from "#gen/toolbus/internal/space/v1/inbox_delivery_service_pb.ts";
-import { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import { type ExecuteToolResponse, ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import type { InboxEvent } from "#gen/toolbus/space/v1/inbox_pb.ts";
+import type { ToolProgress } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { createLogger } from "#runtime/lifecycle/logger.ts";
@@ -132,23 +133,35 @@ function clientsOn(bus: TestBus, principal: string) {
     answer: (sessionId: string, requestId: string, value: unknown) =>
       relay.respond({ sessionId, requestId, outcome: { case: "resultJson", value: JSON.stringify(value) } }),
     /** What the agent gets. */
-    async call(
+    call: (
       sessionId: string,
       tool: string,
       callId: string,
       value: object = {},
       signal?: AbortSignal,
       resumed = false,
-    ) {
-      const scope = { sessionId, agent: "helper" };
-      const request = { callId, tool, scope, argumentsJson: JSON.stringify(value), resumed };
-      for await (const { event } of provider.executeTool(request, signal ? { signal } : {})) {
-        if (event.case !== "result") continue;
-        return { isError: event.value.isError, value: JSON.parse(event.value.outputJson) };
-      }
-      throw new Error("the call ended without a result");
-    },
+    ) =>
+      resultOf(
+        provider.executeTool(
+          { callId, tool, scope: { sessionId, agent: "helper" }, argumentsJson: JSON.stringify(value), resumed },
+          signal ? { signal } : {},
+        ),
+      ),
+    /** The same, of somebody who is told of progress. */
+    callTold: (sessionId: string, tool: string, callId: string, onProgress: (progress: ToolProgress) => void) =>
+      resultOf(provider.executeTool({ callId, tool, scope: { sessionId, agent: "helper" } }), onProgress),
   };
+}
+
+async function resultOf(
+  events: AsyncIterable<ExecuteToolResponse>,
+  onProgress: (progress: ToolProgress) => void = () => {},
+) {
+  for await (const { event } of events) {
+    if (event.case === "progress") onProgress(event.value);
+    if (event.case === "result") return { isError: event.value.isError, value: JSON.parse(event.value.outputJson) };
+  }
+  throw new Error("the call ended without a result");
 }
 
 export type Clients = ReturnType<typeof clientsOn>;

@@ -1,4 +1,4 @@
-import { createEventQueue } from "../calls/event-queue.ts";
+import { createEventQueue } from "#runtime/collections/event-queue.ts";
 import type { LogLine } from "./log-line.ts";
 
 /** Where the logs of all workers pass; each watcher reads at its own pace and is told what it missed. */

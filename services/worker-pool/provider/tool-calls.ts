@@ -4,8 +4,8 @@ import {
   type ExecuteToolResponse,
   ExecuteToolResponseSchema,
 } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import { createEventQueue } from "#runtime/collections/event-queue.ts";
 import type { Answer } from "../calls/answer.ts";
-import { createEventQueue } from "../calls/event-queue.ts";
 import type { Execute } from "./execution.ts";
 
 /** A call that is under way or was answered a moment ago, and all who want to know. */

@@ -73,6 +73,7 @@ const requests: Record<string, Make> = {
   "CallerService.WatchDeclaration": () => ({ sessionId }),
   "CallerService.Respond": () => ({ sessionId, requestId: "gone", outcome }),
   "CallerService.GetDeclaration": () => ({ sessionId }),
+  "CallerService.ReportProgress": () => ({ sessionId, requestId: "gone", progress: 1 }),
   "WorkerService.ListWorkers": () => ({}),
   "WorkerService.StopWorker": () => ({ workerId: "gone" }),
   "WorkerService.WatchWorkerLogs": () => ({}),

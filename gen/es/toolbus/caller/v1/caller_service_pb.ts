@@ -18,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toolbus/caller/v1/caller_service.proto.
  */
 export const file_toolbus_caller_v1_caller_service: GenFile = /*@__PURE__*/
-  fileDesc("CiZ0b29sYnVzL2NhbGxlci92MS9jYWxsZXJfc2VydmljZS5wcm90bxIRdG9vbGJ1cy5jYWxsZXIudjEiigEKE0RlY2xhcmVUb29sc1JlcXVlc3QSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBJBCgtkZWNsYXJhdGlvbhgCIAEoCzIkLnRvb2xidXMuY2FsbGVyLnYxLkNhbGxlckRlY2xhcmF0aW9uQga6SAPIAQEiJQoURGVjbGFyZVRvb2xzUmVzcG9uc2USDQoFbmFtZXMYASADKAkiqAEKEldhdGNoQ2FsbGVyUmVxdWVzdBIwCgpzZXNzaW9uX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEkMKD3JlY29ubmVjdF9ncmFjZRgCIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbkIPukgMqgEJIgUIgOeEDzIAEhsKCXN0cmVhbV9pZBgDIAEoCUIIukgFcgMYgAEizQEKE1dhdGNoQ2FsbGVyUmVzcG9uc2USNQoIYXR0YWNoZWQYASABKAsyIS50b29sYnVzLmNhbGxlci52MS5DYWxsZXJBdHRhY2hlZEgAEjcKB3JlcXVlc3QYAiABKAsyJC50b29sYnVzLmNhbGxlci52MS5DYWxsZXJUb29sUmVxdWVzdEgAEj0KCGNhbmNlbGVkGAMgASgLMikudG9vbGJ1cy5jYWxsZXIudjEuQ2FsbGVyVG9vbENhbmNlbGxhdGlvbkgAQgcKBWV2ZW50IjcKDkNhbGxlckF0dGFjaGVkEhIKCnNlc3Npb25faWQYASABKAkSEQoJY2FsbGVyX2lkGAIgASgJIuwBCg5SZXNwb25kUmVxdWVzdBIwCgpzZXNzaW9uX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEjEKCnJlcXVlc3RfaWQYAiABKAlCHbpIGnIYMhZeW2EtekEtWjAtOV8tXXsxLDEyOH0kEiMKC3Jlc3VsdF9qc29uGAMgASgJQgy6SAlyBxABKICAgCBIABIdCgVlcnJvchgEIAEoCUIMukgJcgcQARiAgIACSAASHwoNc3VibWlzc2lvbl9pZBgFIAEoCUIIukgFcgMYgAFCEAoHb3V0Y29tZRIFukgCCAEiHwoPUmVzcG9uZFJlc3BvbnNlEgwKBGxhdGUYASABKAgiSQoVR2V0RGVjbGFyYXRpb25SZXF1ZXN0EjAKCnNlc3Npb25faWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQiZQoWR2V0RGVjbGFyYXRpb25SZXNwb25zZRI5CgtkZWNsYXJhdGlvbhgBIAEoCzIkLnRvb2xidXMuY2FsbGVyLnYxLkNhbGxlckRlY2xhcmF0aW9uEhAKCGF0dGFjaGVkGAIgASgIIksKF1dhdGNoRGVjbGFyYXRpb25SZXF1ZXN0EjAKCnNlc3Npb25faWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQiYwoYV2F0Y2hEZWNsYXJhdGlvblJlc3BvbnNlEjkKC2RlY2xhcmF0aW9uGAEgASgLMiQudG9vbGJ1cy5jYWxsZXIudjEuQ2FsbGVyRGVjbGFyYXRpb24SDAoEZXRhZxgCIAEoCTKWBAoNQ2FsbGVyU2VydmljZRJlCgxEZWNsYXJlVG9vbHMSJi50b29sYnVzLmNhbGxlci52MS5EZWNsYXJlVG9vbHNSZXF1ZXN0GicudG9vbGJ1cy5jYWxsZXIudjEuRGVjbGFyZVRvb2xzUmVzcG9uc2UiBKiGGQISZAoLV2F0Y2hDYWxsZXISJS50b29sYnVzLmNhbGxlci52MS5XYXRjaENhbGxlclJlcXVlc3QaJi50b29sYnVzLmNhbGxlci52MS5XYXRjaENhbGxlclJlc3BvbnNlIgSohhkCMAESVgoHUmVzcG9uZBIhLnRvb2xidXMuY2FsbGVyLnYxLlJlc3BvbmRSZXF1ZXN0GiIudG9vbGJ1cy5jYWxsZXIudjEuUmVzcG9uZFJlc3BvbnNlIgSohhkCEmsKDkdldERlY2xhcmF0aW9uEigudG9vbGJ1cy5jYWxsZXIudjEuR2V0RGVjbGFyYXRpb25SZXF1ZXN0GikudG9vbGJ1cy5jYWxsZXIudjEuR2V0RGVjbGFyYXRpb25SZXNwb25zZSIEqIYZAhJzChBXYXRjaERlY2xhcmF0aW9uEioudG9vbGJ1cy5jYWxsZXIudjEuV2F0Y2hEZWNsYXJhdGlvblJlcXVlc3QaKy50b29sYnVzLmNhbGxlci52MS5XYXRjaERlY2xhcmF0aW9uUmVzcG9uc2UiBKiGGQIwAWIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_duration, file_toolbus_access_v1_access, file_toolbus_caller_v1_caller]);
+  fileDesc("CiZ0b29sYnVzL2NhbGxlci92MS9jYWxsZXJfc2VydmljZS5wcm90bxIRdG9vbGJ1cy5jYWxsZXIudjEiigEKE0RlY2xhcmVUb29sc1JlcXVlc3QSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBJBCgtkZWNsYXJhdGlvbhgCIAEoCzIkLnRvb2xidXMuY2FsbGVyLnYxLkNhbGxlckRlY2xhcmF0aW9uQga6SAPIAQEiJQoURGVjbGFyZVRvb2xzUmVzcG9uc2USDQoFbmFtZXMYASADKAkiqAEKEldhdGNoQ2FsbGVyUmVxdWVzdBIwCgpzZXNzaW9uX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEkMKD3JlY29ubmVjdF9ncmFjZRgCIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbkIPukgMqgEJIgUIgOeEDzIAEhsKCXN0cmVhbV9pZBgDIAEoCUIIukgFcgMYgAEizQEKE1dhdGNoQ2FsbGVyUmVzcG9uc2USNQoIYXR0YWNoZWQYASABKAsyIS50b29sYnVzLmNhbGxlci52MS5DYWxsZXJBdHRhY2hlZEgAEjcKB3JlcXVlc3QYAiABKAsyJC50b29sYnVzLmNhbGxlci52MS5DYWxsZXJUb29sUmVxdWVzdEgAEj0KCGNhbmNlbGVkGAMgASgLMikudG9vbGJ1cy5jYWxsZXIudjEuQ2FsbGVyVG9vbENhbmNlbGxhdGlvbkgAQgcKBWV2ZW50IjcKDkNhbGxlckF0dGFjaGVkEhIKCnNlc3Npb25faWQYASABKAkSEQoJY2FsbGVyX2lkGAIgASgJIuwBCg5SZXNwb25kUmVxdWVzdBIwCgpzZXNzaW9uX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEjEKCnJlcXVlc3RfaWQYAiABKAlCHbpIGnIYMhZeW2EtekEtWjAtOV8tXXsxLDEyOH0kEiMKC3Jlc3VsdF9qc29uGAMgASgJQgy6SAlyBxABKICAgCBIABIdCgVlcnJvchgEIAEoCUIMukgJcgcQARiAgIACSAASHwoNc3VibWlzc2lvbl9pZBgFIAEoCUIIukgFcgMYgAFCEAoHb3V0Y29tZRIFukgCCAEiHwoPUmVzcG9uZFJlc3BvbnNlEgwKBGxhdGUYASABKAgiuAEKFVJlcG9ydFByb2dyZXNzUmVxdWVzdBIwCgpzZXNzaW9uX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEjEKCnJlcXVlc3RfaWQYAiABKAlCHbpIGnIYMhZeW2EtekEtWjAtOV8tXXsxLDEyOH0kEhAKCHByb2dyZXNzGAMgASgBEg0KBXRvdGFsGAQgASgBEhkKB21lc3NhZ2UYBSABKAlCCLpIBXIDGIAgIhgKFlJlcG9ydFByb2dyZXNzUmVzcG9uc2UiSQoVR2V0RGVjbGFyYXRpb25SZXF1ZXN0EjAKCnNlc3Npb25faWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQiZQoWR2V0RGVjbGFyYXRpb25SZXNwb25zZRI5CgtkZWNsYXJhdGlvbhgBIAEoCzIkLnRvb2xidXMuY2FsbGVyLnYxLkNhbGxlckRlY2xhcmF0aW9uEhAKCGF0dGFjaGVkGAIgASgIIksKF1dhdGNoRGVjbGFyYXRpb25SZXF1ZXN0EjAKCnNlc3Npb25faWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQiYwoYV2F0Y2hEZWNsYXJhdGlvblJlc3BvbnNlEjkKC2RlY2xhcmF0aW9uGAEgASgLMiQudG9vbGJ1cy5jYWxsZXIudjEuQ2FsbGVyRGVjbGFyYXRpb24SDAoEZXRhZxgCIAEoCTKDBQoNQ2FsbGVyU2VydmljZRJlCgxEZWNsYXJlVG9vbHMSJi50b29sYnVzLmNhbGxlci52MS5EZWNsYXJlVG9vbHNSZXF1ZXN0GicudG9vbGJ1cy5jYWxsZXIudjEuRGVjbGFyZVRvb2xzUmVzcG9uc2UiBKiGGQISZAoLV2F0Y2hDYWxsZXISJS50b29sYnVzLmNhbGxlci52MS5XYXRjaENhbGxlclJlcXVlc3QaJi50b29sYnVzLmNhbGxlci52MS5XYXRjaENhbGxlclJlc3BvbnNlIgSohhkCMAESVgoHUmVzcG9uZBIhLnRvb2xidXMuY2FsbGVyLnYxLlJlc3BvbmRSZXF1ZXN0GiIudG9vbGJ1cy5jYWxsZXIudjEuUmVzcG9uZFJlc3BvbnNlIgSohhkCEmsKDlJlcG9ydFByb2dyZXNzEigudG9vbGJ1cy5jYWxsZXIudjEuUmVwb3J0UHJvZ3Jlc3NSZXF1ZXN0GikudG9vbGJ1cy5jYWxsZXIudjEuUmVwb3J0UHJvZ3Jlc3NSZXNwb25zZSIEqIYZAhJrCg5HZXREZWNsYXJhdGlvbhIoLnRvb2xidXMuY2FsbGVyLnYxLkdldERlY2xhcmF0aW9uUmVxdWVzdBopLnRvb2xidXMuY2FsbGVyLnYxLkdldERlY2xhcmF0aW9uUmVzcG9uc2UiBKiGGQIScwoQV2F0Y2hEZWNsYXJhdGlvbhIqLnRvb2xidXMuY2FsbGVyLnYxLldhdGNoRGVjbGFyYXRpb25SZXF1ZXN0GisudG9vbGJ1cy5jYWxsZXIudjEuV2F0Y2hEZWNsYXJhdGlvblJlc3BvbnNlIgSohhkCMAFiBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_duration, file_toolbus_access_v1_access, file_toolbus_caller_v1_caller]);
 
 /**
  * Declares the tools of a caller, in place of what it declared before.
@@ -264,6 +264,70 @@ export const RespondResponseSchema: GenMessage<RespondResponse> = /*@__PURE__*/
   messageDesc(file_toolbus_caller_v1_caller_service, 6);
 
 /**
+ * Tells how far a request has come.
+ *
+ * @generated from message toolbus.caller.v1.ReportProgressRequest
+ */
+export type ReportProgressRequest = Message<"toolbus.caller.v1.ReportProgressRequest"> & {
+  /**
+   * The session.
+   *
+   * @generated from field: string session_id = 1;
+   */
+  sessionId: string;
+
+  /**
+   * The request.
+   *
+   * @generated from field: string request_id = 2;
+   */
+  requestId: string;
+
+  /**
+   * Work done so far, in the tool's own unit.
+   *
+   * @generated from field: double progress = 3;
+   */
+  progress: number;
+
+  /**
+   * Work in all, in the same unit; 0 means unknown.
+   *
+   * @generated from field: double total = 4;
+   */
+  total: number;
+
+  /**
+   * What is going on, in words.
+   *
+   * @generated from field: string message = 5;
+   */
+  message: string;
+};
+
+/**
+ * Describes the message toolbus.caller.v1.ReportProgressRequest.
+ * Use `create(ReportProgressRequestSchema)` to create a new message.
+ */
+export const ReportProgressRequestSchema: GenMessage<ReportProgressRequest> = /*@__PURE__*/
+  messageDesc(file_toolbus_caller_v1_caller_service, 7);
+
+/**
+ * Whoever waits for the call is told.
+ *
+ * @generated from message toolbus.caller.v1.ReportProgressResponse
+ */
+export type ReportProgressResponse = Message<"toolbus.caller.v1.ReportProgressResponse"> & {
+};
+
+/**
+ * Describes the message toolbus.caller.v1.ReportProgressResponse.
+ * Use `create(ReportProgressResponseSchema)` to create a new message.
+ */
+export const ReportProgressResponseSchema: GenMessage<ReportProgressResponse> = /*@__PURE__*/
+  messageDesc(file_toolbus_caller_v1_caller_service, 8);
+
+/**
  * Asks for a session's declaration.
  *
  * @generated from message toolbus.caller.v1.GetDeclarationRequest
@@ -282,7 +346,7 @@ export type GetDeclarationRequest = Message<"toolbus.caller.v1.GetDeclarationReq
  * Use `create(GetDeclarationRequestSchema)` to create a new message.
  */
 export const GetDeclarationRequestSchema: GenMessage<GetDeclarationRequest> = /*@__PURE__*/
-  messageDesc(file_toolbus_caller_v1_caller_service, 7);
+  messageDesc(file_toolbus_caller_v1_caller_service, 9);
 
 /**
  * What the caller declares.
@@ -310,7 +374,7 @@ export type GetDeclarationResponse = Message<"toolbus.caller.v1.GetDeclarationRe
  * Use `create(GetDeclarationResponseSchema)` to create a new message.
  */
 export const GetDeclarationResponseSchema: GenMessage<GetDeclarationResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_caller_v1_caller_service, 8);
+  messageDesc(file_toolbus_caller_v1_caller_service, 10);
 
 /**
  * Asks to be sent a declaration now and whenever it changes.
@@ -331,7 +395,7 @@ export type WatchDeclarationRequest = Message<"toolbus.caller.v1.WatchDeclaratio
  * Use `create(WatchDeclarationRequestSchema)` to create a new message.
  */
 export const WatchDeclarationRequestSchema: GenMessage<WatchDeclarationRequest> = /*@__PURE__*/
-  messageDesc(file_toolbus_caller_v1_caller_service, 9);
+  messageDesc(file_toolbus_caller_v1_caller_service, 11);
 
 /**
  * What the caller declares; the first comes at once.
@@ -359,7 +423,7 @@ export type WatchDeclarationResponse = Message<"toolbus.caller.v1.WatchDeclarati
  * Use `create(WatchDeclarationResponseSchema)` to create a new message.
  */
 export const WatchDeclarationResponseSchema: GenMessage<WatchDeclarationResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_caller_v1_caller_service, 10);
+  messageDesc(file_toolbus_caller_v1_caller_service, 12);
 
 /**
  * Tools of the caller: declare, attach, respond.
@@ -396,6 +460,16 @@ export const CallerService: GenService<{
     methodKind: "unary";
     input: typeof RespondRequestSchema;
     output: typeof RespondResponseSchema;
+  },
+  /**
+   * Tells whoever waits for a request how far it has come. It does not put off when the request expires.
+   *
+   * @generated from rpc toolbus.caller.v1.CallerService.ReportProgress
+   */
+  reportProgress: {
+    methodKind: "unary";
+    input: typeof ReportProgressRequestSchema;
+    output: typeof ReportProgressResponseSchema;
   },
   /**
    * Returns what the caller declares.

@@ -517,6 +517,125 @@ func (x *RespondResponse) GetLate() bool {
 	return false
 }
 
+// Tells how far a request has come.
+type ReportProgressRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The session.
+	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	// The request.
+	RequestId string `protobuf:"bytes,2,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// Work done so far, in the tool's own unit.
+	Progress float64 `protobuf:"fixed64,3,opt,name=progress,proto3" json:"progress,omitempty"`
+	// Work in all, in the same unit; 0 means unknown.
+	Total float64 `protobuf:"fixed64,4,opt,name=total,proto3" json:"total,omitempty"`
+	// What is going on, in words.
+	Message       string `protobuf:"bytes,5,opt,name=message,proto3" json:"message,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReportProgressRequest) Reset() {
+	*x = ReportProgressRequest{}
+	mi := &file_toolbus_caller_v1_caller_service_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReportProgressRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReportProgressRequest) ProtoMessage() {}
+
+func (x *ReportProgressRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_caller_v1_caller_service_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReportProgressRequest.ProtoReflect.Descriptor instead.
+func (*ReportProgressRequest) Descriptor() ([]byte, []int) {
+	return file_toolbus_caller_v1_caller_service_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *ReportProgressRequest) GetSessionId() string {
+	if x != nil {
+		return x.SessionId
+	}
+	return ""
+}
+
+func (x *ReportProgressRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+func (x *ReportProgressRequest) GetProgress() float64 {
+	if x != nil {
+		return x.Progress
+	}
+	return 0
+}
+
+func (x *ReportProgressRequest) GetTotal() float64 {
+	if x != nil {
+		return x.Total
+	}
+	return 0
+}
+
+func (x *ReportProgressRequest) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+// Whoever waits for the call is told.
+type ReportProgressResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReportProgressResponse) Reset() {
+	*x = ReportProgressResponse{}
+	mi := &file_toolbus_caller_v1_caller_service_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReportProgressResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReportProgressResponse) ProtoMessage() {}
+
+func (x *ReportProgressResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_caller_v1_caller_service_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReportProgressResponse.ProtoReflect.Descriptor instead.
+func (*ReportProgressResponse) Descriptor() ([]byte, []int) {
+	return file_toolbus_caller_v1_caller_service_proto_rawDescGZIP(), []int{8}
+}
+
 // Asks for a session's declaration.
 type GetDeclarationRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -528,7 +647,7 @@ type GetDeclarationRequest struct {
 
 func (x *GetDeclarationRequest) Reset() {
 	*x = GetDeclarationRequest{}
-	mi := &file_toolbus_caller_v1_caller_service_proto_msgTypes[7]
+	mi := &file_toolbus_caller_v1_caller_service_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -540,7 +659,7 @@ func (x *GetDeclarationRequest) String() string {
 func (*GetDeclarationRequest) ProtoMessage() {}
 
 func (x *GetDeclarationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_caller_v1_caller_service_proto_msgTypes[7]
+	mi := &file_toolbus_caller_v1_caller_service_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -553,7 +672,7 @@ func (x *GetDeclarationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetDeclarationRequest.ProtoReflect.Descriptor instead.
 func (*GetDeclarationRequest) Descriptor() ([]byte, []int) {
-	return file_toolbus_caller_v1_caller_service_proto_rawDescGZIP(), []int{7}
+	return file_toolbus_caller_v1_caller_service_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *GetDeclarationRequest) GetSessionId() string {
@@ -576,7 +695,7 @@ type GetDeclarationResponse struct {
 
 func (x *GetDeclarationResponse) Reset() {
 	*x = GetDeclarationResponse{}
-	mi := &file_toolbus_caller_v1_caller_service_proto_msgTypes[8]
+	mi := &file_toolbus_caller_v1_caller_service_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -588,7 +707,7 @@ func (x *GetDeclarationResponse) String() string {
 func (*GetDeclarationResponse) ProtoMessage() {}
 
 func (x *GetDeclarationResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_caller_v1_caller_service_proto_msgTypes[8]
+	mi := &file_toolbus_caller_v1_caller_service_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -601,7 +720,7 @@ func (x *GetDeclarationResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetDeclarationResponse.ProtoReflect.Descriptor instead.
 func (*GetDeclarationResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_caller_v1_caller_service_proto_rawDescGZIP(), []int{8}
+	return file_toolbus_caller_v1_caller_service_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *GetDeclarationResponse) GetDeclaration() *CallerDeclaration {
@@ -629,7 +748,7 @@ type WatchDeclarationRequest struct {
 
 func (x *WatchDeclarationRequest) Reset() {
 	*x = WatchDeclarationRequest{}
-	mi := &file_toolbus_caller_v1_caller_service_proto_msgTypes[9]
+	mi := &file_toolbus_caller_v1_caller_service_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -641,7 +760,7 @@ func (x *WatchDeclarationRequest) String() string {
 func (*WatchDeclarationRequest) ProtoMessage() {}
 
 func (x *WatchDeclarationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_caller_v1_caller_service_proto_msgTypes[9]
+	mi := &file_toolbus_caller_v1_caller_service_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -654,7 +773,7 @@ func (x *WatchDeclarationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchDeclarationRequest.ProtoReflect.Descriptor instead.
 func (*WatchDeclarationRequest) Descriptor() ([]byte, []int) {
-	return file_toolbus_caller_v1_caller_service_proto_rawDescGZIP(), []int{9}
+	return file_toolbus_caller_v1_caller_service_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *WatchDeclarationRequest) GetSessionId() string {
@@ -677,7 +796,7 @@ type WatchDeclarationResponse struct {
 
 func (x *WatchDeclarationResponse) Reset() {
 	*x = WatchDeclarationResponse{}
-	mi := &file_toolbus_caller_v1_caller_service_proto_msgTypes[10]
+	mi := &file_toolbus_caller_v1_caller_service_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -689,7 +808,7 @@ func (x *WatchDeclarationResponse) String() string {
 func (*WatchDeclarationResponse) ProtoMessage() {}
 
 func (x *WatchDeclarationResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_caller_v1_caller_service_proto_msgTypes[10]
+	mi := &file_toolbus_caller_v1_caller_service_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -702,7 +821,7 @@ func (x *WatchDeclarationResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchDeclarationResponse.ProtoReflect.Descriptor instead.
 func (*WatchDeclarationResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_caller_v1_caller_service_proto_rawDescGZIP(), []int{10}
+	return file_toolbus_caller_v1_caller_service_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *WatchDeclarationResponse) GetDeclaration() *CallerDeclaration {
@@ -755,7 +874,16 @@ const file_toolbus_caller_v1_caller_service_proto_rawDesc = "" +
 	"\rsubmission_id\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\fsubmissionIdB\x10\n" +
 	"\aoutcome\x12\x05\xbaH\x02\b\x01\"%\n" +
 	"\x0fRespondResponse\x12\x12\n" +
-	"\x04late\x18\x01 \x01(\bR\x04late\"T\n" +
+	"\x04late\x18\x01 \x01(\bR\x04late\"\xe8\x01\n" +
+	"\x15ReportProgressRequest\x12;\n" +
+	"\n" +
+	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12<\n" +
+	"\n" +
+	"request_id\x18\x02 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_-]{1,128}$R\trequestId\x12\x1a\n" +
+	"\bprogress\x18\x03 \x01(\x01R\bprogress\x12\x14\n" +
+	"\x05total\x18\x04 \x01(\x01R\x05total\x12\"\n" +
+	"\amessage\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\x80 R\amessage\"\x18\n" +
+	"\x16ReportProgressResponse\"T\n" +
 	"\x15GetDeclarationRequest\x12;\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\"|\n" +
@@ -767,11 +895,12 @@ const file_toolbus_caller_v1_caller_service_proto_rawDesc = "" +
 	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\"v\n" +
 	"\x18WatchDeclarationResponse\x12F\n" +
 	"\vdeclaration\x18\x01 \x01(\v2$.toolbus.caller.v1.CallerDeclarationR\vdeclaration\x12\x12\n" +
-	"\x04etag\x18\x02 \x01(\tR\x04etag2\x96\x04\n" +
+	"\x04etag\x18\x02 \x01(\tR\x04etag2\x83\x05\n" +
 	"\rCallerService\x12e\n" +
 	"\fDeclareTools\x12&.toolbus.caller.v1.DeclareToolsRequest\x1a'.toolbus.caller.v1.DeclareToolsResponse\"\x04\xa8\x86\x19\x02\x12d\n" +
 	"\vWatchCaller\x12%.toolbus.caller.v1.WatchCallerRequest\x1a&.toolbus.caller.v1.WatchCallerResponse\"\x04\xa8\x86\x19\x020\x01\x12V\n" +
 	"\aRespond\x12!.toolbus.caller.v1.RespondRequest\x1a\".toolbus.caller.v1.RespondResponse\"\x04\xa8\x86\x19\x02\x12k\n" +
+	"\x0eReportProgress\x12(.toolbus.caller.v1.ReportProgressRequest\x1a).toolbus.caller.v1.ReportProgressResponse\"\x04\xa8\x86\x19\x02\x12k\n" +
 	"\x0eGetDeclaration\x12(.toolbus.caller.v1.GetDeclarationRequest\x1a).toolbus.caller.v1.GetDeclarationResponse\"\x04\xa8\x86\x19\x02\x12s\n" +
 	"\x10WatchDeclaration\x12*.toolbus.caller.v1.WatchDeclarationRequest\x1a+.toolbus.caller.v1.WatchDeclarationResponse\"\x04\xa8\x86\x19\x020\x01B\xc0\x01\n" +
 	"\x15com.toolbus.caller.v1B\x12CallerServiceProtoP\x01Z-toolbus.dev/gen/go/toolbus/caller/v1;callerv1\xa2\x02\x03TCX\xaa\x02\x11Toolbus.Caller.V1\xca\x02\x11Toolbus\\Caller\\V1\xe2\x02\x1dToolbus\\Caller\\V1\\GPBMetadata\xea\x02\x13Toolbus::Caller::V1b\x06proto3"
@@ -788,7 +917,7 @@ func file_toolbus_caller_v1_caller_service_proto_rawDescGZIP() []byte {
 	return file_toolbus_caller_v1_caller_service_proto_rawDescData
 }
 
-var file_toolbus_caller_v1_caller_service_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_toolbus_caller_v1_caller_service_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_toolbus_caller_v1_caller_service_proto_goTypes = []any{
 	(*DeclareToolsRequest)(nil),      // 0: toolbus.caller.v1.DeclareToolsRequest
 	(*DeclareToolsResponse)(nil),     // 1: toolbus.caller.v1.DeclareToolsResponse
@@ -797,35 +926,39 @@ var file_toolbus_caller_v1_caller_service_proto_goTypes = []any{
 	(*CallerAttached)(nil),           // 4: toolbus.caller.v1.CallerAttached
 	(*RespondRequest)(nil),           // 5: toolbus.caller.v1.RespondRequest
 	(*RespondResponse)(nil),          // 6: toolbus.caller.v1.RespondResponse
-	(*GetDeclarationRequest)(nil),    // 7: toolbus.caller.v1.GetDeclarationRequest
-	(*GetDeclarationResponse)(nil),   // 8: toolbus.caller.v1.GetDeclarationResponse
-	(*WatchDeclarationRequest)(nil),  // 9: toolbus.caller.v1.WatchDeclarationRequest
-	(*WatchDeclarationResponse)(nil), // 10: toolbus.caller.v1.WatchDeclarationResponse
-	(*CallerDeclaration)(nil),        // 11: toolbus.caller.v1.CallerDeclaration
-	(*durationpb.Duration)(nil),      // 12: google.protobuf.Duration
-	(*CallerToolRequest)(nil),        // 13: toolbus.caller.v1.CallerToolRequest
-	(*CallerToolCancellation)(nil),   // 14: toolbus.caller.v1.CallerToolCancellation
+	(*ReportProgressRequest)(nil),    // 7: toolbus.caller.v1.ReportProgressRequest
+	(*ReportProgressResponse)(nil),   // 8: toolbus.caller.v1.ReportProgressResponse
+	(*GetDeclarationRequest)(nil),    // 9: toolbus.caller.v1.GetDeclarationRequest
+	(*GetDeclarationResponse)(nil),   // 10: toolbus.caller.v1.GetDeclarationResponse
+	(*WatchDeclarationRequest)(nil),  // 11: toolbus.caller.v1.WatchDeclarationRequest
+	(*WatchDeclarationResponse)(nil), // 12: toolbus.caller.v1.WatchDeclarationResponse
+	(*CallerDeclaration)(nil),        // 13: toolbus.caller.v1.CallerDeclaration
+	(*durationpb.Duration)(nil),      // 14: google.protobuf.Duration
+	(*CallerToolRequest)(nil),        // 15: toolbus.caller.v1.CallerToolRequest
+	(*CallerToolCancellation)(nil),   // 16: toolbus.caller.v1.CallerToolCancellation
 }
 var file_toolbus_caller_v1_caller_service_proto_depIdxs = []int32{
-	11, // 0: toolbus.caller.v1.DeclareToolsRequest.declaration:type_name -> toolbus.caller.v1.CallerDeclaration
-	12, // 1: toolbus.caller.v1.WatchCallerRequest.reconnect_grace:type_name -> google.protobuf.Duration
+	13, // 0: toolbus.caller.v1.DeclareToolsRequest.declaration:type_name -> toolbus.caller.v1.CallerDeclaration
+	14, // 1: toolbus.caller.v1.WatchCallerRequest.reconnect_grace:type_name -> google.protobuf.Duration
 	4,  // 2: toolbus.caller.v1.WatchCallerResponse.attached:type_name -> toolbus.caller.v1.CallerAttached
-	13, // 3: toolbus.caller.v1.WatchCallerResponse.request:type_name -> toolbus.caller.v1.CallerToolRequest
-	14, // 4: toolbus.caller.v1.WatchCallerResponse.canceled:type_name -> toolbus.caller.v1.CallerToolCancellation
-	11, // 5: toolbus.caller.v1.GetDeclarationResponse.declaration:type_name -> toolbus.caller.v1.CallerDeclaration
-	11, // 6: toolbus.caller.v1.WatchDeclarationResponse.declaration:type_name -> toolbus.caller.v1.CallerDeclaration
+	15, // 3: toolbus.caller.v1.WatchCallerResponse.request:type_name -> toolbus.caller.v1.CallerToolRequest
+	16, // 4: toolbus.caller.v1.WatchCallerResponse.canceled:type_name -> toolbus.caller.v1.CallerToolCancellation
+	13, // 5: toolbus.caller.v1.GetDeclarationResponse.declaration:type_name -> toolbus.caller.v1.CallerDeclaration
+	13, // 6: toolbus.caller.v1.WatchDeclarationResponse.declaration:type_name -> toolbus.caller.v1.CallerDeclaration
 	0,  // 7: toolbus.caller.v1.CallerService.DeclareTools:input_type -> toolbus.caller.v1.DeclareToolsRequest
 	2,  // 8: toolbus.caller.v1.CallerService.WatchCaller:input_type -> toolbus.caller.v1.WatchCallerRequest
 	5,  // 9: toolbus.caller.v1.CallerService.Respond:input_type -> toolbus.caller.v1.RespondRequest
-	7,  // 10: toolbus.caller.v1.CallerService.GetDeclaration:input_type -> toolbus.caller.v1.GetDeclarationRequest
-	9,  // 11: toolbus.caller.v1.CallerService.WatchDeclaration:input_type -> toolbus.caller.v1.WatchDeclarationRequest
-	1,  // 12: toolbus.caller.v1.CallerService.DeclareTools:output_type -> toolbus.caller.v1.DeclareToolsResponse
-	3,  // 13: toolbus.caller.v1.CallerService.WatchCaller:output_type -> toolbus.caller.v1.WatchCallerResponse
-	6,  // 14: toolbus.caller.v1.CallerService.Respond:output_type -> toolbus.caller.v1.RespondResponse
-	8,  // 15: toolbus.caller.v1.CallerService.GetDeclaration:output_type -> toolbus.caller.v1.GetDeclarationResponse
-	10, // 16: toolbus.caller.v1.CallerService.WatchDeclaration:output_type -> toolbus.caller.v1.WatchDeclarationResponse
-	12, // [12:17] is the sub-list for method output_type
-	7,  // [7:12] is the sub-list for method input_type
+	7,  // 10: toolbus.caller.v1.CallerService.ReportProgress:input_type -> toolbus.caller.v1.ReportProgressRequest
+	9,  // 11: toolbus.caller.v1.CallerService.GetDeclaration:input_type -> toolbus.caller.v1.GetDeclarationRequest
+	11, // 12: toolbus.caller.v1.CallerService.WatchDeclaration:input_type -> toolbus.caller.v1.WatchDeclarationRequest
+	1,  // 13: toolbus.caller.v1.CallerService.DeclareTools:output_type -> toolbus.caller.v1.DeclareToolsResponse
+	3,  // 14: toolbus.caller.v1.CallerService.WatchCaller:output_type -> toolbus.caller.v1.WatchCallerResponse
+	6,  // 15: toolbus.caller.v1.CallerService.Respond:output_type -> toolbus.caller.v1.RespondResponse
+	8,  // 16: toolbus.caller.v1.CallerService.ReportProgress:output_type -> toolbus.caller.v1.ReportProgressResponse
+	10, // 17: toolbus.caller.v1.CallerService.GetDeclaration:output_type -> toolbus.caller.v1.GetDeclarationResponse
+	12, // 18: toolbus.caller.v1.CallerService.WatchDeclaration:output_type -> toolbus.caller.v1.WatchDeclarationResponse
+	13, // [13:19] is the sub-list for method output_type
+	7,  // [7:13] is the sub-list for method input_type
 	7,  // [7:7] is the sub-list for extension type_name
 	7,  // [7:7] is the sub-list for extension extendee
 	0,  // [0:7] is the sub-list for field type_name
@@ -852,7 +985,7 @@ func file_toolbus_caller_v1_caller_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolbus_caller_v1_caller_service_proto_rawDesc), len(file_toolbus_caller_v1_caller_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   11,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

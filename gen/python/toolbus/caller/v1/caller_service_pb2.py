@@ -28,7 +28,7 @@ from toolbus.access.v1 import access_pb2 as toolbus_dot_access_dot_v1_dot_access
 from toolbus.caller.v1 import caller_pb2 as toolbus_dot_caller_dot_v1_dot_caller__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n&toolbus/caller/v1/caller_service.proto\x12\x11toolbus.caller.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1etoolbus/access/v1/access.proto\x1a\x1etoolbus/caller/v1/caller.proto\"\xa2\x01\n\x13\x44\x65\x63lareToolsRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12N\n\x0b\x64\x65\x63laration\x18\x02 \x01(\x0b\x32$.toolbus.caller.v1.CallerDeclarationB\x06\xbaH\x03\xc8\x01\x01R\x0b\x64\x65\x63laration\",\n\x14\x44\x65\x63lareToolsResponse\x12\x14\n\x05names\x18\x01 \x03(\tR\x05names\"\xcd\x01\n\x12WatchCallerRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12S\n\x0freconnect_grace\x18\x02 \x01(\x0b\x32\x19.google.protobuf.DurationB\x0f\xbaH\x0c\xaa\x01\t\"\x05\x08\x80\xe7\x84\x0f\x32\x00R\x0ereconnectGrace\x12%\n\tstream_id\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x01R\x08streamId\"\xea\x01\n\x13WatchCallerResponse\x12?\n\x08\x61ttached\x18\x01 \x01(\x0b\x32!.toolbus.caller.v1.CallerAttachedH\x00R\x08\x61ttached\x12@\n\x07request\x18\x02 \x01(\x0b\x32$.toolbus.caller.v1.CallerToolRequestH\x00R\x07request\x12G\n\x08\x63\x61nceled\x18\x03 \x01(\x0b\x32).toolbus.caller.v1.CallerToolCancellationH\x00R\x08\x63\x61nceledB\x07\n\x05\x65vent\"L\n\x0e\x43\x61llerAttached\x12\x1d\n\nsession_id\x18\x01 \x01(\tR\tsessionId\x12\x1b\n\tcaller_id\x18\x02 \x01(\tR\x08\x63\x61llerId\"\xa3\x02\n\x0eRespondRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12<\n\nrequest_id\x18\x02 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_-]{1,128}$R\trequestId\x12/\n\x0bresult_json\x18\x03 \x01(\tB\x0c\xbaH\tr\x07\x10\x01(\x80\x80\x80 H\x00R\nresultJson\x12$\n\x05\x65rror\x18\x04 \x01(\tB\x0c\xbaH\tr\x07\x10\x01\x18\x80\x80\x80\x02H\x00R\x05\x65rror\x12-\n\rsubmission_id\x18\x05 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x01R\x0csubmissionIdB\x10\n\x07outcome\x12\x05\xbaH\x02\x08\x01\"%\n\x0fRespondResponse\x12\x12\n\x04late\x18\x01 \x01(\x08R\x04late\"T\n\x15GetDeclarationRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\"|\n\x16GetDeclarationResponse\x12\x46\n\x0b\x64\x65\x63laration\x18\x01 \x01(\x0b\x32$.toolbus.caller.v1.CallerDeclarationR\x0b\x64\x65\x63laration\x12\x1a\n\x08\x61ttached\x18\x02 \x01(\x08R\x08\x61ttached\"V\n\x17WatchDeclarationRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\"v\n\x18WatchDeclarationResponse\x12\x46\n\x0b\x64\x65\x63laration\x18\x01 \x01(\x0b\x32$.toolbus.caller.v1.CallerDeclarationR\x0b\x64\x65\x63laration\x12\x12\n\x04\x65tag\x18\x02 \x01(\tR\x04\x65tag2\x96\x04\n\rCallerService\x12\x65\n\x0c\x44\x65\x63lareTools\x12&.toolbus.caller.v1.DeclareToolsRequest\x1a\'.toolbus.caller.v1.DeclareToolsResponse\"\x04\xa8\x86\x19\x02\x12\x64\n\x0bWatchCaller\x12%.toolbus.caller.v1.WatchCallerRequest\x1a&.toolbus.caller.v1.WatchCallerResponse\"\x04\xa8\x86\x19\x02\x30\x01\x12V\n\x07Respond\x12!.toolbus.caller.v1.RespondRequest\x1a\".toolbus.caller.v1.RespondResponse\"\x04\xa8\x86\x19\x02\x12k\n\x0eGetDeclaration\x12(.toolbus.caller.v1.GetDeclarationRequest\x1a).toolbus.caller.v1.GetDeclarationResponse\"\x04\xa8\x86\x19\x02\x12s\n\x10WatchDeclaration\x12*.toolbus.caller.v1.WatchDeclarationRequest\x1a+.toolbus.caller.v1.WatchDeclarationResponse\"\x04\xa8\x86\x19\x02\x30\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n&toolbus/caller/v1/caller_service.proto\x12\x11toolbus.caller.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1etoolbus/access/v1/access.proto\x1a\x1etoolbus/caller/v1/caller.proto\"\xa2\x01\n\x13\x44\x65\x63lareToolsRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12N\n\x0b\x64\x65\x63laration\x18\x02 \x01(\x0b\x32$.toolbus.caller.v1.CallerDeclarationB\x06\xbaH\x03\xc8\x01\x01R\x0b\x64\x65\x63laration\",\n\x14\x44\x65\x63lareToolsResponse\x12\x14\n\x05names\x18\x01 \x03(\tR\x05names\"\xcd\x01\n\x12WatchCallerRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12S\n\x0freconnect_grace\x18\x02 \x01(\x0b\x32\x19.google.protobuf.DurationB\x0f\xbaH\x0c\xaa\x01\t\"\x05\x08\x80\xe7\x84\x0f\x32\x00R\x0ereconnectGrace\x12%\n\tstream_id\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x01R\x08streamId\"\xea\x01\n\x13WatchCallerResponse\x12?\n\x08\x61ttached\x18\x01 \x01(\x0b\x32!.toolbus.caller.v1.CallerAttachedH\x00R\x08\x61ttached\x12@\n\x07request\x18\x02 \x01(\x0b\x32$.toolbus.caller.v1.CallerToolRequestH\x00R\x07request\x12G\n\x08\x63\x61nceled\x18\x03 \x01(\x0b\x32).toolbus.caller.v1.CallerToolCancellationH\x00R\x08\x63\x61nceledB\x07\n\x05\x65vent\"L\n\x0e\x43\x61llerAttached\x12\x1d\n\nsession_id\x18\x01 \x01(\tR\tsessionId\x12\x1b\n\tcaller_id\x18\x02 \x01(\tR\x08\x63\x61llerId\"\xa3\x02\n\x0eRespondRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12<\n\nrequest_id\x18\x02 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_-]{1,128}$R\trequestId\x12/\n\x0bresult_json\x18\x03 \x01(\tB\x0c\xbaH\tr\x07\x10\x01(\x80\x80\x80 H\x00R\nresultJson\x12$\n\x05\x65rror\x18\x04 \x01(\tB\x0c\xbaH\tr\x07\x10\x01\x18\x80\x80\x80\x02H\x00R\x05\x65rror\x12-\n\rsubmission_id\x18\x05 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x01R\x0csubmissionIdB\x10\n\x07outcome\x12\x05\xbaH\x02\x08\x01\"%\n\x0fRespondResponse\x12\x12\n\x04late\x18\x01 \x01(\x08R\x04late\"\xe8\x01\n\x15ReportProgressRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12<\n\nrequest_id\x18\x02 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_-]{1,128}$R\trequestId\x12\x1a\n\x08progress\x18\x03 \x01(\x01R\x08progress\x12\x14\n\x05total\x18\x04 \x01(\x01R\x05total\x12\"\n\x07message\x18\x05 \x01(\tB\x08\xbaH\x05r\x03\x18\x80 R\x07message\"\x18\n\x16ReportProgressResponse\"T\n\x15GetDeclarationRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\"|\n\x16GetDeclarationResponse\x12\x46\n\x0b\x64\x65\x63laration\x18\x01 \x01(\x0b\x32$.toolbus.caller.v1.CallerDeclarationR\x0b\x64\x65\x63laration\x12\x1a\n\x08\x61ttached\x18\x02 \x01(\x08R\x08\x61ttached\"V\n\x17WatchDeclarationRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\"v\n\x18WatchDeclarationResponse\x12\x46\n\x0b\x64\x65\x63laration\x18\x01 \x01(\x0b\x32$.toolbus.caller.v1.CallerDeclarationR\x0b\x64\x65\x63laration\x12\x12\n\x04\x65tag\x18\x02 \x01(\tR\x04\x65tag2\x83\x05\n\rCallerService\x12\x65\n\x0c\x44\x65\x63lareTools\x12&.toolbus.caller.v1.DeclareToolsRequest\x1a\'.toolbus.caller.v1.DeclareToolsResponse\"\x04\xa8\x86\x19\x02\x12\x64\n\x0bWatchCaller\x12%.toolbus.caller.v1.WatchCallerRequest\x1a&.toolbus.caller.v1.WatchCallerResponse\"\x04\xa8\x86\x19\x02\x30\x01\x12V\n\x07Respond\x12!.toolbus.caller.v1.RespondRequest\x1a\".toolbus.caller.v1.RespondResponse\"\x04\xa8\x86\x19\x02\x12k\n\x0eReportProgress\x12(.toolbus.caller.v1.ReportProgressRequest\x1a).toolbus.caller.v1.ReportProgressResponse\"\x04\xa8\x86\x19\x02\x12k\n\x0eGetDeclaration\x12(.toolbus.caller.v1.GetDeclarationRequest\x1a).toolbus.caller.v1.GetDeclarationResponse\"\x04\xa8\x86\x19\x02\x12s\n\x10WatchDeclaration\x12*.toolbus.caller.v1.WatchDeclarationRequest\x1a+.toolbus.caller.v1.WatchDeclarationResponse\"\x04\xa8\x86\x19\x02\x30\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -57,6 +57,12 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_RESPONDREQUEST'].fields_by_name['error']._serialized_options = b'\272H\tr\007\020\001\030\200\200\200\002'
   _globals['_RESPONDREQUEST'].fields_by_name['submission_id']._loaded_options = None
   _globals['_RESPONDREQUEST'].fields_by_name['submission_id']._serialized_options = b'\272H\005r\003\030\200\001'
+  _globals['_REPORTPROGRESSREQUEST'].fields_by_name['session_id']._loaded_options = None
+  _globals['_REPORTPROGRESSREQUEST'].fields_by_name['session_id']._serialized_options = b'\272H\031r\0272\025^[a-zA-Z0-9_-]{1,64}$'
+  _globals['_REPORTPROGRESSREQUEST'].fields_by_name['request_id']._loaded_options = None
+  _globals['_REPORTPROGRESSREQUEST'].fields_by_name['request_id']._serialized_options = b'\272H\032r\0302\026^[a-zA-Z0-9_-]{1,128}$'
+  _globals['_REPORTPROGRESSREQUEST'].fields_by_name['message']._loaded_options = None
+  _globals['_REPORTPROGRESSREQUEST'].fields_by_name['message']._serialized_options = b'\272H\005r\003\030\200 '
   _globals['_GETDECLARATIONREQUEST'].fields_by_name['session_id']._loaded_options = None
   _globals['_GETDECLARATIONREQUEST'].fields_by_name['session_id']._serialized_options = b'\272H\031r\0272\025^[a-zA-Z0-9_-]{1,64}$'
   _globals['_WATCHDECLARATIONREQUEST'].fields_by_name['session_id']._loaded_options = None
@@ -67,6 +73,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_CALLERSERVICE'].methods_by_name['WatchCaller']._serialized_options = b'\250\206\031\002'
   _globals['_CALLERSERVICE'].methods_by_name['Respond']._loaded_options = None
   _globals['_CALLERSERVICE'].methods_by_name['Respond']._serialized_options = b'\250\206\031\002'
+  _globals['_CALLERSERVICE'].methods_by_name['ReportProgress']._loaded_options = None
+  _globals['_CALLERSERVICE'].methods_by_name['ReportProgress']._serialized_options = b'\250\206\031\002'
   _globals['_CALLERSERVICE'].methods_by_name['GetDeclaration']._loaded_options = None
   _globals['_CALLERSERVICE'].methods_by_name['GetDeclaration']._serialized_options = b'\250\206\031\002'
   _globals['_CALLERSERVICE'].methods_by_name['WatchDeclaration']._loaded_options = None
@@ -85,14 +93,18 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_RESPONDREQUEST']._serialized_end=1212
   _globals['_RESPONDRESPONSE']._serialized_start=1214
   _globals['_RESPONDRESPONSE']._serialized_end=1251
-  _globals['_GETDECLARATIONREQUEST']._serialized_start=1253
-  _globals['_GETDECLARATIONREQUEST']._serialized_end=1337
-  _globals['_GETDECLARATIONRESPONSE']._serialized_start=1339
-  _globals['_GETDECLARATIONRESPONSE']._serialized_end=1463
-  _globals['_WATCHDECLARATIONREQUEST']._serialized_start=1465
-  _globals['_WATCHDECLARATIONREQUEST']._serialized_end=1551
-  _globals['_WATCHDECLARATIONRESPONSE']._serialized_start=1553
-  _globals['_WATCHDECLARATIONRESPONSE']._serialized_end=1671
-  _globals['_CALLERSERVICE']._serialized_start=1674
-  _globals['_CALLERSERVICE']._serialized_end=2208
+  _globals['_REPORTPROGRESSREQUEST']._serialized_start=1254
+  _globals['_REPORTPROGRESSREQUEST']._serialized_end=1486
+  _globals['_REPORTPROGRESSRESPONSE']._serialized_start=1488
+  _globals['_REPORTPROGRESSRESPONSE']._serialized_end=1512
+  _globals['_GETDECLARATIONREQUEST']._serialized_start=1514
+  _globals['_GETDECLARATIONREQUEST']._serialized_end=1598
+  _globals['_GETDECLARATIONRESPONSE']._serialized_start=1600
+  _globals['_GETDECLARATIONRESPONSE']._serialized_end=1724
+  _globals['_WATCHDECLARATIONREQUEST']._serialized_start=1726
+  _globals['_WATCHDECLARATIONREQUEST']._serialized_end=1812
+  _globals['_WATCHDECLARATIONRESPONSE']._serialized_start=1814
+  _globals['_WATCHDECLARATIONRESPONSE']._serialized_end=1932
+  _globals['_CALLERSERVICE']._serialized_start=1935
+  _globals['_CALLERSERVICE']._serialized_end=2578
 # @@protoc_insertion_point(module_scope)

@@ -50,6 +50,11 @@ class CallerServiceStub:
                 request_serializer=toolbus_dot_caller_dot_v1_dot_caller__service__pb2.RespondRequest.SerializeToString,
                 response_deserializer=toolbus_dot_caller_dot_v1_dot_caller__service__pb2.RespondResponse.FromString,
                 _registered_method=True)
+        self.ReportProgress = channel.unary_unary(
+                '/toolbus.caller.v1.CallerService/ReportProgress',
+                request_serializer=toolbus_dot_caller_dot_v1_dot_caller__service__pb2.ReportProgressRequest.SerializeToString,
+                response_deserializer=toolbus_dot_caller_dot_v1_dot_caller__service__pb2.ReportProgressResponse.FromString,
+                _registered_method=True)
         self.GetDeclaration = channel.unary_unary(
                 '/toolbus.caller.v1.CallerService/GetDeclaration',
                 request_serializer=toolbus_dot_caller_dot_v1_dot_caller__service__pb2.GetDeclarationRequest.SerializeToString,
@@ -87,6 +92,13 @@ class CallerServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ReportProgress(self, request, context):
+        """Tells whoever waits for a request how far it has come. It does not put off when the request expires.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def GetDeclaration(self, request, context):
         """Returns what the caller declares.
         """
@@ -118,6 +130,11 @@ def add_CallerServiceServicer_to_server(servicer, server):
                     servicer.Respond,
                     request_deserializer=toolbus_dot_caller_dot_v1_dot_caller__service__pb2.RespondRequest.FromString,
                     response_serializer=toolbus_dot_caller_dot_v1_dot_caller__service__pb2.RespondResponse.SerializeToString,
+            ),
+            'ReportProgress': grpc.unary_unary_rpc_method_handler(
+                    servicer.ReportProgress,
+                    request_deserializer=toolbus_dot_caller_dot_v1_dot_caller__service__pb2.ReportProgressRequest.FromString,
+                    response_serializer=toolbus_dot_caller_dot_v1_dot_caller__service__pb2.ReportProgressResponse.SerializeToString,
             ),
             'GetDeclaration': grpc.unary_unary_rpc_method_handler(
                     servicer.GetDeclaration,
@@ -212,6 +229,33 @@ class CallerService:
             '/toolbus.caller.v1.CallerService/Respond',
             toolbus_dot_caller_dot_v1_dot_caller__service__pb2.RespondRequest.SerializeToString,
             toolbus_dot_caller_dot_v1_dot_caller__service__pb2.RespondResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ReportProgress(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/toolbus.caller.v1.CallerService/ReportProgress',
+            toolbus_dot_caller_dot_v1_dot_caller__service__pb2.ReportProgressRequest.SerializeToString,
+            toolbus_dot_caller_dot_v1_dot_caller__service__pb2.ReportProgressResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -39,6 +39,8 @@ class CallerServiceStub:
     """Attaches the caller; its end ends the unanswered requests."""
     Respond: _grpc.UnaryUnaryMultiCallable[_caller_service_pb2.RespondRequest, _caller_service_pb2.RespondResponse]
     """Answers a request; exactly one submission wins, and only the session's owner may make it."""
+    ReportProgress: _grpc.UnaryUnaryMultiCallable[_caller_service_pb2.ReportProgressRequest, _caller_service_pb2.ReportProgressResponse]
+    """Tells whoever waits for a request how far it has come. It does not put off when the request expires."""
     GetDeclaration: _grpc.UnaryUnaryMultiCallable[_caller_service_pb2.GetDeclarationRequest, _caller_service_pb2.GetDeclarationResponse]
     """Returns what the caller declares."""
     WatchDeclaration: _grpc.UnaryStreamMultiCallable[_caller_service_pb2.WatchDeclarationRequest, _caller_service_pb2.WatchDeclarationResponse]
@@ -55,6 +57,8 @@ class CallerServiceAsyncStub(CallerServiceStub):
     """Attaches the caller; its end ends the unanswered requests."""
     Respond: _aio.UnaryUnaryMultiCallable[_caller_service_pb2.RespondRequest, _caller_service_pb2.RespondResponse]  # type: ignore[assignment]
     """Answers a request; exactly one submission wins, and only the session's owner may make it."""
+    ReportProgress: _aio.UnaryUnaryMultiCallable[_caller_service_pb2.ReportProgressRequest, _caller_service_pb2.ReportProgressResponse]  # type: ignore[assignment]
+    """Tells whoever waits for a request how far it has come. It does not put off when the request expires."""
     GetDeclaration: _aio.UnaryUnaryMultiCallable[_caller_service_pb2.GetDeclarationRequest, _caller_service_pb2.GetDeclarationResponse]  # type: ignore[assignment]
     """Returns what the caller declares."""
     WatchDeclaration: _aio.UnaryStreamMultiCallable[_caller_service_pb2.WatchDeclarationRequest, _caller_service_pb2.WatchDeclarationResponse]  # type: ignore[assignment]
@@ -86,6 +90,14 @@ class CallerServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_caller_service_pb2.RespondResponse, _abc.Awaitable[_caller_service_pb2.RespondResponse]]:
         """Answers a request; exactly one submission wins, and only the session's owner may make it."""
+
+    @_abc_1.abstractmethod
+    def ReportProgress(
+        self,
+        request: _caller_service_pb2.ReportProgressRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_caller_service_pb2.ReportProgressResponse, _abc.Awaitable[_caller_service_pb2.ReportProgressResponse]]:
+        """Tells whoever waits for a request how far it has come. It does not put off when the request expires."""
 
     @_abc_1.abstractmethod
     def GetDeclaration(

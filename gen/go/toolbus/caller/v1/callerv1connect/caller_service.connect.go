@@ -42,6 +42,9 @@ const (
 	CallerServiceWatchCallerProcedure = "/toolbus.caller.v1.CallerService/WatchCaller"
 	// CallerServiceRespondProcedure is the fully-qualified name of the CallerService's Respond RPC.
 	CallerServiceRespondProcedure = "/toolbus.caller.v1.CallerService/Respond"
+	// CallerServiceReportProgressProcedure is the fully-qualified name of the CallerService's
+	// ReportProgress RPC.
+	CallerServiceReportProgressProcedure = "/toolbus.caller.v1.CallerService/ReportProgress"
 	// CallerServiceGetDeclarationProcedure is the fully-qualified name of the CallerService's
 	// GetDeclaration RPC.
 	CallerServiceGetDeclarationProcedure = "/toolbus.caller.v1.CallerService/GetDeclaration"
@@ -58,6 +61,8 @@ type CallerServiceClient interface {
 	WatchCaller(context.Context, *connect.Request[v1.WatchCallerRequest]) (*connect.ServerStreamForClient[v1.WatchCallerResponse], error)
 	// Answers a request; exactly one submission wins, and only the session's owner may make it.
 	Respond(context.Context, *connect.Request[v1.RespondRequest]) (*connect.Response[v1.RespondResponse], error)
+	// Tells whoever waits for a request how far it has come. It does not put off when the request expires.
+	ReportProgress(context.Context, *connect.Request[v1.ReportProgressRequest]) (*connect.Response[v1.ReportProgressResponse], error)
 	// Returns what the caller declares.
 	GetDeclaration(context.Context, *connect.Request[v1.GetDeclarationRequest]) (*connect.Response[v1.GetDeclarationResponse], error)
 	// Sends what the caller declares, now and whenever it changes.
@@ -93,6 +98,12 @@ func NewCallerServiceClient(httpClient connect.HTTPClient, baseURL string, opts 
 			connect.WithSchema(callerServiceMethods.ByName("Respond")),
 			connect.WithClientOptions(opts...),
 		),
+		reportProgress: connect.NewClient[v1.ReportProgressRequest, v1.ReportProgressResponse](
+			httpClient,
+			baseURL+CallerServiceReportProgressProcedure,
+			connect.WithSchema(callerServiceMethods.ByName("ReportProgress")),
+			connect.WithClientOptions(opts...),
+		),
 		getDeclaration: connect.NewClient[v1.GetDeclarationRequest, v1.GetDeclarationResponse](
 			httpClient,
 			baseURL+CallerServiceGetDeclarationProcedure,
@@ -113,6 +124,7 @@ type callerServiceClient struct {
 	declareTools     *connect.Client[v1.DeclareToolsRequest, v1.DeclareToolsResponse]
 	watchCaller      *connect.Client[v1.WatchCallerRequest, v1.WatchCallerResponse]
 	respond          *connect.Client[v1.RespondRequest, v1.RespondResponse]
+	reportProgress   *connect.Client[v1.ReportProgressRequest, v1.ReportProgressResponse]
 	getDeclaration   *connect.Client[v1.GetDeclarationRequest, v1.GetDeclarationResponse]
 	watchDeclaration *connect.Client[v1.WatchDeclarationRequest, v1.WatchDeclarationResponse]
 }
@@ -130,6 +142,11 @@ func (c *callerServiceClient) WatchCaller(ctx context.Context, req *connect.Requ
 // Respond calls toolbus.caller.v1.CallerService.Respond.
 func (c *callerServiceClient) Respond(ctx context.Context, req *connect.Request[v1.RespondRequest]) (*connect.Response[v1.RespondResponse], error) {
 	return c.respond.CallUnary(ctx, req)
+}
+
+// ReportProgress calls toolbus.caller.v1.CallerService.ReportProgress.
+func (c *callerServiceClient) ReportProgress(ctx context.Context, req *connect.Request[v1.ReportProgressRequest]) (*connect.Response[v1.ReportProgressResponse], error) {
+	return c.reportProgress.CallUnary(ctx, req)
 }
 
 // GetDeclaration calls toolbus.caller.v1.CallerService.GetDeclaration.
@@ -150,6 +167,8 @@ type CallerServiceHandler interface {
 	WatchCaller(context.Context, *connect.Request[v1.WatchCallerRequest], *connect.ServerStream[v1.WatchCallerResponse]) error
 	// Answers a request; exactly one submission wins, and only the session's owner may make it.
 	Respond(context.Context, *connect.Request[v1.RespondRequest]) (*connect.Response[v1.RespondResponse], error)
+	// Tells whoever waits for a request how far it has come. It does not put off when the request expires.
+	ReportProgress(context.Context, *connect.Request[v1.ReportProgressRequest]) (*connect.Response[v1.ReportProgressResponse], error)
 	// Returns what the caller declares.
 	GetDeclaration(context.Context, *connect.Request[v1.GetDeclarationRequest]) (*connect.Response[v1.GetDeclarationResponse], error)
 	// Sends what the caller declares, now and whenever it changes.
@@ -181,6 +200,12 @@ func NewCallerServiceHandler(svc CallerServiceHandler, opts ...connect.HandlerOp
 		connect.WithSchema(callerServiceMethods.ByName("Respond")),
 		connect.WithHandlerOptions(opts...),
 	)
+	callerServiceReportProgressHandler := connect.NewUnaryHandler(
+		CallerServiceReportProgressProcedure,
+		svc.ReportProgress,
+		connect.WithSchema(callerServiceMethods.ByName("ReportProgress")),
+		connect.WithHandlerOptions(opts...),
+	)
 	callerServiceGetDeclarationHandler := connect.NewUnaryHandler(
 		CallerServiceGetDeclarationProcedure,
 		svc.GetDeclaration,
@@ -201,6 +226,8 @@ func NewCallerServiceHandler(svc CallerServiceHandler, opts ...connect.HandlerOp
 			callerServiceWatchCallerHandler.ServeHTTP(w, r)
 		case CallerServiceRespondProcedure:
 			callerServiceRespondHandler.ServeHTTP(w, r)
+		case CallerServiceReportProgressProcedure:
+			callerServiceReportProgressHandler.ServeHTTP(w, r)
 		case CallerServiceGetDeclarationProcedure:
 			callerServiceGetDeclarationHandler.ServeHTTP(w, r)
 		case CallerServiceWatchDeclarationProcedure:
@@ -224,6 +251,10 @@ func (UnimplementedCallerServiceHandler) WatchCaller(context.Context, *connect.R
 
 func (UnimplementedCallerServiceHandler) Respond(context.Context, *connect.Request[v1.RespondRequest]) (*connect.Response[v1.RespondResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("toolbus.caller.v1.CallerService.Respond is not implemented"))
+}
+
+func (UnimplementedCallerServiceHandler) ReportProgress(context.Context, *connect.Request[v1.ReportProgressRequest]) (*connect.Response[v1.ReportProgressResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("toolbus.caller.v1.CallerService.ReportProgress is not implemented"))
 }
 
 func (UnimplementedCallerServiceHandler) GetDeclaration(context.Context, *connect.Request[v1.GetDeclarationRequest]) (*connect.Response[v1.GetDeclarationResponse], error) {

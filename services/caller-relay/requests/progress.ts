@@ -1,0 +1,36 @@
+import { create } from "@bufbuild/protobuf";
+import type { ReportProgressRequest } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
+import { ToolProgressSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { refuseUnknown } from "./answers.ts";
+import type { Holders } from "./holders.ts";
+import { keyOfRequest, type Requests } from "./requests.ts";
+
+export interface ProgressParts {
+  instance: string;
+  requests: Requests;
+  holders: Holders;
+  /** Tells the instance that holds the call; false when it does not. */
+  forward: (instance: string, report: ReportProgressRequest) => Promise<boolean>;
+}
+
+/** How far callers have come with requests, on its way to whoever waits for them. */
+export interface ProgressReports {
+  /** Refuses one of a request that waits nowhere. */
+  report(report: ReportProgressRequest): Promise<void>;
+  /** False when the request does not wait here. */
+  reportHere(report: ReportProgressRequest): boolean;
+}
+
+export function createProgressReports({ instance, requests, holders, forward }: ProgressParts): ProgressReports {
+  const reportHere: ProgressReports["reportHere"] = ({ sessionId, requestId, progress, total, message }) =>
+    requests.tellProgress(keyOfRequest(sessionId, requestId), create(ToolProgressSchema, { progress, total, message }));
+  return {
+    reportHere,
+    async report(report) {
+      if (reportHere(report)) return;
+      const holder = await holders.locate(report.sessionId, report.requestId);
+      const isElsewhere = holder !== undefined && holder !== instance;
+      if (!isElsewhere || !(await forward(holder, report))) refuseUnknown(report.requestId);
+    },
+  };
+}
