@@ -3,11 +3,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { openTestServer } from "../../../test/harness/bus.ts";
+import { until } from "../../time/until.ts";
 import { textCodec } from "../buckets/bucket.ts";
 import { createBucket } from "../buckets/stored-bucket.ts";
 import { type BusStatus, openBus } from "../bus.ts";
 import { findNatsServer } from "../nats-server/find/find-nats-server.ts";
 import { appendFenced, lastOf } from "../streams/append.ts";
+import { createStorage } from "./storage.ts";
 import { whileWaitedFor } from "./waited.ts";
 
 /** A nats-server with a disk of its own of that size, which only its process sees. */
@@ -53,3 +55,14 @@ test("BUS-6 storage-2 on a full disk a call ends in time and says so, and what i
   const create = { bucket: "toolbus_spaces", prefix: "", codec: textCodec } as const;
   await whileWaitedFor(() => createBucket(bus, create).create("room", "there is room"));
 }, 90_000);
+
+test("BUS-6 storage-5 while nothing is stored, calls wait less, and what a service does by itself waits as long as it takes", async () => {
+  const storage = createStorage({});
+  let isFull = false;
+  const probe = () => (isFull ? Promise.reject(new Error("timeout")) : Promise.resolve());
+  await using _ = storage.watch(probe);
+  isFull = true;
+  await until(() => storage.fault !== undefined, { timeoutMs: 20_000 });
+  expect(whileWaitedFor(() => storage.patienceMs)).toBe(1_000);
+  expect(storage.patienceMs).toBe(Number.POSITIVE_INFINITY);
+}, 30_000);

@@ -8,6 +8,7 @@
  *     for what matters. It is over when something is stored where that call could not, or after a minute without another one.
  * storage-3  Silence of a bus on which no probe was ever stored means nothing: this login may not write any.
  * storage-4  A probe says in its text which fault its writer has met: who follows the probes knows of all services.
+ * storage-5  What a service does by itself, as following a store, waits as long as it takes: given up, it would not begin again.
  */
 
 import type { NatsConnection } from "@nats-io/transport-node";
@@ -91,7 +92,7 @@ export function createStorage(connection: Pick<NatsConnection, "info">): Watched
     },
     get patienceMs() {
       const leftMs = patienceLeftMs();
-      return isSilent ? Math.min(leftMs, attemptMs) : leftMs;
+      return isSilent && Number.isFinite(leftMs) ? attemptMs : leftMs; // storage-5
     },
     refuseWrites(what) {
       if (isSilent && fault !== undefined && Number.isFinite(patienceLeftMs())) throw refused(what, fault);
