@@ -10,6 +10,7 @@ const grants = testsOf("services/tool-router/testing/sessions/grants.service.tes
 const openRuns = testsOf("services/orchestrator/runs/open-runs.test.ts");
 const notices = testsOf("services/spaces/space/notices.test.ts");
 const room = testsOf("services/spaces/subscriptions/room/room.test.ts");
+const assembly = testsOf("runtime/rpc/nats/channel/assembly.test.ts");
 const runShares = testsOf("services/orchestrator/subscriptions/streams/run-shares.test.ts");
 const results = testsOf("runtime/results/store/store.test.ts");
 const trail = testsOf("runtime/audit/trail.test.ts");
@@ -251,6 +252,10 @@ export const sec: Proofs = {
       room("who has its share of all memory is refused more while room is short"),
       trail("a principal that fills the audit trail loses its own oldest events"),
       answers("that find no room in the store are told with their beginning"),
+    ),
+    shown(
+      "large messages of one principal leave room for another's",
+      assembly("large requests of one principal leave room for another's", "who holds least comes first"),
     ),
     open(
       "each principal has its share of bytes of recorded calls",

@@ -5,9 +5,11 @@ import { MAX_MESSAGE_BYTES } from "../frame/parts.ts";
  * times as large, and so may be that of each call.
  *
  * M1  A message that grows beyond `SMALL_BYTES` waits, uncredited, until there is room for the largest that there may be: one that
- *     has begun always ends. They get room in the order of their asking.
+ *     has begun always ends. They get room in the order of their asking, those of
+ *     whoever holds least first.
  * M2  When it is whole, it holds what it has. A request that a handler has taken is held until the call is over, since what is made
  *     of it is larger than it was.
+ * M3  Whoever holds some already leaves room for one message of somebody else: no sender has all of it.
  */
 
 /** What a message may have without asking: as much as a window. */
@@ -20,7 +22,8 @@ const LIMIT_BYTES = 4 * MAX_MESSAGE_BYTES;
 /** The room of the large messages of one direction of a connection. */
 export class AssemblyRoom {
   readonly limitBytes: number;
-  readonly #waiting = new Set<() => void>();
+  readonly #waiting = new Set<Waiting>();
+  readonly #heldBySender = new Map<string, number>();
   #heldBytes = 0;
 
   constructor(limitBytes = LIMIT_BYTES) {
@@ -32,26 +35,47 @@ export class AssemblyRoom {
   }
 
   /** M1; `onRoom` is called when there is room, perhaps at once. Gives what ends the waiting. */
-  ask(onRoom: () => void): () => void {
-    const waiting = () => onRoom();
+  ask(sender: string, onRoom: () => void): () => void {
+    const waiting = { sender, onRoom };
     this.#waiting.add(waiting);
     this.#giveRoom();
     return () => void this.#waiting.delete(waiting);
   }
 
-  giveBack(bytes: number): void {
-    this.#heldBytes -= bytes;
+  giveBack(sender: string, bytes: number): void {
+    this.#count(sender, -bytes);
     this.#giveRoom();
   }
 
   #giveRoom(): void {
-    for (const waiting of this.#waiting) {
-      if (this.#heldBytes + MAX_MESSAGE_BYTES > this.limitBytes) return;
-      this.#heldBytes += MAX_MESSAGE_BYTES;
-      this.#waiting.delete(waiting);
-      waiting();
+    for (let next = this.#next(); next !== undefined; next = this.#next()) {
+      this.#waiting.delete(next);
+      this.#count(next.sender, MAX_MESSAGE_BYTES);
+      next.onRoom();
     }
   }
+
+  /** The first of those who hold least, if there is room for it. */
+  #next(): Waiting | undefined {
+    const held = ({ sender }: Waiting) => this.#heldBySender.get(sender) ?? 0;
+    let next: Waiting | undefined;
+    for (const waiting of this.#waiting) if (next === undefined || held(waiting) < held(next)) next = waiting;
+    if (next === undefined) return undefined;
+    const leftToOthers = held(next) > 0 ? MAX_MESSAGE_BYTES : 0; // M3
+    return this.#heldBytes + MAX_MESSAGE_BYTES + leftToOthers > this.limitBytes ? undefined : next;
+  }
+
+  #count(sender: string, bytes: number): void {
+    this.#heldBytes += bytes;
+    const held = (this.#heldBySender.get(sender) ?? 0) + bytes;
+    if (held === 0) this.#heldBySender.delete(sender);
+    else this.#heldBySender.set(sender, held);
+  }
+}
+
+interface Waiting {
+  readonly sender: string;
+  readonly onRoom: () => void;
 }
 
 type Standing = "small" | "waiting" | "has room";
@@ -59,15 +83,19 @@ type Standing = "small" | "waiting" | "has room";
 /** The large messages of one channel. */
 export class Assembly {
   readonly #room: AssemblyRoom;
+  readonly #senderOf: () => string;
   readonly #onRoom: () => void;
+  #sender = "";
   #standing: Standing = "small";
   #waitsSinceMs = 0;
   #bytes = 0;
   #heldBytes = 0;
   #stopWaiting = () => {};
 
-  constructor(room: AssemblyRoom, onRoom: () => void) {
+  /** `sender` is asked for once there is something large. */
+  constructor({ room, sender }: { room: AssemblyRoom; sender: () => string }, onRoom: () => void) {
     this.#room = room;
+    this.#senderOf = sender;
     this.#onRoom = onRoom;
   }
 
@@ -108,7 +136,8 @@ export class Assembly {
     this.#standing = "waiting";
     this.#waitsSinceMs = performance.now();
     let isAsking = true;
-    this.#stopWaiting = this.#room.ask(() => {
+    this.#sender = this.#senderOf();
+    this.#stopWaiting = this.#room.ask(this.#sender, () => {
       this.#standing = "has room";
       this.#heldBytes += MAX_MESSAGE_BYTES;
       if (!isAsking) this.#onRoom();
@@ -120,6 +149,6 @@ export class Assembly {
     const given = Math.min(bytes, this.#heldBytes); // what was closed holds nothing any more
     if (given === 0) return;
     this.#heldBytes -= given;
-    this.#room.giveBack(given);
+    this.#room.giveBack(this.#sender, given);
   }
 }

@@ -13,6 +13,8 @@ export interface ChannelOptions {
   readonly granted?: Credit;
   /** Whether a server is sent one request, from which it works until the call is over. */
   readonly takesOneRequest?: boolean;
+  /** For whom the call is, as it says: large messages of each share their room. */
+  readonly sender: () => string;
   /** The peer's inbox, when it is known from the start. */
   readonly peer?: string;
   /** An address that this call has already, for a channel that goes on with it. */

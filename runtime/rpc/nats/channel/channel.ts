@@ -69,7 +69,11 @@ export class Channel implements MuxCall {
     if (options.granted) this.#window.adopt(options.granted);
     const room = options.role === "server" ? mux.requestRoom : mux.answerRoom;
     const holdsTaken = options.role === "server" && options.takesOneRequest === true;
-    this.#incoming = new IncomingMessages(this.#window, (credit) => this.#grant(credit), { room, holdsTaken });
+    this.#incoming = new IncomingMessages(this.#window, (credit) => this.#grant(credit), {
+      room,
+      holdsTaken,
+      sender: options.sender,
+    });
     if (options.inbox) mux.replace(options.inbox, this);
     this.inbox = options.inbox ?? mux.register(this);
     this.#sender = new FrameSender(mux, options.peer, options.role === "server" ? this.inbox : undefined);

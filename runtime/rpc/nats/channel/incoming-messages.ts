@@ -9,6 +9,7 @@ type Ending = { kind: "open" } | { kind: "ended" } | { kind: "failed"; error: Co
 
 export interface Holding {
   readonly room: AssemblyRoom;
+  readonly sender: () => string;
   /** Whether a message that was taken counts until the channel is closed. */
   readonly holdsTaken: boolean;
 }
@@ -27,11 +28,11 @@ export class IncomingMessages {
   #reader: PromiseWithResolvers<void> | undefined;
 
   /** `grant` sends credit to the peer. */
-  constructor(window: ReceiveWindow, grant: (credit: Credit) => void, { room, holdsTaken }: Holding) {
+  constructor(window: ReceiveWindow, grant: (credit: Credit) => void, { holdsTaken, ...holding }: Holding) {
     this.#window = window;
     this.#grant = grant;
     this.#holdsTaken = holdsTaken;
-    this.#assembly = new Assembly(room, () => this.#queue.length === 0 && this.#creditParts());
+    this.#assembly = new Assembly(holding, () => this.#queue.length === 0 && this.#creditParts());
   }
 
   /** How long the message that comes in has been waiting for room. */

@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { Code, ConnectError } from "@connectrpc/connect";
+import { claimedPrincipal } from "../../access/callers.ts";
 import type { CallAbort } from "../../handling/call-signal.ts";
 import { deliveryOf, notSent, unknownOutcome, withDelivery } from "../call/delivery.ts";
 import type { ServiceSilence } from "../call/service-silence.ts";
@@ -146,8 +147,9 @@ export function openChannel(
 ): Channel {
   const { mux, timings, cancelSubject, silence } = context;
   const { subject } = request;
+  const sender = () => claimedPrincipal(request.header ?? new Headers());
   const onSilence = silence && (() => silence.notice());
-  const channel = new Channel({ mux, timings, cancelSubject, role: "client", subject, onSilence, ...options });
+  const channel = new Channel({ mux, timings, cancelSubject, role: "client", subject, sender, onSilence, ...options });
   request.abort.whenAborted((reason) => {
     if (!channel.isOpen) return;
     const delivery = request.progress.stage === "unsent" ? "NOT_SENT" : "UNKNOWN";

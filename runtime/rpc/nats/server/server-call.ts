@@ -1,5 +1,6 @@
 import type { ConnectError, Interceptor } from "@connectrpc/connect";
 import { connectError } from "../../../failure/connect.ts";
+import { claimedPrincipal } from "../../access/callers.ts";
 import { CallContext, type HandledMethod } from "../../handling/handler-context.ts";
 import type { Timings } from "../call/timings.ts";
 import { Channel } from "../channel/channel.ts";
@@ -53,6 +54,7 @@ export class ServerCall {
       role: "server",
       window: FIRST_CREDIT,
       peer: this.inbox,
+      sender: () => claimedPrincipal(this.opening.header),
       takesOneRequest: this.#takesOneRequest,
       onFailure,
     });
