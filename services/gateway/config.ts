@@ -63,6 +63,11 @@ export function readConfig(env: NodeJS.ProcessEnv) {
     ),
     calls: share("TOOLBUS_SHARE_CALLS", "Unary calls that one principal has in flight at one gateway.", 4_000),
     streams: share("TOOLBUS_SHARE_STREAMS", "Streams that one principal has open at one gateway.", 10_000),
+    connections: share(
+      "TOOLBUS_SHARE_CONNECTIONS",
+      "Connections that one address has open at one gateway. All that come through a proxy are of one address.",
+      10_000,
+    ),
   };
   reader.finish();
   return {

@@ -77,6 +77,7 @@ export async function openService(config: GatewayConfig, context: ServiceContext
       }),
       interceptors: [...serverInterceptors({ logger, telemetry, fromOutside: true }), contractValidation],
       readMaxBytes: config.maxRequestBytes,
+      connectionsOfAddress: config.shares.connections,
       before: (request, response) => (isOpen && guardHost(request, response)) || crossOrigin(request, response),
       admit: createAdmission(enter),
       fallback: createPlainPaths({

@@ -20,6 +20,7 @@ import { comesWithin } from "../../time/comes-within.ts";
 import type { BodyLimits } from "./body/request-body.ts";
 import type { PathTaker, RequestListener, RequestTaker } from "./messages.ts";
 import { type Admit, createRequestListener } from "./request-listener.ts";
+import { ConnectionShares } from "./sockets/connection-shares.ts";
 import { Connections } from "./sockets/connections.ts";
 import { createPlainDoor, createTlsDoor, type TlsFiles } from "./sockets/doors.ts";
 
@@ -47,6 +48,8 @@ export interface HttpServerOptions {
   body?: Partial<BodyLimits>;
   /** Serves paths that are no procedure; true means that it did, and all others are refused. */
   fallback?: PathTaker;
+  /** How many connections one address may have open; any number unless told. */
+  connectionsOfAddress?: number;
   logger?: Pick<Logger, "warn">;
   /** How long stopping waits for what is in flight; 10 s unless told. */
   drainTimeoutMs?: number;
@@ -69,7 +72,8 @@ const ABORT_GRACE_MS = 500;
 export async function serveOnHttp(options: HttpServerOptions): Promise<HttpServer> {
   const { host = "127.0.0.1", port = 0, drainTimeoutMs = 10_000 } = options;
   const shutdown = new AbortController();
-  const connections = new Connections();
+  const shares = new ConnectionShares(options.connectionsOfAddress ?? Number.POSITIVE_INFINITY);
+  const connections = new Connections(shares);
   const serve = createRequestListener({
     routes: options.routes,
     connect: connectOptions(options, shutdown.signal),
@@ -81,7 +85,7 @@ export async function serveOnHttp(options: HttpServerOptions): Promise<HttpServe
   });
   const listener: RequestListener = (request, response) => {
     connections.trackAnswer(request, response);
-    serve(request, response);
+    if (!shares.refuses(request, response)) serve(request, response);
   };
   const secure = options.tls && createTlsDoor(options.tls, listener, connections);
   const server = secure ?? createPlainDoor(listener, connections);

@@ -59,6 +59,8 @@ const pins = testsOf("services/tool-router/testing/catalogue/pins.service.test.t
 const turncoat = testsOf("test/system/security/turncoat.test.ts");
 const bodies = testsOf("services/gateway/testing/bodies.test.ts");
 
+const connectionShares = testsOf("runtime/rpc/http/sockets/connection-shares.test.ts");
+const turns = testsOf("runtime/rpc/http/sockets/turns.test.ts");
 const attack = testsOf("test/attack/attack.test.ts");
 
 export const sec: Proofs = {
@@ -220,6 +222,7 @@ export const sec: Proofs = {
       "nothing is read before the key is checked, and bodies have their time and size",
       strangers("without a key the head of a request is answered", "reads a few KB and unpacks nothing"),
       bodies("packed 1,000 times is not unpacked", "half a body has its time", "1,000 half-sent requests"),
+      bodies("a request whose connection breaks before its end is not served"),
     ),
     shown("another principal loses no call while the suite is attacked", attack("another principal loses no call")),
     open("another principal's p99 stays within three times its own", "`npm run attack` measures it; no test does."),
@@ -229,6 +232,11 @@ export const sec: Proofs = {
       "each principal has its share of a gateway's requests, calls and streams, and a refusal says which is used up",
       shares("a principal has so many calls and streams at once", "so many requests a second"),
       gatewayShares("who has all of its calls in flight is refused the next one, and others are not"),
+    ),
+    shown(
+      "each address has its share of connections, and each connection its turn",
+      connectionShares("the first request is told so", "beyond twice the share a connection is cut"),
+      turns("a few begin in each turn of the event loop", "each connection has its turn"),
     ),
     shown(
       "each principal has its share of runs in flight, and of paths of plain HTTP",

@@ -2,6 +2,7 @@ import { ServerResponse } from "node:http";
 import type { ServerHttp2Session } from "node:http2";
 import type { Socket } from "node:net";
 import type { HttpRequest, HttpResponse } from "../messages.ts";
+import type { ConnectionShares } from "./connection-shares.ts";
 
 /** What a connection speaks; HTTP/2 sessions know by themselves what they are answering. */
 type Speech = { kind: "undecided" } | { kind: "http1"; answers: Set<ServerResponse> } | { kind: "http2" };
@@ -10,9 +11,15 @@ type Speech = { kind: "undecided" } | { kind: "http1"; answers: Set<ServerRespon
 export class Connections {
   readonly #speechBySocket = new Map<Socket, Speech>();
   readonly #sessions = new Set<ServerHttp2Session>();
+  readonly #shares: Pick<ConnectionShares, "track">;
   #isClosing = false;
 
+  constructor(shares: Pick<ConnectionShares, "track">) {
+    this.#shares = shares;
+  }
+
   trackSocket(socket: Socket): void {
+    this.#shares.track(socket);
     this.#speechBySocket.set(socket, { kind: "undecided" });
     socket.once("close", () => this.#speechBySocket.delete(socket));
     if (this.#isClosing) socket.destroy();
