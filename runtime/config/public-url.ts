@@ -17,3 +17,24 @@ export function publicUrlFromReader(reader: EnvironmentReader): URL | undefined 
   }
   return url;
 }
+
+/** What the gateway serves for logins at MCP servers, below its public URL. */
+export const LOGIN_PATH = "/oauth/login";
+export const CALLBACK_PATH = "/oauth/callback";
+export const CLIENT_PATH = "/client-metadata.json";
+
+/** A path of the gateway, as browsers see it. */
+export function urlBelow(publicUrl: URL, path: string): string {
+  return `${publicUrl.href.replace(/\/$/, "")}${path}`;
+}
+
+/** What the suite says of itself as an OAuth client, as it registers and in its Client ID Metadata Document. */
+export function clientDocument(redirectUris: string[]) {
+  return {
+    client_name: "toolbus",
+    redirect_uris: redirectUris,
+    grant_types: ["authorization_code", "refresh_token"],
+    response_types: ["code"],
+    token_endpoint_auth_method: "none",
+  };
+}

@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import { type EnvironmentReader, readEnvironment } from "#runtime/config/environment.ts";
 import { type Credentials, readCredentials } from "#runtime/config/gateway-credentials.ts";
+import { publicUrlFromReader } from "#runtime/config/public-url.ts";
 import { serviceConfigFromReader } from "#runtime/config/service-config.ts";
 import { isLoopback } from "#runtime/http/loopback.ts";
 import { LOCAL_PRINCIPAL } from "#runtime/rpc/identity.ts";
@@ -37,6 +38,7 @@ export function readConfig(env: NodeJS.ProcessEnv) {
     default: [],
     whenUnset: "the one principal that has a key; operators alone if there are several, or tokens are taken",
   });
+  const publicUrl = publicUrlFromReader(reader);
   const tls = tlsFrom(reader);
   const maxRequestBytes = reader.integer("TOOLBUS_MAX_REQUEST_BYTES", {
     meaning: "Largest message of a request.",
@@ -78,6 +80,7 @@ export function readConfig(env: NodeJS.ProcessEnv) {
     apiKeys,
     tokens,
     tls,
+    publicUrl,
     isLoopback: isLoopback(host),
     operators: new Set([LOCAL_PRINCIPAL, ...operators]),
     defaultGrant: new Set([

@@ -1,5 +1,6 @@
 import { ServerReflection } from "#gen/grpc/reflection/v1/reflection_pb.ts";
 import { Health as HealthService } from "#gen/health/v1/health_pb.ts";
+import { McpServerService } from "#gen/toolbus/mcp/v1/mcp_server_service_pb.ts";
 import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { createBucket } from "#runtime/bus/buckets/stored-bucket.ts";
 import { openServiceBus } from "#runtime/bus/credentials/service-bus.ts";
@@ -22,6 +23,7 @@ import { guardHost } from "./access/host-guard.ts";
 import { Shares } from "./access/shares.ts";
 import type { GatewayConfig } from "./config.ts";
 import { createHealth, type IsServing } from "./health.ts";
+import { createLoginPaths } from "./plain/logins.ts";
 import { createPlainPaths } from "./plain/plain-paths.ts";
 import { followStorageFaults } from "./plain/storage-faults.ts";
 import { createToolCallPaths } from "./plain/tool-calls.ts";
@@ -83,6 +85,12 @@ export async function openService(config: GatewayConfig, context: ServiceContext
       fallback: createPlainPaths({
         enter,
         storageFault,
+        logins: createLoginPaths({
+          servers: clientFor(bus, McpServerService, { interceptors, caller: nobody }),
+          enter,
+          publicUrl: config.publicUrl,
+          isOpen,
+        }),
         metricsText: () => telemetry.metricsText(),
         toolCalls: createToolCallPaths({
           calls: clientFor(bus, ToolCallService, { interceptors, caller: nobody }),

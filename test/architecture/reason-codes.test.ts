@@ -34,6 +34,7 @@ const composed = [
   "CALL_NOT_STARTED resource_exhausted",
   "CURRENCY_MISMATCH failed_precondition",
   "INTERNAL unknown",
+  "MCP_LOGIN_NEEDED failed_precondition",
   "MODEL_PRICE_MISSING failed_precondition",
   "OUTCOME_UNKNOWN canceled",
   "OUTCOME_UNKNOWN deadline_exceeded",

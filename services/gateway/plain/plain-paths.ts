@@ -8,17 +8,24 @@ export interface PlainPathsOptions {
   enter: Enter;
   metricsText: () => Promise<string>;
   toolCalls: PathTaker;
+  logins: PathTaker;
   /** Why nothing can be stored. */
   storageFault: () => string | undefined;
 }
 
-/** What is no RPC: `/metrics` for Prometheus, `/livez` and `/healthz` for probes, and calls of external tools. */
-export function createPlainPaths({ enter, metricsText, toolCalls, storageFault }: PlainPathsOptions): PathTaker {
+/** What is no RPC: `/metrics` for Prometheus, `/livez` and `/healthz` for probes, calls of external tools, and logins at MCP servers. */
+export function createPlainPaths({
+  enter,
+  metricsText,
+  toolCalls,
+  logins,
+  storageFault,
+}: PlainPathsOptions): PathTaker {
   return (request, response, body) => {
     const path = (request.url ?? "/").split("?", 1)[0];
     if (path === "/livez") answer(response, "text/plain", "ok\n");
     else if (path === "/healthz") health(response);
-    else if (path !== "/metrics") return toolCalls(request, response, body);
+    else if (path !== "/metrics") return logins(request, response, body) || toolCalls(request, response, body);
     else {
       metrics(request, response).then(
         (text) => answer(response, "text/plain; version=0.0.4", text),

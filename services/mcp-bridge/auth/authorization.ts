@@ -76,7 +76,8 @@ export class ServerAuthorization implements Authorization {
 
   /** What there is to do; empty when nothing is. */
   get need(): string {
-    return this.login === LoginState.NEEDED ? (this.#needed?.message ?? "") : "";
+    if (this.login !== LoginState.NEEDED) return "";
+    return (this.#needed ?? new LoginNeeded(this.#server.name, "it asks for a token")).message;
   }
 
   async token(): Promise<string | undefined> {

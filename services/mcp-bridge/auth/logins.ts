@@ -2,6 +2,7 @@ import { randomBytes, timingSafeEqual } from "node:crypto";
 import { fromJson, toJson } from "@bufbuild/protobuf";
 import { startAuthorization, validateAuthorizationResponseIssuer } from "@modelcontextprotocol/client";
 import { AuthGrant, type LoginState, type McpServer, McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import { CALLBACK_PATH, CLIENT_PATH, urlBelow } from "#runtime/config/public-url.ts";
 import { type Failure, refuse, refuseField } from "#runtime/failure/failure.ts";
 import { requireOperator } from "#runtime/failure/operator.ts";
 import { isLoopback } from "#runtime/http/loopback.ts";
@@ -30,10 +31,6 @@ interface Place {
   readonly owner: Owner;
   readonly record: LoginRecord | undefined;
 }
-
-/** What the gateway serves for logins, below its public URL. */
-export const CALLBACK_PATH = "/oauth/callback";
-export const CLIENT_PATH = "/oauth/client.json";
 
 /** How principals log in to servers, each for itself, and operators for what is shared. */
 export class Logins {
@@ -108,7 +105,9 @@ export class Logins {
   async forget(name: string, caller: Caller): Promise<void> {
     const place = this.#placeOf(name, caller);
     await this.#parts.records.update(place.key, (standing) =>
-      standing?.grant === undefined ? undefined : { ...standing, grant: undefined, pending: undefined },
+      standing?.grant === undefined
+        ? undefined
+        : { ...standing, grant: undefined, pending: undefined, wanted: { atMs: Date.now() } },
     );
     const grant = place.record?.grant;
     if (grant) await this.#ask(place, (asking) => revokeTokens(grant, asking)).catch(() => {}); // it is forgotten here all the same
@@ -212,11 +211,6 @@ export class Logins {
     if (url?.protocol === "http:" && isLoopback(url.hostname) && url.username === "" && url.hash === "") return;
     refuseField("redirect_uri", `must be http on loopback, or ${CALLBACK_PATH} of TOOLBUS_PUBLIC_URL`);
   }
-}
-
-/** A path of the gateway, as browsers see it. */
-export function urlBelow(publicUrl: URL, path: string): string {
-  return `${publicUrl.href.replace(/\/$/, "")}${path}`;
 }
 
 function askedAtMs({ record }: Place): number {

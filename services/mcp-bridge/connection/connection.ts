@@ -1,21 +1,25 @@
 import { randomUUID } from "node:crypto";
+import { create } from "@bufbuild/protobuf";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import type { Logger } from "pino";
 import { HealthState, LoginState, type McpConnection, type McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
-import type { InputKind, InputResponses } from "#gen/toolbus/provider/v1/input_pb.ts";
+import { type InputKind, InputRequiredSchema, type InputResponses } from "#gen/toolbus/provider/v1/input_pb.ts";
 import type { ExecuteToolResponse, OfferedTool } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { SourceStatus } from "#gen/toolbus/tool/v1/source_pb.ts";
 import type { ToolLog } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { ServerAuthorization } from "../auth/authorization.ts";
+import { loginQuestion } from "../auth/login-question.ts";
 import { LinkKeeper, type OpenLink } from "../link/link-keeper.ts";
 import { offerFromPhase, statusFromPhase } from "../link/phase.ts";
 import type { Changes } from "../servers/changes.ts";
 import type { Holder } from "../servers/key.ts";
+import { loginNeededIn } from "../servers/login-needed.ts";
 import { startTimeOf } from "../servers/start-time.ts";
 import { CallTime } from "./call-time.ts";
 import { type CallChannel, Calls, type Executed } from "./calls.ts";
 import { execute } from "./execute.ts";
 import { answerElicitation } from "./input/elicitation.ts";
+import { stateFrom } from "./input/required.ts";
 import type { Retention } from "./retention.ts";
 
 export interface ConnectionOptions {
@@ -31,6 +35,8 @@ export interface ConnectionOptions {
   redact: (text: string) => string;
   retention: Retention;
   authorization?: ServerAuthorization | undefined;
+  /** Where browsers reach the gateway. */
+  publicUrl?: URL | undefined;
   open: OpenLink;
   /** Nobody has held the connection for the idle time. */
   onIdle: () => void;
@@ -178,12 +184,23 @@ export class Connection implements AsyncDisposable {
       const redact = this.#redact;
       const { tell } = channel;
       const parts = { server: this.server, keeper: this.#keeper, tell, time, abandoned, redact };
-      const executed = await execute({ ...call, ...parts });
+      const executed = await execute({ ...call, ...parts }).catch((error) => this.#askForLogin(call, error));
       this.#keeper.noteServed();
       return executed;
     } finally {
       this.#channels.delete(channel);
     }
+  }
+
+  /** Asks once for what a person has to do; nothing of the call was started. */
+  #askForLogin({ callId, sessionId, principal, accepted, responses }: ConnectionCall, error: unknown): Executed {
+    const needed = loginNeededIn(error);
+    const { publicUrl } = this.#options;
+    if (needed === undefined || responses !== undefined) throw error;
+    const { kind, request } = loginQuestion(needed, publicUrl);
+    if (!accepted.includes(kind)) throw error;
+    const state = stateFrom({ call: [callId, sessionId, principal], isRepeated: true });
+    return { kind: "input", required: create(InputRequiredSchema, { requests: [request], state }) };
   }
 
   /** MCP does not say which call a line belongs to: with one in flight it is known, with several nobody is told a wrong one. */

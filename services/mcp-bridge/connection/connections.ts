@@ -43,6 +43,7 @@ export interface ConnectionsOptions {
   startupTimeoutMs: number;
   installTimeoutMs: number;
   toolTimeoutMs?: number | undefined;
+  publicUrl?: URL | undefined;
   idleTimeoutMs: number;
   logger: ConnectionOptions["logger"];
   /** Strikes the values of secrets out of what servers say of themselves and of calls that failed. */

@@ -11,6 +11,7 @@ import type { LinkKeeper } from "../link/link-keeper.ts";
 import type { Outcome } from "../link/outcome.ts";
 import type { ReadyPhase } from "../link/phase.ts";
 import { type Task, taskIn } from "../link/tasks.ts";
+import { loginNeededIn } from "../servers/login-needed.ts";
 import { isOffered } from "../tools/is-offered.ts";
 import { resultFromAnswer } from "../tools/result.ts";
 import type { CallTime } from "./call-time.ts";
@@ -77,7 +78,7 @@ async function executeWithin(execution: Execution, parsed: Record<string, unknow
     const answered = await callOnce(execution, { ready, listed, parsed, signal });
     if (answered.kind !== "failed") return answered;
     const { kind } = answered.outcome;
-    if (kind === "lost" || kind === "unreachable" || kind === "login") execution.keeper.leave(ready, answered.outcome);
+    if (kind === "lost" || kind === "unreachable") execution.keeper.leave(ready, answered.outcome);
     if (kind === "lost" && isFirst) continue;
     throw failureFromOutcome(execution, answered.outcome, limits);
   }
@@ -115,6 +116,11 @@ async function callOnce(
       return inputFrom(() => inputRequiredByUrls(error.elicitations, asking));
     }
     if (call.signal.aborted) return failed({ kind: "unknown", text: messageFromUnknown(call.signal.reason) });
+    const needed = loginNeededIn(error);
+    if (needed) {
+      execution.keeper.leave(call.ready, { kind: "login", text: needed.message });
+      throw needed;
+    }
     const { kind, text } = link.outcomeOf(error);
     const outcome: Outcome = { kind, text: execution.redact(text) };
     if (outcome.kind === "answered") return { kind: "result", result: errorResult(outcome.text) };
@@ -176,11 +182,6 @@ function failureFromOutcome(execution: Execution, outcome: Outcome, limits: Limi
   if (outcome.kind === "unknown") {
     return new Failure("unavailable", `the outcome of ${name} is unknown: ${outcome.text}`, unknown);
   }
-  if (outcome.kind === "login")
-    return new Failure("failed_precondition", `${name} was not started: ${outcome.text}`, {
-      reason: "MCP_LOGIN_NEEDED",
-      metadata,
-    });
   return new Failure("unavailable", `${name} was not started: ${outcome.text}`, {
     reason: "MCP_SERVER_UNAVAILABLE",
     metadata,

@@ -4,10 +4,8 @@ import { startedNothing } from "#runtime/failure/not-started.ts";
 /** The server has asked for a token, or for further scopes, and nobody has agreed to that yet. */
 export class LoginNeeded extends Failure {
   constructor(server: string, why: string) {
-    super("failed_precondition", `${server} needs login: toolbus mcp login ${server} (${why})`, {
-      reason: "MCP_LOGIN_NEEDED",
-      metadata: { server },
-    });
+    const text = `${server} needs login: toolbus mcp login ${server} (${why})`;
+    super("failed_precondition", text, { reason: "MCP_LOGIN_NEEDED", metadata: { server } });
   }
 }
 

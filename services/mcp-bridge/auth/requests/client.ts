@@ -9,6 +9,7 @@ import {
   registerClient,
 } from "@modelcontextprotocol/client";
 import type { ClientAuth } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import { clientDocument } from "#runtime/config/public-url.ts";
 import type { Origin } from "../record.ts";
 import type { Discovered } from "./discovery.ts";
 
@@ -73,15 +74,4 @@ function isFor({ client, redirectUri }: Origin, asked: string, scope = ""): bool
   const { client_secret_expires_at: expires = 0, scope: registered } = client as Partial<OAuthClientInformationFull>;
   const isWide = registered === undefined || !isStrictScopeSuperset(scope, registered);
   return redirectUri === asked && isWide && (expires === 0 || expires * 1_000 > Date.now());
-}
-
-/** What the suite says of itself, as it registers and in its Client ID Metadata Document. */
-export function clientDocument(redirectUris: string[]) {
-  return {
-    client_name: "toolbus",
-    redirect_uris: redirectUris,
-    grant_types: ["authorization_code", "refresh_token"],
-    response_types: ["code"],
-    token_endpoint_auth_method: "none",
-  };
 }

@@ -4,11 +4,11 @@ import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { HealthState, LoginState } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { createBucket } from "#runtime/bus/buckets/stored-bucket.ts";
+import { clientDocument } from "#runtime/config/public-url.ts";
 import { until } from "#runtime/time/until.ts";
 import { openTestBus, type TestBus } from "../../../../test/harness/bus.ts";
 import { asOperator, asPrincipal } from "../../../../test/harness/callers.ts";
 import { type Bridge, call, openBridge } from "../../testing/bridge.ts";
-import { clientDocument } from "../requests/client.ts";
 import { type AuthorizationServer, agree, openAuthorizationServer } from "./authorization-server.ts";
 import { openProtectedServer, type ProtectedServer, plain, type Variant } from "./protected-server.ts";
 
@@ -323,7 +323,7 @@ describe("clients that an operator has registered", () => {
   test("a suite with a public URL is known by its own document, and registers nowhere", async () => {
     const publicUrl = "https://toolbus.example/base";
     const document = {
-      client_id: `${publicUrl}/oauth/client.json`,
+      client_id: `${publicUrl}/client-metadata.json`,
       ...clientDocument([redirectUri, `${publicUrl}/oauth/callback`]),
     };
     const fetchDocument = async () => Response.json({ ...document, application_type: "native" });
