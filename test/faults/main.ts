@@ -1,15 +1,15 @@
 import { runLoopFaults } from "./loop.ts";
+import { runOutageFaults } from "./outage/outage.ts";
 import { runResumeFaults } from "./resume/resume.ts";
 import { runRouterFaults } from "./router.ts";
-import { runSilenceFaults } from "./silence/silence.ts";
 import { runSwitchFaults } from "./switch.ts";
 
 /** Each takes its own words of the command line, and gives the exit code: 0 for no violation, 1 for some, 2 for a misuse. */
 const runs: Record<string, (args: string[]) => Promise<number>> = {
   loop: runLoopFaults,
+  outage: runOutageFaults,
   resume: runResumeFaults,
   router: runRouterFaults,
-  silence: runSilenceFaults,
   switch: runSwitchFaults,
 };
 

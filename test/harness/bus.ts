@@ -32,7 +32,7 @@ export interface TestBus extends Bus {
 
 /** A real server on a free port with an empty store in a temporary directory, which goes with it. */
 export async function openTestServer(options: Partial<NatsServerOptions> = {}): Promise<TestServer> {
-  const binary = process.env.TOOLBUS_NATS_SERVER ?? (await findNatsServer());
+  const binary = options.binary ?? process.env.TOOLBUS_NATS_SERVER ?? (await findNatsServer());
   const directory = await mkdtemp(join(tmpdir(), "toolbus-test-bus-"));
   let server: NatsServer = await openNatsServer({ directory, binary, users: busUsers, ...options });
   return {

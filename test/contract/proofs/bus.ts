@@ -108,7 +108,7 @@ export const bus: Proofs = {
         "gets no call once its silence was noticed",
         "a server that freezes gets no more calls from nats-server",
       ),
-      testsOf("test/faults/silence/silence.test.ts")("one of two instances is silent: calls go to the other"),
+      testsOf("test/faults/outage/outage.test.ts")("one of two instances is silent: calls go to the other"),
     ),
     shown(
       "two of a service share its work, and only what one held fails when it is killed",

@@ -1,5 +1,6 @@
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { Verdict } from "../../harness/proxy/nats-proxy.ts";
+import { openPatience } from "../processes/patience.ts";
 import type { Random } from "../random.ts";
 import type { RunHistory, Watched } from "./history/history.ts";
 import { createRunClient, type RunClient } from "./peers/client.ts";
@@ -12,9 +13,11 @@ import { readLog } from "./run-log.ts";
 import { createSubject, type Reached, type Subject } from "./subject.ts";
 import type { World } from "./world.ts";
 
-/** A run that nothing is heard of for so long is lost, and one that takes so long in all; processes start in that time on any machine. */
+/** A run that nothing is heard of for so long is lost, and one that takes so long in all, as `openPatience` counts. */
 const silenceMs = 60_000;
 const runMs = 240_000;
+/** For so long a request is repeated. */
+const requestMs = 960_000;
 
 interface AttemptOptions {
   readonly token: string;
@@ -35,7 +38,7 @@ type Strike = (
 /** One run of the trial. */
 export function createAttempt(world: World, options: AttemptOptions) {
   const { token, sessionId, script, choices, news } = options;
-  const giveUpAtMs = performance.now() + runMs;
+  const giveUpAtMs = performance.now() + requestMs;
   const { parallelToolCalls } = choices;
   const client = createRunClient(world, { token, sessionId, giveUpAtMs, parallelToolCalls });
   const struck = Promise.withResolvers<void>();
@@ -98,7 +101,7 @@ export function createAttempt(world: World, options: AttemptOptions) {
     async run(random: Random): Promise<RunHistory> {
       using _eyes = world.watch(subject);
       const runId = await client.create();
-      const watched = await watchToEnd(world, { subject, runId, giveUpAtMs, random });
+      const watched = await watchToEnd(world, { subject, runId, random });
       struck.resolve();
       await Promise.all(requests);
       await world.healthy();
@@ -125,11 +128,11 @@ export function createAttempt(world: World, options: AttemptOptions) {
 /** Three clients: one that stays, one that leaves and comes back, one that wants no deltas and comes in the middle. */
 async function watchToEnd(
   world: World,
-  { subject, runId, giveUpAtMs, random }: { subject: Subject; runId: string; giveUpAtMs: number; random: Random },
+  { subject, runId, random }: { subject: Subject; runId: string; random: Random },
 ): Promise<Watched[]> {
   const giveUp = new AbortController();
-  const timer = setTimeout(() => giveUp.abort(), Math.max(0, giveUpAtMs - performance.now()));
-  const patience = setTimeout(() => giveUp.abort(), silenceMs);
+  using whole = openPatience(runMs, () => giveUp.abort());
+  using patience = openPatience(silenceMs, () => giveUp.abort());
   const onSeen: Subject["onSeen"] = (seen) => {
     subject.onSeen(seen);
     patience.refresh();
@@ -143,8 +146,6 @@ async function watchToEnd(
     watch({ ...common, name: "behind the first", fromSequence: 1, includeDeltas: false, leavesAfter: 2 }),
   ];
   await Promise.race(watchers);
-  clearTimeout(timer); // those who are still there get what stands, word by word
-  const watched = await Promise.all(watchers);
-  clearTimeout(patience);
-  return watched;
+  whole[Symbol.dispose](); // those who are still there get what stands, word by word
+  return await Promise.all(watchers);
 }

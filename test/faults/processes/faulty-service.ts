@@ -12,8 +12,14 @@ export interface FaultyService extends AsyncDisposable {
   /** Its last lines. */
   readonly lines: readonly string[];
   readonly isReady: boolean;
+  /** Of the process that runs at the moment, if any. */
+  readonly pid: number | undefined;
   /** Ends it as a crash does. Resolves when it has ended; it starts again meanwhile. */
   kill(): Promise<void>;
+  /** Asks it to end in an orderly way. Resolves when it has; it starts again meanwhile. */
+  stop(): Promise<void>;
+  /** What its process shows as the time differs so much from the true one, until it ends. */
+  shiftClock(byMs: number): void;
   freeze(): void;
   thaw(): void;
   /** Resolves when the process that runs at the moment can be used. */
@@ -31,7 +37,7 @@ export interface FaultyServiceOptions {
 
 const keptLines = 400;
 const startMs = 120_000;
-const preload = new URL("compile-cache.ts", import.meta.url);
+const preloads = ["compile-cache.ts", "clock.ts"].map((name) => `--import=${new URL(name, import.meta.url).href}`);
 
 /** Who is killed starts again all the time: what the first process of a service has compiled, the next ones find beside the tree. */
 const compiledServices = new Set<string>();
@@ -57,7 +63,7 @@ export function openFaultyService(options: FaultyServiceOptions): FaultyService 
     isKilled = false;
     const process = fork(join(tree, "services", service, "main.ts"), {
       env: { ...env, NODE_COMPILE_CACHE: join(tree, "compile-cache") },
-      execArgv: [`--import=${preload.href}`],
+      execArgv: preloads,
       stdio: ["ignore", "pipe", "pipe", "ipc"],
     });
     child = process;
@@ -83,6 +89,15 @@ export function openFaultyService(options: FaultyServiceOptions): FaultyService 
     });
   }
 
+  async function endBy(signal: "SIGKILL" | "SIGTERM"): Promise<void> {
+    const victim = child;
+    if (victim === undefined) return;
+    isKilled = true;
+    const ended = once(victim, "exit");
+    victim.kill(signal);
+    await ended;
+  }
+
   start();
   return {
     service,
@@ -91,14 +106,12 @@ export function openFaultyService(options: FaultyServiceOptions): FaultyService 
     get isReady() {
       return isReady;
     },
-    async kill() {
-      const victim = child;
-      if (victim === undefined) return;
-      isKilled = true;
-      const ended = once(victim, "exit");
-      victim.kill("SIGKILL");
-      await ended;
+    get pid() {
+      return child?.pid;
     },
+    kill: () => endBy("SIGKILL"),
+    stop: () => endBy("SIGTERM"),
+    shiftClock: (byMs) => void child?.send({ kind: "clock", byMs }),
     freeze: () => void child?.kill("SIGSTOP"),
     thaw: () => void child?.kill("SIGCONT"),
     async ready() {

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
-import { createFrameSplitter, type NatsFrame } from "../../harness/proxy/nats-frames.ts";
+import { createFrameSplitter, type NatsFrame } from "../../../harness/proxy/nats-frames.ts";
 
 /** The way of one instance to the broker. */
 export interface Link extends AsyncDisposable {
@@ -11,6 +11,8 @@ export interface Link extends AsyncDisposable {
    */
   fallSilent(options: { answersPings: boolean }): void;
   restore(): void;
+  /** Each connection is reset, and the next one comes through. */
+  break(): void;
 }
 
 interface Way {
@@ -68,6 +70,9 @@ export async function openLink(port: number): Promise<Link> {
           way.to.destroy();
         }
       }
+    },
+    break() {
+      for (const socket of sockets) socket.resetAndDestroy();
     },
     async [Symbol.asyncDispose]() {
       for (const socket of sockets) socket.destroy();
