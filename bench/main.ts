@@ -5,6 +5,7 @@ import { measureLoop } from "./loop.ts";
 import type { BenchResult } from "./measuring/result.ts";
 import { measureParked } from "./parked.ts";
 import { measureRecovery } from "./recovery.ts";
+import { measureRelay } from "./relay.ts";
 import { measureRouter } from "./router.ts";
 import { measureStart } from "./start.ts";
 import { measureWorkers } from "./workers.ts";
@@ -27,6 +28,10 @@ benches:
                --calls N       how many (10000)
                --in-flight N   at a time (32)
                --per-second N  how many begin each second where they are paced (200)
+  relay      how long a call takes of a tool of the program that opened the session, and how many sessions are held
+               --rounds N      how often each way is measured (5)
+               --round-ms N    for how long (1000)
+               --sessions N    how many are held at once (1000)
   start      how long "toolbus up" and "toolbus --help" take, and what an idle suite holds
                --rounds N      how often each is measured (5)
   workers    how long a call of a Python function takes whose worker is warm, beside a bare pipe
@@ -49,6 +54,7 @@ const { values, positionals } = parseArgs({
     "warm-up": { type: "string", default: "5000" },
     "at-once": { type: "string", default: "64" },
     wakes: { type: "string", default: "200" },
+    sessions: { type: "string", default: "1000" },
     calls: { type: "string", default: "10000" },
     "in-flight": { type: "string", default: "32" },
     "per-second": { type: "string", default: "200" },
@@ -74,6 +80,13 @@ const benches: Record<string, () => AsyncIterable<BenchResult>> = {
       calls: Number(values.calls),
       inFlight: Number(values["in-flight"]),
       perSecond: Number(values["per-second"]),
+      onProgress,
+    }),
+  relay: () =>
+    measureRelay({
+      rounds: Number(values.rounds),
+      roundMs: Number(values["round-ms"]),
+      sessions: Number(values.sessions),
       onProgress,
     }),
   start: () => measureStart({ rounds: Number(values.rounds), onProgress }),

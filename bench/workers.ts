@@ -1,13 +1,9 @@
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
-import { openBus } from "#runtime/bus/bus.ts";
-import { openNatsServer } from "#runtime/bus/nats-server/nats-server.ts";
 import { until } from "#runtime/time/until.ts";
-import { openSuite } from "../cli/suite/suite.ts";
-import { busUsers } from "../services/bus-users.ts";
 import { clientFor } from "../services/clients.ts";
+import { openBenchSuite } from "./measuring/bench-suite.ts";
 import { openPeer } from "./measuring/peer.ts";
 import { type BenchResult, comparedResult } from "./measuring/result.ts";
 import { AGENT, type Order, type Report, SESSION, SOURCE, TOOL, WORKER } from "./workers/setting.ts";
@@ -71,28 +67,18 @@ async function runRounds({ rounds, roundMs, onProgress }: WorkersOptions): Promi
 }
 
 async function openCaller(stack: AsyncDisposableStack) {
-  const directory = await mkdtemp(join(tmpdir(), "bench-workers-"));
-  stack.defer(() => rm(directory, { recursive: true, force: true }));
-  const nats = stack.use(await openNatsServer({ directory: join(directory, "nats"), users: busUsers }));
-  const [agents, workers] = [join(directory, "agents"), join(directory, "workers")];
-  await Promise.all([agents, workers].map((path) => mkdir(path)));
-  const agent = { name: AGENT, tools: { use: [`@${SOURCE}/${TOOL}`] }, workers: [{ name: SOURCE }] };
-  await writeFile(join(agents, `${AGENT}.json`), JSON.stringify(agent));
-  const path = join(workers, `${SOURCE}.py`);
-  await writeFile(path, WORKER);
-  const env = {
-    TOOLBUS_AGENTS: agents,
-    TOOLBUS_WORKERS: workers,
-    TOOLBUS_HOSTED: join(directory, "hosted"),
-    TOOLBUS_LOG_LEVEL: "warn",
-    NATS_URL: nats.url,
-    TOOLBUS_BUS_CREDENTIALS: nats.credentials,
-  };
-  const services = ["tool-router", "worker-pool", "spaces"];
-  const options = { directory, port: 0, natsUrl: nats.url, isolate: true, services, env, auth: "none" } as const;
-  stack.use(await openSuite(options));
-  const login = { url: nats.url, login: nats.login };
-  const bus = stack.use(await openBus({ ...login, name: "bench" }));
+  let path = "";
+  const { login, bus } = await openBenchSuite(stack, {
+    services: ["tool-router", "worker-pool", "spaces"],
+    agent: { name: AGENT, tools: { use: [`@${SOURCE}/${TOOL}`] }, workers: [{ name: SOURCE }] },
+    async settings(directory) {
+      const workers = join(directory, "workers");
+      await mkdir(workers);
+      path = join(workers, `${SOURCE}.py`);
+      await writeFile(path, WORKER);
+      return { TOOLBUS_WORKERS: workers, TOOLBUS_HOSTED: join(directory, "hosted") };
+    },
+  });
   const sessions = clientFor(bus, SessionService);
   await until(() => sessions.createSession({ agent: AGENT, sessionId: SESSION }).catch(() => undefined), {
     timeoutMs: 30_000,

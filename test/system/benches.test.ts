@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { measureCall } from "../../bench/call.ts";
+import { measureRelay } from "../../bench/relay.ts";
 
 test("a call of a tool is measured over the bus and through the gateway, beside what others do the same with", {
   timeout: 120_000,
@@ -9,5 +10,18 @@ test("a call of a tool is measured over the bus and through the gateway, beside 
   expect(compared).toEqual(["internal_bus_p50_ms", "mcp_bus_p50_ms", "unary_http_per_s_16"]);
   const alone = rows.filter(({ ratio }) => ratio === null).map(({ metric }) => metric);
   expect(alone).toEqual(["mcp_http_p50_ms", "mcp_http_per_s_16", "call_cpu_us"]);
+  for (const { value } of rows) expect(value).toBeGreaterThan(0);
+});
+
+test("a call of a caller's tool is measured alone, among many, and with many sessions held", {
+  timeout: 120_000,
+}, async () => {
+  const rows = await Array.fromAsync(measureRelay({ rounds: 1, roundMs: 100, sessions: 20, onProgress: () => {} }));
+  expect(rows.map(({ metric }) => metric)).toEqual([
+    "caller_call_p50_ms",
+    "caller_call_p95_ms_200",
+    "caller_sessions_held",
+    "caller_call_p50_ms_of_20",
+  ]);
   for (const { value } of rows) expect(value).toBeGreaterThan(0);
 });

@@ -1,0 +1,115 @@
+import { randomUUID } from "node:crypto";
+import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
+import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
+import { until } from "#runtime/time/until.ts";
+import { clientFor } from "../services/clients.ts";
+import { quantileOf } from "./loop/quantile.ts";
+import { type BenchSuite, openBenchSuite } from "./measuring/bench-suite.ts";
+import { openPeer } from "./measuring/peer.ts";
+import { type BenchResult, comparedResult } from "./measuring/result.ts";
+import { AGENT, CALLER, type Order, type Report, TOOL } from "./relay/setting.ts";
+
+/*
+ * How long does a call take of a tool of the program that opened the session? It is asked for over the bus, as a run asks; the
+ * program is a process of its own, attached over HTTP/2, and answers at once with what it was asked. Router, relay, gateway and the
+ * nats-server are processes, too.
+ */
+
+const bench = "relay";
+const AT_WORK = 200;
+
+export interface RelayOptions {
+  rounds: number;
+  roundMs: number;
+  /** How many sessions have a caller attached at once. */
+  sessions: number;
+  onProgress: (message: string) => void;
+}
+
+export async function* measureRelay(options: RelayOptions): AsyncIterable<BenchResult> {
+  await using stack = new AsyncDisposableStack();
+  const suite = await openBenchSuite(stack, {
+    services: ["gateway", "tool-router", "caller-relay", "spaces"],
+    agent: { name: AGENT, tools: { use: ["*"] } },
+  });
+  const sessions = clientFor(suite.bus, SessionService);
+  await until(() => sessions.createSession({ agent: AGENT }).catch(() => undefined), { timeoutMs: 30_000 }); // its file is being read
+  const sessionIds = await openCaller(stack, suite, 1);
+  const ms = (metric: string) => ({ bench, metric, unit: "ms" });
+  const { alone, many } = await runRounds(suite, sessionIds, options);
+  yield comparedResult(
+    ms("caller_call_p50_ms"),
+    alone.map(({ p50Ms }) => p50Ms),
+  );
+  yield comparedResult(
+    ms(`caller_call_p95_ms_${AT_WORK}`),
+    many.map(({ p95Ms }) => p95Ms),
+  );
+
+  options.onProgress(`attaching ${options.sessions} sessions`);
+  const held = await openCaller(stack, suite, options.sessions);
+  const each = await Promise.all(held.map((sessionId) => call(suite, sessionId).then(() => 1)));
+  yield comparedResult({ bench, metric: "caller_sessions_held", unit: "sessions" }, [each.length]);
+  const order = { inFlight: 1, durationMs: 3 * options.roundMs, sessionIds: held };
+  await measured(suite, order); // the router and the relay are done with the burst
+  const among = await measured(suite, order);
+  yield comparedResult(
+    ms(`caller_call_p50_ms_of_${options.sessions}`),
+    [among.p50Ms],
+    alone.map(({ p50Ms }) => p50Ms),
+  );
+}
+
+async function runRounds(suite: BenchSuite, sessionIds: readonly string[], options: RelayOptions) {
+  const { rounds, roundMs: durationMs, onProgress } = options;
+  const orders = {
+    alone: { inFlight: 1, durationMs, sessionIds },
+    many: { inFlight: AT_WORK, durationMs, sessionIds },
+  };
+  onProgress("warming up");
+  for (const order of [orders.many, orders.alone]) await measured(suite, { ...order, durationMs: 3 * durationMs });
+  const reports: Record<keyof typeof orders, Report[]> = { alone: [], many: [] };
+  for (let round = 0; round < rounds; round += 1) {
+    onProgress(`round ${round + 1} of ${rounds}`);
+    reports.alone.push(await measured(suite, orders.alone));
+    reports.many.push(await measured(suite, orders.many));
+  }
+  return reports;
+}
+
+/** The sessions that the program holds, once all their streams are attached. */
+async function openCaller(
+  stack: AsyncDisposableStack,
+  { gatewayUrl }: BenchSuite,
+  sessions: number,
+): Promise<readonly string[]> {
+  const args = [JSON.stringify({ gatewayUrl, sessions })];
+  const { hello } = await openPeer(stack, new URL("relay/caller.ts", import.meta.url), { args });
+  return hello.sessionIds as string[];
+}
+
+async function call({ bus }: BenchSuite, sessionId: string): Promise<void> {
+  const text = randomUUID();
+  const request = { callId: text, sessionId, name: `${CALLER}_${TOOL}`, argumentsJson: JSON.stringify({ text }) };
+  for await (const { event } of clientFor(bus, ToolService).callTool(request)) {
+    if (event.case === "result" && !event.value.isError && event.value.outputJson.includes(text)) return;
+    if (event.case === "result") throw new Error(`${sessionId} answered ${event.value.outputJson}`);
+  }
+  throw new Error(`the call of ${sessionId} ended without a result`);
+}
+
+async function measured(suite: BenchSuite, { inFlight, durationMs, sessionIds }: Order): Promise<Report> {
+  const latenciesMs: number[] = [];
+  const endsAt = performance.now() + durationMs;
+  let turn = 0;
+  const worker = async () => {
+    for (let before = performance.now(); before < endsAt; ) {
+      await call(suite, sessionIds[turn++ % sessionIds.length] ?? "");
+      const after = performance.now();
+      latenciesMs.push(after - before);
+      before = after;
+    }
+  };
+  await Promise.all(Array.from({ length: inFlight }, worker));
+  return { calls: latenciesMs.length, p50Ms: quantileOf(latenciesMs, 0.5), p95Ms: quantileOf(latenciesMs, 0.95) };
+}
