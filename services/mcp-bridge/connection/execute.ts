@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import { isInputRequiredResult, type Progress, UrlElicitationRequiredError } from "@modelcontextprotocol/client";
+import type { Progress } from "@modelcontextprotocol/client";
 import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import type { InputKind, InputRequired, InputResponses } from "#gen/toolbus/provider/v1/input_pb.ts";
 import { type Tool, ToolProgressSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
@@ -12,12 +12,13 @@ import type { Outcome } from "../link/outcome.ts";
 import type { ReadyPhase } from "../link/phase.ts";
 import { type Task, taskIn } from "../link/tasks.ts";
 import { loginNeededIn } from "../servers/login-needed.ts";
+import { rootsOf } from "../servers/roots.ts";
 import { isOffered } from "../tools/is-offered.ts";
 import { resultFromAnswer } from "../tools/result.ts";
 import type { CallTime } from "./call-time.ts";
 import type { CallEvent, Executed } from "./calls.ts";
 import { capabilitiesFor } from "./input/elicitation.ts";
-import { answersFrom, inputRequiredByUrls, inputRequiredFrom } from "./input/required.ts";
+import { answersFrom, inputRequiredByUrls, inputRequiredFrom, isInputRequired, urlsIn } from "./input/required.ts";
 
 export interface Execution {
   server: McpServer;
@@ -90,7 +91,11 @@ async function callOnce(
 ): Promise<Executed | { kind: "failed"; outcome: Outcome }> {
   const { link } = call.ready;
   const { accepted, responses } = execution;
-  const asking = { identity: [execution.callId, execution.sessionId, execution.principal], accepted };
+  const asking = {
+    identity: [execution.callId, execution.sessionId, execution.principal],
+    accepted,
+    roots: rootsOf(execution.server),
+  };
   const answers = responses && answersFrom(responses, asking.identity);
   const onProgress = (progress: Progress) => execution.tell({ case: "progress", value: progressFrom(progress) });
   try {
@@ -103,7 +108,7 @@ async function callOnce(
       },
       call.signal,
     );
-    if (isInputRequiredResult(called)) return inputFrom(() => inputRequiredFrom(called, asking));
+    if (isInputRequired(called)) return inputFrom(() => inputRequiredFrom(called, asking));
     const task = taskIn(called);
     const followed = task === undefined ? { answer: called } : await follow(execution, call, task);
     if ("outcome" in followed) return failed(followed.outcome);
@@ -112,9 +117,8 @@ async function callOnce(
     const outputJson = result.isError ? execution.redact(result.outputJson) : result.outputJson;
     return { kind: "result", result: { ...result, outputJson } };
   } catch (error) {
-    if (error instanceof UrlElicitationRequiredError) {
-      return inputFrom(() => inputRequiredByUrls(error.elicitations, asking));
-    }
+    const urls = urlsIn(error);
+    if (urls !== undefined) return inputFrom(() => inputRequiredByUrls(urls, asking));
     if (call.signal.aborted) return failed({ kind: "unknown", text: messageFromUnknown(call.signal.reason) });
     const needed = loginNeededIn(error);
     if (needed) {

@@ -16,12 +16,14 @@ import { z } from "zod";
 import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import type { Tool, ToolLog } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
+import { currentTrace } from "#runtime/telemetry/trace-context.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { repeatUntilAborted } from "#runtime/time/retry/retry.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
 import { orAborted } from "../servers/changes.ts";
 import { refusalIn } from "../servers/login-needed.ts";
+import { rootsOf } from "../servers/roots.ts";
 import { type StartTime, textOfLateStart } from "../servers/start-time.ts";
 import { logFromNotification } from "../tools/log.ts";
 import { type Ask, READ_RESOURCE, readResource } from "../tools/read-resource.ts";
@@ -103,7 +105,10 @@ const FETCHED_SILENT_SHARE = 0.75;
 
 /** What needs nobody. */
 const OWN_CAPABILITIES = { extensions: { [TASKS_EXTENSION]: {} } };
-const CAPABILITIES = { ...OWN_CAPABILITIES, elicitation: { form: {}, url: {} } };
+const capabilitiesOf = ({ roots }: McpServer) => ({
+  ...OWN_CAPABILITIES,
+  ...(roots.length > 0 && { roots: {} }), // a connection's never change: other roots are another connection
+});
 const MODERN_REVISION = "2026-07-28";
 
 /** Opens the transport and initialises. A rejected opening has closed, or is closing, what it opened: wait for `closed`. */
@@ -198,7 +203,7 @@ async function openOnce(
   const client = new Client(
     { name: "toolbus", version: "0.1.0" },
     {
-      capabilities: CAPABILITIES,
+      capabilities: { ...capabilitiesOf(server), elicitation: { form: {}, url: {} } },
       inputRequired: { autoFulfill: false },
       versionNegotiation: {
         mode: connect.era === "modern" ? { pin: MODERN_REVISION } : "auto",
@@ -260,6 +265,7 @@ function createLink(options: LinkOptions, opened: OpenTransport, client: Client,
   client.setNotificationHandler("notifications/tools/list_changed", () => options.onToolsChanged());
   client.setNotificationHandler("notifications/message", ({ params }) => options.onLog(logFromNotification(params)));
   client.setRequestHandler("elicitation/create", ({ params }, { mcpReq }) => options.onElicit(params, mcpReq.signal));
+  if (server.roots.length > 0) client.setRequestHandler("roots/list", () => rootsOf(server));
   const isModern = client.getProtocolEra() === "modern";
   if (isModern && client.getServerCapabilities()?.tools?.listChanged) void listen(client, options, closing.signal);
   if (!isModern && client.getServerCapabilities()?.logging) {
@@ -294,12 +300,13 @@ function createLink(options: LinkOptions, opened: OpenTransport, client: Client,
     },
     call: (request, signal) => {
       const { name } = request.tool;
-      const capabilities = { ...OWN_CAPABILITIES, ...request.capabilities };
+      const capabilities = { ...capabilitiesOf(server), ...request.capabilities };
       const params = {
         name,
         arguments: request.arguments,
         _meta: {
           [IDEMPOTENCY_META_KEY]: request.idempotencyKey,
+          ...currentTrace(),
           ...(isModern && { [LOG_LEVEL_META_KEY]: "info", [CLIENT_CAPABILITIES_META_KEY]: capabilities }),
         },
         ...(isModern && request.answers),

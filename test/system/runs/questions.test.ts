@@ -17,18 +17,21 @@ import { openAskingServer } from "../fixtures/asking/modern-server.ts";
 const patient = { timeoutMs: 10_000, intervalMs: 50 };
 const oldServer = new URL("../fixtures/asking/old-server.ts", import.meta.url).pathname;
 
+const roots = [{ uri: "file:///srv/books", name: "books" }];
+
 const stack = new AsyncDisposableStack();
 let suite: TestSuite;
 let modern: Awaited<ReturnType<typeof openAskingServer>>;
 beforeAll(async () => {
   suite = stack.use(await openTestSuite({ isolate: true }));
-  const config = { command: process.execPath, args: [oldServer], callTimeout: "2s" };
+  const config = { command: process.execPath, args: [oldServer], callTimeout: "2s", roots };
   modern = stack.use(await openAskingServer());
   const sources = [
     { name: "old", provider: "mcp", config },
-    { name: "new", provider: "mcp", config: { url: modern.url } },
+    { name: "new", provider: "mcp", config: { url: modern.url, roots } },
+    { name: "rootless", provider: "mcp", config: { command: process.execPath, args: [oldServer] } },
   ];
-  const agent = { name: "asker", tools: { use: ["@old/*", "@new/*"] }, sources };
+  const agent = { name: "asker", tools: { use: ["@old/*", "@new/*", "@rootless/*"] }, sources };
   await suite.connection.client(AgentService).applyAgent({ agent });
 });
 afterAll(() => stack.disposeAsync());
@@ -51,9 +54,10 @@ async function openSession(sessionId: string, { isInSpace = true } = {}) {
   if (isInSpace) await spaces.enterSpace({ spaceId: sessionId, member });
   return {
     calls,
-    async call(name: string, callId = "") {
+    async call(name: string, callId = "", headers: Record<string, string> = {}) {
       const logs: string[] = [];
-      for await (const { event } of router.callTool({ sessionId, name, callId, argumentsJson: "{}" })) {
+      const request = { sessionId, name, callId, argumentsJson: "{}" };
+      for await (const { event } of router.callTool(request, { headers })) {
         if (event.case === "log") logs.push(event.value.message);
         if (event.case === "result") return { ...event.value, logs, value: JSON.parse(event.value.outputJson) };
       }
@@ -108,6 +112,13 @@ describe("what servers up to 2025-11-25 ask", () => {
     expect((await toolbus("calls", "answer", question.callId, "--decline", "--cancel")).exitCode).not.toBe(0);
     expect((await toolbus("calls", "answer", question.callId, "--decline")).stdout).toContain("is answered");
     expect((await calling).value).toMatchObject({ action: "decline" });
+  });
+
+  it("ORCH-6 a URL that has to be opened first (-32042) is shown, and the call is made again", async () => {
+    const session = await openSession("agree");
+    const calling = session.call("@old/agree");
+    await session.answer((await session.shown()).callId, { action: "accept" });
+    expect((await calling).value).toBe("agreed");
   });
 
   it("ORCH-6 with nobody to ask, the server is told at once, and the log says why", async () => {
@@ -186,5 +197,24 @@ describe("what servers of 2026-07-28 ask", () => {
     await session.answer(sign.callId, { action: "accept" });
     expect((await again).value).toEqual(booked);
     expect(modern.booked.length - before).toBe(1);
+  });
+});
+
+describe("what servers are told", () => {
+  it("ORCH-6 the roots of its entry, whatever the revision; without any, it is not told that there are", async () => {
+    const session = await openSession("roots");
+    expect((await session.call("@old/roots")).value).toEqual({ roots });
+    expect((await session.call("@new/roots")).value).toEqual({ roots });
+    expect((await session.call("@old/offered")).value).toMatchObject({ roots: {}, elicitation: { form: {}, url: {} } });
+    const { value } = await session.call("@rootless/offered");
+    expect(value).not.toHaveProperty("roots");
+    expect(value).not.toHaveProperty("sampling");
+  });
+
+  it("the place of a call in its trace", async () => {
+    const session = await openSession("traced");
+    const trace = "0af7651916cd43dd8448eb211c80319c";
+    const { value } = await session.call("@old/meta", "", { traceparent: `00-${trace}-b7ad6b7169203331-01` });
+    expect(value.traceparent).toContain(trace);
   });
 });

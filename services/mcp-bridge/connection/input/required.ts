@@ -1,5 +1,11 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import type { ElicitRequestURLParams, InputRequiredResult, InputResponse } from "@modelcontextprotocol/client";
+import type {
+  CallToolResult,
+  ElicitRequestURLParams,
+  InputRequiredResult,
+  InputResponse,
+  ListRootsResult,
+} from "@modelcontextprotocol/client";
 import {
   type InputKind,
   type InputRequestSchema,
@@ -20,6 +26,8 @@ export interface InputState {
   call?: readonly string[];
   /** What the server wants to have again with the answers (2026-07-28). */
   requestState?: string;
+  /** What nobody has to be asked for. */
+  known?: Record<string, InputResponse>;
   /** The server answers when it is called again, and is told nothing (URL elicitation of 2025-11-25). */
   isRepeated?: boolean;
 }
@@ -35,17 +43,40 @@ export function parseState(state: Uint8Array): InputState {
 interface AskingCall {
   readonly identity: readonly string[];
   readonly accepted: readonly InputKind[];
+  readonly roots: ListRootsResult;
 }
 
+/* As the SDK's own guards, which would load it with the service: it takes 10 MB. */
+
+export function isInputRequired(result: CallToolResult | InputRequiredResult): result is InputRequiredResult {
+  return result.resultType === "input_required";
+}
+
+export function urlsIn(error: unknown): ElicitRequestURLParams[] | undefined {
+  const isOfUrls = error instanceof Error && "code" in error && error.code === URL_ELICITATION_REQUIRED;
+  return isOfUrls && "elicitations" in error ? (error.elicitations as ElicitRequestURLParams[]) : undefined;
+}
+
+const URL_ELICITATION_REQUIRED = -32_042;
+
 /** What an `input_required` result asks for. Throws when it is nothing that was offered to the server. */
-export function inputRequiredFrom(result: InputRequiredResult, { identity, accepted }: AskingCall): InputRequired {
+export function inputRequiredFrom(result: InputRequiredResult, call: AskingCall): InputRequired {
+  const { identity, accepted, roots } = call;
   const { inputRequests = {}, requestState } = result;
-  const requests = Object.entries(inputRequests).map(([id, request]): MessageInitShape<typeof InputRequestSchema> => {
+  const isKnown = ([, { method }]: [string, { method: string }]) => method === "roots/list" && roots.roots.length > 0;
+  const known = Object.fromEntries(
+    Object.entries(inputRequests)
+      .filter(isKnown)
+      .map(([id]) => [id, roots]),
+  );
+  const asked = Object.entries(inputRequests).filter((entry) => !isKnown(entry));
+  if (accepted.length === 0) return refuseKind("input");
+  const requests = asked.map(([id, request]): MessageInitShape<typeof InputRequestSchema> => {
     const asked = request.method === "elicitation/create" ? elicitationFrom(request.params) : undefined;
     if (asked === undefined || !accepted.includes(asked.kind)) return refuseKind(request.method);
     return { id, request: { case: "elicitation", value: asked.elicitation } };
   });
-  const state = stateFrom({ call: identity, ...(requestState !== undefined && { requestState }) });
+  const state = stateFrom({ call: identity, known, ...(requestState !== undefined && { requestState }) });
   return create(InputRequiredSchema, { requests, state });
 }
 
@@ -67,13 +98,16 @@ function refuseKind(method: string): never {
 
 /** The answers as the server gets them; undefined where it is only called again. */
 export function answersFrom(given: InputResponses, identity: readonly string[]): Answers | undefined {
-  const { call, requestState, isRepeated } = parseState(given.state);
+  const { call, requestState, known, isRepeated } = parseState(given.state);
   if (JSON.stringify(call) !== JSON.stringify(identity)) {
     refuse("permission_denied", "these are answers to another call", { reason: "INVALID_REQUEST" });
   }
   const answers = given.responses.map(({ id, resultJson }) => [id, JSON.parse(resultJson) as InputResponse] as const);
   if (!isRepeated) {
-    return { inputResponses: Object.fromEntries(answers), ...(requestState !== undefined && { requestState }) };
+    return {
+      inputResponses: { ...known, ...Object.fromEntries(answers) },
+      ...(requestState !== undefined && { requestState }),
+    };
   }
   const isAccepted = answers.every(([, answer]) => isObject(answer) && answer.action === "accept");
   return isAccepted ? undefined : refuseDeclined();

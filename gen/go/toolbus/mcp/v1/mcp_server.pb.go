@@ -538,6 +538,61 @@ func (x *CustomTransport) GetHeaders() map[string]string {
 	return nil
 }
 
+// A directory or file that a server is told about.
+type Root struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its URI: `file:///…`.
+	Uri string `protobuf:"bytes,1,opt,name=uri,proto3" json:"uri,omitempty"`
+	// Its name for people.
+	Name          string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Root) Reset() {
+	*x = Root{}
+	mi := &file_toolbus_mcp_v1_mcp_server_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Root) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Root) ProtoMessage() {}
+
+func (x *Root) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_mcp_v1_mcp_server_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Root.ProtoReflect.Descriptor instead.
+func (*Root) Descriptor() ([]byte, []int) {
+	return file_toolbus_mcp_v1_mcp_server_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Root) GetUri() string {
+	if x != nil {
+		return x.Uri
+	}
+	return ""
+}
+
+func (x *Root) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
 // An MCP server, and how it is reached.
 type McpServer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -572,13 +627,15 @@ type McpServer struct {
 	// Whether the model gets no tool to read the server's resources with; it gets `read_resource`, unless the server has none, or has
 	// a tool of that name.
 	OmitResources bool `protobuf:"varint,15,opt,name=omit_resources,json=omitResources,proto3" json:"omit_resources,omitempty"`
+	// What the server is told that it may work on (MCP's roots): told and not enforced. Absent: it is not told that there are any.
+	Roots         []*Root `protobuf:"bytes,16,rep,name=roots,proto3" json:"roots,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *McpServer) Reset() {
 	*x = McpServer{}
-	mi := &file_toolbus_mcp_v1_mcp_server_proto_msgTypes[4]
+	mi := &file_toolbus_mcp_v1_mcp_server_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -590,7 +647,7 @@ func (x *McpServer) String() string {
 func (*McpServer) ProtoMessage() {}
 
 func (x *McpServer) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_mcp_v1_mcp_server_proto_msgTypes[4]
+	mi := &file_toolbus_mcp_v1_mcp_server_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -603,7 +660,7 @@ func (x *McpServer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use McpServer.ProtoReflect.Descriptor instead.
 func (*McpServer) Descriptor() ([]byte, []int) {
-	return file_toolbus_mcp_v1_mcp_server_proto_rawDescGZIP(), []int{4}
+	return file_toolbus_mcp_v1_mcp_server_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *McpServer) GetName() string {
@@ -710,6 +767,13 @@ func (x *McpServer) GetOmitResources() bool {
 	return false
 }
 
+func (x *McpServer) GetRoots() []*Root {
+	if x != nil {
+		return x.Roots
+	}
+	return nil
+}
+
 type isMcpServer_Transport interface {
 	isMcpServer_Transport()
 }
@@ -757,7 +821,7 @@ type ClientAuth struct {
 
 func (x *ClientAuth) Reset() {
 	*x = ClientAuth{}
-	mi := &file_toolbus_mcp_v1_mcp_server_proto_msgTypes[5]
+	mi := &file_toolbus_mcp_v1_mcp_server_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -769,7 +833,7 @@ func (x *ClientAuth) String() string {
 func (*ClientAuth) ProtoMessage() {}
 
 func (x *ClientAuth) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_mcp_v1_mcp_server_proto_msgTypes[5]
+	mi := &file_toolbus_mcp_v1_mcp_server_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -782,7 +846,7 @@ func (x *ClientAuth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClientAuth.ProtoReflect.Descriptor instead.
 func (*ClientAuth) Descriptor() ([]byte, []int) {
-	return file_toolbus_mcp_v1_mcp_server_proto_rawDescGZIP(), []int{5}
+	return file_toolbus_mcp_v1_mcp_server_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ClientAuth) GetClientId() string {
@@ -862,7 +926,7 @@ type McpConnection struct {
 
 func (x *McpConnection) Reset() {
 	*x = McpConnection{}
-	mi := &file_toolbus_mcp_v1_mcp_server_proto_msgTypes[6]
+	mi := &file_toolbus_mcp_v1_mcp_server_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -874,7 +938,7 @@ func (x *McpConnection) String() string {
 func (*McpConnection) ProtoMessage() {}
 
 func (x *McpConnection) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_mcp_v1_mcp_server_proto_msgTypes[6]
+	mi := &file_toolbus_mcp_v1_mcp_server_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -887,7 +951,7 @@ func (x *McpConnection) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use McpConnection.ProtoReflect.Descriptor instead.
 func (*McpConnection) Descriptor() ([]byte, []int) {
-	return file_toolbus_mcp_v1_mcp_server_proto_rawDescGZIP(), []int{6}
+	return file_toolbus_mcp_v1_mcp_server_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *McpConnection) GetServer() string {
@@ -1011,7 +1075,10 @@ const file_toolbus_mcp_v1_mcp_server_proto_rawDesc = "" +
 	"\aheaders\x18\x03 \x03(\v2,.toolbus.mcp.v1.CustomTransport.HeadersEntryB\x17\xbaH\x14\x9a\x01\x11\x10d\"\x05r\x03\x18\x80\x02*\x06r\x04\x18\x80\x80\x04R\aheaders\x1a:\n" +
 	"\fHeadersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x8e\x06\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"J\n" +
+	"\x04Root\x12$\n" +
+	"\x03uri\x18\x01 \x01(\tB\x12\xbaH\x0fr\r\x18\x80 :\bfile:///R\x03uri\x12\x1c\n" +
+	"\x04name\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x04name\"\xc4\x06\n" +
 	"\tMcpServer\x121\n" +
 	"\x04name\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_.-]{1,64}$R\x04name\x126\n" +
 	"\x05stdio\x18\x02 \x01(\v2\x1e.toolbus.mcp.v1.StdioTransportH\x00R\x05stdio\x123\n" +
@@ -1026,7 +1093,8 @@ const file_toolbus_mcp_v1_mcp_server_proto_rawDesc = "" +
 	" \x01(\v2\x19.google.protobuf.DurationB\x0f\xbaH\f\xaa\x01\t\"\x05\b\x80\xe7\x84\x0f*\x00R\vcallTimeout\x12.\n" +
 	"\x04auth\x18\v \x01(\v2\x1a.toolbus.mcp.v1.ClientAuthR\x04auth\x12+\n" +
 	"\x11omit_instructions\x18\x0e \x01(\bR\x10omitInstructions\x12%\n" +
-	"\x0eomit_resources\x18\x0f \x01(\bR\romitResourcesB\x12\n" +
+	"\x0eomit_resources\x18\x0f \x01(\bR\romitResources\x124\n" +
+	"\x05roots\x18\x10 \x03(\v2\x14.toolbus.mcp.v1.RootB\b\xbaH\x05\x92\x01\x02\x10dR\x05rootsB\x12\n" +
 	"\ttransport\x12\x05\xbaH\x02\b\x01\"\xed\x02\n" +
 	"\n" +
 	"ClientAuth\x12%\n" +
@@ -1095,7 +1163,7 @@ func file_toolbus_mcp_v1_mcp_server_proto_rawDescGZIP() []byte {
 }
 
 var file_toolbus_mcp_v1_mcp_server_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_toolbus_mcp_v1_mcp_server_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_toolbus_mcp_v1_mcp_server_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_toolbus_mcp_v1_mcp_server_proto_goTypes = []any{
 	(HealthState)(0),              // 0: toolbus.mcp.v1.HealthState
 	(Share)(0),                    // 1: toolbus.mcp.v1.Share
@@ -1106,42 +1174,44 @@ var file_toolbus_mcp_v1_mcp_server_proto_goTypes = []any{
 	(*StdioTransport)(nil),        // 6: toolbus.mcp.v1.StdioTransport
 	(*HttpTransport)(nil),         // 7: toolbus.mcp.v1.HttpTransport
 	(*CustomTransport)(nil),       // 8: toolbus.mcp.v1.CustomTransport
-	(*McpServer)(nil),             // 9: toolbus.mcp.v1.McpServer
-	(*ClientAuth)(nil),            // 10: toolbus.mcp.v1.ClientAuth
-	(*McpConnection)(nil),         // 11: toolbus.mcp.v1.McpConnection
-	nil,                           // 12: toolbus.mcp.v1.StdioTransport.EnvEntry
-	nil,                           // 13: toolbus.mcp.v1.HttpTransport.HeadersEntry
-	nil,                           // 14: toolbus.mcp.v1.CustomTransport.HeadersEntry
-	(*durationpb.Duration)(nil),   // 15: google.protobuf.Duration
-	(*v1.AllowedTools)(nil),       // 16: toolbus.tool.v1.AllowedTools
-	(*timestamppb.Timestamp)(nil), // 17: google.protobuf.Timestamp
+	(*Root)(nil),                  // 9: toolbus.mcp.v1.Root
+	(*McpServer)(nil),             // 10: toolbus.mcp.v1.McpServer
+	(*ClientAuth)(nil),            // 11: toolbus.mcp.v1.ClientAuth
+	(*McpConnection)(nil),         // 12: toolbus.mcp.v1.McpConnection
+	nil,                           // 13: toolbus.mcp.v1.StdioTransport.EnvEntry
+	nil,                           // 14: toolbus.mcp.v1.HttpTransport.HeadersEntry
+	nil,                           // 15: toolbus.mcp.v1.CustomTransport.HeadersEntry
+	(*durationpb.Duration)(nil),   // 16: google.protobuf.Duration
+	(*v1.AllowedTools)(nil),       // 17: toolbus.tool.v1.AllowedTools
+	(*timestamppb.Timestamp)(nil), // 18: google.protobuf.Timestamp
 }
 var file_toolbus_mcp_v1_mcp_server_proto_depIdxs = []int32{
-	15, // 0: toolbus.mcp.v1.HealthCheck.interval:type_name -> google.protobuf.Duration
-	15, // 1: toolbus.mcp.v1.HealthCheck.timeout:type_name -> google.protobuf.Duration
-	12, // 2: toolbus.mcp.v1.StdioTransport.env:type_name -> toolbus.mcp.v1.StdioTransport.EnvEntry
-	13, // 3: toolbus.mcp.v1.HttpTransport.headers:type_name -> toolbus.mcp.v1.HttpTransport.HeadersEntry
-	14, // 4: toolbus.mcp.v1.CustomTransport.headers:type_name -> toolbus.mcp.v1.CustomTransport.HeadersEntry
+	16, // 0: toolbus.mcp.v1.HealthCheck.interval:type_name -> google.protobuf.Duration
+	16, // 1: toolbus.mcp.v1.HealthCheck.timeout:type_name -> google.protobuf.Duration
+	13, // 2: toolbus.mcp.v1.StdioTransport.env:type_name -> toolbus.mcp.v1.StdioTransport.EnvEntry
+	14, // 3: toolbus.mcp.v1.HttpTransport.headers:type_name -> toolbus.mcp.v1.HttpTransport.HeadersEntry
+	15, // 4: toolbus.mcp.v1.CustomTransport.headers:type_name -> toolbus.mcp.v1.CustomTransport.HeadersEntry
 	6,  // 5: toolbus.mcp.v1.McpServer.stdio:type_name -> toolbus.mcp.v1.StdioTransport
 	7,  // 6: toolbus.mcp.v1.McpServer.http:type_name -> toolbus.mcp.v1.HttpTransport
 	8,  // 7: toolbus.mcp.v1.McpServer.custom:type_name -> toolbus.mcp.v1.CustomTransport
-	16, // 8: toolbus.mcp.v1.McpServer.allowed_tools:type_name -> toolbus.tool.v1.AllowedTools
+	17, // 8: toolbus.mcp.v1.McpServer.allowed_tools:type_name -> toolbus.tool.v1.AllowedTools
 	5,  // 9: toolbus.mcp.v1.McpServer.health_check:type_name -> toolbus.mcp.v1.HealthCheck
-	15, // 10: toolbus.mcp.v1.McpServer.startup_timeout:type_name -> google.protobuf.Duration
+	16, // 10: toolbus.mcp.v1.McpServer.startup_timeout:type_name -> google.protobuf.Duration
 	1,  // 11: toolbus.mcp.v1.McpServer.share:type_name -> toolbus.mcp.v1.Share
 	2,  // 12: toolbus.mcp.v1.McpServer.era:type_name -> toolbus.mcp.v1.Era
-	15, // 13: toolbus.mcp.v1.McpServer.call_timeout:type_name -> google.protobuf.Duration
-	10, // 14: toolbus.mcp.v1.McpServer.auth:type_name -> toolbus.mcp.v1.ClientAuth
-	4,  // 15: toolbus.mcp.v1.ClientAuth.grant:type_name -> toolbus.mcp.v1.AuthGrant
-	0,  // 16: toolbus.mcp.v1.McpConnection.health:type_name -> toolbus.mcp.v1.HealthState
-	15, // 17: toolbus.mcp.v1.McpConnection.latency:type_name -> google.protobuf.Duration
-	17, // 18: toolbus.mcp.v1.McpConnection.check_time:type_name -> google.protobuf.Timestamp
-	3,  // 19: toolbus.mcp.v1.McpConnection.login:type_name -> toolbus.mcp.v1.LoginState
-	20, // [20:20] is the sub-list for method output_type
-	20, // [20:20] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	16, // 13: toolbus.mcp.v1.McpServer.call_timeout:type_name -> google.protobuf.Duration
+	11, // 14: toolbus.mcp.v1.McpServer.auth:type_name -> toolbus.mcp.v1.ClientAuth
+	9,  // 15: toolbus.mcp.v1.McpServer.roots:type_name -> toolbus.mcp.v1.Root
+	4,  // 16: toolbus.mcp.v1.ClientAuth.grant:type_name -> toolbus.mcp.v1.AuthGrant
+	0,  // 17: toolbus.mcp.v1.McpConnection.health:type_name -> toolbus.mcp.v1.HealthState
+	16, // 18: toolbus.mcp.v1.McpConnection.latency:type_name -> google.protobuf.Duration
+	18, // 19: toolbus.mcp.v1.McpConnection.check_time:type_name -> google.protobuf.Timestamp
+	3,  // 20: toolbus.mcp.v1.McpConnection.login:type_name -> toolbus.mcp.v1.LoginState
+	21, // [21:21] is the sub-list for method output_type
+	21, // [21:21] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_mcp_v1_mcp_server_proto_init() }
@@ -1149,7 +1219,7 @@ func file_toolbus_mcp_v1_mcp_server_proto_init() {
 	if File_toolbus_mcp_v1_mcp_server_proto != nil {
 		return
 	}
-	file_toolbus_mcp_v1_mcp_server_proto_msgTypes[4].OneofWrappers = []any{
+	file_toolbus_mcp_v1_mcp_server_proto_msgTypes[5].OneofWrappers = []any{
 		(*McpServer_Stdio)(nil),
 		(*McpServer_Http)(nil),
 		(*McpServer_Custom)(nil),
@@ -1160,7 +1230,7 @@ func file_toolbus_mcp_v1_mcp_server_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolbus_mcp_v1_mcp_server_proto_rawDesc), len(file_toolbus_mcp_v1_mcp_server_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   10,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -335,6 +335,32 @@ class CustomTransport(_message.Message):
 Global___CustomTransport: _TypeAlias = CustomTransport  # noqa: Y015
 
 @_typing.final
+class Root(_message.Message):
+    """A directory or file that a server is told about."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    URI_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
+    uri: _builtins.str
+    """Its URI: `file:///…`."""
+    name: _builtins.str
+    """Its name for people."""
+    def __init__(
+        self,
+        *,
+        uri: _builtins.str = ...,
+        name: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "uri", b"uri"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Root: _TypeAlias = Root  # noqa: Y015
+
+@_typing.final
 class McpServer(_message.Message):
     """An MCP server, and how it is reached."""
 
@@ -353,6 +379,7 @@ class McpServer(_message.Message):
     AUTH_FIELD_NUMBER: _builtins.int
     OMIT_INSTRUCTIONS_FIELD_NUMBER: _builtins.int
     OMIT_RESOURCES_FIELD_NUMBER: _builtins.int
+    ROOTS_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Its name, the `source` of `@source/tool`."""
     share: Global___Share.ValueType
@@ -401,6 +428,10 @@ class McpServer(_message.Message):
     def auth(self) -> Global___ClientAuth:
         """The client as which tokens are asked for; absent for one that is found out."""
 
+    @_builtins.property
+    def roots(self) -> _containers.RepeatedCompositeFieldContainer[Global___Root]:
+        """What the server is told that it may work on (MCP's roots): told and not enforced. Absent: it is not told that there are any."""
+
     def __init__(
         self,
         *,
@@ -417,10 +448,11 @@ class McpServer(_message.Message):
         auth: Global___ClientAuth | None = ...,
         omit_instructions: _builtins.bool = ...,
         omit_resources: _builtins.bool = ...,
+        roots: _abc.Iterable[Global___Root] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["allowed_tools", b"allowed_tools", "auth", b"auth", "call_timeout", b"call_timeout", "custom", b"custom", "health_check", b"health_check", "http", b"http", "startup_timeout", b"startup_timeout", "stdio", b"stdio", "transport", b"transport"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["allowed_tools", b"allowed_tools", "auth", b"auth", "call_timeout", b"call_timeout", "custom", b"custom", "era", b"era", "health_check", b"health_check", "http", b"http", "name", b"name", "omit_instructions", b"omit_instructions", "omit_resources", b"omit_resources", "share", b"share", "startup_timeout", b"startup_timeout", "stdio", b"stdio", "transport", b"transport"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["allowed_tools", b"allowed_tools", "auth", b"auth", "call_timeout", b"call_timeout", "custom", b"custom", "era", b"era", "health_check", b"health_check", "http", b"http", "name", b"name", "omit_instructions", b"omit_instructions", "omit_resources", b"omit_resources", "roots", b"roots", "share", b"share", "startup_timeout", b"startup_timeout", "stdio", b"stdio", "transport", b"transport"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType_transport: _TypeAlias = _typing.Literal["stdio", "http", "custom"]  # noqa: Y015
     _WhichOneofArgType_transport: _TypeAlias = _typing.Literal["transport", b"transport"]  # noqa: Y015
