@@ -4,7 +4,7 @@ import { type HttpServer, listen } from "./http-server.ts";
 
 const CHUNK = Buffer.alloc(1_024 * 1_024, "x");
 
-/** Answers calls of `json` and `events` with results of `megabytes`, packed where that is `gzip`, and counts what was taken. */
+/** Answers calls of `json` and `events` with results of `megabytes`, packed where that is `gzip`, and counts what was taken of all. */
 export async function openLargeServer(megabytes: number): Promise<HttpServer & { readonly writtenMegabytes: number }> {
   const results: Record<string, object> = {
     initialize: {
@@ -40,7 +40,8 @@ export async function openLargeServer(megabytes: number): Promise<HttpServer & {
     out.write(isEvents ? 'data: {"jsonrpc":"2.0","id":' : '{"jsonrpc":"2.0","id":');
     out.write(`${id},"result":{"content":[{"type":"text","text":"`);
     const closed = once(response, "close");
-    for (; writtenMegabytes < megabytes && !response.destroyed; writtenMegabytes++) {
+    for (let written = 0; written < megabytes && !response.destroyed; written++) {
+      writtenMegabytes += 1;
       if (!out.write(CHUNK)) await Promise.race([once(out, "drain"), closed]);
       if (form === "events") out.write("\ndata: ");
     }
