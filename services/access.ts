@@ -80,7 +80,7 @@ export const ACCESS = {
     among: ["toolbus.call.>", "toolbus.session.>", "toolbus.watch.>"],
   },
   "mcp-bridge": {
-    asks: [SessionService],
+    asks: [AgentService, SessionService, ToolService],
     stores: {
       toolbus_tools: { writes: ["mcp-server.>"] },
       toolbus_mcp_logins: "owns",

@@ -5,6 +5,7 @@ import { CallerService } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
 import { InboxDeliveryService } from "#gen/toolbus/internal/space/v1/inbox_delivery_service_pb.ts";
 import { RunContextService } from "#gen/toolbus/internal/space/v1/run_context_service_pb.ts";
 import { ToolMessageService } from "#gen/toolbus/internal/space/v1/tool_message_service_pb.ts";
+import { McpContentService } from "#gen/toolbus/mcp/v1/mcp_content_service_pb.ts";
 import { McpServerService } from "#gen/toolbus/mcp/v1/mcp_server_service_pb.ts";
 import { ProviderService } from "#gen/toolbus/provider/v1/provider_service_pb.ts";
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
@@ -31,6 +32,7 @@ const servedBy: readonly (readonly [DescService, string])[] = [
   [ToolCatalogService, "tool-router"],
   [ToolService, "tool-router"],
   [RunService, "orchestrator"],
+  [McpContentService, "mcp-bridge"],
   [McpServerService, "mcp-bridge"],
   [CallerService, "caller-relay"],
   [WorkerService, "worker-pool"],

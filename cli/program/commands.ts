@@ -40,6 +40,16 @@ export const commands: readonly ListedCommand[] = [
     load: async () => (await import("../commands/mcp.ts")).addMcpCommand,
   },
   {
+    term: "resources",
+    description: "List and read resources of an agent's MCP servers",
+    load: async () => (await import("../commands/tools/resources.ts")).addResourcesCommand,
+  },
+  {
+    term: "prompts",
+    description: "List, fill in and complete prompts of an agent's MCP servers",
+    load: async () => (await import("../commands/tools/prompts.ts")).addPromptsCommand,
+  },
+  {
     term: "calls",
     description: "List, answer, read or cancel recorded tool calls",
     load: async () => (await import("../commands/tools/calls.ts")).addCallsCommand,

@@ -1,5 +1,6 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { ConnectRouter, HandlerContext } from "@connectrpc/connect";
+import { McpContentService } from "#gen/toolbus/mcp/v1/mcp_content_service_pb.ts";
 import { LoginState, type McpConnection } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import {
   McpServerService,
@@ -19,6 +20,8 @@ import type { Part } from "./connection/fleet.ts";
 import { type OfferWatchParts, watchTools } from "./provider/offer-watch.ts";
 import { HOPS_HEADER, OWN_PART_HEADER } from "./provider/peer-headers.ts";
 import type { Asker, Provider } from "./provider/provider.ts";
+import type { SessionContent } from "./provider/session-content.ts";
+import { contentRoutes } from "./routes/content-routes.ts";
 import { publicServer } from "./servers/public-view.ts";
 import type { AppliedServers } from "./servers/servers.ts";
 import { validServer } from "./servers/source.ts";
@@ -28,6 +31,7 @@ export interface Routes extends Omit<OfferWatchParts, "provider" | "connections"
   provider: Provider;
   applied: AppliedServers;
   logins: Logins;
+  content: SessionContent;
   /** The connections of this instance, and those of all. */
   own: Part;
   fleet: Part;
@@ -38,7 +42,7 @@ export interface Routes extends Omit<OfferWatchParts, "provider" | "connections"
 }
 
 export function createRoutes(parts: Routes) {
-  const { provider, applied, logins, own, fleet, owners } = parts;
+  const { provider, applied, logins, content, own, fleet, owners } = parts;
   const partFor = (context: HandlerContext) => (isForOwnPart(context) ? own : fleet);
   const requireSession = async (sessionId: string, caller: Caller) => {
     if (!seesAll(caller)) await owners.requireSession(sessionId, caller);
@@ -68,6 +72,7 @@ export function createRoutes(parts: Routes) {
         return { closedCount: sessionId === "" ? 0 : await fleet.release({ sessionId, agent, runId }, signal) };
       },
     });
+    router.service(McpContentService, contentRoutes({ content, requireSession }));
     router.service(McpServerService, {
       async applyMcpServer({ server, ...conditions }, { signal }) {
         const given = server ?? refuseField("server", "is required");

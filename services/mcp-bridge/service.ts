@@ -29,11 +29,13 @@ import { createOpener } from "./connection/open.ts";
 import { OwnPart } from "./connection/own-part.ts";
 import { Starts } from "./connection/starts.ts";
 import { Provider } from "./provider/provider.ts";
+import { SessionContent } from "./provider/session-content.ts";
 import { createRoutes } from "./routes.ts";
 import { openInstances } from "./subscriptions/instances.ts";
 import { openLoginRecords } from "./subscriptions/login-records.ts";
 import { createPeers } from "./subscriptions/peers.ts";
 import { createSessionOwners } from "./subscriptions/session-owners.ts";
+import { createSessionSources } from "./subscriptions/session-sources.ts";
 import { openAppliedServers } from "./subscriptions.ts";
 import type { TransportModule } from "./transport/module.ts";
 import { createTransportRegistry } from "./transport/registry.ts";
@@ -96,6 +98,7 @@ export async function openService(config: McpBridgeConfig, context: ServiceConte
   const hasNotBegun = (error: unknown) =>
     deliveryOf(error) === "NOT_SENT" || failureFromConnectError(error).reason === "OWNER_CHANGED";
   const provider = new Provider({ ...config, connections, applied, hasNotBegun, peerOf: peers.peer });
+  const content = new SessionContent(createSessionSources(bus, interceptors), provider);
   const instances = stack.use(await openInstances(bus, name, onError));
   const own = new OwnPart(connections);
   const fleet = new Fleet({ instance, own, logger, instances, partOf: peers.partOf });
@@ -105,7 +108,7 @@ export async function openService(config: McpBridgeConfig, context: ServiceConte
     logger,
     telemetry,
     routes: createRoutes({
-      ...{ provider, connections, applied, logins, own, fleet, owners, stopping: stopping.signal },
+      ...{ provider, connections, applied, logins, content, own, fleet, owners, stopping: stopping.signal },
     }),
   };
   void closeDeleted({ applied, connections, signal: stopping.signal, onError });

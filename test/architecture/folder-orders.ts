@@ -18,7 +18,17 @@ export const folderOrders: Readonly<Record<string, readonly string[]>> = {
   "runtime/rpc/nats": ["call", "frame", "channel", "client", "server"],
   "services/caller-relay": ["declarations", "streams", "requests", "delivery", "subscriptions", "routes"],
   "services/gateway": ["access", "plain"],
-  "services/mcp-bridge": ["tools", "transport", "servers", "link", "auth", "connection", "provider", "subscriptions"],
+  "services/mcp-bridge": [
+    "tools",
+    "transport",
+    "servers",
+    "link",
+    "auth",
+    "connection",
+    "provider",
+    "subscriptions",
+    "routes",
+  ],
   "services/orchestrator": ["log", "model", "loop", "sessions", "runs", "subscriptions", "routes"],
   "services/orchestrator/model": ["attempt", "providers", "prompt", "retry"],
   "services/orchestrator/loop": [

@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import type { Progress } from "@modelcontextprotocol/client";
 import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import type { InputKind, InputRequired, InputResponses } from "#gen/toolbus/provider/v1/input_pb.ts";
-import { type Tool, ToolProgressSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { type Tool, ToolProgressSchema, ToolSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import { errorResult } from "#runtime/results/error-result.ts";
 import { openEnding } from "#runtime/time/ending.ts";
@@ -15,6 +15,7 @@ import { loginNeededIn } from "../servers/login-needed.ts";
 import { rootsOf } from "../servers/roots.ts";
 import { isOffered } from "../tools/is-offered.ts";
 import { resultFromAnswer } from "../tools/result.ts";
+import { methodOfTool } from "../tools/server-method.ts";
 import type { CallTime } from "./call-time.ts";
 import type { CallEvent, Executed } from "./calls.ts";
 import { capabilitiesFor } from "./input/elicitation.ts";
@@ -45,7 +46,7 @@ export interface Execution {
 export async function execute(execution: Execution): Promise<Executed> {
   const { server, tool, abandoned } = execution;
   const parsed = parseArguments(execution.argumentsJson);
-  if (!isOffered(tool, server.allowedTools)) {
+  if (methodOfTool(tool) === undefined && !isOffered(tool, server.allowedTools)) {
     refuse("permission_denied", `${nameOf(execution)} is not among the server's allowed tools`, {
       reason: "TOOL_NOT_ALLOWED",
     });
@@ -160,6 +161,7 @@ function isConnectionEnd(error: unknown): boolean {
 
 /** A tool that is not in the list may have come a moment ago. */
 async function listedTool(execution: Execution, ready: ReadyPhase): Promise<Tool> {
+  if (methodOfTool(execution.tool) !== undefined) return create(ToolSchema, { name: execution.tool });
   const listed = ready.tools.get(execution.tool);
   if (listed) return listed;
   await execution.keeper.readTools().catch(() => {}); // then the list that is known decides

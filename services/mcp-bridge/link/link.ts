@@ -27,6 +27,7 @@ import { rootsOf } from "../servers/roots.ts";
 import { type StartTime, textOfLateStart } from "../servers/start-time.ts";
 import { logFromNotification } from "../tools/log.ts";
 import { type Ask, READ_RESOURCE, readResource } from "../tools/read-resource.ts";
+import { askMethod, methodOfTool } from "../tools/server-method.ts";
 import type { OpenTransport, TransportContext, TransportModule } from "../transport/module.ts";
 import { type About, aboutServer } from "./about.ts";
 import type { KnownEra } from "./eras.ts";
@@ -313,6 +314,8 @@ function createLink(options: LinkOptions, opened: OpenTransport, client: Client,
       };
       const options = { ...requestOptions(signal), onprogress: request.onProgress, allowInputRequired: true };
       const start = (): Promise<CallToolResult | InputRequiredResult> => {
+        const method = methodOfTool(name);
+        if (method !== undefined) return askMethod(ask(signal), method, request.arguments);
         if (request.tool === READ_RESOURCE) return readResource(ask(signal), request.arguments);
         if (taskTools.has(name)) return callAsTask(client, { ...params, task: { ttl: request.keepMs } }, options);
         // its definition is for headers that its schema asks for; its output schema is left to whoever reads the result

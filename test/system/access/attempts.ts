@@ -11,6 +11,7 @@ type Make = (world: Pick<World, "runId">) => Record<string, unknown>;
 const scope = { case: "session", value: { sessionId } };
 const outcome = { case: "resultJson", value: "1" };
 const agent = { sessionId, agent: "keeper" };
+const source = { sessionId, source: "files" };
 const member = { case: "agent", value: agent };
 const entry = { kind: MemoryKind.MEMORY, key: "k", text: "t" };
 const shell = {
@@ -57,6 +58,12 @@ const requests: Record<string, Make> = {
   "RunService.WatchRun": ({ runId }) => ({ runId, fromSequence: 0n }),
   "RunService.SubmitOutputs": ({ runId }) => ({ runId, outputs: [{ callId: "asked", outcome }] }),
   "RunService.ForkRun": ({ runId }) => ({ runId, atSequence: 1, input }),
+  "McpContentService.ListResources": () => ({ source }),
+  "McpContentService.ListResourceTemplates": () => ({ source }),
+  "McpContentService.ReadResource": () => ({ source, uri: "made:up" }),
+  "McpContentService.ListPrompts": () => ({ source }),
+  "McpContentService.GetPrompt": () => ({ source, name: "none" }),
+  "McpContentService.Complete": () => ({ source, reference: { case: "prompt", value: "none" }, argument: "a" }),
   "McpServerService.ApplyMcpServer": () => ({
     server: { name: "new", transport: { case: "stdio", value: { command: "true" } } },
   }),

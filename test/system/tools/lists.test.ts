@@ -7,6 +7,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { AuditService } from "#gen/toolbus/audit/v1/audit_service_pb.ts";
+import { McpContentService } from "#gen/toolbus/mcp/v1/mcp_content_service_pb.ts";
 import { McpServerService } from "#gen/toolbus/mcp/v1/mcp_server_service_pb.ts";
 import { ProviderService } from "#gen/toolbus/provider/v1/provider_service_pb.ts";
 import { Role } from "#gen/toolbus/run/v1/run_pb.ts";
@@ -31,6 +32,10 @@ import { openTestSuite, type TestSuite } from "../../harness/suite.ts";
 
 const patient = { timeoutMs: 45_000, intervalMs: 50 };
 const server = fileURLToPath(new URL("../../faults/switch/testing/whose-server.ts", import.meta.url));
+const contentServer = fileURLToPath(
+  new URL("../../../services/mcp-bridge/testing/servers/content-server.ts", import.meta.url),
+);
+const content = { source: { sessionId: "listed", source: "content" } };
 const owner = { sessionId: "listed", agent: "one" };
 const stack = new AsyncDisposableStack();
 const runIds: string[] = [];
@@ -57,7 +62,9 @@ beforeAll(async () => {
     await clientOf(McpServerService).applyMcpServer({ server: applied });
     await clientOf(SpaceService).createSpace({ spaceId: `space${number}` });
   }
-  const sources = numbers.map((number) => ({ name: `server${number}`, provider: "mcp" }));
+  const applied = numbers.map((number) => ({ name: `server${number}`, provider: "mcp" }));
+  const config = { command: process.execPath, args: [contentServer] };
+  const sources = [...applied, { name: "content", provider: "mcp", config }];
   const agent = { name: "one", sources, tools: { use: ["*"] }, wakeOnInbox: false };
   for (const description of ["1", "2", "3"])
     await clientOf(AgentService).applyAgent({ agent: { ...agent, description } });
@@ -127,6 +134,18 @@ const lists: Record<string, (page: PageRequest) => Promise<Listing>> = {
   "RunService.ListRuns": (page) =>
     rows(clientOf(RunService).listRuns({ ...page, sessionId: "listed" }), ({ runs }) =>
       runs.map(({ id }) => [id, `${9 - runIds.indexOf(id)}`] as const),
+    ),
+  "McpContentService.ListResources": (page) =>
+    rows(clientOf(McpContentService).listResources({ ...page, ...content }), ({ resources }) =>
+      resources.map(({ uri }) => named(uri)),
+    ),
+  "McpContentService.ListResourceTemplates": (page) =>
+    rows(clientOf(McpContentService).listResourceTemplates({ ...page, ...content }), ({ resourceTemplates }) =>
+      resourceTemplates.map(({ uriTemplate }) => named(uriTemplate)),
+    ),
+  "McpContentService.ListPrompts": (page) =>
+    rows(clientOf(McpContentService).listPrompts({ ...page, ...content }), ({ prompts }) =>
+      prompts.map(({ name }) => named(name)),
     ),
   "McpServerService.ListMcpServers": (page) =>
     rows(clientOf(McpServerService).listMcpServers(page), ({ servers }) =>

@@ -347,6 +347,11 @@ const (
 	// Metadata: `server`.
 	// Codes: `failed_precondition`, `resource_exhausted`.
 	Reason_REASON_MCP_LOGIN_FAILED Reason = 87
+	// An MCP server answered a request for its resources, prompts or completions with an error, which the message holds. Change the
+	// request: what there is, the lists tell.
+	// Metadata: `source`.
+	// Code: `failed_precondition`.
+	Reason_REASON_MCP_REQUEST_REFUSED Reason = 88
 )
 
 // Enum value maps for Reason.
@@ -440,6 +445,7 @@ var (
 		85: "REASON_MCP_LOGIN_NEEDED",
 		86: "REASON_MCP_LOGIN_NOT_FOUND",
 		87: "REASON_MCP_LOGIN_FAILED",
+		88: "REASON_MCP_REQUEST_REFUSED",
 	}
 	Reason_value = map[string]int32{
 		"REASON_UNSPECIFIED":            0,
@@ -530,6 +536,7 @@ var (
 		"REASON_MCP_LOGIN_NEEDED":       85,
 		"REASON_MCP_LOGIN_NOT_FOUND":    86,
 		"REASON_MCP_LOGIN_FAILED":       87,
+		"REASON_MCP_REQUEST_REFUSED":    88,
 	}
 )
 
@@ -706,7 +713,7 @@ const file_toolbus_error_v1_error_proto_rawDesc = "" +
 	"\x0eFieldViolation\x12\x14\n" +
 	"\x05field\x18\x01 \x01(\tR\x05field\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x17\n" +
-	"\arule_id\x18\x03 \x01(\tR\x06ruleId*\x84\x14\n" +
+	"\arule_id\x18\x03 \x01(\tR\x06ruleId*\xa4\x14\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fREASON_INTERNAL\x10\x01\x12\x13\n" +
@@ -796,7 +803,8 @@ const file_toolbus_error_v1_error_proto_rawDesc = "" +
 	"\x15REASON_SHARE_EXCEEDED\x10T\x12\x1b\n" +
 	"\x17REASON_MCP_LOGIN_NEEDED\x10U\x12\x1e\n" +
 	"\x1aREASON_MCP_LOGIN_NOT_FOUND\x10V\x12\x1b\n" +
-	"\x17REASON_MCP_LOGIN_FAILED\x10WB\xb3\x01\n" +
+	"\x17REASON_MCP_LOGIN_FAILED\x10W\x12\x1e\n" +
+	"\x1aREASON_MCP_REQUEST_REFUSED\x10XB\xb3\x01\n" +
 	"\x14com.toolbus.error.v1B\n" +
 	"ErrorProtoP\x01Z+toolbus.dev/gen/go/toolbus/error/v1;errorv1\xa2\x02\x03TEX\xaa\x02\x10Toolbus.Error.V1\xca\x02\x11Toolbus\\Error_\\V1\xe2\x02\x1dToolbus\\Error_\\V1\\GPBMetadata\xea\x02\x12Toolbus::Error::V1b\x06proto3"
 

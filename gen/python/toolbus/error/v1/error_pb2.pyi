@@ -432,6 +432,12 @@ class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reason.ValueTy
     Metadata: `server`.
     Codes: `failed_precondition`, `resource_exhausted`.
     """
+    REASON_MCP_REQUEST_REFUSED: _Reason.ValueType  # 88
+    """An MCP server answered a request for its resources, prompts or completions with an error, which the message holds. Change the
+    request: what there is, the lists tell.
+    Metadata: `source`.
+    Code: `failed_precondition`.
+    """
 
 class Reason(_Reason, metaclass=_ReasonEnumTypeWrapper):
     """What happened. Each value says what to do next. Values are added, and never change their meaning."""
@@ -842,6 +848,12 @@ REASON_MCP_LOGIN_FAILED: Reason.ValueType  # 87
 message says which.
 Metadata: `server`.
 Codes: `failed_precondition`, `resource_exhausted`.
+"""
+REASON_MCP_REQUEST_REFUSED: Reason.ValueType  # 88
+"""An MCP server answered a request for its resources, prompts or completions with an error, which the message holds. Change the
+request: what there is, the lists tell.
+Metadata: `source`.
+Code: `failed_precondition`.
 """
 Global___Reason: _TypeAlias = Reason  # noqa: Y015
 

@@ -1,0 +1,62 @@
+import type { Command } from "commander";
+import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
+import { type Connection, globalOptionsOf, openConnection } from "../connection.ts";
+import { exitCodes, UsageFault } from "../faults/fault.ts";
+import { openInterruption } from "./interruption.ts";
+
+/** On whose behalf a command asks. */
+export interface InSession {
+  agent?: string;
+  session?: string;
+}
+
+export function withSessionOptions(command: Command): Command {
+  return command
+    .option("-a, --agent <name>", "open a session with this agent for the call")
+    .option("-s, --session <id>", "call in this session");
+}
+
+export interface OpenedSession {
+  readonly connection: Connection;
+  readonly sessionId: string;
+  readonly signal: AbortSignal;
+  readonly json: boolean;
+}
+
+/** Does the work in the session that is named, or in one of its own that is closed after it. */
+export async function withSession(
+  options: InSession,
+  command: Command,
+  work: (opened: OpenedSession) => Promise<void>,
+): Promise<void> {
+  const global = globalOptionsOf(command);
+  const connection = openConnection(global);
+  using interruption = openInterruption();
+  const { signal } = interruption;
+  const session = await openSession(connection, options);
+  try {
+    await work({ connection, sessionId: session.id, signal, json: global.json === true });
+  } finally {
+    if (signal.aborted) process.exitCode = exitCodes.interrupted;
+    if (session.isOwn) await connection.client(SessionService).closeSession({ sessionId: session.id });
+  }
+}
+
+/** The same for one of the session's sources. */
+export function inSession(
+  source: string,
+  options: InSession,
+  command: Command,
+  work: (opened: OpenedSession & { source: { sessionId: string; source: string } }) => Promise<void>,
+): Promise<void> {
+  return withSession(options, command, (opened) =>
+    work({ ...opened, source: { sessionId: opened.sessionId, source } }),
+  );
+}
+
+async function openSession(connection: Connection, options: InSession): Promise<{ id: string; isOwn: boolean }> {
+  if (options.session !== undefined) return { id: options.session, isOwn: false };
+  if (options.agent === undefined) throw new UsageFault("say on whose behalf: --agent NAME or --session ID");
+  const { session } = await connection.client(SessionService).createSession({ agent: options.agent });
+  return { id: session?.id ?? "", isOwn: true };
+}

@@ -1,0 +1,66 @@
+import { randomUUID } from "node:crypto";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { ExecuteToolRequestSchema, type ScopeSchema } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import type { SourceSchema } from "#gen/toolbus/tool/v1/source_pb.ts";
+import { refuse } from "#runtime/failure/failure.ts";
+import { isObject } from "#runtime/schema/json-object.ts";
+import { type ServerMethod, toolOfMethod } from "../tools/server-method.ts";
+import type { Provider } from "./provider.ts";
+
+/** What the sources of a session are; refuses one that the session's agent may not use so. */
+export interface SessionSources {
+  find(sessionId: string, source: string, purpose: "read" | "use", signal: AbortSignal): Promise<FoundSource>;
+}
+
+export interface FoundSource {
+  readonly scope: MessageInitShape<typeof ScopeSchema>;
+  readonly source: MessageInitShape<typeof SourceSchema>;
+}
+
+export interface AskedMethod {
+  readonly sessionId: string;
+  readonly source: string;
+  readonly method: ServerMethod;
+  readonly params?: Record<string, unknown>;
+}
+
+const TIME_MS = 60_000;
+
+/** What the servers of a session's agent have beside tools, wherever their connections are. */
+export class SessionContent {
+  readonly #sources: SessionSources;
+  readonly #provider: Pick<Provider, "callTool">;
+
+  constructor(sources: SessionSources, provider: Pick<Provider, "callTool">) {
+    this.#sources = sources;
+    this.#provider = provider;
+  }
+
+  /** The server's answer; its error is `failed_precondition`. */
+  async ask({ sessionId, source, method, params = {} }: AskedMethod, signal: AbortSignal) {
+    const purpose = method.startsWith("resources/") ? "read" : "use";
+    const found = await this.#sources.find(sessionId, source, purpose, signal);
+    const call = create(ExecuteToolRequestSchema, {
+      ...found,
+      callId: randomUUID(),
+      tool: toolOfMethod(method),
+      argumentsJson: JSON.stringify(params),
+      deadline: timestampFromMs(Date.now() + TIME_MS),
+    });
+    for await (const { event } of this.#provider.callTool(call, { signal, hops: 0 })) {
+      if (event.case !== "result") continue;
+      const answer: unknown = JSON.parse(event.value.outputJson);
+      if (isObject(answer) && !event.value.isError) return answer;
+      return refuse("failed_precondition", `${source} refuses ${method}: ${textOf(answer)}`, {
+        reason: "MCP_REQUEST_REFUSED",
+        metadata: { source },
+      });
+    }
+    return refuse("data_loss", `${method} of ${source} ended without an answer`, { reason: "OUTCOME_UNKNOWN" });
+  }
+}
+
+function textOf(answer: unknown): string {
+  return isObject(answer) && typeof answer.error === "string" ? answer.error : "its answer is no object";
+}

@@ -1,0 +1,70 @@
+import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
+import type { McpContentService, SessionSource } from "#gen/toolbus/mcp/v1/mcp_content_service_pb.ts";
+import { callerOf } from "#runtime/rpc/identity.ts";
+import { pageOf } from "#runtime/rpc/paging/page.ts";
+import type { SessionContent } from "../provider/session-content.ts";
+import { blobOf, completionFrom, namedFrom, promptFrom, recordsIn, textIn } from "../tools/content.ts";
+import type { ServerMethod } from "../tools/server-method.ts";
+
+export interface ContentRoutes {
+  readonly content: SessionContent;
+  /** Refuses a session of somebody else. */
+  readonly requireSession: (sessionId: string, context: ReturnType<typeof callerOf>) => Promise<void>;
+}
+
+interface ListRequest {
+  readonly source?: SessionSource | undefined;
+  readonly pageSize: number;
+  readonly pageToken: string;
+}
+
+export function contentRoutes({ content, requireSession }: ContentRoutes): ServiceImpl<typeof McpContentService> {
+  async function ask(asked: SessionSource | undefined, method: ServerMethod, params: object, context: HandlerContext) {
+    const { sessionId = "", source = "" } = asked ?? {};
+    await requireSession(sessionId, callerOf(context));
+    return content.ask({ sessionId, source, method, params: { ...params } }, context.signal);
+  }
+
+  async function list(request: ListRequest, method: ServerMethod, key: string, context: HandlerContext) {
+    const { sessionId = "", source = "" } = request.source ?? {};
+    const elements = recordsIn((await ask(request.source, method, {}, context)).items);
+    const placeOf = (record: Record<string, unknown>) => textIn(record, key);
+    return pageOf([method, sessionId, source], { elements, placeOf }, request);
+  }
+
+  return {
+    async listResources(request, context) {
+      const { items, nextPageToken } = await list(request, "resources/list", "uri", context);
+      return { resources: items.map((one) => ({ ...namedFrom(one), uri: textIn(one, "uri") })), nextPageToken };
+    },
+    async listResourceTemplates(request, context) {
+      const { items, nextPageToken } = await list(request, "resources/templates/list", "uriTemplate", context);
+      const resourceTemplates = items.map((one) => ({ ...namedFrom(one), uriTemplate: textIn(one, "uriTemplate") }));
+      return { resourceTemplates, nextPageToken };
+    },
+    async readResource({ source, uri }, context) {
+      const { contents } = await ask(source, "resources/read", { uri }, context);
+      return { contents: recordsIn(contents).map(blobOf) };
+    },
+    async listPrompts(request, context) {
+      const { items, nextPageToken } = await list(request, "prompts/list", "name", context);
+      return { prompts: items.map(promptFrom), nextPageToken };
+    },
+    async getPrompt({ source, name, arguments: given }, context) {
+      const answer = await ask(source, "prompts/get", { name, arguments: given }, context);
+      const messages = recordsIn(answer.messages).map((message) => ({
+        role: textIn(message, "role"),
+        contentJson: JSON.stringify(message.content ?? null),
+      }));
+      return { description: textIn(answer, "description"), messages };
+    },
+    async complete({ source, reference, argument: name, value, arguments: known }, context) {
+      const ref =
+        reference.case === "prompt"
+          ? { type: "ref/prompt", name: reference.value }
+          : { type: "ref/resource", uri: reference.value };
+      const params = { ref, argument: { name, value }, context: { arguments: known } };
+      return completionFrom((await ask(source, "completion/complete", params, context)).completion);
+    },
+  };
+}

@@ -1,0 +1,52 @@
+import { isObject } from "#runtime/schema/json-object.ts";
+import { iconsFrom } from "./icons.ts";
+
+type Json = Record<string, unknown>;
+
+const MOST_COMPLETED = 100;
+
+/** The objects of a list; what is none is left out. */
+export function recordsIn(list: unknown): Json[] {
+  return Array.isArray(list) ? list.filter(isObject) : [];
+}
+
+export function textIn(record: Json, key: string): string {
+  const value = record[key];
+  return typeof value === "string" ? value : "";
+}
+
+/** What resources, templates and prompts have in common. */
+export function namedFrom(record: Json) {
+  return {
+    name: textIn(record, "name"),
+    title: textIn(record, "title"),
+    description: textIn(record, "description"),
+    mimeType: textIn(record, "mimeType"),
+    icons: iconsFrom(record.icons),
+  };
+}
+
+export function promptFrom(record: Json) {
+  const { mimeType: _, ...named } = namedFrom(record);
+  const parameters = recordsIn(record.arguments).map((one) => ({
+    name: textIn(one, "name"),
+    title: textIn(one, "title"),
+    description: textIn(one, "description"),
+    required: one.required === true,
+  }));
+  return { ...named, arguments: parameters };
+}
+
+export function blobOf(record: Json) {
+  const at = { uri: textIn(record, "uri"), mimeType: textIn(record, "mimeType") };
+  if (typeof record.blob !== "string")
+    return { ...at, content: { case: "text" as const, value: textIn(record, "text") } };
+  return { ...at, content: { case: "blob" as const, value: new Uint8Array(Buffer.from(record.blob, "base64")) } };
+}
+
+export function completionFrom(completion: unknown) {
+  const { values, total, hasMore } = isObject(completion) ? completion : {};
+  const texts = Array.isArray(values) ? values.filter((value) => typeof value === "string") : [];
+  const isCount = typeof total === "number" && Number.isInteger(total) && total >= 0 && total < 2 ** 32;
+  return { values: texts.slice(0, MOST_COMPLETED), ...(isCount && { total }), hasMore: hasMore === true };
+}

@@ -1,0 +1,42 @@
+import type { CallToolResult } from "@modelcontextprotocol/client";
+import type { Ask } from "./read-resource.ts";
+
+/** What is asked of a server beside calls of its tools, by whoever owns the session. */
+export type ServerMethod =
+  | "resources/list"
+  | "resources/templates/list"
+  | "resources/read"
+  | "prompts/list"
+  | "prompts/get"
+  | "completion/complete";
+
+/** It goes the way of a call, to the instance that has the connection. No tool that is offered has such a name. */
+const PREFIX = "*";
+const MAX_PAGES = 100;
+const MOST_LISTED = 10_000;
+
+export const toolOfMethod = (method: ServerMethod) => `${PREFIX}${method}`;
+
+export function methodOfTool(tool: string): string | undefined {
+  return tool.startsWith(PREFIX) ? tool.slice(PREFIX.length) : undefined;
+}
+
+/** The answer as it is; of a list, all pages in one, as far as anybody may want to read on. */
+export async function askMethod(ask: Ask, method: string, params: Record<string, unknown>): Promise<CallToolResult> {
+  const structuredContent = method.endsWith("/list") ? await wholeList(ask, method) : await ask(method, params);
+  return { content: [], structuredContent };
+}
+
+async function wholeList(ask: Ask, method: string): Promise<Record<string, unknown>> {
+  const items: unknown[] = [];
+  const seen = new Set<unknown>();
+  let cursor: unknown;
+  for (let page = 0; page < MAX_PAGES && items.length < MOST_LISTED; page += 1) {
+    const answer = await ask(method, cursor === undefined ? {} : { cursor });
+    items.push(...(Object.values(answer).find(Array.isArray) ?? []));
+    cursor = answer.nextCursor;
+    if (!cursor || seen.has(cursor)) break;
+    seen.add(cursor);
+  }
+  return { items: items.slice(0, MOST_LISTED) };
+}

@@ -1,0 +1,94 @@
+// Resources, prompts and completion of a real MCP server, by the command line and at the gateway.
+
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
+import { McpContentService } from "#gen/toolbus/mcp/v1/mcp_content_service_pb.ts";
+import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
+import { failureFromConnectError } from "#runtime/failure/connect.ts";
+import { runCommand } from "../../harness/commands/command.ts";
+import { openTestSuite, type TestSuite } from "../../harness/suite.ts";
+
+const scripts = fileURLToPath(new URL("../fixtures/first-try", import.meta.url));
+const everything = fileURLToPath(
+  new URL("../../../node_modules/@modelcontextprotocol/server-everything/dist/index.js", import.meta.url),
+);
+
+let suite: TestSuite;
+
+beforeAll(async () => {
+  suite = await openTestSuite({ env: { TOOLBUS_SCRIPTS: scripts } });
+  const model = { provider: "scripted", model: "reader.json" };
+  const server = { name: "all", provider: "mcp", config: { command: process.execPath, args: [everything] } };
+  const other = { name: "files", provider: "worker", config: { file: "none.py" } };
+  const agents = suite.connection.client(AgentService);
+  await agents.applyAgent({ agent: { name: "reader", model, tools: { use: ["@all/*"] }, sources: [server, other] } });
+  const tools = { use: ["@all/*"], allowed: { names: ["@all/echo"] } };
+  await agents.applyAgent({ agent: { name: "narrow", model, tools, sources: [server] } });
+});
+afterAll(() => suite[Symbol.asyncDispose]());
+
+const toolbus = (...args: string[]) => runCommand(["--url", suite.url, ...args, "--agent", "reader"]);
+
+it("BUS-1 resources and their templates are listed, and read, by the command line", async () => {
+  const listed = await toolbus("resources", "list", "all");
+  expect(listed).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(/features\.md/) });
+  const [uri = ""] = /demo:\S+features\.md/.exec(listed.stdout) ?? [];
+  expect((await toolbus("resources", "read", "all", uri)).stdout).toMatch(/Everything Server - Features/);
+  const templates = await toolbus("resources", "templates", "all");
+  expect(templates.stdout).toContain("demo://resource/dynamic/text/{resourceId}");
+  const blob = await toolbus("resources", "read", "all", "demo://resource/dynamic/blob/1");
+  expect(blob.stdout).toContain("Resource 1");
+  const missing = await toolbus("resources", "read", "all", "demo://nothing");
+  expect(missing.exitCode).not.toBe(0);
+  expect(missing.stderr).toContain("all refuses resources/read");
+});
+
+it("BUS-1 prompts are listed, filled in and completed by the command line", async () => {
+  expect((await toolbus("prompts", "list", "all")).stdout).toMatch(/args-prompt +city \[state\]/);
+  const filled = await toolbus("prompts", "get", "all", "args-prompt", "city=Oslo");
+  expect(filled.stdout).toMatch(/user: .*Oslo/);
+  const completed = await toolbus("prompts", "complete", "all", "completable-prompt", "department=Eng");
+  expect(completed.stdout.trim()).toBe("Engineering");
+  const names = await toolbus("prompts", "complete", "all", "completable-prompt", "name=", "department=Sales");
+  expect(names.stdout.trim().split("\n").length).toBeGreaterThan(1);
+  const numbers = await toolbus(
+    "prompts",
+    "complete",
+    "all",
+    "demo://resource/dynamic/text/{resourceId}",
+    "resourceId=7",
+  );
+  expect(numbers.stdout.trim()).toBe("7");
+});
+
+it("ORCH-2 what the policy of a session's agent forbids is refused, and what is no MCP server", async () => {
+  const { session } = await suite.connection.client(SessionService).createSession({ agent: "narrow" });
+  const content = suite.connection.client(McpContentService);
+  const source = { sessionId: session?.id ?? "", source: "all" };
+  const reasonOf = (attempt: Promise<unknown>) =>
+    attempt.then(
+      () => "",
+      (error) => failureFromConnectError(error).reason,
+    );
+  expect(await reasonOf(content.listResources({ source }))).toBe("TOOL_NOT_ALLOWED");
+  expect(await reasonOf(content.readResource({ source, uri: "demo://resource/dynamic/text/1" }))).toBe(
+    "TOOL_NOT_ALLOWED",
+  );
+  expect((await content.listPrompts({ source })).prompts.length).toBeGreaterThan(2);
+  const reader = (await suite.connection.client(SessionService).createSession({ agent: "reader" })).session;
+  const worker = { sessionId: reader?.id ?? "", source: "files" };
+  expect(await reasonOf(content.listPrompts({ source: worker }))).toBe("TOOL_NOT_ALLOWED");
+  const pages = await Array.fromAsync(pagesOf({ sessionId: reader?.id ?? "", source: "all" }));
+  expect(pages.length).toBeGreaterThan(2);
+  expect(new Set(pages).size).toBe(pages.length);
+
+  async function* pagesOf(of: typeof source): AsyncGenerator<string> {
+    for (let pageToken = ""; ; ) {
+      const page = await content.listResources({ source: of, pageSize: 1, pageToken });
+      yield* page.resources.map(({ uri }) => uri);
+      pageToken = page.nextPageToken;
+      if (pageToken === "") return;
+    }
+  }
+});
