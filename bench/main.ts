@@ -1,14 +1,14 @@
 import { parseArgs } from "node:util";
-import { measureBus } from "./bus.ts";
-import { measureCall } from "./call.ts";
-import { measureLoop } from "./loop.ts";
+import { measureBus } from "./bus/measure-bus.ts";
+import { measureCall } from "./call/measure-call.ts";
+import { measureLoop } from "./loop/measure-loop.ts";
 import type { BenchResult } from "./measuring/result.ts";
-import { measureParked } from "./parked.ts";
-import { measureRecovery } from "./recovery.ts";
-import { measureRelay } from "./relay.ts";
-import { measureRouter } from "./router.ts";
-import { measureStart } from "./start.ts";
-import { measureWorkers } from "./workers.ts";
+import { measureParked } from "./parked/measure-parked.ts";
+import { measureRecovery } from "./recovery/measure-recovery.ts";
+import { measureRelay } from "./relay/measure-relay.ts";
+import { measureRouter } from "./router/measure-router.ts";
+import { measureStart } from "./start/measure-start.ts";
+import { measureWorkers } from "./workers/measure-workers.ts";
 
 const USAGE = `usage: npm run bench -- <bench> [options]
 

@@ -11,7 +11,7 @@ import { until } from "#runtime/time/until.ts";
 import { openSuite } from "../../cli/suite/suite.ts";
 import { busUsers } from "../../services/bus-users.ts";
 import { clientFor } from "../../services/clients.ts";
-import { cpuMicrosecondsOf } from "../loop/cpu.ts";
+import { cpuMicrosecondsOf } from "../loop/figures/cpu.ts";
 import { openPeer } from "../measuring/peer.ts";
 import { AGENT, type CallerArguments, INTERNAL_TOOL, MCP_SERVER, type Order, type Report, SESSION } from "./setting.ts";
 

@@ -12,7 +12,7 @@ import { execFile } from "node:child_process";
 import { setTimeout as wait } from "node:timers/promises";
 import { promisify } from "node:util";
 import { type BenchResult, rounded } from "../measuring/result.ts";
-import { cpuMicrosecondsOf } from "./cpu.ts";
+import { cpuMicrosecondsOf } from "./figures/cpu.ts";
 import { dueTimesOf, quiet } from "./plan.ts";
 import { startRun, type World } from "./world.ts";
 

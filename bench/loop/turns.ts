@@ -5,8 +5,8 @@
  */
 
 import { type BenchResult, rounded } from "../measuring/result.ts";
+import { quantileOf } from "./figures/quantile.ts";
 import { type Plan, quiet } from "./plan.ts";
-import { quantileOf } from "./quantile.ts";
 import { followToEnd, startRun, type World } from "./world.ts";
 
 const bench = "loop";

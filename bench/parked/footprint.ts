@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { until } from "#runtime/time/until.ts";
-import { residentBytesOf } from "../loop/cpu.ts";
+import { residentBytesOf } from "../loop/figures/cpu.ts";
 import type { World } from "../loop/world.ts";
 
 /** What a service holds when its garbage is collected. */

@@ -8,8 +8,8 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { StoredRunEventSchema } from "#gen/toolbus/internal/run/v1/run_log_pb.ts";
 import { readSubject } from "#runtime/bus/streams/read.ts";
 import { until } from "#runtime/time/until.ts";
+import { quantileOf } from "../loop/figures/quantile.ts";
 import { quiet } from "../loop/plan.ts";
-import { quantileOf } from "../loop/quantile.ts";
 import { loopServices, openWorld, startRun, type World } from "../loop/world.ts";
 import { type BenchResult, rounded } from "../measuring/result.ts";
 

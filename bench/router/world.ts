@@ -7,7 +7,7 @@ import { openNatsServer } from "#runtime/bus/nats-server/nats-server.ts";
 import { until } from "#runtime/time/until.ts";
 import { busUsers } from "../../services/bus-users.ts";
 import { clientFor } from "../../services/clients.ts";
-import { cpuMicrosecondsOf } from "../loop/cpu.ts";
+import { cpuMicrosecondsOf } from "../loop/figures/cpu.ts";
 import { openPeer } from "../measuring/peer.ts";
 import {
   AGENT,

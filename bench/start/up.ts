@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { descendantsOf } from "../../test/harness/processes.ts";
-import { residentBytesOf } from "../loop/cpu.ts";
+import { residentBytesOf } from "../loop/figures/cpu.ts";
 
 export interface Up extends AsyncDisposable {
   readonly pid: number;

@@ -1,7 +1,7 @@
 // One attack after the other, while another principal calls.
 
 import { delay } from "#runtime/time/delay.ts";
-import { quantileOf } from "../../bench/loop/quantile.ts";
+import { quantileOf } from "../../bench/loop/figures/quantile.ts";
 import type { Attack, Outcome } from "./attack.ts";
 import type { Attacker } from "./attacker/attacker.ts";
 import type { NeighbourCall } from "./neighbour/calls.ts";

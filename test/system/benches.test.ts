@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { measureCall } from "../../bench/call.ts";
-import { measureRelay } from "../../bench/relay.ts";
+import { measureCall } from "../../bench/call/measure-call.ts";
+import { measureRelay } from "../../bench/relay/measure-relay.ts";
 
 test("a call of a tool is measured over the bus and through the gateway, beside what others do the same with", {
   timeout: 120_000,

@@ -4,7 +4,7 @@ import { unlessAborted } from "../../time/unless-aborted.ts";
 import { inTime } from "../link/waited.ts";
 import type { Bucket, Change } from "./bucket.ts";
 import { openFollower } from "./follower.ts";
-import { sharedReading } from "./shared-reading.ts";
+import { sharedReading } from "./reading/shared-reading.ts";
 
 const RECHECK_MS = 500;
 

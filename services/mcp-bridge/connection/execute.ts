@@ -6,11 +6,11 @@ import { type Tool, ToolProgressSchema, ToolSchema } from "#gen/toolbus/tool/v1/
 import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import { errorResult } from "#runtime/results/error-result.ts";
 import { openEnding } from "#runtime/time/ending.ts";
-import { followTask } from "../link/follow-task.ts";
 import type { LinkKeeper } from "../link/link-keeper.ts";
-import type { Outcome } from "../link/outcome.ts";
+import type { Outcome } from "../link/outcome/outcome.ts";
 import type { ReadyPhase } from "../link/phase.ts";
-import { type Task, taskIn } from "../link/tasks.ts";
+import { followTask } from "../link/tasks/follow-task.ts";
+import { type Task, taskIn } from "../link/tasks/tasks.ts";
 import { loginNeededIn } from "../servers/login-needed.ts";
 import { rootsOf } from "../servers/roots.ts";
 import { isOffered } from "../tools/is-offered.ts";

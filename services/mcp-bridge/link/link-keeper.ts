@@ -15,7 +15,7 @@ import { CurrentPhase } from "./current-phase.ts";
 import { type HealthFinding, watchHealth } from "./health.ts";
 import type { Link, OnElicit } from "./link.ts";
 import type { ListedTools } from "./list-tools.ts";
-import type { Outcome } from "./outcome.ts";
+import type { Outcome } from "./outcome/outcome.ts";
 import { type Phase, type ReadyPhase, reasonOf } from "./phase.ts";
 import { createRefresh } from "./refresh.ts";
 

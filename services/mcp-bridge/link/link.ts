@@ -32,8 +32,8 @@ import type { OpenTransport, TransportContext, TransportModule } from "../transp
 import { type About, aboutServer } from "./about.ts";
 import type { KnownEra } from "./eras.ts";
 import { type ListedTools, listTools } from "./list-tools.ts";
-import { networkTextOf, type Outcome, outcomeOf } from "./outcome.ts";
-import { callAsTask, showTasks, TASKS_EXTENSION, type Tasks, tasksOf } from "./tasks.ts";
+import { networkTextOf, type Outcome, outcomeOf } from "./outcome/outcome.ts";
+import { callAsTask, showTasks, TASKS_EXTENSION, type Tasks, tasksOf } from "./tasks/tasks.ts";
 
 /** A client and its transport, initialised: they live and end together, and are never used again after that. */
 export interface Link extends AsyncDisposable {

@@ -5,7 +5,7 @@ import type { Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { isOffered } from "../tools/is-offered.ts";
 import { parseTool } from "../tools/parse-tool.ts";
 import { READ_RESOURCE } from "../tools/read-resource.ts";
-import { wantsTask } from "./tasks.ts";
+import { wantsTask } from "./tasks/tasks.ts";
 
 /** The SDK's own schema refuses the whole list for one bad tool. */
 const pageSchema = z.looseObject({ tools: z.array(z.unknown()), nextCursor: z.string().nullish() });

@@ -10,7 +10,7 @@ import { createBucket } from "#runtime/bus/buckets/stored-bucket.ts";
 import { lastOf } from "#runtime/bus/streams/append.ts";
 import { until } from "#runtime/time/until.ts";
 import { openTestBus } from "../../../test/harness/bus.ts";
-import { callRecord, decodeCall, encodeCall } from "../calls/records/call-record.ts";
+import { callRecord, decodeCall, encodeCall } from "../calls/records/record/call-record.ts";
 import { SessionChanges } from "../sessions/session-changes.ts";
 import { decodeSession, encodeSession, sessionRecord } from "../sessions/session-record.ts";
 import { followSessions } from "./sessions/sessions.ts";

@@ -3,9 +3,9 @@
 import type { NatsConnection } from "nats";
 import type { Step, Verb, WireCase } from "./case-file.ts";
 import { CaseRun, type SubjectAddress } from "./case-run.ts";
-import * as client from "./client-steps.ts";
-import * as frames from "./frame-steps.ts";
-import * as server from "./server-steps.ts";
+import * as client from "./steps/client-steps.ts";
+import * as frames from "./steps/frame-steps.ts";
+import * as server from "./steps/server-steps.ts";
 
 const firstCall = "a";
 

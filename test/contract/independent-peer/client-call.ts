@@ -2,8 +2,8 @@
 
 import { randomUUID } from "node:crypto";
 import type { MsgHdrs } from "nats";
-import { type Credit, creditUnsaid, decodeCredit, encodeCredit, type Frame, Kind } from "./frame.ts";
-import { FrameLine } from "./frame-line.ts";
+import { type Credit, creditUnsaid, decodeCredit, encodeCredit, type Frame, Kind } from "./frames/frame.ts";
+import { FrameLine } from "./frames/frame-line.ts";
 import { Intake } from "./intake.ts";
 import type { Link } from "./link.ts";
 import { metadataOf, sizeOf, toBlock, trailersOf } from "./metadata.ts";

@@ -1,6 +1,6 @@
 // Parts to messages for one reader, and the credit for them. docs/connect-over-nats/README.md, "Parts" and "Credit".
 
-import type { Credit } from "./frame.ts";
+import type { Credit } from "./frames/frame.ts";
 import { maxMessageBytes } from "./outbox.ts";
 import { PeerError, tooLarge } from "./peer-error.ts";
 

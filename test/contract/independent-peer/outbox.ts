@@ -1,6 +1,6 @@
 // Messages to parts, under the other side's credit. docs/connect-over-nats/README.md, "Parts" and "Credit".
 
-import type { Credit } from "./frame.ts";
+import type { Credit } from "./frames/frame.ts";
 import { PeerError, tooLarge } from "./peer-error.ts";
 
 export const maxMessageBytes = 64 * 1024 * 1024;

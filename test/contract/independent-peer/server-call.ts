@@ -1,8 +1,16 @@
 // One call, as its server sees it. Written from docs/connect-over-nats/README.md.
 
 import type { Msg, MsgHdrs } from "nats";
-import { type Credit, creditUnsaid, decodeCredit, encodeCredit, type Frame, Kind, parseCredit } from "./frame.ts";
-import { FrameLine } from "./frame-line.ts";
+import {
+  type Credit,
+  creditUnsaid,
+  decodeCredit,
+  encodeCredit,
+  type Frame,
+  Kind,
+  parseCredit,
+} from "./frames/frame.ts";
+import { FrameLine } from "./frames/frame-line.ts";
 import { Intake } from "./intake.ts";
 import type { Link } from "./link.ts";
 import { metadataOf, sizeOf, toBlock } from "./metadata.ts";

@@ -11,7 +11,7 @@ import {
 } from "@bufbuild/protobuf";
 import type { Msg, NatsConnection, Service, Subscription } from "nats";
 import type { MethodOf, Sequence } from "./client.ts";
-import { type Credit, encodeFrame, Kind, parseCredit } from "./frame.ts";
+import { type Credit, encodeFrame, Kind, parseCredit } from "./frames/frame.ts";
 import { Link } from "./link.ts";
 import { toBlock } from "./metadata.ts";
 import { encodeError, PeerError, toPeerError } from "./peer-error.ts";

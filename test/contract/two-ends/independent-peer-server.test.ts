@@ -5,7 +5,7 @@ import { BytesValueSchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { until } from "#runtime/time/until.ts";
-import { Kind } from "../independent-peer/frame.ts";
+import { Kind } from "../independent-peer/frames/frame.ts";
 import { PeerError } from "../independent-peer/peer-error.ts";
 import { type BothEnds, failureOf, largeValue, one, openBothEnds, two, values } from "./testing/both-ends.ts";
 import { type EchoHandler, sequence, serving } from "./testing/peer-server.ts";

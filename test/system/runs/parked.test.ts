@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { measureParked } from "../../../bench/parked.ts";
+import { measureParked } from "../../../bench/parked/measure-parked.ts";
 
 test("LOOP-16 runs that wait for their client are parked, weighed and woken, as the measurement does with 100,000 of them", {
   timeout: 180_000,

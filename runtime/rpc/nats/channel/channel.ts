@@ -15,12 +15,12 @@ import {
 } from "../frame/frame.ts";
 import { faultOf } from "../frame/frame-rules.ts";
 import { readMetadata, type WireHeaders } from "../frame/headers.ts";
-import { ROOM_PATIENCE_MS } from "./assembly.ts";
+import { ROOM_PATIENCE_MS } from "./assembly/assembly.ts";
+import { IncomingMessages } from "./assembly/incoming-messages.ts";
 import { Beginning } from "./beginning.ts";
 import type { ChannelOptions } from "./channel-options.ts";
 import { ReceiveWindow } from "./credit.ts";
 import { FrameSender, type MessageOptions } from "./frame-sender.ts";
-import { IncomingMessages } from "./incoming-messages.ts";
 import type { MuxCall } from "./mux.ts";
 import { cancelEverywhere } from "./subjects.ts";
 

@@ -6,7 +6,7 @@ import { TransientMap } from "#runtime/collections/transient-map.ts";
 import type { CallAbort } from "../../handling/call-signal.ts";
 import { notSent, unknownOutcome } from "../call/delivery.ts";
 import { ServiceSilence } from "../call/service-silence.ts";
-import { AssemblyRoom } from "./assembly.ts";
+import { AssemblyRoom } from "./assembly/assembly.ts";
 import { ByteBudget, CONNECTION_BUDGET_BYTES, OPENINGS_BUDGET_BYTES } from "./credit.ts";
 
 /*

@@ -5,8 +5,8 @@ import { DEFAULT_TIMINGS, type Timings } from "../call/timings.ts";
 import { CallMux } from "../channel/mux.ts";
 import { cancelSubjectOf, subjectOfMethod, urlOfMethod } from "../channel/subjects.ts";
 import type { ClientContext, MethodRoute } from "./client-call.ts";
-import { runStream } from "./run-stream.ts";
 import { runUnary } from "./run-unary.ts";
+import { runStream } from "./streams/run-stream.ts";
 
 export interface NatsTransportOptions {
   /** The service on the bus, which is also its queue group. */

@@ -10,7 +10,7 @@ import {
 } from "@modelcontextprotocol/client";
 import { AuthGrant, type ClientAuth } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { createRedaction } from "#runtime/content/redaction.ts";
-import { networkTextOf } from "../../link/outcome.ts";
+import { networkTextOf } from "../../link/outcome/outcome.ts";
 import type { Grant, Origin, PendingLogin } from "../record.ts";
 import { clientOf } from "./client.ts";
 import { revocationEndpoint } from "./discovery.ts";

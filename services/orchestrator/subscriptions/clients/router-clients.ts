@@ -15,8 +15,8 @@ import { allPages } from "#runtime/rpc/paging/all-pages.ts";
 import { clientFor } from "../../../clients.ts";
 import { processOf } from "../../../processes.ts";
 import type { FoldedRun } from "../../log/state/fold.ts";
-import { createKnownAgents } from "../../loop/tools/known-agents.ts";
-import { createKnownLists } from "../../loop/tools/known-lists.ts";
+import { createKnownAgents } from "../../loop/tools/known/known-agents.ts";
+import { createKnownLists } from "../../loop/tools/known/known-lists.ts";
 import type { RememberedAgents, ToolRouter } from "../../loop/tools/tool-router.ts";
 import type { SessionSource } from "../../runs/create/creation.ts";
 

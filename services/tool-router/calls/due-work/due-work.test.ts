@@ -12,7 +12,7 @@ import { until } from "#runtime/time/until.ts";
 import { createMemoryCalls } from "../../testing/fakes/memory-calls.ts";
 import { MemoryOffers, MemoryPresence } from "../../testing/fakes/memory-watchers.ts";
 import { success } from "../answers/answer.ts";
-import { type CallRecordInit, callRecord } from "../records/call-record.ts";
+import { type CallRecordInit, callRecord } from "../records/record/call-record.ts";
 import { createWaiters } from "../records/waiters.ts";
 import { createCancellation } from "../requests/cancellation.ts";
 import { createLostWatchers } from "../watchers/lost-watchers.ts";

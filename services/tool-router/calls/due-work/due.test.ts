@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { success } from "../answers/answer.ts";
-import { type CallRecordInit, callRecord } from "../records/call-record.ts";
+import { type CallRecordInit, callRecord } from "../records/record/call-record.ts";
 import { decideDueWork, heldCheckAt, nextCheckAt } from "./due.ts";
 
 const { EXTERNAL, SPACE } = ExecutionType;

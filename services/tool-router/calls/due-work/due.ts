@@ -1,7 +1,7 @@
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
-import type { CallRecord } from "../records/call-record.ts";
-import { expiryMs, isExternal, isOpen } from "../records/states.ts";
+import type { CallRecord } from "../records/record/call-record.ts";
+import { expiryMs, isExternal, isOpen } from "../records/record/states.ts";
 
 /** The work that is due on a call after its record was written, by any router: nothing, announce the change, or check the call. */
 export type DueWork = { kind: "none" } | { kind: "notify" } | { kind: "check"; at: number };

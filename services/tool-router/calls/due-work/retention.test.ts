@@ -4,7 +4,7 @@ import { filledPart, makeRoom } from "#runtime/bus/buckets/room.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { openTestBus, type TestBus } from "../../../../test/harness/bus.ts";
 import { callPlace, openCallStore } from "../../subscriptions/calls/store.ts";
-import { type CallRecordInit, callRecord } from "../records/call-record.ts";
+import { type CallRecordInit, callRecord } from "../records/record/call-record.ts";
 import { createWaiters } from "../records/waiters.ts";
 import { KEPT_MS, mayLeave } from "./retention.ts";
 

@@ -1,5 +1,5 @@
 import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
-import type { CallRecord } from "../records/call-record.ts";
+import type { CallRecord } from "../records/record/call-record.ts";
 
 /** How long a call stays after its last change, whatever the room: so long its id may be repeated without another execution. */
 export const KEPT_MS = 3_600_000;

@@ -6,7 +6,7 @@ import { createManualClock } from "#runtime/time/manual-clock.ts";
 import { until } from "#runtime/time/until.ts";
 import { createMemoryCalls } from "../../testing/fakes/memory-calls.ts";
 import { MemoryOffers } from "../../testing/fakes/memory-watchers.ts";
-import { callRecord } from "../records/call-record.ts";
+import { callRecord } from "../records/record/call-record.ts";
 import { createWaiters } from "../records/waiters.ts";
 import { Outside } from "./outside.ts";
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { recordedArguments } from "../answers/record-size.ts";
 import { differencesOf, isSameArguments } from "./call-identity.ts";
-import { callRecord } from "./call-record.ts";
+import { callRecord } from "./record/call-record.ts";
 
 test("the same arguments are the same in any spelling, and empty ones are an empty object", () => {
   expect(isSameArguments('{"a":1,"b":[2]}', ' { "b" : [2], "a" : 1.0 }')).toBe(true);

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { refuse } from "#runtime/failure/failure.ts";
-import type { CallRecord } from "./call-record.ts";
+import type { CallRecord } from "./record/call-record.ts";
 
 /*
  * One id is one call: what comes under it again joins the first call or is given its result, and so has to ask for the same.

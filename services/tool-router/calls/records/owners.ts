@@ -1,7 +1,7 @@
 import { isOwner, requireOwner } from "#runtime/failure/session-owner.ts";
 import type { Caller } from "#runtime/rpc/identity.ts";
-import type { CallRecord } from "./call-record.ts";
-import { isExternal } from "./states.ts";
+import type { CallRecord } from "./record/call-record.ts";
+import { isExternal } from "./record/states.ts";
 
 /* O2 and O3 of #runtime/rpc/access/session-owners.ts. */
 

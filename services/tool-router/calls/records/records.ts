@@ -8,9 +8,9 @@ import type { ToolEntry } from "../../tools/tool-set/tool-set.ts";
 import { type Answer, outcomeUnknown } from "../answers/answer.ts";
 import { recordedArguments } from "../answers/record-size.ts";
 import { type CallIdentity, differencesOf, isSameArguments, refuseForeign } from "./call-identity.ts";
-import { type CallRecord, type CallRecordInit, callRecord } from "./call-record.ts";
+import { type CallRecord, type CallRecordInit, callRecord } from "./record/call-record.ts";
+import { isCanceledFor, isCanceledForAll, isTombstone } from "./record/states.ts";
 import type { RunningCalls } from "./running.ts";
-import { isCanceledFor, isCanceledForAll, isTombstone } from "./states.ts";
 import type { CallStore } from "./store.ts";
 import type { Waiters } from "./waiters.ts";
 

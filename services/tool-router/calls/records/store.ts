@@ -1,5 +1,5 @@
 import type { Stored } from "#runtime/bus/buckets/bucket.ts";
-import type { CallRecord } from "./call-record.ts";
+import type { CallRecord } from "./record/call-record.ts";
 
 /** The bucket of recorded calls, and the events that tell routers of its changes. */
 export interface CallStore {

@@ -1,8 +1,8 @@
 import type { AcknowledgeToolCallRequest } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
-import type { CallRecord } from "../records/call-record.ts";
-import { isOpen } from "../records/states.ts";
+import type { CallRecord } from "../records/record/call-record.ts";
+import { isOpen } from "../records/record/states.ts";
 import type { CallStore } from "../records/store.ts";
 import type { DeliveryIds } from "../watchers/delivery-id.ts";
 import { refuseUnknown, refuseUnlessOpen } from "./submissions.ts";

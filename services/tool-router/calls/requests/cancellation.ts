@@ -8,9 +8,9 @@ import type { Clock } from "#runtime/time/clock.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
 import type { Audit } from "../../catalogue/audit/audit.ts";
 import { type Answer, canceled, failure } from "../answers/answer.ts";
-import { auditedFacts, type CallRecord, callRecord } from "../records/call-record.ts";
+import { auditedFacts, type CallRecord, callRecord } from "../records/record/call-record.ts";
+import { cancelersOf, isExternal, isOpen, isTombstone } from "../records/record/states.ts";
 import type { RunningCalls } from "../records/running.ts";
-import { cancelersOf, isExternal, isOpen, isTombstone } from "../records/states.ts";
 import type { CallStore } from "../records/store.ts";
 import type { CallQueue } from "../watchers/ports.ts";
 

@@ -7,9 +7,9 @@ import type { Caller } from "#runtime/rpc/identity.ts";
 import type { Validator } from "#runtime/schema/json-schema/validator.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import { type Answer, type Answers, failure, successJson } from "../answers/answer.ts";
-import type { CallRecord } from "../records/call-record.ts";
 import { requireAnswerable } from "../records/owners.ts";
-import { hasExpired, isExternal, isOpen, isTombstone } from "../records/states.ts";
+import type { CallRecord } from "../records/record/call-record.ts";
+import { hasExpired, isExternal, isOpen, isTombstone } from "../records/record/states.ts";
 import type { CallStore } from "../records/store.ts";
 import type { Presence } from "../watchers/ports.ts";
 

@@ -6,7 +6,7 @@ import { until } from "#runtime/time/until.ts";
 import { createMemoryCalls } from "../../testing/fakes/memory-calls.ts";
 import { MemoryOffers, MemoryPresence } from "../../testing/fakes/memory-watchers.ts";
 import { success } from "../answers/answer.ts";
-import { type CallRecord, callRecord } from "../records/call-record.ts";
+import { type CallRecord, callRecord } from "../records/record/call-record.ts";
 import { createWaiters } from "../records/waiters.ts";
 import { createAcknowledgements } from "../requests/acknowledgements.ts";
 import { DeliveryIds } from "./delivery-id.ts";

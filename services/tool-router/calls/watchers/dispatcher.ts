@@ -1,8 +1,8 @@
 import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import { startTimer } from "#runtime/time/timer.ts";
-import type { CallRecord } from "../records/call-record.ts";
-import { isOpen } from "../records/states.ts";
+import type { CallRecord } from "../records/record/call-record.ts";
+import { isOpen } from "../records/record/states.ts";
 import type { CallStore } from "../records/store.ts";
 import { type DeliveryIds, watcherOf } from "./delivery-id.ts";
 import type { CallQueue, Presence, QueuedCall, WatcherFacts } from "./ports.ts";

@@ -1,4 +1,4 @@
-import type { CallRecord } from "../records/call-record.ts";
+import type { CallRecord } from "../records/record/call-record.ts";
 
 /** Which watchers are connected, to any router. Rejects while that cannot be found out. */
 export interface Presence {

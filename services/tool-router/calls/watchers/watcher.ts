@@ -1,4 +1,4 @@
-import type { CallRecord } from "../records/call-record.ts";
+import type { CallRecord } from "../records/record/call-record.ts";
 import type { QueuedCall, WatcherFacts } from "./ports.ts";
 
 /** What a watcher is sent: a call to execute, or the withdrawal of a call that needs no result any more. */

@@ -6,7 +6,7 @@ import type { Bus } from "#runtime/bus/bus.ts";
 import { type AppendOutcome, appendFenced, lastOf } from "#runtime/bus/streams/append.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { decideDueWork } from "../../calls/due-work/due.ts";
-import { type CallRecord, decodeCall, encodeCall } from "../../calls/records/call-record.ts";
+import { type CallRecord, decodeCall, encodeCall } from "../../calls/records/record/call-record.ts";
 import type { CallStore } from "../../calls/records/store.ts";
 import type { Waiters } from "../../calls/records/waiters.ts";
 import { type CachedCall, CachedCalls } from "./cached-calls.ts";

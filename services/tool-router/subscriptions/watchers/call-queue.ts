@@ -1,7 +1,7 @@
 import type { Bus } from "#runtime/bus/bus.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
-import type { CallRecord } from "../../calls/records/call-record.ts";
-import { isOpen } from "../../calls/records/states.ts";
+import type { CallRecord } from "../../calls/records/record/call-record.ts";
+import { isOpen } from "../../calls/records/record/states.ts";
 import type { CallQueue, QueuedCall } from "../../calls/watchers/ports.ts";
 import { canBeDelivered, openDirectDelivery } from "./direct-delivery.ts";
 import { openWorkQueue, type WorkQueueOptions } from "./work-queue.ts";

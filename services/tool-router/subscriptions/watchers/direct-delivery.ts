@@ -4,7 +4,7 @@ import type { Bus } from "#runtime/bus/bus.ts";
 import { openInbox } from "#runtime/bus/credentials/inbox.ts";
 import { readRecord } from "#runtime/bus/streams/record.ts";
 import { FIRST_CHECK_MS } from "../../calls/due-work/due.ts";
-import { type CallRecord, decodeCall, encodeCall } from "../../calls/records/call-record.ts";
+import { type CallRecord, decodeCall, encodeCall } from "../../calls/records/record/call-record.ts";
 import { tokenFrom } from "./subject-token.ts";
 
 /*

@@ -3,7 +3,7 @@ import type { Bus } from "#runtime/bus/bus.ts";
 import { retryOnBus } from "#runtime/bus/link/link.ts";
 import { appendFenced, lastOf } from "#runtime/bus/streams/append.ts";
 import { readRecord } from "#runtime/bus/streams/record.ts";
-import { type CallRecord, decodeCall, encodeCall } from "../../calls/records/call-record.ts";
+import { type CallRecord, decodeCall, encodeCall } from "../../calls/records/record/call-record.ts";
 import type { CallQueue, QueuedCall } from "../../calls/watchers/ports.ts";
 import { type DeliveryInfo, deliveryInfoFrom } from "../queues/delivery-info.ts";
 import { openPulls } from "../queues/pulls.ts";

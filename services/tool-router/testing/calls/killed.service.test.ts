@@ -6,7 +6,7 @@ import { ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { lastOf } from "#runtime/bus/streams/append.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { until } from "#runtime/time/until.ts";
-import { decodeCall, encodeCall } from "../../calls/records/call-record.ts";
+import { decodeCall, encodeCall } from "../../calls/records/record/call-record.ts";
 import { storedCall } from "../fakes/stored.ts";
 import { answerAtOnce, ExternalService, neither, takeOnly } from "../peers/external-service.ts";
 import { type ExternalTools, openExternalTools } from "../peers/external-tools.ts";

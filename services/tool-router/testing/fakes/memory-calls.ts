@@ -1,4 +1,4 @@
-import type { CallRecord } from "../../calls/records/call-record.ts";
+import type { CallRecord } from "../../calls/records/record/call-record.ts";
 import type { CallStore } from "../../calls/records/store.ts";
 import type { Waiters } from "../../calls/records/waiters.ts";
 

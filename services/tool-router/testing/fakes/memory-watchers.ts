@@ -1,4 +1,4 @@
-import type { CallRecord } from "../../calls/records/call-record.ts";
+import type { CallRecord } from "../../calls/records/record/call-record.ts";
 import type { CallQueue, Presence, QueuedCall, WatcherFacts } from "../../calls/watchers/ports.ts";
 
 /** The queues in memory, with the same promises as those of the bus: a call stands once, and is in one pair of hands. */

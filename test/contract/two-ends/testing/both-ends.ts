@@ -2,7 +2,7 @@
 
 import { connect, type NatsConnection, nkeyAuthenticator } from "nats";
 import { openTestBus, type TestBus } from "../../../harness/bus.ts";
-import { decodeFrame, type Frame } from "../../independent-peer/frame.ts";
+import { decodeFrame, type Frame } from "../../independent-peer/frames/frame.ts";
 
 export interface Seen {
   readonly subject: string;

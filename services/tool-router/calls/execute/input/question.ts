@@ -6,7 +6,7 @@ import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
 import { faultOfHandedArguments, recordedSchema } from "../../answers/record-size.ts";
-import { type CallRecord, callRecord } from "../../records/call-record.ts";
+import { type CallRecord, callRecord } from "../../records/record/call-record.ts";
 
 /** By this name a space and a list of calls show a question. No tool has it. */
 export const QUESTION_TOOL = "elicitation/create";

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { until } from "#runtime/time/until.ts";
-import { callThrough, openConnection, startCall } from "../testing/connection.ts";
-import { eventsOf } from "../testing/events.ts";
-import { openTaskServer } from "../testing/servers/task-server.ts";
+import { callThrough, openConnection, startCall } from "../../testing/connection.ts";
+import { eventsOf } from "../../testing/events.ts";
+import { openTaskServer } from "../../testing/servers/task-server.ts";
 
 const everything = new URL(
-  "../../../node_modules/@modelcontextprotocol/server-everything/dist/index.js",
+  "../../../../node_modules/@modelcontextprotocol/server-everything/dist/index.js",
   import.meta.url,
 ).pathname;
 const result = { content: [{ type: "text", text: "found" }] };

@@ -1,4 +1,4 @@
-import { MAX_MESSAGE_BYTES } from "../frame/parts.ts";
+import { MAX_MESSAGE_BYTES } from "../../frame/parts.ts";
 
 /*
  * How much of large messages a connection holds at once: what a window holds is bounded by credit, but one message may be sixty

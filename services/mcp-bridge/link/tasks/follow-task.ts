@@ -3,9 +3,9 @@ import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { createBackoff } from "#runtime/time/retry/backoff.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
-import type { LinkKeeper } from "./link-keeper.ts";
-import type { Outcome } from "./outcome.ts";
-import type { ReadyPhase } from "./phase.ts";
+import type { LinkKeeper } from "../link-keeper.ts";
+import type { Outcome } from "../outcome/outcome.ts";
+import type { ReadyPhase } from "../phase.ts";
 import { isUnderWay, pollMsOf, type Task } from "./tasks.ts";
 
 export interface FollowedTask {

@@ -1,10 +1,10 @@
 // The steps that drive the client under test, and those that look at what it does.
 
-import { bodyFault, headersFault, toldAs } from "./bodies.ts";
-import type { Bounds, StepOf } from "./case-file.ts";
-import type { CaseRun } from "./case-run.ts";
+import { bodyFault, headersFault, toldAs } from "../bodies.ts";
+import type { Bounds, StepOf } from "../case-file.ts";
+import type { CaseRun } from "../case-run.ts";
+import { add, WireCall } from "../wire-call.ts";
 import { quiet } from "./frame-steps.ts";
-import { add, WireCall } from "./wire-call.ts";
 
 const unsaidCredit = { messages: 1, bytes: 262_144 };
 

@@ -1,6 +1,6 @@
-import type { BenchResult } from "./measuring/result.ts";
-import { measureBrokerDeaths } from "./recovery/broker.ts";
-import { measureOrchestratorDeaths } from "./recovery/orchestrator.ts";
+import type { BenchResult } from "../measuring/result.ts";
+import { measureBrokerDeaths } from "./broker.ts";
+import { measureOrchestratorDeaths } from "./orchestrator.ts";
 
 /*
  * How long does a run stand still when a process dies? The times of appends are those of the server that stored them.

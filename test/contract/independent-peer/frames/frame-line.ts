@@ -1,9 +1,9 @@
 // The frames of one side of one call: numbers, heartbeats, silence. docs/connect-over-nats/README.md, "Frames" and "Time".
 
 import type { Msg, MsgHdrs } from "nats";
+import { isNobodyThere, type Link, type Mail } from "../link.ts";
+import { PeerError } from "../peer-error.ts";
 import { decodeFrame, encodeFrame, type Frame, faultOf, Kind, type ReceivedFrame } from "./frame.ts";
-import { isNobodyThere, type Link, type Mail } from "./link.ts";
-import { PeerError } from "./peer-error.ts";
 
 const tickMs = 100;
 const heartbeatTicks = 1_000 / tickMs;

@@ -7,11 +7,11 @@ import {
 } from "@bufbuild/protobuf";
 import { ConnectError, createContextValues, type StreamRequest, type StreamResponse } from "@connectrpc/connect";
 import { runStreamingCall } from "@connectrpc/connect/protocol";
-import { ForeignAbort } from "../../handling/call-signal.ts";
-import { assertMessageFits } from "../frame/parts.ts";
-import { parseAnswer } from "./answer.ts";
-import { type ClientContext, type ClientRequest, errorOfCall, type Progress } from "./client-call.ts";
-import type { CallInit } from "./outgoing-call.ts";
+import { ForeignAbort } from "../../../handling/call-signal.ts";
+import { assertMessageFits } from "../../frame/parts.ts";
+import { parseAnswer } from "../answer.ts";
+import { type ClientContext, type ClientRequest, errorOfCall, type Progress } from "../client-call.ts";
+import type { CallInit } from "../outgoing-call.ts";
 import { runServerStream } from "./run-server-stream.ts";
 import { callStream } from "./stream-call.ts";
 

@@ -2,8 +2,8 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { type BenchResult, comparedResult } from "./measuring/result.ts";
-import { openUp, residentMegabytes } from "./start/up.ts";
+import { type BenchResult, comparedResult } from "../measuring/result.ts";
+import { openUp, residentMegabytes } from "./up.ts";
 
 /*
  * How long does the command take to start the suite, or to say how it is used, and what does an idle suite hold? Everything
@@ -18,7 +18,7 @@ export interface StartOptions {
 /** After the last service is ready, MCP servers and workers of the examples still start. */
 const settleMs = 5_000;
 
-const command = fileURLToPath(new URL("../cli/main.ts", import.meta.url));
+const command = fileURLToPath(new URL("../../cli/main.ts", import.meta.url));
 
 export async function* measureStart({ rounds, onProgress }: StartOptions): AsyncIterable<BenchResult> {
   onProgress("the help");

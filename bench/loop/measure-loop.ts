@@ -1,9 +1,9 @@
-import { measureLogBytes } from "./loop/log-bytes.ts";
-import { measureSteps } from "./loop/steps.ts";
-import { measureStreams } from "./loop/streams.ts";
-import { measureLength, measureTurns } from "./loop/turns.ts";
-import { loopServices, openWorld } from "./loop/world.ts";
-import type { BenchResult } from "./measuring/result.ts";
+import type { BenchResult } from "../measuring/result.ts";
+import { measureLogBytes } from "./figures/log-bytes.ts";
+import { measureSteps } from "./steps.ts";
+import { measureStreams } from "./streams.ts";
+import { measureLength, measureTurns } from "./turns.ts";
+import { loopServices, openWorld } from "./world.ts";
 
 /*
  * What does the durable loop cost? A real nats-server, real services in processes of their own, production's code but for the

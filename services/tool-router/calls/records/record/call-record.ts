@@ -2,7 +2,7 @@ import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/p
 import type { AuditEventSchema } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { type StoredToolCall, StoredToolCallSchema } from "#gen/toolbus/internal/tool/v1/tool_call_pb.ts";
 import { type ToolCall, ToolCallSchema } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
-import type { Answer, CallUse } from "../answers/answer.ts";
+import type { Answer, CallUse } from "../../answers/answer.ts";
 
 type Fields = Omit<StoredToolCall, "$typeName" | "$unknown" | "call" | keyof CallUse>;
 

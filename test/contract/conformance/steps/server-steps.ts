@@ -1,11 +1,11 @@
 // The steps of a caller of the server under test.
 
 import { createInbox } from "nats";
-import { bytesOf, headerLines } from "./bodies.ts";
-import type { HeaderValue, StepOf } from "./case-file.ts";
-import { type CaseRun, defaultWithinMs, echoService } from "./case-run.ts";
+import { bytesOf, headerLines } from "../bodies.ts";
+import type { HeaderValue, StepOf } from "../case-file.ts";
+import { type CaseRun, defaultWithinMs, echoService } from "../case-run.ts";
+import { add, blockOf, WireCall as Wire, type WireCall } from "../wire-call.ts";
 import { quiet } from "./frame-steps.ts";
-import { add, blockOf, WireCall as Wire, type WireCall } from "./wire-call.ts";
 
 const unsaidCredit = { messages: 1, bytes: 262_144 };
 

@@ -1,9 +1,9 @@
 // The steps that send and receive frames, for both sides.
 
-import { bodyFault, bytesOf, headerLines, headersFault } from "./bodies.ts";
-import type { Flags, FrameName, StepOf } from "./case-file.ts";
-import { type CaseRun, isPassedOver } from "./case-run.ts";
-import { type Arrival, flagBits, kinds, type WireCall } from "./wire-call.ts";
+import { bodyFault, bytesOf, headerLines, headersFault } from "../bodies.ts";
+import type { Flags, FrameName, StepOf } from "../case-file.ts";
+import { type CaseRun, isPassedOver } from "../case-run.ts";
+import { type Arrival, flagBits, kinds, type WireCall } from "../wire-call.ts";
 
 const largestPart = 65_536;
 const smallestPart = 16_384;

@@ -1,6 +1,6 @@
-import type { Order, Report, Way } from "./call/setting.ts";
-import { type CallWorld, openCallWorld } from "./call/world.ts";
-import { type BenchResult, comparedResult } from "./measuring/result.ts";
+import { type BenchResult, comparedResult } from "../measuring/result.ts";
+import type { Order, Report, Way } from "./setting.ts";
+import { type CallWorld, openCallWorld } from "./world.ts";
 
 /*
  * How long does a call of a tool take, from who calls it to the tool and back, and what does it cost the processors? Each

@@ -2,9 +2,9 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openNatsServer } from "#runtime/bus/nats-server/nats-server.ts";
-import type { Order, Report } from "./bus/setting.ts";
-import { openPeer, type Peer } from "./measuring/peer.ts";
-import { type BenchResult, comparedResult } from "./measuring/result.ts";
+import { openPeer, type Peer } from "../measuring/peer.ts";
+import { type BenchResult, comparedResult } from "../measuring/result.ts";
+import type { Order, Report } from "./setting.ts";
 
 /*
  * What does a call cost on the bus? Server and client are processes of their own, with the interceptors and windows of
@@ -40,7 +40,7 @@ async function runRounds(): Promise<Series> {
   stack.defer(() => rm(directory, { recursive: true, force: true }));
   const { url, login } = stack.use(await openNatsServer({ directory }));
   const open = (program: string, argument: object) =>
-    openPeer<Report>(stack, new URL(`bus/${program}.ts`, import.meta.url), { args: [JSON.stringify(argument)] });
+    openPeer<Report>(stack, new URL(`${program}.ts`, import.meta.url), { args: [JSON.stringify(argument)] });
   const server = await open("server", { url, login });
   const client = await open("client", { url, login, ...server.hello });
   const series: Series = { raw64: [], bus64: [], h264: [], raw1: [], bus1: [], stream: [] };

@@ -6,9 +6,9 @@
 import { toBinary } from "@bufbuild/protobuf";
 import { ItemSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import { readSubject } from "#runtime/bus/streams/read.ts";
-import { type BenchResult, rounded } from "../measuring/result.ts";
-import { quiet } from "./plan.ts";
-import { followToEnd, startRun, type World } from "./world.ts";
+import { type BenchResult, rounded } from "../../measuring/result.ts";
+import { quiet } from "../plan.ts";
+import { followToEnd, startRun, type World } from "../world.ts";
 
 const calls = 100;
 const contextBytes = 200_000 * 4;

@@ -1,8 +1,8 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { iterableOf } from "../../handling/iterable-of.ts";
-import { unknownOutcome } from "../call/delivery.ts";
-import { Channel } from "../channel/channel.ts";
-import { FIRST_CREDIT, FLOOR_BYTES } from "../channel/credit.ts";
+import { iterableOf } from "../../../handling/iterable-of.ts";
+import { unknownOutcome } from "../../call/delivery.ts";
+import { Channel } from "../../channel/channel.ts";
+import { FIRST_CREDIT, FLOOR_BYTES } from "../../channel/credit.ts";
 import {
   assertSendable,
   type ClientContext,
@@ -13,9 +13,9 @@ import {
   openingLimit,
   repeatRefused,
   sendRest,
-} from "./client-call.ts";
-import { openConfirmed } from "./confirmed-call.ts";
-import { LightCall, type WholeAnswer } from "./light-call.ts";
+} from "../client-call.ts";
+import { openConfirmed } from "../confirmed-call.ts";
+import { LightCall, type WholeAnswer } from "../light-call.ts";
 
 export interface StreamAnswer {
   readonly header: Headers;

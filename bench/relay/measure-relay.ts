@@ -2,12 +2,12 @@ import { randomUUID } from "node:crypto";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { until } from "#runtime/time/until.ts";
-import { clientFor } from "../services/clients.ts";
-import { quantileOf } from "./loop/quantile.ts";
-import { type BenchSuite, openBenchSuite } from "./measuring/bench-suite.ts";
-import { openPeer } from "./measuring/peer.ts";
-import { type BenchResult, comparedResult } from "./measuring/result.ts";
-import { AGENT, CALLER, type Order, type Report, TOOL } from "./relay/setting.ts";
+import { clientFor } from "../../services/clients.ts";
+import { quantileOf } from "../loop/figures/quantile.ts";
+import { type BenchSuite, openBenchSuite } from "../measuring/bench-suite.ts";
+import { openPeer } from "../measuring/peer.ts";
+import { type BenchResult, comparedResult } from "../measuring/result.ts";
+import { AGENT, CALLER, type Order, type Report, TOOL } from "./setting.ts";
 
 /*
  * How long does a call take of a tool of the program that opened the session? It is asked for over the bus, as a run asks; the
@@ -84,7 +84,7 @@ async function openCaller(
   sessions: number,
 ): Promise<readonly string[]> {
   const args = [JSON.stringify({ gatewayUrl, sessions })];
-  const { hello } = await openPeer(stack, new URL("relay/caller.ts", import.meta.url), { args });
+  const { hello } = await openPeer(stack, new URL("caller.ts", import.meta.url), { args });
   return hello.sessionIds as string[];
 }
 

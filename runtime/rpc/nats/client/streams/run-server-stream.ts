@@ -7,11 +7,11 @@ import {
   toBinary,
 } from "@bufbuild/protobuf";
 import type { StreamRequest, StreamResponse } from "@connectrpc/connect";
-import { connectError } from "../../../failure/connect.ts";
-import { intercepted } from "../../handling/intercepted.ts";
-import { parseAnswer } from "./answer.ts";
-import { type ClientContext, errorOfCall } from "./client-call.ts";
-import { type CallInit, OutgoingCall } from "./outgoing-call.ts";
+import { connectError } from "../../../../failure/connect.ts";
+import { intercepted } from "../../../handling/intercepted.ts";
+import { parseAnswer } from "../answer.ts";
+import { type ClientContext, errorOfCall } from "../client-call.ts";
+import { type CallInit, OutgoingCall } from "../outgoing-call.ts";
 import { callStream } from "./stream-call.ts";
 
 interface ServerStreamInit<I extends DescMessage, O extends DescMessage>

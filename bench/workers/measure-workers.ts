@@ -2,11 +2,11 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { until } from "#runtime/time/until.ts";
-import { clientFor } from "../services/clients.ts";
-import { openBenchSuite } from "./measuring/bench-suite.ts";
-import { openPeer } from "./measuring/peer.ts";
-import { type BenchResult, comparedResult } from "./measuring/result.ts";
-import { AGENT, type Order, type Report, SESSION, SOURCE, TOOL, WORKER } from "./workers/setting.ts";
+import { clientFor } from "../../services/clients.ts";
+import { openBenchSuite } from "../measuring/bench-suite.ts";
+import { openPeer } from "../measuring/peer.ts";
+import { type BenchResult, comparedResult } from "../measuring/result.ts";
+import { AGENT, type Order, type Report, SESSION, SOURCE, TOOL, WORKER } from "./setting.ts";
 
 /*
  * How long does a call of a Python function take whose worker is warm? Router, pool, caller and the nats-server are processes of
@@ -84,5 +84,5 @@ async function openCaller(stack: AsyncDisposableStack) {
     timeoutMs: 30_000,
   }); // its file is being read
   const args = [JSON.stringify({ login, path })];
-  return openPeer<Report>(stack, new URL("workers/caller.ts", import.meta.url), { args });
+  return openPeer<Report>(stack, new URL("caller.ts", import.meta.url), { args });
 }

@@ -1,8 +1,8 @@
-import { quantileOf } from "./loop/quantile.ts";
-import { type BenchResult, comparedResult } from "./measuring/result.ts";
-import { measureDecisions } from "./router/decide.ts";
-import type { Report } from "./router/setting.ts";
-import { openRouterWorld, type RouterWorld } from "./router/world.ts";
+import { quantileOf } from "../loop/figures/quantile.ts";
+import { type BenchResult, comparedResult } from "../measuring/result.ts";
+import { measureDecisions } from "./decide.ts";
+import type { Report } from "./setting.ts";
+import { openRouterWorld, type RouterWorld } from "./world.ts";
 
 /*
  * How long does a synchronous call take that a service outside answers at once? Who calls and who watches are processes of

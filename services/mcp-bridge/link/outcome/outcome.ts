@@ -1,7 +1,7 @@
 import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from "@modelcontextprotocol/client";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
-import { LoginNeeded, refusalIn } from "../servers/login-needed.ts";
-import { STREAM_ENDED } from "../transport/http/stream-ended.ts";
+import { LoginNeeded, refusalIn } from "../../servers/login-needed.ts";
+import { STREAM_ENDED } from "../../transport/http/stream-ended.ts";
 
 /**
  * What an error of a call means, and what follows:

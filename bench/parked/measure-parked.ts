@@ -9,13 +9,13 @@
  * pays.
  */
 
-import { cpuMicrosecondsOf } from "./loop/cpu.ts";
-import { quantileOf } from "./loop/quantile.ts";
-import { loopServices, openWorld, type World } from "./loop/world.ts";
-import { type BenchResult, rounded } from "./measuring/result.ts";
-import { type Footprint, type Holding, openFootprint } from "./parked/footprint.ts";
-import { type LiveRuns, openLiveRuns } from "./parked/live-runs.ts";
-import { startParked } from "./parked/start.ts";
+import { cpuMicrosecondsOf } from "../loop/figures/cpu.ts";
+import { quantileOf } from "../loop/figures/quantile.ts";
+import { loopServices, openWorld, type World } from "../loop/world.ts";
+import { type BenchResult, rounded } from "../measuring/result.ts";
+import { type Footprint, type Holding, openFootprint } from "./footprint.ts";
+import { type LiveRuns, openLiveRuns } from "./live-runs.ts";
+import { startParked } from "./start.ts";
 
 const bench = "parked";
 const mib = 2 ** 20;
