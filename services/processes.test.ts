@@ -5,7 +5,7 @@ import { internalServices, processOf, publicServices } from "./processes.ts";
 
 test("BUS-1 each service of the contract has the process that serves it", () => {
   expect(processOf(RunService)).toBe("orchestrator");
-  expect(publicServices.map(processOf)).toHaveLength(14);
+  expect(publicServices.map(processOf)).toHaveLength(15);
   expect(internalServices.map(processOf)).toEqual(["spaces", "spaces", "spaces"]);
 });
 

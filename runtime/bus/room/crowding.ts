@@ -18,6 +18,8 @@ export interface CrowdedStore {
 }
 
 export interface Crowding extends AsyncDisposable {
+  /** While nobody has his share, whose something is needs not be asked. */
+  hasAnybody(): boolean;
   has(principal: string): boolean;
   /** Refuses a principal that has its share while room is short. */
   requireRoom(principal: string): void;
@@ -58,9 +60,9 @@ export function openCrowding(bus: Bus, store: CrowdedStore): Crowding {
     },
     onError: (error) => onFault(`the room of ${stream} could not be looked at: ${messageFromUnknown(error)}`),
   });
-  const has = (principal: string) => crowding.has(principal);
   return {
-    has,
+    hasAnybody: () => crowding.size > 0,
+    has: (principal) => crowding.has(principal),
     requireRoom(principal) {
       const limit = crowding.get(principal);
       if (limit === undefined) return;

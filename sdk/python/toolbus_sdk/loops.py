@@ -35,6 +35,7 @@ class Loop:
         self.asyncio_loop = asyncio.new_event_loop()
         self.waiting = collections.deque()
         self.calls = weakref.WeakKeyDictionary()
+        self.is_beginning = False
         self.asked_at = None
         self.is_blocked = False
         self.thread = threading.Thread(target=self.asyncio_loop.run_forever, name=name, daemon=True)
@@ -43,18 +44,26 @@ class Loop:
     def add(self, work):
         work.loop = self
         self.waiting.append(work)
-        self.asyncio_loop.call_soon_threadsafe(self.begin_next)
+        self.asyncio_loop.call_soon_threadsafe(self.begin)
+
+    def begin(self):
+        if not self.is_beginning:
+            self.is_beginning = True
+            self.begin_next()
 
     def begin_next(self):
+        """Each takes its first step before the next one begins: what waits behind one that blocks can still be moved."""
         try:
             work = self.waiting.popleft()
-        except IndexError:
-            return  # it was given to another loop
+        except IndexError:  # all have begun, or were given to another loop
+            self.is_beginning = False
+            return
         work.task = work.context.run(self.asyncio_loop.create_task, work.coroutine)
         self.calls[work.task] = work.call
         work.task.add_done_callback(work.on_done)
         if work.is_canceled:
             work.task.cancel()
+        self.asyncio_loop.call_soon(self.begin_next)
 
     def look(self):
         """Whether it is blocked since the last look. It is asked for a sign of life, and asked again once it has given it."""

@@ -166,7 +166,7 @@ describe("a hosted module", () => {
       secrets: { KEY: "hush-hush" },
     });
     expect((await call("given")).value).toMatchObject({ secrets: {} });
-    expect(JSON.stringify((await call("environment")).value)).not.toMatch(/hush-hush|other!|TOOLBUS|NATS/);
+    expect(JSON.stringify((await call("environment")).value)).not.toMatch(/hush-hush|other!|TOOLBUS(?!_CHILD)|NATS/);
     const missing = { name: "mine", config: { file: "good.ts", secrets: ["ABSENT"] } };
     expect((await failureOf(call("given", {}, { source: missing }))).rawMessage).toContain("TOOLBUS_SECRET_ABSENT");
     const listed = await pool.provider.getProvidedTools({ sources: [source, missing, { name: "nowhere" }] });

@@ -48,6 +48,9 @@ export interface SwitchRunResult {
 /** Routers remember the last 4,096 calls that they had to do with: their memory says something when they have had as many. */
 const WARMING_CALLS = 10_000;
 
+/** While services start, a busy machine can cost one of them its link. */
+const PATIENCE_MS = 20_000;
+
 /** What spaces offers everybody alike each router follows once, and for a while longer than any session. */
 export const sharedWatches = 2;
 
@@ -68,7 +71,7 @@ export async function runSwitches(options: SwitchRunOptions): Promise<SwitchRunR
     const sessionId = `s-${index + 1}`;
     const { session } = await retryRequest(
       () => world.sessions.createSession({ sessionId, agent }),
-      performance.now() + 20_000, // while the services start, a busy machine can cost one of them its link
+      performance.now() + PATIENCE_MS,
     );
     loads.push(
       new SessionLoad(world, random, {
@@ -127,7 +130,8 @@ export async function runSwitches(options: SwitchRunOptions): Promise<SwitchRunR
   watching.abort();
   await watched;
   const durationMs = performance.now() - startedAt;
-  for (const { sessionId } of loads) await world.sessions.closeSession({ sessionId });
+  for (const { sessionId } of loads)
+    await retryRequest(() => world.sessions.closeSession({ sessionId }), performance.now() + PATIENCE_MS);
   await until(async () => (await serverProcesses(world)) === 0, { timeoutMs: 10_000, intervalMs: 200 }).catch(() => {}); // told by the count
   const closed = await world.probes.alive(world.suite.services);
   const left = await leftAtBroker(world, before, { forConsumers: kills === 0 });

@@ -55,8 +55,10 @@ test("SEC-4 a server that turns on who trusts it misleads no model, and is appro
   expect(isError).toBe(true);
   expect(outputJson).toContain("toolbus tools approve adder");
   expect(outputJson).not.toContain("id_rsa");
-  const events = await client(AuditService).listAuditEvents({ pageSize: 1_000 });
-  expect(events.events.some(({ kind, tool }) => kind === AuditKind.TOOL_CHANGED && tool === "@sums/add")).toBe(true);
+  await until(async () => {
+    const { events } = await client(AuditService).listAuditEvents({ pageSize: 1_000 });
+    return events.some(({ kind, tool }) => kind === AuditKind.TOOL_CHANGED && tool === "@sums/add");
+  }, patient);
 
   const shown = await toolbus("tools", "approve", "adder");
   expect(shown.stdout).toMatch(/^- description: "Adds two numbers\."\n\+ description: .*id_rsa/m);

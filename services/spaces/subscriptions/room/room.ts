@@ -52,8 +52,10 @@ export function openSharedRoom(bus: Bus, parts: SharedRoomParts): SharedRoom {
   stack.use(openGivingWay(bus, { ...spaceShares(bus, parts), holds: "messages", onFault }));
   const principalOf = async (sessionId: string) => (await findPrincipal(sessionId)) ?? "";
   return {
-    isCrowding: async (sessionId) => inboxes.has(await principalOf(sessionId)),
-    requireMemory: async (sessionId) => memory.requireRoom(await principalOf(sessionId)),
+    isCrowding: async (sessionId) => inboxes.hasAnybody() && inboxes.has(await principalOf(sessionId)),
+    requireMemory: async (sessionId) => {
+      if (memory.hasAnybody()) memory.requireRoom(await principalOf(sessionId));
+    },
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   };
 }

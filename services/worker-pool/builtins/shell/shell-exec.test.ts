@@ -89,7 +89,7 @@ describe("ORCH-9 shell_exec runs what the list names, letter by letter", () => {
       .split("\n")
       .map((line) => line.split("=")[0]);
     expect(
-      names.filter((name) => !["PATH", "LANG", "TOOLBUS_COMMAND", "PWD", "OLDPWD", "_"].includes(name ?? "")),
+      names.filter((name) => !["PATH", "LANG", "TOOLBUS_CHILD", "PWD", "OLDPWD", "_"].includes(name ?? "")),
     ).toEqual([]);
     expect(stdout).toContain("PATH=/usr/local/bin:/usr/bin:/bin\n");
     expect((await run(["env"], { args: { env: { LD_PRELOAD: "x" } } })).error).toMatch(/env/);
