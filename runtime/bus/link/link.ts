@@ -136,7 +136,7 @@ export async function retryOnBus<T>(link: Link, action: () => Promise<T>, option
     return await retryWhile(mayPass, attempt, { initialMs: 20, maxMs: 500, patienceMs: limitMs, signal, onRetry });
   } catch (error) {
     signal?.throwIfAborted();
-    if (leftMs() > 0 || !mayPass(error)) throw error;
+    if (!mayPass(error)) throw error;
     const last = cause ?? (link.isUp ? error : link.down.reason);
     throw patienceMs < ownMs ? link.storage.givenUp(options.what, last) : givenUp(options, last);
   } finally {
