@@ -2,6 +2,7 @@ import { parseArgs } from "node:util";
 import { measureBus } from "./bus/measure-bus.ts";
 import { measureCall } from "./call/measure-call.ts";
 import { measureLoop } from "./loop/measure-loop.ts";
+import { measureMcp } from "./mcp/measure-mcp.ts";
 import type { BenchResult } from "./measuring/result.ts";
 import { measureParked } from "./parked/measure-parked.ts";
 import { measureRecovery } from "./recovery/measure-recovery.ts";
@@ -18,6 +19,10 @@ benches:
                --rounds N      how often each way is measured (5)
                --round-ms N    for how long (1000)
   loop       what the durable loop costs a turn, a call, a delta, and in bytes
+  mcp        how long a call of an MCP server's tool takes, beside the SDK's own client, and what a session of a server holds
+               --rounds N      how often each way is measured (5)
+               --round-ms N    for how long (1000)
+               --sessions N    how many are opened to see what one holds (20)
   recovery   how long a run stands still when a process dies
   parked     what parked runs cost
                --runs N        how many (100000)
@@ -54,7 +59,7 @@ const { values, positionals } = parseArgs({
     "warm-up": { type: "string", default: "5000" },
     "at-once": { type: "string", default: "64" },
     wakes: { type: "string", default: "200" },
-    sessions: { type: "string", default: "1000" },
+    sessions: { type: "string" },
     calls: { type: "string", default: "10000" },
     "in-flight": { type: "string", default: "32" },
     "per-second": { type: "string", default: "200" },
@@ -66,6 +71,13 @@ const benches: Record<string, () => AsyncIterable<BenchResult>> = {
   bus: measureBus,
   call: () => measureCall({ rounds: Number(values.rounds), roundMs: Number(values["round-ms"]), onProgress }),
   loop: measureLoop,
+  mcp: () =>
+    measureMcp({
+      rounds: Number(values.rounds),
+      roundMs: Number(values["round-ms"]),
+      sessions: Number(values.sessions ?? 20),
+      onProgress,
+    }),
   recovery: measureRecovery,
   parked: () =>
     measureParked({
@@ -86,7 +98,7 @@ const benches: Record<string, () => AsyncIterable<BenchResult>> = {
     measureRelay({
       rounds: Number(values.rounds),
       roundMs: Number(values["round-ms"]),
-      sessions: Number(values.sessions),
+      sessions: Number(values.sessions ?? 1_000),
       onProgress,
     }),
   start: () => measureStart({ rounds: Number(values.rounds), onProgress }),

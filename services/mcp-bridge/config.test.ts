@@ -37,6 +37,9 @@ test("ORCH-6 a server whose command may have to fetch it first has a minute, unl
     "pnpm dlx x",
     "docker run -i x",
     "uv --quiet run x.py",
+    "go run example.com/x@v1",
+    "deno run jsr:x",
+    "dnx x",
   ];
   for (const [command = "", ...args] of words.map((text) => text.split(" ")))
     expect(ofCommand(command, ...args).ms, command).toBe(60_000);
@@ -45,6 +48,7 @@ test("ORCH-6 a server whose command may have to fetch it first has a minute, unl
     ["node", "npx"],
     ["pnpm", "start"],
     ["docker", "exec", "run"],
+    ["go", "version"],
   ])
     expect(ofCommand(command, ...args)).toEqual({ ms: 5_000 });
   const own = serverFrom({ name: "s", command: "npx", startupTimeout: durationFromMs(7) });

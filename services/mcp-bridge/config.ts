@@ -72,7 +72,7 @@ export function readConfig(env: NodeJS.ProcessEnv) {
     }),
     installTimeoutMs: reader.milliseconds("TOOLBUS_MCP_INSTALL_TIMEOUT", {
       meaning:
-        "The same for a server whose command may have to fetch it first: `npx`, `uvx`, `bunx`, `pnpm dlx`, `docker run` and the like.",
+        "The same for a server whose command may have to fetch it first: `npx`, `uvx`, `bunx`, `pnpm dlx`, `go run`, `docker run` and the like.",
       default: 60_000,
       min: 1,
     }),

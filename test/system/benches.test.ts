@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { measureCall } from "../../bench/call/measure-call.ts";
+import { measureMcp } from "../../bench/mcp/measure-mcp.ts";
 import { measureRelay } from "../../bench/relay/measure-relay.ts";
 
 test("a call of a tool is measured over the bus and through the gateway, beside what others do the same with", {
@@ -24,4 +25,15 @@ test("a call of a caller's tool is measured alone, among many, and with many ses
     "caller_call_p50_ms_of_20",
   ]);
   for (const { value } of rows) expect(value).toBeGreaterThan(0);
+});
+
+test("a call of an MCP server's tool is measured beside the SDK's own client, and what a session of one holds", {
+  timeout: 120_000,
+}, async () => {
+  const rows = await Array.fromAsync(measureMcp({ rounds: 1, roundMs: 100, sessions: 2, onProgress: () => {} }));
+  expect(rows.map(({ metric }) => metric)).toEqual(["stdio_echo_p50_ms", "http_echo_p50_ms", "sessions_of_stdio_mb"]);
+  for (const { value, baseline } of rows) {
+    expect(value).toBeGreaterThan(0);
+    expect(baseline).toBeGreaterThan(0);
+  }
 });

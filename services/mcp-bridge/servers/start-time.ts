@@ -18,6 +18,7 @@ export interface StartTimes {
 const INSTALLERS = [
   ...["npx", "uvx", "bunx", "pnpx", "pnpm dlx", "yarn dlx", "npm exec", "npm x", "bun x"],
   ...["uv run", "uv tool", "pipx run", "docker run", "podman run"],
+  ...["go run", "cargo run", "deno run", "nix run", "dnx", "jbang"],
 ];
 
 /** By its entry, else by whether its command has to fetch it first. */
