@@ -1,7 +1,11 @@
+import type { DescService } from "@bufbuild/protobuf";
 import { ServerReflection } from "#gen/grpc/reflection/v1/reflection_pb.ts";
 import { Health as HealthService } from "#gen/health/v1/health_pb.ts";
+import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { McpServerService } from "#gen/toolbus/mcp/v1/mcp_server_service_pb.ts";
+import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
+import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { createBucket } from "#runtime/bus/buckets/stored-bucket.ts";
 import { openServiceBus } from "#runtime/bus/credentials/service-bus.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
@@ -9,6 +13,7 @@ import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service
 import { grantBucket } from "#runtime/rpc/access/grantees.ts";
 import { transportOnBus } from "#runtime/rpc/bus/client.ts";
 import { serveOnHttp, type TlsFiles } from "#runtime/rpc/http/server.ts";
+import { principalOf } from "#runtime/rpc/identity.ts";
 import { clientInterceptors, serverInterceptors } from "#runtime/rpc/interceptors.ts";
 import { contractValidation } from "#runtime/rpc/validation.ts";
 import { ACCESS } from "../access.ts";
@@ -23,6 +28,8 @@ import { guardHost } from "./access/host-guard.ts";
 import { Shares } from "./access/shares.ts";
 import type { GatewayConfig } from "./config.ts";
 import { createHealth, type IsServing } from "./health.ts";
+import { McpSessions } from "./mcp/eras/sessions.ts";
+import { createMcpPaths } from "./mcp/mcp-paths.ts";
 import { createLoginPaths } from "./plain/logins.ts";
 import { createPlainPaths } from "./plain/plain-paths.ts";
 import { followStorageFaults } from "./plain/storage-faults.ts";
@@ -58,8 +65,10 @@ export async function openService(config: GatewayConfig, context: ServiceContext
   const health = createHealth({ services: publicServices, processOf, isServing, storageFault, intervalMs: 1_000 });
   const grantRecords = createGrantRecords(createBucket(bus, grantBucket), (fault) => logger.warn(fault));
   await grantRecords.keepDefault([...config.defaultGrant]);
-  const enter = createEnter(createAuthenticate({ ...config, grantRecords }), new Shares(config.shares));
+  const shares = new Shares(config.shares);
+  const enter = createEnter(createAuthenticate({ ...config, grantRecords }), shares);
   const interceptors = clientInterceptors({ telemetry });
+  const client = <S extends DescService>(of: S) => clientFor(bus, of, { interceptors, caller: nobody });
   if (!config.isLoopback && config.tls === undefined) {
     logger.warn(
       "keys and messages cross the network in plain text: set TOOLBUS_TLS_CERT_FILE, or put a proxy with TLS in front",
@@ -86,14 +95,24 @@ export async function openService(config: GatewayConfig, context: ServiceContext
         enter,
         storageFault,
         logins: createLoginPaths({
-          servers: clientFor(bus, McpServerService, { interceptors, caller: nobody }),
+          servers: client(McpServerService),
           enter,
           publicUrl: config.publicUrl,
           isOpen,
         }),
         metricsText: () => telemetry.metricsText(),
         toolCalls: createToolCallPaths({
-          calls: clientFor(bus, ToolCallService, { interceptors, caller: nobody }),
+          calls: client(ToolCallService),
+          enter,
+          maxBytes: config.maxRequestBytes,
+        }),
+        mcp: createMcpPaths({
+          tools: client(ToolService),
+          calls: client(ToolCallService),
+          agents: client(AgentService),
+          sessions: new McpSessions(client(SessionService)),
+          takeCall: (caller) => shares.take(principalOf(caller), "calls"),
+          stopping: context.signal,
           enter,
           maxBytes: config.maxRequestBytes,
         }),

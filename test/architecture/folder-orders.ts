@@ -17,7 +17,8 @@ export const folderOrders: Readonly<Record<string, readonly string[]>> = {
   ],
   "runtime/rpc/nats": ["call", "frame", "channel", "client", "server"],
   "services/caller-relay": ["declarations", "streams", "requests", "delivery", "subscriptions", "routes"],
-  "services/gateway": ["access", "plain"],
+  "services/gateway": ["access", "plain", "mcp"],
+  "services/gateway/mcp": ["http", "agent", "eras"],
   "services/mcp-bridge": [
     "tools",
     "transport",

@@ -1,6 +1,12 @@
 import { cors as connectCors } from "@connectrpc/connect";
 import type { HttpRequest, HttpResponse } from "#runtime/rpc/http/messages.ts";
 
+/** Header fields of MCP clients in pages. */
+const MCP = {
+  allowed: ["mcp-session-id", "mcp-protocol-version", "mcp-method", "mcp-name", "last-event-id"],
+  exposed: ["mcp-session-id", "www-authenticate"],
+};
+
 /**
  * Lets pages of the given origins call: answers their preflight requests (and says so with `true`), and marks what they
  * may read of every other answer.
@@ -14,10 +20,10 @@ export function createCrossOrigin(
     if (origin === undefined || !isAllowed(origin)) return false;
     response.setHeader("access-control-allow-origin", origin);
     response.setHeader("vary", "origin");
-    response.setHeader("access-control-expose-headers", connectCors.exposedHeaders.join(", "));
+    response.setHeader("access-control-expose-headers", [...connectCors.exposedHeaders, ...MCP.exposed].join(", "));
     if (request.method !== "OPTIONS") return false;
-    const allowed = [...connectCors.allowedHeaders, "authorization", "x-api-key", "traceparent"];
-    response.setHeader("access-control-allow-methods", connectCors.allowedMethods.join(", "));
+    const allowed = [...connectCors.allowedHeaders, ...MCP.allowed, "authorization", "x-api-key", "traceparent"];
+    response.setHeader("access-control-allow-methods", [...connectCors.allowedMethods, "DELETE"].join(", "));
     response.setHeader("access-control-allow-headers", allowed.join(", "));
     response.setHeader("access-control-max-age", "7200");
     response.writeHead(204);

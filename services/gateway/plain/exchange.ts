@@ -27,6 +27,19 @@ export async function readJson(
       reason: "PROTOCOL_UNSUPPORTED",
     });
   }
+  const text = await readText(body, maxBytes);
+  try {
+    return parseKeepingNumbers(text);
+  } catch (cause) {
+    return refuse("invalid_argument", `the body is not JSON: ${messageFromUnknown(cause)}`, {
+      reason: "REQUEST_MALFORMED",
+      cause,
+    });
+  }
+}
+
+/** The body, in so many bytes at most. */
+export async function readText(body: AsyncIterable<Uint8Array>, maxBytes: number): Promise<string> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of body) {
@@ -35,14 +48,7 @@ export async function readJson(
       refuse("resource_exhausted", `the body is over the limit of ${maxBytes} bytes`, { reason: "MESSAGE_TOO_LARGE" });
     chunks.push(chunk);
   }
-  try {
-    return parseKeepingNumbers(Buffer.concat(chunks).toString("utf8"));
-  } catch (cause) {
-    return refuse("invalid_argument", `the body is not JSON: ${messageFromUnknown(cause)}`, {
-      reason: "REQUEST_MALFORMED",
-      cause,
-    });
-  }
+  return Buffer.concat(chunks).toString("utf8");
 }
 
 export function answerJson(response: HttpResponse, status: number, value: unknown): void {
@@ -63,7 +69,8 @@ export function answerFailure(response: HttpResponse, error: unknown): void {
   });
 }
 
-const STATUSES: Partial<Record<FailureCode, number>> = {
+/** What HTTP says of a refusal, where it has a word. */
+export const STATUSES: Partial<Record<FailureCode, number>> = {
   invalid_argument: 400,
   unauthenticated: 401,
   permission_denied: 403,

@@ -2,8 +2,8 @@ import type { LanguageModelV4FunctionTool } from "@ai-sdk/provider";
 import type { FunctionTool, RunOptions } from "#gen/toolbus/run/v1/run_pb.ts";
 import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { ListToolsResponse, ModelTool } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
+import { instructionsOfSources } from "#runtime/content/instructions-of-sources.ts";
 import { modelToolFromTool } from "../../model/prompt/call-options.ts";
-import { instructionsOfSources } from "./instructions-of-sources.ts";
 import { isOfRunServer } from "./run-servers.ts";
 
 /** What a name that the model uses leads to. */

@@ -6,12 +6,12 @@ import { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_serv
 import { SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
-import { type ListToolsResponse, ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
+import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { Failure, refuse } from "#runtime/failure/failure.ts";
 import { withPrincipal } from "#runtime/rpc/identity.ts";
 import { deliveryOf } from "#runtime/rpc/nats/call/delivery.ts";
-import { allPages } from "#runtime/rpc/paging/all-pages.ts";
+import { wholeList } from "#runtime/rpc/paging/whole-list.ts";
 import { clientFor } from "../../../clients.ts";
 import { processOf } from "../../../processes.ts";
 import type { FoldedRun } from "../../log/state/fold.ts";
@@ -142,15 +142,6 @@ function sessionsFrom({ sessions }: Clients): SessionSource {
       );
     },
   };
-}
-
-/** All tools of one list: it is read again when it changed between two of its pages. */
-async function wholeList(readPage: (pageToken: string) => Promise<ListToolsResponse>): Promise<ListToolsResponse> {
-  for (;;) {
-    const [first, ...others] = await allPages(readPage);
-    const isOne = others.every(({ toolsRevision }) => toolsRevision === first.toolsRevision);
-    if (isOne) return { ...first, tools: [first, ...others].flatMap(({ tools }) => tools), nextPageToken: "" };
-  }
 }
 
 async function asFailures<T>(principal: string, call: () => Promise<T>): Promise<T> {

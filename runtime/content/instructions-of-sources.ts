@@ -1,12 +1,12 @@
-import type { ListToolsResponse, ModelTool } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
+import type { SourceStatus } from "#gen/toolbus/tool/v1/source_pb.ts";
 
 /** Of all sources together; each is bounded by its provider. */
 const MAX_LENGTH = 32_768;
 
 /** What sources with tools that the model may call say of their use, each under its name: a third party wrote it, not the agent's author. */
 export function instructionsOfSources(
-  { sources }: Pick<ListToolsResponse, "sources">,
-  tools: readonly Pick<ModelTool, "reference" | "callable">[],
+  { sources }: { readonly sources: readonly SourceStatus[] },
+  tools: readonly { readonly reference: string; readonly callable: boolean }[],
 ): string {
   const callable = tools.filter((tool) => tool.callable).map(({ reference }) => reference);
   let left = MAX_LENGTH;

@@ -1,0 +1,92 @@
+import { createHash } from "node:crypto";
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { CallOptions, Client } from "@connectrpc/connect";
+import type { Icon, ToolAnnotations as McpAnnotations, Tool as McpTool } from "@modelcontextprotocol/server";
+import type { Icon as StoredIcon } from "#gen/toolbus/tool/v1/source_pb.ts";
+import type { Tool, ToolAnnotations } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import type {
+  ListToolsRequestSchema,
+  ListToolsResponse,
+  ModelTool,
+  ToolService,
+} from "#gen/toolbus/tool/v1/tool_service_pb.ts";
+import { instructionsOfSources } from "#runtime/content/instructions-of-sources.ts";
+import { wholeList } from "#runtime/rpc/paging/whole-list.ts";
+import { isObject } from "#runtime/schema/json-object.ts";
+
+export type Tools = Pick<Client<typeof ToolService>, "listTools" | "callTool">;
+
+export type ToolScope = NonNullable<MessageInitShape<typeof ListToolsRequestSchema>["scope"]>;
+
+export function scopeOfSession(sessionId: string): ToolScope {
+  return { case: "session", value: { sessionId } };
+}
+
+/** All tools of an agent, or of a session, in one list: many clients read no second page. */
+export function readTools(tools: Tools, scope: ToolScope, options: CallOptions) {
+  return wholeList((pageToken) => tools.listTools({ scope, pageToken, pageSize: 1_000 }, options));
+}
+
+/** Names what a client is listed: equal for equal lists, at every gateway. */
+export function digestOf(tools: readonly McpTool[]): string {
+  return createHash("sha256").update(JSON.stringify(tools)).digest("base64url");
+}
+
+/** Those that may be called, by name. */
+export function toolsFrom({ tools }: Pick<ListToolsResponse, "tools">): McpTool[] {
+  return tools.filter(({ callable }) => callable).map(toolFrom);
+}
+
+function toolFrom({ modelName, tool }: ModelTool): McpTool {
+  const {
+    description = "",
+    inputSchemaJson = "",
+    outputSchemaJson = "",
+    annotations,
+    icons = [],
+  }: Partial<Tool> = tool ?? {};
+  const outputSchema = schemaFrom(outputSchemaJson);
+  return {
+    name: modelName,
+    ...(annotations?.title && { title: annotations.title }),
+    ...(description !== "" && { description }),
+    inputSchema: { ...schemaFrom(inputSchemaJson), type: "object" },
+    // what is no object has no place in `structuredContent` before 2026-07-28
+    ...(outputSchema?.type === "object" && { outputSchema: { ...outputSchema, type: "object" as const } }),
+    ...(annotations && { annotations: annotationsFrom(annotations) }),
+    ...(icons.length > 0 && { icons: icons.map(iconFrom) }),
+  };
+}
+
+function schemaFrom(json: string): Record<string, unknown> | undefined {
+  const schema: unknown = json === "" ? undefined : JSON.parse(json);
+  return isObject(schema) ? schema : undefined;
+}
+
+function annotationsFrom(given: ToolAnnotations): McpAnnotations {
+  const { title, readOnlyHint, destructiveHint, idempotentHint, openWorldHint } = given;
+  return {
+    ...(title !== "" && { title }),
+    ...(readOnlyHint !== undefined && { readOnlyHint }),
+    ...(destructiveHint !== undefined && { destructiveHint }),
+    ...(idempotentHint !== undefined && { idempotentHint }),
+    ...(openWorldHint !== undefined && { openWorldHint }),
+  };
+}
+
+function iconFrom({ src, mimeType, sizes, theme }: StoredIcon): Icon {
+  return {
+    src,
+    ...(mimeType !== "" && { mimeType }),
+    ...(sizes.length > 0 && { sizes: [...sizes] }),
+    ...((theme === "light" || theme === "dark") && { theme }),
+  };
+}
+
+/** What is here, for the model of the client. */
+export function instructionsFrom(list: ListToolsResponse): string {
+  const own = `The tools of the agent ${list.agent} of toolbus.`;
+  const away = list.sources.filter(({ available }) => !available).map(({ source, reason }) => `${source} (${reason})`);
+  const missing = away.length > 0 ? `Not available at the moment: ${away.join(", ")}.` : "";
+  return [own, missing, instructionsOfSources(list, list.tools)].filter((text) => text !== "").join("\n\n");
+}

@@ -1,0 +1,59 @@
+import type { ProgressToken } from "@modelcontextprotocol/server";
+import { isObject } from "#runtime/schema/json-object.ts";
+import type { AskedCall } from "../agent/agent-server.ts";
+
+/**
+ * What `Last-Event-ID` says, so that no gateway has to remember it (mcp-3): of the stream of a call, what was called; of the
+ * stream of a session, what it was told of last. A client could ask the same anew: it needs no signature.
+ */
+export type Place =
+  | { readonly kind: "call"; readonly call: PlacedCall }
+  | { readonly kind: "tools"; readonly digest: string };
+
+export interface PlacedCall extends Pick<AskedCall, "id" | "name"> {
+  /** Left out where they are too long for a header: the call's record has them. */
+  readonly argumentsJson?: string;
+  readonly progressToken?: ProgressToken;
+}
+
+const MAX_ARGUMENTS = 2_048;
+
+export function eventIdOfCall({ argumentsJson = "", ...call }: PlacedCall): string {
+  const isShort = argumentsJson.length <= MAX_ARGUMENTS;
+  const place = { ...call, ...(isShort && { argumentsJson }) };
+  return `call.${Buffer.from(JSON.stringify(place)).toString("base64url")}`;
+}
+
+export function eventIdOfTools(digest: string): string {
+  return `tools.${digest}`;
+}
+
+/** Undefined for what is no place of a stream of this door. */
+export function placeFromEventId(eventId: string): Place | undefined {
+  const [kind, rest = ""] = eventId.split(".", 2);
+  if (kind === "tools") return { kind, digest: rest };
+  const call = kind === "call" ? callFrom(rest) : undefined;
+  return call && { kind: "call", call };
+}
+
+function callFrom(text: string): PlacedCall | undefined {
+  try {
+    const call: unknown = JSON.parse(Buffer.from(text, "base64url").toString("utf8"));
+    return isPlacedCall(call) ? call : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isPlacedCall(value: unknown): value is PlacedCall {
+  if (!isObject(value)) return false;
+  const { id, name, argumentsJson, progressToken } = value;
+  const isId = (one: unknown) => typeof one === "string" || typeof one === "number";
+  const isText = (one: unknown) => one === undefined || typeof one === "string";
+  return (
+    isId(id) &&
+    typeof name === "string" &&
+    isText(argumentsJson) &&
+    (progressToken === undefined || isId(progressToken))
+  );
+}

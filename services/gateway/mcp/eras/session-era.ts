@@ -1,0 +1,121 @@
+import { createHash } from "node:crypto";
+import {
+  type EventStore,
+  isInitializeRequest,
+  type RequestId,
+  WebStandardStreamableHTTPServerTransport as Transport,
+} from "@modelcontextprotocol/server";
+import { refuse } from "#runtime/failure/failure.ts";
+import { isObject } from "#runtime/schema/json-object.ts";
+import { type AskedCall, createAgentServer } from "../agent/agent-server.ts";
+import { instructionsFrom, readTools, scopeOfSession } from "../agent/tool-list.ts";
+import { eventIdOfCall } from "./event-ids.ts";
+import { type McpExchange, type McpParts, optionsFor } from "./exchange.ts";
+import { writtenArguments } from "./written-arguments.ts";
+
+/** Answers a POST of 2024-11-05 … 2025-11-25. */
+export async function postToSession(parts: McpParts, exchange: McpExchange): Promise<Response> {
+  const messages = messagesOf(exchange.body);
+  if (messages.some((message) => isInitializeRequest(message))) return initialize(parts, exchange);
+  const sessionId = await requireSession(parts, exchange);
+  const canceled = messages.filter(({ method }) => method === "notifications/cancelled");
+  await Promise.all(canceled.map((message) => cancel(parts, { exchange, sessionId, message })));
+  const [only] = messages;
+  return serve(parts, exchange, { sessionId, ...(messages.length === 1 && only && { only }) });
+}
+
+type Message = Record<string, unknown>;
+
+function messagesOf(body: unknown): Message[] {
+  return (Array.isArray(body) ? body : [body]).filter(isObject);
+}
+
+/** The session of the request's header, which is the caller's own. */
+export async function requireSession({ sessions }: McpParts, { request, caller }: McpExchange): Promise<string> {
+  const given = request.headers.get("mcp-session-id");
+  if (given === null) {
+    const text = "the header Mcp-Session-Id is missing: begin with initialize, and send what its answer has";
+    return refuse("invalid_argument", text, { reason: "INVALID_REQUEST" });
+  }
+  return (await sessions.require(given, caller)).id;
+}
+
+async function initialize(parts: McpParts, exchange: McpExchange): Promise<Response> {
+  const { agent, caller } = exchange;
+  const { id: sessionId } = await parts.sessions.open(agent, caller);
+  const list = await readTools(parts.tools, scopeOfSession(sessionId), optionsFor(caller));
+  return serve(parts, exchange, { sessionId, isNew: true, instructions: instructionsFrom(list) });
+}
+
+interface Served {
+  readonly sessionId: string;
+  readonly isNew?: boolean;
+  readonly instructions?: string;
+  /** The message, where there is one. */
+  readonly only?: Message;
+}
+
+/** By a server and a transport for these messages alone: nothing is known of the session but its id. */
+async function serve(parts: McpParts, exchange: McpExchange, served: Served): Promise<Response> {
+  const { sessionId, isNew, instructions, only } = served;
+  const { caller, request, body, bodyText } = exchange;
+  const argumentsJsonOf = writtenArguments(bodyText);
+  const server = createAgentServer({
+    tools: parts.tools,
+    options: optionsFor(caller),
+    sessionId: async () => sessionId,
+    callIdOf: ({ id }) => callIdOf(sessionId, id),
+    argumentsJsonOf,
+    takeCall: () => parts.takeCall(caller),
+    ...(instructions !== undefined && { instructions }),
+  });
+  const call = only && callFrom(only);
+  const isStream = messagesOf(body).some(({ method }) => method === "tools/call");
+  const transport = new Transport({
+    ...(isNew && { sessionIdGenerator: () => sessionId }),
+    ...(call && { eventStore: placeOf(eventIdOfCall({ ...call, argumentsJson: argumentsJsonOf(call) })) }),
+    enableJsonResponse: !isStream,
+  });
+  await server.connect(transport);
+  return transport.handleRequest(request, { parsedBody: body });
+}
+
+/** Whoever comes back with it asks for the same call (mcp-2). */
+function placeOf(eventId: string): EventStore {
+  const replayEventsAfter = () => refuse("internal", "streams are resumed by their calls", { reason: "INTERNAL" });
+  return { storeEvent: async () => eventId, replayEventsAfter };
+}
+
+function callFrom({ id, method, params }: Message): (AskedCall & { progressToken?: string | number }) | undefined {
+  if (method !== "tools/call" || !isObject(params) || !isId(id) || typeof params.name !== "string") return undefined;
+  const progressToken =
+    isObject(params._meta) && isId(params._meta.progressToken) ? params._meta.progressToken : undefined;
+  const given = isObject(params.arguments) ? params.arguments : {};
+  return { id, name: params.name, arguments: given, ...(progressToken !== undefined && { progressToken }) };
+}
+
+function isId(value: unknown): value is RequestId {
+  return typeof value === "string" || typeof value === "number";
+}
+
+/** mcp-2 */
+export function callIdOf(sessionId: string, id: RequestId): string {
+  const digest = createHash("sha256")
+    .update(JSON.stringify([sessionId, id]))
+    .digest("base64url");
+  return `mcp-${digest}`;
+}
+
+interface Cancellation {
+  readonly exchange: McpExchange;
+  readonly sessionId: string;
+  readonly message: Message;
+}
+
+/** Wherever the call is. One that has its result keeps it. */
+async function cancel({ calls }: McpParts, { exchange, sessionId, message }: Cancellation): Promise<void> {
+  const { requestId, reason } = isObject(message.params) ? message.params : {};
+  if (!isId(requestId)) return;
+  const text = typeof reason === "string" ? reason.slice(0, 4_096) : "canceled by the MCP client";
+  await calls.cancelToolCall({ callId: callIdOf(sessionId, requestId), reason: text }, optionsFor(exchange.caller));
+}

@@ -1,0 +1,92 @@
+import { type RequestId, WebStandardStreamableHTTPServerTransport as Transport } from "@modelcontextprotocol/server";
+import { refuse } from "#runtime/failure/failure.ts";
+import { openEnding } from "#runtime/time/ending.ts";
+import { createAgentServer } from "../agent/agent-server.ts";
+import { followTools } from "../agent/tool-changes.ts";
+import { scopeOfSession } from "../agent/tool-list.ts";
+import { eventIdOfTools, type PlacedCall, placeFromEventId } from "./event-ids.ts";
+import { type McpExchange, type McpParts, optionsFor } from "./exchange.ts";
+import { callIdOf, postToSession, requireSession } from "./session-era.ts";
+
+/** Answers a GET of 2024-11-05 … 2025-11-25: the stream of a session, or that of a call whose client has lost it (mcp-3). */
+export async function openStream(parts: McpParts, exchange: McpExchange): Promise<Response> {
+  const sessionId = await requireSession(parts, exchange);
+  const lastEventId = exchange.request.headers.get("last-event-id");
+  const place = lastEventId === null ? undefined : placeFromEventId(lastEventId);
+  if (place?.kind === "call") return resumeCall(parts, exchange, { sessionId, call: place.call });
+  if (lastEventId !== null && place === undefined)
+    refuse("invalid_argument", "Last-Event-ID is of no stream of this server", { reason: "INVALID_REQUEST" });
+  return followSession(parts, exchange, { sessionId, digest: place?.digest });
+}
+
+/** Ends the session. */
+export async function endSession(parts: McpParts, exchange: McpExchange): Promise<Response> {
+  await parts.sessions.close(await requireSession(parts, exchange), exchange.caller);
+  return new Response(null, { status: 204 });
+}
+
+/** The same request again, which joins the call or gets its result. */
+async function resumeCall(
+  parts: McpParts,
+  exchange: McpExchange,
+  { sessionId, call }: { sessionId: string; call: PlacedCall },
+): Promise<Response> {
+  const { id, name, progressToken } = call;
+  const argumentsJson = call.argumentsJson ?? (await recordedArguments(parts, exchange, callIdOf(sessionId, id)));
+  const meta = progressToken === undefined ? "" : `"_meta":${JSON.stringify({ progressToken })},`;
+  const params = `{${meta}"name":${JSON.stringify(name)},"arguments":${argumentsJson || "{}"}}`;
+  const bodyText = `{"jsonrpc":"2.0","id":${JSON.stringify(id satisfies RequestId)},"method":"tools/call","params":${params}}`;
+  const headers = new Headers(exchange.request.headers);
+  headers.delete("last-event-id");
+  headers.set("content-type", "application/json");
+  headers.set("accept", "application/json, text/event-stream");
+  const { url, signal } = exchange.request;
+  const request = new Request(url, { method: "POST", headers, signal });
+  return postToSession(parts, { ...exchange, request, body: JSON.parse(bodyText), bodyText });
+}
+
+async function recordedArguments({ calls }: McpParts, { caller }: McpExchange, callId: string): Promise<string> {
+  return (await calls.getToolCall({ callId }, optionsFor(caller))).call?.argumentsJson ?? "";
+}
+
+async function followSession(
+  parts: McpParts,
+  exchange: McpExchange,
+  { sessionId, digest }: { sessionId: string; digest: string | undefined },
+): Promise<Response> {
+  const { tools, stopping } = parts;
+  const options = optionsFor(exchange.caller);
+  let known = digest;
+  const eventStore = { storeEvent: async () => eventIdOfTools(known ?? ""), replayEventsAfter: async () => "" };
+  const transport = new Transport({ eventStore });
+  const server = createAgentServer({
+    ...{ tools, options, sessionId: async () => sessionId, takeCall: () => () => {} },
+    callIdOf: ({ id }) => callIdOf(sessionId, id),
+    argumentsJsonOf: (call) => JSON.stringify(call.arguments),
+  });
+  await server.connect(transport);
+  const response = await transport.handleRequest(withoutPlace(exchange.request));
+  const follow = async () => {
+    using ending = openEnding(exchange.request.signal, stopping);
+    for await (const listed of followTools({
+      tools,
+      scope: scopeOfSession(sessionId),
+      options,
+      signal: ending.signal,
+    })) {
+      const isOther = known !== undefined && known !== listed;
+      known = listed;
+      if (isOther) await server.sendToolListChanged();
+    }
+  };
+  void follow()
+    .catch(() => {}) // the client opens it again, and is told why it cannot
+    .finally(() => server.close());
+  return response;
+}
+
+function withoutPlace({ url, headers, signal }: Request): Request {
+  const kept = new Headers(headers);
+  kept.delete("last-event-id");
+  return new Request(url, { method: "GET", headers: kept, signal });
+}

@@ -1,0 +1,76 @@
+import { createHash } from "node:crypto";
+import type { Client } from "@connectrpc/connect";
+import { type Session, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
+import type { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
+import { failureFromConnectError } from "#runtime/failure/connect.ts";
+import { refuse } from "#runtime/failure/failure.ts";
+import { type Caller, principalOf } from "#runtime/rpc/identity.ts";
+import { valuesOf } from "../../plain/exchange.ts";
+
+/** Sessions of the suite, as those of MCP clients (mcp-1). */
+export class McpSessions {
+  readonly #sessions: Client<typeof SessionService>;
+
+  constructor(sessions: Client<typeof SessionService>) {
+    this.#sessions = sessions;
+  }
+
+  async open(agent: string, caller: Caller, sessionId = ""): Promise<Session> {
+    const opened = await this.#sessions.createSession({ agent, sessionId }, { contextValues: valuesOf(caller) });
+    return opened.session ?? refuse("internal", "the router opened no session", { reason: "INTERNAL" });
+  }
+
+  /** A session of the caller that is not closed. Nobody is told of another's that it is there. */
+  async require(sessionId: string, caller: Caller): Promise<Session> {
+    if (!/^[a-zA-Z0-9_-]{1,64}$/.test(sessionId)) refuseSession(sessionId);
+    const session = await this.#find(sessionId, caller);
+    return session === undefined || session.state === SessionState.CLOSED ? refuseSession(sessionId) : session;
+  }
+
+  async close(sessionId: string, caller: Caller): Promise<void> {
+    await this.#sessions.closeSession({ sessionId }, { contextValues: valuesOf(caller) });
+  }
+
+  /**
+   * The session of a principal with an agent, for clients that name none: it is opened by whoever is first, and its id follows from
+   * both. One that was closed, or has gone on to another agent, leaves its place to the next.
+   */
+  async standing(agent: string, caller: Caller): Promise<string> {
+    for (let place = 0; place < MOST_PLACES; place += 1) {
+      const id = idOfStanding(agent, principalOf(caller), place);
+      const session = await this.#find(id, caller);
+      if (session === undefined) return (await this.open(agent, caller, id)).id;
+      if (session.agent === agent && session.state !== SessionState.CLOSED) return id;
+    }
+    return refuse("resource_exhausted", "too many sessions with this agent were closed lately: try again tomorrow", {
+      reason: "SHARE_EXCEEDED",
+    });
+  }
+
+  async #find(sessionId: string, caller: Caller): Promise<Session | undefined> {
+    try {
+      return (await this.#sessions.getSession({ sessionId }, { contextValues: valuesOf(caller) })).session;
+    } catch (error) {
+      const { reason } = failureFromConnectError(error);
+      if (reason === "SESSION_NOT_FOUND" || reason === "PRINCIPAL_NOT_OWNER") return undefined;
+      throw error;
+    }
+  }
+}
+
+/** A session that was closed keeps its id for a day at least. */
+const MOST_PLACES = 100;
+
+function idOfStanding(agent: string, principal: string, place: number): string {
+  const digest = createHash("sha256")
+    .update(JSON.stringify([principal, agent, place]))
+    .digest("base64url");
+  return `mcp-${digest.slice(0, 32)}`;
+}
+
+function refuseSession(sessionId: string): never {
+  return refuse("not_found", `there is no session ${sessionId}: begin anew with initialize`, {
+    reason: "SESSION_NOT_FOUND",
+    metadata: { session_id: sessionId.slice(0, 64) },
+  });
+}

@@ -1,0 +1,50 @@
+import { failureFromConnectError } from "#runtime/failure/connect.ts";
+import type { Failure } from "#runtime/failure/failure.ts";
+import { STATUSES } from "../../plain/exchange.ts";
+
+/** Codes of JSON-RPC, and those that MCP adds. */
+export const JSON_RPC = {
+  parseError: -32_700,
+  invalidRequest: -32_600,
+  invalidParams: -32_602,
+  internalError: -32_603,
+  /** Of a request that cannot be served as it was sent. */
+  refused: -32_000,
+  sessionNotFound: -32_001,
+} as const;
+
+/** What went wrong, for a JSON-RPC client: our reason stands in `data`. */
+export interface RpcFailure {
+  readonly code: number;
+  readonly message: string;
+  readonly data: Record<string, unknown>;
+}
+
+/** Clients begin anew when their session is not found. */
+export const isSessionGone = ({ reason }: Pick<Failure, "reason">) =>
+  reason === "SESSION_NOT_FOUND" || reason === "SESSION_CLOSED";
+
+export function rpcFailureFrom(error: unknown): RpcFailure {
+  const { code, message, reason, fieldViolations, metadata } = failureFromConnectError(error);
+  const data = { code, reason, ...(metadata && { metadata }), ...(fieldViolations && { fieldViolations }) };
+  return { code: codeFrom(code, reason), message, data };
+}
+
+function codeFrom(code: Failure["code"], reason: Failure["reason"]): number {
+  if (isSessionGone({ reason })) return JSON_RPC.sessionNotFound;
+  if (reason === "REQUEST_MALFORMED") return JSON_RPC.parseError;
+  if (code === "invalid_argument" || code === "already_exists") return JSON_RPC.invalidParams;
+  return code === "internal" || code === "unknown" ? JSON_RPC.internalError : JSON_RPC.refused;
+}
+
+/** For a request that reaches no server of the SDK. */
+export function refusalResponse(error: unknown, id: string | number | null = null): Response {
+  const failure = failureFromConnectError(error);
+  const { code, reason, metadata } = failure;
+  const isShare = reason === "SHARE_EXCEEDED";
+  const status = isSessionGone(failure) ? 404 : isShare ? 429 : (STATUSES[code] ?? 500);
+  const headers = new Headers();
+  if (code === "unauthenticated") headers.set("www-authenticate", "Bearer");
+  if (isShare) headers.set("retry-after", String(Math.ceil(Number(metadata?.retry_after_ms ?? 1_000) / 1_000)));
+  return Response.json({ jsonrpc: "2.0", id, error: rpcFailureFrom(failure) }, { status, headers });
+}

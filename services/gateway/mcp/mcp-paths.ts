@@ -1,0 +1,112 @@
+/*
+ * An agent's tools for any MCP client (DOOR-1):
+ *
+ *   /mcp/<agent>     and /mcp, where there is one agent only
+ *   POST             messages of 2024-11-05 … 2025-11-25, and requests of 2026-07-28
+ *   GET, DELETE      the stream of a session, and its end, up to 2025-11-25
+ *
+ * It translates, and keeps nothing:
+ *
+ * mcp-1  A session of a client is a session of the suite, with its id, of the principal that opened it. A request of 2026-07-28
+ *        is of the session that its principal has with the agent. So every gateway serves every request.
+ * mcp-2  A call's id follows from its session and the id of its JSON-RPC request: sent again, resumed or canceled at any gateway, it
+ *        is that call, and not executed twice.
+ * mcp-3  Up to 2025-11-25, a client that leaves has canceled nothing. It goes on by `Last-Event-ID`, which says what it asked for.
+ * mcp-4  All is asked for as the client's principal: rules, policies, shares and audit are those of the services.
+ */
+
+import { isLegacyRequest } from "@modelcontextprotocol/server";
+import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
+import { whenLeft } from "#runtime/rpc/http/connect/reply.ts";
+import type { HttpResponse, PathTaker } from "#runtime/rpc/http/messages.ts";
+import { isObject } from "#runtime/schema/json-object.ts";
+import type { Enter } from "../access/admission.ts";
+import { type Exchange, readText } from "../plain/exchange.ts";
+import { type McpExchange, type McpParts, optionsFor } from "./eras/exchange.ts";
+import { postToSession } from "./eras/session-era.ts";
+import { endSession, openStream } from "./eras/session-streams.ts";
+import { serveStateless } from "./eras/stateless-era.ts";
+import { refusalResponse } from "./http/refusals.ts";
+import { answerWeb, webRequestOf } from "./http/web-messages.ts";
+
+export interface McpPathsOptions extends McpParts {
+  readonly enter: Enter;
+  readonly maxBytes: number;
+}
+
+/** Gives whether the path is one of these. */
+export function createMcpPaths(options: McpPathsOptions): PathTaker {
+  return (request, response, body) => {
+    const path = (request.url ?? "/").split("?", 1)[0] ?? "";
+    const [isOurs, agent = ""] = /^\/mcp(?:\/([a-zA-Z0-9_-]{1,64}))?\/?$/.exec(path) ?? [];
+    if (isOurs === undefined) return false;
+    answer(options, { request, response, body }, agent)
+      .then((web) => answerWeb(response, web))
+      .catch(() => response.destroy());
+    return true;
+  };
+}
+
+async function answer(options: McpPathsOptions, given: Exchange, agent: string): Promise<Response> {
+  const { request, response } = given;
+  let id: string | number | null = null;
+  try {
+    requireOrigin(given);
+    const caller = await options.enter(request, response, "streams");
+    const bodyText = isJson(given) ? await readText(given.body, options.maxBytes) : "";
+    const body = bodyText === "" ? undefined : parse(bodyText);
+    if (isObject(body) && (typeof body.id === "string" || typeof body.id === "number")) id = body.id;
+    const head = webRequestOf(request, signalOf(response));
+    const named = agent || (await soleAgent(options, caller));
+    return await route(options, { caller, request: head, agent: named, body, bodyText });
+  } catch (error) {
+    return refusalResponse(error, id);
+  }
+}
+
+async function route(parts: McpParts, exchange: McpExchange): Promise<Response> {
+  const { request, body } = exchange;
+  if (request.method === "GET") return openStream(parts, exchange);
+  if (request.method === "DELETE") return endSession(parts, exchange);
+  const isOld = request.method !== "POST" || (await isLegacyRequest(request, body ?? {}));
+  return isOld ? postToSession(parts, exchange) : serveStateless(parts, exchange);
+}
+
+function isJson({ request }: Exchange): boolean {
+  return request.method === "POST" && /^application\/json\b/i.test(request.headers["content-type"] ?? "");
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    return refuse("invalid_argument", `the body is not JSON: ${messageFromUnknown(cause)}`, {
+      reason: "REQUEST_MALFORMED",
+      cause,
+    });
+  }
+}
+
+/** A page of the web may ask for a client that knows no better: only those whose origin is allowed, or the gateway's own, may. */
+function requireOrigin({ request, response }: Exchange): void {
+  const { origin } = request.headers;
+  if (origin === undefined || response.getHeader("access-control-allow-origin") !== undefined) return;
+  const host = "authority" in request ? request.authority : request.headers.host;
+  if (URL.canParse(origin) && new URL(origin).host === host) return;
+  const text = `pages of ${origin} may not call: name the origin in TOOLBUS_CORS_ORIGINS if they should`;
+  refuse("permission_denied", text, { reason: "HOST_NOT_ALLOWED" });
+}
+
+function signalOf(response: HttpResponse): AbortSignal {
+  const left = new AbortController();
+  whenLeft(response, (reason) => left.abort(reason));
+  return left.signal;
+}
+
+async function soleAgent({ agents }: McpParts, caller: McpExchange["caller"]): Promise<string> {
+  const listed = (await agents.listAgents({ pageSize: 20 }, optionsFor(caller))).agents;
+  const names = listed.map(({ agent }) => agent?.name ?? "");
+  if (names.length === 1 && names[0]) return names[0];
+  const text = `name the agent: /mcp/<agent>${names.length > 0 ? `, one of ${names.join(", ")}` : ""}`;
+  return refuse("not_found", text, { reason: "AGENT_NOT_FOUND" });
+}
