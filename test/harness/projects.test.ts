@@ -5,7 +5,7 @@ import { testsByProject } from "./projects.ts";
 const { pure, broker, system } = testsByProject();
 
 test("each test file belongs to exactly one project", () => {
-  const folders = ["runtime", "services", "cli", "tools", "examples", "bench", "test"];
+  const folders = ["runtime", "services", "cli", "sdk", "tools", "examples", "bench", "test"];
   const paths = folders.flatMap((folder) => sourceFilesBelow(folder)).map(({ path }) => path);
   const tests = paths.filter((path) => path.endsWith(".test.ts"));
   expect([...pure, ...broker, ...system].sort()).toEqual(tests.sort());

@@ -9,7 +9,7 @@ export interface TestsByProject {
   readonly system: readonly string[];
 }
 
-const folders = ["runtime", "services", "cli", "tools", "examples", "bench", "test"];
+const folders = ["runtime", "services", "cli", "sdk", "tools", "examples", "bench", "test"];
 
 /** What starts a process or a thread, and what replaces parts of the machine that all tests of a worker share. */
 const startsOthers = new Set(["node:child_process", "node:worker_threads"]);

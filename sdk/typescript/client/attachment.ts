@@ -1,0 +1,66 @@
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
+import { CallerService, type WatchCallerResponse } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
+import { type Connection, randomName } from "./connection.ts";
+import { errorOf } from "./error.ts";
+import { type KeptStream, keepStream } from "./kept-stream.ts";
+import { answerUnlessOver, outcomeOf, type Tool } from "./tool.ts";
+
+export interface AttachOptions {
+  readonly sessionId: string;
+  /** Stands before the names of the tools, as the agent sees them: `<callerId>_<name>`. */
+  readonly callerId: string;
+  readonly tools: readonly Tool[];
+  /** How long requests wait for this program when its connection breaks, in ms; 10,000 unless given. */
+  readonly graceMs?: number | undefined;
+}
+
+/** Tools of this program in a session, offered until it is closed. */
+export interface Attachment extends KeptStream {
+  /** The names that the agent sees. */
+  readonly names: readonly string[];
+}
+
+/** Offers the tools, and executes the agent's requests, each once however often the connection breaks. */
+export async function attach(connection: Connection, options: AttachOptions): Promise<Attachment> {
+  const { sessionId, callerId, tools, graceMs = 10_000 } = options;
+  const callers = connection.client(CallerService);
+  const declared = tools.map(({ name, description, input }) => ({
+    name,
+    description,
+    ...(input && { inputSchemaJson: JSON.stringify(input) }),
+  }));
+  const { names } = await connection.repeat(() =>
+    callers.declareTools({ sessionId, declaration: { callerId, tools: declared } }),
+  );
+  const byName = new Map(tools.map((one) => [one.name, one]));
+  const running = new Map<string, AbortController>();
+  const streamId = randomName();
+
+  async function execute(requestId: string, tool: string, argumentsJson: string): Promise<void> {
+    const canceling = new AbortController();
+    running.set(requestId, canceling);
+    try {
+      const { signal } = canceling;
+      const outcome = await outcomeOf(byName.get(tool)?.run, argumentsJson, { callId: requestId, signal });
+      const submission = { sessionId, requestId, submissionId: randomName(), outcome };
+      await answerUnlessOver(() => connection.repeat(() => callers.respond(submission), signal));
+    } catch (error) {
+      if (!canceling.signal.aborted) stream.fail(error);
+    } finally {
+      running.delete(requestId);
+    }
+  }
+
+  const stream = await keepStream<WatchCallerResponse>({
+    open: (signal) => callers.watchCaller({ sessionId, streamId, reconnectGrace: durationFromMs(graceMs) }, { signal }),
+    isOpen: ({ event }) => event.case === "attached",
+    isOver: (error) => errorOf(error).reason === "SESSION_CLOSED",
+    take({ event }) {
+      if (event.case === "canceled") running.get(event.value.requestId)?.abort();
+      // a request comes again when the stream broke before it was answered
+      else if (event.case === "request" && !running.has(event.value.requestId))
+        void execute(event.value.requestId, event.value.tool, event.value.argumentsJson);
+    },
+  });
+  return Object.assign(stream, { names });
+}
