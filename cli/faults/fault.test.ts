@@ -1,5 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
+import { connectError } from "#runtime/failure/connect.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import { exitCodes, toldFromError, UsageFault } from "./fault.ts";
 
@@ -48,6 +49,14 @@ describe("what a script is told", () => {
       url,
     );
     expect(message).toMatch(/^gateway cannot start: the port is taken\n.* choose another port with --port\.$/);
+  });
+
+  test("an agent that is not there: where it says why its file is refused", () => {
+    const error = connectError("not_found", 'there is no agent "a"', { reason: "AGENT_NOT_FOUND" });
+    expect(toldFromError(error, url)).toEqual({
+      message: `there is no agent "a"\n"toolbus agents" lists those that there are, and the files that are refused, with what is wrong in them.`,
+      exitCode: exitCodes.failure,
+    });
   });
 
   test("a refused key: where to give one", () => {

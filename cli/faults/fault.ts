@@ -41,6 +41,8 @@ function hintOfReason(reason: ReceivedReason): string | undefined {
   switch (reason) {
     case "CREDENTIALS_INVALID":
       return "Give a key with --api-key or TOOLBUS_API_KEY. That of a suite of this machine is in its directory (.toolbus/keys/local).";
+    case "AGENT_NOT_FOUND":
+      return '"toolbus agents" lists those that there are, and the files that are refused, with what is wrong in them.';
     case "MCP_SERVER_NOT_FOUND":
       return "If it is an agent's own server, name the agent with --agent.";
     case "METHOD_UNIMPLEMENTED":

@@ -87,7 +87,8 @@ async function askOnce(bus: Bus, { subject, text, signal }: Question, timeoutMs:
   }
 }
 
-function isNobody(error: unknown): boolean {
+/** Whether nobody listens where something was asked. */
+export function isNobody(error: unknown): boolean {
   if (error instanceof errors.NoRespondersError) return true;
   return error instanceof errors.RequestError && error.isNoResponders();
 }

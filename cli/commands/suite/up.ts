@@ -134,14 +134,16 @@ function textOfEvent(event: ServiceEvent, isVerbose: boolean): string | undefine
 function troubleIn({ instance, line }: { instance: string; line: string }): string | undefined {
   if (!/"level":"(warn|error|fatal)"|"kind":"waiting"/.test(line)) return undefined;
   try {
-    const { msg, reason, err, faults } = JSON.parse(line) as {
+    const { msg, server, reason, err, faults } = JSON.parse(line) as {
       msg?: string;
+      server?: string;
       reason?: string;
       err?: { message?: string };
       faults?: string[];
     };
     const why = reason ?? err?.message ?? faults?.map((fault) => `\n    ${fault}`).join("");
-    return colors.yellow(`  ${instance}: ${msg}${why === undefined || msg?.includes(why) ? "" : `: ${why}`}`);
+    const of = server === undefined ? "" : `@${server}: `;
+    return colors.yellow(`  ${instance}: ${of}${msg}${why === undefined || msg?.includes(why) ? "" : `: ${why}`}`);
   } catch {
     return `  ${instance}: ${line}`; // no line of ours, but of a program that a service runs
   }

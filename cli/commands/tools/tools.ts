@@ -66,6 +66,7 @@ async function listPatiently(page: (pageToken: string) => Promise<ListToolsRespo
 function rowFromTool(entry: ModelTool): string[] {
   const { tool } = entry;
   const kind = nameOfValue(ExecutionTypeSchema, tool?.executionType ?? ExecutionType.UNSPECIFIED);
-  const state = entry.callable && entry.available ? "callable" : entry.reason || "not callable";
-  return [entry.modelName, entry.reference, kind, state, oneLine(tool?.description ?? "")];
+  const isCallable = entry.callable && entry.available;
+  const text = (!isCallable && entry.reason) || (tool?.description ?? "");
+  return [entry.modelName, entry.reference, kind, isCallable ? "callable" : "not callable", oneLine(text)];
 }

@@ -83,6 +83,8 @@ export class LinkKeeper implements AsyncDisposable {
   readonly #refresh;
   readonly #running: Promise<void>;
   #hasServed = false;
+  /** Why it was not there when that was last told: attempts that fail alike are told once. */
+  #toldReason: string | undefined;
   #listed: ReadonlyMap<string, Tool> = new Map();
   #about = NOTHING_KNOWN;
 
@@ -187,7 +189,8 @@ export class LinkKeeper implements AsyncDisposable {
       const reason = this.#textOf(error);
       this.#current.noteFailedAttempt();
       if (!signal.aborted) {
-        this.#logger.warn(`unavailable: ${reason}`);
+        if (reason !== this.#toldReason) this.#logger.warn(`unavailable: ${reason}`);
+        this.#toldReason = reason;
         const login = loginNeededIn(error);
         const untilMs = login === undefined ? performance.now() : Number.POSITIVE_INFINITY;
         this.#current.enter({ kind: "waiting", reason, untilMs, ...(login && { login }) });
@@ -209,6 +212,7 @@ export class LinkKeeper implements AsyncDisposable {
     if (!signal.aborted) {
       this.#about = { ...link.about, instructions: this.#options.redact(link.about.instructions) };
       this.#current.enter({ kind: "ready", link, tools: this.#take(listed) });
+      this.#toldReason = undefined;
       this.#logger.info({ tools: listed.tools.length, protocolVersion: link.protocolVersion }, "ready");
       this.#watchHealth(link, ending.signal);
     }

@@ -1,4 +1,5 @@
 import type { Bus } from "#runtime/bus/bus.ts";
+import { isNobody } from "#runtime/bus/liveness.ts";
 import { openPeriodic } from "#runtime/lifecycle/background.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import type { Instances } from "../connection/fleet.ts";
@@ -16,7 +17,7 @@ export async function openInstances(
   onError: (error: unknown) => void,
 ): Promise<Instances & AsyncDisposable> {
   const known = new Set<string>();
-  const look = async (signal: AbortSignal | undefined, options: { strategy: "stall" | "timer"; stall?: number }) => {
+  const ask = async (signal: AbortSignal | undefined, options: { strategy: "stall" | "timer"; stall?: number }) => {
     const asked = bus.connection.requestMany(`$SRV.PING.${service}`, "", { maxWait: ANSWERS_MS, ...options });
     for await (const answer of await unlessAborted(asked, signal)) {
       signal?.throwIfAborted();
@@ -24,6 +25,11 @@ export async function openInstances(
       if (typeof metadata?.instance === "string") known.add(metadata.instance);
     }
   };
+  /** The first of them asks before it listens itself. */
+  const look: typeof ask = (signal, options) =>
+    ask(signal, options).catch((error: unknown) => {
+      if (!isNobody(error)) throw error;
+    });
   const lookWell = (signal?: AbortSignal) => look(signal, { strategy: "timer" });
   const first = lookWell().catch(onError);
   const looking = openPeriodic({ everyMs: LOOK_EVERY_MS, work: lookWell, onError });

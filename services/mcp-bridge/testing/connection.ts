@@ -27,6 +27,8 @@ export interface ConnectionFixtureOptions {
   idleTimeoutMs?: number;
   onIdle?: () => void;
   transports?: TransportModule[];
+  /** Told what is logged as a warning. */
+  onWarning?: (text: string) => void;
 }
 
 /** A server with the fields of its transport beside its name, as files write it. */
@@ -54,7 +56,9 @@ export function openConnection(server: ServerFixture, options: ConnectionFixture
     idleTimeoutMs = 600_000,
     onIdle = () => {},
   } = options;
-  const logger = pino({ level: "silent" });
+  const { onWarning } = options;
+  const write = (line: string) => onWarning?.(JSON.parse(line).msg);
+  const logger = pino({ level: onWarning ? "warn" : "silent" }, { write });
   const message = serverFrom(server);
   const findTransport = createTransportRegistry(options.transports);
   const redact = createRedaction(new Map(Object.entries(secrets)));

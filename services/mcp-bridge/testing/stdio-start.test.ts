@@ -1,6 +1,7 @@
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { Era, HealthState } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import { until } from "#runtime/time/until.ts";
 import { callThrough, oddServerIn, openConnection } from "./connection.ts";
 
 const lateServer = new URL("./servers/late-server.ts", import.meta.url).pathname;
@@ -37,6 +38,17 @@ describe("a server over stdio that does not start as it should", () => {
     await using connection = openConnection({ name: "none", command: "no-such-command-anywhere" });
     await connection.settled(noSignal);
     expect(connection.offer().status.reason).toMatch(/no-such-command-anywhere/);
+  });
+
+  test("ORCH-6 attempts that fail alike are warned of once", async () => {
+    const warnings: string[] = [];
+    const onWarning = (text: string) => void warnings.push(text);
+    await using connection = openConnection({ name: "none", command: "no-such-command-anywhere" }, { onWarning });
+    const attempts = () => connection.status().checkTime;
+    await connection.settled(noSignal);
+    const first = attempts();
+    await until(() => attempts()?.nanos !== first?.nanos, { what: "a further attempt" });
+    expect(warnings).toHaveLength(1);
   });
 
   test("one that exits at a question of a later revision is asked in its own way", async () => {

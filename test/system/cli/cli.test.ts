@@ -3,7 +3,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { ListAgentsResponseSchema, StoredAgentSchema } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
+import { AgentService, ListAgentsResponseSchema, StoredAgentSchema } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { RunState, ToolChoiceMode } from "#gen/toolbus/run/v1/run_pb.ts";
 import { CreateRunResponseSchema, WatchRunResponseSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import {
@@ -35,6 +35,14 @@ describe("tools and calls", () => {
     const callable = tools.filter((tool) => tool.callable).map((tool) => tool.modelName);
     expect(callable).toContain("repeat");
     expect(callable).not.toContain("ask");
+  });
+
+  it("says why a tool cannot be called where it lists what the others do", async () => {
+    const agent = { name: "narrow", tools: { use: ["repeat", "ask"], allowed: { names: ["repeat"] } } };
+    await suite.connection.client(AgentService).applyAgent({ agent });
+    const { stdout } = await toolbus("tools", "--agent", "narrow");
+    expect(stdout).toMatch(/^ask +ask +space +not callable +Agent "narrow" may not call tool "ask": /m);
+    expect(stdout).toMatch(/^repeat +repeat +\w+ +callable {6}\w/m);
   });
 
   it("explains why a tool can be called, and why not", async () => {
