@@ -35,9 +35,9 @@ export const commands: readonly ListedCommand[] = [
     load: async () => (await import("../commands/tools/call.ts")).addCallCommand,
   },
   {
-    term: "mcp",
-    description: "Show MCP servers and their health; log in to them, or out",
-    load: async () => (await import("../commands/mcp.ts")).addMcpCommand,
+    term: "mcp [options] [agent]",
+    description: "Be an agent's MCP server on stdin and stdout; show MCP servers, log in to them, or out",
+    load: async () => (await import("../commands/mcp/mcp.ts")).addMcpCommand,
   },
   {
     term: "resources",

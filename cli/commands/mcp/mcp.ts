@@ -11,8 +11,8 @@ import {
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { allPages } from "#runtime/rpc/paging/all-pages.ts";
-import { type Connection, globalOptionsOf, openConnection } from "../connection.ts";
-import { codeOfValue, printLine, printMessage, printNote, printTable } from "../printing/print.ts";
+import { type Connection, globalOptionsOf, openConnection } from "../../connection.ts";
+import { codeOfValue, printLine, printMessage, printNote, printTable } from "../../printing/print.ts";
 
 const PATH = "/callback";
 
@@ -22,12 +22,16 @@ interface Options {
 }
 
 export function addMcpCommand(program: Command): void {
-  const mcp = program.command("mcp").description("Show MCP servers and their health; log in to them, or out");
-  mcp
-    .command("servers", { isDefault: true })
-    .description("List the connections to MCP servers, with what each needs")
-    .option("-s, --session <id>", "only those of this session")
-    .action(listServers);
+  const mcp = program
+    .command("mcp")
+    .description("Be an agent's MCP server on stdin and stdout; show MCP servers, log in to them, or out")
+    .argument("[agent]", "the agent whose tools an MCP client gets; without one, the servers are listed")
+    .option("-s, --session <id>", "only the servers of this session")
+    .action(async (agent: string | undefined, _, command: Command) => {
+      if (agent === undefined) return listServers({}, command);
+      await (await import("./stdio.ts")).serveStdio(agent, command);
+    });
+  mcp.command("servers").description("List the connections to MCP servers, with what each needs").action(listServers);
   mcp
     .command("login")
     .description("Log in to a server that asks for a token, in a browser on this machine")
@@ -42,7 +46,8 @@ export function addMcpCommand(program: Command): void {
     .action(logOut);
 }
 
-async function listServers({ session = "" }: { session?: string }, command: Command): Promise<void> {
+async function listServers(_: unknown, command: Command): Promise<void> {
+  const { session = "" } = command.optsWithGlobals<{ session?: string }>();
   const global = globalOptionsOf(command);
   const client = openConnection(global).client(McpServerService);
   const pages = await allPages((pageToken) => client.listConnections({ sessionId: session, pageToken }));

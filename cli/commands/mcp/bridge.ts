@@ -1,0 +1,89 @@
+import {
+  isJSONRPCRequest,
+  type JSONRPCMessage,
+  type JSONRPCRequest,
+  PROTOCOL_VERSION_META_KEY,
+  type RequestId,
+  type StreamableHTTPClientTransport,
+  type Transport,
+} from "@modelcontextprotocol/client";
+import { messageFromUnknown } from "#runtime/failure/failure.ts";
+import { retryWhile } from "#runtime/time/retry/retry.ts";
+
+/*
+ * Passes the messages of an MCP client on stdin and stdout to the gateway and back, as they are, whatever revision they are of:
+ *
+ * bridge-1  Each request is answered: what cannot be sent, or is never answered, with an error that says why.
+ * bridge-2  A gateway that is away for a while is waited for; nothing is sent twice that may have arrived.
+ * bridge-3  In 2026-07-28 a client cancels over HTTP by leaving; on stdin it says so, as before.
+ */
+
+const PATIENCE_MS = 15_000;
+
+export function connect(near: Transport, far: StreamableHTTPClientTransport): void {
+  const leaving = new Map<RequestId, AbortController>();
+  let handshake: RequestId | undefined;
+
+  near.onmessage = (message) => {
+    const canceled = canceledBy(message);
+    const left = canceled === undefined ? undefined : leaving.get(canceled);
+    if (left)
+      left.abort(); // bridge-3
+    else void forward(message);
+  };
+  far.onmessage = (message) => {
+    if ("id" in message && message.id !== undefined && !("method" in message)) {
+      leaving.delete(message.id);
+      if (message.id === handshake && "result" in message)
+        far.setProtocolVersion(String(message.result.protocolVersion));
+    }
+    void tell(message);
+  };
+
+  async function forward(message: JSONRPCMessage): Promise<void> {
+    const request = isJSONRPCRequest(message) ? message : undefined;
+    if (request?.method === "initialize") handshake = request.id;
+    const left = new AbortController();
+    if (request && isModern(request)) leaving.set(request.id, left);
+    const lost = () => request && fail(request, "the gateway ended the request without an answer");
+    const send = () => far.send(message, { requestSignal: left.signal, onRequestStreamEnd: () => void lost() });
+    try {
+      await retryWhile(isRefused, send, { patienceMs: PATIENCE_MS, initialMs: 100, maxMs: 1_000 });
+    } catch (error) {
+      if (request && !left.signal.aborted) await fail(request, reasonOf(error));
+    }
+  }
+
+  async function fail({ id }: JSONRPCRequest, message: string): Promise<void> {
+    leaving.delete(id);
+    await tell({ jsonrpc: "2.0", id, error: { code: -32_000, message } }); // bridge-1
+  }
+
+  const tell = (message: JSONRPCMessage) => near.send(message).catch(() => {}); // the client has left
+}
+
+function isModern({ params }: JSONRPCRequest): boolean {
+  return params?._meta?.[PROTOCOL_VERSION_META_KEY] !== undefined;
+}
+
+function canceledBy(message: JSONRPCMessage): RequestId | undefined {
+  if (!("method" in message) || message.method !== "notifications/cancelled") return undefined;
+  const { requestId } = message.params ?? {};
+  return typeof requestId === "string" || typeof requestId === "number" ? requestId : undefined;
+}
+
+/** Nobody has the connection that it would have gone by (bridge-2). */
+function isRefused(error: unknown): boolean {
+  const { cause } = error instanceof Error ? error : {};
+  return cause instanceof Error && "code" in cause && cause.code === "ECONNREFUSED";
+}
+
+/** What the gateway says, where it does. */
+function reasonOf(error: unknown): string {
+  const text = messageFromUnknown(error);
+  try {
+    return String(JSON.parse(text.slice(text.indexOf("{"))).error.message);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,104 @@
+// `toolbus mcp <agent>` as the MCP server of clients that start one on stdin and stdout.
+
+import { join } from "node:path";
+import { Client as ModernClient } from "@modelcontextprotocol/client";
+import { StdioClientTransport as ModernTransport } from "@modelcontextprotocol/client/stdio";
+import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
+import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
+import { until } from "#runtime/time/until.ts";
+import { openConnection } from "../../../cli/connection.ts";
+import { projectRoot } from "../../architecture/source-files.ts";
+import { runCommand } from "../../harness/commands/command.ts";
+import { openTestSuite } from "../../harness/suite.ts";
+import { type Door, keys, openDoor } from "./fixtures/door.ts";
+
+let door: Door;
+
+beforeAll(async () => {
+  door = await openDoor();
+}, 120_000);
+afterAll(() => door[Symbol.asyncDispose]());
+
+const commandAt = (url: string, agent = "clerk") => ({
+  command: process.execPath,
+  args: [join(projectRoot, "cli", "main.ts"), "--url", url, "mcp", agent],
+  env: { PATH: process.env.PATH ?? "", TOOLBUS_API_KEY: keys.alice },
+});
+
+async function openOld(url = door.suite.url) {
+  const client = new Client({ name: "old", version: "1" });
+  await client.connect(new StdioClientTransport(commandAt(url)));
+  return { client, [Symbol.asyncDispose]: () => client.close() };
+}
+
+async function openNew(url = door.suite.url) {
+  const client = new ModernClient({ name: "new", version: "1" }, { versionNegotiation: { mode: "auto" } });
+  await client.connect(new ModernTransport(commandAt(url)));
+  return { client, [Symbol.asyncDispose]: () => client.close() };
+}
+
+it.each([
+  ["2025-11-25", openOld],
+  ["2026-07-28", openNew],
+] as const)(
+  "DOOR-1 a client of %s lists, calls, sees progress and cancels on stdin and stdout",
+  async (era, open) => {
+    await using one = await open();
+    const client = one.client as Client;
+    expect(client.getInstructions()).toContain("The tools of the agent clerk");
+    expect((await client.listTools()).tools.map(({ name }) => name)).toContain("all__echo");
+    const answer = await client.callTool({ name: "all__echo", arguments: { message: "hi" } });
+    expect(answer).toMatchObject({ content: [{ type: "text", text: "Echo: hi" }] });
+    const progress: number[] = [];
+    const cancel = new AbortController();
+    const options = {
+      signal: cancel.signal,
+      onprogress: ({ progress: n }: { progress: number }) => void progress.push(n),
+    };
+    const asked = { name: "work__work", arguments: { name: `stdio ${era}` } };
+    const called =
+      one.client instanceof ModernClient
+        ? one.client.callTool(asked, options)
+        : one.client.callTool(asked, undefined, options);
+    await until(() => progress.length > 2, { what: "progress" });
+    cancel.abort("enough");
+    await expect(called).rejects.toThrow();
+    await door.work.saw(`canceled stdio ${era}`);
+  },
+  60_000,
+);
+
+it("DOOR-1 the session of the command ends with it, and its calls outlive the gateway", async () => {
+  const sessions = openConnection({ url: door.suite.url, apiKey: keys.alice }).client(SessionService);
+  const open = async () =>
+    (await sessions.listSessions({ pageSize: 1_000 })).sessions.filter(({ state }) => state === SessionState.ACTIVE)
+      .length;
+  const before = await open();
+  await using third = await openTestSuite({ ...door.gatewayOptions, restart: true });
+  {
+    await using one = await openOld(third.url);
+    expect(await open()).toBe(before + 1);
+    const called = one.client.callTool({ name: "work__work", arguments: { name: "z1" } });
+    await door.work.saw("began z1");
+    process.kill(third.services[0]!.pid!, "SIGKILL");
+    door.work.end("z1");
+    expect(await called).toMatchObject({ content: [{ type: "text", text: "z1 is done" }] });
+    expect(door.work.log.filter((line) => line === "began z1")).toHaveLength(1);
+  }
+  await until(async () => (await open()) === before, { timeoutMs: 10_000, what: "the end of the session" });
+}, 90_000);
+
+it("DOOR-1 what the gateway refuses is told to the client, and the servers are listed without an agent", async () => {
+  const client = new Client({ name: "lost", version: "1" });
+  const connecting = client.connect(new StdioClientTransport(commandAt(door.suite.url, "clark")));
+  await expect(connecting).rejects.toThrow(/there is no agent "clark"/);
+  await client.close();
+  const key = { env: { TOOLBUS_API_KEY: "the-key-of-olga-herself" } };
+  const listed = await runCommand(["--url", door.suite.url, "mcp"], key);
+  expect(listed.stdout).toMatch(/^SERVER/);
+  const none = await runCommand(["--url", door.suite.url, "mcp", "--session", "nobody"], key);
+  expect(none.stdout.trim().split("\n")).toHaveLength(1);
+}, 60_000);
