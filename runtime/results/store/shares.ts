@@ -27,9 +27,9 @@ export function openSharedResults(
   });
   return {
     ...results,
-    async put(sessionId, outputJson) {
+    async put(sessionId, whole) {
       crowding.requireRoom(await holderOf(sessionId));
-      return results.put(sessionId, outputJson);
+      return results.put(sessionId, whole);
     },
     [Symbol.asyncDispose]: () => crowding[Symbol.asyncDispose](),
   };

@@ -27,7 +27,7 @@ export interface StoredResult {
 
 export interface ResultStore {
   /** Keeps a result, and gives the reference under which it can be read. */
-  put(sessionId: string, outputJson: string): Promise<string>;
+  put(sessionId: string, whole: string | Uint8Array): Promise<string>;
   /** Undefined for one that never was, or is no longer kept. */
   find(reference: string): Promise<StoredResult | undefined>;
   /** Its bytes from an offset on, in pieces that fit into a message. `not_found` when it goes meanwhile. */
@@ -39,8 +39,8 @@ const freshMs = 60_000;
 
 export function createResultStore(bus: Bus): ResultStore {
   return {
-    async put(sessionId, outputJson) {
-      const bytes = Buffer.from(outputJson);
+    async put(sessionId, whole) {
+      const bytes = typeof whole === "string" ? Buffer.from(whole) : whole;
       const reference = `${sessionId}.sha256-${createHash("sha256").update(bytes).digest("hex")}`;
       const results = await bus.objectStore(store);
       const standing = await results.info(reference);

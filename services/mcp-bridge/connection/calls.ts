@@ -1,13 +1,13 @@
 import { create } from "@bufbuild/protobuf";
 import type { InputKind, InputRequired, InputResponses } from "#gen/toolbus/provider/v1/input_pb.ts";
+import type { ProvidedResult } from "#gen/toolbus/provider/v1/provided_result_pb.ts";
 import {
   type ExecuteToolResponse,
   ExecuteToolResponseSchema,
 } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
-import { LogLevel, ToolLogSchema, type ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { LogLevel, ToolLogSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure, refuse } from "#runtime/failure/failure.ts";
 import { boundedEvent } from "#runtime/results/bounded-event.ts";
-import { providedResult } from "#runtime/results/provided-result.ts";
 import { type Changes, createChanges, orAborted } from "../servers/changes.ts";
 import type { Ask } from "./input/elicitation.ts";
 import { OpenInput } from "./input/open-input.ts";
@@ -23,7 +23,7 @@ export interface CallChannel {
 }
 
 /** What came of an execution: a result, or what the call needs before it is executed again. */
-export type Executed = { kind: "result"; result: ToolResult } | { kind: "input"; required: InputRequired };
+export type Executed = { kind: "result"; result: ProvidedResult } | { kind: "input"; required: InputRequired };
 
 /** Executes a call; the signal aborts when nobody waits for it any more. */
 export type CallWork = (channel: CallChannel, signal: AbortSignal) => Promise<Executed>;
@@ -149,8 +149,9 @@ export class Calls {
     return record;
   }
 
-  #retain(id: string, record: CallRecord, { outputJson }: ToolResult): void {
-    const length = record.events.reduce((sum, event) => sum + lengthOf(event), outputJson.length);
+  #retain(id: string, record: CallRecord, { outputJson, content }: ProvidedResult): void {
+    const blocks = content.reduce((sum, { blockJson, data }) => sum + blockJson.length + data.length, 0);
+    const length = record.events.reduce((sum, event) => sum + lengthOf(event), outputJson.length + blocks);
     this.#retention.add(length, () => {
       if (this.#records.get(id) === record) this.#records.delete(id);
     });
@@ -164,7 +165,7 @@ const NOBODY_TO_ASK =
 
 function lastEventOf(outcome: Executed): CallEvent {
   if (outcome.kind === "input") return { case: "inputRequired", value: outcome.required };
-  return { case: "result", value: providedResult(outcome.result) };
+  return { case: "result", value: outcome.result };
 }
 
 /** A call that its server held open died with the connection. */

@@ -5,9 +5,12 @@ import type { InputKind, InputRequired, InputResponses } from "#gen/toolbus/prov
 import { type Tool, ToolProgressSchema, ToolSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import { errorResult } from "#runtime/results/error-result.ts";
+import { providedResult } from "#runtime/results/provided-result.ts";
+import { parseExactly } from "#runtime/schema/exact-json.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import type { LinkKeeper } from "../link/link-keeper.ts";
 import type { Outcome } from "../link/outcome/outcome.ts";
+import { heldIn } from "../link/outcome/shown-answers.ts";
 import type { ReadyPhase } from "../link/phase.ts";
 import { followTask } from "../link/tasks/follow-task.ts";
 import { type Task, taskIn } from "../link/tasks/tasks.ts";
@@ -114,9 +117,7 @@ async function callOnce(
     const followed = task === undefined ? { answer: called } : await follow(execution, call, task);
     if ("outcome" in followed) return failed(followed.outcome);
     const { answer } = followed;
-    const result = resultFromAnswer(answer);
-    const outputJson = result.isError ? execution.redact(result.outputJson) : result.outputJson;
-    return { kind: "result", result: { ...result, outputJson } };
+    return { kind: "result", result: resultFromAnswer(heldIn(answer, "answer") ?? answer, execution.redact) };
   } catch (error) {
     const urls = urlsIn(error);
     if (urls !== undefined) return inputFrom(() => inputRequiredByUrls(urls, asking));
@@ -128,7 +129,7 @@ async function callOnce(
     }
     const { kind, text } = link.outcomeOf(error);
     const outcome: Outcome = { kind, text: execution.redact(text) };
-    if (outcome.kind === "answered") return { kind: "result", result: errorResult(outcome.text) };
+    if (outcome.kind === "answered") return errorOf(outcome.text);
     if (outcome.kind === "unknown" && isConnectionEnd(error))
       return failed({ kind: "unknown", text: execution.redact(await link.ended) });
     return failed(outcome);
@@ -140,8 +141,12 @@ function inputFrom(read: () => InputRequired): Executed {
   try {
     return { kind: "input", required: read() };
   } catch (error) {
-    return { kind: "result", result: errorResult(messageFromUnknown(error)) };
+    return errorOf(messageFromUnknown(error));
   }
+}
+
+function errorOf(text: string): Executed {
+  return { kind: "result", result: providedResult(errorResult(text)) };
 }
 
 function follow(execution: Execution, call: { ready: ReadyPhase; signal: AbortSignal }, task: Task) {
@@ -205,7 +210,7 @@ function refuseNotStarted(execution: Execution, deadline: AbortSignal, error: un
 function parseArguments(argumentsJson: string): Record<string, unknown> {
   let parsed: unknown;
   try {
-    parsed = argumentsJson === "" ? {} : JSON.parse(argumentsJson);
+    parsed = argumentsJson === "" ? {} : parseExactly(argumentsJson);
   } catch (error) {
     refuse("invalid_argument", `the arguments are no JSON: ${messageFromUnknown(error)}`, {
       reason: "INVALID_REQUEST",

@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { HealthState } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
-import { ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { ProvidedResultSchema } from "#gen/toolbus/provider/v1/provided_result_pb.ts";
 import { createManualClock } from "#runtime/time/manual-clock.ts";
 import { until } from "#runtime/time/until.ts";
 import { decideHealth, type HealthFinding, watchHealth } from "../link/health.ts";
@@ -116,7 +116,7 @@ test("ORCH-8 an answer that takes longer than a second is yellow, with its laten
 
 describe("calls", () => {
   const result = (outputJson: string) =>
-    ({ kind: "result", result: create(ToolResultSchema, { outputJson }) }) as const;
+    ({ kind: "result", result: create(ProvidedResultSchema, { outputJson }) }) as const;
   const joining = (id: string, work: CallWork, signal: AbortSignal) => ({
     ...{ id, work, signal },
     accepted: [],

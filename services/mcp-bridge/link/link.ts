@@ -33,7 +33,8 @@ import { type About, aboutServer } from "./about.ts";
 import type { KnownEra } from "./eras.ts";
 import { type ListedTools, listTools } from "./list-tools.ts";
 import { networkTextOf, type Outcome, outcomeOf } from "./outcome/outcome.ts";
-import { callAsTask, showTasks, TASKS_EXTENSION, type Tasks, tasksOf } from "./tasks/tasks.ts";
+import { showAnswers } from "./outcome/shown-answers.ts";
+import { callAsTask, TASKS_EXTENSION, type Tasks, tasksOf } from "./tasks/tasks.ts";
 
 /** A client and its transport, initialised: they live and end together, and are never used again after that. */
 export interface Link extends AsyncDisposable {
@@ -198,7 +199,7 @@ async function openOnce(
   const { server, context } = options;
   const opened = await options.module.open(server, context);
   const { transport } = opened;
-  showTasks(transport);
+  showAnswers(transport);
   const close = () =>
     transport.close().catch((error) => context.logger.warn({ err: error }, `closing ${server.name} failed`));
   const client = new Client(

@@ -1,5 +1,6 @@
 import type { JSONRPCMessage, MessageExtraInfo, Transport } from "@modelcontextprotocol/client";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
+import { mayLoseDigits, parseExactly } from "#runtime/schema/exact-json.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
 
 /** A channel of JSON texts, one message each: open, send, receive, close. */
@@ -69,8 +70,23 @@ class ChannelTransport implements Transport {
 function messageFrom(text: string): JSONRPCMessage | undefined {
   try {
     const parsed: unknown = JSON.parse(text);
-    return isObject(parsed) && parsed.jsonrpc === "2.0" ? (parsed as unknown as JSONRPCMessage) : undefined;
-  } catch {
-    return undefined; // no JSON
+    if (!isObject(parsed) || parsed.jsonrpc !== "2.0") return undefined;
+    const hasNumbers = "result" in parsed && mayLoseDigits(text);
+    return (hasNumbers ? parseExactly(text) : parsed) as JSONRPCMessage;
+  } catch (error) {
+    const [, id] = ANSWER_BEGIN.exec(text) ?? [];
+    return id === undefined ? undefined : unreadable(JSON.parse(id), `no JSON: ${messageFromUnknown(error)}`);
   }
+}
+
+/** By this much it is known whose answer a text is that is no JSON, as where Python writes `NaN`. */
+const ANSWER_BEGIN = /^\s*\{\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*(\d+|"[\w-]{1,64}")\s*,\s*"(?:result|error)"/;
+
+/** What is known to be the answer to a request, and cannot be read. */
+export function unreadable(id: unknown, why: string): JSONRPCMessage {
+  return {
+    jsonrpc: "2.0",
+    id,
+    error: { code: -32_603, message: `the server's answer cannot be read: it is ${why}` },
+  } as JSONRPCMessage;
 }

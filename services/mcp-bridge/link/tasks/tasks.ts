@@ -2,18 +2,11 @@
  * Calls that a server answers with a task: of 2025-11-25, where the client asks for one, and of the extension
  * `io.modelcontextprotocol/tasks` of 2026-07-28, where the server decides.
  */
-import { randomUUID } from "node:crypto";
-import {
-  type CallToolResult,
-  type Client,
-  isCallToolResult,
-  type JSONRPCMessage,
-  type RequestOptions,
-  type Transport,
-} from "@modelcontextprotocol/client";
+import type { CallToolResult, Client, RequestOptions } from "@modelcontextprotocol/client";
 import { z } from "zod";
 import { Failure } from "#runtime/failure/failure.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
+import { heldIn, holding } from "../outcome/shown-answers.ts";
 
 export const TASKS_EXTENSION = "io.modelcontextprotocol/tasks";
 
@@ -80,7 +73,7 @@ export async function callAsTask(
   options: RequestOptions,
 ): Promise<CallToolResult> {
   const answer = await client.request({ method: "tools/call", params }, anyObject, options);
-  return isObject(answer.task) ? withTask(answer.task) : resultIn(answer);
+  return isObject(answer.task) ? holding("task", answer.task) : resultIn(answer);
 }
 
 /** By 2025-11-25 a tool says in the list how it is called. */
@@ -90,41 +83,18 @@ export function wantsTask(client: Client, listed: unknown): boolean {
   return isOffered && execution.taskSupport === "required";
 }
 
-/** No server can put anything under a key that it does not know. */
-const TASK_KEY = `toolbus/task-${randomUUID()}`;
-
 /** The task that stands for a result. */
-export function taskIn({ _meta }: Pick<CallToolResult, "_meta">): Task | undefined {
-  const told = _meta?.[TASK_KEY];
+export function taskIn(result: Pick<CallToolResult, "_meta">): Task | undefined {
+  const told = heldIn(result, "task");
   return told === undefined ? undefined : taskSchema.parse(told);
 }
 
-/** The SDK takes no task for the result of a call: it is shown one that holds the task. */
-export function showTasks(transport: Transport): void {
-  let take: Transport["onmessage"];
-  Object.defineProperty(transport, "onmessage", {
-    configurable: true,
-    get: () => take,
-    set(given: Transport["onmessage"]) {
-      take = given && ((message, extra) => given(shown(message) as typeof message, extra));
-    },
-  });
-}
-
-function shown(message: JSONRPCMessage): JSONRPCMessage {
-  if (!("result" in message) || message.result.resultType !== "task") return message;
-  return { ...message, result: { resultType: "complete", ...withTask(message.result) } };
-}
-
-function withTask(task: object): CallToolResult {
-  return { content: [], _meta: { [TASK_KEY]: task } };
-}
-
+/** Shown whole before, or a part of what was shown. */
 function resultIn(value: unknown): CallToolResult {
-  if (!isCallToolResult(value)) {
+  if (!isObject(value)) {
     throw new Failure("unavailable", "the result of its task is none of a tool", { reason: "OUTCOME_UNKNOWN" });
   }
-  return value;
+  return heldIn(value, "answer") === undefined ? holding("answer", value) : (value as CallToolResult);
 }
 
 function failed(text: string): CallToolResult {

@@ -41,6 +41,7 @@ const names = [
   "fail",
   "image",
   "key",
+  "raw",
 ];
 const tools: unknown[] = names.map((name) => ({ name, description: `does ${name}`, inputSchema: objectSchema }));
 const canceled: unknown[] = [];
@@ -118,6 +119,9 @@ function call({ id, params = {} }: Message): object | undefined {
       return { structuredContent: { answer: 42 }, content: [{ type: "text", text: "other" }] };
     case "fail":
       return { isError: true, ...text("it broke") };
+    case "raw":
+      process.stdout.write(`{"jsonrpc":"2.0","id":${id},${given.rest}}\n`);
+      return undefined;
     case "image":
       return { content: [{ type: "image", data: "AAAA", mimeType: "image/png" }] };
     default:

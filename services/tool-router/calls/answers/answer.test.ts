@@ -1,6 +1,6 @@
-import { create, toJson } from "@bufbuild/protobuf";
+import { create, type MessageInitShape, toJson } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
-import { ProvidedResultSchema } from "#gen/toolbus/provider/v1/provided_result_pb.ts";
+import { type ProvidedContentSchema, ProvidedResultSchema } from "#gen/toolbus/provider/v1/provided_result_pb.ts";
 import { ExecutionType, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { UsageSchema } from "#gen/toolbus/tool/v1/usage_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
@@ -9,11 +9,16 @@ import { createValidator } from "#runtime/schema/json-schema/validator.ts";
 import { tool } from "../../testing/fakes/tools.ts";
 import { answerFromProvider, createAnswers, failure, successJson } from "./answer.ts";
 
-const stored: string[] = [];
+const stored: (string | Uint8Array)[] = [];
 const answers = createAnswers({
   validator: createValidator(),
   maxBytes: 100,
   store: async (sessionId, text) => `${sessionId}-${stored.push(text)}`,
+});
+const roomyAnswers = createAnswers({
+  validator: createValidator(),
+  maxBytes: 512 * 1_024,
+  store: async (sessionId, whole) => `${sessionId}-${stored.push(whole)}`,
 });
 const web = (outputSchemaJson = "") => tool("web", { executionType: ExecutionType.GATEWAY, outputSchemaJson });
 
@@ -21,19 +26,14 @@ const owner = { sessionId: "s", principal: "alice" };
 
 describe("answers", () => {
   test("that a record could not hold stand in it as their beginning, with the reference of the whole", async () => {
-    const roomy = createAnswers({
-      validator: createValidator(),
-      maxBytes: 512 * 1_024,
-      store: async (sessionId, text) => `${sessionId}-${stored.push(text)}`,
-    });
     const answer = successJson(JSON.stringify('"'.repeat(250_000)));
-    expect(await roomy.finish(web(), answer, owner)).toBe(answer);
-    const recorded = await roomy.recorded(answer, "s");
+    expect(await roomyAnswers.finish(web(), answer, owner)).toBe(answer);
+    const recorded = await roomyAnswers.recorded(answer, "s");
     expect(stored.at(-1)).toBe(answer.outputJson);
     expect(recorded.storedReference).toBe(`s-${stored.length}`);
     expect(JSON.stringify(recorded.outputJson).length).toBeLessThan(530_000);
-    expect(await roomy.recorded(recorded, "s")).toBe(recorded);
-    expect(await roomy.recorded(successJson('"small"'), "s")).toMatchObject({ outputJson: '"small"' });
+    expect(await roomyAnswers.recorded(recorded, "s")).toBe(recorded);
+    expect(await roomyAnswers.recorded(successJson('"small"'), "s")).toMatchObject({ outputJson: '"small"' });
   });
 
   test("SEC-6 that find no room in the store are told with their beginning: the call has happened", async () => {
@@ -70,6 +70,42 @@ describe("answers", () => {
     expect((await answers.finish(promised, successJson("{}"), owner)).outputJson).toBe(
       `{"error":"Tool \\"web\\" answered with something invalid: result: must have required property 'id'"}`,
     );
+  });
+
+  test("ORCH-7 what an MCP tool promises of its structured content is checked like every other promise", async () => {
+    const promised = tool("web", {
+      executionType: ExecutionType.MCP,
+      outputSchemaJson: '{"type":"object","required":["id"]}',
+    });
+    expect(await answers.finish(promised, successJson('{"id":1}'), owner)).toMatchObject({ isError: false });
+    expect((await answers.finish(promised, successJson("{}"), owner)).outputJson).toMatch(/required property 'id'/);
+  });
+
+  test("LOOP-8 that hold bytes are told with references to them, and with their long texts", async () => {
+    const image = { blockJson: '{"type":"image","mimeType":"image/png"}', data: Buffer.from([1, 2, 3]) };
+    const long = JSON.stringify({ type: "text", text: "x".repeat(20_000), annotations: { priority: 1 } });
+    const told = (blocks: MessageInitShape<typeof ProvidedContentSchema>[], outputJson: string) =>
+      roomyAnswers.finish(
+        web(),
+        answerFromProvider(create(ProvidedResultSchema, { outputJson, content: blocks, metaJson: '{"a":1}' })),
+        owner,
+      );
+    const pictured = await told([image], `{"content":[${image.blockJson}]}`);
+    expect(stored.at(-1)).toEqual(image.data);
+    const storedReference = `s-${stored.length}`;
+    expect(pictured).toMatchObject({ metaJson: '{"a":1}', content: [{ ...{ storedReference, size: 3n } }] });
+    expect(pictured.content[0]?.blockJson).toBe(image.blockJson);
+    expect(JSON.parse(pictured.outputJson)).toEqual({
+      content: [{ type: "image", mimeType: "image/png", storedReference, bytes: 3 }],
+    });
+    const written = await told([{ blockJson: long }, image], '{"structured":true}');
+    expect(written.outputJson).toBe('{"structured":true}');
+    expect(JSON.parse(written.content[0]?.blockJson ?? "")).toEqual({ type: "text", annotations: { priority: 1 } });
+    expect(stored.at(-2)).toBe("x".repeat(20_000));
+    const many = await told(Array(2_000).fill({ blockJson: `{"type":"note","of":"${"y".repeat(100)}"}` }), "1");
+    expect(many.content.length).toBeLessThan(600);
+    expect(JSON.parse(many.content.at(-1)?.blockJson ?? "")).toEqual({ type: "more", count: expect.any(Number) });
+    expect(many.content.length - 1 + JSON.parse(String(stored.at(-1))).length).toBe(2_000);
   });
 
   test("KIND-4 errors have one form, whatever their tool wrote", async () => {

@@ -1,5 +1,5 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import type { ProvidedResult } from "#gen/toolbus/provider/v1/provided_result_pb.ts";
+import type { ProvidedContent, ProvidedResult } from "#gen/toolbus/provider/v1/provided_result_pb.ts";
 import { Effect, ExecutionType, type Tool, type ToolResult, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { Usage } from "#gen/toolbus/tool/v1/usage_pb.ts";
 import { Failure, type ReasonName } from "#runtime/failure/failure.ts";
@@ -8,6 +8,7 @@ import { shortenedJson } from "#runtime/results/shortened.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
 import type { Validator } from "#runtime/schema/json-schema/validator.ts";
 import { AGENT_SWITCHED } from "../../sessions/failures.ts";
+import { storeContent } from "./content.ts";
 import { fitsRecord } from "./record-size.ts";
 
 /** What was used on a call's behalf, and what the call means for its run. */
@@ -17,8 +18,13 @@ export interface CallUse {
   endsRun?: boolean;
 }
 
+/** What a provider gave beside the result's text: its bytes are not stored yet. */
+interface Beside {
+  provided?: readonly ProvidedContent[];
+}
+
 /** What a call answered; a failure is `{"error":"<text>"}` with `isError`, whatever the kind (KIND-4). */
-export type Answer = ToolResult & CallUse;
+export type Answer = ToolResult & CallUse & Beside;
 
 export function success(output: unknown): Answer {
   return successJson(JSON.stringify(output ?? null));
@@ -49,12 +55,14 @@ function answerFrom(init: MessageInitShape<typeof ToolResultSchema>): Answer {
 }
 
 /** Where a result is stored is for the router to say: a provider has no word in it. */
-export function answerFromProvider({ outputJson, isError, reason, ...result }: ProvidedResult): Answer {
-  return { ...answerFrom({ outputJson, isError, reason }), ...useOf(result), endsRun: result.endsRun };
+export function answerFromProvider({ outputJson, isError, reason, metaJson, ...result }: ProvidedResult): Answer {
+  const provided = result.content.length > 0 || metaJson !== "" ? { provided: result.content } : {};
+  const answer = answerFrom({ outputJson, isError, reason, metaJson });
+  return { ...answer, ...useOf(result), endsRun: result.endsRun, ...provided };
 }
 
-/** Keeps a result of the session that is too large for a message, and gives the reference under which it can be read. */
-export type StoreResult = (sessionId: string, outputJson: string) => Promise<string>;
+/** Keeps what a session's call answered and a message does not hold, and gives the reference under which it can be read. */
+export type StoreResult = (sessionId: string, whole: string | Uint8Array) => Promise<string>;
 
 export interface CallOwner {
   readonly sessionId: string;
@@ -86,11 +94,11 @@ export function createAnswers(options: { validator: Validator; maxBytes: number;
   }
 
   async function put(answer: Answer, sessionId: string): Promise<Answer> {
-    const { outputJson: whole, isError, reason } = answer;
+    const { outputJson: whole, isError } = answer;
     const storedReference = await store(sessionId, whole);
     const beginningBytes = Math.floor(maxBytes / 4);
     const outputJson = shortenedJson({ outputJson: whole, isError, storedReference, beginningBytes });
-    return { ...answerFrom({ outputJson, isError, storedReference, reason }), ...useOf(answer) };
+    return { ...answer, outputJson, storedReference };
   }
 
   /** A call that has happened has its result, also where the whole of it finds no room. */
@@ -99,24 +107,32 @@ export function createAnswers(options: { validator: Validator; maxBytes: number;
       return await bound(answer, sessionId);
     } catch (error) {
       if (!(error instanceof Failure && error.code === "resource_exhausted")) throw error;
-      const { outputJson: whole, isError, reason } = answer;
+      const { outputJson: whole, isError } = answer;
       const beginningBytes = Math.floor(maxBytes / 4);
-      const outputJson = shortenedJson({ outputJson: whole, isError, unkept: error.message, beginningBytes });
-      return { ...answerFrom({ outputJson, isError, reason }), ...useOf(answer) };
+      return {
+        ...answer,
+        outputJson: shortenedJson({ outputJson: whole, isError, unkept: error.message, beginningBytes }),
+      };
     }
   }
 
   return {
-    finish: async (tool, result, of) => kept(await checked(tool, result, of), of.sessionId),
+    async finish(tool, result, of) {
+      const whole = await checked(tool, result, of);
+      const { sessionId } = of;
+      const { provided, ...answer } = whole;
+      if (provided === undefined) return kept(whole, sessionId);
+      const told = await storeContent({ ...answer, provided }, (bytes) => store(sessionId, bytes));
+      return kept({ ...answer, ...told }, sessionId);
+    },
     bound,
     recorded: async (answer, sessionId) => (fitsRecord(answer) ? answer : put(answer, sessionId)),
   };
 }
 
-/** An MCP tool's schema speaks of its structured content, which the bridge's client has checked; arguments need no check. */
-function promisedSchema(tool: Tool): string {
-  const { executionType, outputSchemaJson } = tool;
-  return executionType === ExecutionType.MCP || executionType === ExecutionType.INTERNAL ? "" : outputSchemaJson;
+/** Arguments that are the result need no check. */
+function promisedSchema({ executionType, outputSchemaJson }: Tool): string {
+  return executionType === ExecutionType.INTERNAL ? "" : outputSchemaJson;
 }
 
 /** Whatever a provider called an error comes out in the one form. */

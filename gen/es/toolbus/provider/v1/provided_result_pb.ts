@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toolbus/provider/v1/provided_result.proto.
  */
 export const file_toolbus_provider_v1_provided_result: GenFile = /*@__PURE__*/
-  fileDesc("Cil0b29sYnVzL3Byb3ZpZGVyL3YxL3Byb3ZpZGVkX3Jlc3VsdC5wcm90bxITdG9vbGJ1cy5wcm92aWRlci52MSKuAQoOUHJvdmlkZWRSZXN1bHQSEwoLb3V0cHV0X2pzb24YASABKAkSEAoIaXNfZXJyb3IYAiABKAgSJQoFdXNhZ2UYAyABKAsyFi50b29sYnVzLnRvb2wudjEuVXNhZ2USEgoKY2FsbF9jb3VudBgEIAEoDRIQCghlbmRzX3J1bhgFIAEoCBIoCgZyZWFzb24YBiABKA4yGC50b29sYnVzLmVycm9yLnYxLlJlYXNvbmIGcHJvdG8z", [file_toolbus_error_v1_error, file_toolbus_tool_v1_usage]);
+  fileDesc("Cil0b29sYnVzL3Byb3ZpZGVyL3YxL3Byb3ZpZGVkX3Jlc3VsdC5wcm90bxITdG9vbGJ1cy5wcm92aWRlci52MSL4AQoOUHJvdmlkZWRSZXN1bHQSEwoLb3V0cHV0X2pzb24YASABKAkSEAoIaXNfZXJyb3IYAiABKAgSJQoFdXNhZ2UYAyABKAsyFi50b29sYnVzLnRvb2wudjEuVXNhZ2USEgoKY2FsbF9jb3VudBgEIAEoDRIQCghlbmRzX3J1bhgFIAEoCBIoCgZyZWFzb24YBiABKA4yGC50b29sYnVzLmVycm9yLnYxLlJlYXNvbhI1Cgdjb250ZW50GAcgAygLMiQudG9vbGJ1cy5wcm92aWRlci52MS5Qcm92aWRlZENvbnRlbnQSEQoJbWV0YV9qc29uGAggASgJIjMKD1Byb3ZpZGVkQ29udGVudBISCgpibG9ja19qc29uGAEgASgJEgwKBGRhdGEYAiABKAxiBnByb3RvMw", [file_toolbus_error_v1_error, file_toolbus_tool_v1_usage]);
 
 /**
  * What a call answered, and what it used.
@@ -66,6 +66,21 @@ export type ProvidedResult = Message<"toolbus.provider.v1.ProvidedResult"> & {
    * @generated from field: toolbus.error.v1.Reason reason = 6;
    */
   reason: Reason;
+
+  /**
+   * What the tool answered block by block, where `output_json` does not tell all of it. Where that is {"content":[…]} of these very
+   * blocks, the router writes into it where their bytes are stored.
+   *
+   * @generated from field: repeated toolbus.provider.v1.ProvidedContent content = 7;
+   */
+  content: ProvidedContent[];
+
+  /**
+   * What the tool said about its answer (MCP's `_meta`), as the JSON text of an object; empty for nothing.
+   *
+   * @generated from field: string meta_json = 8;
+   */
+  metaJson: string;
 };
 
 /**
@@ -74,4 +89,32 @@ export type ProvidedResult = Message<"toolbus.provider.v1.ProvidedResult"> & {
  */
 export const ProvidedResultSchema: GenMessage<ProvidedResult> = /*@__PURE__*/
   messageDesc(file_toolbus_provider_v1_provided_result, 0);
+
+/**
+ * One block of what a tool answered.
+ *
+ * @generated from message toolbus.provider.v1.ProvidedContent
+ */
+export type ProvidedContent = Message<"toolbus.provider.v1.ProvidedContent"> & {
+  /**
+   * The block as MCP has it, as the JSON text of an object, without its bytes (`data`, `resource.blob`).
+   *
+   * @generated from field: string block_json = 1;
+   */
+  blockJson: string;
+
+  /**
+   * Those bytes.
+   *
+   * @generated from field: bytes data = 2;
+   */
+  data: Uint8Array;
+};
+
+/**
+ * Describes the message toolbus.provider.v1.ProvidedContent.
+ * Use `create(ProvidedContentSchema)` to create a new message.
+ */
+export const ProvidedContentSchema: GenMessage<ProvidedContent> = /*@__PURE__*/
+  messageDesc(file_toolbus_provider_v1_provided_result, 1);
 

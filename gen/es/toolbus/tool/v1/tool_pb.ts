@@ -21,7 +21,7 @@ import type { JsonObject, Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file toolbus/tool/v1/tool.proto.
  */
 export const file_toolbus_tool_v1_tool: GenFile = /*@__PURE__*/
-  fileDesc("Chp0b29sYnVzL3Rvb2wvdjEvdG9vbC5wcm90bxIPdG9vbGJ1cy50b29sLnYxItkBCg1IdHRwRXhlY3V0aW9uEhgKA3VybBgBIAEoCUILukgIcgYYgCCIAQESJwoGbWV0aG9kGAIgASgJQhe6SBRyEjIQXihbQS1aXXsxLDE2fSk/JBJVCgdoZWFkZXJzGAMgAygLMisudG9vbGJ1cy50b29sLnYxLkh0dHBFeGVjdXRpb24uSGVhZGVyc0VudHJ5Qhe6SBSaAREQZCIFcgMYgAIqBnIEGICABBouCgxIZWFkZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASLYAQoNQnVpbHRpblBvbGljeRI1CgdidWlsdGluGAEgASgOMhgudG9vbGJ1cy50b29sLnYxLkJ1aWx0aW5CCrpIB4IBBBABIAASJwoNYWxsb3dlZF9wYXRocxgCIAMoCUIQukgNkgEKEOgHIgVyAxiAIBIqChBhbGxvd2VkX2NvbW1hbmRzGAMgAygJQhC6SA2SAQoQ6AciBXIDGIAgEjsKB3RpbWVvdXQYBCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CD7pIDKoBCSIFCIDnhA8qACLyAQoPVG9vbEFubm90YXRpb25zEhcKBXRpdGxlGAEgASgJQgi6SAVyAxiAIBIbCg5yZWFkX29ubHlfaGludBgCIAEoCEgAiAEBEh0KEGRlc3RydWN0aXZlX2hpbnQYAyABKAhIAYgBARIcCg9pZGVtcG90ZW50X2hpbnQYBCABKAhIAogBARIcCg9vcGVuX3dvcmxkX2hpbnQYBSABKAhIA4gBAUIRCg9fcmVhZF9vbmx5X2hpbnRCEwoRX2Rlc3RydWN0aXZlX2hpbnRCEgoQX2lkZW1wb3RlbnRfaGludEISChBfb3Blbl93b3JsZF9oaW50Im4KCkN1c3RvbVR5cGUSLgoIcHJvdmlkZXIYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSMAoJdG9vbF90eXBlGAIgASgJQh26SBpyGDIWXlthLXpBLVowLTlfLi1dezEsNjR9JCKEBgoEVG9vbBIYCgRuYW1lGAEgASgJQgq6SAdyBRABGIACEh4KC2Rlc2NyaXB0aW9uGAIgASgJQgm6SAZyBBiAgAQSJAoRaW5wdXRfc2NoZW1hX2pzb24YAyABKAlCCbpIBnIEGICAQBIlChJvdXRwdXRfc2NoZW1hX2pzb24YBCABKAlCCbpIBnIEGICAQBJACg5leGVjdXRpb25fdHlwZRgFIAEoDjIeLnRvb2xidXMudG9vbC52MS5FeGVjdXRpb25UeXBlQgi6SAWCAQIQARIwCgtjdXN0b21fdHlwZRgGIAEoCzIbLnRvb2xidXMudG9vbC52MS5DdXN0b21UeXBlEhQKB3Zpc2libGUYByABKAhIAIgBARIQCghpc19hc3luYxgIIAEoCBI7Cgd0aW1lb3V0GAkgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uQg+6SAyqAQkiBQiA54QPKgASMQoJZXhlY3V0aW9uGAogASgLMh4udG9vbGJ1cy50b29sLnYxLkh0dHBFeGVjdXRpb24SMQoGZWZmZWN0GAsgASgOMhcudG9vbGJ1cy50b29sLnYxLkVmZmVjdEIIukgFggECEAESJwoGY29uZmlnGAwgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBI2Cg5idWlsdGluX3BvbGljeRgNIAEoCzIeLnRvb2xidXMudG9vbC52MS5CdWlsdGluUG9saWN5EjUKC2Fubm90YXRpb25zGA4gASgLMiAudG9vbGJ1cy50b29sLnYxLlRvb2xBbm5vdGF0aW9ucxI3CgN0dGwYDyABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CD7pIDKoBCSIFCIDnhA8qABIpCgZncmFudHMYECABKAsyGS50b29sYnVzLmFjY2Vzcy52MS5HcmFudHMSLgoFaWNvbnMYESADKAsyFS50b29sYnVzLnRvb2wudjEuSWNvbkIIukgFkgECEBBCCgoIX3Zpc2libGUidwoKVG9vbFJlc3VsdBITCgtvdXRwdXRfanNvbhgBIAEoCRIQCghpc19lcnJvchgCIAEoCBIYChBzdG9yZWRfcmVmZXJlbmNlGAMgASgJEigKBnJlYXNvbhgEIAEoDjIYLnRvb2xidXMuZXJyb3IudjEuUmVhc29uIkAKDFRvb2xQcm9ncmVzcxIQCghwcm9ncmVzcxgBIAEoARINCgV0b3RhbBgCIAEoARIPCgdtZXNzYWdlGAMgASgJIi8KDEFsbG93ZWRUb29scxIfCgVuYW1lcxgBIAMoCUIQukgNkgEKEOgHIgVyAxiABCJZCgdUb29sTG9nEigKBWxldmVsGAEgASgOMhkudG9vbGJ1cy50b29sLnYxLkxvZ0xldmVsEg8KB21lc3NhZ2UYAiABKAkSEwoLZmllbGRzX2pzb24YAyABKAkq3AIKDUV4ZWN1dGlvblR5cGUSHgoaRVhFQ1VUSU9OX1RZUEVfVU5TUEVDSUZJRUQQABIbChdFWEVDVVRJT05fVFlQRV9GVU5DVElPThABEhoKFkVYRUNVVElPTl9UWVBFX0dBVEVXQVkQAhIbChdFWEVDVVRJT05fVFlQRV9FWFRFUk5BTBADEhgKFEVYRUNVVElPTl9UWVBFX1NQQUNFEAQSGwoXRVhFQ1VUSU9OX1RZUEVfSU5URVJOQUwQBRIWChJFWEVDVVRJT05fVFlQRV9NQ1AQBhIZChVFWEVDVVRJT05fVFlQRV9XT1JLRVIQBxIZChVFWEVDVVRJT05fVFlQRV9IT1NURUQQCBIaChZFWEVDVVRJT05fVFlQRV9CVUlMVElOEAkSGQoVRVhFQ1VUSU9OX1RZUEVfQ0FMTEVSEAoSGQoVRVhFQ1VUSU9OX1RZUEVfQ1VTVE9NEAsqYQoGRWZmZWN0EhYKEkVGRkVDVF9VTlNQRUNJRklFRBAAEg8KC0VGRkVDVF9QVVJFEAESFQoRRUZGRUNUX0lERU1QT1RFTlQQAhIXChNFRkZFQ1RfQVRfTU9TVF9PTkNFEAMqZQoHQnVpbHRpbhIXChNCVUlMVElOX1VOU1BFQ0lGSUVEEAASEwoPQlVJTFRJTl9GU19SRUFEEAESFAoQQlVJTFRJTl9GU19XUklURRACEhYKEkJVSUxUSU5fU0hFTExfRVhFQxADKowBCghMb2dMZXZlbBIZChVMT0dfTEVWRUxfVU5TUEVDSUZJRUQQABITCg9MT0dfTEVWRUxfVFJBQ0UQARITCg9MT0dfTEVWRUxfREVCVUcQAhISCg5MT0dfTEVWRUxfSU5GTxADEhIKDkxPR19MRVZFTF9XQVJOEAQSEwoPTE9HX0xFVkVMX0VSUk9SEAViBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_duration, file_google_protobuf_struct, file_toolbus_access_v1_access, file_toolbus_error_v1_error, file_toolbus_tool_v1_source]);
+  fileDesc("Chp0b29sYnVzL3Rvb2wvdjEvdG9vbC5wcm90bxIPdG9vbGJ1cy50b29sLnYxItkBCg1IdHRwRXhlY3V0aW9uEhgKA3VybBgBIAEoCUILukgIcgYYgCCIAQESJwoGbWV0aG9kGAIgASgJQhe6SBRyEjIQXihbQS1aXXsxLDE2fSk/JBJVCgdoZWFkZXJzGAMgAygLMisudG9vbGJ1cy50b29sLnYxLkh0dHBFeGVjdXRpb24uSGVhZGVyc0VudHJ5Qhe6SBSaAREQZCIFcgMYgAIqBnIEGICABBouCgxIZWFkZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASLYAQoNQnVpbHRpblBvbGljeRI1CgdidWlsdGluGAEgASgOMhgudG9vbGJ1cy50b29sLnYxLkJ1aWx0aW5CCrpIB4IBBBABIAASJwoNYWxsb3dlZF9wYXRocxgCIAMoCUIQukgNkgEKEOgHIgVyAxiAIBIqChBhbGxvd2VkX2NvbW1hbmRzGAMgAygJQhC6SA2SAQoQ6AciBXIDGIAgEjsKB3RpbWVvdXQYBCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CD7pIDKoBCSIFCIDnhA8qACLyAQoPVG9vbEFubm90YXRpb25zEhcKBXRpdGxlGAEgASgJQgi6SAVyAxiAIBIbCg5yZWFkX29ubHlfaGludBgCIAEoCEgAiAEBEh0KEGRlc3RydWN0aXZlX2hpbnQYAyABKAhIAYgBARIcCg9pZGVtcG90ZW50X2hpbnQYBCABKAhIAogBARIcCg9vcGVuX3dvcmxkX2hpbnQYBSABKAhIA4gBAUIRCg9fcmVhZF9vbmx5X2hpbnRCEwoRX2Rlc3RydWN0aXZlX2hpbnRCEgoQX2lkZW1wb3RlbnRfaGludEISChBfb3Blbl93b3JsZF9oaW50Im4KCkN1c3RvbVR5cGUSLgoIcHJvdmlkZXIYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSMAoJdG9vbF90eXBlGAIgASgJQh26SBpyGDIWXlthLXpBLVowLTlfLi1dezEsNjR9JCKEBgoEVG9vbBIYCgRuYW1lGAEgASgJQgq6SAdyBRABGIACEh4KC2Rlc2NyaXB0aW9uGAIgASgJQgm6SAZyBBiAgAQSJAoRaW5wdXRfc2NoZW1hX2pzb24YAyABKAlCCbpIBnIEGICAQBIlChJvdXRwdXRfc2NoZW1hX2pzb24YBCABKAlCCbpIBnIEGICAQBJACg5leGVjdXRpb25fdHlwZRgFIAEoDjIeLnRvb2xidXMudG9vbC52MS5FeGVjdXRpb25UeXBlQgi6SAWCAQIQARIwCgtjdXN0b21fdHlwZRgGIAEoCzIbLnRvb2xidXMudG9vbC52MS5DdXN0b21UeXBlEhQKB3Zpc2libGUYByABKAhIAIgBARIQCghpc19hc3luYxgIIAEoCBI7Cgd0aW1lb3V0GAkgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uQg+6SAyqAQkiBQiA54QPKgASMQoJZXhlY3V0aW9uGAogASgLMh4udG9vbGJ1cy50b29sLnYxLkh0dHBFeGVjdXRpb24SMQoGZWZmZWN0GAsgASgOMhcudG9vbGJ1cy50b29sLnYxLkVmZmVjdEIIukgFggECEAESJwoGY29uZmlnGAwgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBI2Cg5idWlsdGluX3BvbGljeRgNIAEoCzIeLnRvb2xidXMudG9vbC52MS5CdWlsdGluUG9saWN5EjUKC2Fubm90YXRpb25zGA4gASgLMiAudG9vbGJ1cy50b29sLnYxLlRvb2xBbm5vdGF0aW9ucxI3CgN0dGwYDyABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CD7pIDKoBCSIFCIDnhA8qABIpCgZncmFudHMYECABKAsyGS50b29sYnVzLmFjY2Vzcy52MS5HcmFudHMSLgoFaWNvbnMYESADKAsyFS50b29sYnVzLnRvb2wudjEuSWNvbkIIukgFkgECEBBCCgoIX3Zpc2libGUiuwEKClRvb2xSZXN1bHQSEwoLb3V0cHV0X2pzb24YASABKAkSEAoIaXNfZXJyb3IYAiABKAgSGAoQc3RvcmVkX3JlZmVyZW5jZRgDIAEoCRIoCgZyZWFzb24YBCABKA4yGC50b29sYnVzLmVycm9yLnYxLlJlYXNvbhIvCgdjb250ZW50GAUgAygLMh4udG9vbGJ1cy50b29sLnYxLlJlc3VsdENvbnRlbnQSEQoJbWV0YV9qc29uGAYgASgJIksKDVJlc3VsdENvbnRlbnQSEgoKYmxvY2tfanNvbhgBIAEoCRIYChBzdG9yZWRfcmVmZXJlbmNlGAIgASgJEgwKBHNpemUYAyABKAQiQAoMVG9vbFByb2dyZXNzEhAKCHByb2dyZXNzGAEgASgBEg0KBXRvdGFsGAIgASgBEg8KB21lc3NhZ2UYAyABKAkiLwoMQWxsb3dlZFRvb2xzEh8KBW5hbWVzGAEgAygJQhC6SA2SAQoQ6AciBXIDGIAEIlkKB1Rvb2xMb2cSKAoFbGV2ZWwYASABKA4yGS50b29sYnVzLnRvb2wudjEuTG9nTGV2ZWwSDwoHbWVzc2FnZRgCIAEoCRITCgtmaWVsZHNfanNvbhgDIAEoCSrcAgoNRXhlY3V0aW9uVHlwZRIeChpFWEVDVVRJT05fVFlQRV9VTlNQRUNJRklFRBAAEhsKF0VYRUNVVElPTl9UWVBFX0ZVTkNUSU9OEAESGgoWRVhFQ1VUSU9OX1RZUEVfR0FURVdBWRACEhsKF0VYRUNVVElPTl9UWVBFX0VYVEVSTkFMEAMSGAoURVhFQ1VUSU9OX1RZUEVfU1BBQ0UQBBIbChdFWEVDVVRJT05fVFlQRV9JTlRFUk5BTBAFEhYKEkVYRUNVVElPTl9UWVBFX01DUBAGEhkKFUVYRUNVVElPTl9UWVBFX1dPUktFUhAHEhkKFUVYRUNVVElPTl9UWVBFX0hPU1RFRBAIEhoKFkVYRUNVVElPTl9UWVBFX0JVSUxUSU4QCRIZChVFWEVDVVRJT05fVFlQRV9DQUxMRVIQChIZChVFWEVDVVRJT05fVFlQRV9DVVNUT00QCyphCgZFZmZlY3QSFgoSRUZGRUNUX1VOU1BFQ0lGSUVEEAASDwoLRUZGRUNUX1BVUkUQARIVChFFRkZFQ1RfSURFTVBPVEVOVBACEhcKE0VGRkVDVF9BVF9NT1NUX09OQ0UQAyplCgdCdWlsdGluEhcKE0JVSUxUSU5fVU5TUEVDSUZJRUQQABITCg9CVUlMVElOX0ZTX1JFQUQQARIUChBCVUlMVElOX0ZTX1dSSVRFEAISFgoSQlVJTFRJTl9TSEVMTF9FWEVDEAMqjAEKCExvZ0xldmVsEhkKFUxPR19MRVZFTF9VTlNQRUNJRklFRBAAEhMKD0xPR19MRVZFTF9UUkFDRRABEhMKD0xPR19MRVZFTF9ERUJVRxACEhIKDkxPR19MRVZFTF9JTkZPEAMSEgoOTE9HX0xFVkVMX1dBUk4QBBITCg9MT0dfTEVWRUxfRVJST1IQBWIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_duration, file_google_protobuf_struct, file_toolbus_access_v1_access, file_toolbus_error_v1_error, file_toolbus_tool_v1_source]);
 
 /**
  * How the router calls a tool's URL.
@@ -354,6 +354,21 @@ export type ToolResult = Message<"toolbus.tool.v1.ToolResult"> & {
    * @generated from field: toolbus.error.v1.Reason reason = 4;
    */
   reason: Reason;
+
+  /**
+   * What the tool answered block by block, where `output_json` does not tell all of it: images and audio, resources and links, and
+   * what stands beside structured content.
+   *
+   * @generated from field: repeated toolbus.tool.v1.ResultContent content = 5;
+   */
+  content: ResultContent[];
+
+  /**
+   * What the tool said about its answer (MCP's `_meta`), as the JSON text of an object; empty for nothing.
+   *
+   * @generated from field: string meta_json = 6;
+   */
+  metaJson: string;
 };
 
 /**
@@ -362,6 +377,42 @@ export type ToolResult = Message<"toolbus.tool.v1.ToolResult"> & {
  */
 export const ToolResultSchema: GenMessage<ToolResult> = /*@__PURE__*/
   messageDesc(file_toolbus_tool_v1_tool, 5);
+
+/**
+ * One block of what a tool answered.
+ *
+ * @generated from message toolbus.tool.v1.ResultContent
+ */
+export type ResultContent = Message<"toolbus.tool.v1.ResultContent"> & {
+  /**
+   * The block as MCP has it, as the JSON text of an object: {"type":"text","text":"…"}, {"type":"image","mimeType":"image/png"},
+   * {"type":"resource_link","uri":"…"}, … What is stored is left out of it: `data`, `resource.blob`, and long texts.
+   *
+   * @generated from field: string block_json = 1;
+   */
+  blockJson: string;
+
+  /**
+   * Where that is stored; empty where nothing was left out. `ToolCallService.ReadResult` reads it.
+   *
+   * @generated from field: string stored_reference = 2;
+   */
+  storedReference: string;
+
+  /**
+   * How many bytes are stored.
+   *
+   * @generated from field: uint64 size = 3;
+   */
+  size: bigint;
+};
+
+/**
+ * Describes the message toolbus.tool.v1.ResultContent.
+ * Use `create(ResultContentSchema)` to create a new message.
+ */
+export const ResultContentSchema: GenMessage<ResultContent> = /*@__PURE__*/
+  messageDesc(file_toolbus_tool_v1_tool, 6);
 
 /**
  * How far a call has come.
@@ -396,7 +447,7 @@ export type ToolProgress = Message<"toolbus.tool.v1.ToolProgress"> & {
  * Use `create(ToolProgressSchema)` to create a new message.
  */
 export const ToolProgressSchema: GenMessage<ToolProgress> = /*@__PURE__*/
-  messageDesc(file_toolbus_tool_v1_tool, 6);
+  messageDesc(file_toolbus_tool_v1_tool, 7);
 
 /**
  * Which tools are allowed. Where it is absent, all are.
@@ -418,7 +469,7 @@ export type AllowedTools = Message<"toolbus.tool.v1.AllowedTools"> & {
  * Use `create(AllowedToolsSchema)` to create a new message.
  */
 export const AllowedToolsSchema: GenMessage<AllowedTools> = /*@__PURE__*/
-  messageDesc(file_toolbus_tool_v1_tool, 7);
+  messageDesc(file_toolbus_tool_v1_tool, 8);
 
 /**
  * One line of a tool's log.
@@ -453,7 +504,7 @@ export type ToolLog = Message<"toolbus.tool.v1.ToolLog"> & {
  * Use `create(ToolLogSchema)` to create a new message.
  */
 export const ToolLogSchema: GenMessage<ToolLog> = /*@__PURE__*/
-  messageDesc(file_toolbus_tool_v1_tool, 8);
+  messageDesc(file_toolbus_tool_v1_tool, 9);
 
 /**
  * Who runs a tool. Every kind goes through the same pipeline of the router.

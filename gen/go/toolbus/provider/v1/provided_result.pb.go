@@ -40,7 +40,12 @@ type ProvidedResult struct {
 	// Whether the run that called is over with it: it ends as completed, RUN_END_REASON_SKIPPED. Read for built-ins only.
 	EndsRun bool `protobuf:"varint,5,opt,name=ends_run,json=endsRun,proto3" json:"ends_run,omitempty"`
 	// Why it failed, where the provider itself says so and not the tool, as in toolbus.tool.v1.ToolResult.
-	Reason        v11.Reason `protobuf:"varint,6,opt,name=reason,proto3,enum=toolbus.error.v1.Reason" json:"reason,omitempty"`
+	Reason v11.Reason `protobuf:"varint,6,opt,name=reason,proto3,enum=toolbus.error.v1.Reason" json:"reason,omitempty"`
+	// What the tool answered block by block, where `output_json` does not tell all of it. Where that is {"content":[…]} of these very
+	// blocks, the router writes into it where their bytes are stored.
+	Content []*ProvidedContent `protobuf:"bytes,7,rep,name=content,proto3" json:"content,omitempty"`
+	// What the tool said about its answer (MCP's `_meta`), as the JSON text of an object; empty for nothing.
+	MetaJson      string `protobuf:"bytes,8,opt,name=meta_json,json=metaJson,proto3" json:"meta_json,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -117,11 +122,80 @@ func (x *ProvidedResult) GetReason() v11.Reason {
 	return v11.Reason(0)
 }
 
+func (x *ProvidedResult) GetContent() []*ProvidedContent {
+	if x != nil {
+		return x.Content
+	}
+	return nil
+}
+
+func (x *ProvidedResult) GetMetaJson() string {
+	if x != nil {
+		return x.MetaJson
+	}
+	return ""
+}
+
+// One block of what a tool answered.
+type ProvidedContent struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The block as MCP has it, as the JSON text of an object, without its bytes (`data`, `resource.blob`).
+	BlockJson string `protobuf:"bytes,1,opt,name=block_json,json=blockJson,proto3" json:"block_json,omitempty"`
+	// Those bytes.
+	Data          []byte `protobuf:"bytes,2,opt,name=data,proto3" json:"data,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ProvidedContent) Reset() {
+	*x = ProvidedContent{}
+	mi := &file_toolbus_provider_v1_provided_result_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ProvidedContent) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ProvidedContent) ProtoMessage() {}
+
+func (x *ProvidedContent) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_provider_v1_provided_result_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ProvidedContent.ProtoReflect.Descriptor instead.
+func (*ProvidedContent) Descriptor() ([]byte, []int) {
+	return file_toolbus_provider_v1_provided_result_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *ProvidedContent) GetBlockJson() string {
+	if x != nil {
+		return x.BlockJson
+	}
+	return ""
+}
+
+func (x *ProvidedContent) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
 var File_toolbus_provider_v1_provided_result_proto protoreflect.FileDescriptor
 
 const file_toolbus_provider_v1_provided_result_proto_rawDesc = "" +
 	"\n" +
-	")toolbus/provider/v1/provided_result.proto\x12\x13toolbus.provider.v1\x1a\x1ctoolbus/error/v1/error.proto\x1a\x1btoolbus/tool/v1/usage.proto\"\xe6\x01\n" +
+	")toolbus/provider/v1/provided_result.proto\x12\x13toolbus.provider.v1\x1a\x1ctoolbus/error/v1/error.proto\x1a\x1btoolbus/tool/v1/usage.proto\"\xc3\x02\n" +
 	"\x0eProvidedResult\x12\x1f\n" +
 	"\voutput_json\x18\x01 \x01(\tR\n" +
 	"outputJson\x12\x19\n" +
@@ -130,7 +204,13 @@ const file_toolbus_provider_v1_provided_result_proto_rawDesc = "" +
 	"\n" +
 	"call_count\x18\x04 \x01(\rR\tcallCount\x12\x19\n" +
 	"\bends_run\x18\x05 \x01(\bR\aendsRun\x120\n" +
-	"\x06reason\x18\x06 \x01(\x0e2\x18.toolbus.error.v1.ReasonR\x06reasonB\xcf\x01\n" +
+	"\x06reason\x18\x06 \x01(\x0e2\x18.toolbus.error.v1.ReasonR\x06reason\x12>\n" +
+	"\acontent\x18\a \x03(\v2$.toolbus.provider.v1.ProvidedContentR\acontent\x12\x1b\n" +
+	"\tmeta_json\x18\b \x01(\tR\bmetaJson\"D\n" +
+	"\x0fProvidedContent\x12\x1d\n" +
+	"\n" +
+	"block_json\x18\x01 \x01(\tR\tblockJson\x12\x12\n" +
+	"\x04data\x18\x02 \x01(\fR\x04dataB\xcf\x01\n" +
 	"\x17com.toolbus.provider.v1B\x13ProvidedResultProtoP\x01Z1toolbus.dev/gen/go/toolbus/provider/v1;providerv1\xa2\x02\x03TPX\xaa\x02\x13Toolbus.Provider.V1\xca\x02\x13Toolbus\\Provider\\V1\xe2\x02\x1fToolbus\\Provider\\V1\\GPBMetadata\xea\x02\x15Toolbus::Provider::V1b\x06proto3"
 
 var (
@@ -145,20 +225,22 @@ func file_toolbus_provider_v1_provided_result_proto_rawDescGZIP() []byte {
 	return file_toolbus_provider_v1_provided_result_proto_rawDescData
 }
 
-var file_toolbus_provider_v1_provided_result_proto_msgTypes = make([]protoimpl.MessageInfo, 1)
+var file_toolbus_provider_v1_provided_result_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
 var file_toolbus_provider_v1_provided_result_proto_goTypes = []any{
-	(*ProvidedResult)(nil), // 0: toolbus.provider.v1.ProvidedResult
-	(*v1.Usage)(nil),       // 1: toolbus.tool.v1.Usage
-	(v11.Reason)(0),        // 2: toolbus.error.v1.Reason
+	(*ProvidedResult)(nil),  // 0: toolbus.provider.v1.ProvidedResult
+	(*ProvidedContent)(nil), // 1: toolbus.provider.v1.ProvidedContent
+	(*v1.Usage)(nil),        // 2: toolbus.tool.v1.Usage
+	(v11.Reason)(0),         // 3: toolbus.error.v1.Reason
 }
 var file_toolbus_provider_v1_provided_result_proto_depIdxs = []int32{
-	1, // 0: toolbus.provider.v1.ProvidedResult.usage:type_name -> toolbus.tool.v1.Usage
-	2, // 1: toolbus.provider.v1.ProvidedResult.reason:type_name -> toolbus.error.v1.Reason
-	2, // [2:2] is the sub-list for method output_type
-	2, // [2:2] is the sub-list for method input_type
-	2, // [2:2] is the sub-list for extension type_name
-	2, // [2:2] is the sub-list for extension extendee
-	0, // [0:2] is the sub-list for field type_name
+	2, // 0: toolbus.provider.v1.ProvidedResult.usage:type_name -> toolbus.tool.v1.Usage
+	3, // 1: toolbus.provider.v1.ProvidedResult.reason:type_name -> toolbus.error.v1.Reason
+	1, // 2: toolbus.provider.v1.ProvidedResult.content:type_name -> toolbus.provider.v1.ProvidedContent
+	3, // [3:3] is the sub-list for method output_type
+	3, // [3:3] is the sub-list for method input_type
+	3, // [3:3] is the sub-list for extension type_name
+	3, // [3:3] is the sub-list for extension extendee
+	0, // [0:3] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_provider_v1_provided_result_proto_init() }
@@ -172,7 +254,7 @@ func file_toolbus_provider_v1_provided_result_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolbus_provider_v1_provided_result_proto_rawDesc), len(file_toolbus_provider_v1_provided_result_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   1,
+			NumMessages:   2,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -781,7 +781,12 @@ type ToolResult struct {
 	StoredReference string `protobuf:"bytes,3,opt,name=stored_reference,json=storedReference,proto3" json:"stored_reference,omitempty"`
 	// Why it failed, where the suite knows: REASON_DEADLINE_EXCEEDED when its time was over, REASON_CALLER_NOT_ATTACHED when the caller
 	// of the session was away, or left before it answered. Not set when the tool itself says that it failed.
-	Reason        v11.Reason `protobuf:"varint,4,opt,name=reason,proto3,enum=toolbus.error.v1.Reason" json:"reason,omitempty"`
+	Reason v11.Reason `protobuf:"varint,4,opt,name=reason,proto3,enum=toolbus.error.v1.Reason" json:"reason,omitempty"`
+	// What the tool answered block by block, where `output_json` does not tell all of it: images and audio, resources and links, and
+	// what stands beside structured content.
+	Content []*ResultContent `protobuf:"bytes,5,rep,name=content,proto3" json:"content,omitempty"`
+	// What the tool said about its answer (MCP's `_meta`), as the JSON text of an object; empty for nothing.
+	MetaJson      string `protobuf:"bytes,6,opt,name=meta_json,json=metaJson,proto3" json:"meta_json,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -844,6 +849,85 @@ func (x *ToolResult) GetReason() v11.Reason {
 	return v11.Reason(0)
 }
 
+func (x *ToolResult) GetContent() []*ResultContent {
+	if x != nil {
+		return x.Content
+	}
+	return nil
+}
+
+func (x *ToolResult) GetMetaJson() string {
+	if x != nil {
+		return x.MetaJson
+	}
+	return ""
+}
+
+// One block of what a tool answered.
+type ResultContent struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The block as MCP has it, as the JSON text of an object: {"type":"text","text":"…"}, {"type":"image","mimeType":"image/png"},
+	// {"type":"resource_link","uri":"…"}, … What is stored is left out of it: `data`, `resource.blob`, and long texts.
+	BlockJson string `protobuf:"bytes,1,opt,name=block_json,json=blockJson,proto3" json:"block_json,omitempty"`
+	// Where that is stored; empty where nothing was left out. `ToolCallService.ReadResult` reads it.
+	StoredReference string `protobuf:"bytes,2,opt,name=stored_reference,json=storedReference,proto3" json:"stored_reference,omitempty"`
+	// How many bytes are stored.
+	Size          uint64 `protobuf:"varint,3,opt,name=size,proto3" json:"size,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResultContent) Reset() {
+	*x = ResultContent{}
+	mi := &file_toolbus_tool_v1_tool_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResultContent) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResultContent) ProtoMessage() {}
+
+func (x *ResultContent) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_tool_v1_tool_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResultContent.ProtoReflect.Descriptor instead.
+func (*ResultContent) Descriptor() ([]byte, []int) {
+	return file_toolbus_tool_v1_tool_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *ResultContent) GetBlockJson() string {
+	if x != nil {
+		return x.BlockJson
+	}
+	return ""
+}
+
+func (x *ResultContent) GetStoredReference() string {
+	if x != nil {
+		return x.StoredReference
+	}
+	return ""
+}
+
+func (x *ResultContent) GetSize() uint64 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
 // How far a call has come.
 type ToolProgress struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -859,7 +943,7 @@ type ToolProgress struct {
 
 func (x *ToolProgress) Reset() {
 	*x = ToolProgress{}
-	mi := &file_toolbus_tool_v1_tool_proto_msgTypes[6]
+	mi := &file_toolbus_tool_v1_tool_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -871,7 +955,7 @@ func (x *ToolProgress) String() string {
 func (*ToolProgress) ProtoMessage() {}
 
 func (x *ToolProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_tool_v1_tool_proto_msgTypes[6]
+	mi := &file_toolbus_tool_v1_tool_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -884,7 +968,7 @@ func (x *ToolProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolProgress.ProtoReflect.Descriptor instead.
 func (*ToolProgress) Descriptor() ([]byte, []int) {
-	return file_toolbus_tool_v1_tool_proto_rawDescGZIP(), []int{6}
+	return file_toolbus_tool_v1_tool_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ToolProgress) GetProgress() float64 {
@@ -920,7 +1004,7 @@ type AllowedTools struct {
 
 func (x *AllowedTools) Reset() {
 	*x = AllowedTools{}
-	mi := &file_toolbus_tool_v1_tool_proto_msgTypes[7]
+	mi := &file_toolbus_tool_v1_tool_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -932,7 +1016,7 @@ func (x *AllowedTools) String() string {
 func (*AllowedTools) ProtoMessage() {}
 
 func (x *AllowedTools) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_tool_v1_tool_proto_msgTypes[7]
+	mi := &file_toolbus_tool_v1_tool_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -945,7 +1029,7 @@ func (x *AllowedTools) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllowedTools.ProtoReflect.Descriptor instead.
 func (*AllowedTools) Descriptor() ([]byte, []int) {
-	return file_toolbus_tool_v1_tool_proto_rawDescGZIP(), []int{7}
+	return file_toolbus_tool_v1_tool_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *AllowedTools) GetNames() []string {
@@ -970,7 +1054,7 @@ type ToolLog struct {
 
 func (x *ToolLog) Reset() {
 	*x = ToolLog{}
-	mi := &file_toolbus_tool_v1_tool_proto_msgTypes[8]
+	mi := &file_toolbus_tool_v1_tool_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -982,7 +1066,7 @@ func (x *ToolLog) String() string {
 func (*ToolLog) ProtoMessage() {}
 
 func (x *ToolLog) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_tool_v1_tool_proto_msgTypes[8]
+	mi := &file_toolbus_tool_v1_tool_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -995,7 +1079,7 @@ func (x *ToolLog) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolLog.ProtoReflect.Descriptor instead.
 func (*ToolLog) Descriptor() ([]byte, []int) {
-	return file_toolbus_tool_v1_tool_proto_rawDescGZIP(), []int{8}
+	return file_toolbus_tool_v1_tool_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ToolLog) GetLevel() LogLevel {
@@ -1075,14 +1159,21 @@ const file_toolbus_tool_v1_tool_proto_rawDesc = "" +
 	"\x06grants\x18\x10 \x01(\v2\x19.toolbus.access.v1.GrantsR\x06grants\x125\n" +
 	"\x05icons\x18\x11 \x03(\v2\x15.toolbus.tool.v1.IconB\b\xbaH\x05\x92\x01\x02\x10\x10R\x05iconsB\n" +
 	"\n" +
-	"\b_visible\"\xa5\x01\n" +
+	"\b_visible\"\xfc\x01\n" +
 	"\n" +
 	"ToolResult\x12\x1f\n" +
 	"\voutput_json\x18\x01 \x01(\tR\n" +
 	"outputJson\x12\x19\n" +
 	"\bis_error\x18\x02 \x01(\bR\aisError\x12)\n" +
 	"\x10stored_reference\x18\x03 \x01(\tR\x0fstoredReference\x120\n" +
-	"\x06reason\x18\x04 \x01(\x0e2\x18.toolbus.error.v1.ReasonR\x06reason\"Z\n" +
+	"\x06reason\x18\x04 \x01(\x0e2\x18.toolbus.error.v1.ReasonR\x06reason\x128\n" +
+	"\acontent\x18\x05 \x03(\v2\x1e.toolbus.tool.v1.ResultContentR\acontent\x12\x1b\n" +
+	"\tmeta_json\x18\x06 \x01(\tR\bmetaJson\"m\n" +
+	"\rResultContent\x12\x1d\n" +
+	"\n" +
+	"block_json\x18\x01 \x01(\tR\tblockJson\x12)\n" +
+	"\x10stored_reference\x18\x02 \x01(\tR\x0fstoredReference\x12\x12\n" +
+	"\x04size\x18\x03 \x01(\x04R\x04size\"Z\n" +
 	"\fToolProgress\x12\x1a\n" +
 	"\bprogress\x18\x01 \x01(\x01R\bprogress\x12\x14\n" +
 	"\x05total\x18\x02 \x01(\x01R\x05total\x12\x18\n" +
@@ -1141,7 +1232,7 @@ func file_toolbus_tool_v1_tool_proto_rawDescGZIP() []byte {
 }
 
 var file_toolbus_tool_v1_tool_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_toolbus_tool_v1_tool_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_toolbus_tool_v1_tool_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_toolbus_tool_v1_tool_proto_goTypes = []any{
 	(ExecutionType)(0),          // 0: toolbus.tool.v1.ExecutionType
 	(Effect)(0),                 // 1: toolbus.tool.v1.Effect
@@ -1153,38 +1244,40 @@ var file_toolbus_tool_v1_tool_proto_goTypes = []any{
 	(*CustomType)(nil),          // 7: toolbus.tool.v1.CustomType
 	(*Tool)(nil),                // 8: toolbus.tool.v1.Tool
 	(*ToolResult)(nil),          // 9: toolbus.tool.v1.ToolResult
-	(*ToolProgress)(nil),        // 10: toolbus.tool.v1.ToolProgress
-	(*AllowedTools)(nil),        // 11: toolbus.tool.v1.AllowedTools
-	(*ToolLog)(nil),             // 12: toolbus.tool.v1.ToolLog
-	nil,                         // 13: toolbus.tool.v1.HttpExecution.HeadersEntry
-	(*durationpb.Duration)(nil), // 14: google.protobuf.Duration
-	(*structpb.Struct)(nil),     // 15: google.protobuf.Struct
-	(*v1.Grants)(nil),           // 16: toolbus.access.v1.Grants
-	(*Icon)(nil),                // 17: toolbus.tool.v1.Icon
-	(v11.Reason)(0),             // 18: toolbus.error.v1.Reason
+	(*ResultContent)(nil),       // 10: toolbus.tool.v1.ResultContent
+	(*ToolProgress)(nil),        // 11: toolbus.tool.v1.ToolProgress
+	(*AllowedTools)(nil),        // 12: toolbus.tool.v1.AllowedTools
+	(*ToolLog)(nil),             // 13: toolbus.tool.v1.ToolLog
+	nil,                         // 14: toolbus.tool.v1.HttpExecution.HeadersEntry
+	(*durationpb.Duration)(nil), // 15: google.protobuf.Duration
+	(*structpb.Struct)(nil),     // 16: google.protobuf.Struct
+	(*v1.Grants)(nil),           // 17: toolbus.access.v1.Grants
+	(*Icon)(nil),                // 18: toolbus.tool.v1.Icon
+	(v11.Reason)(0),             // 19: toolbus.error.v1.Reason
 }
 var file_toolbus_tool_v1_tool_proto_depIdxs = []int32{
-	13, // 0: toolbus.tool.v1.HttpExecution.headers:type_name -> toolbus.tool.v1.HttpExecution.HeadersEntry
+	14, // 0: toolbus.tool.v1.HttpExecution.headers:type_name -> toolbus.tool.v1.HttpExecution.HeadersEntry
 	2,  // 1: toolbus.tool.v1.BuiltinPolicy.builtin:type_name -> toolbus.tool.v1.Builtin
-	14, // 2: toolbus.tool.v1.BuiltinPolicy.timeout:type_name -> google.protobuf.Duration
+	15, // 2: toolbus.tool.v1.BuiltinPolicy.timeout:type_name -> google.protobuf.Duration
 	0,  // 3: toolbus.tool.v1.Tool.execution_type:type_name -> toolbus.tool.v1.ExecutionType
 	7,  // 4: toolbus.tool.v1.Tool.custom_type:type_name -> toolbus.tool.v1.CustomType
-	14, // 5: toolbus.tool.v1.Tool.timeout:type_name -> google.protobuf.Duration
+	15, // 5: toolbus.tool.v1.Tool.timeout:type_name -> google.protobuf.Duration
 	4,  // 6: toolbus.tool.v1.Tool.execution:type_name -> toolbus.tool.v1.HttpExecution
 	1,  // 7: toolbus.tool.v1.Tool.effect:type_name -> toolbus.tool.v1.Effect
-	15, // 8: toolbus.tool.v1.Tool.config:type_name -> google.protobuf.Struct
+	16, // 8: toolbus.tool.v1.Tool.config:type_name -> google.protobuf.Struct
 	5,  // 9: toolbus.tool.v1.Tool.builtin_policy:type_name -> toolbus.tool.v1.BuiltinPolicy
 	6,  // 10: toolbus.tool.v1.Tool.annotations:type_name -> toolbus.tool.v1.ToolAnnotations
-	14, // 11: toolbus.tool.v1.Tool.ttl:type_name -> google.protobuf.Duration
-	16, // 12: toolbus.tool.v1.Tool.grants:type_name -> toolbus.access.v1.Grants
-	17, // 13: toolbus.tool.v1.Tool.icons:type_name -> toolbus.tool.v1.Icon
-	18, // 14: toolbus.tool.v1.ToolResult.reason:type_name -> toolbus.error.v1.Reason
-	3,  // 15: toolbus.tool.v1.ToolLog.level:type_name -> toolbus.tool.v1.LogLevel
-	16, // [16:16] is the sub-list for method output_type
-	16, // [16:16] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	15, // 11: toolbus.tool.v1.Tool.ttl:type_name -> google.protobuf.Duration
+	17, // 12: toolbus.tool.v1.Tool.grants:type_name -> toolbus.access.v1.Grants
+	18, // 13: toolbus.tool.v1.Tool.icons:type_name -> toolbus.tool.v1.Icon
+	19, // 14: toolbus.tool.v1.ToolResult.reason:type_name -> toolbus.error.v1.Reason
+	10, // 15: toolbus.tool.v1.ToolResult.content:type_name -> toolbus.tool.v1.ResultContent
+	3,  // 16: toolbus.tool.v1.ToolLog.level:type_name -> toolbus.tool.v1.LogLevel
+	17, // [17:17] is the sub-list for method output_type
+	17, // [17:17] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_tool_v1_tool_proto_init() }
@@ -1201,7 +1294,7 @@ func file_toolbus_tool_v1_tool_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolbus_tool_v1_tool_proto_rawDesc), len(file_toolbus_tool_v1_tool_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   10,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -659,7 +659,11 @@ type CallToolResult struct {
 	// again. Empty when the router does not know at the moment.
 	ToolsRevision string `protobuf:"bytes,7,opt,name=tools_revision,json=toolsRevision,proto3" json:"tools_revision,omitempty"`
 	// Why it failed, as in ToolResult.
-	Reason        v1.Reason `protobuf:"varint,8,opt,name=reason,proto3,enum=toolbus.error.v1.Reason" json:"reason,omitempty"`
+	Reason v1.Reason `protobuf:"varint,8,opt,name=reason,proto3,enum=toolbus.error.v1.Reason" json:"reason,omitempty"`
+	// What the tool answered block by block, as in ToolResult.
+	Content []*ResultContent `protobuf:"bytes,9,rep,name=content,proto3" json:"content,omitempty"`
+	// What the tool said about its answer, as in ToolResult.
+	MetaJson      string `protobuf:"bytes,10,opt,name=meta_json,json=metaJson,proto3" json:"meta_json,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -748,6 +752,20 @@ func (x *CallToolResult) GetReason() v1.Reason {
 		return x.Reason
 	}
 	return v1.Reason(0)
+}
+
+func (x *CallToolResult) GetContent() []*ResultContent {
+	if x != nil {
+		return x.Content
+	}
+	return nil
+}
+
+func (x *CallToolResult) GetMetaJson() string {
+	if x != nil {
+		return x.MetaJson
+	}
+	return ""
 }
 
 // What happens in a call: progress and logs, then exactly one result.
@@ -1463,7 +1481,7 @@ const file_toolbus_tool_v1_tool_service_proto_rawDesc = "" +
 	"\vrun_sources\x18\n" +
 	" \x03(\v2\x1a.toolbus.tool.v1.RunSourceB\b\xbaH\x05\x92\x01\x02\x10 R\n" +
 	"runSources\x12D\n" +
-	"\atimeout\x18\v \x01(\v2\x19.google.protobuf.DurationB\x0f\xbaH\f\xaa\x01\t\"\x05\b\x80\xe7\x84\x0f2\x00R\atimeout\"\xb8\x02\n" +
+	"\atimeout\x18\v \x01(\v2\x19.google.protobuf.DurationB\x0f\xbaH\f\xaa\x01\t\"\x05\b\x80\xe7\x84\x0f2\x00R\atimeout\"\x8f\x03\n" +
 	"\x0eCallToolResult\x12\x1f\n" +
 	"\voutput_json\x18\x01 \x01(\tR\n" +
 	"outputJson\x12\x19\n" +
@@ -1474,7 +1492,10 @@ const file_toolbus_tool_v1_tool_service_proto_rawDesc = "" +
 	"call_count\x18\x05 \x01(\rR\tcallCount\x12\x19\n" +
 	"\bends_run\x18\x06 \x01(\bR\aendsRun\x12%\n" +
 	"\x0etools_revision\x18\a \x01(\tR\rtoolsRevision\x120\n" +
-	"\x06reason\x18\b \x01(\x0e2\x18.toolbus.error.v1.ReasonR\x06reason\"\xda\x01\n" +
+	"\x06reason\x18\b \x01(\x0e2\x18.toolbus.error.v1.ReasonR\x06reason\x128\n" +
+	"\acontent\x18\t \x03(\v2\x1e.toolbus.tool.v1.ResultContentR\acontent\x12\x1b\n" +
+	"\tmeta_json\x18\n" +
+	" \x01(\tR\bmetaJson\"\xda\x01\n" +
 	"\x10CallToolResponse\x12;\n" +
 	"\bprogress\x18\x01 \x01(\v2\x1d.toolbus.tool.v1.ToolProgressH\x00R\bprogress\x12,\n" +
 	"\x03log\x18\x02 \x01(\v2\x18.toolbus.tool.v1.ToolLogH\x00R\x03log\x129\n" +
@@ -1578,8 +1599,9 @@ var file_toolbus_tool_v1_tool_service_proto_goTypes = []any{
 	(*timestamppb.Timestamp)(nil), // 20: google.protobuf.Timestamp
 	(*Usage)(nil),                 // 21: toolbus.tool.v1.Usage
 	(v1.Reason)(0),                // 22: toolbus.error.v1.Reason
-	(*ToolProgress)(nil),          // 23: toolbus.tool.v1.ToolProgress
-	(*ToolLog)(nil),               // 24: toolbus.tool.v1.ToolLog
+	(*ResultContent)(nil),         // 23: toolbus.tool.v1.ResultContent
+	(*ToolProgress)(nil),          // 24: toolbus.tool.v1.ToolProgress
+	(*ToolLog)(nil),               // 25: toolbus.tool.v1.ToolLog
 }
 var file_toolbus_tool_v1_tool_service_proto_depIdxs = []int32{
 	15, // 0: toolbus.tool.v1.ModelTool.tool:type_name -> toolbus.tool.v1.Tool
@@ -1594,29 +1616,30 @@ var file_toolbus_tool_v1_tool_service_proto_depIdxs = []int32{
 	17, // 9: toolbus.tool.v1.CallToolRequest.timeout:type_name -> google.protobuf.Duration
 	21, // 10: toolbus.tool.v1.CallToolResult.usage:type_name -> toolbus.tool.v1.Usage
 	22, // 11: toolbus.tool.v1.CallToolResult.reason:type_name -> toolbus.error.v1.Reason
-	23, // 12: toolbus.tool.v1.CallToolResponse.progress:type_name -> toolbus.tool.v1.ToolProgress
-	24, // 13: toolbus.tool.v1.CallToolResponse.log:type_name -> toolbus.tool.v1.ToolLog
-	6,  // 14: toolbus.tool.v1.CallToolResponse.result:type_name -> toolbus.tool.v1.CallToolResult
-	2,  // 15: toolbus.tool.v1.ExplainToolRequest.session:type_name -> toolbus.tool.v1.SessionScope
-	0,  // 16: toolbus.tool.v1.ExplainStep.stage:type_name -> toolbus.tool.v1.ExplainStage
-	9,  // 17: toolbus.tool.v1.ExplainToolResponse.steps:type_name -> toolbus.tool.v1.ExplainStep
-	11, // 18: toolbus.tool.v1.ApproveToolsRequest.approvals:type_name -> toolbus.tool.v1.ToolApproval
-	15, // 19: toolbus.tool.v1.ToolChange.approved:type_name -> toolbus.tool.v1.Tool
-	15, // 20: toolbus.tool.v1.ToolChange.offered:type_name -> toolbus.tool.v1.Tool
-	13, // 21: toolbus.tool.v1.ApproveToolsResponse.changes:type_name -> toolbus.tool.v1.ToolChange
-	3,  // 22: toolbus.tool.v1.ToolService.ListTools:input_type -> toolbus.tool.v1.ListToolsRequest
-	5,  // 23: toolbus.tool.v1.ToolService.CallTool:input_type -> toolbus.tool.v1.CallToolRequest
-	8,  // 24: toolbus.tool.v1.ToolService.ExplainTool:input_type -> toolbus.tool.v1.ExplainToolRequest
-	12, // 25: toolbus.tool.v1.ToolService.ApproveTools:input_type -> toolbus.tool.v1.ApproveToolsRequest
-	4,  // 26: toolbus.tool.v1.ToolService.ListTools:output_type -> toolbus.tool.v1.ListToolsResponse
-	7,  // 27: toolbus.tool.v1.ToolService.CallTool:output_type -> toolbus.tool.v1.CallToolResponse
-	10, // 28: toolbus.tool.v1.ToolService.ExplainTool:output_type -> toolbus.tool.v1.ExplainToolResponse
-	14, // 29: toolbus.tool.v1.ToolService.ApproveTools:output_type -> toolbus.tool.v1.ApproveToolsResponse
-	26, // [26:30] is the sub-list for method output_type
-	22, // [22:26] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	23, // 12: toolbus.tool.v1.CallToolResult.content:type_name -> toolbus.tool.v1.ResultContent
+	24, // 13: toolbus.tool.v1.CallToolResponse.progress:type_name -> toolbus.tool.v1.ToolProgress
+	25, // 14: toolbus.tool.v1.CallToolResponse.log:type_name -> toolbus.tool.v1.ToolLog
+	6,  // 15: toolbus.tool.v1.CallToolResponse.result:type_name -> toolbus.tool.v1.CallToolResult
+	2,  // 16: toolbus.tool.v1.ExplainToolRequest.session:type_name -> toolbus.tool.v1.SessionScope
+	0,  // 17: toolbus.tool.v1.ExplainStep.stage:type_name -> toolbus.tool.v1.ExplainStage
+	9,  // 18: toolbus.tool.v1.ExplainToolResponse.steps:type_name -> toolbus.tool.v1.ExplainStep
+	11, // 19: toolbus.tool.v1.ApproveToolsRequest.approvals:type_name -> toolbus.tool.v1.ToolApproval
+	15, // 20: toolbus.tool.v1.ToolChange.approved:type_name -> toolbus.tool.v1.Tool
+	15, // 21: toolbus.tool.v1.ToolChange.offered:type_name -> toolbus.tool.v1.Tool
+	13, // 22: toolbus.tool.v1.ApproveToolsResponse.changes:type_name -> toolbus.tool.v1.ToolChange
+	3,  // 23: toolbus.tool.v1.ToolService.ListTools:input_type -> toolbus.tool.v1.ListToolsRequest
+	5,  // 24: toolbus.tool.v1.ToolService.CallTool:input_type -> toolbus.tool.v1.CallToolRequest
+	8,  // 25: toolbus.tool.v1.ToolService.ExplainTool:input_type -> toolbus.tool.v1.ExplainToolRequest
+	12, // 26: toolbus.tool.v1.ToolService.ApproveTools:input_type -> toolbus.tool.v1.ApproveToolsRequest
+	4,  // 27: toolbus.tool.v1.ToolService.ListTools:output_type -> toolbus.tool.v1.ListToolsResponse
+	7,  // 28: toolbus.tool.v1.ToolService.CallTool:output_type -> toolbus.tool.v1.CallToolResponse
+	10, // 29: toolbus.tool.v1.ToolService.ExplainTool:output_type -> toolbus.tool.v1.ExplainToolResponse
+	14, // 30: toolbus.tool.v1.ToolService.ApproveTools:output_type -> toolbus.tool.v1.ApproveToolsResponse
+	27, // [27:31] is the sub-list for method output_type
+	23, // [23:27] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_tool_v1_tool_service_proto_init() }

@@ -26,7 +26,7 @@ from toolbus.error.v1 import error_pb2 as toolbus_dot_error_dot_v1_dot_error__pb
 from toolbus.tool.v1 import usage_pb2 as toolbus_dot_tool_dot_v1_dot_usage__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n)toolbus/provider/v1/provided_result.proto\x12\x13toolbus.provider.v1\x1a\x1ctoolbus/error/v1/error.proto\x1a\x1btoolbus/tool/v1/usage.proto\"\xe6\x01\n\x0eProvidedResult\x12\x1f\n\x0boutput_json\x18\x01 \x01(\tR\noutputJson\x12\x19\n\x08is_error\x18\x02 \x01(\x08R\x07isError\x12,\n\x05usage\x18\x03 \x01(\x0b\x32\x16.toolbus.tool.v1.UsageR\x05usage\x12\x1d\n\ncall_count\x18\x04 \x01(\rR\tcallCount\x12\x19\n\x08\x65nds_run\x18\x05 \x01(\x08R\x07\x65ndsRun\x12\x30\n\x06reason\x18\x06 \x01(\x0e\x32\x18.toolbus.error.v1.ReasonR\x06reasonb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n)toolbus/provider/v1/provided_result.proto\x12\x13toolbus.provider.v1\x1a\x1ctoolbus/error/v1/error.proto\x1a\x1btoolbus/tool/v1/usage.proto\"\xc3\x02\n\x0eProvidedResult\x12\x1f\n\x0boutput_json\x18\x01 \x01(\tR\noutputJson\x12\x19\n\x08is_error\x18\x02 \x01(\x08R\x07isError\x12,\n\x05usage\x18\x03 \x01(\x0b\x32\x16.toolbus.tool.v1.UsageR\x05usage\x12\x1d\n\ncall_count\x18\x04 \x01(\rR\tcallCount\x12\x19\n\x08\x65nds_run\x18\x05 \x01(\x08R\x07\x65ndsRun\x12\x30\n\x06reason\x18\x06 \x01(\x0e\x32\x18.toolbus.error.v1.ReasonR\x06reason\x12>\n\x07\x63ontent\x18\x07 \x03(\x0b\x32$.toolbus.provider.v1.ProvidedContentR\x07\x63ontent\x12\x1b\n\tmeta_json\x18\x08 \x01(\tR\x08metaJson\"D\n\x0fProvidedContent\x12\x1d\n\nblock_json\x18\x01 \x01(\tR\tblockJson\x12\x12\n\x04\x64\x61ta\x18\x02 \x01(\x0cR\x04\x64\x61tab\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -34,5 +34,7 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'toolbus.provider.v1.provide
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_PROVIDEDRESULT']._serialized_start=126
-  _globals['_PROVIDEDRESULT']._serialized_end=356
+  _globals['_PROVIDEDRESULT']._serialized_end=449
+  _globals['_PROVIDEDCONTENT']._serialized_start=451
+  _globals['_PROVIDEDCONTENT']._serialized_end=519
 # @@protoc_insertion_point(module_scope)

@@ -3,8 +3,10 @@
 isort:skip_file
 What providers answer to calls."""
 
+from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
+from google.protobuf.internal import containers as _containers
 from toolbus.error.v1 import error_pb2 as _error_pb2
 from toolbus.tool.v1 import usage_pb2 as _usage_pb2
 import builtins as _builtins
@@ -30,6 +32,8 @@ class ProvidedResult(_message.Message):
     CALL_COUNT_FIELD_NUMBER: _builtins.int
     ENDS_RUN_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
+    CONTENT_FIELD_NUMBER: _builtins.int
+    META_JSON_FIELD_NUMBER: _builtins.int
     output_json: _builtins.str
     """The result as JSON text. For an error it is {"error":"<text>"}."""
     is_error: _builtins.bool
@@ -40,10 +44,18 @@ class ProvidedResult(_message.Message):
     """Whether the run that called is over with it: it ends as completed, RUN_END_REASON_SKIPPED. Read for built-ins only."""
     reason: _error_pb2.Reason.ValueType
     """Why it failed, where the provider itself says so and not the tool, as in toolbus.tool.v1.ToolResult."""
+    meta_json: _builtins.str
+    """What the tool said about its answer (MCP's `_meta`), as the JSON text of an object; empty for nothing."""
     @_builtins.property
     def usage(self) -> _usage_pb2.Usage:
         """What models used on the call's behalf; counts in the limits of the run that called. Absent means nothing. A cost in another
         currency than the run's max_cost uses that up, since what is left of it cannot be computed.
+        """
+
+    @_builtins.property
+    def content(self) -> _containers.RepeatedCompositeFieldContainer[Global___ProvidedContent]:
+        """What the tool answered block by block, where `output_json` does not tell all of it. Where that is {"content":[…]} of these very
+        blocks, the router writes into it where their bytes are stored.
         """
 
     def __init__(
@@ -55,11 +67,39 @@ class ProvidedResult(_message.Message):
         call_count: _builtins.int = ...,
         ends_run: _builtins.bool = ...,
         reason: _error_pb2.Reason.ValueType = ...,
+        content: _abc.Iterable[Global___ProvidedContent] | None = ...,
+        meta_json: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["usage", b"usage"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["call_count", b"call_count", "ends_run", b"ends_run", "is_error", b"is_error", "output_json", b"output_json", "reason", b"reason", "usage", b"usage"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["call_count", b"call_count", "content", b"content", "ends_run", b"ends_run", "is_error", b"is_error", "meta_json", b"meta_json", "output_json", b"output_json", "reason", b"reason", "usage", b"usage"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ProvidedResult: _TypeAlias = ProvidedResult  # noqa: Y015
+
+@_typing.final
+class ProvidedContent(_message.Message):
+    """One block of what a tool answered."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    BLOCK_JSON_FIELD_NUMBER: _builtins.int
+    DATA_FIELD_NUMBER: _builtins.int
+    block_json: _builtins.str
+    """The block as MCP has it, as the JSON text of an object, without its bytes (`data`, `resource.blob`)."""
+    data: _builtins.bytes
+    """Those bytes."""
+    def __init__(
+        self,
+        *,
+        block_json: _builtins.str = ...,
+        data: _builtins.bytes = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["block_json", b"block_json", "data", b"data"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ProvidedContent: _TypeAlias = ProvidedContent  # noqa: Y015

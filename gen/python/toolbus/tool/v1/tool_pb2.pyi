@@ -473,6 +473,8 @@ class ToolResult(_message.Message):
     IS_ERROR_FIELD_NUMBER: _builtins.int
     STORED_REFERENCE_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
+    CONTENT_FIELD_NUMBER: _builtins.int
+    META_JSON_FIELD_NUMBER: _builtins.int
     output_json: _builtins.str
     """The result, always as JSON text; for an error it is {"error":"<text>"}. With a `stored_reference` it is an object that tells of
     the stored result, and does not fit the tool's output schema: {"truncated":true, "bytes":<size of the whole>,
@@ -489,6 +491,14 @@ class ToolResult(_message.Message):
     """Why it failed, where the suite knows: REASON_DEADLINE_EXCEEDED when its time was over, REASON_CALLER_NOT_ATTACHED when the caller
     of the session was away, or left before it answered. Not set when the tool itself says that it failed.
     """
+    meta_json: _builtins.str
+    """What the tool said about its answer (MCP's `_meta`), as the JSON text of an object; empty for nothing."""
+    @_builtins.property
+    def content(self) -> _containers.RepeatedCompositeFieldContainer[Global___ResultContent]:
+        """What the tool answered block by block, where `output_json` does not tell all of it: images and audio, resources and links, and
+        what stands beside structured content.
+        """
+
     def __init__(
         self,
         *,
@@ -496,14 +506,48 @@ class ToolResult(_message.Message):
         is_error: _builtins.bool = ...,
         stored_reference: _builtins.str = ...,
         reason: _error_pb2.Reason.ValueType = ...,
+        content: _abc.Iterable[Global___ResultContent] | None = ...,
+        meta_json: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["is_error", b"is_error", "output_json", b"output_json", "reason", b"reason", "stored_reference", b"stored_reference"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["content", b"content", "is_error", b"is_error", "meta_json", b"meta_json", "output_json", b"output_json", "reason", b"reason", "stored_reference", b"stored_reference"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ToolResult: _TypeAlias = ToolResult  # noqa: Y015
+
+@_typing.final
+class ResultContent(_message.Message):
+    """One block of what a tool answered."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    BLOCK_JSON_FIELD_NUMBER: _builtins.int
+    STORED_REFERENCE_FIELD_NUMBER: _builtins.int
+    SIZE_FIELD_NUMBER: _builtins.int
+    block_json: _builtins.str
+    """The block as MCP has it, as the JSON text of an object: {"type":"text","text":"…"}, {"type":"image","mimeType":"image/png"},
+    {"type":"resource_link","uri":"…"}, … What is stored is left out of it: `data`, `resource.blob`, and long texts.
+    """
+    stored_reference: _builtins.str
+    """Where that is stored; empty where nothing was left out. `ToolCallService.ReadResult` reads it."""
+    size: _builtins.int
+    """How many bytes are stored."""
+    def __init__(
+        self,
+        *,
+        block_json: _builtins.str = ...,
+        stored_reference: _builtins.str = ...,
+        size: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["block_json", b"block_json", "size", b"size", "stored_reference", b"stored_reference"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ResultContent: _TypeAlias = ResultContent  # noqa: Y015
 
 @_typing.final
 class ToolProgress(_message.Message):

@@ -354,6 +354,8 @@ class CallToolResult(_message.Message):
     ENDS_RUN_FIELD_NUMBER: _builtins.int
     TOOLS_REVISION_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
+    CONTENT_FIELD_NUMBER: _builtins.int
+    META_JSON_FIELD_NUMBER: _builtins.int
     output_json: _builtins.str
     """The result as JSON text, always, also when the whole is stored elsewhere; as in ToolResult."""
     is_error: _builtins.bool
@@ -370,9 +372,15 @@ class CallToolResult(_message.Message):
     """
     reason: _error_pb2.Reason.ValueType
     """Why it failed, as in ToolResult."""
+    meta_json: _builtins.str
+    """What the tool said about its answer, as in ToolResult."""
     @_builtins.property
     def usage(self) -> _usage_pb2.Usage:
         """What models used on the call's behalf, which counts in the limits of the run that called. Absent means nothing."""
+
+    @_builtins.property
+    def content(self) -> _containers.RepeatedCompositeFieldContainer[_tool_pb2.ResultContent]:
+        """What the tool answered block by block, as in ToolResult."""
 
     def __init__(
         self,
@@ -385,10 +393,12 @@ class CallToolResult(_message.Message):
         ends_run: _builtins.bool = ...,
         tools_revision: _builtins.str = ...,
         reason: _error_pb2.Reason.ValueType = ...,
+        content: _abc.Iterable[_tool_pb2.ResultContent] | None = ...,
+        meta_json: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["usage", b"usage"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["call_count", b"call_count", "ends_run", b"ends_run", "is_error", b"is_error", "output_json", b"output_json", "reason", b"reason", "stored_reference", b"stored_reference", "tools_revision", b"tools_revision", "usage", b"usage"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["call_count", b"call_count", "content", b"content", "ends_run", b"ends_run", "is_error", b"is_error", "meta_json", b"meta_json", "output_json", b"output_json", "reason", b"reason", "stored_reference", b"stored_reference", "tools_revision", b"tools_revision", "usage", b"usage"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -1,0 +1,103 @@
+import { describe, expect, test } from "vitest";
+import { callThrough, oddServerIn, openConnection } from "../../testing/connection.ts";
+
+const everything = new URL(
+  "../../../../node_modules/@modelcontextprotocol/server-everything/dist/index.js",
+  import.meta.url,
+).pathname;
+
+/** What the odd server answers to a call: the rest of the message after its id, as it stands. */
+async function answered(rest: string) {
+  await using connection = openConnection(oddServerIn());
+  return await callThrough(connection, "raw", { rest }, { deadlineMs: Date.now() + 8_000 });
+}
+
+const blocksOf = ({ result }: Awaited<ReturnType<typeof answered>>) =>
+  result?.content.map(({ blockJson, data }) => ({ ...JSON.parse(blockJson), bytes: data.length })) ?? [];
+
+describe("an answer to a call", () => {
+  test("keeps what stands beside structured content, and what the server says about the answer", async () => {
+    const told = await answered(
+      '"result":{"structuredContent":{"answer":42},"content":[{"type":"text","text":"other"},{"type":"image","data":"AAAA","mimeType":"image/png","annotations":{"audience":["user"]}}],"_meta":{"cost":3}}',
+    );
+    expect(told.output).toEqual({ answer: 42 });
+    expect(blocksOf(told)).toEqual([
+      { type: "text", text: "other", bytes: 0 },
+      { type: "image", mimeType: "image/png", annotations: { audience: ["user"] }, bytes: 3 },
+    ]);
+    expect(JSON.parse(told.result?.metaJson ?? "")).toEqual({ cost: 3 });
+  });
+
+  test("does not say twice what its text says of the structured content", async () => {
+    const told = await answered(
+      '"result":{"structuredContent":{"a":[1,2]},"content":[{"type":"text","text":"{\\n \\"a\\": [1, 2]}"}]}',
+    );
+    expect(told.output).toEqual({ a: [1, 2] });
+    expect(told.result).toMatchObject({ content: [], metaJson: "" });
+  });
+
+  test.each([
+    ["isError null", '"result":{"isError":null,"content":[{"type":"text","text":"well"}]}', "well"],
+    ["annotations null", '"result":{"content":[{"type":"text","text":"well","annotations":null}]}', "well"],
+    ["error null beside a result", '"error":null,"result":{"content":[{"type":"text","text":"well"}]}', "well"],
+    ["structuredContent null", '"result":{"structuredContent":null,"content":[{"type":"text","text":"well"}]}', "well"],
+    ["content null", '"result":{"content":null,"structuredContent":{"a":1}}', { a: 1 }],
+    ["no content", '"result":{}', ""],
+    ["a text alone", '"result":{"content":"well"}', "well"],
+  ])("is taken where it is odd but harmless: %s", async (_, rest, output) => {
+    const told = await answered(rest);
+    expect(told.result?.isError).toBe(false);
+    expect(told.output).toEqual(output);
+  });
+
+  test("of an unknown type of content is kept as it is", async () => {
+    const told = await answered('"result":{"content":[{"type":"hologram","depth":3},{"type":"text","text":"see"}]}');
+    expect(told.output).toEqual({
+      content: [
+        { type: "hologram", depth: 3 },
+        { type: "text", text: "see" },
+      ],
+    });
+    expect(blocksOf(told)).toMatchObject([{ type: "hologram", depth: 3 }, { type: "text" }]);
+  });
+
+  test.each([
+    ["a result that is no object", '"result":"done"', /no object/],
+    ["neither result nor error", '"other":1', /neither/],
+    ["no JSON", '"result":{"structuredContent":{"x":NaN},"content":[]}', /no JSON/],
+  ])("that cannot be read is an error of its call with the reason, at once: %s", async (_, rest, reason) => {
+    const startedAt = performance.now();
+    const told = await answered(rest);
+    expect(told.result?.isError).toBe(true);
+    expect(told.result?.outputJson).toMatch(reason);
+    expect(performance.now() - startedAt).toBeLessThan(4_000);
+  });
+
+  test("keeps the digits of its numbers, as arguments do", async () => {
+    const numbers = '{"id":9007199254740993,"small":0.1234567890123456789,"plain":1.5,"huge":1e400}';
+    const told = await answered(`"result":{"structuredContent":${numbers},"content":[]}`);
+    expect(told.result?.outputJson).toBe(numbers);
+    await using connection = openConnection({ name: "all", command: process.execPath, args: [everything] });
+    const echoed = await callThrough(connection, "echo", undefined, {
+      argumentsJson: '{"message":"9007199254740993"}',
+    });
+    expect(echoed.output).toBe("Echo: 9007199254740993");
+  });
+
+  test("of server-everything comes in each of its forms", async () => {
+    await using connection = openConnection({ name: "all", command: process.execPath, args: [everything] });
+    const image = await callThrough(connection, "get-tiny-image");
+    expect(blocksOf(image).map(({ type }) => type)).toEqual(["text", "image", "text"]);
+    expect(blocksOf(image)[1]).toMatchObject({ mimeType: "image/png", bytes: expect.any(Number) });
+    expect(blocksOf(image)[1].bytes).toBeGreaterThan(1_000);
+    expect(image.result?.outputJson).not.toContain("iVBOR");
+    const links = await callThrough(connection, "get-resource-links", { count: 2 });
+    expect(blocksOf(links).map(({ type }) => type)).toEqual(["text", "resource_link", "resource_link"]);
+    const resource = await callThrough(connection, "get-resource-reference", { resourceType: "Blob", resourceId: 1 });
+    const [embedded] = blocksOf(resource).filter(({ type }) => type === "resource");
+    expect(embedded.resource).not.toHaveProperty("blob");
+    expect(embedded.bytes).toBeGreaterThan(0);
+    const structured = await callThrough(connection, "get-structured-content", { location: "New York" });
+    expect(structured.output).toHaveProperty("temperature");
+  });
+});

@@ -1,0 +1,85 @@
+import { create } from "@bufbuild/protobuf";
+import type { ProvidedContent } from "#gen/toolbus/provider/v1/provided_result_pb.ts";
+import { type ResultContent, ResultContentSchema, type ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { Failure } from "#runtime/failure/failure.ts";
+
+/** A longer text is stored, as bytes always are. */
+const MAX_BLOCK_BYTES = 16 * 1_024;
+/** What all blocks of a result take together, as they are written in its record. */
+const MAX_CONTENT_BYTES = 64 * 1_024;
+
+type Store = (whole: string | Uint8Array) => Promise<string>;
+
+export interface ProvidedAnswer extends Pick<ToolResult, "outputJson" | "metaJson"> {
+  readonly provided: readonly ProvidedContent[];
+}
+
+/**
+ * Stores what a message does not hold of the blocks of a result, and writes the references into its JSON text where that is
+ * the blocks. What finds no room is told without it: the call has happened.
+ */
+export async function storeContent(
+  { provided, outputJson, metaJson }: ProvidedAnswer,
+  store: Store,
+): Promise<Pick<ToolResult, "content" | "outputJson" | "metaJson">> {
+  const isMetaLarge = writtenBytes(metaJson) > MAX_BLOCK_BYTES;
+  const content: ResultContent[] = isMetaLarge ? [await stored({ type: "_meta" }, metaJson, store)] : [];
+  let bytes = 0;
+  for (const [index, block] of provided.entries()) {
+    const held = await heldBlock(block, store);
+    bytes += writtenBytes(held.blockJson) + held.storedReference.length;
+    if (bytes > MAX_CONTENT_BYTES) {
+      const rest = provided.slice(index);
+      content.push(await stored({ type: "more", count: rest.length }, `[${rest.map(wholeOf).join(",")}]`, store));
+      break;
+    }
+    content.push(held);
+  }
+  return {
+    content,
+    outputJson: outputJson === jsonOf(provided) ? jsonOf(content) : outputJson,
+    metaJson: isMetaLarge ? "" : metaJson,
+  };
+}
+
+async function heldBlock({ blockJson, data }: ProvidedContent, store: Store): Promise<ResultContent> {
+  if (data.length > 0) return stored(JSON.parse(blockJson), data, store);
+  if (writtenBytes(blockJson) <= MAX_BLOCK_BYTES) return create(ResultContentSchema, { blockJson });
+  const { text, ...block } = JSON.parse(blockJson);
+  const isText = typeof text === "string" && writtenBytes(JSON.stringify(block)) <= MAX_BLOCK_BYTES;
+  return isText ? stored(block, text, store) : stored({ type: block.type }, blockJson, store);
+}
+
+async function stored(block: object, whole: string | Uint8Array, store: Store): Promise<ResultContent> {
+  const size = BigInt(Buffer.byteLength(whole));
+  try {
+    return create(ResultContentSchema, {
+      blockJson: JSON.stringify(block),
+      storedReference: await store(whole),
+      size,
+    });
+  } catch (error) {
+    if (!(error instanceof Failure && error.code === "resource_exhausted")) throw error;
+    return create(ResultContentSchema, { blockJson: JSON.stringify({ ...block, notKept: error.message }), size });
+  }
+}
+
+/** The blocks as one JSON text, each with where its bytes are. */
+function jsonOf(blocks: readonly (ProvidedContent | ResultContent)[]): string {
+  const texts = blocks.map((block) => {
+    const { blockJson } = block;
+    if (!("storedReference" in block) || block.storedReference === "") return blockJson;
+    const told = JSON.stringify({ storedReference: block.storedReference, bytes: Number(block.size) });
+    return `${blockJson.slice(0, -1)},${told.slice(1)}`;
+  });
+  return `{"content":[${texts.join(",")}]}`;
+}
+
+function wholeOf({ blockJson, data }: ProvidedContent): string {
+  if (data.length === 0) return blockJson;
+  return `${blockJson.slice(0, -1)},"data":"${Buffer.from(data).toString("base64")}"}`;
+}
+
+function writtenBytes(json: string): number {
+  return Buffer.byteLength(JSON.stringify(json));
+}
