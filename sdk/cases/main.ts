@@ -2,12 +2,13 @@
 
 import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "vite";
 import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
+import { findUv } from "#runtime/bus/nats-server/find/find-uv.ts";
 import { textFromExit } from "#runtime/lifecycle/child-process/exit.ts";
 import { openChildProcess } from "#runtime/lifecycle/child-process.ts";
 import { until } from "#runtime/time/until.ts";
@@ -25,6 +26,7 @@ type Command = readonly [command: string, ...args: string[]];
 /** From here, and as a program of its users does it. */
 const COMMANDS: Readonly<Record<string, () => Command | Promise<Command>>> = {
   typescript: () => [process.execPath, here("typescript/runner.ts"), CASES],
+  python: async () => [...(await pythonRunner()), CASES],
   "typescript-package": async () => [...(await openPackagedRunner()), CASES],
 };
 /** Long enough to fetch and build, the first time, what it needs. */
@@ -55,6 +57,18 @@ async function openPackagedRunner(): Promise<readonly [command: string, ...args:
   const node = path.map((folder) => join(folder, "node")).find((file) => existsSync(file)) ?? process.execPath;
   printNote(`by Node ${(await runCommand(node, ["--version"], { cwd: directory })).trim()}`);
   return [node, join(directory, "dist/runner.js")];
+}
+
+/** The library and the contract as packages, installed where nothing else is. */
+async function pythonRunner(): Promise<readonly [command: string, ...args: string[]]> {
+  const uv = await findUv();
+  const wheels = join(projectRoot, ".toolbus/cases/wheels");
+  await rm(wheels, { recursive: true, force: true });
+  for (const name of ["gen/python", "sdk/python-client"])
+    await runCommand(uv, ["build", "--quiet", "--wheel", "--out-dir", wheels, name], { cwd: projectRoot });
+  const built = (await readdir(wheels)).filter((name) => name.endsWith(".whl")).map((name) => join(wheels, name));
+  const packages = [...built, "pyyaml"].flatMap((name) => ["--with", name]);
+  return [uv, "run", "--quiet", "--no-project", "--python", ">=3.10", ...packages, "python", here("python/runner.py")];
 }
 
 /** Passes connections on to the gateway, and cuts each. */

@@ -190,18 +190,20 @@ async function pythonFaults(root: string): Promise<readonly string[]> {
   return faultsOfCommand(uv, ["tool", "run", `ruff@${versions.ruff}`, "check", "--no-cache", ...files], { cwd: root });
 }
 
-/** What tools see of the SDK has strict types: `typed_tool.py` uses all of it. */
+const packagesOfClient = ["pydantic", "tenacity", "grpcio", "types-grpcio", "types-grpcio-status", "types-protobuf"];
+
+/** What tools see of the SDK has strict types: `typed_tool.py` uses all of it. So has the library for programs. */
 async function pythonTypeFaults(root: string): Promise<readonly string[]> {
   const uv = await findUv({ toolbusDirectory: join(projectRoot, ".toolbus") });
-  const run = (...words: readonly string[]) =>
-    faultsOfCommand(
-      uv,
-      ["tool", "run", "--from", `mypy==${versions.mypy}`, "env", `MYPYPATH=${root}/sdk/python`, "mypy", ...words],
-      { cwd: root },
-    );
-  const own = await run("--cache-dir=/dev/null", "sdk/python/toolbus_sdk");
-  const strict = ["--cache-dir=/dev/null", "--strict", "--follow-imports=silent"];
-  return [...own, ...(await run(...strict, "sdk/python/tests/typed_tool.py"))];
+  const mypy = ["tool", "run", "--from", `mypy==${versions.mypy}`];
+  const run = (path: string, ...words: readonly string[]) =>
+    faultsOfCommand(uv, [...mypy, "env", `MYPYPATH=${path}`, "mypy", "--cache-dir=/dev/null", ...words], { cwd: root });
+  const strict = ["--strict", "--follow-imports=silent"];
+  const own = await run(`${root}/sdk/python`, "sdk/python/toolbus_sdk");
+  const tool = await run(`${root}/sdk/python`, ...strict, "sdk/python/tests/typed_tool.py");
+  mypy.push(...packagesOfClient.flatMap((name) => ["--with", name]));
+  const client = await run(`${root}/sdk/python-client:${root}/gen/python`, ...strict, "-p", "toolbus");
+  return [...own, ...tool, ...client];
 }
 
 async function goFormatFaults(root: string): Promise<readonly string[]> {

@@ -1,0 +1,118 @@
+"""Conversations with an agent, and the tools of this program in them."""
+
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from google.protobuf.duration_pb2 import Duration
+
+from toolbus.caller.v1 import caller_pb2, caller_service_pb2_grpc
+from toolbus.caller.v1 import caller_service_pb2 as callers
+from toolbus.connection import Connection, random_name
+from toolbus.errors import ToolbusError
+from toolbus.runs import Run, start_run
+from toolbus.session.v1 import session_service_pb2 as sessions
+from toolbus.session.v1 import session_service_pb2_grpc
+from toolbus.streams import KeptStream
+from toolbus.tools import Tool, answer_unless_over, outcome_of, schema_json
+
+
+class Attachment(KeptStream):
+    """Tools of this program in a session, offered until it is closed. `names` are those that the agent sees."""
+
+    names: list[str]
+
+
+class Session:
+    """A conversation, which goes on from run to run. As a context manager it is closed at the end."""
+
+    def __init__(self, connection: Connection, session_id: str, agent: str) -> None:
+        self.id = session_id
+        self.agent = agent
+        self._connection = connection
+        self._stub = session_service_pb2_grpc.SessionServiceStub(connection.channel)
+
+    def run(self, words: str, **options: Any) -> Run:
+        return start_run(self._connection, words, session_id=self.id, **options)
+
+    def offer(self, caller_id: str, tools: Sequence[Tool], *, grace_s: int = 10) -> Attachment:
+        """The agent sees them as `<caller_id>_<name>`. Requests wait `grace_s` for this program when its connection breaks."""
+        return _attach(self._connection, self.id, caller_id, tools, grace_s)
+
+    def close(self) -> None:
+        self._connection.send(self._stub.CloseSession, sessions.CloseSessionRequest(session_id=self.id))
+
+    def __enter__(self) -> "Session":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def open_session(connection: Connection, agent: str, session_id: str | None) -> Session:
+    """A session of that id which this key has opened before is taken up again."""
+    name = session_id or random_name()
+    stub = session_service_pb2_grpc.SessionServiceStub(connection.channel)
+    connection.send(stub.CreateSession, sessions.CreateSessionRequest(session_id=name, agent=agent))
+    return Session(connection, name, agent)
+
+
+def _attach(
+    connection: Connection, session_id: str, caller_id: str, tools: Sequence[Tool], grace_s: int
+) -> Attachment:
+    stub = caller_service_pb2_grpc.CallerServiceStub(connection.channel)
+    declared = [
+        caller_pb2.CallerTool(name=one.name, description=one.description, input_schema_json=schema_json(one))
+        for one in tools
+    ]
+    declaration = caller_pb2.CallerDeclaration(caller_id=caller_id, tools=declared)
+    declaring = callers.DeclareToolsRequest(session_id=session_id, declaration=declaration)
+    names = list(connection.send(stub.DeclareTools, declaring).names)
+    by_name = {one.name: one for one in tools}
+    running: set[str] = set()
+    lock = threading.Lock()
+    threads = ThreadPoolExecutor(max_workers=32, thread_name_prefix="toolbus-tools")
+    watching = callers.WatchCallerRequest(
+        session_id=session_id, stream_id=random_name(), reconnect_grace=Duration(seconds=grace_s)
+    )
+
+    def execute(request: caller_pb2.CallerToolRequest) -> None:
+        given = by_name.get(request.tool)
+        outcome = outcome_of(given.run if given is not None else None, request.arguments_json)
+        answer = callers.RespondRequest(
+            session_id=session_id, request_id=request.request_id, submission_id=random_name(), **outcome
+        )
+        try:
+            answer_unless_over(lambda: connection.send(stub.Respond, answer))
+        except ToolbusError:
+            pass  # nobody was told: the request comes again, or ends in its time
+        finally:
+            with lock:
+                running.discard(request.request_id)
+
+    def take(message: callers.WatchCallerResponse) -> None:
+        kind = message.WhichOneof("event")
+        if kind == "attached":
+            stream.standing.set()
+        elif kind == "request":
+            # a request comes again when the stream broke before it was answered
+            with lock:
+                is_running = message.request.request_id in running
+                running.add(message.request.request_id)
+            if not is_running:
+                threads.submit(execute, message.request)
+
+    ready = threading.Event()
+
+    def take_when_ready(message: callers.WatchCallerResponse) -> None:
+        ready.wait()
+        take(message)
+
+    stream = Attachment(
+        connection, lambda: connection.stream(stub.WatchCaller, watching), take_when_ready, frozenset({"SESSION_CLOSED"})
+    )
+    stream.names = names
+    ready.set()
+    stream.standing.wait()
+    return stream
