@@ -28,6 +28,7 @@ import { guardHost } from "./access/host-guard.ts";
 import { Shares } from "./access/shares.ts";
 import type { GatewayConfig } from "./config.ts";
 import { createHealth, type IsServing } from "./health.ts";
+import { toolsWithBytes } from "./mcp/agent/whole-content.ts";
 import { McpSessions } from "./mcp/eras/sessions.ts";
 import { createMcpPaths } from "./mcp/mcp-paths.ts";
 import { createLoginPaths } from "./plain/logins.ts";
@@ -107,7 +108,7 @@ export async function openService(config: GatewayConfig, context: ServiceContext
           maxBytes: config.maxRequestBytes,
         }),
         mcp: createMcpPaths({
-          tools: client(ToolService),
+          tools: toolsWithBytes(client(ToolService), client(ToolCallService)),
           calls: client(ToolCallService),
           agents: client(AgentService),
           sessions: new McpSessions(client(SessionService)),

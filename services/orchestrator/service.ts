@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import type { Model } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import type { CallShown } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { openAuditTrail } from "#runtime/audit/trail.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
@@ -13,6 +14,7 @@ import { systemClock } from "#runtime/time/clock.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { ACCESS } from "../access.ts";
 import type { Config } from "./config.ts";
+import { showingImages } from "./model/prompt/stored-images.ts";
 import { createModelSource, type ModelSource } from "./model/providers/model-source.ts";
 import { createRoutes } from "./routes.ts";
 import { createOpenRuns } from "./runs/open-runs.ts";
@@ -29,6 +31,7 @@ import { createHolders, openHolderAnswers } from "./subscriptions/holders.ts";
 import { createLiveTexts } from "./subscriptions/live/live-texts.ts";
 import { createLiveUpdates } from "./subscriptions/live/live-updates.ts";
 import { runShares } from "./subscriptions/streams/run-shares.ts";
+import { createStoredReader } from "./subscriptions/streams/stored-reader.ts";
 import { createStreamQueues } from "./subscriptions/streams/stream-queues.ts";
 import { createStreamRetention } from "./subscriptions/streams/stream-retention.ts";
 import { createStreamRunKeys, createStreamRunLog } from "./subscriptions/streams/stream-run-log.ts";
@@ -74,8 +77,10 @@ export async function openOrchestrator(
   const handover = new AbortController();
   const abandon = new AbortController();
   const texts = createLiveTexts(bus);
+  const readStored = createStoredReader(bus);
   const loop = {
-    ...{ ...clients, ...shared, ...toolMessages, audit, modelOf },
+    ...{ ...clients, ...shared, ...toolMessages, audit },
+    modelOf: (model: Model) => showingImages(modelOf(model), model, readStored),
     checkpointMs: config.checkpointMs,
     handover: handover.signal,
     publishDelta: texts.publishDelta,

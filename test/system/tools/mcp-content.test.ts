@@ -1,5 +1,8 @@
 // Resources, prompts and completion of a real MCP server, by the command line and at the gateway.
 
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
@@ -23,6 +26,10 @@ beforeAll(async () => {
   const other = { name: "files", provider: "worker", config: { file: "none.py" } };
   const agents = suite.connection.client(AgentService);
   await agents.applyAgent({ agent: { name: "reader", model, tools: { use: ["@all/*"] }, sources: [server, other] } });
+  const painter = { provider: "scripted", model: "painter.json" };
+  await agents.applyAgent({
+    agent: { name: "painter", model: painter, tools: { use: ["@all/*"] }, sources: [server] },
+  });
   const tools = { use: ["@all/*"], allowed: { names: ["@all/echo"] } };
   await agents.applyAgent({ agent: { name: "narrow", model, tools, sources: [server] } });
 });
@@ -60,6 +67,24 @@ it("BUS-1 prompts are listed, filled in and completed by the command line", asyn
     "resourceId=7",
   );
   expect(numbers.stdout.trim()).toBe("7");
+});
+
+it("LOOP-8 an image in a result is stored, shown to the model by its reference, and read by the command line", async () => {
+  const { stdout, exitCode } = await toolbus("call", "@all/get-tiny-image");
+  expect(exitCode).toBe(0);
+  const { content } = JSON.parse(stdout);
+  expect(content).toMatchObject([{ type: "text" }, { type: "image", mimeType: "image/png" }, { type: "text" }]);
+  const { storedReference, bytes } = content[1];
+  expect(content[1]).not.toHaveProperty("data");
+  const file = join(await mkdtemp(join(tmpdir(), "toolbus-image-")), "tiny.png");
+  const written = await runCommand(["--url", suite.url, "calls", "result", storedReference, "--output", file]);
+  expect(written).toMatchObject({ exitCode: 0 });
+  const image = await readFile(file);
+  await rm(dirname(file), { recursive: true });
+  expect(image).toHaveLength(bytes);
+  expect(image.subarray(1, 4).toString()).toBe("PNG");
+  const run = await runCommand(["--url", suite.url, "run", "painter", "look"]);
+  expect(run.stdout).toMatch(/I saw Here's the image.*"type":"image","mimeType":"image\/png","storedReference":"\S+"/s);
 });
 
 it("ORCH-2 what the policy of a session's agent forbids is refused, and what is no MCP server", async () => {

@@ -6,6 +6,7 @@ import {
 } from "@ai-sdk/provider";
 import type { Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { isTooDeep } from "#runtime/schema/depth.ts";
+import { TOOL_IMAGES } from "./stored-images.ts";
 
 /** Options that the AI SDK has a name of its own for; in the contract's spelling and in the SDK's. */
 const standardNames: Readonly<Record<string, keyof LanguageModelV4CallOptions>> = {
@@ -34,6 +35,7 @@ export function callOptionsFromModelOptions(
   const standard: Record<string, JSONValue> = {};
   const own: Record<string, JSONValue> = {};
   for (const [name, value] of Object.entries(options)) {
+    if (name === TOOL_IMAGES) continue;
     const known = standardNames[name];
     if (known !== undefined) standard[known] = value;
     else own[name] = value;

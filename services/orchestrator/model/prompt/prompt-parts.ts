@@ -3,7 +3,6 @@
 import {
   isJSONObject,
   type JSONObject,
-  type JSONValue,
   type LanguageModelV4Message,
   type LanguageModelV4ToolResultOutput,
   type SharedV4ProviderMetadata,
@@ -11,8 +10,8 @@ import {
 import type { FunctionCall, Item } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { textOfContent } from "#runtime/content/text.ts";
-import { isTooDeep } from "#runtime/schema/depth.ts";
 import { namelessCall } from "../providers/openai-compatible/nameless-calls.ts";
+import { outputFromResult, parsedOr } from "./result-output.ts";
 
 /** A call under the id that it has in the prompt. */
 export interface ShownCall {
@@ -72,21 +71,6 @@ export function resultPart({ call, shownId }: ShownCall, results: ReadonlyMap<st
       ? { type: "error-text", value: "this call was not answered: its run ended before" }
       : outputFromResult(result);
   return { type: "tool-result" as const, toolCallId: shownId, toolName: fittingName(call.name), output };
-}
-
-function outputFromResult({ outputJson, isError }: ToolResult): LanguageModelV4ToolResultOutput {
-  const value = parsedOr(outputJson, outputJson) ?? null;
-  if (typeof value === "string") return { type: isError ? "error-text" : "text", value };
-  return { type: isError ? "error-json" : "json", value };
-}
-
-function parsedOr(text: string, fallback: JSONValue | undefined): JSONValue | undefined {
-  if (text === "" || isTooDeep(text)) return fallback; // providers walk through what they are given
-  try {
-    return JSON.parse(text) as JSONValue;
-  } catch {
-    return fallback; // a model reads what a parser cannot
-  }
 }
 
 /** A result that stands beside no call. */

@@ -2,6 +2,8 @@ import { create } from "@bufbuild/protobuf";
 import type { ProvidedContent } from "#gen/toolbus/provider/v1/provided_result_pb.ts";
 import { type ResultContent, ResultContentSchema, type ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
+import { jsonOfBlocks } from "#runtime/results/content.ts";
+import { isObject } from "#runtime/schema/json-object.ts";
 
 /** A longer text is stored, as bytes always are. */
 const MAX_BLOCK_BYTES = 16 * 1_024;
@@ -37,7 +39,7 @@ export async function storeContent(
   }
   return {
     content,
-    outputJson: outputJson === jsonOf(provided) ? jsonOf(content) : outputJson,
+    outputJson: outputJson === jsonOfBlocks(provided) ? jsonOfBlocks(content) : outputJson,
     metaJson: isMetaLarge ? "" : metaJson,
   };
 }
@@ -64,20 +66,14 @@ async function stored(block: object, whole: string | Uint8Array, store: Store): 
   }
 }
 
-/** The blocks as one JSON text, each with where its bytes are. */
-function jsonOf(blocks: readonly (ProvidedContent | ResultContent)[]): string {
-  const texts = blocks.map((block) => {
-    const { blockJson } = block;
-    if (!("storedReference" in block) || block.storedReference === "") return blockJson;
-    const told = JSON.stringify({ storedReference: block.storedReference, bytes: Number(block.size) });
-    return `${blockJson.slice(0, -1)},${told.slice(1)}`;
-  });
-  return `{"content":[${texts.join(",")}]}`;
-}
-
 function wholeOf({ blockJson, data }: ProvidedContent): string {
   if (data.length === 0) return blockJson;
-  return `${blockJson.slice(0, -1)},"data":"${Buffer.from(data).toString("base64")}"}`;
+  const block = JSON.parse(blockJson);
+  const base64 = Buffer.from(data).toString("base64");
+  const isResource = isObject(block.resource);
+  return JSON.stringify(
+    isResource ? { ...block, resource: { ...block.resource, blob: base64 } } : { ...block, data: base64 },
+  );
 }
 
 function writtenBytes(json: string): number {

@@ -45,7 +45,8 @@ export type Model = Message<"toolbus.agent.v1.Model"> & {
   model: string;
 
   /**
-   * Options passed to the provider: temperature, top_p, max_output_tokens and what it further understands.
+   * Options passed to the provider: temperature, top_p, max_output_tokens and what it further understands. `tool_images` is not passed
+   * on: it says whether the model takes images in results of tools, where the name of its provider does not.
    *
    * @generated from field: google.protobuf.Struct options = 3;
    */

@@ -46,7 +46,9 @@ class Model(_message.Message):
     """
     @_builtins.property
     def options(self) -> _struct_pb2.Struct:
-        """Options passed to the provider: temperature, top_p, max_output_tokens and what it further understands."""
+        """Options passed to the provider: temperature, top_p, max_output_tokens and what it further understands. `tool_images` is not passed
+        on: it says whether the model takes images in results of tools, where the name of its provider does not.
+        """
 
     @_builtins.property
     def price(self) -> Global___Price:

@@ -26,12 +26,12 @@ export function currentModelFrom(model: AnyLanguageModel): LanguageModelV4 {
       return model;
     case "v3":
       return modelFrom(model, async (call) => {
-        const { stream } = await model.doStream(olderCallFrom(call) as LanguageModelV3CallOptions);
+        const { stream } = await model.doStream(olderCallFrom(call, "image-data") as LanguageModelV3CallOptions);
         return stream as ReadableStream<LanguageModelV4StreamPart>;
       });
     case "v2":
       return modelFrom(model, async (call) => {
-        const { stream } = await model.doStream(olderCallFrom(call) as LanguageModelV2CallOptions);
+        const { stream } = await model.doStream(olderCallFrom(call, "media") as LanguageModelV2CallOptions);
         return stream.pipeThrough(new TransformStream({ transform: (part, sink) => sink.enqueue(partFromV2(part)) }));
       });
     default:
@@ -55,9 +55,22 @@ function modelFrom(
   };
 }
 
-/** `reasoning` is an option of V4; older packages have options of their own for it. */
-function olderCallFrom({ reasoning: _, ...call }: LanguageModelV4CallOptions): object {
-  return call;
+/** `reasoning` is an option of V4; older packages have options of their own for it. Images in results have other names there. */
+function olderCallFrom({ reasoning: _, ...call }: LanguageModelV4CallOptions, imageType: string): object {
+  const prompt = call.prompt.map((message) => {
+    if (message.role !== "tool") return message;
+    const content = message.content.map((part) => {
+      if (part.type !== "tool-result" || part.output.type !== "content") return part;
+      const value = part.output.value.map((one) => {
+        if (one.type !== "file" || one.data.type !== "data") return one;
+        const data = Buffer.from(one.data.data as Uint8Array).toString("base64");
+        return { type: imageType, data, mediaType: one.mediaType };
+      });
+      return { ...part, output: { ...part.output, value } };
+    });
+    return { ...message, content };
+  });
+  return { ...call, prompt };
 }
 
 function partFromV2(part: LanguageModelV2StreamPart): LanguageModelV4StreamPart {

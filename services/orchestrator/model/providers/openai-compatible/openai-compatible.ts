@@ -8,6 +8,7 @@ export function openOpenAICompatible(config: ModelConfig): OpenAICompatibleProvi
     name: "openai-compatible",
     baseURL: config.openaiBaseUrl,
     includeUsage: true,
+    supportsMultiPartToolContent: true, // where the agent's model says that it takes images
     fetch: fetchMendingStreams,
     ...(config.openaiApiKey !== undefined && { apiKey: config.openaiApiKey }),
   });

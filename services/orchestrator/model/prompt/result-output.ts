@@ -1,0 +1,77 @@
+import type { JSONValue, LanguageModelV4ToolResultOutput } from "@ai-sdk/provider";
+import type { ResultContent, ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { jsonOfBlock, jsonOfBlocks } from "#runtime/results/content.ts";
+import { isTooDeep } from "#runtime/schema/depth.ts";
+import { mayLoseDigits } from "#runtime/schema/exact-json.ts";
+
+type Output = LanguageModelV4ToolResultOutput;
+export type OutputPart = Extract<Output, { type: "content" }>["value"][number];
+
+/** Under which a file's reference stands that is a stored one of ours. */
+export const STORED = "toolbus";
+
+/** What models read as images. */
+const IMAGES: ReadonlySet<string> = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
+
+export function outputFromResult({ outputJson, isError, content }: ToolResult): Output {
+  if (content.length > 0) return outputFromBlocks({ outputJson, isError, content });
+  const value = parsedOr(outputJson, outputJson) ?? null;
+  if (typeof value === "string") return { type: isError ? "error-text" : "text", value };
+  if (!isError && mayLoseDigits(outputJson)) return { type: "text", value: outputJson };
+  return { type: isError ? "error-json" : "json", value };
+}
+
+/** Its text, where the blocks do not say it too, and each block: text as text, images as files, a reference to the rest. */
+function outputFromBlocks({
+  outputJson,
+  isError,
+  content,
+}: Pick<ToolResult, "outputJson" | "isError" | "content">): Output {
+  const own: OutputPart[] = isSaidBy(content, outputJson) ? [] : [{ type: "text", text: outputJson }];
+  const value = [...own, ...content.map(partFromBlock)];
+  return isError ? { type: "error-text", value: textOfParts(value) } : { type: "content", value };
+}
+
+function isSaidBy(content: readonly ResultContent[], outputJson: string): boolean {
+  if (outputJson === jsonOfBlocks(content)) return true;
+  const texts = content.map((block) => textOfBlock(block));
+  if (texts.includes(undefined)) return false;
+  return outputJson === JSON.stringify(texts.join("\n")) || (texts.length === 1 && texts[0] === outputJson);
+}
+
+function textOfBlock({ blockJson, storedReference }: ResultContent): string | undefined {
+  const block = parsedOr(blockJson, undefined) as { type?: unknown; text?: unknown } | undefined;
+  return storedReference === "" && block?.type === "text" && typeof block.text === "string" ? block.text : undefined;
+}
+
+function partFromBlock(content: ResultContent): OutputPart {
+  const text = textOfBlock(content);
+  if (text !== undefined) return { type: "text", text };
+  const { blockJson, storedReference } = content;
+  const block = parsedOr(blockJson, undefined) as { mimeType?: unknown; resource?: { mimeType?: unknown } } | undefined;
+  const mediaType = block?.mimeType ?? block?.resource?.mimeType;
+  if (storedReference === "" || typeof mediaType !== "string" || !IMAGES.has(mediaType)) {
+    return { type: "text", text: jsonOfBlock(content) };
+  }
+  const reference = { [STORED]: storedReference };
+  return { type: "file", mediaType, data: { type: "reference", reference }, filename: jsonOfBlock(content) };
+}
+
+/** For who reads text alone. */
+export function textOfParts(parts: readonly OutputPart[]): string {
+  return parts.map((part) => (part.type === "text" ? part.text : wordsOfFile(part))).join("\n");
+}
+
+/** The file's name holds what is told in its place. */
+export function wordsOfFile(part: OutputPart): string {
+  return part.type === "file" ? (part.filename ?? part.mediaType) : "";
+}
+
+export function parsedOr(text: string, fallback: JSONValue | undefined): JSONValue | undefined {
+  if (text === "" || isTooDeep(text)) return fallback; // providers walk through what they are given
+  try {
+    return JSON.parse(text) as JSONValue;
+  } catch {
+    return fallback; // a model reads what a parser cannot
+  }
+}
