@@ -27,6 +27,7 @@ type Command = readonly [command: string, ...args: string[]];
 const COMMANDS: Readonly<Record<string, () => Command | Promise<Command>>> = {
   typescript: () => [process.execPath, here("typescript/runner.ts"), CASES],
   python: async () => [...(await pythonRunner()), CASES],
+  go: () => ["go", "run", "-C", here("go"), ".", CASES],
   "typescript-package": async () => [...(await openPackagedRunner()), CASES],
 };
 /** Long enough to fetch and build, the first time, what it needs. */
