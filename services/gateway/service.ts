@@ -2,6 +2,7 @@ import type { DescService } from "@bufbuild/protobuf";
 import { ServerReflection } from "#gen/grpc/reflection/v1/reflection_pb.ts";
 import { Health as HealthService } from "#gen/health/v1/health_pb.ts";
 import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
+import { McpContentService } from "#gen/toolbus/mcp/v1/mcp_content_service_pb.ts";
 import { McpServerService } from "#gen/toolbus/mcp/v1/mcp_server_service_pb.ts";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
@@ -111,6 +112,7 @@ export async function openService(config: GatewayConfig, context: ServiceContext
           tools: toolsWithBytes(client(ToolService), client(ToolCallService)),
           calls: client(ToolCallService),
           agents: client(AgentService),
+          content: client(McpContentService),
           sessions: new McpSessions(client(SessionService)),
           takeCall: (caller) => shares.take(principalOf(caller), "calls"),
           stopping: context.signal,

@@ -31,7 +31,6 @@ import { answerWeb, webRequestOf } from "./http/web-messages.ts";
 
 export interface McpPathsOptions extends McpParts {
   readonly enter: Enter;
-  readonly maxBytes: number;
 }
 
 /** Gives whether the path is one of these. */

@@ -1,12 +1,16 @@
 import type { CallOptions } from "@connectrpc/connect";
-import { ProtocolError, type RequestId, Server } from "@modelcontextprotocol/server";
-import type { ToolProgress } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import type { CallToolResult as Answer } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
+import { type LoggingLevel, type RequestId, Server, type ServerContext } from "@modelcontextprotocol/server";
+import { LogLevel, type ToolLog, type ToolProgress } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import type { CallToolResult as Answer, CallToolResponse } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { isUnavailable } from "#runtime/failure/connect.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { resumed } from "#runtime/rpc/watching/resumed.ts";
-import { rpcFailureFrom } from "../http/refusals.ts";
+import { asProtocolErrors } from "../http/refusals.ts";
 import { resultFrom } from "./call-result.ts";
+import { servePrompts } from "./prompts.ts";
+import { serveResources } from "./resources.ts";
+import { type Content, createAgentSources } from "./sources.ts";
+import type { StoredResults } from "./stored-results.ts";
 import { readTools, scopeOfSession, type Tools, toolsFrom } from "./tool-list.ts";
 
 /** A call of a tool. */
@@ -18,9 +22,11 @@ export interface AskedCall {
 
 export interface AgentServerOptions {
   readonly tools: Tools;
+  readonly content: Content;
+  readonly results: StoredResults;
   /** Whose tools, once somebody asks for them. */
   readonly sessionId: () => Promise<string>;
-  /** Whose they are otherwise. */
+  /** On whose behalf all is asked for (mcp-4). */
   readonly options: CallOptions;
   readonly instructions?: string;
   /** The id of the call, which is the same whenever it is asked for again (mcp-2). */
@@ -29,6 +35,10 @@ export interface AgentServerOptions {
   readonly argumentsJsonOf: (call: AskedCall) => string;
   /** Counts a call of the principal until it is given back. */
   readonly takeCall: () => () => void;
+  /** Whether the client can read links to resources. */
+  readonly knowsLinks: boolean;
+  /** Whether each request says which log messages it wants, as in 2026-07-28. */
+  readonly logs: boolean;
 }
 
 const INFO = { name: "toolbus", title: "toolbus", version: "0.1.0" };
@@ -36,65 +46,86 @@ const INFO = { name: "toolbus", title: "toolbus", version: "0.1.0" };
 const PATIENCE_MS = 30_000;
 /** A list is an answer for one principal, and clients that listen are told when it is another. */
 const CACHE = { ttlMs: 5_000, cacheScope: "private" } as const;
+const CACHED = ["tools/list", "prompts/list", "resources/list", "resources/templates/list", "server/discover"] as const;
 
-/** One agent's tools as an MCP server, for the messages of one request. */
-export function createAgentServer(options: AgentServerOptions): Server {
-  const { tools, sessionId, instructions } = options;
-  const server = new Server(INFO, {
-    capabilities: { tools: { listChanged: true } },
+/** One agent as an MCP server, for the messages of one request. */
+export function createAgentServer(server: AgentServerOptions): Server {
+  const { tools, sessionId, instructions, options, logs } = server;
+  const own = new Server(INFO, {
+    capabilities: {
+      tools: { listChanged: true },
+      resources: {},
+      prompts: {},
+      completions: {},
+      ...(logs && { logging: {} }),
+    },
     ...(instructions !== undefined && { instructions }),
-    cacheHints: { "tools/list": CACHE, "server/discover": CACHE },
+    cacheHints: Object.fromEntries(CACHED.map((method) => [method, CACHE])),
   });
-  server.setRequestHandler("tools/list", () =>
-    asProtocolErrors(async () => ({
-      tools: toolsFrom(await readTools(tools, scopeOfSession(await sessionId()), options.options)),
-    })),
+  own.setRequestHandler("tools/list", () => asProtocolErrors(async () => ({ tools: await list() })));
+  own.setRequestHandler("tools/call", ({ params: { name, arguments: given = {} } }, { mcpReq }) =>
+    asProtocolErrors(async () => {
+      const asked = { id: mcpReq.id, name, arguments: given };
+      const callId = server.callIdOf(asked, await sessionId());
+      const answer = await call(server, { asked, callId, signal: mcpReq.signal }, teller(mcpReq, logs));
+      const hasSchema = async () => (await list()).some((tool) => tool.name === name && tool.outputSchema);
+      return resultFrom(answer, { ...server, callId, hasSchema });
+    }),
   );
-  server.setRequestHandler("tools/call", ({ params }, { mcpReq }) => {
-    const { id, signal, _meta } = mcpReq;
-    const progressToken = _meta?.progressToken;
-    let told = Number.NEGATIVE_INFINITY;
-    /** MCP wants each to be more than the one before. */
-    const onProgress = async ({ progress, total, message }: ToolProgress) => {
-      if (progressToken === undefined || progress <= told) return;
-      told = progress;
-      const more = { ...(total > 0 && { total }), ...(message !== "" && { message }) };
-      await mcpReq.notify({ method: "notifications/progress", params: { progressToken, progress, ...more } });
-    };
-    const asked = { id, name: params.name, arguments: params.arguments ?? {} };
-    return asProtocolErrors(async () => resultFrom(await call(options, asked, { signal, onProgress })));
-  });
-  return server;
+  const sources = createAgentSources({ ...server, options });
+  serveResources(own, sources, server.results);
+  servePrompts(own, sources);
+  return own;
+
+  async function list() {
+    return toolsFrom(await readTools(tools, scopeOfSession(await sessionId()), options));
+  }
 }
 
-interface CallControl {
+type Tell = (event: CallToolResponse["event"]) => Promise<void>;
+
+/** What a call tells before its result. */
+function teller({ _meta, notify, log }: ServerContext["mcpReq"], logs: boolean): Tell {
+  const progressToken = _meta?.progressToken;
+  let told = Number.NEGATIVE_INFINITY;
+  /** MCP wants each to be more than the one before. */
+  async function tellProgress({ progress, total, message }: ToolProgress): Promise<void> {
+    if (progressToken === undefined || progress <= told) return;
+    told = progress;
+    const more = { ...(total > 0 && { total }), ...(message !== "" && { message }) };
+    await notify({ method: "notifications/progress", params: { progressToken, progress, ...more } });
+  }
+  async function tellLog({ level, message, fieldsJson }: ToolLog): Promise<void> {
+    await log(LEVELS[level] ?? "info", fieldsJson === "" ? message : { message, fields: JSON.parse(fieldsJson) });
+  }
+  return async (event) => {
+    if (event.case === "progress") await tellProgress(event.value);
+    if (event.case === "log" && logs) await tellLog(event.value);
+  };
+}
+
+const LEVELS: Partial<Record<LogLevel, LoggingLevel>> = {
+  [LogLevel.TRACE]: "debug",
+  [LogLevel.DEBUG]: "debug",
+  [LogLevel.WARN]: "warning",
+  [LogLevel.ERROR]: "error",
+};
+
+interface BegunCall {
+  readonly asked: AskedCall;
+  readonly callId: string;
   readonly signal: AbortSignal;
-  readonly onProgress: (progress: ToolProgress) => Promise<void>;
 }
 
 /** Its id is the same at the next router: what may have begun is not begun again. */
-async function call(
-  options: AgentServerOptions,
-  asked: AskedCall,
-  { signal, onProgress }: CallControl,
-): Promise<Answer> {
-  using _taken = { [Symbol.dispose]: options.takeCall() };
-  const sessionId = await options.sessionId();
-  const argumentsJson = options.argumentsJsonOf(asked);
-  const request = { callId: options.callIdOf(asked, sessionId), sessionId, name: asked.name, argumentsJson };
-  const open = () => options.tools.callTool(request, { ...options.options, signal });
+async function call(server: AgentServerOptions, { asked, callId, signal }: BegunCall, tell: Tell): Promise<Answer> {
+  using _taken = { [Symbol.dispose]: server.takeCall() };
+  const argumentsJson = server.argumentsJsonOf(asked);
+  const request = { callId, sessionId: await server.sessionId(), name: asked.name, argumentsJson };
+  const open = () => server.tools.callTool(request, { ...server.options, signal });
   for await (const { event } of resumed({ open, isPassing: isUnavailable, patienceMs: PATIENCE_MS, signal })) {
-    if (event.case === "progress") await onProgress(event.value);
     if (event.case === "result") return event.value;
+    await tell(event);
   }
   return refuse("unavailable", "the call ended without a result", { reason: "OUTCOME_UNKNOWN" });
-}
-
-async function asProtocolErrors<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    const { code, message, data } = rpcFailureFrom(error);
-    throw new ProtocolError(code, message, data);
-  }
 }

@@ -1,8 +1,7 @@
 import { createHash } from "node:crypto";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { CallOptions, Client } from "@connectrpc/connect";
-import type { Icon, ToolAnnotations as McpAnnotations, Tool as McpTool } from "@modelcontextprotocol/server";
-import type { Icon as StoredIcon } from "#gen/toolbus/tool/v1/source_pb.ts";
+import type { ToolAnnotations as McpAnnotations, Tool as McpTool } from "@modelcontextprotocol/server";
 import type { Tool, ToolAnnotations } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type {
   ListToolsRequestSchema,
@@ -13,6 +12,7 @@ import type {
 import { instructionsOfSources } from "#runtime/content/instructions-of-sources.ts";
 import { wholeList } from "#runtime/rpc/paging/whole-list.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
+import { iconFrom } from "./described.ts";
 
 export type Tools = Pick<Client<typeof ToolService>, "listTools" | "callTool">;
 
@@ -71,15 +71,6 @@ function annotationsFrom(given: ToolAnnotations): McpAnnotations {
     ...(destructiveHint !== undefined && { destructiveHint }),
     ...(idempotentHint !== undefined && { idempotentHint }),
     ...(openWorldHint !== undefined && { openWorldHint }),
-  };
-}
-
-function iconFrom({ src, mimeType, sizes, theme }: StoredIcon): Icon {
-  return {
-    src,
-    ...(mimeType !== "" && { mimeType }),
-    ...(sizes.length > 0 && { sizes: [...sizes] }),
-    ...((theme === "light" || theme === "dark") && { theme }),
   };
 }
 

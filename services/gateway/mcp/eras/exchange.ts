@@ -1,19 +1,24 @@
 import type { CallOptions, Client } from "@connectrpc/connect";
 import type { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
-import type { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import type { Caller } from "#runtime/rpc/identity.ts";
 import { valuesOf } from "../../plain/exchange.ts";
+import type { AgentServerOptions } from "../agent/agent-server.ts";
+import type { Content } from "../agent/sources.ts";
+import { createStoredResults, type StoredCalls } from "../agent/stored-results.ts";
 import type { Tools } from "../agent/tool-list.ts";
 import type { McpSessions } from "./sessions.ts";
 
 /** What the door asks the services for. */
 export interface McpParts {
   readonly tools: Tools;
-  readonly calls: Pick<Client<typeof ToolCallService>, "cancelToolCall" | "getToolCall">;
+  readonly calls: StoredCalls;
+  readonly content: Content;
   readonly agents: Pick<Client<typeof AgentService>, "listAgents">;
   readonly sessions: McpSessions;
   /** Counts a call of a principal until it is given back. */
   readonly takeCall: (caller: Caller) => () => void;
+  /** The largest message. */
+  readonly maxBytes: number;
   /** Aborts when this process stops. */
   readonly stopping: AbortSignal;
 }
@@ -31,4 +36,21 @@ export interface McpExchange {
 
 export function optionsFor(caller: Caller): CallOptions {
   return { contextValues: valuesOf(caller) };
+}
+
+/** What an agent's server asks for, whichever the era: all of it once, however often it is asked. */
+export function serverParts(parts: McpParts, { caller }: McpExchange, sessionId: () => Promise<string>) {
+  const options = optionsFor(caller);
+  let known: Promise<string> | undefined;
+  return {
+    tools: parts.tools,
+    content: parts.content,
+    results: createStoredResults(parts.calls, options, parts.maxBytes),
+    options,
+    sessionId() {
+      known ??= sessionId();
+      return known;
+    },
+    takeCall: () => parts.takeCall(caller),
+  } satisfies Partial<AgentServerOptions>;
 }

@@ -10,7 +10,7 @@ import { isObject } from "#runtime/schema/json-object.ts";
 import { type AskedCall, createAgentServer } from "../agent/agent-server.ts";
 import { instructionsFrom, readTools, scopeOfSession } from "../agent/tool-list.ts";
 import { eventIdOfCall } from "./event-ids.ts";
-import { type McpExchange, type McpParts, optionsFor } from "./exchange.ts";
+import { type McpExchange, type McpParts, optionsFor, serverParts } from "./exchange.ts";
 import { writtenArguments } from "./written-arguments.ts";
 
 /** Answers a POST of 2024-11-05 … 2025-11-25. */
@@ -58,15 +58,14 @@ interface Served {
 /** By a server and a transport for these messages alone: nothing is known of the session but its id. */
 async function serve(parts: McpParts, exchange: McpExchange, served: Served): Promise<Response> {
   const { sessionId, isNew, instructions, only } = served;
-  const { caller, request, body, bodyText } = exchange;
+  const { request, body, bodyText } = exchange;
   const argumentsJsonOf = writtenArguments(bodyText);
   const server = createAgentServer({
-    tools: parts.tools,
-    options: optionsFor(caller),
-    sessionId: async () => sessionId,
+    ...serverParts(parts, exchange, async () => sessionId),
     callIdOf: ({ id }) => callIdOf(sessionId, id),
     argumentsJsonOf,
-    takeCall: () => parts.takeCall(caller),
+    knowsLinks: (request.headers.get("mcp-protocol-version") ?? "") >= "2025-06-18",
+    logs: false, // what `logging/setLevel` says would be forgotten with the request
     ...(instructions !== undefined && { instructions }),
   });
   const call = only && callFrom(only);

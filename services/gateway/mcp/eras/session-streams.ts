@@ -4,8 +4,9 @@ import { openEnding } from "#runtime/time/ending.ts";
 import { createAgentServer } from "../agent/agent-server.ts";
 import { followTools } from "../agent/tool-changes.ts";
 import { scopeOfSession } from "../agent/tool-list.ts";
+import { isEventStream } from "../http/web-messages.ts";
 import { eventIdOfTools, type PlacedCall, placeFromEventId } from "./event-ids.ts";
-import { type McpExchange, type McpParts, optionsFor } from "./exchange.ts";
+import { type McpExchange, type McpParts, optionsFor, serverParts } from "./exchange.ts";
 import { callIdOf, postToSession, requireSession } from "./session-era.ts";
 
 /** Answers a GET of 2024-11-05 … 2025-11-25: the stream of a session, or that of a call whose client has lost it (mcp-3). */
@@ -56,27 +57,28 @@ async function followSession(
 ): Promise<Response> {
   const { tools, stopping } = parts;
   const options = optionsFor(exchange.caller);
-  let known = digest;
-  const eventStore = { storeEvent: async () => eventIdOfTools(known ?? ""), replayEventsAfter: async () => "" };
+  const ending = openEnding(exchange.request.signal, stopping);
+  const lists = followTools({ tools, scope: scopeOfSession(sessionId), options, signal: ending.signal });
+  const first = await lists.next();
+  let known = first.value ?? "";
+  const eventStore = { storeEvent: async () => eventIdOfTools(known), replayEventsAfter: async () => "" };
   const transport = new Transport({ eventStore });
   const server = createAgentServer({
-    ...{ tools, options, sessionId: async () => sessionId, takeCall: () => () => {} },
+    ...serverParts(parts, exchange, async () => sessionId),
     callIdOf: ({ id }) => callIdOf(sessionId, id),
     argumentsJsonOf: (call) => JSON.stringify(call.arguments),
+    knowsLinks: false,
+    logs: false,
   });
   await server.connect(transport);
   const response = await transport.handleRequest(withoutPlace(exchange.request));
+  if (!isEventStream(response)) ending.end();
   const follow = async () => {
-    using ending = openEnding(exchange.request.signal, stopping);
-    for await (const listed of followTools({
-      tools,
-      scope: scopeOfSession(sessionId),
-      options,
-      signal: ending.signal,
-    })) {
-      const isOther = known !== undefined && known !== listed;
-      known = listed;
-      if (isOther) await server.sendToolListChanged();
+    using _ = ending;
+    if (digest !== undefined && digest !== known) await server.sendToolListChanged();
+    for await (const list of lists) {
+      known = list;
+      await server.sendToolListChanged();
     }
   };
   void follow()

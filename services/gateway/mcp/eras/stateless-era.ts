@@ -5,52 +5,63 @@ import { openEnding } from "#runtime/time/ending.ts";
 import { createAgentServer } from "../agent/agent-server.ts";
 import { followTools } from "../agent/tool-changes.ts";
 import { instructionsFrom, readTools, scopeOfSession } from "../agent/tool-list.ts";
-import { type McpExchange, type McpParts, optionsFor } from "./exchange.ts";
+import { isEventStream } from "../http/web-messages.ts";
+import { type McpExchange, type McpParts, optionsFor, serverParts } from "./exchange.ts";
 import { writtenArguments } from "./written-arguments.ts";
 
 /** Answers a request of 2026-07-28: each says all that there is to know of its client, and who leaves has canceled. */
 export async function serveStateless(parts: McpParts, exchange: McpExchange): Promise<Response> {
   const { agent, caller, request, body, bodyText } = exchange;
-  const { tools, sessions, takeCall } = parts;
-  const options = optionsFor(caller);
-  const instructions = async () => instructionsFrom(await readTools(tools, { case: "agent", value: agent }, options));
+  const { tools, sessions } = parts;
+  const scope = { case: "agent", value: agent } as const;
+  const instructions = async () => instructionsFrom(await readTools(tools, scope, optionsFor(caller)));
   const said = isObject(body) && body.method === "server/discover" ? { instructions: await instructions() } : {};
+  const callId = randomUUID(); // no id of the client's is one for longer than its request
   const server = () =>
     createAgentServer({
       ...said,
-      ...{ tools, options, takeCall: () => takeCall(caller), argumentsJsonOf: writtenArguments(bodyText) },
-      sessionId: () => sessions.standing(agent, caller),
-      callIdOf: callIds(),
+      ...serverParts(parts, exchange, () => sessions.standing(agent, caller)),
+      argumentsJsonOf: writtenArguments(bodyText),
+      callIdOf: () => callId,
+      knowsLinks: true,
+      logs: true,
     });
-  const bus = changesOfTools(parts, exchange, () => void handler.close());
+  const isListening = isObject(body) && body.method === "subscriptions/listen";
+  const { bus, leave } = isListening ? await changesOfTools(parts, exchange, () => void handler.close()) : NO_CHANGES;
   const handler = createMcpHandler(server, { legacy: "reject", bus });
-  return handler.fetch(request, { parsedBody: body });
+  const response = await handler.fetch(request, { parsedBody: body });
+  if (!isEventStream(response)) leave();
+  return response;
 }
 
-/** No id of the client's is one for longer than its request. */
-function callIds(): () => string {
-  const id = randomUUID();
-  return () => id;
+interface Changes {
+  readonly bus: ServerEventBus;
+  /** For a request that got no stream. */
+  readonly leave: () => void;
 }
 
-/** For the one stream that a request may open, which ends when this process stops. */
-function changesOfTools(parts: McpParts, { agent, caller, request }: McpExchange, end: () => void): ServerEventBus {
+const NO_CHANGES: Changes = { bus: { publish() {}, subscribe: () => () => {} }, leave() {} };
+
+/** For the one stream of a request: what is another list than before it began. It ends when this process stops. */
+async function changesOfTools(
+  parts: McpParts,
+  { agent, caller, request }: McpExchange,
+  end: () => void,
+): Promise<Changes> {
   const { tools, sessions, stopping } = parts;
-  async function follow(listener: Parameters<ServerEventBus["subscribe"]>[0], left: AbortSignal): Promise<void> {
-    using ending = openEnding(left, request.signal, stopping);
-    const scope = scopeOfSession(await sessions.standing(agent, caller));
-    let isFirst = true;
-    for await (const _ of followTools({ tools, scope, options: optionsFor(caller), signal: ending.signal })) {
-      if (!isFirst) listener({ kind: "tools_list_changed" });
-      isFirst = false;
-    }
+  const left = new AbortController();
+  const ending = openEnding(left.signal, request.signal, stopping);
+  const scope = scopeOfSession(await sessions.standing(agent, caller));
+  const lists = followTools({ tools, scope, options: optionsFor(caller), signal: ending.signal });
+  await lists.next();
+  async function follow(listener: Parameters<ServerEventBus["subscribe"]>[0]): Promise<void> {
+    using _ = ending;
+    for await (const _list of lists) listener({ kind: "tools_list_changed" });
   }
-  return {
-    publish() {},
-    subscribe(listener) {
-      const left = new AbortController();
-      follow(listener, left.signal).then(end, end); // a client that comes back is told why, if it cannot
-      return () => left.abort();
-    },
+  const leave = () => left.abort();
+  const subscribe: ServerEventBus["subscribe"] = (listener) => {
+    void follow(listener).finally(end);
+    return leave;
   };
+  return { bus: { publish() {}, subscribe }, leave };
 }

@@ -1,17 +1,16 @@
-import { isJsonObject, parseKeepingNumbers } from "../../plain/json-text.ts";
+import { mayLoseDigits, parseExactly } from "#runtime/schema/exact-json.ts";
+import { isObject } from "#runtime/schema/json-object.ts";
 import type { AskedCall } from "../agent/agent-server.ts";
 
 /** The arguments of the calls of a body as they were written, since a double does not hold all numbers. */
 export function writtenArguments(bodyText: string): (call: AskedCall) => string {
-  const isExact = !/\d{16}|\d[eE]|\.\d{12}/.test(bodyText);
-  return (call) =>
-    isExact ? JSON.stringify(call.arguments) : (argumentsIn(bodyText, call) ?? JSON.stringify(call.arguments));
+  const written = (call: AskedCall) => (mayLoseDigits(bodyText) ? argumentsIn(bodyText, call) : call.arguments);
+  return (call) => JSON.stringify(written(call) ?? {});
 }
 
-function argumentsIn(bodyText: string, { id }: AskedCall): string | undefined {
-  const body = parseKeepingNumbers(bodyText);
+function argumentsIn(bodyText: string, { id }: AskedCall): unknown {
+  const body = parseExactly(bodyText);
   const messages: unknown[] = Array.isArray(body) ? body : [body];
-  const asked = messages.find((message) => isJsonObject(message) && JSON.stringify(message.id) === JSON.stringify(id));
-  const params = isJsonObject(asked) && isJsonObject(asked.params) ? asked.params : {};
-  return params.arguments === undefined ? undefined : JSON.stringify(params.arguments);
+  const asked = messages.find((message) => isObject(message) && JSON.stringify(message.id) === JSON.stringify(id));
+  return isObject(asked) && isObject(asked.params) ? asked.params.arguments : undefined;
 }

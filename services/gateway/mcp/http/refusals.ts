@@ -1,3 +1,4 @@
+import { ProtocolError } from "@modelcontextprotocol/server";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import type { Failure } from "#runtime/failure/failure.ts";
 import { STATUSES } from "../../plain/exchange.ts";
@@ -47,4 +48,15 @@ export function refusalResponse(error: unknown, id: string | number | null = nul
   if (code === "unauthenticated") headers.set("www-authenticate", "Bearer");
   if (isShare) headers.set("retry-after", String(Math.ceil(Number(metadata?.retry_after_ms ?? 1_000) / 1_000)));
   return Response.json({ jsonrpc: "2.0", id, error: rpcFailureFrom(failure) }, { status, headers });
+}
+
+/** For handlers of the SDK, which tell a client what they throw. */
+export async function asProtocolErrors<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof ProtocolError) throw error;
+    const { code, message, data } = rpcFailureFrom(error);
+    throw new ProtocolError(code, message, data);
+  }
 }

@@ -27,3 +27,7 @@ export async function answerWeb(response: HttpResponse, answer: Response): Promi
     response.destroy(); // the client has left
   }
 }
+
+export function isEventStream({ headers }: Response): boolean {
+  return headers.get("content-type")?.startsWith("text/event-stream") ?? false;
+}

@@ -1,0 +1,90 @@
+import {
+  type GetPromptResult,
+  type Prompt as McpPrompt,
+  ProtocolError,
+  type Server,
+} from "@modelcontextprotocol/server";
+import type { Prompt } from "#gen/toolbus/mcp/v1/mcp_content_service_pb.ts";
+import { allPages } from "#runtime/rpc/paging/all-pages.ts";
+import { asProtocolErrors, JSON_RPC } from "../http/refusals.ts";
+import { describedFrom } from "./described.ts";
+import { templates } from "./resources.ts";
+import type { AgentSources, SourceOfSession } from "./sources.ts";
+
+/** Stands between a source and the name of its prompt, as in the names of tools. */
+const SEPARATOR = "__";
+
+/** Prompts of all the agent's servers, each under its source's name, and the completion of their arguments. */
+export function servePrompts(server: Server, sources: AgentSources): void {
+  const { content, options } = sources;
+  server.setRequestHandler("prompts/list", () =>
+    asProtocolErrors(async () => {
+      const found = await sources.each((source) => listed(sources, source));
+      return { prompts: found.flatMap(({ source, items }) => items.map((one) => promptFrom(source.source, one))) };
+    }),
+  );
+  server.setRequestHandler("prompts/get", ({ params }) =>
+    asProtocolErrors(async () => {
+      const { source, name } = await promptOf(params.name, sources);
+      const answer = await content.getPrompt({ source, name, arguments: params.arguments ?? {} }, options);
+      const messages = answer.messages.map(({ role, contentJson }) => ({ role, content: JSON.parse(contentJson) }));
+      const described = answer.description !== "" && { description: answer.description };
+      return { ...described, messages } as GetPromptResult; // checked by the SDK, as the server wrote them
+    }),
+  );
+  server.setRequestHandler("completion/complete", ({ params: { ref, argument, context } }) =>
+    asProtocolErrors(async () => {
+      const of = ref.type === "ref/prompt" ? await promptOf(ref.name, sources) : await templateOf(ref.uri, sources);
+      const reference =
+        ref.type === "ref/prompt"
+          ? ({ case: "prompt", value: of.name } as const)
+          : ({ case: "uriTemplate", value: of.name } as const);
+      const known = { argument: argument.name, value: argument.value, arguments: context?.arguments ?? {} };
+      const { values, total, hasMore } = await content.complete({ source: of.source, reference, ...known }, options);
+      return { completion: { values, hasMore, ...(total !== undefined && { total }) } };
+    }),
+  );
+}
+
+interface Found {
+  readonly source: SourceOfSession;
+  readonly name: string;
+}
+
+async function promptOf(name: string, sources: AgentSources): Promise<Found> {
+  const lists = await sources.each((source) => listed(sources, source));
+  for (const { source, items } of lists) {
+    const own = items.find((one) => nameOf(source.source, one) === name);
+    if (own) return { source, name: own.name };
+  }
+  throw new ProtocolError(JSON_RPC.invalidParams, `there is no prompt ${JSON.stringify(name)}`);
+}
+
+async function templateOf(uri: string, sources: AgentSources): Promise<Found> {
+  const lists = await sources.each((source) => templates(sources, source));
+  const owner = lists.find(({ items }) => items.some(({ uriTemplate }) => uriTemplate === uri));
+  if (owner) return { source: owner.source, name: uri };
+  throw new ProtocolError(JSON_RPC.invalidParams, `there is no template ${JSON.stringify(uri)}`);
+}
+
+async function listed({ content, options }: AgentSources, source: SourceOfSession): Promise<Prompt[]> {
+  const pages = await allPages((pageToken) => content.listPrompts({ source, pageSize: 1_000, pageToken }, options));
+  return pages.flatMap(({ prompts }) => prompts);
+}
+
+function nameOf(source: string, { name }: Prompt): string {
+  return `${source}${SEPARATOR}${name}`;
+}
+
+function promptFrom(source: string, prompt: Prompt): McpPrompt {
+  const given = prompt.arguments.map(({ name, title, description, required }) => ({
+    name,
+    ...describedFrom({ title, description, icons: [] }),
+    required,
+  }));
+  return {
+    name: nameOf(source, prompt),
+    ...describedFrom(prompt),
+    ...(given.length > 0 && { arguments: given }),
+  };
+}

@@ -1,0 +1,102 @@
+import { isUtf8 } from "node:buffer";
+import {
+  type Resource as McpResource,
+  type ReadResourceResult,
+  ResourceNotFoundError,
+  type ResourceTemplateType,
+  type Server,
+  UriTemplate,
+} from "@modelcontextprotocol/server";
+import type { Resource, ResourceContents, ResourceTemplate } from "#gen/toolbus/mcp/v1/mcp_content_service_pb.ts";
+import { allPages } from "#runtime/rpc/paging/all-pages.ts";
+import { asProtocolErrors } from "../http/refusals.ts";
+import { describedFrom } from "./described.ts";
+import type { AgentSources, SourceOfSession } from "./sources.ts";
+import { referenceFromUri, type StoredResults } from "./stored-results.ts";
+
+/**
+ * Resources of all the agent's servers, under their own addresses: results and prompts name them so. An address is asked of the one
+ * server that lists it, or has a template for it, and of no other, to which it may be nothing but a secret.
+ */
+export function serveResources(server: Server, sources: AgentSources, results: StoredResults): void {
+  server.setRequestHandler("resources/list", () =>
+    asProtocolErrors(async () => {
+      const found = await sources.each((source) => listed(sources, source));
+      return { resources: byUri(found.flatMap(({ items }) => items.map(resourceFrom))) };
+    }),
+  );
+  server.setRequestHandler("resources/templates/list", () =>
+    asProtocolErrors(async () => {
+      const found = await sources.each((source) => templates(sources, source));
+      return { resourceTemplates: found.flatMap(({ items }) => items.map(templateFrom)) };
+    }),
+  );
+  server.setRequestHandler("resources/read", ({ params: { uri } }) =>
+    asProtocolErrors(async (): Promise<ReadResourceResult> => {
+      const reference = referenceFromUri(uri);
+      if (reference !== undefined) return { contents: [wholeFrom(uri, await results.readBytes(reference))] };
+      const source = (await sourceOf(uri, sources)) ?? notFound(uri);
+      const { contents } = await sources.content.readResource({ source, uri }, sources.options);
+      return { contents: contents.map(contentsFrom) };
+    }),
+  );
+}
+
+function notFound(uri: string): never {
+  throw new ResourceNotFoundError(uri);
+}
+
+async function sourceOf(uri: string, sources: AgentSources): Promise<SourceOfSession | undefined> {
+  const lists = await sources.each((source) => listed(sources, source));
+  const owner = lists.find(({ items }) => items.some((one) => one.uri === uri));
+  if (owner) return owner.source;
+  const patterns = await sources.each((source) => templates(sources, source));
+  return patterns.find(({ items }) => items.some(({ uriTemplate }) => matches(uriTemplate, uri)))?.source;
+}
+
+function matches(template: string, uri: string): boolean {
+  try {
+    return new UriTemplate(template).match(uri) !== null;
+  } catch {
+    return false; // a template that nobody can read is nobody's
+  }
+}
+
+async function listed({ content, options }: AgentSources, source: SourceOfSession): Promise<Resource[]> {
+  const pages = await allPages((pageToken) => content.listResources({ source, pageSize: 1_000, pageToken }, options));
+  return pages.flatMap(({ resources }) => resources);
+}
+
+export async function templates(
+  { content, options }: AgentSources,
+  source: SourceOfSession,
+): Promise<ResourceTemplate[]> {
+  const list = (pageToken: string) => content.listResourceTemplates({ source, pageSize: 1_000, pageToken }, options);
+  return (await allPages(list)).flatMap(({ resourceTemplates }) => resourceTemplates);
+}
+
+/** The first server, by name, has an address that two of them list. */
+function byUri(resources: McpResource[]): McpResource[] {
+  return [...new Map(resources.toReversed().map((one) => [one.uri, one])).values()].toReversed();
+}
+
+function resourceFrom({ uri, name, ...described }: Resource): McpResource {
+  return { uri, name: name || uri, ...describedFrom(described) };
+}
+
+function templateFrom({ uriTemplate, name, ...described }: ResourceTemplate): ResourceTemplateType {
+  return { uriTemplate, name: name || uriTemplate, ...describedFrom(described) };
+}
+
+/** Results are JSON, except for what their blocks hold. */
+function wholeFrom(uri: string, bytes: Uint8Array): ReadResourceResult["contents"][number] {
+  const whole = Buffer.from(bytes);
+  return isUtf8(whole) ? { uri, text: whole.toString("utf8") } : { uri, blob: whole.toString("base64") };
+}
+
+function contentsFrom({ uri, mimeType, content }: ResourceContents): ReadResourceResult["contents"][number] {
+  const head = { uri, ...(mimeType !== "" && { mimeType }) };
+  return content.case === "blob"
+    ? { ...head, blob: Buffer.from(content.value).toString("base64") }
+    : { ...head, text: content.value ?? "" };
+}

@@ -1,0 +1,60 @@
+import { type ContentBlock, isSpecType } from "@modelcontextprotocol/server";
+import type { ResultContent } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { charactersUpTo } from "#runtime/results/utf8.ts";
+import { isObject } from "#runtime/schema/json-object.ts";
+import { linkTo, type ResultReference, type StoredResults, uriOfResult } from "./stored-results.ts";
+
+/** Clients of models refuse results of more than some 25,000 tokens. */
+export const MAX_TEXT = 65_536;
+/** A larger picture is for no model. */
+const MAX_BYTES = 4 * 2 ** 20;
+
+export interface BlockForm {
+  readonly results: StoredResults;
+  /** Links to resources came with 2025-06-18. */
+  readonly knowsLinks: boolean;
+}
+
+/** The blocks that a tool answered, with the bytes that are stored beside them, as far as a model takes them. */
+export async function blocksFrom(content: readonly ResultContent[], form: BlockForm): Promise<ContentBlock[]> {
+  const blocks = await Promise.all(content.map((block) => blockFrom(block, form)));
+  return blocks.flat().flatMap((block) => known(block, form));
+}
+
+async function blockFrom({ blockJson, storedReference, size }: ResultContent, form: BlockForm): Promise<unknown[]> {
+  const block: Record<string, unknown> = JSON.parse(blockJson);
+  const said = `${block.type} of ${size} bytes`;
+  if (typeof block.notKept === "string") return [textBlock(`${said}: ${block.notKept}`)];
+  if (storedReference === "") return [block];
+  const reference: ResultReference = { case: "storedReference", value: storedReference };
+  if (block.type === "text") {
+    const bytes = await form.results.readBytes(reference, MAX_TEXT);
+    const text = charactersUpTo(Buffer.from(bytes), MAX_TEXT).toString();
+    return size > bytes.length ? begun(text, reference, form) : [{ ...block, text }];
+  }
+  if (!hasBytes(block) || size > MAX_BYTES) return begun(said, reference, form);
+  const base64 = Buffer.from(await form.results.readBytes(reference)).toString("base64");
+  const { resource } = block;
+  return [isObject(resource) ? { ...block, resource: { ...resource, blob: base64 } } : { ...block, data: base64 }];
+}
+
+function hasBytes({ type, resource }: Record<string, unknown>): boolean {
+  return type === "image" || type === "audio" || isObject(resource);
+}
+
+/** The beginning of something, and where the whole is. */
+export function begun(beginning: string, reference: ResultReference, { knowsLinks }: BlockForm): ContentBlock[] {
+  const text = textBlock(`${beginning}… (this is the beginning; the whole is the resource ${uriOfResult(reference)})`);
+  return knowsLinks ? [text, linkTo(reference)] : [text];
+}
+
+export function textBlock(text: string): ContentBlock {
+  return { type: "text", text };
+}
+
+/** A client that does not know a block refuses the whole answer. */
+function known(block: unknown, { knowsLinks }: BlockForm): ContentBlock[] {
+  if (!isSpecType.ContentBlock(block)) return [textBlock(JSON.stringify(block))];
+  const isUnknown = block.type === "resource_link" && !knowsLinks;
+  return isUnknown ? [textBlock(`${block.name}: ${block.uri}`)] : [block as ContentBlock];
+}

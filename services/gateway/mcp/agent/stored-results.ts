@@ -1,0 +1,71 @@
+import type { CallOptions, Client } from "@connectrpc/connect";
+import type { ContentBlock } from "@modelcontextprotocol/server";
+import type { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
+import { refuse } from "#runtime/failure/failure.ts";
+
+export type StoredCalls = Pick<Client<typeof ToolCallService>, "readResult" | "getToolCall" | "cancelToolCall">;
+
+/** Which result: one that is stored by itself, or that of a recorded call. */
+export type ResultReference = { case: "storedReference"; value: string } | { case: "callId"; value: string };
+
+const STORED = "toolbus://results/";
+const OF_CALL = "toolbus://calls/";
+
+export function uriOfResult({ case: kind, value }: ResultReference): string {
+  return `${kind === "callId" ? OF_CALL : STORED}${encodeURIComponent(value)}`;
+}
+
+export function referenceFromUri(uri: string): ResultReference | undefined {
+  const kind = uri.startsWith(STORED) ? "storedReference" : uri.startsWith(OF_CALL) ? "callId" : undefined;
+  if (kind === undefined) return undefined;
+  try {
+    return { case: kind, value: decodeURIComponent(uri.slice((kind === "callId" ? OF_CALL : STORED).length)) };
+  } catch {
+    return undefined;
+  }
+}
+
+export function linkTo(reference: ResultReference): ContentBlock {
+  const description = "The whole, of which this is the beginning.";
+  return {
+    type: "resource_link",
+    uri: uriOfResult(reference),
+    name: "result.json",
+    description,
+  };
+}
+
+/** Results of one's own calls that are kept, as resources. */
+export interface StoredResults {
+  /** The whole, or the first of its bytes. */
+  readBytes(reference: ResultReference, limit?: number): Promise<Uint8Array>;
+  /** Whether the call's result can be read later: that of a call that may be repeated is not kept. */
+  isKept(callId: string): Promise<boolean>;
+}
+
+export function createStoredResults(calls: StoredCalls, options: CallOptions, maxBytes: number): StoredResults {
+  return {
+    async readBytes(result, limit = 0) {
+      const chunks: Uint8Array[] = [];
+      for await (const { part } of calls.readResult({ result, limit: BigInt(limit) }, options)) {
+        if (part.case === "result" && limit === 0 && part.value.size > BigInt(maxBytes))
+          refuse(
+            "resource_exhausted",
+            `the result has ${part.value.size} bytes, more than the ${maxBytes} of a message`,
+            {
+              reason: "MESSAGE_TOO_LARGE",
+            },
+          );
+        if (part.case === "chunk") chunks.push(part.value.data);
+      }
+      return Buffer.concat(chunks);
+    },
+    async isKept(callId) {
+      const read = calls.getToolCall({ callId }, options);
+      return read.then(
+        ({ call }) => call?.result !== undefined,
+        () => false, // the whole is sent instead
+      );
+    },
+  };
+}
