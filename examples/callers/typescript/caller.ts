@@ -13,6 +13,6 @@ const findOrder = tool<{ order: string }>({
 
 const session = await createToolbus().openSession("clerk");
 await session.offer("desk", [findOrder]); // the agent sees desk_find_order
-const { text } = await session.run(process.argv[2] ?? "A-17");
+const { text } = await session.run(process.argv[2] ?? "A-17").result();
 await session.close();
 console.log(text);

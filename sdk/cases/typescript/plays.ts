@@ -94,7 +94,7 @@ export const plays: Readonly<Record<string, (toolbus: Toolbus, play: Play, funct
 
 /** The result's fields, those of the run that is stored beside them. */
 async function seenOf(run: Run): Promise<Seen> {
-  const { state, endReason, text, run: stored } = await run;
+  const { state, endReason, text, run: stored } = await run.result();
   const outputs = stored.items.flatMap(({ item }) => (item.case === "functionCallOutput" ? [item.value.result] : []));
   return { state, endReason, text, error: outputs.find((output) => output?.isError)?.outputJson };
 }

@@ -48,11 +48,11 @@ export interface RunPlace {
 }
 
 /**
- * A run that goes on at the suite, whether or not anybody looks. `await` gives its result, `for await` its updates from the first one
- * on, `text()` what the model says. Each may be asked for, any number of times; a connection that breaks is opened again where it broke.
+ * A run that goes on at the suite, whether or not anybody looks. `result()` waits for its end, `for await` gives its updates from the first
+ * one on, `text()` what the model says. Each may be asked for, any number of times; a connection that breaks is opened again where it broke.
  * Its functions are called while one of them is.
  */
-export class Run implements PromiseLike<RunResult>, AsyncIterable<RunUpdate> {
+export class Run implements AsyncIterable<RunUpdate> {
   /** Where it is, once the suite has stored it. */
   readonly created: Promise<RunPlace>;
   readonly #connection: Connection;
@@ -67,13 +67,10 @@ export class Run implements PromiseLike<RunResult>, AsyncIterable<RunUpdate> {
     created.catch(() => {}); // whoever waits for the run is told
   }
 
-  // biome-ignore lint/suspicious/noThenProperty: a run is waited for like the promise of its result
-  then<R = RunResult, E = never>(
-    onResult?: ((result: RunResult) => R | PromiseLike<R>) | null,
-    onError?: ((error: unknown) => E | PromiseLike<E>) | null,
-  ): Promise<R | E> {
+  /** Waits for its end. A run that failed or was canceled is a `RunError`. */
+  result(): Promise<RunResult> {
     this.#result ??= this.#readResult();
-    return this.#result.then(onResult, onError);
+    return this.#result;
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<RunUpdate> {
