@@ -96,7 +96,7 @@ export class ServerAuthorization implements Authorization {
     const isScope = response.status === 403;
     const grant = this.#grant;
     if (grant !== undefined && grant.accessToken !== token && !isAgain) return;
-    const why = this.#whyOf({ isAgain, isScope });
+    const why = this.#whyOf({ isRefused: isAgain || token !== undefined, isScope });
     if (!isAgain && (await this.#hasOther(grant, challenge, isScope))) return;
     if (this.#isOfClient) this.#refuseUnhad("the one that its client was given is refused");
     throw await this.#need(challenge, { why, token, keepsGrant: isScope });
@@ -143,10 +143,10 @@ export class ServerAuthorization implements Authorization {
     }
   }
 
-  #whyOf({ isAgain, isScope }: { isAgain: boolean; isScope: boolean }): string {
+  #whyOf({ isRefused, isScope }: { isRefused: boolean; isScope: boolean }): string {
     if (this.#key === undefined) return "outside of a session nobody is logged in";
-    if (isAgain) return "it refuses the token that it was given";
-    return isScope ? "it asks for further scopes" : "it asks for a token";
+    if (isScope) return "it asks for further scopes";
+    return isRefused ? "it refuses the token that it was given" : "it asks for a token";
   }
 
   /** Nobody can log in, or nobody has to: it is tried again. */

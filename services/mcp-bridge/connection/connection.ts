@@ -199,7 +199,7 @@ export class Connection implements AsyncDisposable {
     if (needed === undefined || responses !== undefined) throw error;
     const { kind, request } = loginQuestion(needed, publicUrl);
     if (!accepted.includes(kind)) throw error;
-    const state = stateFrom({ call: [callId, sessionId, principal], isRepeated: true });
+    const state = stateFrom({ call: [callId, sessionId, principal], isLogin: true });
     return { kind: "input", required: create(InputRequiredSchema, { requests: [request], state }) };
   }
 

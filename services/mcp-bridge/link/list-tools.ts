@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import type { Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { isOffered } from "../tools/is-offered.ts";
-import { parseTool } from "../tools/parse-tool.ts";
+import { parseTool } from "../tools/listed/parse-tool.ts";
 import { READ_RESOURCE } from "../tools/read-resource.ts";
 import { wantsTask } from "./tasks/tasks.ts";
 
@@ -23,15 +23,16 @@ export interface ListedTools {
 /** Reads all pages. A cursor that comes again ends the list. */
 export async function listTools(
   client: Client,
-  options: { signal: AbortSignal; server: Pick<McpServer, "allowedTools" | "omitResources"> },
+  options: { signal: AbortSignal; server: Pick<McpServer, "allowedTools" | "omitResources" | "transport"> },
 ): Promise<ListedTools> {
   const { allowedTools, omitResources } = options.server;
   const capabilities = client.getServerCapabilities();
   const tools = new Map<string, Tool>();
   const taskTools = new Set<string>();
   const warnings: string[] = [];
+  const hasHeaders = options.server.transport.case === "http" && client.getProtocolEra() === "modern";
   for await (const listed of listedTools(client, options.signal, warnings)) {
-    const parsed = parseTool(listed);
+    const parsed = parseTool(listed, { hasHeaders });
     if (parsed.kind === "refused") warnings.push(`the tool "${parsed.name}" is not offered: ${parsed.reason}`);
     else if (tools.has(parsed.tool.name))
       warnings.push(`the tool "${parsed.tool.name}" is listed twice: the first counts`);

@@ -1,10 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { Effect, LogLevel } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { parseTool } from "./listed/parse-tool.ts";
 import { logFromNotification } from "./log.ts";
-import { parseTool } from "./parse-tool.ts";
 import { resultFromAnswer } from "./result.ts";
 
+const withArguments = (properties: object) => ({ name: "t", inputSchema: { type: "object", properties } });
 const text = (value: string) => ({ type: "text" as const, text: value });
 
 describe("a listed tool", () => {
@@ -49,6 +50,40 @@ describe("a listed tool", () => {
     ];
     const parsed = parseTool({ name: "t", inputSchema: { type: "object" }, icons });
     expect(parsed.kind === "tool" && parsed.tool.icons).toMatchObject([icons[0]]);
+  });
+
+  test.for([
+    ["", "is no name of a header"],
+    ["My Region", "is no name of a header"],
+    ["Région", "is no name of a header"],
+    [7, "is no name of a header"],
+  ] as const)("ORCH-6 with %j for a header is not offered over HTTP, and is elsewhere", ([name, reason]) => {
+    const listed = withArguments({ region: { type: "string", "x-mcp-header": name } });
+    expect(parseTool(listed, { hasHeaders: true })).toMatchObject({ reason: expect.stringContaining(reason) });
+    expect(parseTool(listed).kind).toBe("tool");
+  });
+
+  test.for([
+    [{ a: { type: "object", "x-mcp-header": "A" } }, "no string, integer or boolean"],
+    [{ a: { type: "number", "x-mcp-header": "A" } }, "no string, integer or boolean"],
+    [{ a: { type: "string", "x-mcp-header": "A" }, b: { type: "string", "x-mcp-header": "a" } }, "at two arguments"],
+    [{ a: { type: "array", items: { type: "string", "x-mcp-header": "A" } } }, "at no argument"],
+    [{ a: { anyOf: [{ type: "string", "x-mcp-header": "A" }] } }, "at no argument"],
+  ] as const)("ORCH-6 with the arguments %j, which cannot be headers, is not offered over HTTP", ([args, reason]) => {
+    expect(parseTool(withArguments(args), { hasHeaders: true })).toMatchObject({
+      reason: expect.stringContaining(reason),
+    });
+  });
+
+  test("ORCH-6 whose arguments can be headers is offered, at any depth and whatever its data is called", () => {
+    const where = { type: "object", properties: { region: { type: "string", "x-mcp-header": "Region" } } };
+    const named = {
+      type: "object",
+      properties: { "x-mcp-header": { type: "object" } },
+      default: { "x-mcp-header": 1 },
+    };
+    const count = { type: "integer", "x-mcp-header": "Count" };
+    expect(parseTool(withArguments({ where, named, count }), { hasHeaders: true }).kind).toBe("tool");
   });
 
   test("does without an output schema that is none", () => {

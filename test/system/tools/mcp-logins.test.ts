@@ -90,6 +90,8 @@ it("logs in by the pages of the gateway, in the browser that began", async () =>
 
 it("a call that needs a login asks for it in the space, and goes on when somebody has agreed", async () => {
   const { client } = suite.connection;
+  const alone = await echo("by-command", "nobody is there to ask").catch(({ message }: Error) => message);
+  expect(alone).toContain("needs login: toolbus mcp login notes");
   await client(SpaceService).createSpace({ spaceId: "hall" });
   const member = { case: "agent", value: { sessionId: "by-command", agent: "reader" } } as const;
   await client(SpaceService).enterSpace({ spaceId: "hall", member });

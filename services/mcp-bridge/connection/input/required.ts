@@ -30,6 +30,8 @@ export interface InputState {
   known?: Record<string, InputResponse>;
   /** The server answers when it is called again, and is told nothing (URL elicitation of 2025-11-25). */
   isRepeated?: boolean;
+  /** The server asked for a token: the call is tried again, whatever was answered, and asks no second time. */
+  isLogin?: boolean;
 }
 
 export function stateFrom(state: InputState): Uint8Array {
@@ -98,10 +100,11 @@ function refuseKind(method: string): never {
 
 /** The answers as the server gets them; undefined where it is only called again. */
 export function answersFrom(given: InputResponses, identity: readonly string[]): Answers | undefined {
-  const { call, requestState, known, isRepeated } = parseState(given.state);
+  const { call, requestState, known, isRepeated, isLogin } = parseState(given.state);
   if (JSON.stringify(call) !== JSON.stringify(identity)) {
     refuse("permission_denied", "these are answers to another call", { reason: "INVALID_REQUEST" });
   }
+  if (isLogin) return undefined;
   const answers = given.responses.map(({ id, resultJson }) => [id, JSON.parse(resultJson) as InputResponse] as const);
   if (!isRepeated) {
     return {

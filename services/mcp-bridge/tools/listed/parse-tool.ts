@@ -8,7 +8,8 @@ import {
   ToolSchema,
 } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
-import { iconsFrom } from "./icons.ts";
+import { iconsFrom } from "../icons.ts";
+import { faultOfHeaders } from "./declared-headers.ts";
 
 /** A tool of a server's list, or why it is not offered. */
 export type ParsedTool = { kind: "tool"; tool: Tool } | { kind: "refused"; name: string; reason: string };
@@ -17,14 +18,19 @@ const MAX_NAME_LENGTH = 256;
 const MAX_DESCRIPTION_LENGTH = 65_536;
 const MAX_SCHEMA_LENGTH = 1_048_576;
 
-/** Each tool is looked at alone, so that a bad one hides no other. What a tool can do without is left out when it is bad. */
-export function parseTool(listed: unknown): ParsedTool {
+/**
+ * Each tool is looked at alone, so that a bad one hides no other. What a tool can do without is left out when it is bad. Where arguments
+ * are sent as headers too (`hasHeaders`), they must be such as can be.
+ */
+export function parseTool(listed: unknown, { hasHeaders = false } = {}): ParsedTool {
   if (!isObject(listed)) return { kind: "refused", name: "", reason: "it is no object" };
   const { name, description = "", inputSchema, outputSchema, annotations } = listed;
   const shownName = typeof name === "string" ? name : "";
   const inputSchemaJson = isObject(inputSchema) ? JSON.stringify(inputSchema) : "";
   const outputSchemaJson = isObject(outputSchema) ? JSON.stringify(outputSchema) : "";
-  const reason = faultOf({ name, description, inputSchema, inputSchemaJson });
+  const reason =
+    faultOf({ name, description, inputSchema, inputSchemaJson }) ??
+    (hasHeaders ? faultOfHeaders(inputSchema) : undefined);
   if (reason !== undefined) return { kind: "refused", name: shownName, reason };
   const hints = annotationsFrom(annotations, listed.title);
   const tool = create(ToolSchema, {
