@@ -39,16 +39,19 @@ const ways: Record<Way, () => Promise<unknown>> = {
   "sdk-http": await openSdk(new StreamableHTTPClientTransport(new URL(url))),
 };
 
-async function measure({ way, durationMs }: Order): Promise<Report> {
+async function measure({ way, inFlight, durationMs }: Order): Promise<Report> {
   const latenciesMs: number[] = [];
   const endsAt = performance.now() + durationMs;
-  for (let before = performance.now(); before < endsAt; ) {
-    const answer = await ways[way]();
-    if (answer !== text) throw new Error(`${way} was answered with ${JSON.stringify(answer)}`);
-    const after = performance.now();
-    latenciesMs.push(after - before);
-    before = after;
-  }
+  const worker = async () => {
+    for (let before = performance.now(); before < endsAt; ) {
+      const answer = await ways[way]();
+      if (answer !== text) throw new Error(`${way} was answered with ${JSON.stringify(answer)}`);
+      const after = performance.now();
+      latenciesMs.push(after - before);
+      before = after;
+    }
+  };
+  await Promise.all(Array.from({ length: inFlight }, worker));
   return { p50Ms: medianOf(latenciesMs) };
 }
 

@@ -16,11 +16,13 @@ import { AGENT, type Order, type Report, SESSION, SOURCES, TOOL, type Way } from
  * server of its own? Beside each stands the SDK's own client at the same server. Router, bridge, caller, the nats-server and the
  * servers are processes of their own.
  *
- * Each round measures every way once, in alternating order; the medians of the rounds are told. Memory is what all processes
- * hold more than before, by the number of sessions, shared pages counted once; of the SDK's, that of its servers alone.
+ * Each way is used for a while first, with many calls at a time. Each round then measures every way once, in alternating order;
+ * the medians of the rounds are told. Memory is what all processes hold more than before, by the number of sessions, shared pages
+ * counted once; of the SDK's, that of its servers alone.
  */
 
 const bench = "mcp";
+const WARM_UP = 16;
 const WAYS: readonly Way[] = ["bus-stdio", "sdk-stdio", "bus-http", "sdk-http"];
 const server = [process.execPath, fileURLToPath(new URL("../call/mcp-server.ts", import.meta.url))] as const;
 
@@ -83,11 +85,11 @@ async function runRounds(
   const caller = await openPeer<Report>(stack, new URL("caller.ts", import.meta.url), { args });
   const series: Record<Way, number[]> = { "bus-stdio": [], "sdk-stdio": [], "bus-http": [], "sdk-http": [] };
   onProgress("warming up");
-  for (const way of WAYS) await measured(caller, { way, durationMs: 3 * roundMs });
+  for (const way of WAYS) await measured(caller, { way, inFlight: WARM_UP, durationMs: rounds * roundMs });
   for (let round = 0; round < rounds; round += 1) {
     onProgress(`round ${round + 1} of ${rounds}`);
     for (const way of round % 2 === 0 ? WAYS : WAYS.toReversed())
-      series[way].push((await measured(caller, { way, durationMs: roundMs })).p50Ms);
+      series[way].push((await measured(caller, { way, inFlight: 1, durationMs: roundMs })).p50Ms);
   }
   return series;
 }

@@ -11,6 +11,7 @@ export type Way = `${"bus" | "sdk"}-${keyof typeof SOURCES}`;
 /** What the caller's process is asked to do, and what came of it. */
 export interface Order {
   way: Way;
+  inFlight: number;
   durationMs: number;
 }
 

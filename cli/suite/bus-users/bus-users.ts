@@ -10,6 +10,6 @@ const program = fileURLToPath(new URL("bus-users-program.ts", import.meta.url));
  * its 40 MB go with it.
  */
 export async function busUsersFromProcess(logins: readonly string[]): Promise<readonly BusUser[]> {
-  const { stdout } = await promisify(execFile)(process.execPath, [program, ...logins]);
+  const { stdout } = await promisify(execFile)(process.execPath, [...process.execArgv, program, ...logins]);
   return JSON.parse(stdout) as BusUser[];
 }

@@ -4,6 +4,7 @@ const compose = testsOf("test/system/operation/cluster/compose.test.ts");
 const up = testsOf("test/system/operation/up.test.ts");
 const gatewayAgain = testsOf("test/system/operation/gateway-again.test.ts");
 const refusals = testsOf("test/system/cli/cli-refusals.test.ts");
+const packed = testsOf("test/system/operation/packed.test.ts");
 const policy = testsOf("services/tool-router/tools/policy.test.ts");
 const cli = testsOf("test/system/cli/cli.test.ts");
 const checks = testsOf("tools/check/checks.ts");
@@ -11,7 +12,11 @@ const settings = testsOf("test/contract/documents/settings.test.ts");
 
 export const prod: Proofs = {
   "PROD-1": [
-    open("a packed tarball runs under npx in an empty folder", "The package is private and packs nothing."),
+    shown(
+      "a packed tarball runs below node_modules, where Node strips no types",
+      packed("is started, lists the tools of an agent, calls one, and runs the agent"),
+    ),
+    open("the package is to be had from the registry", "It is private."),
     open("Python and Go packages", "There are generated stubs, no packages."),
     shown(
       "an image and a compose file of many hold what they need, as far as reading them shows",

@@ -25,6 +25,8 @@ export interface CommandOptions {
   env?: NodeJS.ProcessEnv;
   /** Its standard input; without one it has none. */
   input?: string;
+  /** Another copy of the command, started where it is installed. */
+  installed?: { program: string; cwd: string };
 }
 
 const directories = new Map<string, string>();
@@ -35,7 +37,7 @@ export function keepDirectoryOf(url: string, directory: string): void {
 }
 
 /** The command `toolbus` as a real process, without colours and without addresses or keys of the machine's own. */
-export function startCommand(args: readonly string[], { env, input }: CommandOptions = {}): StartedCommand {
+export function startCommand(args: readonly string[], { env, input, installed }: CommandOptions = {}): StartedCommand {
   const {
     TOOLBUS_URL: _url,
     TOOLBUS_API_KEY: _key,
@@ -43,8 +45,9 @@ export function startCommand(args: readonly string[], { env, input }: CommandOpt
     NATS_URL: _nats,
     ...inherited
   } = process.env;
-  const child = spawn(process.execPath, [join(projectRoot, "cli", "main.ts"), ...args], {
-    cwd: projectRoot,
+  const { program, cwd } = installed ?? { program: join(projectRoot, "cli", "main.ts"), cwd: projectRoot };
+  const child = spawn(process.execPath, [program, ...args], {
+    cwd,
     env: { ...inherited, NO_COLOR: "1", ...directoryFor(args, env), ...env },
   });
   const written = { stdout: "", stderr: "" };

@@ -40,7 +40,7 @@ export function startProcess(options: ProcessOptions, onPrint: (line: string) =>
   const visible = [dirname(path), dirname(process.execPath)];
   return openChildProcess({
     command: "/bin/sh",
-    args: ["-c", SCRIPT, "sh", process.execPath, ...heapWords, PROGRAM, path],
+    args: ["-c", SCRIPT, "sh", process.execPath, ...process.execArgv, ...heapWords, PROGRAM, path],
     env: environment,
     cwd: dirname(path),
     confinement: confinement && { ...confinement, visible },
