@@ -108,6 +108,8 @@ function sessionFrom(agent: number) {
   });
 }
 
+const caughtUp = async () => {};
+
 function catalogueOf({ tools, agents }: DecideSize): Catalogue {
   const agentView = new BucketView<ReturnType<typeof agentFrom>>();
   const toolView = new BucketView<CatalogTool>();
@@ -118,9 +120,9 @@ function catalogueOf({ tools, agents }: DecideSize): Catalogue {
     agentView.apply({ kind: "set", key: agentOf(agent), revision: agent + 1, value: agentFrom(agent, tools) });
   }
   return new Catalogue({
-    agents: { bucket: createMemoryBucket(), view: agentView },
-    tools: { bucket: createMemoryBucket(), view: toolView },
-    providers: { bucket: createMemoryBucket(), view: new BucketView<StoredProvider>() },
+    agents: { bucket: createMemoryBucket(), view: agentView, caughtUp },
+    tools: { bucket: createMemoryBucket(), view: toolView, caughtUp },
+    providers: { bucket: createMemoryBucket(), view: new BucketView<StoredProvider>(), caughtUp },
     ownProviders: [],
     grantees: { isGranted: () => true, require: async () => {} },
     pins: new Pins({
@@ -129,7 +131,7 @@ function catalogueOf({ tools, agents }: DecideSize): Catalogue {
       clock,
       onFault: () => {},
     }),
-    caughtUp: async () => {},
+    caughtUp,
     known: async () => {},
   });
 }

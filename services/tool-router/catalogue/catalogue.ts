@@ -19,7 +19,11 @@ import type { Pins } from "./pins/pins.ts";
 export interface Collection<T> {
   readonly bucket: Bucket<T>;
   readonly view: BucketView<T>;
+  /** Waits until the view shows every write that was acknowledged before the call. */
+  readonly caughtUp: () => Promise<void>;
 }
+
+export type CatalogueKind = "agents" | "tools" | "providers";
 
 export interface CatalogueParts {
   agents: Collection<StoredAgent>;
@@ -29,10 +33,10 @@ export interface CatalogueParts {
   ownProviders: readonly StoredProvider[];
   grantees: Grantees;
   pins: Pins;
-  /** Waits until the views show every write that was acknowledged before the call. */
+  /** Waits until all views show every write that was acknowledged before the call. */
   caughtUp: () => Promise<void>;
-  /** The same, for who only reads: while nothing can be stored, what the views show is what there is to tell. */
-  known: () => Promise<void>;
+  /** The same of one kind, for who only reads: while nothing can be stored, what its view shows is what there is to tell. */
+  known: (kind: CatalogueKind) => Promise<void>;
 }
 
 /** Agents, tools and providers as all routers have read them. */
@@ -52,14 +56,14 @@ export class Catalogue {
 
   /** SEC-2: refuses whoever may not use the agent, by what stands now, if there is one. */
   async requireAgent(name: string, caller: Caller): Promise<void> {
-    await this.caughtUp();
+    await this.#parts.agents.caughtUp();
     const stored = this.agent(name);
     if (stored) await this.#parts.grantees.require(`agent:${name}`, stored.agent.grants, caller);
   }
 
   /** The same for whoever may not watch for calls of the tool. */
   async requireTool(name: string, caller: Caller): Promise<void> {
-    await this.caughtUp();
+    await this.#parts.tools.caughtUp();
     await this.#parts.grantees.require(`tool:${name}`, this.tools.get(name)?.grants, caller);
   }
 
@@ -67,7 +71,7 @@ export class Catalogue {
     return this.#parts.caughtUp;
   }
 
-  get known(): () => Promise<void> {
+  get known(): CatalogueParts["known"] {
     return this.#parts.known;
   }
 

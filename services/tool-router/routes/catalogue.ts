@@ -32,11 +32,11 @@ export function routeCatalogue(router: ConnectRouter, routes: CatalogueRoutes): 
       return { agent: await editor.applyAgent(agent!, termsFrom(conditions)) };
     },
     async getAgent({ name }, context) {
-      await catalogue.known();
+      await catalogue.known("agents");
       return { agent: shownTo(context, publicAgent)(catalogue.storedAgent(name)) };
     },
     async listAgents(request, context) {
-      await catalogue.known();
+      await catalogue.known("agents");
       const elements = catalogue.agents.map(shownTo(context, publicAgent));
       const named = { elements, placeOf: nameOfAgent };
       const { items, nextPageToken } = pageOf(["agents"], named, request);
@@ -51,7 +51,7 @@ export function routeCatalogue(router: ConnectRouter, routes: CatalogueRoutes): 
       using ending = openEnding(context.signal, stopping);
       const ends = ending.signal;
       const ended = new Promise<void>((resolve) => ends.addEventListener("abort", () => resolve(), { once: true }));
-      await catalogue.known();
+      await catalogue.known("agents");
       while (!ends.aborted) {
         const changed = Promise.race([catalogue.agentsChanged, files.loaded, ended]);
         const agents = catalogue.agents.map(shownTo(context, publicAgent));
@@ -66,11 +66,11 @@ export function routeCatalogue(router: ConnectRouter, routes: CatalogueRoutes): 
       return { tool: await editor.applyTool(tool!, termsFrom(conditions)) };
     },
     async getCatalogTool({ name }, context) {
-      await catalogue.known();
+      await catalogue.known("tools");
       return { tool: shownTo(context, publicTool)(catalogue.catalogTool(name)) };
     },
     async listCatalogTools(request, context) {
-      await catalogue.known();
+      await catalogue.known("tools");
       const elements = catalogue.catalogTools.map(shownTo(context, publicTool));
       const named = { elements, placeOf: nameOfTool };
       const { items, nextPageToken } = pageOf(["catalog tools"], named, request);
@@ -87,11 +87,11 @@ export function routeCatalogue(router: ConnectRouter, routes: CatalogueRoutes): 
       return { provider: await editor.applyProvider(provider!, termsFrom(conditions)) };
     },
     async getProvider({ name }, context) {
-      await catalogue.known();
+      await catalogue.known("providers");
       return { provider: shownTo(context, publicProvider)(catalogue.storedProvider(name)) };
     },
     async listProviders(request, context) {
-      await catalogue.known();
+      await catalogue.known("providers");
       const elements = catalogue.storedProviders.map(shownTo(context, publicProvider));
       const named = { elements, placeOf: nameOfProvider };
       const { items, nextPageToken } = pageOf(["providers"], named, request);

@@ -12,7 +12,7 @@ import { openGrantees } from "#runtime/rpc/access/grantees.ts";
 import type { Validator } from "#runtime/schema/json-schema/validator.ts";
 import { systemClock as clock } from "#runtime/time/clock.ts";
 import type { Audit } from "../catalogue/audit/audit.ts";
-import { Catalogue } from "../catalogue/catalogue.ts";
+import { Catalogue, type CatalogueKind } from "../catalogue/catalogue.ts";
 import type { ServerCheck } from "../catalogue/checks/check-server.ts";
 import { CatalogueEditor } from "../catalogue/editor.ts";
 import { Pins } from "../catalogue/pins/pins.ts";
@@ -70,7 +70,7 @@ export async function openCatalogue(bus: Bus, needs: CatalogueNeeds): Promise<Op
   const collections = { agents, tools, providers };
   const views = [...Object.values(collections), pinned];
   const caughtUp = async () => void (await Promise.all(views.map((one) => one.caughtUp())));
-  const known = () => unlessStalled(bus.link.storage, caughtUp);
+  const known = (kind: CatalogueKind) => unlessStalled(bus.link.storage, () => collections[kind].caughtUp());
   const pins = new Pins({ pins: pinned, audit, clock, onFault });
   const { grantees } = stack.use(await openGrantees(bus, onFault));
   const catalogue = new Catalogue({ ...collections, ownProviders, grantees, pins, caughtUp, known });
