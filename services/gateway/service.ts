@@ -31,6 +31,7 @@ import type { GatewayConfig } from "./config.ts";
 import { createHealth, type IsServing } from "./health.ts";
 import { toolsWithBytes } from "./mcp/agent/whole-content.ts";
 import { McpSessions } from "./mcp/eras/sessions.ts";
+import { createResourceMetadata } from "./mcp/http/resource-metadata.ts";
 import { createMcpPaths } from "./mcp/mcp-paths.ts";
 import { createLoginPaths } from "./plain/logins.ts";
 import { createPlainPaths } from "./plain/plain-paths.ts";
@@ -116,6 +117,7 @@ export async function openService(config: GatewayConfig, context: ServiceContext
           sessions: new McpSessions(client(SessionService)),
           takeCall: (caller) => shares.take(principalOf(caller), "calls"),
           stopping: context.signal,
+          metadata: createResourceMetadata(config),
           enter,
           maxBytes: config.maxRequestBytes,
         }),

@@ -4,6 +4,7 @@
  *   /mcp/<agent>     and /mcp, where there is one agent only
  *   POST             messages of 2024-11-05 … 2025-11-25, and requests of 2026-07-28
  *   GET, DELETE      the stream of a session, and its end, up to 2025-11-25
+ *   /.well-known/oauth-protected-resource…    where tokens are to be had (RFC 9728)
  *
  * It translates, and keeps nothing:
  *
@@ -27,10 +28,12 @@ import { postToSession } from "./eras/session-era.ts";
 import { endSession, openStream } from "./eras/session-streams.ts";
 import { serveStateless } from "./eras/stateless-era.ts";
 import { refusalResponse } from "./http/refusals.ts";
+import type { ResourceMetadata } from "./http/resource-metadata.ts";
 import { answerWeb, webRequestOf } from "./http/web-messages.ts";
 
 export interface McpPathsOptions extends McpParts {
   readonly enter: Enter;
+  readonly metadata: ResourceMetadata;
 }
 
 /** Gives whether the path is one of these. */
@@ -38,7 +41,7 @@ export function createMcpPaths(options: McpPathsOptions): PathTaker {
   return (request, response, body) => {
     const path = (request.url ?? "/").split("?", 1)[0] ?? "";
     const [isOurs, agent = ""] = /^\/mcp(?:\/([a-zA-Z0-9_-]{1,64}))?\/?$/.exec(path) ?? [];
-    if (isOurs === undefined) return false;
+    if (isOurs === undefined) return options.metadata.paths(request, response, body);
     answer(options, { request, response, body }, agent)
       .then((web) => answerWeb(response, web))
       .catch(() => response.destroy());
@@ -59,7 +62,7 @@ async function answer(options: McpPathsOptions, given: Exchange, agent: string):
     const named = agent || (await soleAgent(options, caller));
     return await route(options, { caller, request: head, agent: named, body, bodyText });
   } catch (error) {
-    return refusalResponse(error, id);
+    return refusalResponse(error, id, options.metadata.challenge);
   }
 }
 

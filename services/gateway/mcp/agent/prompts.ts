@@ -51,13 +51,18 @@ interface Found {
   readonly name: string;
 }
 
+/** By the name that it is listed under, or its server's own, where no other server has one of that name. */
 async function promptOf(name: string, sources: AgentSources): Promise<Found> {
   const lists = await sources.each((source) => listed(sources, source));
-  for (const { source, items } of lists) {
-    const own = items.find((one) => nameOf(source.source, one) === name);
-    if (own) return { source, name: own.name };
-  }
+  const all = lists.flatMap(({ source, items }) => items.map((prompt) => ({ source, prompt })));
+  const found = all.find(({ source, prompt }) => nameOf(source.source, prompt) === name) ?? sole(all, name);
+  if (found) return { source: found.source, name: found.prompt.name };
   throw new ProtocolError(JSON_RPC.invalidParams, `there is no prompt ${JSON.stringify(name)}`);
+}
+
+function sole<T extends { prompt: Prompt }>(all: readonly T[], name: string): T | undefined {
+  const named = all.filter(({ prompt }) => prompt.name === name);
+  return named.length === 1 ? named[0] : undefined;
 }
 
 async function templateOf(uri: string, sources: AgentSources): Promise<Found> {

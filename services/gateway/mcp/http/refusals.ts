@@ -39,13 +39,13 @@ function codeFrom(code: Failure["code"], reason: Failure["reason"]): number {
 }
 
 /** For a request that reaches no server of the SDK. */
-export function refusalResponse(error: unknown, id: string | number | null = null): Response {
+export function refusalResponse(error: unknown, id: string | number | null, challenge: string): Response {
   const failure = failureFromConnectError(error);
   const { code, reason, metadata } = failure;
   const isShare = reason === "SHARE_EXCEEDED";
   const status = isSessionGone(failure) ? 404 : isShare ? 429 : (STATUSES[code] ?? 500);
   const headers = new Headers();
-  if (code === "unauthenticated") headers.set("www-authenticate", "Bearer");
+  if (code === "unauthenticated") headers.set("www-authenticate", challenge);
   if (isShare) headers.set("retry-after", String(Math.ceil(Number(metadata?.retry_after_ms ?? 1_000) / 1_000)));
   return Response.json({ jsonrpc: "2.0", id, error: rpcFailureFrom(failure) }, { status, headers });
 }
