@@ -1,5 +1,5 @@
-import { setTimeout as delay } from "node:timers/promises";
 import { type Tool, tool } from "toolbus";
+import { delay } from "#runtime/time/delay.ts";
 
 /** As the file of cases has it. */
 export interface GivenFunction {
@@ -26,7 +26,7 @@ export function functionsOf(given: Readonly<Record<string, GivenFunction>>, name
       ...(input && { input }),
       async run(args, { signal }) {
         called[name] = (called[name] ?? 0) + 1;
-        await delay(takesMs, undefined, { signal });
+        await delay(takesMs, signal);
         if (error !== undefined) throw new Error(error);
         return { ...args, ...returns };
       },

@@ -1,5 +1,5 @@
-import { setTimeout as delay } from "node:timers/promises";
 import type { Run, RunOptions, Toolbus } from "toolbus";
+import { delay } from "#runtime/time/delay.ts";
 import type { Functions } from "./functions.ts";
 
 /** What a case says: the fields of all of them. */
