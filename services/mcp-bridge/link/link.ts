@@ -24,7 +24,7 @@ import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
 import { orAborted } from "../servers/changes.ts";
 import { refusalIn } from "../servers/login-needed.ts";
 import { rootsOf } from "../servers/roots.ts";
-import { type StartTime, textOfLateStart } from "../servers/start-time.ts";
+import { type StartTime, textOfLateStart, withWayOut } from "../servers/start-time.ts";
 import { logFromNotification } from "../tools/log.ts";
 import { type Ask, READ_RESOURCE, readResource } from "../tools/read-resource.ts";
 import { askMethod, methodOfTool } from "../tools/server-method.ts";
@@ -197,7 +197,9 @@ async function openOnce(
   closing: Promise<void>[],
 ): Promise<Link> {
   const { server, context } = options;
-  const opened = await options.module.open(server, context);
+  const opened = await options.module.open(server, context).catch((error: unknown) => {
+    throw withWayOut(error, start);
+  });
   const { transport } = opened;
   showAnswers(transport);
   const close = () =>

@@ -1,5 +1,7 @@
 import { basename } from "node:path";
 import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import { Failure } from "#runtime/failure/failure.ts";
+import { LocalFailure } from "#runtime/failure/local-failure.ts";
 import { msFromDuration } from "#runtime/time/duration.ts";
 
 /** How long a server may take until it is initialised and listed. */
@@ -42,4 +44,11 @@ export function textOfLateStart({ ms, installer }: StartTime): string {
   const text = `it was not initialised within ${ms} ms`;
   if (installer === undefined) return text;
   return `${text}, which ${installer} has to fetch and start it (TOOLBUS_MCP_INSTALL_TIMEOUT, or startupTimeout of the server)`;
+}
+
+/** A program that is missing can be fetched, unless it is the one that fetches. */
+export function withWayOut(error: unknown, { installer }: StartTime): unknown {
+  if (!(error instanceof LocalFailure && error.kind === "command_not_found") || installer !== undefined) return error;
+  const text = `${error.message}: install it, or start the server by npx, uvx or the like, which fetch it`;
+  return new Failure("unavailable", text, { reason: "MCP_SERVER_UNAVAILABLE", cause: error });
 }

@@ -34,10 +34,12 @@ describe("a server over stdio that does not start as it should", () => {
     });
   });
 
-  test("ORCH-6 a command that does not exist is named", async () => {
+  test("ORCH-6 a command that does not exist is named, and how it could be there", async () => {
     await using connection = openConnection({ name: "none", command: "no-such-command-anywhere" });
     await connection.settled(noSignal);
-    expect(connection.offer().status.reason).toMatch(/no-such-command-anywhere/);
+    expect(connection.offer().status.reason).toBe(
+      "the command no-such-command-anywhere is not on the PATH: install it, or start the server by npx, uvx or the like, which fetch it",
+    );
   });
 
   test("ORCH-6 attempts that fail alike are warned of once", async () => {

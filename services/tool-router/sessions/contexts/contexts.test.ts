@@ -106,3 +106,23 @@ test("ORCH-6 a call waits for the source that its tool is of, and for no other",
   for (const { resolution } of await found) expect(resolution.kind).toBe("found");
   contexts[Symbol.dispose]();
 });
+
+test("ORCH-6 what is waited for is in use, however long a source takes to start", async () => {
+  const start = Promise.withResolvers<void>();
+  const { clock, contexts, streams, list, find } = openContexts(start.promise);
+  const listed = list("one", 300_000);
+  const found = find("one", "@files/read");
+  await until(() => clock.sleeping > 1);
+  await clock.advance(100_000);
+  contexts.closeIdle();
+  start.resolve();
+  await clock.advance(100);
+  expect([...(await listed).byReference.keys()]).toEqual(["do", "@files/read"]);
+  expect((await found).resolution.kind).toBe("found");
+  await clock.advance(59_000);
+  contexts.closeIdle();
+  expect(streams.open, "its time begins when nobody waits any more").toBe(1);
+  await clock.advance(2_000);
+  contexts.closeIdle();
+  await until(() => streams.open === 0);
+});

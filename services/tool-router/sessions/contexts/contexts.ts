@@ -45,6 +45,8 @@ interface Open {
   readonly run: { readonly base: Agent; readonly agent: Agent } | undefined;
   catalogueVersion: number;
   usedAt: number;
+  /** How many wait for what its sources have to say, which may take longer than what is idle is kept. */
+  waiting: number;
   tools?: { set: ToolSet; agent: Agent; version: string };
 }
 
@@ -92,6 +94,7 @@ export class Contexts implements Disposable {
   async tools(context: AgentContext, signal: AbortSignal, sourceWaitMs = SOURCE_WAIT_MS): Promise<ToolSet> {
     const open = this.#opened(context);
     const { offers } = open;
+    using _ = this.#waitingIn(open);
     const all = offers.settled(signal).then(() => offers.started(sourceWaitMs, signal));
     await Promise.all([all, offers.refresh(CALLER_PROVIDER, signal)]);
     this.#refuseDrained(context);
@@ -109,6 +112,7 @@ export class Contexts implements Disposable {
   ): Promise<{ tools: ToolSet; resolution: Resolution }> {
     const open = this.#opened(context);
     const { offers } = open;
+    using _ = this.#waitingIn(open);
     offers.follow();
     const untilMs = this.#options.clock.now() + LONGEST_START_MS;
     let isFresh = false;
@@ -157,7 +161,7 @@ export class Contexts implements Disposable {
   /** Lets go of what nobody has asked for in a while. */
   closeIdle(): void {
     const before = this.#options.clock.now() - this.#options.idleMs;
-    for (const [key, open] of this.#open) if (open.usedAt < before) this.#close(key, open);
+    for (const [key, open] of this.#open) if (open.waiting === 0 && open.usedAt < before) this.#close(key, open);
     this.#shared.closeIdle(before);
   }
 
@@ -217,7 +221,26 @@ export class Contexts implements Disposable {
     if (standing) this.#close(key, standing);
     const offers = new ScopeOffers(context.scope, asks, { ...this.#options, shared: this.#shared });
     const run = context.run && { base: context.run.base, agent: context.agent };
-    return { offers, signature, since: context.since, run, catalogueVersion: catalogue.version, usedAt: clock.now() };
+    return {
+      offers,
+      signature,
+      since: context.since,
+      run,
+      catalogueVersion: catalogue.version,
+      usedAt: clock.now(),
+      waiting: 0,
+    };
+  }
+
+  /** It is in use until that is disposed. */
+  #waitingIn(open: Open): Disposable {
+    open.waiting += 1;
+    return {
+      [Symbol.dispose]: () => {
+        open.waiting -= 1;
+        open.usedAt = this.#options.clock.now();
+      },
+    };
   }
 
   /** A session that is at rest holds nothing here for long, and less the more of them there are. */
@@ -225,7 +248,8 @@ export class Contexts implements Disposable {
     if (this.#open.size <= MOST_OPEN) return;
     const [oldest] = this.#open;
     const { clock, startupMs } = this.#options;
-    if (oldest !== undefined && oldest[1].usedAt < clock.now() - startupMs - LATELY_MS) this.#close(...oldest);
+    if (oldest !== undefined && oldest[1].waiting === 0 && oldest[1].usedAt < clock.now() - startupMs - LATELY_MS)
+      this.#close(...oldest);
   }
 
   #asks({ agent, scope, run }: AgentContext) {
