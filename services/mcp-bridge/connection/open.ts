@@ -6,7 +6,7 @@ import type { AddressGuard } from "#runtime/http/address-guard.ts";
 import type { Confinement } from "#runtime/lifecycle/child-process/confinement.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
-import { Eras } from "../link/eras.ts";
+import { Eras } from "../link/era/eras.ts";
 import type { Link } from "../link/link.ts";
 import type { LinkEvents, OpeningLink, OpenLink } from "../link/link-keeper.ts";
 import { withSecrets } from "../servers/secrets.ts";

@@ -9,8 +9,6 @@ import {
   type InputResponses,
   LOG_LEVEL_META_KEY,
   type Progress,
-  SdkError,
-  SdkErrorCode,
 } from "@modelcontextprotocol/client";
 import { z } from "zod";
 import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
@@ -28,11 +26,12 @@ import { type StartTime, textOfLateStart, withWayOut } from "../servers/start-ti
 import { logFromNotification } from "../tools/log.ts";
 import { type Ask, READ_RESOURCE, readResource } from "../tools/read-resource.ts";
 import { askMethod, methodOfTool } from "../tools/server-method.ts";
+import { sse } from "../transport/http/sse.ts";
 import type { OpenTransport, TransportContext, TransportModule } from "../transport/module.ts";
 import { type About, aboutServer } from "./about.ts";
-import type { KnownEra } from "./eras.ts";
+import { connectByEra, type KnownEra } from "./era/connect-by-era.ts";
 import { type ListedTools, listTools } from "./list-tools.ts";
-import { networkTextOf, type Outcome, outcomeOf } from "./outcome/outcome.ts";
+import { type Outcome, outcomeOf, textOfError } from "./outcome/outcome.ts";
 import { showAnswers } from "./outcome/shown-answers.ts";
 import { callAsTask, TASKS_EXTENSION, type Tasks, tasksOf } from "./tasks/tasks.ts";
 
@@ -98,13 +97,6 @@ export type OnElicit = (params: ElicitRequest["params"], signal: AbortSignal) =>
 const IDEMPOTENCY_META_KEY = "toolbus/idempotency-key";
 
 const NO_TIMEOUT_MS = 2 ** 31 - 1;
-/**
- * The share of the time for starting after which a local server that has said nothing is asked the other way, in a process of
- * its own. One that is fetched may still be on its way: two fetches at once break the cache of npx.
- */
-const SILENT_SHARE = 0.4;
-const FETCHED_SILENT_SHARE = 0.75;
-
 /** What needs nobody. */
 const OWN_CAPABILITIES = { extensions: { [TASKS_EXTENSION]: {} } };
 const capabilitiesOf = ({ roots }: McpServer) => ({
@@ -121,8 +113,8 @@ export function openLink(options: LinkOptions, start: StartTime, signal: AbortSi
   const limit = ending.signal;
   const attempt = (era: KnownEra | undefined, over: AbortSignal) =>
     openOnce(options, { era, signal: over }, start, closing);
-  const known = options.era;
-  const link = known === undefined ? findOut(attempt, options.server, start, limit) : attempt(known, limit);
+  const isHttp = options.server.transport.case === "http";
+  const link = connectByEra(attempt, { known: options.era, isHttp, start }, limit);
   const letGo = () => {
     ending[Symbol.dispose]();
     time[Symbol.dispose]();
@@ -143,53 +135,6 @@ export interface Opening {
   closed: Promise<void>;
 }
 
-class ClosedInProbe extends Error {}
-
-type Attempt = (era: KnownEra | undefined, signal: AbortSignal) => Promise<Link>;
-
-/**
- * Asks `server/discover`, on which a server of either era may answer, or end. The other way is asked in a process of its own: a
- * server that was asked the one way may refuse the other. Over HTTP there is an answer, or there is no server.
- */
-async function findOut(attempt: Attempt, server: McpServer, start: StartTime, limit: AbortSignal): Promise<Link> {
-  const over = new AbortController();
-  using ending = openEnding(limit, over.signal);
-  const { signal } = ending;
-  const first = attempt(undefined, signal).catch((error) => {
-    if (limit.aborted || !(error instanceof ClosedInProbe)) throw error;
-    return attempt("legacy", signal);
-  });
-  const attempts = [first];
-  if (server.transport.case !== "http") attempts.push(secondWay(attempt, first, start, signal));
-  try {
-    const link = await Promise.any(attempts);
-    const letGo = async (other: Promise<Link>) => {
-      const lost = await other.catch(() => undefined);
-      if (lost !== undefined && lost !== link) await lost[Symbol.asyncDispose]();
-    };
-    for (const other of attempts) void letGo(other);
-    return link;
-  } catch {
-    return first; // rejects, with what is to be said
-  } finally {
-    over.abort(new Error("the server was asked another way"));
-  }
-}
-
-/** Rejects when the first way has come to an end before. */
-async function secondWay(attempt: Attempt, first: Promise<Link>, start: StartTime, signal: AbortSignal): Promise<Link> {
-  const silentMs = start.ms * (start.installer === undefined ? SILENT_SHARE : FETCHED_SILENT_SHARE);
-  const ended = await Promise.race([
-    delay(silentMs, signal).then(() => false),
-    first.then(
-      () => true,
-      () => true,
-    ),
-  ]);
-  if (ended) throw new Error("the first way was answered");
-  return attempt("legacy", signal);
-}
-
 async function openOnce(
   options: LinkOptions,
   connect: { era: KnownEra | undefined; signal: AbortSignal },
@@ -197,7 +142,9 @@ async function openOnce(
   closing: Promise<void>[],
 ): Promise<Link> {
   const { server, context } = options;
-  const opened = await options.module.open(server, context).catch((error: unknown) => {
+  const { era } = connect;
+  const module = era === "sse" ? sse : options.module;
+  const opened = await module.open(server, context).catch((error: unknown) => {
     throw withWayOut(error, start);
   });
   const { transport } = opened;
@@ -210,7 +157,7 @@ async function openOnce(
       capabilities: { ...capabilitiesOf(server), elicitation: { form: {}, url: {} } },
       inputRequired: { autoFulfill: false },
       versionNegotiation: {
-        mode: connect.era === "modern" ? { pin: MODERN_REVISION } : "auto",
+        mode: era === "modern" ? { pin: MODERN_REVISION } : "auto",
         probe: { timeoutMs: NO_TIMEOUT_MS }, // only an answer decides; the time for starting is kept here
       },
     },
@@ -220,31 +167,24 @@ async function openOnce(
     const connecting = client.connect(transport, {
       timeout: NO_TIMEOUT_MS,
       signal: connect.signal,
-      ...(connect.era === "legacy" && { prior: { kind: "legacy" as const } }),
+      ...((era === "legacy" || era === "sse") && { prior: { kind: "legacy" as const } }),
     });
     connecting.catch(() => {}); // when the time is up first, its own end has nobody who waits for it
     await orAborted(connecting, connect.signal);
   } catch (error) {
     const isTimeUp = connect.signal.reason instanceof Error && connect.signal.reason.name === "TimeoutError";
     closing.push(close());
-    const text = isTimeUp ? textOfLateStart(start) : (lastError() ?? refusalIn(error)?.message ?? networkTextOf(error));
+    const text = isTimeUp ? textOfLateStart(start) : (lastError() ?? refusalIn(error)?.message ?? textOfError(error));
     const message = [text, await lastWords(opened, closing, isTimeUp)].filter(Boolean).join("; ");
-    if (isClosedInProbe(error) && connect.era === undefined) throw new ClosedInProbe(message);
     throw new Failure("unavailable", message, { reason: "MCP_SERVER_UNAVAILABLE", cause: error });
   }
-  return createLink(options, opened, client, close);
+  return createLink(options, opened, { client, isSse: era === "sse" }, close);
 }
 
 /** A process that has failed says why as it goes; one that hangs is not waited for. */
 async function lastWords(opened: OpenTransport, closing: Promise<void>[], isTimeUp: boolean): Promise<string> {
   if (!isTimeUp && opened.describeEnd) await Promise.race([Promise.all(closing), delay(500)]);
   return opened.describeEnd?.() ?? "";
-}
-
-function isClosedInProbe(error: unknown): boolean {
-  return (
-    error instanceof SdkError && error.code === SdkErrorCode.EraNegotiationFailed && /closed during/.test(error.message)
-  );
 }
 
 /** Gives what ended the transport, if it was told as an error: a message over the limit, for example. */
@@ -257,7 +197,12 @@ function observeErrors(client: Client, { server, context }: LinkOptions): () => 
   return () => fatal;
 }
 
-function createLink(options: LinkOptions, opened: OpenTransport, client: Client, close: () => Promise<void>): Link {
+function createLink(
+  options: LinkOptions,
+  opened: OpenTransport,
+  { client, isSse }: { client: Client; isSse: boolean },
+  close: () => Promise<void>,
+): Link {
   const { server, context } = options;
   const ended = Promise.withResolvers<string>();
   const closing = new AbortController();
@@ -287,7 +232,7 @@ function createLink(options: LinkOptions, opened: OpenTransport, client: Client,
   return {
     protocolVersion: client.getNegotiatedProtocolVersion() ?? "",
     about: aboutServer(client, server),
-    era: isModern ? "modern" : "legacy",
+    era: isSse ? "sse" : isModern ? "modern" : "legacy",
     get hasSession() {
       return opened.transport.sessionId !== undefined;
     },

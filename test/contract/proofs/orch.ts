@@ -31,7 +31,8 @@ const builtInsSuite = testsOf("test/system/tools/hosted-and-builtins.test.ts");
 const bridge = testsOf("services/mcp-bridge/testing/service.test.ts");
 const stdio = testsOf("services/mcp-bridge/testing/stdio.test.ts");
 const stdioStart = testsOf("services/mcp-bridge/testing/stdio-start.test.ts");
-const http = testsOf("services/mcp-bridge/testing/http.test.ts");
+const firstAnswers = testsOf("services/mcp-bridge/testing/http/first-answers.test.ts");
+const http = testsOf("services/mcp-bridge/testing/http/http.test.ts");
 const connections = testsOf("services/mcp-bridge/testing/connections.service.test.ts");
 const connectionAudit = testsOf("services/mcp-bridge/connection/connection-audit.test.ts");
 const parts = testsOf("services/mcp-bridge/connection/parts.test.ts");
@@ -193,6 +194,11 @@ export const orch: Proofs = {
       bridge("a server that fails or hangs delays and hides no other"),
       stdioStart("one that crashes at its start is unavailable with its exit code"),
       http("an address where nobody listens is unavailable"),
+      firstAnswers("a server that answers all with HTTP %i is told with it"),
+    ),
+    shown(
+      "older servers over HTTP are reached, whatever they say to a question that they do not know",
+      firstAnswers("a server that answers server/discover with %s", "only the SSE of 2024-11-05 is recognised"),
     ),
     shown(
       "a connection belongs to one session and agent, unless it is shared",

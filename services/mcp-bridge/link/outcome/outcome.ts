@@ -58,15 +58,24 @@ export function networkTextOf(error: unknown): string {
   return code === undefined ? text : `${text} (${code})`;
 }
 
+/** What went wrong, with the status of an answer of HTTP or the system's word for a connection that did not come about. */
+export function textOfError(error: unknown): string {
+  return error instanceof SdkHttpError ? textOfStatus(error) : networkTextOf(error);
+}
+
+function textOfStatus({ status, message }: SdkHttpError): string {
+  return (message.includes(`HTTP ${status}`) ? message : `HTTP ${status}: ${message}`).slice(0, 500);
+}
+
 /** Some servers say 400 for a session that they do not know. */
 function outcomeOfStatus(error: SdkHttpError, hasSession: boolean): Outcome {
   const { status, message } = error;
-  const text = `HTTP ${status}: ${message}`.slice(0, 500);
+  const text = textOfStatus(error);
   if (hasSession && (status === 404 || (status === 400 && /session/i.test(message)))) return { kind: "lost", text };
   return { kind: status < 500 ? "refused" : "unknown", text };
 }
 
-function networkCodeOf(error: unknown): string | undefined {
+export function networkCodeOf(error: unknown): string | undefined {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     if ("code" in cause && typeof cause.code === "string" && !(cause instanceof SdkError)) return cause.code;
   }

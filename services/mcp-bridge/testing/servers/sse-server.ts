@@ -15,7 +15,9 @@ export async function openSseServer({ foreign }: { foreign?: string } = {}): Pro
     const url = new URL(request.url ?? "", "http://127.0.0.1");
     if (request.method === "POST") {
       headers = request.headers;
-      await open.get(url.searchParams.get("sessionId") ?? "")?.handlePostMessage(request, response);
+      const transport = open.get(url.searchParams.get("sessionId") ?? "");
+      if (transport === undefined) response.writeHead(405).end("Method Not Allowed");
+      else await transport.handlePostMessage(request, response);
       return;
     }
     connections += 1;

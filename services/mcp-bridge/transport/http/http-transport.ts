@@ -21,12 +21,13 @@ import { STREAM_ENDED } from "./stream-ended.ts";
 const TERMINATE_TIMEOUT_MS = 1_000;
 
 /**
- * The SDK's transport, with three cares of long-lived connections:
+ * The SDK's transport, with four cares of connections:
  *
  * T1  A stream of a request that ends without its answer is answered here with an error, at once.
  * T2  The stream of unasked events is followed by `followEvents`: the SDK asks a server that closes it for ever at the same
  *     pace, and gives up silently on one that fails. The SDK is told that there is no such stream.
  * T3  Closing ends the session at the server too, but waits no longer than a second for that.
+ * T4  A server that takes its first request for a notification is not waited for.
  */
 export class HttpTransport implements Transport {
   readonly hasPerRequestStream = true;
@@ -108,7 +109,10 @@ export class HttpTransport implements Transport {
       this.#followEvents(url, headers);
       return new Response(null, { status: 405 }); // T2
     }
-    return this.#request(url, init);
+    const response = await this.#request(url, init);
+    if (response.status === 202 && headers.get("mcp-method") === "server/discover")
+      throw new Error("the server answered server/discover with HTTP 202, and nothing else"); // T4
+    return response;
   };
 
   #followEvents(url: string | URL, headers: Headers): void {

@@ -2,8 +2,8 @@
 
 import { describe, expect, test } from "vitest";
 import { until } from "#runtime/time/until.ts";
-import { callThrough, openConnection } from "./connection.ts";
-import { openForeignHost, openRedirectingServer } from "./servers/redirecting-server.ts";
+import { callThrough, openConnection } from "../connection.ts";
+import { openForeignHost, openRedirectingServer } from "../servers/redirecting-server.ts";
 
 const noSignal = new AbortController().signal;
 const secret = "secret-of-the-server";

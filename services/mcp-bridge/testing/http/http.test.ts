@@ -3,11 +3,11 @@ import { describe, expect, test } from "vitest";
 import { HealthState } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { LogLevel } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { until } from "#runtime/time/until.ts";
-import type { Connection } from "../connection/connection.ts";
-import { callThrough, openConnection } from "./connection.ts";
-import { openCuttingServer } from "./servers/cutting-server.ts";
-import { openModernServer } from "./servers/modern-server.ts";
-import { openSessionServer } from "./servers/session-server.ts";
+import type { Connection } from "../../connection/connection.ts";
+import { callThrough, openConnection } from "../connection.ts";
+import { openCuttingServer } from "../servers/cutting-server.ts";
+import { openModernServer } from "../servers/modern-server.ts";
+import { openSessionServer } from "../servers/session-server.ts";
 
 const noSignal = new AbortController().signal;
 

@@ -1,8 +1,7 @@
 import { Era, type McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { BoundedMap } from "#runtime/collections/bounded-map.ts";
 import { partsOfTransport } from "#runtime/config/server-transport.ts";
-
-export type KnownEra = "legacy" | "modern";
+import type { KnownEra } from "./connect-by-era.ts";
 
 const MOST_KNOWN = 1_000;
 
