@@ -118,6 +118,7 @@ export async function openService(config: GatewayConfig, context: ServiceContext
           takeCall: (caller) => shares.take(principalOf(caller), "calls"),
           stopping: context.signal,
           metadata: createResourceMetadata(config),
+          onFault: (err) => logger.warn({ err }, `answering an MCP client failed: ${messageFromUnknown(err)}`),
           enter,
           maxBytes: config.maxRequestBytes,
         }),

@@ -27,7 +27,7 @@ import { type McpExchange, type McpParts, optionsFor } from "./eras/exchange.ts"
 import { postToSession } from "./eras/session-era.ts";
 import { endSession, openStream } from "./eras/session-streams.ts";
 import { serveStateless } from "./eras/stateless-era.ts";
-import { refusalResponse } from "./http/refusals.ts";
+import { refusalResponse, tellFault } from "./http/refusals.ts";
 import type { ResourceMetadata } from "./http/resource-metadata.ts";
 import { answerWeb, webRequestOf } from "./http/web-messages.ts";
 
@@ -62,6 +62,7 @@ async function answer(options: McpPathsOptions, given: Exchange, agent: string):
     const named = agent || (await soleAgent(options, caller));
     return await route(options, { caller, request: head, agent: named, body, bodyText });
   } catch (error) {
+    tellFault(error, options.onFault);
     return refusalResponse(error, id, options.metadata.challenge);
   }
 }

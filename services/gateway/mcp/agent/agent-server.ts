@@ -5,7 +5,7 @@ import type { CallToolResult as Answer, CallToolResponse } from "#gen/toolbus/to
 import { isUnavailable } from "#runtime/failure/connect.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { resumed } from "#runtime/rpc/watching/resumed.ts";
-import { asProtocolErrors } from "../http/refusals.ts";
+import type { Answering } from "../http/refusals.ts";
 import { resultFrom } from "./call-result.ts";
 import { servePrompts } from "./prompts.ts";
 import { serveResources } from "./resources.ts";
@@ -33,6 +33,7 @@ export interface AgentServerOptions {
   readonly callIdOf: (call: AskedCall, sessionId: string) => string;
   /** Its arguments as they were written, numbers and all. */
   readonly argumentsJsonOf: (call: AskedCall) => string;
+  readonly answering: Answering;
   /** Counts a call of the principal until it is given back. */
   readonly takeCall: () => () => void;
   /** Whether the client can read links to resources. */
@@ -50,7 +51,7 @@ const CACHED = ["tools/list", "prompts/list", "resources/list", "resources/templ
 
 /** One agent as an MCP server, for the messages of one request. */
 export function createAgentServer(server: AgentServerOptions): Server {
-  const { tools, sessionId, instructions, options, logs } = server;
+  const { tools, sessionId, instructions, options, logs, answering } = server;
   const own = new Server(INFO, {
     capabilities: {
       tools: { listChanged: true },
@@ -62,9 +63,9 @@ export function createAgentServer(server: AgentServerOptions): Server {
     ...(instructions !== undefined && { instructions }),
     cacheHints: Object.fromEntries(CACHED.map((method) => [method, CACHE])),
   });
-  own.setRequestHandler("tools/list", () => asProtocolErrors(async () => ({ tools: await list() })));
+  own.setRequestHandler("tools/list", () => answering(async () => ({ tools: await list() })));
   own.setRequestHandler("tools/call", ({ params: { name, arguments: given = {} } }, { mcpReq }) =>
-    asProtocolErrors(async () => {
+    answering(async () => {
       const asked = { id: mcpReq.id, name, arguments: given };
       const callId = server.callIdOf(asked, await sessionId());
       const answer = await call(server, { asked, callId, signal: mcpReq.signal }, teller(mcpReq, logs));

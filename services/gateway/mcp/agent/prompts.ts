@@ -6,7 +6,7 @@ import {
 } from "@modelcontextprotocol/server";
 import type { Prompt } from "#gen/toolbus/mcp/v1/mcp_content_service_pb.ts";
 import { allPages } from "#runtime/rpc/paging/all-pages.ts";
-import { asProtocolErrors, JSON_RPC } from "../http/refusals.ts";
+import { JSON_RPC } from "../http/refusals.ts";
 import { describedFrom } from "./described.ts";
 import { templates } from "./resources.ts";
 import type { AgentSources, SourceOfSession } from "./sources.ts";
@@ -16,15 +16,15 @@ const SEPARATOR = "__";
 
 /** Prompts of all the agent's servers, each under its source's name, and the completion of their arguments. */
 export function servePrompts(server: Server, sources: AgentSources): void {
-  const { content, options } = sources;
+  const { content, options, answering } = sources;
   server.setRequestHandler("prompts/list", () =>
-    asProtocolErrors(async () => {
+    answering(async () => {
       const found = await sources.each((source) => listed(sources, source));
       return { prompts: found.flatMap(({ source, items }) => items.map((one) => promptFrom(source.source, one))) };
     }),
   );
   server.setRequestHandler("prompts/get", ({ params }) =>
-    asProtocolErrors(async () => {
+    answering(async () => {
       const { source, name } = await promptOf(params.name, sources);
       const answer = await content.getPrompt({ source, name, arguments: params.arguments ?? {} }, options);
       const messages = answer.messages.map(({ role, contentJson }) => ({ role, content: JSON.parse(contentJson) }));
@@ -33,7 +33,7 @@ export function servePrompts(server: Server, sources: AgentSources): void {
     }),
   );
   server.setRequestHandler("completion/complete", ({ params: { ref, argument, context } }) =>
-    asProtocolErrors(async () => {
+    answering(async () => {
       const of = ref.type === "ref/prompt" ? await promptOf(ref.name, sources) : await templateOf(ref.uri, sources);
       const reference =
         ref.type === "ref/prompt"

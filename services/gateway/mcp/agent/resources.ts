@@ -9,7 +9,6 @@ import {
 } from "@modelcontextprotocol/server";
 import type { Resource, ResourceContents, ResourceTemplate } from "#gen/toolbus/mcp/v1/mcp_content_service_pb.ts";
 import { allPages } from "#runtime/rpc/paging/all-pages.ts";
-import { asProtocolErrors } from "../http/refusals.ts";
 import { describedFrom } from "./described.ts";
 import type { AgentSources, SourceOfSession } from "./sources.ts";
 import { referenceFromUri, type StoredResults } from "./stored-results.ts";
@@ -19,20 +18,21 @@ import { referenceFromUri, type StoredResults } from "./stored-results.ts";
  * server that lists it, or has a template for it, and of no other, to which it may be nothing but a secret.
  */
 export function serveResources(server: Server, sources: AgentSources, results: StoredResults): void {
+  const { answering } = sources;
   server.setRequestHandler("resources/list", () =>
-    asProtocolErrors(async () => {
+    answering(async () => {
       const found = await sources.each((source) => listed(sources, source));
       return { resources: byUri(found.flatMap(({ items }) => items.map(resourceFrom))) };
     }),
   );
   server.setRequestHandler("resources/templates/list", () =>
-    asProtocolErrors(async () => {
+    answering(async () => {
       const found = await sources.each((source) => templates(sources, source));
       return { resourceTemplates: found.flatMap(({ items }) => items.map(templateFrom)) };
     }),
   );
   server.setRequestHandler("resources/read", ({ params: { uri } }) =>
-    asProtocolErrors(async (): Promise<ReadResourceResult> => {
+    answering(async (): Promise<ReadResourceResult> => {
       const reference = referenceFromUri(uri);
       if (reference !== undefined) return { contents: [wholeFrom(uri, await results.readBytes(reference))] };
       const source = (await sourceOf(uri, sources)) ?? notFound(uri);

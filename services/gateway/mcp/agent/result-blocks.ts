@@ -6,8 +6,8 @@ import { linkTo, type ResultReference, type StoredResults, uriOfResult } from ".
 
 /** Clients of models refuse results of more than some 25,000 tokens. */
 export const MAX_TEXT = 65_536;
-/** A larger picture is for no model. */
-const MAX_BYTES = 4 * 2 ** 20;
+/** All pictures of a result together: some clients refuse events of more than 1 MiB, as which base64 stands. */
+const MAX_BYTES = 600 * 1_024;
 
 export interface BlockForm {
   readonly results: StoredResults;
@@ -17,11 +17,16 @@ export interface BlockForm {
 
 /** The blocks that a tool answered, with the bytes that are stored beside them, as far as a model takes them. */
 export async function blocksFrom(content: readonly ResultContent[], form: BlockForm): Promise<ContentBlock[]> {
-  const blocks = await Promise.all(content.map((block) => blockFrom(block, form)));
-  return blocks.flat().flatMap((block) => known(block, form));
+  let bytes = 0n;
+  const blocks = content.map((block) => {
+    if (JSON.parse(block.blockJson).type !== "text") bytes += block.size;
+    return blockFrom(block, form, bytes <= MAX_BYTES);
+  });
+  return (await Promise.all(blocks)).flat().flatMap((block) => known(block, form));
 }
 
-async function blockFrom({ blockJson, storedReference, size }: ResultContent, form: BlockForm): Promise<unknown[]> {
+async function blockFrom(content: ResultContent, form: BlockForm, hasRoom: boolean): Promise<unknown[]> {
+  const { blockJson, storedReference, size } = content;
   const block: Record<string, unknown> = JSON.parse(blockJson);
   const said = `${block.type} of ${size} bytes`;
   if (typeof block.notKept === "string") return [textBlock(`${said}: ${block.notKept}`)];
@@ -32,7 +37,7 @@ async function blockFrom({ blockJson, storedReference, size }: ResultContent, fo
     const text = charactersUpTo(Buffer.from(bytes), MAX_TEXT).toString();
     return size > bytes.length ? begun(text, reference, form) : [{ ...block, text }];
   }
-  if (!hasBytes(block) || size > MAX_BYTES) return begun(said, reference, form);
+  if (!hasBytes(block) || !hasRoom) return begun(said, reference, form);
   const base64 = Buffer.from(await form.results.readBytes(reference)).toString("base64");
   const { resource } = block;
   return [isObject(resource) ? { ...block, resource: { ...resource, blob: base64 } } : { ...block, data: base64 }];

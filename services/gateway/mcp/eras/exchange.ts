@@ -6,6 +6,7 @@ import type { AgentServerOptions } from "../agent/agent-server.ts";
 import type { Content } from "../agent/sources.ts";
 import { createStoredResults, type StoredCalls } from "../agent/stored-results.ts";
 import type { Tools } from "../agent/tool-list.ts";
+import { createAnswering, type OnFault } from "../http/refusals.ts";
 import type { McpSessions } from "./sessions.ts";
 
 /** What the door asks the services for. */
@@ -17,6 +18,7 @@ export interface McpParts {
   readonly sessions: McpSessions;
   /** Counts a call of a principal until it is given back. */
   readonly takeCall: (caller: Caller) => () => void;
+  readonly onFault: OnFault;
   /** The largest message. */
   readonly maxBytes: number;
   /** Aborts when this process stops. */
@@ -47,6 +49,7 @@ export function serverParts(parts: McpParts, { caller }: McpExchange, sessionId:
     content: parts.content,
     results: createStoredResults(parts.calls, options, parts.maxBytes),
     options,
+    answering: createAnswering(parts.onFault),
     sessionId() {
       known ??= sessionId();
       return known;

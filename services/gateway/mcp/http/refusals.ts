@@ -51,12 +51,24 @@ export function refusalResponse(error: unknown, id: string | number | null, chal
 }
 
 /** For handlers of the SDK, which tell a client what they throw. */
-export async function asProtocolErrors<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    if (error instanceof ProtocolError) throw error;
-    const { code, message, data } = rpcFailureFrom(error);
-    throw new ProtocolError(code, message, data);
-  }
+export type Answering = <T>(work: () => Promise<T>) => Promise<T>;
+
+export function createAnswering(onFault: OnFault): Answering {
+  return async (work) => {
+    try {
+      return await work();
+    } catch (error) {
+      if (error instanceof ProtocolError) throw error;
+      tellFault(error, onFault);
+      const { code, message, data } = rpcFailureFrom(error);
+      throw new ProtocolError(code, message, data);
+    }
+  };
+}
+
+/** Told of what is nobody's but this process's fault, of which a client is told no more than that. */
+export type OnFault = (error: unknown) => void;
+
+export function tellFault(error: unknown, onFault: OnFault): void {
+  if (failureFromConnectError(error).code === "internal") onFault(error);
 }
