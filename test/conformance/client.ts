@@ -100,10 +100,10 @@ async function toolsAfterLogin(): Promise<ModelTool[]> {
       { timeoutMs: 20_000, what: "the server" },
     );
     if (status?.available) return listed;
-    console.error(status?.reason);
-    if (!status?.reason.includes("needs login")) throw new Error(status?.reason);
+    const { reason = "" } = status ?? {};
+    if (!reason.includes("needs login") || reason.includes("has already")) throw new Error(reason);
     await logIn();
-    const isOver = async () => (await listTools()).status?.reason !== status.reason;
+    const isOver = async () => (await listTools()).status?.reason !== reason;
     await until(isOver, { timeoutMs: 10_000, what: "the server to take the token" });
   }
 }
@@ -117,10 +117,12 @@ async function listTools() {
   };
 }
 
-/** Those of the scenario, else some that the schema allows. */
+/** Those of the scenario, which in one of them are a schema as it was listed, else some that the schema allows. */
 function argumentsOf({ tool }: ModelTool): JsonObject[] {
   const given = context.toolCalls?.filter((call) => call.name === tool?.name) ?? [];
   if (given.length > 0) return given.map((call) => call.arguments);
+  const shown = tools.find((other) => other.tool?.name === "json_schema_2020_12_tool")?.tool?.inputSchemaJson;
+  if (tool?.name === "json_schema_echo" && shown) return [{ schema: JSON.parse(shown) }];
   const { properties = {} } = JSON.parse(tool?.inputSchemaJson || "{}") as { properties?: Record<string, JsonObject> };
   const exampleOf = ({ type }: JsonObject) =>
     ({ number: 1, integer: 1, boolean: true, object: {}, array: [] })[`${type}`];

@@ -1,5 +1,5 @@
 import { toJson } from "@bufbuild/protobuf";
-import { extractWWWAuthenticateParams } from "@modelcontextprotocol/client";
+import { extractWWWAuthenticateParams, isStrictScopeSuperset } from "@modelcontextprotocol/client";
 import { AuthGrant, LoginState, type McpServer, McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { partsOfTransport } from "#runtime/config/server-transport.ts";
 import { refuse } from "#runtime/failure/failure.ts";
@@ -96,7 +96,8 @@ export class ServerAuthorization implements Authorization {
     const isScope = response.status === 403;
     const grant = this.#grant;
     if (grant !== undefined && grant.accessToken !== token && !isAgain) return;
-    const why = this.#whyOf({ isRefused: isAgain || token !== undefined, isScope });
+    const isHad = grant !== undefined && scope !== undefined && !isStrictScopeSuperset(scope, grant.scope);
+    const why = this.#whyOf({ isRefused: isAgain || token !== undefined, isScope, isHad });
     if (!isAgain && (await this.#hasOther(grant, challenge, isScope))) return;
     if (this.#isOfClient) this.#refuseUnhad("the one that its client was given is refused");
     throw await this.#need(challenge, { why, token, keepsGrant: isScope });
@@ -143,9 +144,9 @@ export class ServerAuthorization implements Authorization {
     }
   }
 
-  #whyOf({ isRefused, isScope }: { isRefused: boolean; isScope: boolean }): string {
+  #whyOf({ isRefused, isScope, isHad }: { isRefused: boolean; isScope: boolean; isHad: boolean }): string {
     if (this.#key === undefined) return "outside of a session nobody is logged in";
-    if (isScope) return "it asks for further scopes";
+    if (isScope) return isHad ? "it asks for scopes which the login has already" : "it asks for further scopes";
     return isRefused ? "it refuses the token that it was given" : "it asks for a token";
   }
 

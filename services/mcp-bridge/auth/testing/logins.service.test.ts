@@ -146,7 +146,10 @@ describe("a server that asks for a token", () => {
     const { authorizationUrl } = await logIn(left, "notes");
     expect(authorizationUrl.searchParams.get("scope")?.split(" ")).toEqual(expect.arrayContaining(["read", "write"]));
     expect((await call(left, source, "echo", { text: "write" }, { scope })).output).toBe("write");
+    server.variant = { ...plain, callScope: "write", isNeverEnough: true };
+    await expect(call(left, source, "echo", {}, { scope })).rejects.toThrow("which the login has already");
     server.variant = plain;
+    await logIn(left, "notes");
   });
 
   test("forgets a login, and has it revoked", async () => {

@@ -22,6 +22,8 @@ export interface Variant {
   document?: (request: IncomingMessage, response: ServerResponse) => boolean;
   /** A scope that calls of tools need. */
   callScope?: string;
+  /** A token that has it is refused all the same. */
+  isNeverEnough?: boolean;
 }
 
 export const plain: Variant = {
@@ -57,15 +59,15 @@ export async function openProtectedServer(
   });
 
   async function refusalOf({ headers: { authorization = "" } }: IncomingMessage, body: string) {
-    const { challenge = "", metadataPath = "", callScope } = own.variant;
+    const { challenge = "", metadataPath = "", callScope, isNeverEnough } = own.variant;
     const token = await authorizationServer.provider.AccessToken.find(authorization.slice("Bearer ".length));
     const ofClient = await authorizationServer.provider.ClientCredentials.find(authorization.slice("Bearer ".length));
     const found = token ?? ofClient;
     const text = challenge.replace("METADATA", origin + metadataPath);
     const headers = challenge === "" ? {} : { "www-authenticate": text };
     if (found?.aud !== server.url) return { status: 401, headers };
-    if (callScope === undefined || !body.includes('"tools/call"') || found.scope?.split(" ").includes(callScope))
-      return undefined;
+    if (callScope === undefined || !body.includes('"tools/call"')) return undefined;
+    if (found.scope?.split(" ").includes(callScope) && !isNeverEnough) return undefined;
     return { status: 403, headers: { "www-authenticate": `Bearer error="insufficient_scope", scope="${callScope}"` } };
   }
 
