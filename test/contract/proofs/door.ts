@@ -1,26 +1,65 @@
-import { open, type Proofs } from "./proof.ts";
+import { open, type Proofs, shown, testsOf } from "./proof.ts";
 
-const noMcpDoor = "The MCP door is not built.";
+const mcp = testsOf("test/system/doors/mcp.test.ts");
+const content = testsOf("test/system/doors/mcp-content.test.ts");
+const python = testsOf("test/system/doors/mcp-python.test.ts");
+const stdio = testsOf("test/system/doors/mcp-stdio.test.ts");
+const tokens = testsOf("test/system/doors/mcp-tokens.test.ts");
+const cases = testsOf("test/system/doors/library.test.ts");
+const text = testsOf("sdk/typescript/client/text.test.ts");
 
 export const door: Proofs = {
   "DOOR-1": [
-    open("/mcp/<agent> for any MCP client of 2024-11-05 to 2026-07-28", noMcpDoor),
-    open("any gateway serves any request of a session", noMcpDoor),
+    shown(
+      "an agent's tools at /mcp/<agent>, for clients of 2025-11-25 and of 2026-07-28",
+      mcp(
+        "is listed what the agent may call, with instructions, and gets results in MCP's forms",
+        "needs no session, and each of its requests is served by any gateway",
+      ),
+      python("the Python SDK, of either line, lists and calls an agent's tools"),
+      stdio("lists, calls, sees progress and cancels on stdin and stdout"),
+    ),
+    shown("its resources and prompts", content("no server is asked for an address that it does not list")),
+    shown(
+      "any gateway serves any request of a session",
+      mcp(
+        "is served by any gateway: its calls, cancellations, streams and end",
+        "goes on with a call whose stream it lost, at another gateway, and nothing is executed twice",
+      ),
+    ),
   ],
   "DOOR-2": [
-    open("a call that outlives its request is a task", noMcpDoor),
-    open("an approval or a question is elicitation or input_required, else it waits for a person", noMcpDoor),
+    open(
+      "a call that outlives its request is a task",
+      "A client resumes the call by its stream; the door has no tasks.",
+    ),
+    open(
+      "an approval or a question is elicitation or input_required, else it waits for a person",
+      "It waits for a person in the space.",
+    ),
   ],
   "DOOR-3": [
-    open("the door is an OAuth 2.1 resource server", noMcpDoor),
-    open("credentials of a person to servers behind are that person's", noMcpDoor),
-  ],
-  "DOOR-4": [open("runs, replay, fork, explain, audit and health are MCP tools for operators", noMcpDoor)],
-  "DOOR-5": [
-    open(
-      "libraries for TypeScript, Python and Go run an agent, offer functions, watch for calls and answer in a few lines",
-      "Clients use the generated stubs; there are no libraries above them.",
+    shown(
+      "the door is an OAuth 2.1 resource server",
+      tokens(
+        "says who issues its tokens, where a client looks for it",
+        "takes tokens for itself alone, and lets them reach the agents that they grant",
+      ),
     ),
-    open("they resume by themselves", "Only the CLI does."),
+    open(
+      "credentials of a person to servers behind are that person's",
+      "Tokens are not exchanged at the issuer (RFC 8693).",
+    ),
+  ],
+  "DOOR-4": [
+    open("runs, replay, fork, explain, audit and health are MCP tools for operators", "The door offers agents alone."),
+  ],
+  "DOOR-5": [
+    shown(
+      "a library for TypeScript runs an agent, offers functions, watches for calls and speaks in spaces, and resumes by itself",
+      cases("the library for TypeScript plays all cases, straight and over connections that are cut"),
+      text("the text of a turn"),
+    ),
+    open("libraries for Python and Go do the same", "CI plays the same cases with them as a step, which is no test."),
   ],
 };
