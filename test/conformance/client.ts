@@ -34,7 +34,7 @@ const REDIRECT_URI = "http://127.0.0.1:9/callback";
 const url = process.argv.at(-1) ?? "";
 const { MCP_CONFORMANCE_SCENARIO: scenario = "", MCP_CONFORMANCE_PROTOCOL_VERSION: revision = "" } = process.env;
 const context: Context = JSON.parse(process.env.MCP_CONFORMANCE_CONTEXT ?? "{}");
-const name = `${scenario}-${revision}`.replace(/\W/g, "-");
+const name = `${scenario}-${revision}-${new URL(url).port}`.replace(/\W/g, "-");
 
 await using stack = new AsyncDisposableStack();
 const { client } = openConnection(await suiteOf(context));
