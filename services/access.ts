@@ -63,8 +63,8 @@ export const ACCESS = {
     among: ["toolbus.delta.*", "toolbus.owner.orchestrator.*"],
   },
   "tool-router": {
-    speaksFor: "principals", // whose runs it cancels
-    asks: [InboxDeliveryService, RunService, SpaceService, ToolMessageService],
+    speaksFor: "principals", // whose runs it cancels, and whose models it asks for servers
+    asks: [InboxDeliveryService, RunService, SessionService, SpaceService, ToolMessageService],
     asksProviders: ["*"],
     stores: {
       TOOLBUS_OFFERS: "owns",

@@ -47,6 +47,7 @@ import { SessionChanges } from "./sessions/session-changes.ts";
 import { Sessions } from "./sessions/sessions.ts";
 import { SessionCalls } from "./sessions/switch/session-calls.ts";
 import { createProviders } from "./subscriptions/providers/providers.ts";
+import { createSampling } from "./subscriptions/sampling.ts";
 import { createHasRuns, sessionPlace, unusedSessions } from "./subscriptions/sessions/unused.ts";
 import { createSpaces } from "./subscriptions/spaces.ts";
 
@@ -102,7 +103,13 @@ export async function openService(config: Config, context: ServiceContext): Prom
   const { questionMs } = config;
   const records = new Records({ ...recorded, waiters, executing });
   const questions = createQuestions({ ...recorded, waiters, messages, spaces, audit, clock, questionMs });
-  const execution = openExecution(stack, config, { outside: recorded.outside, find, questions, records });
+  const execution = openExecution(stack, config, {
+    outside: recorded.outside,
+    find,
+    questions,
+    records,
+    sampling: createSampling(bus, telemetry),
+  });
   const { switching } = stack.use(
     await openSwitching(bus, {
       self: `${instance}-${randomUUID().slice(0, 8)}`,

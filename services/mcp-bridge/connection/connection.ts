@@ -20,6 +20,7 @@ import { type CallChannel, Calls, type Executed } from "./calls.ts";
 import { execute } from "./execute.ts";
 import { answerElicitation } from "./input/elicitation.ts";
 import { stateFrom } from "./input/required.ts";
+import { answerSampling } from "./input/sampling.ts";
 import type { Retention } from "./retention.ts";
 
 export interface ConnectionOptions {
@@ -95,6 +96,7 @@ export class Connection implements AsyncDisposable {
       startTime: startTimeOf(server, options),
       logger: this.#logger,
       onLog: (log) => this.#takeLog(log),
+      onSample: (params, signal) => answerSampling(params, this.#channelOfRequest()?.ask, signal),
       onElicit: (params, signal) => answerElicitation(params, this.#channelOfRequest()?.ask, signal),
       isBusy: () => this.#calls.running > 0,
     });

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import type { Progress } from "@modelcontextprotocol/client";
 import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
-import type { InputKind, InputRequired, InputResponses } from "#gen/toolbus/provider/v1/input_pb.ts";
+import { InputKind, type InputRequired, type InputResponses } from "#gen/toolbus/provider/v1/input_pb.ts";
 import { type Tool, ToolProgressSchema, ToolSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import { errorResult } from "#runtime/results/error-result.ts";
@@ -23,6 +23,7 @@ import type { CallTime } from "./call-time.ts";
 import type { CallEvent, Executed } from "./calls.ts";
 import { capabilitiesFor } from "./input/elicitation.ts";
 import { answersFrom, inputRequiredByUrls, inputRequiredFrom, isInputRequired, urlsIn } from "./input/required.ts";
+import { refusedSampling } from "./input/sampling.ts";
 
 export interface Execution {
   server: McpServer;
@@ -94,7 +95,10 @@ async function callOnce(
   call: { ready: ReadyPhase; listed: Tool; parsed: Record<string, unknown>; signal: AbortSignal },
 ): Promise<Executed | { kind: "failed"; outcome: Outcome }> {
   const { link } = call.ready;
-  const { accepted, responses } = execution;
+  const { responses, server } = execution;
+  const accepted = execution.accepted.filter((kind) => kind !== InputKind.SAMPLING || server.sampling);
+  const refused = responses && refusedSampling(responses);
+  if (refused !== undefined) return errorOf(refused);
   const asking = {
     identity: [execution.callId, execution.sessionId, execution.principal],
     accepted,

@@ -45,7 +45,7 @@ export function createOpener(options: OpenerOptions) {
         using ending = openEnding(signal, time);
         const isOfRun = holder.runId !== "";
         if (isOfRun) await requireOutside(server, runGuard);
-        const resolved = isOfRun ? server : withSecrets(server, secrets);
+        const resolved = isOfRun ? { ...server, sampling: false } : withSecrets(server, secrets);
         const guarded = {
           ...context,
           onWords: events.onStarting,

@@ -3,6 +3,7 @@ import { type McpServer, McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_
 import { BoundedMap } from "#runtime/collections/bounded-map.ts";
 import type { LinkEvents, OpeningLink, OpenLink } from "../link/link-keeper.ts";
 import { createChanges, orAborted } from "../servers/changes.ts";
+import { refuseSampling } from "./input/sampling.ts";
 
 type Opened = Awaited<OpeningLink["ready"]>;
 
@@ -94,6 +95,7 @@ export class Starts implements AsyncDisposable {
         onToolsChanged: () => start.events?.onToolsChanged(),
         onLog: (log) => start.events?.onLog(log),
         onElicit: async (...asked) => start.events?.onElicit(...asked) ?? { action: "cancel" },
+        onSample: (...asked) => start.events?.onSample(...asked) ?? refuseSampling("nobody calls"),
       },
       over.signal,
     );

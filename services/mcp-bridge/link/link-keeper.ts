@@ -13,7 +13,7 @@ import type { StartTime } from "../servers/start-time.ts";
 import { type About, NOTHING_KNOWN } from "./about.ts";
 import { CurrentPhase } from "./current-phase.ts";
 import { type HealthFinding, watchHealth } from "./health.ts";
-import type { Link, OnElicit } from "./link.ts";
+import type { Link, OnElicit, OnSample } from "./link.ts";
 import type { ListedTools } from "./list-tools.ts";
 import type { Outcome } from "./outcome/outcome.ts";
 import { type Phase, type ReadyPhase, reasonOf } from "./phase.ts";
@@ -41,6 +41,7 @@ export interface LinkKeeperOptions {
   open: OpenLink;
   onLog: (log: ToolLog) => void;
   onElicit: OnElicit;
+  onSample: OnSample;
   onChange: () => void;
   /** Resolves when there is a token that was not there when the server last asked for one. */
   granted?: ((signal: AbortSignal) => Promise<void>) | undefined;
@@ -58,6 +59,7 @@ export interface LinkEvents {
   onLog: (log: ToolLog) => void;
   /** Of servers up to 2025-11-25, which ask while they hold a call open. */
   onElicit: OnElicit;
+  onSample: OnSample;
 }
 
 export interface OpeningLink {
@@ -180,6 +182,7 @@ export class LinkKeeper implements AsyncDisposable {
       onToolsChanged: () => this.#refresh.request(),
       onLog: this.#options.onLog,
       onElicit: this.#options.onElicit,
+      onSample: this.#options.onSample,
     };
     const opening = this.#options.open(events, this.#options.startTime, signal);
     let opened: { link: Link; listed: ListedTools };

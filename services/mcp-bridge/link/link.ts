@@ -3,6 +3,8 @@ import {
   CLIENT_CAPABILITIES_META_KEY,
   Client,
   type ClientCapabilities,
+  type CreateMessageRequest,
+  type CreateMessageResult,
   type ElicitRequest,
   type ElicitResult,
   type InputRequiredResult,
@@ -87,10 +89,14 @@ export interface LinkOptions {
   onToolsChanged: () => void;
   onLog: (log: ToolLog) => void;
   onElicit: OnElicit;
+  onSample: OnSample;
 }
 
 /** Answers a server that asks a person something; the signal aborts when it no longer wants to know. */
 export type OnElicit = (params: ElicitRequest["params"], signal: AbortSignal) => Promise<ElicitResult>;
+
+/** Has a text written by a model, for a server that may ask for one. */
+export type OnSample = (params: CreateMessageRequest["params"], signal: AbortSignal) => Promise<CreateMessageResult>;
 
 /** The SDK's own timeout is out of the way: the signal is the deadline. */
 /** Where the call's own id stands in its `_meta`. */
@@ -99,8 +105,9 @@ const IDEMPOTENCY_META_KEY = "toolbus/idempotency-key";
 const NO_TIMEOUT_MS = 2 ** 31 - 1;
 /** What needs nobody. */
 const OWN_CAPABILITIES = { extensions: { [TASKS_EXTENSION]: {} } };
-const capabilitiesOf = ({ roots }: McpServer) => ({
+const capabilitiesOf = ({ roots, sampling }: McpServer) => ({
   ...OWN_CAPABILITIES,
+  ...(sampling && { sampling: {} }),
   ...(roots.length > 0 && { roots: {} }), // a connection's never change: other roots are another connection
 });
 const MODERN_REVISION = "2026-07-28";
@@ -214,6 +221,11 @@ function createLink(
   client.setNotificationHandler("notifications/tools/list_changed", () => options.onToolsChanged());
   client.setNotificationHandler("notifications/message", ({ params }) => options.onLog(logFromNotification(params)));
   client.setRequestHandler("elicitation/create", ({ params }, { mcpReq }) => options.onElicit(params, mcpReq.signal));
+  if (server.sampling) {
+    client.setRequestHandler("sampling/createMessage", ({ params }, { mcpReq }) =>
+      options.onSample(params, mcpReq.signal),
+    );
+  }
   if (server.roots.length > 0) client.setRequestHandler("roots/list", () => rootsOf(server));
   const isModern = client.getProtocolEra() === "modern";
   if (isModern && client.getServerCapabilities()?.tools?.listChanged) void listen(client, options, closing.signal);

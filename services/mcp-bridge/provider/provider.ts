@@ -1,5 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { timestampMs } from "@bufbuild/protobuf/wkt";
+import { InputKind } from "#gen/toolbus/provider/v1/input_pb.ts";
 import {
   type ExecuteToolRequest,
   type ExecuteToolResponse,
@@ -143,7 +144,9 @@ export class Provider {
 
   #callFrom(request: ExecuteToolRequest, { signal }: Asker) {
     const { callId, scope, tool, argumentsJson, deadline, longestTimeout } = request;
-    const { acceptedInputs: accepted, inputResponses: responses } = request;
+    const { acceptedInputs, inputResponses: responses } = request;
+    // what a run brought is nothing that may spend its money
+    const accepted = acceptedInputs.filter((kind) => kind !== InputKind.SAMPLING || request.source?.fromRun !== true);
     const longestMs = msFromDuration(longestTimeout);
     return {
       ...{

@@ -1,4 +1,4 @@
-import type { ToldUse } from "./run-share.ts";
+import type { ToldUse } from "#runtime/money/run-share.ts";
 
 /** How a call of a tool ended. */
 export type Answer = ({ kind: "result"; resultJson: string } | { kind: "error"; error: string }) & {

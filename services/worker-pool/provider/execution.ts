@@ -28,10 +28,10 @@ import {
 } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { Source } from "#gen/toolbus/tool/v1/source_pb.ts";
 import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
+import { nothingUsed, toldUse } from "#runtime/money/run-share.ts";
 import { decodeRunContext } from "#runtime/rpc/run-context.ts";
 import type { Builtins } from "../builtins/builtins.ts";
 import type { Answer } from "../calls/answer.ts";
-import { nothingUsed, toldUse } from "../calls/run-share.ts";
 import { isToolFileName } from "../files/tool-file.ts";
 import type { HostedModules } from "../hosted/hosted-modules.ts";
 import type { Host } from "../hosted/process/host.ts";

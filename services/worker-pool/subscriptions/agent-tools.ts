@@ -3,9 +3,9 @@ import type { Client } from "@connectrpc/connect";
 import type { Scope } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
+import { addUsage, shareOfCall } from "#runtime/money/run-share.ts";
 import { allPages } from "#runtime/rpc/paging/all-pages.ts";
 import type { Answer } from "../calls/answer.ts";
-import { addUsage, shareOfCall } from "../calls/run-share.ts";
 import type { AskingCall } from "../hosted/process/host.ts";
 import type { Ask } from "../hosted/process/messages.ts";
 

@@ -1,10 +1,12 @@
 import { createHash } from "node:crypto";
+import { Role } from "#gen/toolbus/run/v1/run_pb.ts";
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { refuse } from "#runtime/failure/failure.ts";
+import { AgentModels } from "#runtime/money/agent-models.ts";
 import { LOCAL_PRINCIPAL, withPrincipal } from "#runtime/rpc/identity.ts";
 import { clientInterceptors } from "#runtime/rpc/interceptors.ts";
 import type { Telemetry } from "#runtime/telemetry/telemetry.ts";
@@ -12,7 +14,6 @@ import { clientFor } from "../../clients.ts";
 import type { Answer } from "../calls/answer.ts";
 import type { AskingCall, Host } from "../hosted/process/host.ts";
 import type { Ask } from "../hosted/process/messages.ts";
-import { AgentModels } from "./agent-models.ts";
 import { AgentTools } from "./agent-tools.ts";
 
 /** The tools and models of the agent, on behalf of the principal whose session called. */
@@ -26,7 +27,13 @@ export function createHost(bus: Bus, telemetry: Pick<Telemetry, "clientTracing">
     const { scope, signal } = call;
     if (!scope || scope.agent === "")
       refuse("failed_precondition", "the call comes from no agent", { reason: "SCOPE_MISSING" });
-    if (ask.kind === "generate") return models.generate(ask, id, scope, call);
+    if (ask.kind === "generate") {
+      const { prompt, instructions, agent } = ask;
+      const question = { messages: [{ role: Role.USER, text: prompt }], instructions, agent };
+      const answered = await models.generate(question, id, scope, call);
+      if (answered.kind === "error") return answered;
+      return { kind: "result", resultJson: JSON.stringify({ text: answered.text }) };
+    }
     if (scope.sessionId === "")
       refuse("failed_precondition", "the call comes from no session, whose tools could be used", {
         reason: "SCOPE_MISSING",

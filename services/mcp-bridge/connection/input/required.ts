@@ -7,7 +7,7 @@ import type {
   ListRootsResult,
 } from "@modelcontextprotocol/client";
 import {
-  type InputKind,
+  InputKind,
   type InputRequestSchema,
   type InputRequired,
   InputRequiredSchema,
@@ -17,6 +17,7 @@ import { refuse } from "#runtime/failure/failure.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
 import type { Answers } from "../../link/link.ts";
 import { elicitationFrom } from "./elicitation.ts";
+import { samplingFrom } from "./sampling.ts";
 
 /** What the bridge gives along with what a call asks for, and is given back with the answers. */
 export interface InputState {
@@ -74,6 +75,8 @@ export function inputRequiredFrom(result: InputRequiredResult, call: AskingCall)
   const asked = Object.entries(inputRequests).filter((entry) => !isKnown(entry));
   if (accepted.length === 0) return refuseKind("input");
   const requests = asked.map(([id, request]): MessageInitShape<typeof InputRequestSchema> => {
+    if (request.method === "sampling/createMessage" && accepted.includes(InputKind.SAMPLING))
+      return { id, request: { case: "sampling", value: samplingFrom(request.params) } };
     const asked = request.method === "elicitation/create" ? elicitationFrom(request.params) : undefined;
     if (asked === undefined || !accepted.includes(asked.kind)) return refuseKind(request.method);
     return { id, request: { case: "elicitation", value: asked.elicitation } };

@@ -17,7 +17,7 @@ import type { CallControl, CallEvent } from "../in-flight.ts";
 import type { Begun, Records } from "../records/records.ts";
 import type { Deadline } from "./deadline.ts";
 import { openProviderStream, type ProviderStream } from "./input/provider-stream.ts";
-import type { AskingCall } from "./input/question.ts";
+import type { AskingCall, Sample } from "./input/question.ts";
 import type { Questions } from "./input/questions.ts";
 import { openTimeLimit, type TimeLimit } from "./time-limit.ts";
 
@@ -34,7 +34,14 @@ export interface ProviderCall {
   begun: Exclude<Begun, { kind: "resolved" }>;
 }
 
+/** Models of agents on behalf of a call, and what they used there. */
+export type Sampling = (call: Pick<ProviderCall, "callId" | "scope" | "context" | "runDeadline">) => {
+  sample: Sample;
+  used: () => Pick<Answer, "usage">;
+};
+
 export interface ProvidersOptions {
+  sampling: Sampling;
   questions: Questions;
   records: Pick<Records, "suspend" | "resume">;
   find: FindProvider;
@@ -93,8 +100,19 @@ export function createProviderExecution(options: ProvidersOptions) {
       if (event.case === "progress") limit.extend();
       control.emit(event);
     };
-    const ends = { ...control, emit, signal: ending.signal, limit };
+    const { sample, used } = options.sampling(call);
+    const ends = { ...control, emit, signal: ending.signal, limit, sample };
     const tryOnce: TryOnce = (options = {}) => attempt(client, call, { ...ends, ...options });
+    const answer = await answered(call, tryOnce, control, limit);
+    return { ...answer, ...used() };
+  }
+
+  async function answered(
+    call: ProviderCall,
+    tryOnce: TryOnce,
+    control: CallControl,
+    limit: TimeLimit,
+  ): Promise<Answer> {
     try {
       return await tryOnce();
     } catch (error) {
@@ -144,6 +162,7 @@ async function lost(call: ProviderCall, tryOnce: TryOnce, cause: unknown): Promi
 
 interface Control extends CallControl {
   readonly limit: TimeLimit;
+  readonly sample: Sample;
   /** Whether an instance that is lost was asked for the call before. */
   readonly isResumed?: boolean;
 }
@@ -172,10 +191,10 @@ function requestOf(call: ProviderCall, { limit, isResumed }: Control, inputRespo
   });
 }
 
-const ACCEPTED_INPUTS = [InputKind.FORM, InputKind.URL];
+const ACCEPTED_INPUTS = [InputKind.FORM, InputKind.URL, InputKind.SAMPLING];
 
-function asking({ callId, entry, scope, runDeadline }: ProviderCall, { emit }: Control): AskingCall {
+function asking({ callId, entry, scope, runDeadline }: ProviderCall, { emit, sample }: Control): AskingCall {
   const note = (message: string) =>
     emit({ case: "log", value: create(ToolLogSchema, { level: LogLevel.WARN, message }) });
-  return { callId, tool: entry.reference, scope, runDeadline, note };
+  return { callId, tool: entry.reference, scope, runDeadline, note, sample };
 }

@@ -1,6 +1,6 @@
 import type { Scope } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import type { RunShare, Used } from "#runtime/money/run-share.ts";
 import type { Answer } from "../../calls/answer.ts";
-import type { RunShare, Used } from "../../calls/run-share.ts";
 import type { CallListener } from "../../worker/call-in-flight.ts";
 import type { Ask } from "./messages.ts";
 

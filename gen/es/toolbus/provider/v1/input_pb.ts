@@ -13,7 +13,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file toolbus/provider/v1/input.proto.
  */
 export const file_toolbus_provider_v1_input: GenFile = /*@__PURE__*/
-  fileDesc("Ch90b29sYnVzL3Byb3ZpZGVyL3YxL2lucHV0LnByb3RvEhN0b29sYnVzLnByb3ZpZGVyLnYxIkoKC0VsaWNpdGF0aW9uEg8KB21lc3NhZ2UYASABKAkSHQoVcmVxdWVzdGVkX3NjaGVtYV9qc29uGAIgASgJEgsKA3VybBgDIAEoCSJeCgxJbnB1dFJlcXVlc3QSCgoCaWQYASABKAkSNwoLZWxpY2l0YXRpb24YAiABKAsyIC50b29sYnVzLnByb3ZpZGVyLnYxLkVsaWNpdGF0aW9uSABCCQoHcmVxdWVzdCJhCg1JbnB1dFJlcXVpcmVkEjMKCHJlcXVlc3RzGAEgAygLMiEudG9vbGJ1cy5wcm92aWRlci52MS5JbnB1dFJlcXVlc3QSDQoFc3RhdGUYAiABKAwSDAoEbGl2ZRgDIAEoCCJGCg1JbnB1dFJlc3BvbnNlEhQKAmlkGAEgASgJQgi6SAVyAxiACBIfCgtyZXN1bHRfanNvbhgCIAEoCUIKukgHcgUogICAICJsCg5JbnB1dFJlc3BvbnNlcxJACglyZXNwb25zZXMYASADKAsyIi50b29sYnVzLnByb3ZpZGVyLnYxLklucHV0UmVzcG9uc2VCCbpIBpIBAxDoBxIYCgVzdGF0ZRgCIAEoDEIJukgGegQYgIBAKlAKCUlucHV0S2luZBIaChZJTlBVVF9LSU5EX1VOU1BFQ0lGSUVEEAASEwoPSU5QVVRfS0lORF9GT1JNEAESEgoOSU5QVVRfS0lORF9VUkwQAmIGcHJvdG8z", [file_buf_validate_validate]);
+  fileDesc("Ch90b29sYnVzL3Byb3ZpZGVyL3YxL2lucHV0LnByb3RvEhN0b29sYnVzLnByb3ZpZGVyLnYxIkoKC0VsaWNpdGF0aW9uEg8KB21lc3NhZ2UYASABKAkSHQoVcmVxdWVzdGVkX3NjaGVtYV9qc29uGAIgASgJEgsKA3VybBgDIAEoCSIfCghTYW1wbGluZxITCgtwYXJhbXNfanNvbhgBIAEoCSKRAQoMSW5wdXRSZXF1ZXN0EgoKAmlkGAEgASgJEjcKC2VsaWNpdGF0aW9uGAIgASgLMiAudG9vbGJ1cy5wcm92aWRlci52MS5FbGljaXRhdGlvbkgAEjEKCHNhbXBsaW5nGAMgASgLMh0udG9vbGJ1cy5wcm92aWRlci52MS5TYW1wbGluZ0gAQgkKB3JlcXVlc3QiYQoNSW5wdXRSZXF1aXJlZBIzCghyZXF1ZXN0cxgBIAMoCzIhLnRvb2xidXMucHJvdmlkZXIudjEuSW5wdXRSZXF1ZXN0Eg0KBXN0YXRlGAIgASgMEgwKBGxpdmUYAyABKAgiRgoNSW5wdXRSZXNwb25zZRIUCgJpZBgBIAEoCUIIukgFcgMYgAgSHwoLcmVzdWx0X2pzb24YAiABKAlCCrpIB3IFKICAgCAibAoOSW5wdXRSZXNwb25zZXMSQAoJcmVzcG9uc2VzGAEgAygLMiIudG9vbGJ1cy5wcm92aWRlci52MS5JbnB1dFJlc3BvbnNlQgm6SAaSAQMQ6AcSGAoFc3RhdGUYAiABKAxCCbpIBnoEGICAQCppCglJbnB1dEtpbmQSGgoWSU5QVVRfS0lORF9VTlNQRUNJRklFRBAAEhMKD0lOUFVUX0tJTkRfRk9STRABEhIKDklOUFVUX0tJTkRfVVJMEAISFwoTSU5QVVRfS0lORF9TQU1QTElORxADYgZwcm90bzM", [file_buf_validate_validate]);
 
 /**
  * A question to a person, as MCP's `elicitation/create`.
@@ -51,6 +51,27 @@ export const ElicitationSchema: GenMessage<Elicitation> = /*@__PURE__*/
   messageDesc(file_toolbus_provider_v1_input, 0);
 
 /**
+ * A text to be written by a model, as MCP's `sampling/createMessage`.
+ *
+ * @generated from message toolbus.provider.v1.Sampling
+ */
+export type Sampling = Message<"toolbus.provider.v1.Sampling"> & {
+  /**
+   * What is asked, as the JSON text of that request's `params`.
+   *
+   * @generated from field: string params_json = 1;
+   */
+  paramsJson: string;
+};
+
+/**
+ * Describes the message toolbus.provider.v1.Sampling.
+ * Use `create(SamplingSchema)` to create a new message.
+ */
+export const SamplingSchema: GenMessage<Sampling> = /*@__PURE__*/
+  messageDesc(file_toolbus_provider_v1_input, 1);
+
+/**
  * One thing that a call asks for.
  *
  * @generated from message toolbus.provider.v1.InputRequest
@@ -76,6 +97,14 @@ export type InputRequest = Message<"toolbus.provider.v1.InputRequest"> & {
      */
     value: Elicitation;
     case: "elicitation";
+  } | {
+    /**
+     * A text to be written. It is answered with the result of that request, or with {"error":"<why there is none>"}.
+     *
+     * @generated from field: toolbus.provider.v1.Sampling sampling = 3;
+     */
+    value: Sampling;
+    case: "sampling";
   } | { case: undefined; value?: undefined };
 };
 
@@ -84,7 +113,7 @@ export type InputRequest = Message<"toolbus.provider.v1.InputRequest"> & {
  * Use `create(InputRequestSchema)` to create a new message.
  */
 export const InputRequestSchema: GenMessage<InputRequest> = /*@__PURE__*/
-  messageDesc(file_toolbus_provider_v1_input, 1);
+  messageDesc(file_toolbus_provider_v1_input, 2);
 
 /**
  * What a call needs before it can go on.
@@ -120,7 +149,7 @@ export type InputRequired = Message<"toolbus.provider.v1.InputRequired"> & {
  * Use `create(InputRequiredSchema)` to create a new message.
  */
 export const InputRequiredSchema: GenMessage<InputRequired> = /*@__PURE__*/
-  messageDesc(file_toolbus_provider_v1_input, 2);
+  messageDesc(file_toolbus_provider_v1_input, 3);
 
 /**
  * The answer to one InputRequest.
@@ -148,7 +177,7 @@ export type InputResponse = Message<"toolbus.provider.v1.InputResponse"> & {
  * Use `create(InputResponseSchema)` to create a new message.
  */
 export const InputResponseSchema: GenMessage<InputResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_provider_v1_input, 3);
+  messageDesc(file_toolbus_provider_v1_input, 4);
 
 /**
  * The answers to one InputRequired.
@@ -176,7 +205,7 @@ export type InputResponses = Message<"toolbus.provider.v1.InputResponses"> & {
  * Use `create(InputResponsesSchema)` to create a new message.
  */
 export const InputResponsesSchema: GenMessage<InputResponses> = /*@__PURE__*/
-  messageDesc(file_toolbus_provider_v1_input, 4);
+  messageDesc(file_toolbus_provider_v1_input, 5);
 
 /**
  * What can be asked for on a call's behalf.
@@ -204,6 +233,13 @@ export const InputKind = {
    * @generated from enum value: INPUT_KIND_URL = 2;
    */
   URL: 2,
+
+  /**
+   * The model of the agent that calls writes a text, inside what its run leaves to the call.
+   *
+   * @generated from enum value: INPUT_KIND_SAMPLING = 3;
+   */
+  SAMPLING: 3,
 } as const;
 
 /**

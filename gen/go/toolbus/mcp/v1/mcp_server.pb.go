@@ -628,7 +628,10 @@ type McpServer struct {
 	// a tool of that name.
 	OmitResources bool `protobuf:"varint,15,opt,name=omit_resources,json=omitResources,proto3" json:"omit_resources,omitempty"`
 	// What the server is told that it may work on (MCP's roots): told and not enforced. Absent: it is not told that there are any.
-	Roots         []*Root `protobuf:"bytes,16,rep,name=roots,proto3" json:"roots,omitempty"`
+	Roots []*Root `protobuf:"bytes,16,rep,name=roots,proto3" json:"roots,omitempty"`
+	// Whether the server may have texts written by the model of the agent whose call it serves (MCP's sampling). What that uses counts in the
+	// limits of the run that called. Never so for a server that a run brought.
+	Sampling      bool `protobuf:"varint,17,opt,name=sampling,proto3" json:"sampling,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -772,6 +775,13 @@ func (x *McpServer) GetRoots() []*Root {
 		return x.Roots
 	}
 	return nil
+}
+
+func (x *McpServer) GetSampling() bool {
+	if x != nil {
+		return x.Sampling
+	}
+	return false
 }
 
 type isMcpServer_Transport interface {
@@ -1078,7 +1088,7 @@ const file_toolbus_mcp_v1_mcp_server_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"J\n" +
 	"\x04Root\x12$\n" +
 	"\x03uri\x18\x01 \x01(\tB\x12\xbaH\x0fr\r\x18\x80 :\bfile:///R\x03uri\x12\x1c\n" +
-	"\x04name\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x04name\"\xc4\x06\n" +
+	"\x04name\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x04name\"\xe0\x06\n" +
 	"\tMcpServer\x121\n" +
 	"\x04name\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_.-]{1,64}$R\x04name\x126\n" +
 	"\x05stdio\x18\x02 \x01(\v2\x1e.toolbus.mcp.v1.StdioTransportH\x00R\x05stdio\x123\n" +
@@ -1094,7 +1104,8 @@ const file_toolbus_mcp_v1_mcp_server_proto_rawDesc = "" +
 	"\x04auth\x18\v \x01(\v2\x1a.toolbus.mcp.v1.ClientAuthR\x04auth\x12+\n" +
 	"\x11omit_instructions\x18\x0e \x01(\bR\x10omitInstructions\x12%\n" +
 	"\x0eomit_resources\x18\x0f \x01(\bR\romitResources\x124\n" +
-	"\x05roots\x18\x10 \x03(\v2\x14.toolbus.mcp.v1.RootB\b\xbaH\x05\x92\x01\x02\x10dR\x05rootsB\x12\n" +
+	"\x05roots\x18\x10 \x03(\v2\x14.toolbus.mcp.v1.RootB\b\xbaH\x05\x92\x01\x02\x10dR\x05roots\x12\x1a\n" +
+	"\bsampling\x18\x11 \x01(\bR\bsamplingB\x12\n" +
 	"\ttransport\x12\x05\xbaH\x02\b\x01\"\xed\x02\n" +
 	"\n" +
 	"ClientAuth\x12%\n" +

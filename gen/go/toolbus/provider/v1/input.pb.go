@@ -34,6 +34,8 @@ const (
 	InputKind_INPUT_KIND_FORM InputKind = 1
 	// A person opens a URL and does there what it asks for.
 	InputKind_INPUT_KIND_URL InputKind = 2
+	// The model of the agent that calls writes a text, inside what its run leaves to the call.
+	InputKind_INPUT_KIND_SAMPLING InputKind = 3
 )
 
 // Enum value maps for InputKind.
@@ -42,11 +44,13 @@ var (
 		0: "INPUT_KIND_UNSPECIFIED",
 		1: "INPUT_KIND_FORM",
 		2: "INPUT_KIND_URL",
+		3: "INPUT_KIND_SAMPLING",
 	}
 	InputKind_value = map[string]int32{
 		"INPUT_KIND_UNSPECIFIED": 0,
 		"INPUT_KIND_FORM":        1,
 		"INPUT_KIND_URL":         2,
+		"INPUT_KIND_SAMPLING":    3,
 	}
 )
 
@@ -141,6 +145,52 @@ func (x *Elicitation) GetUrl() string {
 	return ""
 }
 
+// A text to be written by a model, as MCP's `sampling/createMessage`.
+type Sampling struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What is asked, as the JSON text of that request's `params`.
+	ParamsJson    string `protobuf:"bytes,1,opt,name=params_json,json=paramsJson,proto3" json:"params_json,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Sampling) Reset() {
+	*x = Sampling{}
+	mi := &file_toolbus_provider_v1_input_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Sampling) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Sampling) ProtoMessage() {}
+
+func (x *Sampling) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_provider_v1_input_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Sampling.ProtoReflect.Descriptor instead.
+func (*Sampling) Descriptor() ([]byte, []int) {
+	return file_toolbus_provider_v1_input_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Sampling) GetParamsJson() string {
+	if x != nil {
+		return x.ParamsJson
+	}
+	return ""
+}
+
 // One thing that a call asks for.
 type InputRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -151,6 +201,7 @@ type InputRequest struct {
 	// Types that are valid to be assigned to Request:
 	//
 	//	*InputRequest_Elicitation
+	//	*InputRequest_Sampling
 	Request       isInputRequest_Request `protobuf_oneof:"request"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -158,7 +209,7 @@ type InputRequest struct {
 
 func (x *InputRequest) Reset() {
 	*x = InputRequest{}
-	mi := &file_toolbus_provider_v1_input_proto_msgTypes[1]
+	mi := &file_toolbus_provider_v1_input_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -170,7 +221,7 @@ func (x *InputRequest) String() string {
 func (*InputRequest) ProtoMessage() {}
 
 func (x *InputRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_provider_v1_input_proto_msgTypes[1]
+	mi := &file_toolbus_provider_v1_input_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -183,7 +234,7 @@ func (x *InputRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputRequest.ProtoReflect.Descriptor instead.
 func (*InputRequest) Descriptor() ([]byte, []int) {
-	return file_toolbus_provider_v1_input_proto_rawDescGZIP(), []int{1}
+	return file_toolbus_provider_v1_input_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *InputRequest) GetId() string {
@@ -209,6 +260,15 @@ func (x *InputRequest) GetElicitation() *Elicitation {
 	return nil
 }
 
+func (x *InputRequest) GetSampling() *Sampling {
+	if x != nil {
+		if x, ok := x.Request.(*InputRequest_Sampling); ok {
+			return x.Sampling
+		}
+	}
+	return nil
+}
+
 type isInputRequest_Request interface {
 	isInputRequest_Request()
 }
@@ -218,7 +278,14 @@ type InputRequest_Elicitation struct {
 	Elicitation *Elicitation `protobuf:"bytes,2,opt,name=elicitation,proto3,oneof"`
 }
 
+type InputRequest_Sampling struct {
+	// A text to be written. It is answered with the result of that request, or with {"error":"<why there is none>"}.
+	Sampling *Sampling `protobuf:"bytes,3,opt,name=sampling,proto3,oneof"`
+}
+
 func (*InputRequest_Elicitation) isInputRequest_Request() {}
+
+func (*InputRequest_Sampling) isInputRequest_Request() {}
 
 // What a call needs before it can go on.
 type InputRequired struct {
@@ -236,7 +303,7 @@ type InputRequired struct {
 
 func (x *InputRequired) Reset() {
 	*x = InputRequired{}
-	mi := &file_toolbus_provider_v1_input_proto_msgTypes[2]
+	mi := &file_toolbus_provider_v1_input_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -248,7 +315,7 @@ func (x *InputRequired) String() string {
 func (*InputRequired) ProtoMessage() {}
 
 func (x *InputRequired) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_provider_v1_input_proto_msgTypes[2]
+	mi := &file_toolbus_provider_v1_input_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -261,7 +328,7 @@ func (x *InputRequired) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputRequired.ProtoReflect.Descriptor instead.
 func (*InputRequired) Descriptor() ([]byte, []int) {
-	return file_toolbus_provider_v1_input_proto_rawDescGZIP(), []int{2}
+	return file_toolbus_provider_v1_input_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *InputRequired) GetRequests() []*InputRequest {
@@ -298,7 +365,7 @@ type InputResponse struct {
 
 func (x *InputResponse) Reset() {
 	*x = InputResponse{}
-	mi := &file_toolbus_provider_v1_input_proto_msgTypes[3]
+	mi := &file_toolbus_provider_v1_input_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -310,7 +377,7 @@ func (x *InputResponse) String() string {
 func (*InputResponse) ProtoMessage() {}
 
 func (x *InputResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_provider_v1_input_proto_msgTypes[3]
+	mi := &file_toolbus_provider_v1_input_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -323,7 +390,7 @@ func (x *InputResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputResponse.ProtoReflect.Descriptor instead.
 func (*InputResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_provider_v1_input_proto_rawDescGZIP(), []int{3}
+	return file_toolbus_provider_v1_input_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *InputResponse) GetId() string {
@@ -353,7 +420,7 @@ type InputResponses struct {
 
 func (x *InputResponses) Reset() {
 	*x = InputResponses{}
-	mi := &file_toolbus_provider_v1_input_proto_msgTypes[4]
+	mi := &file_toolbus_provider_v1_input_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -365,7 +432,7 @@ func (x *InputResponses) String() string {
 func (*InputResponses) ProtoMessage() {}
 
 func (x *InputResponses) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_provider_v1_input_proto_msgTypes[4]
+	mi := &file_toolbus_provider_v1_input_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -378,7 +445,7 @@ func (x *InputResponses) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputResponses.ProtoReflect.Descriptor instead.
 func (*InputResponses) Descriptor() ([]byte, []int) {
-	return file_toolbus_provider_v1_input_proto_rawDescGZIP(), []int{4}
+	return file_toolbus_provider_v1_input_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *InputResponses) GetResponses() []*InputResponse {
@@ -403,10 +470,14 @@ const file_toolbus_provider_v1_input_proto_rawDesc = "" +
 	"\vElicitation\x12\x18\n" +
 	"\amessage\x18\x01 \x01(\tR\amessage\x122\n" +
 	"\x15requested_schema_json\x18\x02 \x01(\tR\x13requestedSchemaJson\x12\x10\n" +
-	"\x03url\x18\x03 \x01(\tR\x03url\"o\n" +
+	"\x03url\x18\x03 \x01(\tR\x03url\"+\n" +
+	"\bSampling\x12\x1f\n" +
+	"\vparams_json\x18\x01 \x01(\tR\n" +
+	"paramsJson\"\xac\x01\n" +
 	"\fInputRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12D\n" +
-	"\velicitation\x18\x02 \x01(\v2 .toolbus.provider.v1.ElicitationH\x00R\velicitationB\t\n" +
+	"\velicitation\x18\x02 \x01(\v2 .toolbus.provider.v1.ElicitationH\x00R\velicitation\x12;\n" +
+	"\bsampling\x18\x03 \x01(\v2\x1d.toolbus.provider.v1.SamplingH\x00R\bsamplingB\t\n" +
 	"\arequest\"x\n" +
 	"\rInputRequired\x12=\n" +
 	"\brequests\x18\x01 \x03(\v2!.toolbus.provider.v1.InputRequestR\brequests\x12\x14\n" +
@@ -419,11 +490,12 @@ const file_toolbus_provider_v1_input_proto_rawDesc = "" +
 	"resultJson\"~\n" +
 	"\x0eInputResponses\x12K\n" +
 	"\tresponses\x18\x01 \x03(\v2\".toolbus.provider.v1.InputResponseB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\tresponses\x12\x1f\n" +
-	"\x05state\x18\x02 \x01(\fB\t\xbaH\x06z\x04\x18\x80\x80@R\x05state*P\n" +
+	"\x05state\x18\x02 \x01(\fB\t\xbaH\x06z\x04\x18\x80\x80@R\x05state*i\n" +
 	"\tInputKind\x12\x1a\n" +
 	"\x16INPUT_KIND_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fINPUT_KIND_FORM\x10\x01\x12\x12\n" +
-	"\x0eINPUT_KIND_URL\x10\x02B\xc6\x01\n" +
+	"\x0eINPUT_KIND_URL\x10\x02\x12\x17\n" +
+	"\x13INPUT_KIND_SAMPLING\x10\x03B\xc6\x01\n" +
 	"\x17com.toolbus.provider.v1B\n" +
 	"InputProtoP\x01Z1toolbus.dev/gen/go/toolbus/provider/v1;providerv1\xa2\x02\x03TPX\xaa\x02\x13Toolbus.Provider.V1\xca\x02\x13Toolbus\\Provider\\V1\xe2\x02\x1fToolbus\\Provider\\V1\\GPBMetadata\xea\x02\x15Toolbus::Provider::V1b\x06proto3"
 
@@ -440,24 +512,26 @@ func file_toolbus_provider_v1_input_proto_rawDescGZIP() []byte {
 }
 
 var file_toolbus_provider_v1_input_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_toolbus_provider_v1_input_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_toolbus_provider_v1_input_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
 var file_toolbus_provider_v1_input_proto_goTypes = []any{
 	(InputKind)(0),         // 0: toolbus.provider.v1.InputKind
 	(*Elicitation)(nil),    // 1: toolbus.provider.v1.Elicitation
-	(*InputRequest)(nil),   // 2: toolbus.provider.v1.InputRequest
-	(*InputRequired)(nil),  // 3: toolbus.provider.v1.InputRequired
-	(*InputResponse)(nil),  // 4: toolbus.provider.v1.InputResponse
-	(*InputResponses)(nil), // 5: toolbus.provider.v1.InputResponses
+	(*Sampling)(nil),       // 2: toolbus.provider.v1.Sampling
+	(*InputRequest)(nil),   // 3: toolbus.provider.v1.InputRequest
+	(*InputRequired)(nil),  // 4: toolbus.provider.v1.InputRequired
+	(*InputResponse)(nil),  // 5: toolbus.provider.v1.InputResponse
+	(*InputResponses)(nil), // 6: toolbus.provider.v1.InputResponses
 }
 var file_toolbus_provider_v1_input_proto_depIdxs = []int32{
 	1, // 0: toolbus.provider.v1.InputRequest.elicitation:type_name -> toolbus.provider.v1.Elicitation
-	2, // 1: toolbus.provider.v1.InputRequired.requests:type_name -> toolbus.provider.v1.InputRequest
-	4, // 2: toolbus.provider.v1.InputResponses.responses:type_name -> toolbus.provider.v1.InputResponse
-	3, // [3:3] is the sub-list for method output_type
-	3, // [3:3] is the sub-list for method input_type
-	3, // [3:3] is the sub-list for extension type_name
-	3, // [3:3] is the sub-list for extension extendee
-	0, // [0:3] is the sub-list for field type_name
+	2, // 1: toolbus.provider.v1.InputRequest.sampling:type_name -> toolbus.provider.v1.Sampling
+	3, // 2: toolbus.provider.v1.InputRequired.requests:type_name -> toolbus.provider.v1.InputRequest
+	5, // 3: toolbus.provider.v1.InputResponses.responses:type_name -> toolbus.provider.v1.InputResponse
+	4, // [4:4] is the sub-list for method output_type
+	4, // [4:4] is the sub-list for method input_type
+	4, // [4:4] is the sub-list for extension type_name
+	4, // [4:4] is the sub-list for extension extendee
+	0, // [0:4] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_provider_v1_input_proto_init() }
@@ -465,8 +539,9 @@ func file_toolbus_provider_v1_input_proto_init() {
 	if File_toolbus_provider_v1_input_proto != nil {
 		return
 	}
-	file_toolbus_provider_v1_input_proto_msgTypes[1].OneofWrappers = []any{
+	file_toolbus_provider_v1_input_proto_msgTypes[2].OneofWrappers = []any{
 		(*InputRequest_Elicitation)(nil),
+		(*InputRequest_Sampling)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -474,7 +549,7 @@ func file_toolbus_provider_v1_input_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolbus_provider_v1_input_proto_rawDesc), len(file_toolbus_provider_v1_input_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   5,
+			NumMessages:   6,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

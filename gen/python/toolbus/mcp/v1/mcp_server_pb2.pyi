@@ -380,6 +380,7 @@ class McpServer(_message.Message):
     OMIT_INSTRUCTIONS_FIELD_NUMBER: _builtins.int
     OMIT_RESOURCES_FIELD_NUMBER: _builtins.int
     ROOTS_FIELD_NUMBER: _builtins.int
+    SAMPLING_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Its name, the `source` of `@source/tool`."""
     share: Global___Share.ValueType
@@ -391,6 +392,10 @@ class McpServer(_message.Message):
     omit_resources: _builtins.bool
     """Whether the model gets no tool to read the server's resources with; it gets `read_resource`, unless the server has none, or has
     a tool of that name.
+    """
+    sampling: _builtins.bool
+    """Whether the server may have texts written by the model of the agent whose call it serves (MCP's sampling). What that uses counts in the
+    limits of the run that called. Never so for a server that a run brought.
     """
     @_builtins.property
     def stdio(self) -> Global___StdioTransport:
@@ -449,10 +454,11 @@ class McpServer(_message.Message):
         omit_instructions: _builtins.bool = ...,
         omit_resources: _builtins.bool = ...,
         roots: _abc.Iterable[Global___Root] | None = ...,
+        sampling: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["allowed_tools", b"allowed_tools", "auth", b"auth", "call_timeout", b"call_timeout", "custom", b"custom", "health_check", b"health_check", "http", b"http", "startup_timeout", b"startup_timeout", "stdio", b"stdio", "transport", b"transport"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["allowed_tools", b"allowed_tools", "auth", b"auth", "call_timeout", b"call_timeout", "custom", b"custom", "era", b"era", "health_check", b"health_check", "http", b"http", "name", b"name", "omit_instructions", b"omit_instructions", "omit_resources", b"omit_resources", "roots", b"roots", "share", b"share", "startup_timeout", b"startup_timeout", "stdio", b"stdio", "transport", b"transport"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["allowed_tools", b"allowed_tools", "auth", b"auth", "call_timeout", b"call_timeout", "custom", b"custom", "era", b"era", "health_check", b"health_check", "http", b"http", "name", b"name", "omit_instructions", b"omit_instructions", "omit_resources", b"omit_resources", "roots", b"roots", "sampling", b"sampling", "share", b"share", "startup_timeout", b"startup_timeout", "stdio", b"stdio", "transport", b"transport"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType_transport: _TypeAlias = _typing.Literal["stdio", "http", "custom"]  # noqa: Y015
     _WhichOneofArgType_transport: _TypeAlias = _typing.Literal["transport", b"transport"]  # noqa: Y015

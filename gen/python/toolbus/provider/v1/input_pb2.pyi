@@ -31,6 +31,8 @@ class _InputKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_InputKind.V
     """A person fills in a form."""
     INPUT_KIND_URL: _InputKind.ValueType  # 2
     """A person opens a URL and does there what it asks for."""
+    INPUT_KIND_SAMPLING: _InputKind.ValueType  # 3
+    """The model of the agent that calls writes a text, inside what its run leaves to the call."""
 
 class InputKind(_InputKind, metaclass=_InputKindEnumTypeWrapper):
     """What can be asked for on a call's behalf."""
@@ -41,6 +43,8 @@ INPUT_KIND_FORM: InputKind.ValueType  # 1
 """A person fills in a form."""
 INPUT_KIND_URL: InputKind.ValueType  # 2
 """A person opens a URL and does there what it asks for."""
+INPUT_KIND_SAMPLING: InputKind.ValueType  # 3
+"""The model of the agent that calls writes a text, inside what its run leaves to the call."""
 Global___InputKind: _TypeAlias = InputKind  # noqa: Y015
 
 @_typing.final
@@ -74,6 +78,28 @@ class Elicitation(_message.Message):
 Global___Elicitation: _TypeAlias = Elicitation  # noqa: Y015
 
 @_typing.final
+class Sampling(_message.Message):
+    """A text to be written by a model, as MCP's `sampling/createMessage`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PARAMS_JSON_FIELD_NUMBER: _builtins.int
+    params_json: _builtins.str
+    """What is asked, as the JSON text of that request's `params`."""
+    def __init__(
+        self,
+        *,
+        params_json: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["params_json", b"params_json"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Sampling: _TypeAlias = Sampling  # noqa: Y015
+
+@_typing.final
 class InputRequest(_message.Message):
     """One thing that a call asks for."""
 
@@ -81,23 +107,29 @@ class InputRequest(_message.Message):
 
     ID_FIELD_NUMBER: _builtins.int
     ELICITATION_FIELD_NUMBER: _builtins.int
+    SAMPLING_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Names it within its call and InputRequired."""
     @_builtins.property
     def elicitation(self) -> Global___Elicitation:
         """A question to a person. It is answered with {"action":"accept","content":{…}}, {"action":"decline"} or {"action":"cancel"}."""
 
+    @_builtins.property
+    def sampling(self) -> Global___Sampling:
+        """A text to be written. It is answered with the result of that request, or with {"error":"<why there is none>"}."""
+
     def __init__(
         self,
         *,
         id: _builtins.str = ...,
         elicitation: Global___Elicitation | None = ...,
+        sampling: Global___Sampling | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["elicitation", b"elicitation", "request", b"request"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["elicitation", b"elicitation", "request", b"request", "sampling", b"sampling"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["elicitation", b"elicitation", "id", b"id", "request", b"request"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["elicitation", b"elicitation", "id", b"id", "request", b"request", "sampling", b"sampling"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_request: _TypeAlias = _typing.Literal["elicitation"]  # noqa: Y015
+    _WhichOneofReturnType_request: _TypeAlias = _typing.Literal["elicitation", "sampling"]  # noqa: Y015
     _WhichOneofArgType_request: _TypeAlias = _typing.Literal["request", b"request"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_request) -> _WhichOneofReturnType_request | None: ...
 

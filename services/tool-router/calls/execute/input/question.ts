@@ -8,6 +8,9 @@ import { isObject } from "#runtime/schema/json-object.ts";
 import { faultOfHandedArguments, recordedSchema } from "../../answers/record-size.ts";
 import { type CallRecord, callRecord } from "../../records/record/call-record.ts";
 
+/** Asks the agent's model for what a server wants to have written (MCP's sampling). */
+export type Sample = (request: { id: string; paramsJson: string }, signal: AbortSignal) => Promise<string>;
+
 /** By this name a space and a list of calls show a question. No tool has it. */
 export const QUESTION_TOOL = "elicitation/create";
 
@@ -20,11 +23,13 @@ export interface AskingCall {
   readonly runDeadline: number | undefined;
   /** Tells who waits for the call what became of its questions. */
   readonly note: (text: string) => void;
+  /** Has a text written by the agent's model; the answer as JSON text. */
+  readonly sample: Sample;
 }
 
 /** Equal for the same question of the same call, so that it is asked once, whoever goes on with the call. */
 export function questionId({ callId }: Pick<AskingCall, "callId">, { id, request }: InputRequest): string {
-  const { value } = request;
+  const value = request.case === "elicitation" ? request.value : undefined;
   const text = JSON.stringify([callId, id, value?.message, value?.requestedSchemaJson, value?.url]);
   return `ask-${createHash("sha256").update(text).digest("base64url")}`;
 }

@@ -59,7 +59,9 @@ export function createQuestions(parts: QuestionsParts): Questions {
   const { store, waiters, messages, spaces, audit, clock, questionMs } = parts;
 
   async function resultOf(call: AskingCall, request: InputRequest, signal: AbortSignal): Promise<string> {
-    const { value: elicitation } = request.request;
+    const { id, request: wanted } = request;
+    if (wanted.case === "sampling") return call.sample({ id, ...wanted.value }, signal);
+    const elicitation = wanted.value;
     const asked = elicitation && (await open(call, { request, elicitation }));
     if (typeof asked === "object") return answerOf(await wait(asked, signal));
     call.note(

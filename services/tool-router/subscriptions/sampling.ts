@@ -1,0 +1,51 @@
+import { createHash } from "node:crypto";
+import { create } from "@bufbuild/protobuf";
+import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
+import { UsageSchema } from "#gen/toolbus/tool/v1/usage_pb.ts";
+import type { Bus } from "#runtime/bus/bus.ts";
+import { messageFromUnknown } from "#runtime/failure/failure.ts";
+import { AgentModels } from "#runtime/money/agent-models.ts";
+import { nothingUsed, toldUse } from "#runtime/money/run-share.ts";
+import { LOCAL_PRINCIPAL, withPrincipal } from "#runtime/rpc/identity.ts";
+import { clientInterceptors } from "#runtime/rpc/interceptors.ts";
+import { decodeRunContext, encodeRunContext } from "#runtime/rpc/run-context.ts";
+import type { Telemetry } from "#runtime/telemetry/telemetry.ts";
+import { clientFor } from "../../clients.ts";
+import { answerFrom, questionFrom } from "../calls/execute/input/sampling.ts";
+import type { Sampling } from "../calls/execute/provider.ts";
+
+const LONGEST_MS = 120_000;
+
+/** Texts for MCP servers, by the model of the agent that called, on behalf of its principal and inside what its run leaves to the call. */
+export function createSampling(bus: Bus, telemetry: Pick<Telemetry, "clientTracing">): Sampling {
+  const interceptors = clientInterceptors({ telemetry });
+  const sessions = clientFor(bus, SessionService, { interceptors });
+  const models = new AgentModels(clientFor(bus, RunService, { interceptors }), sessions);
+  return ({ callId, scope, context, runDeadline = Number.POSITIVE_INFINITY }) => {
+    const used = nothingUsed();
+    const share = decodeRunContext(encodeRunContext(context));
+    let isUsed = false;
+    return {
+      async sample({ id, paramsJson }, signal) {
+        if (scope.agent === "") return JSON.stringify({ error: "the call comes from no agent" });
+        isUsed = true;
+        const name = createHash("sha256")
+          .update(JSON.stringify([callId, id]))
+          .digest("hex")
+          .slice(0, 32);
+        const call = { ...share, used, signal, deadlineMs: Math.min(runDeadline, Date.now() + LONGEST_MS) };
+        try {
+          const answered = await withPrincipal(scope.principal || LOCAL_PRINCIPAL, () =>
+            models.generate(questionFrom(paramsJson), `sample_${name}`, scope, call),
+          );
+          return answered.kind === "text" ? answerFrom(answered) : JSON.stringify({ error: answered.error });
+        } catch (error) {
+          signal.throwIfAborted();
+          return JSON.stringify({ error: messageFromUnknown(error) });
+        }
+      },
+      used: () => (isUsed ? { usage: create(UsageSchema, toldUse(share, used)) } : {}),
+    };
+  };
+}
