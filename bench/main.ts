@@ -1,6 +1,7 @@
 import { parseArgs } from "node:util";
 import { measureBus } from "./bus/measure-bus.ts";
 import { measureCall } from "./call/measure-call.ts";
+import { measureDoors } from "./doors/measure-doors.ts";
 import { measureLoop } from "./loop/measure-loop.ts";
 import { measureMcp } from "./mcp/measure-mcp.ts";
 import type { BenchResult } from "./measuring/result.ts";
@@ -16,6 +17,9 @@ const USAGE = `usage: npm run bench -- <bench> [options]
 benches:
   bus        what a call costs on the bus, beside bare NATS and HTTP/2
   call       how long a call of a tool takes, over the bus and through the gateway, and what it costs
+               --rounds N      how often each way is measured (5)
+               --round-ms N    for how long (1000)
+  doors      how long an MCP client's call takes through the gateway, beside mcp-proxy
                --rounds N      how often each way is measured (5)
                --round-ms N    for how long (1000)
   loop       what the durable loop costs a turn, a call, a delta, and in bytes
@@ -70,6 +74,7 @@ const onProgress = (message: string) => console.error(message);
 const benches: Record<string, () => AsyncIterable<BenchResult>> = {
   bus: measureBus,
   call: () => measureCall({ rounds: Number(values.rounds), roundMs: Number(values["round-ms"]), onProgress }),
+  doors: () => measureDoors({ rounds: Number(values.rounds), roundMs: Number(values["round-ms"]), onProgress }),
   loop: measureLoop,
   mcp: () =>
     measureMcp({

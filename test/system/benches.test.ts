@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { measureCall } from "../../bench/call/measure-call.ts";
+import { measureDoors } from "../../bench/doors/measure-doors.ts";
 import { measureMcp } from "../../bench/mcp/measure-mcp.ts";
 import { measureRelay } from "../../bench/relay/measure-relay.ts";
 
@@ -32,6 +33,15 @@ test("a call of an MCP server's tool is measured beside the SDK's own client, an
 }, async () => {
   const rows = await Array.fromAsync(measureMcp({ rounds: 1, roundMs: 100, sessions: 2, onProgress: () => {} }));
   expect(rows.map(({ metric }) => metric)).toEqual(["stdio_echo_p50_ms", "http_echo_p50_ms", "sessions_of_stdio_mb"]);
+  for (const { value, baseline } of rows) {
+    expect(value).toBeGreaterThan(0);
+    expect(baseline).toBeGreaterThan(0);
+  }
+});
+
+test("a call of an MCP client is measured at the gateway's door, beside mcp-proxy", { timeout: 120_000 }, async () => {
+  const rows = await Array.fromAsync(measureDoors({ rounds: 1, roundMs: 100, onProgress: () => {} }));
+  expect(rows.map(({ metric }) => metric)).toEqual(["mcp_p50_ms_1", "mcp_per_s_16"]);
   for (const { value, baseline } of rows) {
     expect(value).toBeGreaterThan(0);
     expect(baseline).toBeGreaterThan(0);
