@@ -32,7 +32,16 @@ const deliverable = new Set([
 ]);
 
 /** And those of tools that only developers run; both servers of MCP are in the examples and under Apache-2.0 and MIT. */
-const forDevelopers = new Set(["MPL-2.0", "(MIT OR GPL-3.0-or-later)", "SEE LICENSE IN LICENSE"]);
+const forDevelopers = new Set([
+  "MPL-2.0",
+  "(MIT OR GPL-3.0-or-later)",
+  "(MIT OR Apache-2.0)",
+  "Apache2",
+  "SEE LICENSE IN LICENSE",
+  "LICENSE of pipenet: MIT", // which its manifest does not say
+]);
+
+const READ_IN_FILES: Readonly<Record<string, string>> = { "node_modules/pipenet": "LICENSE of pipenet: MIT" };
 
 /**
  * The locked packages without a hash, or with a licence that nobody has read. An optional package of developers may lack its
@@ -44,6 +53,7 @@ export function faultsInPackages(lockFile: string): Findings {
   const faults = [
     ...unhashed.filter(([, entry]) => !(entry.dev && entry.optional)).map(([path]) => `${path} has no integrity`),
     ...packages
+      .map(([path, entry]) => [path, { license: READ_IN_FILES[path], ...entry }] as const)
       .filter(([, { license = "", dev }]) => !deliverable.has(license) && !(dev && forDevelopers.has(license)))
       .map(([path, { license = "none" }]) => `${path} has the licence ${license}`),
   ];
