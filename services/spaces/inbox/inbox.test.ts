@@ -124,10 +124,30 @@ describe("an inbox", () => {
     for (let index = 2; index < mostWaiting; index++) await inbox.deliver(event(`tr:${index}`));
     await inbox.deliver(event("tr:one more"));
     const waiting = (await inbox.list(owner)).map(({ eventId }) => eventId);
-    expect([waiting.length, waiting.at(0), waiting.at(-1)]).toEqual([mostWaiting, "tr:first", "tr:one more"]);
+    expect([waiting.length, waiting.at(0), waiting.at(-1)]).toEqual([mostWaiting + 1, "tr:first", "tr:one more"]);
+    expect(waiting.at(-2), "what is gone is told").toMatch(/^lost:1:/);
     expect(await inbox.deliver(words("msg:1"))).toEqual({ duplicate: true });
     await expect(inbox.deliver(event("tr:too many"))).rejects.toThrow(/wait for the agents of the session/);
     expect(await inbox.deliver(event("tr:first"))).toEqual({ duplicate: true });
+  });
+
+  test("SEC-6 an agent is told how many words its full inbox has forgotten, in one notice that grows", async () => {
+    const { inbox } = createMortalStore();
+    const words = (eventId: string, agent = "a") => {
+      const value = { author: "Eve", content: textContent("x") };
+      return create(InboxEventSchema, { ...owner, agent, eventId, event: { case: "message", value } });
+    };
+    await inbox.deliver(words("msg:other", "b"));
+    for (let index = 1; index < mostWaiting + 5; index++) await inbox.deliver(words(`msg:${index}`));
+    const told = async (agent: string) => (await inbox.list({ ...owner, agent })).map(({ text }) => text);
+    const notices = (texts: string[]) => texts.filter((text) => text.startsWith("[toolbus: "));
+    expect(notices(await told("a"))).toEqual([
+      '[toolbus: "4 earlier messages found no room in your inbox; read_messages shows what your space has of them"]',
+    ]);
+    expect(notices(await told("b"))).toEqual([
+      '[toolbus: "1 earlier messages found no room in your inbox; read_messages shows what your space has of them"]',
+    ]);
+    expect(await told("a")).toHaveLength(mostWaiting + 1);
   });
 
   test("TOOL-9 of many deliveries of one event at once one is stored, and of many events each", async () => {

@@ -8,9 +8,10 @@
  * A run reads an event as one line (`inbox-text.ts`). Whoever stores an event puts a wake-up of the session into `TOOLBUS_WAKES`
  * (a `SessionWake` without a run); the orchestrator decides whether the agent runs.
  */
-import { clone } from "@bufbuild/protobuf";
+import { clone, create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { type InboxEvent, InboxEventSchema } from "#gen/toolbus/space/v1/inbox_pb.ts";
+import { textContent } from "#runtime/content/text.ts";
 import { refuse, refuseField } from "#runtime/failure/failure.ts";
 import type { LogUpdate } from "#runtime/rpc/watching/log-update.ts";
 import type { Clock } from "#runtime/time/clock.ts";
@@ -69,7 +70,8 @@ export const mostWaiting = 900;
  * I2  An append names the position that it follows, which was read before the mark: of two deliveries of one event the second
  *     is refused, reads what came meanwhile, and finds the first.
  * I3  Room is made for an event by forgetting the oldest words, which stand in their space too; never by forgetting a result
- *     or a plan: when there is nothing else, the event is refused.
+ *     or a plan: when there is nothing else, the event is refused. A notice, for which there is room besides, tells their agent how
+ *     many words are gone. It is stored before they go: a death between the two tells too many, and never too few.
  * I4  Whoever delivers an event and finds it waiting wakes the session, also when it was there before: the one who stored
  *     it may have died before the wake. One wake too many finds nothing to do.
  */
@@ -89,24 +91,32 @@ export function createInbox({ store, clock, wake, isCrowding = async () => false
     if (mark === "seen") return "seen";
     if (mark === "waiting" && (await stands())) return "waiting";
     for (;;) {
-      if (end.count >= mostWaiting)
-        await makeRoom(sessionId); // I3
-      else if (await store.append(event, end.lastSequence)) return "stored"; // I2
+      const hasRoom = end.count < mostWaiting || (await makeRoom(sessionId)); // I3
+      if (hasRoom && (await store.append(event, end.lastSequence))) return "stored"; // I2
       const { lastSequence } = end;
       end = await store.end(sessionId);
       if (await stands(lastSequence + 1)) return "waiting";
     }
   }
 
-  async function makeRoom(sessionId: string): Promise<void> {
+  /** Gives whether there was room already, as notices take none. */
+  async function makeRoom(sessionId: string): Promise<boolean> {
     const events = await store.read(sessionId);
+    const counted = events.filter((event) => lostIn(event) === 0);
+    if (counted.length < mostWaiting) return true;
     const oldest =
-      events.find(({ event }) => event.case === "message") ??
-      refuse("resource_exhausted", `${events.length} results and plans wait for the agents of the session`, {
+      counted.find(({ event }) => event.case === "message") ??
+      refuse("resource_exhausted", `${counted.length} results and plans wait for the agents of the session`, {
         reason: "INBOX_FULL",
       });
-    await store.markSeen(oldest, oldest.eventId); // I1
-    await store.remove(oldest);
+    const former = events.find((event) => lostIn(event) > 0 && isSameOwner(event, oldest));
+    const notice = noticeOf(oldest, 1 + (former === undefined ? 0 : lostIn(former)), clock);
+    while (!(await store.append(notice, (await store.end(sessionId)).lastSequence)));
+    for (const event of former === undefined ? [oldest] : [oldest, former]) {
+      await store.markSeen(event, event.eventId); // I1
+      await store.remove(event);
+    }
+    return false;
   }
 
   return {
@@ -131,6 +141,21 @@ export function createInbox({ store, clock, wake, isCrowding = async () => false
       }
     },
   };
+}
+
+const LOST = /^lost:([0-9]+):/;
+
+/** How many words are gone, by a notice; 0 for every other event. */
+function lostIn({ eventId }: InboxEvent): number {
+  return Number(LOST.exec(eventId)?.[1] ?? 0);
+}
+
+function noticeOf({ sessionId, agent, sequence }: InboxEvent, lost: number, clock: Clock): InboxEvent {
+  const text = `${lost} earlier messages found no room in your inbox; read_messages shows what your space has of them`;
+  const value = { author: "toolbus", content: textContent(text) };
+  const eventId = `lost:${lost}:${sequence}`;
+  const createTime = timestampFromMs(clock.now());
+  return create(InboxEventSchema, { sessionId, agent, eventId, createTime, event: { case: "message", value } });
 }
 
 function refuseCrowding(sessionId: string): never {

@@ -251,6 +251,7 @@ export const sec: Proofs = {
         "a principal that fills the inboxes gets no further event",
       ),
       inboxes("of whoever has its share of all inboxes takes nothing further"),
+      inboxes("an agent is told how many words its full inbox has forgotten"),
       notices("an inbox that is full keeps no message from the inboxes of others"),
     ),
     shown(
