@@ -1,8 +1,8 @@
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { type Attachment, type AttachOptions, attach } from "./attachment.ts";
 import { type Connection, randomName } from "./connection.ts";
-import type { Run } from "./run.ts";
-import { type Input, type RunOptions, startRun } from "./start-run.ts";
+import type { Run } from "./runs/run.ts";
+import { type Input, type RunOptions, startRun } from "./runs/start-run.ts";
 
 /** A conversation with an agent, which goes on from run to run. */
 export interface Session extends AsyncDisposable {

@@ -10,7 +10,7 @@ import type { ToolLog } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { ServerAuthorization } from "../auth/authorization.ts";
 import { loginQuestion } from "../auth/login-question.ts";
 import { LinkKeeper, type OpenLink } from "../link/link-keeper.ts";
-import { offerFromPhase, statusFromPhase } from "../link/phase.ts";
+import { offerFromPhase, statusFromPhase } from "../link/phase/phase.ts";
 import type { Changes } from "../servers/changes.ts";
 import type { Holder } from "../servers/key.ts";
 import { loginNeededIn } from "../servers/login-needed.ts";

@@ -11,7 +11,7 @@ import { openEnding } from "#runtime/time/ending.ts";
 import type { LinkKeeper } from "../link/link-keeper.ts";
 import type { Outcome } from "../link/outcome/outcome.ts";
 import { heldIn } from "../link/outcome/shown-answers.ts";
-import type { ReadyPhase } from "../link/phase.ts";
+import type { ReadyPhase } from "../link/phase/phase.ts";
 import { followTask } from "../link/tasks/follow-task.ts";
 import { type Task, taskIn } from "../link/tasks/tasks.ts";
 import { loginNeededIn } from "../servers/login-needed.ts";

@@ -11,12 +11,12 @@ import { type Changes, orAborted } from "../servers/changes.ts";
 import { loginNeededIn } from "../servers/login-needed.ts";
 import type { StartTime } from "../servers/start-time.ts";
 import { type About, NOTHING_KNOWN } from "./about.ts";
-import { CurrentPhase } from "./current-phase.ts";
 import { type HealthFinding, watchHealth } from "./health.ts";
 import type { Link, OnElicit, OnSample } from "./link.ts";
 import type { ListedTools } from "./list-tools.ts";
 import type { Outcome } from "./outcome/outcome.ts";
-import { type Phase, type ReadyPhase, reasonOf } from "./phase.ts";
+import { CurrentPhase } from "./phase/current-phase.ts";
+import { type Phase, type ReadyPhase, reasonOf } from "./phase/phase.ts";
 import { createRefresh } from "./refresh.ts";
 
 /*

@@ -6,7 +6,7 @@ const python = testsOf("test/system/doors/mcp-python.test.ts");
 const stdio = testsOf("test/system/doors/mcp-stdio.test.ts");
 const tokens = testsOf("test/system/doors/mcp-tokens.test.ts");
 const cases = testsOf("test/system/doors/library.test.ts");
-const text = testsOf("sdk/typescript/client/text.test.ts");
+const text = testsOf("sdk/typescript/client/runs/text.test.ts");
 
 export const door: Proofs = {
   "DOOR-1": [

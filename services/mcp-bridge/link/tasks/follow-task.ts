@@ -5,7 +5,7 @@ import { createBackoff } from "#runtime/time/retry/backoff.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
 import type { LinkKeeper } from "../link-keeper.ts";
 import type { Outcome } from "../outcome/outcome.ts";
-import type { ReadyPhase } from "../phase.ts";
+import type { ReadyPhase } from "../phase/phase.ts";
 import { isUnderWay, pollMsOf, type Task } from "./tasks.ts";
 
 export interface FollowedTask {

@@ -1,6 +1,6 @@
 import { openEnding } from "#runtime/time/ending.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
-import { type Changes, createChanges, orAborted } from "../servers/changes.ts";
+import { type Changes, createChanges, orAborted } from "../../servers/changes.ts";
 import { isSettled, type Phase, type ReadyPhase } from "./phase.ts";
 
 const MAX_WORDS = 200;

@@ -1,10 +1,10 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { FunctionToolSchema, Role, RunOptionsSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import { type InputItemSchema, RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
-import { type Connection, randomName } from "./connection.ts";
-import { ToolbusError } from "./error.ts";
+import { type Connection, randomName } from "../connection.ts";
+import { ToolbusError } from "../error.ts";
+import type { Tool } from "../tool.ts";
 import { Run } from "./run.ts";
-import type { Tool } from "./tool.ts";
 
 /** What is said to the agent: words, or the contract's items with images, files and what was said before. */
 export type Input = string | readonly MessageInitShape<typeof InputItemSchema>[];

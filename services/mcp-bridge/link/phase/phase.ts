@@ -9,11 +9,11 @@ import {
 import { type OfferedTool, OfferedToolSchema } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { type SourceStatus, SourceStatusSchema } from "#gen/toolbus/tool/v1/source_pb.ts";
 import type { Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import type { Holder } from "../servers/key.ts";
-import type { LoginNeeded } from "../servers/login-needed.ts";
-import type { About } from "./about.ts";
-import type { HealthFinding } from "./health.ts";
-import type { Link } from "./link.ts";
+import type { Holder } from "../../servers/key.ts";
+import type { LoginNeeded } from "../../servers/login-needed.ts";
+import type { About } from "../about.ts";
+import type { HealthFinding } from "../health.ts";
+import type { Link } from "../link.ts";
 
 export interface ReadyPhase {
   kind: "ready";

@@ -1,8 +1,8 @@
 import type { RunEvent } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import type { FunctionCall } from "#gen/toolbus/run/v1/run_pb.ts";
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
-import { type Connection, randomName } from "./connection.ts";
-import { answerUnlessOver, outcomeOf, type Tool } from "./tool.ts";
+import { type Connection, randomName } from "../connection.ts";
+import { answerUnlessOver, outcomeOf, type Tool } from "../tool.ts";
 
 /** The calls of a run that this program answers by its functions, each once. */
 export interface FunctionCalls {

@@ -3,12 +3,12 @@ import { RunEndReason, RunState, type Run as StoredRun } from "#gen/toolbus/run/
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { resumed } from "#runtime/rpc/watching/resumed.ts";
 import { openEnding } from "#runtime/time/ending.ts";
-import type { Connection } from "./connection.ts";
-import { errorOf, isPassing, nameFrom, ToolbusError } from "./error.ts";
+import type { Connection } from "../connection.ts";
+import { errorOf, isPassing, nameFrom, ToolbusError } from "../error.ts";
+import type { Tool } from "../tool.ts";
 import { type FunctionCalls, openFunctionCalls } from "./function-calls.ts";
 import { createPlace, type RunUpdate } from "./place.ts";
 import { createTextReader, type TextPiece } from "./text.ts";
-import type { Tool } from "./tool.ts";
 
 export interface RunResult {
   readonly runId: string;
