@@ -81,4 +81,26 @@ describe("patterns", () => {
       }),
     );
   });
+
+  test("SEC-5 a pattern of many stars is decided at once, and as a regular expression would", () => {
+    const unit = fc.constantFrom("a", "b", "*", "/", "@");
+    const expected = (pattern: string, name: string) => {
+      const { source, tool } = parseReference(pattern);
+      const named = parseReference(name);
+      const fits = (glob: string, text: string) => new RegExp(`^${glob.replaceAll("*", ".*")}$`, "s").test(text);
+      if (source === undefined) return !name.startsWith("@") && fits(tool, name);
+      return named.source !== undefined && fits(source, named.source) && fits(tool, named.tool);
+    };
+    fc.assert(
+      fc.property(fc.string({ unit, maxLength: 8 }), fc.string({ unit, maxLength: 8 }), (pattern, name) => {
+        fc.pre(pattern.includes("*") && pattern !== "*");
+        expect(createNameMatcher([pattern])(name)).toBe(expected(pattern, name));
+      }),
+      { numRuns: 2_000 },
+    );
+    const startedAt = performance.now();
+    const matches = createNameMatcher(Array.from({ length: 900 }, (_, n) => `${"*a".repeat(240)}*b${n}`));
+    expect(matches("a".repeat(512))).toBe(false);
+    expect(performance.now() - startedAt).toBeLessThan(1_000);
+  });
 });

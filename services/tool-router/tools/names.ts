@@ -59,20 +59,38 @@ export type NameMatcher = (reference: string) => boolean;
 export function createNameMatcher(patterns: readonly string[]): NameMatcher {
   if (patterns.includes("*")) return () => true;
   const names = new Set(patterns.filter((pattern) => !pattern.includes("*")));
-  const expressions = patterns.filter((pattern) => pattern.includes("*")).map(expressionFromPattern);
-  return (reference) => names.has(reference) || expressions.some((expression) => expression.test(reference));
+  const globs = patterns.filter((pattern) => pattern.includes("*")).map(globFromPattern);
+  return (reference) => names.has(reference) || globs.some((fits) => fits(reference));
 }
 
 /** The star of a source does not reach into the tool's part, and a pattern without source reaches no source's tools. */
-function expressionFromPattern(pattern: string): RegExp {
+function globFromPattern(pattern: string): NameMatcher {
   const { source, tool } = parseReference(pattern);
-  const glob = (text: string, star: string) =>
-    text
-      .split("*")
-      .map((literal) => literal.replace(/[\\^$.|?+()[\]{}]/g, "\\$&"))
-      .join(star);
-  if (source !== undefined) return new RegExp(`^@${glob(source, "[^/]*")}/${glob(tool, ".*")}$`, "s");
-  return new RegExp(`^(?!@)${glob(tool, ".*")}$`, "s");
+  const fitsTool = createGlob(tool);
+  if (source === undefined) return (reference) => !reference.startsWith("@") && fitsTool(reference);
+  const fitsSource = createGlob(source);
+  return (reference) => {
+    const named = parseReference(reference);
+    return named.source !== undefined && fitsSource(named.source) && fitsTool(named.tool);
+  };
+}
+
+/** SEC-5: takes the first place for each part between two stars, and so no longer than the text is. A regular expression would try all places. */
+function createGlob(pattern: string): (text: string) => boolean {
+  const [first = "", ...rest] = pattern.split("*");
+  const last = rest.pop();
+  if (last === undefined) return (text) => text === pattern;
+  return (text) => {
+    const end = text.length - last.length;
+    if (end < first.length || !text.startsWith(first) || !text.endsWith(last)) return false;
+    let at = first.length;
+    for (const part of rest) {
+      at = text.indexOf(part, at);
+      if (at < 0 || at + part.length > end) return false;
+      at += part.length;
+    }
+    return true;
+  };
 }
 
 /** The tools of every agent, which nothing may shadow and nobody needs to list. */
