@@ -7,6 +7,10 @@ export interface Ground {
   /** The seed of a third party that serves a provider. */
   readonly providerSeed: string;
   readonly keys: Readonly<Record<Principal, string>>;
+  /** Of people's tokens: a gateway that takes them, and what their issuer says to mallory. */
+  readonly jwt: Tokens & { readonly url: string };
+  /** How many runs of a principal may be in flight. */
+  readonly mostRuns: number;
   /** The parked run of alice's. */
   readonly runId: string;
   /** Stands in everything that is alice's alone, and in secrets of the suite. */
@@ -16,6 +20,15 @@ export interface Ground {
   /** Where the suite keeps its files, where tools lie, what file tools may touch, and a file of another user. */
   readonly directories: Readonly<Record<"suite" | "files" | "inside" | "ofAnother", string>>;
   readonly isConfined: boolean;
+}
+
+export interface Tokens {
+  readonly issuer: string;
+  readonly audience: string;
+  readonly jwksUrl: string;
+  /** A good one of mallory's, and some of the issuer's that are for nobody here. */
+  readonly own: string;
+  readonly misdirected: Readonly<Record<string, string>>;
 }
 
 export type Principal = "alice" | "mallory" | "olga";

@@ -3,20 +3,26 @@ import { bodies } from "./bodies.ts";
 import { bus } from "./bus.ts";
 import { costs } from "./costs.ts";
 import { doors } from "./doors.ts";
-import { fuzz } from "./fuzz.ts";
+import { messages } from "./fuzz/messages.ts";
+import { fuzz } from "./fuzz/requests.ts";
 import { ids } from "./ids.ts";
-import { outward } from "./outward.ts";
+import { outward } from "./outward/outward.ts";
+import { turncoats } from "./outward/turncoats.ts";
+import { tokens } from "./tokens.ts";
 import { tools } from "./tools.ts";
 
 export const attacks: readonly Attack[] = [
   ...doors,
+  ...tokens,
   ...bus,
   ...ids,
   ...tools,
   ...outward,
+  ...turncoats,
   ...bodies,
   ...costs,
   ...fuzz,
+  ...messages,
 ];
 
 export const shortAttacks: readonly Attack[] = attacks.filter(({ isLong = false }) => !isLong);

@@ -3,10 +3,12 @@
 import type { Client } from "@connectrpc/connect";
 import { AuditService } from "#gen/toolbus/audit/v1/audit_service_pb.ts";
 import { CallerService } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
+import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
+import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { objectOf, patternBombs, schemaBombs } from "#runtime/schema/json-schema/testing/bombs.ts";
-import { gatewayAt } from "../../system/access/world.ts";
+import { gatewayAt, input, options } from "../../system/access/world.ts";
 import { type Attack, type Ground, tryAll } from "../attack.ts";
 import { callTool } from "../suite/call-tool.ts";
 
@@ -67,6 +69,33 @@ export const costs: readonly Attack[] = [
       const call = () => tools.listTools({ scope: { case: "session", value: { sessionId } } });
       await Promise.allSettled(Array.from({ length: count }, call));
       return { tries: count, reached: [] };
+    },
+  },
+  {
+    name: "more runs in flight than a principal's share",
+    requirement: "SEC-6",
+    async play({ url, keys, mostRuns }) {
+      const runs = gatewayAt(url, keys.mallory).client(RunService);
+      const created: string[] = [];
+      const outcome = await tryAll(
+        Array.from({ length: mostRuns + 20 }),
+        async () => {
+          const { run } = await runs.createRun({ agent: "keeper", input, options }).catch((error: unknown) => {
+            const { reason, message } = failureFromConnectError(error);
+            if (reason !== "SHARE_EXCEEDED") throw new Error(message);
+            return { run: undefined };
+          });
+          if (run !== undefined) created.push(run.id);
+          return undefined;
+        },
+        1,
+      );
+      const hers = gatewayAt(url, keys.alice).client(RunService);
+      const other = await hers.createRun({ agent: "keeper", input, options });
+      await Promise.all(created.map((runId) => runs.cancelRun({ runId })));
+      await hers.cancelRun({ runId: other.run!.id });
+      const excess = created.length - mostRuns;
+      return { ...outcome, reached: excess > 0 ? [`${excess} runs more than the share were accepted`] : [] };
     },
   },
   {

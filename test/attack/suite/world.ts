@@ -23,6 +23,7 @@ import { HOSTILE_MCP_SERVER, HOSTILE_MODULE, HOSTILE_WORKER } from "../../system
 import type { Ground } from "../attack.ts";
 import { neighbourSession } from "../neighbour/calls.ts";
 import { callTool } from "./call-tool.ts";
+import { openIssuer } from "./issuer.ts";
 
 export interface AttackedSuite extends AsyncDisposable {
   readonly ground: Ground;
@@ -33,6 +34,7 @@ export interface AttackedSuite extends AsyncDisposable {
 const patience = { timeoutMs: 120_000 };
 const CANARY = "only-alices";
 const secretOfTools = "secret-of-the-suite-0123";
+const MOST_RUNS = 64;
 const modelKey = "key-of-a-model-012345678";
 
 /** Starts the suite, a process each, with the files of everybody. */
@@ -54,16 +56,20 @@ export async function openAttackedSuite(): Promise<AttackedSuite> {
         ...environmentOf(files),
         TOOLBUS_GATEWAY_ALLOW: "127.0.0.2/31",
         TOOLBUS_SECRET_KEY: secretOfTools,
+        TOOLBUS_SHARE_RUNS: String(MOST_RUNS),
         OPENAI_API_KEY: modelKey,
       },
     }),
   );
   const { suite } = world;
   await issueProviderKey(suite.credentials, "stranger");
-  const openUrl = await openGatewayWithoutKeys(stack, {
-    NATS_URL: suite.nats.url,
-    TOOLBUS_BUS_CREDENTIALS: suite.credentials,
-  });
+  const grant = { TOOLBUS_DEFAULT_GRANT: "*" }; // the same at all gateways
+  const onBus = { NATS_URL: suite.nats.url, TOOLBUS_BUS_CREDENTIALS: suite.credentials, ...grant };
+  const issuer = await openIssuer(stack);
+  const [openUrl, jwtUrl] = await Promise.all([
+    openGateway(stack, { ...onBus, TOOLBUS_AUTH: "none" }),
+    openGateway(stack, { ...onBus, ...issuer.env }),
+  ]);
   await openSessions(suite.url);
   const admin = await readLogin(suite.credentials, ADMIN);
   const provider = await readLogin(suite.credentials, "provider.stranger");
@@ -74,6 +80,8 @@ export async function openAttackedSuite(): Promise<AttackedSuite> {
     natsUrl: suite.nats.url,
     providerSeed: provider.seed,
     keys,
+    jwt: { ...issuer.jwt, url: jwtUrl },
+    mostRuns: MOST_RUNS,
     runId: world.runId,
     canary: CANARY,
     secrets: [...Object.values(keys), secretOfTools, modelKey, admin.seed],
@@ -129,14 +137,11 @@ async function writeTools(files: string): Promise<void> {
   });
 }
 
-async function openGatewayWithoutKeys(stack: AsyncDisposableStack, env: NodeJS.ProcessEnv): Promise<string> {
-  const gateway = stack.use(
-    startCommand(["serve", "gateway"], {
-      env: { ...env, TOOLBUS_HTTP_PORT: "0", TOOLBUS_AUTH: "none", TOOLBUS_DEFAULT_GRANT: "*" },
-    }),
-  );
+/** One more than the suite's own. */
+async function openGateway(stack: AsyncDisposableStack, env: NodeJS.ProcessEnv): Promise<string> {
+  const gateway = stack.use(startCommand(["serve", "gateway"], { env: { ...env, TOOLBUS_HTTP_PORT: "0" } }));
   const url = () => /"url":"(http[^"]+)"/.exec(gateway.written.stdout)?.[1];
-  return until(url, { ...patience, what: "the gateway without keys" });
+  return until(url, { ...patience, what: "another gateway" });
 }
 
 /** Root makes one; anybody else finds one. */

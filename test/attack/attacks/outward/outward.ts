@@ -8,17 +8,17 @@ import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { textContent } from "#runtime/content/text.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { until } from "#runtime/time/until.ts";
-import { openLargeServer } from "../../../services/mcp-bridge/testing/servers/large-server.ts";
+import { openLargeServer } from "../../../../services/mcp-bridge/testing/servers/large-server.ts";
 import {
   openForeignHost,
   openRedirectingServer,
-} from "../../../services/mcp-bridge/testing/servers/redirecting-server.ts";
-import { insideHosts } from "../../../services/tool-router/testing/peers/inside-hosts.ts";
-import { openWebServer } from "../../../services/tool-router/testing/peers/web-server.ts";
-import { startCommand } from "../../harness/commands/command.ts";
-import { gatewayAt } from "../../system/access/world.ts";
-import { type Attack, type Ground, tryAll } from "../attack.ts";
-import { callTool } from "../suite/call-tool.ts";
+} from "../../../../services/mcp-bridge/testing/servers/redirecting-server.ts";
+import { insideHosts } from "../../../../services/tool-router/testing/peers/inside-hosts.ts";
+import { openWebServer } from "../../../../services/tool-router/testing/peers/web-server.ts";
+import { startCommand } from "../../../harness/commands/command.ts";
+import { gatewayAt } from "../../../system/access/world.ts";
+import { type Attack, type Ground, tryAll } from "../../attack.ts";
+import { callTool } from "../../suite/call-tool.ts";
 
 const secretKey = `\${secret:KEY}`;
 
