@@ -6,6 +6,10 @@ export const anyOf = (depth: number): object =>
 const oneOf = Array(400).fill({ oneOf: [{ type: "array" }, { if: {}, else: { not: {} } }] });
 const circle = Array.from({ length: 1_000 }, (_, n) => [`p${n}`, { $ref: `#/properties/p${(n + 1) % 1_000}` }]);
 const shared = Array.from({ length: 180 }, (_, n) => [`p${n}`, { $ref: "#/properties/all" }]);
+const sharedBy180 = (depth: number) => objectOf({ ...Object.fromEntries(shared), all: anyOf(depth) });
+
+/** A schema that no machine compiles in seconds: each of 180 references brings its 1,023 parts again. */
+export const hugeSchema = sharedBy180(9);
 
 /** Schemas that take a compiler seconds or hundreds of megabytes. */
 export const schemaBombs: readonly (readonly [what: string, schemaJson: string])[] = [
@@ -16,7 +20,7 @@ export const schemaBombs: readonly (readonly [what: string, schemaJson: string])
     objectOf(Object.fromEntries(Array.from({ length: 2_000 }, (_, n) => [`p${n}`, { type: "string" }]))),
   ],
   ["a circle of references", objectOf(Object.fromEntries(circle))],
-  ["one part that many refer to", objectOf({ ...Object.fromEntries(shared), all: anyOf(5) })],
+  ["one part that many refer to", sharedBy180(5)],
 ];
 
 /** What makes `^(a+)+$` backtrack without end. */

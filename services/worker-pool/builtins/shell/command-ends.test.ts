@@ -84,10 +84,11 @@ describe("what a command leaves behind, and how long it may take", () => {
 
   test("WORK-10 commands at one time are bounded; one that finds no place in its time was not started", async () => {
     await using own = await openPoolOnBus(() => ({ TOOLBUS_POOL_CALLS: "2" }));
-    const builtinPolicy = { builtin: Builtin.SHELL_EXEC, allowedPaths: [inside], allowedCommands: ["sleep", "touch"] };
+    const builtinPolicy = { builtin: Builtin.SHELL_EXEC, allowedPaths: [inside], allowedCommands: ["sh", "touch"] };
     const exec = (argv: string[], timeoutMs: number) =>
       own.call({ tool: "shell_exec", args: { argv }, builtinPolicy, timeoutMs });
-    const busy = [exec(["sleep", "600"], 4_000), exec(["sleep", "600"], 4_000)];
+    const busy = [1, 2].map(() => exec(["sh", "-c", "echo $$ >>busy; sleep 600"], 4_000));
+    await until(async () => (await pidsIn("busy")).length === 2);
     await expect(exec(["touch", "started"], 500)).rejects.toThrow(/was not started within \d+ms: everything is busy/);
     expect((await exec(["touch", "later"], 60_000)).isError).toBe(false);
     for (const one of await Promise.all(busy)) expect(one.value).toMatch(/timed out/);

@@ -30,6 +30,11 @@ const SCRIPT = 'exec "$@" 3<&0 4>&1 </dev/null >&2';
 /** There may be many, and what a module needs for long is in its old generation. */
 const MAX_SEMI_SPACE_MIB = 2;
 
+/** What this program's own files are loaded by, as below `node_modules`. Other options of its own are none of a module's. */
+function hooks(): string[] {
+  return process.execArgv.flatMap((word, index, words) => (word === "--import" ? [word, words[index + 1] ?? ""] : []));
+}
+
 /** Starts a process that loads the module; it has nothing of the service's environment, and what it prints comes as lines. */
 export function startProcess(options: ProcessOptions, onPrint: (line: string) => void): Promise<ChildProcess> {
   const { path, heapBytes, maxLineBytes, environment, confinement } = options;
@@ -40,7 +45,7 @@ export function startProcess(options: ProcessOptions, onPrint: (line: string) =>
   const visible = [dirname(path), dirname(process.execPath)];
   return openChildProcess({
     command: "/bin/sh",
-    args: ["-c", SCRIPT, "sh", process.execPath, ...process.execArgv, ...heapWords, PROGRAM, path],
+    args: ["-c", SCRIPT, "sh", process.execPath, ...hooks(), ...heapWords, PROGRAM, path],
     env: environment,
     cwd: dirname(path),
     confinement: confinement && { ...confinement, visible },
