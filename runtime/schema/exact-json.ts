@@ -9,9 +9,19 @@ export function parseExactly(text: string): unknown {
   );
 }
 
-/** Whether text may hold a number that `JSON.parse` changes. */
+/** Whether text may hold a number that `JSON.parse` changes; a string of many digits counts. */
 export function mayLoseDigits(text: string): boolean {
   return LONG_NUMBER.test(text);
+}
+
+/** Whether JSON holds a number that `JSON.parse` changes. */
+export function losesDigits(text: string): boolean {
+  if (!mayLoseDigits(text)) return false;
+  let isLost = false;
+  parse(text, (_, value, { source = "" }) => {
+    isLost ||= typeof value === "number" && !isHeld(value, source);
+  });
+  return isLost;
 }
 
 function isHeld(value: number, source: string): boolean {

@@ -2,7 +2,7 @@ import type { JSONValue, LanguageModelV4ToolResultOutput } from "@ai-sdk/provide
 import type { ResultContent, ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { jsonOfBlock, jsonOfBlocks } from "#runtime/results/content.ts";
 import { isTooDeep } from "#runtime/schema/depth.ts";
-import { mayLoseDigits } from "#runtime/schema/exact-json.ts";
+import { losesDigits } from "#runtime/schema/exact-json.ts";
 
 type Output = LanguageModelV4ToolResultOutput;
 export type OutputPart = Extract<Output, { type: "content" }>["value"][number];
@@ -17,7 +17,7 @@ export function outputFromResult({ outputJson, isError, content }: ToolResult): 
   if (content.length > 0) return outputFromBlocks({ outputJson, isError, content });
   const value = parsedOr(outputJson, outputJson) ?? null;
   if (typeof value === "string") return { type: isError ? "error-text" : "text", value };
-  if (!isError && mayLoseDigits(outputJson)) return { type: "text", value: outputJson };
+  if (!isError && losesDigits(outputJson)) return { type: "text", value: outputJson };
   return { type: isError ? "error-json" : "json", value };
 }
 
