@@ -42,14 +42,20 @@ export function createMcpPaths(options: McpPathsOptions): PathTaker {
     const path = (request.url ?? "/").split("?", 1)[0] ?? "";
     const [isOurs, agent = ""] = /^\/mcp(?:\/([a-zA-Z0-9_-]{1,64}))?\/?$/.exec(path) ?? [];
     if (isOurs === undefined) return options.metadata.paths(request, response, body);
-    answer(options, { request, response, body }, agent)
-      .then((web) => answerWeb(response, web))
+    const signal = signalOf(response);
+    answer(options, { request, response, body, signal }, agent)
+      .then((web) => answerWeb(response, web, signal))
       .catch(() => response.destroy());
     return true;
   };
 }
 
-async function answer(options: McpPathsOptions, given: Exchange, agent: string): Promise<Response> {
+interface Given extends Exchange {
+  /** Aborts when the client has left. */
+  readonly signal: AbortSignal;
+}
+
+async function answer(options: McpPathsOptions, given: Given, agent: string): Promise<Response> {
   const { request, response } = given;
   let id: string | number | null = null;
   try {
@@ -58,7 +64,7 @@ async function answer(options: McpPathsOptions, given: Exchange, agent: string):
     const bodyText = isJson(given) ? await readText(given.body, options.maxBytes) : "";
     const body = bodyText === "" ? undefined : parse(bodyText);
     if (isObject(body) && (typeof body.id === "string" || typeof body.id === "number")) id = body.id;
-    const head = webRequestOf(request, signalOf(response));
+    const head = webRequestOf(request, given.signal);
     const named = agent || (await soleAgent(options, caller));
     return await route(options, { caller, request: head, agent: named, body, bodyText });
   } catch (error) {

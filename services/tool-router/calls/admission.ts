@@ -8,8 +8,8 @@ import type { Validator } from "#runtime/schema/json-schema/validator.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { Audit } from "../catalogue/audit/audit.ts";
 import type { AgentContext, Contexts } from "../sessions/contexts/contexts.ts";
-import { AGENT_SWITCHED, isSwitching } from "../sessions/failures.ts";
-import type { Sessions } from "../sessions/sessions.ts";
+import { AGENT_SWITCHED, isSwitching, refuseSwitched } from "../sessions/failures.ts";
+import type { ActiveSession, Sessions } from "../sessions/sessions.ts";
 import type { Spaces } from "../sessions/spaces.ts";
 import { blockedOutsideSpace, type Decision, narrow } from "../tools/policy.ts";
 import { refusalOfArguments, refusalOfLargeArguments, refusalOfMissing, withAlternatives } from "../tools/refusal.ts";
@@ -50,11 +50,13 @@ export function createAdmission(parts: AdmissionParts): Admitter {
     }
   }
 
+  async function activeSession({ sessionId, contextRevision, agent }: IdentifiedCall): Promise<ActiveSession> {
+    const active = await sessions.active(sessionId, contextRevision);
+    return agent === "" || agent === active.session.agent ? active : refuseSwitched(active.session);
+  }
+
   async function decide(request: IdentifiedCall, signal: AbortSignal): Promise<Admission> {
-    const { sessionId, contextRevision } = request;
-    const active = await sessions
-      .active(sessionId, contextRevision)
-      .catch((error: unknown) => throwAudited(record, request, error));
+    const active = await activeSession(request).catch((error: unknown) => throwAudited(record, request, error));
     const context = contexts.ofSession(active, request);
     const { tools, resolution } = await contexts.find(context, request.name, signal);
     if (resolution.kind !== "found") {

@@ -4,6 +4,7 @@ import { create } from "@bufbuild/protobuf";
 import { ToolListChangedNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
+import { SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { AllowedToolsSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { until } from "#runtime/time/until.ts";
@@ -21,6 +22,7 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(() => door[Symbol.asyncDispose]());
 
+const { ACTIVE } = SessionState;
 const there = () => ({ url: door.other.url, key: keys.alice });
 const calling = (id: number, name: string) => ({
   ...{ jsonrpc: "2.0", id, method: "tools/call" },
@@ -105,8 +107,21 @@ describe("DOOR-1 a client of SDK 2.x, which speaks 2026-07-28", () => {
     const sessions = openConnection({ url: here.url, apiKey: here.key }).client(SessionService);
     const own = (await sessions.listSessions({ pageSize: 1_000 })).sessions.filter(({ id }) => id.startsWith("mcp-"));
     expect(own.map(({ agent, principal }) => [agent, principal])).toEqual([["clerk", "alice"]]);
+    const callAtBoth = async () => {
+      for (const { client } of [one, other])
+        expect(await client.callTool({ name: "all__get-tiny-image", arguments: {} })).not.toMatchObject({
+          isError: true,
+        });
+      const { sessions: opened } = await sessions.listSessions({ pageSize: 1_000 });
+      return opened.filter(({ id, agent, state }) => isStanding(id) && agent === "clerk" && state === ACTIVE);
+    };
+    const isStanding = (id: string) => id.startsWith("mcp-");
     await sessions.closeSession({ sessionId: own[0]!.id });
-    await one.client.callTool({ name: "all__echo", arguments: { message: "again" } });
+    const [second] = await callAtBoth();
+    await sessions.switchAgent({ sessionId: second!.id, agent: "narrow" }); // which has no such tool
+    const standing = await callAtBoth();
+    expect(standing.map(({ id }) => id)).not.toContain(second!.id);
+    expect(standing).toHaveLength(1);
   });
 
   it("sees progress, and cancels by leaving", async () => {

@@ -20,6 +20,12 @@ export interface AskedCall {
   readonly arguments: Record<string, unknown>;
 }
 
+/** Calls a tool in a session that both sides know. */
+export type CallInSession = (
+  call: { readonly callId: string; readonly name: string; readonly argumentsJson: string },
+  options: CallOptions,
+) => AsyncIterable<CallToolResponse>;
+
 export interface AgentServerOptions {
   readonly tools: Tools;
   readonly content: Content;
@@ -30,7 +36,9 @@ export interface AgentServerOptions {
   readonly options: CallOptions;
   readonly instructions?: string;
   /** The id of the call, which is the same whenever it is asked for again (mcp-2). */
-  readonly callIdOf: (call: AskedCall, sessionId: string) => string;
+  readonly callIdOf: (call: AskedCall) => string;
+  /** In that session. */
+  readonly callTool: CallInSession;
   /** Its arguments as they were written, numbers and all. */
   readonly argumentsJsonOf: (call: AskedCall) => string;
   readonly answering: Answering;
@@ -67,7 +75,7 @@ export function createAgentServer(server: AgentServerOptions): Server {
   own.setRequestHandler("tools/call", ({ params: { name, arguments: given = {} } }, { mcpReq }) =>
     answering(async () => {
       const asked = { id: mcpReq.id, name, arguments: given };
-      const callId = server.callIdOf(asked, await sessionId());
+      const callId = server.callIdOf(asked);
       const answer = await call(server, { asked, callId, signal: mcpReq.signal }, teller(mcpReq, logs));
       const hasSchema = async () => (await list()).some((tool) => tool.name === name && tool.outputSchema);
       return resultFrom(answer, { ...server, callId, hasSchema });
@@ -122,8 +130,8 @@ interface BegunCall {
 async function call(server: AgentServerOptions, { asked, callId, signal }: BegunCall, tell: Tell): Promise<Answer> {
   using _taken = { [Symbol.dispose]: server.takeCall() };
   const argumentsJson = server.argumentsJsonOf(asked);
-  const request = { callId, sessionId: await server.sessionId(), name: asked.name, argumentsJson };
-  const open = () => server.tools.callTool(request, { ...server.options, signal });
+  const request = { callId, name: asked.name, argumentsJson };
+  const open = () => server.callTool(request, { ...server.options, signal });
   for await (const { event } of resumed({ open, isPassing: isUnavailable, patienceMs: PATIENCE_MS, signal })) {
     if (event.case === "result") return event.value;
     await tell(event);

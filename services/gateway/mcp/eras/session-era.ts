@@ -7,7 +7,7 @@ import {
 } from "@modelcontextprotocol/server";
 import { refuse } from "#runtime/failure/failure.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
-import { type AskedCall, createAgentServer } from "../agent/agent-server.ts";
+import { type AgentServerOptions, type AskedCall, createAgentServer } from "../agent/agent-server.ts";
 import { instructionsFrom, readTools, scopeOfSession } from "../agent/tool-list.ts";
 import { eventIdOfCall } from "./event-ids.ts";
 import { type McpExchange, type McpParts, optionsFor, serverParts } from "./exchange.ts";
@@ -17,7 +17,7 @@ import { writtenArguments } from "./written-arguments.ts";
 export async function postToSession(parts: McpParts, exchange: McpExchange): Promise<Response> {
   const messages = messagesOf(exchange.body);
   if (messages.some((message) => isInitializeRequest(message))) return initialize(parts, exchange);
-  const sessionId = await requireSession(parts, exchange);
+  const sessionId = await requireSession(parts, exchange); // first: a client that has no answer yet cannot come back for its call
   const canceled = messages.filter(({ method }) => method === "notifications/cancelled");
   await Promise.all(canceled.map((message) => cancel(parts, { exchange, sessionId, message })));
   const [only] = messages;
@@ -47,6 +47,15 @@ async function initialize(parts: McpParts, exchange: McpExchange): Promise<Respo
   return serve(parts, exchange, { sessionId, isNew: true, instructions: instructionsFrom(list) });
 }
 
+/** What an agent's server needs of a session whose client names it. */
+export function partsOfSession(parts: McpParts, exchange: McpExchange, sessionId: string) {
+  return {
+    ...serverParts(parts, exchange, async () => sessionId),
+    callIdOf: ({ id }) => callIdOf(sessionId, id),
+    callTool: (call, options) => parts.tools.callTool({ ...call, sessionId }, options),
+  } satisfies Partial<AgentServerOptions>;
+}
+
 interface Served {
   readonly sessionId: string;
   readonly isNew?: boolean;
@@ -61,8 +70,7 @@ async function serve(parts: McpParts, exchange: McpExchange, served: Served): Pr
   const { request, body, bodyText } = exchange;
   const argumentsJsonOf = writtenArguments(bodyText);
   const server = createAgentServer({
-    ...serverParts(parts, exchange, async () => sessionId),
-    callIdOf: ({ id }) => callIdOf(sessionId, id),
+    ...partsOfSession(parts, exchange, sessionId),
     argumentsJsonOf,
     knowsLinks: (request.headers.get("mcp-protocol-version") ?? "") >= "2025-06-18",
     logs: false, // what `logging/setLevel` says would be forgotten with the request

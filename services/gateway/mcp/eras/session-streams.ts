@@ -6,8 +6,8 @@ import { followTools } from "../agent/tool-changes.ts";
 import { scopeOfSession } from "../agent/tool-list.ts";
 import { isEventStream } from "../http/web-messages.ts";
 import { eventIdOfTools, type PlacedCall, placeFromEventId } from "./event-ids.ts";
-import { type McpExchange, type McpParts, optionsFor, serverParts } from "./exchange.ts";
-import { callIdOf, postToSession, requireSession } from "./session-era.ts";
+import { type McpExchange, type McpParts, optionsFor } from "./exchange.ts";
+import { callIdOf, partsOfSession, postToSession, requireSession } from "./session-era.ts";
 
 /** Answers a GET of 2024-11-05 … 2025-11-25: the stream of a session, or that of a call whose client has lost it (mcp-3). */
 export async function openStream(parts: McpParts, exchange: McpExchange): Promise<Response> {
@@ -64,8 +64,7 @@ async function followSession(
   const eventStore = { storeEvent: async () => eventIdOfTools(known), replayEventsAfter: async () => "" };
   const transport = new Transport({ eventStore });
   const server = createAgentServer({
-    ...serverParts(parts, exchange, async () => sessionId),
-    callIdOf: ({ id }) => callIdOf(sessionId, id),
+    ...partsOfSession(parts, exchange, sessionId),
     argumentsJsonOf: (call) => JSON.stringify(call.arguments),
     knowsLinks: false,
     logs: false,

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import type { Client } from "@connectrpc/connect";
 import { type Session, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import type { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
+import { BoundedMap } from "#runtime/collections/bounded-map.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { type Caller, principalOf } from "#runtime/rpc/identity.ts";
@@ -10,6 +11,8 @@ import { valuesOf } from "../../plain/exchange.ts";
 /** Sessions of the suite, as those of MCP clients (mcp-1). */
 export class McpSessions {
   readonly #sessions: Client<typeof SessionService>;
+  /** The place of a standing session, as it was when it was last looked for. */
+  readonly #places = new BoundedMap<string, number>(10_000);
 
   constructor(sessions: Client<typeof SessionService>) {
     this.#sessions = sessions;
@@ -37,7 +40,8 @@ export class McpSessions {
    */
   async standing(agent: string, caller: Caller): Promise<string> {
     for (let place = 0; place < MOST_PLACES; place += 1) {
-      const id = idOfStanding(agent, principalOf(caller), place);
+      const id = idOfStanding(agent, caller, place);
+      this.#places.set(idOfStanding(agent, caller, 0), place);
       const session = await this.#find(id, caller);
       if (session === undefined) return (await this.open(agent, caller, id)).id;
       if (session.agent === agent && session.state !== SessionState.CLOSED) return id;
@@ -45,6 +49,11 @@ export class McpSessions {
     return refuse("resource_exhausted", "too many sessions with this agent were closed lately: try again tomorrow", {
       reason: "SHARE_EXCEEDED",
     });
+  }
+
+  /** The standing session as it is believed to be. Nobody is asked, so it may not be there, or not be one any more. */
+  believed(agent: string, caller: Caller): string {
+    return idOfStanding(agent, caller, this.#places.get(idOfStanding(agent, caller, 0)) ?? 0);
   }
 
   async #find(sessionId: string, caller: Caller): Promise<Session | undefined> {
@@ -61,9 +70,9 @@ export class McpSessions {
 /** A session that was closed keeps its id for a day at least. */
 const MOST_PLACES = 100;
 
-function idOfStanding(agent: string, principal: string, place: number): string {
+function idOfStanding(agent: string, caller: Caller, place: number): string {
   const digest = createHash("sha256")
-    .update(JSON.stringify([principal, agent, place]))
+    .update(JSON.stringify([principalOf(caller), agent, place]))
     .digest("base64url");
   return `mcp-${digest.slice(0, 32)}`;
 }

@@ -1,8 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { createMcpHandler, type ServerEventBus } from "@modelcontextprotocol/server";
+import { failureFromConnectError } from "#runtime/failure/connect.ts";
+import type { Failure } from "#runtime/failure/failure.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
 import { openEnding } from "#runtime/time/ending.ts";
-import { createAgentServer } from "../agent/agent-server.ts";
+import { type CallInSession, createAgentServer } from "../agent/agent-server.ts";
 import { followTools } from "../agent/tool-changes.ts";
 import { instructionsFrom, readTools, scopeOfSession } from "../agent/tool-list.ts";
 import { isEventStream } from "../http/web-messages.ts";
@@ -23,6 +25,7 @@ export async function serveStateless(parts: McpParts, exchange: McpExchange): Pr
       ...serverParts(parts, exchange, () => sessions.standing(agent, caller)),
       argumentsJsonOf: writtenArguments(bodyText),
       callIdOf: () => callId,
+      callTool: callInStanding(parts, exchange),
       knowsLinks: true,
       logs: true,
     });
@@ -32,6 +35,23 @@ export async function serveStateless(parts: McpParts, exchange: McpExchange): Pr
   const response = await handler.fetch(request, { parsedBody: body });
   if (!isEventStream(response)) leave();
   return response;
+}
+
+/** Without asking for the session first: the router refuses where it is another one, and nothing is done yet. */
+function callInStanding({ tools, sessions }: McpParts, { agent, caller }: McpExchange): CallInSession {
+  return async function* callTool(call, options) {
+    try {
+      yield* tools.callTool({ ...call, agent, sessionId: sessions.believed(agent, caller) }, options);
+    } catch (error) {
+      if (!isElsewhere(failureFromConnectError(error))) throw error;
+      yield* tools.callTool({ ...call, agent, sessionId: await sessions.standing(agent, caller) }, options);
+    }
+  };
+}
+
+/** The refusals of a session that is not there, or has ended, or has gone on to another agent. */
+function isElsewhere({ reason }: Failure): boolean {
+  return reason === "SESSION_NOT_FOUND" || reason === "SESSION_CLOSED" || reason === "AGENT_SWITCHED";
 }
 
 interface Changes {

@@ -1,6 +1,5 @@
-import { Readable } from "node:stream";
-import { pipeline } from "node:stream/promises";
 import { headerOf, urlOf } from "#runtime/rpc/http/connect/exchange.ts";
+import { Reply } from "#runtime/rpc/http/connect/reply.ts";
 import type { HttpRequest, HttpResponse } from "#runtime/rpc/http/messages.ts";
 
 /** The head of a request as the SDK's transports take it, which read no body: it is given to them parsed. */
@@ -11,18 +10,19 @@ export function webRequestOf(request: HttpRequest, signal: AbortSignal): Request
 /** Belongs to the connection, which HTTP/2 does not let anybody name. */
 const ofConnection = new Set(["connection", "keep-alive", "transfer-encoding"]);
 
-/** Resolves when all is written, or the client has left, which the body is told. */
-export async function answerWeb(response: HttpResponse, answer: Response): Promise<void> {
-  for (const [name, value] of answer.headers) if (!ofConnection.has(name)) response.setHeader(name, value);
-  response.writeHead(answer.status);
-  const { body } = answer;
-  if (body === null) {
-    response.end();
-    return;
-  }
-  if ("flushHeaders" in response) response.flushHeaders(); // a stream may have nothing to say for long
+const NOTHING = new Uint8Array();
+
+/** Resolves when all is written, or the client has left, which the signal says and the body is told. */
+export async function answerWeb(response: HttpResponse, answer: Response, signal: AbortSignal): Promise<void> {
+  const { status, headers, body } = answer;
+  const fields = Object.fromEntries([...headers].filter(([name]) => !ofConnection.has(name)));
+  const reply = new Reply(response, () => ({ status, fields }));
+  const reader = body?.getReader();
+  signal.addEventListener("abort", () => reader?.cancel().catch(() => {}), { once: true }); // it has nobody to tell
   try {
-    await pipeline(Readable.fromWeb(body), response);
+    if (reader) await reply.send(NOTHING); // a stream may have nothing to say for long
+    for (let piece = await reader?.read(); piece?.value; piece = await reader?.read()) await reply.send(piece.value);
+    reply.end(NOTHING);
   } catch {
     response.destroy(); // the client has left
   }

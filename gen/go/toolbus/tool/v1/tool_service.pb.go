@@ -528,7 +528,10 @@ type CallToolRequest struct {
 	// The sources that the run brings, as in SessionScope.
 	RunSources []*RunSource `protobuf:"bytes,10,rep,name=run_sources,json=runSources,proto3" json:"run_sources,omitempty"`
 	// How long the call may take from now on; absent for `deadline`, which it stands above.
-	Timeout       *durationpb.Duration `protobuf:"bytes,11,opt,name=timeout,proto3" json:"timeout,omitempty"`
+	Timeout *durationpb.Duration `protobuf:"bytes,11,opt,name=timeout,proto3" json:"timeout,omitempty"`
+	// The agent for which the session is believed to be; one that has another agent by now refuses the call (`failed_precondition`,
+	// REASON_AGENT_SWITCHED). Empty for whichever it has.
+	Agent         string `protobuf:"bytes,12,opt,name=agent,proto3" json:"agent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -638,6 +641,13 @@ func (x *CallToolRequest) GetTimeout() *durationpb.Duration {
 		return x.Timeout
 	}
 	return nil
+}
+
+func (x *CallToolRequest) GetAgent() string {
+	if x != nil {
+		return x.Agent
+	}
+	return ""
 }
 
 // What a call answered, and what it means for the run that called.
@@ -1463,7 +1473,7 @@ const file_toolbus_tool_v1_tool_service_proto_rawDesc = "" +
 	"\x10context_revision\x18\x04 \x01(\rR\x0fcontextRevision\x12%\n" +
 	"\x0etools_revision\x18\x05 \x01(\tR\rtoolsRevision\x12\x1c\n" +
 	"\tunchanged\x18\x06 \x01(\bR\tunchanged\x12&\n" +
-	"\x0fnext_page_token\x18\a \x01(\tR\rnextPageToken\"\xee\x04\n" +
+	"\x0fnext_page_token\x18\a \x01(\tR\rnextPageToken\"\xa2\x05\n" +
 	"\x0fCallToolRequest\x126\n" +
 	"\acall_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_-]{0,128}$R\x06callId\x12;\n" +
 	"\n" +
@@ -1481,7 +1491,8 @@ const file_toolbus_tool_v1_tool_service_proto_rawDesc = "" +
 	"\vrun_sources\x18\n" +
 	" \x03(\v2\x1a.toolbus.tool.v1.RunSourceB\b\xbaH\x05\x92\x01\x02\x10 R\n" +
 	"runSources\x12D\n" +
-	"\atimeout\x18\v \x01(\v2\x19.google.protobuf.DurationB\x0f\xbaH\f\xaa\x01\t\"\x05\b\x80\xe7\x84\x0f2\x00R\atimeout\"\x8f\x03\n" +
+	"\atimeout\x18\v \x01(\v2\x19.google.protobuf.DurationB\x0f\xbaH\f\xaa\x01\t\"\x05\b\x80\xe7\x84\x0f2\x00R\atimeout\x122\n" +
+	"\x05agent\x18\f \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\x05agent\"\x8f\x03\n" +
 	"\x0eCallToolResult\x12\x1f\n" +
 	"\voutput_json\x18\x01 \x01(\tR\n" +
 	"outputJson\x12\x19\n" +

@@ -280,6 +280,7 @@ class CallToolRequest(_message.Message):
     RUN_CONTEXT_FIELD_NUMBER: _builtins.int
     RUN_SOURCES_FIELD_NUMBER: _builtins.int
     TIMEOUT_FIELD_NUMBER: _builtins.int
+    AGENT_FIELD_NUMBER: _builtins.int
     call_id: _builtins.str
     """The call's id; a second call with the same id joins the first or is given its result, and is refused when it asks for
     something else. This holds for an hour at least after the first has ended, if it is recorded; calls of pure and idempotent
@@ -300,6 +301,10 @@ class CallToolRequest(_message.Message):
     """What the calling run allows this call; opaque. A provider that calls further tools on behalf of a call passes
     ExecuteToolRequest.run_context here, unchanged. It only narrows what the call may do; empty outside a run. Bytes that are no
     such context are refused (`invalid_argument`).
+    """
+    agent: _builtins.str
+    """The agent for which the session is believed to be; one that has another agent by now refuses the call (`failed_precondition`,
+    REASON_AGENT_SWITCHED). Empty for whichever it has.
     """
     @_builtins.property
     def allowed_tools(self) -> _tool_pb2.AllowedTools:
@@ -331,10 +336,11 @@ class CallToolRequest(_message.Message):
         run_context: _builtins.bytes = ...,
         run_sources: _abc.Iterable[_source_pb2.RunSource] | None = ...,
         timeout: _duration_pb2.Duration | None = ...,
+        agent: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["allowed_tools", b"allowed_tools", "deadline", b"deadline", "timeout", b"timeout"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["allowed_tools", b"allowed_tools", "arguments_json", b"arguments_json", "call_id", b"call_id", "context_revision", b"context_revision", "deadline", b"deadline", "name", b"name", "run_context", b"run_context", "run_id", b"run_id", "run_sources", b"run_sources", "session_id", b"session_id", "timeout", b"timeout"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "allowed_tools", b"allowed_tools", "arguments_json", b"arguments_json", "call_id", b"call_id", "context_revision", b"context_revision", "deadline", b"deadline", "name", b"name", "run_context", b"run_context", "run_id", b"run_id", "run_sources", b"run_sources", "session_id", b"session_id", "timeout", b"timeout"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
