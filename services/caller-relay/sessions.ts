@@ -38,7 +38,7 @@ export function createSessions({ readSession, onStranger }: SessionsOptions): Se
   };
   const refuseStranger = (sessionId: string, owner: string, caller: Caller) => {
     if (!isOwner(owner, caller)) onStranger(sessionId, principalOf(caller));
-    requireOwner({ sessionId, principal: owner }, caller);
+    requireOwner({ principal: owner }, caller, `session ${sessionId}`);
   };
 
   return {

@@ -40,7 +40,7 @@ export function createOwnership(
     async requireSession(sessionId, caller) {
       if (isServiceItself(caller) || sessionId === "") return;
       const principal = await ownerOf(sessionId);
-      if (principal !== undefined) requireOwner({ sessionId, principal }, caller);
+      if (principal !== undefined) requireOwner({ principal }, caller, `session ${sessionId}`);
     },
     async isOwnSession(sessionId, caller) {
       return isServiceItself(caller) || (sessionId !== "" && (await ownerOf(sessionId)) === caller.principal);

@@ -23,7 +23,7 @@ export async function openExisting(
   caller: Caller,
 ): Promise<RunJournal> {
   const journal = await openJournal(log, runId, clock);
-  requireOwner(journal.state?.accepted ?? notFound(runId), caller);
+  requireOwner(journal.state?.accepted ?? notFound(runId), caller, `run ${runId}`);
   return journal;
 }
 

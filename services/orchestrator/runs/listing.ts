@@ -43,7 +43,7 @@ export async function listRuns(
     const read = await Promise.all(some.map(async (entry) => ({ entry, state: await stateOf(options.log, entry) })));
     for (const { entry, state } of read) {
       lookedAt += 1;
-      if (state !== undefined && sessionId !== "") requireOwner(state.accepted, caller);
+      if (state !== undefined && sessionId !== "") requireOwner(state.accepted, caller, `session ${sessionId}`);
       const run = state && isOwner(state.accepted.principal, caller) ? rowFrom(state) : undefined;
       if (run && (statuses.length === 0 || statuses.includes(run.state))) runs.push(run);
       if (runs.length === limit || lookedAt === mostLookedAt) {

@@ -49,7 +49,8 @@ export function createSessions(readSession: ReadSession): Sessions {
       return first === second;
     },
     async ownerFor({ sessionId, agent }, caller) {
-      if (!isServiceItself(caller)) requireOwner({ sessionId, principal: await principalOf(sessionId) }, caller);
+      if (!isServiceItself(caller))
+        requireOwner({ principal: await principalOf(sessionId) }, caller, `session ${sessionId}`);
       return { sessionId, agent: agent || (await read(sessionId)).agent };
     },
   };

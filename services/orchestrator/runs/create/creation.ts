@@ -86,7 +86,7 @@ async function findRepeated(
   if (idempotencyKey === "") return undefined;
   const state = await findAccepted(options, sessionOf(request, principal), idempotencyKey);
   if (state === undefined) return undefined;
-  requireOwner(state.accepted, caller);
+  requireOwner(state.accepted, caller, `session ${state.accepted.sessionId}`);
   refuseOther(state, request);
   return state;
 }
@@ -96,7 +96,7 @@ async function openSession({ sessions }: CreationOptions, request: CreateRunRequ
   const session = await (request.sessionId === ""
     ? sessions.createSession(request.agent, { ...by, ...(sessionId !== "" && { sessionId }) })
     : sessions.getSession(sessionId, by));
-  requireOwner({ sessionId: session.id, principal: session.principal }, by.caller);
+  requireOwner(session, by.caller, `session ${session.id}`);
   if (session.state === SessionState.CLOSED) {
     refuse("failed_precondition", `session ${session.id} is closed`, { reason: "SESSION_CLOSED" });
   }

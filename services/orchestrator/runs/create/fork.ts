@@ -27,7 +27,7 @@ export async function forkRun(
   const last = records.at(-1)?.event.sequence ?? notFound(runId);
   const state = foldLog(records) ?? notFound(runId);
   const { accepted } = state;
-  requireOwner(accepted, by.caller);
+  requireOwner(accepted, by.caller, `run ${runId}`);
   const fork = create(RunForkSchema, { runId, atSequence });
   const given = optionsAt(state, atSequence);
   const asked = { input, fork, previousRunId: "", ...(given && { options: given }) };

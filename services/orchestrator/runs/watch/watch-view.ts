@@ -102,7 +102,7 @@ export class WatchView {
   #follow(body: RunEvent["event"], instance: string): Step | undefined {
     switch (body.case) {
       case "accepted":
-        requireOwner(body.value, this.#request.caller); // watch-5
+        requireOwner(body.value, this.#request.caller, `run ${this.#request.runId}`); // watch-5
         return undefined;
       case "claimed":
         this.holder = instance;

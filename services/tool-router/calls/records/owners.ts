@@ -12,10 +12,10 @@ export function isShownTo({ principal, taken, watcherPrincipal }: CallRecord, ca
 
 /** O2 */
 export function requireShown(record: CallRecord, caller: Caller): void {
-  if (!isShownTo(record, caller)) requireOwner(record, caller);
+  if (!isShownTo(record, caller)) requireOwner(record, caller, `call ${record.callId}`);
 }
 
 /** O3 */
 export function requireAnswerable(record: CallRecord, caller: Caller): void {
-  if (!isExternal(record)) requireOwner(record, caller);
+  if (!isExternal(record)) requireOwner(record, caller, `call ${record.callId}`);
 }

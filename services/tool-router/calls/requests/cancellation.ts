@@ -53,7 +53,7 @@ export function createCancellation({ store, running, queue, audit, clock }: Canc
   async function end(callId: string, why: string, caller: Caller) {
     const updated = await store.update(callId, (record) => {
       if (isTombstone(record)) return joined(record, caller.principal ?? "");
-      requireOwner(record, caller);
+      requireOwner(record, caller, `call ${callId}`);
       if (!isOpen(record)) return undefined;
       const result = record.taken ? canceled(record.effect) : failure(why);
       return { ...record, state: State.CANCELED, result };

@@ -37,7 +37,7 @@ const chunkBytes = 128 * 1_024;
 export function createResults({ calls, store, ownership }: ResultsParts): Results {
   async function ofCall(callId: string, caller: Caller): Promise<Whole> {
     const record = (await calls.read(callId)) ?? refuseUnknown(callId);
-    if (!caller.isOperator) requireOwner(record, caller);
+    if (!caller.isOperator) requireOwner(record, caller, `call ${callId}`);
     const result = record.result ?? refuseOpen(callId);
     return result.storedReference === "" ? wholeOf(result) : stored(result.storedReference);
   }

@@ -79,7 +79,7 @@ export function openRunningCalls(bus: Bus, parts: RunningCallParts): RunningCall
     async cancel(callId, caller) {
       const question: CancelQuestion = { callId, caller };
       const foreignSession = await firstAnswer(bus, JSON.stringify(question));
-      if (foreignSession) requireOwner({ sessionId: foreignSession, principal: "" }, caller);
+      if (foreignSession) requireOwner({ principal: "" }, caller, `call ${callId}`);
       return foreignSession !== undefined;
     },
     [Symbol.dispose]() {
