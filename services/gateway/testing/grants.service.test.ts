@@ -31,11 +31,10 @@ beforeAll(async () => {
 });
 afterAll(() => stack.disposeAsync());
 
-async function openGateway(env: Record<string, string>) {
+async function openGateway(env: Record<string, string>, logger = pino({ level: "silent" })) {
   const { url, credentials } = bus.server;
   const config = readConfig({ NATS_URL: url, TOOLBUS_BUS_CREDENTIALS: credentials, TOOLBUS_HTTP_PORT: "0", ...env });
   const telemetry = await openTelemetry({ service: "gateway" });
-  const logger = pino({ level: "silent" });
   const context = { name: "gateway", instance: "g", logger, telemetry, signal: new AbortController().signal };
   return openService(config, context);
 }
@@ -58,6 +57,19 @@ test("SEC-2 what has no grants is for whom an operator names, for the one who al
     await using _gateway = await openGateway(env);
     expect(await recordOf(DEFAULT_GRANT), JSON.stringify(Object.keys(env))).toEqual(expected);
   }
+});
+
+test("SEC-2 a gateway that is configured otherwise than the one before says so", async () => {
+  const lines: string[] = [];
+  const logger = pino({ level: "warn" }, { write: (line) => void lines.push(line) });
+  const keys = { TOOLBUS_API_KEYS: `${one},${two}` };
+  await using _before = await openGateway({ ...keys, TOOLBUS_DEFAULT_GRANT: "alice" });
+  await using _same = await openGateway({ ...keys, TOOLBUS_DEFAULT_GRANT: "alice" }, logger);
+  expect(lines).toEqual([]);
+  await using _other = await openGateway(keys, logger);
+  expect(lines.join()).toMatch(
+    /was for alice, and is for nobody from now on: give all gateways the same .*DEFAULT_GRANT/,
+  );
 });
 
 test("SEC-2 what a token grants is told before its request goes on, and taken back by one that grants less", async () => {

@@ -6,7 +6,7 @@ import { DEFAULT_GRANT, keyOfPrincipal } from "#runtime/rpc/access/grantees.ts";
 
 /** What this gateway tells all services of grants: see `runtime/rpc/access/grantees.ts`. */
 export interface GrantRecords {
-  /** Says for whom everything without grants is. */
+  /** Says for whom everything without grants is. Another answer than the one before is told as a fault, and holds. */
   keepDefault(principals: readonly string[]): Promise<void>;
   /** Says what the token of a principal grants it; at once, if it granted the same the last time. */
   keep(principal: string, grants: readonly string[]): Promise<void>;
@@ -20,17 +20,25 @@ export function createGrantRecords(
 ): GrantRecords {
   const known = new BoundedMap<string, string>(KNOWN_PRINCIPALS);
 
-  async function write(key: string, names: readonly string[], whenAbsent: readonly string[] | undefined) {
+  async function write(key: string, names: readonly string[]) {
     const text = String(names);
-    await bucket.update(key, (current = whenAbsent) => (String(current) === text ? undefined : names));
+    await bucket.update(key, (current = []) => (String(current) === text ? undefined : names));
   }
 
   return {
-    keepDefault: (principals) => write(DEFAULT_GRANT, [...principals].sort(), undefined),
+    async keepDefault(principals) {
+      let before: readonly string[] | undefined;
+      const names = [...principals].sort();
+      await bucket.update(DEFAULT_GRANT, (current) => {
+        before = current;
+        return String(current) === String(names) ? undefined : names;
+      });
+      if (before !== undefined && String(before) !== String(names)) onFault(faultOfDefault(before, names));
+    },
     async keep(principal, grants) {
       if (known.get(principal) === String(grants)) return;
       try {
-        await whileWaitedFor(() => write(keyOfPrincipal(principal), grants, []));
+        await whileWaitedFor(() => write(keyOfPrincipal(principal), grants));
         known.set(principal, String(grants));
       } catch (error) {
         // what asks for a grant is refused, with words; all else needs none
@@ -38,4 +46,10 @@ export function createGrantRecords(
       }
     },
   };
+}
+
+/** The record is one for all gateways, and the gateway that starts last has its way. */
+function faultOfDefault(before: readonly string[], names: readonly string[]): string {
+  const [was, is] = [before, names].map((list) => (list.length === 0 ? "nobody" : list.join(", ")));
+  return `what has no grants was for ${was}, and is for ${is} from now on: give all gateways the same keys, TOOLBUS_OPERATORS and TOOLBUS_DEFAULT_GRANT`;
 }
