@@ -4,6 +4,7 @@ import { Health as HealthService } from "#gen/health/v1/health_pb.ts";
 import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { McpContentService } from "#gen/toolbus/mcp/v1/mcp_content_service_pb.ts";
 import { McpServerService } from "#gen/toolbus/mcp/v1/mcp_server_service_pb.ts";
+import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
@@ -38,6 +39,7 @@ import { createPlainPaths } from "./plain/plain-paths.ts";
 import { followStorageFaults } from "./plain/storage-faults.ts";
 import { createToolCallPaths } from "./plain/tool-calls.ts";
 import { createReflection } from "./reflection.ts";
+import { createResponsesPaths } from "./responses/responses-paths.ts";
 import { createRoutes } from "./routes.ts";
 
 /** How long a service may take to say that it is there, in milliseconds. */
@@ -119,6 +121,14 @@ export async function openService(config: GatewayConfig, context: ServiceContext
           stopping: context.signal,
           metadata: createResourceMetadata(config),
           onFault: (err) => logger.warn({ err }, `answering an MCP client failed: ${messageFromUnknown(err)}`),
+          enter,
+          maxBytes: config.maxRequestBytes,
+        }),
+        responses: createResponsesPaths({
+          runs: client(RunService),
+          agents: client(AgentService),
+          stopping: context.signal,
+          onFault: (err) => logger.warn({ err }, `answering a client of responses failed: ${messageFromUnknown(err)}`),
           enter,
           maxBytes: config.maxRequestBytes,
         }),

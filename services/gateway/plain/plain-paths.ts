@@ -10,24 +10,27 @@ export interface PlainPathsOptions {
   toolCalls: PathTaker;
   logins: PathTaker;
   mcp: PathTaker;
+  responses: PathTaker;
   /** Why nothing can be stored. */
   storageFault: () => string | undefined;
 }
 
-/** What is no RPC: `/metrics` for Prometheus, `/livez` and `/healthz` for probes, calls of external tools, logins at MCP servers, and the door of MCP clients. */
+/** What is no RPC: `/metrics` for Prometheus, `/livez` and `/healthz` for probes, calls of external tools, logins at MCP servers, and the doors of MCP clients and of OpenAI's. */
 export function createPlainPaths({
   enter,
   metricsText,
   toolCalls,
   logins,
   mcp,
+  responses,
   storageFault,
 }: PlainPathsOptions): PathTaker {
   return (request, response, body) => {
     const path = (request.url ?? "/").split("?", 1)[0];
     if (path === "/livez") answer(response, "text/plain", "ok\n");
     else if (path === "/healthz") health(response);
-    else if (path !== "/metrics") return [logins, mcp, toolCalls].some((takes) => takes(request, response, body));
+    else if (path !== "/metrics")
+      return [logins, mcp, responses, toolCalls].some((takes) => takes(request, response, body));
     else {
       metrics(request, response).then(
         (text) => answer(response, "text/plain; version=0.0.4", text),

@@ -9,7 +9,7 @@
  *      │     ┌────▼─────┐
  *      │     │ execute  │  dispatched after the commit; one append a result, on its way while the model is asked
  *      │     └────┬─────┘
- *      │      left for the client? ──── yes ───▶ park: nobody holds the run until the outputs are there
+ *      │      left for the client? ──── yes ───▶ park: nobody holds the run until the outputs are there; or end, with them
  *      └──────────┘ no
  *
  * Before the model is asked, a conversation that has outgrown its window is summarised, with an append of its own.
@@ -22,7 +22,7 @@
 
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { RunTextReplaced } from "#gen/toolbus/run/v1/run_event_pb.ts";
-import { RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunEndReason, RunMode, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { startTimer } from "#runtime/time/timer.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
@@ -76,6 +76,7 @@ export async function runLoop(run: ClaimedRun, given: LoopContext): Promise<Loop
         table = taken?.table;
       } else {
         table = await execute(run, context, signal, taken);
+        if (await returnsCalls(run)) return end(run, context, callsReturned);
         if (await parks(run, context)) {
           await refuseSwitched(run, context, signal);
           return "parked";
@@ -158,6 +159,15 @@ function recoveringDeltas(run: ClaimedRun, context: LoopContext): DeltaWriter {
   const turn = run.state.turns.length;
   return createDeltaWriter({ turn, attempt: firstAttemptOfClaim(run.state) }, context.publishDelta);
 }
+
+/** LOOP-18: what is left is the client's, and the run ends with it. */
+async function returnsCalls(run: ClaimedRun): Promise<boolean> {
+  if (run.state.accepted.options?.mode !== RunMode.RETURN_CALLS) return false;
+  await run.pending;
+  return openCallCount(run.state) > 0 && !hasSkipped(run.state);
+}
+
+const callsReturned: Stop = { state: RunState.COMPLETED, endReason: RunEndReason.CLIENT_CALLS };
 
 /** LOOP-5: what is left waits for the client, unless its outputs came meanwhile or nobody needs them. */
 async function parks(run: ClaimedRun, { limits }: LoopContext): Promise<boolean> {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { RunState, ToolChoiceMode } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunEndReason, RunMode, RunState, ToolChoiceMode } from "#gen/toolbus/run/v1/run_pb.ts";
 import { textOfContent } from "#runtime/content/text.ts";
 import { createManualClock } from "#runtime/time/manual-clock.ts";
 import { until } from "#runtime/time/until.ts";
@@ -9,6 +9,42 @@ import { double, openRun, tools } from "../testing/loop-run.ts";
 const options = { functionTools: [{ name: "ask" }, { name: "tell" }] };
 const json = (value: unknown) => JSON.stringify(value);
 const kinds = (run: Awaited<ReturnType<typeof openRun>>) => run.events().map(({ event }) => event.case);
+
+describe("a run that returns its calls", () => {
+  const returning = { ...options, mode: RunMode.RETURN_CALLS };
+  const returned = { state: RunState.COMPLETED, endReason: RunEndReason.CLIENT_CALLS };
+
+  test("LOOP-18 ends with those of its client, once its own are done, and is not answered itself", async () => {
+    const turns = [
+      {
+        calls: [
+          { name: "double", arguments: { x: 2 } },
+          { name: "ask", id: "q" },
+        ],
+      },
+      { text: "never" },
+    ];
+    const run = await openRun({ turns, options: returning, tools });
+    expect(await run.work()).toBe("ended");
+    expect(await run.view()).toMatchObject(returned);
+    expect(run.router.executed).toEqual(["double"]);
+    await expect(run.answer("q", json("late"))).rejects.toMatchObject({ reason: "RUN_ENDED" });
+  });
+
+  test("LOOP-18 goes on where all of them were refused, and when a process dies before its end", async () => {
+    const turns = [{ calls: [{ name: "unknown" }] }, { calls: [{ name: "ask", id: "q" }] }];
+    const run = await openRun({ turns, options: returning });
+    const { append } = run.log;
+    run.log.append = async (record, position) => {
+      if (record.event.event.case === "ended") throw new Error("killed");
+      return append(record, position);
+    };
+    await expect(run.work()).rejects.toThrow("killed");
+    run.log.append = append;
+    expect(await run.work("second")).toBe("ended");
+    expect(await run.view()).toMatchObject({ ...returned, turnCount: 2 });
+  });
+});
 
 describe("a run that needs its client", () => {
   test("LOOP-5 LOOP-16 goes on with outputs that come days later, on another process, and no time of its own has passed", async () => {

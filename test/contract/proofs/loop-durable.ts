@@ -30,9 +30,10 @@ const worker = testsOf("services/orchestrator/sessions/worker/worker.test.ts");
 const subAgents = testsOf("services/orchestrator/testing/runs/sub-agents.service.test.ts");
 const childLimits = testsOf("services/orchestrator/runs/sub-agents/child-limits.test.ts");
 const history = testsOf("services/orchestrator/sessions/history/history.test.ts");
+const responses = testsOf("test/system/doors/responses.test.ts");
+const responseTools = testsOf("test/system/doors/responses-tools.test.ts");
+const telling = testsOf("services/gateway/responses/told/telling.test.ts");
 const creation = testsOf("services/orchestrator/runs/create/creation.test.ts");
-
-const noResponses = "POST /v1/responses is not built.";
 
 /** What a run is for those who watch it, and what remains of it when processes die. */
 export const loopDurable: Proofs = {
@@ -189,7 +190,33 @@ export const loopDurable: Proofs = {
       history("goes on from the run that was named, without those after it"),
       creation("a run continues only one of its own session that its agent is shown"),
     ),
-    open("tools, tool_choice, allowed_tools, function_call_output and stream over HTTP", noResponses),
-    open("responses are stored, retrievable and cancellable", noResponses),
+    shown(
+      "tools, tool_choice, allowed_tools and function_call_output over HTTP",
+      responseTools(
+        "is called by an item that completes the response, and answered in the next",
+        "streams its arguments, and the last event carries the call",
+        "is called and answered by clients that send all that was said",
+        "stands beside calls of the agent's tools, which are executed",
+        "forbids, narrows or forces, and is told again",
+      ),
+      requiresAction("ends with those of its client, once its own are done, and is not answered itself"),
+    ),
+    shown(
+      "it streams, and goes on in the same numbers at any gateway",
+      responses(
+        "is streamed with contiguous numbers, which a later stream of it has too",
+        "that goes on can be resumed at another gateway behind what was seen",
+        "continues the one that it names, and the agent is shown what was said there",
+      ),
+      telling("is told live as it is told of the log, with the same numbers"),
+    ),
+    shown(
+      "responses are stored, retrievable and cancellable",
+      responses(
+        "is created of a text, and can be retrieved at any gateway, also as its events",
+        "runs in the background, and is canceled",
+        "tells nobody of the responses of others",
+      ),
+    ),
   ],
 };

@@ -70,7 +70,8 @@ export async function decideRefusals(
  * output that comes before the refusal is refused itself (`CALL_NOT_AWAITED`).
  */
 export async function decideClientCalls(calls: readonly FunctionCall[], rules: TurnRules): Promise<string[]> {
-  if (rules.options?.mode === RunMode.SINGLE_TURN) return []; // the run ends with the turn
+  const mode = rules.options?.mode;
+  if (mode === RunMode.SINGLE_TURN || mode === RunMode.RETURN_CALLS) return []; // the run ends with them
   const isClients = ({ name }: FunctionCall) => rules.table.find(name)?.kind === "function";
   if (!calls.some(isClients)) return [];
   const refusals = await decideRefusals(calls, rules);

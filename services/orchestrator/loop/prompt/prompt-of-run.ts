@@ -12,8 +12,11 @@ export function promptOfRun(
   { agent, inbox, history }: Pick<LoopContext, "agent" | "inbox" | "history">,
   sourceInstructions = "",
 ): LanguageModelV4Prompt {
-  const own = state.accepted.options?.instructions || agent.instructions;
-  const instructions = [own, sourceInstructions, inbox.instructions].filter((text) => text !== "").join("\n\n");
+  const { instructions: replacing, furtherInstructions = "" } = state.accepted.options ?? {};
+  const own = replacing || agent.instructions;
+  const instructions = [own, sourceInstructions, inbox.instructions, furtherInstructions]
+    .filter((text) => text !== "")
+    .join("\n\n");
   const { opening, turns, continuesEarlier } = conversationFromState(state);
   const items = continuesEarlier ? [...history, ...opening] : opening;
   const last = items.at(-1)?.item;

@@ -69,4 +69,13 @@ describe("the input of a run", () => {
       { case: "functionCallOutput", value: { callId: "a", result: { outputJson: '{"error":"no"}', isError: true } } },
     ]);
   });
+
+  test("LOOP-18 tells of calls that were made elsewhere", () => {
+    const call: Given = { item: { case: "call", value: { callId: "a", name: "look", argumentsJson: "{}" } } };
+    expect(itemsFrom([hello, call, output(result('"seen"'))]).map(({ item }) => item)).toMatchObject([
+      {},
+      { case: "functionCall", value: { callId: "a", name: "look", argumentsJson: "{}" } },
+      { case: "functionCallOutput", value: { callId: "a", result: { outputJson: '"seen"' } } },
+    ]);
+  });
 });

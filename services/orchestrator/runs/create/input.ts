@@ -2,7 +2,7 @@
 
 import { create } from "@bufbuild/protobuf";
 import { type Item, ItemSchema, Role } from "#gen/toolbus/run/v1/run_pb.ts";
-import type { InputItem, InputMessage, ToolOutput } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import type { InputCall, InputItem, InputMessage, ToolOutput } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { textOfContent } from "#runtime/content/text.ts";
 import { type ReasonName, refuse } from "#runtime/failure/failure.ts";
 import { submissionFrom } from "#runtime/results/submission.ts";
@@ -25,7 +25,8 @@ export function itemsFromInput(input: readonly InputItem[]): Item[] {
   return input.map(({ item }, index) => {
     const place = `input[${index}]`;
     if (item.case === undefined) return refuseAt(place, "holds nothing");
-    return item.case === "message" ? itemFromMessage(item.value, place) : itemFromOutput(item.value, `${place}.output`);
+    if (item.case === "message") return itemFromMessage(item.value, place);
+    return item.case === "call" ? itemFromCall(item.value) : itemFromOutput(item.value, `${place}.output`);
   });
 }
 
@@ -37,6 +38,10 @@ function itemFromMessage({ role, content }: InputMessage, place: string): Item {
   // no provider takes a message without words; one of the assistant is left out
   if (role !== Role.ASSISTANT && textOfContent(content).trim() === "") refuseAt(place, "holds nothing");
   return create(ItemSchema, { item: { case: "message", value: { role, content } } });
+}
+
+function itemFromCall({ callId, name, argumentsJson }: InputCall): Item {
+  return create(ItemSchema, { item: { case: "functionCall", value: { callId, name, argumentsJson } } });
 }
 
 function itemFromOutput({ callId, submissionId, outcome }: ToolOutput, place: string): Item {
@@ -54,13 +59,16 @@ function refuseAt(field: string, what: string, reason: ReasonName = "INVALID_REQ
   return refuse("invalid_argument", `${field} ${what}`, { reason, fieldViolations: [{ field, message: what }] });
 }
 
-/** Input may answer calls that a former run left open, as one in single-turn mode does. */
+/** Input may answer calls that it tells of itself, and those that a former run left open, as one in single-turn mode does. */
 export async function refuseUnknownCalls(
   { log, queues }: { log: RunLog; queues: SessionQueues },
   previous: Continuation,
   input: readonly Item[],
 ): Promise<void> {
-  const answered = callIdsOf("functionCallOutput", input);
+  const all = callIdsOf("functionCallOutput", input);
+  const own = new Set(callIdsOf("functionCall", input));
+  const answered = all.filter((callId) => !own.has(callId));
+  refuseAnsweredTwice(all, all);
   if (answered.length === 0) return;
   const items = await readHistory(queues, log, previous);
   refuseAnsweredTwice([...callIdsOf("functionCallOutput", items), ...answered], answered);

@@ -22,7 +22,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toolbus/run/v1/run_service.proto.
  */
 export const file_toolbus_run_v1_run_service: GenFile = /*@__PURE__*/
-  fileDesc("CiB0b29sYnVzL3J1bi92MS9ydW5fc2VydmljZS5wcm90bxIOdG9vbGJ1cy5ydW4udjEitwEKDElucHV0TWVzc2FnZRJrCgRyb2xlGAEgASgOMhQudG9vbGJ1cy5ydW4udjEuUm9sZUJHukhEugFBCgppbnB1dF9yb2xlEiNtdXN0IGJlIFJPTEVfVVNFUiBvciBST0xFX0FTU0lTVEFOVBoOdGhpcyBpbiBbMSwgMl0SOgoHY29udGVudBgCIAMoCzIfLnRvb2xidXMuY29udGVudC52MS5Db250ZW50UGFydEIIukgFkgECEGQieQoJSW5wdXRJdGVtEi8KB21lc3NhZ2UYASABKAsyHC50b29sYnVzLnJ1bi52MS5JbnB1dE1lc3NhZ2VIABIsCgZvdXRwdXQYAiABKAsyGi50b29sYnVzLnJ1bi52MS5Ub29sT3V0cHV0SABCDQoEaXRlbRIFukgCCAEimQMKEENyZWF0ZVJ1blJlcXVlc3QSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JBIrCgVhZ2VudBgCIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JBIzCgVpbnB1dBgDIAMoCzIZLnRvb2xidXMucnVuLnYxLklucHV0SXRlbUIJukgGkgEDEJBOEisKB29wdGlvbnMYBCABKAsyGi50b29sYnVzLnJ1bi52MS5SdW5PcHRpb25zEiEKD2lkZW1wb3RlbmN5X2tleRgFIAEoCUIIukgFcgMYgAISNQoPcHJldmlvdXNfcnVuX2lkGAYgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MCw2NH0kOmq6SGcaZQoQc2Vzc2lvbl9vcl9hZ2VudBImZWl0aGVyIHNlc3Npb25faWQgb3IgYWdlbnQgaXMgcmVxdWlyZWQaKXRoaXMuc2Vzc2lvbl9pZCAhPSAnJyB8fCB0aGlzLmFnZW50ICE9ICcnIjUKEUNyZWF0ZVJ1blJlc3BvbnNlEiAKA3J1bhgBIAEoCzITLnRvb2xidXMucnVuLnYxLlJ1biI9Cg1HZXRSdW5SZXF1ZXN0EiwKBnJ1bl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JCIyCg5HZXRSdW5SZXNwb25zZRIgCgNydW4YASABKAsyEy50b29sYnVzLnJ1bi52MS5SdW4ivQEKD0xpc3RSdW5zUmVxdWVzdBIwCgpzZXNzaW9uX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MCw2NH0kEjsKBnN0YXRlcxgCIAMoDjIYLnRvb2xidXMucnVuLnYxLlJ1blN0YXRlQhG6SA6SAQsQZCIHggEEEAEgABIdCglwYWdlX3NpemUYAyABKAVCCrpIBxoFGOgHKAASHAoKcGFnZV90b2tlbhgEIAEoCUIIukgFcgMYgAgiTgoQTGlzdFJ1bnNSZXNwb25zZRIhCgRydW5zGAEgAygLMhMudG9vbGJ1cy5ydW4udjEuUnVuEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSK3AQoPV2F0Y2hSdW5SZXF1ZXN0EiwKBnJ1bl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIaCg1mcm9tX3NlcXVlbmNlGAIgASgESACIAQESFgoOaW5jbHVkZV9kZWx0YXMYAyABKAgSMAoLYWZ0ZXJfZGVsdGEYBCABKAsyGy50b29sYnVzLnJ1bi52MS5EZWx0YUN1cnNvckIQCg5fZnJvbV9zZXF1ZW5jZSI7CgtEZWx0YUN1cnNvchIMCgR0dXJuGAEgASgNEg8KB2F0dGVtcHQYAiABKA0SDQoFaW5kZXgYAyABKA0igQIKEFdhdGNoUnVuUmVzcG9uc2USKQoFZXZlbnQYASABKAsyGC50b29sYnVzLnJ1bi52MS5SdW5FdmVudEgAEikKBWRlbHRhGAIgASgLMhgudG9vbGJ1cy5ydW4udjEuUnVuRGVsdGFIABIzCghyZXBsYWNlZBgDIAEoCzIfLnRvb2xidXMucnVuLnYxLlJ1blRleHRSZXBsYWNlZEgAEi0KBXN0YXJ0GAQgASgLMhwudG9vbGJ1cy53YXRjaC52MS5XYXRjaFN0YXJ0SAASKQoDZ2FwGAUgASgLMhoudG9vbGJ1cy53YXRjaC52MS5XYXRjaEdhcEgAQggKBnVwZGF0ZSKzAQoKVG9vbE91dHB1dBIuCgdjYWxsX2lkGAEgASgJQh26SBpyGDIWXlthLXpBLVowLTlfLV17MSwxMjh9JBIjCgtyZXN1bHRfanNvbhgCIAEoCUIMukgJcgcQASiAgIAgSAASHQoFZXJyb3IYAyABKAlCDLpICXIHEAEYgICAAkgAEh8KDXN1Ym1pc3Npb25faWQYBCABKAlCCLpIBXIDGIABQhAKB291dGNvbWUSBbpIAggBIn4KFFN1Ym1pdE91dHB1dHNSZXF1ZXN0EiwKBnJ1bl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBI4CgdvdXRwdXRzGAIgAygLMhoudG9vbGJ1cy5ydW4udjEuVG9vbE91dHB1dEILukgIkgEFCAEQ6AciOQoVU3VibWl0T3V0cHV0c1Jlc3BvbnNlEiAKA3J1bhgBIAEoCzITLnRvb2xidXMucnVuLnYxLlJ1biJaChBDYW5jZWxSdW5SZXF1ZXN0EiwKBnJ1bl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIYCgZyZWFzb24YAiABKAlCCLpIBXIDGIAgIjUKEUNhbmNlbFJ1blJlc3BvbnNlEiAKA3J1bhgBIAEoCzITLnRvb2xidXMucnVuLnYxLlJ1biKrAQoORm9ya1J1blJlcXVlc3QSLAoGcnVuX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEhMKC2F0X3NlcXVlbmNlGAIgASgNEjMKBWlucHV0GAMgAygLMhkudG9vbGJ1cy5ydW4udjEuSW5wdXRJdGVtQgm6SAaSAQMQkE4SIQoPaWRlbXBvdGVuY3lfa2V5GAQgASgJQgi6SAVyAxiAAiIzCg9Gb3JrUnVuUmVzcG9uc2USIAoDcnVuGAEgASgLMhMudG9vbGJ1cy5ydW4udjEuUnVuMu0ECgpSdW5TZXJ2aWNlElYKCUNyZWF0ZVJ1bhIgLnRvb2xidXMucnVuLnYxLkNyZWF0ZVJ1blJlcXVlc3QaIS50b29sYnVzLnJ1bi52MS5DcmVhdGVSdW5SZXNwb25zZSIEqIYZAhJNCgZHZXRSdW4SHS50b29sYnVzLnJ1bi52MS5HZXRSdW5SZXF1ZXN0Gh4udG9vbGJ1cy5ydW4udjEuR2V0UnVuUmVzcG9uc2UiBKiGGQISUwoITGlzdFJ1bnMSHy50b29sYnVzLnJ1bi52MS5MaXN0UnVuc1JlcXVlc3QaIC50b29sYnVzLnJ1bi52MS5MaXN0UnVuc1Jlc3BvbnNlIgSohhkCElUKCFdhdGNoUnVuEh8udG9vbGJ1cy5ydW4udjEuV2F0Y2hSdW5SZXF1ZXN0GiAudG9vbGJ1cy5ydW4udjEuV2F0Y2hSdW5SZXNwb25zZSIEqIYZAjABEmIKDVN1Ym1pdE91dHB1dHMSJC50b29sYnVzLnJ1bi52MS5TdWJtaXRPdXRwdXRzUmVxdWVzdBolLnRvb2xidXMucnVuLnYxLlN1Ym1pdE91dHB1dHNSZXNwb25zZSIEqIYZAhJWCglDYW5jZWxSdW4SIC50b29sYnVzLnJ1bi52MS5DYW5jZWxSdW5SZXF1ZXN0GiEudG9vbGJ1cy5ydW4udjEuQ2FuY2VsUnVuUmVzcG9uc2UiBKiGGQISUAoHRm9ya1J1bhIeLnRvb2xidXMucnVuLnYxLkZvcmtSdW5SZXF1ZXN0Gh8udG9vbGJ1cy5ydW4udjEuRm9ya1J1blJlc3BvbnNlIgSohhkCYgZwcm90bzM", [file_buf_validate_validate, file_toolbus_access_v1_access, file_toolbus_content_v1_content, file_toolbus_run_v1_run, file_toolbus_run_v1_run_event, file_toolbus_watch_v1_watch]);
+  fileDesc("CiB0b29sYnVzL3J1bi92MS9ydW5fc2VydmljZS5wcm90bxIOdG9vbGJ1cy5ydW4udjEitwEKDElucHV0TWVzc2FnZRJrCgRyb2xlGAEgASgOMhQudG9vbGJ1cy5ydW4udjEuUm9sZUJHukhEugFBCgppbnB1dF9yb2xlEiNtdXN0IGJlIFJPTEVfVVNFUiBvciBST0xFX0FTU0lTVEFOVBoOdGhpcyBpbiBbMSwgMl0SOgoHY29udGVudBgCIAMoCzIfLnRvb2xidXMuY29udGVudC52MS5Db250ZW50UGFydEIIukgFkgECEGQieQoJSW5wdXRDYWxsEi4KB2NhbGxfaWQYASABKAlCHbpIGnIYMhZeW2EtekEtWjAtOV8tXXsxLDEyOH0kEhgKBG5hbWUYAiABKAlCCrpIB3IFEAEYgAQSIgoOYXJndW1lbnRzX2pzb24YAyABKAlCCrpIB3IFGICAgAIipAEKCUlucHV0SXRlbRIvCgdtZXNzYWdlGAEgASgLMhwudG9vbGJ1cy5ydW4udjEuSW5wdXRNZXNzYWdlSAASLAoGb3V0cHV0GAIgASgLMhoudG9vbGJ1cy5ydW4udjEuVG9vbE91dHB1dEgAEikKBGNhbGwYAyABKAsyGS50b29sYnVzLnJ1bi52MS5JbnB1dENhbGxIAEINCgRpdGVtEgW6SAIIASKZAwoQQ3JlYXRlUnVuUmVxdWVzdBIwCgpzZXNzaW9uX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MCw2NH0kEisKBWFnZW50GAIgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MCw2NH0kEjMKBWlucHV0GAMgAygLMhkudG9vbGJ1cy5ydW4udjEuSW5wdXRJdGVtQgm6SAaSAQMQkE4SKwoHb3B0aW9ucxgEIAEoCzIaLnRvb2xidXMucnVuLnYxLlJ1bk9wdGlvbnMSIQoPaWRlbXBvdGVuY3lfa2V5GAUgASgJQgi6SAVyAxiAAhI1Cg9wcmV2aW91c19ydW5faWQYBiABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXswLDY0fSQ6arpIZxplChBzZXNzaW9uX29yX2FnZW50EiZlaXRoZXIgc2Vzc2lvbl9pZCBvciBhZ2VudCBpcyByZXF1aXJlZBopdGhpcy5zZXNzaW9uX2lkICE9ICcnIHx8IHRoaXMuYWdlbnQgIT0gJyciNQoRQ3JlYXRlUnVuUmVzcG9uc2USIAoDcnVuGAEgASgLMhMudG9vbGJ1cy5ydW4udjEuUnVuIj0KDUdldFJ1blJlcXVlc3QSLAoGcnVuX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kIjIKDkdldFJ1blJlc3BvbnNlEiAKA3J1bhgBIAEoCzITLnRvb2xidXMucnVuLnYxLlJ1biK9AQoPTGlzdFJ1bnNSZXF1ZXN0EjAKCnNlc3Npb25faWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXswLDY0fSQSOwoGc3RhdGVzGAIgAygOMhgudG9vbGJ1cy5ydW4udjEuUnVuU3RhdGVCEbpIDpIBCxBkIgeCAQQQASAAEh0KCXBhZ2Vfc2l6ZRgDIAEoBUIKukgHGgUY6AcoABIcCgpwYWdlX3Rva2VuGAQgASgJQgi6SAVyAxiACCJOChBMaXN0UnVuc1Jlc3BvbnNlEiEKBHJ1bnMYASADKAsyEy50b29sYnVzLnJ1bi52MS5SdW4SFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIrcBCg9XYXRjaFJ1blJlcXVlc3QSLAoGcnVuX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEhoKDWZyb21fc2VxdWVuY2UYAiABKARIAIgBARIWCg5pbmNsdWRlX2RlbHRhcxgDIAEoCBIwCgthZnRlcl9kZWx0YRgEIAEoCzIbLnRvb2xidXMucnVuLnYxLkRlbHRhQ3Vyc29yQhAKDl9mcm9tX3NlcXVlbmNlIjsKC0RlbHRhQ3Vyc29yEgwKBHR1cm4YASABKA0SDwoHYXR0ZW1wdBgCIAEoDRINCgVpbmRleBgDIAEoDSKBAgoQV2F0Y2hSdW5SZXNwb25zZRIpCgVldmVudBgBIAEoCzIYLnRvb2xidXMucnVuLnYxLlJ1bkV2ZW50SAASKQoFZGVsdGEYAiABKAsyGC50b29sYnVzLnJ1bi52MS5SdW5EZWx0YUgAEjMKCHJlcGxhY2VkGAMgASgLMh8udG9vbGJ1cy5ydW4udjEuUnVuVGV4dFJlcGxhY2VkSAASLQoFc3RhcnQYBCABKAsyHC50b29sYnVzLndhdGNoLnYxLldhdGNoU3RhcnRIABIpCgNnYXAYBSABKAsyGi50b29sYnVzLndhdGNoLnYxLldhdGNoR2FwSABCCAoGdXBkYXRlIrMBCgpUb29sT3V0cHV0Ei4KB2NhbGxfaWQYASABKAlCHbpIGnIYMhZeW2EtekEtWjAtOV8tXXsxLDEyOH0kEiMKC3Jlc3VsdF9qc29uGAIgASgJQgy6SAlyBxABKICAgCBIABIdCgVlcnJvchgDIAEoCUIMukgJcgcQARiAgIACSAASHwoNc3VibWlzc2lvbl9pZBgEIAEoCUIIukgFcgMYgAFCEAoHb3V0Y29tZRIFukgCCAEifgoUU3VibWl0T3V0cHV0c1JlcXVlc3QSLAoGcnVuX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEjgKB291dHB1dHMYAiADKAsyGi50b29sYnVzLnJ1bi52MS5Ub29sT3V0cHV0Qgu6SAiSAQUIARDoByI5ChVTdWJtaXRPdXRwdXRzUmVzcG9uc2USIAoDcnVuGAEgASgLMhMudG9vbGJ1cy5ydW4udjEuUnVuIloKEENhbmNlbFJ1blJlcXVlc3QSLAoGcnVuX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEhgKBnJlYXNvbhgCIAEoCUIIukgFcgMYgCAiNQoRQ2FuY2VsUnVuUmVzcG9uc2USIAoDcnVuGAEgASgLMhMudG9vbGJ1cy5ydW4udjEuUnVuIqsBCg5Gb3JrUnVuUmVxdWVzdBIsCgZydW5faWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSEwoLYXRfc2VxdWVuY2UYAiABKA0SMwoFaW5wdXQYAyADKAsyGS50b29sYnVzLnJ1bi52MS5JbnB1dEl0ZW1CCbpIBpIBAxCQThIhCg9pZGVtcG90ZW5jeV9rZXkYBCABKAlCCLpIBXIDGIACIjMKD0ZvcmtSdW5SZXNwb25zZRIgCgNydW4YASABKAsyEy50b29sYnVzLnJ1bi52MS5SdW4y7QQKClJ1blNlcnZpY2USVgoJQ3JlYXRlUnVuEiAudG9vbGJ1cy5ydW4udjEuQ3JlYXRlUnVuUmVxdWVzdBohLnRvb2xidXMucnVuLnYxLkNyZWF0ZVJ1blJlc3BvbnNlIgSohhkCEk0KBkdldFJ1bhIdLnRvb2xidXMucnVuLnYxLkdldFJ1blJlcXVlc3QaHi50b29sYnVzLnJ1bi52MS5HZXRSdW5SZXNwb25zZSIEqIYZAhJTCghMaXN0UnVucxIfLnRvb2xidXMucnVuLnYxLkxpc3RSdW5zUmVxdWVzdBogLnRvb2xidXMucnVuLnYxLkxpc3RSdW5zUmVzcG9uc2UiBKiGGQISVQoIV2F0Y2hSdW4SHy50b29sYnVzLnJ1bi52MS5XYXRjaFJ1blJlcXVlc3QaIC50b29sYnVzLnJ1bi52MS5XYXRjaFJ1blJlc3BvbnNlIgSohhkCMAESYgoNU3VibWl0T3V0cHV0cxIkLnRvb2xidXMucnVuLnYxLlN1Ym1pdE91dHB1dHNSZXF1ZXN0GiUudG9vbGJ1cy5ydW4udjEuU3VibWl0T3V0cHV0c1Jlc3BvbnNlIgSohhkCElYKCUNhbmNlbFJ1bhIgLnRvb2xidXMucnVuLnYxLkNhbmNlbFJ1blJlcXVlc3QaIS50b29sYnVzLnJ1bi52MS5DYW5jZWxSdW5SZXNwb25zZSIEqIYZAhJQCgdGb3JrUnVuEh4udG9vbGJ1cy5ydW4udjEuRm9ya1J1blJlcXVlc3QaHy50b29sYnVzLnJ1bi52MS5Gb3JrUnVuUmVzcG9uc2UiBKiGGQJiBnByb3RvMw", [file_buf_validate_validate, file_toolbus_access_v1_access, file_toolbus_content_v1_content, file_toolbus_run_v1_run, file_toolbus_run_v1_run_event, file_toolbus_watch_v1_watch]);
 
 /**
  * A message that a client adds to the conversation.
@@ -54,6 +54,42 @@ export const InputMessageSchema: GenMessage<InputMessage> = /*@__PURE__*/
   messageDesc(file_toolbus_run_v1_run_service, 0);
 
 /**
+ * A call that the agent made elsewhere, or that its client tells again. It is not executed: its output stands behind it in the
+ * input, or the model is told that it was not answered.
+ *
+ * @generated from message toolbus.run.v1.InputCall
+ */
+export type InputCall = Message<"toolbus.run.v1.InputCall"> & {
+  /**
+   * The call's id, which an output behind it names.
+   *
+   * @generated from field: string call_id = 1;
+   */
+  callId: string;
+
+  /**
+   * The name as the model used it.
+   *
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * Arguments as JSON text.
+   *
+   * @generated from field: string arguments_json = 3;
+   */
+  argumentsJson: string;
+};
+
+/**
+ * Describes the message toolbus.run.v1.InputCall.
+ * Use `create(InputCallSchema)` to create a new message.
+ */
+export const InputCallSchema: GenMessage<InputCall> = /*@__PURE__*/
+  messageDesc(file_toolbus_run_v1_run_service, 1);
+
+/**
  * What a client adds to the conversation.
  *
  * @generated from message toolbus.run.v1.InputItem
@@ -74,14 +110,22 @@ export type InputItem = Message<"toolbus.run.v1.InputItem"> & {
     case: "message";
   } | {
     /**
-     * What came of a call that an earlier run of the conversation left open, as one in single-turn mode does. A call that a run
-     * waits for is answered by SubmitOutputs. It has no `submission_id`: a repetition is recognized by the request's
-     * `idempotency_key`.
+     * What came of a call that stands before it in the input, or that an earlier run of the conversation left open, as one in
+     * single-turn mode does. A call that a run waits for is answered by SubmitOutputs. It has no `submission_id`: a repetition is
+     * recognized by the request's `idempotency_key`.
      *
      * @generated from field: toolbus.run.v1.ToolOutput output = 2;
      */
     value: ToolOutput;
     case: "output";
+  } | {
+    /**
+     * A call that was made elsewhere.
+     *
+     * @generated from field: toolbus.run.v1.InputCall call = 3;
+     */
+    value: InputCall;
+    case: "call";
   } | { case: undefined; value?: undefined };
 };
 
@@ -90,7 +134,7 @@ export type InputItem = Message<"toolbus.run.v1.InputItem"> & {
  * Use `create(InputItemSchema)` to create a new message.
  */
 export const InputItemSchema: GenMessage<InputItem> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run_service, 1);
+  messageDesc(file_toolbus_run_v1_run_service, 2);
 
 /**
  * Starts a run.
@@ -151,7 +195,7 @@ export type CreateRunRequest = Message<"toolbus.run.v1.CreateRunRequest"> & {
  * Use `create(CreateRunRequestSchema)` to create a new message.
  */
 export const CreateRunRequestSchema: GenMessage<CreateRunRequest> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run_service, 2);
+  messageDesc(file_toolbus_run_v1_run_service, 3);
 
 /**
  * The accepted run.
@@ -172,7 +216,7 @@ export type CreateRunResponse = Message<"toolbus.run.v1.CreateRunResponse"> & {
  * Use `create(CreateRunResponseSchema)` to create a new message.
  */
 export const CreateRunResponseSchema: GenMessage<CreateRunResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run_service, 3);
+  messageDesc(file_toolbus_run_v1_run_service, 4);
 
 /**
  * Asks for a run.
@@ -193,7 +237,7 @@ export type GetRunRequest = Message<"toolbus.run.v1.GetRunRequest"> & {
  * Use `create(GetRunRequestSchema)` to create a new message.
  */
 export const GetRunRequestSchema: GenMessage<GetRunRequest> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run_service, 4);
+  messageDesc(file_toolbus_run_v1_run_service, 5);
 
 /**
  * A run in its current state.
@@ -214,7 +258,7 @@ export type GetRunResponse = Message<"toolbus.run.v1.GetRunResponse"> & {
  * Use `create(GetRunResponseSchema)` to create a new message.
  */
 export const GetRunResponseSchema: GenMessage<GetRunResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run_service, 5);
+  messageDesc(file_toolbus_run_v1_run_service, 6);
 
 /**
  * Asks for runs.
@@ -256,7 +300,7 @@ export type ListRunsRequest = Message<"toolbus.run.v1.ListRunsRequest"> & {
  * Use `create(ListRunsRequestSchema)` to create a new message.
  */
 export const ListRunsRequestSchema: GenMessage<ListRunsRequest> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run_service, 6);
+  messageDesc(file_toolbus_run_v1_run_service, 7);
 
 /**
  * A page of runs, without their items.
@@ -284,7 +328,7 @@ export type ListRunsResponse = Message<"toolbus.run.v1.ListRunsResponse"> & {
  * Use `create(ListRunsResponseSchema)` to create a new message.
  */
 export const ListRunsResponseSchema: GenMessage<ListRunsResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run_service, 7);
+  messageDesc(file_toolbus_run_v1_run_service, 8);
 
 /**
  * Asks to follow a run.
@@ -328,7 +372,7 @@ export type WatchRunRequest = Message<"toolbus.run.v1.WatchRunRequest"> & {
  * Use `create(WatchRunRequestSchema)` to create a new message.
  */
 export const WatchRunRequestSchema: GenMessage<WatchRunRequest> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run_service, 8);
+  messageDesc(file_toolbus_run_v1_run_service, 9);
 
 /**
  * Where a watcher stands between two stored events.
@@ -363,7 +407,7 @@ export type DeltaCursor = Message<"toolbus.run.v1.DeltaCursor"> & {
  * Use `create(DeltaCursorSchema)` to create a new message.
  */
 export const DeltaCursorSchema: GenMessage<DeltaCursor> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run_service, 9);
+  messageDesc(file_toolbus_run_v1_run_service, 10);
 
 /**
  * What happens in a run. The stream ends after the terminal event.
@@ -424,7 +468,7 @@ export type WatchRunResponse = Message<"toolbus.run.v1.WatchRunResponse"> & {
  * Use `create(WatchRunResponseSchema)` to create a new message.
  */
 export const WatchRunResponseSchema: GenMessage<WatchRunResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run_service, 10);
+  messageDesc(file_toolbus_run_v1_run_service, 11);
 
 /**
  * What came of a call that the client executes.
@@ -478,7 +522,7 @@ export type ToolOutput = Message<"toolbus.run.v1.ToolOutput"> & {
  * Use `create(ToolOutputSchema)` to create a new message.
  */
 export const ToolOutputSchema: GenMessage<ToolOutput> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run_service, 11);
+  messageDesc(file_toolbus_run_v1_run_service, 12);
 
 /**
  * Submits outputs of calls that the client executes.
@@ -510,7 +554,7 @@ export type SubmitOutputsRequest = Message<"toolbus.run.v1.SubmitOutputsRequest"
  * Use `create(SubmitOutputsRequestSchema)` to create a new message.
  */
 export const SubmitOutputsRequestSchema: GenMessage<SubmitOutputsRequest> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run_service, 12);
+  messageDesc(file_toolbus_run_v1_run_service, 13);
 
 /**
  * The run after the outputs were stored.
@@ -531,7 +575,7 @@ export type SubmitOutputsResponse = Message<"toolbus.run.v1.SubmitOutputsRespons
  * Use `create(SubmitOutputsResponseSchema)` to create a new message.
  */
 export const SubmitOutputsResponseSchema: GenMessage<SubmitOutputsResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run_service, 13);
+  messageDesc(file_toolbus_run_v1_run_service, 14);
 
 /**
  * Cancels a run.
@@ -559,7 +603,7 @@ export type CancelRunRequest = Message<"toolbus.run.v1.CancelRunRequest"> & {
  * Use `create(CancelRunRequestSchema)` to create a new message.
  */
 export const CancelRunRequestSchema: GenMessage<CancelRunRequest> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run_service, 14);
+  messageDesc(file_toolbus_run_v1_run_service, 15);
 
 /**
  * The run after the cancellation was stored.
@@ -580,7 +624,7 @@ export type CancelRunResponse = Message<"toolbus.run.v1.CancelRunResponse"> & {
  * Use `create(CancelRunResponseSchema)` to create a new message.
  */
 export const CancelRunResponseSchema: GenMessage<CancelRunResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run_service, 15);
+  messageDesc(file_toolbus_run_v1_run_service, 16);
 
 /**
  * Starts a run from a point of another one.
@@ -623,7 +667,7 @@ export type ForkRunRequest = Message<"toolbus.run.v1.ForkRunRequest"> & {
  * Use `create(ForkRunRequestSchema)` to create a new message.
  */
 export const ForkRunRequestSchema: GenMessage<ForkRunRequest> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run_service, 16);
+  messageDesc(file_toolbus_run_v1_run_service, 17);
 
 /**
  * The new run.
@@ -644,7 +688,7 @@ export type ForkRunResponse = Message<"toolbus.run.v1.ForkRunResponse"> & {
  * Use `create(ForkRunResponseSchema)` to create a new message.
  */
 export const ForkRunResponseSchema: GenMessage<ForkRunResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run_service, 17);
+  messageDesc(file_toolbus_run_v1_run_service, 18);
 
 /**
  * Runs: create, follow, answer, cancel.

@@ -154,6 +154,8 @@ const (
 	RunEndReason_RUN_END_REASON_CANCELED RunEndReason = 22
 	// Canceled: its session has another agent.
 	RunEndReason_RUN_END_REASON_AGENT_SWITCHED RunEndReason = 23
+	// Completed: RUN_MODE_RETURN_CALLS ends with the calls that the client executes.
+	RunEndReason_RUN_END_REASON_CLIENT_CALLS RunEndReason = 24
 )
 
 // Enum value maps for RunEndReason.
@@ -183,6 +185,7 @@ var (
 		21: "RUN_END_REASON_INTERNAL_ERROR",
 		22: "RUN_END_REASON_CANCELED",
 		23: "RUN_END_REASON_AGENT_SWITCHED",
+		24: "RUN_END_REASON_CLIENT_CALLS",
 	}
 	RunEndReason_value = map[string]int32{
 		"RUN_END_REASON_UNSPECIFIED":       0,
@@ -209,6 +212,7 @@ var (
 		"RUN_END_REASON_INTERNAL_ERROR":    21,
 		"RUN_END_REASON_CANCELED":          22,
 		"RUN_END_REASON_AGENT_SWITCHED":    23,
+		"RUN_END_REASON_CLIENT_CALLS":      24,
 	}
 )
 
@@ -306,6 +310,9 @@ const (
 	RunMode_RUN_MODE_AGENTIC RunMode = 1
 	// Return the model's calls; execute nothing.
 	RunMode_RUN_MODE_SINGLE_TURN RunMode = 2
+	// As RUN_MODE_AGENTIC, but where calls are left that the client of the run executes, the run ends with them instead of waiting
+	// (RUN_END_REASON_CLIENT_CALLS). A later run of the conversation brings their outputs in its input.
+	RunMode_RUN_MODE_RETURN_CALLS RunMode = 3
 )
 
 // Enum value maps for RunMode.
@@ -314,11 +321,13 @@ var (
 		0: "RUN_MODE_UNSPECIFIED",
 		1: "RUN_MODE_AGENTIC",
 		2: "RUN_MODE_SINGLE_TURN",
+		3: "RUN_MODE_RETURN_CALLS",
 	}
 	RunMode_value = map[string]int32{
-		"RUN_MODE_UNSPECIFIED": 0,
-		"RUN_MODE_AGENTIC":     1,
-		"RUN_MODE_SINGLE_TURN": 2,
+		"RUN_MODE_UNSPECIFIED":  0,
+		"RUN_MODE_AGENTIC":      1,
+		"RUN_MODE_SINGLE_TURN":  2,
+		"RUN_MODE_RETURN_CALLS": 3,
 	}
 )
 
@@ -1088,7 +1097,11 @@ type RunOptions struct {
 	// are narrowed by its `allowed` and by `allowed_tools`. No other run, and no tool that calls tools, reaches them. Their
 	// connections belong to this run and end with it. One that is not used for TOOLBUS_MCP_IDLE_TIMEOUT, as while the run is parked,
 	// is closed and opened again when it is needed. A server that cannot be reached hides no other tool.
-	McpServers    []*RunMcpServer `protobuf:"bytes,8,rep,name=mcp_servers,json=mcpServers,proto3" json:"mcp_servers,omitempty"`
+	McpServers []*RunMcpServer `protobuf:"bytes,8,rep,name=mcp_servers,json=mcpServers,proto3" json:"mcp_servers,omitempty"`
+	// Instructions for this run, behind those of the agent (or of `instructions`); empty adds nothing.
+	FurtherInstructions string `protobuf:"bytes,9,opt,name=further_instructions,json=furtherInstructions,proto3" json:"further_instructions,omitempty"`
+	// What the client notes of the run, for itself: it is kept with the run, and changes nothing.
+	Metadata      map[string]string `protobuf:"bytes,10,rep,name=metadata,proto3" json:"metadata,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1175,6 +1188,20 @@ func (x *RunOptions) GetInstructions() string {
 func (x *RunOptions) GetMcpServers() []*RunMcpServer {
 	if x != nil {
 		return x.McpServers
+	}
+	return nil
+}
+
+func (x *RunOptions) GetFurtherInstructions() string {
+	if x != nil {
+		return x.FurtherInstructions
+	}
+	return ""
+}
+
+func (x *RunOptions) GetMetadata() map[string]string {
+	if x != nil {
+		return x.Metadata
 	}
 	return nil
 }
@@ -1627,7 +1654,7 @@ const file_toolbus_run_v1_run_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x04name\x12+\n" +
 	"\vdescription\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80\x04R\vdescription\x125\n" +
 	"\x11input_schema_json\x18\x03 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80@R\x0finputSchemaJson\x127\n" +
-	"\x12output_schema_json\x18\x04 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80@R\x10outputSchemaJson\"\x8b\x04\n" +
+	"\x12output_schema_json\x18\x04 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80@R\x10outputSchemaJson\"\xe7\x05\n" +
 	"\n" +
 	"RunOptions\x12;\n" +
 	"\vtool_choice\x18\x01 \x01(\v2\x1a.toolbus.run.v1.ToolChoiceR\n" +
@@ -1639,7 +1666,13 @@ const file_toolbus_run_v1_run_proto_rawDesc = "" +
 	"\x06limits\x18\x06 \x01(\v2\x18.toolbus.agent.v1.LimitsR\x06limits\x12-\n" +
 	"\finstructions\x18\a \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80@R\finstructions\x12G\n" +
 	"\vmcp_servers\x18\b \x03(\v2\x1c.toolbus.run.v1.RunMcpServerB\b\xbaH\x05\x92\x01\x02\x10\x10R\n" +
-	"mcpServersB\x16\n" +
+	"mcpServers\x12<\n" +
+	"\x14further_instructions\x18\t \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80@R\x13furtherInstructions\x12_\n" +
+	"\bmetadata\x18\n" +
+	" \x03(\v2(.toolbus.run.v1.RunOptions.MetadataEntryB\x19\xbaH\x16\x9a\x01\x13\x10@\"\ar\x05\x10\x01\x18\x80\x01*\x06r\x04\x18\x80\x80\x10R\bmetadata\x1a;\n" +
+	"\rMetadataEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\x16\n" +
 	"\x14_parallel_tool_calls\"Q\n" +
 	"\tRunParent\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x17\n" +
@@ -1690,7 +1723,7 @@ const file_toolbus_run_v1_run_proto_rawDesc = "" +
 	"\x13RUN_STATE_COMPLETED\x10\x04\x12\x18\n" +
 	"\x14RUN_STATE_INCOMPLETE\x10\x05\x12\x14\n" +
 	"\x10RUN_STATE_FAILED\x10\x06\x12\x16\n" +
-	"\x12RUN_STATE_CANCELED\x10\a*\xb5\x06\n" +
+	"\x12RUN_STATE_CANCELED\x10\a*\xd6\x06\n" +
 	"\fRunEndReason\x12\x1e\n" +
 	"\x1aRUN_END_REASON_UNSPECIFIED\x10\x00\x12\x1f\n" +
 	"\x1bRUN_END_REASON_FINAL_ANSWER\x10\x01\x12\x1e\n" +
@@ -1716,16 +1749,18 @@ const file_toolbus_run_v1_run_proto_rawDesc = "" +
 	" RUN_END_REASON_INBOX_UNAVAILABLE\x10\x14\x12!\n" +
 	"\x1dRUN_END_REASON_INTERNAL_ERROR\x10\x15\x12\x1b\n" +
 	"\x17RUN_END_REASON_CANCELED\x10\x16\x12!\n" +
-	"\x1dRUN_END_REASON_AGENT_SWITCHED\x10\x17*\x87\x01\n" +
+	"\x1dRUN_END_REASON_AGENT_SWITCHED\x10\x17\x12\x1f\n" +
+	"\x1bRUN_END_REASON_CLIENT_CALLS\x10\x18*\x87\x01\n" +
 	"\x0eToolChoiceMode\x12 \n" +
 	"\x1cTOOL_CHOICE_MODE_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15TOOL_CHOICE_MODE_AUTO\x10\x01\x12\x1d\n" +
 	"\x19TOOL_CHOICE_MODE_REQUIRED\x10\x02\x12\x19\n" +
-	"\x15TOOL_CHOICE_MODE_NONE\x10\x03*S\n" +
+	"\x15TOOL_CHOICE_MODE_NONE\x10\x03*n\n" +
 	"\aRunMode\x12\x18\n" +
 	"\x14RUN_MODE_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10RUN_MODE_AGENTIC\x10\x01\x12\x18\n" +
-	"\x14RUN_MODE_SINGLE_TURN\x10\x02*P\n" +
+	"\x14RUN_MODE_SINGLE_TURN\x10\x02\x12\x19\n" +
+	"\x15RUN_MODE_RETURN_CALLS\x10\x03*P\n" +
 	"\x04Role\x12\x14\n" +
 	"\x10ROLE_UNSPECIFIED\x10\x00\x12\r\n" +
 	"\tROLE_USER\x10\x01\x12\x12\n" +
@@ -1746,7 +1781,7 @@ func file_toolbus_run_v1_run_proto_rawDescGZIP() []byte {
 }
 
 var file_toolbus_run_v1_run_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_toolbus_run_v1_run_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_toolbus_run_v1_run_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_toolbus_run_v1_run_proto_goTypes = []any{
 	(RunState)(0),                 // 0: toolbus.run.v1.RunState
 	(RunEndReason)(0),             // 1: toolbus.run.v1.RunEndReason
@@ -1766,50 +1801,52 @@ var file_toolbus_run_v1_run_proto_goTypes = []any{
 	(*RunFork)(nil),               // 15: toolbus.run.v1.RunFork
 	(*Run)(nil),                   // 16: toolbus.run.v1.Run
 	(*TextCheckpoint)(nil),        // 17: toolbus.run.v1.TextCheckpoint
-	(*v1.ContentPart)(nil),        // 18: toolbus.content.v1.ContentPart
-	(*v11.ToolResult)(nil),        // 19: toolbus.tool.v1.ToolResult
-	(*v12.StdioTransport)(nil),    // 20: toolbus.mcp.v1.StdioTransport
-	(*v12.HttpTransport)(nil),     // 21: toolbus.mcp.v1.HttpTransport
-	(*v12.CustomTransport)(nil),   // 22: toolbus.mcp.v1.CustomTransport
-	(*v11.AllowedTools)(nil),      // 23: toolbus.tool.v1.AllowedTools
-	(*v13.Limits)(nil),            // 24: toolbus.agent.v1.Limits
-	(*v11.Usage)(nil),             // 25: toolbus.tool.v1.Usage
-	(*timestamppb.Timestamp)(nil), // 26: google.protobuf.Timestamp
+	nil,                           // 18: toolbus.run.v1.RunOptions.MetadataEntry
+	(*v1.ContentPart)(nil),        // 19: toolbus.content.v1.ContentPart
+	(*v11.ToolResult)(nil),        // 20: toolbus.tool.v1.ToolResult
+	(*v12.StdioTransport)(nil),    // 21: toolbus.mcp.v1.StdioTransport
+	(*v12.HttpTransport)(nil),     // 22: toolbus.mcp.v1.HttpTransport
+	(*v12.CustomTransport)(nil),   // 23: toolbus.mcp.v1.CustomTransport
+	(*v11.AllowedTools)(nil),      // 24: toolbus.tool.v1.AllowedTools
+	(*v13.Limits)(nil),            // 25: toolbus.agent.v1.Limits
+	(*v11.Usage)(nil),             // 26: toolbus.tool.v1.Usage
+	(*timestamppb.Timestamp)(nil), // 27: google.protobuf.Timestamp
 }
 var file_toolbus_run_v1_run_proto_depIdxs = []int32{
 	4,  // 0: toolbus.run.v1.Message.role:type_name -> toolbus.run.v1.Role
-	18, // 1: toolbus.run.v1.Message.content:type_name -> toolbus.content.v1.ContentPart
-	19, // 2: toolbus.run.v1.FunctionCallOutput.result:type_name -> toolbus.tool.v1.ToolResult
+	19, // 1: toolbus.run.v1.Message.content:type_name -> toolbus.content.v1.ContentPart
+	20, // 2: toolbus.run.v1.FunctionCallOutput.result:type_name -> toolbus.tool.v1.ToolResult
 	5,  // 3: toolbus.run.v1.Item.message:type_name -> toolbus.run.v1.Message
 	6,  // 4: toolbus.run.v1.Item.function_call:type_name -> toolbus.run.v1.FunctionCall
 	7,  // 5: toolbus.run.v1.Item.function_call_output:type_name -> toolbus.run.v1.FunctionCallOutput
 	8,  // 6: toolbus.run.v1.Item.reasoning:type_name -> toolbus.run.v1.Reasoning
 	2,  // 7: toolbus.run.v1.ToolChoice.mode:type_name -> toolbus.run.v1.ToolChoiceMode
-	20, // 8: toolbus.run.v1.RunMcpServer.stdio:type_name -> toolbus.mcp.v1.StdioTransport
-	21, // 9: toolbus.run.v1.RunMcpServer.http:type_name -> toolbus.mcp.v1.HttpTransport
-	22, // 10: toolbus.run.v1.RunMcpServer.custom:type_name -> toolbus.mcp.v1.CustomTransport
-	23, // 11: toolbus.run.v1.RunMcpServer.allowed_tools:type_name -> toolbus.tool.v1.AllowedTools
+	21, // 8: toolbus.run.v1.RunMcpServer.stdio:type_name -> toolbus.mcp.v1.StdioTransport
+	22, // 9: toolbus.run.v1.RunMcpServer.http:type_name -> toolbus.mcp.v1.HttpTransport
+	23, // 10: toolbus.run.v1.RunMcpServer.custom:type_name -> toolbus.mcp.v1.CustomTransport
+	24, // 11: toolbus.run.v1.RunMcpServer.allowed_tools:type_name -> toolbus.tool.v1.AllowedTools
 	10, // 12: toolbus.run.v1.RunOptions.tool_choice:type_name -> toolbus.run.v1.ToolChoice
-	23, // 13: toolbus.run.v1.RunOptions.allowed_tools:type_name -> toolbus.tool.v1.AllowedTools
+	24, // 13: toolbus.run.v1.RunOptions.allowed_tools:type_name -> toolbus.tool.v1.AllowedTools
 	12, // 14: toolbus.run.v1.RunOptions.function_tools:type_name -> toolbus.run.v1.FunctionTool
 	3,  // 15: toolbus.run.v1.RunOptions.mode:type_name -> toolbus.run.v1.RunMode
-	24, // 16: toolbus.run.v1.RunOptions.limits:type_name -> toolbus.agent.v1.Limits
+	25, // 16: toolbus.run.v1.RunOptions.limits:type_name -> toolbus.agent.v1.Limits
 	11, // 17: toolbus.run.v1.RunOptions.mcp_servers:type_name -> toolbus.run.v1.RunMcpServer
-	0,  // 18: toolbus.run.v1.Run.state:type_name -> toolbus.run.v1.RunState
-	1,  // 19: toolbus.run.v1.Run.end_reason:type_name -> toolbus.run.v1.RunEndReason
-	9,  // 20: toolbus.run.v1.Run.items:type_name -> toolbus.run.v1.Item
-	6,  // 21: toolbus.run.v1.Run.required_calls:type_name -> toolbus.run.v1.FunctionCall
-	25, // 22: toolbus.run.v1.Run.usage:type_name -> toolbus.tool.v1.Usage
-	26, // 23: toolbus.run.v1.Run.create_time:type_name -> google.protobuf.Timestamp
-	26, // 24: toolbus.run.v1.Run.end_time:type_name -> google.protobuf.Timestamp
-	14, // 25: toolbus.run.v1.Run.parent:type_name -> toolbus.run.v1.RunParent
-	15, // 26: toolbus.run.v1.Run.fork:type_name -> toolbus.run.v1.RunFork
-	17, // 27: toolbus.run.v1.Run.draft:type_name -> toolbus.run.v1.TextCheckpoint
-	28, // [28:28] is the sub-list for method output_type
-	28, // [28:28] is the sub-list for method input_type
-	28, // [28:28] is the sub-list for extension type_name
-	28, // [28:28] is the sub-list for extension extendee
-	0,  // [0:28] is the sub-list for field type_name
+	18, // 18: toolbus.run.v1.RunOptions.metadata:type_name -> toolbus.run.v1.RunOptions.MetadataEntry
+	0,  // 19: toolbus.run.v1.Run.state:type_name -> toolbus.run.v1.RunState
+	1,  // 20: toolbus.run.v1.Run.end_reason:type_name -> toolbus.run.v1.RunEndReason
+	9,  // 21: toolbus.run.v1.Run.items:type_name -> toolbus.run.v1.Item
+	6,  // 22: toolbus.run.v1.Run.required_calls:type_name -> toolbus.run.v1.FunctionCall
+	26, // 23: toolbus.run.v1.Run.usage:type_name -> toolbus.tool.v1.Usage
+	27, // 24: toolbus.run.v1.Run.create_time:type_name -> google.protobuf.Timestamp
+	27, // 25: toolbus.run.v1.Run.end_time:type_name -> google.protobuf.Timestamp
+	14, // 26: toolbus.run.v1.Run.parent:type_name -> toolbus.run.v1.RunParent
+	15, // 27: toolbus.run.v1.Run.fork:type_name -> toolbus.run.v1.RunFork
+	17, // 28: toolbus.run.v1.Run.draft:type_name -> toolbus.run.v1.TextCheckpoint
+	29, // [29:29] is the sub-list for method output_type
+	29, // [29:29] is the sub-list for method input_type
+	29, // [29:29] is the sub-list for extension type_name
+	29, // [29:29] is the sub-list for extension extendee
+	0,  // [0:29] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_run_v1_run_proto_init() }
@@ -1839,7 +1876,7 @@ func file_toolbus_run_v1_run_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolbus_run_v1_run_proto_rawDesc), len(file_toolbus_run_v1_run_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   13,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -83,6 +83,71 @@ func (x *InputMessage) GetContent() []*v1.ContentPart {
 	return nil
 }
 
+// A call that the agent made elsewhere, or that its client tells again. It is not executed: its output stands behind it in the
+// input, or the model is told that it was not answered.
+type InputCall struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The call's id, which an output behind it names.
+	CallId string `protobuf:"bytes,1,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
+	// The name as the model used it.
+	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// Arguments as JSON text.
+	ArgumentsJson string `protobuf:"bytes,3,opt,name=arguments_json,json=argumentsJson,proto3" json:"arguments_json,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *InputCall) Reset() {
+	*x = InputCall{}
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *InputCall) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*InputCall) ProtoMessage() {}
+
+func (x *InputCall) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use InputCall.ProtoReflect.Descriptor instead.
+func (*InputCall) Descriptor() ([]byte, []int) {
+	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *InputCall) GetCallId() string {
+	if x != nil {
+		return x.CallId
+	}
+	return ""
+}
+
+func (x *InputCall) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *InputCall) GetArgumentsJson() string {
+	if x != nil {
+		return x.ArgumentsJson
+	}
+	return ""
+}
+
 // What a client adds to the conversation.
 type InputItem struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -92,6 +157,7 @@ type InputItem struct {
 	//
 	//	*InputItem_Message
 	//	*InputItem_Output
+	//	*InputItem_Call
 	Item          isInputItem_Item `protobuf_oneof:"item"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -99,7 +165,7 @@ type InputItem struct {
 
 func (x *InputItem) Reset() {
 	*x = InputItem{}
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[1]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -111,7 +177,7 @@ func (x *InputItem) String() string {
 func (*InputItem) ProtoMessage() {}
 
 func (x *InputItem) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[1]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -124,7 +190,7 @@ func (x *InputItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputItem.ProtoReflect.Descriptor instead.
 func (*InputItem) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{1}
+	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *InputItem) GetItem() isInputItem_Item {
@@ -152,6 +218,15 @@ func (x *InputItem) GetOutput() *ToolOutput {
 	return nil
 }
 
+func (x *InputItem) GetCall() *InputCall {
+	if x != nil {
+		if x, ok := x.Item.(*InputItem_Call); ok {
+			return x.Call
+		}
+	}
+	return nil
+}
+
 type isInputItem_Item interface {
 	isInputItem_Item()
 }
@@ -162,15 +237,22 @@ type InputItem_Message struct {
 }
 
 type InputItem_Output struct {
-	// What came of a call that an earlier run of the conversation left open, as one in single-turn mode does. A call that a run
-	// waits for is answered by SubmitOutputs. It has no `submission_id`: a repetition is recognized by the request's
-	// `idempotency_key`.
+	// What came of a call that stands before it in the input, or that an earlier run of the conversation left open, as one in
+	// single-turn mode does. A call that a run waits for is answered by SubmitOutputs. It has no `submission_id`: a repetition is
+	// recognized by the request's `idempotency_key`.
 	Output *ToolOutput `protobuf:"bytes,2,opt,name=output,proto3,oneof"`
+}
+
+type InputItem_Call struct {
+	// A call that was made elsewhere.
+	Call *InputCall `protobuf:"bytes,3,opt,name=call,proto3,oneof"`
 }
 
 func (*InputItem_Message) isInputItem_Item() {}
 
 func (*InputItem_Output) isInputItem_Item() {}
+
+func (*InputItem_Call) isInputItem_Item() {}
 
 // Starts a run.
 type CreateRunRequest struct {
@@ -198,7 +280,7 @@ type CreateRunRequest struct {
 
 func (x *CreateRunRequest) Reset() {
 	*x = CreateRunRequest{}
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[2]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -210,7 +292,7 @@ func (x *CreateRunRequest) String() string {
 func (*CreateRunRequest) ProtoMessage() {}
 
 func (x *CreateRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[2]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -223,7 +305,7 @@ func (x *CreateRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateRunRequest.ProtoReflect.Descriptor instead.
 func (*CreateRunRequest) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{2}
+	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *CreateRunRequest) GetSessionId() string {
@@ -279,7 +361,7 @@ type CreateRunResponse struct {
 
 func (x *CreateRunResponse) Reset() {
 	*x = CreateRunResponse{}
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[3]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -291,7 +373,7 @@ func (x *CreateRunResponse) String() string {
 func (*CreateRunResponse) ProtoMessage() {}
 
 func (x *CreateRunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[3]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -304,7 +386,7 @@ func (x *CreateRunResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateRunResponse.ProtoReflect.Descriptor instead.
 func (*CreateRunResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{3}
+	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *CreateRunResponse) GetRun() *Run {
@@ -325,7 +407,7 @@ type GetRunRequest struct {
 
 func (x *GetRunRequest) Reset() {
 	*x = GetRunRequest{}
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[4]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -337,7 +419,7 @@ func (x *GetRunRequest) String() string {
 func (*GetRunRequest) ProtoMessage() {}
 
 func (x *GetRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[4]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -350,7 +432,7 @@ func (x *GetRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRunRequest.ProtoReflect.Descriptor instead.
 func (*GetRunRequest) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{4}
+	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *GetRunRequest) GetRunId() string {
@@ -371,7 +453,7 @@ type GetRunResponse struct {
 
 func (x *GetRunResponse) Reset() {
 	*x = GetRunResponse{}
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[5]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -383,7 +465,7 @@ func (x *GetRunResponse) String() string {
 func (*GetRunResponse) ProtoMessage() {}
 
 func (x *GetRunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[5]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -396,7 +478,7 @@ func (x *GetRunResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRunResponse.ProtoReflect.Descriptor instead.
 func (*GetRunResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{5}
+	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *GetRunResponse) GetRun() *Run {
@@ -423,7 +505,7 @@ type ListRunsRequest struct {
 
 func (x *ListRunsRequest) Reset() {
 	*x = ListRunsRequest{}
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[6]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -435,7 +517,7 @@ func (x *ListRunsRequest) String() string {
 func (*ListRunsRequest) ProtoMessage() {}
 
 func (x *ListRunsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[6]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -448,7 +530,7 @@ func (x *ListRunsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRunsRequest.ProtoReflect.Descriptor instead.
 func (*ListRunsRequest) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{6}
+	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ListRunsRequest) GetSessionId() string {
@@ -492,7 +574,7 @@ type ListRunsResponse struct {
 
 func (x *ListRunsResponse) Reset() {
 	*x = ListRunsResponse{}
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[7]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -504,7 +586,7 @@ func (x *ListRunsResponse) String() string {
 func (*ListRunsResponse) ProtoMessage() {}
 
 func (x *ListRunsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[7]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -517,7 +599,7 @@ func (x *ListRunsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRunsResponse.ProtoReflect.Descriptor instead.
 func (*ListRunsResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{7}
+	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ListRunsResponse) GetRuns() []*Run {
@@ -553,7 +635,7 @@ type WatchRunRequest struct {
 
 func (x *WatchRunRequest) Reset() {
 	*x = WatchRunRequest{}
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[8]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -565,7 +647,7 @@ func (x *WatchRunRequest) String() string {
 func (*WatchRunRequest) ProtoMessage() {}
 
 func (x *WatchRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[8]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -578,7 +660,7 @@ func (x *WatchRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRunRequest.ProtoReflect.Descriptor instead.
 func (*WatchRunRequest) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{8}
+	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *WatchRunRequest) GetRunId() string {
@@ -624,7 +706,7 @@ type DeltaCursor struct {
 
 func (x *DeltaCursor) Reset() {
 	*x = DeltaCursor{}
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[9]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -636,7 +718,7 @@ func (x *DeltaCursor) String() string {
 func (*DeltaCursor) ProtoMessage() {}
 
 func (x *DeltaCursor) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[9]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -649,7 +731,7 @@ func (x *DeltaCursor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeltaCursor.ProtoReflect.Descriptor instead.
 func (*DeltaCursor) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{9}
+	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *DeltaCursor) GetTurn() uint32 {
@@ -692,7 +774,7 @@ type WatchRunResponse struct {
 
 func (x *WatchRunResponse) Reset() {
 	*x = WatchRunResponse{}
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[10]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -704,7 +786,7 @@ func (x *WatchRunResponse) String() string {
 func (*WatchRunResponse) ProtoMessage() {}
 
 func (x *WatchRunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[10]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -717,7 +799,7 @@ func (x *WatchRunResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRunResponse.ProtoReflect.Descriptor instead.
 func (*WatchRunResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{10}
+	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *WatchRunResponse) GetUpdate() isWatchRunResponse_Update {
@@ -834,7 +916,7 @@ type ToolOutput struct {
 
 func (x *ToolOutput) Reset() {
 	*x = ToolOutput{}
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[11]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -846,7 +928,7 @@ func (x *ToolOutput) String() string {
 func (*ToolOutput) ProtoMessage() {}
 
 func (x *ToolOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[11]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -859,7 +941,7 @@ func (x *ToolOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolOutput.ProtoReflect.Descriptor instead.
 func (*ToolOutput) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{11}
+	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ToolOutput) GetCallId() string {
@@ -936,7 +1018,7 @@ type SubmitOutputsRequest struct {
 
 func (x *SubmitOutputsRequest) Reset() {
 	*x = SubmitOutputsRequest{}
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[12]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -948,7 +1030,7 @@ func (x *SubmitOutputsRequest) String() string {
 func (*SubmitOutputsRequest) ProtoMessage() {}
 
 func (x *SubmitOutputsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[12]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -961,7 +1043,7 @@ func (x *SubmitOutputsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitOutputsRequest.ProtoReflect.Descriptor instead.
 func (*SubmitOutputsRequest) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{12}
+	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *SubmitOutputsRequest) GetRunId() string {
@@ -989,7 +1071,7 @@ type SubmitOutputsResponse struct {
 
 func (x *SubmitOutputsResponse) Reset() {
 	*x = SubmitOutputsResponse{}
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[13]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1001,7 +1083,7 @@ func (x *SubmitOutputsResponse) String() string {
 func (*SubmitOutputsResponse) ProtoMessage() {}
 
 func (x *SubmitOutputsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[13]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1014,7 +1096,7 @@ func (x *SubmitOutputsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitOutputsResponse.ProtoReflect.Descriptor instead.
 func (*SubmitOutputsResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{13}
+	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *SubmitOutputsResponse) GetRun() *Run {
@@ -1037,7 +1119,7 @@ type CancelRunRequest struct {
 
 func (x *CancelRunRequest) Reset() {
 	*x = CancelRunRequest{}
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[14]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1049,7 +1131,7 @@ func (x *CancelRunRequest) String() string {
 func (*CancelRunRequest) ProtoMessage() {}
 
 func (x *CancelRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[14]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1062,7 +1144,7 @@ func (x *CancelRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRunRequest.ProtoReflect.Descriptor instead.
 func (*CancelRunRequest) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{14}
+	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *CancelRunRequest) GetRunId() string {
@@ -1090,7 +1172,7 @@ type CancelRunResponse struct {
 
 func (x *CancelRunResponse) Reset() {
 	*x = CancelRunResponse{}
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[15]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1102,7 +1184,7 @@ func (x *CancelRunResponse) String() string {
 func (*CancelRunResponse) ProtoMessage() {}
 
 func (x *CancelRunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[15]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1115,7 +1197,7 @@ func (x *CancelRunResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRunResponse.ProtoReflect.Descriptor instead.
 func (*CancelRunResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{15}
+	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *CancelRunResponse) GetRun() *Run {
@@ -1143,7 +1225,7 @@ type ForkRunRequest struct {
 
 func (x *ForkRunRequest) Reset() {
 	*x = ForkRunRequest{}
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[16]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1155,7 +1237,7 @@ func (x *ForkRunRequest) String() string {
 func (*ForkRunRequest) ProtoMessage() {}
 
 func (x *ForkRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[16]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1168,7 +1250,7 @@ func (x *ForkRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForkRunRequest.ProtoReflect.Descriptor instead.
 func (*ForkRunRequest) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{16}
+	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ForkRunRequest) GetRunId() string {
@@ -1210,7 +1292,7 @@ type ForkRunResponse struct {
 
 func (x *ForkRunResponse) Reset() {
 	*x = ForkRunResponse{}
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[17]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1222,7 +1304,7 @@ func (x *ForkRunResponse) String() string {
 func (*ForkRunResponse) ProtoMessage() {}
 
 func (x *ForkRunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[17]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1235,7 +1317,7 @@ func (x *ForkRunResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForkRunResponse.ProtoReflect.Descriptor instead.
 func (*ForkRunResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{17}
+	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ForkRunResponse) GetRun() *Run {
@@ -1254,10 +1336,17 @@ const file_toolbus_run_v1_run_service_proto_rawDesc = "" +
 	"\x04role\x18\x01 \x01(\x0e2\x14.toolbus.run.v1.RoleBG\xbaHD\xba\x01A\n" +
 	"\n" +
 	"input_role\x12#must be ROLE_USER or ROLE_ASSISTANT\x1a\x0ethis in [1, 2]R\x04role\x12C\n" +
-	"\acontent\x18\x02 \x03(\v2\x1f.toolbus.content.v1.ContentPartB\b\xbaH\x05\x92\x01\x02\x10dR\acontent\"\x8a\x01\n" +
+	"\acontent\x18\x02 \x03(\v2\x1f.toolbus.content.v1.ContentPartB\b\xbaH\x05\x92\x01\x02\x10dR\acontent\"\x96\x01\n" +
+	"\tInputCall\x126\n" +
+	"\acall_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_-]{1,128}$R\x06callId\x12\x1e\n" +
+	"\x04name\x18\x02 \x01(\tB\n" +
+	"\xbaH\ar\x05\x10\x01\x18\x80\x04R\x04name\x121\n" +
+	"\x0earguments_json\x18\x03 \x01(\tB\n" +
+	"\xbaH\ar\x05\x18\x80\x80\x80\x02R\rargumentsJson\"\xbb\x01\n" +
 	"\tInputItem\x128\n" +
 	"\amessage\x18\x01 \x01(\v2\x1c.toolbus.run.v1.InputMessageH\x00R\amessage\x124\n" +
-	"\x06output\x18\x02 \x01(\v2\x1a.toolbus.run.v1.ToolOutputH\x00R\x06outputB\r\n" +
+	"\x06output\x18\x02 \x01(\v2\x1a.toolbus.run.v1.ToolOutputH\x00R\x06output\x12/\n" +
+	"\x04call\x18\x03 \x01(\v2\x19.toolbus.run.v1.InputCallH\x00R\x04callB\r\n" +
 	"\x04item\x12\x05\xbaH\x02\b\x01\"\xda\x03\n" +
 	"\x10CreateRunRequest\x12;\n" +
 	"\n" +
@@ -1352,78 +1441,80 @@ func file_toolbus_run_v1_run_service_proto_rawDescGZIP() []byte {
 	return file_toolbus_run_v1_run_service_proto_rawDescData
 }
 
-var file_toolbus_run_v1_run_service_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_toolbus_run_v1_run_service_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
 var file_toolbus_run_v1_run_service_proto_goTypes = []any{
 	(*InputMessage)(nil),          // 0: toolbus.run.v1.InputMessage
-	(*InputItem)(nil),             // 1: toolbus.run.v1.InputItem
-	(*CreateRunRequest)(nil),      // 2: toolbus.run.v1.CreateRunRequest
-	(*CreateRunResponse)(nil),     // 3: toolbus.run.v1.CreateRunResponse
-	(*GetRunRequest)(nil),         // 4: toolbus.run.v1.GetRunRequest
-	(*GetRunResponse)(nil),        // 5: toolbus.run.v1.GetRunResponse
-	(*ListRunsRequest)(nil),       // 6: toolbus.run.v1.ListRunsRequest
-	(*ListRunsResponse)(nil),      // 7: toolbus.run.v1.ListRunsResponse
-	(*WatchRunRequest)(nil),       // 8: toolbus.run.v1.WatchRunRequest
-	(*DeltaCursor)(nil),           // 9: toolbus.run.v1.DeltaCursor
-	(*WatchRunResponse)(nil),      // 10: toolbus.run.v1.WatchRunResponse
-	(*ToolOutput)(nil),            // 11: toolbus.run.v1.ToolOutput
-	(*SubmitOutputsRequest)(nil),  // 12: toolbus.run.v1.SubmitOutputsRequest
-	(*SubmitOutputsResponse)(nil), // 13: toolbus.run.v1.SubmitOutputsResponse
-	(*CancelRunRequest)(nil),      // 14: toolbus.run.v1.CancelRunRequest
-	(*CancelRunResponse)(nil),     // 15: toolbus.run.v1.CancelRunResponse
-	(*ForkRunRequest)(nil),        // 16: toolbus.run.v1.ForkRunRequest
-	(*ForkRunResponse)(nil),       // 17: toolbus.run.v1.ForkRunResponse
-	(Role)(0),                     // 18: toolbus.run.v1.Role
-	(*v1.ContentPart)(nil),        // 19: toolbus.content.v1.ContentPart
-	(*RunOptions)(nil),            // 20: toolbus.run.v1.RunOptions
-	(*Run)(nil),                   // 21: toolbus.run.v1.Run
-	(RunState)(0),                 // 22: toolbus.run.v1.RunState
-	(*RunEvent)(nil),              // 23: toolbus.run.v1.RunEvent
-	(*RunDelta)(nil),              // 24: toolbus.run.v1.RunDelta
-	(*RunTextReplaced)(nil),       // 25: toolbus.run.v1.RunTextReplaced
-	(*v11.WatchStart)(nil),        // 26: toolbus.watch.v1.WatchStart
-	(*v11.WatchGap)(nil),          // 27: toolbus.watch.v1.WatchGap
+	(*InputCall)(nil),             // 1: toolbus.run.v1.InputCall
+	(*InputItem)(nil),             // 2: toolbus.run.v1.InputItem
+	(*CreateRunRequest)(nil),      // 3: toolbus.run.v1.CreateRunRequest
+	(*CreateRunResponse)(nil),     // 4: toolbus.run.v1.CreateRunResponse
+	(*GetRunRequest)(nil),         // 5: toolbus.run.v1.GetRunRequest
+	(*GetRunResponse)(nil),        // 6: toolbus.run.v1.GetRunResponse
+	(*ListRunsRequest)(nil),       // 7: toolbus.run.v1.ListRunsRequest
+	(*ListRunsResponse)(nil),      // 8: toolbus.run.v1.ListRunsResponse
+	(*WatchRunRequest)(nil),       // 9: toolbus.run.v1.WatchRunRequest
+	(*DeltaCursor)(nil),           // 10: toolbus.run.v1.DeltaCursor
+	(*WatchRunResponse)(nil),      // 11: toolbus.run.v1.WatchRunResponse
+	(*ToolOutput)(nil),            // 12: toolbus.run.v1.ToolOutput
+	(*SubmitOutputsRequest)(nil),  // 13: toolbus.run.v1.SubmitOutputsRequest
+	(*SubmitOutputsResponse)(nil), // 14: toolbus.run.v1.SubmitOutputsResponse
+	(*CancelRunRequest)(nil),      // 15: toolbus.run.v1.CancelRunRequest
+	(*CancelRunResponse)(nil),     // 16: toolbus.run.v1.CancelRunResponse
+	(*ForkRunRequest)(nil),        // 17: toolbus.run.v1.ForkRunRequest
+	(*ForkRunResponse)(nil),       // 18: toolbus.run.v1.ForkRunResponse
+	(Role)(0),                     // 19: toolbus.run.v1.Role
+	(*v1.ContentPart)(nil),        // 20: toolbus.content.v1.ContentPart
+	(*RunOptions)(nil),            // 21: toolbus.run.v1.RunOptions
+	(*Run)(nil),                   // 22: toolbus.run.v1.Run
+	(RunState)(0),                 // 23: toolbus.run.v1.RunState
+	(*RunEvent)(nil),              // 24: toolbus.run.v1.RunEvent
+	(*RunDelta)(nil),              // 25: toolbus.run.v1.RunDelta
+	(*RunTextReplaced)(nil),       // 26: toolbus.run.v1.RunTextReplaced
+	(*v11.WatchStart)(nil),        // 27: toolbus.watch.v1.WatchStart
+	(*v11.WatchGap)(nil),          // 28: toolbus.watch.v1.WatchGap
 }
 var file_toolbus_run_v1_run_service_proto_depIdxs = []int32{
-	18, // 0: toolbus.run.v1.InputMessage.role:type_name -> toolbus.run.v1.Role
-	19, // 1: toolbus.run.v1.InputMessage.content:type_name -> toolbus.content.v1.ContentPart
+	19, // 0: toolbus.run.v1.InputMessage.role:type_name -> toolbus.run.v1.Role
+	20, // 1: toolbus.run.v1.InputMessage.content:type_name -> toolbus.content.v1.ContentPart
 	0,  // 2: toolbus.run.v1.InputItem.message:type_name -> toolbus.run.v1.InputMessage
-	11, // 3: toolbus.run.v1.InputItem.output:type_name -> toolbus.run.v1.ToolOutput
-	1,  // 4: toolbus.run.v1.CreateRunRequest.input:type_name -> toolbus.run.v1.InputItem
-	20, // 5: toolbus.run.v1.CreateRunRequest.options:type_name -> toolbus.run.v1.RunOptions
-	21, // 6: toolbus.run.v1.CreateRunResponse.run:type_name -> toolbus.run.v1.Run
-	21, // 7: toolbus.run.v1.GetRunResponse.run:type_name -> toolbus.run.v1.Run
-	22, // 8: toolbus.run.v1.ListRunsRequest.states:type_name -> toolbus.run.v1.RunState
-	21, // 9: toolbus.run.v1.ListRunsResponse.runs:type_name -> toolbus.run.v1.Run
-	9,  // 10: toolbus.run.v1.WatchRunRequest.after_delta:type_name -> toolbus.run.v1.DeltaCursor
-	23, // 11: toolbus.run.v1.WatchRunResponse.event:type_name -> toolbus.run.v1.RunEvent
-	24, // 12: toolbus.run.v1.WatchRunResponse.delta:type_name -> toolbus.run.v1.RunDelta
-	25, // 13: toolbus.run.v1.WatchRunResponse.replaced:type_name -> toolbus.run.v1.RunTextReplaced
-	26, // 14: toolbus.run.v1.WatchRunResponse.start:type_name -> toolbus.watch.v1.WatchStart
-	27, // 15: toolbus.run.v1.WatchRunResponse.gap:type_name -> toolbus.watch.v1.WatchGap
-	11, // 16: toolbus.run.v1.SubmitOutputsRequest.outputs:type_name -> toolbus.run.v1.ToolOutput
-	21, // 17: toolbus.run.v1.SubmitOutputsResponse.run:type_name -> toolbus.run.v1.Run
-	21, // 18: toolbus.run.v1.CancelRunResponse.run:type_name -> toolbus.run.v1.Run
-	1,  // 19: toolbus.run.v1.ForkRunRequest.input:type_name -> toolbus.run.v1.InputItem
-	21, // 20: toolbus.run.v1.ForkRunResponse.run:type_name -> toolbus.run.v1.Run
-	2,  // 21: toolbus.run.v1.RunService.CreateRun:input_type -> toolbus.run.v1.CreateRunRequest
-	4,  // 22: toolbus.run.v1.RunService.GetRun:input_type -> toolbus.run.v1.GetRunRequest
-	6,  // 23: toolbus.run.v1.RunService.ListRuns:input_type -> toolbus.run.v1.ListRunsRequest
-	8,  // 24: toolbus.run.v1.RunService.WatchRun:input_type -> toolbus.run.v1.WatchRunRequest
-	12, // 25: toolbus.run.v1.RunService.SubmitOutputs:input_type -> toolbus.run.v1.SubmitOutputsRequest
-	14, // 26: toolbus.run.v1.RunService.CancelRun:input_type -> toolbus.run.v1.CancelRunRequest
-	16, // 27: toolbus.run.v1.RunService.ForkRun:input_type -> toolbus.run.v1.ForkRunRequest
-	3,  // 28: toolbus.run.v1.RunService.CreateRun:output_type -> toolbus.run.v1.CreateRunResponse
-	5,  // 29: toolbus.run.v1.RunService.GetRun:output_type -> toolbus.run.v1.GetRunResponse
-	7,  // 30: toolbus.run.v1.RunService.ListRuns:output_type -> toolbus.run.v1.ListRunsResponse
-	10, // 31: toolbus.run.v1.RunService.WatchRun:output_type -> toolbus.run.v1.WatchRunResponse
-	13, // 32: toolbus.run.v1.RunService.SubmitOutputs:output_type -> toolbus.run.v1.SubmitOutputsResponse
-	15, // 33: toolbus.run.v1.RunService.CancelRun:output_type -> toolbus.run.v1.CancelRunResponse
-	17, // 34: toolbus.run.v1.RunService.ForkRun:output_type -> toolbus.run.v1.ForkRunResponse
-	28, // [28:35] is the sub-list for method output_type
-	21, // [21:28] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	12, // 3: toolbus.run.v1.InputItem.output:type_name -> toolbus.run.v1.ToolOutput
+	1,  // 4: toolbus.run.v1.InputItem.call:type_name -> toolbus.run.v1.InputCall
+	2,  // 5: toolbus.run.v1.CreateRunRequest.input:type_name -> toolbus.run.v1.InputItem
+	21, // 6: toolbus.run.v1.CreateRunRequest.options:type_name -> toolbus.run.v1.RunOptions
+	22, // 7: toolbus.run.v1.CreateRunResponse.run:type_name -> toolbus.run.v1.Run
+	22, // 8: toolbus.run.v1.GetRunResponse.run:type_name -> toolbus.run.v1.Run
+	23, // 9: toolbus.run.v1.ListRunsRequest.states:type_name -> toolbus.run.v1.RunState
+	22, // 10: toolbus.run.v1.ListRunsResponse.runs:type_name -> toolbus.run.v1.Run
+	10, // 11: toolbus.run.v1.WatchRunRequest.after_delta:type_name -> toolbus.run.v1.DeltaCursor
+	24, // 12: toolbus.run.v1.WatchRunResponse.event:type_name -> toolbus.run.v1.RunEvent
+	25, // 13: toolbus.run.v1.WatchRunResponse.delta:type_name -> toolbus.run.v1.RunDelta
+	26, // 14: toolbus.run.v1.WatchRunResponse.replaced:type_name -> toolbus.run.v1.RunTextReplaced
+	27, // 15: toolbus.run.v1.WatchRunResponse.start:type_name -> toolbus.watch.v1.WatchStart
+	28, // 16: toolbus.run.v1.WatchRunResponse.gap:type_name -> toolbus.watch.v1.WatchGap
+	12, // 17: toolbus.run.v1.SubmitOutputsRequest.outputs:type_name -> toolbus.run.v1.ToolOutput
+	22, // 18: toolbus.run.v1.SubmitOutputsResponse.run:type_name -> toolbus.run.v1.Run
+	22, // 19: toolbus.run.v1.CancelRunResponse.run:type_name -> toolbus.run.v1.Run
+	2,  // 20: toolbus.run.v1.ForkRunRequest.input:type_name -> toolbus.run.v1.InputItem
+	22, // 21: toolbus.run.v1.ForkRunResponse.run:type_name -> toolbus.run.v1.Run
+	3,  // 22: toolbus.run.v1.RunService.CreateRun:input_type -> toolbus.run.v1.CreateRunRequest
+	5,  // 23: toolbus.run.v1.RunService.GetRun:input_type -> toolbus.run.v1.GetRunRequest
+	7,  // 24: toolbus.run.v1.RunService.ListRuns:input_type -> toolbus.run.v1.ListRunsRequest
+	9,  // 25: toolbus.run.v1.RunService.WatchRun:input_type -> toolbus.run.v1.WatchRunRequest
+	13, // 26: toolbus.run.v1.RunService.SubmitOutputs:input_type -> toolbus.run.v1.SubmitOutputsRequest
+	15, // 27: toolbus.run.v1.RunService.CancelRun:input_type -> toolbus.run.v1.CancelRunRequest
+	17, // 28: toolbus.run.v1.RunService.ForkRun:input_type -> toolbus.run.v1.ForkRunRequest
+	4,  // 29: toolbus.run.v1.RunService.CreateRun:output_type -> toolbus.run.v1.CreateRunResponse
+	6,  // 30: toolbus.run.v1.RunService.GetRun:output_type -> toolbus.run.v1.GetRunResponse
+	8,  // 31: toolbus.run.v1.RunService.ListRuns:output_type -> toolbus.run.v1.ListRunsResponse
+	11, // 32: toolbus.run.v1.RunService.WatchRun:output_type -> toolbus.run.v1.WatchRunResponse
+	14, // 33: toolbus.run.v1.RunService.SubmitOutputs:output_type -> toolbus.run.v1.SubmitOutputsResponse
+	16, // 34: toolbus.run.v1.RunService.CancelRun:output_type -> toolbus.run.v1.CancelRunResponse
+	18, // 35: toolbus.run.v1.RunService.ForkRun:output_type -> toolbus.run.v1.ForkRunResponse
+	29, // [29:36] is the sub-list for method output_type
+	22, // [22:29] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_run_v1_run_service_proto_init() }
@@ -1433,19 +1524,20 @@ func file_toolbus_run_v1_run_service_proto_init() {
 	}
 	file_toolbus_run_v1_run_proto_init()
 	file_toolbus_run_v1_run_event_proto_init()
-	file_toolbus_run_v1_run_service_proto_msgTypes[1].OneofWrappers = []any{
+	file_toolbus_run_v1_run_service_proto_msgTypes[2].OneofWrappers = []any{
 		(*InputItem_Message)(nil),
 		(*InputItem_Output)(nil),
+		(*InputItem_Call)(nil),
 	}
-	file_toolbus_run_v1_run_service_proto_msgTypes[8].OneofWrappers = []any{}
-	file_toolbus_run_v1_run_service_proto_msgTypes[10].OneofWrappers = []any{
+	file_toolbus_run_v1_run_service_proto_msgTypes[9].OneofWrappers = []any{}
+	file_toolbus_run_v1_run_service_proto_msgTypes[11].OneofWrappers = []any{
 		(*WatchRunResponse_Event)(nil),
 		(*WatchRunResponse_Delta)(nil),
 		(*WatchRunResponse_Replaced)(nil),
 		(*WatchRunResponse_Start)(nil),
 		(*WatchRunResponse_Gap)(nil),
 	}
-	file_toolbus_run_v1_run_service_proto_msgTypes[11].OneofWrappers = []any{
+	file_toolbus_run_v1_run_service_proto_msgTypes[12].OneofWrappers = []any{
 		(*ToolOutput_ResultJson)(nil),
 		(*ToolOutput_Error)(nil),
 	}
@@ -1455,7 +1547,7 @@ func file_toolbus_run_v1_run_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolbus_run_v1_run_service_proto_rawDesc), len(file_toolbus_run_v1_run_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   18,
+			NumMessages:   19,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -123,6 +123,8 @@ class _RunEndReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_RunEndRe
     """Canceled by a client."""
     RUN_END_REASON_AGENT_SWITCHED: _RunEndReason.ValueType  # 23
     """Canceled: its session has another agent."""
+    RUN_END_REASON_CLIENT_CALLS: _RunEndReason.ValueType  # 24
+    """Completed: RUN_MODE_RETURN_CALLS ends with the calls that the client executes."""
 
 class RunEndReason(_RunEndReason, metaclass=_RunEndReasonEnumTypeWrapper):
     """Why a run ended."""
@@ -175,6 +177,8 @@ RUN_END_REASON_CANCELED: RunEndReason.ValueType  # 22
 """Canceled by a client."""
 RUN_END_REASON_AGENT_SWITCHED: RunEndReason.ValueType  # 23
 """Canceled: its session has another agent."""
+RUN_END_REASON_CLIENT_CALLS: RunEndReason.ValueType  # 24
+"""Completed: RUN_MODE_RETURN_CALLS ends with the calls that the client executes."""
 Global___RunEndReason: _TypeAlias = RunEndReason  # noqa: Y015
 
 class _ToolChoiceMode:
@@ -217,6 +221,10 @@ class _RunModeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_RunMode.Value
     """Execute calls and go on until a final answer."""
     RUN_MODE_SINGLE_TURN: _RunMode.ValueType  # 2
     """Return the model's calls; execute nothing."""
+    RUN_MODE_RETURN_CALLS: _RunMode.ValueType  # 3
+    """As RUN_MODE_AGENTIC, but where calls are left that the client of the run executes, the run ends with them instead of waiting
+    (RUN_END_REASON_CLIENT_CALLS). A later run of the conversation brings their outputs in its input.
+    """
 
 class RunMode(_RunMode, metaclass=_RunModeEnumTypeWrapper):
     """How the loop treats the model's calls."""
@@ -227,6 +235,10 @@ RUN_MODE_AGENTIC: RunMode.ValueType  # 1
 """Execute calls and go on until a final answer."""
 RUN_MODE_SINGLE_TURN: RunMode.ValueType  # 2
 """Return the model's calls; execute nothing."""
+RUN_MODE_RETURN_CALLS: RunMode.ValueType  # 3
+"""As RUN_MODE_AGENTIC, but where calls are left that the client of the run executes, the run ends with them instead of waiting
+(RUN_END_REASON_CLIENT_CALLS). A later run of the conversation brings their outputs in its input.
+"""
 Global___RunMode: _TypeAlias = RunMode  # noqa: Y015
 
 class _Role:
@@ -545,6 +557,26 @@ class RunOptions(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
+    @_typing.final
+    class MetadataEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
     TOOL_CHOICE_FIELD_NUMBER: _builtins.int
     ALLOWED_TOOLS_FIELD_NUMBER: _builtins.int
     FUNCTION_TOOLS_FIELD_NUMBER: _builtins.int
@@ -553,12 +585,16 @@ class RunOptions(_message.Message):
     LIMITS_FIELD_NUMBER: _builtins.int
     INSTRUCTIONS_FIELD_NUMBER: _builtins.int
     MCP_SERVERS_FIELD_NUMBER: _builtins.int
+    FURTHER_INSTRUCTIONS_FIELD_NUMBER: _builtins.int
+    METADATA_FIELD_NUMBER: _builtins.int
     mode: Global___RunMode.ValueType
     """How the loop treats the model's calls."""
     parallel_tool_calls: _builtins.bool
     """Whether the calls of one turn run at the same time; absent means true."""
     instructions: _builtins.str
     """Instructions for this run, in place of the agent's; empty keeps the agent's."""
+    further_instructions: _builtins.str
+    """Instructions for this run, behind those of the agent (or of `instructions`); empty adds nothing."""
     @_builtins.property
     def tool_choice(self) -> Global___ToolChoice:
         """Which tool the model is to call."""
@@ -583,6 +619,10 @@ class RunOptions(_message.Message):
         is closed and opened again when it is needed. A server that cannot be reached hides no other tool.
         """
 
+    @_builtins.property
+    def metadata(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """What the client notes of the run, for itself: it is kept with the run, and changes nothing."""
+
     def __init__(
         self,
         *,
@@ -594,10 +634,12 @@ class RunOptions(_message.Message):
         limits: _agent_pb2.Limits | None = ...,
         instructions: _builtins.str = ...,
         mcp_servers: _abc.Iterable[Global___RunMcpServer] | None = ...,
+        further_instructions: _builtins.str = ...,
+        metadata: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_parallel_tool_calls", b"_parallel_tool_calls", "allowed_tools", b"allowed_tools", "limits", b"limits", "parallel_tool_calls", b"parallel_tool_calls", "tool_choice", b"tool_choice"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_parallel_tool_calls", b"_parallel_tool_calls", "allowed_tools", b"allowed_tools", "function_tools", b"function_tools", "instructions", b"instructions", "limits", b"limits", "mcp_servers", b"mcp_servers", "mode", b"mode", "parallel_tool_calls", b"parallel_tool_calls", "tool_choice", b"tool_choice"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_parallel_tool_calls", b"_parallel_tool_calls", "allowed_tools", b"allowed_tools", "function_tools", b"function_tools", "further_instructions", b"further_instructions", "instructions", b"instructions", "limits", b"limits", "mcp_servers", b"mcp_servers", "metadata", b"metadata", "mode", b"mode", "parallel_tool_calls", b"parallel_tool_calls", "tool_choice", b"tool_choice"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__parallel_tool_calls: _TypeAlias = _typing.Literal["parallel_tool_calls"]  # noqa: Y015
     _WhichOneofArgType__parallel_tool_calls: _TypeAlias = _typing.Literal["_parallel_tool_calls", b"_parallel_tool_calls"]  # noqa: Y015

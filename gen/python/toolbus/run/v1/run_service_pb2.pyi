@@ -53,6 +53,38 @@ class InputMessage(_message.Message):
 Global___InputMessage: _TypeAlias = InputMessage  # noqa: Y015
 
 @_typing.final
+class InputCall(_message.Message):
+    """A call that the agent made elsewhere, or that its client tells again. It is not executed: its output stands behind it in the
+    input, or the model is told that it was not answered.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CALL_ID_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
+    ARGUMENTS_JSON_FIELD_NUMBER: _builtins.int
+    call_id: _builtins.str
+    """The call's id, which an output behind it names."""
+    name: _builtins.str
+    """The name as the model used it."""
+    arguments_json: _builtins.str
+    """Arguments as JSON text."""
+    def __init__(
+        self,
+        *,
+        call_id: _builtins.str = ...,
+        name: _builtins.str = ...,
+        arguments_json: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["arguments_json", b"arguments_json", "call_id", b"call_id", "name", b"name"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___InputCall: _TypeAlias = InputCall  # noqa: Y015
+
+@_typing.final
 class InputItem(_message.Message):
     """What a client adds to the conversation."""
 
@@ -60,28 +92,34 @@ class InputItem(_message.Message):
 
     MESSAGE_FIELD_NUMBER: _builtins.int
     OUTPUT_FIELD_NUMBER: _builtins.int
+    CALL_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def message(self) -> Global___InputMessage:
         """A message."""
 
     @_builtins.property
     def output(self) -> Global___ToolOutput:
-        """What came of a call that an earlier run of the conversation left open, as one in single-turn mode does. A call that a run
-        waits for is answered by SubmitOutputs. It has no `submission_id`: a repetition is recognized by the request's
-        `idempotency_key`.
+        """What came of a call that stands before it in the input, or that an earlier run of the conversation left open, as one in
+        single-turn mode does. A call that a run waits for is answered by SubmitOutputs. It has no `submission_id`: a repetition is
+        recognized by the request's `idempotency_key`.
         """
+
+    @_builtins.property
+    def call(self) -> Global___InputCall:
+        """A call that was made elsewhere."""
 
     def __init__(
         self,
         *,
         message: Global___InputMessage | None = ...,
         output: Global___ToolOutput | None = ...,
+        call: Global___InputCall | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["item", b"item", "message", b"message", "output", b"output"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["call", b"call", "item", b"item", "message", b"message", "output", b"output"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["item", b"item", "message", b"message", "output", b"output"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["call", b"call", "item", b"item", "message", b"message", "output", b"output"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_item: _TypeAlias = _typing.Literal["message", "output"]  # noqa: Y015
+    _WhichOneofReturnType_item: _TypeAlias = _typing.Literal["message", "output", "call"]  # noqa: Y015
     _WhichOneofArgType_item: _TypeAlias = _typing.Literal["item", b"item"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_item) -> _WhichOneofReturnType_item | None: ...
 

@@ -1,0 +1,21 @@
+import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
+import { readText } from "../../plain/exchange.ts";
+import type { ResponsesExchange } from "../exchange.ts";
+
+/** The body as JSON. Only what says that it is JSON is read: a page of another origin cannot send that unasked. */
+export async function readBody({ request, body, parts }: ResponsesExchange): Promise<unknown> {
+  if (!/^application\/json\b/i.test(request.headers["content-type"] ?? "")) {
+    refuse("invalid_argument", "the body must be JSON, and say so: content-type: application/json", {
+      reason: "PROTOCOL_UNSUPPORTED",
+    });
+  }
+  const text = await readText(body, parts.maxBytes);
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    return refuse("invalid_argument", `the body is not JSON: ${messageFromUnknown(cause)}`, {
+      reason: "REQUEST_MALFORMED",
+      cause,
+    });
+  }
+}

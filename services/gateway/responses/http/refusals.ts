@@ -1,0 +1,42 @@
+import { failureFromConnectError } from "#runtime/failure/connect.ts";
+import type { Failure } from "#runtime/failure/failure.ts";
+import type { HttpResponse } from "#runtime/rpc/http/messages.ts";
+import { answerJson, STATUSES } from "../../plain/exchange.ts";
+
+/** An error in the specification's form: `code` is our reason. */
+export interface ToldError {
+  readonly type: string;
+  readonly code: string;
+  readonly message: string;
+  readonly param: string | null;
+}
+
+export function toldErrorFrom(error: unknown): ToldError {
+  const failure = failureFromConnectError(error);
+  const { message, reason, fieldViolations } = failure;
+  const type = TYPES[statusOf(failure)] ?? "server_error";
+  return { type, code: reason, message, param: fieldViolations?.[0]?.field ?? null };
+}
+
+export function answerRefusal(response: HttpResponse, error: unknown): void {
+  const failure = failureFromConnectError(error);
+  if (failure.reason === "SHARE_EXCEEDED") {
+    const waitMs = Number(failure.metadata?.retry_after_ms ?? 1_000);
+    response.setHeader("retry-after", String(Math.ceil(waitMs / 1_000)));
+  }
+  answerJson(response, statusOf(failure), { error: toldErrorFrom(failure) });
+}
+
+function statusOf({ code, reason }: Pick<Failure, "code" | "reason">): number {
+  return reason === "SHARE_EXCEEDED" ? 429 : (STATUSES[code] ?? 500);
+}
+
+const TYPES: Readonly<Record<number, string>> = {
+  400: "invalid_request_error",
+  401: "authentication_error",
+  403: "permission_error",
+  404: "not_found",
+  409: "invalid_request_error",
+  413: "invalid_request_error",
+  429: "too_many_requests",
+};

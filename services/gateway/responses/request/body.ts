@@ -1,0 +1,49 @@
+import { z } from "zod";
+import { refuseField } from "#runtime/failure/failure.ts";
+import { isObject } from "#runtime/schema/json-object.ts";
+import { parsed } from "./parsed.ts";
+
+/** Its other fields are read by its type. */
+const typed = z.looseObject({ type: z.string().optional() });
+const effort = z.enum(["none", "minimal", "low", "medium", "high", "xhigh"]);
+
+/** What a request to create a response may hold. What is not named here changes nothing, and is not read. */
+const bodySchema = z.looseObject({
+  model: z.string({ error: "must name an agent" }).regex(/^[a-zA-Z0-9_-]{1,64}$/, "must name an agent"),
+  input: z.union([z.string(), z.array(typed)], { error: "must be a text or a list of items" }).nullish(),
+  instructions: z.string().nullish(),
+  previous_response_id: z.string().nullish(),
+  stream: z.boolean().nullish(),
+  background: z.boolean().nullish(),
+  store: z.boolean().nullish(),
+  metadata: z.record(z.string().min(1).max(64), z.string().max(512)).nullish(),
+  tools: z.array(typed).nullish(),
+  tool_choice: z.union([z.enum(["none", "auto", "required"]), typed]).nullish(),
+  parallel_tool_calls: z.boolean().nullish(),
+  max_tool_calls: z.int().min(1).nullish(),
+  reasoning: z.looseObject({ effort: effort.nullish(), summary: z.string().nullish() }).nullish(),
+  truncation: z.string().nullish(),
+  prompt_cache_key: z.string().nullish(),
+  safety_identifier: z.string().nullish(),
+  user: z.string().nullish(),
+});
+
+export type CreateBody = z.infer<typeof bodySchema>;
+export type Typed = z.infer<typeof typed>;
+
+export function parseBody(value: unknown): CreateBody {
+  for (const [field, message] of Object.entries(UNSERVED)) {
+    if (isObject(value) && value[field] !== undefined && value[field] !== null) refuseField(field, message);
+  }
+  const body = parsed(bodySchema, value);
+  if (Object.keys(body.metadata ?? {}).length > 16) refuseField("metadata", "has more than 16 entries");
+  const own = Object.keys(body.metadata ?? {}).find((key) => key.startsWith("toolbus."));
+  if (own !== undefined) refuseField(`metadata.${own}`, 'names that begin with "toolbus." are not for clients');
+  return body;
+}
+
+/** What would change the answer, and has no counterpart here. */
+const UNSERVED: Readonly<Record<string, string>> = {
+  conversation: "conversations are chained by previous_response_id here: leave conversation out",
+  prompt: "there are no stored prompts here: an agent has its own instructions, and `instructions` adds to them",
+};

@@ -1,0 +1,105 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { z } from "zod";
+import { Role } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { InputItemSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { textContent } from "#runtime/content/text.ts";
+import { refuseField } from "#runtime/failure/failure.ts";
+import type { CreateBody, Typed } from "./body.ts";
+import { parsed } from "./parsed.ts";
+
+type InputItem = MessageInitShape<typeof InputItemSchema>;
+
+export interface Input {
+  /** What is said before all else for the system: instructions. */
+  readonly system: string;
+  readonly items: InputItem[];
+}
+
+/** The input of the run; a text is what the user says. */
+export function inputFrom({ input }: CreateBody): Input {
+  if (typeof input === "string") return { system: "", items: [said(Role.USER, input)] };
+  const items = (input ?? []).map((item, n) => ({ item, place: `input[${n}]` }));
+  const begin = items.findIndex(({ item }) => !isInstruction(item));
+  const opening = begin < 0 ? items : items.slice(0, begin);
+  const system = opening.map(({ item, place }) => textOfContent(parsed(message, item, place), place)).join("\n\n");
+  return { system, items: items.slice(opening.length).flatMap(({ item, place }) => itemFrom(item, place)) };
+}
+
+const content = z.union([z.string(), z.array(z.looseObject({ type: z.string() }))], {
+  error: "must be a text or a list of parts",
+});
+const message = z.looseObject({ role: z.enum(["user", "assistant", "system", "developer"]), content });
+const call = z.looseObject({ call_id: z.string(), name: z.string(), arguments: z.string() });
+const output = z.looseObject({ call_id: z.string(), output: content });
+const executed = z.looseObject({
+  id: z.string(),
+  name: z.string(),
+  arguments: z.string(),
+  output: z.string().nullish(),
+  error: z.string().nullish(),
+});
+
+const isInstruction = ({ type = "message", role }: Typed) =>
+  type === "message" && (role === "system" || role === "developer");
+
+function itemFrom(item: Typed, place: string): InputItem[] {
+  switch (item.type ?? "message") {
+    case "message":
+      return [messageFrom(parsed(message, item, place), place)];
+    case "function_call": {
+      const { call_id: callId, name, arguments: argumentsJson } = parsed(call, item, place);
+      return [calledFrom(callId, name, argumentsJson)];
+    }
+    case "function_call_output": {
+      const given = parsed(output, item, place);
+      return [answeredFrom(given.call_id, textOfContent({ content: given.output }, place))];
+    }
+    case "mcp_call": {
+      const { id, name, arguments: argumentsJson, output: result, error } = parsed(executed, item, place);
+      return [calledFrom(id, name, argumentsJson), answeredFrom(id, result ?? "", error ?? undefined)];
+    }
+    case "reasoning": // what models need of their thoughts is in the log of the response before
+      return [];
+    case "item_reference":
+      return refuseField(place, "items are not referred to here: send the item, or previous_response_id");
+    default:
+      return refuseField(`${place}.type`, `${JSON.stringify(item.type)} is no item that is known here`);
+  }
+}
+
+function calledFrom(id: string, name: string, argumentsJson: string): InputItem {
+  return { item: { case: "call", value: { callId: fittingId(id), name, argumentsJson } } };
+}
+
+function answeredFrom(id: string, text: string, error?: string): InputItem {
+  const outcome = error
+    ? ({ case: "error", value: error } as const)
+    : ({ case: "resultJson", value: JSON.stringify(text) } as const);
+  return { item: { case: "output", value: { callId: fittingId(id), outcome } } };
+}
+
+/** Calls of elsewhere may have ids of other forms. */
+const fittingId = (id: string) => id.replace(/[^a-zA-Z0-9_-]/g, "_").slice(0, 128);
+
+function messageFrom(given: z.infer<typeof message>, place: string): InputItem {
+  const text = textOfContent(given, place);
+  if (given.role === "assistant") return said(Role.ASSISTANT, text);
+  // prompts have one system message, which stands first
+  return said(Role.USER, given.role === "user" ? text : `[Further instructions]\n${text}`);
+}
+
+function textOfContent({ content: given }: { content: z.infer<typeof content> }, place: string): string {
+  if (typeof given === "string") return given;
+  return given.map((part, n) => textOfPart(part, `${place}.content[${n}]`)).join("\n");
+}
+
+function textOfPart(part: { type: string }, place: string): string {
+  if (part.type === "refusal") return parsed(z.looseObject({ refusal: z.string() }), part, place).refusal;
+  if (!/^(input_text|output_text|text)$/.test(part.type))
+    refuseField(`${place}.type`, `${JSON.stringify(part.type)} is no content that is known here`);
+  return parsed(z.looseObject({ text: z.string() }), part, place).text;
+}
+
+function said(role: Role, text: string): InputItem {
+  return { item: { case: "message", value: { role, content: textContent(text) } } };
+}

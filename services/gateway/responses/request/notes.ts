@@ -1,0 +1,41 @@
+import type { RunOptions } from "#gen/toolbus/run/v1/run_pb.ts";
+import { isObject } from "#runtime/schema/json-object.ts";
+import type { CreateBody } from "./body.ts";
+
+/** What a response tells of its request, and the run's options have no field for: it stands in the run's metadata. */
+const NOTES = "toolbus.response";
+
+const TOLD = [
+  "background",
+  "store",
+  "instructions",
+  "truncation",
+  "reasoning",
+  "prompt_cache_key",
+  "safety_identifier",
+  "user",
+] as const;
+
+export interface Notes extends Partial<Pick<CreateBody, (typeof TOLD)[number]>> {
+  /** The instructions in the input, which hold for the responses that go on from this one too. */
+  readonly system?: string;
+}
+
+export function metadataFrom(body: CreateBody, system: string): Record<string, string> {
+  const told = TOLD.flatMap((field) =>
+    body[field] === undefined || body[field] === null ? [] : [[field, body[field]]],
+  );
+  const notes = { ...Object.fromEntries(told), ...(system !== "" && { system }) };
+  return { ...body.metadata, ...(Object.keys(notes).length > 0 && { [NOTES]: JSON.stringify(notes) }) };
+}
+
+export function notesOf(options: Pick<RunOptions, "metadata"> | undefined): Notes {
+  const text = options?.metadata[NOTES];
+  const notes: unknown = text === undefined ? {} : JSON.parse(text);
+  return isObject(notes) ? notes : {};
+}
+
+/** What the client itself noted. */
+export function metadataOf(options: Pick<RunOptions, "metadata"> | undefined): Record<string, string> {
+  return Object.fromEntries(Object.entries(options?.metadata ?? {}).filter(([key]) => key !== NOTES));
+}

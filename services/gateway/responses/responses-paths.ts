@@ -1,0 +1,69 @@
+/*
+ * An agent for any client of OpenAI's (LOOP-18), by Open Responses of 2026-04-24:
+ *
+ *   POST   /v1/responses                        creates a response; `stream`, `background`
+ *   GET    /v1/responses/:id                    the response; with `?stream=true&starting_after=N` its events behind N
+ *   POST   /v1/responses/:id/cancel             cancels it
+ *   GET    /v1/responses/:id/input_items        what it was given
+ *   GET    /v1/models, /v1/models/:id           the agents
+ *
+ * It translates, and keeps nothing:
+ *
+ * responses-1  A response is a run, and its id is the run's. `model` names the agent; a conversation is a session.
+ * responses-2  What a response tells follows from the run's log (`told/`), so any gateway goes on with it.
+ * responses-3  A client that leaves has canceled nothing.
+ * responses-4  All is asked for as the client's principal: rules, policies, shares and audit are those of the services.
+ */
+
+import { failureFromConnectError } from "#runtime/failure/connect.ts";
+import { refuse } from "#runtime/failure/failure.ts";
+import { whenLeft } from "#runtime/rpc/http/connect/reply.ts";
+import type { PathTaker } from "#runtime/rpc/http/messages.ts";
+import type { Exchange } from "../plain/exchange.ts";
+import { createResponse } from "./create.ts";
+import { optionsFor, type ResponsesExchange, type ResponsesParts } from "./exchange.ts";
+import { answerRefusal } from "./http/refusals.ts";
+import { getModel, listModels } from "./models.ts";
+import { cancelResponse, getResponse, listInputItems } from "./stored.ts";
+
+type Answer = (exchange: ResponsesExchange, id: string) => Promise<void>;
+
+/** What is asked for, by its method and path. The events of a response take a stream of the principal's share, all else a call. */
+const ROUTES: readonly { at: RegExp; kind: "calls" | "streams"; answer: Answer }[] = [
+  { at: /^POST \/v1\/responses$/, kind: "streams", answer: createResponse },
+  { at: /^GET \/v1\/responses\/([^/]+)$/, kind: "streams", answer: getResponse },
+  { at: /^POST \/v1\/responses\/([^/]+)\/cancel$/, kind: "calls", answer: cancelResponse },
+  { at: /^GET \/v1\/responses\/([^/]+)\/input_items$/, kind: "streams", answer: listInputItems },
+  { at: /^GET \/v1\/models$/, kind: "calls", answer: listModels },
+  { at: /^GET \/v1\/models\/([^/]+)$/, kind: "calls", answer: getModel },
+];
+
+/** Gives whether the path is one of these. */
+export function createResponsesPaths(parts: ResponsesParts): PathTaker {
+  return (request, response, body) => {
+    const [path = "", query] = (request.url ?? "/").split("?", 2);
+    if (!/^\/v1\/(responses|models)(\/|$)/.test(path)) return false;
+    answer(parts, { request, response, body }, { path, query: new URLSearchParams(query) }).catch((error: unknown) => {
+      if (failureFromConnectError(error).code === "internal") parts.onFault(error);
+      if (response.headersSent) response.destroy();
+      else answerRefusal(response, error);
+    });
+    return true;
+  };
+}
+
+async function answer(
+  parts: ResponsesParts,
+  given: Exchange,
+  { path, query }: { path: string; query: URLSearchParams },
+): Promise<void> {
+  const { request, response } = given;
+  const asked = `${request.method} ${path.replace(/(?<=.)\/$/, "")}`;
+  const route = ROUTES.find(({ at }) => at.test(asked));
+  const caller = await parts.enter(request, response, route?.kind ?? "calls");
+  if (route === undefined) refuse("not_found", `there is no ${asked} here`, { reason: "PATH_NOT_FOUND" });
+  const left = new AbortController();
+  whenLeft(response, (reason) => left.abort(reason));
+  const [, segment = ""] = route.at.exec(asked) ?? [];
+  await route.answer({ ...given, parts, options: optionsFor(caller, left.signal), query }, segment);
+}

@@ -1,0 +1,75 @@
+import { create, type DescMessage, isMessage, type MessageShape } from "@bufbuild/protobuf";
+import type { RunAccepted } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import {
+  RunService,
+  WatchRunRequestSchema,
+  type WatchRunResponse,
+  WatchRunResponseSchema,
+} from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { refuse } from "#runtime/failure/failure.ts";
+import { placeOf, resuming } from "../resuming.ts";
+import type { ResponsesExchange } from "./exchange.ts";
+import type { StreamEvent } from "./told/numbered.ts";
+import type { ResponseResource } from "./told/resource.ts";
+import { Telling } from "./told/telling.ts";
+
+type Asking = Pick<ResponsesExchange, "parts" | "options">;
+
+/** The run of a response. Whoever names something else names no response. */
+export function runIdOf(responseId: string, field = "response_id"): string {
+  const [, runId] = /^resp_([a-zA-Z0-9_-]{1,64})$/.exec(responseId) ?? [];
+  return (
+    runId ??
+    refuse("not_found", `there is no response ${responseId.slice(0, 128)}`, {
+      reason: "RUN_NOT_FOUND",
+      fieldViolations: [{ field, message: "names no response" }],
+    })
+  );
+}
+
+/** The events of a response from its beginning to its end, live where it goes on. */
+export async function* eventsOf(asking: Asking, runId: string): AsyncGenerator<StreamEvent[]> {
+  const telling = new Telling();
+  for await (const update of watched(asking, runId, true)) yield telling.take(update);
+}
+
+/** The response once it has ended. */
+export async function endedResponse(asking: Asking, runId: string): Promise<ResponseResource> {
+  const telling = new Telling();
+  for await (const update of watched(asking, runId, false)) telling.take(update);
+  return telling.response;
+}
+
+/** The response as it stands. */
+export async function currentResponse(asking: Asking, runId: string): Promise<ResponseResource> {
+  const { run } = await asking.parts.runs.getRun({ runId }, asking.options);
+  const telling = new Telling();
+  for await (const update of watched(asking, runId, false)) {
+    telling.take(update);
+    if (update.update.case === "event" && update.update.value.sequence >= (run?.lastSequence ?? 0)) break;
+  }
+  return telling.response;
+}
+
+/** What a run was given. */
+export async function acceptedRun(asking: Asking, runId: string): Promise<RunAccepted> {
+  for await (const { update } of watched(asking, runId, false))
+    if (update.case === "event" && update.value.event.case === "accepted") return update.value.event.value;
+  return refuse("data_loss", "the beginning of the response is lost", { reason: "RECORD_LOST" });
+}
+
+/** What happens in a run from its beginning on, whichever orchestrator tells it. */
+async function* watched(
+  { parts: { runs, stopping }, options }: Asking,
+  runId: string,
+  includeDeltas: boolean,
+): AsyncGenerator<WatchRunResponse> {
+  const request = create(WatchRunRequestSchema, { runId, fromSequence: 0n, includeDeltas });
+  const place = placeOf(RunService.method.watchRun, request);
+  if (place === undefined) throw new Error("a run cannot be watched from its beginning");
+  const open = (next: MessageShape<DescMessage>) =>
+    runs.watchRun(isMessage(next, WatchRunRequestSchema) ? next : request, options);
+  for await (const update of resuming({ place, open, signal: options.signal, stopping })) {
+    if (isMessage(update, WatchRunResponseSchema)) yield update;
+  }
+}

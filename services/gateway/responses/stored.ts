@@ -1,0 +1,53 @@
+import { refuseField } from "#runtime/failure/failure.ts";
+import { answerJson } from "../plain/exchange.ts";
+import type { ResponsesExchange } from "./exchange.ts";
+import { answerEvents } from "./http/event-stream.ts";
+import { notesOf } from "./request/notes.ts";
+import { acceptedRun, currentResponse, eventsOf, runIdOf } from "./runs.ts";
+import { inputItemsFrom } from "./told/input-items.ts";
+import type { StreamEvent } from "./told/numbered.ts";
+
+/** The response as it stands, or its events. */
+export async function getResponse(exchange: ResponsesExchange, id: string): Promise<void> {
+  const { parts, options, query, response } = exchange;
+  const runId = runIdOf(id);
+  if (query.get("stream") !== "true") return answerJson(response, 200, await currentResponse(exchange, runId));
+  const after = numberIn(query, "starting_after") ?? -1;
+  await parts.runs.getRun({ runId }, options); // refused before the stream begins
+  await answerEvents(response, behind(eventsOf(exchange, runId), after));
+}
+
+export async function cancelResponse(exchange: ResponsesExchange, id: string): Promise<void> {
+  const { parts, options, response } = exchange;
+  const runId = runIdOf(id);
+  await parts.runs.cancelRun({ runId, reason: "canceled by the client of the response" }, options);
+  answerJson(response, 200, await currentResponse(exchange, runId));
+}
+
+/** A page of what the response was given; the latest first, unless told otherwise. */
+export async function listInputItems(exchange: ResponsesExchange, id: string): Promise<void> {
+  const { query, response } = exchange;
+  const runId = runIdOf(id);
+  const { input, options } = await acceptedRun(exchange, runId);
+  const items = inputItemsFrom(runId, notesOf(options).system ?? "", input);
+  if (query.get("order") !== "asc") items.reverse();
+  const limit = numberIn(query, "limit") ?? 20;
+  if (limit < 1 || limit > 100) refuseField("limit", "must be from 1 to 100");
+  const after = query.get("after");
+  const from = after === null ? 0 : items.findIndex((item) => item.id === after) + 1;
+  if (after !== null && from === 0) refuseField("after", "names no item of the input");
+  const data = items.slice(from, from + limit);
+  const [first = null, last = null] = [data[0]?.id, data.at(-1)?.id];
+  const hasMore = from + limit < items.length;
+  answerJson(response, 200, { object: "list", data, first_id: first, last_id: last, has_more: hasMore });
+}
+
+function numberIn(query: URLSearchParams, name: string): number | undefined {
+  const text = query.get(name) ?? "";
+  if (text === "") return undefined;
+  return /^\d{1,15}$/.test(text) ? Number(text) : refuseField(name, "must be a number");
+}
+
+async function* behind(batches: AsyncIterable<StreamEvent[]>, after: number): AsyncGenerator<StreamEvent[]> {
+  for await (const events of batches) yield events.filter(({ sequence_number: number }) => number > after);
+}

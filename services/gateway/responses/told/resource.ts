@@ -1,0 +1,107 @@
+import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import type { RunAccepted, RunEnded } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import { RunEndReasonSchema, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { enumWord } from "#runtime/schema/enum-word.ts";
+import { metadataOf, notesOf } from "../request/notes.ts";
+import { toolChoiceFrom, toolsFrom } from "./told-tools.ts";
+
+/** An item of output, as the specification has it. */
+export interface OutputItem {
+  readonly type: string;
+  readonly id: string;
+  readonly [field: string]: unknown;
+}
+
+export interface TokensUsed {
+  readonly inputTokens: bigint;
+  readonly outputTokens: bigint;
+}
+
+/** A run, as far as a response tells of it. */
+export interface ToldRun {
+  readonly runId: string;
+  readonly accepted: RunAccepted;
+  readonly createTime: Timestamp | undefined;
+  readonly hasBegun: boolean;
+  readonly ended: { readonly event: RunEnded; readonly time: Timestamp | undefined } | undefined;
+  readonly used: TokensUsed;
+  readonly output: readonly OutputItem[];
+}
+
+export type ResponseResource = { readonly id: string; readonly status: string } & Readonly<Record<string, unknown>>;
+
+export const responseIdOf = (runId: string) => `resp_${runId}`;
+
+/** The response with every field that the specification and the strictest clients ask for. */
+export function responseFrom(run: ToldRun): ResponseResource {
+  const { runId, accepted, createTime, ended, output } = run;
+  const { options, previousRunId } = accepted;
+  const status = statusOf(run);
+  const notes = notesOf(options);
+  return {
+    id: responseIdOf(runId),
+    object: "response",
+    created_at: secondsOf(createTime),
+    completed_at: status === "completed" ? secondsOf(ended?.time) : null,
+    status,
+    background: notes.background ?? false,
+    error: status === "failed" && ended ? { code: codeOf(ended.event), message: ended.event.error } : null,
+    incomplete_details: isCutShort(status) && ended ? { reason: codeOf(ended.event) } : null,
+    instructions: notes.instructions ?? null,
+    max_output_tokens: null,
+    max_tool_calls: options?.limits?.maxToolCalls ?? null,
+    model: accepted.agent,
+    output: [...output],
+    parallel_tool_calls: options?.parallelToolCalls ?? true,
+    previous_response_id: previousRunId === "" ? null : responseIdOf(previousRunId),
+    prompt_cache_key: notes.prompt_cache_key ?? null,
+    reasoning: { effort: notes.reasoning?.effort ?? null, summary: notes.reasoning?.summary ?? null },
+    safety_identifier: notes.safety_identifier ?? null,
+    service_tier: "default",
+    store: notes.store ?? true,
+    temperature: 1,
+    text: { format: { type: "text" } },
+    tool_choice: toolChoiceFrom(options),
+    tools: toolsFrom(options),
+    top_logprobs: 0,
+    top_p: 1,
+    presence_penalty: 0,
+    frequency_penalty: 0,
+    truncation: notes.truncation ?? "disabled",
+    usage: ended ? usageFrom(run.used) : null,
+    user: notes.user ?? null,
+    metadata: metadataOf(options),
+  };
+}
+
+function statusOf({ ended, hasBegun }: ToldRun): string {
+  if (ended === undefined) return hasBegun ? "in_progress" : "queued";
+  return STATUSES[ended.event.state] ?? "failed";
+}
+
+const STATUSES: Partial<Record<RunState, string>> = {
+  [RunState.COMPLETED]: "completed",
+  [RunState.INCOMPLETE]: "incomplete",
+  [RunState.FAILED]: "failed",
+  [RunState.CANCELED]: "cancelled",
+};
+
+const isCutShort = (status: string) => status === "incomplete" || status === "cancelled";
+
+/** Why the run ended, in the contract's words. */
+const codeOf = ({ endReason }: RunEnded) => enumWord(RunEndReasonSchema, endReason);
+
+function secondsOf(time: Timestamp | undefined): number {
+  return Number(time?.seconds ?? 0n);
+}
+
+/** The contract counts neither what came from a cache nor what was thought. */
+function usageFrom({ inputTokens, outputTokens }: TokensUsed) {
+  return {
+    input_tokens: Number(inputTokens),
+    input_tokens_details: { cached_tokens: 0 },
+    output_tokens: Number(outputTokens),
+    output_tokens_details: { reasoning_tokens: 0 },
+    total_tokens: Number(inputTokens + outputTokens),
+  };
+}

@@ -1,0 +1,84 @@
+import type { Numbered } from "./numbered.ts";
+import { Pieces } from "./pieces.ts";
+import type { OutputItem } from "./resource.ts";
+
+export type SpokenKind = "message" | "reasoning";
+
+/** What the two kinds of spoken items are called in the stream. */
+interface Wording {
+  readonly prefix: string;
+  readonly part: string;
+  readonly text: string;
+  readonly indexField: "content_index" | "summary_index";
+  readonly partOf: (text: string) => object;
+  readonly itemOf: (id: string, status: string, parts: object[]) => OutputItem;
+  /** What the events of its text carry beside it. */
+  readonly beside: object;
+}
+
+const WORDINGS: Record<SpokenKind, Wording> = {
+  message: {
+    prefix: "msg",
+    part: "response.content_part",
+    text: "response.output_text",
+    indexField: "content_index",
+    partOf: (text) => ({ type: "output_text", text, annotations: [], logprobs: [] }),
+    itemOf: (id, status, content) => ({ type: "message", id, status, role: "assistant", content }),
+    beside: { logprobs: [] },
+  },
+  reasoning: {
+    prefix: "rs",
+    part: "response.reasoning_summary_part",
+    text: "response.reasoning_summary_text",
+    indexField: "summary_index",
+    partOf: (text) => ({ type: "summary_text", text }),
+    itemOf: (id, status, summary) => ({ type: "reasoning", id, status, summary }),
+    beside: {},
+  },
+};
+
+/** A message or a thought of the model while it is told. */
+export class SpokenItem {
+  readonly kind: SpokenKind;
+  readonly #numbered: Numbered;
+  readonly #wording: Wording;
+  readonly #id: string;
+  readonly #index: number;
+  readonly #pieces = new Pieces();
+  #told = "";
+
+  constructor(numbered: Numbered, kind: SpokenKind, place: string) {
+    this.kind = kind;
+    this.#numbered = numbered;
+    this.#wording = WORDINGS[kind];
+    this.#id = `${this.#wording.prefix}_${place}`;
+    this.#index = numbered.add(this.#wording.itemOf(this.#id, "in_progress", []));
+    this.#tell(`${this.#wording.part}.added`, { part: this.#wording.partOf("") });
+  }
+
+  /** As far as it was told. */
+  get told(): string {
+    return this.#told;
+  }
+
+  /** Tells what the text has more than was told. */
+  grow(text: string, isWhole = false): void {
+    for (const delta of this.#pieces.of(text, isWhole)) {
+      this.#told += delta;
+      this.#tell(`${this.#wording.text}.delta`, { delta, ...this.#wording.beside });
+    }
+  }
+
+  finish(text: string, status: "completed" | "incomplete" = "completed"): void {
+    if (text.startsWith(this.#told)) this.grow(text, true);
+    const part = this.#wording.partOf(text);
+    this.#tell(`${this.#wording.text}.done`, { text, ...this.#wording.beside });
+    this.#tell(`${this.#wording.part}.done`, { part });
+    this.#numbered.done(this.#index, this.#wording.itemOf(this.#id, status, [part]));
+  }
+
+  #tell(type: string, fields: object): void {
+    const place = { item_id: this.#id, output_index: this.#index, [this.#wording.indexField]: 0 };
+    this.#numbered.tell(type, { ...place, ...fields });
+  }
+}

@@ -1,0 +1,157 @@
+import { create } from "@bufbuild/protobuf";
+import * as fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { type RunDelta, RunDeltaSchema, type RunEvent, RunEventSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import { type Item, ItemSchema, Role, RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { type WatchRunResponse, WatchRunResponseSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { textContent } from "#runtime/content/text.ts";
+import type { StreamEvent } from "./numbered.ts";
+import { Telling } from "./telling.ts";
+
+type Body = RunEvent["event"];
+type Delta = RunDelta["delta"];
+
+const asUpdate = (update: WatchRunResponse["update"]) => create(WatchRunResponseSchema, { update });
+const events = (bodies: readonly unknown[]) =>
+  bodies.map((event, sequence) =>
+    asUpdate({ case: "event", value: create(RunEventSchema, { runId: "r", sequence, event: event as Body }) }),
+  );
+const deltas = (given: readonly Delta[], { turn = 1, attempt = 1, from = 0 } = {}) =>
+  given.map((delta, n) =>
+    asUpdate({ case: "delta", value: create(RunDeltaSchema, { turn, attempt, index: from + n, delta }) }),
+  );
+const told = (updates: readonly WatchRunResponse[], telling = new Telling()): StreamEvent[] =>
+  updates.flatMap((update) => telling.take(update));
+
+const said = (text: string) =>
+  create(ItemSchema, { item: { case: "message", value: { role: Role.ASSISTANT, content: textContent(text) } } });
+const thought = (text: string) => create(ItemSchema, { item: { case: "reasoning", value: { text } } });
+const called = (callId: string, name = "tool", argumentsJson = "{}") =>
+  create(ItemSchema, { item: { case: "functionCall", value: { callId, name, argumentsJson } } });
+
+const functionTools = [{ name: "mine" }];
+const accepted = { case: "accepted", value: { agent: "clerk", options: { functionTools } } };
+const claimed = { case: "claimed", value: {} };
+const committed = (items: Item[], turn = 1) => ({
+  case: "turnCommitted",
+  value: { turn, attempt: 1, items, usage: { inputTokens: 3n, outputTokens: 2n } },
+});
+const finished = (callId: string, outputJson: string, isError = false) => ({
+  case: "callFinished",
+  value: { callId, result: { outputJson, isError } },
+});
+const ended = { case: "ended", value: { state: RunState.COMPLETED, endReason: RunEndReason.FINAL_ANSWER } };
+const typesOf = (all: readonly StreamEvent[]) => all.map(({ type }) => type.replace("response.", ""));
+const outputOf = (all: readonly StreamEvent[]) => (all.at(-1)?.response as { output: object[] } | undefined)?.output;
+
+describe("LOOP-18 a response", () => {
+  const spoken = fc.array(
+    fc.record({ thoughts: fc.array(fc.string()), texts: fc.array(fc.string()), calls: fc.integer({ min: 0, max: 2 }) }),
+    { maxLength: 4 },
+  );
+
+  test("is told live as it is told of the log, with the same numbers", () => {
+    fc.assert(
+      fc.property(spoken, fc.boolean(), (turns, isLate) => {
+        const live: WatchRunResponse[] = [];
+        const bodies: unknown[] = [accepted, claimed];
+        live.push(...events(bodies));
+        for (const [n, { thoughts, texts, calls }] of turns.entries()) {
+          const ids = Array.from({ length: calls }, (_, call) => `${n}_${call}`);
+          const given = [
+            ...thoughts.map((value): Delta => ({ case: "reasoning", value })),
+            ...texts.map((value): Delta => ({ case: "text", value })),
+          ];
+          live.push(...deltas(given, { turn: n + 1 }).slice(isLate ? 1 : 0)); // the first of each turn may be missed
+          const items = [thought(thoughts.join("")), said(texts.join("")), ...ids.map((id) => called(id))];
+          const stored = [committed(items, n + 1), ...ids.map((id) => finished(id, '"out"'))];
+          bodies.push(...stored);
+          live.push(...events(stored));
+        }
+        live.push(...events([ended]));
+        const whole = told(events([...bodies, ended]));
+        expect(told(live)).toEqual(whole);
+        expect(whole.map(({ sequence_number: number }) => number)).toEqual(whole.map((_, n) => n));
+      }),
+    );
+  });
+
+  test("tells a text as it comes, and its item before", () => {
+    const telling = new Telling();
+    told(events([accepted, claimed]), telling);
+    const first = told(deltas([{ case: "text", value: "Hello" }]), telling);
+    expect(typesOf(first)).toEqual([
+      "output_item.added",
+      "content_part.added",
+      "output_text.delta",
+      "output_text.delta",
+    ]);
+    expect(telling.response).toMatchObject({ status: "in_progress", usage: null });
+  });
+
+  test("shows calls of the agent's tools with what came of them, whichever is first", () => {
+    const all = told(
+      events([
+        accepted,
+        claimed,
+        committed([called("a", "one", '{"x":1}'), called("b", "two")]),
+        finished("b", '{"error":"no"}', true),
+        finished("a", '"fine"'),
+        committed([said("done")], 2),
+        ended,
+      ]),
+    );
+    const call = { type: "mcp_call", server_label: "clerk" };
+    expect(outputOf(all)).toMatchObject([
+      { ...call, name: "one", arguments: '{"x":1}', status: "completed", output: "fine", error: null },
+      { ...call, name: "two", status: "failed", output: null, error: "no" },
+      { type: "message", content: [{ text: "done" }] },
+    ]);
+    const done = all.filter(({ type }) => type === "response.output_item.done");
+    expect(done.map(({ output_index: index }) => index)).toEqual([1, 0, 2]);
+    expect(all.at(-1)?.response).toMatchObject({ usage: { input_tokens: 6, output_tokens: 4, total_tokens: 10 } });
+  });
+
+  test("hands the client its own calls, but none that the run refused", () => {
+    const calls = [called("a", "mine"), called("b", "mine"), called("c", "mine")];
+    const all = told(events([accepted, claimed, committed(calls), finished("b", '{"error":"odd"}', true), ended]));
+    expect(outputOf(all)).toMatchObject([
+      { type: "mcp_call", name: "mine", status: "failed", error: "odd" },
+      { type: "function_call", call_id: "a", name: "mine", status: "completed" },
+      { type: "function_call", call_id: "c" },
+    ]);
+  });
+});
+
+describe("LOOP-18 an answer that broke off", () => {
+  const begun = [...events([accepted, claimed]), ...deltas([{ case: "text", value: "Hello wor" }])];
+  const anew = (text: string) => deltas([{ case: "text", value: text }], { attempt: 2 });
+
+  test("is told on where the next attempt says the same", () => {
+    const all = told([
+      ...begun,
+      ...anew("Hello"),
+      ...anew("").slice(1),
+      ...events([committed([said("Hello world")]), ended]),
+    ]);
+    expect(all).toEqual(told(events([accepted, claimed, committed([said("Hello world")]), ended])));
+  });
+
+  test("breaks the stream of who has seen what does not hold", () => {
+    const telling = new Telling();
+    told([...begun, ...anew("Howdy")], telling);
+    expect(() => told(events([committed([said("Howdy")])]), telling)).toThrow(/does not hold/);
+  });
+
+  test("stays incomplete where the run ends with it", () => {
+    const checkpoint = { case: "textCheckpoint", value: { turn: 1, attempt: 1, deltaCount: 1, text: "Hello wor" } };
+    const canceled = { case: "ended", value: { state: RunState.CANCELED, endReason: RunEndReason.CANCELED } };
+    const all = told([...begun, ...events([checkpoint, canceled])]);
+    expect(outputOf(all)).toMatchObject([{ status: "incomplete", content: [{ text: "Hello wor" }] }]);
+    expect(all.at(-1)).toMatchObject({
+      type: "response.incomplete",
+      response: { status: "cancelled", incomplete_details: { reason: "canceled" } },
+    });
+    expect(all).toEqual(told(events([accepted, claimed, checkpoint, canceled])));
+  });
+});

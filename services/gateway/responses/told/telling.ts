@@ -1,0 +1,138 @@
+/*
+ * A run, told as the events of a response: a function of what a watch of the run tells, and of nothing else.
+ *
+ * telling-1  Who follows the run live is told the same events, under the same numbers, as who is told of it later by the log. So a
+ *     stream can be resumed behind any number, at any gateway.
+ * telling-2  An item is added before its deltas, and done after them; `output_index` counts the items as they were added.
+ * telling-3  One event ends it: the response, whole.
+ */
+
+import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import type { CallFinished, RunAccepted, RunEnded, RunEvent, TurnCommitted } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import { type FunctionCall, RunState, type TextCheckpoint } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { WatchRunResponse } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import type { Usage } from "#gen/toolbus/tool/v1/usage_pb.ts";
+import { refuse } from "#runtime/failure/failure.ts";
+import { AgentCall, tellClientCall } from "./call-item.ts";
+import { Numbered, type StreamEvent } from "./numbered.ts";
+import { type ResponseResource, responseFrom, type ToldRun } from "./resource.ts";
+import { ToldTurn } from "./told-turn.ts";
+
+export class Telling {
+  readonly #numbered = new Numbered();
+  #run: ToldRun | undefined;
+  #turn = 1;
+  #told: ToldTurn | undefined;
+  #draft = "";
+  readonly #agentCalls = new Map<string, AgentCall>();
+  /** Calls of the client's tools of which the log does not say yet whether the client gets them. */
+  readonly #undecided = new Map<string, { call: FunctionCall; place: string }>();
+
+  /** Gives what is to be told of it. */
+  take({ update }: WatchRunResponse): StreamEvent[] {
+    if (update.case === "event") this.#event(update.value);
+    if (update.case === "delta" && update.value.turn === this.#turn) this.#current().delta(update.value);
+    if (update.case === "replaced" && update.value.turn === this.#turn)
+      this.#current().anew(update.value.attempt, update.value.deltaCount);
+    if (update.case === "gap")
+      refuse("data_loss", "events of the response are lost, or cannot be read", { reason: "RECORD_LOST" });
+    return this.#numbered.take();
+  }
+
+  /** The response as it stands. */
+  get response(): ResponseResource {
+    return responseFrom({ ...this.#known(), output: this.#numbered.output });
+  }
+
+  get hasEnded(): boolean {
+    return this.#run?.ended !== undefined;
+  }
+
+  #known(): ToldRun {
+    return this.#run ?? refuse("data_loss", "the beginning of the response is lost", { reason: "RECORD_LOST" });
+  }
+
+  #current(): ToldTurn {
+    this.#told ??= new ToldTurn(this.#numbered, `${this.#known().runId}_${this.#turn}`);
+    return this.#told;
+  }
+
+  #event({ runId, createTime, event }: RunEvent): void {
+    if (event.case === "accepted") this.#accepted(runId, event.value, createTime);
+    if (event.case === "claimed") this.#claimed();
+    if (event.case === "textCheckpoint") this.#checkpoint(event.value);
+    if (event.value && "usage" in event.value) this.#use(event.value.usage);
+    if (event.case === "turnCommitted") this.#committed(event.value);
+    if (event.case === "callFinished") this.#finished(event.value);
+    if (event.case === "ended") this.#ended(event.value, createTime);
+  }
+
+  #accepted(runId: string, accepted: RunAccepted, createTime: Timestamp | undefined): void {
+    const used = { inputTokens: 0n, outputTokens: 0n };
+    this.#run = { runId, accepted, createTime, hasBegun: false, ended: undefined, used, output: [] };
+    this.#tellResponse("response.created");
+  }
+
+  /** A run that is claimed again goes on. */
+  #claimed(): void {
+    this.#draft = "";
+    const run = this.#known();
+    if (run.hasBegun) return;
+    this.#run = { ...run, hasBegun: true };
+    this.#tellResponse("response.in_progress");
+  }
+
+  #checkpoint({ text, firstDelta }: TextCheckpoint): void {
+    this.#draft = firstDelta === 0 ? text : this.#draft + text;
+  }
+
+  #committed(committed: TurnCommitted): void {
+    const { agent, options } = this.#known().accepted;
+    const ofClient = new Set(options?.functionTools.map(({ name }) => name));
+    for (const { call, place } of this.#current().commit(committed)) {
+      const { callId, name } = call;
+      if (ofClient.has(name)) this.#undecided.set(callId, { call, place });
+      else this.#agentCalls.set(callId, new AgentCall(this.#numbered, call, { place, agent }));
+    }
+    this.#turn = committed.turn + 1;
+    this.#told = undefined;
+    this.#draft = "";
+  }
+
+  #finished({ callId, result }: CallFinished): void {
+    const refused = this.#undecided.get(callId);
+    const { agent } = this.#known().accepted;
+    const call =
+      this.#agentCalls.get(callId) ?? (refused && new AgentCall(this.#numbered, refused.call, { ...refused, agent }));
+    call?.finish(result);
+    this.#agentCalls.delete(callId);
+    this.#undecided.delete(callId);
+  }
+
+  #ended(event: RunEnded, time: Timestamp | undefined): void {
+    if (this.#told !== undefined || this.#draft !== "") this.#current().cutOff(this.#draft);
+    for (const call of this.#agentCalls.values()) call.finish(undefined);
+    const isHanded = event.state === RunState.COMPLETED;
+    if (isHanded) for (const { call, place } of this.#undecided.values()) tellClientCall(this.#numbered, call, place);
+    this.#run = { ...this.#known(), ended: { event, time } };
+    this.#tellResponse(TERMINAL[this.response.status] ?? "response.failed");
+  }
+
+  #use(usage: Usage | undefined): void {
+    const run = this.#known();
+    if (usage === undefined) return;
+    const inputTokens = run.used.inputTokens + usage.inputTokens;
+    this.#run = { ...run, used: { inputTokens, outputTokens: run.used.outputTokens + usage.outputTokens } };
+  }
+
+  #tellResponse(type: string): void {
+    this.#numbered.tell(type, { response: this.response });
+  }
+}
+
+/** The specification has no event for what was canceled: it is incomplete, and its status says why. */
+const TERMINAL: Readonly<Record<string, string>> = {
+  completed: "response.completed",
+  incomplete: "response.incomplete",
+  cancelled: "response.incomplete",
+};

@@ -1,0 +1,133 @@
+import type { RunDelta, TurnCommitted } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import type { FunctionCall, Item } from "#gen/toolbus/run/v1/run_pb.ts";
+import { textOfContent } from "#runtime/content/text.ts";
+import { refuse } from "#runtime/failure/failure.ts";
+import type { Numbered } from "./numbered.ts";
+import { SpokenItem, type SpokenKind } from "./spoken-item.ts";
+
+type Part = { kind: SpokenKind; text: string } | { kind: "call"; call: FunctionCall };
+
+/**
+ * One turn of the model while it is told: its thought and its text as they come, and all of it once it is committed.
+ *
+ * turn-1  What is told live is the beginning of what the log will have. Where that is not sure, as after a delta that was missed,
+ *     nothing more is told before the commit, which has all.
+ * turn-2  An answer that broke off and is given anew is told on where it begins alike. Where the client has seen something else, no
+ *     event could take it back: its stream breaks, and says so.
+ * turn-3  Calls are told from the commit, which says whose they are.
+ */
+export class ToldTurn {
+  readonly #numbered: Numbered;
+  readonly #place: string;
+  /** What was told: all but the last are done. */
+  readonly #items: SpokenItem[] = [];
+  #attempt = 0;
+  #next = 0;
+  #isLive = true;
+  #spoken: { kind: SpokenKind; text: string }[] = [];
+
+  constructor(numbered: Numbered, place: string) {
+    this.#numbered = numbered;
+    this.#place = place;
+  }
+
+  delta({ attempt, index, delta }: RunDelta): void {
+    if (attempt !== this.#attempt) this.anew(attempt);
+    if (index !== this.#next) this.#isLive = false; // turn-1
+    this.#next = index + 1;
+    if (delta.case === "arguments") this.#isLive = false; // turn-3
+    if (!this.#isLive || (delta.case !== "text" && delta.case !== "reasoning")) return;
+    this.#grow(delta.case === "text" ? "message" : "reasoning", delta.value);
+  }
+
+  /** Another attempt, of which so many deltas were missed. */
+  anew(attempt: number, missed = 0): void {
+    this.#attempt = attempt;
+    this.#next = missed;
+    this.#spoken = [];
+    this.#isLive = missed === 0;
+  }
+
+  /** Gives the calls, with their places. */
+  commit({ items }: TurnCommitted): { call: FunctionCall; place: string }[] {
+    const parts = partsFrom(items);
+    if (parts.length < this.#items.length) breakOff();
+    return parts.flatMap((part, n) => {
+      if (part.kind === "call")
+        return this.#items[n] ? breakOff() : [{ call: part.call, place: `${this.#place}_${n}` }];
+      const told = this.#items[n];
+      const isDone = told !== undefined && n < this.#items.length - 1;
+      const isBegun = told?.kind === part.kind && (isDone ? part.text === told.told : part.text.startsWith(told.told));
+      if (told !== undefined && !isBegun) breakOff(); // turn-2
+      if (!isDone) (told ?? this.#open(part.kind, n)).finish(part.text);
+      return [];
+    });
+  }
+
+  /** The run ended in its middle: the log has so much of the text. */
+  cutOff(text: string | undefined): void {
+    const open = this.#items.at(-1);
+    if (open?.kind === "reasoning") open.finish(open.told, "incomplete");
+    else if (open !== undefined || text) (open ?? this.#open("message", 0)).finish(text ?? "", "incomplete");
+  }
+
+  #grow(kind: SpokenKind, text: string): void {
+    if (text === "") return;
+    const last = this.#spoken.at(-1);
+    if (last?.kind === kind) last.text += text;
+    else this.#spoken.push({ kind, text });
+    if (this.#spoken.length > 1 && kind === "reasoning")
+      this.#isLive = false; // what comes back may join what was before
+    else this.#tellSpoken();
+  }
+
+  /** What was spoken before may have been told by an attempt before. */
+  #tellSpoken(): void {
+    for (const [n, { kind, text }] of this.#spoken.entries()) {
+      const told = this.#items[n];
+      const fits =
+        told === undefined || (told.kind === kind && (text.startsWith(told.told) || told.told.startsWith(text)));
+      if (!fits) {
+        this.#isLive = false; // turn-2
+        return;
+      }
+      const isLast = n === this.#spoken.length - 1;
+      const isDone = told !== undefined && n < this.#items.length - 1;
+      if (isDone) continue;
+      const item = told ?? this.#open(kind, n);
+      if (isLast) item.grow(text);
+      else item.finish(text);
+    }
+  }
+
+  #open(kind: SpokenKind, n: number): SpokenItem {
+    const item = new SpokenItem(this.#numbered, kind, `${this.#place}_${n}`);
+    this.#items.push(item);
+    return item;
+  }
+}
+
+/** Texts, or thoughts, that follow one another are one: nothing says live where one ends. */
+function partsFrom(items: readonly Item[]): Part[] {
+  const parts: Part[] = [];
+  for (const { item } of items) {
+    if (item.case === "functionCall") parts.push({ kind: "call", call: item.value });
+    if (item.case !== "message" && item.case !== "reasoning") continue;
+    const text = item.case === "message" ? textOfContent(item.value.content) : item.value.text;
+    const last = parts.at(-1);
+    if (text === "") continue;
+    if (last?.kind === item.case) last.text += text;
+    else parts.push({ kind: item.case, text });
+  }
+  return parts;
+}
+
+function breakOff(): never {
+  return refuse(
+    "unavailable",
+    "the model's answer broke off and was given anew: what was streamed of it does not hold",
+    {
+      reason: "STREAM_ENDED",
+    },
+  );
+}

@@ -1,0 +1,120 @@
+// Tools in responses: those of the client, and those of the agent.
+
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Answered, answered, ask, openResponsesDoor, toldBy } from "./fixtures/responses-door.ts";
+
+const stack = new AsyncDisposableStack();
+let here: { url: string };
+
+beforeAll(async () => {
+  here = { url: (await openResponsesDoor(stack)).suite.url };
+}, 120_000);
+afterAll(() => stack.disposeAsync());
+
+const create = (body: object) => answered(ask(here, "POST /v1/responses", body));
+const parameters = { type: "object", properties: { city: { type: "string" } }, required: ["city"] };
+const tool = { type: "function", name: "get_weather", description: "Tells the weather", parameters, strict: true };
+const input = "How is the weather in Bern?";
+const textOf = ({ output }: Answered) => output.at(-1).content[0].text;
+const outputOf = (call: Answered, output = "sunny") => ({
+  type: "function_call_output",
+  call_id: call.call_id,
+  output,
+});
+
+describe("LOOP-18 a function of the client", () => {
+  it("is called by an item that completes the response, and answered in the next", async () => {
+    const first = await create({ model: "weather", input, tools: [tool] });
+    expect(first).toMatchObject({ status: "completed", tools: [{ ...tool, strict: null }], tool_choice: "auto" });
+    const call = first.output.at(-1);
+    expect(call).toMatchObject({ type: "function_call", name: "get_weather", arguments: '{"city":"Bern"}' });
+    const next = await create({
+      ...{ model: "weather", tools: [tool] },
+      ...{ previous_response_id: first.id, input: [outputOf(call)] },
+    });
+    expect(textOf(next)).toBe("It is sunny.");
+    const { data } = await answered(ask(here, `GET /v1/responses/${next.id}/input_items`));
+    expect(data).toMatchObject([{ ...outputOf(call), status: "completed" }]);
+  });
+
+  it("streams its arguments, and the last event carries the call", async () => {
+    const stream = await ask(here, "POST /v1/responses", { model: "weather", input, tools: [tool], stream: true });
+    const events = await Array.fromAsync(toldBy(stream));
+    const deltas = events.filter(({ type }) => type === "response.function_call_arguments.delta");
+    expect(deltas.map(({ delta }) => delta).join("")).toBe('{"city":"Bern"}');
+    expect(events.at(-1)).toMatchObject({
+      type: "response.completed",
+      response: { output: [{}, { type: "function_call" }] },
+    });
+  });
+
+  it("is called and answered by clients that send all that was said", async () => {
+    const { output } = await create({ model: "weather", input, tools: [tool], store: false });
+    const history = [{ role: "user", content: input }, ...output, outputOf(output.at(-1))];
+    const next = await create({ model: "weather", input: history, tools: [tool], store: false });
+    expect(textOf(next)).toBe("It is sunny.");
+    expect(next).toMatchObject({ store: false, previous_response_id: null });
+  });
+
+  it("stands beside calls of the agent's tools, which are executed", async () => {
+    const first = await create({ model: "both", input, tools: [tool] });
+    expect(first.output).toMatchObject([
+      { type: "mcp_call", server_label: "both", name: "get_plans", status: "completed", error: null },
+      { type: "function_call", name: "get_weather" },
+    ]);
+    const answer = { previous_response_id: first.id, input: [outputOf(first.output.at(-1))] };
+    expect(textOf(await create({ model: "both", tools: [tool], ...answer }))).toBe("It is sunny.");
+  });
+
+  it("is not handed out with arguments that do not fit: the model is told", async () => {
+    const response = await create({ model: "careless", input, tools: [tool] });
+    expect(response).toMatchObject({ status: "completed", output: [{ type: "mcp_call", status: "failed" }, {}] });
+    expect(textOf(response)).toBe("Never mind.");
+  });
+});
+
+describe("LOOP-18 tool_choice", () => {
+  it("forbids, narrows or forces, and is told again", async () => {
+    const none = await create({ model: "weather", input, tools: [tool], tool_choice: "none" });
+    expect(none).toMatchObject({ tool_choice: "none", status: "completed" });
+    expect(none.output.some(({ type }: Answered) => type === "function_call")).toBe(false);
+    const force = { type: "function", name: "get_weather" };
+    const forced = await create({ model: "weather", input, tools: [tool], tool_choice: force });
+    expect(forced).toMatchObject({ tool_choice: force, output: [{}, { type: "function_call" }] });
+    const narrow = { type: "allowed_tools", mode: "auto", tools: [{ type: "function", name: "get_plans" }] };
+    const narrowed = await create({ model: "weather", input, tools: [tool], tool_choice: narrow });
+    expect(narrowed).toMatchObject({ tool_choice: narrow, output: [{}, { type: "mcp_call", status: "failed" }, {}] });
+  });
+
+  it.each([
+    [{ tool_choice: { type: "function", name: "nothing" } }, "nothing"],
+    [{ tools: [{ type: "web_search" }] }, "an agent has its own tools"],
+    [{ tools: [{ type: "mcp", server_label: "x", server_url: "https://example.com" }] }, "never"],
+    [{ input: [outputOf({ call_id: "call_9" })] }, "call_9"],
+    [{ input: [{ type: "item_reference", id: "msg_1" }] }, "previous_response_id"],
+    [{ metadata: { "toolbus.response": "x" } }, "toolbus."],
+  ])("of what there is not is refused by name: %j", async (more, words) => {
+    const { error } = await create({ model: "weather", input, ...more });
+    expect(error).toMatchObject({ code: expect.stringMatching(/^[A-Z_]+$/), message: expect.stringContaining(words) });
+  });
+});
+
+it("LOOP-18 instructions stand behind the agent's, and those of the input hold for what goes on from it", async () => {
+  const system = [{ role: "system", content: "Speak like a pirate." }];
+  const first = await create({
+    model: "prompted",
+    instructions: "Be brief.",
+    input: [...system, { role: "user", content: "hi" }],
+    metadata: { topic: "pirates" },
+  });
+  expect(first).toMatchObject({ instructions: "Be brief.", metadata: { topic: "pirates" } });
+  const [{ content }] = JSON.parse(textOf(first));
+  expect(content).toMatch(/^You help\.(.|\n)*\n\nSpeak like a pirate\.\n\nBe brief\.$/);
+  const next = await create({ model: "prompted", previous_response_id: first.id, input: "and?" });
+  expect(JSON.parse(textOf(next))[0].content).toMatch(/Speak like a pirate\.$/);
+  const listed = await answered(ask(here, `GET /v1/responses/${first.id}/input_items?order=asc`));
+  expect(listed).toMatchObject({
+    has_more: false,
+    data: [{ role: "system" }, { role: "user", content: [{ text: "hi" }] }],
+  });
+});
