@@ -1,7 +1,8 @@
 import { type JsonValue, toJson } from "@bufbuild/protobuf";
-import type { AnswerDropped, RunDelta, RunEnded, RunEvent, RunTextReplaced } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import type { RunDelta, RunEnded, RunEvent, RunTextReplaced } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { type Item, RunEndReason, RunEndReasonSchema, RunState, RunStateSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import { type WatchRunResponse, WatchRunResponseSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { whyDropped } from "#runtime/content/replay.ts";
 import { textOfContent } from "#runtime/content/text.ts";
 import { codeOfValue, colors, nameOfValue, oneLine, progressText } from "./print.ts";
 
@@ -83,10 +84,6 @@ export function createRunPrinter(write: Write): RunPrinter {
         line(colors.yellow(`events ${update.value.firstSequence} to ${update.value.lastSequence} are lost`));
     },
   };
-}
-
-export function whyDropped({ brokeOff }: AnswerDropped): string {
-  return brokeOff ? "broke off," : "went against tool_choice, or held nothing,";
 }
 
 export function endingText({ state, endReason, error }: Pick<RunEnded, "state" | "endReason" | "error">): string {

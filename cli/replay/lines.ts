@@ -1,6 +1,6 @@
+import type { Replay, ReplayedCall, Step } from "#runtime/content/replay.ts";
 import { textOfAmount } from "#runtime/money/money.ts";
 import { colors, oneLine } from "../printing/print.ts";
-import type { Replay, ReplayedCall, Step } from "./replay.ts";
 
 /** A replay as lines for a reader: turn by turn, each with its place in the log, from which the run can be forked. */
 export function linesOfReplay(replay: Replay, { isWhole = false } = {}): string[] {

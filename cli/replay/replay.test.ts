@@ -3,8 +3,8 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
 import { type RunEvent, RunEventSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { Role, RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { replayFromEvents } from "#runtime/content/replay.ts";
 import { linesOfReplay } from "./lines.ts";
-import { replayFromEvents } from "./replay.ts";
 
 const message = (role: Role, text: string) => ({
   item: { case: "message" as const, value: { role, content: [{ part: { case: "text" as const, value: text } }] } },

@@ -13,6 +13,7 @@ import { openServiceBus } from "#runtime/bus/credentials/service-bus.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
 import { grantBucket } from "#runtime/rpc/access/grantees.ts";
+import { createAccess } from "#runtime/rpc/access/rules.ts";
 import { transportOnBus } from "#runtime/rpc/bus/client.ts";
 import { serveOnHttp, type TlsFiles } from "#runtime/rpc/http/server.ts";
 import { principalOf } from "#runtime/rpc/identity.ts";
@@ -116,6 +117,14 @@ export async function openService(config: GatewayConfig, context: ServiceContext
           calls: client(ToolCallService),
           agents: client(AgentService),
           content: client(McpContentService),
+          health,
+          transportOf: (of) =>
+            transportOnBus(bus, {
+              process: processOf(of),
+              interceptors: [createAccess(), contractValidation, ...interceptors],
+              caller: nobody,
+              sendsExpiry: false,
+            }),
           sessions: new McpSessions(client(SessionService)),
           takeCall: (caller) => shares.take(principalOf(caller), "calls"),
           stopping: context.signal,

@@ -19,6 +19,7 @@ import {
   RunService,
   SubmitOutputsResponseSchema,
 } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { eventsUpTo, replayFromEvents, textOfItem } from "#runtime/content/replay.ts";
 import { textContent } from "#runtime/content/text.ts";
 import { textOfAmount } from "#runtime/money/money.ts";
 import { type Connection, globalOptionsOf, openConnection } from "../../connection.ts";
@@ -36,7 +37,6 @@ import {
 } from "../../printing/print.ts";
 import { endingText } from "../../printing/run-printer.ts";
 import { linesOfReplay } from "../../replay/lines.ts";
-import { replayFromEvents, textOfItem } from "../../replay/replay.ts";
 import { startOnce } from "../../requests/start-once.ts";
 import { addSubmissionOption, submissionOf } from "../../requests/submission.ts";
 import { showToEnd } from "../../watching/show-to-end.ts";
@@ -172,18 +172,12 @@ async function readLog(connection: Connection, runId: string, at?: number): Prom
   const standing = (await runs.getRun({ runId })).run?.lastSequence ?? 0;
   const last = at ?? standing;
   if (last > standing) throw new UsageFault(`run ${runId} has no event ${last}: its last is ${standing}`);
-  const events: RunEvent[] = [];
   const leaving = new AbortController();
   try {
-    for await (const { update } of runs.watchRun({ runId, fromSequence: 0n }, { signal: leaving.signal })) {
-      if (update.case !== "event") continue;
-      if (update.value.sequence <= last) events.push(update.value);
-      if (update.value.sequence >= last) break;
-    }
+    return await eventsUpTo(last, runs.watchRun({ runId, fromSequence: 0n }, { signal: leaving.signal }));
   } finally {
     leaving.abort();
   }
-  return events;
 }
 
 async function forkRun(

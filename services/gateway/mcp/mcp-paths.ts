@@ -2,6 +2,7 @@
  * An agent's tools for any MCP client (DOOR-1):
  *
  *   /mcp/<agent>     and /mcp, where there is one agent only
+ *   /mcp/~suite      runs, tools, servers and the audit trail, for those who look after them; no agent's name has a ~
  *   POST             messages of 2024-11-05 … 2025-11-25, and requests of 2026-07-28
  *   GET, DELETE      the stream of a session, and its end, up to 2025-11-25
  *   /.well-known/oauth-protected-resource…    where tokens are to be had (RFC 9728)
@@ -30,8 +31,9 @@ import { serveStateless } from "./eras/stateless-era.ts";
 import { refusalResponse, tellFault } from "./http/refusals.ts";
 import type { ResourceMetadata } from "./http/resource-metadata.ts";
 import { answerWeb, webRequestOf } from "./http/web-messages.ts";
+import { SUITE, type SuiteParts, serveSuite } from "./suite/suite-server.ts";
 
-export interface McpPathsOptions extends McpParts {
+export interface McpPathsOptions extends McpParts, SuiteParts {
   readonly enter: Enter;
   readonly metadata: ResourceMetadata;
 }
@@ -40,7 +42,7 @@ export interface McpPathsOptions extends McpParts {
 export function createMcpPaths(options: McpPathsOptions): PathTaker {
   return (request, response, body) => {
     const path = (request.url ?? "/").split("?", 1)[0] ?? "";
-    const [isOurs, agent = ""] = /^\/mcp(?:\/([a-zA-Z0-9_-]{1,64}))?\/?$/.exec(path) ?? [];
+    const [isOurs, agent = ""] = /^\/mcp(?:\/(~suite|[a-zA-Z0-9_-]{1,64}))?\/?$/.exec(path) ?? [];
     if (isOurs === undefined) return options.metadata.paths(request, response, body);
     const signal = signalOf(response);
     answer(options, { request, response, body, signal }, agent)
@@ -73,8 +75,9 @@ async function answer(options: McpPathsOptions, given: Given, agent: string): Pr
   }
 }
 
-async function route(parts: McpParts, exchange: McpExchange): Promise<Response> {
+async function route(parts: McpParts & SuiteParts, exchange: McpExchange): Promise<Response> {
   const { request, body } = exchange;
+  if (exchange.agent === SUITE) return serveSuite(parts, exchange);
   if (request.method === "GET") return openStream(parts, exchange);
   if (request.method === "DELETE") return endSession(parts, exchange);
   const isOld = request.method !== "POST" || (await isLegacyRequest(request, body ?? {}));

@@ -4,6 +4,7 @@ const mcp = testsOf("test/system/doors/mcp.test.ts");
 const content = testsOf("test/system/doors/mcp-content.test.ts");
 const python = testsOf("test/system/doors/mcp-python.test.ts");
 const stdio = testsOf("test/system/doors/mcp-stdio.test.ts");
+const suite = testsOf("test/system/doors/mcp-suite.test.ts");
 const tokens = testsOf("test/system/doors/mcp-tokens.test.ts");
 const cases = testsOf("test/system/doors/library.test.ts");
 const text = testsOf("sdk/typescript/client/runs/text.test.ts");
@@ -52,7 +53,16 @@ export const door: Proofs = {
     ),
   ],
   "DOOR-4": [
-    open("runs, replay, fork, explain, audit and health are MCP tools for operators", "The door offers agents alone."),
+    shown(
+      "runs, replay, fork, explain, audit and health are MCP tools, by the rules of the RPCs",
+      suite(
+        "lists tools that are the contract's methods",
+        "finds a run, replays it, sees what was decided, and forks it",
+        "waits for a run no longer than it says, and cancels it",
+        "is told why an agent cannot call a tool, and how services and servers are",
+        "sees and does what it may by RPC, and no more",
+      ),
+    ),
   ],
   "DOOR-5": [
     shown(

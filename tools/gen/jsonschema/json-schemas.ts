@@ -4,9 +4,11 @@ import type { FileRegistry } from "@bufbuild/protobuf";
 import { agentSpelling } from "#runtime/agent-file/agent-spelling.ts";
 import type { JsonSchema, Spelling } from "#runtime/agent-file/spelling.ts";
 import { toolSpelling } from "#runtime/agent-file/tool-spelling.ts";
+import { EXPOSED } from "../../../services/gateway/mcp/suite/exposed.ts";
 import { projectRoot, runCommand } from "../command.ts";
 import { publicContract, registryFrom } from "../contract.ts";
-import { type ContractSchema, messageSchema } from "./message-schema.ts";
+import { messageSchema } from "./message-schema.ts";
+import { methodOf, methodSchema, type ReadSchema } from "./method-schemas.ts";
 
 interface Form {
   readonly file: string;
@@ -22,7 +24,8 @@ const forms: readonly Form[] = [
 
 /**
  * JSON Schemas of the files that people write, for editors and for the services that read them: Buf's generator says the
- * contract's JSON, and the spelling that the readers use says what files write otherwise.
+ * contract's JSON, and the spelling that the readers use says what files write otherwise. Those of requests that are tools for
+ * MCP clients are the contract's JSON itself.
  */
 export async function generateJsonSchemas(root: string, workFolder: string): Promise<void> {
   const template = join(projectRoot, "tools", "gen", "jsonschema", "jsonschema.gen.yaml");
@@ -33,20 +36,27 @@ export async function generateJsonSchemas(root: string, workFolder: string): Pro
   const types = registryFrom(contract);
   const output = join(workFolder, "gen", "jsonschema");
   await mkdir(output, { recursive: true });
+  const read: ReadSchema = async (name) =>
+    JSON.parse(await readFile(join(workFolder, "messages", `${name}.jsonschema.strict.json`), "utf8"));
+  const write = (file: string, content: unknown) =>
+    writeFile(join(output, file), `${JSON.stringify(content, null, 2)}\n`);
   for (const form of forms) {
-    if (types.getMessage(form.message) === undefined) continue; // another contract than the project's
-    const schema = await schemaOfForm(form, types, join(workFolder, "messages"));
-    await writeFile(join(output, form.file), `${JSON.stringify(schema, null, 2)}\n`);
+    if (types.getMessage(form.message) === undefined) return; // another contract than the project's
+    await write(form.file, await schemaOfForm(form, types, read));
   }
+  const methods = Object.keys(EXPOSED).map(async (name) => [
+    name,
+    await methodSchema(methodOf(name, types), types, read),
+  ]);
+  await write("suite-tools.json", Object.fromEntries(await Promise.all(methods)));
 }
 
 /** One document: the form of its message, and of every message that this needs. */
-async function schemaOfForm({ message, spelling }: Form, types: FileRegistry, folder: string): Promise<JsonSchema> {
+async function schemaOfForm({ message, spelling }: Form, types: FileRegistry, read: ReadSchema): Promise<JsonSchema> {
   const schemaOf = async (name: string) => {
     const type = types.getMessage(name);
     if (type === undefined) throw new Error(`No message of the contract is called ${name}`);
-    const text = await readFile(join(folder, `${name}.jsonschema.strict.json`), "utf8");
-    return messageSchema(type, JSON.parse(text) as ContractSchema, spelling, types);
+    return messageSchema(type, await read(name), spelling, types);
   };
   const root = await schemaOf(message);
   const definitions = new Map<string, JsonSchema>();

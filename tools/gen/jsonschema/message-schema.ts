@@ -82,7 +82,7 @@ function withItems(field: DescField, contract: JsonSchema, item: JsonSchema): Js
 }
 
 /** Fields without which the contract refuses the message. In JSON, what is zero may always be left out. */
-function mustBeSet(message: DescMessage, types: Registry): string[] {
+export function mustBeSet(message: DescMessage, types: Registry): string[] {
   const { violations = [] } = createValidator({ registry: types }).validate(message, create(message));
   const names = violations.flatMap(({ field: [first, ...deeper] }) =>
     first?.kind === "field" && deeper.length === 0 ? [first.jsonName] : [],
@@ -91,7 +91,7 @@ function mustBeSet(message: DescMessage, types: Registry): string[] {
 }
 
 /** References and descriptions as files of this project have them. */
-function tidy(schema: JsonSchema): JsonSchema {
+export function tidy(schema: JsonSchema): JsonSchema {
   return Object.fromEntries(Object.entries(schema).map(([keyword, value]) => [keyword, tidyKeyword(keyword, value)]));
 }
 

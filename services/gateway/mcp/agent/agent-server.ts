@@ -50,7 +50,8 @@ export interface AgentServerOptions {
   readonly logs: boolean;
 }
 
-const INFO = { name: "toolbus", title: "toolbus", version: "0.1.0" };
+/** What clients are told of this server. */
+export const INFO = { name: "toolbus", title: "toolbus", version: "0.1.0" };
 /** How long a call that lost its router looks for another one. */
 const PATIENCE_MS = 30_000;
 /** A list is an answer for one principal, and clients that listen are told when it is another. */

@@ -1,11 +1,10 @@
 /** A run's log folded to what a reader asks of it: what was said in each turn, what each call did, and what happened between. */
 
 import { timestampMs } from "@bufbuild/protobuf/wkt";
-import type { RunEvent } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import type { AnswerDropped, RunEvent } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { type Item, RunEndReasonSchema, RunStateSchema } from "#gen/toolbus/run/v1/run_pb.ts";
-import { textOfContent } from "#runtime/content/text.ts";
-import { codeOfValue, nameOfValue } from "../printing/print.ts";
-import { whyDropped } from "../printing/run-printer.ts";
+import { enumWord } from "../schema/enum-word.ts";
+import { textOfContent } from "./text.ts";
 
 export interface Replay {
   readonly runId: string;
@@ -43,6 +42,24 @@ export interface ReplayedCall {
   readonly arguments: string;
   /** Absent while the call has no result. */
   result?: { readonly output: string; readonly isError: boolean; readonly sequence: number; readonly afterMs: number };
+}
+
+/** The events of a run's log up to that one, from a watch that begins with the first: a run that goes on is not waited for. */
+export async function eventsUpTo(last: number, updates: AsyncIterable<WatchedUpdate>): Promise<RunEvent[]> {
+  const events: RunEvent[] = [];
+  for await (const { update } of updates) {
+    if (update.case !== "event") continue;
+    if (update.value.sequence <= last) events.push(update.value);
+    if (update.value.sequence >= last) break;
+  }
+  return events;
+}
+
+/** What a watch of a run sends. */
+export interface WatchedUpdate {
+  readonly update:
+    | { readonly case: "event"; readonly value: RunEvent }
+    | { readonly case: "delta" | "replaced" | "start" | "gap" | undefined };
 }
 
 /** Folds the events, which begin with `accepted`; undefined for a log without any. */
@@ -121,14 +138,18 @@ function stepFromEvent({ sequence, event }: RunEvent, atMs: number, openCalls: O
         sequence,
         atMs,
         kind: "end",
-        status: nameOfValue(RunStateSchema, status),
-        reason: codeOfValue(RunEndReasonSchema, endReason),
+        status: enumWord(RunStateSchema, status).replaceAll("_", " "),
+        reason: endReason === 0 ? "" : enumWord(RunEndReasonSchema, endReason),
         error,
       };
     }
     default:
       return event.case === undefined ? undefined : note(event.case);
   }
+}
+
+export function whyDropped({ brokeOff }: Pick<AnswerDropped, "brokeOff">): string {
+  return brokeOff ? "broke off," : "went against tool_choice, or held nothing,";
 }
 
 function callsOf(items: readonly Item[]): ReplayedCall[] {
