@@ -1,54 +1,43 @@
-import { create } from "@bufbuild/protobuf";
-import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { ConnectRouter } from "@connectrpc/connect";
 import {
+  type ExecuteToolRequest,
+  type ExecuteToolResponse,
   type GetProvidedToolsResponse,
   ToolProviderService,
   WatchProvidedToolsResponseSchema,
 } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
-import type { RefusedFile } from "#gen/toolbus/tool/v1/refused_file_pb.ts";
 import type { Source } from "#gen/toolbus/tool/v1/source_pb.ts";
 import type { Worker as WorkerMessage } from "#gen/toolbus/worker/v1/worker_pb.ts";
-import {
-  DroppedLinesSchema,
-  type WatchWorkerLogsResponse,
-  type WorkerLogLine,
-  WorkerLogLineSchema,
-  WorkerService,
-} from "#gen/toolbus/worker/v1/worker_service_pb.ts";
+import { WorkerService } from "#gen/toolbus/worker/v1/worker_service_pb.ts";
+import { refuse } from "#runtime/failure/failure.ts";
 import { withEtag } from "#runtime/rpc/etag.ts";
 import { callerOf, seesAll } from "#runtime/rpc/identity.ts";
 import { pageOf, placeOfNumber } from "#runtime/rpc/paging/page.ts";
 import { currentTrace, logFieldsFromTrace } from "#runtime/telemetry/trace-context.ts";
 import { byOwnClock } from "#runtime/time/duration.ts";
 import { openEnding } from "#runtime/time/ending.ts";
-import type { LogEvent, LogHub } from "./logs/log-hub.ts";
-import type { LogLine } from "./logs/log-line.ts";
+import type { Part } from "./provider/fleet/fleet.ts";
+import { WARM_ONLY_HEADER } from "./provider/fleet/spread-calls.ts";
 import { watchOffers } from "./provider/offer-changes.ts";
-import type { ToolCalls } from "./provider/tool-calls.ts";
+
+interface Calls {
+  run(
+    request: ExecuteToolRequest,
+    options: { traceId: string; signal: AbortSignal; isWarmOnly: boolean },
+  ): AsyncIterable<ExecuteToolResponse>;
+}
 
 export interface WorkerPoolRoutes {
   offer: (sources: readonly Source[]) => Promise<GetProvidedToolsResponse>;
   onChange: (listener: () => void) => () => void;
-  calls: ToolCalls;
-  workers: () => WorkerMessage[];
-  refusedFiles: () => RefusedFile[];
-  stop: (workerId: string, force: boolean) => Promise<void>;
-  logs: LogHub;
+  calls: Calls;
+  /** The workers of this instance, or of all. */
+  part: Part;
   /** Aborts when the service begins to stop: watching would otherwise hold it up. */
   stopping: AbortSignal;
 }
 
-export function createRoutes({
-  offer,
-  onChange,
-  calls,
-  workers,
-  refusedFiles,
-  stop,
-  logs,
-  stopping,
-}: WorkerPoolRoutes) {
+export function createRoutes({ offer, onChange, calls, part, stopping }: WorkerPoolRoutes) {
   return (router: ConnectRouter): void => {
     router.service(ToolProviderService, {
       getProvidedTools: ({ sources }) => offer(sources),
@@ -58,56 +47,46 @@ export function createRoutes({
         for await (const response of offers)
           yield withEtag(WatchProvidedToolsResponseSchema, { tools: response.tools, sources: response.sources });
       },
-      executeTool: (request, { signal }) => calls.run(byOwnClock(request), { traceId: currentTraceId(), signal }),
+      executeTool(request, { signal, requestHeader }) {
+        const isWarmOnly = requestHeader.has(WARM_ONLY_HEADER);
+        return calls.run(byOwnClock(request), { traceId: currentTraceId(), signal, isWarmOnly });
+      },
       releaseScope: () => ({}), // a worker belongs to its file: what a scope needs comes with each request
     });
     router.service(WorkerService, {
-      listWorkers(request, context) {
+      async listWorkers(request, context) {
         const isWhole = seesAll(callerOf(context));
-        const elements = isWhole ? workers() : workers().map((worker) => ({ ...worker, reason: "" })); // it cites what was written to stderr
+        const { workers, refusedFiles } = await part.list(context.signal);
+        const elements = isWhole ? workers : workers.map((worker) => ({ ...worker, reason: "" })); // it cites what was written to stderr
         const { items, nextPageToken } = pageOf(["workers"], { elements, placeOf: placeOfWorker }, request);
         return {
           workers: items,
-          refusedFiles: isWhole && request.pageToken === "" ? refusedFiles() : [],
+          refusedFiles: isWhole && request.pageToken === "" ? refusedFiles : [],
           nextPageToken,
         };
       },
-      async stopWorker({ workerId, force }) {
-        await stop(workerId, force);
-        return {};
+      async stopWorker({ workerId, force }, { signal }) {
+        if (await part.stop(workerId, force, signal)) return {};
+        refuse("not_found", `there is no worker ${workerId}`, { reason: "WORKER_NOT_FOUND" });
       },
-      async *watchWorkerLogs({ source }, context) {
+      async *watchWorkerLogs({ source, principal: asked }, context) {
         using ending = openEnding(context.signal, stopping);
         const caller = callerOf(context);
-        const isShown = (line: LogLine) =>
-          (source === "" || source === line.source) && (seesAll(caller) || line.principal === caller.principal);
-        for await (const event of logs.watch(isShown, ending.signal)) yield { update: updateFromEvent(event) };
+        const principal = seesAll(caller) ? asked : (caller.principal ?? "");
+        if (!seesAll(caller) && (principal === "" || (asked !== "" && asked !== principal)))
+          refuse("permission_denied", "lines of other principals' calls are for operators", {
+            reason: "PRINCIPAL_NOT_OPERATOR",
+          });
+        for await (const update of part.watchLogs({ source, principal }, ending.signal)) yield { update };
       },
     });
   };
 }
 
-function placeOfWorker({ source, file, processId }: WorkerMessage): string {
-  return [source, file, placeOfNumber(BigInt(processId))].join("\0");
+function placeOfWorker({ source, file, processId, id }: WorkerMessage): string {
+  return [source, file, placeOfNumber(BigInt(processId)), id].join("\0");
 }
 
 function currentTraceId(): string {
   return logFieldsFromTrace(currentTrace()).trace_id ?? "";
-}
-
-function updateFromEvent(event: LogEvent): WatchWorkerLogsResponse["update"] {
-  if (event.case === "line") return { case: "line", value: messageFromLine(event.value) };
-  return { case: "dropped", value: create(DroppedLinesSchema, { count: BigInt(event.value) }) };
-}
-
-function messageFromLine(line: LogLine): WorkerLogLine {
-  const { timeMs, source, callId, traceId, level, message, fieldsJson } = line;
-  return create(WorkerLogLineSchema, {
-    createTime: timestampFromMs(timeMs),
-    source,
-    function: line.function,
-    callId,
-    traceId,
-    log: { level, message, fieldsJson },
-  });
 }

@@ -1,7 +1,9 @@
 import { openServiceBus } from "#runtime/bus/credentials/service-bus.ts";
 import { findUv } from "#runtime/bus/nats-server/find/find-uv.ts";
+import { openInstances } from "#runtime/bus/ownership/instances.ts";
+import { instanceService } from "#runtime/bus/ownership/ownership.ts";
 import { createRedaction } from "#runtime/content/redaction.ts";
-import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
+import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { Confinement } from "#runtime/lifecycle/child-process/confinement.ts";
 import type { ResourceLimits } from "#runtime/lifecycle/child-process.ts";
 import type { Logger } from "#runtime/lifecycle/logger.ts";
@@ -22,6 +24,9 @@ import { type WrittenLine, writtenLineFromText } from "./logs/log-line.ts";
 import { createPermits, type Permits } from "./pool/permits.ts";
 import { Pool } from "./pool/pool.ts";
 import { createExecution } from "./provider/execution.ts";
+import { Fleet } from "./provider/fleet/fleet.ts";
+import { createOwnPart } from "./provider/fleet/own-part.ts";
+import { SpreadCalls } from "./provider/fleet/spread-calls.ts";
 import { createOffers } from "./provider/offers.ts";
 import { createSecrets } from "./provider/secrets.ts";
 import { ToolCalls } from "./provider/tool-calls.ts";
@@ -29,6 +34,7 @@ import { idOfWorker } from "./provider/worker-id.ts";
 import { refusedFilesFrom, workersFrom } from "./provider/workers-list.ts";
 import { createRoutes, type WorkerPoolRoutes } from "./routes.ts";
 import { createHost } from "./subscriptions/host.ts";
+import { createPeers, hasNotBegun } from "./subscriptions/peers.ts";
 import { installEnvironment } from "./worker/environment.ts";
 import { Installations } from "./worker/installations.ts";
 import { openWorker } from "./worker/open-worker.ts";
@@ -39,14 +45,35 @@ export async function openService(config: WorkerPoolConfig, context: ServiceCont
   const { logger, telemetry, signal } = context;
   await using stack = new AsyncDisposableStack();
   const bus = stack.use(await openServiceBus(config, context, ACCESS["worker-pool"].stores));
-  const workers = stack.use(await openWorkers(config, logger, signal, createHost(bus, telemetry)));
+  const { instance } = config;
+  const { routes, pool, hasFile } = stack.use(await openWorkers(config, logger, signal, createHost(bus, telemetry)));
+  const onError = (error: unknown) => logger.warn({ err: error }, "looking for other instances failed");
+  const instances = stack.use(await openInstances(bus, NAME, onError));
+  const { partOf, runAt } = createPeers(bus, NAME, telemetry);
+  const fleet = new Fleet({ instance, own: routes.part, instances, partOf, logger });
+  const spread = new SpreadCalls({
+    own: routes.calls,
+    callsOfWorker: config.worker.calls,
+    hasFile,
+    hasRoom: (source, file) => pool.hasRoom(source, file),
+    isWarm: (source, file) => pool.isWarm(source, file),
+    elsewhere: (source, file, asked) => fleet.elsewhere(source, file, asked),
+    runAt,
+    hasNotBegun,
+  });
+  const given: WorkerPoolRoutes["calls"] = { run: (request, options) => spread.runGiven(request, options) };
+  const served = { instance, logger, telemetry };
+  const own = {
+    ...served,
+    service: instanceService(NAME, instance),
+    routes: createRoutes({ ...routes, calls: given }),
+  };
+  stack.use(await serveOnBus(bus, own));
   stack.use(
     await serveOnBus(bus, {
+      ...served,
       service: NAME,
-      instance: config.instance,
-      routes: createRoutes(workers.routes),
-      logger,
-      telemetry,
+      routes: createRoutes({ ...routes, part: fleet, calls: spread }),
     }),
   );
   return stack.move();
@@ -58,7 +85,9 @@ export async function openWorkers(
   logger: Pick<Logger, "info" | "warn">,
   stopping: AbortSignal,
   host: Host,
-): Promise<AsyncDisposable & { routes: WorkerPoolRoutes; pool: Pool }> {
+): Promise<
+  AsyncDisposable & { routes: WorkerPoolRoutes & { calls: ToolCalls }; pool: Pool; hasFile: (file: string) => boolean }
+> {
   await using stack = new AsyncDisposableStack();
   const uv = config.uv ?? (await findUv({ signal: stopping }));
   const confinement = await openConfinement(config.confinement, logger);
@@ -108,28 +137,29 @@ export async function openWorkers(
   const modules = () => hosted.files();
   const hasFile = (file: string) => find(file) !== undefined;
   const { callMs } = config.times;
-  const routes: WorkerPoolRoutes = {
+  const routes: WorkerPoolRoutes & { calls: ToolCalls } = {
     offer: createOffers({ files, find, modules, findModule: (file) => hosted.find(file), secrets }),
     onChange(listener) {
       const endings = [directory.onChange(listener), hosted.onChange(listener)];
       return () => endings.forEach((end) => void end());
     },
     calls: new ToolCalls(createExecution({ pool, builtins, hosted, host, secrets, logs, hasFile, callMs })),
-    workers: () =>
-      workersFrom({ files: files(), places: pool.places(), modules: modules(), instance: config.instance }),
-    refusedFiles: () => refusedFilesFrom({ files: files(), modules: modules() }),
-    async stop(id, force) {
-      const { instance } = config;
-      const isWanted = ({ file, start }: { file: string; start: number }) =>
-        idOfWorker({ instance, file, start }) === id;
-      if ((await pool.stop(isWanted, force)) || (await hosted.stop(isWanted, force))) return;
-      refuse("not_found", `there is no worker ${id}`, { reason: "WORKER_NOT_FOUND" });
-    },
-    logs,
+    part: createOwnPart({
+      workers: () =>
+        workersFrom({ files: files(), places: pool.places(), modules: modules(), instance: config.instance }),
+      refusedFiles: () => refusedFilesFrom({ files: files(), modules: modules() }),
+      async stop(id, force) {
+        const { instance } = config;
+        const isWanted = ({ file, start }: { file: string; start: number }) =>
+          idOfWorker({ instance, file, start }) === id;
+        return (await pool.stop(isWanted, force)) || (await hosted.stop(isWanted, force));
+      },
+      logs,
+    }),
     stopping,
   };
   const owned = stack.move();
-  return { routes, pool, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+  return { routes, pool, hasFile, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }
 
 /** Built-ins and hosted modules have as many places as the pool's workers, and a line of their own. */

@@ -1,4 +1,5 @@
 import type { McpConnection } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import type { Instances } from "#runtime/bus/ownership/instances.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { openEnding } from "#runtime/time/ending.ts";
@@ -12,13 +13,6 @@ export interface Part {
   watch(sessionId: string, signal: AbortSignal): AsyncIterable<McpConnection[]>;
   /** Closes what belongs to a session's agent alone, and gives the number. */
   release(holder: Holder, signal: AbortSignal): Promise<number>;
-}
-
-/** The instances of this service that are there. */
-export interface Instances {
-  list(signal: AbortSignal): Promise<string[]>;
-  /** It does not answer: it is listed when it is found again. */
-  forget(instance: string): void;
 }
 
 export interface FleetParts {

@@ -92,6 +92,18 @@ export class Pool implements AsyncDisposable {
     }
   }
 
+  /** Whether the source has a worker, however busy, or one that starts. */
+  isWarm(source: string, file: string): boolean {
+    const kind = this.#places.get(JSON.stringify([source, file]))?.state.kind;
+    return kind === "ready" || kind === "starting";
+  }
+
+  /** Whether a worker of the source takes one more call at once. */
+  hasRoom(source: string, file: string): boolean {
+    const place = this.#places.get(JSON.stringify([source, file]));
+    return place?.state.kind === "ready" && place.state.worker.accepts && !place.permits.isFull && !this.#calls.isFull;
+  }
+
   /** Files that changed: their workers finish what they have, and the next call starts the other version. */
   renew(files: readonly string[]): void {
     for (const place of this.#places.values()) if (files.includes(place.file)) void place.renew();

@@ -20,6 +20,9 @@ def pids():
     child = subprocess.Popen(["sleep", "600"])
     return [os.getpid(), os.getppid(), child.pid]
 
+def say():
+    print("said by", os.getpid())
+
 def nap(seconds: float):
     with open(sys.path[-1] + "/napping", "w") as file:
         file.write("x")
@@ -43,7 +46,7 @@ afterAll(async () => {
 });
 
 /** The room as an operator starts it: a process of its own on a real bus. */
-async function startService(): Promise<ChildProcess> {
+async function startService(environment: NodeJS.ProcessEnv = {}): Promise<ChildProcess> {
   const service = spawn(process.execPath, [fileURLToPath(new URL("../main.ts", import.meta.url))], {
     stdio: ["ignore", "ignore", "inherit", "ipc"],
     env: {
@@ -55,6 +58,7 @@ async function startService(): Promise<ChildProcess> {
       TOOLBUS_LOG_LEVEL: "warn",
       UV_CACHE_DIR: uvCache,
       TOOLBUS_CONFINEMENT: "off", // inside of one, processes have other ids than those that this test looks at
+      ...environment,
     },
   });
   services.push(service);
@@ -108,15 +112,45 @@ test("WORK-9 SIGKILL of the service leaves neither workers nor their children; i
   expect(await failure).toMatch(/unavailable/);
 }, 60_000);
 
-test("BUS-2 two instances share the calls, each with workers of its own; when one is killed the other goes on", async () => {
-  const pair = await Promise.all([startService(), startService()]);
-  const workers = new Set<number>();
+test("BUS-2 two instances are one pool: calls go where the worker is warm, and elsewhere when that is full", async () => {
+  const pair = await Promise.all([1, 2].map(() => startService({ TOOLBUS_WORKER_CALLS: "1" })));
+  const service = clientFor(bus, WorkerService);
+  const workerPid = async () => ((await call("pids")) as number[])[0] ?? 0;
+  const workers = async () => (await service.listWorkers({})).workers;
+  const first = await workerPid();
+  for (let count = 0; count < 10; count += 1) expect(await workerPid()).toBe(first);
+  expect((await workers()).map(({ processId }) => processId)).toEqual([first]);
+
+  const lines: string[] = [];
+  const watching = new AbortController();
+  const watched = (async () => {
+    for await (const { update } of service.watchWorkerLogs({}, { signal: watching.signal })) {
+      if (update.case === "line") lines.push(update.value.log?.message ?? "");
+    }
+  })().catch(() => {}); // ended by the signal
+  await rm(join(directory, "napping"), { force: true });
+  const resting = call("nap", { seconds: 2 });
+  await eventually(async () => (await readFile(join(directory, "napping"), "utf8").catch(() => "")) === "x");
+  const second = await workerPid();
+  expect(second).not.toBe(first);
+  const both = await workers();
+  expect(both.map(({ processId }) => processId).sort()).toEqual([first, second].sort());
+  expect(new Set(both.map(({ instance }) => instance)).size).toBe(2);
+  expect(await resting).toBe("rested");
   await eventually(async () => {
-    workers.add(((await call("pids")) as number[])[0] ?? 0);
-    return workers.size === 2;
+    await call("say");
+    return lines.includes(`said by ${first}`) || lines.includes(`said by ${second}`);
   });
-  await stopped(pair[0], "SIGKILL");
-  await eventually(() => [...workers].filter(isAlive).length === 1);
-  const [survivor] = [...workers].filter(isAlive);
-  await eventually(async () => ((await call("pids")) as number[])[0] === survivor);
+  watching.abort();
+  await watched;
+
+  for (const { id } of both) await service.stopWorker({ workerId: id });
+  expect(await workers()).toEqual([]);
+  const absent = await service.stopWorker({ workerId: both[0]?.id ?? "" }).catch((error) => ConnectError.from(error));
+  expect(absent).toMatchObject({ message: expect.stringContaining("there is no worker") });
+
+  await workerPid();
+  await stopped(pair[0]!, "SIGKILL");
+  const survivor = await eventually(() => workerPid().catch(() => 0));
+  await eventually(async () => (await workerPid().catch(() => 0)) === survivor);
 }, 60_000);

@@ -67,6 +67,10 @@ export const work: Proofs = {
     ),
   ],
   "WORK-3": [
+    shown(
+      "of several instances the one with the worker gets the call, another one when it is full",
+      processes("two instances are one pool: calls go where the worker is warm"),
+    ),
     shown("the first call starts the worker, later ones reuse it", calls("the first call starts the worker")),
     shown(
       "an idle worker ends; each call resets the time; a call in flight is never idle",

@@ -242,7 +242,9 @@ func (*StopWorkerResponse) Descriptor() ([]byte, []int) {
 type WatchWorkerLogsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Only of this source; empty for all.
-	Source        string `protobuf:"bytes,1,opt,name=source,proto3" json:"source,omitempty"`
+	Source string `protobuf:"bytes,1,opt,name=source,proto3" json:"source,omitempty"`
+	// Only lines of calls of this principal; empty for all that the asker may see.
+	Principal     string `protobuf:"bytes,2,opt,name=principal,proto3" json:"principal,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -280,6 +282,13 @@ func (*WatchWorkerLogsRequest) Descriptor() ([]byte, []int) {
 func (x *WatchWorkerLogsRequest) GetSource() string {
 	if x != nil {
 		return x.Source
+	}
+	return ""
+}
+
+func (x *WatchWorkerLogsRequest) GetPrincipal() string {
+	if x != nil {
+		return x.Principal
 	}
 	return ""
 }
@@ -525,9 +534,10 @@ const file_toolbus_worker_v1_worker_service_proto_rawDesc = "" +
 	"\x11StopWorkerRequest\x129\n" +
 	"\tworker_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\bworkerId\x12\x14\n" +
 	"\x05force\x18\x02 \x01(\bR\x05force\"\x14\n" +
-	"\x12StopWorkerResponse\"O\n" +
+	"\x12StopWorkerResponse\"w\n" +
 	"\x16WatchWorkerLogsRequest\x125\n" +
-	"\x06source\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_.-]{0,64}$R\x06source\"\xe0\x01\n" +
+	"\x06source\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_.-]{0,64}$R\x06source\x12&\n" +
+	"\tprincipal\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\tprincipal\"\xe0\x01\n" +
 	"\rWorkerLogLine\x12;\n" +
 	"\vcreate_time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"createTime\x12\x16\n" +

@@ -30,7 +30,7 @@ from toolbus.tool.v1 import tool_pb2 as toolbus_dot_tool_dot_v1_dot_tool__pb2
 from toolbus.worker.v1 import worker_pb2 as toolbus_dot_worker_dot_v1_dot_worker__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n&toolbus/worker/v1/worker_service.proto\x12\x11toolbus.worker.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1etoolbus/access/v1/access.proto\x1a\"toolbus/tool/v1/refused_file.proto\x1a\x1atoolbus/tool/v1/tool.proto\x1a\x1etoolbus/worker/v1/worker.proto\"f\n\x12ListWorkersRequest\x12\'\n\tpage_size\x18\x01 \x01(\x05\x42\n\xbaH\x07\x1a\x05\x18\xe8\x07(\x00R\x08pageSize\x12\'\n\npage_token\x18\x02 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x08R\tpageToken\"\xb5\x01\n\x13ListWorkersResponse\x12\x33\n\x07workers\x18\x01 \x03(\x0b\x32\x19.toolbus.worker.v1.WorkerR\x07workers\x12\x41\n\rrefused_files\x18\x02 \x03(\x0b\x32\x1c.toolbus.tool.v1.RefusedFileR\x0crefusedFiles\x12&\n\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\"d\n\x11StopWorkerRequest\x12\x39\n\tworker_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x08workerId\x12\x14\n\x05\x66orce\x18\x02 \x01(\x08R\x05\x66orce\"\x14\n\x12StopWorkerResponse\"O\n\x16WatchWorkerLogsRequest\x12\x35\n\x06source\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_.-]{0,64}$R\x06source\"\xe0\x01\n\rWorkerLogLine\x12;\n\x0b\x63reate_time\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\ncreateTime\x12\x16\n\x06source\x18\x02 \x01(\tR\x06source\x12\x1a\n\x08\x66unction\x18\x03 \x01(\tR\x08\x66unction\x12\x17\n\x07\x63\x61ll_id\x18\x04 \x01(\tR\x06\x63\x61llId\x12\x19\n\x08trace_id\x18\x05 \x01(\tR\x07traceId\x12*\n\x03log\x18\x06 \x01(\x0b\x32\x18.toolbus.tool.v1.ToolLogR\x03log\"$\n\x0c\x44roppedLines\x12\x14\n\x05\x63ount\x18\x01 \x01(\x04R\x05\x63ount\"\x98\x01\n\x17WatchWorkerLogsResponse\x12\x36\n\x04line\x18\x01 \x01(\x0b\x32 .toolbus.worker.v1.WorkerLogLineH\x00R\x04line\x12;\n\x07\x64ropped\x18\x02 \x01(\x0b\x32\x1f.toolbus.worker.v1.DroppedLinesH\x00R\x07\x64roppedB\x08\n\x06update2\xc6\x02\n\rWorkerService\x12\x62\n\x0bListWorkers\x12%.toolbus.worker.v1.ListWorkersRequest\x1a&.toolbus.worker.v1.ListWorkersResponse\"\x04\xa8\x86\x19\x02\x12_\n\nStopWorker\x12$.toolbus.worker.v1.StopWorkerRequest\x1a%.toolbus.worker.v1.StopWorkerResponse\"\x04\xa8\x86\x19\x03\x12p\n\x0fWatchWorkerLogs\x12).toolbus.worker.v1.WatchWorkerLogsRequest\x1a*.toolbus.worker.v1.WatchWorkerLogsResponse\"\x04\xa8\x86\x19\x02\x30\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n&toolbus/worker/v1/worker_service.proto\x12\x11toolbus.worker.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1etoolbus/access/v1/access.proto\x1a\"toolbus/tool/v1/refused_file.proto\x1a\x1atoolbus/tool/v1/tool.proto\x1a\x1etoolbus/worker/v1/worker.proto\"f\n\x12ListWorkersRequest\x12\'\n\tpage_size\x18\x01 \x01(\x05\x42\n\xbaH\x07\x1a\x05\x18\xe8\x07(\x00R\x08pageSize\x12\'\n\npage_token\x18\x02 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x08R\tpageToken\"\xb5\x01\n\x13ListWorkersResponse\x12\x33\n\x07workers\x18\x01 \x03(\x0b\x32\x19.toolbus.worker.v1.WorkerR\x07workers\x12\x41\n\rrefused_files\x18\x02 \x03(\x0b\x32\x1c.toolbus.tool.v1.RefusedFileR\x0crefusedFiles\x12&\n\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\"d\n\x11StopWorkerRequest\x12\x39\n\tworker_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x08workerId\x12\x14\n\x05\x66orce\x18\x02 \x01(\x08R\x05\x66orce\"\x14\n\x12StopWorkerResponse\"w\n\x16WatchWorkerLogsRequest\x12\x35\n\x06source\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_.-]{0,64}$R\x06source\x12&\n\tprincipal\x18\x02 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x02R\tprincipal\"\xe0\x01\n\rWorkerLogLine\x12;\n\x0b\x63reate_time\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\ncreateTime\x12\x16\n\x06source\x18\x02 \x01(\tR\x06source\x12\x1a\n\x08\x66unction\x18\x03 \x01(\tR\x08\x66unction\x12\x17\n\x07\x63\x61ll_id\x18\x04 \x01(\tR\x06\x63\x61llId\x12\x19\n\x08trace_id\x18\x05 \x01(\tR\x07traceId\x12*\n\x03log\x18\x06 \x01(\x0b\x32\x18.toolbus.tool.v1.ToolLogR\x03log\"$\n\x0c\x44roppedLines\x12\x14\n\x05\x63ount\x18\x01 \x01(\x04R\x05\x63ount\"\x98\x01\n\x17WatchWorkerLogsResponse\x12\x36\n\x04line\x18\x01 \x01(\x0b\x32 .toolbus.worker.v1.WorkerLogLineH\x00R\x04line\x12;\n\x07\x64ropped\x18\x02 \x01(\x0b\x32\x1f.toolbus.worker.v1.DroppedLinesH\x00R\x07\x64roppedB\x08\n\x06update2\xc6\x02\n\rWorkerService\x12\x62\n\x0bListWorkers\x12%.toolbus.worker.v1.ListWorkersRequest\x1a&.toolbus.worker.v1.ListWorkersResponse\"\x04\xa8\x86\x19\x02\x12_\n\nStopWorker\x12$.toolbus.worker.v1.StopWorkerRequest\x1a%.toolbus.worker.v1.StopWorkerResponse\"\x04\xa8\x86\x19\x03\x12p\n\x0fWatchWorkerLogs\x12).toolbus.worker.v1.WatchWorkerLogsRequest\x1a*.toolbus.worker.v1.WatchWorkerLogsResponse\"\x04\xa8\x86\x19\x02\x30\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -45,6 +45,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_STOPWORKERREQUEST'].fields_by_name['worker_id']._serialized_options = b'\272H\031r\0272\025^[a-zA-Z0-9_-]{1,64}$'
   _globals['_WATCHWORKERLOGSREQUEST'].fields_by_name['source']._loaded_options = None
   _globals['_WATCHWORKERLOGSREQUEST'].fields_by_name['source']._serialized_options = b'\272H\032r\0302\026^[a-zA-Z0-9_.-]{0,64}$'
+  _globals['_WATCHWORKERLOGSREQUEST'].fields_by_name['principal']._loaded_options = None
+  _globals['_WATCHWORKERLOGSREQUEST'].fields_by_name['principal']._serialized_options = b'\272H\005r\003\030\200\002'
   _globals['_WORKERSERVICE'].methods_by_name['ListWorkers']._loaded_options = None
   _globals['_WORKERSERVICE'].methods_by_name['ListWorkers']._serialized_options = b'\250\206\031\002'
   _globals['_WORKERSERVICE'].methods_by_name['StopWorker']._loaded_options = None
@@ -60,13 +62,13 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_STOPWORKERRESPONSE']._serialized_start=641
   _globals['_STOPWORKERRESPONSE']._serialized_end=661
   _globals['_WATCHWORKERLOGSREQUEST']._serialized_start=663
-  _globals['_WATCHWORKERLOGSREQUEST']._serialized_end=742
-  _globals['_WORKERLOGLINE']._serialized_start=745
-  _globals['_WORKERLOGLINE']._serialized_end=969
-  _globals['_DROPPEDLINES']._serialized_start=971
-  _globals['_DROPPEDLINES']._serialized_end=1007
-  _globals['_WATCHWORKERLOGSRESPONSE']._serialized_start=1010
-  _globals['_WATCHWORKERLOGSRESPONSE']._serialized_end=1162
-  _globals['_WORKERSERVICE']._serialized_start=1165
-  _globals['_WORKERSERVICE']._serialized_end=1491
+  _globals['_WATCHWORKERLOGSREQUEST']._serialized_end=782
+  _globals['_WORKERLOGLINE']._serialized_start=785
+  _globals['_WORKERLOGLINE']._serialized_end=1009
+  _globals['_DROPPEDLINES']._serialized_start=1011
+  _globals['_DROPPEDLINES']._serialized_end=1047
+  _globals['_WATCHWORKERLOGSRESPONSE']._serialized_start=1050
+  _globals['_WATCHWORKERLOGSRESPONSE']._serialized_end=1202
+  _globals['_WORKERSERVICE']._serialized_start=1205
+  _globals['_WORKERSERVICE']._serialized_end=1531
 # @@protoc_insertion_point(module_scope)

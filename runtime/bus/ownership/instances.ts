@@ -1,8 +1,16 @@
-import type { Bus } from "#runtime/bus/bus.ts";
-import { isNobody } from "#runtime/bus/liveness.ts";
-import { openPeriodic } from "#runtime/lifecycle/background.ts";
-import { unlessAborted } from "#runtime/time/unless-aborted.ts";
-import type { Instances } from "../connection/fleet.ts";
+import { openPeriodic } from "../../lifecycle/background.ts";
+import { unlessAborted } from "../../time/unless-aborted.ts";
+import type { Bus } from "../bus.ts";
+import { isNobody } from "../liveness.ts";
+
+/** The instances of a service that are there. */
+export interface Instances {
+  list(signal: AbortSignal): Promise<string[]>;
+  /** Those that were found so far, without asking. */
+  known(): string[];
+  /** It does not answer: it is listed when it is found again. */
+  forget(instance: string): void;
+}
 
 const LOOK_EVERY_MS = 5_000;
 const ANSWERS_MS = 1_000;
@@ -38,6 +46,7 @@ export async function openInstances(
       await unlessAborted(Promise.all([first, look(signal, { strategy: "stall", stall: 100 })]), signal);
       return [...known];
     },
+    known: () => [...known],
     forget: (instance) => void known.delete(instance),
     [Symbol.asyncDispose]: () => looking[Symbol.asyncDispose](),
   };

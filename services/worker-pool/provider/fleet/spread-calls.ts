@@ -1,0 +1,89 @@
+// Where a call of a Python function runs: on the instance that was asked if it has the worker and room on it, else on another
+// instance that has both. Where all that have the worker are full, an instance without one starts it: the one that was asked, or,
+// if its own is full, another one. Where every instance has one and all are full, the call waits where it was asked.
+
+import type { ExecuteToolRequest, ExecuteToolResponse } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import { refuse } from "#runtime/failure/failure.ts";
+import { parseSourceConfig } from "../source-config.ts";
+import type { ToolCalls } from "../tool-calls.ts";
+import type { Elsewhere } from "./fleet.ts";
+
+type Run = ToolCalls["run"];
+
+export interface SpreadParts {
+  own: { run: Run };
+  /** Calls that one worker takes at a time. */
+  callsOfWorker: number;
+  hasFile: (file: string) => boolean;
+  /** Whether this instance has a worker for it with room for one more call. */
+  hasRoom: (source: string, file: string) => boolean;
+  isWarm: (source: string, file: string) => boolean;
+  /** As it is known, or, with a signal, asked now. */
+  elsewhere: (source: string, file: string, signal?: AbortSignal) => Promise<Elsewhere>;
+  /** Runs a call on another instance, and nowhere else. */
+  runAt: (place: Place, ...parameters: Parameters<Run>) => AsyncIterable<ExecuteToolResponse>;
+  /** Whether the failure says that nothing was started there. */
+  hasNotBegun: (error: unknown) => boolean;
+}
+
+/** With the worker: only if it has room on it still. */
+export interface Place {
+  instance: string;
+  isWarm: boolean;
+}
+
+/** Of a call that another instance gives to this one because of its worker. */
+export const WARM_ONLY_HEADER = "toolbus-warm-only";
+
+export class SpreadCalls {
+  readonly #parts: SpreadParts;
+
+  constructor(parts: SpreadParts) {
+    this.#parts = parts;
+  }
+
+  async *run(request: ExecuteToolRequest, options: Parameters<Run>[1]): AsyncGenerator<ExecuteToolResponse> {
+    for (const place of await this.#placesElsewhere(request, options.signal)) {
+      let hasTold = false;
+      try {
+        for await (const event of this.#parts.runAt(place, request, options)) {
+          hasTold = true;
+          yield event;
+        }
+        return;
+      } catch (error) {
+        if (hasTold || options.signal.aborted || !this.#parts.hasNotBegun(error)) throw error;
+      }
+    }
+    yield* this.#parts.own.run(request, options);
+  }
+
+  /** A call that another instance gives to this one. */
+  async *runGiven(
+    request: ExecuteToolRequest,
+    options: Parameters<Run>[1] & { isWarmOnly: boolean },
+  ): AsyncGenerator<ExecuteToolResponse> {
+    const file = this.#fileOf(request);
+    if (options.isWarmOnly && (file === undefined || !this.#parts.hasRoom(request.source?.name ?? "", file))) {
+      refuse("resource_exhausted", "the worker has no room any more", { reason: "WORKER_POOL_FULL" });
+    }
+    yield* this.#parts.own.run(request, options);
+  }
+
+  async #placesElsewhere(request: ExecuteToolRequest, signal: AbortSignal): Promise<Place[]> {
+    const { hasRoom, isWarm, elsewhere, callsOfWorker } = this.#parts;
+    const file = this.#fileOf(request);
+    const source = request.source?.name ?? "";
+    if (file === undefined || hasRoom(source, file)) return [];
+    let { warm, cold } = await elsewhere(source, file);
+    // Before a worker is started, which takes far longer.
+    if (warm.length === 0 && !isWarm(source, file)) ({ warm, cold } = await elsewhere(source, file, signal));
+    const free = warm.filter(({ callsInFlight }) => callsInFlight < callsOfWorker);
+    const places = free.map(({ instance }) => ({ instance, isWarm: true }));
+    return isWarm(source, file) ? [...places, ...cold.map((instance) => ({ instance, isWarm: false }))] : places;
+  }
+
+  #fileOf({ source }: ExecuteToolRequest): string | undefined {
+    return source && parseSourceConfig(source.name, source.config).files.find(this.#parts.hasFile);
+  }
+}
