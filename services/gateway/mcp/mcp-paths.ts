@@ -3,6 +3,7 @@
  *
  *   /mcp/<agent>     and /mcp, where there is one agent only
  *   /mcp/~suite      runs, tools, servers and the audit trail, for those who look after them; no agent's name has a ~
+ *   /mcp/~sessions   conversations with agents, for programs that lend them tools (CTR-11)
  *   POST             messages of 2024-11-05 … 2025-11-25, and requests of 2026-07-28
  *   GET, DELETE      the stream of a session, and its end, up to 2025-11-25
  *   /.well-known/oauth-protected-resource…    where tokens are to be had (RFC 9728)
@@ -20,10 +21,12 @@
 import { isLegacyRequest } from "@modelcontextprotocol/server";
 import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import { whenLeft } from "#runtime/rpc/http/connect/reply.ts";
-import type { HttpResponse, PathTaker } from "#runtime/rpc/http/messages.ts";
+import { type HttpResponse, type PathTaker, sinkOf } from "#runtime/rpc/http/messages.ts";
+import { endWhenSilent } from "#runtime/rpc/http/sockets/liveness.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
 import type { Enter } from "../access/admission.ts";
 import { type Exchange, readText } from "../plain/exchange.ts";
+import { SESSIONS, serveCallers } from "./callers/caller-server.ts";
 import { type McpExchange, type McpParts, optionsFor } from "./eras/exchange.ts";
 import { postToSession } from "./eras/session-era.ts";
 import { endSession, openStream } from "./eras/session-streams.ts";
@@ -42,7 +45,7 @@ export interface McpPathsOptions extends McpParts, SuiteParts {
 export function createMcpPaths(options: McpPathsOptions): PathTaker {
   return (request, response, body) => {
     const path = (request.url ?? "/").split("?", 1)[0] ?? "";
-    const [isOurs, agent = ""] = /^\/mcp(?:\/(~suite|[a-zA-Z0-9_-]{1,64}))?\/?$/.exec(path) ?? [];
+    const [isOurs, agent = ""] = /^\/mcp(?:\/(~suite|~sessions|[a-zA-Z0-9_-]{1,64}))?\/?$/.exec(path) ?? [];
     if (isOurs === undefined) return options.metadata.paths(request, response, body);
     const signal = signalOf(response);
     answer(options, { request, response, body, signal }, agent)
@@ -67,6 +70,7 @@ async function answer(options: McpPathsOptions, given: Given, agent: string): Pr
     const body = bodyText === "" ? undefined : parse(bodyText);
     if (isObject(body) && (typeof body.id === "string" || typeof body.id === "number")) id = body.id;
     const head = webRequestOf(request, given.signal);
+    if (agent === SESSIONS) sinkOf(response).once("close", endWhenSilent(request)); // CTR-7
     const named = agent || (await soleAgent(options, caller));
     return await route(options, { caller, request: head, agent: named, body, bodyText });
   } catch (error) {
@@ -78,6 +82,7 @@ async function answer(options: McpPathsOptions, given: Given, agent: string): Pr
 async function route(parts: McpParts & SuiteParts, exchange: McpExchange): Promise<Response> {
   const { request, body } = exchange;
   if (exchange.agent === SUITE) return serveSuite(parts, exchange);
+  if (exchange.agent === SESSIONS) return serveCallers(parts, exchange);
   if (request.method === "GET") return openStream(parts, exchange);
   if (request.method === "DELETE") return endSession(parts, exchange);
   const isOld = request.method !== "POST" || (await isLegacyRequest(request, body ?? {}));

@@ -12,7 +12,7 @@ const runs = testsOf("test/system/runs/runs.test.ts");
 const socket = testsOf("test/system/tools/caller-socket.test.ts");
 const demo = testsOf("test/system/operation/demo.test.ts");
 
-const noDoor = "The MCP door with session_message and caller_tool_response is not built.";
+const mcp = testsOf("test/system/doors/mcp-callers.test.ts");
 
 export const ctr: Proofs = {
   "CTR-1": [
@@ -24,7 +24,13 @@ export const ctr: Proofs = {
       "the next listing and the next call of the session's agent see it",
       router("what a caller declares is seen by the next listing"),
     ),
-    open("a declaration in the context of session_message, or at its top level", noDoor),
+    shown(
+      "a declaration in the context of session_message, or at its top level",
+      mcp(
+        "is asked on its open message, answers, and is told what the agent says",
+        "declares its tools at the top level too, and its error reaches the agent as one",
+      ),
+    ),
   ],
   "CTR-2": [
     shown(
@@ -52,7 +58,10 @@ export const ctr: Proofs = {
       "arguments are validated before anything is emitted",
       router("CTR-3 arguments that do not fit reach no caller"),
     ),
-    open("the request as an event of the session_message stream", noDoor),
+    shown(
+      "the request as an event of the session_message stream",
+      mcp("is asked on its open message, answers, and is told what the agent says"),
+    ),
   ],
   "CTR-4": [
     shown(
@@ -72,7 +81,10 @@ export const ctr: Proofs = {
       "the answer to a canceled request is refused likewise, through the whole suite",
       runs("is told which of its requests is canceled"),
     ),
-    open("caller_tool_response as an MCP tool", noDoor),
+    shown(
+      "caller_tool_response as an MCP tool",
+      mcp("declares its tools at the top level too, and its error reaches the agent as one"),
+    ),
   ],
   "CTR-5": [
     shown(
@@ -164,7 +176,19 @@ export const ctr: Proofs = {
     ),
   ],
   "CTR-11": [
-    open("session_message and caller_tool_response for clients of any MCP revision", noDoor),
-    open("the request travels as a notification of its own method on the open call", noDoor),
+    shown(
+      "session_message and caller_tool_response for clients of any MCP revision",
+      mcp(
+        "is asked on its open message, answers, and is told what the agent says",
+        "a client of 2024-11-05 is asked without a session and without logging/setLevel",
+      ),
+    ),
+    shown(
+      "the request travels as a notification of its own method on the open call",
+      mcp(
+        "is asked on its open message, answers, and is told what the agent says",
+        "a client of 2024-11-05 is asked without a session and without logging/setLevel",
+      ),
+    ),
   ],
 };
