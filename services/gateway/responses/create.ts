@@ -10,6 +10,7 @@ import { readBody } from "./http/read-body.ts";
 import { type CreateBody, parseBody } from "./request/body.ts";
 import { inputFrom } from "./request/input.ts";
 import { metadataFrom, notesOf } from "./request/notes.ts";
+import { modelSettingsFrom } from "./request/settings.ts";
 import { toolOptionsFrom } from "./request/tools.ts";
 import { acceptedRun, currentResponse, endedResponse, eventsOf, runIdOf } from "./runs.ts";
 
@@ -42,6 +43,7 @@ async function requestFrom(exchange: ResponsesExchange, body: CreateBody): Promi
       mode: RunMode.RETURN_CALLS,
       furtherInstructions,
       metadata: metadataFrom(body, system),
+      modelSettings: modelSettingsFrom(body),
       ...toolOptionsFrom(body),
       ...(typeof parallel === "boolean" && { parallelToolCalls: parallel }),
       ...(typeof maxToolCalls === "number" && { limits: { maxToolCalls } }),

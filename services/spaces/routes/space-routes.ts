@@ -146,8 +146,8 @@ function requiredAgain(require: () => Promise<unknown>): () => Promise<void> {
 const MAX_TEXT = 262_144;
 
 function validContent(content: ContentPart[]): ContentPart[] {
-  if (content.some(({ part }) => part.case === undefined))
-    refuseField("content", "has a part of a kind that is not known here");
+  if (content.some(({ part }) => part.case !== "text"))
+    refuseField("content", "has a part of a kind that is not taken here");
   const { length } = textOfContent(content);
   if (length === 0) refuseField("content", "has no text");
   if (length > MAX_TEXT) refuseField("content", `has a text of ${length} characters; ${MAX_TEXT} are possible`);

@@ -32,6 +32,7 @@ const childLimits = testsOf("services/orchestrator/runs/sub-agents/child-limits.
 const history = testsOf("services/orchestrator/sessions/history/history.test.ts");
 const responses = testsOf("test/system/doors/responses.test.ts");
 const responseTools = testsOf("test/system/doors/responses-tools.test.ts");
+const callOptions = testsOf("services/orchestrator/model/prompt/call-options.test.ts");
 const telling = testsOf("services/gateway/responses/told/telling.test.ts");
 const creation = testsOf("services/orchestrator/runs/create/creation.test.ts");
 
@@ -209,6 +210,15 @@ export const loopDurable: Proofs = {
         "continues the one that it names, and the agent is shown what was said there",
       ),
       telling("is told live as it is told of the log, with the same numbers"),
+    ),
+    shown(
+      "images, files, instructions and settings of the model",
+      responseTools(
+        "instructions stand behind the agent's, and those of the input hold for what goes on from it",
+        "images and files of the input are shown to the model, texts as text, and told again",
+        "what is asked of the model is told again",
+      ),
+      callOptions("a run's settings stand above its agent's, and those that it has not are not told"),
     ),
     shown(
       "responses are stored, retrievable and cancellable",

@@ -118,3 +118,40 @@ it("LOOP-18 instructions stand behind the agent's, and those of the input hold f
     data: [{ role: "system" }, { role: "user", content: [{ text: "hi" }] }],
   });
 });
+
+it("LOOP-18 images and files of the input are shown to the model, texts as text, and told again", async () => {
+  const png = "data:image/png;base64,iVBORw0KGgo=";
+  const content = [
+    { type: "input_text", text: "What is it?" },
+    { type: "input_image", image_url: png, detail: "auto" },
+    { type: "input_image", image_url: "https://example.com/a.png", detail: "auto" },
+    { type: "input_file", filename: "a.txt", file_data: `data:text/plain;base64,${btoa("words")}` },
+  ];
+  const response = await create({ model: "prompted", input: [{ role: "user", content }] });
+  expect(JSON.parse(textOf(response)).at(-1).content).toEqual([
+    { type: "text", text: "What is it?" },
+    { type: "file", mediaType: "image/png", data: { type: "data", data: "iVBORw0KGgo=" } },
+    { type: "file", mediaType: "image/*", data: { type: "url", url: "https://example.com/a.png" } },
+    { type: "text", text: "[File a.txt]\nwords" },
+  ]);
+  const { data } = await answered(ask(here, `GET /v1/responses/${response.id}/input_items`));
+  expect(data[0].content.slice(0, 3)).toEqual(content.slice(0, 3));
+  const kept = await create({
+    model: "prompted",
+    input: [{ role: "user", content: [{ type: "input_image", file_id: "f" }] }],
+  });
+  expect(kept.error).toMatchObject({
+    param: "input[0].content[0].image_url",
+    message: expect.stringContaining("not kept"),
+  });
+});
+
+it("LOOP-18 what is asked of the model is told again", async () => {
+  const format = { type: "json_schema", name: "answer", schema: { type: "object" } };
+  const asked = { temperature: 0.5, top_p: 0.9, max_output_tokens: 1_000, reasoning: { effort: "low" } };
+  const response = await create({ model: "talker", input: "hi", ...asked, text: { format }, background: true });
+  const told = { ...asked, reasoning: { effort: "low", summary: null }, background: true, text: { format } };
+  expect(response).toMatchObject(told);
+  const { error } = await create({ model: "talker", input: "hi", temperature: 3 });
+  expect(error).toMatchObject({ param: "temperature", code: "INVALID_REQUEST" });
+});

@@ -5,6 +5,7 @@ import type { InputItemSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { textContent } from "#runtime/content/text.ts";
 import { refuseField } from "#runtime/failure/failure.ts";
 import type { CreateBody, Typed } from "./body.ts";
+import { contentFrom, contentSchema, textFrom } from "./content.ts";
 import { parsed } from "./parsed.ts";
 
 type InputItem = MessageInitShape<typeof InputItemSchema>;
@@ -21,16 +22,13 @@ export function inputFrom({ input }: CreateBody): Input {
   const items = (input ?? []).map((item, n) => ({ item, place: `input[${n}]` }));
   const begin = items.findIndex(({ item }) => !isInstruction(item));
   const opening = begin < 0 ? items : items.slice(0, begin);
-  const system = opening.map(({ item, place }) => textOfContent(parsed(message, item, place), place)).join("\n\n");
+  const system = opening.map(({ item, place }) => textFrom(parsed(message, item, place).content, place)).join("\n\n");
   return { system, items: items.slice(opening.length).flatMap(({ item, place }) => itemFrom(item, place)) };
 }
 
-const content = z.union([z.string(), z.array(z.looseObject({ type: z.string() }))], {
-  error: "must be a text or a list of parts",
-});
-const message = z.looseObject({ role: z.enum(["user", "assistant", "system", "developer"]), content });
+const message = z.looseObject({ role: z.enum(["user", "assistant", "system", "developer"]), content: contentSchema });
 const call = z.looseObject({ call_id: z.string(), name: z.string(), arguments: z.string() });
-const output = z.looseObject({ call_id: z.string(), output: content });
+const output = z.looseObject({ call_id: z.string(), output: contentSchema });
 const executed = z.looseObject({
   id: z.string(),
   name: z.string(),
@@ -52,7 +50,7 @@ function itemFrom(item: Typed, place: string): InputItem[] {
     }
     case "function_call_output": {
       const given = parsed(output, item, place);
-      return [answeredFrom(given.call_id, textOfContent({ content: given.output }, place))];
+      return [answeredFrom(given.call_id, textFrom(given.output, place))];
     }
     case "mcp_call": {
       const { id, name, arguments: argumentsJson, output: result, error } = parsed(executed, item, place);
@@ -82,22 +80,11 @@ function answeredFrom(id: string, text: string, error?: string): InputItem {
 const fittingId = (id: string) => id.replace(/[^a-zA-Z0-9_-]/g, "_").slice(0, 128);
 
 function messageFrom(given: z.infer<typeof message>, place: string): InputItem {
-  const text = textOfContent(given, place);
-  if (given.role === "assistant") return said(Role.ASSISTANT, text);
+  if (given.role === "user")
+    return { item: { case: "message", value: { role: Role.USER, content: contentFrom(given.content, place) } } };
+  const text = textFrom(given.content, place);
   // prompts have one system message, which stands first
-  return said(Role.USER, given.role === "user" ? text : `[Further instructions]\n${text}`);
-}
-
-function textOfContent({ content: given }: { content: z.infer<typeof content> }, place: string): string {
-  if (typeof given === "string") return given;
-  return given.map((part, n) => textOfPart(part, `${place}.content[${n}]`)).join("\n");
-}
-
-function textOfPart(part: { type: string }, place: string): string {
-  if (part.type === "refusal") return parsed(z.looseObject({ refusal: z.string() }), part, place).refusal;
-  if (!/^(input_text|output_text|text)$/.test(part.type))
-    refuseField(`${place}.type`, `${JSON.stringify(part.type)} is no content that is known here`);
-  return parsed(z.looseObject({ text: z.string() }), part, place).text;
+  return given.role === "assistant" ? said(Role.ASSISTANT, text) : said(Role.USER, `[Further instructions]\n${text}`);
 }
 
 function said(role: Role, text: string): InputItem {

@@ -1,3 +1,4 @@
+import type { ContentPart } from "#gen/toolbus/content/v1/content_pb.ts";
 import { type Item, Role } from "#gen/toolbus/run/v1/run_pb.ts";
 import { textOfContent } from "#runtime/content/text.ts";
 import { textOf } from "./call-item.ts";
@@ -13,7 +14,8 @@ export function inputItemsFrom(runId: string, system: string, input: readonly It
 function itemFrom({ item }: Item, place: string): OutputItem | undefined {
   if (item.case === "message") {
     const { role, content } = item.value;
-    return messageOf(`msg_${place}`, role === Role.ASSISTANT ? "assistant" : "user", textOfContent(content));
+    if (role === Role.ASSISTANT) return messageOf(`msg_${place}`, "assistant", textOfContent(content));
+    return { ...messageOf(`msg_${place}`, "user", ""), content: content.flatMap(partFrom) };
   }
   if (item.case === "functionCall") {
     const { callId, name, argumentsJson } = item.value;
@@ -24,6 +26,19 @@ function itemFrom({ item }: Item, place: string): OutputItem | undefined {
   const { callId, result } = item.value;
   const output = textOf(result?.outputJson ?? "");
   return { type: "function_call_output", id: `fco_${place}`, call_id: callId, output, status: "completed" };
+}
+
+function partFrom({ part }: ContentPart): object[] {
+  if (part.case === "text") return [{ type: "input_text", text: part.value }];
+  if (part.case !== "file") return [];
+  const { mediaType, filename, source } = part.value;
+  const [url, data] = source.case === "url" ? [source.value] : [undefined, dataUrl(mediaType, source.value)];
+  if (mediaType.startsWith("image/")) return [{ type: "input_image", image_url: url ?? data, detail: "auto" }];
+  return [{ type: "input_file", filename, ...(url ? { file_url: url } : { file_data: data }) }];
+}
+
+function dataUrl(mediaType: string, bytes: Uint8Array = new Uint8Array()): string {
+  return `data:${mediaType};base64,${Buffer.from(bytes).toString("base64")}`;
 }
 
 function messageOf(id: string, role: "assistant" | "system" | "user", text: string): OutputItem {

@@ -1,4 +1,5 @@
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import type { JsonOutput } from "#gen/toolbus/run/v1/model_settings_pb.ts";
 import type { RunAccepted, RunEnded } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { RunEndReasonSchema, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { enumWord } from "#runtime/schema/enum-word.ts";
@@ -38,6 +39,7 @@ export function responseFrom(run: ToldRun): ResponseResource {
   const { options, previousRunId } = accepted;
   const status = statusOf(run);
   const notes = notesOf(options);
+  const settings = options?.modelSettings;
   return {
     id: responseIdOf(runId),
     object: "response",
@@ -48,7 +50,7 @@ export function responseFrom(run: ToldRun): ResponseResource {
     error: status === "failed" && ended ? { code: codeOf(ended.event), message: ended.event.error } : null,
     incomplete_details: isCutShort(status) && ended ? { reason: codeOf(ended.event) } : null,
     instructions: notes.instructions ?? null,
-    max_output_tokens: null,
+    max_output_tokens: settings?.maxOutputTokens ?? null,
     max_tool_calls: options?.limits?.maxToolCalls ?? null,
     model: accepted.agent,
     output: [...output],
@@ -59,19 +61,27 @@ export function responseFrom(run: ToldRun): ResponseResource {
     safety_identifier: notes.safety_identifier ?? null,
     service_tier: "default",
     store: notes.store ?? true,
-    temperature: 1,
-    text: { format: { type: "text" } },
+    temperature: settings?.temperature ?? 1,
+    text: { format: formatFrom(settings?.jsonOutput) },
     tool_choice: toolChoiceFrom(options),
     tools: toolsFrom(options),
     top_logprobs: 0,
-    top_p: 1,
-    presence_penalty: 0,
-    frequency_penalty: 0,
+    top_p: settings?.topP ?? 1,
+    presence_penalty: settings?.presencePenalty ?? 0,
+    frequency_penalty: settings?.frequencyPenalty ?? 0,
     truncation: notes.truncation ?? "disabled",
     usage: ended ? usageFrom(run.used) : null,
     user: notes.user ?? null,
     metadata: metadataOf(options),
   };
+}
+
+function formatFrom(output: JsonOutput | undefined): object {
+  if (output === undefined) return { type: "text" };
+  const { schemaJson, name, description } = output;
+  if (schemaJson === "") return { type: "json_object" };
+  const format = { type: "json_schema", name, description: description || null, strict: false };
+  return { ...format, schema: JSON.parse(schemaJson) };
 }
 
 function statusOf({ ended, hasBegun }: ToldRun): string {

@@ -46,6 +46,17 @@ describe("budgets", () => {
     expect((await run.view()).usage).toMatchObject({ inputTokens: 1_220n, outputTokens: 810n });
   });
 
+  test("LOOP-18 a run whose models have written all that it lets them is incomplete", async () => {
+    const options = { modelSettings: { maxOutputTokens: 800 } };
+    const run = await openRun({ turns: [], model: createCaller("expensive"), tools: [expensive], options });
+    await run.work();
+    expect(await run.view()).toMatchObject({
+      state: RunState.INCOMPLETE,
+      endReason: RunEndReason.MAX_OUTPUT_TOKENS,
+      turnCount: 2,
+    });
+  });
+
   test("LOOP-12 a provider that tells no usage is held to max_tokens and max_cost by an estimate", async () => {
     const nothing = { total: undefined, noCache: undefined, cacheRead: undefined, cacheWrite: undefined };
     const usage = { inputTokens: nothing, outputTokens: { total: undefined, text: undefined, reasoning: undefined } };

@@ -80,6 +80,12 @@ export const tokensUsedUp: StopCondition = (state, { maxTokens }) => {
   return isOver ? { state: RunState.INCOMPLETE, endReason: RunEndReason.MAX_TOKENS } : undefined;
 };
 
+export const outputTokensUsedUp: StopCondition = (state) => {
+  const most = state.accepted.options?.modelSettings?.maxOutputTokens ?? Number.POSITIVE_INFINITY;
+  const isOver = openCallCount(state) === 0 && Number(state.spent.outputTokens) >= most;
+  return isOver ? { state: RunState.INCOMPLETE, endReason: RunEndReason.MAX_OUTPUT_TOKENS } : undefined;
+};
+
 export const costUsedUp: StopCondition = (state, { maxCost }) =>
   openCallCount(state) === 0 && maxCost !== undefined && amountLeft(maxCost, state.spent.cost).micros === 0n
     ? { state: RunState.INCOMPLETE, endReason: RunEndReason.MAX_COST }
@@ -95,6 +101,7 @@ const stopConditions: readonly StopCondition[] = [
   toolCallsExceeded,
   turnsUsedUp,
   tokensUsedUp,
+  outputTokensUsedUp,
   costUsedUp,
 ];
 

@@ -1,3 +1,4 @@
+import type { File } from "#gen/toolbus/content/v1/content_pb.ts";
 import { type Item, Role } from "#gen/toolbus/run/v1/run_pb.ts";
 import { textOfContent } from "#runtime/content/text.ts";
 
@@ -40,8 +41,10 @@ function shortened(line: string, limit: number): string {
 function textOfItem({ item }: Item): string {
   switch (item.case) {
     case "message": {
-      const text = textOfContent(item.value.content);
-      return text === "" ? "" : `${nameOfRole(item.value.role)}: ${text}`;
+      const { role, content } = item.value;
+      const files = content.flatMap(({ part }) => (part.case === "file" ? [wordsOf(part.value)] : []));
+      const text = [textOfContent(content), ...files].filter((line) => line !== "").join(" ");
+      return text === "" ? "" : `${nameOfRole(role)}: ${text}`;
     }
     case "functionCall":
       return `assistant calls ${item.value.name} (${item.value.callId}): ${item.value.argumentsJson}`;
@@ -52,6 +55,10 @@ function textOfItem({ item }: Item): string {
     default:
       return "";
   }
+}
+
+function wordsOf({ filename, mediaType }: File): string {
+  return `[File ${filename} ${mediaType}]`;
 }
 
 function nameOfRole(role: Role): string {

@@ -18,7 +18,7 @@ import { callIdsOfTurn, takenCallIds } from "../../log/state/call-ids.ts";
 import type { FoldedRun } from "../../log/state/fold.ts";
 import { type Answer, type AnswerPart, AnswerTooLarge, type Used } from "../../model/attempt/answer.ts";
 import { takeAttempt } from "../../model/attempt/attempt.ts";
-import { callOptionsFromModelOptions } from "../../model/prompt/call-options.ts";
+import { callOptionsFromModelOptions, callOptionsFromSettings } from "../../model/prompt/call-options.ts";
 import type { LoopContext } from "../context.ts";
 import { RunFailed } from "../errors/run-failed.ts";
 import { decideStop } from "../limits/stop-condition.ts";
@@ -135,8 +135,10 @@ async function ask(context: LoopContext, question: Question) {
   const options = state.accepted.options;
   const toolChoice = toolChoiceOfTurn(options, turn, table);
   const tools = table.modelTools.length > 0 ? { tools: table.modelTools, toolChoice } : {};
+  const own = callOptionsFromModelOptions(model.config.provider, model.config.options);
   const request = {
-    ...callOptionsFromModelOptions(model.config.provider, model.config.options),
+    ...own,
+    ...callOptionsFromSettings(options?.modelSettings, own, state.spent.outputTokens),
     ...tools,
     prompt: promptOfRun(state, context, table.sourceInstructions),
     headers: { "idempotency-key": keyOfRequest(state, models, `${turn}`) }, // turn-3

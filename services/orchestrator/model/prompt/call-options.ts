@@ -4,6 +4,7 @@ import {
   type LanguageModelV4CallOptions,
   type LanguageModelV4FunctionTool,
 } from "@ai-sdk/provider";
+import { type JsonOutput, type ModelSettings, ReasoningEffort } from "#gen/toolbus/run/v1/model_settings_pb.ts";
 import type { Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { isTooDeep } from "#runtime/schema/depth.ts";
 import { TOOL_IMAGES } from "./stored-images.ts";
@@ -41,6 +42,46 @@ export function callOptionsFromModelOptions(
     else own[name] = value;
   }
   return { ...standard, ...(Object.keys(own).length > 0 && { providerOptions: { [optionsKey(provider)]: own } }) };
+}
+
+/** What a run asks of its model. `spent` are the tokens that its models have written. */
+export function callOptionsFromSettings(
+  settings: ModelSettings | undefined,
+  own: Pick<LanguageModelV4CallOptions, "maxOutputTokens">,
+  spent: bigint,
+): Partial<LanguageModelV4CallOptions> {
+  if (settings === undefined) return {};
+  const { temperature, topP, presencePenalty, frequencyPenalty, maxOutputTokens, reasoningEffort, jsonOutput } =
+    settings;
+  const reasoning = EFFORTS[reasoningEffort];
+  const left = maxOutputTokens === undefined ? undefined : Math.max(1, maxOutputTokens - Number(spent));
+  return {
+    ...(temperature !== undefined && { temperature }),
+    ...(topP !== undefined && { topP }),
+    ...(presencePenalty !== undefined && { presencePenalty }),
+    ...(frequencyPenalty !== undefined && { frequencyPenalty }),
+    ...(left !== undefined && { maxOutputTokens: Math.min(left, own.maxOutputTokens ?? left) }),
+    ...(reasoning !== undefined && { reasoning }),
+    ...(jsonOutput && { responseFormat: formatFrom(jsonOutput) }),
+  };
+}
+
+const EFFORTS: Partial<Record<ReasoningEffort, NonNullable<LanguageModelV4CallOptions["reasoning"]>>> = {
+  [ReasoningEffort.NONE]: "none",
+  [ReasoningEffort.MINIMAL]: "minimal",
+  [ReasoningEffort.LOW]: "low",
+  [ReasoningEffort.MEDIUM]: "medium",
+  [ReasoningEffort.HIGH]: "high",
+  [ReasoningEffort.XHIGH]: "xhigh",
+};
+
+function formatFrom({ schemaJson, name, description }: JsonOutput) {
+  return {
+    type: "json" as const,
+    ...(schemaJson !== "" && { schema: schemaFromJson(schemaJson) }),
+    ...(name !== "" && { name }),
+    ...(description !== "" && { description }),
+  };
 }
 
 /** A package of the AI SDK knows its own options under its short name. */

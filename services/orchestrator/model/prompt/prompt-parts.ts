@@ -7,6 +7,7 @@ import {
   type LanguageModelV4ToolResultOutput,
   type SharedV4ProviderMetadata,
 } from "@ai-sdk/provider";
+import type { ContentPart } from "#gen/toolbus/content/v1/content_pb.ts";
 import type { FunctionCall, Item } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { textOfContent } from "#runtime/content/text.ts";
@@ -39,6 +40,18 @@ export function assistantPartFromItem(item: Item["item"], callId: string): Assis
     default:
       return undefined;
   }
+}
+
+type UserPart = Extract<LanguageModelV4Message, { role: "user" }>["content"][number];
+
+/** As base64, which is logged and counted as the text that it is. */
+export function partForUser({ part }: ContentPart): UserPart[] {
+  if (part.case === "text") return part.value.trim() === "" ? [] : [{ type: "text", text: part.value }];
+  if (part.case !== "file") return [];
+  const { mediaType, filename, source } = part.value;
+  const url = source.case === "url" ? { type: "url" as const, url: new URL(source.value) } : undefined;
+  const data = url ?? { type: "data" as const, data: Buffer.from(source.value as Uint8Array).toString("base64") };
+  return [{ type: "file", mediaType, data, ...(filename !== "" && { filename }) }];
 }
 
 /** An object, whatever the model wrote. */

@@ -1,6 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import type { ContentPart } from "#gen/toolbus/content/v1/content_pb.ts";
 import { TurnCommittedSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { type Item, ItemSchema, Role } from "#gen/toolbus/run/v1/run_pb.ts";
 import { type ToolResult, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
@@ -51,6 +52,23 @@ describe("a prompt", () => {
         ],
       },
       { role: "assistant", content: [{ type: "text", text: "done" }] },
+    ]);
+  });
+
+  test("LOOP-18 shows a user's files where they stand", () => {
+    const file = (source: object) => ({
+      part: { case: "file", value: { mediaType: "image/png", filename: "", source } },
+    });
+    const content = [
+      ...textContent("Look:"),
+      file({ case: "data", value: Buffer.from("png") }),
+      file({ case: "url", value: "https://example.com/a.png" }),
+    ] as ContentPart[];
+    const seen = create(ItemSchema, { item: { case: "message", value: { role: Role.USER, content } } });
+    expect(promptFromItems("", [seen])[0]?.content).toEqual([
+      { type: "text", text: "Look:" },
+      { type: "file", mediaType: "image/png", data: { type: "data", data: "cG5n" } },
+      { type: "file", mediaType: "image/png", data: { type: "url", url: new URL("https://example.com/a.png") } },
     ]);
   });
 

@@ -19,6 +19,7 @@ import { itemsFromTurns } from "../../log/state/view.ts";
 import {
   type AssistantPart,
   assistantPartFromItem,
+  partForUser,
   resultInWords,
   resultPart,
   type ShownCall,
@@ -45,7 +46,7 @@ export function promptFromItems(instructions: string, items: readonly Item[]): L
     if (!isSpoken || turn.isAnswered) closeTurn(); // prompt-2: a turn goes on until it is answered or somebody else speaks
     const shownId = item.case === "functionCall" ? unusedId(item.value.callId, shownIds) : "";
     if (item.case === "functionCall") turn.calls.push({ call: item.value, shownId });
-    if (item.case === "message" && !isSpoken) prompt.push(userMessage(textForUser(item.value)));
+    if (item.case === "message" && !isSpoken) prompt.push(messageForUser(item.value));
     const part = isSpoken ? assistantPartFromItem(item, shownId) : undefined;
     if (part !== undefined) turn.spoken.push(part);
   }
@@ -136,10 +137,11 @@ function saidBefore(turns: readonly Turn[], count: number): Said | undefined {
   return said;
 }
 
-/** prompt-5. */
-function textForUser({ role, content }: Message): string {
+/** prompt-5; files stand where they stood. */
+function messageForUser({ role, content }: Message): LanguageModelV4Message {
+  if (content.some(({ part }) => part.case === "file")) return { role: "user", content: content.flatMap(partForUser) };
   const text = textOfContent(content);
-  return role === Role.SYSTEM ? `[Further instructions]\n${text}` : text;
+  return userMessage(role === Role.SYSTEM ? `[Further instructions]\n${text}` : text);
 }
 
 function userMessage(text: string): LanguageModelV4Message {

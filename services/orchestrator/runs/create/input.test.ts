@@ -70,6 +70,17 @@ describe("the input of a run", () => {
     ]);
   });
 
+  test("LOOP-18 a user may give a file without a word, and the agent gives none", () => {
+    const file = { mediaType: "image/png", source: { case: "url" as const, value: "https://example.com/a.png" } };
+    const given = (role: Role): Given => ({
+      item: { case: "message", value: { role, content: [{ part: { case: "file", value: file } }] } },
+    });
+    expect(itemsFrom([given(Role.USER)])).toHaveLength(1);
+    expect(() => itemsFrom([given(Role.ASSISTANT)])).toThrow(
+      "input[0].message.content[0] is a file, which users alone give",
+    );
+  });
+
   test("LOOP-18 tells of calls that were made elsewhere", () => {
     const call: Given = { item: { case: "call", value: { callId: "a", name: "look", argumentsJson: "{}" } } };
     expect(itemsFrom([hello, call, output(result('"seen"'))]).map(({ item }) => item)).toMatchObject([

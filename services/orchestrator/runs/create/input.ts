@@ -35,8 +35,11 @@ function itemFromMessage({ role, content }: InputMessage, place: string): Item {
     refuseAt(`${place}.message.role`, "must be ROLE_USER or ROLE_ASSISTANT"); // requests on the bus were not validated before
   const unknown = content.findIndex(({ part }) => part.case === undefined);
   if (unknown >= 0) refuseAt(`${place}.message.content[${unknown}]`, "is of a kind that is not known here");
-  // no provider takes a message without words; one of the assistant is left out
-  if (role !== Role.ASSISTANT && textOfContent(content).trim() === "") refuseAt(place, "holds nothing");
+  const file = content.findIndex(({ part }) => part.case === "file");
+  if (file >= 0 && role === Role.ASSISTANT)
+    refuseAt(`${place}.message.content[${file}]`, "is a file, which users alone give");
+  // no provider takes a message of nothing; one of the assistant is left out
+  if (role === Role.USER && file < 0 && textOfContent(content).trim() === "") refuseAt(place, "holds nothing");
   return create(ItemSchema, { item: { case: "message", value: { role, content } } });
 }
 

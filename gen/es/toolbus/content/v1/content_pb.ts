@@ -13,7 +13,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toolbus/content/v1/content.proto.
  */
 export const file_toolbus_content_v1_content: GenFile = /*@__PURE__*/
-  fileDesc("CiB0b29sYnVzL2NvbnRlbnQvdjEvY29udGVudC5wcm90bxISdG9vbGJ1cy5jb250ZW50LnYxIjgKC0NvbnRlbnRQYXJ0EhoKBHRleHQYASABKAlCCrpIB3IFGICAgAJIAEINCgRwYXJ0EgW6SAIIAWIGcHJvdG8z", [file_buf_validate_validate]);
+  fileDesc("CiB0b29sYnVzL2NvbnRlbnQvdjEvY29udGVudC5wcm90bxISdG9vbGJ1cy5jb250ZW50LnYxImIKC0NvbnRlbnRQYXJ0EhoKBHRleHQYASABKAlCCrpIB3IFGICAgAJIABIoCgRmaWxlGAIgASgLMhgudG9vbGJ1cy5jb250ZW50LnYxLkZpbGVIAEINCgRwYXJ0EgW6SAIIASLEAQoERmlsZRJRCgptZWRpYV90eXBlGAEgASgJQj26SDpyOBj/ATIzXlthLXpBLVowLTkhIyQmXl8uKy1dKy8oW2EtekEtWjAtOSEjJCZeXy4rLV0rfFsqXSkkEhoKCGZpbGVuYW1lGAIgASgJQgi6SAVyAxiACBIXCgRkYXRhGAMgASgMQge6SAR6AhABSAASIwoDdXJsGAQgASgJQhS6SBFyDxiAQDIKXmh0dHBzPzovL0gAQg8KBnNvdXJjZRIFukgCCAFiBnByb3RvMw", [file_buf_validate_validate]);
 
 /**
  * One part of a message.
@@ -35,6 +35,14 @@ export type ContentPart = Message<"toolbus.content.v1.ContentPart"> & {
      */
     value: string;
     case: "text";
+  } | {
+    /**
+     * A file, in what a user says to an agent; nowhere else.
+     *
+     * @generated from field: toolbus.content.v1.File file = 2;
+     */
+    value: File;
+    case: "file";
   } | { case: undefined; value?: undefined };
 };
 
@@ -44,4 +52,55 @@ export type ContentPart = Message<"toolbus.content.v1.ContentPart"> & {
  */
 export const ContentPartSchema: GenMessage<ContentPart> = /*@__PURE__*/
   messageDesc(file_toolbus_content_v1_content, 0);
+
+/**
+ * A file, such as an image or a document. The model is given it as it is: one that does not take such files fails the run.
+ *
+ * @generated from message toolbus.content.v1.File
+ */
+export type File = Message<"toolbus.content.v1.File"> & {
+  /**
+   * What it is, as a media type (`image/png`), or of which kind it is (`image/*`).
+   *
+   * @generated from field: string media_type = 1;
+   */
+  mediaType: string;
+
+  /**
+   * Its name; empty if it has none.
+   *
+   * @generated from field: string filename = 2;
+   */
+  filename: string;
+
+  /**
+   * Where its bytes are.
+   *
+   * @generated from oneof toolbus.content.v1.File.source
+   */
+  source: {
+    /**
+     * Here. With all else of a run's input they take at most what an event of a log may (1 MiB).
+     *
+     * @generated from field: bytes data = 3;
+     */
+    value: Uint8Array;
+    case: "data";
+  } | {
+    /**
+     * At an address that the model's provider reads: `http://` or `https://`.
+     *
+     * @generated from field: string url = 4;
+     */
+    value: string;
+    case: "url";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message toolbus.content.v1.File.
+ * Use `create(FileSchema)` to create a new message.
+ */
+export const FileSchema: GenMessage<File> = /*@__PURE__*/
+  messageDesc(file_toolbus_content_v1_content, 1);
 

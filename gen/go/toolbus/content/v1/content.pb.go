@@ -33,6 +33,7 @@ type ContentPart struct {
 	// Types that are valid to be assigned to Part:
 	//
 	//	*ContentPart_Text
+	//	*ContentPart_File
 	Part          isContentPart_Part `protobuf_oneof:"part"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -84,6 +85,15 @@ func (x *ContentPart) GetText() string {
 	return ""
 }
 
+func (x *ContentPart) GetFile() *File {
+	if x != nil {
+		if x, ok := x.Part.(*ContentPart_File); ok {
+			return x.File
+		}
+	}
+	return nil
+}
+
 type isContentPart_Part interface {
 	isContentPart_Part()
 }
@@ -93,17 +103,138 @@ type ContentPart_Text struct {
 	Text string `protobuf:"bytes,1,opt,name=text,proto3,oneof"`
 }
 
+type ContentPart_File struct {
+	// A file, in what a user says to an agent; nowhere else.
+	File *File `protobuf:"bytes,2,opt,name=file,proto3,oneof"`
+}
+
 func (*ContentPart_Text) isContentPart_Part() {}
+
+func (*ContentPart_File) isContentPart_Part() {}
+
+// A file, such as an image or a document. The model is given it as it is: one that does not take such files fails the run.
+type File struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What it is, as a media type (`image/png`), or of which kind it is (`image/*`).
+	MediaType string `protobuf:"bytes,1,opt,name=media_type,json=mediaType,proto3" json:"media_type,omitempty"`
+	// Its name; empty if it has none.
+	Filename string `protobuf:"bytes,2,opt,name=filename,proto3" json:"filename,omitempty"`
+	// Where its bytes are.
+	//
+	// Types that are valid to be assigned to Source:
+	//
+	//	*File_Data
+	//	*File_Url
+	Source        isFile_Source `protobuf_oneof:"source"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *File) Reset() {
+	*x = File{}
+	mi := &file_toolbus_content_v1_content_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *File) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*File) ProtoMessage() {}
+
+func (x *File) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_content_v1_content_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use File.ProtoReflect.Descriptor instead.
+func (*File) Descriptor() ([]byte, []int) {
+	return file_toolbus_content_v1_content_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *File) GetMediaType() string {
+	if x != nil {
+		return x.MediaType
+	}
+	return ""
+}
+
+func (x *File) GetFilename() string {
+	if x != nil {
+		return x.Filename
+	}
+	return ""
+}
+
+func (x *File) GetSource() isFile_Source {
+	if x != nil {
+		return x.Source
+	}
+	return nil
+}
+
+func (x *File) GetData() []byte {
+	if x != nil {
+		if x, ok := x.Source.(*File_Data); ok {
+			return x.Data
+		}
+	}
+	return nil
+}
+
+func (x *File) GetUrl() string {
+	if x != nil {
+		if x, ok := x.Source.(*File_Url); ok {
+			return x.Url
+		}
+	}
+	return ""
+}
+
+type isFile_Source interface {
+	isFile_Source()
+}
+
+type File_Data struct {
+	// Here. With all else of a run's input they take at most what an event of a log may (1 MiB).
+	Data []byte `protobuf:"bytes,3,opt,name=data,proto3,oneof"`
+}
+
+type File_Url struct {
+	// At an address that the model's provider reads: `http://` or `https://`.
+	Url string `protobuf:"bytes,4,opt,name=url,proto3,oneof"`
+}
+
+func (*File_Data) isFile_Source() {}
+
+func (*File_Url) isFile_Source() {}
 
 var File_toolbus_content_v1_content_proto protoreflect.FileDescriptor
 
 const file_toolbus_content_v1_content_proto_rawDesc = "" +
 	"\n" +
-	" toolbus/content/v1/content.proto\x12\x12toolbus.content.v1\x1a\x1bbuf/validate/validate.proto\">\n" +
+	" toolbus/content/v1/content.proto\x12\x12toolbus.content.v1\x1a\x1bbuf/validate/validate.proto\"n\n" +
 	"\vContentPart\x12 \n" +
 	"\x04text\x18\x01 \x01(\tB\n" +
-	"\xbaH\ar\x05\x18\x80\x80\x80\x02H\x00R\x04textB\r\n" +
-	"\x04part\x12\x05\xbaH\x02\b\x01B\xc1\x01\n" +
+	"\xbaH\ar\x05\x18\x80\x80\x80\x02H\x00R\x04text\x12.\n" +
+	"\x04file\x18\x02 \x01(\v2\x18.toolbus.content.v1.FileH\x00R\x04fileB\r\n" +
+	"\x04part\x12\x05\xbaH\x02\b\x01\"\xe4\x01\n" +
+	"\x04File\x12\\\n" +
+	"\n" +
+	"media_type\x18\x01 \x01(\tB=\xbaH:r8\x18\xff\x0123^[a-zA-Z0-9!#$&^_.+-]+/([a-zA-Z0-9!#$&^_.+-]+|[*])$R\tmediaType\x12$\n" +
+	"\bfilename\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\bfilename\x12\x1d\n" +
+	"\x04data\x18\x03 \x01(\fB\a\xbaH\x04z\x02\x10\x01H\x00R\x04data\x12(\n" +
+	"\x03url\x18\x04 \x01(\tB\x14\xbaH\x11r\x0f\x18\x80@2\n" +
+	"^https?://H\x00R\x03urlB\x0f\n" +
+	"\x06source\x12\x05\xbaH\x02\b\x01B\xc1\x01\n" +
 	"\x16com.toolbus.content.v1B\fContentProtoP\x01Z/toolbus.dev/gen/go/toolbus/content/v1;contentv1\xa2\x02\x03TCX\xaa\x02\x12Toolbus.Content.V1\xca\x02\x12Toolbus\\Content\\V1\xe2\x02\x1eToolbus\\Content\\V1\\GPBMetadata\xea\x02\x14Toolbus::Content::V1b\x06proto3"
 
 var (
@@ -118,16 +249,18 @@ func file_toolbus_content_v1_content_proto_rawDescGZIP() []byte {
 	return file_toolbus_content_v1_content_proto_rawDescData
 }
 
-var file_toolbus_content_v1_content_proto_msgTypes = make([]protoimpl.MessageInfo, 1)
+var file_toolbus_content_v1_content_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
 var file_toolbus_content_v1_content_proto_goTypes = []any{
 	(*ContentPart)(nil), // 0: toolbus.content.v1.ContentPart
+	(*File)(nil),        // 1: toolbus.content.v1.File
 }
 var file_toolbus_content_v1_content_proto_depIdxs = []int32{
-	0, // [0:0] is the sub-list for method output_type
-	0, // [0:0] is the sub-list for method input_type
-	0, // [0:0] is the sub-list for extension type_name
-	0, // [0:0] is the sub-list for extension extendee
-	0, // [0:0] is the sub-list for field type_name
+	1, // 0: toolbus.content.v1.ContentPart.file:type_name -> toolbus.content.v1.File
+	1, // [1:1] is the sub-list for method output_type
+	1, // [1:1] is the sub-list for method input_type
+	1, // [1:1] is the sub-list for extension type_name
+	1, // [1:1] is the sub-list for extension extendee
+	0, // [0:1] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_content_v1_content_proto_init() }
@@ -137,6 +270,11 @@ func file_toolbus_content_v1_content_proto_init() {
 	}
 	file_toolbus_content_v1_content_proto_msgTypes[0].OneofWrappers = []any{
 		(*ContentPart_Text)(nil),
+		(*ContentPart_File)(nil),
+	}
+	file_toolbus_content_v1_content_proto_msgTypes[1].OneofWrappers = []any{
+		(*File_Data)(nil),
+		(*File_Url)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -144,7 +282,7 @@ func file_toolbus_content_v1_content_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolbus_content_v1_content_proto_rawDesc), len(file_toolbus_content_v1_content_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   1,
+			NumMessages:   2,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

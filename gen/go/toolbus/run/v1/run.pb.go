@@ -1101,7 +1101,9 @@ type RunOptions struct {
 	// Instructions for this run, behind those of the agent (or of `instructions`); empty adds nothing.
 	FurtherInstructions string `protobuf:"bytes,9,opt,name=further_instructions,json=furtherInstructions,proto3" json:"further_instructions,omitempty"`
 	// What the client notes of the run, for itself: it is kept with the run, and changes nothing.
-	Metadata      map[string]string `protobuf:"bytes,10,rep,name=metadata,proto3" json:"metadata,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Metadata map[string]string `protobuf:"bytes,10,rep,name=metadata,proto3" json:"metadata,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// What the run asks of its model.
+	ModelSettings *ModelSettings `protobuf:"bytes,11,opt,name=model_settings,json=modelSettings,proto3" json:"model_settings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1202,6 +1204,13 @@ func (x *RunOptions) GetFurtherInstructions() string {
 func (x *RunOptions) GetMetadata() map[string]string {
 	if x != nil {
 		return x.Metadata
+	}
+	return nil
+}
+
+func (x *RunOptions) GetModelSettings() *ModelSettings {
+	if x != nil {
+		return x.ModelSettings
 	}
 	return nil
 }
@@ -1611,7 +1620,7 @@ var File_toolbus_run_v1_run_proto protoreflect.FileDescriptor
 
 const file_toolbus_run_v1_run_proto_rawDesc = "" +
 	"\n" +
-	"\x18toolbus/run/v1/run.proto\x12\x0etoolbus.run.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ctoolbus/agent/v1/agent.proto\x1a toolbus/content/v1/content.proto\x1a\x1ftoolbus/mcp/v1/mcp_server.proto\x1a\x1atoolbus/tool/v1/tool.proto\x1a\x1btoolbus/tool/v1/usage.proto\"\xc4\x01\n" +
+	"\x18toolbus/run/v1/run.proto\x12\x0etoolbus.run.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ctoolbus/agent/v1/agent.proto\x1a toolbus/content/v1/content.proto\x1a\x1ftoolbus/mcp/v1/mcp_server.proto\x1a#toolbus/run/v1/model_settings.proto\x1a\x1atoolbus/tool/v1/tool.proto\x1a\x1btoolbus/tool/v1/usage.proto\"\xc4\x01\n" +
 	"\aMessage\x12(\n" +
 	"\x04role\x18\x01 \x01(\x0e2\x14.toolbus.run.v1.RoleR\x04role\x129\n" +
 	"\acontent\x18\x02 \x03(\v2\x1f.toolbus.content.v1.ContentPartR\acontent\x124\n" +
@@ -1654,7 +1663,7 @@ const file_toolbus_run_v1_run_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x04name\x12+\n" +
 	"\vdescription\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80\x04R\vdescription\x125\n" +
 	"\x11input_schema_json\x18\x03 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80@R\x0finputSchemaJson\x127\n" +
-	"\x12output_schema_json\x18\x04 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80@R\x10outputSchemaJson\"\xe7\x05\n" +
+	"\x12output_schema_json\x18\x04 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80@R\x10outputSchemaJson\"\xad\x06\n" +
 	"\n" +
 	"RunOptions\x12;\n" +
 	"\vtool_choice\x18\x01 \x01(\v2\x1a.toolbus.run.v1.ToolChoiceR\n" +
@@ -1669,7 +1678,8 @@ const file_toolbus_run_v1_run_proto_rawDesc = "" +
 	"mcpServers\x12<\n" +
 	"\x14further_instructions\x18\t \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80@R\x13furtherInstructions\x12_\n" +
 	"\bmetadata\x18\n" +
-	" \x03(\v2(.toolbus.run.v1.RunOptions.MetadataEntryB\x19\xbaH\x16\x9a\x01\x13\x10@\"\ar\x05\x10\x01\x18\x80\x01*\x06r\x04\x18\x80\x80\x10R\bmetadata\x1a;\n" +
+	" \x03(\v2(.toolbus.run.v1.RunOptions.MetadataEntryB\x19\xbaH\x16\x9a\x01\x13\x10@\"\ar\x05\x10\x01\x18\x80\x01*\x06r\x04\x18\x80\x80\x10R\bmetadata\x12D\n" +
+	"\x0emodel_settings\x18\v \x01(\v2\x1d.toolbus.run.v1.ModelSettingsR\rmodelSettings\x1a;\n" +
 	"\rMetadataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\x16\n" +
@@ -1809,8 +1819,9 @@ var file_toolbus_run_v1_run_proto_goTypes = []any{
 	(*v12.CustomTransport)(nil),   // 23: toolbus.mcp.v1.CustomTransport
 	(*v11.AllowedTools)(nil),      // 24: toolbus.tool.v1.AllowedTools
 	(*v13.Limits)(nil),            // 25: toolbus.agent.v1.Limits
-	(*v11.Usage)(nil),             // 26: toolbus.tool.v1.Usage
-	(*timestamppb.Timestamp)(nil), // 27: google.protobuf.Timestamp
+	(*ModelSettings)(nil),         // 26: toolbus.run.v1.ModelSettings
+	(*v11.Usage)(nil),             // 27: toolbus.tool.v1.Usage
+	(*timestamppb.Timestamp)(nil), // 28: google.protobuf.Timestamp
 }
 var file_toolbus_run_v1_run_proto_depIdxs = []int32{
 	4,  // 0: toolbus.run.v1.Message.role:type_name -> toolbus.run.v1.Role
@@ -1832,21 +1843,22 @@ var file_toolbus_run_v1_run_proto_depIdxs = []int32{
 	25, // 16: toolbus.run.v1.RunOptions.limits:type_name -> toolbus.agent.v1.Limits
 	11, // 17: toolbus.run.v1.RunOptions.mcp_servers:type_name -> toolbus.run.v1.RunMcpServer
 	18, // 18: toolbus.run.v1.RunOptions.metadata:type_name -> toolbus.run.v1.RunOptions.MetadataEntry
-	0,  // 19: toolbus.run.v1.Run.state:type_name -> toolbus.run.v1.RunState
-	1,  // 20: toolbus.run.v1.Run.end_reason:type_name -> toolbus.run.v1.RunEndReason
-	9,  // 21: toolbus.run.v1.Run.items:type_name -> toolbus.run.v1.Item
-	6,  // 22: toolbus.run.v1.Run.required_calls:type_name -> toolbus.run.v1.FunctionCall
-	26, // 23: toolbus.run.v1.Run.usage:type_name -> toolbus.tool.v1.Usage
-	27, // 24: toolbus.run.v1.Run.create_time:type_name -> google.protobuf.Timestamp
-	27, // 25: toolbus.run.v1.Run.end_time:type_name -> google.protobuf.Timestamp
-	14, // 26: toolbus.run.v1.Run.parent:type_name -> toolbus.run.v1.RunParent
-	15, // 27: toolbus.run.v1.Run.fork:type_name -> toolbus.run.v1.RunFork
-	17, // 28: toolbus.run.v1.Run.draft:type_name -> toolbus.run.v1.TextCheckpoint
-	29, // [29:29] is the sub-list for method output_type
-	29, // [29:29] is the sub-list for method input_type
-	29, // [29:29] is the sub-list for extension type_name
-	29, // [29:29] is the sub-list for extension extendee
-	0,  // [0:29] is the sub-list for field type_name
+	26, // 19: toolbus.run.v1.RunOptions.model_settings:type_name -> toolbus.run.v1.ModelSettings
+	0,  // 20: toolbus.run.v1.Run.state:type_name -> toolbus.run.v1.RunState
+	1,  // 21: toolbus.run.v1.Run.end_reason:type_name -> toolbus.run.v1.RunEndReason
+	9,  // 22: toolbus.run.v1.Run.items:type_name -> toolbus.run.v1.Item
+	6,  // 23: toolbus.run.v1.Run.required_calls:type_name -> toolbus.run.v1.FunctionCall
+	27, // 24: toolbus.run.v1.Run.usage:type_name -> toolbus.tool.v1.Usage
+	28, // 25: toolbus.run.v1.Run.create_time:type_name -> google.protobuf.Timestamp
+	28, // 26: toolbus.run.v1.Run.end_time:type_name -> google.protobuf.Timestamp
+	14, // 27: toolbus.run.v1.Run.parent:type_name -> toolbus.run.v1.RunParent
+	15, // 28: toolbus.run.v1.Run.fork:type_name -> toolbus.run.v1.RunFork
+	17, // 29: toolbus.run.v1.Run.draft:type_name -> toolbus.run.v1.TextCheckpoint
+	30, // [30:30] is the sub-list for method output_type
+	30, // [30:30] is the sub-list for method input_type
+	30, // [30:30] is the sub-list for extension type_name
+	30, // [30:30] is the sub-list for extension extendee
+	0,  // [0:30] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_run_v1_run_proto_init() }
@@ -1854,6 +1866,7 @@ func file_toolbus_run_v1_run_proto_init() {
 	if File_toolbus_run_v1_run_proto != nil {
 		return
 	}
+	file_toolbus_run_v1_model_settings_proto_init()
 	file_toolbus_run_v1_run_proto_msgTypes[4].OneofWrappers = []any{
 		(*Item_Message)(nil),
 		(*Item_FunctionCall)(nil),

@@ -12,6 +12,7 @@ from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from toolbus.agent.v1 import agent_pb2 as _agent_pb2
 from toolbus.content.v1 import content_pb2 as _content_pb2
 from toolbus.mcp.v1 import mcp_server_pb2 as _mcp_server_pb2
+from toolbus.run.v1 import model_settings_pb2 as _model_settings_pb2
 from toolbus.tool.v1 import tool_pb2 as _tool_pb2
 from toolbus.tool.v1 import usage_pb2 as _usage_pb2
 import builtins as _builtins
@@ -587,6 +588,7 @@ class RunOptions(_message.Message):
     MCP_SERVERS_FIELD_NUMBER: _builtins.int
     FURTHER_INSTRUCTIONS_FIELD_NUMBER: _builtins.int
     METADATA_FIELD_NUMBER: _builtins.int
+    MODEL_SETTINGS_FIELD_NUMBER: _builtins.int
     mode: Global___RunMode.ValueType
     """How the loop treats the model's calls."""
     parallel_tool_calls: _builtins.bool
@@ -623,6 +625,10 @@ class RunOptions(_message.Message):
     def metadata(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
         """What the client notes of the run, for itself: it is kept with the run, and changes nothing."""
 
+    @_builtins.property
+    def model_settings(self) -> _model_settings_pb2.ModelSettings:
+        """What the run asks of its model."""
+
     def __init__(
         self,
         *,
@@ -636,10 +642,11 @@ class RunOptions(_message.Message):
         mcp_servers: _abc.Iterable[Global___RunMcpServer] | None = ...,
         further_instructions: _builtins.str = ...,
         metadata: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+        model_settings: _model_settings_pb2.ModelSettings | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_parallel_tool_calls", b"_parallel_tool_calls", "allowed_tools", b"allowed_tools", "limits", b"limits", "parallel_tool_calls", b"parallel_tool_calls", "tool_choice", b"tool_choice"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_parallel_tool_calls", b"_parallel_tool_calls", "allowed_tools", b"allowed_tools", "limits", b"limits", "model_settings", b"model_settings", "parallel_tool_calls", b"parallel_tool_calls", "tool_choice", b"tool_choice"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_parallel_tool_calls", b"_parallel_tool_calls", "allowed_tools", b"allowed_tools", "function_tools", b"function_tools", "further_instructions", b"further_instructions", "instructions", b"instructions", "limits", b"limits", "mcp_servers", b"mcp_servers", "metadata", b"metadata", "mode", b"mode", "parallel_tool_calls", b"parallel_tool_calls", "tool_choice", b"tool_choice"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_parallel_tool_calls", b"_parallel_tool_calls", "allowed_tools", b"allowed_tools", "function_tools", b"function_tools", "further_instructions", b"further_instructions", "instructions", b"instructions", "limits", b"limits", "mcp_servers", b"mcp_servers", "metadata", b"metadata", "mode", b"mode", "model_settings", b"model_settings", "parallel_tool_calls", b"parallel_tool_calls", "tool_choice", b"tool_choice"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__parallel_tool_calls: _TypeAlias = _typing.Literal["parallel_tool_calls"]  # noqa: Y015
     _WhichOneofArgType__parallel_tool_calls: _TypeAlias = _typing.Literal["_parallel_tool_calls", b"_parallel_tool_calls"]  # noqa: Y015

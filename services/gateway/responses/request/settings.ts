@@ -1,0 +1,47 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { z } from "zod";
+import { type ModelSettingsSchema, ReasoningEffort } from "#gen/toolbus/run/v1/model_settings_pb.ts";
+import { refuseField } from "#runtime/failure/failure.ts";
+import type { CreateBody } from "./body.ts";
+import { parsed } from "./parsed.ts";
+
+type Settings = MessageInitShape<typeof ModelSettingsSchema>;
+
+const jsonSchemaFormat = z.looseObject({
+  schema: z.record(z.string(), z.unknown()),
+  name: z.string().nullish(),
+  description: z.string().nullish(),
+});
+
+/** What the request asks of the agent's model. */
+export function modelSettingsFrom(body: CreateBody): Settings {
+  const { temperature, top_p: topP, presence_penalty: presence, frequency_penalty: frequency } = body;
+  const { max_output_tokens: maxOutputTokens, reasoning, text } = body;
+  const format = text?.format;
+  return {
+    ...(typeof temperature === "number" && { temperature }),
+    ...(typeof topP === "number" && { topP }),
+    ...(typeof presence === "number" && { presencePenalty: presence }),
+    ...(typeof frequency === "number" && { frequencyPenalty: frequency }),
+    ...(typeof maxOutputTokens === "number" && { maxOutputTokens }),
+    ...(reasoning?.effort && { reasoningEffort: EFFORTS[reasoning.effort] }),
+    ...(format && format.type !== "text" && { jsonOutput: jsonOutputFrom(format) }),
+  };
+}
+
+const EFFORTS = {
+  none: ReasoningEffort.NONE,
+  minimal: ReasoningEffort.MINIMAL,
+  low: ReasoningEffort.LOW,
+  medium: ReasoningEffort.MEDIUM,
+  high: ReasoningEffort.HIGH,
+  xhigh: ReasoningEffort.XHIGH,
+};
+
+function jsonOutputFrom(format: { type?: string | undefined }): NonNullable<Settings["jsonOutput"]> {
+  if (format.type === "json_object") return {};
+  if (format.type !== "json_schema")
+    refuseField("text.format.type", `${JSON.stringify(format.type)} is no format that is known here`);
+  const { schema, name, description } = parsed(jsonSchemaFormat, format, "text.format");
+  return { schemaJson: JSON.stringify(schema), name: name ?? "", description: description ?? "" };
+}

@@ -1,0 +1,25 @@
+import { create } from "@bufbuild/protobuf";
+import { expect, test } from "vitest";
+import { ModelSettingsSchema, ReasoningEffort } from "#gen/toolbus/run/v1/model_settings_pb.ts";
+import { callOptionsFromSettings } from "./call-options.ts";
+
+test("LOOP-18 a run's settings stand above its agent's, and those that it has not are not told", () => {
+  const settings = create(ModelSettingsSchema, {
+    temperature: 0,
+    reasoningEffort: ReasoningEffort.LOW,
+    jsonOutput: { schemaJson: '{"type":"object"}', name: "answer" },
+  });
+  expect(callOptionsFromSettings(settings, {}, 0n)).toEqual({
+    temperature: 0,
+    reasoning: "low",
+    responseFormat: { type: "json", schema: { type: "object" }, name: "answer" },
+  });
+  expect(callOptionsFromSettings(undefined, { maxOutputTokens: 7 }, 0n)).toEqual({});
+});
+
+test("LOOP-18 each answer may have what is left of a run's tokens, and no more than its agent's allows", () => {
+  const settings = create(ModelSettingsSchema, { maxOutputTokens: 100 });
+  const left = (own: object, spent: bigint) => callOptionsFromSettings(settings, own, spent).maxOutputTokens;
+  expect([left({}, 0n), left({}, 60n), left({}, 200n)]).toEqual([100, 40, 1]);
+  expect([left({ maxOutputTokens: 50 }, 0n), left({ maxOutputTokens: 50 }, 60n)]).toEqual([50, 40]);
+});
