@@ -2,6 +2,7 @@
  * An agent's tools for any MCP client (DOOR-1):
  *
  *   /mcp/<agent>     and /mcp, where there is one agent only
+ *   …?search=1       four tools that find and call the agent's, in place of all
  *   /mcp/~suite      runs, tools, servers and the audit trail, for those who look after them; no agent's name has a ~
  *   /mcp/~sessions   conversations with agents, for programs that lend them tools (CTR-11)
  *   POST             messages of 2024-11-05 … 2025-11-25, and requests of 2026-07-28

@@ -4,6 +4,7 @@ const mcp = testsOf("test/system/doors/mcp.test.ts");
 const content = testsOf("test/system/doors/mcp-content.test.ts");
 const python = testsOf("test/system/doors/mcp-python.test.ts");
 const stdio = testsOf("test/system/doors/mcp-stdio.test.ts");
+const search = testsOf("test/system/doors/mcp-search.test.ts");
 const suite = testsOf("test/system/doors/mcp-suite.test.ts");
 const tokens = testsOf("test/system/doors/mcp-tokens.test.ts");
 const cases = testsOf("test/system/doors/library.test.ts");
@@ -19,6 +20,10 @@ export const door: Proofs = {
       ),
       python("the Python SDK, of either line, lists and calls an agent's tools"),
       stdio("lists, calls, sees progress and cancels on stdin and stdout"),
+    ),
+    shown(
+      "its tools found by words, for clients that ask for it",
+      search("is listed four tools, finds one by words, reads how it is called, and calls it"),
     ),
     shown("its resources and prompts", content("no server is asked for an address that it does not list")),
     shown(

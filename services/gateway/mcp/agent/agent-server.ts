@@ -6,6 +6,8 @@ import { isUnavailable } from "#runtime/failure/connect.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { resumed } from "#runtime/rpc/watching/resumed.ts";
 import type { Answering } from "../http/refusals.ts";
+import { innerCall, SEARCH_INSTRUCTIONS, SEARCH_TOOLS, searched } from "../search/search-tools.ts";
+import { indexOf } from "../search/tool-index.ts";
 import { resultFrom } from "./call-result.ts";
 import { servePrompts } from "./prompts.ts";
 import { serveResources } from "./resources.ts";
@@ -48,6 +50,8 @@ export interface AgentServerOptions {
   readonly knowsLinks: boolean;
   /** Whether each request says which log messages it wants, as in 2026-07-28. */
   readonly logs: boolean;
+  /** Whether the client finds tools by words, and is not listed them. */
+  readonly searches: boolean;
 }
 
 /** What clients are told of this server. */
@@ -60,7 +64,9 @@ const CACHED = ["tools/list", "prompts/list", "resources/list", "resources/templ
 
 /** One agent as an MCP server, for the messages of one request. */
 export function createAgentServer(server: AgentServerOptions): Server {
-  const { tools, sessionId, instructions, options, logs, answering } = server;
+  const { tools, sessionId, options, logs, answering, searches } = server;
+  const instructions =
+    searches && server.instructions ? `${server.instructions}\n\n${SEARCH_INSTRUCTIONS}` : server.instructions;
   const own = new Server(INFO, {
     capabilities: {
       tools: { listChanged: true },
@@ -72,13 +78,18 @@ export function createAgentServer(server: AgentServerOptions): Server {
     ...(instructions !== undefined && { instructions }),
     cacheHints: Object.fromEntries(CACHED.map((method) => [method, CACHE])),
   });
-  own.setRequestHandler("tools/list", () => answering(async () => ({ tools: await list() })));
+  own.setRequestHandler("tools/list", () =>
+    answering(async () => ({ tools: searches ? [...SEARCH_TOOLS] : await list() })),
+  );
   own.setRequestHandler("tools/call", ({ params: { name, arguments: given = {} } }, { mcpReq }) =>
     answering(async () => {
+      const found = searches ? await searched(name, given, index) : undefined;
+      if (found) return found;
       const asked = { id: mcpReq.id, name, arguments: given };
       const callId = server.callIdOf(asked);
-      const answer = await call(server, { asked, callId, signal: mcpReq.signal }, teller(mcpReq, logs));
-      const hasSchema = async () => (await list()).some((tool) => tool.name === name && tool.outputSchema);
+      const meant = calledBy(server, asked);
+      const answer = await call(server, { asked: meant, callId, signal: mcpReq.signal }, teller(mcpReq, logs));
+      const hasSchema = async () => !searches && (await list()).some((tool) => tool.name === name && tool.outputSchema);
       return resultFrom(answer, { ...server, callId, hasSchema });
     }),
   );
@@ -89,6 +100,11 @@ export function createAgentServer(server: AgentServerOptions): Server {
 
   async function list() {
     return toolsFrom(await readTools(tools, scopeOfSession(await sessionId()), options));
+  }
+
+  async function index() {
+    const all = await readTools(tools, scopeOfSession(await sessionId()), options);
+    return indexOf(all.toolsRevision, () => toolsFrom(all));
   }
 }
 
@@ -121,17 +137,34 @@ const LEVELS: Partial<Record<LogLevel, LoggingLevel>> = {
   [LogLevel.ERROR]: "error",
 };
 
+/** The call that is meant, with its arguments as they were written. */
+export function calledBy(
+  { searches, argumentsJsonOf }: Pick<AgentServerOptions, "searches" | "argumentsJsonOf">,
+  asked: AskedCall,
+): WrittenCall {
+  const argumentsJson = argumentsJsonOf(asked);
+  const inner = searches ? innerCall(asked, argumentsJson) : undefined;
+  return { id: asked.id, name: asked.name, argumentsJson, ...inner };
+}
+
+export interface WrittenCall extends Pick<AskedCall, "id" | "name"> {
+  readonly argumentsJson: string;
+}
+
 interface BegunCall {
-  readonly asked: AskedCall;
+  readonly asked: WrittenCall;
   readonly callId: string;
   readonly signal: AbortSignal;
 }
 
 /** Its id is the same at the next router: what may have begun is not begun again. */
-async function call(server: AgentServerOptions, { asked, callId, signal }: BegunCall, tell: Tell): Promise<Answer> {
+async function call(
+  server: AgentServerOptions,
+  { asked: { name, argumentsJson }, callId, signal }: BegunCall,
+  tell: Tell,
+): Promise<Answer> {
   using _taken = { [Symbol.dispose]: server.takeCall() };
-  const argumentsJson = server.argumentsJsonOf(asked);
-  const request = { callId, name: asked.name, argumentsJson };
+  const request = { callId, name, argumentsJson };
   const open = () => server.callTool(request, { ...server.options, signal });
   for await (const { event } of resumed({ open, isPassing: isUnavailable, patienceMs: PATIENCE_MS, signal })) {
     if (event.case === "result") return event.value;

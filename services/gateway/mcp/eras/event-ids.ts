@@ -18,9 +18,9 @@ export interface PlacedCall extends Pick<AskedCall, "id" | "name"> {
 
 const MAX_ARGUMENTS = 2_048;
 
-export function eventIdOfCall({ argumentsJson = "", ...call }: PlacedCall): string {
+export function eventIdOfCall({ id, name, argumentsJson = "", progressToken }: PlacedCall): string {
   const isShort = argumentsJson.length <= MAX_ARGUMENTS;
-  const place = { ...call, ...(isShort && { argumentsJson }) };
+  const place = { id, name, progressToken, ...(isShort && { argumentsJson }) };
   return `call.${Buffer.from(JSON.stringify(place)).toString("base64url")}`;
 }
 

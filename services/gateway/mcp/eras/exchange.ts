@@ -41,7 +41,7 @@ export function optionsFor(caller: Caller): CallOptions {
 }
 
 /** What an agent's server asks for, whichever the era: all of it once, however often it is asked. */
-export function serverParts(parts: McpParts, { caller }: McpExchange, sessionId: () => Promise<string>) {
+export function serverParts(parts: McpParts, { caller, request }: McpExchange, sessionId: () => Promise<string>) {
   const options = optionsFor(caller);
   let known: Promise<string> | undefined;
   return {
@@ -49,6 +49,7 @@ export function serverParts(parts: McpParts, { caller }: McpExchange, sessionId:
     content: parts.content,
     results: createStoredResults(parts.calls, options, parts.maxBytes),
     options,
+    searches: new URL(request.url).searchParams.get("search") === "1",
     answering: createAnswering(parts.onFault),
     sessionId() {
       known ??= sessionId();

@@ -7,7 +7,7 @@ import {
 } from "@modelcontextprotocol/server";
 import { refuse } from "#runtime/failure/failure.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
-import { type AgentServerOptions, type AskedCall, createAgentServer } from "../agent/agent-server.ts";
+import { type AgentServerOptions, type AskedCall, calledBy, createAgentServer } from "../agent/agent-server.ts";
 import { instructionsFrom, readTools, scopeOfSession } from "../agent/tool-list.ts";
 import { eventIdOfCall } from "./event-ids.ts";
 import { type McpExchange, type McpParts, optionsFor, serverParts } from "./exchange.ts";
@@ -69,9 +69,9 @@ async function serve(parts: McpParts, exchange: McpExchange, served: Served): Pr
   const { sessionId, isNew, instructions, only } = served;
   const { request, body, bodyText } = exchange;
   const argumentsJsonOf = writtenArguments(bodyText);
+  const own = { ...partsOfSession(parts, exchange, sessionId), argumentsJsonOf };
   const server = createAgentServer({
-    ...partsOfSession(parts, exchange, sessionId),
-    argumentsJsonOf,
+    ...own,
     knowsLinks: (request.headers.get("mcp-protocol-version") ?? "") >= "2025-06-18",
     logs: false, // what `logging/setLevel` says would be forgotten with the request
     ...(instructions !== undefined && { instructions }),
@@ -80,7 +80,7 @@ async function serve(parts: McpParts, exchange: McpExchange, served: Served): Pr
   const isStream = messagesOf(body).some(({ method }) => method === "tools/call");
   const transport = new Transport({
     ...(isNew && { sessionIdGenerator: () => sessionId }),
-    ...(call && { eventStore: placeOf(eventIdOfCall({ ...call, argumentsJson: argumentsJsonOf(call) })) }),
+    ...(call && { eventStore: placeOf(eventIdOfCall({ ...call, ...calledBy(own, call) })) }),
     enableJsonResponse: !isStream,
   });
   await server.connect(transport);
