@@ -4,10 +4,10 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
-import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { until } from "#runtime/time/until.ts";
 import { isAlive, signalProcess } from "../../harness/processes.ts";
 import { openTestSuite, type TestSuite } from "../../harness/suite.ts";
+import { beginCall } from "../fixtures/begun-calls.ts";
 
 const oddServer = fileURLToPath(new URL("../../../services/mcp-bridge/testing/servers/odd-server.ts", import.meta.url));
 const sessionId = "in-the-middle";
@@ -40,28 +40,7 @@ beforeAll(async () => {
 }, 90_000);
 afterAll(() => suite[Symbol.asyncDispose]());
 
-interface Ended {
-  readonly isError: boolean;
-  readonly text: string;
-  readonly atMs: number;
-}
-
-/** A call whose progress says that its server has begun. */
-function begin(name: string, given: object = {}) {
-  let hasBegun = false;
-  const call = async (): Promise<Ended> => {
-    const request = { sessionId, name, argumentsJson: JSON.stringify(given) };
-    for await (const { event } of suite.connection.client(ToolService).callTool(request)) {
-      if (event.case === "progress") hasBegun = true;
-      if (event.case !== "result") continue;
-      const { isError, outputJson } = event.value;
-      const output = JSON.parse(outputJson);
-      return { isError, text: String(isError ? output.error : output), atMs: performance.now() };
-    }
-    throw new Error(`${name} ended without a result`);
-  };
-  return { name, ended: call(), hasBegun: () => hasBegun };
-}
+const begin = (name: string, given: object = {}) => beginCall(suite.connection, sessionId, { name, given });
 
 /** Begun calls of both servers, which nothing ends but a death. */
 async function midway() {
