@@ -9,13 +9,18 @@ import { submitOutputs } from "./runs/answer/answers.ts";
 import { cancelRun } from "./runs/cancellation.ts";
 import { type CreationOptions, createRun } from "./runs/create/creation.ts";
 import { forkRun } from "./runs/create/fork.ts";
+import { type DeletionOptions, deleteRun } from "./runs/deletion.ts";
 import { notFound, openExisting } from "./runs/existing-run.ts";
 import { type ListingOptions, listRuns } from "./runs/listing.ts";
 import type { FollowOptions } from "./runs/sub-agents/follow.ts";
 import { watchRun } from "./runs/watch/watch.ts";
 
 /** `stopping` aborts when the service stops: watches end, and their clients resume elsewhere. */
-export interface RouteOptions extends CreationOptions, ListingOptions, Omit<FollowOptions, "router" | "sessions"> {}
+export interface RouteOptions
+  extends CreationOptions,
+    ListingOptions,
+    DeletionOptions,
+    Omit<FollowOptions, "router" | "sessions"> {}
 
 /** The Connect edge: message → call → message. */
 export function createRoutes(options: RouteOptions): (router: ConnectRouter) => void {
@@ -41,6 +46,10 @@ export function createRoutes(options: RouteOptions): (router: ConnectRouter) => 
       },
       async cancelRun({ runId, reason }: CancelRunRequest, context) {
         return { run: runFromState(await cancelRun(options, runId, { ...byFrom(context), reason })) };
+      },
+      async deleteRun({ runId }, context) {
+        await deleteRun(options, runId, callerOf(context));
+        return {};
       },
       async forkRun(request, context) {
         return { run: runFromState(await forkRun(options, request, byFrom(context))) };

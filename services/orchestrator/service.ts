@@ -99,15 +99,16 @@ export async function openOrchestrator(
   const answers = { answer: worker.answer, publishSnapshot: texts.publishSnapshot };
   stack.use(await openHolderAnswers(bus, life, answers));
   const stopping = new AbortController();
+  const retention = createStreamRetention(bus);
   const routes = createRoutes({
-    ...{ ...clients, ...acceptance, pages: shared.queues, live: createLiveUpdates(bus) },
+    ...{ ...clients, ...acceptance, retention, pages: shared.queues, live: createLiveUpdates(bus) },
     runServers: config.runServers,
     requestSnapshot: holders.requestSnapshot,
     notify: holders.notify,
     stopping: stopping.signal,
   });
   stack.use(await serveOnBus(bus, { service: name, instance, logger, telemetry: context.telemetry, routes }));
-  const kept = { retention: createStreamRetention(bus), results: createResultRemoval(bus), keptMs: config.retentionMs };
+  const kept = { retention, results: createResultRemoval(bus), keptMs: config.retentionMs };
   stack.use(openRetention({ ...shared, ...kept }));
   stack.defer(() =>
     stopping.abort(new Failure("unavailable", "this orchestrator stops: watch again", { reason: "INSTANCE_STOPPING" })),

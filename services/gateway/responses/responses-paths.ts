@@ -4,6 +4,7 @@
  *   POST   /v1/responses                        creates a response; `stream`, `background`
  *   GET    /v1/responses/:id                    the response; with `?stream=true&starting_after=N` its events behind N
  *   POST   /v1/responses/:id/cancel             cancels it
+ *   DELETE /v1/responses/:id                    deletes it, once it has ended
  *   GET    /v1/responses/:id/input_items        what it was given
  *   GET    /v1/models, /v1/models/:id           the agents
  *
@@ -24,7 +25,7 @@ import { createResponse } from "./create.ts";
 import { optionsFor, type ResponsesExchange, type ResponsesParts } from "./exchange.ts";
 import { answerRefusal } from "./http/refusals.ts";
 import { getModel, listModels } from "./models.ts";
-import { cancelResponse, getResponse, listInputItems } from "./stored.ts";
+import { cancelResponse, deleteResponse, getResponse, listInputItems } from "./stored.ts";
 
 type Answer = (exchange: ResponsesExchange, id: string) => Promise<void>;
 
@@ -33,6 +34,7 @@ const ROUTES: readonly { at: RegExp; kind: "calls" | "streams"; answer: Answer }
   { at: /^POST \/v1\/responses$/, kind: "streams", answer: createResponse },
   { at: /^GET \/v1\/responses\/([^/]+)$/, kind: "streams", answer: getResponse },
   { at: /^POST \/v1\/responses\/([^/]+)\/cancel$/, kind: "calls", answer: cancelResponse },
+  { at: /^DELETE \/v1\/responses\/([^/]+)$/, kind: "calls", answer: deleteResponse },
   { at: /^GET \/v1\/responses\/([^/]+)\/input_items$/, kind: "streams", answer: listInputItems },
   { at: /^GET \/v1\/models$/, kind: "calls", answer: listModels },
   { at: /^GET \/v1\/models\/([^/]+)$/, kind: "calls", answer: getModel },

@@ -24,6 +24,11 @@ export async function cancelResponse(exchange: ResponsesExchange, id: string): P
   answerJson(response, 200, await currentResponse(exchange, runId));
 }
 
+export async function deleteResponse({ parts, options, response }: ResponsesExchange, id: string): Promise<void> {
+  await parts.runs.deleteRun({ runId: runIdOf(id) }, options);
+  answerJson(response, 200, { id, object: "response", deleted: true });
+}
+
 /** A page of what the response was given; the latest first, unless told otherwise. */
 export async function listInputItems(exchange: ResponsesExchange, id: string): Promise<void> {
   const { query, response } = exchange;

@@ -32,6 +32,7 @@ const childLimits = testsOf("services/orchestrator/runs/sub-agents/child-limits.
 const history = testsOf("services/orchestrator/sessions/history/history.test.ts");
 const responses = testsOf("test/system/doors/responses.test.ts");
 const responseTools = testsOf("test/system/doors/responses-tools.test.ts");
+const responseDeaths = testsOf("test/system/doors/responses-deaths.test.ts");
 const callOptions = testsOf("services/orchestrator/model/prompt/call-options.test.ts");
 const telling = testsOf("services/gateway/responses/told/telling.test.ts");
 const creation = testsOf("services/orchestrator/runs/create/creation.test.ts");
@@ -212,6 +213,13 @@ export const loopDurable: Proofs = {
       telling("is told live as it is told of the log, with the same numbers"),
     ),
     shown(
+      "whoever dies under a response, its client goes on with it, and nothing is executed twice",
+      responseDeaths(
+        "the orchestrator dies under a stream, which goes on as if nothing had been",
+        "the gateway dies under a stream: asked again at another one, the response is the same and goes on",
+      ),
+    ),
+    shown(
       "images, files, instructions and settings of the model",
       responseTools(
         "instructions stand behind the agent's, and those of the input hold for what goes on from it",
@@ -225,6 +233,7 @@ export const loopDurable: Proofs = {
       responses(
         "is created of a text, and can be retrieved at any gateway, also as its events",
         "runs in the background, and is canceled",
+        "is deleted once it has ended, and nobody gets or continues it any more",
         "tells nobody of the responses of others",
       ),
     ),

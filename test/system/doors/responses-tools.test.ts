@@ -2,6 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Answered, answered, ask, openResponsesDoor, toldBy } from "./fixtures/responses-door.ts";
+import { openWorkServer } from "./fixtures/work-server.ts";
 
 const stack = new AsyncDisposableStack();
 let here: { url: string };
@@ -71,6 +72,17 @@ describe("LOOP-18 a function of the client", () => {
     expect(response).toMatchObject({ status: "completed", output: [{ type: "mcp_call", status: "failed" }, {}] });
     expect(textOf(response)).toBe("Never mind.");
   });
+});
+
+it("LOOP-18 an MCP server of the request is called for it, and for no other", async () => {
+  await using work = await openWorkServer();
+  const server = { type: "mcp", server_label: "work", server_url: work.url, require_approval: "never" };
+  const choice = { type: "mcp", server_label: "work", name: "work" };
+  const response = await create({ model: "borrower", input, tools: [server], tool_choice: choice });
+  expect(response).toMatchObject({ tools: [server], tool_choice: choice, status: "completed" });
+  expect(response.output[0]).toMatchObject({ type: "mcp_call", name: "work__work", output: "ab ab " });
+  const without = await create({ model: "borrower", input, previous_response_id: response.id });
+  expect(without.output[0]).toMatchObject({ type: "mcp_call", status: "failed" });
 });
 
 describe("LOOP-18 tool_choice", () => {

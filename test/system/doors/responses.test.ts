@@ -96,6 +96,20 @@ describe("LOOP-18 a response", () => {
     expect(events.at(-1)).toMatchObject({ type: "response.incomplete", response: { status: "cancelled" } });
   });
 
+  it("is deleted once it has ended, and nobody gets or continues it any more", async () => {
+    const slow = await create({ model: "slow", input: "go", background: true });
+    const remove = (id: string, key = keys.alice) => answered(ask({ ...there, key }, `DELETE /v1/responses/${id}`));
+    expect(await remove(slow.id)).toMatchObject({ error: { code: "RUN_NOT_ENDED" } });
+    await answered(ask(here, `POST /v1/responses/${slow.id}/cancel`));
+    await Array.fromAsync(toldBy(await ask(here, `GET /v1/responses/${slow.id}?stream=true`)));
+    expect(await remove(slow.id, keys.mallory)).toMatchObject({ error: { code: "PRINCIPAL_NOT_OWNER" } });
+    expect(await remove(slow.id)).toEqual({ id: slow.id, object: "response", deleted: true });
+    const gone = await ask(here, `GET /v1/responses/${slow.id}`);
+    expect([gone.status, await gone.json()]).toMatchObject([404, { error: { code: "RUN_NOT_FOUND" } }]);
+    const next = await create({ model: "slow", input: "and?", previous_response_id: slow.id });
+    expect(next).toMatchObject({ error: { code: "RUN_NOT_FOUND" } });
+  });
+
   it("is one for one idempotency key", async () => {
     const once = { ...here, headers: { "idempotency-key": "once" } };
     const ids = await Promise.all(

@@ -123,11 +123,7 @@ function partsFrom(items: readonly Item[]): Part[] {
 }
 
 function breakOff(): never {
-  return refuse(
-    "unavailable",
-    "the model's answer broke off and was given anew: what was streamed of it does not hold",
-    {
-      reason: "STREAM_ENDED",
-    },
-  );
+  return refuse("aborted", "the model's answer broke off and was given anew: what was streamed of it does not hold", {
+    reason: "ANSWER_REPLACED",
+  });
 }

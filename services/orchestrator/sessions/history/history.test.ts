@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { type Item, ItemSchema, Role, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { Carry } from "#gen/toolbus/session/v1/session_pb.ts";
 import { type InboxEvent, InboxEventSchema } from "#gen/toolbus/space/v1/inbox_pb.ts";
@@ -93,6 +93,18 @@ describe("the conversation before a run", () => {
     await add("4", { previousRunId: "2" });
     expect(await texts({ previousRunId: "2" })).toEqual(["1?", "1!", "2?", "2!"]);
     expect(await texts()).toEqual(["1?", "1!", "2?", "2!", "4?", "4!"]);
+  });
+
+  test("LOOP-18 lacks a run that was deleted, also where it is remembered, and says so to one that continues it", async () => {
+    const { add, texts, log } = openConversation();
+    for (const id of ["1", "2"]) await add(id);
+    await add("3", { previousRunId: "1" });
+    expect(await texts({ previousRunId: "3" })).toEqual(["1?", "1!", "3?", "3!"]);
+    log.purge("1");
+    using now = vi.spyOn(performance, "now");
+    now.mockReturnValue(performance.timeOrigin + 61_000);
+    expect(await texts({ previousRunId: "3" })).toEqual([expect.stringContaining("has been removed"), "3?", "3!"]);
+    expect(await texts({ previousRunId: "2" })).toEqual(["2?", "2!"]);
   });
 
   describe("ORCH-1 behind a switch", () => {

@@ -125,7 +125,10 @@ async function* runsBefore(queues: SessionQueues, log: RunLog, run: Continuation
     const from: QueueEntry | undefined = previousRunId === "" ? before : await past.find(previousRunId, before);
     let goesElsewhere = false;
     for await (const { state, ...at } of past.backward(from)) {
-      if (state === undefined && previousRunId !== "") return;
+      if (state === undefined && previousRunId !== "") {
+        yield { kind: "removed", runId: previousRunId };
+        return;
+      }
       if (state === undefined) continue;
       yield { kind: "run", state, isForked: false };
       ({ previousRunId, fork } = state.accepted);

@@ -2,7 +2,8 @@
  * Runs of a session, the latest first.
  *
  * past-runs-1  A run that has ended changes no more: what it came to is remembered by the process, with its place in the queue. What is
- *     remembered is bounded in size; what was not asked for the longest is forgotten first.
+ *     remembered is bounded in size; what was not asked for the longest is forgotten first. It may be deleted: after a while, the log is
+ *     asked whether it is still there.
  * past-runs-2  Logs are read ahead, a few at once, and the more the further back they are asked for: most ask for few.
  */
 
@@ -30,12 +31,15 @@ interface Remembered {
   readonly entry: QueueEntry;
   readonly state: FoldedRun;
   readonly characters: number;
+  /** When its log was there. */
+  seenAtMs: number;
 }
 
 const maxRememberedCharacters = 32 * 1_024 * 1_024;
 /** What a run takes besides its words. */
 const frameCharacters = 2_048;
 const atOnce = 8;
+const recheckMs = 60_000;
 
 const rememberedByLog = new WeakMap<RunLog, Memory>();
 
@@ -49,10 +53,19 @@ export function pastRunsOf(queues: SessionQueues, log: RunLog): PastRuns {
 
   async function stateAt(entry: QueueEntry): Promise<FoldedRun | undefined> {
     const known = memory.get(entry.position);
-    if (known !== undefined) return known.state;
+    if (known !== undefined && (await isKept(known))) return known.state;
     const state = foldLog((await log.read(entry.queued.runId, 0)).records);
     if (state?.phase.kind === "ended") memory.put(entry, state); // past-runs-1
     return state;
+  }
+
+  /** past-runs-1 */
+  async function isKept(known: Remembered): Promise<boolean> {
+    const nowMs = performance.now();
+    if (nowMs - known.seenAtMs < recheckMs) return true;
+    if ((await log.first(known.entry.queued.runId)) === undefined) return memory.forget(known.entry.position);
+    known.seenAtMs = nowMs;
+    return true;
   }
 
   return {
@@ -95,18 +108,22 @@ function weightOf({ accepted, inbox, weight, compaction }: FoldedRun): number {
 interface Memory {
   get(position: number): Remembered | undefined;
   put(entry: QueueEntry, state: FoldedRun): void;
+  /** Gives that it holds it no more. */
+  forget(position: number): false;
 }
 
 export function createMemory(maxCharacters: number): Memory {
   const byPosition = new Map<number, Remembered>();
   let held = 0;
 
-  function forget(position: number): void {
+  function forget(position: number): false {
     held -= byPosition.get(position)?.characters ?? 0;
     byPosition.delete(position);
+    return false;
   }
 
   return {
+    forget,
     get(position) {
       const found = byPosition.get(position);
       if (found === undefined) return undefined;
@@ -118,7 +135,7 @@ export function createMemory(maxCharacters: number): Memory {
       const characters = weightOf(state);
       if (characters > maxCharacters / 8) return;
       forget(entry.position);
-      byPosition.set(entry.position, { entry, state, characters });
+      byPosition.set(entry.position, { entry, state, characters, seenAtMs: performance.now() });
       held += characters;
       for (const position of byPosition.keys()) {
         if (held <= maxCharacters) break;

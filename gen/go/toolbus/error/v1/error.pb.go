@@ -352,6 +352,14 @@ const (
 	// Metadata: `source`.
 	// Code: `failed_precondition`.
 	Reason_REASON_MCP_REQUEST_REFUSED Reason = 88
+	// The run goes on, and what was asked for is for runs that have ended. Cancel it first, or wait for its end.
+	// Metadata: `run_id`.
+	// Code: `failed_precondition`.
+	Reason_REASON_RUN_NOT_ENDED Reason = 89
+	// What was streamed of a model's answer does not hold: it broke off, and was given anew. The run goes on; read what counts from its
+	// record.
+	// Code: `aborted`.
+	Reason_REASON_ANSWER_REPLACED Reason = 90
 )
 
 // Enum value maps for Reason.
@@ -446,6 +454,8 @@ var (
 		86: "REASON_MCP_LOGIN_NOT_FOUND",
 		87: "REASON_MCP_LOGIN_FAILED",
 		88: "REASON_MCP_REQUEST_REFUSED",
+		89: "REASON_RUN_NOT_ENDED",
+		90: "REASON_ANSWER_REPLACED",
 	}
 	Reason_value = map[string]int32{
 		"REASON_UNSPECIFIED":            0,
@@ -537,6 +547,8 @@ var (
 		"REASON_MCP_LOGIN_NOT_FOUND":    86,
 		"REASON_MCP_LOGIN_FAILED":       87,
 		"REASON_MCP_REQUEST_REFUSED":    88,
+		"REASON_RUN_NOT_ENDED":          89,
+		"REASON_ANSWER_REPLACED":        90,
 	}
 )
 
@@ -713,7 +725,7 @@ const file_toolbus_error_v1_error_proto_rawDesc = "" +
 	"\x0eFieldViolation\x12\x14\n" +
 	"\x05field\x18\x01 \x01(\tR\x05field\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x17\n" +
-	"\arule_id\x18\x03 \x01(\tR\x06ruleId*\xa4\x14\n" +
+	"\arule_id\x18\x03 \x01(\tR\x06ruleId*\xda\x14\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fREASON_INTERNAL\x10\x01\x12\x13\n" +
@@ -804,7 +816,9 @@ const file_toolbus_error_v1_error_proto_rawDesc = "" +
 	"\x17REASON_MCP_LOGIN_NEEDED\x10U\x12\x1e\n" +
 	"\x1aREASON_MCP_LOGIN_NOT_FOUND\x10V\x12\x1b\n" +
 	"\x17REASON_MCP_LOGIN_FAILED\x10W\x12\x1e\n" +
-	"\x1aREASON_MCP_REQUEST_REFUSED\x10XB\xb3\x01\n" +
+	"\x1aREASON_MCP_REQUEST_REFUSED\x10X\x12\x18\n" +
+	"\x14REASON_RUN_NOT_ENDED\x10Y\x12\x1a\n" +
+	"\x16REASON_ANSWER_REPLACED\x10ZB\xb3\x01\n" +
 	"\x14com.toolbus.error.v1B\n" +
 	"ErrorProtoP\x01Z+toolbus.dev/gen/go/toolbus/error/v1;errorv1\xa2\x02\x03TEX\xaa\x02\x10Toolbus.Error.V1\xca\x02\x11Toolbus\\Error_\\V1\xe2\x02\x1dToolbus\\Error_\\V1\\GPBMetadata\xea\x02\x12Toolbus::Error::V1b\x06proto3"
 

@@ -1327,6 +1327,89 @@ func (x *ForkRunResponse) GetRun() *Run {
 	return nil
 }
 
+// Deletes a run that has ended.
+type DeleteRunRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The run.
+	RunId         string `protobuf:"bytes,1,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteRunRequest) Reset() {
+	*x = DeleteRunRequest{}
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteRunRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteRunRequest) ProtoMessage() {}
+
+func (x *DeleteRunRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteRunRequest.ProtoReflect.Descriptor instead.
+func (*DeleteRunRequest) Descriptor() ([]byte, []int) {
+	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *DeleteRunRequest) GetRunId() string {
+	if x != nil {
+		return x.RunId
+	}
+	return ""
+}
+
+// The run is deleted.
+type DeleteRunResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteRunResponse) Reset() {
+	*x = DeleteRunResponse{}
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteRunResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteRunResponse) ProtoMessage() {}
+
+func (x *DeleteRunResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteRunResponse.ProtoReflect.Descriptor instead.
+func (*DeleteRunResponse) Descriptor() ([]byte, []int) {
+	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{20}
+}
+
 var File_toolbus_run_v1_run_service_proto protoreflect.FileDescriptor
 
 const file_toolbus_run_v1_run_service_proto_rawDesc = "" +
@@ -1417,7 +1500,10 @@ const file_toolbus_run_v1_run_service_proto_rawDesc = "" +
 	"\x05input\x18\x03 \x03(\v2\x19.toolbus.run.v1.InputItemB\t\xbaH\x06\x92\x01\x03\x10\x90NR\x05input\x121\n" +
 	"\x0fidempotency_key\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x0eidempotencyKey\"8\n" +
 	"\x0fForkRunResponse\x12%\n" +
-	"\x03run\x18\x01 \x01(\v2\x13.toolbus.run.v1.RunR\x03run2\xed\x04\n" +
+	"\x03run\x18\x01 \x01(\v2\x13.toolbus.run.v1.RunR\x03run\"G\n" +
+	"\x10DeleteRunRequest\x123\n" +
+	"\x06run_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x05runId\"\x13\n" +
+	"\x11DeleteRunResponse2\xc5\x05\n" +
 	"\n" +
 	"RunService\x12V\n" +
 	"\tCreateRun\x12 .toolbus.run.v1.CreateRunRequest\x1a!.toolbus.run.v1.CreateRunResponse\"\x04\xa8\x86\x19\x02\x12M\n" +
@@ -1426,7 +1512,8 @@ const file_toolbus_run_v1_run_service_proto_rawDesc = "" +
 	"\bWatchRun\x12\x1f.toolbus.run.v1.WatchRunRequest\x1a .toolbus.run.v1.WatchRunResponse\"\x04\xa8\x86\x19\x020\x01\x12b\n" +
 	"\rSubmitOutputs\x12$.toolbus.run.v1.SubmitOutputsRequest\x1a%.toolbus.run.v1.SubmitOutputsResponse\"\x04\xa8\x86\x19\x02\x12V\n" +
 	"\tCancelRun\x12 .toolbus.run.v1.CancelRunRequest\x1a!.toolbus.run.v1.CancelRunResponse\"\x04\xa8\x86\x19\x02\x12P\n" +
-	"\aForkRun\x12\x1e.toolbus.run.v1.ForkRunRequest\x1a\x1f.toolbus.run.v1.ForkRunResponse\"\x04\xa8\x86\x19\x02B\xa8\x01\n" +
+	"\aForkRun\x12\x1e.toolbus.run.v1.ForkRunRequest\x1a\x1f.toolbus.run.v1.ForkRunResponse\"\x04\xa8\x86\x19\x02\x12V\n" +
+	"\tDeleteRun\x12 .toolbus.run.v1.DeleteRunRequest\x1a!.toolbus.run.v1.DeleteRunResponse\"\x04\xa8\x86\x19\x02B\xa8\x01\n" +
 	"\x12com.toolbus.run.v1B\x0fRunServiceProtoP\x01Z'toolbus.dev/gen/go/toolbus/run/v1;runv1\xa2\x02\x03TRX\xaa\x02\x0eToolbus.Run.V1\xca\x02\x0eToolbus\\Run\\V1\xe2\x02\x1aToolbus\\Run\\V1\\GPBMetadata\xea\x02\x10Toolbus::Run::V1b\x06proto3"
 
 var (
@@ -1441,7 +1528,7 @@ func file_toolbus_run_v1_run_service_proto_rawDescGZIP() []byte {
 	return file_toolbus_run_v1_run_service_proto_rawDescData
 }
 
-var file_toolbus_run_v1_run_service_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
+var file_toolbus_run_v1_run_service_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_toolbus_run_v1_run_service_proto_goTypes = []any{
 	(*InputMessage)(nil),          // 0: toolbus.run.v1.InputMessage
 	(*InputCall)(nil),             // 1: toolbus.run.v1.InputCall
@@ -1462,40 +1549,42 @@ var file_toolbus_run_v1_run_service_proto_goTypes = []any{
 	(*CancelRunResponse)(nil),     // 16: toolbus.run.v1.CancelRunResponse
 	(*ForkRunRequest)(nil),        // 17: toolbus.run.v1.ForkRunRequest
 	(*ForkRunResponse)(nil),       // 18: toolbus.run.v1.ForkRunResponse
-	(Role)(0),                     // 19: toolbus.run.v1.Role
-	(*v1.ContentPart)(nil),        // 20: toolbus.content.v1.ContentPart
-	(*RunOptions)(nil),            // 21: toolbus.run.v1.RunOptions
-	(*Run)(nil),                   // 22: toolbus.run.v1.Run
-	(RunState)(0),                 // 23: toolbus.run.v1.RunState
-	(*RunEvent)(nil),              // 24: toolbus.run.v1.RunEvent
-	(*RunDelta)(nil),              // 25: toolbus.run.v1.RunDelta
-	(*RunTextReplaced)(nil),       // 26: toolbus.run.v1.RunTextReplaced
-	(*v11.WatchStart)(nil),        // 27: toolbus.watch.v1.WatchStart
-	(*v11.WatchGap)(nil),          // 28: toolbus.watch.v1.WatchGap
+	(*DeleteRunRequest)(nil),      // 19: toolbus.run.v1.DeleteRunRequest
+	(*DeleteRunResponse)(nil),     // 20: toolbus.run.v1.DeleteRunResponse
+	(Role)(0),                     // 21: toolbus.run.v1.Role
+	(*v1.ContentPart)(nil),        // 22: toolbus.content.v1.ContentPart
+	(*RunOptions)(nil),            // 23: toolbus.run.v1.RunOptions
+	(*Run)(nil),                   // 24: toolbus.run.v1.Run
+	(RunState)(0),                 // 25: toolbus.run.v1.RunState
+	(*RunEvent)(nil),              // 26: toolbus.run.v1.RunEvent
+	(*RunDelta)(nil),              // 27: toolbus.run.v1.RunDelta
+	(*RunTextReplaced)(nil),       // 28: toolbus.run.v1.RunTextReplaced
+	(*v11.WatchStart)(nil),        // 29: toolbus.watch.v1.WatchStart
+	(*v11.WatchGap)(nil),          // 30: toolbus.watch.v1.WatchGap
 }
 var file_toolbus_run_v1_run_service_proto_depIdxs = []int32{
-	19, // 0: toolbus.run.v1.InputMessage.role:type_name -> toolbus.run.v1.Role
-	20, // 1: toolbus.run.v1.InputMessage.content:type_name -> toolbus.content.v1.ContentPart
+	21, // 0: toolbus.run.v1.InputMessage.role:type_name -> toolbus.run.v1.Role
+	22, // 1: toolbus.run.v1.InputMessage.content:type_name -> toolbus.content.v1.ContentPart
 	0,  // 2: toolbus.run.v1.InputItem.message:type_name -> toolbus.run.v1.InputMessage
 	12, // 3: toolbus.run.v1.InputItem.output:type_name -> toolbus.run.v1.ToolOutput
 	1,  // 4: toolbus.run.v1.InputItem.call:type_name -> toolbus.run.v1.InputCall
 	2,  // 5: toolbus.run.v1.CreateRunRequest.input:type_name -> toolbus.run.v1.InputItem
-	21, // 6: toolbus.run.v1.CreateRunRequest.options:type_name -> toolbus.run.v1.RunOptions
-	22, // 7: toolbus.run.v1.CreateRunResponse.run:type_name -> toolbus.run.v1.Run
-	22, // 8: toolbus.run.v1.GetRunResponse.run:type_name -> toolbus.run.v1.Run
-	23, // 9: toolbus.run.v1.ListRunsRequest.states:type_name -> toolbus.run.v1.RunState
-	22, // 10: toolbus.run.v1.ListRunsResponse.runs:type_name -> toolbus.run.v1.Run
+	23, // 6: toolbus.run.v1.CreateRunRequest.options:type_name -> toolbus.run.v1.RunOptions
+	24, // 7: toolbus.run.v1.CreateRunResponse.run:type_name -> toolbus.run.v1.Run
+	24, // 8: toolbus.run.v1.GetRunResponse.run:type_name -> toolbus.run.v1.Run
+	25, // 9: toolbus.run.v1.ListRunsRequest.states:type_name -> toolbus.run.v1.RunState
+	24, // 10: toolbus.run.v1.ListRunsResponse.runs:type_name -> toolbus.run.v1.Run
 	10, // 11: toolbus.run.v1.WatchRunRequest.after_delta:type_name -> toolbus.run.v1.DeltaCursor
-	24, // 12: toolbus.run.v1.WatchRunResponse.event:type_name -> toolbus.run.v1.RunEvent
-	25, // 13: toolbus.run.v1.WatchRunResponse.delta:type_name -> toolbus.run.v1.RunDelta
-	26, // 14: toolbus.run.v1.WatchRunResponse.replaced:type_name -> toolbus.run.v1.RunTextReplaced
-	27, // 15: toolbus.run.v1.WatchRunResponse.start:type_name -> toolbus.watch.v1.WatchStart
-	28, // 16: toolbus.run.v1.WatchRunResponse.gap:type_name -> toolbus.watch.v1.WatchGap
+	26, // 12: toolbus.run.v1.WatchRunResponse.event:type_name -> toolbus.run.v1.RunEvent
+	27, // 13: toolbus.run.v1.WatchRunResponse.delta:type_name -> toolbus.run.v1.RunDelta
+	28, // 14: toolbus.run.v1.WatchRunResponse.replaced:type_name -> toolbus.run.v1.RunTextReplaced
+	29, // 15: toolbus.run.v1.WatchRunResponse.start:type_name -> toolbus.watch.v1.WatchStart
+	30, // 16: toolbus.run.v1.WatchRunResponse.gap:type_name -> toolbus.watch.v1.WatchGap
 	12, // 17: toolbus.run.v1.SubmitOutputsRequest.outputs:type_name -> toolbus.run.v1.ToolOutput
-	22, // 18: toolbus.run.v1.SubmitOutputsResponse.run:type_name -> toolbus.run.v1.Run
-	22, // 19: toolbus.run.v1.CancelRunResponse.run:type_name -> toolbus.run.v1.Run
+	24, // 18: toolbus.run.v1.SubmitOutputsResponse.run:type_name -> toolbus.run.v1.Run
+	24, // 19: toolbus.run.v1.CancelRunResponse.run:type_name -> toolbus.run.v1.Run
 	2,  // 20: toolbus.run.v1.ForkRunRequest.input:type_name -> toolbus.run.v1.InputItem
-	22, // 21: toolbus.run.v1.ForkRunResponse.run:type_name -> toolbus.run.v1.Run
+	24, // 21: toolbus.run.v1.ForkRunResponse.run:type_name -> toolbus.run.v1.Run
 	3,  // 22: toolbus.run.v1.RunService.CreateRun:input_type -> toolbus.run.v1.CreateRunRequest
 	5,  // 23: toolbus.run.v1.RunService.GetRun:input_type -> toolbus.run.v1.GetRunRequest
 	7,  // 24: toolbus.run.v1.RunService.ListRuns:input_type -> toolbus.run.v1.ListRunsRequest
@@ -1503,15 +1592,17 @@ var file_toolbus_run_v1_run_service_proto_depIdxs = []int32{
 	13, // 26: toolbus.run.v1.RunService.SubmitOutputs:input_type -> toolbus.run.v1.SubmitOutputsRequest
 	15, // 27: toolbus.run.v1.RunService.CancelRun:input_type -> toolbus.run.v1.CancelRunRequest
 	17, // 28: toolbus.run.v1.RunService.ForkRun:input_type -> toolbus.run.v1.ForkRunRequest
-	4,  // 29: toolbus.run.v1.RunService.CreateRun:output_type -> toolbus.run.v1.CreateRunResponse
-	6,  // 30: toolbus.run.v1.RunService.GetRun:output_type -> toolbus.run.v1.GetRunResponse
-	8,  // 31: toolbus.run.v1.RunService.ListRuns:output_type -> toolbus.run.v1.ListRunsResponse
-	11, // 32: toolbus.run.v1.RunService.WatchRun:output_type -> toolbus.run.v1.WatchRunResponse
-	14, // 33: toolbus.run.v1.RunService.SubmitOutputs:output_type -> toolbus.run.v1.SubmitOutputsResponse
-	16, // 34: toolbus.run.v1.RunService.CancelRun:output_type -> toolbus.run.v1.CancelRunResponse
-	18, // 35: toolbus.run.v1.RunService.ForkRun:output_type -> toolbus.run.v1.ForkRunResponse
-	29, // [29:36] is the sub-list for method output_type
-	22, // [22:29] is the sub-list for method input_type
+	19, // 29: toolbus.run.v1.RunService.DeleteRun:input_type -> toolbus.run.v1.DeleteRunRequest
+	4,  // 30: toolbus.run.v1.RunService.CreateRun:output_type -> toolbus.run.v1.CreateRunResponse
+	6,  // 31: toolbus.run.v1.RunService.GetRun:output_type -> toolbus.run.v1.GetRunResponse
+	8,  // 32: toolbus.run.v1.RunService.ListRuns:output_type -> toolbus.run.v1.ListRunsResponse
+	11, // 33: toolbus.run.v1.RunService.WatchRun:output_type -> toolbus.run.v1.WatchRunResponse
+	14, // 34: toolbus.run.v1.RunService.SubmitOutputs:output_type -> toolbus.run.v1.SubmitOutputsResponse
+	16, // 35: toolbus.run.v1.RunService.CancelRun:output_type -> toolbus.run.v1.CancelRunResponse
+	18, // 36: toolbus.run.v1.RunService.ForkRun:output_type -> toolbus.run.v1.ForkRunResponse
+	20, // 37: toolbus.run.v1.RunService.DeleteRun:output_type -> toolbus.run.v1.DeleteRunResponse
+	30, // [30:38] is the sub-list for method output_type
+	22, // [22:30] is the sub-list for method input_type
 	22, // [22:22] is the sub-list for extension type_name
 	22, // [22:22] is the sub-list for extension extendee
 	0,  // [0:22] is the sub-list for field type_name
@@ -1547,7 +1638,7 @@ func file_toolbus_run_v1_run_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolbus_run_v1_run_service_proto_rawDesc), len(file_toolbus_run_v1_run_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   19,
+			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -438,6 +438,16 @@ class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reason.ValueTy
     Metadata: `source`.
     Code: `failed_precondition`.
     """
+    REASON_RUN_NOT_ENDED: _Reason.ValueType  # 89
+    """The run goes on, and what was asked for is for runs that have ended. Cancel it first, or wait for its end.
+    Metadata: `run_id`.
+    Code: `failed_precondition`.
+    """
+    REASON_ANSWER_REPLACED: _Reason.ValueType  # 90
+    """What was streamed of a model's answer does not hold: it broke off, and was given anew. The run goes on; read what counts from its
+    record.
+    Code: `aborted`.
+    """
 
 class Reason(_Reason, metaclass=_ReasonEnumTypeWrapper):
     """What happened. Each value says what to do next. Values are added, and never change their meaning."""
@@ -854,6 +864,16 @@ REASON_MCP_REQUEST_REFUSED: Reason.ValueType  # 88
 request: what there is, the lists tell.
 Metadata: `source`.
 Code: `failed_precondition`.
+"""
+REASON_RUN_NOT_ENDED: Reason.ValueType  # 89
+"""The run goes on, and what was asked for is for runs that have ended. Cancel it first, or wait for its end.
+Metadata: `run_id`.
+Code: `failed_precondition`.
+"""
+REASON_ANSWER_REPLACED: Reason.ValueType  # 90
+"""What was streamed of a model's answer does not hold: it broke off, and was given anew. The run goes on; read what counts from its
+record.
+Code: `aborted`.
 """
 Global___Reason: _TypeAlias = Reason  # noqa: Y015
 

@@ -70,6 +70,11 @@ class RunServiceStub:
                 request_serializer=toolbus_dot_run_dot_v1_dot_run__service__pb2.ForkRunRequest.SerializeToString,
                 response_deserializer=toolbus_dot_run_dot_v1_dot_run__service__pb2.ForkRunResponse.FromString,
                 _registered_method=True)
+        self.DeleteRun = channel.unary_unary(
+                '/toolbus.run.v1.RunService/DeleteRun',
+                request_serializer=toolbus_dot_run_dot_v1_dot_run__service__pb2.DeleteRunRequest.SerializeToString,
+                response_deserializer=toolbus_dot_run_dot_v1_dot_run__service__pb2.DeleteRunResponse.FromString,
+                _registered_method=True)
 
 
 class RunServiceServicer:
@@ -125,6 +130,15 @@ class RunServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def DeleteRun(self, request, context):
+        """Deletes a run that has ended (else REASON_RUN_NOT_ENDED): its log, with what it was given and what came of it. Later runs of the
+        session that began a minute after that, or later, are not shown it; what earlier ones were shown stays in theirs. Results that are
+        stored apart from logs go with the session.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_RunServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -162,6 +176,11 @@ def add_RunServiceServicer_to_server(servicer, server):
                     servicer.ForkRun,
                     request_deserializer=toolbus_dot_run_dot_v1_dot_run__service__pb2.ForkRunRequest.FromString,
                     response_serializer=toolbus_dot_run_dot_v1_dot_run__service__pb2.ForkRunResponse.SerializeToString,
+            ),
+            'DeleteRun': grpc.unary_unary_rpc_method_handler(
+                    servicer.DeleteRun,
+                    request_deserializer=toolbus_dot_run_dot_v1_dot_run__service__pb2.DeleteRunRequest.FromString,
+                    response_serializer=toolbus_dot_run_dot_v1_dot_run__service__pb2.DeleteRunResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -354,6 +373,33 @@ class RunService:
             '/toolbus.run.v1.RunService/ForkRun',
             toolbus_dot_run_dot_v1_dot_run__service__pb2.ForkRunRequest.SerializeToString,
             toolbus_dot_run_dot_v1_dot_run__service__pb2.ForkRunResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DeleteRun(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/toolbus.run.v1.RunService/DeleteRun',
+            toolbus_dot_run_dot_v1_dot_run__service__pb2.DeleteRunRequest.SerializeToString,
+            toolbus_dot_run_dot_v1_dot_run__service__pb2.DeleteRunResponse.FromString,
             options,
             channel_credentials,
             insecure,

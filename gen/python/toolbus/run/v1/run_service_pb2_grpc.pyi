@@ -47,6 +47,11 @@ class RunServiceStub:
     """Cancels a run."""
     ForkRun: _grpc.UnaryUnaryMultiCallable[_run_service_pb2.ForkRunRequest, _run_service_pb2.ForkRunResponse]
     """Starts a run from a point of another one."""
+    DeleteRun: _grpc.UnaryUnaryMultiCallable[_run_service_pb2.DeleteRunRequest, _run_service_pb2.DeleteRunResponse]
+    """Deletes a run that has ended (else REASON_RUN_NOT_ENDED): its log, with what it was given and what came of it. Later runs of the
+    session that began a minute after that, or later, are not shown it; what earlier ones were shown stays in theirs. Results that are
+    stored apart from logs go with the session.
+    """
 
 @_typing.type_check_only
 class RunServiceAsyncStub(RunServiceStub):
@@ -67,6 +72,11 @@ class RunServiceAsyncStub(RunServiceStub):
     """Cancels a run."""
     ForkRun: _aio.UnaryUnaryMultiCallable[_run_service_pb2.ForkRunRequest, _run_service_pb2.ForkRunResponse]  # type: ignore[assignment]
     """Starts a run from a point of another one."""
+    DeleteRun: _aio.UnaryUnaryMultiCallable[_run_service_pb2.DeleteRunRequest, _run_service_pb2.DeleteRunResponse]  # type: ignore[assignment]
+    """Deletes a run that has ended (else REASON_RUN_NOT_ENDED): its log, with what it was given and what came of it. Later runs of the
+    session that began a minute after that, or later, are not shown it; what earlier ones were shown stays in theirs. Results that are
+    stored apart from logs go with the session.
+    """
 
 class RunServiceServicer(metaclass=_abc_1.ABCMeta):
     """Runs: create, follow, answer, cancel."""
@@ -126,5 +136,16 @@ class RunServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_run_service_pb2.ForkRunResponse, _abc.Awaitable[_run_service_pb2.ForkRunResponse]]:
         """Starts a run from a point of another one."""
+
+    @_abc_1.abstractmethod
+    def DeleteRun(
+        self,
+        request: _run_service_pb2.DeleteRunRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_run_service_pb2.DeleteRunResponse, _abc.Awaitable[_run_service_pb2.DeleteRunResponse]]:
+        """Deletes a run that has ended (else REASON_RUN_NOT_ENDED): its log, with what it was given and what came of it. Later runs of the
+        session that began a minute after that, or later, are not shown it; what earlier ones were shown stays in theirs. Results that are
+        stored apart from logs go with the session.
+        """
 
 def add_RunServiceServicer_to_server(servicer: RunServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -49,6 +49,8 @@ const (
 	RunServiceCancelRunProcedure = "/toolbus.run.v1.RunService/CancelRun"
 	// RunServiceForkRunProcedure is the fully-qualified name of the RunService's ForkRun RPC.
 	RunServiceForkRunProcedure = "/toolbus.run.v1.RunService/ForkRun"
+	// RunServiceDeleteRunProcedure is the fully-qualified name of the RunService's DeleteRun RPC.
+	RunServiceDeleteRunProcedure = "/toolbus.run.v1.RunService/DeleteRun"
 )
 
 // RunServiceClient is a client for the toolbus.run.v1.RunService service.
@@ -67,6 +69,10 @@ type RunServiceClient interface {
 	CancelRun(context.Context, *connect.Request[v1.CancelRunRequest]) (*connect.Response[v1.CancelRunResponse], error)
 	// Starts a run from a point of another one.
 	ForkRun(context.Context, *connect.Request[v1.ForkRunRequest]) (*connect.Response[v1.ForkRunResponse], error)
+	// Deletes a run that has ended (else REASON_RUN_NOT_ENDED): its log, with what it was given and what came of it. Later runs of the
+	// session that began a minute after that, or later, are not shown it; what earlier ones were shown stays in theirs. Results that are
+	// stored apart from logs go with the session.
+	DeleteRun(context.Context, *connect.Request[v1.DeleteRunRequest]) (*connect.Response[v1.DeleteRunResponse], error)
 }
 
 // NewRunServiceClient constructs a client for the toolbus.run.v1.RunService service. By default, it
@@ -122,6 +128,12 @@ func NewRunServiceClient(httpClient connect.HTTPClient, baseURL string, opts ...
 			connect.WithSchema(runServiceMethods.ByName("ForkRun")),
 			connect.WithClientOptions(opts...),
 		),
+		deleteRun: connect.NewClient[v1.DeleteRunRequest, v1.DeleteRunResponse](
+			httpClient,
+			baseURL+RunServiceDeleteRunProcedure,
+			connect.WithSchema(runServiceMethods.ByName("DeleteRun")),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
@@ -134,6 +146,7 @@ type runServiceClient struct {
 	submitOutputs *connect.Client[v1.SubmitOutputsRequest, v1.SubmitOutputsResponse]
 	cancelRun     *connect.Client[v1.CancelRunRequest, v1.CancelRunResponse]
 	forkRun       *connect.Client[v1.ForkRunRequest, v1.ForkRunResponse]
+	deleteRun     *connect.Client[v1.DeleteRunRequest, v1.DeleteRunResponse]
 }
 
 // CreateRun calls toolbus.run.v1.RunService.CreateRun.
@@ -171,6 +184,11 @@ func (c *runServiceClient) ForkRun(ctx context.Context, req *connect.Request[v1.
 	return c.forkRun.CallUnary(ctx, req)
 }
 
+// DeleteRun calls toolbus.run.v1.RunService.DeleteRun.
+func (c *runServiceClient) DeleteRun(ctx context.Context, req *connect.Request[v1.DeleteRunRequest]) (*connect.Response[v1.DeleteRunResponse], error) {
+	return c.deleteRun.CallUnary(ctx, req)
+}
+
 // RunServiceHandler is an implementation of the toolbus.run.v1.RunService service.
 type RunServiceHandler interface {
 	// Stores a run and starts it. What is answered is stored.
@@ -187,6 +205,10 @@ type RunServiceHandler interface {
 	CancelRun(context.Context, *connect.Request[v1.CancelRunRequest]) (*connect.Response[v1.CancelRunResponse], error)
 	// Starts a run from a point of another one.
 	ForkRun(context.Context, *connect.Request[v1.ForkRunRequest]) (*connect.Response[v1.ForkRunResponse], error)
+	// Deletes a run that has ended (else REASON_RUN_NOT_ENDED): its log, with what it was given and what came of it. Later runs of the
+	// session that began a minute after that, or later, are not shown it; what earlier ones were shown stays in theirs. Results that are
+	// stored apart from logs go with the session.
+	DeleteRun(context.Context, *connect.Request[v1.DeleteRunRequest]) (*connect.Response[v1.DeleteRunResponse], error)
 }
 
 // NewRunServiceHandler builds an HTTP handler from the service implementation. It returns the path
@@ -238,6 +260,12 @@ func NewRunServiceHandler(svc RunServiceHandler, opts ...connect.HandlerOption) 
 		connect.WithSchema(runServiceMethods.ByName("ForkRun")),
 		connect.WithHandlerOptions(opts...),
 	)
+	runServiceDeleteRunHandler := connect.NewUnaryHandler(
+		RunServiceDeleteRunProcedure,
+		svc.DeleteRun,
+		connect.WithSchema(runServiceMethods.ByName("DeleteRun")),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/toolbus.run.v1.RunService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case RunServiceCreateRunProcedure:
@@ -254,6 +282,8 @@ func NewRunServiceHandler(svc RunServiceHandler, opts ...connect.HandlerOption) 
 			runServiceCancelRunHandler.ServeHTTP(w, r)
 		case RunServiceForkRunProcedure:
 			runServiceForkRunHandler.ServeHTTP(w, r)
+		case RunServiceDeleteRunProcedure:
+			runServiceDeleteRunHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -289,4 +319,8 @@ func (UnimplementedRunServiceHandler) CancelRun(context.Context, *connect.Reques
 
 func (UnimplementedRunServiceHandler) ForkRun(context.Context, *connect.Request[v1.ForkRunRequest]) (*connect.Response[v1.ForkRunResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("toolbus.run.v1.RunService.ForkRun is not implemented"))
+}
+
+func (UnimplementedRunServiceHandler) DeleteRun(context.Context, *connect.Request[v1.DeleteRunRequest]) (*connect.Response[v1.DeleteRunResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("toolbus.run.v1.RunService.DeleteRun is not implemented"))
 }

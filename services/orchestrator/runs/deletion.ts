@@ -1,0 +1,18 @@
+import { refuse } from "#runtime/failure/failure.ts";
+import type { Caller } from "#runtime/rpc/identity.ts";
+import type { Retention } from "../sessions/retention/retention.ts";
+import { type ExistingRunOptions, notFound, openExisting } from "./existing-run.ts";
+
+export interface DeletionOptions extends Pick<ExistingRunOptions, "log" | "clock"> {
+  readonly retention: Pick<Retention, "removeLog">;
+}
+
+/** Its place in the session's queue stays, as that of a run that was removed. */
+export async function deleteRun(options: DeletionOptions, runId: string, caller: Caller): Promise<void> {
+  const { state } = await openExisting(options, runId, caller);
+  if ((state ?? notFound(runId)).phase.kind !== "ended") {
+    const metadata = { run_id: runId };
+    refuse("failed_precondition", `run ${runId} goes on: cancel it first`, { reason: "RUN_NOT_ENDED", metadata });
+  }
+  await options.retention.removeLog(runId);
+}
