@@ -15,22 +15,27 @@ export interface BenchSuite {
   readonly bus: Bus;
 }
 
+type AgentFile = { readonly name: string } & Record<string, unknown>;
+
 export interface BenchSuiteOptions {
   readonly services: readonly string[];
   /** As its file says. */
-  readonly agent: { readonly name: string } & Record<string, unknown>;
+  readonly agent: AgentFile;
+  /** Further ones. */
+  readonly others?: readonly AgentFile[];
   /** Further settings, for which the files may be written first. */
   readonly settings?: (directory: string) => Promise<NodeJS.ProcessEnv>;
 }
 
-/** A nats-server and the services, each a process of its own, with one agent. */
+/** A nats-server and the services, each a process of its own, with its agents. */
 export async function openBenchSuite(stack: AsyncDisposableStack, options: BenchSuiteOptions): Promise<BenchSuite> {
   const directory = await mkdtemp(join(tmpdir(), "bench-"));
   stack.defer(() => rm(directory, { recursive: true, force: true }));
   const nats = stack.use(await openNatsServer({ directory: join(directory, "nats"), users: busUsers }));
   const agents = join(directory, "agents");
   await mkdir(agents);
-  await writeFile(join(agents, `${options.agent.name}.json`), JSON.stringify(options.agent));
+  for (const agent of [options.agent, ...(options.others ?? [])])
+    await writeFile(join(agents, `${agent.name}.json`), JSON.stringify(agent));
   const env = {
     ...(await options.settings?.(directory)),
     TOOLBUS_AGENTS: agents,

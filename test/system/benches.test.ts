@@ -39,9 +39,16 @@ test("a call of an MCP server's tool is measured beside the SDK's own client, an
   }
 });
 
-test("a call of an MCP client is measured at the gateway's door, beside mcp-proxy", { timeout: 120_000 }, async () => {
+test("calls and lists of an MCP client are measured at the gateway's door, beside mcp-proxy and beside a dead server", {
+  timeout: 120_000,
+}, async () => {
   const rows = await Array.fromAsync(measureDoors({ rounds: 1, roundMs: 100, onProgress: () => {} }));
-  expect(rows.map(({ metric }) => metric)).toEqual(["mcp_p50_ms_1", "mcp_per_s_16"]);
+  expect(rows.map(({ metric }) => metric)).toEqual([
+    "mcp_p50_ms_1",
+    "mcp_per_s_16",
+    "mcp_list_500_ms",
+    "mcp_dead_backend_p99_ratio",
+  ]);
   for (const { value, baseline } of rows) {
     expect(value).toBeGreaterThan(0);
     expect(baseline).toBeGreaterThan(0);
