@@ -6,6 +6,7 @@
  *   POST   /v1/responses/:id/cancel             cancels it
  *   DELETE /v1/responses/:id                    deletes it, once it has ended
  *   GET    /v1/responses/:id/input_items        what it was given
+ *   POST   /v1/responses/compact                a conversation, summarized
  *   GET    /v1/models, /v1/models/:id           the agents
  *
  * It translates, and keeps nothing:
@@ -21,6 +22,7 @@ import { refuse } from "#runtime/failure/failure.ts";
 import { whenLeft } from "#runtime/rpc/http/connect/reply.ts";
 import type { PathTaker } from "#runtime/rpc/http/messages.ts";
 import type { Exchange } from "../plain/exchange.ts";
+import { compactConversation } from "./compact.ts";
 import { createResponse } from "./create.ts";
 import { optionsFor, type ResponsesExchange, type ResponsesParts } from "./exchange.ts";
 import { answerRefusal } from "./http/refusals.ts";
@@ -32,6 +34,7 @@ type Answer = (exchange: ResponsesExchange, id: string) => Promise<void>;
 /** What is asked for, by its method and path. The events of a response take a stream of the principal's share, all else a call. */
 const ROUTES: readonly { at: RegExp; kind: "calls" | "streams"; answer: Answer }[] = [
   { at: /^POST \/v1\/responses$/, kind: "streams", answer: createResponse },
+  { at: /^POST \/v1\/responses\/compact$/, kind: "streams", answer: compactConversation },
   { at: /^GET \/v1\/responses\/([^/]+)$/, kind: "streams", answer: getResponse },
   { at: /^POST \/v1\/responses\/([^/]+)\/cancel$/, kind: "calls", answer: cancelResponse },
   { at: /^DELETE \/v1\/responses\/([^/]+)$/, kind: "calls", answer: deleteResponse },

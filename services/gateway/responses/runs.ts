@@ -13,7 +13,8 @@ import type { StreamEvent } from "./told/numbered.ts";
 import type { ResponseResource } from "./told/resource.ts";
 import { Telling } from "./told/telling.ts";
 
-type Asking = Pick<ResponsesExchange, "parts" | "options">;
+/** On whose behalf runs are asked for. */
+export type Asking = Pick<ResponsesExchange, "parts" | "options">;
 
 /** The run of a response. Whoever names something else names no response. */
 export function runIdOf(responseId: string, field = "response_id"): string {

@@ -1,4 +1,5 @@
-import { refuseField } from "#runtime/failure/failure.ts";
+import type { RunAccepted } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import { refuse, refuseField } from "#runtime/failure/failure.ts";
 import { answerJson } from "../plain/exchange.ts";
 import type { ResponsesExchange } from "./exchange.ts";
 import { answerEvents } from "./http/event-stream.ts";
@@ -9,11 +10,11 @@ import type { StreamEvent } from "./told/numbered.ts";
 
 /** The response as it stands, or its events. */
 export async function getResponse(exchange: ResponsesExchange, id: string): Promise<void> {
-  const { parts, options, query, response } = exchange;
+  const { query, response } = exchange;
   const runId = runIdOf(id);
+  await requireStored(exchange, runId); // before a stream begins
   if (query.get("stream") !== "true") return answerJson(response, 200, await currentResponse(exchange, runId));
   const after = numberIn(query, "starting_after") ?? -1;
-  await parts.runs.getRun({ runId }, options); // refused before the stream begins
   await answerEvents(response, behind(eventsOf(exchange, runId), after));
 }
 
@@ -33,7 +34,7 @@ export async function deleteResponse({ parts, options, response }: ResponsesExch
 export async function listInputItems(exchange: ResponsesExchange, id: string): Promise<void> {
   const { query, response } = exchange;
   const runId = runIdOf(id);
-  const { input, options } = await acceptedRun(exchange, runId);
+  const { input, options } = await requireStored(exchange, runId);
   const items = inputItemsFrom(runId, notesOf(options).system ?? "", input);
   if (query.get("order") !== "asc") items.reverse();
   const limit = numberIn(query, "limit") ?? 20;
@@ -45,6 +46,13 @@ export async function listInputItems(exchange: ResponsesExchange, id: string): P
   const [first = null, last = null] = [data[0]?.id, data.at(-1)?.id];
   const hasMore = from + limit < items.length;
   answerJson(response, 200, { object: "list", data, first_id: first, last_id: last, has_more: hasMore });
+}
+
+/** What was not to be stored is told once, to who asked for it. */
+async function requireStored(exchange: ResponsesExchange, runId: string): Promise<RunAccepted> {
+  const accepted = await acceptedRun(exchange, runId);
+  if (notesOf(accepted.options).store !== false) return accepted;
+  return refuse("not_found", "the response was not to be stored (store: false)", { reason: "RUN_NOT_FOUND" });
 }
 
 function numberIn(query: URLSearchParams, name: string): number | undefined {

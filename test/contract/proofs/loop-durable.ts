@@ -236,6 +236,10 @@ export const loopDurable: Proofs = {
         "is deleted once it has ended, and nobody gets or continues it any more",
         "tells nobody of the responses of others",
       ),
+      responseTools(
+        "what was not to be stored is neither told again nor continued",
+        "a conversation is compacted, and goes on from what came of it",
+      ),
     ),
   ],
 };

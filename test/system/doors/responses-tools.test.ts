@@ -167,3 +167,24 @@ it("LOOP-18 what is asked of the model is told again", async () => {
   const { error } = await create({ model: "talker", input: "hi", temperature: 3 });
   expect(error).toMatchObject({ param: "temperature", code: "INVALID_REQUEST" });
 });
+
+it("LOOP-18 a conversation is compacted, and goes on from what came of it", async () => {
+  const input = [
+    { role: "user", content: "The word is slate." },
+    { role: "assistant", content: "OK." },
+  ];
+  const compacted = await answered(ask(here, "POST /v1/responses/compact", { model: "talker", input }));
+  expect(compacted).toMatchObject({ object: "response.compaction", output: [{ type: "compaction" }] });
+  const next = await create({ model: "prompted", input: [...compacted.output, { role: "user", content: "Go on." }] });
+  expect(textOf(next)).toMatch(/\[Summary of the conversation so far\]\\nYou said: Summarize/);
+  const { error } = await answered(ask(here, "POST /v1/responses/compact", { input }));
+  expect(error).toMatchObject({ param: "model" });
+});
+
+it("LOOP-18 what was not to be stored is neither told again nor continued", async () => {
+  const { id } = await create({ model: "talker", input: "hi", store: false });
+  for (const path of [`GET /v1/responses/${id}`, `GET /v1/responses/${id}/input_items`])
+    expect(await answered(ask(here, path))).toMatchObject({ error: { code: "RUN_NOT_FOUND" } });
+  const next = await create({ model: "talker", input: "and?", previous_response_id: id });
+  expect(next).toMatchObject({ error: { code: "previous_response_not_found", param: "previous_response_id" } });
+});

@@ -107,7 +107,7 @@ describe("LOOP-18 a response", () => {
     const gone = await ask(here, `GET /v1/responses/${slow.id}`);
     expect([gone.status, await gone.json()]).toMatchObject([404, { error: { code: "RUN_NOT_FOUND" } }]);
     const next = await create({ model: "slow", input: "and?", previous_response_id: slow.id });
-    expect(next).toMatchObject({ error: { code: "RUN_NOT_FOUND" } });
+    expect(next).toMatchObject({ error: { code: "previous_response_not_found" } });
   });
 
   it("is one for one idempotency key", async () => {

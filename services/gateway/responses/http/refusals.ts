@@ -3,7 +3,7 @@ import type { Failure } from "#runtime/failure/failure.ts";
 import type { HttpResponse } from "#runtime/rpc/http/messages.ts";
 import { answerJson, STATUSES } from "../../plain/exchange.ts";
 
-/** An error in the specification's form: `code` is our reason. */
+/** An error in the specification's form: `code` is our reason, but where the specification names one itself. */
 export interface ToldError {
   readonly type: string;
   readonly code: string;
@@ -15,7 +15,9 @@ export function toldErrorFrom(error: unknown): ToldError {
   const failure = failureFromConnectError(error);
   const { message, reason, fieldViolations } = failure;
   const type = TYPES[statusOf(failure)] ?? "server_error";
-  return { type, code: reason, message, param: fieldViolations?.[0]?.field ?? null };
+  const param = fieldViolations?.[0]?.field ?? null;
+  const isPrevious = reason === "RUN_NOT_FOUND" && param === "previous_response_id";
+  return { type, code: isPrevious ? "previous_response_not_found" : reason, message, param };
 }
 
 export function answerRefusal(response: HttpResponse, error: unknown): void {
@@ -27,7 +29,7 @@ export function answerRefusal(response: HttpResponse, error: unknown): void {
   answerJson(response, statusOf(failure), { error: toldErrorFrom(failure) });
 }
 
-function statusOf({ code, reason }: Pick<Failure, "code" | "reason">): number {
+export function statusOf({ code, reason }: Pick<Failure, "code" | "reason">): number {
   return reason === "SHARE_EXCEEDED" ? 429 : (STATUSES[code] ?? 500);
 }
 

@@ -5,6 +5,7 @@ import type { InputItemSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { textContent } from "#runtime/content/text.ts";
 import { refuseField } from "#runtime/failure/failure.ts";
 import type { CreateBody, Typed } from "./body.ts";
+import { summaryFrom } from "./compaction.ts";
 import { contentFrom, contentSchema, textFrom } from "./content.ts";
 import { parsed } from "./parsed.ts";
 
@@ -29,6 +30,7 @@ export function inputFrom({ input }: CreateBody): Input {
 const message = z.looseObject({ role: z.enum(["user", "assistant", "system", "developer"]), content: contentSchema });
 const call = z.looseObject({ call_id: z.string(), name: z.string(), arguments: z.string() });
 const output = z.looseObject({ call_id: z.string(), output: contentSchema });
+const compaction = z.looseObject({ encrypted_content: z.string() });
 const executed = z.looseObject({
   id: z.string(),
   name: z.string(),
@@ -56,6 +58,8 @@ function itemFrom(item: Typed, place: string): InputItem[] {
       const { id, name, arguments: argumentsJson, output: result, error } = parsed(executed, item, place);
       return [calledFrom(id, name, argumentsJson), answeredFrom(id, result ?? "", error ?? undefined)];
     }
+    case "compaction":
+      return [said(Role.USER, summaryFrom(parsed(compaction, item, place).encrypted_content))];
     case "reasoning": // what models need of their thoughts is in the log of the response before
       return [];
     case "item_reference":

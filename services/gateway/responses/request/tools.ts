@@ -5,7 +5,8 @@ import { refuseField } from "#runtime/failure/failure.ts";
 import type { CreateBody, Typed } from "./body.ts";
 import { parsed } from "./parsed.ts";
 
-type Options = Exclude<MessageInitShape<typeof RunOptionsSchema>, MessageShape<typeof RunOptionsSchema>>;
+/** Options of a run, as they are written. */
+export type Options = Exclude<MessageInitShape<typeof RunOptionsSchema>, MessageShape<typeof RunOptionsSchema>>;
 
 const functionTool = z.looseObject({
   name: z.string(),

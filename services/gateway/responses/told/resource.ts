@@ -29,7 +29,12 @@ export interface ToldRun {
   readonly output: readonly OutputItem[];
 }
 
-export type ResponseResource = { readonly id: string; readonly status: string } & Readonly<Record<string, unknown>>;
+export interface ResponseResource {
+  readonly id: string;
+  readonly status: string;
+  readonly output: readonly OutputItem[];
+  readonly [field: string]: unknown;
+}
 
 export const responseIdOf = (runId: string) => `resp_${runId}`;
 

@@ -1,0 +1,80 @@
+import { RunMode } from "#gen/toolbus/run/v1/run_pb.ts";
+import { failureFromConnectError } from "#runtime/failure/connect.ts";
+import { refuse, refuseField } from "#runtime/failure/failure.ts";
+import type { CreateBody } from "./request/body.ts";
+import { inputFrom } from "./request/input.ts";
+import { metadataFrom, notesOf } from "./request/notes.ts";
+import { modelSettingsFrom } from "./request/settings.ts";
+import { type Options, toolOptionsFrom } from "./request/tools.ts";
+import { type Asking, acceptedRun, runIdOf } from "./runs.ts";
+
+export interface Starting {
+  /** Sent again, it is the same run. */
+  readonly idempotencyKey?: string;
+  /** Responses that were not to be stored, and may be continued all the same: those of the same connection. */
+  readonly own?: ReadonlySet<string>;
+  /** In place of what the body says. */
+  readonly options?: Options;
+}
+
+/** Starts the run of a response, and gives its id. */
+export async function startRun(asking: Asking, body: CreateBody, starting: Starting = {}): Promise<string> {
+  const { parallel_tool_calls: parallel, max_tool_calls: maxToolCalls } = body;
+  const before = await previousRun(asking, body, starting);
+  const input = inputFrom(body);
+  const system = joined(before?.system, input.system);
+  const request = {
+    ...(before && { sessionId: before.sessionId, previousRunId: before.runId }),
+    agent: body.model,
+    input: input.items,
+    idempotencyKey: starting.idempotencyKey ?? "",
+    options: {
+      mode: RunMode.RETURN_CALLS,
+      furtherInstructions: joined(system, body.instructions),
+      metadata: metadataFrom(body, system),
+      modelSettings: modelSettingsFrom(body),
+      ...toolOptionsFrom(body),
+      ...(typeof parallel === "boolean" && { parallelToolCalls: parallel }),
+      ...(typeof maxToolCalls === "number" && { limits: { maxToolCalls } }),
+      ...starting.options,
+    },
+  };
+  const { run } = await asking.parts.runs.createRun(request, asking.options).catch(refuseModel);
+  return run?.id ?? refuse("internal", "the orchestrator accepted no run", { reason: "INTERNAL" });
+}
+
+function joined(...texts: readonly (string | null | undefined)[]): string {
+  return texts.filter((text) => text).join("\n\n");
+}
+
+/** A response goes on in the session of the one before, from there, under the instructions that stood in its input. */
+async function previousRun(asking: Asking, { previous_response_id: id }: CreateBody, { own }: Starting) {
+  if (typeof id !== "string") return undefined;
+  const { sessionId, options } = await acceptedRun(asking, runIdOf(id, PREVIOUS)).catch(refusePrevious(id));
+  const notes = notesOf(options);
+  if (notes.store === false && own?.has(id) !== true) notFound(id);
+  return { runId: runIdOf(id), sessionId, system: notes.system ?? "" };
+}
+
+const PREVIOUS = "previous_response_id";
+
+const refusePrevious = (id: string) => (error: unknown) =>
+  failureFromConnectError(error).reason === "RUN_NOT_FOUND" ? notFound(id, error) : Promise.reject(error);
+
+function notFound(id: string, cause?: unknown): never {
+  const message = `there is no response ${id.slice(0, 128)} to go on from: send all that was said`;
+  return refuse("not_found", message, {
+    ...{ reason: "RUN_NOT_FOUND" as const, cause },
+    fieldViolations: [{ field: PREVIOUS, message }],
+  });
+}
+
+/** The contract's word for the model is `agent`. */
+function refuseModel(error: unknown): never {
+  const { fieldViolations, reason } = failureFromConnectError(error);
+  const fault = fieldViolations?.find(({ field }) => field === "agent");
+  if (fault !== undefined) refuseField("model", fault.message, error);
+  if (reason !== "AGENT_NOT_FOUND") throw error;
+  const text = `model: ${failureFromConnectError(error).message}; GET /v1/models lists those that there are`;
+  return refuse("not_found", text, { reason, fieldViolations: [{ field: "model", message: text }], cause: error });
+}
