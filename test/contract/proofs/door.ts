@@ -2,6 +2,7 @@ import { open, type Proofs, shown, testsOf } from "./proof.ts";
 
 const mcp = testsOf("test/system/doors/mcp.test.ts");
 const content = testsOf("test/system/doors/mcp-content.test.ts");
+const go = testsOf("test/system/doors/mcp-go.test.ts");
 const python = testsOf("test/system/doors/mcp-python.test.ts");
 const stdio = testsOf("test/system/doors/mcp-stdio.test.ts");
 const search = testsOf("test/system/doors/mcp-search.test.ts");
@@ -18,6 +19,7 @@ export const door: Proofs = {
         "is listed what the agent may call, with instructions, and gets results in MCP's forms",
         "needs no session, and each of its requests is served by any gateway",
       ),
+      go("calls Go's servers of both, over stdio and HTTP, each in its own"),
       python("the Python SDK, of either line, lists and calls an agent's tools"),
       stdio("lists, calls, sees progress and cancels on stdin and stdout"),
     ),
