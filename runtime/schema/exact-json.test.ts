@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { losesDigits, parseExactly } from "./exact-json.ts";
+import { fromMarked, losesDigits, markNumbers, numberAsWritten, parseExactly } from "./exact-json.ts";
 
 test.each([
   ['{"id":12345678901234567890}', true],
@@ -11,4 +11,13 @@ test.each([
 ])("%s: a number loses digits where it is read as a double: %s", (text, isLost) => {
   expect(losesDigits(text)).toBe(isLost);
   expect(JSON.stringify(parseExactly(text)) === JSON.stringify(JSON.parse(text))).toBe(!isLost);
+});
+
+test.each([
+  '{"id":12345678901234567890,"text":"\\"12345678901234567890\\\\","more":[1e400,-0.1234567890123456789,7]}',
+  '["no \\\\\\" end 1e400", 1e400]',
+  "1e400",
+])("%s passes a reader that knows doubles alone, and is what it was", (json) => {
+  const passed = JSON.parse(markNumbers(json, "mark:"));
+  expect(JSON.stringify(fromMarked(passed, "mark:", numberAsWritten))).toBe(JSON.stringify(parseExactly(json)));
 });

@@ -24,12 +24,53 @@ export function losesDigits(text: string): boolean {
   return isLost;
 }
 
+/**
+ * For readers of JSON that are not ours: each number that no double holds as a string behind the mark, which must be in no string
+ * of anybody else. `fromMarked` makes numbers of them again.
+ */
+export function markNumbers(json: string, mark: string): string {
+  let marked = "";
+  let from = 0;
+  TOKEN.lastIndex = 0;
+  for (let found = TOKEN.exec(json); found; found = TOKEN.exec(json)) {
+    const [token] = found;
+    if (token === '"') TOKEN.lastIndex = endOfString(json, found.index);
+    else if (!isHeld(Number(token), token)) {
+      marked += `${json.slice(from, found.index)}"${mark}${token}"`;
+      from = TOKEN.lastIndex;
+    }
+  }
+  return marked + json.slice(from);
+}
+
+/** The marked numbers within, as `numberFrom` makes them. */
+export function fromMarked(value: unknown, mark: string, numberFrom: (source: string) => unknown): unknown {
+  return parse(JSON.stringify(value), (_, inner) =>
+    typeof inner === "string" && inner.startsWith(mark) ? numberFrom(inner.slice(mark.length)) : inner,
+  );
+}
+
+const TOKEN = /"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
+
+/** Behind the quotation mark that ends the string which begins at `start`. */
+function endOfString(json: string, start: number): number {
+  for (let end = json.indexOf('"', start + 1); end >= 0; end = json.indexOf('"', end + 1)) {
+    let escapes = 0;
+    while (json[end - 1 - escapes] === "\\") escapes += 1;
+    if (escapes % 2 === 0) return end + 1;
+  }
+  return json.length;
+}
+
 function isHeld(value: number, source: string): boolean {
   if (Number.isSafeInteger(value) || String(value) === source) return true;
   return Number.isFinite(value) && source.replace(/\D/g, "").length < 16;
 }
 
 type Reviver = (key: string, value: unknown, context: { source?: string }) => unknown;
+
+/** A number that `JSON.stringify` writes as it stood. */
+export const numberAsWritten = (source: string): unknown => rawJSON(source);
 
 // of ECMAScript 2026, for which TypeScript has no declarations yet
 const { parse, rawJSON } = JSON as unknown as {

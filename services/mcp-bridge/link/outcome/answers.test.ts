@@ -1,5 +1,7 @@
+import { text } from "node:stream/consumers";
 import { describe, expect, test } from "vitest";
 import { callThrough, oddServerIn, openConnection } from "../../testing/connection.ts";
+import { listen } from "../../testing/servers/http-server.ts";
 
 const everything = new URL(
   "../../../../node_modules/@modelcontextprotocol/server-everything/dist/index.js",
@@ -82,6 +84,32 @@ describe("an answer to a call", () => {
       argumentsJson: '{"message":"9007199254740993"}',
     });
     expect(echoed.output).toBe("Echo: 9007199254740993");
+  });
+
+  test.each([
+    ["application/json", (message: string) => message],
+    ["text/event-stream", (message: string) => `id: 12345678901234567890\r\ndata: ${message}\r\n\r\n`],
+  ])("keeps the digits of its numbers over HTTP as %s", async (type, bodyOf) => {
+    const numbers = '{"id":9007199254740993,"text":"say \\"1e400\\"","small":0.1234567890123456789,"huge":1e400}';
+    await using server = await listen(async (request, response) => {
+      if (request.method !== "POST") return response.writeHead(405).end();
+      const asked = JSON.parse(await text(request));
+      if (asked.id === undefined) return response.writeHead(202).end();
+      const info = { capabilities: { tools: {} }, serverInfo: { name: "digits", version: "1" } };
+      const answers: Record<string, string> = {
+        initialize: JSON.stringify({ protocolVersion: "2025-11-25", ...info }),
+        "tools/list": '{"tools":[{"name":"raw","inputSchema":{"type":"object"}}]}',
+        "tools/call": `{"structuredContent":${numbers},"content":[]}`,
+      };
+      const result = answers[asked.method];
+      const told = result === undefined ? '"error":{"code":-32601,"message":"no"}' : `"result":${result}`;
+      const body = Buffer.from(bodyOf(`{"jsonrpc":"2.0","id":${JSON.stringify(asked.id)},${told}}`));
+      response.writeHead(200, { "content-type": type });
+      response.write(body.subarray(0, body.length / 2)); // amid a number, or a string
+      return response.end(body.subarray(body.length / 2));
+    });
+    await using connection = openConnection({ name: "digits", url: server.url });
+    expect((await callThrough(connection, "raw")).result?.outputJson).toBe(numbers);
   });
 
   test("of server-everything comes in each of its forms", async () => {

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import {
   deserializeMessage,
   type FetchLike,
@@ -12,22 +13,25 @@ import {
   type TransportSendOptions,
 } from "@modelcontextprotocol/client";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
+import { fromMarked, numberAsWritten } from "#runtime/schema/exact-json.ts";
 import type { TransportContext } from "../module.ts";
 import { authorized } from "./authorized.ts";
 import { followEvents } from "./event-stream.ts";
+import { withExactNumbers } from "./exact-body.ts";
 import { type OriginFetch, openOriginFetch } from "./origin-fetch.ts";
 import { STREAM_ENDED } from "./stream-ended.ts";
 
 const TERMINATE_TIMEOUT_MS = 1_000;
 
 /**
- * The SDK's transport, with four cares of connections:
+ * The SDK's transport, with five cares:
  *
  * T1  A stream of a request that ends without its answer is answered here with an error, at once.
  * T2  The stream of unasked events is followed by `followEvents`: the SDK asks a server that closes it for ever at the same
  *     pace, and gives up silently on one that fails. The SDK is told that there is no such stream.
  * T3  Closing ends the session at the server too, but waits no longer than a second for that.
  * T4  A server that takes its first request for a notification is not waited for.
+ * T5  Numbers of a result keep their digits: the SDK parses them to doubles, so they pass it as marked strings.
  */
 export class HttpTransport implements Transport {
   readonly hasPerRequestStream = true;
@@ -40,6 +44,9 @@ export class HttpTransport implements Transport {
   readonly #unanswered = new Set<RequestId>();
   readonly #ended = new AbortController();
   readonly #context: TransportContext;
+  /** T5: no server can guess it. */
+  readonly #mark = `${randomUUID()}:`;
+  #hasMarked = false;
   #closed: Promise<void> | undefined;
   /** Why a stream was left that ends now: the SDK does not say. */
   #cutFor: string | undefined;
@@ -112,7 +119,9 @@ export class HttpTransport implements Transport {
     const response = await this.#request(url, init);
     if (response.status === 202 && headers.get("mcp-method") === "server/discover")
       throw new Error("the server answered server/discover with HTTP 202, and nothing else"); // T4
-    return response;
+    return withExactNumbers(response, this.#mark, () => {
+      this.#hasMarked = true;
+    });
   };
 
   #followEvents(url: string | URL, headers: Headers): void {
@@ -141,7 +150,13 @@ export class HttpTransport implements Transport {
   #deliver(message: JSONRPCMessage): void {
     const isAnswer = isJSONRPCResultResponse(message) || isJSONRPCErrorResponse(message);
     if (isAnswer && message.id !== undefined) this.#unanswered.delete(message.id);
-    this.onmessage?.(message);
+    this.onmessage?.(this.#hasMarked ? this.#unmarked(message) : message);
+  }
+
+  /** T5: what is no result is for the SDK alone, which knows no other numbers than doubles. */
+  #unmarked(message: JSONRPCMessage): JSONRPCMessage {
+    const numberFrom = "result" in message ? numberAsWritten : Number;
+    return fromMarked(message, this.#mark, numberFrom) as JSONRPCMessage;
   }
 
   /** T1 */
