@@ -120,6 +120,7 @@ const requests: Record<string, Make> = {
 /** These end what the others ask for, and come last. */
 const endings: Record<string, Make> = {
   "RunService.CancelRun": ({ runId }) => ({ runId }),
+  "RunService.DeleteRun": ({ runId }) => ({ runId }),
   "SessionService.CloseSession": () => ({ sessionId }),
   "McpServerService.DeleteMcpServer": () => ({ name: "files" }),
   "AgentService.DeleteAgent": () => ({ name: "sly" }),
