@@ -49,8 +49,9 @@ export function createMcpPaths(options: McpPathsOptions): PathTaker {
     const [isOurs, agent = ""] = /^\/mcp(?:\/(~suite|~sessions|[a-zA-Z0-9_-]{1,64}))?\/?$/.exec(path) ?? [];
     if (isOurs === undefined) return options.metadata.paths(request, response, body);
     const signal = signalOf(response);
-    answer(options, { request, response, body, signal }, agent)
-      .then((web) => answerWeb(response, web, signal))
+    const { promise: begun, resolve: onBegun } = Promise.withResolvers<void>();
+    answer(options, { request, response, body, signal, begun }, agent)
+      .then((web) => answerWeb(response, web, { signal, onBegun }))
       .catch(() => response.destroy());
     return true;
   };
@@ -59,10 +60,11 @@ export function createMcpPaths(options: McpPathsOptions): PathTaker {
 interface Given extends Exchange {
   /** Aborts when the client has left. */
   readonly signal: AbortSignal;
+  readonly begun: Promise<void>;
 }
 
 async function answer(options: McpPathsOptions, given: Given, agent: string): Promise<Response> {
-  const { request, response } = given;
+  const { request, response, begun } = given;
   let id: string | number | null = null;
   try {
     requireOrigin(given);
@@ -73,7 +75,7 @@ async function answer(options: McpPathsOptions, given: Given, agent: string): Pr
     const head = webRequestOf(request, given.signal);
     if (agent === SESSIONS) sinkOf(response).once("close", endWhenSilent(request)); // CTR-7
     const named = agent || (await soleAgent(options, caller));
-    return await route(options, { caller, request: head, agent: named, body, bodyText });
+    return await route(options, { caller, request: head, agent: named, body, bodyText, begun });
   } catch (error) {
     tellFault(error, options.onFault);
     return refusalResponse(error, id, options.metadata.challenge);

@@ -110,7 +110,11 @@ describe("spaces", () => {
     expect((await clients.spaces.sendMessage({ spaceId, content })).message?.content.value).toMatchObject({ content });
     const half = textContent("x".repeat(131_072));
     await clients.spaces.sendMessage({ spaceId, content: [...textContent("y".repeat(131_071)), ...half] });
-    const refused = { "has no text": [], "a kind that is not known": [{}], "262145 characters": [...half, ...half] };
+    const refused = {
+      "has no text": [],
+      "a kind that is not taken here": [{}],
+      "262145 characters": [...half, ...half],
+    };
     for (const [why, given] of Object.entries(refused))
       await expect(clients.spaces.sendMessage({ spaceId, content: given })).rejects.toThrow(why);
   });

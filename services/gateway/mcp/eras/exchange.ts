@@ -34,6 +34,8 @@ export interface McpExchange {
   /** The body, parsed and as it was written; none but of a POST of JSON. */
   readonly body: unknown;
   readonly bodyText: string;
+  /** Resolves when the answer has begun: from then on a client of the older protocol can come back for it. */
+  readonly begun: Promise<void>;
 }
 
 export function optionsFor(caller: Caller): CallOptions {

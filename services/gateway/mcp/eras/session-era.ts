@@ -52,7 +52,10 @@ export function partsOfSession(parts: McpParts, exchange: McpExchange, sessionId
   return {
     ...serverParts(parts, exchange, async () => sessionId),
     callIdOf: ({ id }) => callIdOf(sessionId, id),
-    callTool: (call, options) => parts.tools.callTool({ ...call, sessionId }, options),
+    async *callTool(call, options) {
+      await exchange.begun; // what is lost before is lost for the client, and must not have happened
+      yield* parts.tools.callTool({ ...call, sessionId }, options);
+    },
   } satisfies Partial<AgentServerOptions>;
 }
 

@@ -12,11 +12,24 @@ const ofConnection = new Set(["connection", "keep-alive", "transfer-encoding"]);
 
 const NOTHING = new Uint8Array();
 
+interface Exchange {
+  readonly signal: AbortSignal;
+  /** The client is written the head, and what stands in the body already; or never will be. */
+  readonly onBegun: () => void;
+}
+
 /** Resolves when all is written, or the client has left, which the signal says and the body is told. */
-export async function answerWeb(response: HttpResponse, answer: Response, signal: AbortSignal): Promise<void> {
+export async function answerWeb(
+  response: HttpResponse,
+  answer: Response,
+  { signal, onBegun }: Exchange,
+): Promise<void> {
   const { status, headers, body } = answer;
   const fields = Object.fromEntries([...headers].filter(([name]) => !ofConnection.has(name)));
-  const reply = new Reply(response, () => ({ status, fields }));
+  const reply = new Reply(response, () => {
+    onBegun();
+    return { status, fields };
+  });
   const reader = body?.getReader();
   signal.addEventListener("abort", () => reader?.cancel().catch(() => {}), { once: true }); // it has nobody to tell
   try {
@@ -25,6 +38,8 @@ export async function answerWeb(response: HttpResponse, answer: Response, signal
     reply.end(NOTHING);
   } catch {
     response.destroy(); // the client has left
+  } finally {
+    onBegun();
   }
 }
 

@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from buf.validate import validate_pb2 as buf_dot_validate_dot_validate__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n toolbus/content/v1/content.proto\x12\x12toolbus.content.v1\x1a\x1b\x62uf/validate/validate.proto\"n\n\x0b\x43ontentPart\x12 \n\x04text\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x18\x80\x80\x80\x02H\x00R\x04text\x12.\n\x04\x66ile\x18\x02 \x01(\x0b\x32\x18.toolbus.content.v1.FileH\x00R\x04\x66ileB\r\n\x04part\x12\x05\xbaH\x02\x08\x01\"\xe4\x01\n\x04\x46ile\x12\\\n\nmedia_type\x18\x01 \x01(\tB=\xbaH:r8\x18\xff\x01\x32\x33^[a-zA-Z0-9!#$&^_.+-]+/([a-zA-Z0-9!#$&^_.+-]+|[*])$R\tmediaType\x12$\n\x08\x66ilename\x18\x02 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x08R\x08\x66ilename\x12\x1d\n\x04\x64\x61ta\x18\x03 \x01(\x0c\x42\x07\xbaH\x04z\x02\x10\x01H\x00R\x04\x64\x61ta\x12(\n\x03url\x18\x04 \x01(\tB\x14\xbaH\x11r\x0f\x18\x80@2\n^https?://H\x00R\x03urlB\x0f\n\x06source\x12\x05\xbaH\x02\x08\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n toolbus/content/v1/content.proto\x12\x12toolbus.content.v1\x1a\x1b\x62uf/validate/validate.proto\"n\n\x0b\x43ontentPart\x12 \n\x04text\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x18\x80\x80\x80\x02H\x00R\x04text\x12.\n\x04\x66ile\x18\x02 \x01(\x0b\x32\x18.toolbus.content.v1.FileH\x00R\x04\x66ileB\r\n\x04part\x12\x05\xbaH\x02\x08\x01\"\xe8\x01\n\x04\x46ile\x12\\\n\nmedia_type\x18\x01 \x01(\tB=\xbaH:r8\x18\xff\x01\x32\x33^[a-zA-Z0-9!#$&^_.+-]+/([a-zA-Z0-9!#$&^_.+-]+|[*])$R\tmediaType\x12$\n\x08\x66ilename\x18\x02 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x08R\x08\x66ilename\x12!\n\x04\x64\x61ta\x18\x03 \x01(\x0c\x42\x0b\xbaH\x08z\x06\x10\x01\x18\x80\x80@H\x00R\x04\x64\x61ta\x12(\n\x03url\x18\x04 \x01(\tB\x14\xbaH\x11r\x0f\x18\x80@2\n^https?://H\x00R\x03urlB\x0f\n\x06source\x12\x05\xbaH\x02\x08\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -43,11 +43,11 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_FILE'].fields_by_name['filename']._loaded_options = None
   _globals['_FILE'].fields_by_name['filename']._serialized_options = b'\272H\005r\003\030\200\010'
   _globals['_FILE'].fields_by_name['data']._loaded_options = None
-  _globals['_FILE'].fields_by_name['data']._serialized_options = b'\272H\004z\002\020\001'
+  _globals['_FILE'].fields_by_name['data']._serialized_options = b'\272H\010z\006\020\001\030\200\200@'
   _globals['_FILE'].fields_by_name['url']._loaded_options = None
   _globals['_FILE'].fields_by_name['url']._serialized_options = b'\272H\021r\017\030\200@2\n^https?://'
   _globals['_CONTENTPART']._serialized_start=85
   _globals['_CONTENTPART']._serialized_end=195
   _globals['_FILE']._serialized_start=198
-  _globals['_FILE']._serialized_end=426
+  _globals['_FILE']._serialized_end=430
 # @@protoc_insertion_point(module_scope)

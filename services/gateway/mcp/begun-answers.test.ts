@@ -1,0 +1,53 @@
+// What a client of the older protocol can come back for.
+
+import { createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { create } from "@bufbuild/protobuf";
+import { expect, it } from "vitest";
+import { CallToolResponseSchema } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
+import { createMcpPaths, type McpPathsOptions } from "./mcp-paths.ts";
+
+/** A door before services that tell what they were asked for, and how far the answer was by then. */
+async function openDoor() {
+  let response: ServerResponse | undefined;
+  const begun: boolean[] = [];
+  const parts = {
+    enter: async () => ({ principal: "alice" }),
+    sessions: { require: async (id: string) => ({ id }) },
+    tools: {
+      async *callTool() {
+        begun.push((response?.socket?.bytesWritten ?? 0) > 0);
+        yield create(CallToolResponseSchema, { event: { case: "result", value: { outputJson: "1" } } });
+      },
+    },
+    takeCall: () => () => {},
+    onFault: () => {},
+    maxBytes: 1_000_000,
+    metadata: {},
+  } as unknown as McpPathsOptions;
+  const paths = createMcpPaths(parts);
+  const server = createServer((request, own) => {
+    response = own;
+    paths(request, own, request);
+  }).listen(0, "127.0.0.1");
+  await new Promise((resolve) => server.once("listening", resolve));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp/clerk`;
+  const close = async () => void server.close();
+  return { url, begun, [Symbol.asyncDispose]: close };
+}
+
+it("DOOR-1 a call is begun when its client has the head of the answer, with which it can come back", async () => {
+  await using door = await openDoor();
+  const answer = await fetch(door.url, {
+    method: "POST",
+    headers: {
+      "content-type": "application/json",
+      accept: "application/json, text/event-stream",
+      "mcp-session-id": "s1",
+      "mcp-protocol-version": "2025-11-25",
+    },
+    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "count", arguments: {} } }),
+  });
+  expect(await answer.text()).toContain('"text":"1"');
+  expect(door.begun).toEqual([true]);
+});
