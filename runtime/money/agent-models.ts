@@ -1,9 +1,11 @@
 import { createHash } from "node:crypto";
 import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { ModelSettingsSchema } from "#gen/toolbus/run/v1/model_settings_pb.ts";
 import type { RunEvent } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import {
   type Role,
   type Run,
+  RunEndReason,
   RunMode,
   type RunOptionsSchema,
   RunState,
@@ -18,6 +20,8 @@ export interface Question {
   readonly instructions: string;
   /** Whose model; empty means the agent that calls. */
   readonly agent: string;
+  /** What is asked of the model in place of what its agent says. */
+  readonly modelSettings?: MessageInitShape<typeof ModelSettingsSchema>;
 }
 
 /** The call on whose behalf a model is asked. */
@@ -28,7 +32,10 @@ export interface AskingCall extends RunShare {
   readonly signal: AbortSignal;
 }
 
-export type ModelAnswer = { kind: "text"; text: string; model: string } | { kind: "error"; error: string };
+/** A text is cut off where the question says how many tokens it may have. */
+export type ModelAnswer =
+  | { kind: "text"; text: string; model: string; isCutOff: boolean }
+  | { kind: "error"; error: string };
 
 /** The client of runs, as far as it is needed here. */
 interface Runs {
@@ -84,7 +91,10 @@ export class AgentModels {
     try {
       const { ended, model } = await this.#ended(runId, signal);
       addUsage(used, ended?.usage);
-      if (ended?.state === RunState.COMPLETED) return { kind: "text", text: ended.outputText, model };
+      const isCutOff =
+        ask.modelSettings?.maxOutputTokens !== undefined && ended?.endReason === RunEndReason.MAX_OUTPUT_TOKENS;
+      if (ended && (isCutOff || ended.state === RunState.COMPLETED))
+        return { kind: "text", text: ended.outputText, model, isCutOff };
       const reason = ended?.error || ended?.endReason || "the run is gone";
       return { kind: "error", error: `the model gave no answer: ${reason}` };
     } finally {
@@ -107,6 +117,7 @@ export class AgentModels {
           toolChoice: { choice: { case: "mode", value: ToolChoiceMode.NONE } },
           instructions: ask.instructions,
           limits,
+          ...(ask.modelSettings && { modelSettings: ask.modelSettings }),
         },
         idempotencyKey: `${id} ${digestOf(ask)}`,
       },

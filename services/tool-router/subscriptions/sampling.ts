@@ -12,10 +12,13 @@ import { clientInterceptors } from "#runtime/rpc/interceptors.ts";
 import { decodeRunContext, encodeRunContext } from "#runtime/rpc/run-context.ts";
 import type { Telemetry } from "#runtime/telemetry/telemetry.ts";
 import { clientFor } from "../../clients.ts";
+import type { Sample } from "../calls/execute/input/question.ts";
 import { answerFrom, questionFrom } from "../calls/execute/input/sampling.ts";
 import type { Sampling } from "../calls/execute/provider.ts";
 
 const LONGEST_MS = 120_000;
+
+type Asked = Parameters<Sample>[0];
 
 /** Texts for MCP servers, by the model of the agent that called, on behalf of its principal and inside what its run leaves to the call. */
 export function createSampling(bus: Bus, telemetry: Pick<Telemetry, "clientTracing">): Sampling {
@@ -26,24 +29,31 @@ export function createSampling(bus: Bus, telemetry: Pick<Telemetry, "clientTraci
     const used = nothingUsed();
     const share = decodeRunContext(encodeRunContext(context));
     let isUsed = false;
+    /** One after the other, so that each is held to what those before have left of the run's budget. */
+    let last: Promise<unknown> = Promise.resolve();
+    async function answer({ id, paramsJson }: Asked, signal: AbortSignal): Promise<string> {
+      if (scope.agent === "") return JSON.stringify({ error: "the call comes from no agent" });
+      isUsed = true;
+      const name = createHash("sha256")
+        .update(JSON.stringify([callId, id]))
+        .digest("hex")
+        .slice(0, 32);
+      const call = { ...share, used, signal, deadlineMs: Math.min(runDeadline, Date.now() + LONGEST_MS) };
+      try {
+        const answered = await withPrincipal(scope.principal || LOCAL_PRINCIPAL, () =>
+          models.generate(questionFrom(paramsJson), `sample_${name}`, scope, call),
+        );
+        return answered.kind === "text" ? answerFrom(answered) : JSON.stringify({ error: answered.error });
+      } catch (error) {
+        signal.throwIfAborted();
+        return JSON.stringify({ error: messageFromUnknown(error) });
+      }
+    }
     return {
-      async sample({ id, paramsJson }, signal) {
-        if (scope.agent === "") return JSON.stringify({ error: "the call comes from no agent" });
-        isUsed = true;
-        const name = createHash("sha256")
-          .update(JSON.stringify([callId, id]))
-          .digest("hex")
-          .slice(0, 32);
-        const call = { ...share, used, signal, deadlineMs: Math.min(runDeadline, Date.now() + LONGEST_MS) };
-        try {
-          const answered = await withPrincipal(scope.principal || LOCAL_PRINCIPAL, () =>
-            models.generate(questionFrom(paramsJson), `sample_${name}`, scope, call),
-          );
-          return answered.kind === "text" ? answerFrom(answered) : JSON.stringify({ error: answered.error });
-        } catch (error) {
-          signal.throwIfAborted();
-          return JSON.stringify({ error: messageFromUnknown(error) });
-        }
+      sample(asked, signal) {
+        const answered = last.then(() => answer(asked, signal));
+        last = answered.catch(() => {}); // whoever asked is told
+        return answered;
       },
       used: () => (isUsed ? { usage: create(UsageSchema, toldUse(share, used)) } : {}),
     };

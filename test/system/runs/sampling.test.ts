@@ -23,16 +23,18 @@ beforeAll(async () => {
     { name: "new", provider: "mcp", config: { url: modern.url, sampling: true } },
     { name: "plain", provider: "mcp", config: old },
   ];
-  const model = { provider: "scripted", model: "writer" };
-  const agent = { name: "writer", model, tools: { use: ["@old/*", "@new/*", "@plain/*"] }, sources };
-  await suite.connection.client(AgentService).applyAgent({ agent });
+  for (const name of ["writer", "brief", "many"]) {
+    const model = { provider: "scripted", model: name };
+    const agent = { name, model, tools: { use: ["@old/*", "@new/*", "@plain/*"] }, sources };
+    await suite.connection.client(AgentService).applyAgent({ agent });
+  }
 });
 afterAll(() => stack.disposeAsync());
 
-async function runWith(limits: Partial<RunOptions["limits"]> = {}) {
+async function runWith(limits: Partial<RunOptions["limits"]> = {}, agent = "writer") {
   const runs = suite.connection.client(RunService);
   const input = [{ item: { case: "message" as const, value: { role: Role.USER, content: textContent("go") } } }];
-  const runId = (await runs.createRun({ agent: "writer", input, options: { limits } })).run?.id ?? "";
+  const runId = (await runs.createRun({ agent, input, options: { limits } })).run?.id ?? "";
   return until(
     async () => {
       const { run } = await runs.getRun({ runId });
@@ -53,4 +55,17 @@ it("LOOP-12 texts that use up the run's budget end the run", async () => {
   const run = await runWith({ maxTokens: 6n });
   expect(run).toMatchObject({ turnCount: 1, endReason: RunEndReason.MAX_TOKENS });
   expect(run.usage?.outputTokens).toBeGreaterThan(6n);
+}, 120_000);
+
+it("LOOP-12 a text is as long as its server asks for at most, and said to be cut off", async () => {
+  const run = await runWith({}, "brief");
+  expect(run.error).toBe("");
+  expect(run.outputText).toBe("A line / maxTokens");
+  expect(run.usage?.outputTokens, "its two turns, and two words").toBe(4n + 2n + 4n);
+}, 120_000);
+
+it("LOOP-12 texts asked for at once are held to the run's budget together", async () => {
+  const run = await runWith({ maxTokens: 12n }, "many");
+  expect(run.endReason).toBe(RunEndReason.MAX_TOKENS);
+  expect(run.usage?.inputTokens, "its turn, and the two texts for which something was left").toBe(3n);
 }, 120_000);

@@ -28,7 +28,8 @@ export function createScriptedModel(directory: string, name: string): LanguageMo
         kind: "script_ran_out",
       });
     }
-    return partsOfTurn({ turn, turnIndex, context, signal: options.abortSignal });
+    const { abortSignal: signal, maxOutputTokens } = options;
+    return partsOfTurn({ turn, turnIndex, context, signal, maxOutputTokens });
   }
 
   return {
@@ -82,16 +83,19 @@ interface Replay {
   turnIndex: number;
   context: ScriptContext;
   signal: AbortSignal | undefined;
+  maxOutputTokens: number | undefined;
 }
 
 async function* partsOfTurn(replay: Replay): AsyncGenerator<LanguageModelV4StreamPart> {
-  const { turn, turnIndex, context, signal } = replay;
+  const { turn, turnIndex, context, signal, maxOutputTokens } = replay;
   yield { type: "stream-start", warnings: [] };
   if (turn.delayMs) await delay(turn.delayMs, signal);
   if (turn.reasoning) yield* block("reasoning", turn.reasoning, replay);
-  const text = turn.text === undefined ? "" : textFromValue(fillPlaceholders(turn.text, context));
+  const whole = turn.text === undefined ? "" : textFromValue(fillPlaceholders(turn.text, context));
+  const text = piecesFromText(whole).slice(0, maxOutputTokens).join("");
+  const isCutOff = text.length < whole.length;
   if (text) yield* block("text", text, replay);
-  const calls = turn.calls ?? [];
+  const calls = isCutOff ? [] : (turn.calls ?? []);
   for (const [index, call] of calls.entries()) {
     const id = call.id ?? `call_${turnIndex + 1}_${index + 1}`;
     const input = call.argumentsText ?? JSON.stringify(fillPlaceholders(call.arguments ?? {}, context));
@@ -103,7 +107,7 @@ async function* partsOfTurn(replay: Replay): AsyncGenerator<LanguageModelV4Strea
     yield { type: "tool-input-end", id };
     yield { type: "tool-call", toolCallId: id, toolName: call.name, input };
   }
-  const unified = turn.finishReason ?? (calls.length > 0 ? "tool-calls" : "stop");
+  const unified = isCutOff ? "length" : (turn.finishReason ?? (calls.length > 0 ? "tool-calls" : "stop"));
   yield { type: "finish", finishReason: { unified, raw: unified }, usage: usageFromLengths(context, text) };
 }
 
