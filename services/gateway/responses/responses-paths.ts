@@ -7,6 +7,7 @@
  *   DELETE /v1/responses/:id                    deletes it, once it has ended
  *   GET    /v1/responses/:id/input_items        what it was given
  *   POST   /v1/responses/compact                a conversation, summarized
+ *   POST   /v1/chat/completions                 the same, in its older form (`chat/`)
  *   GET    /v1/models, /v1/models/:id           the agents
  *
  * It translates, and keeps nothing:
@@ -22,6 +23,7 @@ import { refuse } from "#runtime/failure/failure.ts";
 import { whenLeft } from "#runtime/rpc/http/connect/reply.ts";
 import type { PathTaker } from "#runtime/rpc/http/messages.ts";
 import type { Exchange } from "../plain/exchange.ts";
+import { createCompletion } from "./chat/create.ts";
 import { compactConversation } from "./compact.ts";
 import { createResponse } from "./create.ts";
 import { optionsFor, type ResponsesExchange, type ResponsesParts } from "./exchange.ts";
@@ -39,6 +41,7 @@ const ROUTES: readonly { at: RegExp; kind: "calls" | "streams"; answer: Answer }
   { at: /^POST \/v1\/responses\/([^/]+)\/cancel$/, kind: "calls", answer: cancelResponse },
   { at: /^DELETE \/v1\/responses\/([^/]+)$/, kind: "calls", answer: deleteResponse },
   { at: /^GET \/v1\/responses\/([^/]+)\/input_items$/, kind: "streams", answer: listInputItems },
+  { at: /^POST \/v1\/chat\/completions$/, kind: "streams", answer: createCompletion },
   { at: /^GET \/v1\/models$/, kind: "calls", answer: listModels },
   { at: /^GET \/v1\/models\/([^/]+)$/, kind: "calls", answer: getModel },
 ];
@@ -47,7 +50,7 @@ const ROUTES: readonly { at: RegExp; kind: "calls" | "streams"; answer: Answer }
 export function createResponsesPaths(parts: ResponsesParts): PathTaker {
   return (request, response, body) => {
     const [path = "", query] = (request.url ?? "/").split("?", 2);
-    if (!/^\/v1\/(responses|models)(\/|$)/.test(path)) return false;
+    if (!/^\/v1\/(responses|models|chat)(\/|$)/.test(path)) return false;
     answer(parts, { request, response, body }, { path, query: new URLSearchParams(query) }).catch((error: unknown) => {
       if (failureFromConnectError(error).code === "internal") parts.onFault(error);
       if (response.headersSent) response.destroy();

@@ -30,9 +30,10 @@ const worker = testsOf("services/orchestrator/sessions/worker/worker.test.ts");
 const subAgents = testsOf("services/orchestrator/testing/runs/sub-agents.service.test.ts");
 const childLimits = testsOf("services/orchestrator/runs/sub-agents/child-limits.test.ts");
 const history = testsOf("services/orchestrator/sessions/history/history.test.ts");
-const responses = testsOf("test/system/doors/responses.test.ts");
-const responseTools = testsOf("test/system/doors/responses-tools.test.ts");
-const responseDeaths = testsOf("test/system/doors/responses-deaths.test.ts");
+const responses = testsOf("test/system/doors/openai/responses.test.ts");
+const responseTools = testsOf("test/system/doors/openai/responses-tools.test.ts");
+const completions = testsOf("test/system/doors/openai/chat-completions.test.ts");
+const responseDeaths = testsOf("test/system/doors/openai/responses-deaths.test.ts");
 const callOptions = testsOf("services/orchestrator/model/prompt/call-options.test.ts");
 const telling = testsOf("services/gateway/responses/told/telling.test.ts");
 const creation = testsOf("services/orchestrator/runs/create/creation.test.ts");
@@ -217,6 +218,16 @@ export const loopDurable: Proofs = {
       responseDeaths(
         "the orchestrator dies under a stream, which goes on as if nothing had been",
         "the gateway dies under a stream: asked again at another one, the response is the same and goes on",
+      ),
+    ),
+    shown(
+      "the same in the older form of Chat Completions",
+      completions(
+        "is one of the agent that the model names",
+        "is streamed in chunks, with its usage where that is asked for, and ends with [DONE]",
+        "is called by it, and answered by a message of the next",
+        "shows the model what was said, by whom, with images and files",
+        "a run that fails is told as an error, which clients do not try again",
       ),
     ),
     shown(

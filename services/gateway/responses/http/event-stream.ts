@@ -7,13 +7,19 @@ import { toldErrorFrom } from "./refusals.ts";
 /** How often a stream without events shows that it lives, which also finds a peer that is gone. */
 const ALIVE_MS = 15_000;
 
-/** Resolves when all is written, or the client has left, which `batches` is told by its end. */
-export async function answerEvents(response: HttpResponse, batches: AsyncIterable<StreamEvent[]>): Promise<void> {
+export const DONE = "data: [DONE]\n\n";
+
+export function answerEvents(response: HttpResponse, batches: AsyncIterable<StreamEvent[]>): Promise<void> {
+  return answerStream(response, textsFrom(batches));
+}
+
+/** Resolves when all is written, or the client has left, which `texts` is told by its end. */
+export async function answerStream(response: HttpResponse, texts: AsyncIterable<string>): Promise<void> {
   response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-cache" });
   if ("flushHeaders" in response) response.flushHeaders(); // a stream may have nothing to say for long
   const alive = setInterval(() => response.write(": alive\n\n"), ALIVE_MS);
   try {
-    await pipeline(Readable.from(textsFrom(batches)), response);
+    await pipeline(Readable.from(texts), response);
   } catch {
     response.destroy(); // the client has left
   } finally {
@@ -29,7 +35,7 @@ async function* textsFrom(batches: AsyncIterable<StreamEvent[]>): AsyncGenerator
       next = (events.at(-1)?.sequence_number ?? next - 1) + 1;
       if (events.length > 0) yield events.map(textOf).join("");
     }
-    yield "data: [DONE]\n\n";
+    yield DONE;
   } catch (cause) {
     const error = toldErrorFrom(cause);
     yield textOf({ ...error, type: "error", sequence_number: next, error });

@@ -5,10 +5,10 @@ import { parsed } from "./parsed.ts";
 
 /** Its other fields are read by its type. */
 const typed = z.looseObject({ type: z.string().optional() });
-const effort = z.enum(["none", "minimal", "low", "medium", "high", "xhigh"]);
+export const effort = z.enum(["none", "minimal", "low", "medium", "high", "xhigh"]);
 
 /** What a request to create a response may hold. What is not named here changes nothing, and is not read. */
-const bodySchema = z.looseObject({
+export const bodySchema = z.looseObject({
   model: z.string({ error: "must name an agent" }).regex(/^[a-zA-Z0-9_-]{1,64}$/, "must name an agent"),
   input: z.union([z.string(), z.array(typed)], { error: "must be a text or a list of items" }).nullish(),
   instructions: z.string().nullish(),
@@ -42,10 +42,15 @@ export function parseBody(value: unknown): CreateBody {
     if (isObject(value) && value[field] !== undefined && value[field] !== null) refuseField(field, message);
   }
   const body = parsed(bodySchema, value);
-  if (Object.keys(body.metadata ?? {}).length > 16) refuseField("metadata", "has more than 16 entries");
-  const own = Object.keys(body.metadata ?? {}).find((key) => key.startsWith("toolbus."));
-  if (own !== undefined) refuseField(`metadata.${own}`, 'names that begin with "toolbus." are not for clients');
+  requireOwnMetadata(body.metadata);
   return body;
+}
+
+export function requireOwnMetadata(metadata: CreateBody["metadata"]): void {
+  const names = Object.keys(metadata ?? {});
+  if (names.length > 16) refuseField("metadata", "has more than 16 entries");
+  const own = names.find((key) => key.startsWith("toolbus."));
+  if (own !== undefined) refuseField(`metadata.${own}`, 'names that begin with "toolbus." are not for clients');
 }
 
 /** What would change the answer, and has no counterpart here. */

@@ -1,7 +1,7 @@
 // An agent for clients of OpenAI's Responses, by hand.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { answered, ask, keys, openResponsesDoor, type Told, toldBy } from "./fixtures/responses-door.ts";
+import { answered, ask, keys, openResponsesDoor, type Told, toldBy } from "../fixtures/responses-door.ts";
 
 const stack = new AsyncDisposableStack();
 let here: { url: string };

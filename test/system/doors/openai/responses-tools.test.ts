@@ -1,8 +1,8 @@
 // Tools in responses: those of the client, and those of the agent.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Answered, answered, ask, openResponsesDoor, toldBy } from "./fixtures/responses-door.ts";
-import { openWorkServer } from "./fixtures/work-server.ts";
+import { type Answered, answered, ask, openResponsesDoor, toldBy } from "../fixtures/responses-door.ts";
+import { openWorkServer } from "../fixtures/work-server.ts";
 
 const stack = new AsyncDisposableStack();
 let here: { url: string };

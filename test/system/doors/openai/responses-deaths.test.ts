@@ -2,9 +2,9 @@
 
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
-import { openConnection } from "../../../cli/connection.ts";
-import type { TestSuite } from "../../harness/suite.ts";
-import { answered, ask, keys, openResponsesDoor, type Told, toldBy } from "./fixtures/responses-door.ts";
+import { openConnection } from "../../../../cli/connection.ts";
+import type { TestSuite } from "../../../harness/suite.ts";
+import { answered, ask, keys, openResponsesDoor, type Told, toldBy } from "../fixtures/responses-door.ts";
 
 const stack = new AsyncDisposableStack();
 let suite: TestSuite;

@@ -1,0 +1,58 @@
+import { failureFromConnectError } from "#runtime/failure/connect.ts";
+import { Failure } from "#runtime/failure/failure.ts";
+import { answerJson } from "../../plain/exchange.ts";
+import type { ResponsesExchange } from "../exchange.ts";
+import { answerStream, DONE } from "../http/event-stream.ts";
+import { readBody } from "../http/read-body.ts";
+import { toldErrorFrom } from "../http/refusals.ts";
+import { endedResponse, eventsOf } from "../runs.ts";
+import { startRun } from "../start-run.ts";
+import type { StreamEvent } from "../told/numbered.ts";
+import { parseChat } from "./body.ts";
+import { Chunks } from "./chunks.ts";
+import { completionFrom, faultOf } from "./completion.ts";
+
+/** A completion is a response, told in the older form. */
+export async function createCompletion(exchange: ResponsesExchange): Promise<void> {
+  const { request, response } = exchange;
+  const { body, places, includesUsage } = parseChat(await readBody(exchange));
+  const idempotencyKey = String(request.headers["idempotency-key"] ?? "");
+  const runId = await startRun(exchange, body, { idempotencyKey }).catch(refuseMessages(places));
+  if (body.stream) return answerStream(response, textsFrom(eventsOf(exchange, runId), new Chunks(includesUsage)));
+  const ended = await endedResponse(exchange, runId);
+  const error = faultOf(ended);
+  if (error === undefined) return answerJson(response, 200, completionFrom(ended));
+  response.setHeader("x-should-retry", "false"); // the run has retried what can be
+  answerJson(response, 500, { error });
+}
+
+/** A response's word for the messages is the input. */
+const refuseMessages =
+  (places: readonly string[]) =>
+  (error: unknown): never => {
+    const { code, message, reason, fieldViolations } = failureFromConnectError(error);
+    if (fieldViolations === undefined) throw error;
+    const told = (text: string) => text.replace(/\binput\[(\d+)\]/g, (item, n) => places[Number(n)] ?? item);
+    const fields = fieldViolations.map((fault) => ({
+      ...fault,
+      field: fault.field === "input" ? "messages" : told(fault.field),
+    }));
+    throw new Failure(code, told(message), { reason, fieldViolations: fields, cause: error });
+  };
+
+/** A stream that breaks says why, and has no `[DONE]`. */
+async function* textsFrom(batches: AsyncIterable<StreamEvent[]>, chunks: Chunks): AsyncGenerator<string> {
+  try {
+    let isWhole = false;
+    for await (const events of batches) {
+      const told = events.flatMap((event) => chunks.from(event));
+      if (told.length > 0) yield told.map(textOf).join("");
+      isWhole = told.every((chunk) => !("error" in chunk));
+    }
+    if (isWhole) yield DONE;
+  } catch (cause) {
+    yield textOf({ error: toldErrorFrom(cause) });
+  }
+}
+
+const textOf = (chunk: object) => `data: ${JSON.stringify(chunk)}\n\n`;
