@@ -35,7 +35,7 @@ export interface Access {
 export const ACCESS = {
   gateway: {
     asks: publicServices,
-    stores: { toolbus_grants: "owns", TOOLBUS_PROBE: "owns" },
+    stores: { toolbus_grants: "owns", toolbus_gateway_keys: "owns", TOOLBUS_PROBE: "owns" },
     among: [probeSubjects],
     speaksFor: "callers",
   },

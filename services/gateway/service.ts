@@ -8,6 +8,7 @@ import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
+import { readSharedKey } from "#runtime/bus/buckets/shared-key.ts";
 import { createBucket } from "#runtime/bus/buckets/stored-bucket.ts";
 import { openServiceBus } from "#runtime/bus/credentials/service-bus.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
@@ -71,6 +72,7 @@ export async function openService(config: GatewayConfig, context: ServiceContext
   const health = createHealth({ services: publicServices, processOf, isServing, storageFault, intervalMs: 1_000 });
   const grantRecords = createGrantRecords(createBucket(bus, grantBucket), (fault) => logger.warn(fault));
   await grantRecords.keepDefault([...config.defaultGrant]);
+  const stateKey = await readSharedKey(bus, { bucket: "toolbus_gateway_keys", name: "mcp-request-states" });
   const shares = new Shares(config.shares);
   const enter = createEnter(createAuthenticate({ ...config, grantRecords }), shares);
   const interceptors = clientInterceptors({ telemetry });
@@ -113,6 +115,7 @@ export async function openService(config: GatewayConfig, context: ServiceContext
           maxBytes: config.maxRequestBytes,
         }),
         mcp: createMcpPaths({
+          stateKey,
           tools: toolsWithBytes(client(ToolService), client(ToolCallService)),
           calls: client(ToolCallService),
           agents: client(AgentService),

@@ -54,6 +54,7 @@ export type BucketName =
   | "toolbus_inbox_seen"
   | "toolbus_owners"
   | "toolbus_router_keys"
+  | "toolbus_gateway_keys"
   | "toolbus_mcp_logins"
   | "toolbus_grants";
 
@@ -224,6 +225,12 @@ export const BUCKETS: Readonly<Record<BucketName, BucketDeclaration>> = {
   },
   toolbus_router_keys: {
     description: "The keys that the tool-routers share, for nobody else to read.",
+    history: 1,
+    maxBytes: mib,
+    maxMessageBytes: 4 * kib,
+  },
+  toolbus_gateway_keys: {
+    description: "The keys that the gateways share, for nobody else to read.",
     history: 1,
     maxBytes: mib,
     maxMessageBytes: 4 * kib,

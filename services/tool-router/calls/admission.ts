@@ -155,7 +155,8 @@ function admittedCall(
   };
   const runDeadline = deadline === undefined ? undefined : timestampMs(deadline);
   const scope = { ...context.scope, runId };
-  return { facts, entry, args, argumentsJson, runDeadline, context: leftToFurther(request), scope };
+  const answers = { forms: request.answersForms, urls: request.answersUrls };
+  return { facts, entry, args, argumentsJson, answers, runDeadline, context: leftToFurther(request), scope };
 }
 
 /** The run's limits as they go to the provider: they hold for every call on behalf of this one. */

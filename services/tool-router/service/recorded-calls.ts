@@ -1,4 +1,5 @@
 import { openRoom } from "#runtime/bus/buckets/room.ts";
+import { readSharedKey } from "#runtime/bus/buckets/shared-key.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { Ownership } from "#runtime/rpc/access/session-owners.ts";
@@ -21,7 +22,6 @@ import { type DueWorkQueue, openDueWork } from "../subscriptions/calls/due-work.
 import { openRunningCalls } from "../subscriptions/calls/running-calls.ts";
 import { callPlace, openCallStore } from "../subscriptions/calls/store.ts";
 import { openCallQueue } from "../subscriptions/watchers/call-queue.ts";
-import { readDeliveryKey } from "../subscriptions/watchers/delivery-key.ts";
 import { createWatchPresence } from "../subscriptions/watchers/watch-presence.ts";
 
 export interface RecordedCallParts {
@@ -45,7 +45,9 @@ export async function openRecordedCalls(bus: Bus, parts: RecordedCallParts) {
   await using stack = new AsyncDisposableStack();
   const closing = new AbortController();
   let dueWork: DueWorkQueue | undefined;
-  const deliveryIds = new DeliveryIds(await readDeliveryKey(bus));
+  const deliveryIds = new DeliveryIds(
+    await readSharedKey(bus, { bucket: "toolbus_router_keys", name: "delivery-ids" }),
+  );
   const presence = createWatchPresence(bus);
   const queue: CallQueue & AsyncDisposable = stack.use(
     openCallQueue(bus, {

@@ -19,35 +19,26 @@ export const serverExceptions: readonly ServerExceptions[] = [
     checks: ["tools-call-sampling"],
   },
   {
-    reason: "what a server behind asks people waits for a person in the space of the session, not for the client",
-    revision: "2025-11-25",
-    checks: ["tools-call-elicitation", "elicitation-sep1034-general", "elicitation-sep1330-general"],
-  },
-  {
     reason: "changes of single resources are not told",
     revision: "2025-11-25",
     checks: ["resources-subscribe", "resources-unsubscribe"],
   },
   {
-    reason: "what a server behind asks people waits for a person in the space of the session, not for the client",
+    reason: "what servers behind ask models or roots for, agents answer: nobody's client is asked on their behalf",
     revision: "2026-07-28",
     checks: [
-      "sep-2322-elicitation-incomplete",
       "sep-2322-list-roots-incomplete",
       "sep-2322-sampling-incomplete",
       "sep-2322-respect-client-capabilities",
-      "sep-2322-missing-response-rerequests",
-      "sep-2322-multi-round-r1",
       "sep-2322-multiple-inputs-incomplete",
-      "sep-2322-non-tool-incomplete",
-      "sep-2322-request-state-incomplete",
-      "sep-2322-result-type-included",
-      "sep-2322-reject-tampered-state",
-      "sep-2322-validate-input-responses",
-      "sep-2322-error-on-protocol-error",
       "sep-2575-server-rejects-undeclared-capability",
       "sep-2575-missing-capability-http-400",
     ],
+  },
+  {
+    reason: "prompts of servers behind that ask people are refused: only calls of tools wait for an answer",
+    revision: "2026-07-28",
+    checks: ["sep-2322-non-tool-incomplete"],
   },
   {
     reason:

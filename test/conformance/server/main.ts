@@ -15,6 +15,7 @@ import { parse } from "yaml";
 import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { openConnection } from "../../../cli/connection.ts";
 import { openSuite } from "../../../cli/suite/suite.ts";
+import { ASKING_TOOLS, openAskingScenarios } from "./asking-server.ts";
 import { serverExceptions } from "./exceptions.ts";
 
 const SCENARIO_MS = 10_000;
@@ -26,6 +27,7 @@ const behind = fileURLToPath(new URL("scenario-server.ts", import.meta.url));
 const TOOLS = [
   ...["test_simple_text", "test_image_content", "test_audio_content", "test_embedded_resource"],
   ...["test_multiple_content_types", "test_error_handling", "test_tool_with_progress"],
+  ...["test_elicitation", "test_elicitation_sep1034_defaults", "test_elicitation_sep1330_enums"],
 ];
 
 interface Check {
@@ -42,15 +44,22 @@ const suite = stack.use(
   // the package has no key to send
   await openSuite({ directory: join(directory, "suite"), port: 0, restart: false, auth: "none" }),
 );
-const aliases = Object.fromEntries(TOOLS.map((tool) => [tool, `@behind/${tool}`]));
+const asking = stack.use(await openAskingScenarios());
+const aliases = Object.fromEntries([
+  ...TOOLS.map((tool) => [tool, `@behind/${tool}`]),
+  ...ASKING_TOOLS.map((tool) => [tool, `@asking/${tool}`]),
+]);
 await openConnection(suite)
   .client(AgentService)
   .applyAgent({
     agent: {
       name: AGENT,
       model: { provider: "scripted", model: "none.json" },
-      tools: { use: ["@behind/*"], aliases },
-      sources: [{ name: "behind", provider: "mcp", config: { command: process.execPath, args: [behind] } }],
+      tools: { use: ["@behind/*", "@asking/*"], aliases },
+      sources: [
+        { name: "behind", provider: "mcp", config: { command: process.execPath, args: [behind] } },
+        { name: "asking", provider: "mcp", config: { url: asking.url } },
+      ],
     },
   });
 let wrong = 0;

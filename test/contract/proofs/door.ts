@@ -1,13 +1,14 @@
 import { open, type Proofs, shown, testsOf } from "./proof.ts";
 
-const mcp = testsOf("test/system/doors/mcp.test.ts");
-const content = testsOf("test/system/doors/mcp-content.test.ts");
+const mcp = testsOf("test/system/doors/mcp/mcp.test.ts");
+const content = testsOf("test/system/doors/mcp/mcp-content.test.ts");
 const go = testsOf("test/system/doors/mcp-go.test.ts");
 const python = testsOf("test/system/doors/mcp-python.test.ts");
-const stdio = testsOf("test/system/doors/mcp-stdio.test.ts");
-const search = testsOf("test/system/doors/mcp-search.test.ts");
-const suite = testsOf("test/system/doors/mcp-suite.test.ts");
-const tokens = testsOf("test/system/doors/mcp-tokens.test.ts");
+const stdio = testsOf("test/system/doors/mcp/mcp-stdio.test.ts");
+const questions = testsOf("test/system/doors/mcp/mcp-questions.test.ts");
+const search = testsOf("test/system/doors/mcp/mcp-search.test.ts");
+const suite = testsOf("test/system/doors/mcp/mcp-suite.test.ts");
+const tokens = testsOf("test/system/doors/mcp/mcp-tokens.test.ts");
 const cases = testsOf("test/system/doors/library.test.ts");
 const text = testsOf("sdk/typescript/client/runs/text.test.ts");
 
@@ -41,9 +42,14 @@ export const door: Proofs = {
       "a call that outlives its request is a task",
       "A client resumes the call by its stream; the door has no tasks.",
     ),
-    open(
+    shown(
       "an approval or a question is elicitation or input_required, else it waits for a person",
-      "It waits for a person in the space.",
+      questions(
+        "is asked what servers of both eras ask, forms and addresses",
+        "is asked for an approval that waits in the space, too",
+        "2025-11-25: it is answered at another one, where the client comes back for its call",
+        "2026-07-28: the call goes on by what the client brings to another one, which nobody can alter",
+      ),
     ),
   ],
   "DOOR-3": [

@@ -1,10 +1,8 @@
 import type { CallOptions } from "@connectrpc/connect";
-import { type LoggingLevel, type RequestId, Server, type ServerContext } from "@modelcontextprotocol/server";
-import { LogLevel, type ToolLog, type ToolProgress } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import type { CallToolResult as Answer, CallToolResponse } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
-import { isUnavailable } from "#runtime/failure/connect.ts";
-import { refuse } from "#runtime/failure/failure.ts";
-import { resumed } from "#runtime/rpc/watching/resumed.ts";
+import { type RequestId, Server } from "@modelcontextprotocol/server";
+import { type CallInSession, follow } from "../calls/call.ts";
+import { type Asking, followQuestions } from "../calls/questions.ts";
+import { teller } from "../calls/telling.ts";
 import type { Answering } from "../http/refusals.ts";
 import { innerCall, SEARCH_INSTRUCTIONS, SEARCH_TOOLS, searched } from "../search/search-tools.ts";
 import { indexOf } from "../search/tool-index.ts";
@@ -12,7 +10,7 @@ import { resultFrom } from "./call-result.ts";
 import { servePrompts } from "./prompts.ts";
 import { serveResources } from "./resources.ts";
 import { type Content, createAgentSources } from "./sources.ts";
-import type { StoredResults } from "./stored-results.ts";
+import type { StoredCalls, StoredResults } from "./stored-results.ts";
 import { readTools, scopeOfSession, type Tools, toolsFrom } from "./tool-list.ts";
 
 /** A call of a tool. */
@@ -22,16 +20,13 @@ export interface AskedCall {
   readonly arguments: Record<string, unknown>;
 }
 
-/** Calls a tool in a session that both sides know. */
-export type CallInSession = (
-  call: { readonly callId: string; readonly name: string; readonly argumentsJson: string },
-  options: CallOptions,
-) => AsyncIterable<CallToolResponse>;
-
 export interface AgentServerOptions {
   readonly tools: Tools;
   readonly content: Content;
   readonly results: StoredResults;
+  readonly calls: StoredCalls;
+  /** How what a call asks of people is put to the client; it is not unless told. */
+  readonly asking?: Asking | undefined;
   /** Whose tools, once somebody asks for them. */
   readonly sessionId: () => Promise<string>;
   /** On whose behalf all is asked for (mcp-4). */
@@ -54,17 +49,16 @@ export interface AgentServerOptions {
   readonly searches: boolean;
 }
 
+const NOBODY_ASKED: Asking = { answers: { forms: false, urls: false }, ask: async () => undefined };
 /** What clients are told of this server. */
 export const INFO = { name: "toolbus", title: "toolbus", version: "0.1.0" };
-/** How long a call that lost its router looks for another one. */
-const PATIENCE_MS = 30_000;
 /** A list is an answer for one principal, and clients that listen are told when it is another. */
 const CACHE = { ttlMs: 5_000, cacheScope: "private" } as const;
 const CACHED = ["tools/list", "prompts/list", "resources/list", "resources/templates/list", "server/discover"] as const;
 
 /** One agent as an MCP server, for the messages of one request. */
 export function createAgentServer(server: AgentServerOptions): Server {
-  const { tools, sessionId, options, logs, answering, searches } = server;
+  const { tools, sessionId, options, logs, answering, searches, asking = NOBODY_ASKED } = server;
   const instructions =
     searches && server.instructions ? `${server.instructions}\n\n${SEARCH_INSTRUCTIONS}` : server.instructions;
   const own = new Server(INFO, {
@@ -76,27 +70,44 @@ export function createAgentServer(server: AgentServerOptions): Server {
       ...(logs && { logging: {} }),
     },
     ...(instructions !== undefined && { instructions }),
+    ...(asking.verifyState && { requestState: { verify: asking.verifyState } }),
     cacheHints: Object.fromEntries(CACHED.map((method) => [method, CACHE])),
   });
   own.setRequestHandler("tools/list", () =>
     answering(async () => ({ tools: searches ? [...SEARCH_TOOLS] : await list() })),
   );
-  own.setRequestHandler("tools/call", ({ params: { name, arguments: given = {} } }, { mcpReq }) =>
+  own.setRequestHandler("tools/call", ({ params: { name, arguments: given = {} } }, context) =>
     answering(async () => {
       const found = searches ? await searched(name, given, index) : undefined;
       if (found) return found;
-      const asked = { id: mcpReq.id, name, arguments: given };
-      const callId = server.callIdOf(asked);
-      const meant = calledBy(server, asked);
-      const answer = await call(server, { asked: meant, callId, signal: mcpReq.signal }, teller(mcpReq, logs));
+      const asked = { id: context.mcpReq.id, name, arguments: given };
+      const goesOn = asking.goesOn?.(context);
+      const callId = goesOn ?? server.callIdOf(asked);
+      const outcome = await follow(
+        { ...server, answers: asking.answers },
+        { ...calledBy(server, asked), callId },
+        {
+          signal: context.mcpReq.signal,
+          tell: teller(context.mcpReq, logs),
+          ask: (questions) => asking.ask(questions, { callId, context }),
+          asked: asking.isResumed || goesOn ? (signal) => askedAgain(callId, signal) : undefined,
+        },
+      );
+      if (outcome.kind === "asked") return outcome.asked;
       const hasSchema = async () => !searches && (await list()).some((tool) => tool.name === name && tool.outputSchema);
-      return resultFrom(answer, { ...server, callId, hasSchema });
+      return resultFrom(outcome.answer, { ...server, callId, hasSchema });
     }),
   );
   const sources = createAgentSources({ ...server, options });
   serveResources(own, sources, server.results);
   servePrompts(own, sources);
   return own;
+
+  /** Whoever was told of them before, and has left, is told again. */
+  async function* askedAgain(callId: string, signal: AbortSignal) {
+    if (asking.answers.forms || asking.answers.urls)
+      yield* followQuestions(server.calls, { sessionId: await sessionId(), callId }, { ...options, signal });
+  }
 
   async function list() {
     return toolsFrom(await readTools(tools, scopeOfSession(await sessionId()), options));
@@ -107,35 +118,6 @@ export function createAgentServer(server: AgentServerOptions): Server {
     return indexOf(all.toolsRevision, () => toolsFrom(all));
   }
 }
-
-type Tell = (event: CallToolResponse["event"]) => Promise<void>;
-
-/** What a call tells before its result. */
-function teller({ _meta, notify, log }: ServerContext["mcpReq"], logs: boolean): Tell {
-  const progressToken = _meta?.progressToken;
-  let told = Number.NEGATIVE_INFINITY;
-  /** MCP wants each to be more than the one before. */
-  async function tellProgress({ progress, total, message }: ToolProgress): Promise<void> {
-    if (progressToken === undefined || progress <= told) return;
-    told = progress;
-    const more = { ...(total > 0 && { total }), ...(message !== "" && { message }) };
-    await notify({ method: "notifications/progress", params: { progressToken, progress, ...more } });
-  }
-  async function tellLog({ level, message, fieldsJson }: ToolLog): Promise<void> {
-    await log(LEVELS[level] ?? "info", fieldsJson === "" ? message : { message, fields: JSON.parse(fieldsJson) });
-  }
-  return async (event) => {
-    if (event.case === "progress") await tellProgress(event.value);
-    if (event.case === "log" && logs) await tellLog(event.value);
-  };
-}
-
-const LEVELS: Partial<Record<LogLevel, LoggingLevel>> = {
-  [LogLevel.TRACE]: "debug",
-  [LogLevel.DEBUG]: "debug",
-  [LogLevel.WARN]: "warning",
-  [LogLevel.ERROR]: "error",
-};
 
 /** The call that is meant, with its arguments as they were written. */
 export function calledBy(
@@ -149,26 +131,4 @@ export function calledBy(
 
 export interface WrittenCall extends Pick<AskedCall, "id" | "name"> {
   readonly argumentsJson: string;
-}
-
-interface BegunCall {
-  readonly asked: WrittenCall;
-  readonly callId: string;
-  readonly signal: AbortSignal;
-}
-
-/** Its id is the same at the next router: what may have begun is not begun again. */
-async function call(
-  server: AgentServerOptions,
-  { asked: { name, argumentsJson }, callId, signal }: BegunCall,
-  tell: Tell,
-): Promise<Answer> {
-  using _taken = { [Symbol.dispose]: server.takeCall() };
-  const request = { callId, name, argumentsJson };
-  const open = () => server.callTool(request, { ...server.options, signal });
-  for await (const { event } of resumed({ open, isPassing: isUnavailable, patienceMs: PATIENCE_MS, signal })) {
-    if (event.case === "result") return event.value;
-    await tell(event);
-  }
-  return refuse("unavailable", "the call ended without a result", { reason: "OUTCOME_UNKNOWN" });
 }

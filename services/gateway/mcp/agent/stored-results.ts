@@ -3,7 +3,10 @@ import type { ContentBlock } from "@modelcontextprotocol/server";
 import type { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 
-export type StoredCalls = Pick<Client<typeof ToolCallService>, "readResult" | "getToolCall" | "cancelToolCall">;
+export type StoredCalls = Pick<
+  Client<typeof ToolCallService>,
+  "readResult" | "getToolCall" | "cancelToolCall" | "submitToolResult" | "listToolCalls"
+>;
 
 /** Which result: one that is stored by itself, or that of a recorded call. */
 export type ResultReference = { case: "storedReference"; value: string } | { case: "callId"; value: string };

@@ -19,6 +19,8 @@ export interface McpParts {
   /** Counts a call of a principal until it is given back. */
   readonly takeCall: (caller: Caller) => () => void;
   readonly onFault: OnFault;
+  /** By which all gateways know what they gave clients to bring back. */
+  readonly stateKey: Uint8Array;
   /** The largest message. */
   readonly maxBytes: number;
   /** Aborts when this process stops. */
@@ -34,6 +36,8 @@ export interface McpExchange {
   /** The body, parsed and as it was written; none but of a POST of JSON. */
   readonly body: unknown;
   readonly bodyText: string;
+  /** Whether the client comes back to a call whose stream it has lost. */
+  readonly isResumed?: boolean;
   /** Resolves when the answer has begun: from then on a client of the older protocol can come back for it. */
   readonly begun: Promise<void>;
 }
@@ -49,6 +53,7 @@ export function serverParts(parts: McpParts, { caller, request }: McpExchange, s
   return {
     tools: parts.tools,
     content: parts.content,
+    calls: parts.calls,
     results: createStoredResults(parts.calls, options, parts.maxBytes),
     options,
     searches: new URL(request.url).searchParams.get("search") === "1",

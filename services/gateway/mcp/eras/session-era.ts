@@ -9,6 +9,9 @@ import { refuse } from "#runtime/failure/failure.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
 import { type AgentServerOptions, type AskedCall, calledBy, createAgentServer } from "../agent/agent-server.ts";
 import { instructionsFrom, readTools, scopeOfSession } from "../agent/tool-list.ts";
+import { askOnStream } from "../calls/ask-on-stream.ts";
+import { answer, answersFrom } from "../calls/questions.ts";
+import { type ClientSession, headerFromSession, sessionFromHeader } from "./client-session.ts";
 import { eventIdOfCall } from "./event-ids.ts";
 import { type McpExchange, type McpParts, optionsFor, serverParts } from "./exchange.ts";
 import { writtenArguments } from "./written-arguments.ts";
@@ -17,11 +20,21 @@ import { writtenArguments } from "./written-arguments.ts";
 export async function postToSession(parts: McpParts, exchange: McpExchange): Promise<Response> {
   const messages = messagesOf(exchange.body);
   if (messages.some((message) => isInitializeRequest(message))) return initialize(parts, exchange);
-  const sessionId = await requireSession(parts, exchange); // first: a client that has no answer yet cannot come back for its call
+  const { sessionId, answers } = await requireSession(parts, exchange); // first: a client that has no answer yet cannot come back for its call
+  const responses = messages.filter(isResponse);
+  await Promise.all(
+    responses.map(({ id, result }) => answer(parts.calls, { callId: id, result }, optionsFor(exchange.caller))),
+  );
+  if (responses.length > 0 && responses.length === messages.length) return new Response(null, { status: 202 });
   const canceled = messages.filter(({ method }) => method === "notifications/cancelled");
   await Promise.all(canceled.map((message) => cancel(parts, { exchange, sessionId, message })));
   const [only] = messages;
-  return serve(parts, exchange, { sessionId, ...(messages.length === 1 && only && { only }) });
+  return serve(parts, exchange, { sessionId, answers, ...(messages.length === 1 && only && { only }) });
+}
+
+/** What the client answers to what it was asked, which has the id of the question. */
+function isResponse(message: Message): message is Message & { id: string } {
+  return message.method === undefined && typeof message.id === "string" && ("result" in message || "error" in message);
 }
 
 type Message = Record<string, unknown>;
@@ -31,20 +44,26 @@ function messagesOf(body: unknown): Message[] {
 }
 
 /** The session of the request's header, which is the caller's own. */
-export async function requireSession({ sessions }: McpParts, { request, caller }: McpExchange): Promise<string> {
+export async function requireSession({ sessions }: McpParts, { request, caller }: McpExchange): Promise<ClientSession> {
   const given = request.headers.get("mcp-session-id");
   if (given === null) {
     const text = "the header Mcp-Session-Id is missing: begin with initialize, and send what its answer has";
     return refuse("invalid_argument", text, { reason: "INVALID_REQUEST" });
   }
-  return (await sessions.require(given, caller)).id;
+  const session = sessionFromHeader(given);
+  await sessions.require(session.sessionId, caller);
+  return session;
 }
 
 async function initialize(parts: McpParts, exchange: McpExchange): Promise<Response> {
-  const { agent, caller } = exchange;
+  const { agent, caller, body } = exchange;
+  const params = messagesOf(body)
+    .map((message) => message.params)
+    .find(isObject);
+  const answers = answersFrom(params?.capabilities);
   const { id: sessionId } = await parts.sessions.open(agent, caller);
   const list = await readTools(parts.tools, scopeOfSession(sessionId), optionsFor(caller));
-  return serve(parts, exchange, { sessionId, isNew: true, instructions: instructionsFrom(list) });
+  return serve(parts, exchange, { sessionId, answers, isNew: true, instructions: instructionsFrom(list) });
 }
 
 /** What an agent's server needs of a session whose client names it. */
@@ -59,8 +78,7 @@ export function partsOfSession(parts: McpParts, exchange: McpExchange, sessionId
   } satisfies Partial<AgentServerOptions>;
 }
 
-interface Served {
-  readonly sessionId: string;
+interface Served extends ClientSession {
   readonly isNew?: boolean;
   readonly instructions?: string;
   /** The message, where there is one. */
@@ -75,6 +93,7 @@ async function serve(parts: McpParts, exchange: McpExchange, served: Served): Pr
   const own = { ...partsOfSession(parts, exchange, sessionId), argumentsJsonOf };
   const server = createAgentServer({
     ...own,
+    asking: askOnStream(() => transport, { answers: served.answers, isResumed: exchange.isResumed ?? false }),
     knowsLinks: (request.headers.get("mcp-protocol-version") ?? "") >= "2025-06-18",
     logs: false, // what `logging/setLevel` says would be forgotten with the request
     ...(instructions !== undefined && { instructions }),
@@ -82,7 +101,7 @@ async function serve(parts: McpParts, exchange: McpExchange, served: Served): Pr
   const call = only && callFrom(only);
   const isStream = messagesOf(body).some(({ method }) => method === "tools/call");
   const transport = new Transport({
-    ...(isNew && { sessionIdGenerator: () => sessionId }),
+    ...(isNew && { sessionIdGenerator: () => headerFromSession(served) }),
     ...(call && { eventStore: placeOf(eventIdOfCall({ ...call, ...calledBy(own, call) })) }),
     enableJsonResponse: !isStream,
   });

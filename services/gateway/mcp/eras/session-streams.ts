@@ -11,7 +11,7 @@ import { callIdOf, partsOfSession, postToSession, requireSession } from "./sessi
 
 /** Answers a GET of 2024-11-05 … 2025-11-25: the stream of a session, or that of a call whose client has lost it (mcp-3). */
 export async function openStream(parts: McpParts, exchange: McpExchange): Promise<Response> {
-  const sessionId = await requireSession(parts, exchange);
+  const { sessionId } = await requireSession(parts, exchange);
   const lastEventId = exchange.request.headers.get("last-event-id");
   const place = lastEventId === null ? undefined : placeFromEventId(lastEventId);
   if (place?.kind === "call") return resumeCall(parts, exchange, { sessionId, call: place.call });
@@ -22,7 +22,8 @@ export async function openStream(parts: McpParts, exchange: McpExchange): Promis
 
 /** Ends the session. */
 export async function endSession(parts: McpParts, exchange: McpExchange): Promise<Response> {
-  await parts.sessions.close(await requireSession(parts, exchange), exchange.caller);
+  const { sessionId } = await requireSession(parts, exchange);
+  await parts.sessions.close(sessionId, exchange.caller);
   return new Response(null, { status: 204 });
 }
 
@@ -43,7 +44,7 @@ async function resumeCall(
   headers.set("accept", "application/json, text/event-stream");
   const { url, signal } = exchange.request;
   const request = new Request(url, { method: "POST", headers, signal });
-  return postToSession(parts, { ...exchange, request, body: JSON.parse(bodyText), bodyText });
+  return postToSession(parts, { ...exchange, request, body: JSON.parse(bodyText), bodyText, isResumed: true });
 }
 
 async function recordedArguments({ calls }: McpParts, { caller }: McpExchange, callId: string): Promise<string> {

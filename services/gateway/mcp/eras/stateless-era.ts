@@ -1,12 +1,16 @@
 import { randomUUID } from "node:crypto";
-import { createMcpHandler, type ServerEventBus } from "@modelcontextprotocol/server";
+import { CLIENT_CAPABILITIES_META_KEY, createMcpHandler, type ServerEventBus } from "@modelcontextprotocol/server";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import type { Failure } from "#runtime/failure/failure.ts";
+import { principalOf } from "#runtime/rpc/identity.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
 import { openEnding } from "#runtime/time/ending.ts";
-import { type CallInSession, createAgentServer } from "../agent/agent-server.ts";
+import { createAgentServer } from "../agent/agent-server.ts";
 import { followTools } from "../agent/tool-changes.ts";
 import { instructionsFrom, readTools, scopeOfSession } from "../agent/tool-list.ts";
+import type { CallInSession } from "../calls/call.ts";
+import { askInResults, createQuestionStates } from "../calls/question-state.ts";
+import { answersFrom } from "../calls/questions.ts";
 import { isEventStream } from "../http/web-messages.ts";
 import { type McpExchange, type McpParts, optionsFor, serverParts } from "./exchange.ts";
 import { writtenArguments } from "./written-arguments.ts";
@@ -26,6 +30,7 @@ export async function serveStateless(parts: McpParts, exchange: McpExchange): Pr
       argumentsJsonOf: writtenArguments(bodyText),
       callIdOf: () => callId,
       callTool: callInStanding(parts, exchange),
+      asking: askingOf(parts, exchange),
       knowsLinks: true,
       logs: true,
     });
@@ -35,6 +40,19 @@ export async function serveStateless(parts: McpParts, exchange: McpExchange): Pr
   const response = await handler.fetch(request, { parsedBody: body });
   if (!isEventStream(response)) leave();
   return response;
+}
+
+/** What is asked of one principal's call of a tool is no state for anything else. */
+function askingOf({ calls, stateKey }: McpParts, { agent, caller, body }: McpExchange) {
+  const params = isObject(body) && isObject(body.params) ? body.params : {};
+  const meta = isObject(params._meta) ? params._meta : {};
+  const states = createQuestionStates(stateKey, [principalOf(caller), agent, String(params.name)]);
+  return askInResults({
+    calls,
+    options: optionsFor(caller),
+    answers: answersFrom(meta[CLIENT_CAPABILITIES_META_KEY]),
+    states,
+  });
 }
 
 /** Without asking for the session first: the router refuses where it is another one, and nothing is done yet. */

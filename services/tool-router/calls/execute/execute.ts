@@ -1,6 +1,8 @@
-import type { MessageInitShape } from "@bufbuild/protobuf";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import type { RunContextSchema } from "#gen/toolbus/internal/run/v1/run_context_pb.ts";
 import type { Scope } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { ToolQuestionsSchema } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
 import type { ToolEntry } from "../../tools/tool-set/tool-set.ts";
 import type { Answer } from "../answers/answer.ts";
@@ -8,6 +10,7 @@ import type { CallControl } from "../in-flight.ts";
 import type { Begun } from "../records/records.ts";
 import type { Deadline } from "./deadline.ts";
 import type { Gateway } from "./http/gateway.ts";
+import type { CallersAnswers } from "./input/question.ts";
 import { executeInternal } from "./internal.ts";
 import type { Outside } from "./outside.ts";
 import type { ProviderCall } from "./provider.ts";
@@ -19,6 +22,8 @@ export interface PreparedCall {
   args: unknown;
   argumentsJson: string;
   deadline: Deadline;
+  /** What whoever calls has answered on the call's behalf. */
+  answers: CallersAnswers;
   runDeadline: number | undefined;
   /** What its run leaves to it, and allows: for whatever calls further tools on its behalf. */
   context: MessageInitShape<typeof RunContextSchema>;
@@ -53,6 +58,8 @@ export function createExecution({ gateway, outside, providers }: Executors): Exe
           );
         case "outside":
           if (begun.kind !== "open") throw new TypeError("a call that is answered from outside is always recorded");
+          if (call.answers.forms && begun.record.executionType === ExecutionType.SPACE)
+            control.emit({ case: "questions", value: create(ToolQuestionsSchema, { questions: [begun.record] }) });
           return outside.execute(begun, tool.isAsync, deadline, control.signal);
         case "provider":
           return providers.execute({ ...call, executor, argumentsJson: call.argumentsJson || "{}" }, control);

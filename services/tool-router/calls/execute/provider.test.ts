@@ -73,6 +73,7 @@ async function call(
     deadline,
     runDeadline: undefined,
     begun: { kind: "unrecorded" } as const,
+    answers: { forms: false, urls: false },
     context: {},
   };
   const answer = await execute(request, { signal, emit: () => {} });

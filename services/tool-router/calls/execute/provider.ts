@@ -3,7 +3,9 @@ import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import type { RunContextSchema } from "#gen/toolbus/internal/run/v1/run_context_pb.ts";
 import { InputKind, type InputResponses } from "#gen/toolbus/provider/v1/input_pb.ts";
 import { ExecuteToolRequestSchema, type Scope } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import type { ToolCall } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { Effect, LogLevel, ToolLogSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { ToolQuestionsSchema } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { startedNothing } from "#runtime/failure/not-started.ts";
 import { encodeRunContext } from "#runtime/rpc/run-context.ts";
@@ -17,7 +19,7 @@ import type { CallControl, CallEvent } from "../in-flight.ts";
 import type { Begun, Records } from "../records/records.ts";
 import type { Deadline } from "./deadline.ts";
 import { openProviderStream, type ProviderStream } from "./input/provider-stream.ts";
-import type { AskingCall, Sample } from "./input/question.ts";
+import type { AskingCall, CallersAnswers, Sample } from "./input/question.ts";
 import type { Questions } from "./input/questions.ts";
 import { openTimeLimit, type TimeLimit } from "./time-limit.ts";
 
@@ -29,6 +31,7 @@ export interface ProviderCall {
   context: MessageInitShape<typeof RunContextSchema>;
   argumentsJson: string;
   deadline: Deadline;
+  answers: CallersAnswers;
   /** The run's deadline, which nothing outlasts. */
   runDeadline: number | undefined;
   begun: Exclude<Begun, { kind: "resolved" }>;
@@ -193,8 +196,11 @@ function requestOf(call: ProviderCall, { limit, isResumed }: Control, inputRespo
 
 const ACCEPTED_INPUTS = [InputKind.FORM, InputKind.URL, InputKind.SAMPLING];
 
-function asking({ callId, entry, scope, runDeadline }: ProviderCall, { emit, sample }: Control): AskingCall {
+function asking(call: ProviderCall, { emit, sample }: Control): AskingCall {
+  const { callId, entry, scope, runDeadline, answers } = call;
   const note = (message: string) =>
     emit({ case: "log", value: create(ToolLogSchema, { level: LogLevel.WARN, message }) });
-  return { callId, tool: entry.reference, scope, runDeadline, note, sample };
+  const tellAsked = (questions: ToolCall[]) =>
+    emit({ case: "questions", value: create(ToolQuestionsSchema, { questions }) });
+  return { callId, tool: entry.reference, scope, runDeadline, answers, note, sample, tellAsked };
 }

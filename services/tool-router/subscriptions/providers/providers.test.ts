@@ -32,6 +32,7 @@ test("the span of a call ends with it, also when its provider goes on after the 
       argumentsJson: "{}",
       runDeadline: undefined,
       begun: { kind: "unrecorded" } as const,
+      answers: { forms: false, urls: false },
       context: {},
     };
     const control = { signal: new AbortController().signal, emit: () => {} };
@@ -71,6 +72,7 @@ test("LOOP-14 an answer over 64 MiB is an unknown outcome: the call was carried 
       argumentsJson: "{}",
       runDeadline: undefined,
       begun: { kind: "unrecorded" } as const,
+      answers: { forms: false, urls: false },
       context: {},
     },
   };

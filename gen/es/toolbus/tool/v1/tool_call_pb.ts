@@ -16,7 +16,35 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file toolbus/tool/v1/tool_call.proto.
  */
 export const file_toolbus_tool_v1_tool_call: GenFile = /*@__PURE__*/
-  fileDesc("Ch90b29sYnVzL3Rvb2wvdjEvdG9vbF9jYWxsLnByb3RvEg90b29sYnVzLnRvb2wudjEijgQKCFRvb2xDYWxsEg8KB2NhbGxfaWQYASABKAkSEgoKc2Vzc2lvbl9pZBgCIAEoCRIOCgZydW5faWQYAyABKAkSDQoFYWdlbnQYBCABKAkSDAoEdG9vbBgFIAEoCRIWCg5hcmd1bWVudHNfanNvbhgGIAEoCRItCgVzdGF0ZRgHIAEoDjIeLnRvb2xidXMudG9vbC52MS5Ub29sQ2FsbFN0YXRlEisKBnJlc3VsdBgIIAEoCzIbLnRvb2xidXMudG9vbC52MS5Ub29sUmVzdWx0Ei8KC2NyZWF0ZV90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgtleHBpcmVfdGltZRgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEAoIc3BhY2VfaWQYCyABKAkSEgoKbWVzc2FnZV9pZBgMIAEoCRINCgV0YWtlbhgNIAEoCBI2Cg5leGVjdXRpb25fdHlwZRgOIAEoDjIeLnRvb2xidXMudG9vbC52MS5FeGVjdXRpb25UeXBlEhoKEm91dHB1dF9zY2hlbWFfanNvbhgPIAEoCRIVCg1yZXNvbHZlZF9sYXRlGBAgASgIEhEKCXByaW5jaXBhbBgRIAEoCRInCgZlZmZlY3QYEiABKA4yFy50b29sYnVzLnRvb2wudjEuRWZmZWN0KuABCg1Ub29sQ2FsbFN0YXRlEh8KG1RPT0xfQ0FMTF9TVEFURV9VTlNQRUNJRklFRBAAEhsKF1RPT0xfQ0FMTF9TVEFURV9TVEFSVEVEEAESGwoXVE9PTF9DQUxMX1NUQVRFX1dBSVRJTkcQAhIbChdUT09MX0NBTExfU1RBVEVfUEVORElORxADEhwKGFRPT0xfQ0FMTF9TVEFURV9SRVNPTFZFRBAEEhsKF1RPT0xfQ0FMTF9TVEFURV9FWFBJUkVEEAUSHAoYVE9PTF9DQUxMX1NUQVRFX0NBTkNFTEVEEAZiBnByb3RvMw", [file_google_protobuf_timestamp, file_toolbus_tool_v1_tool]);
+  fileDesc("Ch90b29sYnVzL3Rvb2wvdjEvdG9vbF9jYWxsLnByb3RvEg90b29sYnVzLnRvb2wudjEiLwoOUXVlc3Rpb25PcmlnaW4SDwoHY2FsbF9pZBgBIAEoCRIMCgRuYW1lGAIgASgJIsEECghUb29sQ2FsbBIPCgdjYWxsX2lkGAEgASgJEhIKCnNlc3Npb25faWQYAiABKAkSDgoGcnVuX2lkGAMgASgJEg0KBWFnZW50GAQgASgJEgwKBHRvb2wYBSABKAkSFgoOYXJndW1lbnRzX2pzb24YBiABKAkSLQoFc3RhdGUYByABKA4yHi50b29sYnVzLnRvb2wudjEuVG9vbENhbGxTdGF0ZRIrCgZyZXN1bHQYCCABKAsyGy50b29sYnVzLnRvb2wudjEuVG9vbFJlc3VsdBIvCgtjcmVhdGVfdGltZRgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLZXhwaXJlX3RpbWUYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCHNwYWNlX2lkGAsgASgJEhIKCm1lc3NhZ2VfaWQYDCABKAkSDQoFdGFrZW4YDSABKAgSNgoOZXhlY3V0aW9uX3R5cGUYDiABKA4yHi50b29sYnVzLnRvb2wudjEuRXhlY3V0aW9uVHlwZRIaChJvdXRwdXRfc2NoZW1hX2pzb24YDyABKAkSFQoNcmVzb2x2ZWRfbGF0ZRgQIAEoCBIRCglwcmluY2lwYWwYESABKAkSJwoGZWZmZWN0GBIgASgOMhcudG9vbGJ1cy50b29sLnYxLkVmZmVjdBIxCghxdWVzdGlvbhgTIAEoCzIfLnRvb2xidXMudG9vbC52MS5RdWVzdGlvbk9yaWdpbirgAQoNVG9vbENhbGxTdGF0ZRIfChtUT09MX0NBTExfU1RBVEVfVU5TUEVDSUZJRUQQABIbChdUT09MX0NBTExfU1RBVEVfU1RBUlRFRBABEhsKF1RPT0xfQ0FMTF9TVEFURV9XQUlUSU5HEAISGwoXVE9PTF9DQUxMX1NUQVRFX1BFTkRJTkcQAxIcChhUT09MX0NBTExfU1RBVEVfUkVTT0xWRUQQBBIbChdUT09MX0NBTExfU1RBVEVfRVhQSVJFRBAFEhwKGFRPT0xfQ0FMTF9TVEFURV9DQU5DRUxFRBAGYgZwcm90bzM", [file_google_protobuf_timestamp, file_toolbus_tool_v1_tool]);
+
+/**
+ * Where a question to people comes from.
+ *
+ * @generated from message toolbus.tool.v1.QuestionOrigin
+ */
+export type QuestionOrigin = Message<"toolbus.tool.v1.QuestionOrigin"> & {
+  /**
+   * The call on whose behalf it is asked.
+   *
+   * @generated from field: string call_id = 1;
+   */
+  callId: string;
+
+  /**
+   * Names it among the questions of the call, as whoever asks does.
+   *
+   * @generated from field: string name = 2;
+   */
+  name: string;
+};
+
+/**
+ * Describes the message toolbus.tool.v1.QuestionOrigin.
+ * Use `create(QuestionOriginSchema)` to create a new message.
+ */
+export const QuestionOriginSchema: GenMessage<QuestionOrigin> = /*@__PURE__*/
+  messageDesc(file_toolbus_tool_v1_tool_call, 0);
 
 /**
  * A call as it is recorded. It does not say which watcher has taken it, by which delivery, or which submission answered it: `taken`
@@ -150,6 +178,13 @@ export type ToolCall = Message<"toolbus.tool.v1.ToolCall"> & {
    * @generated from field: toolbus.tool.v1.Effect effect = 18;
    */
   effect: Effect;
+
+  /**
+   * On whose behalf it is asked; absent for what is no question.
+   *
+   * @generated from field: toolbus.tool.v1.QuestionOrigin question = 19;
+   */
+  question?: QuestionOrigin | undefined;
 };
 
 /**
@@ -157,7 +192,7 @@ export type ToolCall = Message<"toolbus.tool.v1.ToolCall"> & {
  * Use `create(ToolCallSchema)` to create a new message.
  */
 export const ToolCallSchema: GenMessage<ToolCall> = /*@__PURE__*/
-  messageDesc(file_toolbus_tool_v1_tool_call, 0);
+  messageDesc(file_toolbus_tool_v1_tool_call, 1);
 
 /**
  * The state of a recorded call.

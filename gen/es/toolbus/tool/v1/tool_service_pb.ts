@@ -16,6 +16,8 @@ import type { RunSource, SourceStatus } from "./source_pb.ts";
 import { file_toolbus_tool_v1_source } from "./source_pb.ts";
 import type { AllowedTools, ResultContent, Tool, ToolLog, ToolProgress } from "./tool_pb.ts";
 import { file_toolbus_tool_v1_tool } from "./tool_pb.ts";
+import type { ToolCall } from "./tool_call_pb.ts";
+import { file_toolbus_tool_v1_tool_call } from "./tool_call_pb.ts";
 import type { Usage } from "./usage_pb.ts";
 import { file_toolbus_tool_v1_usage } from "./usage_pb.ts";
 import type { Message, UnknownEnum } from "@bufbuild/protobuf";
@@ -24,7 +26,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file toolbus/tool/v1/tool_service.proto.
  */
 export const file_toolbus_tool_v1_tool_service: GenFile = /*@__PURE__*/
-  fileDesc("CiJ0b29sYnVzL3Rvb2wvdjEvdG9vbF9zZXJ2aWNlLnByb3RvEg90b29sYnVzLnRvb2wudjEinQEKCU1vZGVsVG9vbBISCgptb2RlbF9uYW1lGAEgASgJEhEKCXJlZmVyZW5jZRgCIAEoCRIPCgdhbGlhc2VzGAMgAygJEiMKBHRvb2wYBCABKAsyFS50b29sYnVzLnRvb2wudjEuVG9vbBIQCghjYWxsYWJsZRgFIAEoCBIRCglhdmFpbGFibGUYBiABKAgSDgoGcmVhc29uGAcgASgJIqkBCgxTZXNzaW9uU2NvcGUSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIsCgZydW5faWQYAiABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXswLDY0fSQSOQoLcnVuX3NvdXJjZXMYAyADKAsyGi50b29sYnVzLnRvb2wudjEuUnVuU291cmNlQgi6SAWSAQIQICKgAgoQTGlzdFRvb2xzUmVxdWVzdBIwCgdzZXNzaW9uGAEgASgLMh0udG9vbGJ1cy50b29sLnYxLlNlc3Npb25TY29wZUgAEi0KBWFnZW50GAIgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kSAASJgoUa25vd25fdG9vbHNfcmV2aXNpb24YAyABKAlCCLpIBXIDGIABEh0KCXBhZ2Vfc2l6ZRgEIAEoBUIKukgHGgUY6AcoABIcCgpwYWdlX3Rva2VuGAUgASgJQgi6SAVyAxiACBI9Cgtzb3VyY2Vfd2FpdBgGIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbkINukgKqgEHIgMI2AQyAEIHCgVzY29wZSLbAQoRTGlzdFRvb2xzUmVzcG9uc2USKQoFdG9vbHMYASADKAsyGi50b29sYnVzLnRvb2wudjEuTW9kZWxUb29sEi4KB3NvdXJjZXMYAiADKAsyHS50b29sYnVzLnRvb2wudjEuU291cmNlU3RhdHVzEg0KBWFnZW50GAMgASgJEhgKEGNvbnRleHRfcmV2aXNpb24YBCABKA0SFgoOdG9vbHNfcmV2aXNpb24YBSABKAkSEQoJdW5jaGFuZ2VkGAYgASgIEhcKD25leHRfcGFnZV90b2tlbhgHIAEoCSKiBAoPQ2FsbFRvb2xSZXF1ZXN0Ei4KB2NhbGxfaWQYASABKAlCHbpIGnIYMhZeW2EtekEtWjAtOV8tXXswLDEyOH0kEjAKCnNlc3Npb25faWQYAiABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSGAoEbmFtZRgDIAEoCUIKukgHcgUQARiABBIiCg5hcmd1bWVudHNfanNvbhgEIAEoCUIKukgHcgUogICAIBIsCgZydW5faWQYBSABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXswLDY0fSQSGAoQY29udGV4dF9yZXZpc2lvbhgGIAEoDRI0Cg1hbGxvd2VkX3Rvb2xzGAcgASgLMh0udG9vbGJ1cy50b29sLnYxLkFsbG93ZWRUb29scxIsCghkZWFkbGluZRgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASHgoLcnVuX2NvbnRleHQYCSABKAxCCbpIBnoEGICAQBI5CgtydW5fc291cmNlcxgKIAMoCzIaLnRvb2xidXMudG9vbC52MS5SdW5Tb3VyY2VCCLpIBZIBAhAgEjsKB3RpbWVvdXQYCyABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CD7pIDKoBCSIFCIDnhA8yABIrCgVhZ2VudBgMIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JCKkAgoOQ2FsbFRvb2xSZXN1bHQSEwoLb3V0cHV0X2pzb24YASABKAkSEAoIaXNfZXJyb3IYAiABKAgSGAoQc3RvcmVkX3JlZmVyZW5jZRgDIAEoCRIlCgV1c2FnZRgEIAEoCzIWLnRvb2xidXMudG9vbC52MS5Vc2FnZRISCgpjYWxsX2NvdW50GAUgASgNEhAKCGVuZHNfcnVuGAYgASgIEhYKDnRvb2xzX3JldmlzaW9uGAcgASgJEigKBnJlYXNvbhgIIAEoDjIYLnRvb2xidXMuZXJyb3IudjEuUmVhc29uEi8KB2NvbnRlbnQYCSADKAsyHi50b29sYnVzLnRvb2wudjEuUmVzdWx0Q29udGVudBIRCgltZXRhX2pzb24YCiABKAkiuwEKEENhbGxUb29sUmVzcG9uc2USMQoIcHJvZ3Jlc3MYASABKAsyHS50b29sYnVzLnRvb2wudjEuVG9vbFByb2dyZXNzSAASJwoDbG9nGAIgASgLMhgudG9vbGJ1cy50b29sLnYxLlRvb2xMb2dIABIxCgZyZXN1bHQYAyABKAsyHy50b29sYnVzLnRvb2wudjEuQ2FsbFRvb2xSZXN1bHRIABIPCgdjYWxsX2lkGAQgASgJQgcKBWV2ZW50IpgBChJFeHBsYWluVG9vbFJlcXVlc3QSMAoHc2Vzc2lvbhgBIAEoCzIdLnRvb2xidXMudG9vbC52MS5TZXNzaW9uU2NvcGVIABItCgVhZ2VudBgCIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JEgAEhgKBG5hbWUYAyABKAlCCrpIB3IFEAEYgARCBwoFc2NvcGUiXAoLRXhwbGFpblN0ZXASLAoFc3RhZ2UYASABKA4yHS50b29sYnVzLnRvb2wudjEuRXhwbGFpblN0YWdlEg8KB2ZpbmRpbmcYAiABKAkSDgoGcGFzc2VkGAMgASgIIpICChNFeHBsYWluVG9vbFJlc3BvbnNlEhEKCXJlZmVyZW5jZRgBIAEoCRIQCghwcm92aWRlchgCIAEoCRIRCglhdmFpbGFibGUYAyABKAgSDwoHdmlzaWJsZRgEIAEoCBIQCghjYWxsYWJsZRgFIAEoCBIMCgRydWxlGAYgASgJEisKBXN0ZXBzGAcgAygLMhwudG9vbGJ1cy50b29sLnYxLkV4cGxhaW5TdGVwEhIKCm1vZGVsX25hbWUYCCABKAkSDwoHYWxpYXNlcxgJIAMoCRIaChJ1bmF2YWlsYWJsZV9yZWFzb24YCiABKAkSFQoNY2xvc2VzdF9uYW1lcxgLIAMoCRINCgVhZ2VudBgMIAEoCSJbCgxUb29sQXBwcm92YWwSHQoJcmVmZXJlbmNlGAEgASgJQgq6SAdyBRABGIAEEiwKBmRpZ2VzdBgCIAEoCUIcukgZchcyFV5zaGEyNTY6WzAtOWEtZl17NjR9JCJ/ChNBcHByb3ZlVG9vbHNSZXF1ZXN0EisKBWFnZW50GAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEjsKCWFwcHJvdmFscxgCIAMoCzIdLnRvb2xidXMudG9vbC52MS5Ub29sQXBwcm92YWxCCbpIBpIBAxDoByKhAQoKVG9vbENoYW5nZRIRCglyZWZlcmVuY2UYASABKAkSJwoIYXBwcm92ZWQYAiABKAsyFS50b29sYnVzLnRvb2wudjEuVG9vbBImCgdvZmZlcmVkGAMgASgLMhUudG9vbGJ1cy50b29sLnYxLlRvb2wSFwoPYXBwcm92ZWRfZGlnZXN0GAQgASgJEhYKDm9mZmVyZWRfZGlnZXN0GAUgASgJIkQKFEFwcHJvdmVUb29sc1Jlc3BvbnNlEiwKB2NoYW5nZXMYASADKAsyGy50b29sYnVzLnRvb2wudjEuVG9vbENoYW5nZSqaAgoMRXhwbGFpblN0YWdlEh0KGUVYUExBSU5fU1RBR0VfVU5TUEVDSUZJRUQQABIXChNFWFBMQUlOX1NUQUdFX0FMSUFTEAESGQoVRVhQTEFJTl9TVEFHRV9SRVNPTFZFEAISGgoWRVhQTEFJTl9TVEFHRV9QUk9WSURFUhADEh4KGkVYUExBSU5fU1RBR0VfQVZBSUxBQklMSVRZEAQSFQoRRVhQTEFJTl9TVEFHRV9VU0UQBRIZChVFWFBMQUlOX1NUQUdFX0FMTE9XRUQQBhIXChNFWFBMQUlOX1NUQUdFX09GRkVSEAcSGQoVRVhQTEFJTl9TVEFHRV9WSVNJQkxFEAgSFQoRRVhQTEFJTl9TVEFHRV9QSU4QCTKDAwoLVG9vbFNlcnZpY2USWAoJTGlzdFRvb2xzEiEudG9vbGJ1cy50b29sLnYxLkxpc3RUb29sc1JlcXVlc3QaIi50b29sYnVzLnRvb2wudjEuTGlzdFRvb2xzUmVzcG9uc2UiBKiGGQISVwoIQ2FsbFRvb2wSIC50b29sYnVzLnRvb2wudjEuQ2FsbFRvb2xSZXF1ZXN0GiEudG9vbGJ1cy50b29sLnYxLkNhbGxUb29sUmVzcG9uc2UiBKiGGQIwARJeCgtFeHBsYWluVG9vbBIjLnRvb2xidXMudG9vbC52MS5FeHBsYWluVG9vbFJlcXVlc3QaJC50b29sYnVzLnRvb2wudjEuRXhwbGFpblRvb2xSZXNwb25zZSIEqIYZAhJhCgxBcHByb3ZlVG9vbHMSJC50b29sYnVzLnRvb2wudjEuQXBwcm92ZVRvb2xzUmVxdWVzdBolLnRvb2xidXMudG9vbC52MS5BcHByb3ZlVG9vbHNSZXNwb25zZSIEqIYZA2IGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_duration, file_google_protobuf_timestamp, file_toolbus_access_v1_access, file_toolbus_error_v1_error, file_toolbus_tool_v1_source, file_toolbus_tool_v1_tool, file_toolbus_tool_v1_usage]);
+  fileDesc("CiJ0b29sYnVzL3Rvb2wvdjEvdG9vbF9zZXJ2aWNlLnByb3RvEg90b29sYnVzLnRvb2wudjEinQEKCU1vZGVsVG9vbBISCgptb2RlbF9uYW1lGAEgASgJEhEKCXJlZmVyZW5jZRgCIAEoCRIPCgdhbGlhc2VzGAMgAygJEiMKBHRvb2wYBCABKAsyFS50b29sYnVzLnRvb2wudjEuVG9vbBIQCghjYWxsYWJsZRgFIAEoCBIRCglhdmFpbGFibGUYBiABKAgSDgoGcmVhc29uGAcgASgJIqkBCgxTZXNzaW9uU2NvcGUSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIsCgZydW5faWQYAiABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXswLDY0fSQSOQoLcnVuX3NvdXJjZXMYAyADKAsyGi50b29sYnVzLnRvb2wudjEuUnVuU291cmNlQgi6SAWSAQIQICKgAgoQTGlzdFRvb2xzUmVxdWVzdBIwCgdzZXNzaW9uGAEgASgLMh0udG9vbGJ1cy50b29sLnYxLlNlc3Npb25TY29wZUgAEi0KBWFnZW50GAIgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kSAASJgoUa25vd25fdG9vbHNfcmV2aXNpb24YAyABKAlCCLpIBXIDGIABEh0KCXBhZ2Vfc2l6ZRgEIAEoBUIKukgHGgUY6AcoABIcCgpwYWdlX3Rva2VuGAUgASgJQgi6SAVyAxiACBI9Cgtzb3VyY2Vfd2FpdBgGIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbkINukgKqgEHIgMI2AQyAEIHCgVzY29wZSLbAQoRTGlzdFRvb2xzUmVzcG9uc2USKQoFdG9vbHMYASADKAsyGi50b29sYnVzLnRvb2wudjEuTW9kZWxUb29sEi4KB3NvdXJjZXMYAiADKAsyHS50b29sYnVzLnRvb2wudjEuU291cmNlU3RhdHVzEg0KBWFnZW50GAMgASgJEhgKEGNvbnRleHRfcmV2aXNpb24YBCABKA0SFgoOdG9vbHNfcmV2aXNpb24YBSABKAkSEQoJdW5jaGFuZ2VkGAYgASgIEhcKD25leHRfcGFnZV90b2tlbhgHIAEoCSLPBAoPQ2FsbFRvb2xSZXF1ZXN0Ei4KB2NhbGxfaWQYASABKAlCHbpIGnIYMhZeW2EtekEtWjAtOV8tXXswLDEyOH0kEjAKCnNlc3Npb25faWQYAiABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSGAoEbmFtZRgDIAEoCUIKukgHcgUQARiABBIiCg5hcmd1bWVudHNfanNvbhgEIAEoCUIKukgHcgUogICAIBIsCgZydW5faWQYBSABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXswLDY0fSQSGAoQY29udGV4dF9yZXZpc2lvbhgGIAEoDRI0Cg1hbGxvd2VkX3Rvb2xzGAcgASgLMh0udG9vbGJ1cy50b29sLnYxLkFsbG93ZWRUb29scxIsCghkZWFkbGluZRgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASHgoLcnVuX2NvbnRleHQYCSABKAxCCbpIBnoEGICAQBI5CgtydW5fc291cmNlcxgKIAMoCzIaLnRvb2xidXMudG9vbC52MS5SdW5Tb3VyY2VCCLpIBZIBAhAgEjsKB3RpbWVvdXQYCyABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CD7pIDKoBCSIFCIDnhA8yABIrCgVhZ2VudBgMIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JBIVCg1hbnN3ZXJzX2Zvcm1zGA0gASgIEhQKDGFuc3dlcnNfdXJscxgOIAEoCCKkAgoOQ2FsbFRvb2xSZXN1bHQSEwoLb3V0cHV0X2pzb24YASABKAkSEAoIaXNfZXJyb3IYAiABKAgSGAoQc3RvcmVkX3JlZmVyZW5jZRgDIAEoCRIlCgV1c2FnZRgEIAEoCzIWLnRvb2xidXMudG9vbC52MS5Vc2FnZRISCgpjYWxsX2NvdW50GAUgASgNEhAKCGVuZHNfcnVuGAYgASgIEhYKDnRvb2xzX3JldmlzaW9uGAcgASgJEigKBnJlYXNvbhgIIAEoDjIYLnRvb2xidXMuZXJyb3IudjEuUmVhc29uEi8KB2NvbnRlbnQYCSADKAsyHi50b29sYnVzLnRvb2wudjEuUmVzdWx0Q29udGVudBIRCgltZXRhX2pzb24YCiABKAkiPQoNVG9vbFF1ZXN0aW9ucxIsCglxdWVzdGlvbnMYASADKAsyGS50b29sYnVzLnRvb2wudjEuVG9vbENhbGwi8AEKEENhbGxUb29sUmVzcG9uc2USMQoIcHJvZ3Jlc3MYASABKAsyHS50b29sYnVzLnRvb2wudjEuVG9vbFByb2dyZXNzSAASJwoDbG9nGAIgASgLMhgudG9vbGJ1cy50b29sLnYxLlRvb2xMb2dIABIxCgZyZXN1bHQYAyABKAsyHy50b29sYnVzLnRvb2wudjEuQ2FsbFRvb2xSZXN1bHRIABIzCglxdWVzdGlvbnMYBSABKAsyHi50b29sYnVzLnRvb2wudjEuVG9vbFF1ZXN0aW9uc0gAEg8KB2NhbGxfaWQYBCABKAlCBwoFZXZlbnQimAEKEkV4cGxhaW5Ub29sUmVxdWVzdBIwCgdzZXNzaW9uGAEgASgLMh0udG9vbGJ1cy50b29sLnYxLlNlc3Npb25TY29wZUgAEi0KBWFnZW50GAIgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kSAASGAoEbmFtZRgDIAEoCUIKukgHcgUQARiABEIHCgVzY29wZSJcCgtFeHBsYWluU3RlcBIsCgVzdGFnZRgBIAEoDjIdLnRvb2xidXMudG9vbC52MS5FeHBsYWluU3RhZ2USDwoHZmluZGluZxgCIAEoCRIOCgZwYXNzZWQYAyABKAgikgIKE0V4cGxhaW5Ub29sUmVzcG9uc2USEQoJcmVmZXJlbmNlGAEgASgJEhAKCHByb3ZpZGVyGAIgASgJEhEKCWF2YWlsYWJsZRgDIAEoCBIPCgd2aXNpYmxlGAQgASgIEhAKCGNhbGxhYmxlGAUgASgIEgwKBHJ1bGUYBiABKAkSKwoFc3RlcHMYByADKAsyHC50b29sYnVzLnRvb2wudjEuRXhwbGFpblN0ZXASEgoKbW9kZWxfbmFtZRgIIAEoCRIPCgdhbGlhc2VzGAkgAygJEhoKEnVuYXZhaWxhYmxlX3JlYXNvbhgKIAEoCRIVCg1jbG9zZXN0X25hbWVzGAsgAygJEg0KBWFnZW50GAwgASgJIlsKDFRvb2xBcHByb3ZhbBIdCglyZWZlcmVuY2UYASABKAlCCrpIB3IFEAEYgAQSLAoGZGlnZXN0GAIgASgJQhy6SBlyFzIVXnNoYTI1NjpbMC05YS1mXXs2NH0kIn8KE0FwcHJvdmVUb29sc1JlcXVlc3QSKwoFYWdlbnQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSOwoJYXBwcm92YWxzGAIgAygLMh0udG9vbGJ1cy50b29sLnYxLlRvb2xBcHByb3ZhbEIJukgGkgEDEOgHIqEBCgpUb29sQ2hhbmdlEhEKCXJlZmVyZW5jZRgBIAEoCRInCghhcHByb3ZlZBgCIAEoCzIVLnRvb2xidXMudG9vbC52MS5Ub29sEiYKB29mZmVyZWQYAyABKAsyFS50b29sYnVzLnRvb2wudjEuVG9vbBIXCg9hcHByb3ZlZF9kaWdlc3QYBCABKAkSFgoOb2ZmZXJlZF9kaWdlc3QYBSABKAkiRAoUQXBwcm92ZVRvb2xzUmVzcG9uc2USLAoHY2hhbmdlcxgBIAMoCzIbLnRvb2xidXMudG9vbC52MS5Ub29sQ2hhbmdlKpoCCgxFeHBsYWluU3RhZ2USHQoZRVhQTEFJTl9TVEFHRV9VTlNQRUNJRklFRBAAEhcKE0VYUExBSU5fU1RBR0VfQUxJQVMQARIZChVFWFBMQUlOX1NUQUdFX1JFU09MVkUQAhIaChZFWFBMQUlOX1NUQUdFX1BST1ZJREVSEAMSHgoaRVhQTEFJTl9TVEFHRV9BVkFJTEFCSUxJVFkQBBIVChFFWFBMQUlOX1NUQUdFX1VTRRAFEhkKFUVYUExBSU5fU1RBR0VfQUxMT1dFRBAGEhcKE0VYUExBSU5fU1RBR0VfT0ZGRVIQBxIZChVFWFBMQUlOX1NUQUdFX1ZJU0lCTEUQCBIVChFFWFBMQUlOX1NUQUdFX1BJThAJMoMDCgtUb29sU2VydmljZRJYCglMaXN0VG9vbHMSIS50b29sYnVzLnRvb2wudjEuTGlzdFRvb2xzUmVxdWVzdBoiLnRvb2xidXMudG9vbC52MS5MaXN0VG9vbHNSZXNwb25zZSIEqIYZAhJXCghDYWxsVG9vbBIgLnRvb2xidXMudG9vbC52MS5DYWxsVG9vbFJlcXVlc3QaIS50b29sYnVzLnRvb2wudjEuQ2FsbFRvb2xSZXNwb25zZSIEqIYZAjABEl4KC0V4cGxhaW5Ub29sEiMudG9vbGJ1cy50b29sLnYxLkV4cGxhaW5Ub29sUmVxdWVzdBokLnRvb2xidXMudG9vbC52MS5FeHBsYWluVG9vbFJlc3BvbnNlIgSohhkCEmEKDEFwcHJvdmVUb29scxIkLnRvb2xidXMudG9vbC52MS5BcHByb3ZlVG9vbHNSZXF1ZXN0GiUudG9vbGJ1cy50b29sLnYxLkFwcHJvdmVUb29sc1Jlc3BvbnNlIgSohhkDYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_duration, file_google_protobuf_timestamp, file_toolbus_access_v1_access, file_toolbus_error_v1_error, file_toolbus_tool_v1_source, file_toolbus_tool_v1_tool, file_toolbus_tool_v1_tool_call, file_toolbus_tool_v1_usage]);
 
 /**
  * A tool as the model of a session sees it.
@@ -350,6 +352,21 @@ export type CallToolRequest = Message<"toolbus.tool.v1.CallToolRequest"> & {
    * @generated from field: string agent = 12;
    */
   agent: string;
+
+  /**
+   * Whether whoever calls has forms filled in that are asked for on the call's behalf, and is told of them
+   * (`CallToolResponse.questions`). They are asked in the agent's active space as well, if it has one.
+   *
+   * @generated from field: bool answers_forms = 13;
+   */
+  answersForms: boolean;
+
+  /**
+   * Likewise for URLs that a person is to open.
+   *
+   * @generated from field: bool answers_urls = 14;
+   */
+  answersUrls: boolean;
 };
 
 /**
@@ -445,7 +462,28 @@ export const CallToolResultSchema: GenMessage<CallToolResult> = /*@__PURE__*/
   messageDesc(file_toolbus_tool_v1_tool_service, 5);
 
 /**
- * What happens in a call: progress and logs, then exactly one result.
+ * What a call asks people before it goes on.
+ *
+ * @generated from message toolbus.tool.v1.ToolQuestions
+ */
+export type ToolQuestions = Message<"toolbus.tool.v1.ToolQuestions"> & {
+  /**
+   * Recorded calls that wait for an answer, as one of a tool that a space answers: SubmitToolResult answers each.
+   *
+   * @generated from field: repeated toolbus.tool.v1.ToolCall questions = 1;
+   */
+  questions: ToolCall[];
+};
+
+/**
+ * Describes the message toolbus.tool.v1.ToolQuestions.
+ * Use `create(ToolQuestionsSchema)` to create a new message.
+ */
+export const ToolQuestionsSchema: GenMessage<ToolQuestions> = /*@__PURE__*/
+  messageDesc(file_toolbus_tool_v1_tool_service, 6);
+
+/**
+ * What happens in a call: progress, logs and questions, then exactly one result.
  *
  * @generated from message toolbus.tool.v1.CallToolResponse
  */
@@ -479,6 +517,15 @@ export type CallToolResponse = Message<"toolbus.tool.v1.CallToolResponse"> & {
      */
     value: CallToolResult;
     case: "result";
+  } | {
+    /**
+     * What is asked of people, for whoever has said that it answers; once, to those who wait for the call then. ListToolCalls has
+     * what still waits for an answer.
+     *
+     * @generated from field: toolbus.tool.v1.ToolQuestions questions = 5;
+     */
+    value: ToolQuestions;
+    case: "questions";
   } | { case: undefined; value?: undefined };
 
   /**
@@ -494,7 +541,7 @@ export type CallToolResponse = Message<"toolbus.tool.v1.CallToolResponse"> & {
  * Use `create(CallToolResponseSchema)` to create a new message.
  */
 export const CallToolResponseSchema: GenMessage<CallToolResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_tool_v1_tool_service, 6);
+  messageDesc(file_toolbus_tool_v1_tool_service, 7);
 
 /**
  * Asks why a tool is visible, callable, or not.
@@ -538,7 +585,7 @@ export type ExplainToolRequest = Message<"toolbus.tool.v1.ExplainToolRequest"> &
  * Use `create(ExplainToolRequestSchema)` to create a new message.
  */
 export const ExplainToolRequestSchema: GenMessage<ExplainToolRequest> = /*@__PURE__*/
-  messageDesc(file_toolbus_tool_v1_tool_service, 7);
+  messageDesc(file_toolbus_tool_v1_tool_service, 8);
 
 /**
  * One step of the way from a name to a decision.
@@ -573,7 +620,7 @@ export type ExplainStep = Message<"toolbus.tool.v1.ExplainStep"> & {
  * Use `create(ExplainStepSchema)` to create a new message.
  */
 export const ExplainStepSchema: GenMessage<ExplainStep> = /*@__PURE__*/
-  messageDesc(file_toolbus_tool_v1_tool_service, 8);
+  messageDesc(file_toolbus_tool_v1_tool_service, 9);
 
 /**
  * The whole way from a name to a decision.
@@ -671,7 +718,7 @@ export type ExplainToolResponse = Message<"toolbus.tool.v1.ExplainToolResponse">
  * Use `create(ExplainToolResponseSchema)` to create a new message.
  */
 export const ExplainToolResponseSchema: GenMessage<ExplainToolResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_tool_v1_tool_service, 9);
+  messageDesc(file_toolbus_tool_v1_tool_service, 10);
 
 /**
  * A definition that an operator approves.
@@ -699,7 +746,7 @@ export type ToolApproval = Message<"toolbus.tool.v1.ToolApproval"> & {
  * Use `create(ToolApprovalSchema)` to create a new message.
  */
 export const ToolApprovalSchema: GenMessage<ToolApproval> = /*@__PURE__*/
-  messageDesc(file_toolbus_tool_v1_tool_service, 10);
+  messageDesc(file_toolbus_tool_v1_tool_service, 11);
 
 /**
  * Asks which pinned tools of an agent have changed, and approves some.
@@ -727,7 +774,7 @@ export type ApproveToolsRequest = Message<"toolbus.tool.v1.ApproveToolsRequest">
  * Use `create(ApproveToolsRequestSchema)` to create a new message.
  */
 export const ApproveToolsRequestSchema: GenMessage<ApproveToolsRequest> = /*@__PURE__*/
-  messageDesc(file_toolbus_tool_v1_tool_service, 11);
+  messageDesc(file_toolbus_tool_v1_tool_service, 12);
 
 /**
  * A pinned tool that was offered with another definition than the one that was approved.
@@ -776,7 +823,7 @@ export type ToolChange = Message<"toolbus.tool.v1.ToolChange"> & {
  * Use `create(ToolChangeSchema)` to create a new message.
  */
 export const ToolChangeSchema: GenMessage<ToolChange> = /*@__PURE__*/
-  messageDesc(file_toolbus_tool_v1_tool_service, 12);
+  messageDesc(file_toolbus_tool_v1_tool_service, 13);
 
 /**
  * What has changed.
@@ -797,7 +844,7 @@ export type ApproveToolsResponse = Message<"toolbus.tool.v1.ApproveToolsResponse
  * Use `create(ApproveToolsResponseSchema)` to create a new message.
  */
 export const ApproveToolsResponseSchema: GenMessage<ApproveToolsResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_tool_v1_tool_service, 13);
+  messageDesc(file_toolbus_tool_v1_tool_service, 14);
 
 /**
  * A stage of the way from a name to a decision, in the order of the way.

@@ -93,6 +93,61 @@ func (ToolCallState) EnumDescriptor() ([]byte, []int) {
 	return file_toolbus_tool_v1_tool_call_proto_rawDescGZIP(), []int{0}
 }
 
+// Where a question to people comes from.
+type QuestionOrigin struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The call on whose behalf it is asked.
+	CallId string `protobuf:"bytes,1,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
+	// Names it among the questions of the call, as whoever asks does.
+	Name          string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *QuestionOrigin) Reset() {
+	*x = QuestionOrigin{}
+	mi := &file_toolbus_tool_v1_tool_call_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *QuestionOrigin) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*QuestionOrigin) ProtoMessage() {}
+
+func (x *QuestionOrigin) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_tool_v1_tool_call_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use QuestionOrigin.ProtoReflect.Descriptor instead.
+func (*QuestionOrigin) Descriptor() ([]byte, []int) {
+	return file_toolbus_tool_v1_tool_call_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *QuestionOrigin) GetCallId() string {
+	if x != nil {
+		return x.CallId
+	}
+	return ""
+}
+
+func (x *QuestionOrigin) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
 // A call as it is recorded. It does not say which watcher has taken it, by which delivery, or which submission answered it: `taken`
 // and `state` say whether a watcher has it, and whether the one that made the call still waits.
 type ToolCall struct {
@@ -132,14 +187,16 @@ type ToolCall struct {
 	// The authenticated principal on whose behalf it is made.
 	Principal string `protobuf:"bytes,17,opt,name=principal,proto3" json:"principal,omitempty"`
 	// What a repeated execution may do.
-	Effect        Effect `protobuf:"varint,18,opt,name=effect,proto3,enum=toolbus.tool.v1.Effect" json:"effect,omitempty"`
+	Effect Effect `protobuf:"varint,18,opt,name=effect,proto3,enum=toolbus.tool.v1.Effect" json:"effect,omitempty"`
+	// On whose behalf it is asked; absent for what is no question.
+	Question      *QuestionOrigin `protobuf:"bytes,19,opt,name=question,proto3" json:"question,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ToolCall) Reset() {
 	*x = ToolCall{}
-	mi := &file_toolbus_tool_v1_tool_call_proto_msgTypes[0]
+	mi := &file_toolbus_tool_v1_tool_call_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -151,7 +208,7 @@ func (x *ToolCall) String() string {
 func (*ToolCall) ProtoMessage() {}
 
 func (x *ToolCall) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_tool_v1_tool_call_proto_msgTypes[0]
+	mi := &file_toolbus_tool_v1_tool_call_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -164,7 +221,7 @@ func (x *ToolCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolCall.ProtoReflect.Descriptor instead.
 func (*ToolCall) Descriptor() ([]byte, []int) {
-	return file_toolbus_tool_v1_tool_call_proto_rawDescGZIP(), []int{0}
+	return file_toolbus_tool_v1_tool_call_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *ToolCall) GetCallId() string {
@@ -293,11 +350,21 @@ func (x *ToolCall) GetEffect() Effect {
 	return Effect_EFFECT_UNSPECIFIED
 }
 
+func (x *ToolCall) GetQuestion() *QuestionOrigin {
+	if x != nil {
+		return x.Question
+	}
+	return nil
+}
+
 var File_toolbus_tool_v1_tool_call_proto protoreflect.FileDescriptor
 
 const file_toolbus_tool_v1_tool_call_proto_rawDesc = "" +
 	"\n" +
-	"\x1ftoolbus/tool/v1/tool_call.proto\x12\x0ftoolbus.tool.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1atoolbus/tool/v1/tool.proto\"\xc8\x05\n" +
+	"\x1ftoolbus/tool/v1/tool_call.proto\x12\x0ftoolbus.tool.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1atoolbus/tool/v1/tool.proto\"=\n" +
+	"\x0eQuestionOrigin\x12\x17\n" +
+	"\acall_id\x18\x01 \x01(\tR\x06callId\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\"\x85\x06\n" +
 	"\bToolCall\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x12\x1d\n" +
 	"\n" +
@@ -321,7 +388,8 @@ const file_toolbus_tool_v1_tool_call_proto_rawDesc = "" +
 	"\x12output_schema_json\x18\x0f \x01(\tR\x10outputSchemaJson\x12#\n" +
 	"\rresolved_late\x18\x10 \x01(\bR\fresolvedLate\x12\x1c\n" +
 	"\tprincipal\x18\x11 \x01(\tR\tprincipal\x12/\n" +
-	"\x06effect\x18\x12 \x01(\x0e2\x17.toolbus.tool.v1.EffectR\x06effect*\xe0\x01\n" +
+	"\x06effect\x18\x12 \x01(\x0e2\x17.toolbus.tool.v1.EffectR\x06effect\x12;\n" +
+	"\bquestion\x18\x13 \x01(\v2\x1f.toolbus.tool.v1.QuestionOriginR\bquestion*\xe0\x01\n" +
 	"\rToolCallState\x12\x1f\n" +
 	"\x1bTOOL_CALL_STATE_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17TOOL_CALL_STATE_STARTED\x10\x01\x12\x1b\n" +
@@ -345,27 +413,29 @@ func file_toolbus_tool_v1_tool_call_proto_rawDescGZIP() []byte {
 }
 
 var file_toolbus_tool_v1_tool_call_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_toolbus_tool_v1_tool_call_proto_msgTypes = make([]protoimpl.MessageInfo, 1)
+var file_toolbus_tool_v1_tool_call_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
 var file_toolbus_tool_v1_tool_call_proto_goTypes = []any{
 	(ToolCallState)(0),            // 0: toolbus.tool.v1.ToolCallState
-	(*ToolCall)(nil),              // 1: toolbus.tool.v1.ToolCall
-	(*ToolResult)(nil),            // 2: toolbus.tool.v1.ToolResult
-	(*timestamppb.Timestamp)(nil), // 3: google.protobuf.Timestamp
-	(ExecutionType)(0),            // 4: toolbus.tool.v1.ExecutionType
-	(Effect)(0),                   // 5: toolbus.tool.v1.Effect
+	(*QuestionOrigin)(nil),        // 1: toolbus.tool.v1.QuestionOrigin
+	(*ToolCall)(nil),              // 2: toolbus.tool.v1.ToolCall
+	(*ToolResult)(nil),            // 3: toolbus.tool.v1.ToolResult
+	(*timestamppb.Timestamp)(nil), // 4: google.protobuf.Timestamp
+	(ExecutionType)(0),            // 5: toolbus.tool.v1.ExecutionType
+	(Effect)(0),                   // 6: toolbus.tool.v1.Effect
 }
 var file_toolbus_tool_v1_tool_call_proto_depIdxs = []int32{
 	0, // 0: toolbus.tool.v1.ToolCall.state:type_name -> toolbus.tool.v1.ToolCallState
-	2, // 1: toolbus.tool.v1.ToolCall.result:type_name -> toolbus.tool.v1.ToolResult
-	3, // 2: toolbus.tool.v1.ToolCall.create_time:type_name -> google.protobuf.Timestamp
-	3, // 3: toolbus.tool.v1.ToolCall.expire_time:type_name -> google.protobuf.Timestamp
-	4, // 4: toolbus.tool.v1.ToolCall.execution_type:type_name -> toolbus.tool.v1.ExecutionType
-	5, // 5: toolbus.tool.v1.ToolCall.effect:type_name -> toolbus.tool.v1.Effect
-	6, // [6:6] is the sub-list for method output_type
-	6, // [6:6] is the sub-list for method input_type
-	6, // [6:6] is the sub-list for extension type_name
-	6, // [6:6] is the sub-list for extension extendee
-	0, // [0:6] is the sub-list for field type_name
+	3, // 1: toolbus.tool.v1.ToolCall.result:type_name -> toolbus.tool.v1.ToolResult
+	4, // 2: toolbus.tool.v1.ToolCall.create_time:type_name -> google.protobuf.Timestamp
+	4, // 3: toolbus.tool.v1.ToolCall.expire_time:type_name -> google.protobuf.Timestamp
+	5, // 4: toolbus.tool.v1.ToolCall.execution_type:type_name -> toolbus.tool.v1.ExecutionType
+	6, // 5: toolbus.tool.v1.ToolCall.effect:type_name -> toolbus.tool.v1.Effect
+	1, // 6: toolbus.tool.v1.ToolCall.question:type_name -> toolbus.tool.v1.QuestionOrigin
+	7, // [7:7] is the sub-list for method output_type
+	7, // [7:7] is the sub-list for method input_type
+	7, // [7:7] is the sub-list for extension type_name
+	7, // [7:7] is the sub-list for extension extendee
+	0, // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_tool_v1_tool_call_proto_init() }
@@ -380,7 +450,7 @@ func file_toolbus_tool_v1_tool_call_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolbus_tool_v1_tool_call_proto_rawDesc), len(file_toolbus_tool_v1_tool_call_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   1,
+			NumMessages:   2,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -531,7 +531,12 @@ type CallToolRequest struct {
 	Timeout *durationpb.Duration `protobuf:"bytes,11,opt,name=timeout,proto3" json:"timeout,omitempty"`
 	// The agent for which the session is believed to be; one that has another agent by now refuses the call (`failed_precondition`,
 	// REASON_AGENT_SWITCHED). Empty for whichever it has.
-	Agent         string `protobuf:"bytes,12,opt,name=agent,proto3" json:"agent,omitempty"`
+	Agent string `protobuf:"bytes,12,opt,name=agent,proto3" json:"agent,omitempty"`
+	// Whether whoever calls has forms filled in that are asked for on the call's behalf, and is told of them
+	// (`CallToolResponse.questions`). They are asked in the agent's active space as well, if it has one.
+	AnswersForms bool `protobuf:"varint,13,opt,name=answers_forms,json=answersForms,proto3" json:"answers_forms,omitempty"`
+	// Likewise for URLs that a person is to open.
+	AnswersUrls   bool `protobuf:"varint,14,opt,name=answers_urls,json=answersUrls,proto3" json:"answers_urls,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -648,6 +653,20 @@ func (x *CallToolRequest) GetAgent() string {
 		return x.Agent
 	}
 	return ""
+}
+
+func (x *CallToolRequest) GetAnswersForms() bool {
+	if x != nil {
+		return x.AnswersForms
+	}
+	return false
+}
+
+func (x *CallToolRequest) GetAnswersUrls() bool {
+	if x != nil {
+		return x.AnswersUrls
+	}
+	return false
 }
 
 // What a call answered, and what it means for the run that called.
@@ -778,7 +797,53 @@ func (x *CallToolResult) GetMetaJson() string {
 	return ""
 }
 
-// What happens in a call: progress and logs, then exactly one result.
+// What a call asks people before it goes on.
+type ToolQuestions struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Recorded calls that wait for an answer, as one of a tool that a space answers: SubmitToolResult answers each.
+	Questions     []*ToolCall `protobuf:"bytes,1,rep,name=questions,proto3" json:"questions,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ToolQuestions) Reset() {
+	*x = ToolQuestions{}
+	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ToolQuestions) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ToolQuestions) ProtoMessage() {}
+
+func (x *ToolQuestions) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ToolQuestions.ProtoReflect.Descriptor instead.
+func (*ToolQuestions) Descriptor() ([]byte, []int) {
+	return file_toolbus_tool_v1_tool_service_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *ToolQuestions) GetQuestions() []*ToolCall {
+	if x != nil {
+		return x.Questions
+	}
+	return nil
+}
+
+// What happens in a call: progress, logs and questions, then exactly one result.
 type CallToolResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The event.
@@ -788,6 +853,7 @@ type CallToolResponse struct {
 	//	*CallToolResponse_Progress
 	//	*CallToolResponse_Log
 	//	*CallToolResponse_Result
+	//	*CallToolResponse_Questions
 	Event isCallToolResponse_Event `protobuf_oneof:"event"`
 	// The call's id, as given or chosen.
 	CallId        string `protobuf:"bytes,4,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
@@ -797,7 +863,7 @@ type CallToolResponse struct {
 
 func (x *CallToolResponse) Reset() {
 	*x = CallToolResponse{}
-	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[6]
+	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -809,7 +875,7 @@ func (x *CallToolResponse) String() string {
 func (*CallToolResponse) ProtoMessage() {}
 
 func (x *CallToolResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[6]
+	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -822,7 +888,7 @@ func (x *CallToolResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallToolResponse.ProtoReflect.Descriptor instead.
 func (*CallToolResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_tool_v1_tool_service_proto_rawDescGZIP(), []int{6}
+	return file_toolbus_tool_v1_tool_service_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *CallToolResponse) GetEvent() isCallToolResponse_Event {
@@ -859,6 +925,15 @@ func (x *CallToolResponse) GetResult() *CallToolResult {
 	return nil
 }
 
+func (x *CallToolResponse) GetQuestions() *ToolQuestions {
+	if x != nil {
+		if x, ok := x.Event.(*CallToolResponse_Questions); ok {
+			return x.Questions
+		}
+	}
+	return nil
+}
+
 func (x *CallToolResponse) GetCallId() string {
 	if x != nil {
 		return x.CallId
@@ -885,11 +960,19 @@ type CallToolResponse_Result struct {
 	Result *CallToolResult `protobuf:"bytes,3,opt,name=result,proto3,oneof"`
 }
 
+type CallToolResponse_Questions struct {
+	// What is asked of people, for whoever has said that it answers; once, to those who wait for the call then. ListToolCalls has
+	// what still waits for an answer.
+	Questions *ToolQuestions `protobuf:"bytes,5,opt,name=questions,proto3,oneof"`
+}
+
 func (*CallToolResponse_Progress) isCallToolResponse_Event() {}
 
 func (*CallToolResponse_Log) isCallToolResponse_Event() {}
 
 func (*CallToolResponse_Result) isCallToolResponse_Event() {}
+
+func (*CallToolResponse_Questions) isCallToolResponse_Event() {}
 
 // Asks why a tool is visible, callable, or not.
 type ExplainToolRequest struct {
@@ -909,7 +992,7 @@ type ExplainToolRequest struct {
 
 func (x *ExplainToolRequest) Reset() {
 	*x = ExplainToolRequest{}
-	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[7]
+	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -921,7 +1004,7 @@ func (x *ExplainToolRequest) String() string {
 func (*ExplainToolRequest) ProtoMessage() {}
 
 func (x *ExplainToolRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[7]
+	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -934,7 +1017,7 @@ func (x *ExplainToolRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainToolRequest.ProtoReflect.Descriptor instead.
 func (*ExplainToolRequest) Descriptor() ([]byte, []int) {
-	return file_toolbus_tool_v1_tool_service_proto_rawDescGZIP(), []int{7}
+	return file_toolbus_tool_v1_tool_service_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ExplainToolRequest) GetScope() isExplainToolRequest_Scope {
@@ -1002,7 +1085,7 @@ type ExplainStep struct {
 
 func (x *ExplainStep) Reset() {
 	*x = ExplainStep{}
-	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[8]
+	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1014,7 +1097,7 @@ func (x *ExplainStep) String() string {
 func (*ExplainStep) ProtoMessage() {}
 
 func (x *ExplainStep) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[8]
+	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1027,7 +1110,7 @@ func (x *ExplainStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainStep.ProtoReflect.Descriptor instead.
 func (*ExplainStep) Descriptor() ([]byte, []int) {
-	return file_toolbus_tool_v1_tool_service_proto_rawDescGZIP(), []int{8}
+	return file_toolbus_tool_v1_tool_service_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ExplainStep) GetStage() ExplainStage {
@@ -1084,7 +1167,7 @@ type ExplainToolResponse struct {
 
 func (x *ExplainToolResponse) Reset() {
 	*x = ExplainToolResponse{}
-	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[9]
+	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1096,7 +1179,7 @@ func (x *ExplainToolResponse) String() string {
 func (*ExplainToolResponse) ProtoMessage() {}
 
 func (x *ExplainToolResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[9]
+	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1109,7 +1192,7 @@ func (x *ExplainToolResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainToolResponse.ProtoReflect.Descriptor instead.
 func (*ExplainToolResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_tool_v1_tool_service_proto_rawDescGZIP(), []int{9}
+	return file_toolbus_tool_v1_tool_service_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ExplainToolResponse) GetReference() string {
@@ -1209,7 +1292,7 @@ type ToolApproval struct {
 
 func (x *ToolApproval) Reset() {
 	*x = ToolApproval{}
-	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[10]
+	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1221,7 +1304,7 @@ func (x *ToolApproval) String() string {
 func (*ToolApproval) ProtoMessage() {}
 
 func (x *ToolApproval) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[10]
+	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1234,7 +1317,7 @@ func (x *ToolApproval) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolApproval.ProtoReflect.Descriptor instead.
 func (*ToolApproval) Descriptor() ([]byte, []int) {
-	return file_toolbus_tool_v1_tool_service_proto_rawDescGZIP(), []int{10}
+	return file_toolbus_tool_v1_tool_service_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ToolApproval) GetReference() string {
@@ -1264,7 +1347,7 @@ type ApproveToolsRequest struct {
 
 func (x *ApproveToolsRequest) Reset() {
 	*x = ApproveToolsRequest{}
-	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[11]
+	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1276,7 +1359,7 @@ func (x *ApproveToolsRequest) String() string {
 func (*ApproveToolsRequest) ProtoMessage() {}
 
 func (x *ApproveToolsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[11]
+	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1289,7 +1372,7 @@ func (x *ApproveToolsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApproveToolsRequest.ProtoReflect.Descriptor instead.
 func (*ApproveToolsRequest) Descriptor() ([]byte, []int) {
-	return file_toolbus_tool_v1_tool_service_proto_rawDescGZIP(), []int{11}
+	return file_toolbus_tool_v1_tool_service_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ApproveToolsRequest) GetAgent() string {
@@ -1325,7 +1408,7 @@ type ToolChange struct {
 
 func (x *ToolChange) Reset() {
 	*x = ToolChange{}
-	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[12]
+	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1337,7 +1420,7 @@ func (x *ToolChange) String() string {
 func (*ToolChange) ProtoMessage() {}
 
 func (x *ToolChange) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[12]
+	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1350,7 +1433,7 @@ func (x *ToolChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolChange.ProtoReflect.Descriptor instead.
 func (*ToolChange) Descriptor() ([]byte, []int) {
-	return file_toolbus_tool_v1_tool_service_proto_rawDescGZIP(), []int{12}
+	return file_toolbus_tool_v1_tool_service_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ToolChange) GetReference() string {
@@ -1399,7 +1482,7 @@ type ApproveToolsResponse struct {
 
 func (x *ApproveToolsResponse) Reset() {
 	*x = ApproveToolsResponse{}
-	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[13]
+	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1411,7 +1494,7 @@ func (x *ApproveToolsResponse) String() string {
 func (*ApproveToolsResponse) ProtoMessage() {}
 
 func (x *ApproveToolsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[13]
+	mi := &file_toolbus_tool_v1_tool_service_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1424,7 +1507,7 @@ func (x *ApproveToolsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApproveToolsResponse.ProtoReflect.Descriptor instead.
 func (*ApproveToolsResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_tool_v1_tool_service_proto_rawDescGZIP(), []int{13}
+	return file_toolbus_tool_v1_tool_service_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ApproveToolsResponse) GetChanges() []*ToolChange {
@@ -1438,7 +1521,7 @@ var File_toolbus_tool_v1_tool_service_proto protoreflect.FileDescriptor
 
 const file_toolbus_tool_v1_tool_service_proto_rawDesc = "" +
 	"\n" +
-	"\"toolbus/tool/v1/tool_service.proto\x12\x0ftoolbus.tool.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1etoolbus/access/v1/access.proto\x1a\x1ctoolbus/error/v1/error.proto\x1a\x1ctoolbus/tool/v1/source.proto\x1a\x1atoolbus/tool/v1/tool.proto\x1a\x1btoolbus/tool/v1/usage.proto\"\xdf\x01\n" +
+	"\"toolbus/tool/v1/tool_service.proto\x12\x0ftoolbus.tool.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1etoolbus/access/v1/access.proto\x1a\x1ctoolbus/error/v1/error.proto\x1a\x1ctoolbus/tool/v1/source.proto\x1a\x1atoolbus/tool/v1/tool.proto\x1a\x1ftoolbus/tool/v1/tool_call.proto\x1a\x1btoolbus/tool/v1/usage.proto\"\xdf\x01\n" +
 	"\tModelTool\x12\x1d\n" +
 	"\n" +
 	"model_name\x18\x01 \x01(\tR\tmodelName\x12\x1c\n" +
@@ -1473,7 +1556,7 @@ const file_toolbus_tool_v1_tool_service_proto_rawDesc = "" +
 	"\x10context_revision\x18\x04 \x01(\rR\x0fcontextRevision\x12%\n" +
 	"\x0etools_revision\x18\x05 \x01(\tR\rtoolsRevision\x12\x1c\n" +
 	"\tunchanged\x18\x06 \x01(\bR\tunchanged\x12&\n" +
-	"\x0fnext_page_token\x18\a \x01(\tR\rnextPageToken\"\xa2\x05\n" +
+	"\x0fnext_page_token\x18\a \x01(\tR\rnextPageToken\"\xea\x05\n" +
 	"\x0fCallToolRequest\x126\n" +
 	"\acall_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_-]{0,128}$R\x06callId\x12;\n" +
 	"\n" +
@@ -1492,7 +1575,9 @@ const file_toolbus_tool_v1_tool_service_proto_rawDesc = "" +
 	" \x03(\v2\x1a.toolbus.tool.v1.RunSourceB\b\xbaH\x05\x92\x01\x02\x10 R\n" +
 	"runSources\x12D\n" +
 	"\atimeout\x18\v \x01(\v2\x19.google.protobuf.DurationB\x0f\xbaH\f\xaa\x01\t\"\x05\b\x80\xe7\x84\x0f2\x00R\atimeout\x122\n" +
-	"\x05agent\x18\f \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\x05agent\"\x8f\x03\n" +
+	"\x05agent\x18\f \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\x05agent\x12#\n" +
+	"\ranswers_forms\x18\r \x01(\bR\fanswersForms\x12!\n" +
+	"\fanswers_urls\x18\x0e \x01(\bR\vanswersUrls\"\x8f\x03\n" +
 	"\x0eCallToolResult\x12\x1f\n" +
 	"\voutput_json\x18\x01 \x01(\tR\n" +
 	"outputJson\x12\x19\n" +
@@ -1506,11 +1591,14 @@ const file_toolbus_tool_v1_tool_service_proto_rawDesc = "" +
 	"\x06reason\x18\b \x01(\x0e2\x18.toolbus.error.v1.ReasonR\x06reason\x128\n" +
 	"\acontent\x18\t \x03(\v2\x1e.toolbus.tool.v1.ResultContentR\acontent\x12\x1b\n" +
 	"\tmeta_json\x18\n" +
-	" \x01(\tR\bmetaJson\"\xda\x01\n" +
+	" \x01(\tR\bmetaJson\"H\n" +
+	"\rToolQuestions\x127\n" +
+	"\tquestions\x18\x01 \x03(\v2\x19.toolbus.tool.v1.ToolCallR\tquestions\"\x9a\x02\n" +
 	"\x10CallToolResponse\x12;\n" +
 	"\bprogress\x18\x01 \x01(\v2\x1d.toolbus.tool.v1.ToolProgressH\x00R\bprogress\x12,\n" +
 	"\x03log\x18\x02 \x01(\v2\x18.toolbus.tool.v1.ToolLogH\x00R\x03log\x129\n" +
-	"\x06result\x18\x03 \x01(\v2\x1f.toolbus.tool.v1.CallToolResultH\x00R\x06result\x12\x17\n" +
+	"\x06result\x18\x03 \x01(\v2\x1f.toolbus.tool.v1.CallToolResultH\x00R\x06result\x12>\n" +
+	"\tquestions\x18\x05 \x01(\v2\x1e.toolbus.tool.v1.ToolQuestionsH\x00R\tquestions\x12\x17\n" +
 	"\acall_id\x18\x04 \x01(\tR\x06callIdB\a\n" +
 	"\x05event\"\xae\x01\n" +
 	"\x12ExplainToolRequest\x129\n" +
@@ -1585,7 +1673,7 @@ func file_toolbus_tool_v1_tool_service_proto_rawDescGZIP() []byte {
 }
 
 var file_toolbus_tool_v1_tool_service_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_toolbus_tool_v1_tool_service_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
+var file_toolbus_tool_v1_tool_service_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
 var file_toolbus_tool_v1_tool_service_proto_goTypes = []any{
 	(ExplainStage)(0),             // 0: toolbus.tool.v1.ExplainStage
 	(*ModelTool)(nil),             // 1: toolbus.tool.v1.ModelTool
@@ -1594,63 +1682,67 @@ var file_toolbus_tool_v1_tool_service_proto_goTypes = []any{
 	(*ListToolsResponse)(nil),     // 4: toolbus.tool.v1.ListToolsResponse
 	(*CallToolRequest)(nil),       // 5: toolbus.tool.v1.CallToolRequest
 	(*CallToolResult)(nil),        // 6: toolbus.tool.v1.CallToolResult
-	(*CallToolResponse)(nil),      // 7: toolbus.tool.v1.CallToolResponse
-	(*ExplainToolRequest)(nil),    // 8: toolbus.tool.v1.ExplainToolRequest
-	(*ExplainStep)(nil),           // 9: toolbus.tool.v1.ExplainStep
-	(*ExplainToolResponse)(nil),   // 10: toolbus.tool.v1.ExplainToolResponse
-	(*ToolApproval)(nil),          // 11: toolbus.tool.v1.ToolApproval
-	(*ApproveToolsRequest)(nil),   // 12: toolbus.tool.v1.ApproveToolsRequest
-	(*ToolChange)(nil),            // 13: toolbus.tool.v1.ToolChange
-	(*ApproveToolsResponse)(nil),  // 14: toolbus.tool.v1.ApproveToolsResponse
-	(*Tool)(nil),                  // 15: toolbus.tool.v1.Tool
-	(*RunSource)(nil),             // 16: toolbus.tool.v1.RunSource
-	(*durationpb.Duration)(nil),   // 17: google.protobuf.Duration
-	(*SourceStatus)(nil),          // 18: toolbus.tool.v1.SourceStatus
-	(*AllowedTools)(nil),          // 19: toolbus.tool.v1.AllowedTools
-	(*timestamppb.Timestamp)(nil), // 20: google.protobuf.Timestamp
-	(*Usage)(nil),                 // 21: toolbus.tool.v1.Usage
-	(v1.Reason)(0),                // 22: toolbus.error.v1.Reason
-	(*ResultContent)(nil),         // 23: toolbus.tool.v1.ResultContent
-	(*ToolProgress)(nil),          // 24: toolbus.tool.v1.ToolProgress
-	(*ToolLog)(nil),               // 25: toolbus.tool.v1.ToolLog
+	(*ToolQuestions)(nil),         // 7: toolbus.tool.v1.ToolQuestions
+	(*CallToolResponse)(nil),      // 8: toolbus.tool.v1.CallToolResponse
+	(*ExplainToolRequest)(nil),    // 9: toolbus.tool.v1.ExplainToolRequest
+	(*ExplainStep)(nil),           // 10: toolbus.tool.v1.ExplainStep
+	(*ExplainToolResponse)(nil),   // 11: toolbus.tool.v1.ExplainToolResponse
+	(*ToolApproval)(nil),          // 12: toolbus.tool.v1.ToolApproval
+	(*ApproveToolsRequest)(nil),   // 13: toolbus.tool.v1.ApproveToolsRequest
+	(*ToolChange)(nil),            // 14: toolbus.tool.v1.ToolChange
+	(*ApproveToolsResponse)(nil),  // 15: toolbus.tool.v1.ApproveToolsResponse
+	(*Tool)(nil),                  // 16: toolbus.tool.v1.Tool
+	(*RunSource)(nil),             // 17: toolbus.tool.v1.RunSource
+	(*durationpb.Duration)(nil),   // 18: google.protobuf.Duration
+	(*SourceStatus)(nil),          // 19: toolbus.tool.v1.SourceStatus
+	(*AllowedTools)(nil),          // 20: toolbus.tool.v1.AllowedTools
+	(*timestamppb.Timestamp)(nil), // 21: google.protobuf.Timestamp
+	(*Usage)(nil),                 // 22: toolbus.tool.v1.Usage
+	(v1.Reason)(0),                // 23: toolbus.error.v1.Reason
+	(*ResultContent)(nil),         // 24: toolbus.tool.v1.ResultContent
+	(*ToolCall)(nil),              // 25: toolbus.tool.v1.ToolCall
+	(*ToolProgress)(nil),          // 26: toolbus.tool.v1.ToolProgress
+	(*ToolLog)(nil),               // 27: toolbus.tool.v1.ToolLog
 }
 var file_toolbus_tool_v1_tool_service_proto_depIdxs = []int32{
-	15, // 0: toolbus.tool.v1.ModelTool.tool:type_name -> toolbus.tool.v1.Tool
-	16, // 1: toolbus.tool.v1.SessionScope.run_sources:type_name -> toolbus.tool.v1.RunSource
+	16, // 0: toolbus.tool.v1.ModelTool.tool:type_name -> toolbus.tool.v1.Tool
+	17, // 1: toolbus.tool.v1.SessionScope.run_sources:type_name -> toolbus.tool.v1.RunSource
 	2,  // 2: toolbus.tool.v1.ListToolsRequest.session:type_name -> toolbus.tool.v1.SessionScope
-	17, // 3: toolbus.tool.v1.ListToolsRequest.source_wait:type_name -> google.protobuf.Duration
+	18, // 3: toolbus.tool.v1.ListToolsRequest.source_wait:type_name -> google.protobuf.Duration
 	1,  // 4: toolbus.tool.v1.ListToolsResponse.tools:type_name -> toolbus.tool.v1.ModelTool
-	18, // 5: toolbus.tool.v1.ListToolsResponse.sources:type_name -> toolbus.tool.v1.SourceStatus
-	19, // 6: toolbus.tool.v1.CallToolRequest.allowed_tools:type_name -> toolbus.tool.v1.AllowedTools
-	20, // 7: toolbus.tool.v1.CallToolRequest.deadline:type_name -> google.protobuf.Timestamp
-	16, // 8: toolbus.tool.v1.CallToolRequest.run_sources:type_name -> toolbus.tool.v1.RunSource
-	17, // 9: toolbus.tool.v1.CallToolRequest.timeout:type_name -> google.protobuf.Duration
-	21, // 10: toolbus.tool.v1.CallToolResult.usage:type_name -> toolbus.tool.v1.Usage
-	22, // 11: toolbus.tool.v1.CallToolResult.reason:type_name -> toolbus.error.v1.Reason
-	23, // 12: toolbus.tool.v1.CallToolResult.content:type_name -> toolbus.tool.v1.ResultContent
-	24, // 13: toolbus.tool.v1.CallToolResponse.progress:type_name -> toolbus.tool.v1.ToolProgress
-	25, // 14: toolbus.tool.v1.CallToolResponse.log:type_name -> toolbus.tool.v1.ToolLog
-	6,  // 15: toolbus.tool.v1.CallToolResponse.result:type_name -> toolbus.tool.v1.CallToolResult
-	2,  // 16: toolbus.tool.v1.ExplainToolRequest.session:type_name -> toolbus.tool.v1.SessionScope
-	0,  // 17: toolbus.tool.v1.ExplainStep.stage:type_name -> toolbus.tool.v1.ExplainStage
-	9,  // 18: toolbus.tool.v1.ExplainToolResponse.steps:type_name -> toolbus.tool.v1.ExplainStep
-	11, // 19: toolbus.tool.v1.ApproveToolsRequest.approvals:type_name -> toolbus.tool.v1.ToolApproval
-	15, // 20: toolbus.tool.v1.ToolChange.approved:type_name -> toolbus.tool.v1.Tool
-	15, // 21: toolbus.tool.v1.ToolChange.offered:type_name -> toolbus.tool.v1.Tool
-	13, // 22: toolbus.tool.v1.ApproveToolsResponse.changes:type_name -> toolbus.tool.v1.ToolChange
-	3,  // 23: toolbus.tool.v1.ToolService.ListTools:input_type -> toolbus.tool.v1.ListToolsRequest
-	5,  // 24: toolbus.tool.v1.ToolService.CallTool:input_type -> toolbus.tool.v1.CallToolRequest
-	8,  // 25: toolbus.tool.v1.ToolService.ExplainTool:input_type -> toolbus.tool.v1.ExplainToolRequest
-	12, // 26: toolbus.tool.v1.ToolService.ApproveTools:input_type -> toolbus.tool.v1.ApproveToolsRequest
-	4,  // 27: toolbus.tool.v1.ToolService.ListTools:output_type -> toolbus.tool.v1.ListToolsResponse
-	7,  // 28: toolbus.tool.v1.ToolService.CallTool:output_type -> toolbus.tool.v1.CallToolResponse
-	10, // 29: toolbus.tool.v1.ToolService.ExplainTool:output_type -> toolbus.tool.v1.ExplainToolResponse
-	14, // 30: toolbus.tool.v1.ToolService.ApproveTools:output_type -> toolbus.tool.v1.ApproveToolsResponse
-	27, // [27:31] is the sub-list for method output_type
-	23, // [23:27] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	19, // 5: toolbus.tool.v1.ListToolsResponse.sources:type_name -> toolbus.tool.v1.SourceStatus
+	20, // 6: toolbus.tool.v1.CallToolRequest.allowed_tools:type_name -> toolbus.tool.v1.AllowedTools
+	21, // 7: toolbus.tool.v1.CallToolRequest.deadline:type_name -> google.protobuf.Timestamp
+	17, // 8: toolbus.tool.v1.CallToolRequest.run_sources:type_name -> toolbus.tool.v1.RunSource
+	18, // 9: toolbus.tool.v1.CallToolRequest.timeout:type_name -> google.protobuf.Duration
+	22, // 10: toolbus.tool.v1.CallToolResult.usage:type_name -> toolbus.tool.v1.Usage
+	23, // 11: toolbus.tool.v1.CallToolResult.reason:type_name -> toolbus.error.v1.Reason
+	24, // 12: toolbus.tool.v1.CallToolResult.content:type_name -> toolbus.tool.v1.ResultContent
+	25, // 13: toolbus.tool.v1.ToolQuestions.questions:type_name -> toolbus.tool.v1.ToolCall
+	26, // 14: toolbus.tool.v1.CallToolResponse.progress:type_name -> toolbus.tool.v1.ToolProgress
+	27, // 15: toolbus.tool.v1.CallToolResponse.log:type_name -> toolbus.tool.v1.ToolLog
+	6,  // 16: toolbus.tool.v1.CallToolResponse.result:type_name -> toolbus.tool.v1.CallToolResult
+	7,  // 17: toolbus.tool.v1.CallToolResponse.questions:type_name -> toolbus.tool.v1.ToolQuestions
+	2,  // 18: toolbus.tool.v1.ExplainToolRequest.session:type_name -> toolbus.tool.v1.SessionScope
+	0,  // 19: toolbus.tool.v1.ExplainStep.stage:type_name -> toolbus.tool.v1.ExplainStage
+	10, // 20: toolbus.tool.v1.ExplainToolResponse.steps:type_name -> toolbus.tool.v1.ExplainStep
+	12, // 21: toolbus.tool.v1.ApproveToolsRequest.approvals:type_name -> toolbus.tool.v1.ToolApproval
+	16, // 22: toolbus.tool.v1.ToolChange.approved:type_name -> toolbus.tool.v1.Tool
+	16, // 23: toolbus.tool.v1.ToolChange.offered:type_name -> toolbus.tool.v1.Tool
+	14, // 24: toolbus.tool.v1.ApproveToolsResponse.changes:type_name -> toolbus.tool.v1.ToolChange
+	3,  // 25: toolbus.tool.v1.ToolService.ListTools:input_type -> toolbus.tool.v1.ListToolsRequest
+	5,  // 26: toolbus.tool.v1.ToolService.CallTool:input_type -> toolbus.tool.v1.CallToolRequest
+	9,  // 27: toolbus.tool.v1.ToolService.ExplainTool:input_type -> toolbus.tool.v1.ExplainToolRequest
+	13, // 28: toolbus.tool.v1.ToolService.ApproveTools:input_type -> toolbus.tool.v1.ApproveToolsRequest
+	4,  // 29: toolbus.tool.v1.ToolService.ListTools:output_type -> toolbus.tool.v1.ListToolsResponse
+	8,  // 30: toolbus.tool.v1.ToolService.CallTool:output_type -> toolbus.tool.v1.CallToolResponse
+	11, // 31: toolbus.tool.v1.ToolService.ExplainTool:output_type -> toolbus.tool.v1.ExplainToolResponse
+	15, // 32: toolbus.tool.v1.ToolService.ApproveTools:output_type -> toolbus.tool.v1.ApproveToolsResponse
+	29, // [29:33] is the sub-list for method output_type
+	25, // [25:29] is the sub-list for method input_type
+	25, // [25:25] is the sub-list for extension type_name
+	25, // [25:25] is the sub-list for extension extendee
+	0,  // [0:25] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_tool_v1_tool_service_proto_init() }
@@ -1660,17 +1752,19 @@ func file_toolbus_tool_v1_tool_service_proto_init() {
 	}
 	file_toolbus_tool_v1_source_proto_init()
 	file_toolbus_tool_v1_tool_proto_init()
+	file_toolbus_tool_v1_tool_call_proto_init()
 	file_toolbus_tool_v1_usage_proto_init()
 	file_toolbus_tool_v1_tool_service_proto_msgTypes[2].OneofWrappers = []any{
 		(*ListToolsRequest_Session)(nil),
 		(*ListToolsRequest_Agent)(nil),
 	}
-	file_toolbus_tool_v1_tool_service_proto_msgTypes[6].OneofWrappers = []any{
+	file_toolbus_tool_v1_tool_service_proto_msgTypes[7].OneofWrappers = []any{
 		(*CallToolResponse_Progress)(nil),
 		(*CallToolResponse_Log)(nil),
 		(*CallToolResponse_Result)(nil),
+		(*CallToolResponse_Questions)(nil),
 	}
-	file_toolbus_tool_v1_tool_service_proto_msgTypes[7].OneofWrappers = []any{
+	file_toolbus_tool_v1_tool_service_proto_msgTypes[8].OneofWrappers = []any{
 		(*ExplainToolRequest_Session)(nil),
 		(*ExplainToolRequest_Agent)(nil),
 	}
@@ -1680,7 +1774,7 @@ func file_toolbus_tool_v1_tool_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolbus_tool_v1_tool_service_proto_rawDesc), len(file_toolbus_tool_v1_tool_service_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   14,
+			NumMessages:   15,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

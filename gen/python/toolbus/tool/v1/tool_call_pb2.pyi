@@ -60,6 +60,32 @@ TOOL_CALL_STATE_CANCELED: ToolCallState.ValueType  # 6
 Global___ToolCallState: _TypeAlias = ToolCallState  # noqa: Y015
 
 @_typing.final
+class QuestionOrigin(_message.Message):
+    """Where a question to people comes from."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CALL_ID_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
+    call_id: _builtins.str
+    """The call on whose behalf it is asked."""
+    name: _builtins.str
+    """Names it among the questions of the call, as whoever asks does."""
+    def __init__(
+        self,
+        *,
+        call_id: _builtins.str = ...,
+        name: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["call_id", b"call_id", "name", b"name"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___QuestionOrigin: _TypeAlias = QuestionOrigin  # noqa: Y015
+
+@_typing.final
 class ToolCall(_message.Message):
     """A call as it is recorded. It does not say which watcher has taken it, by which delivery, or which submission answered it: `taken`
     and `state` say whether a watcher has it, and whether the one that made the call still waits.
@@ -85,6 +111,7 @@ class ToolCall(_message.Message):
     RESOLVED_LATE_FIELD_NUMBER: _builtins.int
     PRINCIPAL_FIELD_NUMBER: _builtins.int
     EFFECT_FIELD_NUMBER: _builtins.int
+    QUESTION_FIELD_NUMBER: _builtins.int
     call_id: _builtins.str
     """The call."""
     session_id: _builtins.str
@@ -127,6 +154,10 @@ class ToolCall(_message.Message):
     def expire_time(self) -> _timestamp_pb2.Timestamp:
         """When results are refused; absent means never."""
 
+    @_builtins.property
+    def question(self) -> Global___QuestionOrigin:
+        """On whose behalf it is asked; absent for what is no question."""
+
     def __init__(
         self,
         *,
@@ -148,10 +179,11 @@ class ToolCall(_message.Message):
         resolved_late: _builtins.bool = ...,
         principal: _builtins.str = ...,
         effect: _tool_pb2.Effect.ValueType = ...,
+        question: Global___QuestionOrigin | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "expire_time", b"expire_time", "result", b"result"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "expire_time", b"expire_time", "question", b"question", "result", b"result"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "arguments_json", b"arguments_json", "call_id", b"call_id", "create_time", b"create_time", "effect", b"effect", "execution_type", b"execution_type", "expire_time", b"expire_time", "message_id", b"message_id", "output_schema_json", b"output_schema_json", "principal", b"principal", "resolved_late", b"resolved_late", "result", b"result", "run_id", b"run_id", "session_id", b"session_id", "space_id", b"space_id", "state", b"state", "taken", b"taken", "tool", b"tool"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "arguments_json", b"arguments_json", "call_id", b"call_id", "create_time", b"create_time", "effect", b"effect", "execution_type", b"execution_type", "expire_time", b"expire_time", "message_id", b"message_id", "output_schema_json", b"output_schema_json", "principal", b"principal", "question", b"question", "resolved_late", b"resolved_late", "result", b"result", "run_id", b"run_id", "session_id", b"session_id", "space_id", b"space_id", "state", b"state", "taken", b"taken", "tool", b"tool"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -12,6 +12,7 @@ from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from toolbus.error.v1 import error_pb2 as _error_pb2
 from toolbus.tool.v1 import source_pb2 as _source_pb2
+from toolbus.tool.v1 import tool_call_pb2 as _tool_call_pb2
 from toolbus.tool.v1 import tool_pb2 as _tool_pb2
 from toolbus.tool.v1 import usage_pb2 as _usage_pb2
 import builtins as _builtins
@@ -281,6 +282,8 @@ class CallToolRequest(_message.Message):
     RUN_SOURCES_FIELD_NUMBER: _builtins.int
     TIMEOUT_FIELD_NUMBER: _builtins.int
     AGENT_FIELD_NUMBER: _builtins.int
+    ANSWERS_FORMS_FIELD_NUMBER: _builtins.int
+    ANSWERS_URLS_FIELD_NUMBER: _builtins.int
     call_id: _builtins.str
     """The call's id; a second call with the same id joins the first or is given its result, and is refused when it asks for
     something else. This holds for an hour at least after the first has ended, if it is recorded; calls of pure and idempotent
@@ -306,6 +309,12 @@ class CallToolRequest(_message.Message):
     """The agent for which the session is believed to be; one that has another agent by now refuses the call (`failed_precondition`,
     REASON_AGENT_SWITCHED). Empty for whichever it has.
     """
+    answers_forms: _builtins.bool
+    """Whether whoever calls has forms filled in that are asked for on the call's behalf, and is told of them
+    (`CallToolResponse.questions`). They are asked in the agent's active space as well, if it has one.
+    """
+    answers_urls: _builtins.bool
+    """Likewise for URLs that a person is to open."""
     @_builtins.property
     def allowed_tools(self) -> _tool_pb2.AllowedTools:
         """Narrows what may be called, as the option of a run does; absent allows all."""
@@ -337,10 +346,12 @@ class CallToolRequest(_message.Message):
         run_sources: _abc.Iterable[_source_pb2.RunSource] | None = ...,
         timeout: _duration_pb2.Duration | None = ...,
         agent: _builtins.str = ...,
+        answers_forms: _builtins.bool = ...,
+        answers_urls: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["allowed_tools", b"allowed_tools", "deadline", b"deadline", "timeout", b"timeout"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "allowed_tools", b"allowed_tools", "arguments_json", b"arguments_json", "call_id", b"call_id", "context_revision", b"context_revision", "deadline", b"deadline", "name", b"name", "run_context", b"run_context", "run_id", b"run_id", "run_sources", b"run_sources", "session_id", b"session_id", "timeout", b"timeout"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "allowed_tools", b"allowed_tools", "answers_forms", b"answers_forms", "answers_urls", b"answers_urls", "arguments_json", b"arguments_json", "call_id", b"call_id", "context_revision", b"context_revision", "deadline", b"deadline", "name", b"name", "run_context", b"run_context", "run_id", b"run_id", "run_sources", b"run_sources", "session_id", b"session_id", "timeout", b"timeout"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -411,14 +422,39 @@ class CallToolResult(_message.Message):
 Global___CallToolResult: _TypeAlias = CallToolResult  # noqa: Y015
 
 @_typing.final
+class ToolQuestions(_message.Message):
+    """What a call asks people before it goes on."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    QUESTIONS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def questions(self) -> _containers.RepeatedCompositeFieldContainer[_tool_call_pb2.ToolCall]:
+        """Recorded calls that wait for an answer, as one of a tool that a space answers: SubmitToolResult answers each."""
+
+    def __init__(
+        self,
+        *,
+        questions: _abc.Iterable[_tool_call_pb2.ToolCall] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["questions", b"questions"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ToolQuestions: _TypeAlias = ToolQuestions  # noqa: Y015
+
+@_typing.final
 class CallToolResponse(_message.Message):
-    """What happens in a call: progress and logs, then exactly one result."""
+    """What happens in a call: progress, logs and questions, then exactly one result."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     PROGRESS_FIELD_NUMBER: _builtins.int
     LOG_FIELD_NUMBER: _builtins.int
     RESULT_FIELD_NUMBER: _builtins.int
+    QUESTIONS_FIELD_NUMBER: _builtins.int
     CALL_ID_FIELD_NUMBER: _builtins.int
     call_id: _builtins.str
     """The call's id, as given or chosen."""
@@ -434,19 +470,26 @@ class CallToolResponse(_message.Message):
     def result(self) -> Global___CallToolResult:
         """The result; nothing follows it."""
 
+    @_builtins.property
+    def questions(self) -> Global___ToolQuestions:
+        """What is asked of people, for whoever has said that it answers; once, to those who wait for the call then. ListToolCalls has
+        what still waits for an answer.
+        """
+
     def __init__(
         self,
         *,
         progress: _tool_pb2.ToolProgress | None = ...,
         log: _tool_pb2.ToolLog | None = ...,
         result: Global___CallToolResult | None = ...,
+        questions: Global___ToolQuestions | None = ...,
         call_id: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["event", b"event", "log", b"log", "progress", b"progress", "result", b"result"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["event", b"event", "log", b"log", "progress", b"progress", "questions", b"questions", "result", b"result"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["call_id", b"call_id", "event", b"event", "log", b"log", "progress", b"progress", "result", b"result"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["call_id", b"call_id", "event", b"event", "log", b"log", "progress", b"progress", "questions", b"questions", "result", b"result"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["progress", "log", "result"]  # noqa: Y015
+    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["progress", "log", "result", "questions"]  # noqa: Y015
     _WhichOneofArgType_event: _TypeAlias = _typing.Literal["event", b"event"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_event) -> _WhichOneofReturnType_event | None: ...
 

@@ -21,10 +21,24 @@ export interface AskingCall {
   readonly tool: string;
   readonly scope: Scope;
   readonly runDeadline: number | undefined;
+  /** What whoever calls has answered, beside people in the space. */
+  readonly answers: CallersAnswers;
+  /** Tells whoever calls what is to be answered. */
+  readonly tellAsked: (questions: CallRecord[]) => void;
   /** Tells who waits for the call what became of its questions. */
   readonly note: (text: string) => void;
   /** Has a text written by the agent's model; the answer as JSON text. */
   readonly sample: Sample;
+}
+
+export interface CallersAnswers {
+  readonly forms: boolean;
+  readonly urls: boolean;
+}
+
+/** Whether the one who calls has it answered. */
+export function isAnsweredByCaller({ answers }: Pick<AskingCall, "answers">, { url }: Elicitation): boolean {
+  return url === "" ? answers.forms : answers.urls;
 }
 
 /** Equal for the same question of the same call, so that it is asked once, whoever goes on with the call. */
@@ -58,6 +72,7 @@ export function questionRecord(
     state: State.WAITING,
     createTime: timestampFromMs(times.now),
     expireTime: timestampFromMs(Math.ceil(times.expiresAt)),
+    question: { callId: call.callId, name: asked.request.id },
   });
 }
 

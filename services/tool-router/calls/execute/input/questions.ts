@@ -1,6 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import {
+  type Elicitation,
   type InputRequest,
   type InputRequired,
   type InputResponses,
@@ -19,11 +20,19 @@ import { expiryMs, isOpen } from "../../records/record/states.ts";
 import type { CallStore } from "../../records/store.ts";
 import type { Waiters } from "../../records/waiters.ts";
 import type { ProviderStream, Told } from "./provider-stream.ts";
-import { type AskingCall, answerOf, faultOfQuestion, questionId, questionRecord } from "./question.ts";
+import {
+  type AskingCall,
+  answerOf,
+  faultOfQuestion,
+  isAnsweredByCaller,
+  questionId,
+  questionRecord,
+} from "./question.ts";
 
 /*
  * What a tool asks while it is called (MCP's elicitation) becomes a question: a recorded call that people answer, shown in the
- * active space of the agent like a call of a tool that a space answers. Who may answer such a call may answer the question.
+ * active space of the agent like a call of a tool that a space answers. Who may answer such a call may answer the question. Whoever
+ * calls may have questions answered, too: then it is told of them, and needs no space.
  *
  * Q1  A question has the same id whoever asks it, so a call that goes on elsewhere finds its question, answered or not.
  * Q2  A question that nobody waits for is withdrawn: the call was canceled, its server let go of it, or the time to answer is over.
@@ -50,6 +59,13 @@ export interface Questions {
   answer(call: AskingCall, required: InputRequired, held: Held, signal: AbortSignal): Promise<Answered>;
 }
 
+interface Opened {
+  readonly request: InputRequest;
+  readonly elicitation: Elicitation | undefined;
+  /** The question's record, or why nobody is asked; undefined for what is no question. */
+  readonly opened: Promise<CallRecord | string> | undefined;
+}
+
 type Held = Pick<ProviderStream, "next"> | undefined;
 type Answered = Told | { kind: "answered"; responses: InputResponses };
 
@@ -58,11 +74,10 @@ const NOBODY = "nobody can be asked: the agent has no active space";
 export function createQuestions(parts: QuestionsParts): Questions {
   const { store, waiters, messages, spaces, audit, clock, questionMs } = parts;
 
-  async function resultOf(call: AskingCall, request: InputRequest, signal: AbortSignal): Promise<string> {
+  async function resultOf(call: AskingCall, { request, opened }: Opened, signal: AbortSignal): Promise<string> {
     const { id, request: wanted } = request;
     if (wanted.case === "sampling") return call.sample({ id, ...wanted.value }, signal);
-    const elicitation = wanted.value;
-    const asked = elicitation && (await open(call, { request, elicitation }));
+    const asked = await opened;
     if (typeof asked === "object") return answerOf(await wait(asked, signal));
     call.note(
       `${call.tool} asks for something, and ${asked ?? "this release cannot give it"}; it was told so (cancel)`,
@@ -70,18 +85,38 @@ export function createQuestions(parts: QuestionsParts): Questions {
     return JSON.stringify({ action: "cancel" });
   }
 
+  /** All at once, so that whoever calls is told of all together. */
+  function openAll(call: AskingCall, requests: readonly InputRequest[]): Opened[] {
+    const all = requests.map((request): Opened => {
+      const elicitation = request.request.case === "elicitation" ? request.request.value : undefined;
+      return { request, elicitation, opened: elicitation && open(call, { request, elicitation }) };
+    });
+    const tell = async () => {
+      const asked = all.map(async ({ elicitation, opened }) => {
+        const record = await opened;
+        const isAsked = typeof record === "object" && isOpen(record);
+        return isAsked && elicitation && isAnsweredByCaller(call, elicitation) ? [record] : [];
+      });
+      const questions = (await Promise.all(asked)).flat();
+      if (questions.length > 0) call.tellAsked(questions);
+    };
+    void tell().catch(() => {}); // whoever waits for the answers is told
+    return all;
+  }
+
   /** The question's record, or why nobody is asked. */
   async function open(call: AskingCall, asked: Pick<Parameters<typeof questionRecord>[1], "request" | "elicitation">) {
     const standing = await store.read(questionId(call, asked.request)); // Q1
     if (standing !== undefined) return standing;
     const spaceId = await spaces.activeSpace(call.scope.sessionId, call.scope.agent);
-    if (spaceId === "") return NOBODY;
+    if (spaceId === "" && !isAnsweredByCaller(call, asked.elicitation)) return NOBODY;
     const now = clock.now();
     const expiresAt = Math.min(now + questionMs, call.runDeadline ?? Number.POSITIVE_INFINITY);
     const record = questionRecord(call, { ...asked, spaceId }, { now, expiresAt });
     const fault = faultOfQuestion(record);
     if (fault !== undefined) return `a person cannot be shown it: ${fault}`;
     if (!(await store.create(record))) return (await store.read(record.callId)) ?? record;
+    if (spaceId === "") return record;
     try {
       await messages.show(record, "running");
       await messages.show(record, "requires action");
@@ -137,9 +172,9 @@ export function createQuestions(parts: QuestionsParts): Questions {
       using ending = openEnding(signal);
       const { requests, state } = required;
       const asking = Promise.all(
-        requests.map(async (request) => ({
-          id: request.id,
-          resultJson: await resultOf(call, request, ending.signal),
+        openAll(call, requests).map(async (opened) => ({
+          id: opened.request.id,
+          resultJson: await resultOf(call, opened, ending.signal),
         })),
       ).then((responses) => ({
         kind: "answered" as const,

@@ -2,8 +2,8 @@
 
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { until } from "#runtime/time/until.ts";
-import { openNewClient, openOldClient } from "./fixtures/clients.ts";
-import { type Door, keys, openDoor } from "./fixtures/door.ts";
+import { openNewClient, openOldClient } from "../fixtures/clients.ts";
+import { type Door, keys, openDoor } from "../fixtures/door.ts";
 
 let door: Door;
 

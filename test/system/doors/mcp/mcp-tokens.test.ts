@@ -8,9 +8,9 @@ import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { GrantsSchema } from "#gen/toolbus/access/v1/access_pb.ts";
 import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
-import { openTestSuite, type TestSuite } from "../../harness/suite.ts";
-import { initializing, openNewClient, send } from "./fixtures/clients.ts";
-import { type Door, openDoor } from "./fixtures/door.ts";
+import { openTestSuite, type TestSuite } from "../../../harness/suite.ts";
+import { initializing, openNewClient, send } from "../fixtures/clients.ts";
+import { type Door, openDoor } from "../fixtures/door.ts";
 
 const stack = new AsyncDisposableStack();
 const issuer = "https://login.example/";

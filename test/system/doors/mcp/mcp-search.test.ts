@@ -2,8 +2,8 @@
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { until } from "#runtime/time/until.ts";
-import { ask, begin, eventsOf, openNewClient, openOldClient, send } from "./fixtures/clients.ts";
-import { type Door, keys, openDoor } from "./fixtures/door.ts";
+import { ask, begin, eventsOf, openNewClient, openOldClient, send } from "../fixtures/clients.ts";
+import { type Door, keys, openDoor } from "../fixtures/door.ts";
 
 const path = "/mcp/clerk?search=1";
 let door: Door;

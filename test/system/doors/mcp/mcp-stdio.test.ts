@@ -9,11 +9,11 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { until } from "#runtime/time/until.ts";
-import { openConnection } from "../../../cli/connection.ts";
-import { projectRoot } from "../../architecture/source-files.ts";
-import { runCommand } from "../../harness/commands/command.ts";
-import { openTestSuite } from "../../harness/suite.ts";
-import { type Door, keys, openDoor } from "./fixtures/door.ts";
+import { openConnection } from "../../../../cli/connection.ts";
+import { projectRoot } from "../../../architecture/source-files.ts";
+import { runCommand } from "../../../harness/commands/command.ts";
+import { openTestSuite } from "../../../harness/suite.ts";
+import { type Door, keys, openDoor } from "../fixtures/door.ts";
 
 let door: Door;
 

@@ -1,8 +1,8 @@
 // What MCP clients get beside tools: resources, prompts, completion, and results that are too large for a model.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { openNewClient, openOldClient } from "./fixtures/clients.ts";
-import { type Door, keys, openDoor } from "./fixtures/door.ts";
+import { openNewClient, openOldClient } from "../fixtures/clients.ts";
+import { type Door, keys, openDoor } from "../fixtures/door.ts";
 
 let door: Door;
 let here: { url: string; key: string };

@@ -9,12 +9,12 @@ import { ToolCatalogService } from "#gen/toolbus/tool/v1/tool_catalog_service_pb
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { textContent } from "#runtime/content/text.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
-import { type Connection, openConnection } from "../../../cli/connection.ts";
-import { openTestSuite, type TestSuite } from "../../harness/suite.ts";
-import { openNewClient, openOldClient } from "./fixtures/clients.ts";
+import { type Connection, openConnection } from "../../../../cli/connection.ts";
+import { openTestSuite, type TestSuite } from "../../../harness/suite.ts";
+import { openNewClient, openOldClient } from "../fixtures/clients.ts";
 
 const keys = { olga: "the-key-of-olga-herself", alice: "the-key-of-alice-herself", bob: "the-key-of-bob-himself" };
-const scripts = fileURLToPath(new URL("../fixtures/models", import.meta.url));
+const scripts = fileURLToPath(new URL("../../fixtures/models", import.meta.url));
 
 let suite: TestSuite;
 const as = (name: keyof typeof keys): Connection => openConnection({ url: suite.url, apiKey: keys[name] });

@@ -8,10 +8,10 @@ import { SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { AllowedToolsSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { until } from "#runtime/time/until.ts";
-import { openConnection } from "../../../cli/connection.ts";
-import { openTestSuite } from "../../harness/suite.ts";
-import { ask, begin, eventsOf, initializing, openNewClient, openOldClient, send } from "./fixtures/clients.ts";
-import { type Door, keys, openDoor } from "./fixtures/door.ts";
+import { openConnection } from "../../../../cli/connection.ts";
+import { openTestSuite } from "../../../harness/suite.ts";
+import { ask, begin, eventsOf, initializing, openNewClient, openOldClient, send } from "../fixtures/clients.ts";
+import { type Door, keys, openDoor } from "../fixtures/door.ts";
 
 let door: Door;
 let here: { url: string; key: string };

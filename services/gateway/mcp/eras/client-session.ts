@@ -1,0 +1,17 @@
+import type { Answers } from "../calls/questions.ts";
+
+/** The session of a client of the older protocol, which says what it can only once. */
+export interface ClientSession {
+  readonly sessionId: string;
+  readonly answers: Answers;
+}
+
+/** As the header Mcp-Session-Id has it: since no gateway remembers what a client can, the client brings it. */
+export function headerFromSession({ sessionId, answers: { forms, urls } }: ClientSession): string {
+  return forms || urls ? `${sessionId}.${forms ? "f" : ""}${urls ? "u" : ""}` : sessionId;
+}
+
+export function sessionFromHeader(header: string): ClientSession {
+  const [, sessionId = header, can = ""] = /^(.*)\.(fu?|u)$/.exec(header) ?? [];
+  return { sessionId, answers: { forms: can.includes("f"), urls: can.includes("u") } };
+}
