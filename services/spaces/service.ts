@@ -36,7 +36,7 @@ export async function openService(config: Config, context: ServiceContext): Prom
   const clock = systemClock;
   const onFault = (fault: string) => logger.warn(fault);
   const { log, inbox: store, ...stores } = createStores(bus);
-  const { readSession, submit } = createNeighbours(bus, telemetry);
+  const { readSession, submit, findSpace } = createNeighbours(bus, telemetry);
   const sessions = createSessions(readSession);
   const { grantees } = stack.use(await openGrantees(bus, onFault));
   const membership = createMembership({ ...stores, log, clock });
@@ -51,7 +51,7 @@ export async function openService(config: Config, context: ServiceContext): Prom
   const parts = {
     ...{ membership, access, sessions, messages, log, inbox, memory, results, clock },
     forgetSession: createForgetSession(bus),
-    answers: createAnswers({ messages, membership, submit }),
+    answers: createAnswers({ messages, membership, submit, findSpace }),
     runContext: createRunContext({ membership, inbox, memory }),
   };
 

@@ -15,6 +15,9 @@ export interface Answer extends Submission {
 /** Hands an answer to the router, which takes exactly one; gives the result as it is recorded there, if it says so. */
 export type SubmitAnswer = (answer: Answer) => Promise<ToolResult | undefined>;
 
+/** The space in which the router has a call wait; empty for none. */
+export type FindSpace = (callId: string) => Promise<string>;
+
 export interface Answers {
   /** The person takes part in the space from then on. */
   answer(spaceId: string, answer: Answer & { by: Member }): Promise<SpaceMessage>;
@@ -24,13 +27,19 @@ export interface AnswersParts {
   messages: Messages;
   membership: Pick<Membership, "join">;
   submit: SubmitAnswer;
+  findSpace: FindSpace;
 }
 
 /**
  * Answers of people to tool calls that wait in a space. The router decides which answer wins and whether it fits the
  * schema; what is shown follows.
  */
-export function createAnswers({ messages, membership, submit }: AnswersParts): Answers {
+export function createAnswers({ messages, membership, submit, findSpace }: AnswersParts): Answers {
+  /** SEC-2: ids of calls are chosen by who calls, so a space may show a call under the id of one that waits in another. */
+  async function requireShownHere(spaceId: string, callId: string): Promise<void> {
+    if ((await findSpace(callId)) !== spaceId) refuseUnknown(spaceId, callId);
+  }
+
   /** What is shown has its end. Whether by this very submission, the router knows, which refuses any other one. */
   async function repeated(shown: SpaceMessage, answer: Answer): Promise<SpaceMessage> {
     await submit(answer);
@@ -41,7 +50,10 @@ export function createAnswers({ messages, membership, submit }: AnswersParts): A
     async answer(spaceId, { by, ...answer }) {
       const shown = (await messages.findTool(spaceId, answer.callId)) ?? refuseUnknown(spaceId, answer.callId);
       const { state: status } = toolOf(shown);
-      if (isFinal(status)) return repeated(shown, answer);
+      if (isFinal(status)) {
+        await requireShownHere(spaceId, answer.callId);
+        return repeated(shown, answer);
+      }
       if (status !== ToolMessageState.REQUIRES_ACTION) {
         refuse("failed_precondition", `call ${answer.callId} waits for nobody: it is ${wordOf(status)}`, {
           reason: "CALL_NOT_AWAITED",
@@ -49,6 +61,7 @@ export function createAnswers({ messages, membership, submit }: AnswersParts): A
         });
       }
       refuseNonJson(answer, answer.callId);
+      await requireShownHere(spaceId, answer.callId);
       await membership.join(spaceId, by);
       const result = (await submit(answer)) ?? resultFrom(answer);
       const author = shown.author ?? refuse("internal", `message ${shown.id} has no author`, { reason: "RECORD_LOST" });

@@ -84,6 +84,22 @@ describe("answers of people", () => {
     expect((await shown("here"))?.state).toBe(Status.REQUIRES_ACTION);
   });
 
+  test("SEC-2 a call under the id of another one, in a space of one's own, answers nothing for that one", async () => {
+    await show("approve");
+    const owner = { sessionId: "mallorys", agent: "bot" };
+    room.sessions.set("mallorys", { principal: "mallory", agent: "bot" });
+    const mallory = clientsOn(room.bus, "mallory");
+    await mallory.spaces.createSpace({ spaceId: "hideout", title: "", grants: { principals: [] } });
+    for (const state of [Status.REQUIRES_ACTION, Status.COMPLETE]) {
+      const message = { callId: "approve", tool: "echo", state };
+      await mallory.toolMessages.recordToolMessage({ ...owner, spaceId: "hideout", message });
+      const outcome = { case: "resultJson", value: '{"approved":true}' } as const;
+      const answer = mallory.spaces.answerToolCall({ spaceId: "hideout", callId: "approve", outcome });
+      await expect(answer).rejects.toThrow(/not_found.*"hideout" shows no call approve/);
+    }
+    expect(room.submissions.has("approve")).toBe(false);
+  });
+
   test("TOOL-5 a call that has expired takes no answer, and what the router shows of it stays", async () => {
     await show("expired1");
     await expect(

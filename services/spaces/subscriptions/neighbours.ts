@@ -7,7 +7,7 @@ import { withoutPrincipal } from "#runtime/rpc/identity.ts";
 import { clientInterceptors } from "#runtime/rpc/interceptors.ts";
 import type { Telemetry } from "#runtime/telemetry/telemetry.ts";
 import { clientFor } from "../../clients.ts";
-import type { SubmitAnswer } from "../messages/answers.ts";
+import type { FindSpace, SubmitAnswer } from "../messages/answers.ts";
 import type { ReadSession } from "../owners/sessions.ts";
 
 const answerTimeoutMs = 15_000;
@@ -26,7 +26,8 @@ export function createNeighbours(bus: Bus, telemetry: Telemetry) {
     return session ?? refuse("not_found", `no session ${sessionId}`, { reason: "SESSION_NOT_FOUND" });
   };
   const submit: SubmitAnswer = async (answer) => (await asked(() => calls.submitToolResult(answer))).call?.result;
-  return { readSession, submit };
+  const findSpace: FindSpace = async (callId) => (await asked(() => calls.getToolCall({ callId }))).call?.spaceId ?? "";
+  return { readSession, submit, findSpace };
 }
 
 async function asked<T>(call: () => Promise<T>): Promise<T> {

@@ -23,7 +23,7 @@ describe("instances that are killed", () => {
 
   beforeAll(async () => {
     bus = stack.use(await openTestBus());
-    stack.use(await openFakeRouter(bus, { submissions: new Map(), sessions: new Map() }));
+    stack.use(await openFakeRouter(bus, { submissions: new Map(), sessions: new Map(), spacesByCall: new Map() }));
     stack.defer(() => Promise.all(processes.map((process) => process.kill())).then(() => {}));
     processes = await Promise.all([openSpacesProcess(bus, "p0"), openSpacesProcess(bus, "p1")]);
     clients = clientsOn(bus);

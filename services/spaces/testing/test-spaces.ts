@@ -28,6 +28,8 @@ export interface TestSpaces extends AsyncDisposable {
   readonly clients: ReturnType<typeof clientsOn>;
   /** What the router was given, by call. */
   readonly submissions: ReadonlyMap<string, string>;
+  /** In which spaces the router has calls wait, by call; unless told, in `asked`. */
+  readonly spacesByCall: Map<string, string>;
   /** What the router knows, by session. */
   readonly sessions: Map<string, { agent: string; principal: string }>;
   /** A space, with agents in it whose sessions are named `<space>-<agent>`. */
@@ -39,13 +41,14 @@ export async function openTestSpaces(): Promise<TestSpaces> {
   await using stack = new AsyncDisposableStack();
   const submissions = new Map<string, string>();
   const sessions: TestSpaces["sessions"] = new Map();
+  const spacesByCall: TestSpaces["spacesByCall"] = new Map();
   const bus = stack.use(await openTestBus());
-  stack.use(await openFakeRouter(bus, { submissions, sessions }));
+  stack.use(await openFakeRouter(bus, { submissions, sessions, spacesByCall }));
   for (const instance of ["a", "b"]) stack.use(await openInstance(bus, instance));
   const clients = clientsOn(bus);
   const owned = stack.move();
   return {
-    ...{ bus, clients, submissions, sessions },
+    ...{ bus, clients, submissions, sessions, spacesByCall },
     async openSpace(spaceId, ...agents) {
       await clients.spaces.createSpace({ spaceId, title: `Space ${spaceId}` });
       for (const agent of agents)
@@ -102,15 +105,19 @@ export async function openInstance(bus: TestBus, instance: string) {
 /** The router's part: whose session it is, and of the answers of a call the first. Answers that are no object do not fit. */
 export async function openFakeRouter(
   bus: TestBus,
-  known: Pick<TestSpaces, "sessions"> & { submissions: Map<string, string> },
+  known: Pick<TestSpaces, "sessions" | "spacesByCall"> & { submissions: Map<string, string> },
 ) {
-  const { submissions, sessions } = known;
+  const { submissions, sessions, spacesByCall } = known;
   const submissionIds = new Map<string, string>();
   return serveOnBus(bus, {
     service: "tool-router",
     logger,
     routes: (router) => {
       router.service(ToolCallService, {
+        getToolCall: ({ callId }) =>
+          callId.startsWith("forgotten")
+            ? refuseUnknown(callId)
+            : { call: { callId, spaceId: spacesByCall.get(callId) ?? "asked" } },
         submitToolResult({ callId, submissionId, outcome }) {
           const { case: kind, value = "" } = outcome;
           const isRepeated = submissionId !== "" && submissionIds.get(callId) === submissionId;
@@ -120,8 +127,6 @@ export async function openFakeRouter(
             refuse("failed_precondition", `call ${callId} is already resolved`, { reason: "CALL_ALREADY_RESOLVED" });
           if (callId.startsWith("expired"))
             refuse("failed_precondition", `call ${callId} has expired`, { reason: "CALL_EXPIRED" });
-          if (callId.startsWith("forgotten"))
-            refuse("not_found", `there is no call ${callId}`, { reason: "CALL_NOT_FOUND" });
           if (kind === "resultJson" && callId.startsWith("strict") && !value.startsWith("{")) {
             refuse("invalid_argument", `the result of call ${callId} is refused: must be object`, {
               reason: "RESULT_INVALID",
@@ -143,4 +148,8 @@ export async function openFakeRouter(
       });
     },
   });
+}
+
+function refuseUnknown(callId: string): never {
+  return refuse("not_found", `there is no call ${callId}`, { reason: "CALL_NOT_FOUND" });
 }

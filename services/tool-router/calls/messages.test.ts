@@ -30,7 +30,7 @@ function open(...codes: FailureCode[]) {
   return { clock, faults, messages, asked: () => asked };
 }
 
-test.each<FailureCode>(["invalid_argument", "not_found", "failed_precondition"])(
+test.each<FailureCode>(["invalid_argument", "not_found", "failed_precondition", "permission_denied"])(
   "TOOL-10 a result that spaces refuse for good (%s) is not offered again, and told once",
   async (code) => {
     const { clock, faults, messages, asked } = open(code, code, code);

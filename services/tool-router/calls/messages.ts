@@ -31,10 +31,16 @@ const STATUSES = { running: Status.RUNNING, "requires action": Status.REQUIRES_A
 type OnFault = (fault: string) => void;
 
 /**
- * With these codes spaces refuse for good: the space does not exist any more, or the message does not fit. A store or an inbox that
+ * With these codes spaces refuse for good: the space does not exist any more, or is not for the principal, or the message does not
+ * fit. A store or an inbox that
  * is full has room again some day.
  */
-const REFUSALS: ReadonlySet<string> = new Set<FailureCode>(["invalid_argument", "not_found", "failed_precondition"]);
+const REFUSALS: ReadonlySet<string> = new Set<FailureCode>([
+  "invalid_argument",
+  "not_found",
+  "failed_precondition",
+  "permission_denied",
+]);
 
 const isRefused = (error: unknown) => error instanceof Failure && REFUSALS.has(error.code);
 

@@ -6,6 +6,7 @@ import { Role, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { InputItemSchema, RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
+import { ToolCallState } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { textContent } from "#runtime/content/text.ts";
@@ -140,6 +141,23 @@ describe("a session of another principal, through the gateway", () => {
       outcome: { case: "resultJson", value: '"yes"' },
     });
     expect((await alice.calls.getToolCall({ callId: "second" })).call?.result?.outputJson).toBe('"yes"');
+  });
+
+  test("SEC-2 a call of one's own under the id of another's gives nobody the other's answer, wherever it is shown", async () => {
+    const { alice, mallory } = clients;
+    await firstOf(alice.router.callTool({ sessionId, name: "approve", callId: "third" }));
+    const { session } = await mallory.sessions.createSession({ agent: "keeper" });
+    const own = { sessionId: session!.id };
+    await mallory.spaces.createSpace({ spaceId: "hideout" });
+    await mallory.spaces.enterSpace({ spaceId: "hideout", member: { case: "agent", value: own } });
+    await firstOf(mallory.router.callTool({ ...own, name: "shout", callId: "third" }));
+    const isShown = async () => (await mallory.spaces.listMessages({ spaceId: "hideout" })).messages.length > 0;
+    await until(isShown, patience);
+    const outcome = { case: "resultJson", value: '"yes"' } as const;
+    const answer = mallory.spaces.answerToolCall({ spaceId: "hideout", callId: "third", outcome });
+    await expect(answer).rejects.toThrow(/not_found.*"hideout" shows no call third/);
+    const { call } = await alice.calls.getToolCall({ callId: "third" });
+    expect(call).toMatchObject({ state: ToolCallState.PENDING, spaceId: "hall" });
   });
 
   test.each(Object.entries(attempts))("ORCH-1 %s is refused to everybody but the owner", async (_, attempt) => {

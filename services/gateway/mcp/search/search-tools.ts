@@ -17,9 +17,11 @@ const CALL = "call_tool";
 /** Enough to choose by; describe_tools tells the rest. */
 const MAX_SUMMARY = 200;
 const PAGE = 200;
+/** What is searched for runs on the thread of everybody. */
+const MAX_QUERY = 1_000;
 
 const searchForm = z.object({
-  query: z.string().min(1).describe("Words of what is to be done, in any order."),
+  query: z.string().min(1).max(MAX_QUERY).describe("Words of what is to be done, in any order."),
   limit: z.int().min(1).max(50).default(10).describe("At most so many."),
 });
 const listForm = z.object({ after: z.string().default("").describe("The last name of the page before.") });
