@@ -29,6 +29,7 @@ import { createResponse } from "./create.ts";
 import { optionsFor, type ResponsesExchange, type ResponsesParts } from "./exchange.ts";
 import { answerRefusal } from "./http/refusals.ts";
 import { getModel, listModels } from "./models.ts";
+import { isUnknownRun, refuseUnknown } from "./runs.ts";
 import { cancelResponse, deleteResponse, getResponse, listInputItems } from "./stored.ts";
 
 type Answer = (exchange: ResponsesExchange, id: string) => Promise<void>;
@@ -73,5 +74,10 @@ async function answer(
   const left = new AbortController();
   whenLeft(response, (reason) => left.abort(reason));
   const [, segment = ""] = route.at.exec(asked) ?? [];
-  await route.answer({ ...given, parts, options: optionsFor(caller, left.signal), query }, segment);
+  const exchange = { ...given, parts, options: optionsFor(caller, left.signal), query };
+  await route
+    .answer(exchange, segment)
+    .catch((error: unknown) =>
+      segment !== "" && isUnknownRun(error) ? refuseUnknown(segment, error) : Promise.reject(error),
+    );
 }

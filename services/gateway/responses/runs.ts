@@ -6,6 +6,7 @@ import {
   type WatchRunResponse,
   WatchRunResponseSchema,
 } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { placeOf, resuming } from "../resuming.ts";
 import type { ResponsesExchange } from "./exchange.ts";
@@ -19,13 +20,21 @@ export type Asking = Pick<ResponsesExchange, "parts" | "options">;
 /** The run of a response. Whoever names something else names no response. */
 export function runIdOf(responseId: string, field = "response_id"): string {
   const [, runId] = /^resp_([a-zA-Z0-9_-]{1,64})$/.exec(responseId) ?? [];
-  return (
-    runId ??
-    refuse("not_found", `there is no response ${responseId.slice(0, 128)}`, {
-      reason: "RUN_NOT_FOUND",
-      fieldViolations: [{ field, message: "names no response" }],
-    })
-  );
+  return runId ?? refuseUnknown(responseId, undefined, field);
+}
+
+export function refuseUnknown(responseId: string, cause?: unknown, field = "response_id"): never {
+  return refuse("not_found", `there is no response ${responseId.slice(0, 128)}`, {
+    reason: "RUN_NOT_FOUND",
+    fieldViolations: [{ field, message: "names no response" }],
+    cause,
+  });
+}
+
+/** Whether the services have no such run for the caller. Nobody is told of another's response that it is there. */
+export function isUnknownRun(error: unknown): boolean {
+  const { reason, metadata } = failureFromConnectError(error);
+  return reason === "PRINCIPAL_NOT_OWNER" || (reason === "RUN_NOT_FOUND" && metadata?.run_id !== undefined);
 }
 
 /** The events of a response from its beginning to its end, live where it goes on. */

@@ -6,7 +6,7 @@ import { inputFrom } from "./request/input.ts";
 import { metadataFrom, notesOf } from "./request/notes.ts";
 import { modelSettingsFrom } from "./request/settings.ts";
 import { type Options, toolOptionsFrom } from "./request/tools.ts";
-import { type Asking, acceptedRun, runIdOf } from "./runs.ts";
+import { type Asking, acceptedRun, isUnknownRun, runIdOf } from "./runs.ts";
 
 export interface Starting {
   /** Sent again, it is the same run. */
@@ -59,7 +59,9 @@ async function previousRun(asking: Asking, { previous_response_id: id }: CreateB
 const PREVIOUS = "previous_response_id";
 
 const refusePrevious = (id: string) => (error: unknown) =>
-  failureFromConnectError(error).reason === "RUN_NOT_FOUND" ? notFound(id, error) : Promise.reject(error);
+  isUnknownRun(error) || failureFromConnectError(error).reason === "RUN_NOT_FOUND"
+    ? notFound(id, error)
+    : Promise.reject(error);
 
 function notFound(id: string, cause?: unknown): never {
   const message = `there is no response ${id.slice(0, 128)} to go on from: send all that was said`;

@@ -1,4 +1,5 @@
 import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
+import { isTooDeep, maxLevels } from "#runtime/schema/depth.ts";
 import { readText } from "../../plain/exchange.ts";
 import type { ResponsesExchange } from "../exchange.ts";
 
@@ -10,6 +11,8 @@ export async function readBody({ request, body, parts }: ResponsesExchange): Pro
     });
   }
   const text = await readText(body, parts.maxBytes);
+  if (isTooDeep(text))
+    refuse("invalid_argument", `the body is nested deeper than ${maxLevels} levels`, { reason: "INVALID_REQUEST" });
   try {
     return JSON.parse(text);
   } catch (cause) {

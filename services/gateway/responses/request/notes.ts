@@ -30,9 +30,12 @@ export function metadataFrom(body: CreateBody, system: string): Record<string, s
 }
 
 export function notesOf(options: Pick<RunOptions, "metadata"> | undefined): Notes {
-  const text = options?.metadata[NOTES];
-  const notes: unknown = text === undefined ? {} : JSON.parse(text);
-  return isObject(notes) ? notes : {};
+  try {
+    const notes: unknown = JSON.parse(options?.metadata[NOTES] ?? "{}");
+    return isObject(notes) ? notes : {};
+  } catch {
+    return {}; // written by whoever created the run by RPC
+  }
 }
 
 /** What the client itself noted. */

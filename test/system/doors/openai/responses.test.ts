@@ -102,7 +102,7 @@ describe("LOOP-18 a response", () => {
     expect(await remove(slow.id)).toMatchObject({ error: { code: "RUN_NOT_ENDED" } });
     await answered(ask(here, `POST /v1/responses/${slow.id}/cancel`));
     await Array.fromAsync(toldBy(await ask(here, `GET /v1/responses/${slow.id}?stream=true`)));
-    expect(await remove(slow.id, keys.mallory)).toMatchObject({ error: { code: "PRINCIPAL_NOT_OWNER" } });
+    expect(await remove(slow.id, keys.mallory)).toMatchObject({ error: { code: "RUN_NOT_FOUND" } });
     expect(await remove(slow.id)).toEqual({ id: slow.id, object: "response", deleted: true });
     const gone = await ask(here, `GET /v1/responses/${slow.id}`);
     expect([gone.status, await gone.json()]).toMatchObject([404, { error: { code: "RUN_NOT_FOUND" } }]);
@@ -154,7 +154,7 @@ describe("LOOP-18 a refusal", () => {
       `GET /v1/responses/${id}?stream=true`,
       `POST /v1/responses/${id}/cancel`,
     ])
-      expect(await refused(request, undefined, keys.mallory)).toMatchObject({ error: { code: "PRINCIPAL_NOT_OWNER" } });
+      expect(await refused(request, undefined, keys.mallory)).toMatchObject({ error: { code: "RUN_NOT_FOUND" } });
     expect(await refused("GET /v1/models", undefined, "no-key-of-anybody")).toMatchObject({
       status: 401,
       error: { type: "authentication_error", code: "CREDENTIALS_INVALID" },
