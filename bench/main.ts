@@ -19,7 +19,8 @@ benches:
   call       how long a call of a tool takes, over the bus and through the gateway, and what it costs
                --rounds N      how often each way is measured (5)
                --round-ms N    for how long (1000)
-  doors      how long an MCP client's call and list take through the gateway, beside mcp-proxy, and what a dead server costs
+  doors      how long an MCP client's call and list take through the gateway, beside mcp-proxy, and what a dead server costs;
+               how long a client of responses waits beyond the model, and how many streams one core holds
                --rounds N      how often each way is measured (5)
                --round-ms N    for how long (1000)
   loop       what the durable loop costs a turn, a call, a delta, and in bytes

@@ -5,6 +5,7 @@ import { freePort } from "../../examples/free-port.ts";
 import { openBenchSuite } from "../measuring/bench-suite.ts";
 import { openPeer, type Peer } from "../measuring/peer.ts";
 import { type BenchResult, comparedResult } from "../measuring/result.ts";
+import { measureResponses, type ResponsesOptions } from "./responses.ts";
 import { AGENT, type Order, type Report, SLOW_TOOL, SOURCE, type Way } from "./setting.ts";
 
 /*
@@ -25,13 +26,12 @@ const echo = programOf("../call/mcp-server.ts");
 const many = programOf("many-tools.ts");
 const slow = programOf("slow-server.ts");
 
-export interface DoorsOptions {
-  rounds: number;
-  roundMs: number;
-  onProgress: (message: string) => void;
+export async function* measureDoors(options: ResponsesOptions): AsyncIterable<BenchResult> {
+  yield* measureMcpDoor(options);
+  yield* measureResponses(options);
 }
 
-export async function* measureDoors(options: DoorsOptions): AsyncIterable<BenchResult> {
+export async function* measureMcpDoor(options: ResponsesOptions): AsyncIterable<BenchResult> {
   await using stack = new AsyncDisposableStack();
   const echoing = serverOf(SOURCE, echo);
   const dead = { name: "dead", url: `http://127.0.0.1:${await freePort()}` };
@@ -97,7 +97,7 @@ type Series = keyof typeof ORDERS;
 
 async function runRounds(
   caller: Peer<Report>,
-  { rounds, roundMs, onProgress }: DoorsOptions,
+  { rounds, roundMs, onProgress }: ResponsesOptions,
 ): Promise<Record<Series, Report[]>> {
   const names = Object.keys(ORDERS) as Series[];
   const series = Object.fromEntries(names.map((name) => [name, [] as Report[]])) as Record<Series, Report[]>;

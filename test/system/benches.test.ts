@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { measureCall } from "../../bench/call/measure-call.ts";
-import { measureDoors } from "../../bench/doors/measure-doors.ts";
+import { measureMcpDoor } from "../../bench/doors/measure-doors.ts";
+import { measureResponses } from "../../bench/doors/responses.ts";
 import { measureMcp } from "../../bench/mcp/measure-mcp.ts";
 import { measureRelay } from "../../bench/relay/measure-relay.ts";
 
@@ -42,7 +43,7 @@ test("a call of an MCP server's tool is measured beside the SDK's own client, an
 test("calls and lists of an MCP client are measured at the gateway's door, beside mcp-proxy and beside a dead server", {
   timeout: 120_000,
 }, async () => {
-  const rows = await Array.fromAsync(measureDoors({ rounds: 1, roundMs: 100, onProgress: () => {} }));
+  const rows = await Array.fromAsync(measureMcpDoor({ rounds: 1, roundMs: 100, onProgress: () => {} }));
   expect(rows.map(({ metric }) => metric)).toEqual([
     "mcp_p50_ms_1",
     "mcp_per_s_16",
@@ -53,4 +54,16 @@ test("calls and lists of an MCP client are measured at the gateway's door, besid
     expect(value).toBeGreaterThan(0);
     expect(baseline).toBeGreaterThan(0);
   }
+});
+
+test("a client of responses is measured until its first delta, and many of its streams", {
+  timeout: 120_000,
+}, async () => {
+  const rows = await Array.fromAsync(measureResponses({ rounds: 1, roundMs: 100, onProgress: () => {}, streams: [5] }));
+  expect(rows.map(({ metric }) => metric)).toEqual([
+    "responses_overhead_ms",
+    "responses_delta_cpu_us",
+    "responses_streams_held",
+  ]);
+  for (const { value } of rows) expect(value).toBeGreaterThan(0);
 });

@@ -59,7 +59,7 @@ const chatSchema = z.looseObject({
 type ChatBody = z.infer<typeof chatSchema>;
 
 /** A request for a completion, as that for a response of which the same comes. */
-export interface ChatRequest extends Spoken {
+export interface ChatRequest extends Pick<Spoken, "places"> {
   readonly body: CreateBody;
   readonly includesUsage: boolean;
 }
@@ -80,7 +80,7 @@ export function parseChat(value: unknown): ChatRequest {
     text: { format: formatFrom(chat.response_format) },
     store: false, // there is no door to what was told once
   };
-  return { body, input, places, includesUsage: chat.stream_options?.include_usage ?? false };
+  return { body, places, includesUsage: chat.stream_options?.include_usage ?? false };
 }
 
 function choiceFrom(choice: ChatBody["tool_choice"]): CreateBody["tool_choice"] {
