@@ -3,6 +3,7 @@ import { runOutageFaults } from "./outage/outage.ts";
 import { runResumeFaults } from "./resume/resume.ts";
 import { runRouterFaults } from "./router.ts";
 import { runSwitchFaults } from "./switch.ts";
+import { runWorkersFaults } from "./workers/workers.ts";
 
 /** Each takes its own words of the command line, and gives the exit code: 0 for no violation, 1 for some, 2 for a misuse. */
 const runs: Record<string, (args: string[]) => Promise<number>> = {
@@ -11,6 +12,7 @@ const runs: Record<string, (args: string[]) => Promise<number>> = {
   resume: runResumeFaults,
   router: runRouterFaults,
   switch: runSwitchFaults,
+  workers: runWorkersFaults,
 };
 
 const USAGE = `usage: npm run faults -- <${Object.keys(runs).join("|")}> [options]

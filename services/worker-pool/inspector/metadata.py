@@ -1,45 +1,61 @@
-"""PEP 723: the metadata of a script, in a comment block of its own."""
+"""PEP 723: the metadata of a script, in a comment block of its own, read as uv does, which installs by it."""
 
+import os
 import re
+import subprocess
 import tomllib
 
 from refusal import Refusal
 
-# As PEP 723 gives it. Line ends are \n by then.
-BLOCK = re.compile(r"(?m)^# /// (?P<type>[a-zA-Z0-9-]+)$\s(?P<content>(^#(| .*)$\s)+)^# ///$")
-EMPTY_BLOCK = re.compile(r"(?m)^# /// script$\n^# ///$")
-OPENING = re.compile(r"(?m)^#\s*///\s*script\s*$")
-
+OPENING = "# /// script"
+ALMOST_OPENING = re.compile(r"(?m)^#\s*///\s*script\s*$")
 THREE_LINES = "# /// script\n# dependencies = []\n# ///"
+
+# How uv says that it cannot read metadata. Any other words are of later steps, of which the first call is told.
+UNREAD = re.compile(r"TOML parse error|PEP 723 metadata|closing tag")
 
 
 def metadata_from_text(text):
-    """The table of the `script` block; a Refusal when there is none or when it is malformed."""
-    blocks = [match["content"] for match in BLOCK.finditer(text) if match["type"] == "script"]
-    if len(blocks) > 1:
-        raise Refusal("malformed PEP 723 metadata: more than one `# /// script` block")
-    if not blocks:
-        if EMPTY_BLOCK.search(text):
-            return {}
+    """The table of the `script` block; a Refusal when there is none or when it is malformed. Line ends are `\\n` by then."""
+    start = text.find(OPENING)
+    if start < 0:
         raise missing_block(text)
-    return checked(table_from_block(blocks[0]))
+    first, *lines = text[start:].split("\n")
+    if first != OPENING or (start > 0 and text[start - 1] not in "\r\n"):
+        raise Refusal(f"malformed PEP 723 metadata: the first `{OPENING}` of the file must be a line of its own")
+    end = end_of_comments(lines)
+    closings = [index for index, line in enumerate(lines[:end]) if line == "# ///"]
+    if not closings:
+        raise unclosed_block()
+    if OPENING in lines[closings[-1] :]:
+        raise Refusal(f"malformed PEP 723 metadata: more than one `{OPENING}` block")
+    return checked(table_from_lines(lines[: closings[-1]]))
+
+
+def end_of_comments(lines):
+    """Of the lines that are `#` alone, or begin with `# `, the number of the first ones. Not of what `splitlines` takes for
+    a line: a comment may hold U+2028."""
+    return next((index for index, line in enumerate(lines) if line != "#" and not line.startswith("# ")), len(lines))
 
 
 def missing_block(text):
-    if OPENING.search(text):
-        return Refusal(
-            "malformed PEP 723 metadata: the block `# /// script` needs lines that start with `# ` and an end `# ///`"
-        )
+    if ALMOST_OPENING.search(text):
+        return unclosed_block()
     return Refusal(
         "a plain Python file is not run inside a service; to make it a worker, add these three lines at its top:\n"
         + THREE_LINES
     )
 
 
-def table_from_block(content):
-    lines = (line[2:] if line.startswith("# ") else line[1:] for line in content.splitlines(keepends=True))
+def unclosed_block():
+    return Refusal(
+        "malformed PEP 723 metadata: the block `# /// script` needs lines that start with `# ` and an end `# ///`"
+    )
+
+
+def table_from_lines(lines):
     try:
-        return tomllib.loads("".join(lines))
+        return tomllib.loads("\n".join(line[2:] for line in lines))
     except tomllib.TOMLDecodeError as error:
         raise Refusal(f"malformed PEP 723 metadata: {error}") from None
 
@@ -51,3 +67,13 @@ def checked(table):
     if not isinstance(table.get("requires-python", ""), str):
         raise Refusal("malformed PEP 723 metadata: `requires-python` must be a string")
     return table
+
+
+def refuse_unread_by_uv(path):
+    """What uv alone knows: the grammar of requirements and versions, and its own table. It runs this program, and tells its
+    place; without a lock file `--frozen` ends after reading."""
+    command = [os.environ["UV"], "export", "--script", path, "--frozen", "--offline", "--no-config", "--color", "never"]
+    words = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False).stderr
+    text = words.decode(errors="replace").strip().removeprefix("error: ")
+    if UNREAD.search(text):
+        raise Refusal(f"malformed PEP 723 metadata: uv says: {text}")

@@ -7,7 +7,7 @@ import os
 import platform
 
 from functions import functions_from_module
-from metadata import metadata_from_text
+from metadata import metadata_from_text, refuse_unread_by_uv
 from refusal import Refusal
 
 
@@ -20,7 +20,9 @@ def read_tool_file(path):
             content = file.read()
         locked = locked_versions(path)
         digest = hashlib.sha256(content + locked).hexdigest()
-        return {"file": name, "digest": digest, **offer_from_text(text_from_content(content), name, locked)}
+        offer = offer_from_text(text_from_content(content), name, locked)
+        refuse_unread_by_uv(path)
+        return {"file": name, "digest": digest, **offer}
     except Refusal as refusal:
         return {"file": name, "digest": digest, "refused": str(refusal)}
     except OSError as error:
@@ -38,9 +40,11 @@ def locked_versions(path):
 
 def text_from_content(content):
     try:
-        text = content.decode("utf-8-sig")
+        text = content.decode()
     except UnicodeDecodeError as error:
         raise Refusal(f"it is not UTF-8: byte {error.start}") from None
+    if text.startswith("\ufeff"):
+        raise Refusal("it begins with a byte order mark, behind which uv finds no metadata: save it as UTF-8 without one")
     return text.replace("\r\n", "\n")
 
 

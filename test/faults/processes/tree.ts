@@ -24,7 +24,7 @@ export interface Tree extends AsyncDisposable {
   readonly directory: string;
 }
 
-const parts = ["package.json", "gen", "runtime", "services"];
+const parts = ["package.json", "gen", "runtime", "services", "sdk"];
 
 /** A copy of what the services are made of, in a temporary directory, so that who edits the original disturbs no run. */
 export async function openTreeCopy({ revision, edits = [] }: TreeOptions = {}): Promise<Tree> {

@@ -22,9 +22,14 @@ class ToolFiles(unittest.TestCase):
         self.assertEqual(found["dependencies"], ["a"])
         self.assertEqual([function["name"] for function in found["functions"]], ["f"])
 
-    def test_line_ends_of_windows_and_a_byte_order_mark(self):
-        found = self.read(b'\xef\xbb\xbf# /// script\r\n# dependencies = ["a"]\r\n# ///\r\n' + FUNCTION)
+    def test_line_ends_of_windows(self):
+        found = self.read(b'# /// script\r\n# dependencies = ["a"]\r\n# ///\r\n' + FUNCTION)
         self.assertEqual(found["dependencies"], ["a"])
+
+    def test_what_only_some_take_for_a_line_end(self):
+        text = '# /// script\n# # a note\u2028#dependencies = ["b"]\n# dependencies = ["a"]\n# ///\n'
+        found = self.read(text.encode() + FUNCTION)
+        self.assertEqual(found.get("dependencies"), ["a"], found.get("refused"))
 
     def test_an_empty_block(self):
         self.assertNotIn("refused", self.read(b"# /// script\n# ///\n" + FUNCTION))
@@ -41,6 +46,12 @@ class ToolFiles(unittest.TestCase):
             block % b"# dependencies = []" + b"def g(:\n": "line 5: ",
             b"# /// script\n# dependencies = []\n# ///\nx = 1\n": "offers no function",
             b"\xff": "not UTF-8",
+            b"\xef\xbb\xbf" + block % b"# dependencies = []": "a byte order mark",
+            b'"""\n# /// script\n"""\n' + block % b"# dependencies = []": "an end `# ///`",
+            b"# see # /// script\n" + block % b"# dependencies = []": "the first `# /// script` of the file must be a line",
+            block % b'# dependencies = ["a b"]': "uv says: TOML parse error at line 1, column 17",
+            block % b'# requires-python = "three"': "uv says: TOML parse error",
+            block % b"# [tool.uv]\n# nonsense = 3": "unknown field `nonsense`",
             block % b"# dependencies = []" + b"\0": "null bytes",
         }.items():
             with self.subTest(reason):

@@ -1,0 +1,50 @@
+import type { Difference, FuzzResult } from "./fuzz/fuzz.ts";
+
+export interface Figure {
+  readonly metric: string;
+  readonly value: number;
+  /** What the value must not exceed; absent where it is only told. */
+  readonly limit?: number;
+}
+
+export interface Report {
+  readonly figures: readonly Figure[];
+  /** What was found, each kind once. */
+  readonly examples: readonly string[];
+}
+
+export function figuresOfFuzz(result: FuzzResult): Report {
+  const { files, takenByBoth, refusedByBoth, stricter, laxer, readDifferently } = result;
+  const wordless = stricter.filter(({ ours }) => ours.kind === "refused" && ours.words === "").length;
+  return {
+    figures: [
+      { metric: "files_read", value: files },
+      { metric: "files_taken_by_both", value: takenByBoth },
+      { metric: "files_refused_by_both", value: refusedByBoth },
+      { metric: "files_refused_by_pool_alone", value: stricter.length },
+      { metric: "files_refused_without_words", value: wordless, limit: 0 },
+      { metric: "files_offered_that_uv_refuses", value: laxer.length, limit: 0 },
+      { metric: "files_read_differently", value: readDifferently.length, limit: 0 },
+    ],
+    examples: [
+      ...eachKind("refused by the pool alone", stricter),
+      ...eachKind("offered, and refused by uv", laxer),
+      ...eachKind("read differently", readDifferently),
+    ],
+  };
+}
+
+/** One example for each pair of words, which name other places each time. */
+function eachKind(title: string, differences: readonly Difference[]): string[] {
+  const kinds = Map.groupBy(differences, ({ uv, ours }) =>
+    JSON.stringify([uv, ours]).replace(/\d+/g, "").slice(0, 100),
+  );
+  return [...kinds.values()].map((same) => {
+    const { text, uv, ours } = same[0]!;
+    return `${title}, ${same.length} times: ${JSON.stringify(text)}\n  uv: ${wordsOf(uv)}\n  the pool: ${wordsOf(ours)}`;
+  });
+}
+
+function wordsOf(reading: Difference["uv"]): string {
+  return reading.kind === "refused" ? reading.words : `takes it, with ${reading.packages?.join(", ") || "no package"}`;
+}
