@@ -2,6 +2,7 @@ import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/p
 import type { AuditEventSchema } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { type StoredToolCall, StoredToolCallSchema } from "#gen/toolbus/internal/tool/v1/tool_call_pb.ts";
 import { type ToolCall, ToolCallSchema } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
+import { UsageSchema } from "#gen/toolbus/tool/v1/usage_pb.ts";
 import type { Answer, CallUse } from "../../answers/answer.ts";
 
 type Fields = Omit<StoredToolCall, "$typeName" | "$unknown" | "call" | keyof CallUse>;
@@ -13,13 +14,16 @@ export type CallRecord = Omit<ToolCall, "result"> &
 export type CallRecordInit = Partial<Fields> & MessageInitShape<typeof ToolCallSchema>;
 
 export function callRecord(init: CallRecordInit): CallRecord {
-  return { ...fieldsOf(create(StoredToolCallSchema, fieldsOf(init))), ...create(ToolCallSchema, init) };
+  const stored = copyFields(init, create(StoredToolCallSchema));
+  return { ...copyFields(stored, {}), ...create(ToolCallSchema, init) };
 }
 
 export function encodeCall(record: CallRecord): Uint8Array {
   const { usage, callCount, endsRun } = record.result ?? {};
-  const use = { ...(usage && { usage }), ...(callCount && { callCount }), ...(endsRun && { endsRun }) };
-  const stored = create(StoredToolCallSchema, { ...fieldsOf(record), ...use });
+  const stored = copyFields(record, create(StoredToolCallSchema));
+  if (usage) stored.usage = create(UsageSchema, usage);
+  if (callCount) stored.callCount = callCount;
+  if (endsRun) stored.endsRun = endsRun;
   stored.call = record;
   if (record.beside !== undefined) stored.$unknown = record.beside;
   return toBinary(StoredToolCallSchema, stored);
@@ -30,23 +34,28 @@ export function decodeCall(bytes: Uint8Array): CallRecord {
   const stored = fromBinary(StoredToolCallSchema, bytes);
   if (stored.call === undefined) throw new TypeError("it holds no call");
   const { usage, callCount, endsRun } = stored;
-  const { result, ...call } = stored.call;
+  const { result } = stored.call;
   return {
-    ...fieldsOf(stored),
-    ...call,
+    ...copyFields(stored, {}),
+    ...stored.call,
     ...(result && { result: { ...result, callCount, endsRun, ...(usage && { usage }) } }),
     ...(stored.$unknown && { beside: stored.$unknown }),
   };
 }
 
-function fieldsOf<F extends Partial<Fields>>(record: F): Pick<F, keyof Fields> {
-  const { waitExpireTime, deliveryId, watcherPrincipal, calledAs, canceledBy } = record;
-  const { submissionId, submissionSha256, undelivered, inputRequired, inputEpoch } = record;
-  const fields = {
-    ...{ waitExpireTime, deliveryId, watcherPrincipal, calledAs, canceledBy },
-    ...{ submissionId, submissionSha256, undelivered, inputRequired, inputEpoch },
-  };
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Pick<F, keyof Fields>;
+const FIELDS = [
+  ...(["waitExpireTime", "deliveryId", "watcherPrincipal", "calledAs", "canceledBy"] as const),
+  ...(["submissionId", "submissionSha256", "undelivered", "inputRequired", "inputEpoch"] as const),
+] satisfies (keyof Fields)[];
+
+/** Gives the target, which has no undefined field then. Each call is encoded and decoded several times. */
+function copyFields<T extends object>(from: Partial<Fields>, target: T): T & Fields {
+  const to: Record<string, unknown> = target as Record<string, unknown>;
+  for (const field of FIELDS) {
+    const value = from[field];
+    if (value !== undefined) to[field] = value;
+  }
+  return target as T & Fields;
 }
 
 /** What an audit event says of the call that it is about. */
