@@ -57,14 +57,23 @@ export class Run implements AsyncIterable<RunUpdate> {
   readonly created: Promise<RunPlace>;
   readonly #connection: Connection;
   readonly #functions: readonly Tool[];
+  readonly #over = new AbortController();
   #calls: Promise<FunctionCalls> | undefined;
   #result: Promise<RunResult> | undefined;
 
-  constructor(connection: Connection, created: Promise<RunPlace>, functions: readonly Tool[]) {
+  /** Aborting the signal cancels the run; it is let go of once the run is seen to have ended. */
+  constructor(
+    connection: Connection,
+    created: Promise<RunPlace>,
+    { functions, signal }: { functions: readonly Tool[]; signal?: AbortSignal | undefined },
+  ) {
     this.#connection = connection;
     this.created = created;
     this.#functions = functions;
-    created.catch(() => {}); // whoever waits for the run is told
+    created.catch(() => this.#over.abort()); // whoever waits for the run is told
+    const cancel = () => void this.cancel("the program aborted it").catch(() => {}); // it has ended, or nobody can be told
+    if (signal?.aborted) cancel();
+    signal?.addEventListener("abort", cancel, { once: true, signal: this.#over.signal });
   }
 
   /** Waits for its end. A run that failed or was canceled is a `RunError`. */
@@ -115,6 +124,7 @@ export class Run implements AsyncIterable<RunUpdate> {
     try {
       for await (const { update } of resumed({ open, isPassing, patienceMs: this.#connection.patienceMs, signal })) {
         place.pass(update);
+        if (place.hasEnded) this.#over.abort();
         if (update.case === "event") calls.see(update.value);
         yield update;
       }

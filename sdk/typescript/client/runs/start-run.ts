@@ -46,11 +46,7 @@ export function startRun(connection: Connection, start: Start): Run {
     if (run === undefined) throw new ToolbusError("the suite told no run", { code: "internal", reason: "INTERNAL" });
     return { runId: run.id, sessionId: run.sessionId };
   };
-  const run = new Run(connection, send(), functions);
-  const cancel = () => void run.cancel("the program aborted it").catch(() => {}); // it has ended, or nobody can be told
-  if (signal?.aborted) cancel();
-  signal?.addEventListener("abort", cancel, { once: true });
-  return run;
+  return new Run(connection, send(), { functions, signal });
 }
 
 /** A run that was started before, by this program or another one, whose calls of these functions are answered from here on. */
@@ -59,7 +55,7 @@ export function takeUpRun(connection: Connection, runId: string, functions: read
     const { run } = await connection.repeat(() => connection.client(RunService).getRun({ runId }));
     return { runId, sessionId: run?.sessionId ?? "" };
   };
-  return new Run(connection, find(), functions);
+  return new Run(connection, find(), { functions });
 }
 
 function itemsOf(input: Input): MessageInitShape<typeof InputItemSchema>[] {

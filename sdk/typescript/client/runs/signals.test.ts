@@ -1,0 +1,42 @@
+import { getEventListeners } from "node:events";
+import { create } from "@bufbuild/protobuf";
+import { createRouterTransport } from "@connectrpc/connect";
+import { expect, test } from "vitest";
+import { RunSchema, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { openConnection } from "../connection.ts";
+import { startRun } from "./start-run.ts";
+
+const run = create(RunSchema, { id: "r", sessionId: "s", state: RunState.COMPLETED, outputText: "done" });
+
+test("DOOR-5 a run lets go of its signal when it has ended, and when it could not begin", async () => {
+  const canceled: string[] = [];
+  let isRefusing = false;
+  const transport = createRouterTransport(({ service }) => {
+    service(RunService, {
+      createRun: () => {
+        if (isRefusing) throw new Error("no");
+        return { run };
+      },
+      getRun: () => ({ run }),
+      cancelRun: ({ runId }) => {
+        canceled.push(runId);
+        return {};
+      },
+      async *watchRun() {
+        yield { update: { case: "event", value: { event: { case: "ended", value: {} } } } };
+      },
+    });
+  });
+  const connection = openConnection({ transport, patienceMs: 0 });
+  const life = new AbortController();
+  const { signal } = life;
+  const held = () => getEventListeners(signal, "abort").length;
+  expect((await startRun(connection, { agent: "a", input: "hi", signal }).result()).text).toBe("done");
+  expect(held()).toBe(0);
+  isRefusing = true;
+  await expect(startRun(connection, { agent: "a", input: "hi", signal }).result()).rejects.toThrow();
+  expect(held()).toBe(0);
+  life.abort();
+  expect(canceled).toEqual([]);
+});
