@@ -2,7 +2,8 @@ import type { Attack } from "../attack.ts";
 import { bodies } from "./bodies.ts";
 import { bus } from "./bus.ts";
 import { costs } from "./costs.ts";
-import { doors } from "./doors.ts";
+import { clients } from "./doors/clients.ts";
+import { doors } from "./doors/methods.ts";
 import { messages } from "./fuzz/messages.ts";
 import { fuzz } from "./fuzz/requests.ts";
 import { ids } from "./ids.ts";
@@ -13,6 +14,7 @@ import { tools } from "./tools.ts";
 
 export const attacks: readonly Attack[] = [
   ...doors,
+  ...clients,
   ...tokens,
   ...bus,
   ...ids,

@@ -10,7 +10,7 @@ import { nameOf, type Request, requestFor } from "../../system/access/attempts.t
 import { answerOf } from "../../system/access/got.ts";
 import { gatewayAt, SECRET } from "../../system/access/world.ts";
 import { type Attack, tryAll } from "../attack.ts";
-import { offered } from "./doors.ts";
+import { offered } from "./doors/methods.ts";
 
 const oddIds = [
   "*",

@@ -5,7 +5,7 @@ import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf
 import { type ProbeRequest, send } from "../../../../services/gateway/testing/http-probe.ts";
 import { createRandom, type Random } from "../../../faults/random.ts";
 import type { Attack, Ground, PlayOptions } from "../../attack.ts";
-import { offered } from "../doors.ts";
+import { offered } from "../doors/methods.ts";
 
 const MOST_DEEP = 6;
 const AT_ONCE = 8;

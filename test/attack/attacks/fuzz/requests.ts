@@ -5,7 +5,7 @@ import { connect } from "node:net";
 import { type ProbeRequest, protocols, send } from "../../../../services/gateway/testing/http-probe.ts";
 import { createRandom, type Random } from "../../../faults/random.ts";
 import type { Attack, Ground, PlayOptions } from "../../attack.ts";
-import { offered } from "../doors.ts";
+import { offered } from "../doors/methods.ts";
 
 const bytesFrom = (random: Random, most: number) =>
   Uint8Array.from({ length: Math.floor(random.next() * most) }, () => Math.floor(random.next() * 256));

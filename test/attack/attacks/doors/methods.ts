@@ -2,12 +2,12 @@
 
 import { readFile } from "node:fs/promises";
 import type { DescMethod } from "@bufbuild/protobuf";
-import { internalServices, publicServices } from "../../../services/processes.ts";
-import { nameOf, requestFor } from "../../system/access/attempts.ts";
-import { gotBy } from "../../system/access/got.ts";
-import { accessPath, rowsOfPage } from "../../system/access/matrix.ts";
-import { gatewayAt } from "../../system/access/world.ts";
-import { type Attack, type Ground, tryAll } from "../attack.ts";
+import { internalServices, publicServices } from "../../../../services/processes.ts";
+import { nameOf, requestFor } from "../../../system/access/attempts.ts";
+import { gotBy } from "../../../system/access/got.ts";
+import { accessPath, rowsOfPage } from "../../../system/access/matrix.ts";
+import { gatewayAt } from "../../../system/access/world.ts";
+import { type Attack, type Ground, tryAll } from "../../attack.ts";
 
 export const offered: readonly DescMethod[] = publicServices.flatMap((service) => service.methods);
 
