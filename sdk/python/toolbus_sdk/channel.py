@@ -21,6 +21,7 @@ class Channel:
     def __init__(self, protocol_input, protocol_output, max_line_bytes):
         self._input = os.fdopen(protocol_input, "rb", buffering=256 * 1024, closefd=False)
         self._output = protocol_output
+        self._process_id = os.getpid()
         self._lock = threading.Lock()
         self.max_line_bytes = max_line_bytes
         self.asks = Asks()
@@ -32,8 +33,15 @@ class Channel:
                 yield json.loads(line)
 
     def send(self, line):
+        """A worker that cannot answer ends, whatever its tool has done to the descriptor: its calls would wait in vain."""
         with self._lock:
-            write_all(self._output, line + b"\n")
+            try:
+                write_all(self._output, line + b"\n")
+            except OSError as error:
+                if os.getpid() != self._process_id:
+                    raise  # a forked child has no part in the protocol
+                os.write(2, f"the worker cannot write to the pool any more: {error}\n".encode())
+                os._exit(1)
 
     def send_ready(self, functions, versions):
         self.send(json_bytes({"ready": True, "pid": os.getpid(), "functions": functions, **versions}))

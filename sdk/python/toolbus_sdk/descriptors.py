@@ -8,10 +8,12 @@ child closes them.
 import os
 import select
 
+FAR = 200
+
 
 def take_protocol():
     """The descriptors (input, output) of the protocol; afterwards stdin is empty and stdout is stderr."""
-    protocol_input, protocol_output = os.dup(0), os.dup(1)
+    protocol_input, protocol_output = duplicate(0), duplicate(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)
@@ -19,6 +21,16 @@ def take_protocol():
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=lambda: close_all(protocol_input, protocol_output))
     return protocol_input, protocol_output
+
+
+def duplicate(descriptor):
+    """Far from the numbers that are given next: where a tool closes it by mistake, nothing else comes to stand for it."""
+    try:
+        import fcntl
+
+        return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, FAR)
+    except (ImportError, OSError):  # no such call, or no such numbers
+        return os.dup(descriptor)
 
 
 def close_all(*descriptors):

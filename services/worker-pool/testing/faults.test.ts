@@ -30,6 +30,10 @@ def answer_again():
     time.sleep(0.2)
     return "second"
 
+def close_output():
+    os.close(running_call().channel._output)
+    return "unheard"
+
 def tell(length: int):
     progress(1, 2, "with " + get_secret("KEY") + " " + "x" * length)
 
@@ -112,6 +116,15 @@ describe("frames that no call asked for", () => {
     const { failure } = await napping("zeta");
     expect((await workers.call("tool.answer_again")).result).toBe("first");
     expect((await failure).message).toMatch(/broke the protocol: it answered call \d+ twice$/);
+  }, 60_000);
+
+  test("WORK-5 a worker whose tool has closed the way to the pool ends at once, and its calls are told", async () => {
+    const { failure } = await napping("eta");
+    const unheard = await failureOf(workers.call("tool.close_output"));
+    for (const { message, reason } of [unheard, await failure]) {
+      expect(reason).toBe("WORKER_CRASHED");
+      expect(message).toContain("ended with code 1");
+    }
   }, 60_000);
 
   test("WORK-5 a forked child that returns from the function ends there, and answers nothing", async () => {

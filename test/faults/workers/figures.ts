@@ -1,4 +1,7 @@
 import type { Difference, FuzzResult } from "./fuzz/fuzz.ts";
+import type { Rule } from "./storm/judge.ts";
+import type { StormResult } from "./storm/storm.ts";
+import type { PoolWorld } from "./world.ts";
 
 export interface Figure {
   readonly metric: string;
@@ -11,6 +14,29 @@ export interface Report {
   readonly figures: readonly Figure[];
   /** What was found, each kind once. */
   readonly examples: readonly string[];
+}
+
+export function isBroken({ value, limit }: Figure): boolean {
+  return limit !== undefined && value > limit;
+}
+
+export function figuresOfStorm(result: StormResult, { unaskedEnds }: Pick<PoolWorld, "unaskedEnds">): Report {
+  const broken = (rule: Rule) => result.violations.filter((violation) => violation.rule === rule).length;
+  return {
+    figures: [
+      { metric: "calls", value: result.calls },
+      ...[...result.endings].sort().map(([ending, value]) => ({ metric: `calls_ended: ${ending}`, value })),
+      { metric: "calls_that_killed_their_worker", value: result.fatal },
+      { metric: "calls_crossed", value: broken("crossed"), limit: 0 },
+      { metric: "calls_told_untruly", value: broken("untrue"), limit: 0 },
+      { metric: "calls_begun_twice", value: broken("twice"), limit: 0 },
+      { metric: "pools_died", value: unaskedEnds.length, limit: 0 },
+      { metric: "plain_call_p50_ms", value: Math.round(result.medianMs) },
+      { metric: "plain_call_max_ms", value: Math.round(result.slowestMs) },
+      { metric: "storm_s", value: Math.round(result.durationMs / 1_000) },
+    ],
+    examples: [...result.violations.slice(0, 20).map(({ rule, what }) => `${rule}: ${what}`), ...unaskedEnds],
+  };
 }
 
 export function figuresOfFuzz(result: FuzzResult): Report {

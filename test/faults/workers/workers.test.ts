@@ -1,20 +1,31 @@
 // The short form of `npm run faults -- workers`.
 
 import { expect, it } from "vitest";
-import { figuresOfFuzz } from "./figures.ts";
+import { openTreeCopy } from "../processes/tree.ts";
+import { figuresOfFuzz, figuresOfStorm, isBroken } from "./figures.ts";
 import { runFuzz } from "./fuzz/fuzz.ts";
+import { runStorm } from "./storm/storm.ts";
+import { openPoolWorld } from "./world.ts";
 
+const uv = process.env.TOOLBUS_UV!;
 const onProgress = () => {};
 
 it("WORK-1 metadata that the pool offers are taken by uv, with the same packages; others are refused with words", async () => {
-  const { figures, examples } = figuresOfFuzz(
-    await runFuzz({ uv: process.env.TOOLBUS_UV!, seed: 7, files: 80, onProgress }),
-  );
+  const { figures, examples } = figuresOfFuzz(await runFuzz({ uv, seed: 7, files: 80, onProgress }));
   const value = (metric: string) => figures.find((figure) => figure.metric === metric)?.value;
-  expect(
-    figures.filter(({ value, limit }) => limit !== undefined && value > limit),
-    examples.join("\n"),
-  ).toEqual([]);
+  expect(figures.filter(isBroken), examples.join("\n")).toEqual([]);
   expect(value("files_taken_by_both")).toBeGreaterThan(5);
   expect(value("files_refused_by_both")).toBeGreaterThan(5);
 }, 60_000);
+
+it("WORK-5 WORK-8 calls beside hostile ones on one file have their own result, or an error that is true", async () => {
+  await using tree = await openTreeCopy();
+  const tool = new URL("storm/tool.py", import.meta.url);
+  await using world = await openPoolWorld({ tree: tree.directory, uv, tool });
+  const result = await runStorm(world, { seed: 7, clients: 8, calls: 25, onProgress });
+  const { figures, examples } = figuresOfStorm(result, world);
+  expect(figures.filter(isBroken), examples.join("\n")).toEqual([]);
+  expect(result.calls).toBe(200);
+  expect(result.fatal).toBeGreaterThan(4);
+  expect(result.endings.get("result")).toBeGreaterThan(50);
+}, 120_000);

@@ -1,25 +1,35 @@
 import { parseArgs } from "node:util";
 import { findUv } from "#runtime/bus/nats-server/find/find-uv.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
-import { figuresOfFuzz } from "./figures.ts";
+import { openTreeCopy } from "../processes/tree.ts";
+import { figuresOfFuzz, figuresOfStorm, isBroken, type Report } from "./figures.ts";
 import { runFuzz } from "./fuzz/fuzz.ts";
+import { runStorm } from "./storm/storm.ts";
+import { openPoolWorld } from "./world.ts";
 
 const HELP = `usage: npm run faults -- workers [options]
 
-Metadata of tool files, right and wrong, are read by uv and by the worker-pool: what the pool offers uv must take, with the same packages.
+Clients call the functions of one Python file, many of them hostile: they print, fork, raise, die, answer wrongly. Each call has its own
+result or an error that is true, and is shown nothing of another call. Metadata of tool files, right and wrong, are read by uv and
+by the worker-pool: what the pool offers uv must take, with the same packages. A part of which 0 are wanted is left out.
 
-  --seed N    of all that is random (1)
-  --fuzz N    files whose metadata are read by both (1000)
-  --json      one line of JSON for each figure
-  --help      this text`;
+  --seed N     of all that is random (1)
+  --clients N  who call at the same time (16)
+  --calls N    of each client (2000)
+  --fuzz N     files whose metadata are read by both (1000)
+  --json       one line of JSON for each figure
+  --help       this text`;
 
 const number = (byDefault: number) => ({ type: "string" as const, default: String(byDefault) });
 const options = {
   seed: number(1),
+  clients: number(16),
+  calls: number(2_000),
   fuzz: number(1_000),
   json: { type: "boolean", default: false },
   help: { type: "boolean", default: false },
 } as const;
+const numbers = ["seed", "clients", "calls", "fuzz"] as const;
 
 /** Gives the exit code: 1 when something was violated. */
 export async function runWorkersFaults(args: string[]): Promise<number> {
@@ -32,22 +42,34 @@ export async function runWorkersFaults(args: string[]): Promise<number> {
     console.log(HELP);
     return 0;
   }
-  const onProgress = (line: string) => void process.stderr.write(`${line}\n`);
-  const { figures, examples } = figuresOfFuzz(
-    await runFuzz({ uv: await findUv(), seed: Number(values.seed), files: Number(values.fuzz), onProgress }),
-  );
+  const reports: Report[] = [];
+  for (const run of partsOf(values)) reports.push(await run());
+  const figures = reports.flatMap((report) => report.figures);
   if (values.json) for (const figure of figures) console.log(JSON.stringify({ fault: "workers", ...figure }));
   else console.table(figures);
-  for (const example of examples) process.stderr.write(`${example}\n`);
+  for (const example of reports.flatMap(({ examples }) => examples)) process.stderr.write(`${example}\n`);
   console.error(figures.map(({ metric, value }) => `${metric} ${value}`).join(", "));
-  return figures.some(({ value, limit }) => limit !== undefined && value > limit) ? 1 : 0;
+  return figures.some(isBroken) ? 1 : 0;
+}
+
+function partsOf(values: Record<(typeof numbers)[number], string>): (() => Promise<Report>)[] {
+  const [seed, clients, calls, files] = numbers.map((name) => Number(values[name])) as [number, number, number, number];
+  const onProgress = (line: string) => void process.stderr.write(`${line}\n`);
+  const storm = async () => {
+    await using tree = await openTreeCopy();
+    const tool = new URL("storm/tool.py", import.meta.url);
+    await using world = await openPoolWorld({ tree: tree.directory, uv: await findUv(), tool });
+    return figuresOfStorm(await runStorm(world, { seed, clients, calls, onProgress }), world);
+  };
+  const fuzz = async () => figuresOfFuzz(await runFuzz({ uv: await findUv(), seed, files, onProgress }));
+  return [...(clients * calls > 0 ? [storm] : []), ...(files > 0 ? [fuzz] : [])];
 }
 
 /** The options, or what is wrong with them. */
 function parse(args: string[]) {
   try {
     const { values } = parseArgs({ args, options });
-    const wrong = (["seed", "fuzz"] as const).find((name) => !(Number(values[name]) >= 0));
+    const wrong = numbers.find((name) => !(Number(values[name]) >= 0));
     return wrong === undefined ? values : `--${wrong} is a number`;
   } catch (error) {
     return messageFromUnknown(error);
