@@ -1,7 +1,13 @@
 import { create } from "@bufbuild/protobuf";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type RunDelta, RunDeltaSchema, type RunEvent, RunEventSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import {
+  type RunDelta,
+  RunDeltaSchema,
+  type RunEvent,
+  RunEventSchema,
+  RunTextReplacedSchema,
+} from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { type Item, ItemSchema, Role, RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { type WatchRunResponse, WatchRunResponseSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { textContent } from "#runtime/content/text.ts";
@@ -87,6 +93,22 @@ describe("LOOP-18 a response", () => {
       "output_text.delta",
     ]);
     expect(telling.response).toMatchObject({ status: "in_progress", usage: null });
+  });
+
+  test("is told live to who comes amid a text, but not where it may not be all that was said", () => {
+    const beginning = events([accepted, claimed]);
+    const soFar = (textOnly: boolean) =>
+      asUpdate({ case: "replaced", value: create(RunTextReplacedSchema, { ...place, text: "Hello", textOnly }) });
+    const place = { turn: 1, attempt: 1, deltaCount: 3 };
+    const next = deltas([{ case: "text", value: " world" }], { from: 3 });
+    const live = told([...beginning, soFar(true), ...next]);
+    const texts = live.filter(({ type }) => type === "response.output_text.delta").map(({ delta }) => delta);
+    expect(texts.join("")).toBe("Hello wor"); // in pieces of four
+    expect(told([...beginning, soFar(false), ...next])).toEqual(told(beginning));
+    const rest = events([committed([said("Hello world")]), ended]);
+    const whole = told([...beginning, ...rest]);
+    for (const textOnly of [true, false])
+      expect(told([...beginning, soFar(textOnly), ...next, ...rest])).toEqual(whole);
   });
 
   test("shows calls of the agent's tools with what came of them, whichever is first", () => {

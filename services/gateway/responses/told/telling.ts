@@ -32,8 +32,7 @@ export class Telling {
   take({ update }: WatchRunResponse): StreamEvent[] {
     if (update.case === "event") this.#event(update.value);
     if (update.case === "delta" && update.value.turn === this.#turn) this.#current().delta(update.value);
-    if (update.case === "replaced" && update.value.turn === this.#turn)
-      this.#current().anew(update.value.attempt, update.value.deltaCount);
+    if (update.case === "replaced" && update.value.turn === this.#turn) this.#current().replaced(update.value);
     if (update.case === "gap")
       refuse("data_loss", "events of the response are lost, or cannot be read", { reason: "RECORD_LOST" });
     return this.#numbered.take();

@@ -1,4 +1,4 @@
-import type { RunDelta, TurnCommitted } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import type { RunDelta, RunTextReplaced, TurnCommitted } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import type { FunctionCall, Item } from "#gen/toolbus/run/v1/run_pb.ts";
 import { textOfContent } from "#runtime/content/text.ts";
 import { refuse } from "#runtime/failure/failure.ts";
@@ -32,7 +32,7 @@ export class ToldTurn {
   }
 
   delta({ attempt, index, delta }: RunDelta): void {
-    if (attempt !== this.#attempt) this.anew(attempt);
+    if (attempt !== this.#attempt) this.#anew(attempt, 0);
     if (index !== this.#next) this.#isLive = false; // turn-1
     this.#next = index + 1;
     if (delta.case === "arguments") this.#isLive = false; // turn-3
@@ -40,8 +40,15 @@ export class ToldTurn {
     this.#grow(delta.case === "text" ? "message" : "reasoning", delta.value);
   }
 
-  /** Another attempt, of which so many deltas were missed. */
-  anew(attempt: number, missed = 0): void {
+  /** The text so far, of which deltas were missed, or of another attempt. */
+  replaced({ attempt, deltaCount, text, textOnly }: RunTextReplaced): void {
+    this.#anew(attempt, deltaCount);
+    if (!textOnly) return; // turn-1
+    this.#isLive = true;
+    this.#grow("message", text);
+  }
+
+  #anew(attempt: number, missed: number): void {
     this.#attempt = attempt;
     this.#next = missed;
     this.#spoken = [];

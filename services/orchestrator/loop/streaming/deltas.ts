@@ -1,6 +1,6 @@
 /**
  * What streams between two stored events, numbered within an attempt, so that a watcher knows a gap when it sees one.
- * Pieces of one kind that come within one beat travel together.
+ * Pieces of one kind that come within one beat travel together; the first one, for which a reader waits, goes at once.
  */
 
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
@@ -34,6 +34,7 @@ export function createDeltaWriter(
 ): DeltaWriter {
   let index = 0;
   let sentText = "";
+  let isTextOnly = true;
   /** What waits: its first piece, and the text of all of them. */
   let waiting: Piece | undefined;
   let waitingText = "";
@@ -54,6 +55,7 @@ export function createDeltaWriter(
     waiting = undefined;
     if (piece === undefined) return;
     if (piece.kind === "text") sentText += waitingText;
+    else isTextOnly = false;
     send(bodyFrom(piece, waitingText));
   }
 
@@ -61,7 +63,7 @@ export function createDeltaWriter(
     if (waiting !== undefined && !isContinued(waiting, piece)) flush();
     waitingText = waiting === undefined ? piece.text : waitingText + piece.text;
     waiting ??= piece;
-    if (waitingText.length >= batchCharacters) flush();
+    if (index === 0 || waitingText.length >= batchCharacters) flush();
     else scheduleFlush(flush);
   }
 
@@ -69,7 +71,8 @@ export function createDeltaWriter(
     write,
     tell,
     flush,
-    snapshot: () => create(RunTextReplacedSchema, { ...place, text: sentText, deltaCount: index }),
+    snapshot: () =>
+      create(RunTextReplacedSchema, { ...place, text: sentText, deltaCount: index, textOnly: isTextOnly }),
   };
 }
 

@@ -1584,7 +1584,9 @@ type RunTextReplaced struct {
 	// Its text so far.
 	Text string `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
 	// Number of deltas that the text is made of.
-	DeltaCount    uint32 `protobuf:"varint,4,opt,name=delta_count,json=deltaCount,proto3" json:"delta_count,omitempty"`
+	DeltaCount uint32 `protobuf:"varint,4,opt,name=delta_count,json=deltaCount,proto3" json:"delta_count,omitempty"`
+	// Whether the text is known to be all that the attempt has said so far: no thought, and no call.
+	TextOnly      bool `protobuf:"varint,5,opt,name=text_only,json=textOnly,proto3" json:"text_only,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1645,6 +1647,13 @@ func (x *RunTextReplaced) GetDeltaCount() uint32 {
 		return x.DeltaCount
 	}
 	return 0
+}
+
+func (x *RunTextReplaced) GetTextOnly() bool {
+	if x != nil {
+		return x.TextOnly
+	}
+	return false
 }
 
 var File_toolbus_run_v1_run_event_proto protoreflect.FileDescriptor
@@ -1763,13 +1772,14 @@ const file_toolbus_run_v1_run_event_proto_rawDesc = "" +
 	"\bprogress\x18\x02 \x01(\v2\x1d.toolbus.tool.v1.ToolProgressR\bprogress\"N\n" +
 	"\aCallLog\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x12*\n" +
-	"\x03log\x18\x02 \x01(\v2\x18.toolbus.tool.v1.ToolLogR\x03log\"t\n" +
+	"\x03log\x18\x02 \x01(\v2\x18.toolbus.tool.v1.ToolLogR\x03log\"\x91\x01\n" +
 	"\x0fRunTextReplaced\x12\x12\n" +
 	"\x04turn\x18\x01 \x01(\rR\x04turn\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\rR\aattempt\x12\x12\n" +
 	"\x04text\x18\x03 \x01(\tR\x04text\x12\x1f\n" +
 	"\vdelta_count\x18\x04 \x01(\rR\n" +
-	"deltaCountB\xa6\x01\n" +
+	"deltaCount\x12\x1b\n" +
+	"\ttext_only\x18\x05 \x01(\bR\btextOnlyB\xa6\x01\n" +
 	"\x12com.toolbus.run.v1B\rRunEventProtoP\x01Z'toolbus.dev/gen/go/toolbus/run/v1;runv1\xa2\x02\x03TRX\xaa\x02\x0eToolbus.Run.V1\xca\x02\x0eToolbus\\Run\\V1\xe2\x02\x1aToolbus\\Run\\V1\\GPBMetadata\xea\x02\x10Toolbus::Run::V1b\x06proto3"
 
 var (

@@ -746,6 +746,7 @@ class RunTextReplaced(_message.Message):
     ATTEMPT_FIELD_NUMBER: _builtins.int
     TEXT_FIELD_NUMBER: _builtins.int
     DELTA_COUNT_FIELD_NUMBER: _builtins.int
+    TEXT_ONLY_FIELD_NUMBER: _builtins.int
     turn: _builtins.int
     """The turn."""
     attempt: _builtins.int
@@ -754,6 +755,8 @@ class RunTextReplaced(_message.Message):
     """Its text so far."""
     delta_count: _builtins.int
     """Number of deltas that the text is made of."""
+    text_only: _builtins.bool
+    """Whether the text is known to be all that the attempt has said so far: no thought, and no call."""
     def __init__(
         self,
         *,
@@ -761,10 +764,11 @@ class RunTextReplaced(_message.Message):
         attempt: _builtins.int = ...,
         text: _builtins.str = ...,
         delta_count: _builtins.int = ...,
+        text_only: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "delta_count", b"delta_count", "text", b"text", "turn", b"turn"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "delta_count", b"delta_count", "text", b"text", "text_only", b"text_only", "turn", b"turn"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
