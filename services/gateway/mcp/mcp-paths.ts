@@ -24,6 +24,7 @@ import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import { whenLeft } from "#runtime/rpc/http/connect/reply.ts";
 import { type HttpResponse, type PathTaker, sinkOf } from "#runtime/rpc/http/messages.ts";
 import { endWhenSilent } from "#runtime/rpc/http/sockets/liveness.ts";
+import { isTooDeep, maxLevels } from "#runtime/schema/depth.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
 import type { Enter } from "../access/admission.ts";
 import { type Exchange, readText } from "../plain/exchange.ts";
@@ -96,7 +97,18 @@ function isJson({ request }: Exchange): boolean {
   return request.method === "POST" && /^application\/json\b/i.test(request.headers["content-type"] ?? "");
 }
 
+/** Each message of a batch may ask the services for something. */
+const MAX_BATCH = 100;
+
 function parse(text: string): unknown {
+  const refuseBody = (fault: string) => refuse("invalid_argument", `the body ${fault}`, { reason: "INVALID_REQUEST" });
+  if (isTooDeep(text)) refuseBody(`is nested deeper than ${maxLevels} levels`);
+  const body = parseJson(text);
+  if (Array.isArray(body) && body.length > MAX_BATCH) refuseBody(`holds more than ${MAX_BATCH} messages`);
+  return body;
+}
+
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {
