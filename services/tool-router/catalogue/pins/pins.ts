@@ -27,7 +27,8 @@ const MOST_SEEN = 10_000;
 /** The definitions to which agents hold tools, as all routers have read them, and what was seen to change. */
 export class Pins {
   readonly #options: PinsOptions;
-  readonly #settled = new WeakMap<ToolSet, Promise<void>>();
+  readonly #settling = new WeakMap<ToolSet, Promise<void>>();
+  readonly #settled = new WeakSet<ToolSet>();
   /** Of tools that are not pinned, or pinned to a digest: the definition that was seen here last. */
   readonly #seen = new BoundedMap<string, Tool>(MOST_SEEN);
   readonly #toldAt = new BoundedMap<string, number>(MOST_SEEN);
@@ -46,14 +47,22 @@ export class Pins {
 
   /** Records what is seen of these tools for the first time, and what has changed. */
   settle(tools: ToolSet): Promise<void> {
-    const standing = this.#settled.get(tools);
+    const standing = this.#settling.get(tools);
     if (standing !== undefined) return standing;
-    const settling = this.#settle(tools).catch((error: unknown) => {
-      this.#settled.delete(tools);
-      this.#options.onFault(`tools of agent ${tools.agent} cannot be pinned: ${messageFromUnknown(error)}`);
-    });
-    this.#settled.set(tools, settling);
+    const settling = this.#settle(tools).then(
+      () => void this.#settled.add(tools),
+      (error: unknown) => {
+        this.#settling.delete(tools);
+        this.#options.onFault(`tools of agent ${tools.agent} cannot be pinned: ${messageFromUnknown(error)}`);
+      },
+    );
+    this.#settling.set(tools, settling);
     return settling;
+  }
+
+  /** Whether all of it is recorded, so that nobody has to wait. */
+  isSettled(tools: ToolSet): boolean {
+    return this.#settled.has(tools);
   }
 
   /** Pinned tools of an agent that were offered otherwise, by reference. */

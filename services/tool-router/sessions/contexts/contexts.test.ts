@@ -45,7 +45,7 @@ function openContexts(startsAfter?: Promise<void>) {
     tools: new Map(),
     providers: [create(ProviderSchema, { name: "acme", address: { case: "service", value: "acme" } })],
     version: 1,
-    pins: { settle: async () => {}, approval: () => undefined } as unknown as Catalogue["pins"],
+    pins: { settle: async () => {}, approval: () => undefined, isSettled: () => true } as unknown as Catalogue["pins"],
     caughtUp: async () => {},
   };
   const session = (id: string) => create(SessionSchema, { id, agent: "helper", state: SessionState.ACTIVE });

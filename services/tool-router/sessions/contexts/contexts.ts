@@ -47,7 +47,7 @@ interface Open {
   usedAt: number;
   /** How many wait for what its sources have to say, which may take longer than what is idle is kept. */
   waiting: number;
-  tools?: { set: ToolSet; agent: Agent; version: string };
+  tools?: { set: ToolSet; agent: Agent; offersVersion: number; catalogueVersion: number };
 }
 
 /** So many stay open at most, but for those that were used lately: their providers may still be on the way with an answer. */
@@ -112,8 +112,13 @@ export class Contexts implements Disposable {
   ): Promise<{ tools: ToolSet; resolution: Resolution }> {
     const open = this.#opened(context);
     const { offers } = open;
-    using _ = this.#waitingIn(open);
     offers.follow();
+    const standing = this.#toolSet(open, context.agent);
+    if (this.#options.catalogue.pins.isSettled(standing)) {
+      const resolution = resolve(standing, name);
+      if (resolution.kind === "found") return { tools: standing, resolution };
+    }
+    using _ = this.#waitingIn(open);
     const untilMs = this.#options.clock.now() + LONGEST_START_MS;
     let isFresh = false;
     for (;;) {
@@ -275,9 +280,11 @@ export class Contexts implements Disposable {
 
   #toolSet(open: Open, agent: Agent): ToolSet {
     const { catalogue } = this.#options;
-    const version = `${open.offers.version} ${catalogue.version}`;
-    if (open.tools?.version === version && open.tools.agent === agent) return open.tools.set;
-    open.tools = { set: this.#sets.of(agent, catalogue, open.offers.offers), agent, version };
+    const { tools, offers } = open;
+    const isCurrent = tools?.offersVersion === offers.version && tools.catalogueVersion === catalogue.version;
+    if (isCurrent && tools.agent === agent) return tools.set;
+    const versions = { offersVersion: offers.version, catalogueVersion: catalogue.version };
+    open.tools = { set: this.#sets.of(agent, catalogue, offers.offers), agent, ...versions };
     return open.tools.set;
   }
 
