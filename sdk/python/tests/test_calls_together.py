@@ -133,6 +133,31 @@ class Concurrency(unittest.TestCase):
             self.assertEqual(worker.call("f", n=2**30)["error"], "MemoryError")
             self.assertEqual(worker.call("f", n=1000)["result"], 1000)
 
+    def test_a_forked_child_can_print_whoever_printed_meanwhile(self):
+        text = """
+import os, threading
+def f():
+    over = threading.Event()
+    def chatter():
+        while not over.is_set():
+            print("x" * 4000)
+    for _ in range(4):
+        threading.Thread(target=chatter, daemon=True).start()
+    children = []
+    for _ in range(40):
+        child = os.fork()
+        if child == 0:
+            print("in the child")
+            os._exit(0)
+        children.append(child)
+    ends = [os.waitpid(child, 0)[1] for child in children]
+    over.set()
+    return ends
+"""
+        with Worker(text) as worker:
+            worker.read()
+            self.assertEqual(worker.call("f")["result"], [0] * 40)
+
 
 if __name__ == "__main__":
     unittest.main()

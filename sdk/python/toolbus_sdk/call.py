@@ -2,6 +2,7 @@
 
 import contextvars
 import ctypes
+import os
 import threading
 import typing
 from contextlib import contextmanager
@@ -86,6 +87,18 @@ class Call:
                 self._writers -= 1
                 if self._is_canceled:
                     self._interrupt_if_possible()
+
+
+def renew_locks():
+    """In the child of a fork: whoever held them there is no thread of it."""
+    call = current.get(None)
+    if call is not None:
+        call._lock = threading.Lock()
+        call.channel.renew_lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=renew_locks)
 
 
 def running_call() -> Call:

@@ -26,6 +26,9 @@ class Channel:
         self.max_line_bytes = max_line_bytes
         self.asks = Asks()
 
+    def renew_lock(self):
+        self._lock = threading.Lock()
+
     def frames(self):
         """Each request as it comes, until the pool closes its end."""
         for line in self._input:

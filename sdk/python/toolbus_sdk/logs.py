@@ -4,6 +4,7 @@ import contextlib
 import contextvars
 import io
 import logging
+import os
 import sys
 import threading
 import time
@@ -17,6 +18,8 @@ MAX_MESSAGE_LENGTH = 8_000
 MAX_FIELDS_BYTES = 16_000
 STDERR = 2
 write_lock = threading.Lock()
+if hasattr(os, "register_at_fork"):  # a child of a fork has no other thread, which could give the lock back
+    os.register_at_fork(before=write_lock.acquire, after_in_parent=write_lock.release, after_in_child=write_lock.release)
 fields_of_steps: "contextvars.ContextVar[dict[str, typing.Any]]" = contextvars.ContextVar("toolbus_log", default={})  # noqa: B039
 
 

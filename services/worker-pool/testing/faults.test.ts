@@ -106,6 +106,7 @@ describe("frames that no call asked for", () => {
     ['{"id":4711,"progress":{"done":1}}\n', "it answered call 4711, which it was never given"],
     ['{"id":1.5,"result":1,"error":null}\n', "it answered call 1.5, which it was never given"],
     ["hello\n", "it wrote a line of 5 bytes that is no frame"],
+    ['hello\n{"id":ID,"result":"late","error":null}\n', "it wrote a line of 5 bytes that is no frame"],
   ])("WORK-5 %j is a fault of the worker, and its calls are told", async (frame, words) => {
     const failure = await failureOf(workers.call("tool.write", { frame }));
     expect(failure).toMatchObject({ code: "unavailable", reason: "WORKER_CRASHED" });

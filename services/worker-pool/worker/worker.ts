@@ -5,7 +5,8 @@
 //     makes the worker retire, since nothing else can free its thread.
 // W3  A retiring worker takes no call. It ends when the calls that somebody waits for are answered.
 // W4  An answer is held back until the log lines that were written before it are read, so that none comes after the result.
-// W5  What a crash tells a call is its own: what other calls wrote, and what cannot be told whose it is, only operators see.
+// W5  Of a worker that broke the protocol nothing counts any more: a line that it spoiled may have been another call's answer.
+// W6  What a crash tells a call is its own: what other calls wrote, and what cannot be told whose it is, only operators see.
 
 import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import type { ChildProcess } from "#runtime/lifecycle/child-process.ts";
@@ -71,6 +72,7 @@ export class Worker {
   #phase: "open" | "retiring" | "ended" = "open";
   #fault = "";
   #faultDetail = "";
+  #brokeProtocol = false;
   #becomeReady: (failure?: Failure) => void = () => {};
 
   constructor(options: WorkerOptions) {
@@ -160,6 +162,7 @@ export class Worker {
   }
 
   #readFrame(line: string): void {
+    if (this.#brokeProtocol) return; // W5
     const frame = parseFrame(line);
     if (frame === undefined) {
       const bytes = Buffer.byteLength(line);
@@ -250,6 +253,7 @@ export class Worker {
   }
 
   #failProtocol(reason: string, detail = ""): void {
+    this.#brokeProtocol = true;
     if (!this.#fault) this.#faultDetail = this.#options.redact(detail);
     this.#fault ||= `the worker of ${this.#options.file} broke the protocol: ${reason}`;
     void this.#child.kill();

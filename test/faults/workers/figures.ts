@@ -1,3 +1,4 @@
+import type { CyclesResult } from "./cycles/cycles.ts";
 import type { Difference, FuzzResult } from "./fuzz/fuzz.ts";
 import type { Rule } from "./storm/judge.ts";
 import type { StormResult } from "./storm/storm.ts";
@@ -36,6 +37,21 @@ export function figuresOfStorm(result: StormResult, { unaskedEnds }: Pick<PoolWo
       { metric: "storm_s", value: Math.round(result.durationMs / 1_000) },
     ],
     examples: [...result.violations.slice(0, 20).map(({ rule, what }) => `${rule}: ${what}`), ...unaskedEnds],
+  };
+}
+
+export function figuresOfCycles(result: CyclesResult, { unaskedEnds }: Pick<PoolWorld, "unaskedEnds">): Report {
+  return {
+    figures: [
+      ...[...result.ends].sort().map(([end, value]) => ({ metric: `cycles: ${end}`, value })),
+      { metric: "processes_seen", value: result.processesSeen },
+      { metric: "processes_left", value: result.processesLeft, limit: 0 },
+      { metric: "descriptors_left_in_pool", value: result.descriptorsLeft, limit: 0 },
+      { metric: "descriptors_left_in_broker", value: result.brokerDescriptorsLeft, limit: 0 },
+      { metric: "pools_died_unasked", value: unaskedEnds.length, limit: 0 },
+      { metric: "cycles_s", value: Math.round(result.durationMs / 1_000) },
+    ],
+    examples: unaskedEnds,
   };
 }
 
