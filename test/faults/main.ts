@@ -2,7 +2,7 @@ import { runLoopFaults } from "./loop.ts";
 import { runOutageFaults } from "./outage/outage.ts";
 import { runResumeFaults } from "./resume/resume.ts";
 import { runRouterFaults } from "./router.ts";
-import { runSwitchFaults } from "./switch.ts";
+import { runSwitchFaults } from "./switch/switch.ts";
 import { runWorkersFaults } from "./workers/workers.ts";
 
 /** Each takes its own words of the command line, and gives the exit code: 0 for no violation, 1 for some, 2 for a misuse. */

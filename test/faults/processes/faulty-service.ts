@@ -62,7 +62,7 @@ export function openFaultyService(options: FaultyServiceOptions): FaultyService 
     isReady = false;
     isKilled = false;
     const process = fork(join(tree, "services", service, "main.ts"), {
-      env: { ...env, NODE_COMPILE_CACHE: join(tree, "compile-cache") },
+      env: { ...env, NODE_COMPILE_CACHE: join(tree, ".toolbus", "compile-cache") },
       execArgv: preloads,
       stdio: ["ignore", "pipe", "pipe", "ipc"],
     });

@@ -1,7 +1,7 @@
 import { parseArgs } from "node:util";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
-import { type Growth, growthOf } from "./switch/leftovers.ts";
-import { runSwitches, type SwitchRunResult, sharedWatches, tellsOfMemory } from "./switch/run.ts";
+import { type Growth, growthOf } from "./leftovers.ts";
+import { runSwitches, type SwitchRunResult, sharedWatches, tellsOfMemory } from "./run.ts";
 
 const HELP = `usage: npm run faults -- switch [options]
 
