@@ -38,7 +38,7 @@ export const work: Proofs = {
     shown(
       "CRLF files work",
       files("a malformed and a plain file are refused with file and reason"),
-      toolFile("test_line_ends_of_windows_and_a_byte_order_mark"),
+      toolFile("test_line_ends_of_windows"),
     ),
     shown(
       "a TypeScript or JavaScript module is a hosted tool",
