@@ -1,8 +1,8 @@
 import type { Command } from "commander";
-import { keyOfSuiteAt } from "./suite/key.ts";
+import { stateDirectory } from "./project/project.ts";
+import { keyOfSuiteAt, suiteIn } from "./suite/key.ts";
 
 export const defaultUrl = "http://127.0.0.1:7480";
-export const defaultDirectory = ".toolbus";
 
 /** The options that every command knows. */
 export interface GlobalOptions {
@@ -11,9 +11,18 @@ export interface GlobalOptions {
   json?: boolean;
 }
 
+/** Where the suite of this project listens, while one runs. */
+export function ownUrl(): string | undefined {
+  return suiteIn(ownDirectory())?.url;
+}
+
 /** Without a key of its own a command takes that of the suite that runs at the address, if it lies here. */
 export function globalOptionsOf(command: Command): GlobalOptions {
   const options = command.optsWithGlobals<GlobalOptions>();
-  const apiKey = options.apiKey ?? keyOfSuiteAt(options.url, process.env.TOOLBUS_DIRECTORY || defaultDirectory);
+  const apiKey = options.apiKey ?? keyOfSuiteAt(options.url, ownDirectory());
   return apiKey === undefined ? options : { ...options, apiKey };
+}
+
+function ownDirectory(): string {
+  return process.env.TOOLBUS_DIRECTORY || stateDirectory();
 }

@@ -10,6 +10,11 @@ export interface ListedCommand {
 
 export const commands: readonly ListedCommand[] = [
   {
+    term: "init [directory]",
+    description: "Make a project: agents, a tool of each kind, and what editors need; files that exist stay",
+    load: async () => (await import("../commands/suite/init.ts")).addInitCommand,
+  },
+  {
     term: "up [options]",
     description: "Start the whole suite on this machine, NATS included, until Ctrl-C",
     load: async () => (await import("../commands/suite/up.ts")).addUpCommand,

@@ -2,9 +2,14 @@
 
 import { Command, Help, InvalidArgumentError, Option } from "commander";
 import { exitCodes } from "../faults/exit-codes.ts";
-import { defaultUrl, globalOptionsOf } from "../global-options.ts";
+import { defaultUrl, globalOptionsOf, ownUrl } from "../global-options.ts";
 import { colors, printError } from "../printing/terminal.ts";
+import { loadProjectVariables } from "../project/project.ts";
 import { commands, nameOf } from "./commands.ts";
+
+const words = process.argv.slice(2);
+// They are for services. A command that only asks would send the user's key wherever the `.env` of a folder says.
+if (words.some((word) => ["up", "serve", "doctor"].includes(word))) loadProjectVariables();
 
 const program = new Command("toolbus")
   .description("Tools for agents: every kind behind one contract, on one bus")
@@ -12,7 +17,7 @@ const program = new Command("toolbus")
   .addOption(
     new Option("-u, --url <url>", "address of the suite's gateway")
       .env("TOOLBUS_URL")
-      .default(defaultUrl)
+      .default(ownUrl() ?? defaultUrl)
       .argParser(httpUrl),
   )
   .addOption(
@@ -32,6 +37,7 @@ Exit codes:
   130  ended by Ctrl-C
 
 Examples:
+  toolbus init                                     make a project in this folder
   toolbus up                                       start everything
   toolbus run demo "hello"                         run an agent and watch it
   toolbus runs replay ID                           what a run did, turn by turn
@@ -41,7 +47,7 @@ Examples:
   toolbus audit --since 10m --follow               what the suite decides`,
   );
 
-await addCommands(process.argv.slice(2));
+await addCommands(words);
 program.commands.forEach(exitOnUsage);
 process.stdout.on("error", endWithoutReader);
 

@@ -57,14 +57,24 @@ export function announceSuite(directory: string, url: string): Disposable {
   return { [Symbol.dispose]: () => rmSync(path, { force: true }) };
 }
 
+/** The suite that runs with this directory. */
+export function suiteIn(directory: string): { readonly url: string } | undefined {
+  try {
+    const { url, pid } = JSON.parse(readFileSync(join(directory, record), "utf8")) as { url: string; pid: number };
+    return isAlive(pid) ? { url } : undefined;
+  } catch {
+    return undefined; // there is none
+  }
+}
+
 /** The key of the suite in the directory, if that is the one that runs at the address (K1). */
 export function keyOfSuiteAt(url: string, directory: string): string | undefined {
+  const own = suiteIn(directory);
+  if (own === undefined || !isSameAddress(own.url, url)) return undefined;
   try {
-    const { url: own, pid } = JSON.parse(readFileSync(join(directory, record), "utf8")) as { url: string; pid: number };
-    if (!isSameAddress(own, url) || !isAlive(pid)) return undefined;
     return readFileSync(join(directory, "keys", "local"), "utf8").trim();
   } catch {
-    return undefined; // there is no suite, or it has no such key
+    return undefined; // it has no such key
   }
 }
 

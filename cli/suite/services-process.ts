@@ -13,6 +13,7 @@ import { once } from "node:events";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
+import { moduleBeside } from "#runtime/config/places.ts";
 import { libraryEnvironment, platformEnvironment } from "#runtime/config/platform-environment.ts";
 import type { Failure } from "#runtime/failure/failure.ts";
 import { LocalFailure } from "#runtime/failure/local-failure.ts";
@@ -52,7 +53,7 @@ export interface ServicesProcessOptions {
   restart: boolean;
 }
 
-const program = fileURLToPath(new URL("services-program.ts", import.meta.url));
+const program = fileURLToPath(moduleBeside(import.meta, "services-program"));
 const tailLines = 20;
 const stopTimeoutMs = 35_000;
 

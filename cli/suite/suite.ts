@@ -4,11 +4,12 @@
 
 import { existsSync } from "node:fs";
 import { delimiter, join, resolve } from "node:path";
-import { fileURLToPath } from "node:url";
 import { readLogin, writeCredentials } from "#runtime/bus/credentials/directory.ts";
 import { ADMIN } from "#runtime/bus/credentials/login.ts";
-import { withSecretFiles } from "#runtime/config/secret-files.ts";
+import { packagesDirectory, userCache } from "#runtime/config/places.ts";
+import { withSecretFiles } from "#runtime/config/secrets/secret-files.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
+import { foldersOfProject, projectDirectory } from "../project/project.ts";
 import { busUsersFromProcess } from "./bus-users/bus-users.ts";
 import { announceSuite, openKey, openLoginKey, type SuiteKey } from "./key.ts";
 import { openLogFiles } from "./log-files.ts";
@@ -59,8 +60,6 @@ export interface Suite extends AsyncDisposable {
   start(service: string): Promise<SuiteService>;
 }
 
-const projectDirectory = fileURLToPath(new URL("../../", import.meta.url));
-
 /** Starts everything and waits until it is ready. Throws `unavailable` with the last lines of a service that is not. */
 export async function openSuite(options: SuiteOptions): Promise<Suite> {
   await using stack = new AsyncDisposableStack();
@@ -74,17 +73,20 @@ export async function openSuite(options: SuiteOptions): Promise<Suite> {
     const removed = await removeStores({ url: nats.url, login: await readLogin(credentials, ADMIN) });
     options.onProgress?.(`deleted what was stored: ${removed.length} streams and buckets`);
   }
+  const project = projectDirectory();
+  const set = { ...process.env, ...options.env };
   const given: NodeJS.ProcessEnv = {
-    ...withSecretFiles({ ...secretsOf(directory), ...process.env, ...options.env }),
+    ...withSecretFiles({ ...secretsOf(directory), ...set }),
     PATH: pathWithPrograms(),
-    ...defaultsOfExamples(),
+    NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? join(userCache(), "compile-cache"),
     ...options.env,
+    ...foldersOfProject(project, set),
     NATS_URL: nats.url,
     TOOLBUS_BUS_CREDENTIALS: credentials,
     ...(options.auth === "none" && { TOOLBUS_AUTH: "none" }),
   };
   given.TOOLBUS_MCP_LOGIN_KEY ??= openLoginKey(directory);
-  const env = { ...given, ...protectedPaths(directory, given) };
+  const env = { ...given, ...protectedPaths([directory, join(project, ".env")], given) };
   const names = options.services ?? listServices();
   const key = hasCredentials(env) || !names.includes("gateway") ? undefined : openKey(directory);
   const services = stack.use(
@@ -157,16 +159,16 @@ function inOneProcess(services: readonly string[]): string[][] {
 
 /** The project's own programs first: the Node that it was made for, and MCP servers from its packages. */
 function pathWithPrograms(): string {
-  return [join(projectDirectory, "node_modules", ".bin"), process.env.PATH ?? ""].join(delimiter);
+  return [join(packagesDirectory, ".bin"), process.env.PATH ?? ""].join(delimiter);
 }
 
 /** What confined tools do not see, and what they cannot change: they would give themselves rights by it. */
-function protectedPaths(directory: string, given: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+function protectedPaths(secrets: readonly string[], given: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const { TOOLBUS_AGENTS, TOOLBUS_TOOLS, TOOLBUS_WORKERS, TOOLBUS_HOSTED, TOOLBUS_SCRIPTS } = given;
   const list = (...paths: (string | undefined)[]) => paths.filter(Boolean).join(",");
   return {
     TOOLBUS_PRIVATE_PATHS: list(
-      directory,
+      ...secrets,
       given.TOOLBUS_BUS_CREDENTIALS,
       given.TOOLBUS_TLS_KEY_FILE,
       given.TOOLBUS_PRIVATE_PATHS,
@@ -188,17 +190,4 @@ function protectedPaths(directory: string, given: NodeJS.ProcessEnv): NodeJS.Pro
 function secretsOf(directory: string): NodeJS.ProcessEnv {
   const path = join(directory, "secrets");
   return existsSync(path) ? { TOOLBUS_SECRETS_DIRECTORY: path } : {};
-}
-
-/** What a newcomer has: the agents, tools, workers, hosted modules and scripts of the examples. */
-function defaultsOfExamples(): NodeJS.ProcessEnv {
-  const examples = (name: string) => join(projectDirectory, "examples", name);
-  return {
-    TOOLBUS_AGENTS: process.env.TOOLBUS_AGENTS ?? examples("agents"),
-    TOOLBUS_TOOLS: process.env.TOOLBUS_TOOLS ?? examples("tools"),
-    TOOLBUS_WORKERS: process.env.TOOLBUS_WORKERS ?? examples("workers"),
-    TOOLBUS_HOSTED: process.env.TOOLBUS_HOSTED ?? examples("hosted"),
-    TOOLBUS_SCRIPTS: process.env.TOOLBUS_SCRIPTS ?? examples("models"),
-    NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? join(projectDirectory, ".toolbus", "compile-cache"),
-  };
 }

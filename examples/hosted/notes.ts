@@ -1,7 +1,7 @@
 // A hosted module: it runs in a process of its own, started by the worker pool, and reaches the agent's other tools and
 // its model. Use it as @notes/remember and @notes/summarize; README.md of services/worker-pool tells the form.
 
-import type { HostedModule, HostedTool } from "../../sdk/typescript/hosted.ts";
+import type { HostedModule, HostedTool } from "toolbus/hosted";
 
 const notes: string[] = [];
 

@@ -1,6 +1,7 @@
-import { fileURLToPath } from "node:url";
+import { join } from "node:path";
 import { findBwrap } from "../bus/nats-server/find/find-bwrap.ts";
 import type { ConfinementConfig } from "../config/confinement.ts";
+import { packagesDirectory, programDirectory, userCache } from "../config/places.ts";
 import { messageFromUnknown } from "../failure/failure.ts";
 import { LocalFailure } from "../failure/local-failure.ts";
 import type { Confinement } from "./child-process/confinement.ts";
@@ -15,11 +16,8 @@ export type Possible =
 
 /** A machine without a registry in reach is not waited for longer. */
 const FETCH_MS = 30_000;
-const project = new URL("../../", import.meta.url);
 /** What runs in the services themselves, or says what does: a tool that wrote there would be one of them after the next start. */
-const PROGRAMS = ["cli", "gen", "node_modules", "runtime", "sdk", "services", "package.json", ".npmrc"];
-/** Programs that were fetched, and the code of services as Node keeps it. */
-const FETCHED = ["bubblewrap", "compile-cache", "nats-server", "uv"].map((name) => `.toolbus/${name}`);
+const PROGRAMS = ["cli", "gen", "runtime", "sdk", "services", "package.json", ".npmrc"];
 
 /** How children of a service are confined; undefined when they are not, which the log says. Throws when they must be. */
 export async function openConfinement(
@@ -39,8 +37,8 @@ export async function tryConfinement(config: ConfinementConfig): Promise<Possibl
   if (config.mode === "off") return { kind: "unconfined", reason: "TOOLBUS_CONFINEMENT is off" };
   try {
     const program = config.program ?? (await findBwrap({ signal: AbortSignal.timeout(FETCH_MS) }));
-    const programs = [...PROGRAMS, ...FETCHED].map((name) => fileURLToPath(new URL(name, project)));
-    const readOnlyPaths = [...programs, ...config.readOnlyPaths];
+    const programs = PROGRAMS.map((name) => join(programDirectory, name));
+    const readOnlyPaths = [...programs, packagesDirectory, userCache(), ...config.readOnlyPaths];
     const confinement = { program, privatePaths: config.privatePaths, readOnlyPaths };
     await using child = await openChildProcess({ command: "/bin/sh", args: ["-c", ":"], cwd: "/", confinement });
     child.endInput();

@@ -13,7 +13,7 @@
 // L5  Services in one process open and drain side by side, as in processes of their own. If one cannot start, the others
 //     drain, and the process exits with 1.
 
-import { withSecretFiles } from "../config/secret-files.ts";
+import { withSecretFiles } from "../config/secrets/secret-files.ts";
 import { messageFromUnknown } from "../failure/failure.ts";
 import { type ConfiguredService, configureService, runToEnd, type ServiceStart } from "./configured-service.ts";
 import { collectGarbageOfStart } from "./heap.ts";

@@ -23,7 +23,7 @@ test("ORCH-6 servers find the suite's Node and uv behind what the machine has", 
   const [first, node = "", uv = ""] = readConfig({ PATH: "/bin" }).environment.PATH?.split(":") ?? [];
   expect(first).toBe("/bin");
   expect(join(node, "node")).toBe(process.execPath);
-  expect(join(uv, "uv")).toMatch(/\.toolbus\/uv\/.*\/bin\/uv$/);
+  expect(join(uv, "uv")).toMatch(/\/toolbus\/uv\/.*\/bin\/uv$/);
 });
 
 test("ORCH-6 a server whose command may have to fetch it first has a minute, unless something says otherwise", () => {

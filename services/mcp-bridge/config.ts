@@ -4,7 +4,7 @@ import { confinementFromReader } from "#runtime/config/confinement.ts";
 import { type EnvironmentReader, readEnvironment } from "#runtime/config/environment.ts";
 import { publicUrlFromReader } from "#runtime/config/public-url.ts";
 import { runServersFromReader } from "#runtime/config/run-servers.ts";
-import { secretsFromReader } from "#runtime/config/secrets.ts";
+import { secretsFromReader } from "#runtime/config/secrets/secrets.ts";
 import { serviceConfigFromReader } from "#runtime/config/service-config.ts";
 import { addressRulesFromReader } from "#runtime/http/address-rules.ts";
 import { KEY_BYTES } from "./auth/sealing.ts";

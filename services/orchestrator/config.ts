@@ -32,7 +32,7 @@ export function readConfig(env: NodeJS.ProcessEnv) {
       }),
       scripts: reader.path("TOOLBUS_SCRIPTS", {
         meaning: "Directory of the files that the model provider `scripted` replays.",
-        default: "examples/models",
+        default: "scripts",
       }),
       modules: new Map(modules.flatMap(({ parsed }) => (parsed === null ? [] : [[parsed[1]!, parsed[2]!] as const]))),
       ...(openaiApiKey !== undefined && { openaiApiKey }),

@@ -1,5 +1,5 @@
 import { readEnvironment } from "#runtime/config/environment.ts";
-import { secretsFromReader } from "#runtime/config/secrets.ts";
+import { secretsFromReader } from "#runtime/config/secrets/secrets.ts";
 import { serviceConfigFromReader } from "#runtime/config/service-config.ts";
 import { addressRulesFromReader } from "#runtime/http/address-rules.ts";
 
@@ -37,11 +37,11 @@ export function readConfig(env: NodeJS.ProcessEnv) {
     ...serviceConfigFromReader(reader),
     agentsDirectory: reader.path("TOOLBUS_AGENTS", {
       meaning: "Directory of agents; a file is read again when it changes.",
-      default: "examples/agents",
+      default: "agents",
     }),
     toolsDirectory: reader.path("TOOLBUS_TOOLS", {
       meaning: "Directory of tools; a file is read again when it changes.",
-      default: "examples/tools",
+      default: "tools",
     }),
     providers: providers.flatMap(({ parsed }) => parsed ?? []),
     gatewayAllow,

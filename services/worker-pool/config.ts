@@ -1,6 +1,6 @@
 import { confinementFromReader } from "#runtime/config/confinement.ts";
 import { readEnvironment } from "#runtime/config/environment.ts";
-import { SECRET_PREFIX, secretsFromReader } from "#runtime/config/secrets.ts";
+import { SECRET_PREFIX, secretsFromReader } from "#runtime/config/secrets/secrets.ts";
 import { serviceConfigFromReader } from "#runtime/config/service-config.ts";
 
 /** What each setting means is said where it is read. */
@@ -33,7 +33,7 @@ export function readConfig(env: NodeJS.ProcessEnv) {
     ...service,
     directory: reader.path("TOOLBUS_WORKERS", {
       meaning: "Directory of Python files whose functions are tools.",
-      default: "examples/workers",
+      default: "workers",
     }),
     ...(uv !== undefined && { uv }),
     installsAhead: reader.boolean("TOOLBUS_WORKER_INSTALL_AHEAD", {
@@ -100,7 +100,7 @@ export function readConfig(env: NodeJS.ProcessEnv) {
     hosted: {
       directory: reader.path("TOOLBUS_HOSTED", {
         meaning: "Directory of hosted modules, each of which runs in a process of its own.",
-        default: "examples/hosted",
+        default: "hosted",
       }),
       heapBytes: count("TOOLBUS_HOSTED_MEMORY_BYTES", 512 * MEBIBYTE, {
         meaning: "JavaScript heap of each hosted module.",

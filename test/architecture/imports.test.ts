@@ -147,7 +147,8 @@ describe("what has one place", () => {
 
   it("SEC-7 the command writes to a terminal where control characters are taken out, and where its output is flushed", () => {
     const writers = cli.filter((file) => /console\.|(stdout|stderr)\.write\((?!"", )/.test(codeOf(file)));
-    expect(writers.map(({ path }) => path)).toEqual(["cli/printing/terminal.ts"]);
+    // The entry may import nothing before it knows that this Node can run it, and writes what is its own.
+    expect(writers.map(({ path }) => path).sort()).toEqual(["cli/printing/terminal.ts", "cli/toolbus.ts"]);
   });
 
   it("no file or folder has a name that says nothing", () => {

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { findUv } from "#runtime/bus/nats-server/find/find-uv.ts";
-import { type CommandOptions, observeCommand, projectRoot } from "../gen/command.ts";
+import { type CommandOptions, observeCommand } from "../gen/command.ts";
 import { generateFresh } from "../gen/generate.ts";
 import { fetchProtovalidate } from "../gen/protovalidate.ts";
 import { readTree, stalenessOf } from "../gen/tree.ts";
@@ -186,7 +186,7 @@ async function packageFaults(root: string): Promise<Findings> {
 async function pythonFaults(root: string): Promise<readonly string[]> {
   const files = await treePaths(root, (path) => path.endsWith(".py") && !isGenerated(path));
   if (files.length === 0) return [];
-  const uv = await findUv({ toolbusDirectory: join(projectRoot, ".toolbus") });
+  const uv = await findUv();
   return faultsOfCommand(uv, ["tool", "run", `ruff@${versions.ruff}`, "check", "--no-cache", ...files], { cwd: root });
 }
 
@@ -194,7 +194,7 @@ const packagesOfClient = ["pydantic", "tenacity", "grpcio", "types-grpcio", "typ
 
 /** What tools see of the SDK has strict types: `typed_tool.py` uses all of it. So has the library for programs. */
 async function pythonTypeFaults(root: string): Promise<readonly string[]> {
-  const uv = await findUv({ toolbusDirectory: join(projectRoot, ".toolbus") });
+  const uv = await findUv();
   const mypy = ["tool", "run", "--from", `mypy==${versions.mypy}`];
   const run = (path: string, ...words: readonly string[]) =>
     faultsOfCommand(uv, [...mypy, "env", `MYPYPATH=${path}`, "mypy", "--cache-dir=/dev/null", ...words], { cwd: root });

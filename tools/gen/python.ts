@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { fromBinary } from "@bufbuild/protobuf";
 import { type FileDescriptorProto, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { findUv } from "#runtime/bus/nats-server/find/find-uv.ts";
-import { projectRoot, runCommand } from "./command.ts";
+import { runCommand } from "./command.ts";
 import { versions } from "./versions.ts";
 
 /**
@@ -34,7 +34,7 @@ function isNotBundled(file: FileDescriptorProto): boolean {
 }
 
 async function protocOfPython(descriptors: string, root: string) {
-  const uv = await findUv({ toolbusDirectory: join(projectRoot, ".toolbus") });
+  const uv = await findUv();
   const packages = [`--from=grpcio-tools==${versions.grpcioTools}`, `--with=mypy-protobuf==${versions.mypyProtobuf}`];
   const command = [
     "tool",

@@ -1,7 +1,7 @@
-// Packs the library for TypeScript: `npm run pack:library` prints the path of the tarball, which `npm install` and `npm publish` take.
+// Packs the suite, its command and its library: `npm run pack` prints the path of the tarball, which `npm install` and `npx` take.
 
 import { join } from "node:path";
 import { projectRoot } from "../gen/command.ts";
-import { packLibrary } from "./pack.ts";
+import { packPackage } from "./pack.ts";
 
-console.log(await packLibrary(join(projectRoot, ".toolbus", "library", "toolbus")));
+console.log(await packPackage(join(projectRoot, ".toolbus", "package", "toolbus")));

@@ -1,18 +1,29 @@
-import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { cp, glob, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { observeCommand, projectRoot as root, runCommand } from "../gen/command.ts";
 
-const entry = "./sdk/typescript/client/toolbus";
-const dependencies = ["@bufbuild/protobuf", "@connectrpc/connect", "@connectrpc/connect-web"];
+/** Everything runs by Node 24; what programs import, in Node 20 and in browsers, is compiled for them, and has its types. */
+const PROJECTS = ["tsconfig.build.json", "sdk/typescript/tsconfig.build.json"];
 
-/** Builds the library for TypeScript as a package for npm, for Node 20 and browsers; gives the path of its tarball. */
-export async function packLibrary(directory: string): Promise<string> {
+/** What is read at run time and is no TypeScript. */
+const FILES = [
+  "LICENSE",
+  "README.md",
+  "examples/{agents,hosted,scripts,tools,workers}/*",
+  "gen/jsonschema/*.json",
+  "runtime/**/*.txt",
+  "sdk/python/toolbus_sdk/**/{*.py,py.typed}",
+  "services/worker-pool/inspector/*.py",
+];
+
+/** Builds the package for npm in a directory of its own: the suite, the command and the library; gives the path of its tarball. */
+export async function packPackage(directory: string): Promise<string> {
   await rm(directory, { recursive: true, force: true });
   await mkdir(directory, { recursive: true });
-  await compile(directory);
+  for (const project of PROJECTS) await compile(project, directory);
+  for await (const file of glob(FILES, { cwd: root }))
+    await cp(join(root, file), join(directory, file), { recursive: true });
   await writeFile(join(directory, "package.json"), JSON.stringify(await manifest(), undefined, 2));
-  for (const name of ["LICENSE", "sdk/typescript/README.md"])
-    await writeFile(join(directory, name.split("/").at(-1) ?? name), await readFile(join(root, name)));
   const target = dirname(directory);
   const name = await runCommand("npm", ["pack", "--silent", "--pack-destination", target], { cwd: directory });
   return join(target, name.trim());
@@ -21,32 +32,36 @@ export async function packLibrary(directory: string): Promise<string> {
 /** The compiler minds that it leaves imports by `#` as they are: the package says where they lead. */
 const LEFT = "error TS2877:";
 
-async function compile(directory: string): Promise<void> {
-  const args = ["-p", "sdk/typescript/tsconfig.build.json", "--outDir", directory];
-  const { output } = await observeCommand("tsc", args, { cwd: root });
+async function compile(project: string, directory: string): Promise<void> {
+  const { output } = await observeCommand("tsc", ["-p", project, "--outDir", directory], { cwd: root });
   const faults = output.split("\n").filter((line) => line.includes("error TS") && !line.includes(LEFT));
-  if (faults.length > 0) throw new Error(`the library does not compile:\n${faults.join("\n")}`);
+  if (faults.length > 0) throw new Error(`the package does not compile:\n${faults.join("\n")}`);
 }
 
-/** What its files import by `#`, and the packages that they need, in the versions of this project. */
 async function manifest(): Promise<object> {
   const own = JSON.parse(await readFile(join(root, "package.json"), "utf8"));
+  const { name, version, description, license, type, dependencies, optionalDependencies } = own;
+  const module = (path: string) => ({ types: `${path}.d.ts`, default: `${path}.js` });
   return {
-    name: "toolbus",
-    version: own.version,
-    description: "Runs agents of a toolbus suite, and offers them tools of your program.",
-    license: own.license,
-    type: "module",
+    name,
+    version,
+    description,
+    license,
+    type,
     engines: { node: ">=20" },
-    sideEffects: false,
+    bin: { toolbus: "cli/toolbus.js" },
     exports: {
-      ".": { types: `${entry}.d.ts`, default: `${entry}.js` },
-      "./gen/*": { types: "./gen/es/toolbus/*.d.ts", default: "./gen/es/toolbus/*.js" },
+      ".": module("./sdk/typescript/client/toolbus"),
+      "./hosted": module("./sdk/typescript/hosted"),
+      "./gen/*": module("./gen/es/toolbus/*"),
+      "./schemas/*": "./gen/jsonschema/*",
     },
     imports: {
-      "#gen/*.ts": { types: "./gen/es/*.d.ts", default: "./gen/es/*.js" },
-      "#runtime/*.ts": { types: "./runtime/*.d.ts", default: "./runtime/*.js" },
+      "#gen/jsonschema/*": "./gen/jsonschema/*",
+      "#gen/*.ts": module("./gen/es/*"),
+      "#runtime/*.ts": module("./runtime/*"),
     },
-    dependencies: Object.fromEntries(dependencies.map((name) => [name, own.dependencies[name]])),
+    dependencies,
+    optionalDependencies,
   };
 }

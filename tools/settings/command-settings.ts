@@ -16,9 +16,10 @@ export const commandSettings: readonly Setting[] = [
   },
   {
     name: "TOOLBUS_DIRECTORY",
-    meaning: "Where `toolbus up` keeps its state, and where other commands look for its key (`up --directory`).",
+    meaning:
+      "Where `toolbus up` keeps its state, and where other commands look for its address and key (`up --directory`).",
     form: "path",
-    fallback: ".toolbus",
+    whenUnset: "`.toolbus` in the folder of the project",
   },
   {
     name: "TOOLBUS_SOCKET",
@@ -49,6 +50,6 @@ export const commandSettings: readonly Setting[] = [
     name: "NODE_COMPILE_CACHE",
     meaning: "Where the services of `toolbus up` keep compiled code.",
     form: "path",
-    whenUnset: "`.toolbus/compile-cache` in the folder of the program",
+    whenUnset: "`toolbus/compile-cache` in the user's cache: `XDG_CACHE_HOME`, else `~/.cache`",
   },
 ];

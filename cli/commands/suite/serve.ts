@@ -1,4 +1,5 @@
 import { Argument, type Command } from "commander";
+import { foldersOfProject, projectDirectory } from "../../project/project.ts";
 import { definitionOfService, listServices } from "../../suite/service-names.ts";
 
 export function addServeCommand(program: Command): void {
@@ -11,6 +12,7 @@ export function addServeCommand(program: Command): void {
 }
 
 async function serve(service: string): Promise<void> {
+  Object.assign(process.env, foldersOfProject(projectDirectory(), process.env));
   const { runService } = await import("#runtime/lifecycle/run-service.ts");
   await runService(await definitionOfService(service));
 }

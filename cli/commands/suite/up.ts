@@ -1,9 +1,12 @@
 import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { readServiceConfig } from "#runtime/config/service-config.ts";
 import { collectGarbageOfStart } from "#runtime/lifecycle/heap.ts";
-import { defaultDirectory, globalOptionsOf } from "../../global-options.ts";
+import { globalOptionsOf } from "../../global-options.ts";
 import { colors, printJson, printLine, printNote } from "../../printing/terminal.ts";
+import { foldersOfProject, isProject, projectDirectory, stateDirectory } from "../../project/project.ts";
 import { listServices } from "../../suite/service-names.ts";
 import type { ServiceEvent } from "../../suite/services-process.ts";
 import { openSuite, type Suite } from "../../suite/suite.ts";
@@ -33,7 +36,7 @@ export function addUpCommand(program: Command): void {
     .addOption(
       new Option("--directory <path>", "where the suite keeps its state, its key and its logs")
         .env("TOOLBUS_DIRECTORY")
-        .default(defaultDirectory),
+        .default(stateDirectory(), "`.toolbus` of the project"),
     )
     .option("--no-auth", "let every user and program of this machine in without a key")
     .addOption(new Option("--nats <url>", "use this NATS server instead of starting one").env("NATS_URL"))
@@ -90,18 +93,26 @@ async function runSuite(options: Options, command: Command, stop: AbortSignal): 
   const durability = options.sync === "always" ? "power loss" : "the end of any process";
   if (json) printJson({ kind: "ready", url: suite.url, natsUrl: natsUrl ?? suite.nats.url, keyFile: suite.key?.path });
   else {
-    const portOption = options.port === 7480 ? "" : ` --url ${suite.url}`;
     // One write, so that who waits for the first line has the others too.
     printLine(
       [
         `${colors.green("toolbus is up")} after ${seconds} s at ${colors.bold(suite.url)}`,
         `What is acknowledged survives ${durability}. Logs are in ${options.directory}/logs. Ctrl-C stops it.`,
         ...linesOfKey(suite),
-        `Try: npx toolbus run demo "hello"${portOption}`,
+        advice(),
       ].join("\n"),
     );
   }
   if (!stop.aborted) await once(stop, "abort");
+}
+
+/** What to do next, where the suite serves files of this project. */
+function advice(): string {
+  const project = projectDirectory();
+  if (!isProject(project)) return `There are no agents in ${project}: npx toolbus init makes some.`;
+  const { TOOLBUS_AGENTS: agents } = foldersOfProject(project, process.env);
+  const hasDemo = existsSync(join(`${agents}`, "demo.json"));
+  return hasDemo ? `Try: npx toolbus run demo "hello"` : `Try: npx toolbus agents`;
 }
 
 /** The key itself is shown once, when it was made. */

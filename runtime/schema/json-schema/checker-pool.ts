@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { Piscina } from "piscina";
 import { BoundedMap } from "#runtime/collections/bounded-map.ts";
 import { FairQueue } from "#runtime/collections/fair-queue.ts";
+import { moduleBeside } from "#runtime/config/places.ts";
 import type { Finding, Question } from "./checker.ts";
 import { CHECK_MS, COMPILE_MS } from "./limits.ts";
 
@@ -25,7 +26,7 @@ let pool: Piscina<Question, Finding> | undefined;
 
 function threads(): Piscina<Question, Finding> {
   pool ??= new Piscina({
-    filename: new URL("./checker-thread.ts", import.meta.url).href,
+    filename: moduleBeside(import.meta, "checker-thread").href,
     minThreads: 0,
     maxThreads: THREADS,
     idleTimeout: IDLE_MS,

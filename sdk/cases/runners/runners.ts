@@ -6,7 +6,7 @@ import { build } from "vite";
 import { findUv } from "#runtime/bus/nats-server/find/find-uv.ts";
 import { printNote } from "../../../cli/printing/print.ts";
 import { projectRoot, runCommand } from "../../../tools/gen/command.ts";
-import { packLibrary } from "../../../tools/pack/pack.ts";
+import { packPackage } from "../../../tools/pack/pack.ts";
 
 const here = (name: string) => fileURLToPath(new URL(`../${name}`, import.meta.url));
 const CASES = here("cases.yaml");
@@ -28,7 +28,7 @@ async function packagedRunner(): Promise<Command> {
   await rm(directory, { recursive: true, force: true });
   await mkdir(directory, { recursive: true });
   await writeFile(join(directory, "package.json"), JSON.stringify({ private: true, type: "module" }));
-  const tarball = await packLibrary(join(projectRoot, ".toolbus/cases/library/toolbus"));
+  const tarball = await packPackage(join(projectRoot, ".toolbus/cases/package/toolbus"));
   const { version } = JSON.parse(await readFile(join(projectRoot, "node_modules/yaml/package.json"), "utf8"));
   await runCommand("npm", ["install", "--silent", "--no-audit", "--no-fund", tarball, `yaml@${version}`], {
     cwd: directory,

@@ -13,8 +13,11 @@ const settings = testsOf("test/contract/documents/settings.test.ts");
 export const prod: Proofs = {
   "PROD-1": [
     shown(
-      "a packed tarball runs below node_modules, where Node strips no types",
-      packed("is started, lists the tools of an agent, calls one, and runs the agent"),
+      "a packed tarball runs in an empty folder with an empty home, without install scripts",
+      packed(
+        "serves it: an agent runs, and a tool of each kind answers",
+        "is a library with types, and stubs of the contract",
+      ),
     ),
     open("the package is to be had from the registry", "It is private."),
     open("Python and Go packages", "There are generated stubs, no packages."),
@@ -26,12 +29,20 @@ export const prod: Proofs = {
     open("a compose file of one node, and a chart", "Neither is there."),
   ],
   "PROD-2": [
-    open("init, dev, doctor, chat and completion", "The command has none of them."),
+    shown(
+      "a project is a folder: init makes it, and commands find it upwards",
+      packed("makes a project, which stays as it is when it is made again", "serves it: an agent runs"),
+    ),
+    shown(
+      "a folder that is named and not there is an error",
+      packed("a folder that the project names and that is not there, and a name that is none"),
+    ),
+    open("dev, chat and completion", "The command has none of them."),
     shown(
       "the CLI says where it looked and how to start the suite",
       refusals("where nothing answers: says so and how to start"),
     ),
-    open("the CLI finds the running suite by itself", "It knows its default address and TOOLBUS_URL."),
+    shown("the CLI finds the running suite by itself", packed("serves it: an agent runs")),
   ],
   "PROD-3": [
     shown(

@@ -1,54 +1,118 @@
-// The package as who installs it has it: packed, below `node_modules`, where Node strips no types.
+// The package as who installs it has it: from its tarball and the registry, in an empty folder, with an empty home.
 
-import { execFile } from "node:child_process";
-import { mkdir, mkdtemp, readdir, rename, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { packagesDirectory } from "#runtime/config/places.ts";
 import { until } from "#runtime/time/until.ts";
-import { projectRoot } from "../../architecture/source-files.ts";
+import { observeCommand, runCommand as runProgram } from "../../../tools/gen/command.ts";
+import { packPackage } from "../../../tools/pack/pack.ts";
 import { type CommandOptions, runCommand, startCommand } from "../../harness/commands/command.ts";
 
-const run = promisify(execFile);
 const stack = new AsyncDisposableStack();
+let root: string;
+let project: string;
 let options: CommandOptions;
 
-/** Packs and unpacks it beside the packages that it depends on, and programs that were fetched before. */
 beforeAll(async () => {
-  const cwd = await mkdtemp(join(tmpdir(), "toolbus-packed-"));
-  stack.defer(() => rm(cwd, { recursive: true, force: true, maxRetries: 20 }));
-  await run("npm", ["pack", "--pack-destination", cwd], { cwd: projectRoot });
-  const [tarball = ""] = await readdir(cwd);
-  await run("tar", ["-xzf", tarball], { cwd });
-  for (const folder of ["node_modules", ".toolbus"]) await mkdir(join(cwd, folder));
-  await rename(join(cwd, "package"), join(cwd, "node_modules", "toolbus"));
-  const link = (...path: string[]) => symlink(join(projectRoot, ...path), join(cwd, ...path));
-  for (const name of await readdir(join(projectRoot, "node_modules"))) await link("node_modules", name);
-  for (const name of ["uv", "nats-server"]) await link(".toolbus", name);
-  const program = join(cwd, "node_modules", "toolbus", "cli", "toolbus.js");
-  const PATH = `${join(cwd, "node_modules", ".bin")}:${process.env.PATH}`;
-  options = { env: { PATH, TOOLBUS_DIRECTORY: join(cwd, ".toolbus") }, installed: { program, cwd } };
-  const agent = { name: "noter", tools: { use: ["@notes/*"] } };
-  await writeFile(join(cwd, "noter.json"), JSON.stringify(agent));
-}, 120_000);
+  root = await mkdtemp(join(tmpdir(), "toolbus-packed-"));
+  stack.defer(() => rm(root, { recursive: true, force: true, maxRetries: 20 }));
+  project = join(root, "project");
+  await mkdir(project);
+  await mkdir(join(root, "home"));
+  const tarball = await packPackage(join(root, "toolbus"));
+  await writeFile(join(project, "package.json"), "{}");
+  await runProgram("npm", ["install", "--silent", "--no-audit", "--no-fund", "--ignore-scripts", tarball], {
+    cwd: project,
+  });
+  const program = join(project, "node_modules", "toolbus", "cli", "toolbus.js");
+  const others = (process.env.PATH ?? "").split(":").filter((folder) => !folder.startsWith(packagesDirectory));
+  const PATH = [join(project, "node_modules", ".bin"), ...others].join(":");
+  options = { env: { PATH, HOME: join(root, "home"), XDG_CACHE_HOME: "" }, installed: { program, cwd: project } };
+}, 240_000);
 afterAll(() => stack.disposeAsync());
 
+const toolbus = (...args: string[]) => runCommand(args, options);
+
 describe("PROD-1 the packed package", () => {
-  it("is started, lists the tools of an agent, calls one, and runs the agent", { timeout: 180_000 }, async () => {
+  it("makes a project, which stays as it is when it is made again", async () => {
+    expect(await toolbus("init")).toMatchObject({
+      exitCode: 0,
+      stdout: expect.stringContaining("made  agents/demo.json"),
+    });
+    await writeFile(join(project, "agents", "mine.json"), '{"$schema":"../schemas/agent.schema.json","name":"mine"');
+    await writeFile(
+      join(project, "agents", "demo.json"),
+      (await readFile(join(project, "agents", "demo.json"), "utf8")).replace("Replays", "Plays"),
+    );
+    const again = await toolbus("init");
+    expect(again.stdout).toContain("kept  agents/demo.json");
+    expect(await readFile(join(project, "agents", "demo.json"), "utf8")).toContain("Plays");
+    await rm(join(project, "agents", "mine.json"));
+  });
+
+  it("serves it: an agent runs, and a tool of each kind answers", { timeout: 240_000 }, async () => {
     await using suite = startCommand(["up", "--port", "0"], options);
-    const url = await until(() => /toolbus is up after [\d.]+ s at (http\S+)/.exec(suite.written.stdout)?.[1], {
-      timeoutMs: 90_000,
+    await until(() => /toolbus is up after [\d.]+ s at (http\S+)/.exec(suite.written.stdout)?.[1], {
+      timeoutMs: 120_000,
       what: "the suite to be up",
     });
     expect(suite.written.stderr).not.toMatch(/Warning|ended/);
-    const toolbus = (...args: string[]) => runCommand(["--url", url, ...args], options);
-    expect((await toolbus("tools", "--agent", "demo")).stdout).toMatch(/@everything\/echo +mcp +callable/);
-    const { stdout, stderr } = await toolbus("call", "qr", '{"text":"hi"}', "--agent", "demo");
-    expect(JSON.parse(stdout), stderr).toMatchObject({ text: "hi" });
+    expect(suite.written.stdout).toContain('Try: npx toolbus run demo "hello"');
     expect(await toolbus("run", "demo", "hello")).toMatchObject({ exitCode: 0 });
-    expect(await toolbus("agents", "apply", "noter.json")).toMatchObject({ exitCode: 0 });
-    const noted = await toolbus("call", "@notes/remember", '{"text":"hi"}', "--agent", "noter");
-    expect(noted.stdout, noted.stderr).toBe('{"notes":1}\n');
+    expect((await toolbus("tools", "--agent", "demo")).stdout).toMatch(/@everything\/echo +mcp +callable/);
+    const call = async (tool: string, args: string) => {
+      const { stdout, stderr } = await toolbus("call", tool, args, "--agent", "assistant");
+      return JSON.parse(stdout || JSON.stringify(stderr));
+    };
+    expect(await call("@qr/encode", '{"text":"hi"}')).toMatchObject({ text: "hi" });
+    expect(await call("@notes/remember", '{"text":"hi"}')).toEqual({ notes: 1 });
+    const inside = { ...options, installed: { ...options.installed, cwd: join(project, "agents") } } as CommandOptions;
+    expect(await runCommand(["agents"], inside), "from a folder inside").toMatchObject({ exitCode: 0 });
+  });
+
+  it("is a library with types, and stubs of the contract", async () => {
+    const program = `
+      import { createToolbus } from "toolbus";
+      import { ToolService } from "toolbus/gen/tool/v1/tool_service_pb";
+      import schema from "toolbus/schemas/agent.schema.json" with { type: "json" };
+      console.log(typeof createToolbus, ToolService.typeName, schema.type);`;
+    await writeFile(join(project, "library.mjs"), program);
+    const told = await runProgram(process.execPath, ["library.mjs"], { cwd: project });
+    expect(told.trim()).toBe("function toolbus.tool.v1.ToolService object");
+    await writeFile(
+      join(project, "typed.ts"),
+      'import { createToolbus } from "toolbus";\nexport const wrong: number = createToolbus;\n',
+    );
+    const checked = await observeCommand(
+      "tsc",
+      ["--noEmit", "--module", "nodenext", "--skipLibCheck", "--ignoreConfig", join(project, "typed.ts")],
+      {
+        cwd: project,
+      },
+    );
+    expect(checked.output).toMatch(/typed\.ts\(2,14\): error TS2322/);
+    expect(checked.output.match(/error/g)).toHaveLength(1);
+  });
+});
+
+describe("PROD-1 the command refuses", () => {
+  it("a folder that the project names and that is not there, and a name that is none", async () => {
+    const cwd = join(root, "wrong");
+    await mkdir(cwd);
+    const at = { ...options, installed: { ...options.installed, cwd } } as CommandOptions;
+    await writeFile(join(cwd, "toolbus.yaml"), "agents: my-agents\n");
+    const missing = await runCommand(["up", "--port", "0"], at);
+    expect(missing).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringContaining(`there is no folder ${join(cwd, "my-agents")}`),
+    });
+    await writeFile(join(cwd, "toolbus.yaml"), "agent: agents\n");
+    const unknown = await runCommand(["up", "--port", "0"], at);
+    expect(unknown).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringMatching(/agent\b[\s\S]*agents, tools, workers, hosted, scripts/),
+    });
   });
 });

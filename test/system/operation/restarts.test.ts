@@ -7,6 +7,7 @@ import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { until } from "#runtime/time/until.ts";
 import { type Connection, openConnection } from "../../../cli/connection.ts";
+import { foldersOfProject, projectDirectory } from "../../../cli/project/project.ts";
 import { listServices } from "../../../cli/suite/service-names.ts";
 import type { SuiteService } from "../../../cli/suite/services.ts";
 import { type ServiceEvent, ServicesProcess } from "../../../cli/suite/services-process.ts";
@@ -91,7 +92,7 @@ describe("BUS-4 services are started one by one, before NATS", () => {
     const lastReady = createLastReady();
     const env = {
       ...process.env,
-      ...plainAgent,
+      ...foldersOfProject(projectDirectory(), plainAgent),
       NATS_URL: server.url,
       TOOLBUS_BUS_CREDENTIALS: server.credentials,
       TOOLBUS_HTTP_PORT: "0",

@@ -2,12 +2,13 @@ import { constants } from "node:fs";
 import { access, mkdir, rename, rm, stat } from "node:fs/promises";
 import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { userCache } from "../../../config/places.ts";
 import { openLockDirectory } from "../lock-directory.ts";
 
 /** How the programs that the suite needs are found; every member has a default that suits a person at a terminal. */
 export interface FindOptions {
-  /** Where fetched programs are kept: `.toolbus` in the working directory unless told. */
-  toolbusDirectory?: string | undefined;
+  /** Where fetched programs are kept: that of the user unless told. */
+  cacheDirectory?: string | undefined;
   /** Folders to look in, as in PATH, which is the default. */
   searchPath?: string | undefined;
   /** Told about work that takes longer than a moment; a line on stderr unless told. */
@@ -16,7 +17,7 @@ export interface FindOptions {
 }
 
 export interface FindContext {
-  readonly toolbusDirectory: string;
+  readonly cacheDirectory: string;
   readonly searchPath: string;
   readonly onProgress: (line: string) => void;
   readonly signal: AbortSignal | undefined;
@@ -24,7 +25,7 @@ export interface FindContext {
 
 export function contextFromOptions(options: FindOptions): FindContext {
   return {
-    toolbusDirectory: options.toolbusDirectory ?? join(process.cwd(), ".toolbus"),
+    cacheDirectory: options.cacheDirectory ?? userCache(),
     searchPath: options.searchPath ?? process.env.PATH ?? "",
     onProgress: options.onProgress ?? ((line) => process.stderr.write(`${line}\n`)),
     signal: options.signal,

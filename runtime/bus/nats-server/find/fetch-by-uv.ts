@@ -8,7 +8,7 @@ export async function fetchByUv(
   context: FindContext,
   { name, version }: { name: string; version: string },
 ): Promise<string> {
-  const directory = join(context.toolbusDirectory, name, version);
+  const directory = join(context.cacheDirectory, name, version);
   await fetchOnce(directory, context, async (temporary) => {
     const uv = await findUv(context);
     context.onProgress(`toolbus: fetching ${name} ${version} from PyPI into ${directory}`);

@@ -1,4 +1,5 @@
 import { dirname, join } from "node:path";
+import { userCache } from "../../../config/places.ts";
 import { messageFromUnknown } from "../../../failure/failure.ts";
 import { LocalFailure } from "../../../failure/local-failure.ts";
 import { runToEnd } from "../run-to-end.ts";
@@ -14,16 +15,16 @@ import {
 export const pinnedUv = "0.13.9";
 
 /** Where `findUv` puts what it fetches. */
-export function fetchedUv(toolbusDirectory = join(process.cwd(), ".toolbus")): string {
-  return join(toolbusDirectory, "uv", pinnedUv, "bin", "uv");
+export function fetchedUv(cacheDirectory = userCache()): string {
+  return join(cacheDirectory, "uv", pinnedUv, "bin", "uv");
 }
 
-/** The path of `uv`: from the PATH, else fetched once from PyPI by pip into the toolbus directory. */
+/** The path of `uv`: from the PATH, else fetched once from PyPI by pip into the user's cache. */
 export async function findUv(options: FindOptions = {}): Promise<string> {
   const context = contextFromOptions(options);
   const onPath = await executableOnPath("uv", context.searchPath);
   if (onPath !== undefined) return onPath;
-  const path = fetchedUv(context.toolbusDirectory);
+  const path = fetchedUv(context.cacheDirectory);
   const directory = dirname(dirname(path));
   if (await isExecutable(path)) return path;
   try {

@@ -1,5 +1,6 @@
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
+import { moduleBeside } from "#runtime/config/places.ts";
 import type { Confinement } from "#runtime/lifecycle/child-process/confinement.ts";
 import { type ChildProcess, openChildProcess } from "#runtime/lifecycle/child-process.ts";
 import type { WrittenLine } from "../../logs/log-line.ts";
@@ -22,18 +23,13 @@ export interface ProcessOptions {
   onLine: (line: WrittenLine) => void;
 }
 
-const PROGRAM = fileURLToPath(new URL("./program.ts", import.meta.url));
+const PROGRAM = fileURLToPath(moduleBeside(import.meta, "program"));
 
 /** Messages go over descriptors 3 and 4. What the module prints goes to stderr, and is never taken for a message. */
 const SCRIPT = 'exec "$@" 3<&0 4>&1 </dev/null >&2';
 
 /** There may be many, and what a module needs for long is in its old generation. */
 const MAX_SEMI_SPACE_MIB = 2;
-
-/** What this program's own files are loaded by, as below `node_modules`. Other options of its own are none of a module's. */
-function hooks(): string[] {
-  return process.execArgv.flatMap((word, index, words) => (word === "--import" ? [word, words[index + 1] ?? ""] : []));
-}
 
 /** Starts a process that loads the module; it has nothing of the service's environment, and what it prints comes as lines. */
 export function startProcess(options: ProcessOptions, onPrint: (line: string) => void): Promise<ChildProcess> {
@@ -45,7 +41,7 @@ export function startProcess(options: ProcessOptions, onPrint: (line: string) =>
   const visible = [dirname(path), dirname(process.execPath)];
   return openChildProcess({
     command: "/bin/sh",
-    args: ["-c", SCRIPT, "sh", process.execPath, ...hooks(), ...heapWords, PROGRAM, path],
+    args: ["-c", SCRIPT, "sh", process.execPath, ...heapWords, PROGRAM, path],
     env: environment,
     cwd: dirname(path),
     confinement: confinement && { ...confinement, visible },

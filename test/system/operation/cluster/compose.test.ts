@@ -69,7 +69,7 @@ describe("BUS-6 docker-compose.yml", () => {
     const read = namesIn(
       config,
       "runtime/config/service-config.ts",
-      "runtime/config/secret-files.ts",
+      "runtime/config/secrets/secret-files.ts",
       ...readersUsedBy(config),
     );
     expect(Object.keys(service.environment ?? {}).filter((variable) => !read.has(variable))).toEqual([]);

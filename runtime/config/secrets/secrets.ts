@@ -1,4 +1,4 @@
-import type { EnvironmentReader } from "./environment.ts";
+import type { EnvironmentReader } from "../environment.ts";
 
 /** A secret NAME is the variable TOOLBUS_SECRET_NAME of the service that uses it. */
 export const SECRET_PREFIX = "TOOLBUS_SECRET_";

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { messageFromUnknown } from "../failure/failure.ts";
-import { LocalFailure } from "../failure/local-failure.ts";
+import { messageFromUnknown } from "../../failure/failure.ts";
+import { LocalFailure } from "../../failure/local-failure.ts";
 
 /** A directory whose files are variables: the name of each, and its content without the last line end. */
 const SECRETS_DIRECTORY = "TOOLBUS_SECRETS_DIRECTORY";

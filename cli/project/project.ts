@@ -1,0 +1,83 @@
+// A project is a folder of agents, tools and their code. `toolbus.yaml` marks it, and says which folders have other names than these:
+// agents, tools, workers, hosted, scripts. Commands find it upwards from where they are started; without one, that folder is it.
+
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { parse } from "yaml";
+import { z } from "zod";
+import { messageFromUnknown } from "#runtime/failure/failure.ts";
+import { LocalFailure } from "#runtime/failure/local-failure.ts";
+
+const MARK = "toolbus.yaml";
+
+/** The variables by which services are told. */
+const variables = {
+  agents: "TOOLBUS_AGENTS",
+  tools: "TOOLBUS_TOOLS",
+  workers: "TOOLBUS_WORKERS",
+  hosted: "TOOLBUS_HOSTED",
+  scripts: "TOOLBUS_SCRIPTS",
+} as const;
+
+type Folder = keyof typeof variables;
+
+const folders = Object.keys(variables) as Folder[];
+const form = z.partialRecord(z.enum(folders), z.string().min(1));
+
+/** The nearest folder upwards that is marked, else where it begins. */
+export function projectDirectory(from = process.cwd()): string {
+  for (let directory = resolve(from); ; directory = dirname(directory)) {
+    if (existsSync(join(directory, MARK))) return directory;
+    if (directory === dirname(directory)) return resolve(from);
+  }
+}
+
+/** Where a suite of this project keeps what lasts. */
+export function stateDirectory(): string {
+  return join(projectDirectory(), ".toolbus");
+}
+
+/** The variables in the project's `.env`, which those that are set already stand above. */
+export function loadProjectVariables(): void {
+  const path = join(projectDirectory(), ".env");
+  if (existsSync(path)) process.loadEnvFile(path);
+}
+
+/**
+ * The folders as variables of services, unless the environment names them. Throws `failed_precondition` for a mark that cannot be
+ * read, and for a folder that is named and not there.
+ */
+export function foldersOfProject(directory: string, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const named = readMark(join(directory, MARK));
+  const paths = folders.map((folder): [string, string] => {
+    const variable = variables[folder];
+    const given = env[variable]?.trim();
+    if (given) return [variable, existing(resolve(given), variable)];
+    const name = named[folder];
+    const path = resolve(directory, name ?? folder);
+    return [variable, name === undefined ? path : existing(path, `${join(directory, MARK)}, ${folder}`)];
+  });
+  return Object.fromEntries(paths);
+}
+
+/** Whether there is anything to serve. */
+export function isProject(directory: string): boolean {
+  return [MARK, ...folders].some((name) => existsSync(join(directory, name)));
+}
+
+function readMark(path: string): Partial<Record<Folder, string>> {
+  if (!existsSync(path)) return {};
+  try {
+    return form.parse(parse(readFileSync(path, "utf8")) ?? {});
+  } catch (error) {
+    const why = error instanceof z.ZodError ? z.prettifyError(error) : messageFromUnknown(error);
+    const text = `${path} cannot be used: ${why}\nIt names folders: ${folders.join(", ")}.`;
+    throw new LocalFailure("failed_precondition", text, { kind: "project_invalid", cause: error });
+  }
+}
+
+function existing(path: string, named: string): string {
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return path;
+  const text = `${named}: there is no folder ${path}`;
+  throw new LocalFailure("failed_precondition", text, { kind: "folder_missing" });
+}

@@ -1,0 +1,69 @@
+// What a new project begins with: the examples, with the schemas of their files for editors.
+
+import { cp, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { programDirectory } from "#runtime/config/places.ts";
+
+const EXAMPLES = ["agents", "hosted", "scripts", "tools", "workers"];
+const SCHEMAS = ["agent.schema.json", "tool.schema.json"];
+
+const MARK = `# This folder is a toolbus project: \`toolbus up\` serves what is in agents, tools, workers, hosted and scripts.
+# A folder of another name is named here, like \`agents: my-agents\`.
+`;
+
+const VARIABLES = `# Read by toolbus wherever in this project it is started. What the environment sets stands above it.
+# All settings: https://www.npmjs.com/package/toolbus, docs/settings.md
+
+# The model of agents/assistant.json: any server that speaks OpenAI's chat completions.
+# OPENAI_BASE_URL=https://api.openai.com/v1
+# OPENAI_API_KEY=
+
+# Secrets that tools and MCP servers name as \${{secrets.NAME}}.
+# TOOLBUS_SECRET_NAME=
+`;
+
+const IGNORED = ".toolbus/\n.env\nnode_modules/\n__pycache__/\n";
+
+export interface Made {
+  readonly made: readonly string[];
+  /** They were there, and stay as they are. */
+  readonly kept: readonly string[];
+}
+
+/** Writes what is not there; schemas are brought to those of this version. */
+export async function makeProject(directory: string): Promise<Made> {
+  const made: string[] = [];
+  const kept: string[] = [];
+  await mkdir(join(directory, "schemas"), { recursive: true });
+  for (const name of SCHEMAS)
+    await cp(join(programDirectory, "gen", "jsonschema", name), join(directory, "schemas", name));
+  const texts = { "toolbus.yaml": MARK, ".env": VARIABLES, ".gitignore": IGNORED, ...(await examples()) };
+  for (const [path, text] of Object.entries(texts)) {
+    await mkdir(join(directory, path, ".."), { recursive: true });
+    (await writeNew(join(directory, path), text)) ? made.push(path) : kept.push(path);
+  }
+  return { made, kept };
+}
+
+/** Their texts by their paths; what leads to the schemas leads to those of the project. */
+async function examples(): Promise<Record<string, string>> {
+  const texts: Record<string, string> = {};
+  for (const folder of EXAMPLES) {
+    const path = join(programDirectory, "examples", folder);
+    for (const name of (await readdir(path)).sort()) {
+      const text = await readFile(join(path, name), "utf8");
+      texts[`${basename(path)}/${name}`] = text.replace("../../gen/jsonschema/", "../schemas/");
+    }
+  }
+  return texts;
+}
+
+async function writeNew(path: string, text: string): Promise<boolean> {
+  try {
+    await writeFile(path, text, { flag: "wx", mode: path.endsWith(".env") ? 0o600 : 0o644 });
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
+    throw error;
+  }
+}
