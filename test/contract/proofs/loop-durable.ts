@@ -35,6 +35,7 @@ const responseTools = testsOf("test/system/doors/openai/responses-tools.test.ts"
 const completions = testsOf("test/system/doors/openai/chat-completions.test.ts");
 const responseDeaths = testsOf("test/system/doors/openai/responses-deaths.test.ts");
 const callOptions = testsOf("services/orchestrator/model/prompt/call-options.test.ts");
+const aiSdk = testsOf("test/system/doors/openai/clients/ai-sdk.test.ts");
 const telling = testsOf("services/gateway/responses/told/telling.test.ts");
 const creation = testsOf("services/orchestrator/runs/create/creation.test.ts");
 
@@ -250,6 +251,17 @@ export const loopDurable: Proofs = {
       responseTools(
         "what was not to be stored is neither told again nor continued",
         "a conversation is compacted, and goes on from what came of it",
+      ),
+    ),
+    shown(
+      "clients that people have use it unmodified",
+      aiSdk(
+        "gets a text",
+        "streams a text, and what it used",
+        "calls its function, and brings the output with all that was said",
+        "streams the call of its function, and what follows its output",
+        "leaves a stream that it aborts, whose response goes on",
+        "has its own error for a refusal, with the reason in it",
       ),
     ),
   ],

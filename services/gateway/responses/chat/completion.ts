@@ -23,7 +23,7 @@ export function headOf({ id, created_at: created, model }: ResponseResource, obj
 
 /** Why there is no completion. */
 export function faultOf({ status, error, incomplete_details: details }: ResponseResource): ToldError | undefined {
-  const told = { type: "server_error", param: null };
+  const told = { type: "server_error", param: "" };
   if (status === "cancelled") return { ...told, message: "the run was canceled", code: (details as Why).reason };
   return status === "failed" ? { ...told, ...(error as Pick<ToldError, "code" | "message">) } : undefined;
 }

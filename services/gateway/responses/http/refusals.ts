@@ -8,14 +8,15 @@ export interface ToldError {
   readonly type: string;
   readonly code: string;
   readonly message: string;
-  readonly param: string | null;
+  /** The field that is at fault, or nothing; never null, as the AI SDK shows no error without this text. */
+  readonly param: string;
 }
 
 export function toldErrorFrom(error: unknown): ToldError {
   const failure = failureFromConnectError(error);
   const { message, reason, fieldViolations } = failure;
   const type = TYPES[statusOf(failure)] ?? "server_error";
-  const param = fieldViolations?.[0]?.field ?? null;
+  const param = fieldViolations?.[0]?.field ?? "";
   const isPrevious = reason === "RUN_NOT_FOUND" && param === "previous_response_id";
   return { type, code: isPrevious ? "previous_response_not_found" : reason, message, param };
 }

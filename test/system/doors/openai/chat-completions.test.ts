@@ -237,7 +237,7 @@ it("LOOP-18 a run that fails is told as an error, which clients do not try again
   const response = await ask(here, path, asked);
   expect([response.status, response.headers.get("x-should-retry")]).toEqual([500, "false"]);
   const { error } = (await response.json()) as Answered;
-  expect(error).toMatchObject({ type: "server_error", code: "empty_answer", param: null });
+  expect(error).toMatchObject({ type: "server_error", code: "empty_answer", param: "" });
   const { chunks, end } = await streamed(asked);
   expect(chunks.at(-1)).toStrictEqual({ error });
   expect(end).not.toBe("[DONE]");
