@@ -36,6 +36,7 @@ const completions = testsOf("test/system/doors/openai/chat-completions.test.ts")
 const responseDeaths = testsOf("test/system/doors/openai/responses-deaths.test.ts");
 const callOptions = testsOf("services/orchestrator/model/prompt/call-options.test.ts");
 const aiSdk = testsOf("test/system/doors/openai/clients/ai-sdk.test.ts");
+const agentsSdk = testsOf("test/system/doors/openai/clients/openai-agents.test.ts");
 const telling = testsOf("services/gateway/responses/told/telling.test.ts");
 const creation = testsOf("services/orchestrator/runs/create/creation.test.ts");
 
@@ -262,6 +263,15 @@ export const loopDurable: Proofs = {
         "streams the call of its function, and what follows its output",
         "leaves a stream that it aborts, whose response goes on",
         "has its own error for a refusal, with the reason in it",
+      ),
+      agentsSdk(
+        "gets a text, and what it used",
+        "streams a text",
+        "calls its function, and brings the output with all that was said",
+        "streams the call of its function, and what follows its output",
+        "goes on from the last response",
+        "leaves a stream that it aborts, whose response goes on",
+        "has its client's error for a refusal, with the reason as its code",
       ),
     ),
   ],
