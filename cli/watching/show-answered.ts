@@ -1,14 +1,20 @@
 import { createInterface } from "node:readline";
 import type { FunctionCall } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { openEnding } from "#runtime/time/ending.ts";
 import type { Connection } from "../connection.ts";
 import { exitCodes } from "../faults/fault.ts";
 import { printNote } from "../printing/print.ts";
 import { createAnswering, LinesEnded } from "../requests/answering.ts";
-import { showToEnd } from "./show-to-end.ts";
+import { type ShowOptions, showToEnd } from "./show-to-end.ts";
 
 /** Shows a run until it ends, and asks whoever sits there, or what is piped in, for the outputs that it waits for (LOOP-5). */
-export async function showAnswered(connection: Connection, runId: string, options: { json: boolean | undefined }) {
+export async function showAnswered(
+  connection: Connection,
+  runId: string,
+  { signal, ...options }: Pick<ShowOptions, "json" | "signal" | "onUpdate">,
+): Promise<RunState> {
   const runs = connection.client(RunService);
   await using lines = openLines();
   const answering = createAnswering({
@@ -17,11 +23,15 @@ export async function showAnswered(connection: Connection, runId: string, option
     submit: (callId, submission) => runs.submitOutputs({ runId, outputs: [{ callId, ...submission }] }),
   });
   try {
-    await showToEnd(connection, runId, {
+    using leaving = openEnding(answering.left, signal);
+    return await showToEnd(connection, runId, {
       ...options,
       staysWhileParked: true,
-      signal: answering.left,
-      onUpdate: answering.see,
+      signal: leaving.signal,
+      onUpdate(update) {
+        answering.see(update);
+        options.onUpdate?.(update);
+      },
     });
   } catch (error) {
     if (!answering.left.aborted) throw error;
@@ -29,6 +39,7 @@ export async function showAnswered(connection: Connection, runId: string, option
     for (const { callId } of answering.waiting)
       printNote(`give it with: toolbus runs answer ${runId} ${callId} OUTPUT`);
     process.exitCode = exitCodes.failure;
+    return RunState.REQUIRES_ACTION;
   }
 }
 

@@ -5,18 +5,18 @@ import { createJsonRunPrinter, createRunPrinter, type RunPrinter } from "../prin
 import { printJson, printText } from "../printing/terminal.ts";
 import { type FollowOptions, followRun } from "./run-follower.ts";
 
-interface ShowOptions extends Pick<FollowOptions, "staysWhileParked" | "signal"> {
+export interface ShowOptions extends Pick<FollowOptions, "staysWhileParked" | "signal"> {
   readonly json: boolean | undefined;
   /** Told of all that is shown, after it was. */
   readonly onUpdate?: RunPrinter["show"];
 }
 
-/** Shows a run on standard output until it ends. One that does not complete is a failure of the command. */
+/** Shows a run on standard output until it ends, and tells how it did. One that does not complete is a failure of the command. */
 export async function showToEnd(
   connection: Connection,
   runId: string,
   { json, onUpdate, ...options }: ShowOptions,
-): Promise<void> {
+): Promise<RunState> {
   const lines = json ? createJsonRunPrinter(printJson) : createRunPrinter(printText);
   const show: RunPrinter["show"] = (update) => {
     lines.show(update);
@@ -24,4 +24,5 @@ export async function showToEnd(
   };
   const status = await followRun(connection, runId, { ...options, printer: { show } });
   if (status !== RunState.COMPLETED) process.exitCode = exitCodes.failure;
+  return status;
 }

@@ -1,16 +1,21 @@
 import { create } from "@bufbuild/protobuf";
 import { type Command, InvalidArgumentError } from "commander";
-import { Role, ToolChoiceMode } from "#gen/toolbus/run/v1/run_pb.ts";
+import { Role, type Run, RunState, ToolChoiceMode } from "#gen/toolbus/run/v1/run_pb.ts";
 import { CreateRunResponseSchema, InputItemSchema, RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
+import { ToolCallState } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
+import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { armOfUrl } from "#runtime/agent-file/server-spelling.ts";
 import { textContent } from "#runtime/content/text.ts";
-import { globalOptionsOf, openConnection } from "../../connection.ts";
-import { UsageFault } from "../../faults/fault.ts";
+import { type Connection, globalOptionsOf, openConnection } from "../../connection.ts";
+import { exitCodes, UsageFault } from "../../faults/fault.ts";
 import { printMessage, printNote } from "../../printing/print.ts";
 import { readFunctionsFile } from "../../requests/functions-file.ts";
+import { openInterruption } from "../../requests/interruption.ts";
 import { startOnce } from "../../requests/start-once.ts";
 import { showAnswered } from "../../watching/show-answered.ts";
 import { showToEnd } from "../../watching/show-to-end.ts";
+import { openWaitingCalls } from "../../watching/waiting-calls.ts";
 
 interface Options {
   session?: string;
@@ -21,6 +26,7 @@ interface Options {
   mcpServer: { name: string; url: string }[];
   mcpHeader: { server: string; name: string; value: string }[];
   detach?: boolean;
+  keep?: boolean;
   key?: string;
 }
 
@@ -48,6 +54,7 @@ export function addRunCommand(program: Command): void {
       [],
     )
     .option("-d, --detach", "only start it and print it")
+    .option("--keep", "leave the session open that it opens, as --detach does; otherwise it is closed with the run")
     .option("--key <key>", "start it once for this key: who asks again with it gets the same run")
     .action(run);
 }
@@ -79,8 +86,38 @@ async function run(agent: string, words: string[], options: Options, command: Co
   if (started === undefined) throw new Error("the suite accepted the run without telling its id");
   if (options.detach) return printMessage(CreateRunResponseSchema, response);
   printNote(`run ${started.id} in session ${started.sessionId}`);
-  const show = functionTools.length > 0 ? showAnswered : showToEnd;
-  await show(connection, started.id, { json: global.json });
+  const state = await showRun(connection, started, { json: global.json, isAsked: functionTools.length > 0 });
+  const isOwn = options.session === undefined && !options.keep;
+  if (isOwn && state !== undefined) await closeUnlessAwaited(connection, started.sessionId, state);
+}
+
+/** Shows it until it ends, and tells how; undefined when Ctrl-C came first, which ends the command and not the run. */
+async function showRun(
+  connection: Connection,
+  run: Run,
+  { json, isAsked }: { json: boolean | undefined; isAsked: boolean },
+): Promise<RunState | undefined> {
+  using interruption = openInterruption();
+  const { signal } = interruption;
+  using waiting = openWaitingCalls(connection, run, printNote);
+  try {
+    const show = isAsked ? showAnswered : showToEnd;
+    return await show(connection, run.id, { json, signal, onUpdate: waiting.see });
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    printNote(`the run goes on: toolbus watch run ${run.id} shows it, toolbus runs cancel ${run.id} ends it`);
+    process.exitCode = exitCodes.interrupted;
+    return undefined;
+  }
+}
+
+/** A session that something still comes to stays, and says so: its next run would have it. */
+async function closeUnlessAwaited(connection: Connection, sessionId: string, state: RunState): Promise<void> {
+  if (state === RunState.REQUIRES_ACTION) return;
+  const pending = { sessionId, states: [ToolCallState.PENDING], pageSize: 1 };
+  const { calls } = await connection.client(ToolCallService).listToolCalls(pending);
+  if (calls.length > 0) return printNote(`the session stays open: a result of ${calls[0]?.tool} is yet to come`);
+  await connection.client(SessionService).closeSession({ sessionId });
 }
 
 const toolChoiceModes = new Map([

@@ -5,6 +5,7 @@ const up = testsOf("test/system/operation/up.test.ts");
 const gatewayAgain = testsOf("test/system/operation/gateway-again.test.ts");
 const refusals = testsOf("test/system/cli/cli-refusals.test.ts");
 const packed = testsOf("test/system/operation/packed.test.ts");
+const watching = testsOf("test/system/cli/cli-watching.test.ts");
 const policy = testsOf("services/tool-router/tools/policy.test.ts");
 const cli = testsOf("test/system/cli/cli.test.ts");
 const checks = testsOf("tools/check/checks.ts");
@@ -49,6 +50,10 @@ export const prod: Proofs = {
       "`up` leaves no process behind, ended or killed, and its address and store serve the next one",
       up("starts everything, says where it is", "that is killed takes everything with it"),
       gatewayAgain("a gateway that took a free port and died is back"),
+    ),
+    shown(
+      "`run` closes the session that it opened, and says who is waited for",
+      watching("`run` says who is waited for and how to answer, and closes the session"),
     ),
     open("no file is left by what was started for a moment", "No test looks at what remains on disk."),
   ],

@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AuditEventSchema, AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { WatchAuditEventsResponseSchema } from "#gen/toolbus/audit/v1/audit_service_pb.ts";
+import { SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { SpaceService, WatchSpaceResponseSchema } from "#gen/toolbus/space/v1/space_service_pb.ts";
 import { plainAgent } from "../../harness/agents/plain-run.ts";
@@ -15,6 +16,11 @@ beforeAll(async () => {
   suite = stack.use(await openTestSuite({ env: plainAgent }));
 });
 afterAll(() => stack.disposeAsync());
+
+async function stateOf(sessionId: string): Promise<SessionState | undefined> {
+  const { session } = await suite.connection.client(SessionService).getSession({ sessionId });
+  return session?.state;
+}
 
 const { toolbus, follow } = commandsAt(() => suite.url);
 
@@ -41,6 +47,35 @@ describe("what happens, as it happens", () => {
       return seen.includes("toolDone") && seen;
     });
     expect(kinds).toContain("toolRequiresAction");
+  });
+
+  it("PROD-3 `run` says who is waited for and how to answer, and closes the session that it opened", async () => {
+    await suite.connection.client(SpaceService).createSpace({ spaceId: "desk", title: "Desk" });
+    await using run = follow("run", "asker", "desk");
+    const told = /waits for a person in the space desk: ask .*\n {2}toolbus (answer desk \S+) '\{…\}'/;
+    const command = await until(() => told.exec(run.written.stderr)?.[1], { what: "the advice" });
+    const [, sessionId = ""] = /in session (\S+)/.exec(run.written.stderr) ?? [];
+    expect(await stateOf(sessionId)).toBe(SessionState.ACTIVE);
+    expect(await toolbus(...command.split(" "), '{"word":"yes"}')).toMatchObject({ exitCode: 0 });
+    expect(await run.ended).toMatchObject({ exitCode: 0 });
+    expect(run.written.stderr.match(/waits for a person/g), "said once").toHaveLength(1);
+    expect(await stateOf(sessionId)).toBe(SessionState.CLOSED);
+    const again = await toolbus("run", "plain", "hello", "--keep");
+    expect(await stateOf(/in session (\S+)/.exec(again.stderr)?.[1] ?? "")).toBe(SessionState.ACTIVE);
+  });
+
+  it("PROD-3 Ctrl-C leaves the run as it is, says how to go on, and exits with 130", async () => {
+    await suite.connection.client(SpaceService).createSpace({ spaceId: "lobby" });
+    await using run = follow("run", "asker", "lobby");
+    await until(() => run.written.stderr.includes("waits for a person"), { what: "the run to wait" });
+    run.signal("SIGINT");
+    const { exitCode, stderr } = await run.ended;
+    expect(exitCode).toBe(130);
+    const [, watch = "", id = ""] =
+      /goes on: toolbus (watch run (\S+)) shows it, toolbus runs cancel (\S+) ends it\n$/.exec(stderr) ?? [];
+    await using watched = follow(...watch.split(" "));
+    await until(() => watched.written.stdout.includes("→ ask"), { what: "the run to be shown" });
+    expect(await toolbus("runs", "cancel", id)).toMatchObject({ exitCode: 0 });
   });
 
   it("`spaces` creates, lists, shows and speaks in spaces, and `inbox` shows what an agent will read of it", async () => {

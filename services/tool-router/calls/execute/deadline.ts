@@ -24,17 +24,22 @@ const LONGER_DEFAULT_MS = 60_000;
 /** Progress makes a call no longer than so many times its time. */
 const MOST_TIMES = 10;
 
+/** A person has as long as the run; where that has no end, no longer than this. */
+const PERSON_MS = 7 * 24 * 3_600_000;
+
 /**
  * KIND-4: the tool's own timeout wins over the default of its kind, and the run's deadline caps both. A request outside a run
- * that says its time gives it to a tool of MCP that says none: MCP knows no time of tools.
+ * that says its time gives it to a tool that says none where that is of MCP, which knows no time of tools, or answered by a person;
+ * to a person, a run gives its time as well.
  */
 export function decideDeadline(entry: ToolEntry, now: number, { deadline, isOfRun }: AskedTime): Deadline {
   const isMcp = entry.tool.executionType === ExecutionType.MCP;
+  const isPerson = entry.tool.executionType === ExecutionType.SPACE;
   const ownMs = msFromDuration(entry.tool.timeout);
   const askedMs = deadline === undefined ? undefined : Math.max(0, deadline - now);
   const asker = isOfRun ? "the run's" : "the request's";
-  const isAsked = ownMs === undefined && askedMs !== undefined && isMcp && !isOfRun;
-  const wantedMs = isAsked ? askedMs : (ownMs ?? defaultMs(entry));
+  const isAsked = ownMs === undefined && askedMs !== undefined && (isPerson || (isMcp && !isOfRun));
+  const wantedMs = isAsked ? askedMs : (ownMs ?? (isPerson && isOfRun ? PERSON_MS : defaultMs(entry)));
   const timeoutMs = Math.min(wantedMs, askedMs ?? wantedMs);
   const isCapped = isAsked || timeoutMs < wantedMs;
   const of = isCapped ? asker : ownMs === undefined ? "the default" : "the tool's";

@@ -233,6 +233,22 @@ test("KIND-4 the tool's own time wins, and the run's deadline caps it", () => {
   expect([own("caller"), own("worker")]).toEqual([60_000, 30_000]);
 });
 
+test("KIND-4 a person has as long as the run, unless the tool says how long", () => {
+  const entryOf = (timeoutMs?: number) => ({
+    ...entryFor(Effect.AT_MOST_ONCE),
+    tool: tool("confirm", {
+      executionType: ExecutionType.SPACE,
+      ...(timeoutMs !== undefined && { timeout: durationFromMs(timeoutMs) }),
+    }),
+  });
+  const ofRun = (deadline?: number) => ({ deadline, isOfRun: true });
+  expect(decideDeadline(entryOf(), 0, ofRun(3_600_000))).toMatchObject({ timeoutMs: 3_600_000, of: "the run's" });
+  expect(decideDeadline(entryOf(), 0, ofRun())).toMatchObject({ timeoutMs: 7 * 24 * 3_600_000 });
+  expect(decideDeadline(entryOf(10_000), 0, ofRun(3_600_000))).toMatchObject({ timeoutMs: 10_000, of: "the tool's" });
+  expect(decideDeadline(entryOf(), 0, { deadline: 90_000, isOfRun: false })).toMatchObject({ timeoutMs: 90_000 });
+  expect(decideDeadline(entryOf(), 0, { deadline: undefined, isOfRun: false })).toMatchObject({ timeoutMs: 30_000 });
+});
+
 describe("KIND-4 the time of an MCP tool", () => {
   const entryOf = (timeoutMs?: number) => {
     const offered = tool("read", {
