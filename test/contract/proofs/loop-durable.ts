@@ -37,6 +37,7 @@ const responseDeaths = testsOf("test/system/doors/openai/responses-deaths.test.t
 const callOptions = testsOf("services/orchestrator/model/prompt/call-options.test.ts");
 const aiSdk = testsOf("test/system/doors/openai/clients/ai-sdk.test.ts");
 const agentsSdk = testsOf("test/system/doors/openai/clients/openai-agents.test.ts");
+const langchain = testsOf("test/system/doors/openai/clients/langchain.test.ts");
 const telling = testsOf("services/gateway/responses/told/telling.test.ts");
 const creation = testsOf("services/orchestrator/runs/create/creation.test.ts");
 
@@ -263,6 +264,15 @@ export const loopDurable: Proofs = {
         "streams the call of its function, and what follows its output",
         "leaves a stream that it aborts, whose response goes on",
         "has its own error for a refusal, with the reason in it",
+      ),
+      langchain(
+        "gets a text",
+        "streams a text",
+        "calls its function, and brings the output with all that was said",
+        "has the error of OpenAI's client for a refusal, with the reason as its code",
+        "of a call and of what follows its output are in order",
+        "go on from an earlier response",
+        "may be left by an abort, and the response goes on",
       ),
       agentsSdk(
         "gets a text, and what it used",
