@@ -38,6 +38,8 @@ const callOptions = testsOf("services/orchestrator/model/prompt/call-options.tes
 const aiSdk = testsOf("test/system/doors/openai/clients/ai-sdk.test.ts");
 const agentsSdk = testsOf("test/system/doors/openai/clients/openai-agents.test.ts");
 const langchain = testsOf("test/system/doors/openai/clients/langchain.test.ts");
+const openaiPython = testsOf("test/system/doors/openai/clients/openai-python.test.ts");
+const openaiJavascript = testsOf("test/system/doors/openai/openai-javascript.test.ts");
 const telling = testsOf("services/gateway/responses/told/telling.test.ts");
 const creation = testsOf("services/orchestrator/runs/create/creation.test.ts");
 
@@ -264,6 +266,23 @@ export const loopDurable: Proofs = {
         "streams the call of its function, and what follows its output",
         "leaves a stream that it aborts, whose response goes on",
         "has its own error for a refusal, with the reason in it",
+      ),
+      openaiPython(
+        "gets a text",
+        "streams",
+        "calls its function, and brings the output",
+        "resumes at another gateway what it left, and has the whole without a fault",
+        "cancels what runs in the background",
+        "has its own errors for refusals, with the reason as their code",
+        "completes chats, whole and streamed",
+      ),
+      openaiJavascript(
+        "gets a text",
+        "streams, and puts the response together of the events",
+        "calls its function, and brings the output",
+        "resumes at another gateway what it left, and has the whole without a fault",
+        "cancels what runs in the background",
+        "has its own error for a refusal, with the reason as its code",
       ),
       langchain(
         "gets a text",

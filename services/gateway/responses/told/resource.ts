@@ -114,7 +114,7 @@ function secondsOf(time: Timestamp | undefined): number {
 function usageFrom({ inputTokens, outputTokens }: TokensUsed) {
   return {
     input_tokens: Number(inputTokens),
-    input_tokens_details: { cached_tokens: 0 },
+    input_tokens_details: { cached_tokens: 0, cache_write_tokens: 0 },
     output_tokens: Number(outputTokens),
     output_tokens_details: { reasoning_tokens: 0 },
     total_tokens: Number(inputTokens + outputTokens),
