@@ -18,7 +18,7 @@ const VARIABLES = `# Read by toolbus wherever in this project it is started. Wha
 # OPENAI_BASE_URL=https://api.openai.com/v1
 # OPENAI_API_KEY=
 
-# Secrets that tools and MCP servers name as \${{secrets.NAME}}.
+# Secrets that tools and MCP servers name as \${secret:NAME}.
 # TOOLBUS_SECRET_NAME=
 `;
 

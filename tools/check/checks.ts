@@ -6,10 +6,10 @@ import { generateFresh } from "../gen/generate.ts";
 import { fetchProtovalidate } from "../gen/protovalidate.ts";
 import { readTree, stalenessOf } from "../gen/tree.ts";
 import { goIsMissing, versions } from "../gen/versions.ts";
+import { pages } from "../reference/pages.ts";
 import { breakagesOf, changedDefaultsOf, tightenedRulesOf } from "../release/compare/breakages.ts";
 import { importsOfInternal } from "../release/internal.ts";
 import { versionFaults } from "../release/version.ts";
-import { referencePath, settingsReference } from "../settings/reference.ts";
 import type { Findings } from "./findings.ts";
 import { faultsInLockFile } from "./packages/lock-file.ts";
 import { faultsInPackages, faultsInSbom } from "./packages/locked-packages.ts";
@@ -88,10 +88,10 @@ export const checks: readonly Check[] = [
   },
   { key: "generated", name: "generated code is fresh", mend: "npm run gen, and commit gen/", run: staleFiles },
   {
-    key: "settings",
-    name: "reference of settings is fresh",
-    mend: `npm run settings, and commit ${referencePath}`,
-    run: settingsFaults,
+    key: "reference",
+    name: "reference of settings and files is fresh",
+    mend: "npm run reference, and commit docs/",
+    run: referenceFaults,
   },
   {
     key: "access",
@@ -173,9 +173,12 @@ export async function staleFiles(root: string): Promise<readonly string[]> {
   ];
 }
 
-async function settingsFaults(root: string): Promise<readonly string[]> {
-  const committed = await readFile(join(root, referencePath), "utf8").catch(() => "");
-  return committed === (await settingsReference(root)) ? [] : [`${referencePath} is stale`];
+async function referenceFaults(root: string): Promise<readonly string[]> {
+  const faults = Object.entries(pages).map(async ([path, write]) => {
+    const committed = await readFile(join(root, path), "utf8").catch(() => "");
+    return committed === (await write(root)) ? [] : [`${path} is stale`];
+  });
+  return (await Promise.all(faults)).flat();
 }
 
 async function packageFaults(root: string): Promise<Findings> {

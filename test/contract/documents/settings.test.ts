@@ -7,8 +7,8 @@ import { pathToFileURL } from "node:url";
 import { describe, expect, it } from "vitest";
 import { settingsOf } from "#runtime/config/settings.ts";
 import { listServices } from "../../../cli/suite/service-names.ts";
-import { commandSettings } from "../../../tools/settings/command-settings.ts";
-import { referencePath, settingsReference } from "../../../tools/settings/reference.ts";
+import { commandSettings } from "../../../tools/reference/command-settings.ts";
+import { referencePath, settingsReference } from "../../../tools/reference/settings.ts";
 import { projectRoot, sourceFilesBelow } from "../../architecture/source-files.ts";
 
 type ReadConfig = (env: NodeJS.ProcessEnv) => unknown;

@@ -9,6 +9,7 @@ const watching = testsOf("test/system/cli/cli-watching.test.ts");
 const policy = testsOf("services/tool-router/tools/policy.test.ts");
 const cli = testsOf("test/system/cli/cli.test.ts");
 const checks = testsOf("tools/check/checks.ts");
+const files = testsOf("test/contract/documents/file-reference.test.ts");
 const settings = testsOf("test/contract/documents/settings.test.ts");
 
 export const prod: Proofs = {
@@ -78,7 +79,11 @@ export const prod: Proofs = {
       testsOf("services/tool-router/catalogue/files/file-schemas.test.ts")("there are examples of both kinds"),
       checks("generated code is fresh"),
     ),
-    open("every field of agents, tools and servers is in a generated reference", "There is none for people to read."),
+    shown(
+      "every field of agents, tools and servers is in a generated reference",
+      files("every field of the files of agents and tools is told with its meaning and its value"),
+      checks("reference of settings and files is fresh"),
+    ),
     shown("the examples of agents apply as they stand", cli("applies the example %s as it stands")),
     shown(
       "each command that a document shows is one that there is",

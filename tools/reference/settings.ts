@@ -15,7 +15,7 @@ export interface ServiceSettings {
 
 const head = `# Settings
 
-What each service can be told by its environment. \`npm run settings\` writes this page from the services' \`config.ts\`.
+What each service can be told by its environment. \`npm run reference\` writes this page from the services' \`config.ts\`.
 
 - An empty variable counts as one that is not set.
 - A **time** is a number of milliseconds, or has a unit: \`250ms\`, \`30s\`, \`10m\`, \`2h\`.
@@ -26,7 +26,7 @@ What each service can be told by its environment. \`npm run settings\` writes th
 
 const foot = `\`toolbus up\` hands each service the variables that it reads. It sets \`TOOLBUS_INSTANCE\`, \`TOOLBUS_HTTP_PORT\` (from \`--port\`) and,
 when it starts NATS, \`NATS_URL\` itself. \`TOOLBUS_BUS_CREDENTIALS\` is \`bus\` in its directory unless it is set. Agents, tools, workers, hosted modules and scripts are
-those of the folder \`examples\` of the program, unless the variables above name other directories.
+those of the [project](projects.md), unless the variables above name other directories.
 `;
 
 /** The settings that all services have in common. */
