@@ -72,11 +72,11 @@ async function openCaller(stack: AsyncDisposableStack) {
     services: ["tool-router", "worker-pool", "spaces"],
     agent: { name: AGENT, tools: { use: [`@${SOURCE}/${TOOL}`] }, workers: [{ name: SOURCE }] },
     async settings(directory) {
-      const workers = join(directory, "workers");
-      await mkdir(workers);
+      const [workers, hosted] = [join(directory, "workers"), join(directory, "hosted")];
+      for (const folder of [workers, hosted]) await mkdir(folder);
       path = join(workers, `${SOURCE}.py`);
       await writeFile(path, WORKER);
-      return { TOOLBUS_WORKERS: workers, TOOLBUS_HOSTED: join(directory, "hosted") };
+      return { TOOLBUS_WORKERS: workers, TOOLBUS_HOSTED: hosted };
     },
   });
   const sessions = clientFor(bus, SessionService);

@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -51,6 +51,7 @@ export async function openWorld({ agents: count, mcpAgents }: WorldOptions): Pro
   const directory = await mkdtemp(join(tmpdir(), "toolbus-faults-switch-"));
   stack.defer(() => rm(directory, { recursive: true, force: true }));
   const none = join(directory, "none");
+  await mkdir(none);
   const probes = await openProbes(join(directory, "alive"), MAX_HEAP_MEGABYTES);
   let endings = 0;
   const env = {
