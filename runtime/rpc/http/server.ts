@@ -17,6 +17,7 @@ import { connectError } from "../../failure/connect.ts";
 import { messageFromUnknown } from "../../failure/failure.ts";
 import { LocalFailure } from "../../failure/local-failure.ts";
 import { comesWithin } from "../../time/comes-within.ts";
+import { AssemblyRoom } from "../handling/assembly.ts";
 import type { BodyLimits } from "./body/request-body.ts";
 import type { PathTaker, RequestListener, RequestTaker } from "./messages.ts";
 import { type Admit, createRequestListener } from "./request-listener.ts";
@@ -113,10 +114,13 @@ export async function serveOnHttp(options: HttpServerOptions): Promise<HttpServe
   };
 }
 
-/** A client on a bad line sends its message in this time; four of the largest messages are in flight on a connection. */
+/**
+ * A client on a bad line sends its message in this time; four of the largest messages are in flight on a connection, and of all that
+ * are large, as many are read at once.
+ */
 function bodyLimits({ readMaxBytes = READ_MAX_BYTES, body }: HttpServerOptions): BodyLimits {
-  const connectionBytes = 4 * readMaxBytes;
-  return { graceMs: 30_000, bytesPerSecond: 4 * 1024, idleMs: 120_000, connectionBytes, ...body };
+  const paces = { graceMs: 30_000, bytesPerSecond: 4 * 1024, idleMs: 120_000, roomPatienceMs: 60_000 };
+  return { ...paces, connectionBytes: 4 * readMaxBytes, room: new AssemblyRoom(), ...body };
 }
 
 function connectOptions(options: HttpServerOptions, shutdownSignal: AbortSignal): ConnectRouterOptions {

@@ -16,6 +16,7 @@ export class Pace {
   #since = performance.now();
   #bytes = 0;
   #timer: NodeJS.Timeout;
+  #stoppedAt = 0;
 
   constructor(limits: PaceLimits, isEndless: boolean, onSlow: () => void) {
     this.#limits = limits;
@@ -27,6 +28,17 @@ export class Pace {
   came(bytes: number): void {
     this.#bytes += bytes;
     if (this.#isEndless) this.#since = performance.now();
+  }
+
+  /** The client waits for us now, and not the other way round. */
+  holdBack(): void {
+    clearTimeout(this.#timer);
+    this.#stoppedAt = performance.now();
+  }
+
+  goOn(): void {
+    this.#since += performance.now() - this.#stoppedAt;
+    this.#timer = this.#look(this.#limits.graceMs);
   }
 
   stop(): void {

@@ -7,8 +7,8 @@ export type Body = { kind: "whole"; bytes: Uint8Array } | { kind: "too long"; ch
 
 export interface Reading {
   readonly maxBytes: number;
-  /** Told of each part; what it throws ends the reading. */
-  readonly hold: (bytes: number) => void;
+  /** Told of each part; what it throws ends the reading, and where it gives a promise no more is read until that resolves. */
+  readonly hold: (bytes: number) => Promise<void> | undefined;
   /** Begins to watch how fast the body comes. */
   readonly pace: (onSlow: (error: unknown) => void) => Pace;
 }
@@ -20,23 +20,36 @@ export function readBody(source: Readable, { maxBytes, hold, pace }: Reading): P
   return new Promise((resolve, reject) => {
     const chunks: Uint8Array[] = [];
     let length = 0;
+    let isSettled = false;
     const onData = (chunk: Uint8Array) => {
       watched.came(chunk.length);
+      let room: Promise<void> | undefined;
       try {
-        hold(chunk.length);
+        room = hold(chunk.length);
       } catch (error) {
-        settle(() => reject(error));
-        return;
+        return settle(() => reject(error));
       }
       chunks.push(chunk);
       length += chunk.length;
       if (length > maxBytes) settle(() => resolve({ kind: "too long", chunks }));
+      else if (room) waitFor(room);
+    };
+    const waitFor = (room: Promise<void>) => {
+      source.pause();
+      watched.holdBack();
+      const goOn = () => {
+        if (isSettled) return;
+        watched.goOn();
+        source.resume();
+      };
+      room.then(goOn, (error: unknown) => settle(() => reject(error)));
     };
     const onEnd = () => (isCutOff(source) ? onGone() : settle(() => resolve({ kind: "whole", bytes: joined(chunks) })));
     const onGone = () =>
       settle(() => reject(connectError("canceled", "the client left within its request", { reason: "CANCELED" })));
     const watched = pace((error) => settle(() => reject(error)));
     function settle(then: () => void): void {
+      isSettled = true;
       watched.stop();
       source.off("data", onData);
       source.off("end", onEnd);

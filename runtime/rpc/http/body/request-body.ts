@@ -1,5 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { connectError } from "../../../failure/connect.ts";
+import { comesWithin } from "../../../time/comes-within.ts";
+import { Assembly, type AssemblyRoom, noRoom } from "../../handling/assembly.ts";
 import { bodyOfRequest, type HttpRequest, type HttpResponse, sinkOf } from "../messages.ts";
 import type { Budget } from "./budget.ts";
 import { Pace, type PaceLimits } from "./pace.ts";
@@ -9,6 +11,10 @@ import { type Body, isCutOff, readBody } from "./read-body.ts";
 export interface BodyLimits extends PaceLimits {
   /** What the requests of one connection hold together, as sent and unpacked. */
   readonly connectionBytes: number;
+  /** What the large bodies of all connections hold together (M1–M3 of `assembly.ts`). */
+  readonly room: AssemblyRoom;
+  /** How long a large body waits for room before its request is refused. */
+  readonly roomPatienceMs: number;
 }
 
 const current = new AsyncLocalStorage<RequestBody>();
@@ -21,6 +27,8 @@ export class RequestBody implements AsyncIterable<Uint8Array> {
   readonly #request: HttpRequest;
   readonly #budget: Budget;
   readonly #limits: BodyLimits;
+  readonly #assembly: Assembly;
+  #room: PromiseWithResolvers<void> | undefined;
   #held = 0;
 
   constructor(
@@ -31,9 +39,13 @@ export class RequestBody implements AsyncIterable<Uint8Array> {
     this.#request = request;
     this.#budget = budget;
     this.#limits = limits;
+    const sender = () => request.headers.authorization ?? request.socket.remoteAddress ?? "";
+    this.#assembly = new Assembly({ room: limits.room, sender }, () => this.#room?.resolve());
     sinkOf(response).once("close", () => {
       this.#budget.giveBack(this.#held);
       this.#held = 0;
+      this.#assembly.close();
+      this.#room?.reject(gone());
     });
   }
 
@@ -48,13 +60,28 @@ export class RequestBody implements AsyncIterable<Uint8Array> {
     this.#held += bytes;
   }
 
+  /** Holds what was read of the body; gives a promise where nothing more is to be read until there is room for all of it. */
+  #grew(bytes: number): Promise<void> | undefined {
+    this.hold(bytes);
+    if (this.#assembly.grew(bytes)) return undefined;
+    this.#room ??= Promise.withResolvers();
+    return this.#roomComes(this.#room.promise);
+  }
+
+  async #roomComes(room: Promise<void>): Promise<void> {
+    const { roomPatienceMs } = this.#limits;
+    if (!(await comesWithin(roomPatienceMs, room))) throw noRoom(roomPatienceMs);
+  }
+
   /** The whole of it, unless it is longer than `maxBytes`: then the rest is still to be iterated. */
-  read(maxBytes: number): Promise<Body> {
-    return readBody(bodyOfRequest(this.#request), {
+  async read(maxBytes: number): Promise<Body> {
+    const body = await readBody(bodyOfRequest(this.#request), {
       maxBytes,
-      hold: (bytes) => this.hold(bytes),
+      hold: (bytes) => this.#grew(bytes),
       pace: (onSlow) => new Pace(this.#limits, false, () => onSlow(tooSlow())),
     });
+    if (body.kind === "whole") this.#assembly.whole();
+    return body;
   }
 
   [Symbol.asyncIterator](): AsyncIterator<Uint8Array> {
@@ -77,10 +104,16 @@ export class RequestBody implements AsyncIterable<Uint8Array> {
       for (;;) {
         const part = await Promise.race([parts.next().catch(throwGone), slow.promise]);
         if (part.done && isCutOff(source)) throwGone();
+        if (part.done) this.#assembly.whole();
         if (part.done) return;
         const bytes: Uint8Array = part.value;
         pace.came(bytes.length);
-        if (!isEndless) this.hold(bytes.length);
+        const room = isEndless ? undefined : this.#grew(bytes.length);
+        if (room) {
+          pace.holdBack();
+          await room;
+          pace.goOn();
+        }
         yield bytes;
       }
     } finally {
@@ -94,8 +127,12 @@ export function holdUnpacked(bytes: number): void {
   current.getStore()?.hold(bytes);
 }
 
+function gone(cause?: unknown): Error {
+  return connectError("canceled", "the client left within its request", { reason: "CANCELED", cause });
+}
+
 function throwGone(cause?: unknown): never {
-  throw connectError("canceled", "the client left within its request", { reason: "CANCELED", cause });
+  throw gone(cause);
 }
 
 function tooSlow(): Error {

@@ -1,6 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Msg } from "@nats-io/nats-core";
-import { connectError } from "../../../failure/connect.ts";
+import { noRoom, ROOM_PATIENCE_MS } from "../../handling/assembly.ts";
 import { notSent, unknownOutcome } from "../call/delivery.ts";
 import { isSilent } from "../call/service-silence.ts";
 import { errorFromFrame, fittingError } from "../frame/error-frame.ts";
@@ -15,7 +15,6 @@ import {
 } from "../frame/frame.ts";
 import { faultOf } from "../frame/frame-rules.ts";
 import { readMetadata, type WireHeaders } from "../frame/headers.ts";
-import { ROOM_PATIENCE_MS } from "./assembly/assembly.ts";
 import { IncomingMessages } from "./assembly/incoming-messages.ts";
 import { Beginning } from "./beginning.ts";
 import type { ChannelOptions } from "./channel-options.ts";
@@ -202,7 +201,7 @@ export class Channel implements MuxCall {
     if (isSilent(now - this.#heardAt, timings)) onSilence?.();
     if (now - this.#heardAt >= silenceMs) {
       this.#lose(unknownOutcome(`the other end of the call has been silent for ${silenceMs} ms`)); // H6
-    } else if (this.#incoming.waitedMs(now) > ROOM_PATIENCE_MS) this.abort(noRoom());
+    } else if (this.#incoming.waitedMs(now) > ROOM_PATIENCE_MS) this.abort(noRoom(ROOM_PATIENCE_MS));
     else if (now - this.#sender.sentAt >= heartbeatMs) this.beat();
   }
 
@@ -290,9 +289,4 @@ export class Channel implements MuxCall {
     this.#sender.window.wake();
     this.beginning.end(error);
   }
-}
-
-function noRoom(): ConnectError {
-  const message = `large messages of other calls hold all room for ${ROOM_PATIENCE_MS / 1_000} s: send fewer at once, or smaller ones`;
-  return connectError("resource_exhausted", message, { reason: "CONNECTION_FULL" });
 }

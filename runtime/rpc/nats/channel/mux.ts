@@ -3,10 +3,10 @@ import type { Msg, MsgHdrs, NatsConnection } from "@nats-io/nats-core";
 import { ClosedConnectionError, DrainingConnectionError, PermissionViolationError } from "@nats-io/nats-core";
 import { openInbox } from "#runtime/bus/credentials/inbox.ts";
 import { TransientMap } from "#runtime/collections/transient-map.ts";
+import { AssemblyRoom } from "../../handling/assembly.ts";
 import type { CallAbort } from "../../handling/call-signal.ts";
 import { notSent, unknownOutcome } from "../call/delivery.ts";
 import { ServiceSilence } from "../call/service-silence.ts";
-import { AssemblyRoom } from "./assembly/assembly.ts";
 import { ByteBudget, CONNECTION_BUDGET_BYTES, OPENINGS_BUDGET_BYTES } from "./credit.ts";
 
 /*

@@ -1,11 +1,9 @@
 import { Code, type ConnectError } from "@connectrpc/connect";
 import { connectError } from "../../../failure/connect.ts";
+import { MAX_MESSAGE_BYTES } from "../../handling/assembly.ts";
 import { notSent } from "../call/delivery.ts";
 import { FRAME_HEAD_BYTES } from "./frame.ts";
 import type { WireHeaders } from "./headers.ts";
-
-/** The largest message that travels, in either direction. */
-export const MAX_MESSAGE_BYTES = 64 * 1024 * 1024;
 
 /**
  * The largest piece that is sent at once, and what each side may send unasked: it bounds how long a message holds up those

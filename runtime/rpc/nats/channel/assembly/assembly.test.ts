@@ -2,13 +2,12 @@ import { Code, createClient } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { until } from "#runtime/time/until.ts";
 import { claimedPrincipal, IDENTITY_HEADER } from "../../../access/callers.ts";
+import { AssemblyRoom, MAX_MESSAGE_BYTES } from "../../../handling/assembly.ts";
 import { createNatsTransport } from "../../client/transport.ts";
-import { MAX_MESSAGE_BYTES } from "../../frame/parts.ts";
 import { serveOnNats } from "../../server/server.ts";
 import { EchoService } from "../../testing/echo-service.ts";
 import { openEchoWorld } from "../../testing/echo-world.ts";
 import { CallMux } from "../mux.ts";
-import { AssemblyRoom } from "./assembly.ts";
 
 const mib = 2 ** 20;
 

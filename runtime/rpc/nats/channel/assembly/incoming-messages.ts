@@ -1,8 +1,8 @@
 import type { ConnectError } from "@connectrpc/connect";
+import { Assembly, type AssemblyRoom } from "../../../handling/assembly.ts";
 import type { Credit } from "../../frame/frame.ts";
 import { PartAssembler } from "../../frame/parts.ts";
 import type { ReceiveWindow } from "../credit.ts";
-import { Assembly, type AssemblyRoom } from "./assembly.ts";
 
 type Queued = { message: Uint8Array; uncredited: number; held: number };
 type Ending = { kind: "open" } | { kind: "ended" } | { kind: "failed"; error: ConnectError };

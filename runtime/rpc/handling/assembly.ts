@@ -1,17 +1,19 @@
-import { MAX_MESSAGE_BYTES } from "../../frame/parts.ts";
+import type { ConnectError } from "@connectrpc/connect";
+import { connectError } from "../../failure/connect.ts";
 
 /*
- * How much of large messages a connection holds at once: what a window holds is bounded by credit, but one message may be sixty
- * times as large, and so may be that of each call.
+ * How much of large messages a connection to NATS, or an HTTP server, holds at once: what a window holds is bounded by credit, but
+ * one message may be sixty times as large, and so may be that of each call.
  *
- * M1  A message that grows beyond `SMALL_BYTES` waits, uncredited, until there is room for the largest that there may be: one that
- *     has begun always ends. They get room in the order of their asking, those of
- *     whoever holds least first.
+ * M1  A message that grows beyond `SMALL_BYTES` waits, uncredited or unread, until there is room for the largest that there may be:
+ *     one that has begun always ends. They get room in the order of their asking, those of whoever holds least first.
  * M2  When it is whole, it holds what it has. A request that a handler has taken is held until the call is over, since what is made
  *     of it is larger than it was.
  * M3  Whoever holds some already leaves room for one message of somebody else: no sender has all of it.
  */
 
+/** The largest message that travels, in either direction. */
+export const MAX_MESSAGE_BYTES = 64 * 1024 * 1024;
 /** What a message may have without asking: as much as a window. */
 export const SMALL_BYTES = 1024 * 1024;
 /** How long a message waits for room before its call is refused. */
@@ -80,7 +82,13 @@ interface Waiting {
 
 type Standing = "small" | "waiting" | "has room";
 
-/** The large messages of one channel. */
+/** Why a message that waited for room is refused. */
+export function noRoom(waitedMs: number): ConnectError {
+  const message = `large messages of other calls hold all room for ${waitedMs / 1_000} s: send fewer at once, or smaller ones`;
+  return connectError("resource_exhausted", message, { reason: "CONNECTION_FULL" });
+}
+
+/** The large messages of one channel, or of one request. */
 export class Assembly {
   readonly #room: AssemblyRoom;
   readonly #senderOf: () => string;
