@@ -36,6 +36,7 @@ import { toolsWithBytes } from "./mcp/agent/whole-content.ts";
 import { McpSessions } from "./mcp/eras/sessions.ts";
 import { createResourceMetadata } from "./mcp/http/resource-metadata.ts";
 import { createMcpPaths } from "./mcp/mcp-paths.ts";
+import { HeldCalls } from "./mcp/tasks/held-calls.ts";
 import { createLoginPaths } from "./plain/logins.ts";
 import { createPlainPaths } from "./plain/plain-paths.ts";
 import { followStorageFaults } from "./plain/storage-faults.ts";
@@ -129,6 +130,7 @@ export async function openService(config: GatewayConfig, context: ServiceContext
               sendsExpiry: false,
             }),
           sessions: new McpSessions(client(SessionService)),
+          held: new HeldCalls(),
           takeCall: (caller) => shares.take(principalOf(caller), "calls"),
           stopping: context.signal,
           metadata: createResourceMetadata(config),

@@ -18,7 +18,7 @@ export const folderOrders: Readonly<Record<string, readonly string[]>> = {
   "runtime/rpc/nats": ["call", "frame", "channel", "client", "server"],
   "services/caller-relay": ["declarations", "streams", "requests", "delivery", "subscriptions", "routes"],
   "services/gateway": ["access", "plain", "mcp", "responses"],
-  "services/gateway/mcp": ["http", "search", "calls", "agent", "eras", "own", "suite", "callers"],
+  "services/gateway/mcp": ["http", "search", "calls", "agent", "tasks", "eras", "own", "suite", "callers"],
   "services/mcp-bridge": [
     "tools",
     "transport",

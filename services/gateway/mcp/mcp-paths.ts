@@ -16,6 +16,7 @@
  * mcp-2  A call's id follows from its session and the id of its JSON-RPC request: sent again, resumed or canceled at any gateway, it
  *        is that call, and not executed twice.
  * mcp-3  Up to 2025-11-25, a client that leaves has canceled nothing. It goes on by `Last-Event-ID`, which says what it asked for.
+ *        What a client asked for as a task is found by the call's id (tasks/serve-tasks.ts).
  * mcp-4  All is asked for as the client's principal: rules, policies, shares and audit are those of the services.
  */
 

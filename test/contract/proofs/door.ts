@@ -5,7 +5,8 @@ const content = testsOf("test/system/doors/mcp/mcp-content.test.ts");
 const go = testsOf("test/system/doors/mcp-go.test.ts");
 const python = testsOf("test/system/doors/mcp-python.test.ts");
 const stdio = testsOf("test/system/doors/mcp/mcp-stdio.test.ts");
-const questions = testsOf("test/system/doors/mcp/mcp-questions.test.ts");
+const questions = testsOf("test/system/doors/mcp/calls/mcp-questions.test.ts");
+const tasks = testsOf("test/system/doors/mcp/calls/mcp-tasks.test.ts");
 const search = testsOf("test/system/doors/mcp/mcp-search.test.ts");
 const suite = testsOf("test/system/doors/mcp/mcp-suite.test.ts");
 const tokens = testsOf("test/system/doors/mcp/mcp-tokens.test.ts");
@@ -38,9 +39,19 @@ export const door: Proofs = {
     ),
   ],
   "DOOR-2": [
+    shown(
+      "a call that outlives its request is a task of 2025-11-25",
+      tasks(
+        "1.x: sees the task's creation, its states and its result",
+        "is served by every gateway, in every session of its principal, and by nobody else's",
+        "goes on when the gateway that created it is killed, and is executed once",
+        "is canceled at its server, from another gateway, and only as long as it has not ended",
+        "waits in the space for an approval, after its gateway was killed, and is told as working to who cannot answer",
+      ),
+    ),
     open(
-      "a call that outlives its request is a task",
-      "A client resumes the call by its stream; the door has no tasks.",
+      "and one of 2026-07-28's extension",
+      "A client of 2026-07-28 waits for the call, and leaving cancels it: the door does not offer the extension.",
     ),
     shown(
       "an approval or a question is elicitation or input_required, else it waits for a person",

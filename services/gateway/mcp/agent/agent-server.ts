@@ -45,6 +45,8 @@ export interface AgentServerOptions {
   readonly knowsLinks: boolean;
   /** Whether each request says which log messages it wants, as in 2026-07-28. */
   readonly logs: boolean;
+  /** Whether the client can ask for calls as tasks of 2025-11-25. */
+  readonly tasks?: boolean;
   /** Whether the client finds tools by words, and is not listed them. */
   readonly searches: boolean;
 }
@@ -58,7 +60,7 @@ const CACHED = ["tools/list", "prompts/list", "resources/list", "resources/templ
 
 /** One agent as an MCP server, for the messages of one request. */
 export function createAgentServer(server: AgentServerOptions): Server {
-  const { tools, sessionId, options, logs, answering, searches, asking = NOBODY_ASKED } = server;
+  const { tools, sessionId, options, logs, answering, searches, tasks, asking = NOBODY_ASKED } = server;
   const instructions =
     searches && server.instructions ? `${server.instructions}\n\n${SEARCH_INSTRUCTIONS}` : server.instructions;
   const own = new Server(INFO, {
@@ -68,6 +70,7 @@ export function createAgentServer(server: AgentServerOptions): Server {
       prompts: {},
       completions: {},
       ...(logs && { logging: {} }),
+      ...(tasks && { tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } } }),
     },
     ...(instructions !== undefined && { instructions }),
     ...(asking.verifyState && { requestState: { verify: asking.verifyState } }),

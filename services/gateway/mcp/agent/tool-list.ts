@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { CallOptions, Client } from "@connectrpc/connect";
 import type { ToolAnnotations as McpAnnotations, Tool as McpTool } from "@modelcontextprotocol/server";
-import type { Tool, ToolAnnotations } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { Effect, ExecutionType, type Tool, type ToolAnnotations } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type {
   ListToolsRequestSchema,
   ListToolsResponse,
@@ -55,7 +55,16 @@ function toolFrom({ modelName, tool }: ModelTool): McpTool {
     ...(outputSchema?.type === "object" && { outputSchema: { ...outputSchema, type: "object" as const } }),
     ...(annotations && { annotations: annotationsFrom(annotations) }),
     ...(icons.length > 0 && { icons: icons.map(iconFrom) }),
+    ...(isRecorded(tool) && { execution: { taskSupport: "optional" as const } }),
   };
+}
+
+/** Whether each call of the tool is recorded, and can be asked for later by its id. */
+export function isRecorded(tool: Pick<Tool, "effect" | "executionType"> | undefined): boolean {
+  if (tool === undefined) return false;
+  const { effect, executionType } = tool;
+  const isAnsweredOutside = executionType === ExecutionType.EXTERNAL || executionType === ExecutionType.SPACE;
+  return isAnsweredOutside || effect === Effect.AT_MOST_ONCE;
 }
 
 function schemaFrom(json: string): Record<string, unknown> | undefined {

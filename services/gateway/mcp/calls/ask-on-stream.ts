@@ -1,4 +1,4 @@
-import type { Transport } from "@modelcontextprotocol/server";
+import { RELATED_TASK_META_KEY, type Transport } from "@modelcontextprotocol/server";
 import { type Asking, elicitationOf } from "./questions.ts";
 
 /**
@@ -12,13 +12,14 @@ export function askOnStream(
   const asked = new Set<string>();
   return {
     ...options,
-    async ask(questions, { context }) {
+    async ask(questions, { callId, context, isTask }) {
+      const meta = isTask && { _meta: { [RELATED_TASK_META_KEY]: { taskId: callId } } };
       for (const question of questions) {
         const { callId: id } = question;
         const params = asked.has(id) ? undefined : elicitationOf(question, options.answers);
         if (params === undefined) continue;
         asked.add(id);
-        const request = { jsonrpc: "2.0", id, method: "elicitation/create", params } as const;
+        const request = { jsonrpc: "2.0", id, method: "elicitation/create", params: { ...params, ...meta } } as const;
         await transport().send(request, { relatedRequestId: context.mcpReq.id });
       }
       return undefined;

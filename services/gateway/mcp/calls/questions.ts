@@ -35,6 +35,8 @@ export interface Asking {
 export interface AskedBy {
   readonly callId: string;
   readonly context: ServerContext;
+  /** Whether the client knows the call as a task. */
+  readonly isTask?: boolean;
 }
 
 /** As a client declares it. Without a mode it is forms. */
@@ -118,20 +120,29 @@ export interface WaitingCall {
 
 const FOLLOW_MS = 1_000;
 
-/** What a call asks that is not answered yet, whoever executes it, now and from then on. */
-export async function* followQuestions(
+/** What a call asks that is not answered yet, whoever executes it. */
+export async function waitingFor(
   calls: Calls,
   { sessionId, callId }: WaitingCall,
-  options: CallOptions & { readonly signal: AbortSignal },
-): AsyncGenerator<ToolCall[]> {
+  options: CallOptions,
+): Promise<ToolCall[]> {
   const states = [ToolCallState.WAITING];
-  const told = new Set<string>();
   const list = (pageToken: string) => calls.listToolCalls({ sessionId, states, pageSize: 1_000, pageToken }, options);
   const isOfCall = (call: ToolCall) =>
     call.question?.callId === callId || (call.callId === callId && call.executionType === ExecutionType.SPACE);
+  return (await allPages(list)).flatMap((page) => page.calls).filter(isOfCall);
+}
+
+/** The same, now and from then on. */
+export async function* followQuestions(
+  calls: Calls,
+  call: WaitingCall,
+  options: CallOptions & { readonly signal: AbortSignal },
+): AsyncGenerator<ToolCall[]> {
+  const told = new Set<string>();
   while (!options.signal.aborted) {
-    const found = await allPages(list).catch(() => []); // asked again
-    const asked = found.flatMap((page) => page.calls).filter((call) => isOfCall(call) && !told.has(call.callId));
+    const found = await waitingFor(calls, call, options).catch(() => []); // asked again
+    const asked = found.filter(({ callId }) => !told.has(callId));
     for (const call of asked) told.add(call.callId);
     if (asked.length > 0) yield asked;
     await delay(FOLLOW_MS, options.signal).catch(() => {}); // the call has ended

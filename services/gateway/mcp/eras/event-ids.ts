@@ -14,13 +14,15 @@ export interface PlacedCall extends Pick<AskedCall, "id" | "name"> {
   /** Left out where they are too long for a header: the call's record has them. */
   readonly argumentsJson?: string;
   readonly progressToken?: ProgressToken;
+  /** Whether it was asked for as a task. */
+  readonly isTask?: boolean;
 }
 
 const MAX_ARGUMENTS = 2_048;
 
-export function eventIdOfCall({ id, name, argumentsJson = "", progressToken }: PlacedCall): string {
+export function eventIdOfCall({ id, name, argumentsJson = "", progressToken, isTask }: PlacedCall): string {
   const isShort = argumentsJson.length <= MAX_ARGUMENTS;
-  const place = { id, name, progressToken, ...(isShort && { argumentsJson }) };
+  const place = { id, name, progressToken, isTask, ...(isShort && { argumentsJson }) };
   return `call.${Buffer.from(JSON.stringify(place)).toString("base64url")}`;
 }
 

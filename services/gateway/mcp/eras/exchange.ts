@@ -7,6 +7,7 @@ import type { Content } from "../agent/sources.ts";
 import { createStoredResults, type StoredCalls } from "../agent/stored-results.ts";
 import type { Tools } from "../agent/tool-list.ts";
 import { createAnswering, type OnFault } from "../http/refusals.ts";
+import type { HeldCalls } from "../tasks/held-calls.ts";
 import type { McpSessions } from "./sessions.ts";
 
 /** What the door asks the services for. */
@@ -18,6 +19,8 @@ export interface McpParts {
   readonly sessions: McpSessions;
   /** Counts a call of a principal until it is given back. */
   readonly takeCall: (caller: Caller) => () => void;
+  /** Calls that are tasks, as far as this gateway waits for them. */
+  readonly held: HeldCalls;
   readonly onFault: OnFault;
   /** By which all gateways know what they gave clients to bring back. */
   readonly stateKey: Uint8Array;

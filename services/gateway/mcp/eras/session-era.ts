@@ -6,13 +6,16 @@ import {
   WebStandardStreamableHTTPServerTransport as Transport,
 } from "@modelcontextprotocol/server";
 import { refuse } from "#runtime/failure/failure.ts";
+import { principalOf } from "#runtime/rpc/identity.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
 import { type AgentServerOptions, type AskedCall, calledBy, createAgentServer } from "../agent/agent-server.ts";
 import { instructionsFrom, readTools, scopeOfSession } from "../agent/tool-list.ts";
 import { askOnStream } from "../calls/ask-on-stream.ts";
+import type { CallInSession } from "../calls/call.ts";
 import { answer, answersFrom } from "../calls/questions.ts";
+import { CREATE_TASK, serveTasks } from "../tasks/serve-tasks.ts";
 import { type ClientSession, headerFromSession, sessionFromHeader } from "./client-session.ts";
-import { eventIdOfCall } from "./event-ids.ts";
+import { eventIdOfCall, type PlacedCall } from "./event-ids.ts";
 import { type McpExchange, type McpParts, optionsFor, serverParts } from "./exchange.ts";
 import { writtenArguments } from "./written-arguments.ts";
 
@@ -90,23 +93,44 @@ async function serve(parts: McpParts, exchange: McpExchange, served: Served): Pr
   const { sessionId, isNew, instructions, only } = served;
   const { request, body, bodyText } = exchange;
   const argumentsJsonOf = writtenArguments(bodyText);
-  const own = { ...partsOfSession(parts, exchange, sessionId), argumentsJsonOf };
-  const server = createAgentServer({
-    ...own,
+  const own = {
+    ...partsOfSession(parts, exchange, sessionId),
+    argumentsJsonOf,
     asking: askOnStream(() => transport, { answers: served.answers, isResumed: exchange.isResumed ?? false }),
     knowsLinks: (request.headers.get("mcp-protocol-version") ?? "") >= "2025-06-18",
     logs: false, // what `logging/setLevel` says would be forgotten with the request
-    ...(instructions !== undefined && { instructions }),
-  });
+  };
+  const tasks = !own.searches;
+  const server = createAgentServer({ ...own, tasks, ...(instructions !== undefined && { instructions }) });
+  if (tasks) serveTasks(server, { ...own, ...tasksOfSession(parts, exchange) });
   const call = only && callFrom(only);
-  const isStream = messagesOf(body).some(({ method }) => method === "tools/call");
+  const isStream = messagesOf(body).some(({ method }) => method === "tools/call" || method === "tasks/result");
   const transport = new Transport({
     ...(isNew && { sessionIdGenerator: () => headerFromSession(served) }),
     ...(call && { eventStore: placeOf(eventIdOfCall({ ...call, ...calledBy(own, call) })) }),
     enableJsonResponse: !isStream,
   });
   await server.connect(transport);
-  return transport.handleRequest(request, { parsedBody: body });
+  return transport.handleRequest(request, { parsedBody: tasks ? withTasks(body) : body });
+}
+
+function tasksOfSession({ tools, held, stopping }: McpParts, { caller, request }: McpExchange) {
+  return {
+    principal: principalOf(caller),
+    held,
+    callIn:
+      (sessionId: string): CallInSession =>
+      (call, options) =>
+        tools.callTool({ ...call, sessionId }, options),
+    left: request.signal,
+    stopping,
+  };
+}
+
+function withTasks(body: unknown): unknown {
+  if (Array.isArray(body)) return body.map(withTasks);
+  const isTask = isObject(body) && body.method === "tools/call" && isObject(body.params) && isObject(body.params.task);
+  return isTask ? { ...body, method: CREATE_TASK } : body;
 }
 
 /** Whoever comes back with it asks for the same call (mcp-2). */
@@ -115,12 +139,18 @@ function placeOf(eventId: string): EventStore {
   return { storeEvent: async () => eventId, replayEventsAfter };
 }
 
-function callFrom({ id, method, params }: Message): (AskedCall & { progressToken?: string | number }) | undefined {
+type CalledByMessage = AskedCall & Pick<PlacedCall, "progressToken" | "isTask">;
+
+function callFrom({ id, method, params }: Message): CalledByMessage | undefined {
   if (method !== "tools/call" || !isObject(params) || !isId(id) || typeof params.name !== "string") return undefined;
   const progressToken =
     isObject(params._meta) && isId(params._meta.progressToken) ? params._meta.progressToken : undefined;
   const given = isObject(params.arguments) ? params.arguments : {};
-  return { id, name: params.name, arguments: given, ...(progressToken !== undefined && { progressToken }) };
+  const place = {
+    ...(progressToken !== undefined && { progressToken }),
+    ...(isObject(params.task) && { isTask: true }),
+  };
+  return { id, name: params.name, arguments: given, ...place };
 }
 
 function isId(value: unknown): value is RequestId {

@@ -33,10 +33,11 @@ async function resumeCall(
   exchange: McpExchange,
   { sessionId, call }: { sessionId: string; call: PlacedCall },
 ): Promise<Response> {
-  const { id, name, progressToken } = call;
+  const { id, name, progressToken, isTask } = call;
   const argumentsJson = call.argumentsJson ?? (await recordedArguments(parts, exchange, callIdOf(sessionId, id)));
   const meta = progressToken === undefined ? "" : `"_meta":${JSON.stringify({ progressToken })},`;
-  const params = `{${meta}"name":${JSON.stringify(name)},"arguments":${argumentsJson || "{}"}}`;
+  const task = isTask ? `"task":{},` : "";
+  const params = `{${meta}${task}"name":${JSON.stringify(name)},"arguments":${argumentsJson || "{}"}}`;
   const bodyText = `{"jsonrpc":"2.0","id":${JSON.stringify(id satisfies RequestId)},"method":"tools/call","params":${params}}`;
   const headers = new Headers(exchange.request.headers);
   headers.delete("last-event-id");

@@ -7,6 +7,7 @@ import { STATUSES } from "../../plain/exchange.ts";
 export const JSON_RPC = {
   parseError: -32_700,
   invalidRequest: -32_600,
+  methodNotFound: -32_601,
   invalidParams: -32_602,
   internalError: -32_603,
   /** Of a request that cannot be served as it was sent. */

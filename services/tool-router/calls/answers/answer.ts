@@ -40,14 +40,14 @@ export function failure(text: string, reason?: ReasonName): Answer {
 }
 
 /** The outcome of something that must not be repeated is unknown (LOOP-14). */
-export function outcomeUnknown(why: string): Answer {
-  return failure(`outcome_unknown: ${why}`);
+export function outcomeUnknown(why: string, reason?: ReasonName): Answer {
+  return failure(`outcome_unknown: ${why}`, reason);
 }
 
 /** Nobody waits for the call any more; what must not be repeated may have happened. */
 export function canceled(effect: Effect, cause?: unknown): Answer {
   const why = cause instanceof Failure && cause.reason === AGENT_SWITCHED ? cause.message : "the call was canceled";
-  return effect === Effect.AT_MOST_ONCE ? outcomeUnknown(why) : failure(why);
+  return effect === Effect.AT_MOST_ONCE ? outcomeUnknown(why, "CANCELED") : failure(why, "CANCELED");
 }
 
 function answerFrom(init: MessageInitShape<typeof ToolResultSchema>): Answer {

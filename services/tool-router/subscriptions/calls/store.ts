@@ -1,4 +1,5 @@
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { ToolCallSchema } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import type { Part } from "#runtime/bus/buckets/bucket.ts";
 import { createBucket } from "#runtime/bus/buckets/stored-bucket.ts";
@@ -78,14 +79,18 @@ export async function openCallStore(bus: Bus, options: CallStoreOptions): Promis
   const store: CallStore = {
     read: async (callId) => (await read(callId))?.record,
     readCached: async (callId) => (cached.get(callId) ?? (await read(callId)))?.record,
-    create: async (record) => (await write(record, undefined, 0)).kind === "appended" || createAnew(record),
+    async create(given) {
+      const record = dated(given);
+      return (await write(record, undefined, 0)).kind === "appended" || createAnew(record);
+    },
     async update(callId, decide) {
       for (let guess = cached.get(callId); ; guess = undefined) {
         const before = guess ?? (await read(callId));
         if (before === undefined) return undefined;
-        const after = decide(before.record);
-        if (after === undefined && guess !== undefined) continue; // the guess may be stale
-        if (after === undefined) return { before: before.record, record: before.record, hasChanged: false };
+        const decided = decide(before.record);
+        if (decided === undefined && guess !== undefined) continue; // the guess may be stale
+        if (decided === undefined) return { before: before.record, record: before.record, hasChanged: false };
+        const after = dated(decided);
         const outcome = await write(after, before.record, before.revision);
         if (outcome.kind === "appended") return { before: before.record, record: after, hasChanged: true };
       }
@@ -103,6 +108,11 @@ export async function openCallStore(bus: Bus, options: CallStoreOptions): Promis
     announceAgain: (callIds) => changes.announceAgain(callIds),
     [Symbol.dispose]: () => changes[Symbol.dispose](),
   };
+}
+
+/** As it is written now. */
+function dated(record: CallRecord): CallRecord {
+  return { ...record, updateTime: timestampFromMs(Date.now()) };
 }
 
 /** Wakes whoever waits here for a call that changed, and hands the records that are of concern beyond that to `onChange`. */

@@ -349,7 +349,8 @@ export type ToolResult = Message<"toolbus.tool.v1.ToolResult"> & {
 
   /**
    * Why it failed, where the suite knows: REASON_DEADLINE_EXCEEDED when its time was over, REASON_CALLER_NOT_ATTACHED when the caller
-   * of the session was away, or left before it answered. Not set when the tool itself says that it failed.
+   * of the session was away, or left before it answered, REASON_CANCELED when it was canceled after it had begun. Not set when the
+   * tool itself says that it failed.
    *
    * @generated from field: toolbus.error.v1.Reason reason = 4;
    */

@@ -780,7 +780,8 @@ type ToolResult struct {
 	// it.
 	StoredReference string `protobuf:"bytes,3,opt,name=stored_reference,json=storedReference,proto3" json:"stored_reference,omitempty"`
 	// Why it failed, where the suite knows: REASON_DEADLINE_EXCEEDED when its time was over, REASON_CALLER_NOT_ATTACHED when the caller
-	// of the session was away, or left before it answered. Not set when the tool itself says that it failed.
+	// of the session was away, or left before it answered, REASON_CANCELED when it was canceled after it had begun. Not set when the
+	// tool itself says that it failed.
 	Reason v11.Reason `protobuf:"varint,4,opt,name=reason,proto3,enum=toolbus.error.v1.Reason" json:"reason,omitempty"`
 	// What the tool answered block by block, where `output_json` does not tell all of it: images and audio, resources and links, and
 	// what stands beside structured content.

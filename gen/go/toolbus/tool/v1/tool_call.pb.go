@@ -189,7 +189,9 @@ type ToolCall struct {
 	// What a repeated execution may do.
 	Effect Effect `protobuf:"varint,18,opt,name=effect,proto3,enum=toolbus.tool.v1.Effect" json:"effect,omitempty"`
 	// On whose behalf it is asked; absent for what is no question.
-	Question      *QuestionOrigin `protobuf:"bytes,19,opt,name=question,proto3" json:"question,omitempty"`
+	Question *QuestionOrigin `protobuf:"bytes,19,opt,name=question,proto3" json:"question,omitempty"`
+	// When it was changed last; absent for one that an older release wrote last.
+	UpdateTime    *timestamppb.Timestamp `protobuf:"bytes,20,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -357,6 +359,13 @@ func (x *ToolCall) GetQuestion() *QuestionOrigin {
 	return nil
 }
 
+func (x *ToolCall) GetUpdateTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.UpdateTime
+	}
+	return nil
+}
+
 var File_toolbus_tool_v1_tool_call_proto protoreflect.FileDescriptor
 
 const file_toolbus_tool_v1_tool_call_proto_rawDesc = "" +
@@ -364,7 +373,7 @@ const file_toolbus_tool_v1_tool_call_proto_rawDesc = "" +
 	"\x1ftoolbus/tool/v1/tool_call.proto\x12\x0ftoolbus.tool.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1atoolbus/tool/v1/tool.proto\"=\n" +
 	"\x0eQuestionOrigin\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\"\x85\x06\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\"\xc2\x06\n" +
 	"\bToolCall\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x12\x1d\n" +
 	"\n" +
@@ -389,7 +398,9 @@ const file_toolbus_tool_v1_tool_call_proto_rawDesc = "" +
 	"\rresolved_late\x18\x10 \x01(\bR\fresolvedLate\x12\x1c\n" +
 	"\tprincipal\x18\x11 \x01(\tR\tprincipal\x12/\n" +
 	"\x06effect\x18\x12 \x01(\x0e2\x17.toolbus.tool.v1.EffectR\x06effect\x12;\n" +
-	"\bquestion\x18\x13 \x01(\v2\x1f.toolbus.tool.v1.QuestionOriginR\bquestion*\xe0\x01\n" +
+	"\bquestion\x18\x13 \x01(\v2\x1f.toolbus.tool.v1.QuestionOriginR\bquestion\x12;\n" +
+	"\vupdate_time\x18\x14 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"updateTime*\xe0\x01\n" +
 	"\rToolCallState\x12\x1f\n" +
 	"\x1bTOOL_CALL_STATE_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17TOOL_CALL_STATE_STARTED\x10\x01\x12\x1b\n" +
@@ -431,11 +442,12 @@ var file_toolbus_tool_v1_tool_call_proto_depIdxs = []int32{
 	5, // 4: toolbus.tool.v1.ToolCall.execution_type:type_name -> toolbus.tool.v1.ExecutionType
 	6, // 5: toolbus.tool.v1.ToolCall.effect:type_name -> toolbus.tool.v1.Effect
 	1, // 6: toolbus.tool.v1.ToolCall.question:type_name -> toolbus.tool.v1.QuestionOrigin
-	7, // [7:7] is the sub-list for method output_type
-	7, // [7:7] is the sub-list for method input_type
-	7, // [7:7] is the sub-list for extension type_name
-	7, // [7:7] is the sub-list for extension extendee
-	0, // [0:7] is the sub-list for field type_name
+	4, // 7: toolbus.tool.v1.ToolCall.update_time:type_name -> google.protobuf.Timestamp
+	8, // [8:8] is the sub-list for method output_type
+	8, // [8:8] is the sub-list for method input_type
+	8, // [8:8] is the sub-list for extension type_name
+	8, // [8:8] is the sub-list for extension extendee
+	0, // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_tool_v1_tool_call_proto_init() }

@@ -489,7 +489,8 @@ class ToolResult(_message.Message):
     """
     reason: _error_pb2.Reason.ValueType
     """Why it failed, where the suite knows: REASON_DEADLINE_EXCEEDED when its time was over, REASON_CALLER_NOT_ATTACHED when the caller
-    of the session was away, or left before it answered. Not set when the tool itself says that it failed.
+    of the session was away, or left before it answered, REASON_CANCELED when it was canceled after it had begun. Not set when the
+    tool itself says that it failed.
     """
     meta_json: _builtins.str
     """What the tool said about its answer (MCP's `_meta`), as the JSON text of an object; empty for nothing."""

@@ -11,13 +11,13 @@ import { SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
 import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { ToolCatalogService } from "#gen/toolbus/tool/v1/tool_catalog_service_pb.ts";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { openConnection } from "../../../../cli/connection.ts";
-import { openTestSuite, type TestSuite } from "../../../harness/suite.ts";
-import { openAskingServer } from "../../fixtures/asking/modern-server.ts";
-import { ask, eventsOf, initializing, send, type Where } from "../fixtures/clients.ts";
+import { openConnection } from "../../../../../cli/connection.ts";
+import { openTestSuite, type TestSuite } from "../../../../harness/suite.ts";
+import { openAskingServer } from "../../../fixtures/asking/modern-server.ts";
+import { ask, eventsOf, initializing, send, type Where } from "../../fixtures/clients.ts";
 
 const keys = { alice: "the-key-of-alice-herself", mallory: "the-key-of-mallory-herself" };
-const oldServer = new URL("../../fixtures/asking/old-server.ts", import.meta.url).pathname;
+const oldServer = new URL("../../../fixtures/asking/old-server.ts", import.meta.url).pathname;
 const path = "/mcp/asker";
 const env = {
   TOOLBUS_API_KEYS: `olga:the-key-of-olga-herself,alice:${keys.alice},mallory:${keys.mallory}`,

@@ -1,0 +1,67 @@
+import type { CallOptions } from "@connectrpc/connect";
+import { ProtocolError, type Task } from "@modelcontextprotocol/server";
+import type { ToolCall } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
+import { failureFromConnectError } from "#runtime/failure/connect.ts";
+import type { StoredCalls } from "../agent/stored-results.ts";
+import { type Answers, elicitationOf, waitingFor } from "../calls/questions.ts";
+import { JSON_RPC } from "../http/refusals.ts";
+import { isOver, taskFrom } from "./task.ts";
+
+export interface RecordedTasksOptions {
+  readonly calls: StoredCalls;
+  readonly options: CallOptions;
+  readonly principal: string;
+  /** What the client that asks can ask its person. */
+  readonly answers: Answers;
+}
+
+export type RecordedTasks = ReturnType<typeof createRecordedTasks>;
+
+const PAGE = 100;
+/** The same for one that there never was, one that is not kept any more, and somebody else's. */
+const MISSING = new Set<string>(["not_found", "permission_denied", "invalid_argument"]);
+
+/**
+ * A principal's tasks: its recorded calls that were made outside of runs, in whichever of its sessions and however they were asked
+ * for. Nothing else is stored of them.
+ */
+export function createRecordedTasks({ calls, options, principal, answers }: RecordedTasksOptions) {
+  const isTask = (call: ToolCall) =>
+    call.tool !== "" && call.runId === "" && call.question === undefined && call.principal === principal;
+  const canAsk = answers.forms || answers.urls;
+  const isAnswerable = (question: ToolCall) => elicitationOf(question, answers) !== undefined;
+
+  async function find(taskId: string): Promise<ToolCall | undefined> {
+    try {
+      const { call } = await calls.getToolCall({ callId: taskId }, options);
+      return call && isTask(call) ? call : undefined;
+    } catch (error) {
+      if (MISSING.has(failureFromConnectError(error).code)) return undefined;
+      throw error;
+    }
+  }
+
+  /** What the task waits for and the client's person can answer. */
+  async function questions(call: ToolCall): Promise<ToolCall[]> {
+    if (!canAsk || isOver(call)) return [];
+    return (await waitingFor(calls, call, options)).filter(isAnswerable);
+  }
+
+  async function page(cursor: string): Promise<{ tasks: Task[]; nextCursor?: string }> {
+    const listed = await calls.listToolCalls({ pageToken: cursor, pageSize: PAGE }, options);
+    const tasks = listed.calls.filter(isTask).map(async (call) => taskFrom(call, (await questions(call)).length > 0));
+    const { nextPageToken } = listed;
+    return { tasks: await Promise.all(tasks), ...(nextPageToken !== "" && { nextCursor: nextPageToken }) };
+  }
+
+  async function require(taskId: string): Promise<ToolCall> {
+    return (await find(taskId)) ?? refuseTask(taskId);
+  }
+
+  return { find, require, questions, page };
+}
+
+function refuseTask(taskId: string): never {
+  const text = `there is no task ${JSON.stringify(taskId.slice(0, 128))}`;
+  throw new ProtocolError(JSON_RPC.invalidParams, text, { code: "not_found", reason: "CALL_NOT_FOUND" });
+}

@@ -1,0 +1,56 @@
+import { type Timestamp, timestampMs } from "@bufbuild/protobuf/wkt";
+import type { Task, TaskStatus } from "@modelcontextprotocol/server";
+import { Reason } from "#gen/toolbus/error/v1/error_pb.ts";
+import { type ToolCall, ToolCallState } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
+import { isObject } from "#runtime/schema/json-object.ts";
+
+/** How soon a client should look again. */
+export const POLL_MS = 1_000;
+/** So long the record of a call that has ended is kept at least, and so long at most after it was written. */
+const KEPT_MS = 3_600_000;
+const LONGEST_MS = 30 * 24 * 3_600_000;
+const MAX_MESSAGE = 1_000;
+
+/** Nothing about it changes any more. */
+export function isOver({ state }: ToolCall): boolean {
+  const { RESOLVED, EXPIRED, CANCELED } = ToolCallState;
+  return state === RESOLVED || state === EXPIRED || state === CANCELED;
+}
+
+/** How a recorded call stands. `isAsking`: it waits for an answer that the client's person can give. */
+export function statusOf(call: ToolCall, isAsking = false): TaskStatus {
+  if (!isOver(call)) return isAsking ? "input_required" : "working";
+  if (call.state === ToolCallState.CANCELED || call.result?.reason === Reason.CANCELED) return "cancelled";
+  return call.state === ToolCallState.RESOLVED && !call.result?.isError ? "completed" : "failed";
+}
+
+/** A recorded call as clients of 2025-11-25 read it. */
+export function taskFrom(call: ToolCall, isAsking = false): Task {
+  const [createdMs, updatedMs] = [msOf(call.createTime), msOf(call.updateTime ?? call.createTime)];
+  const statusMessage = messageOf(call);
+  return {
+    taskId: call.callId,
+    status: statusOf(call, isAsking),
+    ...(statusMessage !== "" && { statusMessage: statusMessage.slice(0, MAX_MESSAGE) }),
+    createdAt: new Date(createdMs).toISOString(),
+    lastUpdatedAt: new Date(updatedMs).toISOString(),
+    ttl: isOver(call) ? updatedMs - createdMs + KEPT_MS : LONGEST_MS,
+    pollInterval: POLL_MS,
+  };
+}
+
+function msOf(time: Timestamp | undefined): number {
+  return time === undefined ? 0 : timestampMs(time);
+}
+
+function messageOf(call: ToolCall): string {
+  if (isOver(call)) return call.result?.isError ? errorTextOf(call.result.outputJson) : "";
+  if (call.state === ToolCallState.STARTED || call.spaceId === "") return "";
+  return `${call.tool} waits for an answer in the space ${call.spaceId}`;
+}
+
+/** KIND-4 */
+export function errorTextOf(outputJson: string): string {
+  const output: unknown = JSON.parse(outputJson || "null");
+  return isObject(output) && typeof output.error === "string" ? output.error : outputJson;
+}
