@@ -103,13 +103,23 @@ export function serveTasks(server: Server, options: TasksOptions): void {
   /** Waits for the end. Meanwhile the client's person is asked what the task waits for. */
   async function result(taskId: string, context: ServerContext): Promise<CallToolResult> {
     using ending = openEnding(context.mcpReq.signal, left, stopping);
+    let ended = endOf(await tasks.require(taskId));
     for (;;) {
+      const isWaitedFor = !ended.aborted;
       const call = await tasks.require(taskId);
       if (isOver(call)) return resultOf(call);
-      const ended = keepGoing(call).then(async () => isOver(await tasks.require(taskId)) || new Promise(() => {}));
       await asking.ask(await tasks.questions(call), { callId: taskId, context, isTask: true });
-      await Promise.race([ended, delay(POLL_MS, ending.signal)]);
+      using next = openEnding(ending.signal, isWaitedFor ? ended : undefined);
+      await delay(POLL_MS, next.signal).catch(() => ending.signal.throwIfAborted());
+      if (!isWaitedFor) ended = endOf(call);
     }
+  }
+
+  /** Aborts when the waiting for the call has ended: then its record has its end, as a rule. */
+  function endOf(call: ToolCall): AbortSignal {
+    const ended = new AbortController();
+    void keepGoing(call).then(() => ended.abort());
+    return ended.signal;
   }
 
   async function resultOf(call: ToolCall): Promise<CallToolResult> {
