@@ -7,6 +7,7 @@ const python = testsOf("test/system/doors/mcp-python.test.ts");
 const stdio = testsOf("test/system/doors/mcp/mcp-stdio.test.ts");
 const questions = testsOf("test/system/doors/mcp/calls/mcp-questions.test.ts");
 const tasks = testsOf("test/system/doors/mcp/calls/mcp-tasks.test.ts");
+const extension = testsOf("test/system/doors/mcp/calls/mcp-task-extension.test.ts");
 const search = testsOf("test/system/doors/mcp/mcp-search.test.ts");
 const suite = testsOf("test/system/doors/mcp/mcp-suite.test.ts");
 const tokens = testsOf("test/system/doors/mcp/mcp-tokens.test.ts");
@@ -49,9 +50,13 @@ export const door: Proofs = {
         "waits in the space for an approval, after its gateway was killed, and is told as working to who cannot answer",
       ),
     ),
-    open(
-      "and one of 2026-07-28's extension",
-      "A client of 2026-07-28 waits for the call, and leaving cancels it: the door does not offer the extension.",
+    shown(
+      "and one of the extension of 2026-07-28",
+      extension(
+        "is what a call becomes that takes longer than a moment, for clients that declare it",
+        "goes on when its gateway is killed, and is executed once",
+        "asks in its state, and goes on by what is brought to another gateway",
+      ),
     ),
     shown(
       "an approval or a question is elicitation or input_required, else it waits for a person",

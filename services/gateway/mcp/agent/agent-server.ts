@@ -1,5 +1,5 @@
 import type { CallOptions } from "@connectrpc/connect";
-import { type RequestId, Server } from "@modelcontextprotocol/server";
+import { type CallToolResult, type RequestId, Server, type ServerCapabilities } from "@modelcontextprotocol/server";
 import { type CallInSession, follow } from "../calls/call.ts";
 import { type Asking, followQuestions } from "../calls/questions.ts";
 import { teller } from "../calls/telling.ts";
@@ -45,8 +45,10 @@ export interface AgentServerOptions {
   readonly knowsLinks: boolean;
   /** Whether each request says which log messages it wants, as in 2026-07-28. */
   readonly logs: boolean;
-  /** Whether the client can ask for calls as tasks of 2025-11-25. */
-  readonly tasks?: boolean;
+  /** What the client is told of calls as tasks. */
+  readonly tasks?: Pick<ServerCapabilities, "tasks" | "extensions">;
+  /** Answers a new call by its result or a task; undefined for one that is answered as any. */
+  readonly answerByTask?: ((asked: AskedCall) => Promise<CallToolResult | undefined>) | undefined;
   /** Whether the client finds tools by words, and is not listed them. */
   readonly searches: boolean;
 }
@@ -70,7 +72,7 @@ export function createAgentServer(server: AgentServerOptions): Server {
       prompts: {},
       completions: {},
       ...(logs && { logging: {} }),
-      ...(tasks && { tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } } }),
+      ...tasks,
     },
     ...(instructions !== undefined && { instructions }),
     ...(asking.verifyState && { requestState: { verify: asking.verifyState } }),
@@ -85,6 +87,8 @@ export function createAgentServer(server: AgentServerOptions): Server {
       if (found) return found;
       const asked = { id: context.mcpReq.id, name, arguments: given };
       const goesOn = asking.goesOn?.(context);
+      const byTask = goesOn === undefined ? await server.answerByTask?.(asked) : undefined;
+      if (byTask) return byTask;
       const callId = goesOn ?? server.callIdOf(asked);
       const outcome = await follow(
         { ...server, answers: asking.answers },

@@ -1,11 +1,12 @@
 import type { CallOptions, Client } from "@connectrpc/connect";
 import type { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
-import type { Caller } from "#runtime/rpc/identity.ts";
+import { type Caller, principalOf } from "#runtime/rpc/identity.ts";
 import { valuesOf } from "../../plain/exchange.ts";
 import type { AgentServerOptions } from "../agent/agent-server.ts";
 import type { Content } from "../agent/sources.ts";
 import { createStoredResults, type StoredCalls } from "../agent/stored-results.ts";
 import type { Tools } from "../agent/tool-list.ts";
+import type { CallInSession } from "../calls/call.ts";
 import { createAnswering, type OnFault } from "../http/refusals.ts";
 import type { HeldCalls } from "../tasks/held-calls.ts";
 import type { McpSessions } from "./sessions.ts";
@@ -67,4 +68,18 @@ export function serverParts(parts: McpParts, { caller, request }: McpExchange, s
     },
     takeCall: () => parts.takeCall(caller),
   } satisfies Partial<AgentServerOptions>;
+}
+
+/** What tasks need beside. */
+export function tasksParts({ tools, held, stopping }: McpParts, { caller, request }: McpExchange) {
+  return {
+    principal: principalOf(caller),
+    held,
+    callIn:
+      (sessionId: string): CallInSession =>
+      (call, options) =>
+        tools.callTool({ ...call, sessionId }, options),
+    left: request.signal,
+    stopping,
+  };
 }

@@ -6,17 +6,15 @@ import {
   WebStandardStreamableHTTPServerTransport as Transport,
 } from "@modelcontextprotocol/server";
 import { refuse } from "#runtime/failure/failure.ts";
-import { principalOf } from "#runtime/rpc/identity.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
 import { type AgentServerOptions, type AskedCall, calledBy, createAgentServer } from "../agent/agent-server.ts";
 import { instructionsFrom, readTools, scopeOfSession } from "../agent/tool-list.ts";
 import { askOnStream } from "../calls/ask-on-stream.ts";
-import type { CallInSession } from "../calls/call.ts";
 import { answer, answersFrom } from "../calls/questions.ts";
-import { CREATE_TASK, serveTasks } from "../tasks/serve-tasks.ts";
+import { CREATE_TASK, serveTasks, TASKS_CAPABILITY } from "../tasks/serve-tasks.ts";
 import { type ClientSession, headerFromSession, sessionFromHeader } from "./client-session.ts";
 import { eventIdOfCall, type PlacedCall } from "./event-ids.ts";
-import { type McpExchange, type McpParts, optionsFor, serverParts } from "./exchange.ts";
+import { type McpExchange, type McpParts, optionsFor, serverParts, tasksParts } from "./exchange.ts";
 import { writtenArguments } from "./written-arguments.ts";
 
 /** Answers a POST of 2024-11-05 … 2025-11-25. */
@@ -101,8 +99,12 @@ async function serve(parts: McpParts, exchange: McpExchange, served: Served): Pr
     logs: false, // what `logging/setLevel` says would be forgotten with the request
   };
   const tasks = !own.searches;
-  const server = createAgentServer({ ...own, tasks, ...(instructions !== undefined && { instructions }) });
-  if (tasks) serveTasks(server, { ...own, ...tasksOfSession(parts, exchange) });
+  const server = createAgentServer({
+    ...own,
+    ...(tasks && { tasks: TASKS_CAPABILITY }),
+    ...(instructions !== undefined && { instructions }),
+  });
+  if (tasks) serveTasks(server, { ...own, ...tasksParts(parts, exchange) });
   const call = only && callFrom(only);
   const isStream = messagesOf(body).some(({ method }) => method === "tools/call" || method === "tasks/result");
   const transport = new Transport({
@@ -112,19 +114,6 @@ async function serve(parts: McpParts, exchange: McpExchange, served: Served): Pr
   });
   await server.connect(transport);
   return transport.handleRequest(request, { parsedBody: tasks ? withTasks(body) : body });
-}
-
-function tasksOfSession({ tools, held, stopping }: McpParts, { caller, request }: McpExchange) {
-  return {
-    principal: principalOf(caller),
-    held,
-    callIn:
-      (sessionId: string): CallInSession =>
-      (call, options) =>
-        tools.callTool({ ...call, sessionId }, options),
-    left: request.signal,
-    stopping,
-  };
 }
 
 function withTasks(body: unknown): unknown {

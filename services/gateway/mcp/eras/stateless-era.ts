@@ -12,7 +12,8 @@ import type { CallInSession } from "../calls/call.ts";
 import { askInResults, createQuestionStates } from "../calls/question-state.ts";
 import { answersFrom } from "../calls/questions.ts";
 import { isEventStream } from "../http/web-messages.ts";
-import { type McpExchange, type McpParts, optionsFor, serverParts } from "./exchange.ts";
+import { createTaskAnswer, EXTENSION_CAPABILITY, knowsTasks, serveTaskExtension } from "../tasks/task-extension.ts";
+import { type McpExchange, type McpParts, optionsFor, serverParts, tasksParts } from "./exchange.ts";
 import { writtenArguments } from "./written-arguments.ts";
 
 /** Answers a request of 2026-07-28: each says all that there is to know of its client, and who leaves has canceled. */
@@ -23,8 +24,8 @@ export async function serveStateless(parts: McpParts, exchange: McpExchange): Pr
   const instructions = async () => instructionsFrom(await readTools(tools, scope, optionsFor(caller)));
   const said = isObject(body) && body.method === "server/discover" ? { instructions: await instructions() } : {};
   const callId = randomUUID(); // no id of the client's is one for longer than its request
-  const server = () =>
-    createAgentServer({
+  const server = () => {
+    const own = {
       ...said,
       ...serverParts(parts, exchange, () => sessions.standing(agent, caller)),
       argumentsJsonOf: writtenArguments(bodyText),
@@ -33,7 +34,15 @@ export async function serveStateless(parts: McpParts, exchange: McpExchange): Pr
       asking: askingOf(parts, exchange),
       knowsLinks: true,
       logs: true,
-    });
+    };
+    if (own.searches) return createAgentServer(own);
+    const tasks = { ...own, ...tasksParts(parts, exchange) };
+    const isDeclared = knowsTasks(metaOf(exchange));
+    const answerByTask = isDeclared ? createTaskAnswer(tasks) : undefined;
+    const server = createAgentServer({ ...own, tasks: EXTENSION_CAPABILITY, answerByTask });
+    serveTaskExtension(server, tasks, isDeclared);
+    return server;
+  };
   const isListening = isObject(body) && body.method === "subscriptions/listen";
   const { bus, leave } = isListening ? await changesOfTools(parts, exchange, () => void handler.close()) : NO_CHANGES;
   const handler = createMcpHandler(server, { legacy: "reject", bus });
@@ -42,10 +51,20 @@ export async function serveStateless(parts: McpParts, exchange: McpExchange): Pr
   return response;
 }
 
+function paramsOf({ body }: McpExchange): Record<string, unknown> {
+  return isObject(body) && isObject(body.params) ? body.params : {};
+}
+
+function metaOf(exchange: McpExchange): Record<string, unknown> {
+  const { _meta } = paramsOf(exchange);
+  return isObject(_meta) ? _meta : {};
+}
+
 /** What is asked of one principal's call of a tool is no state for anything else. */
-function askingOf({ calls, stateKey }: McpParts, { agent, caller, body }: McpExchange) {
-  const params = isObject(body) && isObject(body.params) ? body.params : {};
-  const meta = isObject(params._meta) ? params._meta : {};
+function askingOf({ calls, stateKey }: McpParts, exchange: McpExchange) {
+  const { agent, caller } = exchange;
+  const params = paramsOf(exchange);
+  const meta = metaOf(exchange);
   const states = createQuestionStates(stateKey, [principalOf(caller), agent, String(params.name)]);
   return askInResults({
     calls,

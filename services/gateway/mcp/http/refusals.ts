@@ -13,6 +13,8 @@ export const JSON_RPC = {
   /** Of a request that cannot be served as it was sent. */
   refused: -32_000,
   sessionNotFound: -32_001,
+  /** Of 2026-07-28. */
+  missingCapability: -32_021,
 } as const;
 
 /** What went wrong, for a JSON-RPC client: our reason stands in `data`. */

@@ -1,0 +1,91 @@
+import { create as message } from "@bufbuild/protobuf";
+import type { CallToolResult } from "@modelcontextprotocol/server";
+import { type ToolCall, ToolCallState } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
+import { type CallToolResult as Answer, CallToolResultSchema } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
+import { refuse } from "#runtime/failure/failure.ts";
+import { delay } from "#runtime/time/delay.ts";
+import { type AgentServerOptions, type AskedCall, calledBy } from "../agent/agent-server.ts";
+import { resultFrom } from "../agent/call-result.ts";
+import { isRecorded, readTools, scopeOfSession } from "../agent/tool-list.ts";
+import { type CalledTool, type CallInSession, follow } from "../calls/call.ts";
+import type { Asking } from "../calls/questions.ts";
+import type { HeldCalls } from "./held-calls.ts";
+import { createRecordedTasks } from "./recorded-tasks.ts";
+
+export interface TasksOptions extends Omit<AgentServerOptions, "asking"> {
+  readonly principal: string;
+  readonly held: HeldCalls;
+  readonly asking: Asking;
+  /** Calls a tool in any session of the principal. */
+  readonly callIn: (sessionId: string) => CallInSession;
+  /** Aborts when the client has left. */
+  readonly left: AbortSignal;
+  /** Aborts when this process stops. */
+  readonly stopping: AbortSignal;
+}
+
+/** How a call began: `ended` settles with its answer. One without a record was refused, and has no task. */
+export interface BegunCall {
+  readonly call: ToolCall | undefined;
+  readonly ended: Promise<Answer>;
+}
+
+export type TaskCalls = ReturnType<typeof createTaskCalls>;
+
+/** The calls behind tasks, which go on without those who asked for them. */
+export function createTaskCalls(options: TasksOptions) {
+  const { asking, held, left } = options;
+  const tasks = createRecordedTasks({ ...options, answers: asking.answers });
+
+  function wait(callTool: CallInSession, call: CalledTool) {
+    const nobody = { signal: new AbortController().signal, tell: async () => {}, ask: async () => undefined };
+    return held.hold(call.callId, () => follow({ ...options, callTool, answers: asking.answers }, call, nobody));
+  }
+
+  /** TASK-3. Resolves when the waiting has ended, however. */
+  async function keepGoing({ callId, sessionId, state, tool: name, argumentsJson }: ToolCall): Promise<void> {
+    if (state !== ToolCallState.STARTED && state !== ToolCallState.WAITING) return;
+    if (isDigest(argumentsJson)) return; // whoever goes on with it would hand them to its tool
+    await wait(options.callIn(sessionId), { callId, name, argumentsJson }).catch(() => {}); // it is in flight under another of its names, or refused by now
+  }
+
+  /** Resolves when the call has its record (TASK-1), or was refused. */
+  async function begin(asked: AskedCall, callId: string): Promise<BegunCall> {
+    const waited = wait(options.callTool, { ...calledBy(options, asked), callId });
+    const ended = waited.then((outcome) =>
+      outcome.kind === "answer" ? outcome.answer : refuse("internal", "a task asks nobody", { reason: "INTERNAL" }),
+    );
+    ended.catch(() => {}); // the record tells
+    for (let waitMs = 5; ; waitMs = Math.min(waitMs * 2, 250)) {
+      const isEnded = await Promise.race([ended.then(() => true), delay(waitMs, left).then(() => false)]);
+      const call = await tasks.find(callId);
+      if (call || isEnded) return { call, ended };
+    }
+  }
+
+  function answerOf(answer: Answer, { callId, outputSchemaJson }: Pick<ToolCall, "callId" | "outputSchemaJson">) {
+    return resultFrom(answer, { ...options, callId, hasSchema: async () => outputSchemaJson !== "" });
+  }
+
+  async function resultOf(call: ToolCall): Promise<CallToolResult> {
+    const { $typeName, ...recorded } =
+      call.result ?? refuse("internal", "the call ended without a result", { reason: "INTERNAL" });
+    return answerOf(message(CallToolResultSchema, recorded), call);
+  }
+
+  return { tasks, begin, keepGoing, answerOf, resultOf, isTaskTool: (name: string) => isTaskTool(options, name) };
+}
+
+/** What is recorded of arguments that are too large for a record. */
+function isDigest(argumentsJson: string): boolean {
+  return argumentsJson.startsWith('{"truncated":true,"bytes":');
+}
+
+/** TASK-2; undefined where there is no such tool, which the router refuses in words. */
+async function isTaskTool({ tools, sessionId, options }: TasksOptions, name: string): Promise<boolean | undefined> {
+  const list = await readTools(tools, scopeOfSession(await sessionId()), options);
+  const isNamed = ({ modelName, reference, aliases }: (typeof list.tools)[number]) =>
+    modelName === name || reference === name || aliases.includes(name);
+  const found = list.tools.find(isNamed);
+  return found && isRecorded(found.tool);
+}
