@@ -13,6 +13,7 @@ WORKDIR /toolbus
 COPY package.json package-lock.json .npmrc ./
 # With the development packages, as the MCP servers of the examples are among them.
 RUN npm ci
+COPY gen/console gen/console
 COPY gen/es gen/es
 COPY gen/jsonschema gen/jsonschema
 COPY runtime runtime

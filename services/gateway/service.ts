@@ -31,6 +31,7 @@ import { createCrossOrigin } from "./access/cross-origin.ts";
 import { guardHost } from "./access/host-guard.ts";
 import { Shares } from "./access/shares.ts";
 import type { GatewayConfig } from "./config.ts";
+import { createConsolePaths, readConsoleFiles } from "./console/console-files.ts";
 import { createHealth, type IsServing } from "./health.ts";
 import { toolsWithBytes } from "./mcp/agent/whole-content.ts";
 import { McpSessions } from "./mcp/eras/sessions.ts";
@@ -109,6 +110,7 @@ export async function openService(config: GatewayConfig, context: ServiceContext
           publicUrl: config.publicUrl,
           isOpen,
         }),
+        console: createConsolePaths(await readConsoleFiles()),
         metricsText: () => telemetry.metricsText(),
         toolCalls: createToolCallPaths({
           calls: client(ToolCallService),

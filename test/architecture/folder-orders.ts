@@ -17,7 +17,8 @@ export const folderOrders: Readonly<Record<string, readonly string[]>> = {
   ],
   "runtime/rpc/nats": ["call", "frame", "channel", "client", "server"],
   "services/caller-relay": ["declarations", "streams", "requests", "delivery", "subscriptions", "routes"],
-  "services/gateway": ["access", "plain", "mcp", "responses"],
+  console: ["build", "parts", "suite", "inbox", "runs", "tools", "agents", "spaces", "audit", "overview", "app"],
+  "services/gateway": ["access", "plain", "mcp", "responses", "console"],
   "services/gateway/mcp": ["http", "search", "calls", "agent", "tasks", "eras", "own", "suite", "callers"],
   "services/mcp-bridge": [
     "tools",

@@ -9,7 +9,7 @@ export interface TestsByProject {
   readonly system: readonly string[];
 }
 
-const folders = ["runtime", "services", "cli", "sdk", "tools", "examples", "bench", "test"];
+const folders = ["runtime", "services", "cli", "console", "sdk", "tools", "examples", "bench", "test"];
 
 /** What starts a process or a thread, and what replaces parts of the machine that all tests of a worker share. */
 const startsOthers = new Set(["node:child_process", "node:worker_threads"]);
@@ -19,7 +19,8 @@ const replacesGlobals =
 export function testsByProject(): TestsByProject {
   const files = folders.flatMap((folder) => sourceFilesBelow(folder));
   const importsByPath = new Map(files.map(({ path, imports }) => [path, imports]));
-  const tests = files.filter(({ path }) => path.endsWith(".test.ts"));
+  // What needs a browser is a command of its own: npm run test:console.
+  const tests = files.filter(({ path }) => path.endsWith(".test.ts") && !path.startsWith("console/testing/"));
   const isPure = ({ path, text }: { path: string; text: string }) =>
     !replacesGlobals.test(text) && reachedFrom(path, importsByPath).isDisjointFrom(startsOthers);
   const pure = tests.filter(isPure).map(({ path }) => path);

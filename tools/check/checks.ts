@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { findUv } from "#runtime/bus/nats-server/find/find-uv.ts";
 import { type CommandOptions, observeCommand } from "../gen/command.ts";
+import { generateConsole } from "../gen/console.ts";
 import { generateFresh } from "../gen/generate.ts";
 import { fetchProtovalidate } from "../gen/protovalidate.ts";
 import { readTree, stalenessOf } from "../gen/tree.ts";
@@ -148,7 +149,7 @@ export const checks: readonly Check[] = [
 
 /** Of everything that runs in Node, and of what runs in a browser. */
 async function typeFaults(root: string): Promise<readonly string[]> {
-  const projects = [".", "examples/clients/browser"];
+  const projects = [".", "console", "examples/clients/browser"];
   const faults = projects.map((project) => faultsOfCommand("tsc", ["-p", project], { cwd: root }));
   return (await Promise.all(faults)).flat();
 }
@@ -164,12 +165,17 @@ async function contractFormatFaults(root: string): Promise<readonly string[]> {
 }
 
 export async function staleFiles(root: string): Promise<readonly string[]> {
-  const [fresh, committed] = await Promise.all([generateFresh(root), readTree(join(root, "gen"))]);
+  const [stubs, page, committed] = await Promise.all([
+    generateFresh(root),
+    generateConsole(),
+    readTree(join(root, "gen")),
+  ]);
+  const fresh = new Map([...stubs, ...page]);
   const { missing, changed, leftOver } = stalenessOf(committed, fresh);
   return [
     ...missing.map((path) => `gen/${path} is missing`),
     ...changed.map((path) => `gen/${path} is stale`),
-    ...leftOver.map((path) => `gen/${path} is left over: its proto is gone`),
+    ...leftOver.map((path) => `gen/${path} is left over: what it was generated from is gone`),
   ];
 }
 

@@ -10,6 +10,7 @@ const FILES = [
   "LICENSE",
   "README.md",
   "examples/{agents,hosted,scripts,tools,workers}/*",
+  "gen/console/*",
   "gen/jsonschema/*.json",
   "runtime/**/*.txt",
   "sdk/python/toolbus_sdk/**/{*.py,py.typed}",

@@ -115,17 +115,19 @@ function advice(): string {
   return hasDemo ? `Try: npx toolbus run demo "hello"` : `Try: npx toolbus agents`;
 }
 
-/** The key itself is shown once, when it was made. */
+/** The key itself is shown once, when it was made; and where the console is. */
 function linesOfKey({ url, key }: Suite): string[] {
-  if (key === undefined) return [];
+  if (key === undefined) return url === "" ? [] : [`The console is at ${url}/`];
   const { path, isNew } = key;
   const curl = `curl -H "authorization: Bearer $(cat ${path})" --json '{}' ${url}/toolbus.agent.v1.AgentService/ListAgents`;
+  const page = `The console is at ${url}/ and asks for the key.`;
   return isNew
     ? [
         `Its key is ${colors.bold(key.key)}`,
         `It is in ${path}, where the command toolbus finds it. Other clients send it: ${curl}`,
+        page,
       ]
-    : [`Its key is in ${path}`];
+    : [`Its key is in ${path}`, page];
 }
 
 function textOfEvent(event: ServiceEvent, isVerbose: boolean): string | undefined {

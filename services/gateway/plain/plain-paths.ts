@@ -11,11 +11,12 @@ export interface PlainPathsOptions {
   logins: PathTaker;
   mcp: PathTaker;
   responses: PathTaker;
+  console: PathTaker;
   /** Why nothing can be stored. */
   storageFault: () => string | undefined;
 }
 
-/** What is no RPC: `/metrics` for Prometheus, `/livez` and `/healthz` for probes, calls of external tools, logins at MCP servers, and the doors of MCP clients and of OpenAI's. */
+/** What is no RPC: `/metrics` for Prometheus, `/livez` and `/healthz` for probes, calls of external tools, logins at MCP servers, the doors of MCP clients and of OpenAI's, and the console. */
 export function createPlainPaths({
   enter,
   metricsText,
@@ -23,6 +24,7 @@ export function createPlainPaths({
   logins,
   mcp,
   responses,
+  console,
   storageFault,
 }: PlainPathsOptions): PathTaker {
   return (request, response, body) => {
@@ -30,7 +32,7 @@ export function createPlainPaths({
     if (path === "/livez") answer(response, "text/plain", "ok\n");
     else if (path === "/healthz") health(response);
     else if (path !== "/metrics")
-      return [logins, mcp, responses, toolCalls].some((takes) => takes(request, response, body));
+      return [console, logins, mcp, responses, toolCalls].some((takes) => takes(request, response, body));
     else {
       metrics(request, response).then(
         (text) => answer(response, "text/plain; version=0.0.4", text),

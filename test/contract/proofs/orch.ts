@@ -1,5 +1,7 @@
 import { open, type Proofs, shown, testsOf } from "./proof.ts";
 
+const page = testsOf("console/testing/journeys.test.ts");
+const pageForm = testsOf("console/parts/form/fields.test.ts");
 const network = testsOf("services/mcp-bridge/transport/network.test.ts");
 const switching = testsOf("services/tool-router/testing/sessions/switching.service.test.ts");
 const departures = testsOf("services/tool-router/sessions/switch/drain.test.ts");
@@ -40,8 +42,6 @@ const mcpTools = testsOf("services/mcp-bridge/tools/tools.test.ts");
 const transports = testsOf("services/mcp-bridge/transport/transport.test.ts");
 const servers = testsOf("services/tool-router/catalogue/checks/check-server.test.ts");
 const trail = testsOf("runtime/audit/trail.test.ts");
-
-const noPage = "There is no page.";
 
 export const orch: Proofs = {
   "ORCH-1": [
@@ -292,8 +292,22 @@ export const orch: Proofs = {
     ),
   ],
   "ORCH-12": [
-    open("a page of agents, tools, servers, runs, spaces and the audit stream", noPage),
-    open("people answer tools in it, by a component for each name or a generic one", noPage),
+    shown(
+      "a page of agents, tools, servers, runs, spaces and the audit stream",
+      page(
+        "is watched as it happens, answered in the page",
+        "tools say who may call them and why not",
+        "a session is switched to another agent",
+        "each decision of the audit trail leads to its call",
+        "axe finds nothing",
+      ),
+    ),
+    shown(
+      "people answer tools in it, by a form from the schema",
+      page("is found in the inbox and declined from a link on a phone"),
+      pageForm("asks for each property in its kind"),
+    ),
+    open("a component of one's own for a tool's name", "The page has the generic form only."),
   ],
   "ORCH-13": [
     shown(

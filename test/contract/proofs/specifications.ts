@@ -66,7 +66,7 @@ const toolSystem: Scenarios = {
   "gateway: an HTTP call, inline": ["TOOL-3 POST by default", "TOOL-10 running, requires_action"],
   "external: somebody outside executes it": ["TOOL-6 each call goes to exactly one"],
   "space: a person gives the result": ["TOOL-8 a result in time is returned in line"],
-  "space: a person sees it as interactive UI": ["ORCH-12 people answer tools in it"],
+  "space: a person sees it as interactive UI": ["ORCH-12 people answer tools in it, by a form"],
   "internal: the arguments are the result": ["TOOL-2 internal answers"],
   "isAsync: pending at once": ["TOOL-4 isAsync answers"],
   "a URL decides before anything but internal": ["TOOL-3 a URL decides first"],

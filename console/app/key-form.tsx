@@ -1,0 +1,41 @@
+import { useSignal } from "@preact/signals";
+import { Fault } from "../parts/notice.tsx";
+import { hasKey, refusedKey, takeKey } from "../suite/connection.ts";
+
+/** Asks for a key, which this tab keeps until it is closed. */
+export function KeyForm() {
+  const text = useSignal("");
+  const enter = (event: Event) => {
+    event.preventDefault();
+    takeKey(text.value.trim());
+  };
+  return (
+    <main class="key" id="main">
+      <h1>toolbus</h1>
+      <form class="form" onSubmit={enter}>
+        <div class="field">
+          <label for="key">Your key</label>
+          <input
+            id="key"
+            type="password"
+            autocomplete="current-password"
+            required
+            aria-describedby="key-help"
+            value={text.value}
+            onInput={(event) => {
+              text.value = event.currentTarget.value;
+            }}
+          />
+          <small id="key-help">
+            <code>toolbus up</code> made one at its first start: it is in <code>.toolbus/keys/local</code> of the
+            project. This tab keeps it until it is closed.
+          </small>
+        </div>
+        {hasKey() && <Fault text={refusedKey.value} />}
+        <button type="submit" class="main">
+          enter
+        </button>
+      </form>
+    </main>
+  );
+}

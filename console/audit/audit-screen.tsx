@@ -1,0 +1,85 @@
+import { type AuditEvent, AuditKind, AuditKindSchema } from "#gen/toolbus/audit/v1/audit_pb.ts";
+import { Badge, Empty, Fault, type Tone } from "../parts/notice.tsx";
+import { choose, linkTo, place } from "../parts/place.ts";
+import { Rows } from "../parts/rows.tsx";
+import { Screen } from "../parts/screen.tsx";
+import { clockOf, msOf, wordFrom } from "../parts/words.ts";
+import { callInRun } from "../runs/detail/decisions.ts";
+import { useFollowed } from "../suite/live.ts";
+import { followAudit } from "./followed-audit.ts";
+
+const tones: Readonly<Record<number, Tone>> = {
+  [AuditKind.PERMITTED]: "good",
+  [AuditKind.BLOCKED]: "bad",
+  [AuditKind.UNAVAILABLE]: "bad",
+  [AuditKind.TIMED_OUT]: "bad",
+  [AuditKind.SWITCH_TIMED_OUT]: "bad",
+  [AuditKind.WATCHER_LOST]: "wait",
+  [AuditKind.TOOL_CHANGED]: "wait",
+};
+
+const kinds = AuditKindSchema.values.map(({ number }) => number as AuditKind).filter((kind) => kind > 0);
+
+/** What was decided, and what changed, as it happens; each decision leads to its call. */
+export function AuditScreen() {
+  const { query } = place.value;
+  const kind = kinds.find((known) => `${known}` === query.get("kind"));
+  const words = (query.get("words") ?? "").toLowerCase();
+  const { model, fault } = useFollowed(`${kind}`, () => followAudit(kind ? [kind] : []));
+  const shown = words === "" ? model.events : model.events.filter((event) => textOf(event).includes(words));
+  return (
+    <Screen title="Audit" aside={<span class="quiet">{shown.length.toLocaleString()}</span>}>
+      <div class="toolbar">
+        <label>
+          Kind{" "}
+          <select value={`${kind ?? 0}`} onChange={(event) => choose({ kind: event.currentTarget.value })}>
+            <option value="0">all</option>
+            {kinds.map((value) => (
+              <option key={value} value={`${value}`}>
+                {wordFrom(AuditKind, value)}
+              </option>
+            ))}
+          </select>
+        </label>
+        <label class="wide">
+          Words{" "}
+          <input
+            type="search"
+            value={query.get("words") ?? ""}
+            onInput={(event) => choose({ words: event.currentTarget.value })}
+          />
+        </label>
+      </div>
+      <Fault text={fault} />
+      {model.hasBegun && shown.length === 0 && <Empty>Nothing of this kind is stored.</Empty>}
+      <Rows
+        label="Audit trail, latest last"
+        rows={shown}
+        rowHeight={40}
+        isFollowing
+        keyOf={({ sequence }) => `${sequence}`}
+        render={(event) => <AuditLine event={event} />}
+      />
+    </Screen>
+  );
+}
+
+function textOf({ agent, sessionId, runId, tool, rule, message, callId, service }: AuditEvent): string {
+  return [agent, sessionId, runId, tool, rule, message, callId, service].join(" ").toLowerCase();
+}
+
+function AuditLine({ event }: { event: AuditEvent }) {
+  const { createTime, kind, agent, tool, rule, message, runId, callId } = event;
+  const said = [rule, message].filter(Boolean).join(" · ");
+  return (
+    <div class="audit-row">
+      <time class="quiet">{clockOf(msOf(createTime))}</time>
+      <Badge tone={tones[kind] ?? "quiet"}>{wordFrom(AuditKind, kind)}</Badge>
+      <strong>{tool || agent}</strong>
+      <span class="grow quiet clip" title={said}>
+        {said}
+      </span>
+      {runId && <a href={linkTo("runs", runId, { span: callInRun(runId, callId) })}>{callId ? "call" : "run"}</a>}
+    </div>
+  );
+}

@@ -1,0 +1,32 @@
+import { fileURLToPath } from "node:url";
+import { build } from "vite";
+import { leaveRulesOut } from "./leave-rules-out.ts";
+
+const root = fileURLToPath(new URL("../app", import.meta.url));
+
+/** Builds the page into a folder: the same bytes from the same sources, under names that stay. */
+export async function buildConsole(outDir: string): Promise<void> {
+  await build({
+    root,
+    configFile: false,
+    logLevel: "warn",
+    base: "/console/",
+    oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
+    plugins: [{ name: "leave-rules-out", transform: (code, id) => leaveRulesOut(code, id) }],
+    build: {
+      outDir,
+      emptyOutDir: true,
+      target: "es2022",
+      modulePreload: { polyfill: false },
+      assetsInlineLimit: 0,
+      rolldownOptions: {
+        checks: { bundlerTimings: false },
+        output: {
+          entryFileNames: "[name].js",
+          chunkFileNames: "[name].js",
+          assetFileNames: "[name][extname]",
+        },
+      },
+    },
+  });
+}

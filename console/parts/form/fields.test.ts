@@ -1,0 +1,59 @@
+import { describe, expect, it } from "vitest";
+import { answerFrom, fieldsFrom, initialEntries } from "./fields.ts";
+
+const approval = JSON.stringify({
+  type: "object",
+  properties: {
+    approved: { type: "boolean", title: "Approved" },
+    note: { type: "string" },
+    count: { type: "integer", default: 3 },
+    size: { enum: ["s", "m", 12] },
+    more: { type: "array" },
+  },
+  required: ["approved", "count"],
+});
+
+function answer(schemaJson: string, entries: Record<string, string>): unknown {
+  const fields = fieldsFrom(schemaJson);
+  return JSON.parse(answerFrom(fields, { ...initialEntries(fields), ...entries }));
+}
+
+describe("a form from a schema (ORCH-12)", () => {
+  it("asks for each property in its kind", () => {
+    expect(fieldsFrom(approval).map(({ name, kind, isRequired }) => [name, kind, isRequired])).toEqual([
+      ["approved", "yes-no", true],
+      ["note", "long-text", false],
+      ["count", "integer", true],
+      ["size", "choice", false],
+      ["more", "json", false],
+    ]);
+  });
+
+  it("what is left empty is left out, defaults are filled in, choices keep their type", () => {
+    expect(answer(approval, { approved: "false" })).toEqual({ approved: false, count: 3 });
+    expect(answer(approval, { approved: "true", note: "go", size: "2", more: "[1]" })).toEqual({
+      approved: true,
+      note: "go",
+      count: 3,
+      size: 12,
+      more: [1],
+    });
+  });
+
+  it.each([
+    ["what is required is missing", {}, "Approved is missing"],
+    ["a number is none", { approved: "true", count: "many" }, "count is no number"],
+    ["JSON is none", { approved: "true", more: "[" }, 'more is no JSON: a text stands in quotes, as "yes"'],
+  ])("%s: the field is named", (_, entries, message) => {
+    expect(() => answer(approval, entries)).toThrow(message);
+  });
+
+  it.each(["", "true", "{", '{"type":"string"}', "[]"])("of %j, one field asks for the answer as a whole", (schema) => {
+    expect(fieldsFrom(schema)).toMatchObject([{ name: "" }]);
+  });
+
+  it("an answer that is no object", () => {
+    expect(answer('{"type":"string"}', { "": "yes" })).toBe("yes");
+    expect(answer("", { "": '{"a":1}' })).toEqual({ a: 1 });
+  });
+});

@@ -1,0 +1,112 @@
+// What a form asks for, from a JSON Schema. What a form has no words for is asked for as JSON text, so that every schema can be
+// answered; whether an answer fits is judged by the suite alone.
+
+export type Schema = Readonly<Record<string, unknown>>;
+
+export interface Field {
+  /** Empty for the answer as a whole. */
+  readonly name: string;
+  readonly title: string;
+  readonly help: string;
+  readonly kind: "text" | "long-text" | "number" | "integer" | "yes-no" | "choice" | "json";
+  readonly isRequired: boolean;
+  /** Of a choice: the values, in the schema's order. */
+  readonly choices: readonly unknown[];
+  readonly initial: unknown;
+  readonly schema: Schema;
+}
+
+/** The fields of an object with properties; else one field for all of it. */
+export function fieldsFrom(schemaJson: string): Field[] {
+  const schema = parseSchema(schemaJson);
+  const { properties } = schema;
+  if (!isSchema(properties)) return [fieldFrom("", schema, true)];
+  const required = new Set(Array.isArray(schema.required) ? schema.required : []);
+  return Object.entries(properties).map(([name, value]) =>
+    fieldFrom(name, isSchema(value) ? value : {}, required.has(name)),
+  );
+}
+
+function parseSchema(json: string): Schema {
+  if (json === "") return {};
+  try {
+    const value: unknown = JSON.parse(json);
+    return isSchema(value) ? value : {};
+  } catch {
+    return {};
+  }
+}
+
+function isSchema(value: unknown): value is Schema {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function fieldFrom(name: string, schema: Schema, isRequired: boolean): Field {
+  const { title, description, default: initial } = schema;
+  const choices = Array.isArray(schema.enum) ? schema.enum : "const" in schema ? [schema.const] : [];
+  return {
+    name,
+    title: typeof title === "string" ? title : name,
+    help: typeof description === "string" ? description : "",
+    kind: choices.length > 0 ? "choice" : kindFrom(schema),
+    isRequired,
+    choices,
+    initial,
+    schema,
+  };
+}
+
+function kindFrom({ type, maxLength }: Schema): Field["kind"] {
+  if (type === "boolean") return "yes-no";
+  if (type === "number" || type === "integer") return type;
+  if (type !== "string") return "json";
+  return typeof maxLength === "number" && maxLength <= 100 ? "text" : "long-text";
+}
+
+/** What a field holds, as the form has it: text, or the number of a choice. */
+export type Entries = Readonly<Record<string, string>>;
+
+export function initialEntries(fields: readonly Field[]): Entries {
+  return Object.fromEntries(fields.map((field) => [field.name, entryFrom(field)]));
+}
+
+function entryFrom({ kind, choices, initial, isRequired }: Field): string {
+  if (kind === "choice") {
+    const index = choices.findIndex((choice) => JSON.stringify(choice) === JSON.stringify(initial));
+    return index >= 0 ? `${index}` : isRequired && choices.length === 1 ? "0" : "";
+  }
+  if (initial === undefined) return "";
+  return typeof initial === "string" && kind !== "json" ? initial : JSON.stringify(initial);
+}
+
+/** The answer as JSON text. Throws an error that names the field whose text cannot be one. */
+export function answerFrom(fields: readonly Field[], entries: Entries): string {
+  const [first] = fields;
+  if (fields.length === 1 && first?.name === "") return JSON.stringify(valueFrom(first, entries[""] ?? "") ?? null);
+  const values = fields.map((field) => [field.name, valueFrom(field, entries[field.name] ?? "")] as const);
+  return JSON.stringify(Object.fromEntries(values.filter(([, value]) => value !== undefined)));
+}
+
+/** Undefined for what was left empty and may be. */
+function valueFrom({ name, title, kind, choices, isRequired }: Field, entry: string): unknown {
+  const called = title || "the answer";
+  if (kind === "text" || kind === "long-text") return entry === "" && !isRequired ? undefined : entry;
+  if (entry.trim() === "") {
+    if (isRequired && name !== "") throw new Error(`${called} is missing`);
+    return undefined;
+  }
+  if (kind === "choice") return choices[Number(entry)];
+  if (kind === "yes-no") return entry === "true";
+  if (kind === "json") return jsonFrom(called, entry);
+  const value = Number(entry);
+  if (!Number.isFinite(value)) throw new Error(`${called} is no number`);
+  return value;
+}
+
+function jsonFrom(called: string, entry: string): unknown {
+  try {
+    return JSON.parse(entry);
+  } catch {
+    throw new Error(`${called} is no JSON: a text stands in quotes, as "yes"`);
+  }
+}

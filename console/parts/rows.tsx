@@ -1,0 +1,70 @@
+import { useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+
+export interface RowsProps<T> {
+  readonly label: string;
+  readonly rows: readonly T[];
+  /** Of each, in pixels. */
+  readonly rowHeight: number;
+  readonly keyOf: (row: T) => string;
+  readonly render: (row: T) => ComponentChildren;
+  /** Told when the last rows are in sight. */
+  readonly onEnd?: (() => void) | undefined;
+  /** Whether the newest row, the last, stays in sight until one scrolls away from it. */
+  readonly isFollowing?: boolean;
+}
+
+/** Rows that are out of sight on either side and drawn all the same, so that scrolling meets no gap. */
+const spareRows = 12;
+
+/** Any number of rows of one height, of which those in sight are drawn. */
+export function Rows<T>({ label, rows, rowHeight, keyOf, render, onEnd, isFollowing = false }: RowsProps<T>) {
+  const box = useRef<HTMLDivElement>(null);
+  const top = useSignal(0);
+  const height = useSignal(800);
+  const isAtEnd = useRef(true);
+
+  useEffect(() => {
+    const element = box.current;
+    if (!element) return;
+    const observer = new ResizeObserver(() => {
+      height.value = element.clientHeight;
+    });
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, [height]);
+
+  useEffect(() => {
+    const element = box.current;
+    if (element && isFollowing && isAtEnd.current) element.scrollTop = element.scrollHeight;
+  }, [rows.length, isFollowing]);
+
+  const first = Math.max(0, Math.floor(top.value / rowHeight) - spareRows);
+  const last = Math.min(rows.length, Math.ceil((top.value + height.value) / rowHeight) + spareRows);
+  const onScroll = () => {
+    const element = box.current;
+    if (!element) return;
+    top.value = element.scrollTop;
+    const left = element.scrollHeight - element.scrollTop - element.clientHeight;
+    isAtEnd.current = left < rowHeight;
+    if (left < rowHeight * spareRows) onEnd?.();
+  };
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard
+    // biome-ignore lint/a11y/useSemanticElements: rows are placed by hand
+    <div class="rows" role="region" aria-label={label} tabIndex={0} ref={box} onScroll={onScroll}>
+      <div class="rows-space" style={{ height: `${rows.length * rowHeight}px` }}>
+        {rows.slice(first, last).map((row, index) => (
+          <div
+            key={keyOf(row)}
+            class="row"
+            style={{ transform: `translateY(${(first + index) * rowHeight}px)`, height: `${rowHeight}px` }}
+          >
+            {render(row)}
+          </div>
+        ))}
+      </div>
+    </div>
+  );
+}

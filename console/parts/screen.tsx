@@ -1,0 +1,47 @@
+import type { ComponentChildren } from "preact";
+
+interface ScreenProps {
+  title: string;
+  /** What belongs to the title: a state, a count. */
+  aside?: ComponentChildren;
+  /** What one does here. */
+  actions?: ComponentChildren;
+  children: ComponentChildren;
+}
+
+export function Screen({ title, aside, actions, children }: ScreenProps) {
+  return (
+    <main class="screen" id="main" tabIndex={-1}>
+      <header class="screen-head">
+        <h1>{title}</h1>
+        {aside}
+        <div class="actions">{actions}</div>
+      </header>
+      {children}
+    </main>
+  );
+}
+
+export function Section({ title, children }: { title: string; children: ComponentChildren }) {
+  return (
+    <section class="section">
+      <h2>{title}</h2>
+      {children}
+    </section>
+  );
+}
+
+/** Names with what they stand for. */
+export function Facts({ of }: { of: Readonly<Record<string, ComponentChildren>> }) {
+  const told = Object.entries(of).filter(([, value]) => value !== "" && value !== undefined && value !== null);
+  return (
+    <dl class="facts">
+      {told.map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}

@@ -1,0 +1,48 @@
+import { useSignal } from "@preact/signals";
+
+/** Characters that are shown unless one asks for all. */
+const shownCharacters = 20_000;
+
+/** Text as it is, such as JSON or what a model wrote: it scrolls, is copied whole, and a large one is shown in part first. */
+export function TextBlock({ label, text }: { label: string; text: string }) {
+  const isWhole = useSignal(false);
+  const isLong = text.length > shownCharacters;
+  const shown = isLong && !isWhole.value ? text.slice(0, shownCharacters) : text;
+  return (
+    <figure class="text-block">
+      <figcaption>
+        <span>{label}</span>
+        <CopyButton text={text} label="copy" />
+      </figcaption>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard */}
+      <pre tabIndex={0}>{shown}</pre>
+      {isLong && !isWhole.value && (
+        <button
+          type="button"
+          onClick={() => {
+            isWhole.value = true;
+          }}
+        >
+          show all {text.length.toLocaleString()} characters
+        </button>
+      )}
+    </figure>
+  );
+}
+
+export function CopyButton({ text, label }: { text: string; label: string }) {
+  const said = useSignal(label);
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(text);
+      said.value = "copied";
+    } catch {
+      said.value = "the browser does not let this page copy";
+    }
+  };
+  return (
+    <button type="button" class="small" onClick={copy}>
+      {said.value}
+    </button>
+  );
+}

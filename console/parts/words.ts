@@ -1,0 +1,66 @@
+import { type Timestamp, timestampMs } from "@bufbuild/protobuf/wkt";
+import type { ContentPart } from "#gen/toolbus/content/v1/content_pb.ts";
+import type { Usage } from "#gen/toolbus/tool/v1/usage_pb.ts";
+import { nameFrom } from "../../sdk/typescript/client/error.ts";
+
+/** A value of an enum of the contract, as one says it: `in progress`. */
+export function wordFrom(values: Readonly<Record<string, number>>, value: number): string {
+  return nameFrom(values, value).toLowerCase().replaceAll("_", " ");
+}
+
+export function msOf(time: Timestamp | undefined): number | undefined {
+  return time && timestampMs(time);
+}
+
+/** As `12:03:45`, with the day in front of it unless it is today's. */
+export function clockOf(ms: number | undefined): string {
+  if (ms === undefined) return "";
+  const date = new Date(ms);
+  const time = date.toLocaleTimeString(undefined, { hour12: false });
+  return date.toDateString() === new Date().toDateString() ? time : `${date.toLocaleDateString()} ${time}`;
+}
+
+/** As `340 ms`, `2.4 s`, `3 min 10 s`, `2 h 5 min`. */
+export function durationOf(ms: number): string {
+  if (ms < 1_000) return `${Math.round(ms)} ms`;
+  if (ms < 10_000) return `${(ms / 1_000).toFixed(1)} s`;
+  const seconds = Math.round(ms / 1_000);
+  if (seconds < 60) return `${seconds} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes} min ${seconds % 60} s`;
+  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}
+
+export function textOf(content: readonly ContentPart[]): string {
+  return content
+    .map(({ part }) => {
+      if (part.case === "text") return part.value;
+      return part.case === "file" ? `[file ${part.value.filename || part.value.mediaType}]` : "";
+    })
+    .join("\n");
+}
+
+/** As `1,204 in · 380 out · 0.0123 EUR`; empty where nothing was used. */
+export function usageText(usage: Usage | undefined): string {
+  if (!usage) return "";
+  const { inputTokens, outputTokens, cost } = usage;
+  const parts: string[] = [];
+  if (inputTokens > 0n || outputTokens > 0n)
+    parts.push(`${inputTokens.toLocaleString()} in`, `${outputTokens.toLocaleString()} out`);
+  if (cost && cost.micros > 0n) parts.push(`${(Number(cost.micros) / 1e6).toFixed(4)} ${cost.currencyCode}`);
+  return parts.join(" · ");
+}
+
+/** JSON as one reads it; the text itself where it is none. */
+export function prettyJson(text: string): string {
+  try {
+    return JSON.stringify(JSON.parse(text), undefined, 2);
+  } catch {
+    return text;
+  }
+}
+
+/** As `1 turn`, `3 turns`. */
+export function counted(count: number, what: string): string {
+  return `${count.toLocaleString()} ${what}${count === 1 ? "" : "s"}`;
+}

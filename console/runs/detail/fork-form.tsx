@@ -1,0 +1,48 @@
+import { useSignal } from "@preact/signals";
+import { Role } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { randomName } from "../../../sdk/typescript/client/connection.ts";
+import { Fault } from "../../parts/notice.tsx";
+import { goTo, linkTo } from "../../parts/place.ts";
+import { useActing } from "../../suite/acting.ts";
+import { clientOf } from "../../suite/connection.ts";
+
+/** Starts another run from here on, with what one wants to say instead. */
+export function ForkForm({ runId, atSequence }: { runId: string; atSequence: number }) {
+  const { isBusy, fault, run } = useActing();
+  const text = useSignal("");
+  const key = useSignal(randomName());
+  const fork = async (event: Event) => {
+    event.preventDefault();
+    await run(async () => {
+      const said = { role: Role.USER, content: [{ part: { case: "text", value: text.value } as const }] };
+      const response = await clientOf(RunService).forkRun({
+        runId,
+        atSequence,
+        input: text.value === "" ? [] : [{ item: { case: "message", value: said } }],
+        idempotencyKey: key.value,
+      });
+      key.value = randomName();
+      goTo(linkTo("runs", response.run?.id));
+    });
+  };
+  return (
+    <form class="form" onSubmit={fork}>
+      <div class="field">
+        <label for="fork-text">Fork after event {atSequence}, and say</label>
+        <textarea
+          id="fork-text"
+          rows={3}
+          value={text.value}
+          onInput={(event) => {
+            text.value = event.currentTarget.value;
+          }}
+        />
+      </div>
+      <Fault text={fault} />
+      <button type="submit" disabled={isBusy}>
+        fork
+      </button>
+    </form>
+  );
+}

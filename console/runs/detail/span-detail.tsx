@@ -1,0 +1,27 @@
+import { Facts } from "../../parts/screen.tsx";
+import { TextBlock } from "../../parts/text-block.tsx";
+import { clockOf, durationOf, prettyJson, usageText } from "../../parts/words.ts";
+import type { Span } from "../timeline/timeline.ts";
+
+/** What one span was given, what came of it, what it took. */
+export function SpanDetail({ span, nowMs, decision }: { span: Span; nowMs: number; decision: string }) {
+  const { facts, usage, input, output, logs, startMs, endMs } = span;
+  return (
+    <div class="detail">
+      <h2>{span.label}</h2>
+      <Facts
+        of={{
+          ...facts,
+          policy: decision,
+          used: usageText(usage),
+          began: clockOf(startMs),
+          took: span.kind === "note" ? "" : durationOf((endMs ?? nowMs) - startMs),
+          "stored as event": `${span.sequence}`,
+        }}
+      />
+      {input && <TextBlock label={span.kind === "call" ? "arguments" : "given"} text={prettyJson(input)} />}
+      {output && <TextBlock label={span.kind === "call" ? "result" : "said"} text={prettyJson(output)} />}
+      {logs.length > 0 && <TextBlock label="log" text={logs.join("\n")} />}
+    </div>
+  );
+}

@@ -1,0 +1,212 @@
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import type { RunEvent } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import { RunEndReason } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { WaitingCall } from "../inbox/waiting-call.tsx";
+import { listWaitingCalls } from "../inbox/waiting-calls.ts";
+import { Empty, Fault } from "../parts/notice.tsx";
+import { choose, linkTo, place } from "../parts/place.ts";
+import { Facts, Screen } from "../parts/screen.tsx";
+import { clockOf, durationOf, usageText, wordFrom } from "../parts/words.ts";
+import { useActing } from "../suite/acting.ts";
+import { clientOf } from "../suite/connection.ts";
+import { useFollowed } from "../suite/live.ts";
+import { usePolled } from "../suite/polled.ts";
+import { Copies } from "./detail/copies.tsx";
+import { decisionsOf } from "./detail/decisions.ts";
+import { DraftView } from "./detail/draft-view.tsx";
+import { ForkForm } from "./detail/fork-form.tsx";
+import { SpanDetail } from "./detail/span-detail.tsx";
+import { Waterfall } from "./detail/waterfall.tsx";
+import { OPENED, openedLog } from "./open-log-file.tsx";
+import { RequiredCalls } from "./required-calls.tsx";
+import { goingOn, RunBadge } from "./states.tsx";
+import { followRun, timelineUpTo } from "./timeline/followed-run.ts";
+import { logFileFrom } from "./timeline/log-file.ts";
+import { spentOf, type Timeline } from "./timeline/timeline.ts";
+
+export function RunScreen() {
+  const { id } = place.value;
+  return id === OPENED ? <OpenedRun /> : <LiveRun key={id} runId={id} />;
+}
+
+function OpenedRun() {
+  const log = openedLog.value;
+  if (!log) return <Screen title="Run">{<Empty>The log is to be opened again: a page keeps none.</Empty>}</Screen>;
+  const timeline = timelineUpTo(log.events, Number.MAX_SAFE_INTEGER);
+  return (
+    <Screen title={`Run of ${timeline.agent}`} aside={<span class="quiet">from {log.name}</span>}>
+      <RunView runId={OPENED} events={log.events} whole={timeline} nowMs={timeline.lastMs} />
+    </Screen>
+  );
+}
+
+function LiveRun({ runId }: { runId: string }) {
+  const { model, fault } = useFollowed(runId, () => followRun(runId));
+  const { timeline, events } = model;
+  const isOver = !goingOn.includes(timeline.state);
+  const nowMs = useClock(!isOver && events.length > 0, timeline.lastMs);
+  return (
+    <Screen
+      title={timeline.agent ? `Run of ${timeline.agent}` : "Run"}
+      aside={events.length > 0 && <RunBadge state={timeline.state} />}
+      actions={
+        events.length > 0 && (
+          <>
+            <Copies runId={runId} />
+            <ExportButton runId={runId} events={events} />
+            {!isOver && <CancelButton runId={runId} />}
+          </>
+        )
+      }
+    >
+      <Fault text={fault} />
+      {events.length > 0 && <RunView runId={runId} events={events} whole={timeline} nowMs={nowMs} />}
+      {events.length > 0 && !isOver && <WaitsFor runId={runId} sessionId={timeline.sessionId} />}
+    </Screen>
+  );
+}
+
+/** The time, which goes on while the run does; its last event's then. */
+function useClock(isGoing: boolean, lastMs: number): number {
+  const now = useSignal(Date.now());
+  useEffect(() => {
+    if (!isGoing) return;
+    const timer = setInterval(() => {
+      now.value = Date.now();
+    }, 250);
+    return () => clearInterval(timer);
+  }, [isGoing, now]);
+  return isGoing ? Math.max(now.value, lastMs) : lastMs;
+}
+
+interface RunViewProps {
+  runId: string;
+  events: readonly RunEvent[];
+  whole: Timeline;
+  nowMs: number;
+}
+
+function RunView({ runId, events, whole, nowMs }: RunViewProps) {
+  const { query } = place.value;
+  const at = Math.min(Number(query.get("at") || whole.lastSequence), whole.lastSequence);
+  const isPast = at < whole.lastSequence;
+  const timeline = isPast ? timelineUpTo(events, at) : whole;
+  const untilMs = isPast ? timeline.lastMs : nowMs;
+  const chosen = timeline.spans.find(({ id }) => id === query.get("span"));
+  const decisions = usePolled(
+    runId,
+    async (signal) => (runId === OPENED ? new Map<string, string>() : decisionsOf(runId, signal)),
+    goingOn.includes(whole.state) ? 3_000 : 0,
+  );
+  return (
+    <>
+      <Facts
+        of={{
+          run: runId === OPENED ? "" : runId,
+          session: whole.sessionId && <a href={linkTo("runs", "", { session: whole.sessionId })}>{whole.sessionId}</a>,
+          "started by": whole.principal,
+          at: clockOf(timeline.startMs),
+          took: durationOf(untilMs - (timeline.startMs ?? untilMs)),
+          turns: `${timeline.turnCount}`,
+          used: usageText(spentOf(timeline)),
+          end: timeline.endReason ? wordFrom(RunEndReason, timeline.endReason) : "",
+        }}
+      />
+      <Fault text={timeline.error} />
+      <label class="scrub">
+        As it was after event {at} of {whole.lastSequence}
+        <input
+          type="range"
+          min={0}
+          max={whole.lastSequence}
+          value={at}
+          onInput={(event) => {
+            const sequence = Number(event.currentTarget.value);
+            choose({ at: sequence >= whole.lastSequence ? "" : `${sequence}` });
+          }}
+        />
+      </label>
+      <div class="run">
+        <Waterfall
+          timeline={timeline}
+          nowMs={untilMs}
+          chosen={chosen?.id ?? ""}
+          onChoose={(span) => choose({ span: span === chosen?.id ? "" : span })}
+        />
+        <div class="run-side">
+          {chosen && <SpanDetail span={chosen} nowMs={untilMs} decision={decisions.value?.get(chosen.id) ?? ""} />}
+          {!chosen && timeline.draft && <DraftView draft={timeline.draft} />}
+          {!chosen && !timeline.draft && <Answer timeline={timeline} />}
+          {runId !== OPENED && <ForkForm runId={runId} atSequence={chosen?.sequence ?? timeline.lastSequence} />}
+        </div>
+      </div>
+    </>
+  );
+}
+
+function Answer({ timeline: { outputText } }: { timeline: Timeline }) {
+  if (outputText === "") return <p class="quiet">Choose a line to see what it was given and what came of it.</p>;
+  return (
+    <div class="detail">
+      <h2>answer</h2>
+      <p class="answer">{outputText}</p>
+    </div>
+  );
+}
+
+/** What the run waits for, and what answers it. */
+function WaitsFor({ runId, sessionId }: { runId: string; sessionId: string }) {
+  const { value, fault, again } = usePolled(
+    `${runId} ${sessionId}`,
+    async (signal) => {
+      const calls = await listWaitingCalls(signal, sessionId);
+      const { run } = await clientOf(RunService).getRun({ runId }, { signal });
+      return { calls: calls.filter((call) => call.runId === runId), run };
+    },
+    1_500,
+  );
+  if (fault) return <Fault text={fault} />;
+  const { calls = [], run } = value ?? {};
+  if (calls.length === 0 && !run?.requiredCalls.length) return null;
+  return (
+    <section class="section">
+      <h2>Waits for</h2>
+      <div class="cards">
+        {calls.map((call) => (
+          <WaitingCall key={call.callId} call={call} onAnswered={again} />
+        ))}
+      </div>
+      {run && <RequiredCalls run={run} />}
+    </section>
+  );
+}
+
+function CancelButton({ runId }: { runId: string }) {
+  const { isBusy, fault, run } = useActing();
+  const cancel = () => run(() => clientOf(RunService).cancelRun({ runId, reason: "canceled in the console" }));
+  return (
+    <>
+      <button type="button" disabled={isBusy} onClick={cancel}>
+        cancel
+      </button>
+      <Fault text={fault} />
+    </>
+  );
+}
+
+function ExportButton({ runId, events }: { runId: string; events: readonly RunEvent[] }) {
+  const save = () => {
+    const url = URL.createObjectURL(new Blob([logFileFrom(events)], { type: "application/json" }));
+    const link = document.createElement("a");
+    Object.assign(link, { href: url, download: `${runId}.json` });
+    link.click();
+    URL.revokeObjectURL(url);
+  };
+  return (
+    <button type="button" onClick={save}>
+      export
+    </button>
+  );
+}

@@ -1,0 +1,30 @@
+// A run's log as a file: what was exported is looked at without the suite that it is of.
+
+import { fromJson, type JsonValue, toJson } from "@bufbuild/protobuf";
+import { type RunEvent, RunEventSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
+
+const FORMAT = "toolbus.run-log.v1";
+
+export function logFileFrom(events: readonly RunEvent[]): string {
+  return JSON.stringify({ format: FORMAT, events: events.map((event) => toJson(RunEventSchema, event)) }, undefined, 1);
+}
+
+/** Throws an error that says what is wrong with the file. */
+export function eventsFromFile(text: string): RunEvent[] {
+  let file: { format?: unknown; events?: unknown } | null;
+  try {
+    file = JSON.parse(text);
+  } catch {
+    throw new Error("this file is no JSON");
+  }
+  if (file?.format !== FORMAT || !Array.isArray(file.events)) {
+    throw new Error(`this file is no log of a run: its "format" would be ${FORMAT}`);
+  }
+  return file.events.map((event: JsonValue, index) => {
+    try {
+      return fromJson(RunEventSchema, event, { ignoreUnknownFields: true });
+    } catch (error) {
+      throw new Error(`event ${index + 1} of this file cannot be read: ${(error as Error).message}`);
+    }
+  });
+}

@@ -1,0 +1,134 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { describe, expect, it } from "vitest";
+import {
+  RunDeltaSchema,
+  type RunEvent,
+  RunEventSchema,
+  RunTextReplacedSchema,
+} from "#gen/toolbus/run/v1/run_event_pb.ts";
+import { RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { eventsFromFile, logFileFrom } from "./log-file.ts";
+import { createTimeline, spentOf } from "./timeline.ts";
+
+type Happening = NonNullable<MessageInitShape<typeof RunEventSchema>["event"]>;
+
+/** Events, each so many milliseconds after the first. */
+function eventsAt(happenings: Readonly<Record<number, Happening>>): RunEvent[] {
+  return Object.entries(happenings).map(([ms, event], index) =>
+    create(RunEventSchema, { runId: "r", sequence: index + 1, createTime: timestampFromMs(Number(ms)), event }),
+  );
+}
+
+function read(events: readonly RunEvent[]) {
+  const reader = createTimeline();
+  for (const event of events) reader.event(event);
+  return reader;
+}
+
+const call = (callId: string, name: string) =>
+  ({ item: { case: "functionCall", value: { callId, name, argumentsJson: "{}" } } }) as const;
+const usage = { inputTokens: 10n, outputTokens: 2n, cost: { currencyCode: "EUR", micros: 5n } };
+
+const whole: Record<number, Happening> = {
+  1000: { case: "accepted", value: { agent: "a", sessionId: "s" } },
+  1010: { case: "claimed", value: {} },
+  1110: { case: "turnCommitted", value: { turn: 1, items: [call("c1", "one"), call("c2", "two")], usage } },
+  1210: { case: "callFinished", value: { callId: "c1", result: { outputJson: "1" } } },
+  1310: { case: "callFinished", value: { callId: "c2", result: { outputJson: '"no"', isError: true } } },
+  1500: { case: "turnCommitted", value: { turn: 2, items: [], usage } },
+  1510: {
+    case: "ended",
+    value: { state: RunState.COMPLETED, endReason: RunEndReason.FINAL_ANSWER, outputText: "done" },
+  },
+};
+
+describe("a run as spans (ORCH-12)", () => {
+  it("each begins where what came before it ended", () => {
+    const { timeline } = read(eventsAt(whole));
+    const spans = timeline.spans.map(({ label, startMs, endMs, isFault }) => [label, startMs, endMs, isFault]);
+    expect(spans).toEqual([
+      ["queued", 1000, 1010, false],
+      ["turn 1", 1010, 1110, false],
+      ["one", 1110, 1210, false],
+      ["two", 1110, 1310, true],
+      ["turn 2", 1310, 1500, false],
+      ["completed: final answer", 1510, 1510, false],
+    ]);
+    expect(timeline).toMatchObject({ state: RunState.COMPLETED, outputText: "done", turnCount: 2, agent: "a" });
+    expect(spentOf(timeline)).toMatchObject({ inputTokens: 20n, cost: { currencyCode: "EUR", micros: 10n } });
+  });
+
+  it("after any event, what is not over is open, and the model is asked only when no call is awaited", () => {
+    const events = eventsAt(whole);
+    const openAfter = (count: number) =>
+      read(events.slice(0, count))
+        .timeline.spans.filter(({ endMs }) => endMs === undefined)
+        .map(({ label }) => label);
+    const open = events.map((_, index) => openAfter(index + 1));
+    expect(open).toEqual([["queued"], ["turn 1"], ["one", "two"], ["two"], ["turn 2"], ["turn 3"], []]);
+  });
+
+  it("a takeover, a dropped answer and a wait are shown as such", () => {
+    const { timeline } = read(
+      eventsAt({
+        0: { case: "accepted", value: {} },
+        10: { case: "claimed", value: {} },
+        20: { case: "claimed", value: {} },
+        30: { case: "answerDropped", value: { turn: 1, attempt: 1, brokeOff: true } },
+        40: { case: "turnCommitted", value: { turn: 1, attempt: 2, items: [call("f", "ask_me")] } },
+        50: { case: "parked", value: { calls: [{ callId: "f", name: "ask_me", argumentsJson: "{}" }] } },
+      }),
+    );
+    expect(timeline.spans.map(({ label, isFault }) => [label, isFault])).toEqual([
+      ["queued", false],
+      ["turn 1, attempt 1: dropped", true],
+      ["taken over by another process", false],
+      ["turn 1", false],
+      ["ask_me", false],
+      ["waits for ask_me", false],
+    ]);
+    expect(timeline.state).toBe(RunState.REQUIRES_ACTION);
+  });
+
+  it("what is written belongs to its attempt: another attempt, a replacement, the stored turn put it aside", () => {
+    const reader = read(eventsAt({ 0: { case: "accepted", value: {} }, 1: { case: "claimed", value: {} } }));
+    const say = (attempt: number, text: string) =>
+      reader.delta(create(RunDeltaSchema, { turn: 1, attempt, delta: { case: "text", value: text } }));
+    say(1, "Hel");
+    say(1, "lo");
+    expect(reader.timeline.draft?.text).toBe("Hello");
+    say(2, "Hi");
+    expect(reader.timeline.draft?.text).toBe("Hi");
+    reader.replaced(create(RunTextReplacedSchema, { turn: 1, attempt: 3, text: "Good day" }));
+    say(3, "!");
+    expect(reader.timeline.draft?.text).toBe("Good day!");
+    const [stored] = eventsAt({ 9: { case: "turnCommitted", value: { turn: 1 } } });
+    if (stored) reader.event(stored);
+    expect(reader.timeline.draft).toBeUndefined();
+    say(3, "late");
+    expect(reader.timeline.draft).toBeUndefined();
+  });
+});
+
+describe("a run's log as a file (ORCH-12)", () => {
+  it("comes back as it went, and gives the same spans", () => {
+    const events = eventsAt(whole);
+    const back = eventsFromFile(logFileFrom(events));
+    expect(back).toEqual(events);
+    expect(read(back).timeline).toEqual(read(events).timeline);
+  });
+
+  it.each([
+    ["no JSON", "{", /is no JSON/],
+    ["something else", '{"events":[]}', /is no log of a run/],
+    ["null", "null", /is no log of a run/],
+    [
+      "an event that is none",
+      '{"format":"toolbus.run-log.v1","events":[{"sequence":"x"}]}',
+      /event 1 .* cannot be read/,
+    ],
+  ])("%s is refused in words", (_, text, words) => {
+    expect(() => eventsFromFile(text)).toThrow(words);
+  });
+});

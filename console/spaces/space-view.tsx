@@ -1,0 +1,126 @@
+import { useSignal } from "@preact/signals";
+import { type SpaceMessage, type ToolMessage, ToolMessageState } from "#gen/toolbus/space/v1/space_pb.ts";
+import { SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
+import { randomName } from "../../sdk/typescript/client/connection.ts";
+import { SchemaForm } from "../parts/form/schema-form.tsx";
+import { Badge, Fault, type Tone } from "../parts/notice.tsx";
+import { linkTo } from "../parts/place.ts";
+import { TextBlock } from "../parts/text-block.tsx";
+import { clockOf, msOf, prettyJson, textOf, wordFrom } from "../parts/words.ts";
+import { resultText } from "../runs/timeline/timeline.ts";
+import { useActing } from "../suite/acting.ts";
+import { clientOf } from "../suite/connection.ts";
+import { useFollowed } from "../suite/live.ts";
+import { followSpace } from "./followed-space.ts";
+
+/** Messages that are shown: the latest ones. */
+const shownMessages = 300;
+
+export function SpaceView({ spaceId }: { spaceId: string }) {
+  const { model, fault } = useFollowed(spaceId, () => followSpace(spaceId));
+  const { messages, members, isCut } = model;
+  const left = messages.length - shownMessages;
+  return (
+    <div class="detail">
+      <h2>{spaceId}</h2>
+      <p class="quiet">{[...members.values()].map(({ name }) => name).join(", ")}</p>
+      <Fault text={fault} />
+      {isCut && <p class="hint">What came earlier is no longer stored.</p>}
+      {left > 0 && <p class="quiet">{left} earlier messages</p>}
+      <ol class="messages">
+        {messages.slice(-shownMessages).map((message) => (
+          <li key={message.id}>
+            <header>
+              <strong>{message.author?.name}</strong> <time class="quiet">{clockOf(msOf(message.createTime))}</time>
+            </header>
+            {message.content.case === "text" && <p class="answer">{textOf(message.content.value.content)}</p>}
+            {message.content.case === "tool" && <ToolCard message={message} tool={message.content.value} />}
+          </li>
+        ))}
+      </ol>
+      <SendForm spaceId={spaceId} />
+    </div>
+  );
+}
+
+const tones: Readonly<Record<number, Tone>> = {
+  [ToolMessageState.RUNNING]: "busy",
+  [ToolMessageState.REQUIRES_ACTION]: "wait",
+  [ToolMessageState.COMPLETE]: "good",
+  [ToolMessageState.ERROR]: "bad",
+};
+
+function ToolCard({ message, tool }: { message: SpaceMessage; tool: ToolMessage }) {
+  const { isBusy, fault, run } = useActing();
+  const submissionId = useSignal(randomName());
+  const isAsking = tool.state === ToolMessageState.REQUIRES_ACTION;
+  const answer = (json: string) =>
+    run(() =>
+      clientOf(SpaceService).answerToolCall({
+        spaceId: message.spaceId,
+        callId: tool.callId,
+        submissionId: submissionId.value,
+        outcome: { case: "resultJson", value: json },
+      }),
+    );
+  const result = resultText(tool.result);
+  return (
+    <article class="card" aria-label={`${tool.tool} in the space`}>
+      <header>
+        <Badge tone={tones[tool.state] ?? "quiet"}>{wordFrom(ToolMessageState, tool.state)}</Badge>
+        <strong>{tool.tool}</strong>
+        {tool.runId && (
+          <a class="quiet" href={linkTo("runs", tool.runId)}>
+            run
+          </a>
+        )}
+      </header>
+      {tool.argumentsJson !== "" && tool.argumentsJson !== "{}" && (
+        <TextBlock
+          label={tool.argumentsIncomplete ? "is being written" : "asked"}
+          text={prettyJson(tool.argumentsJson)}
+        />
+      )}
+      {isAsking && (
+        <SchemaForm schemaJson={tool.outputSchemaJson} submitLabel="answer" isBusy={isBusy} onAnswer={answer} />
+      )}
+      {result && <TextBlock label="answered" text={prettyJson(result)} />}
+      <Fault text={fault} />
+    </article>
+  );
+}
+
+function SendForm({ spaceId }: { spaceId: string }) {
+  const { isBusy, fault, run } = useActing();
+  const text = useSignal("");
+  const messageId = useSignal(randomName());
+  const send = async (event: Event) => {
+    event.preventDefault();
+    const content = [{ part: { case: "text", value: text.value } as const }];
+    const isSent = await run(() =>
+      clientOf(SpaceService).sendMessage({ spaceId, content, messageId: messageId.value }),
+    );
+    if (!isSent) return;
+    text.value = "";
+    messageId.value = randomName();
+  };
+  return (
+    <form class="form" onSubmit={send}>
+      <div class="field">
+        <label for="space-text">Say something here</label>
+        <textarea
+          id="space-text"
+          rows={2}
+          value={text.value}
+          onInput={(event) => {
+            text.value = event.currentTarget.value;
+          }}
+        />
+      </div>
+      <Fault text={fault} />
+      <button type="submit" disabled={isBusy || text.value === ""}>
+        send
+      </button>
+    </form>
+  );
+}

@@ -1,0 +1,54 @@
+// The way to the suite that served this page. What it is asked is the contract that every client has.
+
+import type { DescService } from "@bufbuild/protobuf";
+import type { Client } from "@connectrpc/connect";
+import { signal } from "@preact/signals";
+import { type Connection, openConnection } from "../../sdk/typescript/client/connection.ts";
+import { errorOf, isPassing } from "../../sdk/typescript/client/error.ts";
+
+/** Where a tab keeps its key, until it is closed: never in an address. */
+const KEY = "toolbus-key";
+
+/** Whether the suite has refused to answer without a key, or with the one given; holds what it said. */
+export const refusedKey = signal<string>();
+
+/** Since when the suite has not been reached, in ms of the clock; undefined while it answers. */
+export const unreachableSince = signal<number>();
+
+let key = sessionStorage.getItem(KEY) ?? "";
+let connection = open();
+
+function open(): Connection {
+  return openConnection({ url: location.origin, apiKey: () => key });
+}
+
+export function hasKey(): boolean {
+  return key !== "";
+}
+
+/** Takes another key, or none, for all that is asked from now on. */
+export function takeKey(next: string): void {
+  key = next;
+  if (next === "") sessionStorage.removeItem(KEY);
+  else sessionStorage.setItem(KEY, next);
+  refusedKey.value = undefined;
+  connection = open();
+}
+
+export function clientOf<S extends DescService>(service: S): Client<S> {
+  return connection.client(service);
+}
+
+/** Notes that the suite has answered. */
+export function noteAnswer(): void {
+  unreachableSince.value = undefined;
+}
+
+/** Notes what was thrown instead of an answer, and gives its words; nothing for what passes by itself, which is told once for all. */
+export function noteFailure(thrown: unknown): string | undefined {
+  const error = errorOf(thrown);
+  if (error.code === "unauthenticated") refusedKey.value = error.message;
+  if (!isPassing(thrown)) return error.message;
+  unreachableSince.value ??= Date.now();
+  return undefined;
+}

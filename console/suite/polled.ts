@@ -1,0 +1,55 @@
+import { useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import { noteAnswer, noteFailure } from "./connection.ts";
+
+export interface Polled<T> {
+  readonly value: T | undefined;
+  readonly fault: string | undefined;
+  /** Asks at once. */
+  again(): void;
+}
+
+/**
+ * Asks again and again while its component is shown and its tab is looked at: what has no watch in the contract. The next
+ * question waits for the answer of the one before. `everyMs` 0 asks once. A new `id` asks anew.
+ */
+export function usePolled<T>(id: string, ask: (signal: AbortSignal) => Promise<T>, everyMs: number): Polled<T> {
+  const value = useSignal<T>();
+  const fault = useSignal<string>();
+  const wake = useRef(() => {});
+  useEffect(() => {
+    value.value = undefined;
+    fault.value = undefined;
+    const closing = new AbortController();
+    const { signal } = closing;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    let isAsking = false;
+
+    async function askOnce(): Promise<void> {
+      clearTimeout(timer);
+      if (isAsking || signal.aborted) return;
+      isAsking = true;
+      try {
+        const answer = await ask(signal);
+        noteAnswer();
+        if (signal.aborted) return;
+        value.value = answer;
+        fault.value = undefined;
+      } catch (error) {
+        if (!signal.aborted) fault.value = noteFailure(error);
+      } finally {
+        isAsking = false;
+      }
+      if (everyMs > 0 && !document.hidden && !signal.aborted) timer = setTimeout(askOnce, everyMs);
+    }
+
+    wake.current = () => void askOnce();
+    document.addEventListener("visibilitychange", wake.current, { signal });
+    wake.current();
+    return () => {
+      closing.abort();
+      clearTimeout(timer);
+    };
+  }, [id]);
+  return { value: value.value, fault: fault.value, again: () => wake.current() };
+}

@@ -1,0 +1,192 @@
+// What people do in the console, in a real browser against a real suite (ORCH-12).
+
+import axeCore from "axe-core";
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
+import { signalProcess } from "../../test/harness/processes.ts";
+import { openStage, type Stage } from "./stage.ts";
+
+const stack = new AsyncDisposableStack();
+let stage: Stage;
+beforeAll(async () => {
+  stage = stack.use(await openStage({ isolate: true }));
+});
+afterAll(() => stack.disposeAsync());
+
+const stateOf = async (runId: string) => (await stage.suite.connection.client(RunService).getRun({ runId })).run?.state;
+
+async function go(page: Page, place: string): Promise<void> {
+  await page.evaluate((hash) => {
+    location.hash = hash;
+  }, place);
+}
+
+describe("without a key", () => {
+  it("asks for one, says what is wrong with another, and shows nothing before", async () => {
+    const context = await stage.browser.newContext();
+    const page = await context.newPage();
+    await page.goto(stage.suite.url);
+    await page.getByLabel("Your key").fill("wrong");
+    await page.getByRole("button", { name: "enter" }).click();
+    await page.getByRole("alert").waitFor();
+    expect(await page.getByRole("navigation").count()).toBe(0);
+    await page.getByLabel("Your key").fill(stage.suite.key?.key ?? "");
+    await page.getByRole("button", { name: "enter" }).click();
+    await page.getByRole("heading", { name: "Overview" }).waitFor();
+    expect(page.url(), "no key in an address").not.toContain(stage.suite.key?.key);
+    await page.getByRole("button", { name: "leave" }).click();
+    await page.getByLabel("Your key").waitFor();
+    await context.close();
+  });
+});
+
+describe("a run that waits for a person", () => {
+  it("is watched as it happens, answered in the page, and says why a call was refused", async () => {
+    const runId = await stage.run("shop", "4711");
+    const page = await stage.open(`#/runs/${runId}`);
+    const question = page.getByRole("article", { name: "confirm waits" });
+    await question.getByText("Shall order 4711 be shipped?").waitFor();
+    await page.getByRole("button", { name: "ship_order" }).click();
+    await page.getByText("not in tools.allowed", { exact: false }).first().waitFor();
+
+    await question.getByLabel("yes", { exact: true }).check();
+    await question.getByLabel("Note").fill("by noon");
+    await question.getByRole("button", { name: "answer" }).click();
+    await page.getByText("completed", { exact: true }).waitFor();
+    await page.getByRole("button", { name: "ship_order" }).click(); // puts the detail away
+    await page.getByText("The person said: by noon.").waitFor();
+    expect(await stateOf(runId)).toBe(RunState.COMPLETED);
+
+    await page.getByLabel(/^As it was after event/).fill("1");
+    await page.getByText("As it was after event 1").waitFor();
+    expect(await page.getByRole("button", { name: /^turn 2/ }).count(), "not yet then").toBe(0);
+
+    const saved = page.waitForEvent("download");
+    await page.getByRole("button", { name: "export" }).click();
+    const file = await (await saved).path();
+    await go(page, "#/runs");
+    await page.getByLabel("open a log…").setInputFiles(file);
+    await page.getByRole("heading", { name: "Run of shop" }).waitFor();
+    await page.getByText("The person said: by noon.").waitFor();
+    await page.context().close();
+  });
+
+  it("is found in the inbox and declined from a link on a phone", async () => {
+    const runId = await stage.run("shop", "4712");
+    const page = await stage.open("#/inbox", { viewport: { width: 390, height: 844 } });
+    await page.getByRole("link", { name: "confirm" }).click();
+    await page.getByRole("heading", { name: "A question" }).waitFor();
+    await page.getByRole("button", { name: "decline" }).click();
+    await page.getByText("nothing is left to answer", { exact: false }).waitFor();
+    await expect.poll(() => stateOf(runId), { timeout: 10_000 }).not.toBe(RunState.IN_PROGRESS);
+    await page.context().close();
+  });
+
+  it("is forked from a turn with other words", async () => {
+    const runId = await stage.run("clerk", "red");
+    const page = await stage.open(`#/runs/${runId}`);
+    await page.getByText("You said red.").waitFor();
+    await page.getByLabel(/^Fork after event/).fill("blue");
+    await page.getByRole("button", { name: "fork" }).click();
+    await page.getByText("You said blue.").waitFor();
+    expect(page.url()).not.toContain(runId);
+    await page.context().close();
+  });
+});
+
+describe("the suite as it stands", () => {
+  it("tools say who may call them and why not, and one is tried by a form from its schema", async () => {
+    const page = await stage.open("#/tools/shop?tool=everything__get-sum");
+    const form = page.locator("form", { has: page.getByRole("button", { name: "call" }) });
+    await form.getByLabel("a", { exact: true }).fill("19");
+    await form.getByLabel("b", { exact: true }).fill("23");
+    await form.getByRole("button", { name: "call" }).click();
+    await page.getByText("The sum of 19 and 23 is 42", { exact: false }).first().waitFor();
+    await page.getByRole("button", { name: /ship_order/ }).click();
+    await page.getByText("✕ may not be called").waitFor();
+    await page.getByText("healthy").first().waitFor();
+    await page.context().close();
+  });
+
+  it("a session is switched to another agent, and seen to be", async () => {
+    const sessions = stage.suite.connection.client(SessionService);
+    await sessions.createSession({ sessionId: "switched", agent: "clerk" });
+    const page = await stage.open("#/agents");
+    await page.getByLabel("switch session switched to").selectOption("shop");
+    const row = page.locator(".session-row", { has: page.getByRole("link", { name: "switched" }) });
+    await row.getByRole("button", { name: "switch", exact: true }).click();
+    await row.getByText("shop", { exact: true }).and(page.locator("span")).waitFor();
+    expect((await sessions.getSession({ sessionId: "switched" })).session?.agent).toBe("shop");
+    await page.context().close();
+  });
+
+  it("each decision of the audit trail leads to its call", async () => {
+    const page = await stage.open("#/audit?words=ship_order");
+    const line = page.locator(".audit-row", { hasText: "blocked" }).first();
+    await line.getByRole("link", { name: "call" }).click();
+    await page.getByRole("heading", { name: "ship_order" }).waitFor();
+    await page.context().close();
+  });
+
+  it("an orchestrator is killed, and the page goes on by itself", async () => {
+    const runId = await stage.run("shop", "4713");
+    const page = await stage.open(`#/runs/${runId}`);
+    const question = page.getByRole("article", { name: "confirm waits" });
+    await question.waitFor();
+    const orchestrator = stage.suite.services.find(({ service }) => service === "orchestrator");
+    signalProcess({ pid: orchestrator?.pid }, "SIGKILL");
+    await stage.suite.start("orchestrator");
+    await question.getByLabel("no", { exact: true }).check();
+    await question.getByLabel("Note").fill("not today");
+    await question.getByRole("button", { name: "answer" }).click();
+    await page.getByText("The person said: not today.").waitFor();
+    await page.getByText("taken over by another process").waitFor();
+    await page.context().close();
+  });
+
+  it("a suite that is not reached is told with the time, and taken up again", async () => {
+    const runId = await stage.run("shop", "4714");
+    const page = await stage.open(`#/runs/${runId}`);
+    const question = page.getByRole("article", { name: "confirm waits" });
+    await question.waitFor();
+    await page.context().setOffline(true);
+    await page.getByText(/since \d.* the suite is not reached/).waitFor();
+    await question.waitFor(); // what was seen stays
+    await page.context().setOffline(false);
+    await expect.poll(() => page.getByRole("status").textContent(), { timeout: 30_000 }).toBe("");
+    await question.getByLabel("yes", { exact: true }).check();
+    await question.getByLabel("Note").fill("at last");
+    await question.getByRole("button", { name: "answer" }).click();
+    await page.getByText("completed", { exact: true }).waitFor();
+    await page.context().close();
+  });
+});
+
+describe("for everybody", () => {
+  const places = ["overview", "runs", "inbox", "tools/shop?tool=confirm", "agents/shop", "spaces/desk", "audit"];
+
+  it.each(["light", "dark"] as const)("axe finds nothing in %s", async (colorScheme) => {
+    const runId = await stage.run("clerk", "for all");
+    const page = await stage.open("", { colorScheme });
+    await page.evaluate(axeCore.source);
+    for (const place of [...places, `runs/${runId}`]) {
+      await go(page, `#/${place}`);
+      await page.locator(".rows .row, .list li, .cards article, .empty, .figure").first().waitFor();
+      const { violations } = await page.evaluate(() => globalThis.axe.run());
+      const found = violations.map(({ id, nodes }) => `${place}: ${id}: ${nodes.map(({ html }) => html).join(" ")}`);
+      expect(found).toEqual([]);
+    }
+    await page.context().close();
+  });
+
+  it("no page met an error, or its policy", () => {
+    expect(stage.complaints).toEqual([]);
+  });
+});
+
+declare global {
+  var axe: typeof axeCore;
+}

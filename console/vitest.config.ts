@@ -1,0 +1,13 @@
+import { defineConfig } from "vitest/config";
+
+// Journeys need a browser, so that they are a command of their own: npm run test:console.
+export default defineConfig({
+  test: {
+    root: new URL("..", import.meta.url).pathname,
+    include: ["console/testing/**/*.test.ts"],
+    globalSetup: ["./test/harness/binaries.ts"],
+    testTimeout: 60_000,
+    hookTimeout: 120_000,
+    fileParallelism: false,
+  },
+});
