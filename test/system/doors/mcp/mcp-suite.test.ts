@@ -11,7 +11,7 @@ import { textContent } from "#runtime/content/text.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { type Connection, openConnection } from "../../../../cli/connection.ts";
 import { openTestSuite, type TestSuite } from "../../../harness/suite.ts";
-import { openNewClient, openOldClient } from "../fixtures/clients.ts";
+import { initializing, openNewClient, openOldClient, send } from "../fixtures/clients.ts";
 
 const keys = { olga: "the-key-of-olga-herself", alice: "the-key-of-alice-herself", bob: "the-key-of-bob-himself" };
 const scripts = fileURLToPath(new URL("../../fixtures/models", import.meta.url));
@@ -203,10 +203,30 @@ describe.each(Object.keys(clients) as (keyof typeof clients)[])("DOOR-4 an assis
   });
 });
 
-it("DOOR-4 no agent takes the place of the suite, and nobody is let in without a key", async () => {
+it("DOOR-4 no agent takes the place of the suite", async () => {
   const apply = as("olga")
     .client(AgentService)
     .applyAgent({ agent: { name: "~suite" } });
   await expect(apply).rejects.toThrow(/name/);
-  await expect(openNewClient({ url: suite.url, key: "wrong", path: "/mcp/~suite" })).rejects.toThrow();
 });
+
+it.each([
+  ["no key", {}],
+  ["a blank key", { authorization: "Bearer " }],
+  ["a wrong key", { authorization: "Bearer wrong" }],
+])("DOOR-4 nobody is let in with %s", async (_, headers) => {
+  const where = { url: suite.url, key: "", path: "/mcp/~suite" };
+  for (const message of [initializing, { jsonrpc: "2.0", id: 1, method: "tools/list" }]) {
+    const response = await send(where, message, headers);
+    expect(response.status).toBe(401);
+    expect(response.headers.get("www-authenticate")).toMatch(/^Bearer/);
+    expect(await response.text()).not.toContain("list_runs");
+  }
+});
+
+it.each(Object.keys(clients) as (keyof typeof clients)[])(
+  "DOOR-4 the client of %s is refused a wrong key",
+  async (line) => {
+    await expect(clients[line]({ url: suite.url, key: "wrong", path: "/mcp/~suite" })).rejects.toThrow();
+  },
+);
