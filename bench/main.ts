@@ -1,6 +1,7 @@
 import { parseArgs } from "node:util";
 import { measureBus } from "./bus/measure-bus.ts";
 import { measureCall } from "./call/measure-call.ts";
+import { measureConsole } from "./console/measure-console.ts";
 import { measureDoors } from "./doors/measure-doors.ts";
 import { measureLoop } from "./loop/measure-loop.ts";
 import { measureMcp } from "./mcp/measure-mcp.ts";
@@ -19,6 +20,9 @@ benches:
   call       how long a call of a tool takes, over the bus and through the gateway, and what it costs
                --rounds N      how often each way is measured (5)
                --round-ms N    for how long (1000)
+  console    how soon the console is painted, how smoothly it shows much, and what it holds after an hour
+               --rounds N      how often each is measured (5)
+               --deltas N      how many a run has (100000)
   doors      how long an MCP client's call and list take through the gateway, beside mcp-proxy, and what a dead server costs;
                how long a client of responses waits beyond the model, and how many streams one core holds
                --rounds N      how often each way is measured (5)
@@ -60,6 +64,7 @@ const { values, positionals } = parseArgs({
     help: { type: "boolean", default: false },
     rounds: { type: "string", default: "5" },
     "round-ms": { type: "string", default: "1000" },
+    deltas: { type: "string", default: "100000" },
     runs: { type: "string", default: "100000" },
     "warm-up": { type: "string", default: "5000" },
     "at-once": { type: "string", default: "64" },
@@ -76,6 +81,14 @@ const benches: Record<string, () => AsyncIterable<BenchResult>> = {
   bus: measureBus,
   call: () => measureCall({ rounds: Number(values.rounds), roundMs: Number(values["round-ms"]), onProgress }),
   doors: () => measureDoors({ rounds: Number(values.rounds), roundMs: Number(values["round-ms"]), onProgress }),
+  console: () =>
+    measureConsole({
+      rounds: Number(values.rounds),
+      runs: 10_000,
+      deltas: Number(values.deltas),
+      auditEvents: 36_000,
+      onProgress,
+    }),
   loop: measureLoop,
   mcp: () =>
     measureMcp({

@@ -62,8 +62,8 @@ function LiveRun({ runId }: { runId: string }) {
       }
     >
       <Fault text={fault} />
-      {events.length > 0 && <RunView runId={runId} events={events} whole={timeline} nowMs={nowMs} />}
       {events.length > 0 && !isOver && <WaitsFor runId={runId} sessionId={timeline.sessionId} />}
+      {events.length > 0 && <RunView runId={runId} events={events} whole={timeline} nowMs={nowMs} />}
     </Screen>
   );
 }

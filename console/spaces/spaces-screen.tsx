@@ -2,6 +2,7 @@ import { SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
 import { Empty, Fault } from "../parts/notice.tsx";
 import { linkTo, place } from "../parts/place.ts";
 import { Screen } from "../parts/screen.tsx";
+import { counted } from "../parts/words.ts";
 import { clientOf } from "../suite/connection.ts";
 import { usePolled } from "../suite/polled.ts";
 import { SpaceView } from "./space-view.tsx";
@@ -23,7 +24,8 @@ export function SpacesScreen() {
           {value?.map((space) => (
             <li key={space.id}>
               <a href={linkTo("spaces", space.id)} aria-current={space.id === id ? "true" : undefined}>
-                <strong>{space.title || space.id}</strong> <span class="quiet">{space.members.length} members</span>
+                <strong>{space.title || space.id}</strong>{" "}
+                <span class="quiet">{counted(space.members.length, "member")}</span>
               </a>
             </li>
           ))}
