@@ -23,7 +23,7 @@ import { contractValidation } from "#runtime/rpc/validation.ts";
 import { ACCESS } from "../access.ts";
 import { clientFor } from "../clients.ts";
 import { processOf, publicServices } from "../processes.ts";
-import { createAdmission, createEnter } from "./access/admission.ts";
+import { createAdmission, createEnter, createEnterAgain } from "./access/admission.ts";
 import { createAuthenticate } from "./access/authentication/authentication.ts";
 import { createGrantRecords } from "./access/authentication/grant-records.ts";
 import { followCertificate, readCertificate } from "./access/certificate.ts";
@@ -76,7 +76,8 @@ export async function openService(config: GatewayConfig, context: ServiceContext
   await grantRecords.keepDefault([...config.defaultGrant]);
   const stateKey = await readSharedKey(bus, { bucket: "toolbus_gateway_keys", name: "mcp-request-states" });
   const shares = new Shares(config.shares);
-  const enter = createEnter(createAuthenticate({ ...config, grantRecords }), shares);
+  const authenticate = createAuthenticate({ ...config, grantRecords });
+  const enter = createEnter(authenticate, shares);
   const interceptors = clientInterceptors({ telemetry });
   const client = <S extends DescService>(of: S) => clientFor(bus, of, { interceptors, caller: nobody });
   if (!config.isLoopback && config.tls === undefined) {
@@ -146,6 +147,7 @@ export async function openService(config: GatewayConfig, context: ServiceContext
           stopping: context.signal,
           onFault: (err) => logger.warn({ err }, `answering a client of responses failed: ${messageFromUnknown(err)}`),
           enter,
+          enterAgain: createEnterAgain(authenticate, shares),
           maxBytes: config.maxRequestBytes,
         }),
       }),

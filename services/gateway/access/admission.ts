@@ -23,6 +23,16 @@ export function createEnter(authenticate: Authenticate, shares: Shares): Enter {
   };
 }
 
+/** One more request of a connection that was let in: its credentials must hold still, and it counts as a call until it is disposed. */
+export type EnterAgain = (request: HttpRequest) => Promise<Disposable & { readonly caller: Caller }>;
+
+export function createEnterAgain(authenticate: Authenticate, shares: Shares): EnterAgain {
+  return async (request) => {
+    const caller = await authenticate(request);
+    return { caller, [Symbol.dispose]: shares.take(principalOf(caller), "calls") };
+  };
+}
+
 /**
  * Lets a call in by its head: with its caller's identity, if its principal has room and the method's rule allows it, or without one
  * where none is needed.

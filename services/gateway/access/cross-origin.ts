@@ -1,4 +1,5 @@
 import { cors as connectCors } from "@connectrpc/connect";
+import { refuse } from "#runtime/failure/failure.ts";
 import type { HttpRequest, HttpResponse } from "#runtime/rpc/http/messages.ts";
 
 /** Header fields of MCP clients in pages. */
@@ -30,4 +31,19 @@ export function createCrossOrigin(
     response.end();
     return true;
   };
+}
+
+interface Asked {
+  readonly request: HttpRequest;
+  readonly response: HttpResponse;
+}
+
+/** A page of the web may ask for a client that knows no better: only those whose origin is allowed, or the gateway's own, may. */
+export function requireOrigin({ request, response }: Asked): void {
+  const { origin } = request.headers;
+  if (origin === undefined || response.getHeader("access-control-allow-origin") !== undefined) return;
+  const host = "authority" in request ? request.authority : request.headers.host;
+  if (URL.canParse(origin) && new URL(origin).host === host) return;
+  const text = `pages of ${origin} may not call: name the origin in TOOLBUS_CORS_ORIGINS if they should`;
+  refuse("permission_denied", text, { reason: "HOST_NOT_ALLOWED" });
 }

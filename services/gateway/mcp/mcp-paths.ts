@@ -28,6 +28,7 @@ import { endWhenSilent } from "#runtime/rpc/http/sockets/liveness.ts";
 import { isTooDeep, maxLevels } from "#runtime/schema/depth.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
 import type { Enter } from "../access/admission.ts";
+import { requireOrigin } from "../access/cross-origin.ts";
 import { type Exchange, readText } from "../plain/exchange.ts";
 import { SESSIONS, serveCallers } from "./callers/caller-server.ts";
 import { type McpExchange, type McpParts, optionsFor } from "./eras/exchange.ts";
@@ -118,16 +119,6 @@ function parseJson(text: string): unknown {
       cause,
     });
   }
-}
-
-/** A page of the web may ask for a client that knows no better: only those whose origin is allowed, or the gateway's own, may. */
-function requireOrigin({ request, response }: Exchange): void {
-  const { origin } = request.headers;
-  if (origin === undefined || response.getHeader("access-control-allow-origin") !== undefined) return;
-  const host = "authority" in request ? request.authority : request.headers.host;
-  if (URL.canParse(origin) && new URL(origin).host === host) return;
-  const text = `pages of ${origin} may not call: name the origin in TOOLBUS_CORS_ORIGINS if they should`;
-  refuse("permission_denied", text, { reason: "HOST_NOT_ALLOWED" });
 }
 
 function signalOf(response: HttpResponse): AbortSignal {

@@ -2,7 +2,7 @@ import type { CallOptions, Client } from "@connectrpc/connect";
 import type { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import type { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import type { Caller } from "#runtime/rpc/identity.ts";
-import type { Enter } from "../access/admission.ts";
+import type { Enter, EnterAgain } from "../access/admission.ts";
 import { type Exchange, valuesOf } from "../plain/exchange.ts";
 
 /** What the door asks the services for. */
@@ -10,6 +10,7 @@ export interface ResponsesParts {
   readonly runs: Client<typeof RunService>;
   readonly agents: Client<typeof AgentService>;
   readonly enter: Enter;
+  readonly enterAgain: EnterAgain;
   /** Told of what is nobody's but this process's fault. */
   readonly onFault: (error: unknown) => void;
   /** The largest body. */

@@ -2,6 +2,7 @@
  * An agent for any client of OpenAI's (LOOP-18), by Open Responses of 2026-04-24:
  *
  *   POST   /v1/responses                        creates a response; `stream`, `background`
+ *   GET    /v1/responses                        a WebSocket, whose messages create responses (`socket/`)
  *   GET    /v1/responses/:id                    the response; with `?stream=true&starting_after=N` its events behind N
  *   POST   /v1/responses/:id/cancel             cancels it
  *   DELETE /v1/responses/:id                    deletes it, once it has ended
@@ -30,6 +31,7 @@ import { optionsFor, type ResponsesExchange, type ResponsesParts } from "./excha
 import { answerRefusal } from "./http/refusals.ts";
 import { getModel, listModels } from "./models.ts";
 import { isUnknownRun, refuseUnknown } from "./runs.ts";
+import { openSocket } from "./socket/open-socket.ts";
 import { cancelResponse, deleteResponse, getResponse, listInputItems } from "./stored.ts";
 
 type Answer = (exchange: ResponsesExchange, id: string) => Promise<void>;
@@ -37,6 +39,7 @@ type Answer = (exchange: ResponsesExchange, id: string) => Promise<void>;
 /** What is asked for, by its method and path. The events of a response take a stream of the principal's share, all else a call. */
 const ROUTES: readonly { at: RegExp; kind: "calls" | "streams"; answer: Answer }[] = [
   { at: /^POST \/v1\/responses$/, kind: "streams", answer: createResponse },
+  { at: /^GET \/v1\/responses$/, kind: "streams", answer: openSocket },
   { at: /^POST \/v1\/responses\/compact$/, kind: "streams", answer: compactConversation },
   { at: /^GET \/v1\/responses\/([^/]+)$/, kind: "streams", answer: getResponse },
   { at: /^POST \/v1\/responses\/([^/]+)\/cancel$/, kind: "calls", answer: cancelResponse },

@@ -10,6 +10,7 @@ import type { Server, Socket } from "node:net";
 import type { RequestListener } from "../messages.ts";
 import type { Connections } from "./connections.ts";
 import { tellVersion } from "./first-bytes.ts";
+import { asksForWebSocket, serveUpgrades } from "./upgrades.ts";
 
 export interface TlsFiles {
   /** PEM, as text. */
@@ -28,7 +29,11 @@ const HTTP2_OPTIONS: ServerOptions = {
 const CONNECTION_WINDOW_BYTES = 8 * 1024 * 1024;
 
 /** No time limit for a whole request, since a stream of messages may go on for hours. */
-const HTTP1_OPTIONS = { requestTimeout: 0, headersTimeout: HEADERS_TIMEOUT_MS };
+const HTTP1_OPTIONS = {
+  requestTimeout: 0,
+  headersTimeout: HEADERS_TIMEOUT_MS,
+  shouldUpgradeCallback: asksForWebSocket,
+};
 
 /** HTTP/1.1 and h2c, told apart by the first bytes. */
 export function createPlainDoor(listener: RequestListener, connections: Connections): Server {
@@ -38,6 +43,7 @@ export function createPlainDoor(listener: RequestListener, connections: Connecti
 
   // The server that listens is the one of HTTP/1.1, which needs that for its timeouts; it gets its connections from here.
   const http1 = createHttp1Server(HTTP1_OPTIONS, listener);
+  serveUpgrades(http1, listener);
   const serveHttp1 = http1.listeners("connection");
   http1.removeAllListeners("connection");
   http1.on("connection", (socket: Socket) => {
@@ -61,6 +67,7 @@ export function createPlainDoor(listener: RequestListener, connections: Connecti
 export function createTlsDoor(tls: TlsFiles, listener: RequestListener, connections: Connections): Http2SecureServer {
   const options = { ...HTTP2_OPTIONS, ...HTTP1_OPTIONS, handshakeTimeout: FIRST_BYTES_TIMEOUT_MS, allowHTTP1: true };
   const server = createSecureServer({ ...options, ...tls }, listener);
+  serveUpgrades(server, listener);
   server.on("secureConnection", (socket) => {
     connections.trackSocket(socket);
     if (socket.alpnProtocol === "h2") connections.trackHttp2(socket);

@@ -10,7 +10,11 @@ export async function readBody({ request, body, parts }: ResponsesExchange): Pro
       reason: "PROTOCOL_UNSUPPORTED",
     });
   }
-  const text = await readText(body, parts.maxBytes);
+  return jsonFromText(await readText(body, parts.maxBytes));
+}
+
+/** What a client wrote, however it came. */
+export function jsonFromText(text: string): unknown {
   if (isTooDeep(text))
     refuse("invalid_argument", `the body is nested deeper than ${maxLevels} levels`, { reason: "INVALID_REQUEST" });
   try {

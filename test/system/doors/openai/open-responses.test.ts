@@ -1,4 +1,5 @@
-// What the official compliance suite of Open Responses asks of a response and its events, under the names of its tests.
+// What the official compliance suite of Open Responses asks of a response and its events, under the names of its tests; `socket/` has
+// those of WebSockets.
 // That suite holds answers against its schemas, too, which are not held here.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";

@@ -1,0 +1,32 @@
+import { type WebSocket, WebSocketServer } from "ws";
+import { connectError } from "#runtime/failure/connect.ts";
+import { refuse } from "#runtime/failure/failure.ts";
+import { type Upgrade, upgradeOf } from "#runtime/rpc/http/sockets/upgrades.ts";
+import { unlessAborted } from "#runtime/time/unless-aborted.ts";
+import { requireOrigin } from "../../access/cross-origin.ts";
+import type { ResponsesExchange } from "../exchange.ts";
+import { converse } from "./conversation.ts";
+import { SocketTurns } from "./socket-turns.ts";
+
+/** Resolves when the connection is over. What is wrong with the request for it is refused; from then on it says so itself. */
+export async function openSocket(exchange: ResponsesExchange): Promise<void> {
+  const { request, parts, options } = exchange;
+  const upgrade = upgradeOf(request);
+  if (upgrade === undefined)
+    refuse("not_found", "there is no GET /v1/responses here, but for a WebSocket", { reason: "PATH_NOT_FOUND" });
+  requireOrigin(exchange);
+  const socket = await unlessAborted(shakeHands(exchange, upgrade), options.signal);
+  const turns = new SocketTurns(exchange);
+  await converse(socket, { take: (text, tell) => turns.take(text, tell), stopping: parts.stopping });
+}
+
+function shakeHands({ request, parts }: ResponsesExchange, { socket, head }: Upgrade): Promise<WebSocket> {
+  if ("stream" in request) throw new Error("a request over HTTP/2 brings no connection");
+  const server = new WebSocketServer({ noServer: true, clientTracking: false, maxPayload: parts.maxBytes });
+  return new Promise((resolve, reject) => {
+    server.once("wsClientError", (fault) =>
+      reject(connectError("invalid_argument", fault.message, { reason: "REQUEST_MALFORMED" })),
+    );
+    server.handleUpgrade(request, socket, head, resolve);
+  });
+}

@@ -1,0 +1,68 @@
+import { failureFromConnectError } from "#runtime/failure/connect.ts";
+import { refuseField } from "#runtime/failure/failure.ts";
+import { isObject } from "#runtime/schema/json-object.ts";
+import { optionsFor, type ResponsesExchange } from "../exchange.ts";
+import { jsonFromText } from "../http/read-body.ts";
+import { statusOf, toldErrorFrom } from "../http/refusals.ts";
+import { type CreateBody, parseBody } from "../request/body.ts";
+import { eventsOf } from "../runs.ts";
+import { startRun } from "../start-run.ts";
+import { responseIdOf } from "../told/resource.ts";
+import type { Tell } from "./conversation.ts";
+
+/**
+ * The turns of one WebSocket, each a response by the same events as over HTTP. Each is let in by itself, as a request of the
+ * connection's principal. What was not to be stored can be continued by its own connection alone, and there until a continuation of
+ * it fails; what was stored, by any.
+ */
+export class SocketTurns {
+  readonly #exchange: ResponsesExchange;
+  /** Responses of this connection that were not to be stored, and may be continued on it. */
+  readonly #own = new Set<string>();
+
+  constructor(exchange: ResponsesExchange) {
+    this.#exchange = exchange;
+  }
+
+  /** Answers a message. A turn that fails is told as an error, and the connection stands. */
+  async take(text: string, tell: Tell): Promise<void> {
+    let previous: unknown;
+    try {
+      const value = jsonFromText(text);
+      previous = isObject(value) ? value.previous_response_id : undefined;
+      const hasFailed = await this.#create(bodyFrom(value), tell);
+      if (hasFailed) this.#own.delete(String(previous));
+    } catch (error) {
+      this.#own.delete(String(previous));
+      const failure = failureFromConnectError(error);
+      if (failure.code === "internal") this.#exchange.parts.onFault(error);
+      await tell({ type: "error", status: statusOf(failure), error: toldErrorFrom(failure) });
+    }
+  }
+
+  /** Gives whether the response failed. */
+  async #create(body: CreateBody, tell: Tell): Promise<boolean> {
+    const { request, parts, options } = this.#exchange;
+    using turn = await parts.enterAgain(request);
+    const asking = { parts, options: optionsFor(turn.caller, options.signal) };
+    const runId = await startRun(asking, body, { own: this.#own });
+    let last = "";
+    for await (const events of eventsOf(asking, runId)) {
+      await Promise.all(events.map(tell));
+      last = events.at(-1)?.type ?? last;
+    }
+    const hasFailed = last === "response.failed";
+    if (body.store === false && !hasFailed) this.#own.add(responseIdOf(runId));
+    return hasFailed;
+  }
+}
+
+/** The message is the body of a request, and says so. What belongs to streams over HTTP (`stream`) says nothing here. */
+function bodyFrom(value: unknown): CreateBody {
+  const { type, stream: _, stream_options: __, ...body } = isObject(value) ? value : {};
+  if (type !== "response.create") refuseField("type", 'must be "response.create": there are no other messages');
+  if (body.background === true) refuseField("background", "belongs to requests over HTTP: leave it out");
+  if (body.generate === false)
+    refuseField("generate", "must not be false: nothing is gained here by a request before the request");
+  return parseBody(body);
+}
