@@ -6,6 +6,7 @@ import { type AuditFilter, AuditFilterSchema, AuditService } from "#gen/toolbus/
 import { type Connection, globalOptionsOf, openConnection } from "../connection.ts";
 import { auditKindFrom, auditKindNames, textOfAuditEvent } from "../printing/audit-printer.ts";
 import { printLine, printMessage } from "../printing/print.ts";
+import { pastTime } from "../requests/past-time.ts";
 import { printLog } from "../watching/log-watch.ts";
 
 interface Options {
@@ -30,7 +31,7 @@ export function addAuditCommand(program: Command): void {
     .option("-t, --tool <name>", "only of this tool, by its real name, or of this source")
     .option("-k, --kind <kind...>", `only of these kinds: ${auditKindNames().join(", ")}`, kindsFrom)
     .option("--service <name>", "only of this service")
-    .option("--since <time>", "only after this: 30s, 10m, 2h, 7d ago, or a date", timeFrom)
+    .option("--since <time>", "only after this: 30s, 10m, 2h, 7d ago, or a date", pastTime)
     .option("-n, --limit <count>", "the last so many", countFrom, 50)
     .option("-f, --follow", "go on with what comes")
     .action(audit);
@@ -85,15 +86,6 @@ function kindsFrom(text: string, before: AuditKind[] = []): AuditKind[] {
   const kind = auditKindFrom(text);
   if (kind === undefined) throw new InvalidArgumentError(`the kinds are ${auditKindNames().join(", ")}`);
   return [...before, kind];
-}
-
-const UNITS_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
-
-function timeFrom(text: string): Date {
-  const [, count, unit] = /^(\d+)([smhd])$/.exec(text) ?? [];
-  const date = new Date(unit === undefined ? Date.parse(text) : Date.now() - Number(count) * (UNITS_MS[unit] ?? 0));
-  if (Number.isNaN(date.getTime())) throw new InvalidArgumentError("expected one like 10m, 2h or 2026-11-21T12:00:00Z");
-  return date;
 }
 
 function countFrom(text: string): number {

@@ -1,3 +1,4 @@
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { Run, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { RunEndReason } from "#gen/toolbus/run/v1/run_pb.ts";
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
@@ -7,6 +8,10 @@ import { clientOf } from "../suite/connection.ts";
 export interface RunFilter {
   readonly states: readonly RunState[];
   readonly sessionId: string;
+  readonly agent: string;
+  readonly tool: string;
+  /** How far back, in ms; absent for all. */
+  readonly withinMs?: number | undefined;
 }
 
 /** Runs of a page. */
@@ -22,14 +27,16 @@ export interface ListedRuns {
   more(): Promise<void>;
 }
 
-export function listRuns({ states, sessionId }: RunFilter): ListedRuns {
+export function listRuns({ states, withinMs, ...filter }: RunFilter): ListedRuns {
   const byId = new Map<string, Run>();
   let sorted: readonly Run[] = [];
   let nextPage: string | undefined;
   let isAsking = false;
 
+  const startTime = withinMs === undefined ? undefined : { startTime: timestampFromMs(Date.now() - withinMs) };
+  const request = { ...filter, states: [...states], pageSize, ...startTime };
   const ask = (pageToken: string, signal?: AbortSignal) =>
-    clientOf(RunService).listRuns({ states: [...states], sessionId, pageSize, pageToken }, signal ? { signal } : {});
+    clientOf(RunService).listRuns({ ...request, pageToken }, signal ? { signal } : {});
 
   function take(runs: readonly Run[]): void {
     for (const run of runs) byId.set(run.id, run);

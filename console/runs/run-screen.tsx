@@ -23,7 +23,7 @@ import { OPENED, openedLog } from "./open-log-file.tsx";
 import { RequiredCalls } from "./required-calls.tsx";
 import { goingOn, RunBadge } from "./states.tsx";
 import { followRun, timelineUpTo } from "./timeline/followed-run.ts";
-import { logFileFrom } from "./timeline/log-file.ts";
+import { logFileFrom, saveFile } from "./timeline/log-file.ts";
 import { spentOf, type Timeline } from "./timeline/timeline.ts";
 
 export function RunScreen() {
@@ -197,13 +197,7 @@ function CancelButton({ runId }: { runId: string }) {
 }
 
 function ExportButton({ runId, events }: { runId: string; events: readonly RunEvent[] }) {
-  const save = () => {
-    const url = URL.createObjectURL(new Blob([logFileFrom(events)], { type: "application/json" }));
-    const link = document.createElement("a");
-    Object.assign(link, { href: url, download: `${runId}.json` });
-    link.click();
-    URL.revokeObjectURL(url);
-  };
+  const save = () => saveFile(`${runId}.json`, JSON.stringify(logFileFrom(events), undefined, 1));
   return (
     <button type="button" onClick={save}>
       export

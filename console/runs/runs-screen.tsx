@@ -1,41 +1,30 @@
 import { useSignal } from "@preact/signals";
 import { useMemo } from "preact/hooks";
-import { type Run, RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
-import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { type Run, RunEndReason } from "#gen/toolbus/run/v1/run_pb.ts";
 import { Empty, Fault } from "../parts/notice.tsx";
 import { choose, linkTo, place } from "../parts/place.ts";
 import { Rows } from "../parts/rows.tsx";
 import { Screen } from "../parts/screen.tsx";
 import { clockOf, counted, durationOf, msOf, usageText, wordFrom } from "../parts/words.ts";
-import { useActing } from "../suite/acting.ts";
-import { clientOf } from "../suite/connection.ts";
 import { usePolled } from "../suite/polled.ts";
+import { ChosenRuns } from "./chosen-runs.tsx";
 import { listRuns, matches } from "./listed-runs.ts";
 import { OpenLogFile } from "./open-log-file.tsx";
-import { goingOn, RunBadge } from "./states.tsx";
-
-const stateFilters: Readonly<Record<string, readonly RunState[]>> = {
-  all: [],
-  "going on": goingOn,
-  waiting: [RunState.REQUIRES_ACTION],
-  completed: [RunState.COMPLETED],
-  incomplete: [RunState.INCOMPLETE],
-  failed: [RunState.FAILED],
-  canceled: [RunState.CANCELED],
-};
+import { filterFrom, RunFilters } from "./run-filters.tsx";
+import { RunBadge } from "./states.tsx";
 
 /** How often the latest runs are asked for, in ms: the contract has no watch of all runs. */
 const refreshMs = 1_500;
 
 export function RunsScreen() {
   const { query } = place.value;
-  const state = query.get("state") ?? "all";
-  const sessionId = query.get("session") ?? "";
   const words = query.get("words") ?? "";
-  const listed = useMemo(() => listRuns({ states: stateFilters[state] ?? [], sessionId }), [state, sessionId]);
+  const filter = filterFrom(query);
+  const filterKey = JSON.stringify(filter);
+  const listed = useMemo(() => listRuns(filter), [filterKey]);
   const drawn = useSignal(0);
   const { value, fault, again } = usePolled(
-    `${state} ${sessionId}`,
+    filterKey,
     async (signal) => {
       await listed.refresh(signal);
       return ++drawn.value;
@@ -71,23 +60,7 @@ export function RunsScreen() {
       actions={<OpenLogFile />}
     >
       <div class="toolbar">
-        <label>
-          State{" "}
-          <select value={state} onChange={(event) => choose({ state: event.currentTarget.value })}>
-            {Object.keys(stateFilters).map((name) => (
-              <option key={name}>{name}</option>
-            ))}
-          </select>
-        </label>
-        <label>
-          Session{" "}
-          <input
-            type="search"
-            value={sessionId}
-            pattern="[a-zA-Z0-9_\-]{0,64}"
-            onChange={(event) => event.currentTarget.checkValidity() && choose({ session: event.currentTarget.value })}
-          />
-        </label>
+        <RunFilters query={query} />
         <label class="wide">
           Words{" "}
           <input
@@ -97,8 +70,14 @@ export function RunsScreen() {
             onInput={(event) => choose({ words: event.currentTarget.value })}
           />
         </label>
-        <CancelChosen runs={shown.filter(({ id }) => chosen.value.has(id))} onDone={again} />
       </div>
+      <ChosenRuns
+        runs={shown.filter(({ id }) => chosen.value.has(id))}
+        onDone={() => {
+          chosen.value = new Set();
+          again();
+        }}
+      />
       <Fault text={fault} />
       {value !== undefined && shown.length === 0 && (
         <Empty>
@@ -136,25 +115,5 @@ function RunRow({ run, isChosen, onToggle }: { run: Run; isChosen: boolean; onTo
         <time class="quiet cell">{clockOf(start)}</time>
       </a>
     </div>
-  );
-}
-
-function CancelChosen({ runs, onDone }: { runs: readonly Run[]; onDone: () => void }) {
-  const { isBusy, fault, run: act } = useActing();
-  const open = runs.filter(({ state }) => goingOn.includes(state));
-  if (open.length === 0) return null;
-  const cancel = async () => {
-    const service = clientOf(RunService);
-    const reason = "canceled in the console";
-    await act(() => Promise.all(open.map(({ id }) => service.cancelRun({ runId: id, reason }))));
-    onDone();
-  };
-  return (
-    <>
-      <button type="button" disabled={isBusy} onClick={cancel}>
-        cancel {open.length} {open.length === 1 ? "run" : "runs"}
-      </button>
-      <Fault text={fault} />
-    </>
   );
 }

@@ -11,6 +11,7 @@ import { resultText } from "../runs/timeline/timeline.ts";
 import { useActing } from "../suite/acting.ts";
 import { clientOf } from "../suite/connection.ts";
 import { useFollowed } from "../suite/live.ts";
+import { AgentMemory, keeperFrom } from "./agent-memory.tsx";
 import { followSpace } from "./followed-space.ts";
 
 /** Messages that are shown: the latest ones. */
@@ -24,6 +25,10 @@ export function SpaceView({ spaceId }: { spaceId: string }) {
     <div class="detail">
       <h2>{spaceId}</h2>
       <p class="quiet">{[...members.values()].map(({ name }) => name).join(", ")}</p>
+      {[...members.values()].map(({ id, name }) => {
+        const keeper = keeperFrom(id);
+        return keeper && <AgentMemory key={id} name={name} keeper={keeper} />;
+      })}
       <Fault text={fault} />
       {isCut && <p class="hint">What came earlier is no longer stored.</p>}
       {left > 0 && <p class="quiet">{left} earlier messages</p>}

@@ -6,23 +6,29 @@ import { Role } from "#gen/toolbus/run/v1/run_pb.ts";
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
 import { textContent } from "#runtime/content/text.ts";
+import { openConnection } from "../../cli/connection.ts";
 import { openTestSuite, type TestSuite, type TestSuiteOptions } from "../../test/harness/suite.ts";
 
 export interface Stage extends AsyncDisposable {
   readonly suite: TestSuite;
   readonly browser: Browser;
-  /** The console at a place of it, for whoever has the suite's own key. Throws later if the page meets an error of its own. */
-  open(place?: string, options?: BrowserContextOptions): Promise<Page>;
+  /** The console at a place of it, for whoever has the suite's own key, or another one. */
+  open(place?: string, options?: BrowserContextOptions & { readonly key?: string }): Promise<Page>;
   /** What pages have complained of, such as an error or a breach of their policy. */
   readonly complaints: readonly string[];
   /** Starts a run; gives its id. */
   run(agent: string, text: string): Promise<string>;
 }
 
-const executablePath = process.env.TOOLBUS_CHROMIUM ?? "/usr/bin/chromium";
+export const executablePath = process.env.TOOLBUS_CHROMIUM ?? "/usr/bin/chromium";
 const folder = (name: string) => fileURLToPath(new URL(`project/${name}`, import.meta.url));
 
-export async function openStage(options: Partial<TestSuiteOptions> = {}): Promise<Stage> {
+interface StageOptions extends Partial<TestSuiteOptions> {
+  /** An operator's, where the environment names the keys. */
+  readonly key?: string;
+}
+
+export async function openStage({ key: operatorKey, ...options }: StageOptions = {}): Promise<Stage> {
   await using stack = new AsyncDisposableStack();
   const env = {
     TOOLBUS_AGENTS: folder("agents"),
@@ -33,14 +39,15 @@ export async function openStage(options: Partial<TestSuiteOptions> = {}): Promis
   const suite = stack.use(await openTestSuite({ ...options, env }));
   const args = ["--headless", "--no-sandbox", "--disable-gpu"];
   const browser = stack.use(await chromium.launch({ executablePath, args }));
-  await suite.connection.client(SpaceService).createSpace({ spaceId: "desk", title: "The desk" });
+  const connection = operatorKey ? openConnection({ url: suite.url, apiKey: operatorKey }) : suite.connection;
+  await connection.client(SpaceService).createSpace({ spaceId: "desk", title: "The desk" });
   const complaints: string[] = [];
   const owned = stack.move();
   return {
     suite,
     browser,
     complaints,
-    async open(place = "", contextOptions = {}) {
+    async open(place = "", { key = suite.key?.key, ...contextOptions } = {}) {
       const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...contextOptions });
       const page = await context.newPage();
       page.on("pageerror", (error) => complaints.push(String(error)));
@@ -49,7 +56,6 @@ export async function openStage(options: Partial<TestSuiteOptions> = {}): Promis
         // A suite that is down cannot be asked: the page says so itself.
         if (message.type() === "error" && !/Failed to load resource/.test(text)) complaints.push(text);
       });
-      const key = suite.key?.key;
       if (key) await context.addInitScript((value) => sessionStorage.setItem("toolbus-key", value), key);
       await page.goto(`${suite.url}/${place}`);
       return page;
@@ -57,7 +63,7 @@ export async function openStage(options: Partial<TestSuiteOptions> = {}): Promis
     async run(agent, text) {
       const message = { role: Role.USER, content: textContent(text) };
       const input = [{ item: { case: "message", value: message } as const }];
-      const { run } = await suite.connection.client(RunService).createRun({ agent, input });
+      const { run } = await connection.client(RunService).createRun({ agent, input });
       return run?.id ?? "";
     },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),

@@ -3,7 +3,7 @@
 
 import { randomUUID } from "node:crypto";
 import { mkdirSync, mkdtempSync } from "node:fs";
-import { rm } from "node:fs/promises";
+import { readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { create } from "@bufbuild/protobuf";
@@ -36,11 +36,12 @@ type Kind = keyof typeof kinds;
 
 const serviceOfKind: Partial<Record<Kind, string>> = { mcp: "mcp-bridge", worker: "worker-pool" };
 
-const { without } = new Command("demo")
+const { without, console: isInConsole } = new Command("demo")
   .description("Run an agent through tools of all kinds, and check what each answered")
   .addOption(new Option("--without <kind>", "take this provider away, to see it missed").choices(Object.keys(kinds)))
+  .option("--console", "be the person yourself: watch the run in the console, and answer there")
   .parse()
-  .opts<{ without?: Kind }>();
+  .opts<{ without?: Kind; console?: true }>();
 
 process.exitCode = (await play()) ? 0 : 1;
 
@@ -65,7 +66,7 @@ async function play(): Promise<boolean> {
       services: listServices().filter((service) => without === undefined || service !== serviceOfKind[without]),
       env: {
         TOOLBUS_AGENTS: here("agents"),
-        TOOLBUS_TOOLS: here("tools"),
+        TOOLBUS_TOOLS: isInConsole ? await copyWithoutTimeouts(here("tools"), directory) : here("tools"),
         TOOLBUS_SCRIPTS: here("models"),
         TOOLBUS_GATEWAY_ALLOW: orders.address,
       },
@@ -78,7 +79,12 @@ async function play(): Promise<boolean> {
 
   const connection = openConnection(suite);
   const value = `order-${randomUUID()}`;
-  const run = await runThrough(connection, { value, ordersUrl: orders.url, signal: leaving.signal });
+  const onRun = (runId: string) => {
+    if (!isInConsole) return;
+    const keyPath = suite.key === undefined ? "" : `; its key is in ${suite.key.path}`;
+    printLine(`answer at ${suite.url}/#/runs/${runId}${keyPath}`);
+  };
+  const run = await runThrough(connection, { value, ordersUrl: orders.url, onRun, signal: leaving.signal });
   isWhole = report(run, value);
   printLine(
     `\n${isWhole ? colors.green("all five answered") : colors.red("the demo failed")} in ${secondsSince(startedAt)} s`,
@@ -89,16 +95,21 @@ async function play(): Promise<boolean> {
 interface Scene {
   value: string;
   ordersUrl: string;
+  onRun: (runId: string) => void;
   signal: AbortSignal;
 }
 
-async function runThrough(connection: Connection, { value, ordersUrl, signal }: Scene): Promise<Run | undefined> {
+async function runThrough(
+  connection: Connection,
+  { value, ordersUrl, onRun, signal }: Scene,
+): Promise<Run | undefined> {
   await applyOrderTool(connection, ordersUrl);
   await connection.client(SpaceService).createSpace({ spaceId: "demo", title: "Demo" });
   const { session } = await connection.client(SessionService).createSession({ agent: "demo" });
   const sessionId = session?.id ?? "";
   if (without !== "caller") await attachCaller(connection, sessionId, signal);
-  if (without !== "person") void playPerson(connection, "demo", signal).catch(reportUnlessLeaving(signal));
+  const isPlayed = without !== "person" && !isInConsole;
+  if (isPlayed) void playPerson(connection, "demo", signal).catch(reportUnlessLeaving(signal));
 
   const runs = connection.client(RunService);
   const input = [
@@ -112,8 +123,20 @@ async function runThrough(connection: Connection, { value, ordersUrl, signal }: 
   const { run } = await runs.createRun({ sessionId, input });
   const runId = run?.id ?? "";
   printLine(`${colors.bold("input")} ${value}`);
+  onRun(runId);
   await followRun(connection, runId, { printer: createRunPrinter((text) => void process.stdout.write(text)), signal });
   return (await runs.getRun({ runId })).run;
+}
+
+/** The tools as they are for one who reads a page, which takes longer than the demo waits for its own person. */
+async function copyWithoutTimeouts(from: string, directory: string): Promise<string> {
+  const folder = join(directory, "tools");
+  mkdirSync(folder);
+  for (const name of await readdir(from)) {
+    const { timeout: _, ...tool } = JSON.parse(await readFile(join(from, name), "utf8"));
+    await writeFile(join(folder, name), JSON.stringify(tool));
+  }
+  return folder;
 }
 
 async function applyOrderTool(connection: Connection, url: string): Promise<void> {

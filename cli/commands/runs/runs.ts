@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import { timestampDate } from "@bufbuild/protobuf/wkt";
+import { timestampDate, timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import type { RunEvent } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import {
@@ -37,6 +37,7 @@ import {
 } from "../../printing/print.ts";
 import { endingText } from "../../printing/run-printer.ts";
 import { linesOfReplay } from "../../replay/lines.ts";
+import { pastTime } from "../../requests/past-time.ts";
 import { startOnce } from "../../requests/start-once.ts";
 import { addSubmissionOption, submissionOf } from "../../requests/submission.ts";
 import { showToEnd } from "../../watching/show-to-end.ts";
@@ -51,6 +52,10 @@ export function addRunsCommand(program: Command): void {
     .command("list", { isDefault: true })
     .description("List runs, latest first")
     .option("-s, --session <id>", "only of this session")
+    .option("-a, --agent <name>", "only with this agent")
+    .option("-t, --tool <name>", "only those whose model called this tool")
+    .option("--since <time>", "only accepted after this: 30s, 10m, 2h, 7d ago, or a date", pastTime)
+    .option("--until <time>", "only accepted before this", pastTime)
     .addOption(new Option("--state <state...>", "only in these states").choices(stateNames.map(words)))
     .option("-n, --limit <n>", "at most so many", wholeNumber, 20)
     .action(listRuns);
@@ -88,14 +93,33 @@ export function addRunsCommand(program: Command): void {
     .action(forkRun);
 }
 
-async function listRuns(
-  options: { session?: string; state?: string[]; limit: number },
-  command: Command,
-): Promise<void> {
+interface ListOptions {
+  readonly session?: string;
+  readonly agent?: string;
+  readonly tool?: string;
+  readonly since?: Date;
+  readonly until?: Date;
+  readonly state?: readonly string[];
+  readonly limit: number;
+}
+
+async function listRuns(options: ListOptions, command: Command): Promise<void> {
   const global = globalOptionsOf(command);
   const states = stateNames.filter((state) => options.state?.includes(words(Number(state)))) as RunState[];
-  const request = { sessionId: options.session ?? "", states, pageSize: Math.min(1_000, options.limit) };
-  const response = await openConnection(global).client(RunService).listRuns(request);
+  const { session = "", agent = "", tool = "", since, until } = options;
+  const filter = {
+    ...{ sessionId: session, agent, tool, states },
+    ...(since && { startTime: timestampFromDate(since) }),
+    ...(until && { endTime: timestampFromDate(until) }),
+  };
+  const service = openConnection(global).client(RunService);
+  const response = create(ListRunsResponseSchema);
+  do {
+    const pageSize = Math.min(1_000, options.limit - response.runs.length);
+    const page = await service.listRuns({ ...filter, pageSize, pageToken: response.nextPageToken });
+    response.runs.push(...page.runs);
+    response.nextPageToken = page.nextPageToken;
+  } while (response.runs.length < options.limit && response.nextPageToken !== "");
   if (global.json) return printMessage(ListRunsResponseSchema, response);
   const rows = response.runs.map((run) => [
     run.id,

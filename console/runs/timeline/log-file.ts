@@ -5,8 +5,18 @@ import { type RunEvent, RunEventSchema } from "#gen/toolbus/run/v1/run_event_pb.
 
 const FORMAT = "toolbus.run-log.v1";
 
-export function logFileFrom(events: readonly RunEvent[]): string {
-  return JSON.stringify({ format: FORMAT, events: events.map((event) => toJson(RunEventSchema, event)) }, undefined, 1);
+/** What the file of a run's log holds, as JSON. */
+export function logFileFrom(events: readonly RunEvent[]): object {
+  return { format: FORMAT, events: events.map((event) => toJson(RunEventSchema, event)) };
+}
+
+/** Has the browser save a file. */
+export function saveFile(name: string, text: string): void {
+  const url = URL.createObjectURL(new Blob([text], { type: "application/json" }));
+  const link = document.createElement("a");
+  Object.assign(link, { href: url, download: name });
+  link.click();
+  URL.revokeObjectURL(url);
 }
 
 /** Throws an error that says what is wrong with the file. */

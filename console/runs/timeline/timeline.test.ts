@@ -114,7 +114,7 @@ describe("a run as spans (ORCH-12)", () => {
 describe("a run's log as a file (ORCH-12)", () => {
   it("comes back as it went, and gives the same spans", () => {
     const events = eventsAt(whole);
-    const back = eventsFromFile(logFileFrom(events));
+    const back = eventsFromFile(JSON.stringify(logFileFrom(events)));
     expect(back).toEqual(events);
     expect(read(back).timeline).toEqual(read(events).timeline);
   });

@@ -2,19 +2,23 @@
  * Lists runs by the queues that they stand in, latest first.
  *
  * list-1  A page costs what it shows: its token is the place where the page before it ended, and the listing goes on from there.
- * list-2  A request looks at a bounded number of runs. With states that few runs are in, a page may be short, or empty, and name
+ * list-2  A request looks at a bounded number of runs. With a filter that few runs pass, a page may be short, or empty, and name
  *     where to go on all the same.
+ * list-3  What was accepted before the time that is asked for ends the list: only runs that came before follow. Runs of different
+ *     processes may stand in each other's place by as much as their clocks and acceptances differ (`disorderMs`).
  */
+
+import { timestampMs } from "@bufbuild/protobuf/wkt";
 
 import type { Run } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { ListRunsRequest } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { isOwner, requireOwner } from "#runtime/failure/session-owner.ts";
 import type { Caller } from "#runtime/rpc/identity.ts";
 import { sizeOfPage } from "#runtime/rpc/paging/page.ts";
-import { placeFromToken, tokenFromPlace } from "#runtime/rpc/paging/page-token.ts";
+import { type ListName, placeFromToken, tokenFromPlace } from "#runtime/rpc/paging/page-token.ts";
 import type { RunLog } from "../log/journal.ts";
 import { type FoldedRun, foldLog } from "../log/state/fold.ts";
-import { runFromState } from "../log/state/view.ts";
+import { runFromState, statusFromState } from "../log/state/view.ts";
 import { entriesBackward, type QueueEntry, type QueuePages, type SessionQueues } from "../sessions/queue.ts";
 
 export interface ListingOptions {
@@ -25,15 +29,18 @@ export interface ListingOptions {
 
 const mostLookedAt = 1_000;
 const atOnce = 16;
+const disorderMs = 60_000;
 
 /** Runs without their items and drafts; from outside only those of the asker's own sessions. */
 export async function listRuns(
   options: ListingOptions,
-  { sessionId, states: statuses, pageSize, pageToken }: ListRunsRequest,
+  request: ListRunsRequest,
   caller: Caller,
 ): Promise<{ runs: Run[]; nextPageToken: string }> {
-  const limit = sizeOfPage(pageSize);
-  const list = ["runs", caller.principal ?? "", sessionId, statuses.toSorted()];
+  const { sessionId, pageToken } = request;
+  const limit = sizeOfPage(request.pageSize);
+  const filter = filterFrom(request);
+  const list = ["runs", caller.principal ?? "", sessionId, ...filter.words];
   const place = placeFromToken(list, pageToken);
   const before = place === "" ? undefined : Number(place);
   const entries = sessionId === "" ? entriesOfAll(options.pages, before) : entriesOfSession(options, sessionId, before);
@@ -44,14 +51,37 @@ export async function listRuns(
     for (const { entry, state } of read) {
       lookedAt += 1;
       if (state !== undefined && sessionId !== "") requireOwner(state.accepted, caller, `session ${sessionId}`);
-      const run = state && isOwner(state.accepted.principal, caller) ? rowFrom(state) : undefined;
-      if (run && (statuses.length === 0 || statuses.includes(run.state))) runs.push(run);
+      if (state !== undefined && state.acceptedAtMs < filter.beginMs) return { runs, nextPageToken: "" };
+      if (state && isOwner(state.accepted.principal, caller) && filter.takes(state)) runs.push(rowFrom(state));
       if (runs.length === limit || lookedAt === mostLookedAt) {
         return { runs, nextPageToken: tokenFromPlace(list, String(entry.position)) };
       }
     }
   }
   return { runs, nextPageToken: "" };
+}
+
+interface Filter {
+  /** What the list is of, as far as its pages' tokens have to agree. */
+  readonly words: ListName;
+  /** list-3: no run is wanted behind one that was accepted before this. */
+  readonly beginMs: number;
+  takes(state: FoldedRun): boolean;
+}
+
+function filterFrom({ states, agent, tool, startTime, endTime }: ListRunsRequest): Filter {
+  const startMs = startTime ? timestampMs(startTime) : Number.NEGATIVE_INFINITY;
+  const endMs = endTime ? timestampMs(endTime) : Number.POSITIVE_INFINITY;
+  return {
+    words: [states.toSorted(), agent, tool, startMs, endMs],
+    beginMs: startMs - disorderMs,
+    takes: (state) =>
+      (states.length === 0 || states.includes(statusFromState(state))) &&
+      (agent === "" || state.accepted.agent === agent) &&
+      (tool === "" || state.turns.some(({ calls }) => calls.some(({ name }) => name === tool))) &&
+      state.acceptedAtMs >= startMs &&
+      state.acceptedAtMs < endMs,
+  };
 }
 
 async function* entriesOfSession({ queues, pages }: ListingOptions, sessionId: string, before: number | undefined) {

@@ -12,6 +12,7 @@ import (
 	_ "buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
 	_ "toolbus.dev/gen/go/toolbus/access/v1"
@@ -498,7 +499,15 @@ type ListRunsRequest struct {
 	// Maximum number to return; 0 means 100. A page may hold fewer while more follow.
 	PageSize int32 `protobuf:"varint,3,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// The `next_page_token` of the previous page; empty for the first page.
-	PageToken     string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	PageToken string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// Only runs with this agent; empty for all.
+	Agent string `protobuf:"bytes,5,opt,name=agent,proto3" json:"agent,omitempty"`
+	// Only runs whose model called this tool, by the name that it has for the model; empty for all.
+	Tool string `protobuf:"bytes,6,opt,name=tool,proto3" json:"tool,omitempty"`
+	// Only runs that were accepted at this time or after it; absent for all.
+	StartTime *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
+	// Only runs that were accepted before this time; absent for all.
+	EndTime       *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -559,6 +568,34 @@ func (x *ListRunsRequest) GetPageToken() string {
 		return x.PageToken
 	}
 	return ""
+}
+
+func (x *ListRunsRequest) GetAgent() string {
+	if x != nil {
+		return x.Agent
+	}
+	return ""
+}
+
+func (x *ListRunsRequest) GetTool() string {
+	if x != nil {
+		return x.Tool
+	}
+	return ""
+}
+
+func (x *ListRunsRequest) GetStartTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.StartTime
+	}
+	return nil
+}
+
+func (x *ListRunsRequest) GetEndTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.EndTime
+	}
+	return nil
 }
 
 // A page of runs, without their items.
@@ -1414,7 +1451,7 @@ var File_toolbus_run_v1_run_service_proto protoreflect.FileDescriptor
 
 const file_toolbus_run_v1_run_service_proto_rawDesc = "" +
 	"\n" +
-	" toolbus/run/v1/run_service.proto\x12\x0etoolbus.run.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1etoolbus/access/v1/access.proto\x1a toolbus/content/v1/content.proto\x1a\x18toolbus/run/v1/run.proto\x1a\x1etoolbus/run/v1/run_event.proto\x1a\x1ctoolbus/watch/v1/watch.proto\"\xc6\x01\n" +
+	" toolbus/run/v1/run_service.proto\x12\x0etoolbus.run.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1etoolbus/access/v1/access.proto\x1a toolbus/content/v1/content.proto\x1a\x18toolbus/run/v1/run.proto\x1a\x1etoolbus/run/v1/run_event.proto\x1a\x1ctoolbus/watch/v1/watch.proto\"\xc6\x01\n" +
 	"\fInputMessage\x12q\n" +
 	"\x04role\x18\x01 \x01(\x0e2\x14.toolbus.run.v1.RoleBG\xbaHD\xba\x01A\n" +
 	"\n" +
@@ -1445,7 +1482,7 @@ const file_toolbus_run_v1_run_service_proto_rawDesc = "" +
 	"\rGetRunRequest\x123\n" +
 	"\x06run_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x05runId\"7\n" +
 	"\x0eGetRunResponse\x12%\n" +
-	"\x03run\x18\x01 \x01(\v2\x13.toolbus.run.v1.RunR\x03run\"\xe5\x01\n" +
+	"\x03run\x18\x01 \x01(\v2\x13.toolbus.run.v1.RunR\x03run\"\xa9\x03\n" +
 	"\x0fListRunsRequest\x12;\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\x12C\n" +
@@ -1453,7 +1490,12 @@ const file_toolbus_run_v1_run_service_proto_rawDesc = "" +
 	"\tpage_size\x18\x03 \x01(\x05B\n" +
 	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12'\n" +
 	"\n" +
-	"page_token\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\"c\n" +
+	"page_token\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\x122\n" +
+	"\x05agent\x18\x05 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\x05agent\x12\x1c\n" +
+	"\x04tool\x18\x06 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x04tool\x129\n" +
+	"\n" +
+	"start_time\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x125\n" +
+	"\bend_time\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\"c\n" +
 	"\x10ListRunsResponse\x12'\n" +
 	"\x04runs\x18\x01 \x03(\v2\x13.toolbus.run.v1.RunR\x04runs\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xe7\x01\n" +
@@ -1556,11 +1598,12 @@ var file_toolbus_run_v1_run_service_proto_goTypes = []any{
 	(*RunOptions)(nil),            // 23: toolbus.run.v1.RunOptions
 	(*Run)(nil),                   // 24: toolbus.run.v1.Run
 	(RunState)(0),                 // 25: toolbus.run.v1.RunState
-	(*RunEvent)(nil),              // 26: toolbus.run.v1.RunEvent
-	(*RunDelta)(nil),              // 27: toolbus.run.v1.RunDelta
-	(*RunTextReplaced)(nil),       // 28: toolbus.run.v1.RunTextReplaced
-	(*v11.WatchStart)(nil),        // 29: toolbus.watch.v1.WatchStart
-	(*v11.WatchGap)(nil),          // 30: toolbus.watch.v1.WatchGap
+	(*timestamppb.Timestamp)(nil), // 26: google.protobuf.Timestamp
+	(*RunEvent)(nil),              // 27: toolbus.run.v1.RunEvent
+	(*RunDelta)(nil),              // 28: toolbus.run.v1.RunDelta
+	(*RunTextReplaced)(nil),       // 29: toolbus.run.v1.RunTextReplaced
+	(*v11.WatchStart)(nil),        // 30: toolbus.watch.v1.WatchStart
+	(*v11.WatchGap)(nil),          // 31: toolbus.watch.v1.WatchGap
 }
 var file_toolbus_run_v1_run_service_proto_depIdxs = []int32{
 	21, // 0: toolbus.run.v1.InputMessage.role:type_name -> toolbus.run.v1.Role
@@ -1573,39 +1616,41 @@ var file_toolbus_run_v1_run_service_proto_depIdxs = []int32{
 	24, // 7: toolbus.run.v1.CreateRunResponse.run:type_name -> toolbus.run.v1.Run
 	24, // 8: toolbus.run.v1.GetRunResponse.run:type_name -> toolbus.run.v1.Run
 	25, // 9: toolbus.run.v1.ListRunsRequest.states:type_name -> toolbus.run.v1.RunState
-	24, // 10: toolbus.run.v1.ListRunsResponse.runs:type_name -> toolbus.run.v1.Run
-	10, // 11: toolbus.run.v1.WatchRunRequest.after_delta:type_name -> toolbus.run.v1.DeltaCursor
-	26, // 12: toolbus.run.v1.WatchRunResponse.event:type_name -> toolbus.run.v1.RunEvent
-	27, // 13: toolbus.run.v1.WatchRunResponse.delta:type_name -> toolbus.run.v1.RunDelta
-	28, // 14: toolbus.run.v1.WatchRunResponse.replaced:type_name -> toolbus.run.v1.RunTextReplaced
-	29, // 15: toolbus.run.v1.WatchRunResponse.start:type_name -> toolbus.watch.v1.WatchStart
-	30, // 16: toolbus.run.v1.WatchRunResponse.gap:type_name -> toolbus.watch.v1.WatchGap
-	12, // 17: toolbus.run.v1.SubmitOutputsRequest.outputs:type_name -> toolbus.run.v1.ToolOutput
-	24, // 18: toolbus.run.v1.SubmitOutputsResponse.run:type_name -> toolbus.run.v1.Run
-	24, // 19: toolbus.run.v1.CancelRunResponse.run:type_name -> toolbus.run.v1.Run
-	2,  // 20: toolbus.run.v1.ForkRunRequest.input:type_name -> toolbus.run.v1.InputItem
-	24, // 21: toolbus.run.v1.ForkRunResponse.run:type_name -> toolbus.run.v1.Run
-	3,  // 22: toolbus.run.v1.RunService.CreateRun:input_type -> toolbus.run.v1.CreateRunRequest
-	5,  // 23: toolbus.run.v1.RunService.GetRun:input_type -> toolbus.run.v1.GetRunRequest
-	7,  // 24: toolbus.run.v1.RunService.ListRuns:input_type -> toolbus.run.v1.ListRunsRequest
-	9,  // 25: toolbus.run.v1.RunService.WatchRun:input_type -> toolbus.run.v1.WatchRunRequest
-	13, // 26: toolbus.run.v1.RunService.SubmitOutputs:input_type -> toolbus.run.v1.SubmitOutputsRequest
-	15, // 27: toolbus.run.v1.RunService.CancelRun:input_type -> toolbus.run.v1.CancelRunRequest
-	17, // 28: toolbus.run.v1.RunService.ForkRun:input_type -> toolbus.run.v1.ForkRunRequest
-	19, // 29: toolbus.run.v1.RunService.DeleteRun:input_type -> toolbus.run.v1.DeleteRunRequest
-	4,  // 30: toolbus.run.v1.RunService.CreateRun:output_type -> toolbus.run.v1.CreateRunResponse
-	6,  // 31: toolbus.run.v1.RunService.GetRun:output_type -> toolbus.run.v1.GetRunResponse
-	8,  // 32: toolbus.run.v1.RunService.ListRuns:output_type -> toolbus.run.v1.ListRunsResponse
-	11, // 33: toolbus.run.v1.RunService.WatchRun:output_type -> toolbus.run.v1.WatchRunResponse
-	14, // 34: toolbus.run.v1.RunService.SubmitOutputs:output_type -> toolbus.run.v1.SubmitOutputsResponse
-	16, // 35: toolbus.run.v1.RunService.CancelRun:output_type -> toolbus.run.v1.CancelRunResponse
-	18, // 36: toolbus.run.v1.RunService.ForkRun:output_type -> toolbus.run.v1.ForkRunResponse
-	20, // 37: toolbus.run.v1.RunService.DeleteRun:output_type -> toolbus.run.v1.DeleteRunResponse
-	30, // [30:38] is the sub-list for method output_type
-	22, // [22:30] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	26, // 10: toolbus.run.v1.ListRunsRequest.start_time:type_name -> google.protobuf.Timestamp
+	26, // 11: toolbus.run.v1.ListRunsRequest.end_time:type_name -> google.protobuf.Timestamp
+	24, // 12: toolbus.run.v1.ListRunsResponse.runs:type_name -> toolbus.run.v1.Run
+	10, // 13: toolbus.run.v1.WatchRunRequest.after_delta:type_name -> toolbus.run.v1.DeltaCursor
+	27, // 14: toolbus.run.v1.WatchRunResponse.event:type_name -> toolbus.run.v1.RunEvent
+	28, // 15: toolbus.run.v1.WatchRunResponse.delta:type_name -> toolbus.run.v1.RunDelta
+	29, // 16: toolbus.run.v1.WatchRunResponse.replaced:type_name -> toolbus.run.v1.RunTextReplaced
+	30, // 17: toolbus.run.v1.WatchRunResponse.start:type_name -> toolbus.watch.v1.WatchStart
+	31, // 18: toolbus.run.v1.WatchRunResponse.gap:type_name -> toolbus.watch.v1.WatchGap
+	12, // 19: toolbus.run.v1.SubmitOutputsRequest.outputs:type_name -> toolbus.run.v1.ToolOutput
+	24, // 20: toolbus.run.v1.SubmitOutputsResponse.run:type_name -> toolbus.run.v1.Run
+	24, // 21: toolbus.run.v1.CancelRunResponse.run:type_name -> toolbus.run.v1.Run
+	2,  // 22: toolbus.run.v1.ForkRunRequest.input:type_name -> toolbus.run.v1.InputItem
+	24, // 23: toolbus.run.v1.ForkRunResponse.run:type_name -> toolbus.run.v1.Run
+	3,  // 24: toolbus.run.v1.RunService.CreateRun:input_type -> toolbus.run.v1.CreateRunRequest
+	5,  // 25: toolbus.run.v1.RunService.GetRun:input_type -> toolbus.run.v1.GetRunRequest
+	7,  // 26: toolbus.run.v1.RunService.ListRuns:input_type -> toolbus.run.v1.ListRunsRequest
+	9,  // 27: toolbus.run.v1.RunService.WatchRun:input_type -> toolbus.run.v1.WatchRunRequest
+	13, // 28: toolbus.run.v1.RunService.SubmitOutputs:input_type -> toolbus.run.v1.SubmitOutputsRequest
+	15, // 29: toolbus.run.v1.RunService.CancelRun:input_type -> toolbus.run.v1.CancelRunRequest
+	17, // 30: toolbus.run.v1.RunService.ForkRun:input_type -> toolbus.run.v1.ForkRunRequest
+	19, // 31: toolbus.run.v1.RunService.DeleteRun:input_type -> toolbus.run.v1.DeleteRunRequest
+	4,  // 32: toolbus.run.v1.RunService.CreateRun:output_type -> toolbus.run.v1.CreateRunResponse
+	6,  // 33: toolbus.run.v1.RunService.GetRun:output_type -> toolbus.run.v1.GetRunResponse
+	8,  // 34: toolbus.run.v1.RunService.ListRuns:output_type -> toolbus.run.v1.ListRunsResponse
+	11, // 35: toolbus.run.v1.RunService.WatchRun:output_type -> toolbus.run.v1.WatchRunResponse
+	14, // 36: toolbus.run.v1.RunService.SubmitOutputs:output_type -> toolbus.run.v1.SubmitOutputsResponse
+	16, // 37: toolbus.run.v1.RunService.CancelRun:output_type -> toolbus.run.v1.CancelRunResponse
+	18, // 38: toolbus.run.v1.RunService.ForkRun:output_type -> toolbus.run.v1.ForkRunResponse
+	20, // 39: toolbus.run.v1.RunService.DeleteRun:output_type -> toolbus.run.v1.DeleteRunResponse
+	32, // [32:40] is the sub-list for method output_type
+	24, // [24:32] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_run_v1_run_service_proto_init() }

@@ -23,6 +23,7 @@ _sym_db = _symbol_database.Default()
 
 
 from buf.validate import validate_pb2 as buf_dot_validate_dot_validate__pb2
+from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 from toolbus.access.v1 import access_pb2 as toolbus_dot_access_dot_v1_dot_access__pb2
 from toolbus.content.v1 import content_pb2 as toolbus_dot_content_dot_v1_dot_content__pb2
 from toolbus.run.v1 import run_pb2 as toolbus_dot_run_dot_v1_dot_run__pb2
@@ -30,7 +31,7 @@ from toolbus.run.v1 import run_event_pb2 as toolbus_dot_run_dot_v1_dot_run__even
 from toolbus.watch.v1 import watch_pb2 as toolbus_dot_watch_dot_v1_dot_watch__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n toolbus/run/v1/run_service.proto\x12\x0etoolbus.run.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1etoolbus/access/v1/access.proto\x1a toolbus/content/v1/content.proto\x1a\x18toolbus/run/v1/run.proto\x1a\x1etoolbus/run/v1/run_event.proto\x1a\x1ctoolbus/watch/v1/watch.proto\"\xc6\x01\n\x0cInputMessage\x12q\n\x04role\x18\x01 \x01(\x0e\x32\x14.toolbus.run.v1.RoleBG\xbaHD\xba\x01\x41\n\ninput_role\x12#must be ROLE_USER or ROLE_ASSISTANT\x1a\x0ethis in [1, 2]R\x04role\x12\x43\n\x07\x63ontent\x18\x02 \x03(\x0b\x32\x1f.toolbus.content.v1.ContentPartB\x08\xbaH\x05\x92\x01\x02\x10\x64R\x07\x63ontent\"\x96\x01\n\tInputCall\x12\x36\n\x07\x63\x61ll_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_-]{1,128}$R\x06\x63\x61llId\x12\x1e\n\x04name\x18\x02 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x04R\x04name\x12\x31\n\x0e\x61rguments_json\x18\x03 \x01(\tB\n\xbaH\x07r\x05\x18\x80\x80\x80\x02R\rargumentsJson\"\xbb\x01\n\tInputItem\x12\x38\n\x07message\x18\x01 \x01(\x0b\x32\x1c.toolbus.run.v1.InputMessageH\x00R\x07message\x12\x34\n\x06output\x18\x02 \x01(\x0b\x32\x1a.toolbus.run.v1.ToolOutputH\x00R\x06output\x12/\n\x04\x63\x61ll\x18\x03 \x01(\x0b\x32\x19.toolbus.run.v1.InputCallH\x00R\x04\x63\x61llB\r\n\x04item\x12\x05\xbaH\x02\x08\x01\"\xda\x03\n\x10\x43reateRunRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\x12\x32\n\x05\x61gent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\x05\x61gent\x12:\n\x05input\x18\x03 \x03(\x0b\x32\x19.toolbus.run.v1.InputItemB\t\xbaH\x06\x92\x01\x03\x10\x90NR\x05input\x12\x34\n\x07options\x18\x04 \x01(\x0b\x32\x1a.toolbus.run.v1.RunOptionsR\x07options\x12\x31\n\x0fidempotency_key\x18\x05 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x02R\x0eidempotencyKey\x12\x44\n\x0fprevious_run_id\x18\x06 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\rpreviousRunId:j\xbaHg\x1a\x65\n\x10session_or_agent\x12&either session_id or agent is required\x1a)this.session_id != \'\' || this.agent != \'\'\":\n\x11\x43reateRunResponse\x12%\n\x03run\x18\x01 \x01(\x0b\x32\x13.toolbus.run.v1.RunR\x03run\"D\n\rGetRunRequest\x12\x33\n\x06run_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x05runId\"7\n\x0eGetRunResponse\x12%\n\x03run\x18\x01 \x01(\x0b\x32\x13.toolbus.run.v1.RunR\x03run\"\xe5\x01\n\x0fListRunsRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\x12\x43\n\x06states\x18\x02 \x03(\x0e\x32\x18.toolbus.run.v1.RunStateB\x11\xbaH\x0e\x92\x01\x0b\x10\x64\"\x07\x82\x01\x04\x10\x01 \x00R\x06states\x12\'\n\tpage_size\x18\x03 \x01(\x05\x42\n\xbaH\x07\x1a\x05\x18\xe8\x07(\x00R\x08pageSize\x12\'\n\npage_token\x18\x04 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x08R\tpageToken\"c\n\x10ListRunsResponse\x12\'\n\x04runs\x18\x01 \x03(\x0b\x32\x13.toolbus.run.v1.RunR\x04runs\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xe7\x01\n\x0fWatchRunRequest\x12\x33\n\x06run_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x05runId\x12(\n\rfrom_sequence\x18\x02 \x01(\x04H\x00R\x0c\x66romSequence\x88\x01\x01\x12%\n\x0einclude_deltas\x18\x03 \x01(\x08R\rincludeDeltas\x12<\n\x0b\x61\x66ter_delta\x18\x04 \x01(\x0b\x32\x1b.toolbus.run.v1.DeltaCursorR\nafterDeltaB\x10\n\x0e_from_sequence\"Q\n\x0b\x44\x65ltaCursor\x12\x12\n\x04turn\x18\x01 \x01(\rR\x04turn\x12\x18\n\x07\x61ttempt\x18\x02 \x01(\rR\x07\x61ttempt\x12\x14\n\x05index\x18\x03 \x01(\rR\x05index\"\xa5\x02\n\x10WatchRunResponse\x12\x30\n\x05\x65vent\x18\x01 \x01(\x0b\x32\x18.toolbus.run.v1.RunEventH\x00R\x05\x65vent\x12\x30\n\x05\x64\x65lta\x18\x02 \x01(\x0b\x32\x18.toolbus.run.v1.RunDeltaH\x00R\x05\x64\x65lta\x12=\n\x08replaced\x18\x03 \x01(\x0b\x32\x1f.toolbus.run.v1.RunTextReplacedH\x00R\x08replaced\x12\x34\n\x05start\x18\x04 \x01(\x0b\x32\x1c.toolbus.watch.v1.WatchStartH\x00R\x05start\x12.\n\x03gap\x18\x05 \x01(\x0b\x32\x1a.toolbus.watch.v1.WatchGapH\x00R\x03gapB\x08\n\x06update\"\xdc\x01\n\nToolOutput\x12\x36\n\x07\x63\x61ll_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_-]{1,128}$R\x06\x63\x61llId\x12/\n\x0bresult_json\x18\x02 \x01(\tB\x0c\xbaH\tr\x07\x10\x01(\x80\x80\x80 H\x00R\nresultJson\x12$\n\x05\x65rror\x18\x03 \x01(\tB\x0c\xbaH\tr\x07\x10\x01\x18\x80\x80\x80\x02H\x00R\x05\x65rror\x12-\n\rsubmission_id\x18\x04 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x01R\x0csubmissionIdB\x10\n\x07outcome\x12\x05\xbaH\x02\x08\x01\"\x8e\x01\n\x14SubmitOutputsRequest\x12\x33\n\x06run_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x05runId\x12\x41\n\x07outputs\x18\x02 \x03(\x0b\x32\x1a.toolbus.run.v1.ToolOutputB\x0b\xbaH\x08\x92\x01\x05\x08\x01\x10\xe8\x07R\x07outputs\">\n\x15SubmitOutputsResponse\x12%\n\x03run\x18\x01 \x01(\x0b\x32\x13.toolbus.run.v1.RunR\x03run\"i\n\x10\x43\x61ncelRunRequest\x12\x33\n\x06run_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x05runId\x12 \n\x06reason\x18\x02 \x01(\tB\x08\xbaH\x05r\x03\x18\x80 R\x06reason\":\n\x11\x43\x61ncelRunResponse\x12%\n\x03run\x18\x01 \x01(\x0b\x32\x13.toolbus.run.v1.RunR\x03run\"\xd5\x01\n\x0e\x46orkRunRequest\x12\x33\n\x06run_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x05runId\x12\x1f\n\x0b\x61t_sequence\x18\x02 \x01(\rR\natSequence\x12:\n\x05input\x18\x03 \x03(\x0b\x32\x19.toolbus.run.v1.InputItemB\t\xbaH\x06\x92\x01\x03\x10\x90NR\x05input\x12\x31\n\x0fidempotency_key\x18\x04 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x02R\x0eidempotencyKey\"8\n\x0f\x46orkRunResponse\x12%\n\x03run\x18\x01 \x01(\x0b\x32\x13.toolbus.run.v1.RunR\x03run\"G\n\x10\x44\x65leteRunRequest\x12\x33\n\x06run_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x05runId\"\x13\n\x11\x44\x65leteRunResponse2\xc5\x05\n\nRunService\x12V\n\tCreateRun\x12 .toolbus.run.v1.CreateRunRequest\x1a!.toolbus.run.v1.CreateRunResponse\"\x04\xa8\x86\x19\x02\x12M\n\x06GetRun\x12\x1d.toolbus.run.v1.GetRunRequest\x1a\x1e.toolbus.run.v1.GetRunResponse\"\x04\xa8\x86\x19\x02\x12S\n\x08ListRuns\x12\x1f.toolbus.run.v1.ListRunsRequest\x1a .toolbus.run.v1.ListRunsResponse\"\x04\xa8\x86\x19\x02\x12U\n\x08WatchRun\x12\x1f.toolbus.run.v1.WatchRunRequest\x1a .toolbus.run.v1.WatchRunResponse\"\x04\xa8\x86\x19\x02\x30\x01\x12\x62\n\rSubmitOutputs\x12$.toolbus.run.v1.SubmitOutputsRequest\x1a%.toolbus.run.v1.SubmitOutputsResponse\"\x04\xa8\x86\x19\x02\x12V\n\tCancelRun\x12 .toolbus.run.v1.CancelRunRequest\x1a!.toolbus.run.v1.CancelRunResponse\"\x04\xa8\x86\x19\x02\x12P\n\x07\x46orkRun\x12\x1e.toolbus.run.v1.ForkRunRequest\x1a\x1f.toolbus.run.v1.ForkRunResponse\"\x04\xa8\x86\x19\x02\x12V\n\tDeleteRun\x12 .toolbus.run.v1.DeleteRunRequest\x1a!.toolbus.run.v1.DeleteRunResponse\"\x04\xa8\x86\x19\x02\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n toolbus/run/v1/run_service.proto\x12\x0etoolbus.run.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1etoolbus/access/v1/access.proto\x1a toolbus/content/v1/content.proto\x1a\x18toolbus/run/v1/run.proto\x1a\x1etoolbus/run/v1/run_event.proto\x1a\x1ctoolbus/watch/v1/watch.proto\"\xc6\x01\n\x0cInputMessage\x12q\n\x04role\x18\x01 \x01(\x0e\x32\x14.toolbus.run.v1.RoleBG\xbaHD\xba\x01\x41\n\ninput_role\x12#must be ROLE_USER or ROLE_ASSISTANT\x1a\x0ethis in [1, 2]R\x04role\x12\x43\n\x07\x63ontent\x18\x02 \x03(\x0b\x32\x1f.toolbus.content.v1.ContentPartB\x08\xbaH\x05\x92\x01\x02\x10\x64R\x07\x63ontent\"\x96\x01\n\tInputCall\x12\x36\n\x07\x63\x61ll_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_-]{1,128}$R\x06\x63\x61llId\x12\x1e\n\x04name\x18\x02 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x04R\x04name\x12\x31\n\x0e\x61rguments_json\x18\x03 \x01(\tB\n\xbaH\x07r\x05\x18\x80\x80\x80\x02R\rargumentsJson\"\xbb\x01\n\tInputItem\x12\x38\n\x07message\x18\x01 \x01(\x0b\x32\x1c.toolbus.run.v1.InputMessageH\x00R\x07message\x12\x34\n\x06output\x18\x02 \x01(\x0b\x32\x1a.toolbus.run.v1.ToolOutputH\x00R\x06output\x12/\n\x04\x63\x61ll\x18\x03 \x01(\x0b\x32\x19.toolbus.run.v1.InputCallH\x00R\x04\x63\x61llB\r\n\x04item\x12\x05\xbaH\x02\x08\x01\"\xda\x03\n\x10\x43reateRunRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\x12\x32\n\x05\x61gent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\x05\x61gent\x12:\n\x05input\x18\x03 \x03(\x0b\x32\x19.toolbus.run.v1.InputItemB\t\xbaH\x06\x92\x01\x03\x10\x90NR\x05input\x12\x34\n\x07options\x18\x04 \x01(\x0b\x32\x1a.toolbus.run.v1.RunOptionsR\x07options\x12\x31\n\x0fidempotency_key\x18\x05 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x02R\x0eidempotencyKey\x12\x44\n\x0fprevious_run_id\x18\x06 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\rpreviousRunId:j\xbaHg\x1a\x65\n\x10session_or_agent\x12&either session_id or agent is required\x1a)this.session_id != \'\' || this.agent != \'\'\":\n\x11\x43reateRunResponse\x12%\n\x03run\x18\x01 \x01(\x0b\x32\x13.toolbus.run.v1.RunR\x03run\"D\n\rGetRunRequest\x12\x33\n\x06run_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x05runId\"7\n\x0eGetRunResponse\x12%\n\x03run\x18\x01 \x01(\x0b\x32\x13.toolbus.run.v1.RunR\x03run\"\xa9\x03\n\x0fListRunsRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\x12\x43\n\x06states\x18\x02 \x03(\x0e\x32\x18.toolbus.run.v1.RunStateB\x11\xbaH\x0e\x92\x01\x0b\x10\x64\"\x07\x82\x01\x04\x10\x01 \x00R\x06states\x12\'\n\tpage_size\x18\x03 \x01(\x05\x42\n\xbaH\x07\x1a\x05\x18\xe8\x07(\x00R\x08pageSize\x12\'\n\npage_token\x18\x04 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x08R\tpageToken\x12\x32\n\x05\x61gent\x18\x05 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\x05\x61gent\x12\x1c\n\x04tool\x18\x06 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x02R\x04tool\x12\x39\n\nstart_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\tstartTime\x12\x35\n\x08\x65nd_time\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x07\x65ndTime\"c\n\x10ListRunsResponse\x12\'\n\x04runs\x18\x01 \x03(\x0b\x32\x13.toolbus.run.v1.RunR\x04runs\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xe7\x01\n\x0fWatchRunRequest\x12\x33\n\x06run_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x05runId\x12(\n\rfrom_sequence\x18\x02 \x01(\x04H\x00R\x0c\x66romSequence\x88\x01\x01\x12%\n\x0einclude_deltas\x18\x03 \x01(\x08R\rincludeDeltas\x12<\n\x0b\x61\x66ter_delta\x18\x04 \x01(\x0b\x32\x1b.toolbus.run.v1.DeltaCursorR\nafterDeltaB\x10\n\x0e_from_sequence\"Q\n\x0b\x44\x65ltaCursor\x12\x12\n\x04turn\x18\x01 \x01(\rR\x04turn\x12\x18\n\x07\x61ttempt\x18\x02 \x01(\rR\x07\x61ttempt\x12\x14\n\x05index\x18\x03 \x01(\rR\x05index\"\xa5\x02\n\x10WatchRunResponse\x12\x30\n\x05\x65vent\x18\x01 \x01(\x0b\x32\x18.toolbus.run.v1.RunEventH\x00R\x05\x65vent\x12\x30\n\x05\x64\x65lta\x18\x02 \x01(\x0b\x32\x18.toolbus.run.v1.RunDeltaH\x00R\x05\x64\x65lta\x12=\n\x08replaced\x18\x03 \x01(\x0b\x32\x1f.toolbus.run.v1.RunTextReplacedH\x00R\x08replaced\x12\x34\n\x05start\x18\x04 \x01(\x0b\x32\x1c.toolbus.watch.v1.WatchStartH\x00R\x05start\x12.\n\x03gap\x18\x05 \x01(\x0b\x32\x1a.toolbus.watch.v1.WatchGapH\x00R\x03gapB\x08\n\x06update\"\xdc\x01\n\nToolOutput\x12\x36\n\x07\x63\x61ll_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_-]{1,128}$R\x06\x63\x61llId\x12/\n\x0bresult_json\x18\x02 \x01(\tB\x0c\xbaH\tr\x07\x10\x01(\x80\x80\x80 H\x00R\nresultJson\x12$\n\x05\x65rror\x18\x03 \x01(\tB\x0c\xbaH\tr\x07\x10\x01\x18\x80\x80\x80\x02H\x00R\x05\x65rror\x12-\n\rsubmission_id\x18\x04 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x01R\x0csubmissionIdB\x10\n\x07outcome\x12\x05\xbaH\x02\x08\x01\"\x8e\x01\n\x14SubmitOutputsRequest\x12\x33\n\x06run_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x05runId\x12\x41\n\x07outputs\x18\x02 \x03(\x0b\x32\x1a.toolbus.run.v1.ToolOutputB\x0b\xbaH\x08\x92\x01\x05\x08\x01\x10\xe8\x07R\x07outputs\">\n\x15SubmitOutputsResponse\x12%\n\x03run\x18\x01 \x01(\x0b\x32\x13.toolbus.run.v1.RunR\x03run\"i\n\x10\x43\x61ncelRunRequest\x12\x33\n\x06run_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x05runId\x12 \n\x06reason\x18\x02 \x01(\tB\x08\xbaH\x05r\x03\x18\x80 R\x06reason\":\n\x11\x43\x61ncelRunResponse\x12%\n\x03run\x18\x01 \x01(\x0b\x32\x13.toolbus.run.v1.RunR\x03run\"\xd5\x01\n\x0e\x46orkRunRequest\x12\x33\n\x06run_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x05runId\x12\x1f\n\x0b\x61t_sequence\x18\x02 \x01(\rR\natSequence\x12:\n\x05input\x18\x03 \x03(\x0b\x32\x19.toolbus.run.v1.InputItemB\t\xbaH\x06\x92\x01\x03\x10\x90NR\x05input\x12\x31\n\x0fidempotency_key\x18\x04 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x02R\x0eidempotencyKey\"8\n\x0f\x46orkRunResponse\x12%\n\x03run\x18\x01 \x01(\x0b\x32\x13.toolbus.run.v1.RunR\x03run\"G\n\x10\x44\x65leteRunRequest\x12\x33\n\x06run_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x05runId\"\x13\n\x11\x44\x65leteRunResponse2\xc5\x05\n\nRunService\x12V\n\tCreateRun\x12 .toolbus.run.v1.CreateRunRequest\x1a!.toolbus.run.v1.CreateRunResponse\"\x04\xa8\x86\x19\x02\x12M\n\x06GetRun\x12\x1d.toolbus.run.v1.GetRunRequest\x1a\x1e.toolbus.run.v1.GetRunResponse\"\x04\xa8\x86\x19\x02\x12S\n\x08ListRuns\x12\x1f.toolbus.run.v1.ListRunsRequest\x1a .toolbus.run.v1.ListRunsResponse\"\x04\xa8\x86\x19\x02\x12U\n\x08WatchRun\x12\x1f.toolbus.run.v1.WatchRunRequest\x1a .toolbus.run.v1.WatchRunResponse\"\x04\xa8\x86\x19\x02\x30\x01\x12\x62\n\rSubmitOutputs\x12$.toolbus.run.v1.SubmitOutputsRequest\x1a%.toolbus.run.v1.SubmitOutputsResponse\"\x04\xa8\x86\x19\x02\x12V\n\tCancelRun\x12 .toolbus.run.v1.CancelRunRequest\x1a!.toolbus.run.v1.CancelRunResponse\"\x04\xa8\x86\x19\x02\x12P\n\x07\x46orkRun\x12\x1e.toolbus.run.v1.ForkRunRequest\x1a\x1f.toolbus.run.v1.ForkRunResponse\"\x04\xa8\x86\x19\x02\x12V\n\tDeleteRun\x12 .toolbus.run.v1.DeleteRunRequest\x1a!.toolbus.run.v1.DeleteRunResponse\"\x04\xa8\x86\x19\x02\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -71,6 +72,10 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_LISTRUNSREQUEST'].fields_by_name['page_size']._serialized_options = b'\272H\007\032\005\030\350\007(\000'
   _globals['_LISTRUNSREQUEST'].fields_by_name['page_token']._loaded_options = None
   _globals['_LISTRUNSREQUEST'].fields_by_name['page_token']._serialized_options = b'\272H\005r\003\030\200\010'
+  _globals['_LISTRUNSREQUEST'].fields_by_name['agent']._loaded_options = None
+  _globals['_LISTRUNSREQUEST'].fields_by_name['agent']._serialized_options = b'\272H\031r\0272\025^[a-zA-Z0-9_-]{0,64}$'
+  _globals['_LISTRUNSREQUEST'].fields_by_name['tool']._loaded_options = None
+  _globals['_LISTRUNSREQUEST'].fields_by_name['tool']._serialized_options = b'\272H\005r\003\030\200\002'
   _globals['_WATCHRUNREQUEST'].fields_by_name['run_id']._loaded_options = None
   _globals['_WATCHRUNREQUEST'].fields_by_name['run_id']._serialized_options = b'\272H\031r\0272\025^[a-zA-Z0-9_-]{1,64}$'
   _globals['_TOOLOUTPUT'].oneofs_by_name['outcome']._loaded_options = None
@@ -115,48 +120,48 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_RUNSERVICE'].methods_by_name['ForkRun']._serialized_options = b'\250\206\031\002'
   _globals['_RUNSERVICE'].methods_by_name['DeleteRun']._loaded_options = None
   _globals['_RUNSERVICE'].methods_by_name['DeleteRun']._serialized_options = b'\250\206\031\002'
-  _globals['_INPUTMESSAGE']._serialized_start=236
-  _globals['_INPUTMESSAGE']._serialized_end=434
-  _globals['_INPUTCALL']._serialized_start=437
-  _globals['_INPUTCALL']._serialized_end=587
-  _globals['_INPUTITEM']._serialized_start=590
-  _globals['_INPUTITEM']._serialized_end=777
-  _globals['_CREATERUNREQUEST']._serialized_start=780
-  _globals['_CREATERUNREQUEST']._serialized_end=1254
-  _globals['_CREATERUNRESPONSE']._serialized_start=1256
-  _globals['_CREATERUNRESPONSE']._serialized_end=1314
-  _globals['_GETRUNREQUEST']._serialized_start=1316
-  _globals['_GETRUNREQUEST']._serialized_end=1384
-  _globals['_GETRUNRESPONSE']._serialized_start=1386
-  _globals['_GETRUNRESPONSE']._serialized_end=1441
-  _globals['_LISTRUNSREQUEST']._serialized_start=1444
-  _globals['_LISTRUNSREQUEST']._serialized_end=1673
-  _globals['_LISTRUNSRESPONSE']._serialized_start=1675
-  _globals['_LISTRUNSRESPONSE']._serialized_end=1774
-  _globals['_WATCHRUNREQUEST']._serialized_start=1777
-  _globals['_WATCHRUNREQUEST']._serialized_end=2008
-  _globals['_DELTACURSOR']._serialized_start=2010
-  _globals['_DELTACURSOR']._serialized_end=2091
-  _globals['_WATCHRUNRESPONSE']._serialized_start=2094
-  _globals['_WATCHRUNRESPONSE']._serialized_end=2387
-  _globals['_TOOLOUTPUT']._serialized_start=2390
-  _globals['_TOOLOUTPUT']._serialized_end=2610
-  _globals['_SUBMITOUTPUTSREQUEST']._serialized_start=2613
-  _globals['_SUBMITOUTPUTSREQUEST']._serialized_end=2755
-  _globals['_SUBMITOUTPUTSRESPONSE']._serialized_start=2757
-  _globals['_SUBMITOUTPUTSRESPONSE']._serialized_end=2819
-  _globals['_CANCELRUNREQUEST']._serialized_start=2821
-  _globals['_CANCELRUNREQUEST']._serialized_end=2926
-  _globals['_CANCELRUNRESPONSE']._serialized_start=2928
-  _globals['_CANCELRUNRESPONSE']._serialized_end=2986
-  _globals['_FORKRUNREQUEST']._serialized_start=2989
-  _globals['_FORKRUNREQUEST']._serialized_end=3202
-  _globals['_FORKRUNRESPONSE']._serialized_start=3204
-  _globals['_FORKRUNRESPONSE']._serialized_end=3260
-  _globals['_DELETERUNREQUEST']._serialized_start=3262
-  _globals['_DELETERUNREQUEST']._serialized_end=3333
-  _globals['_DELETERUNRESPONSE']._serialized_start=3335
-  _globals['_DELETERUNRESPONSE']._serialized_end=3354
-  _globals['_RUNSERVICE']._serialized_start=3357
-  _globals['_RUNSERVICE']._serialized_end=4066
+  _globals['_INPUTMESSAGE']._serialized_start=269
+  _globals['_INPUTMESSAGE']._serialized_end=467
+  _globals['_INPUTCALL']._serialized_start=470
+  _globals['_INPUTCALL']._serialized_end=620
+  _globals['_INPUTITEM']._serialized_start=623
+  _globals['_INPUTITEM']._serialized_end=810
+  _globals['_CREATERUNREQUEST']._serialized_start=813
+  _globals['_CREATERUNREQUEST']._serialized_end=1287
+  _globals['_CREATERUNRESPONSE']._serialized_start=1289
+  _globals['_CREATERUNRESPONSE']._serialized_end=1347
+  _globals['_GETRUNREQUEST']._serialized_start=1349
+  _globals['_GETRUNREQUEST']._serialized_end=1417
+  _globals['_GETRUNRESPONSE']._serialized_start=1419
+  _globals['_GETRUNRESPONSE']._serialized_end=1474
+  _globals['_LISTRUNSREQUEST']._serialized_start=1477
+  _globals['_LISTRUNSREQUEST']._serialized_end=1902
+  _globals['_LISTRUNSRESPONSE']._serialized_start=1904
+  _globals['_LISTRUNSRESPONSE']._serialized_end=2003
+  _globals['_WATCHRUNREQUEST']._serialized_start=2006
+  _globals['_WATCHRUNREQUEST']._serialized_end=2237
+  _globals['_DELTACURSOR']._serialized_start=2239
+  _globals['_DELTACURSOR']._serialized_end=2320
+  _globals['_WATCHRUNRESPONSE']._serialized_start=2323
+  _globals['_WATCHRUNRESPONSE']._serialized_end=2616
+  _globals['_TOOLOUTPUT']._serialized_start=2619
+  _globals['_TOOLOUTPUT']._serialized_end=2839
+  _globals['_SUBMITOUTPUTSREQUEST']._serialized_start=2842
+  _globals['_SUBMITOUTPUTSREQUEST']._serialized_end=2984
+  _globals['_SUBMITOUTPUTSRESPONSE']._serialized_start=2986
+  _globals['_SUBMITOUTPUTSRESPONSE']._serialized_end=3048
+  _globals['_CANCELRUNREQUEST']._serialized_start=3050
+  _globals['_CANCELRUNREQUEST']._serialized_end=3155
+  _globals['_CANCELRUNRESPONSE']._serialized_start=3157
+  _globals['_CANCELRUNRESPONSE']._serialized_end=3215
+  _globals['_FORKRUNREQUEST']._serialized_start=3218
+  _globals['_FORKRUNREQUEST']._serialized_end=3431
+  _globals['_FORKRUNRESPONSE']._serialized_start=3433
+  _globals['_FORKRUNRESPONSE']._serialized_end=3489
+  _globals['_DELETERUNREQUEST']._serialized_start=3491
+  _globals['_DELETERUNREQUEST']._serialized_end=3562
+  _globals['_DELETERUNRESPONSE']._serialized_start=3564
+  _globals['_DELETERUNRESPONSE']._serialized_end=3583
+  _globals['_RUNSERVICE']._serialized_start=3586
+  _globals['_RUNSERVICE']._serialized_end=4295
 # @@protoc_insertion_point(module_scope)

@@ -6,6 +6,7 @@ Runs: create, follow, answer, cancel."""
 from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
+from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from toolbus.content.v1 import content_pb2 as _content_pb2
 from toolbus.run.v1 import run_event_pb2 as _run_event_pb2
@@ -259,15 +260,31 @@ class ListRunsRequest(_message.Message):
     STATES_FIELD_NUMBER: _builtins.int
     PAGE_SIZE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    AGENT_FIELD_NUMBER: _builtins.int
+    TOOL_FIELD_NUMBER: _builtins.int
+    START_TIME_FIELD_NUMBER: _builtins.int
+    END_TIME_FIELD_NUMBER: _builtins.int
     session_id: _builtins.str
     """Only runs of this session; empty for all."""
     page_size: _builtins.int
     """Maximum number to return; 0 means 100. A page may hold fewer while more follow."""
     page_token: _builtins.str
     """The `next_page_token` of the previous page; empty for the first page."""
+    agent: _builtins.str
+    """Only runs with this agent; empty for all."""
+    tool: _builtins.str
+    """Only runs whose model called this tool, by the name that it has for the model; empty for all."""
     @_builtins.property
     def states(self) -> _containers.RepeatedScalarFieldContainer[_run_pb2.RunState.ValueType]:
         """Only runs in these states; empty for all."""
+
+    @_builtins.property
+    def start_time(self) -> _timestamp_pb2.Timestamp:
+        """Only runs that were accepted at this time or after it; absent for all."""
+
+    @_builtins.property
+    def end_time(self) -> _timestamp_pb2.Timestamp:
+        """Only runs that were accepted before this time; absent for all."""
 
     def __init__(
         self,
@@ -276,10 +293,14 @@ class ListRunsRequest(_message.Message):
         states: _abc.Iterable[_run_pb2.RunState.ValueType] | None = ...,
         page_size: _builtins.int = ...,
         page_token: _builtins.str = ...,
+        agent: _builtins.str = ...,
+        tool: _builtins.str = ...,
+        start_time: _timestamp_pb2.Timestamp | None = ...,
+        end_time: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["end_time", b"end_time", "start_time", b"start_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["page_size", b"page_size", "page_token", b"page_token", "session_id", b"session_id", "states", b"states"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "end_time", b"end_time", "page_size", b"page_size", "page_token", b"page_token", "session_id", b"session_id", "start_time", b"start_time", "states", b"states", "tool", b"tool"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
