@@ -1,17 +1,22 @@
 import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
 import { Fault } from "../parts/notice.tsx";
 import { hasKey, refusedKey, takeKey } from "../suite/connection.ts";
+import { beginLogin, forgetLogin, loginFault, readLoginSettings } from "../suite/login/login.ts";
+import type { LoginSettings } from "../suite/login/oauth.ts";
 
 /** Asks for a key, which this tab keeps until it is closed. */
 export function KeyForm() {
   const text = useSignal("");
   const enter = (event: Event) => {
     event.preventDefault();
+    forgetLogin();
     takeKey(text.value.trim());
   };
   return (
     <main class="key" id="main">
       <h1>toolbus</h1>
+      <LoginButton />
       <form class="form" onSubmit={enter}>
         <div class="field">
           <label for="key">Your key</label>
@@ -37,5 +42,25 @@ export function KeyForm() {
         </button>
       </form>
     </main>
+  );
+}
+
+/** Shown where the gateway takes tokens of an issuer, which people log in at. */
+function LoginButton() {
+  const settings = useSignal<LoginSettings>();
+  useEffect(() => {
+    void readLoginSettings().then((told) => {
+      settings.value = told;
+    });
+  }, []);
+  const { value } = settings;
+  if (!value) return null;
+  return (
+    <div class="form">
+      <button type="button" class="main" onClick={() => beginLogin(value)}>
+        log in at {new URL(value.issuer).host}
+      </button>
+      <Fault text={loginFault.value} />
+    </div>
   );
 }

@@ -8,6 +8,7 @@ import { linkTo, place } from "../parts/place.ts";
 import { Screen } from "../parts/screen.tsx";
 import { clockOf } from "../parts/words.ts";
 import { hasKey, refusedKey, takeKey, unreachableSince } from "../suite/connection.ts";
+import { forgetLogin } from "../suite/login/login.ts";
 import { usePolled } from "../suite/polled.ts";
 import { KeyForm } from "./key-form.tsx";
 
@@ -59,6 +60,7 @@ function Page() {
             type="button"
             class="leave"
             onClick={() => {
+              forgetLogin();
               takeKey("");
               refusedKey.value = "";
             }}

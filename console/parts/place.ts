@@ -42,7 +42,11 @@ export function goTo(link: string): void {
 /** Changes what is chosen on this screen, without a step back for each. */
 export function choose(changes: Readonly<Record<string, string>>): void {
   const { screen, id, query } = place.value;
-  const link = linkTo(screen, id, { ...Object.fromEntries(query), ...changes });
-  history.replaceState(undefined, "", link);
-  hash.value = link;
+  replaceAddress(linkTo(screen, id, { ...Object.fromEntries(query), ...changes }));
+}
+
+/** Stands elsewhere, without a step back to where the page stood. */
+export function replaceAddress(address: string): void {
+  history.replaceState(undefined, "", address);
+  hash.value = location.hash;
 }

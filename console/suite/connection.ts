@@ -16,10 +16,23 @@ export const refusedKey = signal<string>();
 export const unreachableSince = signal<number>();
 
 let key = sessionStorage.getItem(KEY) ?? "";
+let freshen: Freshen | undefined;
 let connection = open();
 
+/** Takes another key in place of one that ends, before it is used. */
+type Freshen = () => Promise<void> | undefined;
+
 function open(): Connection {
-  return openConnection({ url: location.origin, apiKey: () => key });
+  const apiKey = async () => {
+    await freshen?.();
+    return key;
+  };
+  return openConnection({ url: location.origin, apiKey });
+}
+
+/** Asks before each request; nobody, if undefined. */
+export function keepKeyFresh(next: Freshen | undefined): void {
+  freshen = next;
 }
 
 export function hasKey(): boolean {

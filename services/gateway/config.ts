@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
+import { type Credentials, readCredentials } from "#runtime/config/access/gateway-credentials.ts";
+import { readLoginSettings } from "#runtime/config/access/login-settings.ts";
 import { type EnvironmentReader, readEnvironment } from "#runtime/config/environment.ts";
-import { type Credentials, readCredentials } from "#runtime/config/gateway-credentials.ts";
 import { publicUrlFromReader } from "#runtime/config/public-url.ts";
 import { serviceConfigFromReader } from "#runtime/config/service-config.ts";
 import { isLoopback } from "#runtime/http/loopback.ts";
@@ -38,6 +39,7 @@ export function readConfig(env: NodeJS.ProcessEnv) {
     default: [],
     whenUnset: "the one principal that has a key; operators alone if there are several, or tokens are taken",
   });
+  const consoleLogin = readLoginSettings(reader, tokens);
   const publicUrl = publicUrlFromReader(reader);
   const tls = tlsFrom(reader);
   const maxRequestBytes = reader.integer("TOOLBUS_MAX_REQUEST_BYTES", {
@@ -79,6 +81,7 @@ export function readConfig(env: NodeJS.ProcessEnv) {
     auth,
     apiKeys,
     tokens,
+    consoleLogin,
     tls,
     publicUrl,
     isLoopback: isLoopback(host),

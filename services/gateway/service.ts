@@ -111,7 +111,7 @@ export async function openService(config: GatewayConfig, context: ServiceContext
           publicUrl: config.publicUrl,
           isOpen,
         }),
-        console: createConsolePaths(await readConsoleFiles()),
+        console: createConsolePaths(await readConsoleFiles(), config.consoleLogin),
         metricsText: () => telemetry.metricsText(),
         toolCalls: createToolCallPaths({
           calls: client(ToolCallService),

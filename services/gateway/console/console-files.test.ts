@@ -31,6 +31,23 @@ describe("the console's files (ORCH-12)", () => {
     expect(page, "no code in the page").not.toMatch(/<script(?![^>]* src=)|<style| on\w+=/);
   });
 
+  it("talks to where people log in, if they do, and says no more of it than a login needs", async () => {
+    const response = await fetch(`${url}/console/login.json`);
+    expect(await response.json()).toEqual({});
+    const asked = { clientId: "console", scope: "openid", issuer: "https://login.example/", audience: "toolbus" };
+    const origins = ["https://login.example", "https://tokens.example"];
+    const takes = createConsolePaths(await readConsoleFiles(), { ...asked, origins });
+    const other = createServer((request, answer) => void takes(request, answer, request));
+    await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
+    const address = other.address();
+    const there = typeof address === "object" ? `http://127.0.0.1:${address?.port}` : "";
+    const page = await fetch(there);
+    expect(page.headers.get("content-security-policy")).toContain(`connect-src 'self' ${origins.join(" ")};`);
+    await page.text();
+    expect(await (await fetch(`${there}/console/login.json`)).json()).toEqual(asked);
+    other.close();
+  });
+
   it("is packed for whoever takes it, and not sent again while it is the same", async () => {
     const name = "console/index.js";
     const whole = Buffer.from(await (await fetch(`${url}/${name}`, { headers: plain })).arrayBuffer());

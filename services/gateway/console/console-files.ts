@@ -9,7 +9,9 @@ import { extname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
+import type { LoginSettings } from "#runtime/config/access/login-settings.ts";
 import type { HttpRequest, HttpResponse, PathTaker } from "#runtime/rpc/http/messages.ts";
+import { answerJson } from "../plain/exchange.ts";
 
 const built = fileURLToPath(new URL("../../../gen/console/", import.meta.url));
 
@@ -20,9 +22,14 @@ const types: Readonly<Record<string, string>> = {
   ".svg": "image/svg+xml",
 };
 
-/** The page runs its own code only, talks to its own suite only, and is shown in no page of another. */
-const POLICY =
-  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+/** The page runs its own code only, talks to its own suite and where people log in, and is shown in no page of another. */
+function policyFor(origins: readonly string[]): string {
+  const connect = ["'self'", ...origins].join(" ");
+  return `default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src ${connect}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
+}
+
+/** Where the page reads how people log in: an empty object where they need a key. */
+const LOGIN_PATH = "/console/login.json";
 
 interface ConsoleFile {
   readonly type: string;
@@ -49,21 +56,31 @@ async function readOne(folder: string, name: string): Promise<ConsoleFile> {
 }
 
 /** Gives whether the path is one of the console's. */
-export function createConsolePaths(files: ReadonlyMap<string, ConsoleFile>): PathTaker {
+export function createConsolePaths(files: ReadonlyMap<string, ConsoleFile>, login?: LoginSettings): PathTaker {
+  const policy = policyFor(login?.origins ?? []);
+  const { origins: _, ...told } = login ?? {};
   return (request, response) => {
-    const file = files.get((request.url ?? "").split("?", 1)[0] ?? "");
-    if (file === undefined || (request.method !== "GET" && request.method !== "HEAD")) return false;
-    answerFile(request, response, file);
+    const path = (request.url ?? "").split("?", 1)[0] ?? "";
+    const file = files.get(path);
+    if (request.method !== "GET" && request.method !== "HEAD") return false;
+    if (file !== undefined) answerFile(request, response, file, policy);
+    else if (path === LOGIN_PATH) answerJson(response, 200, told);
+    else return false;
     return true;
   };
 }
 
-function answerFile(request: HttpRequest, response: HttpResponse, { type, bytes, gzipped, etag }: ConsoleFile): void {
+function answerFile(
+  request: HttpRequest,
+  response: HttpResponse,
+  { type, bytes, gzipped, etag }: ConsoleFile,
+  policy: string,
+): void {
   const headers = {
     "cache-control": "no-cache",
     etag,
     vary: "accept-encoding",
-    "content-security-policy": POLICY,
+    "content-security-policy": policy,
     "referrer-policy": "no-referrer",
     "x-content-type-options": "nosniff",
     "cross-origin-opener-policy": "same-origin",

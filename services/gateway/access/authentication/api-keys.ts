@@ -1,5 +1,5 @@
 import { createHash, timingSafeEqual } from "node:crypto";
-import type { ApiKey } from "#runtime/config/gateway-credentials.ts";
+import type { ApiKey } from "#runtime/config/access/gateway-credentials.ts";
 
 /** Finds the principal of a key. All are compared, in constant time, so that the time tells nothing of them. */
 export function createKeyring(keys: readonly ApiKey[]): (given: string) => string | undefined {

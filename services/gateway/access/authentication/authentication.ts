@@ -1,4 +1,4 @@
-import type { Credentials } from "#runtime/config/gateway-credentials.ts";
+import type { Credentials } from "#runtime/config/access/gateway-credentials.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { HttpRequest } from "#runtime/rpc/http/messages.ts";
 import { type Caller, LOCAL_PRINCIPAL, principalOf } from "#runtime/rpc/identity.ts";

@@ -5,7 +5,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT, UnsecuredJWT } from "jose";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import type { TokenSettings } from "#runtime/config/token-settings.ts";
+import type { TokenSettings } from "#runtime/config/access/token-settings.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import { createTokenReader } from "./tokens.ts";
 

@@ -1,5 +1,5 @@
 import { createRemoteJWKSet, errors, type JWTPayload, jwtVerify } from "jose";
-import type { TokenSettings } from "#runtime/config/token-settings.ts";
+import type { TokenSettings } from "#runtime/config/access/token-settings.ts";
 import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import { type Caller, LOCAL_PRINCIPAL } from "#runtime/rpc/identity.ts";
 import { isObject } from "#runtime/schema/json-object.ts";

@@ -1,5 +1,5 @@
+import type { TokenSettings } from "#runtime/config/access/token-settings.ts";
 import { urlBelow } from "#runtime/config/public-url.ts";
-import type { TokenSettings } from "#runtime/config/token-settings.ts";
 import type { PathTaker } from "#runtime/rpc/http/messages.ts";
 import { answerJson } from "../../plain/exchange.ts";
 

@@ -1,5 +1,5 @@
-import { isLoopback } from "../http/loopback.ts";
-import type { EnvironmentReader } from "./environment.ts";
+import { isLoopback } from "../../http/loopback.ts";
+import type { EnvironmentReader } from "../environment.ts";
 
 /** How a JWT becomes a caller. */
 export interface TokenSettings {

@@ -1,5 +1,5 @@
-import { LOCAL_PRINCIPAL } from "../rpc/identity.ts";
-import type { EnvironmentReader } from "./environment.ts";
+import { LOCAL_PRINCIPAL } from "../../rpc/identity.ts";
+import type { EnvironmentReader } from "../environment.ts";
 import { readTokenSettings, type TokenSettings } from "./token-settings.ts";
 
 /** A key and the principal that it stands for. */
