@@ -25,6 +25,8 @@ export async function buildConsole(outDir: string): Promise<void> {
           entryFileNames: "[name].js",
           chunkFileNames: "[name].js",
           assetFileNames: "[name][extname]",
+          // What most screens share is one file: packed together it is smaller, and fetched at once.
+          codeSplitting: { groups: [{ name: "shared", minShareCount: 6 }] },
         },
       },
     },

@@ -108,6 +108,8 @@ describe("the suite as it stands", () => {
     await page.getByRole("button", { name: /ship_order/ }).click();
     await page.getByText("✕ may not be called").waitFor();
     await page.getByText("healthy").first().waitFor();
+    await page.getByText("what it wrote last").first().click();
+    await page.getByText("Starting default (STDIO) server", { exact: false }).waitFor();
     await page.context().close();
   });
 

@@ -1,10 +1,13 @@
+import { useSignal } from "@preact/signals";
 import { HealthState, LoginState, type McpConnection } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { McpServerService, type WatchConnectionsResponse } from "#gen/toolbus/mcp/v1/mcp_server_service_pb.ts";
 import { Badge, Empty, Fault, type Tone } from "../parts/notice.tsx";
 import { Section } from "../parts/screen.tsx";
+import { TextBlock } from "../parts/text-block.tsx";
 import { clockOf, durationOf, msOf, wordFrom } from "../parts/words.ts";
 import { clientOf } from "../suite/connection.ts";
 import { type Followed, useFollowed } from "../suite/live.ts";
+import { usePolled } from "../suite/polled.ts";
 
 const lights: Readonly<Record<number, Tone>> = {
   [HealthState.HEALTHY]: "good",
@@ -47,7 +50,8 @@ export function Servers() {
 }
 
 function ServerLine({ connection }: { connection: McpConnection }) {
-  const { server, agent, health, latency, reason, toolCount, protocolVersion, checkTime, login } = connection;
+  const { server, agent, health, latency, reason, toolCount, protocolVersion, checkTime, login, attemptCount } =
+    connection;
   const latencyMs = latency && Number(latency.seconds) * 1_000 + latency.nanos / 1e6;
   return (
     <>
@@ -59,6 +63,7 @@ function ServerLine({ connection }: { connection: McpConnection }) {
           `${toolCount} tools`,
           protocolVersion,
           latencyMs !== undefined && `answers in ${durationOf(latencyMs)}`,
+          attemptCount > 1 && `connected to ${attemptCount} times`,
           checkTime && `asked at ${clockOf(msOf(checkTime))}`,
         ]
           .filter(Boolean)
@@ -70,6 +75,38 @@ function ServerLine({ connection }: { connection: McpConnection }) {
           log in
         </a>
       )}
+      <LastLines connection={connection} />
     </>
   );
+}
+
+/** What the server wrote to its standard error, asked for while one looks. */
+function LastLines({ connection: { id } }: { connection: McpConnection }) {
+  const isOpen = useSignal(false);
+  return (
+    <details
+      onToggle={(event) => {
+        isOpen.value = event.currentTarget.open;
+      }}
+    >
+      <summary>what it wrote last</summary>
+      {isOpen.value && <Lines id={id} />}
+    </details>
+  );
+}
+
+function Lines({ id }: { id: string }) {
+  const { value, fault } = usePolled(id, async (signal) => (await connectionOf(id, signal))?.lastLines ?? [], 2_000);
+  return (
+    <>
+      <Fault text={fault} />
+      {value?.length === 0 && <p class="quiet">Nothing, to its standard error.</p>}
+      {value && value.length > 0 && <TextBlock label="standard error" text={value.join("\n")} />}
+    </>
+  );
+}
+
+async function connectionOf(id: string, signal: AbortSignal): Promise<McpConnection | undefined> {
+  const { connections } = await clientOf(McpServerService).listConnections({ pageSize: 1_000 }, { signal });
+  return connections.find((connection) => connection.id === id);
 }

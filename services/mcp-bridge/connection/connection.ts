@@ -147,8 +147,9 @@ export class Connection implements AsyncDisposable {
   }
 
   status(): McpConnection {
-    const { phase, changedAtMs } = this.#keeper;
-    const status = statusFromPhase(phase, { ...this.#options, id: this.#id, changedAtMs });
+    const { phase, changedAtMs, attemptCount, lastLines } = this.#keeper;
+    const about = { ...this.#options, id: this.#id, changedAtMs };
+    const status = { ...statusFromPhase(phase, about), attemptCount, lastLines: [...lastLines] };
     const { authorization } = this.#options;
     if (authorization === undefined) return status;
     const { login, need, hasToken } = authorization;

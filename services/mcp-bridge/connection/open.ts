@@ -48,7 +48,7 @@ export function createOpener(options: OpenerOptions) {
         const resolved = isOfRun ? { ...server, sampling: false } : withSecrets(server, secrets);
         const guarded = {
           ...context,
-          onWords: events.onStarting,
+          onWords: events.onWords,
           ...(isOfRun && { guard: runGuard }),
           ...(authorization && { authorization }),
         };

@@ -22,7 +22,7 @@ export class OwnPart implements Part {
       const changed = this.#connections.changes.next();
       const standing = this.#of(sessionId).map((connection) => connection.status());
       const text = JSON.stringify(
-        standing.map((one) => [one.id, one.health, one.reason, one.toolCount, one.protocolVersion]),
+        standing.map((one) => [one.id, one.health, one.reason, one.toolCount, one.protocolVersion, one.attemptCount]),
       );
       if (told !== text) yield standing;
       told = text;

@@ -77,7 +77,7 @@ export class Starts implements AsyncDisposable {
         return left;
       }
       if (going.length === 0 || this.#known.get(program)) return this.#begin(server, program, events, begin);
-      events.onStarting("another session fetches it");
+      events.onWords("another session fetches it");
       await orAborted(changed, signal);
     }
   }
@@ -91,7 +91,7 @@ export class Starts implements AsyncDisposable {
     const over = new AbortController();
     const opening = begin(
       {
-        onStarting: (text) => start.events?.onStarting(text),
+        onWords: (text) => start.events?.onWords(text),
         onToolsChanged: () => start.events?.onToolsChanged(),
         onLog: (log) => start.events?.onLog(log),
         onElicit: async (...asked) => start.events?.onElicit(...asked) ?? { action: "cancel" },

@@ -53,8 +53,8 @@ export interface LinkKeeperOptions {
 export type OpenLink = (events: LinkEvents, time: StartTime, signal: AbortSignal) => OpeningLink;
 
 export interface LinkEvents {
-  /** What the server, or the program that fetches it, has said while it starts. */
-  onStarting: (text: string) => void;
+  /** What the server, or the program that fetches it, says beside the protocol. */
+  onWords: (text: string) => void;
   onToolsChanged: () => void;
   onLog: (log: ToolLog) => void;
   /** Of servers up to 2025-11-25, which ask while they hold a call open. */
@@ -72,6 +72,9 @@ export interface OpeningLink {
 const SOUND_MS = 5_000;
 /** What was said once is not said again at each listing; a server may find new faults at each. */
 const MOST_WARNED = 1_000;
+/** Lines of standard error that are kept, and the characters of each. */
+const MOST_LINES = 20;
+const LONGEST_LINE = 500;
 /** How long the other calls of a lost session may take to be told so. */
 const ANSWERS_MS = 1_000;
 
@@ -87,6 +90,8 @@ export class LinkKeeper implements AsyncDisposable {
   #hasServed = false;
   /** Why it was not there when that was last told: attempts that fail alike are told once. */
   #toldReason: string | undefined;
+  #attemptCount = 0;
+  readonly #lastLines: string[] = [];
   #listed: ReadonlyMap<string, Tool> = new Map();
   #about = NOTHING_KNOWN;
 
@@ -121,6 +126,16 @@ export class LinkKeeper implements AsyncDisposable {
 
   get changedAtMs(): number {
     return this.#current.changedAtMs;
+  }
+
+  /** How often it was begun to connect to the server. */
+  get attemptCount(): number {
+    return this.#attemptCount;
+  }
+
+  /** What was said beside the protocol last, the oldest line first. */
+  get lastLines(): readonly string[] {
+    return this.#lastLines;
   }
 
   /** The link has served a call. */
@@ -178,12 +193,13 @@ export class LinkKeeper implements AsyncDisposable {
   /** Resolves when the link has ended and is closed (N1): with why it failed, or with undefined after a sound one. */
   async #connectAndServe(signal: AbortSignal): Promise<string | undefined> {
     const events: LinkEvents = {
-      onStarting: (text) => this.#current.note(this.#options.redact(text)),
+      onWords: (text) => this.#takeWords(this.#options.redact(text)),
       onToolsChanged: () => this.#refresh.request(),
       onLog: this.#options.onLog,
       onElicit: this.#options.onElicit,
       onSample: this.#options.onSample,
     };
+    this.#attemptCount += 1;
     const opening = this.#options.open(events, this.#options.startTime, signal);
     let opened: { link: Link; listed: ListedTools };
     try {
@@ -307,6 +323,13 @@ export class LinkKeeper implements AsyncDisposable {
     if (this.phase !== phase) return;
     phase.tools = this.#take(listed);
     this.#current.tell();
+  }
+
+  #takeWords(text: string): void {
+    if (text.trim() === "") return;
+    this.#lastLines.push(text.slice(0, LONGEST_LINE));
+    if (this.#lastLines.length > MOST_LINES) this.#lastLines.shift();
+    this.#current.note(text);
   }
 
   #textOf(error: unknown): string {

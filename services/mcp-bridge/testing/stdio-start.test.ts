@@ -34,6 +34,34 @@ describe("a server over stdio that does not start as it should", () => {
     });
   });
 
+  test("ORCH-6 how often it was tried, and what it wrote last, stand beside its health", async () => {
+    await using connection = openConnection(oddServerIn("crash"));
+    await until(() => connection.status().attemptCount >= 2, { what: "a further attempt" });
+    const { lastLines } = connection.status();
+    expect(lastLines.length).toBeGreaterThan(1);
+    expect(new Set(lastLines)).toEqual(new Set(["no configuration found"]));
+  });
+
+  test("ORCH-6 what it writes is kept in bounds, and without secrets", async () => {
+    const noise = 'for (let n = 0; n < 50; n++) console.error(n, "x".repeat(1000), "hunter2-hunter2")';
+    const secrets = { password: "hunter2-hunter2" };
+    await using connection = openConnection(
+      { name: "loud", command: process.execPath, args: ["-e", noise] },
+      { secrets },
+    );
+    const isWhole = () => connection.status().lastLines.some((line) => line.startsWith("49 "));
+    await until(isWhole, { what: "its last line" });
+    const { lastLines } = connection.status();
+    expect(lastLines).toHaveLength(20);
+    for (const line of lastLines) expect(line.length).toBeLessThanOrEqual(500);
+    await using short = openConnection(
+      { name: "short", command: process.execPath, args: ["-e", 'console.error("it is hunter2-hunter2")'] },
+      { secrets },
+    );
+    await until(() => short.status().lastLines.length > 0, { what: "its line" });
+    expect(short.status().lastLines.join()).not.toContain("hunter2");
+  });
+
   test("ORCH-6 a command that does not exist is named, and how it could be there", async () => {
     await using connection = openConnection({ name: "none", command: "no-such-command-anywhere" });
     await connection.settled(noSignal);

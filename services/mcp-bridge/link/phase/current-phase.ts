@@ -48,7 +48,7 @@ export class CurrentPhase {
   /** What a server says while it starts; told now and then, as it may say much. */
   note(text: string): void {
     const phase = this.#value;
-    if (phase.kind !== "connecting" || text.trim() === "") return;
+    if (phase.kind !== "connecting") return;
     phase.lastWords = text.trim().slice(0, MAX_WORDS);
     if (this.#told !== undefined) return;
     this.#told = setTimeout(() => {

@@ -929,7 +929,12 @@ type McpConnection struct {
 	// Unique id: the connection that takes its place has another.
 	Id string `protobuf:"bytes,12,opt,name=id,proto3" json:"id,omitempty"`
 	// Whether its server has the token that it asks for.
-	Login         LoginState `protobuf:"varint,13,opt,name=login,proto3,enum=toolbus.mcp.v1.LoginState" json:"login,omitempty"`
+	Login LoginState `protobuf:"varint,13,opt,name=login,proto3,enum=toolbus.mcp.v1.LoginState" json:"login,omitempty"`
+	// How often the bridge has begun to connect to the server; more than once, because it was lost or could not be reached.
+	AttemptCount uint32 `protobuf:"varint,14,opt,name=attempt_count,json=attemptCount,proto3" json:"attempt_count,omitempty"`
+	// What the server, or the program that fetches it, has written to its standard error last: at most 20 lines of at most 500 characters,
+	// the oldest first, without secrets. A watch does not tell of them alone.
+	LastLines     []string `protobuf:"bytes,15,rep,name=last_lines,json=lastLines,proto3" json:"last_lines,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1055,6 +1060,20 @@ func (x *McpConnection) GetLogin() LoginState {
 	return LoginState_LOGIN_STATE_UNSPECIFIED
 }
 
+func (x *McpConnection) GetAttemptCount() uint32 {
+	if x != nil {
+		return x.AttemptCount
+	}
+	return 0
+}
+
+func (x *McpConnection) GetLastLines() []string {
+	if x != nil {
+		return x.LastLines
+	}
+	return nil
+}
+
 var File_toolbus_mcp_v1_mcp_server_proto protoreflect.FileDescriptor
 
 const file_toolbus_mcp_v1_mcp_server_proto_rawDesc = "" +
@@ -1115,7 +1134,7 @@ const file_toolbus_mcp_v1_mcp_server_proto_rawDesc = "" +
 	"privateKey\x12G\n" +
 	"\x06scopes\x18\x04 \x03(\tB/\xbaH,\x92\x01)\x10d\"%r#2!^[\\x21\\x23-\\x5b\\x5d-\\x7e]{1,256}$R\x06scopes\x129\n" +
 	"\x05grant\x18\x05 \x01(\x0e2\x19.toolbus.mcp.v1.AuthGrantB\b\xbaH\x05\x82\x01\x02\x10\x01R\x05grant\x12 \n" +
-	"\x06issuer\x18\x06 \x01(\tB\b\xbaH\x05r\x03\x18\x80 R\x06issuer\"\xd8\x03\n" +
+	"\x06issuer\x18\x06 \x01(\tB\b\xbaH\x05r\x03\x18\x80 R\x06issuer\"\x9c\x04\n" +
 	"\rMcpConnection\x12\x16\n" +
 	"\x06server\x18\x01 \x01(\tR\x06server\x12\x1d\n" +
 	"\n" +
@@ -1133,7 +1152,10 @@ const file_toolbus_mcp_v1_mcp_server_proto_rawDesc = "" +
 	" \x01(\v2\x1a.google.protobuf.TimestampR\tcheckTime\x12\x15\n" +
 	"\x06run_id\x18\v \x01(\tR\x05runId\x12\x0e\n" +
 	"\x02id\x18\f \x01(\tR\x02id\x120\n" +
-	"\x05login\x18\r \x01(\x0e2\x1a.toolbus.mcp.v1.LoginStateR\x05login*|\n" +
+	"\x05login\x18\r \x01(\x0e2\x1a.toolbus.mcp.v1.LoginStateR\x05login\x12#\n" +
+	"\rattempt_count\x18\x0e \x01(\rR\fattemptCount\x12\x1d\n" +
+	"\n" +
+	"last_lines\x18\x0f \x03(\tR\tlastLines*|\n" +
 	"\vHealthState\x12\x1c\n" +
 	"\x18HEALTH_STATE_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14HEALTH_STATE_HEALTHY\x10\x01\x12\x19\n" +

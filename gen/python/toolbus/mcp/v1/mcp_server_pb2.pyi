@@ -531,6 +531,8 @@ class McpConnection(_message.Message):
     RUN_ID_FIELD_NUMBER: _builtins.int
     ID_FIELD_NUMBER: _builtins.int
     LOGIN_FIELD_NUMBER: _builtins.int
+    ATTEMPT_COUNT_FIELD_NUMBER: _builtins.int
+    LAST_LINES_FIELD_NUMBER: _builtins.int
     server: _builtins.str
     """The name of its server."""
     session_id: _builtins.str
@@ -553,6 +555,8 @@ class McpConnection(_message.Message):
     """Unique id: the connection that takes its place has another."""
     login: Global___LoginState.ValueType
     """Whether its server has the token that it asks for."""
+    attempt_count: _builtins.int
+    """How often the bridge has begun to connect to the server; more than once, because it was lost or could not be reached."""
     @_builtins.property
     def latency(self) -> _duration_pb2.Duration:
         """How long the last answer took; absent before the first."""
@@ -560,6 +564,12 @@ class McpConnection(_message.Message):
     @_builtins.property
     def check_time(self) -> _timestamp_pb2.Timestamp:
         """When this was found."""
+
+    @_builtins.property
+    def last_lines(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """What the server, or the program that fetches it, has written to its standard error last: at most 20 lines of at most 500 characters,
+        the oldest first, without secrets. A watch does not tell of them alone.
+        """
 
     def __init__(
         self,
@@ -577,10 +587,12 @@ class McpConnection(_message.Message):
         run_id: _builtins.str = ...,
         id: _builtins.str = ...,
         login: Global___LoginState.ValueType = ...,
+        attempt_count: _builtins.int = ...,
+        last_lines: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["check_time", b"check_time", "latency", b"latency"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "check_time", b"check_time", "health", b"health", "id", b"id", "instance", b"instance", "latency", b"latency", "login", b"login", "protocol_version", b"protocol_version", "reason", b"reason", "run_id", b"run_id", "server", b"server", "session_id", b"session_id", "tool_count", b"tool_count"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "attempt_count", b"attempt_count", "check_time", b"check_time", "health", b"health", "id", b"id", "instance", b"instance", "last_lines", b"last_lines", "latency", b"latency", "login", b"login", "protocol_version", b"protocol_version", "reason", b"reason", "run_id", b"run_id", "server", b"server", "session_id", b"session_id", "tool_count", b"tool_count"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -1,1 +1,0 @@
-import{J as e,T as t,b as n}from"./words.js";function r(){let r=e(!1),i=e();return{isBusy:r.value,fault:i.value,async run(e){if(r.value)return!1;r.value=!0,i.value=void 0;try{return await e(),!0}catch(e){return n(e),i.value=t(e).message,!1}finally{r.value=!1}}}}export{r as t};

@@ -1,1 +1,0 @@
-import{R as e}from"./words.js";var t=e(`Chx0b29sYnVzL3dhdGNoL3YxL3dhdGNoLnByb3RvEhB0b29sYnVzLndhdGNoLnYxIiMKCldhdGNoU3RhcnQSFQoNbmV4dF9zZXF1ZW5jZRgBIAEoBCI5CghXYXRjaEdhcBIWCg5maXJzdF9zZXF1ZW5jZRgBIAEoBBIVCg1sYXN0X3NlcXVlbmNlGAIgASgEYgZwcm90bzM`,[]);export{t};
