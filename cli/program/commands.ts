@@ -90,6 +90,11 @@ export const commands: readonly ListedCommand[] = [
     load: async () => (await import("../commands/spaces/answer.ts")).addAnswerCommand,
   },
   {
+    term: "answers [options]",
+    description: "List what waits for an answer of yours, and how to give it",
+    load: async () => (await import("../commands/spaces/answers.ts")).addAnswersCommand,
+  },
+  {
     term: "spaces",
     description: "List, create, show, speak in and watch spaces",
     load: async () => (await import("../commands/spaces/spaces.ts")).addSpacesCommand,
@@ -123,6 +128,12 @@ export const commands: readonly ListedCommand[] = [
     term: "serve <service>",
     description: "Run one service in this process, against the NATS server of NATS_URL",
     load: async () => (await import("../commands/suite/serve.ts")).addServeCommand,
+  },
+  {
+    // The last, as it completes what stands before it.
+    term: "completion <shell>",
+    description: "Print a script that completes commands and options: for bash, zsh, fish or powershell",
+    load: async () => (await import("../commands/suite/completion.ts")).addCompletionCommand,
   },
 ];
 

@@ -59,12 +59,13 @@ try {
 // A stream that was left in its middle may keep its socket open, which must not keep a command that is done.
 process.stdout.write("", () => process.exit());
 
-/** The commands that are named are loaded; of the others the help needs a line. */
+/** The commands that are named are loaded; of the others the help needs a line. A shell that completes asks of all (`complete`). */
 async function addCommands(words: readonly string[]): Promise<void> {
   const terms = new Map<Command, string>();
+  const isCompleting = words[0] === "complete";
   for (const command of commands) {
     const name = nameOf(command);
-    if (words.includes(name)) (await command.load())(program);
+    if (isCompleting || words.includes(name)) (await command.load())(program);
     else terms.set(program.command(name).description(command.description), command.term);
   }
   const help = new Help();

@@ -1,6 +1,7 @@
 import type { ComponentType } from "preact";
 import { useEffect } from "preact/hooks";
-import { inboxMs, isForPeople, listWaitingCalls } from "../inbox/waiting-calls.ts";
+import { isForPeople } from "#runtime/content/questions.ts";
+import { inboxMs, listWaitingCalls } from "../inbox/waiting-calls.ts";
 import { OverviewScreen } from "../overview/overview-screen.tsx";
 import { lazily } from "../parts/lazily.tsx";
 import { Empty } from "../parts/notice.tsx";

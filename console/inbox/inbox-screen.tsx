@@ -1,6 +1,7 @@
 import type { ToolCall } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { ToolCallState } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
+import { isForPeople } from "#runtime/content/questions.ts";
 import { Empty, Fault } from "../parts/notice.tsx";
 import { place } from "../parts/place.ts";
 import { Screen, Section } from "../parts/screen.tsx";
@@ -8,7 +9,7 @@ import { wordFrom } from "../parts/words.ts";
 import { clientOf } from "../suite/connection.ts";
 import { usePolled } from "../suite/polled.ts";
 import { WaitingCall } from "./waiting-call.tsx";
-import { inboxMs, isForPeople, listWaitingCalls } from "./waiting-calls.ts";
+import { inboxMs, listWaitingCalls } from "./waiting-calls.ts";
 
 /** What waits for people, and for programs; or one call alone, by its link. */
 export function InboxScreen() {

@@ -3,6 +3,7 @@ import { SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
 import type { ToolCall } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { isForPeople, questionOf } from "#runtime/content/questions.ts";
 import { randomName } from "../../sdk/typescript/client/connection.ts";
 import { SchemaForm } from "../parts/form/schema-form.tsx";
 import { Fault } from "../parts/notice.tsx";
@@ -11,7 +12,6 @@ import { TextBlock } from "../parts/text-block.tsx";
 import { clockOf, durationOf, msOf, prettyJson } from "../parts/words.ts";
 import { useActing } from "../suite/acting.ts";
 import { clientOf } from "../suite/connection.ts";
-import { isForPeople, questionOf } from "./waiting-calls.ts";
 
 /** A call that waits, with what answers it. */
 export function WaitingCall({ call, onAnswered }: { call: ToolCall; onAnswered: () => void }) {

@@ -1,7 +1,8 @@
 import { Health, HealthCheckResponse_ServingStatus as ServingStatus } from "#gen/health/v1/health_pb.ts";
 import { type Run, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
-import { isForPeople, listWaitingCalls } from "../inbox/waiting-calls.ts";
+import { isForPeople } from "#runtime/content/questions.ts";
+import { listWaitingCalls } from "../inbox/waiting-calls.ts";
 import { Badge, Empty, Fault } from "../parts/notice.tsx";
 import { linkTo } from "../parts/place.ts";
 import { Screen, Section } from "../parts/screen.tsx";

@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
 import { globalOptionsOf, openConnection } from "../../connection.ts";
 import { UsageFault } from "../../faults/fault.ts";
-import { printLine } from "../../printing/print.ts";
+import { printLine, printNote } from "../../printing/print.ts";
 import { addSubmissionOption, submissionOf } from "../../requests/submission.ts";
 
 export function addAnswerCommand(program: Command): void {
@@ -28,6 +28,7 @@ async function answer(
   }
   const spaces = openConnection(globalOptionsOf(command)).client(SpaceService);
   const submission = submissionOf(result ?? "", options.refuse, options.submission);
-  await spaces.answerToolCall({ spaceId, callId, ...submission });
+  const { resolvedLate } = await spaces.answerToolCall({ spaceId, callId, ...submission });
   printLine(`answered ${callId}`);
+  if (resolvedLate) printNote("nobody waited for it any more: it is in the inbox of the agent, for its next run");
 }

@@ -83,7 +83,10 @@ async function submitResult(
     ...submissionOf(resultJson, error, submission),
   });
   if (global.json) printMessage(SubmitToolResultResponseSchema, response);
-  else printLine(`${callId} is answered${response.call?.resolvedLate ? "; the inbox is told" : ""}`);
+  else
+    printLine(
+      `${callId} is answered${response.call?.resolvedLate ? "; nobody waited for it any more, so it is in the inbox of the agent" : ""}`,
+    );
 }
 
 async function answerQuestion(

@@ -12,15 +12,28 @@ export interface Answer extends Submission {
   callId: string;
 }
 
-/** Hands an answer to the router, which takes exactly one; gives the result as it is recorded there, if it says so. */
-export type SubmitAnswer = (answer: Answer) => Promise<ToolResult | undefined>;
+/** An answer as the router has recorded it. */
+export interface RecordedAnswer {
+  readonly result?: ToolResult | undefined;
+  /** Whether who made the call had stopped waiting. */
+  readonly resolvedLate: boolean;
+}
+
+/** Hands an answer to the router, which takes exactly one. */
+export type SubmitAnswer = (answer: Answer) => Promise<RecordedAnswer | undefined>;
 
 /** The space in which the router has a call wait; empty for none. */
 export type FindSpace = (callId: string) => Promise<string>;
 
+/** An answer as people see it. */
+export interface Shown {
+  readonly message: SpaceMessage;
+  readonly resolvedLate: boolean;
+}
+
 export interface Answers {
   /** The person takes part in the space from then on. */
-  answer(spaceId: string, answer: Answer & { by: Member }): Promise<SpaceMessage>;
+  answer(spaceId: string, answer: Answer & { by: Member }): Promise<Shown>;
 }
 
 export interface AnswersParts {
@@ -41,9 +54,8 @@ export function createAnswers({ messages, membership, submit, findSpace }: Answe
   }
 
   /** What is shown has its end. Whether by this very submission, the router knows, which refuses any other one. */
-  async function repeated(shown: SpaceMessage, answer: Answer): Promise<SpaceMessage> {
-    await submit(answer);
-    return shown;
+  async function repeated(message: SpaceMessage, answer: Answer): Promise<Shown> {
+    return { message, resolvedLate: (await submit(answer))?.resolvedLate ?? false };
   }
 
   return {
@@ -63,14 +75,14 @@ export function createAnswers({ messages, membership, submit, findSpace }: Answe
       refuseNonJson(answer, answer.callId);
       await requireShownHere(spaceId, answer.callId);
       await membership.join(spaceId, by);
-      const result = (await submit(answer)) ?? resultFrom(answer);
+      const { result = resultFrom(answer), resolvedLate = false } = (await submit(answer)) ?? {};
       const author = shown.author ?? refuse("internal", `message ${shown.id} has no author`, { reason: "RECORD_LOST" });
       const tool = create(ToolMessageSchema, {
         callId: answer.callId,
         state: result.isError ? ToolMessageState.ERROR : ToolMessageState.COMPLETE,
         result,
       });
-      return messages.recordTool({ spaceId, author, tool });
+      return { message: await messages.recordTool({ spaceId, author, tool }), resolvedLate };
     },
   };
 }

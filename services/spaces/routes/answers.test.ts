@@ -46,6 +46,17 @@ describe("answers of people", () => {
     ).rejects.toThrow(/failed_precondition.*already resolved/);
   });
 
+  test("TOOL-9 whose answer nobody waited for any more is told so", async () => {
+    const outcome = { case: "resultJson", value: "1" } as const;
+    for (const [callId, resolvedLate] of [
+      ["late1", true],
+      ["soon1", false],
+    ] as const) {
+      await show(callId);
+      expect(await ann.spaces.answerToolCall({ spaceId, callId, outcome })).toMatchObject({ resolvedLate });
+    }
+  });
+
   test("TOOL-7 of ten people who answer with submissions of their own, the winner is told that it won however often it asks", async () => {
     await show("repeated");
     const answer = (index: number, value = `${index}`) =>

@@ -108,7 +108,7 @@ export function spaceRoutes(parts: SpaceParts): ServiceImpl<typeof SpaceService>
       const by = personMember(principalOf(callerOf(context)), "");
       const { callId } = request;
       const answer = { callId, ...submissionFrom(request, callId), by };
-      return { message: await answers.answer(request.spaceId, answer) };
+      return await answers.answer(request.spaceId, answer);
     },
   };
 }

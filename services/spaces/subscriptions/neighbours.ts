@@ -25,7 +25,7 @@ export function createNeighbours(bus: Bus, telemetry: Telemetry) {
     const { session } = await asked(() => sessions.getSession({ sessionId }));
     return session ?? refuse("not_found", `no session ${sessionId}`, { reason: "SESSION_NOT_FOUND" });
   };
-  const submit: SubmitAnswer = async (answer) => (await asked(() => calls.submitToolResult(answer))).call?.result;
+  const submit: SubmitAnswer = async (answer) => (await asked(() => calls.submitToolResult(answer))).call;
   const findSpace: FindSpace = async (callId) => (await asked(() => calls.getToolCall({ callId }))).call?.spaceId ?? "";
   return { readSession, submit, findSpace };
 }

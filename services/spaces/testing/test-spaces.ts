@@ -134,7 +134,7 @@ export async function openFakeRouter(
           }
           submissions.set(callId, value);
           submissionIds.set(callId, submissionId);
-          return create(SubmitToolResultResponseSchema, { call: { callId } });
+          return create(SubmitToolResultResponseSchema, { call: { callId, resolvedLate: callId.startsWith("late") } });
         },
       });
       router.service(SessionService, {

@@ -46,6 +46,8 @@ describe("LOOP-5 functions of whoever runs an agent", () => {
     const [, runId = "", callId = ""] =
       /give it with: toolbus runs answer (\S+) (\S+) OUTPUT\n$/.exec(left.stderr) ?? [];
     expect([left.exitCode, callId]).toEqual([1, expect.stringMatching(/./)]);
+    expect((await toolbus("answers")).stdout).toContain(`weather of traveller, since `);
+    expect((await toolbus("answers")).stdout).toContain(`  toolbus runs answer ${runId} ${callId} 'JSON'\n`);
     expect(await toolbus("runs", "answer", runId, callId, '"snow"')).toMatchObject({ exitCode: 0 });
     const watched = await toolbus("watch", "run", runId);
     expect(watched).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(/sun and snow\ncompleted/) });

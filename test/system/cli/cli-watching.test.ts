@@ -35,6 +35,11 @@ describe("what happens, as it happens", () => {
     const soFar = /^I go and ask\.\n→ enter_space .*\n✓ .*\n→ ask /;
     await until(() => soFar.test(run.written.stdout), { what: "text and calls so far" });
 
+    const waiting = await toolbus("answers");
+    expect(waiting.stdout).toMatch(/^ask of asker, since \S+Z.*\n {2}.*Shall it be\?.*\n/);
+    expect(waiting.stdout).toContain(`  toolbus answer office ${callId} 'JSON'\n`);
+    expect(JSON.parse((await toolbus("answers", "--json")).stdout)).toMatchObject({ calls: [{ callId }], runs: [] });
+
     expect(await toolbus("answer", "office", callId, "{bad")).toMatchObject({ exitCode: 2, stdout: "" });
     const answered = await toolbus("answer", "office", callId, '{"word":"yes"}');
     expect(answered).toMatchObject({ exitCode: 0, stdout: `answered ${callId}\n`, stderr: "" });
@@ -47,6 +52,11 @@ describe("what happens, as it happens", () => {
       return seen.includes("toolDone") && seen;
     });
     expect(kinds).toContain("toolRequiresAction");
+    expect(await toolbus("answers")).toMatchObject({
+      exitCode: 0,
+      stdout: "",
+      stderr: "nothing waits for an answer\n",
+    });
   });
 
   it("PROD-3 `run` says who is waited for and how to answer, and closes the session that it opened", async () => {

@@ -109,6 +109,9 @@ describe("what servers up to 2025-11-25 ask", () => {
     expect(JSON.parse(question.argumentsJson)).toMatchObject({ mode: "url", url: "https://example.org/sign" });
     const listed = await toolbus("calls", "--session", "url");
     expect(listed.stdout).toContain(question.callId);
+    const answers = await toolbus("answers", "--session", "url");
+    expect(answers.stdout).toContain("  open https://example.org/sign, then\n");
+    expect(answers.stdout).toContain(`  toolbus calls answer ${question.callId}\n`);
     expect((await toolbus("calls", "answer", question.callId, "--decline", "--cancel")).exitCode).not.toBe(0);
     expect((await toolbus("calls", "answer", question.callId, "--decline")).stdout).toContain("is answered");
     expect((await calling).value).toMatchObject({ action: "decline" });

@@ -1451,7 +1451,9 @@ func (*AnswerToolCallRequest_Error) isAnswerToolCallRequest_Outcome() {}
 type AnswerToolCallResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The message.
-	Message       *SpaceMessage `protobuf:"bytes,1,opt,name=message,proto3" json:"message,omitempty"`
+	Message *SpaceMessage `protobuf:"bytes,1,opt,name=message,proto3" json:"message,omitempty"`
+	// Whether the answer came after the one that made the call had stopped waiting: it goes to the inbox of its agent, for its next run.
+	ResolvedLate  bool `protobuf:"varint,2,opt,name=resolved_late,json=resolvedLate,proto3" json:"resolved_late,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1491,6 +1493,13 @@ func (x *AnswerToolCallResponse) GetMessage() *SpaceMessage {
 		return x.Message
 	}
 	return nil
+}
+
+func (x *AnswerToolCallResponse) GetResolvedLate() bool {
+	if x != nil {
+		return x.ResolvedLate
+	}
+	return false
 }
 
 var File_toolbus_space_v1_space_service_proto protoreflect.FileDescriptor
@@ -1586,9 +1595,10 @@ const file_toolbus_space_v1_space_service_proto_rawDesc = "" +
 	"resultJson\x12$\n" +
 	"\x05error\x18\x04 \x01(\tB\f\xbaH\tr\a\x10\x01\x18\x80\x80\x80\x02H\x00R\x05error\x12-\n" +
 	"\rsubmission_id\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\fsubmissionIdB\x10\n" +
-	"\aoutcome\x12\x05\xbaH\x02\b\x01\"R\n" +
+	"\aoutcome\x12\x05\xbaH\x02\b\x01\"w\n" +
 	"\x16AnswerToolCallResponse\x128\n" +
-	"\amessage\x18\x01 \x01(\v2\x1e.toolbus.space.v1.SpaceMessageR\amessage2\xcf\b\n" +
+	"\amessage\x18\x01 \x01(\v2\x1e.toolbus.space.v1.SpaceMessageR\amessage\x12#\n" +
+	"\rresolved_late\x18\x02 \x01(\bR\fresolvedLate2\xcf\b\n" +
 	"\fSpaceService\x12`\n" +
 	"\vCreateSpace\x12$.toolbus.space.v1.CreateSpaceRequest\x1a%.toolbus.space.v1.CreateSpaceResponse\"\x04\xa8\x86\x19\x02\x12i\n" +
 	"\x0eSetSpaceGrants\x12'.toolbus.space.v1.SetSpaceGrantsRequest\x1a(.toolbus.space.v1.SetSpaceGrantsResponse\"\x04\xa8\x86\x19\x02\x12W\n" +

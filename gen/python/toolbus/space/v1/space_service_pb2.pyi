@@ -675,6 +675,9 @@ class AnswerToolCallResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     MESSAGE_FIELD_NUMBER: _builtins.int
+    RESOLVED_LATE_FIELD_NUMBER: _builtins.int
+    resolved_late: _builtins.bool
+    """Whether the answer came after the one that made the call had stopped waiting: it goes to the inbox of its agent, for its next run."""
     @_builtins.property
     def message(self) -> _space_pb2.SpaceMessage:
         """The message."""
@@ -683,10 +686,11 @@ class AnswerToolCallResponse(_message.Message):
         self,
         *,
         message: _space_pb2.SpaceMessage | None = ...,
+        resolved_late: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["message", b"message"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["message", b"message"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["message", b"message", "resolved_late", b"resolved_late"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -1,0 +1,101 @@
+import { toJson } from "@bufbuild/protobuf";
+import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
+import type { Command } from "commander";
+import { type FunctionCall, type Run, RunSchema, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { type ToolCall, ToolCallSchema, ToolCallState } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
+import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
+import { isForPeople, questionOf } from "#runtime/content/questions.ts";
+import { type Connection, globalOptionsOf, openConnection } from "../../connection.ts";
+import { colors, oneLine, printJson, printLine, printNote } from "../../printing/print.ts";
+import { sampleJson } from "./sample-answer.ts";
+
+export function addAnswersCommand(program: Command): void {
+  program
+    .command("answers")
+    .description("List what waits for an answer of yours, and how to give it")
+    .option("-s, --session <id>", "only of this session")
+    .action(listAnswers);
+}
+
+async function listAnswers({ session = "" }: { session?: string }, command: Command): Promise<void> {
+  const global = globalOptionsOf(command);
+  const connection = openConnection(global);
+  const [calls, runs] = await Promise.all([callsForPeople(connection, session), parkedRuns(connection, session)]);
+  if (global.json) {
+    return printJson({
+      calls: calls.map((call) => toJson(ToolCallSchema, call)),
+      runs: runs.map((run) => toJson(RunSchema, run)),
+    });
+  }
+  const all = [
+    ...calls.map(textOfCall),
+    ...runs.flatMap((run) => run.requiredCalls.map((call) => textOfRequired(run, call))),
+  ];
+  if (all.length === 0) printNote("nothing waits for an answer");
+  for (const [index, lines] of all.entries()) {
+    if (index > 0) printLine();
+    for (const line of lines) printLine(line);
+  }
+}
+
+async function callsForPeople(connection: Connection, sessionId: string): Promise<ToolCall[]> {
+  const states = [ToolCallState.WAITING, ToolCallState.PENDING];
+  const calls: ToolCall[] = [];
+  let pageToken = "";
+  do {
+    const request = { sessionId, states, pageSize: 1_000, pageToken };
+    const page = await connection.client(ToolCallService).listToolCalls(request);
+    calls.push(...page.calls.filter(isForPeople));
+    pageToken = page.nextPageToken;
+  } while (pageToken !== "");
+  return calls;
+}
+
+async function parkedRuns(connection: Connection, sessionId: string): Promise<Run[]> {
+  const runs: Run[] = [];
+  let pageToken = "";
+  do {
+    const request = { sessionId, states: [RunState.REQUIRES_ACTION], pageSize: 1_000, pageToken };
+    const page = await connection.client(RunService).listRuns(request);
+    runs.push(...page.runs);
+    pageToken = page.nextPageToken;
+  } while (pageToken !== "");
+  return runs;
+}
+
+function textOfCall(call: ToolCall): string[] {
+  const { callId, tool, agent, createTime, expireTime, spaceId, argumentsJson } = call;
+  const { message, url, schemaJson } = questionOf(call);
+  const sample = sampleJson(schemaJson);
+  const how =
+    call.question === undefined
+      ? `toolbus answer ${spaceId} ${callId} '${sample}'`
+      : `toolbus calls answer ${callId}${url === "" ? ` '${sample}'` : ""}`;
+  return [
+    headOf(tool, agent, { since: createTime, until: expireTime }),
+    `  ${oneLine(message || argumentsJson)}`,
+    ...(url === "" ? [] : [`  open ${url}, then`]),
+    `  ${colors.bold(how)}`,
+  ];
+}
+
+function textOfRequired(run: Run, { name, callId, argumentsJson }: FunctionCall): string[] {
+  const how = `toolbus runs answer ${run.id} ${callId} 'JSON'`;
+  return [headOf(name, run.agent, { since: run.createTime }), `  ${oneLine(argumentsJson)}`, `  ${colors.bold(how)}`];
+}
+
+interface Times {
+  readonly since: Timestamp | undefined;
+  /** When an answer comes too late; undefined means never. */
+  readonly until?: Timestamp | undefined;
+}
+
+function headOf(name: string, agent: string, { since, until }: Times): string {
+  const times = [since && `since ${textOfTime(since)}`, until && `until ${textOfTime(until)}`].filter(Boolean);
+  return `${colors.yellow(name)} of ${agent}, ${times.join(", ")}`;
+}
+
+function textOfTime(time: Timestamp): string {
+  return timestampDate(time).toISOString();
+}

@@ -1,0 +1,34 @@
+import { isObject } from "#runtime/schema/json-object.ts";
+
+/** What an answer by this JSON Schema may look like: what must be there, with values to be replaced. As JSON text. */
+export function sampleJson(schemaJson: string): string {
+  let schema: unknown;
+  try {
+    schema = JSON.parse(schemaJson || "{}");
+  } catch {
+    return "JSON";
+  }
+  const sample = sampleOf(schema, 0);
+  return sample === undefined ? "JSON" : JSON.stringify(sample);
+}
+
+/** Deeper than this nobody reads along. */
+const deepest = 4;
+
+function sampleOf(schema: unknown, depth: number): unknown {
+  if (!isObject(schema) || depth > deepest) return undefined;
+  if (schema.const !== undefined) return schema.const;
+  if (Array.isArray(schema.enum)) return schema.enum[0];
+  if (schema.default !== undefined) return schema.default;
+  const [type] = [schema.type].flat();
+  if (type === "boolean") return true;
+  if (type === "string") return "…";
+  if (type === "integer" || type === "number") return typeof schema.minimum === "number" ? schema.minimum : 0;
+  if (type === "array") return [];
+  if (type !== "object" && !isObject(schema.properties)) return undefined;
+  const required: unknown[] = Array.isArray(schema.required) ? schema.required : [];
+  const properties = Object.entries(isObject(schema.properties) ? schema.properties : {});
+  return Object.fromEntries(
+    properties.filter(([name]) => required.includes(name)).map(([name, of]) => [name, sampleOf(of, depth + 1) ?? null]),
+  );
+}
