@@ -30,6 +30,13 @@ describe("an agent from a file", () => {
     expect(allowedOf({ use: ["*"], allowed: { names: [] } })).toEqual([]);
   });
 
+  test("PROD-4 a list chooses built-ins, an empty one none", () => {
+    const chosen = (tools: JsonObject) => agentFromFile({ name: "a", tools }).tools?.builtins?.names;
+    expect(chosen({})).toBeUndefined();
+    expect(chosen({ builtins: [] })).toEqual([]);
+    expect(chosen({ builtins: ["memory", "skip"] })).toEqual(["memory", "skip"]);
+  });
+
   test("the contract's own form stays as it is", () => {
     const agent = agentFromFile({ name: "a", sources: [source] });
     const json = toJson(AgentSchema, agent);

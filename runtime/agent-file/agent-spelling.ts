@@ -1,5 +1,6 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { isObject } from "../schema/json-object.ts";
+import { BUILT_IN_GROUPS, BUILT_IN_NAMES } from "./built-ins.ts";
 import { pin, serverSpelling } from "./server-spelling.ts";
 import { itsOwn, type JsonSchema, type Spelling } from "./spelling.ts";
 
@@ -85,6 +86,16 @@ export const agentSpelling: Spelling = {
             "Which of those in use may be called: references, aliases or patterns. Absent, an empty list and `*` allow all in use.",
         }),
         read: allowedFromFile,
+      },
+      builtins: {
+        field: "builtins",
+        schema: ({ description }) => ({
+          type: "array",
+          items: { enum: [...BUILT_IN_GROUPS.keys(), ...BUILT_IN_NAMES] },
+          maxItems: 1000,
+          ...(description !== undefined && { description }),
+        }),
+        read: (value) => ({ builtins: Array.isArray(value) ? { names: value } : value }),
       },
       pins: {
         field: "pins",

@@ -1,12 +1,15 @@
+import type { InstructionPart } from "#gen/toolbus/internal/space/v1/run_context_service_pb.ts";
 import type { InboxEvent } from "#gen/toolbus/space/v1/inbox_pb.ts";
 import { type MemoryEntry, MemoryKind } from "#gen/toolbus/space/v1/memory_pb.ts";
 import type { Inbox } from "./inbox/inbox.ts";
-import { meaningOfLines } from "./inbox/inbox-text.ts";
+import { instruction, meaningOfLines } from "./inbox/inbox-text.ts";
 import type { Memory } from "./memory/memory.ts";
 import type { Owner } from "./owners/owner.ts";
 import type { Membership } from "./space/membership.ts";
 
 export interface RunContext {
+  parts: InstructionPart[];
+  /** For an agent that has all built-ins. */
   instructions: string;
   events: InboxEvent[];
   /** Empty if there is none. */
@@ -27,7 +30,12 @@ export function createRunContext({ membership, inbox, memory }: RunContextParts)
       inbox.list(owner),
       memory.list(owner, MemoryKind.UNSPECIFIED),
     ]);
-    return { instructions: instructionsFrom(spaceId, entries), events: withinRoom(events), spaceId };
+    const parts = partsFrom(spaceId, entries, events.length > 0);
+    const instructions = parts
+      .map(({ text }) => text)
+      .join("")
+      .trim();
+    return { parts, instructions, events: withinRoom(events), spaceId };
   };
 }
 
@@ -43,19 +51,34 @@ function withinRoom(events: readonly InboxEvent[]): InboxEvent[] {
 }
 
 /** Alike for alike states: what a provider has cached of a prompt stays good. */
-export function instructionsFrom(spaceId: string, entries: readonly MemoryEntry[]): string {
-  const space =
-    spaceId === ""
-      ? "You are in no space. Call enter_space before you call a tool that people see, or speak to them."
-      : `You are in the space ${spaceId}: people see your visible tool calls there, and what you say with send_message.`;
-  const goals = section("Your goals (set_goals, delete_goals)", entries, MemoryKind.GOAL);
-  const memories = section("Your memories (set_memories, delete_memories)", entries, MemoryKind.MEMORY);
-  return [space, meaningOfLines, goals, memories].filter((part) => part !== "").join("\n\n");
+export function partsFrom(spaceId: string, entries: readonly MemoryEntry[], hasEvents: boolean): InstructionPart[] {
+  return [
+    ...whereItIs(spaceId),
+    ...meaningOfLines(hasEvents || spaceId !== ""),
+    ...section("Your goals", ["set_goals", "delete_goals"], entries, MemoryKind.GOAL),
+    ...section("Your memories", ["set_memories", "delete_memories"], entries, MemoryKind.MEMORY),
+  ];
 }
 
-function section(title: string, entries: readonly MemoryEntry[], kind: MemoryKind): string {
+/** A client may enter an agent into a space that has no tool for it. */
+function whereItIs(spaceId: string): InstructionPart[] {
+  const outside = "You are in no space. Call enter_space before you call a tool that people see, or speak to them.\n\n";
+  if (spaceId === "") return [instruction(outside, ["enter_space"])];
+  return [
+    instruction(`You are in the space ${spaceId}: people see your visible tool calls there`),
+    instruction(", and what you say with send_message", ["send_message"]),
+    instruction(".\n\n"),
+  ];
+}
+
+function section(title: string, tools: string[], entries: readonly MemoryEntry[], kind: MemoryKind): InstructionPart[] {
   const lines = entries
     .filter((entry) => entry.kind === kind)
     .map(({ key, text }) => `- ${JSON.stringify(key)}: ${text.replaceAll("\n", "\n  ")}`);
-  return lines.length === 0 ? "" : [`${title}:`, ...lines].join("\n");
+  if (lines.length === 0) return [];
+  return [
+    instruction(title),
+    instruction(` (${tools.join(", ")})`, tools),
+    instruction([":", ...lines, "\n"].join("\n")),
+  ];
 }

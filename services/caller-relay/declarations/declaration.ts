@@ -3,14 +3,9 @@ import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import type { CallerDeclaration, CallerTool } from "#gen/toolbus/caller/v1/caller_pb.ts";
 import { ExecutionType, type Tool, ToolSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { ModelTool } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
+import { BUILT_IN_NAMES } from "#runtime/agent-file/built-ins.ts";
 import { type ReasonName, refuse } from "#runtime/failure/failure.ts";
 import { type FaultOfSchema, faultOfToolSchema } from "#runtime/schema/json-schema/tool-schema.ts";
-
-/** Tools that every agent has and that nothing may shadow. */
-const builtInNames: ReadonlySet<string> = new Set([
-  ...["enter_space", "leave_space", "send_message", "read_messages", "read_result", "skip"],
-  ...["set_goals", "delete_goals", "set_memories", "delete_memories", "set_plans", "delete_plans", "get_plans"],
-]);
 
 const callableName = /^[a-zA-Z0-9_-]{1,64}$/;
 
@@ -34,7 +29,7 @@ export function namesFromDeclaration(declaration: CallerDeclaration): string[] {
         'holds "__", which stands between a source and its tool: the agent would see another name in its place';
       refuseTool("INVALID_REQUEST", `${place}.name`, `${both} ${why}`);
     }
-    if (builtInNames.has(name))
+    if (BUILT_IN_NAMES.has(name))
       refuseTool("TOOL_NAME_TAKEN", `${place}.name`, `${both} collides with the built-in tool "${name}"`);
     const other = toolsByName.get(name);
     if (other)

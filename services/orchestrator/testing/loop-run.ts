@@ -55,7 +55,7 @@ export interface Setting {
 }
 
 export const emptyInbox: DeliveredInbox = {
-  instructions: "",
+  instructions: [],
   events: [],
   takenEventIds: new Set(),
   acknowledge: async () => {},

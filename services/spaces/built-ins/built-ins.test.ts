@@ -1,6 +1,7 @@
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { describe, expect, test } from "vitest";
 import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { BUILT_IN_NAMES } from "#runtime/agent-file/built-ins.ts";
 import type { Rooms } from "./built-in.ts";
 import { builtInTools, callBuiltIn } from "./built-ins.ts";
 
@@ -11,6 +12,7 @@ describe("the built-in tools", () => {
         " ",
       ),
     );
+    expect(new Set(builtInTools.map(({ name }) => name))).toEqual(BUILT_IN_NAMES);
     for (const tool of builtInTools) {
       expect([tool.executionType, tool.visible]).toEqual([ExecutionType.BUILTIN, false]);
       expect(tool.effect).not.toBe(Effect.UNSPECIFIED);

@@ -1,3 +1,5 @@
+import { create } from "@bufbuild/protobuf";
+import { type InstructionPart, InstructionPartSchema } from "#gen/toolbus/internal/space/v1/run_context_service_pb.ts";
 import type { InboxEvent } from "#gen/toolbus/space/v1/inbox_pb.ts";
 import { textOfContent } from "#runtime/content/text.ts";
 
@@ -18,12 +20,33 @@ export function textOfEvent({ event }: InboxEvent): string {
   }
 }
 
-/** What the lines mean, for the agent. */
-export const meaningOfLines = `Your inbox: lines of the input in one of these forms were not written by whoever gives you the input.
-- [Name: "text"] is what a person or another agent said in your space. To answer there, call send_message.
-- [Tool Result: name] (callId: id) json is the result of a call of yours, named by its callId, that was answered as pending or came too late for that answer.
-- [Plan: key] "text" is a plan of yours whose time has come.
-When nothing of it needs an action or an answer, call skip.`;
+/** The built-ins by which lines come to an inbox, or are answered. */
+const toolsOfLines = ["enter_space", "send_message", "read_messages", "skip", "set_plans"];
+
+/** What the lines mean, for the agent. One whose inbox holds some is told in any case. */
+export function meaningOfLines(isAwaited: boolean): InstructionPart[] {
+  const tools = isAwaited ? [] : toolsOfLines;
+  return [
+    instruction(
+      "Your inbox: lines of the input in one of these forms were not written by whoever gives you the input.\n" +
+        '- [Name: "text"] is what a person or another agent said in your space.',
+      tools,
+    ),
+    instruction(" To answer there, call send_message.", ["send_message"]),
+    instruction(
+      "\n- [Tool Result: name] (callId: id) json is the result of a call of yours, named by its callId, that was answered as " +
+        'pending or came too late for that answer.\n- [Plan: key] "text" is a plan of yours whose time has come.\n',
+      tools,
+    ),
+    instruction("When nothing of it needs an action or an answer, call skip.\n", ["skip"]),
+    instruction("\n", tools),
+  ];
+}
+
+/** A piece of the instructions, for agents that have one of the tools; for all, where none is named. */
+export function instruction(text: string, tools: readonly string[] = []): InstructionPart {
+  return create(InstructionPartSchema, { text, tools: [...tools] });
+}
 
 /** JSON text on one line, with the numbers as they were written. */
 function onOneLine(json: string): string {

@@ -84,6 +84,36 @@ describe("what a run of an agent is told", () => {
     expect((await clients.contexts.getRunContext(owner)).instructions).toBe(later.instructions);
   });
 
+  test("PROD-4 an agent without built-ins is told nothing of them, and what concerns it in any case", async () => {
+    const owner = { sessionId: "bare-bare", agent: "bare" };
+    const toldTo = async (...tools: string[]) => {
+      const { parts, instructions } = await clients.contexts.getRunContext(owner);
+      expect(
+        parts
+          .map(({ text }) => text)
+          .join("")
+          .trim(),
+      ).toBe(instructions);
+      const told = parts.filter((part) => part.tools.length === 0 || part.tools.some((tool) => tools.includes(tool)));
+      return told
+        .map(({ text }) => text)
+        .join("")
+        .trim();
+    };
+    expect(await toldTo()).toBe("");
+    expect(await toldTo("set_goals", "delete_goals")).toBe("");
+    expect(await toldTo("skip")).toMatch(
+      /^Your inbox: .*\nWhen nothing of it needs an action or an answer, call skip\.$/s,
+    );
+    await clients.memory.setEntries({ ...owner, entries: [{ kind: MemoryKind.GOAL, key: "ship", text: "Ship it" }] });
+    expect(await toldTo()).toBe('Your goals:\n- "ship": Ship it');
+    expect(await toldTo("set_goals")).toBe('Your goals (set_goals, delete_goals):\n- "ship": Ship it');
+    await room.openSpace("bare", "bare");
+    const told = await toldTo();
+    expect(told).toMatch(/^You are in the space bare: people see your visible tool calls there\.\n\nYour inbox: /);
+    expect(told).not.toMatch(/send_message|skip|set_goals/);
+  });
+
   test("TOOL-12 a plan with a time comes to the inbox through the bus, once, however many instances there are", async () => {
     const owner = { sessionId: "planned", agent: "planner" };
     const call = async (tool: string, value: object) => {

@@ -72,7 +72,12 @@ export function createAdmission(parts: AdmissionParts): Admitter {
     if (byRun !== undefined) return refused(request, context, entry.reference, byRun);
     const spaceId = entry.isVisible ? await spaces.activeSpace(request.sessionId, context.agent.name) : "";
     if (entry.isVisible && spaceId === "") {
-      return refused(request, context, entry.reference, blockedOutsideSpace(entry.tool.name));
+      return refused(
+        request,
+        context,
+        entry.reference,
+        blockedOutsideSpace(entry.tool.name, tools.policy.isInUse("enter_space")),
+      );
     }
     const { inputSchemaJson } = entry.tool;
     const args = await validator.parseArguments(inputSchemaJson, request.argumentsJson, context.principal);

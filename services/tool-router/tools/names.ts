@@ -92,20 +92,3 @@ function createGlob(pattern: string): (text: string) => boolean {
     return true;
   };
 }
-
-/** The tools of every agent, which nothing may shadow and nobody needs to list. */
-export const BUILT_IN_NAMES: ReadonlySet<string> = new Set([
-  "enter_space",
-  "leave_space",
-  "send_message",
-  "read_messages",
-  "skip",
-  "set_goals",
-  "delete_goals",
-  "set_memories",
-  "delete_memories",
-  "set_plans",
-  "delete_plans",
-  "get_plans",
-  "read_result",
-]);

@@ -3,9 +3,9 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { AgentSourceSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { BUILT_IN_NAMES } from "#runtime/agent-file/built-ins.ts";
 import { decideCall } from "../calls/admission.ts";
 import { agent, catalogueOf, offer, tool } from "../testing/fakes/tools.ts";
-import { BUILT_IN_NAMES } from "./names.ts";
 import { resolve } from "./resolve.ts";
 import { createToolSet, type ToolSet } from "./tool-set/tool-set.ts";
 

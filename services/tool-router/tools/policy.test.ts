@@ -1,8 +1,9 @@
-import { create } from "@bufbuild/protobuf";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { AgentSourceSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
-import { AllowedToolsSchema, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { AgentSourceSchema, type ToolUseSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
+import { AllowedToolsSchema, ExecutionType, type Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { BUILT_IN_NAMES } from "#runtime/agent-file/built-ins.ts";
 import { decideCall } from "../calls/admission.ts";
 import { agent, catalogueOf, offer, tool } from "../testing/fakes/tools.ts";
 import { createPolicy, narrow } from "./policy.ts";
@@ -163,6 +164,60 @@ describe("no sequence of aliases, patterns and additions", () => {
         expect(tools.byReference.get("send_message")).toBeUndefined();
       }),
     );
+  });
+});
+
+describe("the built-ins of an agent", () => {
+  const spaces = offer("spaces", { "": [...BUILT_IN_NAMES] });
+  const builtInsOf = (tools: MessageInitShape<typeof ToolUseSchema>, ...more: Tool[]) => {
+    const set = createToolSet(agent({ use: ["search"], ...tools }), catalogueOf(...more), [spaces]);
+    return [...set.byReference.keys()].filter((name) => BUILT_IN_NAMES.has(name)).toSorted();
+  };
+  const search = tool("search");
+  const memory = ["delete_goals", "delete_memories", "set_goals", "set_memories"];
+
+  test("PROD-4 TOOL-12 are all where its file does not choose", () => {
+    expect(builtInsOf({}, search)).toEqual([...BUILT_IN_NAMES].toSorted());
+    expect(builtInsOf({ allowed: { names: ["search", "*", "set_*"] } }, search)).toEqual(
+      [...BUILT_IN_NAMES].toSorted(),
+    );
+  });
+
+  test("PROD-4 are those that its file chooses, by group and by name, and what reads large results", () => {
+    expect(builtInsOf({ builtins: { names: ["memory"] } }, search)).toEqual([...memory, "read_result"].toSorted());
+    expect(builtInsOf({ builtins: { names: ["skip", "get_plans"] } }, search)).toEqual([
+      "get_plans",
+      "read_result",
+      "skip",
+    ]);
+    expect(builtInsOf({ builtins: { names: [] } }, search)).toEqual(["read_result"]);
+    expect(builtInsOf({ builtins: { names: ["constructor", "search"] } }, search)).toEqual(["read_result"]);
+  });
+
+  test("PROD-4 are none where it chooses none and has no other tool, so that there is no result to read", () => {
+    expect(builtInsOf({ builtins: { names: [] } })).toEqual([]);
+  });
+
+  test("PROD-4 are those that allowed names, where it names one, by name or alias", () => {
+    expect(builtInsOf({ allowed: { names: ["search", "skip"] } }, search)).toEqual(["read_result", "skip"]);
+    const aliases = { remember: "set_memories" };
+    expect(builtInsOf({ allowed: { names: ["remember"] }, aliases }, search)).toEqual(["read_result", "set_memories"]);
+    expect(builtInsOf({ builtins: { names: ["plans"] }, allowed: { names: ["skip"] } }, search)).toEqual([
+      "read_result",
+    ]);
+  });
+
+  test("PROD-4 that are not chosen are refused with the rule, and nothing else takes their names", () => {
+    const own = createToolSet(agent({ use: ["*"], builtins: { names: [] } }), catalogueOf(search, tool("skip")), [
+      offer("mcp", { "": ["skip"] }),
+      spaces,
+    ]);
+    expect(resolve(own, "skip")).toEqual({ kind: "outside", reference: "skip" });
+    expect(own.outside("skip")?.decision).toMatchObject({
+      kind: "blocked",
+      message:
+        'Agent "tester" may not call tool "skip": it is a built-in that tools.builtins or tools.allowed does not choose.',
+    });
   });
 });
 

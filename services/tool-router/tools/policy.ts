@@ -1,5 +1,6 @@
 import type { ToolUse } from "#gen/toolbus/agent/v1/agent_pb.ts";
-import { BUILT_IN_NAMES, createNameMatcher, type NameMatcher } from "./names.ts";
+import { BUILT_IN_NAMES, chosenBuiltIns } from "#runtime/agent-file/built-ins.ts";
+import { createNameMatcher, type NameMatcher } from "./names.ts";
 
 /** Whether a call may go on, by which rule, and in words that a model can act on. */
 export type Decision = { kind: "permitted"; rule: string } | { kind: "blocked"; rule: string; message: string };
@@ -19,18 +20,26 @@ export interface Policy {
 /**
  * ORCH-2: nothing outside `use` may be called; `allowed` narrows that, by real name, alias or pattern.
  * ORCH-3: what touches this machine is in use only where `use` holds its very name.
+ * PROD-4: of the built-ins those are in use, without being listed, that `builtins` and `allowed` choose.
  */
 export function createPolicy(
   agent: string,
-  toolUse: Pick<ToolUse, "use" | "allowed" | "aliases"> | undefined,
+  toolUse: Pick<ToolUse, "use" | "allowed" | "aliases" | "builtins"> | undefined,
   isByNameOnly: NameMatcher = () => false,
 ): Policy {
   const aliases = realNames(toolUse?.aliases ?? {});
   const allowed = toolUse?.allowed?.names;
   const use = toolUse?.use ?? [];
   const isLike = createNameMatcher(use);
-  const isInUse = (reference: string) => (isByNameOnly(reference) ? use.includes(reference) : isLike(reference));
-  const ruleOutside = (reference: string) => (isLike(reference) ? BY_NAME_ONLY : "not in tools.use");
+  const builtIns = chosenBuiltIns(toolUse ?? {}, (name) => aliases.get(name) ?? name);
+  const isInUse = (reference: string) => {
+    if (BUILT_IN_NAMES.has(reference)) return builtIns.has(reference);
+    return isByNameOnly(reference) ? use.includes(reference) : isLike(reference);
+  };
+  const ruleOutside = (reference: string) => {
+    if (BUILT_IN_NAMES.has(reference)) return NOT_CHOSEN;
+    return isLike(reference) ? BY_NAME_ONLY : "not in tools.use";
+  };
   const isAllowed =
     allowed === undefined ? () => true : createNameMatcher(allowed.map((entry) => aliases.get(entry) ?? entry));
   const allowedRule = allowed === undefined ? "in tools.use, and there is no tools.allowed" : "in tools.allowed";
@@ -46,12 +55,14 @@ export function createPolicy(
       }),
     decide(reference) {
       if (!isInUse(reference)) return blocked(agent, reference, ruleOutside(reference));
+      if (BUILT_IN_NAMES.has(reference)) return { kind: "permitted", rule: "built-in of the agent" };
       if (!isAllowed(reference)) return blocked(agent, reference, "not in tools.allowed");
       return { kind: "permitted", rule: allowedRule };
     },
   };
 }
 
+const NOT_CHOSEN = "a built-in that tools.builtins or tools.allowed does not choose";
 const BY_NAME_ONLY = "not named in tools.use, and no pattern reaches a tool of kind builtin";
 
 /** LOOP-3: what the run's own `allowed_tools` leaves of what policy permits. */
@@ -72,9 +83,10 @@ export function blockedAsOffered(agent: string, tool: string, fault: string): De
   return { kind: "blocked", rule: fault, message };
 }
 
-/** TOOL-11. */
-export function blockedOutsideSpace(tool: string): Decision {
-  const message = `Tool ${JSON.stringify(tool)} is visible but you are not in a space. Call enter_space first.`;
+/** TOOL-11. An agent without `enter_space` is in the space that whoever opened its session entered it into. */
+export function blockedOutsideSpace(tool: string, canEnter: boolean): Decision {
+  const way = canEnter ? "Call enter_space first." : "Whoever opened your session has to enter one for you.";
+  const message = `Tool ${JSON.stringify(tool)} is visible but you are not in a space. ${way}`;
   return { kind: "blocked", rule: "visible without an active space", message };
 }
 

@@ -63,7 +63,22 @@ export const prod: Proofs = {
       "fs_read, fs_write and shell_exec are an agent's only where its file names them",
       policy("what touches this machine is in use by its very name alone"),
     ),
-    open("the agent's file alone chooses them", "Each needs an entry of the catalogue with its policy beside it."),
+    shown(
+      "a file chooses the others by group or by name, and its model is told of no more",
+      policy(
+        "are all where its file does not choose",
+        "are those that its file chooses, by group and by name",
+        "are none where it chooses none",
+        "are those that allowed names, where it names one",
+        "that are not chosen are refused with the rule",
+      ),
+      testsOf("services/spaces/testing/run-context.test.ts")("an agent without built-ins is told nothing of them"),
+      testsOf("services/orchestrator/loop/inbox/take-events.test.ts")("what is for agents with a tool that this one"),
+    ),
+    open(
+      "the file alone chooses fs_read and its like",
+      "Each needs an entry of the catalogue with its policy beside it.",
+    ),
   ],
   "PROD-5": [
     shown(

@@ -1,3 +1,4 @@
+import type { InstructionPart } from "#gen/toolbus/internal/space/v1/run_context_service_pb.ts";
 import type { InboxEvent } from "#gen/toolbus/space/v1/inbox_pb.ts";
 
 /** The inbox of an agent in a session, which spaces keep: each request may fail. */
@@ -16,6 +17,7 @@ export interface Recipient {
 }
 
 export interface InboxContents {
-  readonly instructions: string;
+  /** Whoever asks an older release of spaces gets one part, for all agents. */
+  readonly instructions: readonly Pick<InstructionPart, "text" | "tools">[];
   readonly events: readonly InboxEvent[];
 }

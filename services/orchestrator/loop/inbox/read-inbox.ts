@@ -12,7 +12,7 @@ export interface ReadInboxOptions {
   readonly logger: OperatorLog;
 }
 
-const nothing: InboxContents = { instructions: "", events: [] };
+const nothing: InboxContents = { instructions: [], events: [] };
 
 /**
  * Reads the inbox for a run. When spaces are unavailable, the run goes on without memory, and events wait for the next run. Only

@@ -1,6 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { InboxEvent } from "#gen/toolbus/space/v1/inbox_pb.ts";
+import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import type { FakeTool } from "../../testing/fakes/fake-router.ts";
 import { inboxEvent } from "../../testing/fakes/fake-spaces.ts";
 import { emptyInbox, openRun } from "../../testing/loop-run.ts";
 import type { DeliveredInbox } from "./take-events.ts";
@@ -73,9 +75,21 @@ describe("news from the inbox", () => {
   });
 
   test("TOOL-12 what the agent remembers stands behind its instructions", async () => {
-    const inbox = { ...emptyInbox, instructions: "Your goals:\n- win" };
+    const inbox = { ...emptyInbox, instructions: [{ text: "Your goals:\n- win\n\n", tools: [] }] };
     const run = await openRun({ turns: [{ text: "done" }], context: { inbox } });
     await run.work();
     expect(run.asked[0]?.prompt[0]).toEqual({ role: "system", content: "Help.\n\nYour goals:\n- win" });
+  });
+
+  test("PROD-4 what is for agents with a tool that this one does not have is not told", async () => {
+    const instructions = [
+      { text: "You are in no space. Call enter_space.\n\n", tools: ["enter_space"] },
+      { text: "Nothing to say? Call skip.", tools: ["read_messages", "skip"] },
+    ];
+    const skip: FakeTool = { name: "skip", tool: { executionType: ExecutionType.BUILTIN }, answer: () => null };
+    const context = { inbox: { ...emptyInbox, instructions } };
+    const run = await openRun({ turns: [{ text: "done" }], tools: [skip], context });
+    await run.work();
+    expect(run.asked[0]?.prompt[0]).toEqual({ role: "system", content: "Help.\n\nNothing to say? Call skip." });
   });
 });

@@ -4,17 +4,23 @@ import type { FoldedRun } from "../../log/state/fold.ts";
 import { itemsFromTurns, openingItems } from "../../log/state/view.ts";
 import { begunByUser, promptFromItems, promptFromTurns } from "../../model/prompt/prompt.ts";
 import type { LoopContext } from "../context.ts";
+import type { ToolTable } from "../tools/tool-table.ts";
 import { conversationFromState } from "./conversation.ts";
 
 /** What the model is asked with: the fold of the log, behind the instructions. */
 export function promptOfRun(
   state: FoldedRun,
   { agent, inbox, history }: Pick<LoopContext, "agent" | "inbox" | "history">,
-  sourceInstructions = "",
+  { sourceInstructions, isBuiltIn }: Pick<ToolTable, "sourceInstructions" | "isBuiltIn">,
 ): LanguageModelV4Prompt {
   const { instructions: replacing, furtherInstructions = "" } = state.accepted.options ?? {};
   const own = replacing || agent.instructions;
-  const instructions = [own, sourceInstructions, inbox.instructions, furtherInstructions]
+  const told = inbox.instructions.filter(({ tools }) => tools.length === 0 || tools.some(isBuiltIn));
+  const fromSpaces = told
+    .map(({ text }) => text)
+    .join("")
+    .trim();
+  const instructions = [own, sourceInstructions, fromSpaces, furtherInstructions]
     .filter((text) => text !== "")
     .join("\n\n");
   const { opening, turns, continuesEarlier } = conversationFromState(state);

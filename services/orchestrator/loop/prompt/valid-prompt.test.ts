@@ -3,15 +3,18 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { AgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { type Item, ItemSchema, Role } from "#gen/toolbus/run/v1/run_pb.ts";
+import { ListToolsResponseSchema } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { textContent } from "#runtime/content/text.ts";
 import { foldLog } from "../../log/state/fold.ts";
 import { itemsFromState } from "../../log/state/view.ts";
 import { emptyInbox } from "../../testing/loop-run.ts";
 import { nestedJson, runFromSteps, type Step, steps, userItem } from "../../testing/random-log.ts";
 import { faultsOfPrompt } from "../../testing/valid-prompt.ts";
+import { createToolTable } from "../tools/tool-table.ts";
 import { promptOfRun } from "./prompt-of-run.ts";
 
 const agent = create(AgentSchema, { name: "a", instructions: "Help." });
+const noTools = createToolTable(create(ListToolsResponseSchema), undefined);
 
 function said(role: Role, text: string, providerMetadataJson = '{"fake":7}'): Item {
   return create(ItemSchema, {
@@ -56,7 +59,7 @@ describe("the transcript", () => {
         const { events } = runFromSteps(runSteps, input, history);
         for (let count = 1; count <= events.length; count += 1) {
           const state = foldLog(events.slice(0, count))!;
-          const faults = faultsOfPrompt(promptOfRun(state, { agent, inbox: emptyInbox, history }));
+          const faults = faultsOfPrompt(promptOfRun(state, { agent, inbox: emptyInbox, history }, noTools));
           expect(faults, `after ${count} events`).toEqual([]);
         }
       }),
@@ -68,7 +71,7 @@ describe("the transcript", () => {
     fc.assert(
       fc.property(steps, (runSteps) => {
         const { state, events } = runFromSteps(runSteps, [userItem("go")], []);
-        const ask = (folded: typeof state) => promptOfRun(folded, { agent, inbox: emptyInbox, history: [] });
+        const ask = (folded: typeof state) => promptOfRun(folded, { agent, inbox: emptyInbox, history: [] }, noTools);
         expect(ask(foldLog(events)!)).toEqual(ask(state));
       }),
     );
@@ -79,7 +82,7 @@ describe("the transcript", () => {
     const result = (which: number, outputJson: string): Step => ({ kind: "result", which, outputJson });
     const runSteps: Step[] = [{ kind: "turn", parts: calls }, result(2, "3"), result(0, "1"), result(0, "2")];
     const { state } = runFromSteps(runSteps, [userItem("go")], []);
-    const last = promptOfRun(state, { agent, inbox: emptyInbox, history: [] }).at(-1);
+    const last = promptOfRun(state, { agent, inbox: emptyInbox, history: [] }, noTools).at(-1);
     expect(last?.content).toMatchObject([{ output: { value: 1 } }, { output: { value: 2 } }, { output: { value: 3 } }]);
   });
 
@@ -89,7 +92,7 @@ describe("the transcript", () => {
       item: { case: "functionCallOutput", value: { callId: "b", result: { outputJson: nestedJson, isError: true } } },
     });
     const { state } = runFromSteps([], [userItem("go"), ...input, failed], []);
-    const prompt = promptOfRun(state, { agent, inbox: emptyInbox, history: [] });
+    const prompt = promptOfRun(state, { agent, inbox: emptyInbox, history: [] }, noTools);
     expect(prompt[2]?.content).toMatchObject([{ input: { unreadable_arguments: nestedJson } }, { input: {} }]);
     expect(prompt[3]?.content).toMatchObject([
       { output: { type: "text", value: nestedJson } },
@@ -102,7 +105,7 @@ describe("the transcript", () => {
     const earlier = runFromSteps([{ kind: "turn", parts: [call] }], [userItem("before")], []);
     const history = itemsFromState(earlier.state);
     const { state } = runFromSteps([{ kind: "inbox" }], [output("a"), userItem("go")], history);
-    const prompt = promptOfRun(state, { agent, inbox: emptyInbox, history });
+    const prompt = promptOfRun(state, { agent, inbox: emptyInbox, history }, noTools);
     expect(prompt.map(({ role }) => role)).toEqual(["system", "user", "assistant", "tool", "user", "user"]);
     expect(prompt[3]?.content).toMatchObject([{ toolCallId: "a", output: { value: 1 } }]);
   });

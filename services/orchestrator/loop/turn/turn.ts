@@ -68,8 +68,7 @@ export async function takeTurn(
   let attempt = firstAttemptOfClaim(state) - 1;
   let hasFailed = false;
   const broken = createBrokenAttempts(run, context);
-  if (state.lost !== undefined)
-    broken.noteLost(state.lost, context.models.current, promptOfRun(state, context, table.sourceInstructions));
+  if (state.lost !== undefined) broken.noteLost(state.lost, context.models.current, promptOfRun(state, context, table));
   if (state.lost !== undefined && !(await broken.settle())) return undefined;
   for (;;) {
     const question = async (model: AgentModel) => {
@@ -140,7 +139,7 @@ async function ask(context: LoopContext, question: Question) {
     ...own,
     ...callOptionsFromSettings(options?.modelSettings, own, state.spent.outputTokens),
     ...tools,
-    prompt: promptOfRun(state, context, table.sourceInstructions),
+    prompt: promptOfRun(state, context, table),
     headers: { "idempotency-key": keyOfRequest(state, models, `${turn}`) }, // turn-3
   };
   const answer = await takeAttempt(model.language, request, {

@@ -21,7 +21,11 @@ export function createInboxClient(bus: { connection: NatsConnection }, intercept
   const inbox = clientFor(bus, InboxService, { interceptors });
   return {
     read: ({ sessionId, agent, principal }, signal) =>
-      ask(principal, () => contexts.getRunContext({ sessionId, agent }, { signal, timeoutMs })),
+      ask(principal, async () => {
+        const read = await contexts.getRunContext({ sessionId, agent }, { signal, timeoutMs });
+        const { parts, instructions: text, events } = read;
+        return { events, instructions: parts.length > 0 ? parts : [{ text, tools: [] }] };
+      }),
     list: ({ sessionId, agent, principal }, signal) =>
       ask(principal, async () => {
         const page = (pageToken: string) =>

@@ -1,6 +1,8 @@
 import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
+import { BUILT_IN_GROUPS, BUILT_IN_NAMES } from "#runtime/agent-file/built-ins.ts";
 import { currencyMismatches } from "#runtime/money/one-currency.ts";
-import { BUILT_IN_NAMES, createNameMatcher, type NameMatcher, parseReference } from "../../tools/names.ts";
+import { nearest } from "../../tools/advice.ts";
+import { createNameMatcher, type NameMatcher, parseReference } from "../../tools/names.ts";
 import { createPolicy, followAlias } from "../../tools/policy.ts";
 
 export interface AgentCheck {
@@ -24,6 +26,7 @@ export function checkAgent(agent: Agent, check: AgentCheck): AgentFindings {
     ...faultsOfSources(agent, check),
     ...faultsOfAliases(agent, check),
     ...faultsOfReferences(agent),
+    ...faultsOfBuiltIns(agent),
     ...faultsOfPrices(agent),
   ];
   return { faults, warnings: warningsOf(agent, check) };
@@ -46,7 +49,7 @@ function faultsOfAliases(agent: Agent, { hasTool }: AgentCheck): string[] {
   const sources = new Set(agent.sources.map(({ name }) => name));
   return Object.keys(aliases).flatMap((alias) => {
     const path = `tools.aliases.${alias}`;
-    if (BUILT_IN_NAMES.has(alias)) return [`${path}: ${alias} is a built-in of every agent`];
+    if (BUILT_IN_NAMES.has(alias)) return [`${path}: ${alias} is the name of a built-in`];
     if (hasTool(alias)) return [`${path}: ${alias} is the name of a tool`];
     const end = followAlias(aliases, alias);
     if (end.kind === "circle") return [`${path}: leads in a circle (${end.path.join(" → ")})`];
@@ -68,6 +71,19 @@ function faultsOfReferences(agent: Agent): string[] {
         : [`tools.${list}[${index}]: ${JSON.stringify(entry)} is neither a name nor @source/tool`];
     }),
   );
+}
+
+/** PROD-4: what is chosen is a group of built-ins or one of them. */
+function faultsOfBuiltIns({ tools }: Agent): string[] {
+  const names = tools?.builtins?.names ?? [];
+  return names.flatMap((name, index) => {
+    if (BUILT_IN_GROUPS.has(name) || BUILT_IN_NAMES.has(name)) return [];
+    const candidates = [...BUILT_IN_GROUPS.keys(), ...BUILT_IN_NAMES].map((one) => ({ name: one, spellings: [one] }));
+    const [closest] = nearest(name, candidates);
+    const advice =
+      closest === undefined ? `the groups are ${[...BUILT_IN_GROUPS.keys()].join(", ")}` : `did you mean "${closest}"?`;
+    return [`tools.builtins[${index}]: ${JSON.stringify(name)} is no built-in and no group of them; ${advice}`];
+  });
 }
 
 /** LOOP-12: a budget that nothing counts towards, or that nobody can hold a price against, would fail each run. */

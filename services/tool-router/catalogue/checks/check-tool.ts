@@ -1,7 +1,7 @@
 import { ExecutionType, type Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { BUILT_IN_NAMES } from "#runtime/agent-file/built-ins.ts";
 import { NAME_WORDS, TOOL_NAME } from "#runtime/agent-file/tool-spelling.ts";
 import type { Validator } from "#runtime/schema/json-schema/validator.ts";
-import { BUILT_IN_NAMES } from "../../tools/names.ts";
 import { CATALOGUE_KINDS } from "../../tools/tool-set/executor.ts";
 import { faultsOfHeaders } from "./check-headers.ts";
 import { faultsOfProvided } from "./check-provided.ts";
@@ -20,7 +20,7 @@ export async function faultsOfTool(tool: Tool, { validator, hasProvider, secrets
   const url = execution?.url ?? "";
   const isLongEnough = name.length > 0 && name.length <= 64;
   if (!isLongEnough || !TOOL_NAME.test(name)) faults.push(`name: ${NAME_WORDS}`);
-  if (BUILT_IN_NAMES.has(name)) faults.push(`name: ${name} is a built-in of every agent`);
+  if (BUILT_IN_NAMES.has(name)) faults.push(`name: ${name} is the name of a built-in`);
   if (!CATALOGUE_KINDS.has(kind)) faults.push(`executionType: ${faultOfKind(kind)}`);
   if (kind === ExecutionType.GATEWAY && url === "") faults.push("execution.url: a gateway tool needs a URL");
   if (url !== "" && !isWebUrl(url))

@@ -122,7 +122,7 @@ describe("tools of the catalogue", () => {
       "isAsync: a tool with a URL answers at once",
     ],
     [tool("t", { executionType: ExecutionType.SPACE, visible: false }), "visible: a space tool is always visible"],
-    [tool("skip"), "name: skip is a built-in of every agent"],
+    [tool("skip"), "name: skip is the name of a built-in"],
     [
       tool("t", { executionType: ExecutionType.MCP }),
       "executionType: mcp tools come from sources, callers and runs, not from the catalogue",
@@ -263,7 +263,7 @@ describe("agents", () => {
     [{ it: "@files/x" }, 'tools.aliases.it: points to "@files/x", which does not exist'],
     [{ a: "b", b: "a" }, "tools.aliases.a: leads in a circle (a → b → a)"],
     [{ a: "a" }, "tools.aliases.a: leads in a circle (a → a)"],
-    [{ skip: "echo" }, "tools.aliases.skip: skip is a built-in of every agent"],
+    [{ skip: "echo" }, "tools.aliases.skip: skip is the name of a built-in"],
     [{ echo: "skip" }, "tools.aliases.echo: echo is the name of a tool"],
   ])(
     "ORCH-3 an alias that points nowhere, in a circle, or is named like another tool is refused: %j",
@@ -274,6 +274,17 @@ describe("agents", () => {
 
   test("ORCH-3 aliases may lead through each other to a tool", () => {
     expect(checkAgent(agent({ use: ["echo"], aliases: { one: "two", two: "echo" } }), check).faults).toEqual([]);
+  });
+
+  test("PROD-4 a choice of what is no built-in is refused with what was meant", () => {
+    const chosen = (...names: string[]) => checkAgent(agent({ builtins: { names } }), check).faults;
+    expect(chosen("spaces", "memory", "plans", "skip")).toEqual([]);
+    expect(chosen("plan")).toEqual([
+      'tools.builtins[0]: "plan" is no built-in and no group of them; did you mean "plans"?',
+    ]);
+    expect(chosen("skip", "zzz")).toEqual([
+      'tools.builtins[1]: "zzz" is no built-in and no group of them; the groups are spaces, memory, plans',
+    ]);
   });
 
   test("LOOP-12 a budget in money wants a price of each model", () => {

@@ -65,7 +65,7 @@ describe("files of agents and tools", () => {
       "mcp.servers[0].args[1]: must be string",
       "mcp.servers[0].healthCheck.intervalMs: must be >= 1",
       'tools.aliases.lost: points to "nowhere", which does not exist',
-      "tools.aliases.skip: skip is a built-in of every agent",
+      "tools.aliases.skip: skip is the name of a built-in",
       "tools.use[1]: must be string",
     ]);
     await rm(join(suite.agentsDirectory, "wild.json"));

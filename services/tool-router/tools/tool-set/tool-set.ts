@@ -2,7 +2,8 @@ import { create } from "@bufbuild/protobuf";
 import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { type Source, type SourceStatus, SourceStatusSchema } from "#gen/toolbus/tool/v1/source_pb.ts";
 import { Effect, type Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { BUILT_IN_NAMES, modelNameFromReference, parseReference, referenceFrom } from "../names.ts";
+import { BUILT_IN_NAMES, READ_RESULT } from "#runtime/agent-file/built-ins.ts";
+import { modelNameFromReference, parseReference, referenceFrom } from "../names.ts";
 import { blockedAsOffered, createPolicy, type Decision, type Policy } from "../policy.ts";
 import { createDescriptions, isDescriptionOnly } from "./descriptions.ts";
 import { type Executor, executorOfCatalogueTool, isByNameOnly, isVisible } from "./executor.ts";
@@ -52,7 +53,7 @@ export function createToolSet(
   const known = new Map<string, Candidate>();
   const add = (found: Candidate) => {
     if (!known.has(found.reference)) known.set(found.reference, found);
-    if (found.standing === "in use" && !policy.isInUse(found.reference)) return;
+    if (found.standing !== "caller" && !policy.isInUse(found.reference)) return;
     const entry = entryFrom(found, policy);
     if (byReference.has(entry.reference) || byModelName.has(entry.modelName)) return;
     byReference.set(entry.reference, entry);
@@ -66,6 +67,7 @@ export function createToolSet(
   for (const one of offered.filter(({ isDeclared }) => isDeclared)) add(one);
   for (const one of offered.filter(({ standing }) => standing === "caller")) add(one);
   for (const one of offered) add(one);
+  if (byReference.size === 1 && byReference.delete(READ_RESULT)) byModelName.delete(READ_RESULT); // no results to read
   const sourceNames = new Set(agent.sources.map(({ name }) => name));
   // the tools of a source into which `use` does not reach are not followed, and none of them is in use
   const isOfUnusedSource = (reference: string) => {
@@ -157,12 +159,10 @@ function entryFrom(found: Candidate, policy: Policy): ToolEntry {
 /** What policy refuses is refused by policy; only what it permits can fail by how it was offered. */
 function decisionOn({ reference, standing, fault }: Candidate, policy: Policy): Decision {
   const decision: Decision =
-    standing === "in use" ? policy.decide(reference) : { kind: "permitted", rule: EXEMPTIONS[standing] };
+    standing === "caller" ? { kind: "permitted", rule: "tool of the session's caller" } : policy.decide(reference);
   if (fault === undefined || decision.kind === "blocked") return decision;
   return blockedAsOffered(policy.agent, reference, fault);
 }
-
-const EXEMPTIONS = { "built-in": "built-in of every agent", caller: "tool of the session's caller" };
 
 function effectOf(tool: Tool, executor: Executor): Effect {
   if (executor.kind === "internal") return Effect.PURE;

@@ -191,7 +191,11 @@ type ToolUse struct {
 	Aliases map[string]string `protobuf:"bytes,3,rep,name=aliases,proto3" json:"aliases,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Reference of a tool that a provider offers to the digest of its definition (`ToolChange.offered_digest`) that alone may be called;
 	// empty for the definition that was seen first, or approved since. Files write `true` for that.
-	Pins          map[string]string `protobuf:"bytes,4,rep,name=pins,proto3" json:"pins,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Pins map[string]string `protobuf:"bytes,4,rep,name=pins,proto3" json:"pins,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Which built-in tools the agent has: absent means all, an empty list of names none. A name is that of a group (`spaces`, `memory`,
+	// `plans`) or of a tool. Where `allowed` names built-in tools, the agent has no others. `read_result`, which reads the rest of large
+	// results, is there wherever another tool is.
+	Builtins      *v1.AllowedTools `protobuf:"bytes,5,opt,name=builtins,proto3" json:"builtins,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -250,6 +254,13 @@ func (x *ToolUse) GetAliases() map[string]string {
 func (x *ToolUse) GetPins() map[string]string {
 	if x != nil {
 		return x.Pins
+	}
+	return nil
+}
+
+func (x *ToolUse) GetBuiltins() *v1.AllowedTools {
+	if x != nil {
+		return x.Builtins
 	}
 	return nil
 }
@@ -679,13 +690,14 @@ const file_toolbus_agent_v1_agent_proto_rawDesc = "" +
 	" output_micros_per_million_tokens\x18\x03 \x01(\x03B\n" +
 	"\xbaH\a\xc8\x01\x01\"\x02(\x00H\x01R\x1coutputMicrosPerMillionTokens\x88\x01\x01B\"\n" +
 	" _input_micros_per_million_tokensB#\n" +
-	"!_output_micros_per_million_tokens\"\xa1\x03\n" +
+	"!_output_micros_per_million_tokens\"\xdc\x03\n" +
 	"\aToolUse\x12\"\n" +
 	"\x03use\x18\x01 \x03(\tB\x10\xbaH\r\x92\x01\n" +
 	"\x10\xe8\a\"\x05r\x03\x18\x80\x04R\x03use\x127\n" +
 	"\aallowed\x18\x02 \x01(\v2\x1d.toolbus.tool.v1.AllowedToolsR\aallowed\x12Y\n" +
 	"\aaliases\x18\x03 \x03(\v2&.toolbus.agent.v1.ToolUse.AliasesEntryB\x17\xbaH\x14\x9a\x01\x11\x10\xe8\a\"\x05r\x03\x18\x80\x02*\x05r\x03\x18\x80\x04R\aaliases\x12i\n" +
-	"\x04pins\x18\x04 \x03(\v2#.toolbus.agent.v1.ToolUse.PinsEntryB0\xbaH-\x9a\x01*\x10\xe8\a\"\x05r\x03\x18\x80\x04*\x1er\x1c\x18G2\x18^(sha256:[0-9a-f]{64})?$R\x04pins\x1a:\n" +
+	"\x04pins\x18\x04 \x03(\v2#.toolbus.agent.v1.ToolUse.PinsEntryB0\xbaH-\x9a\x01*\x10\xe8\a\"\x05r\x03\x18\x80\x04*\x1er\x1c\x18G2\x18^(sha256:[0-9a-f]{64})?$R\x04pins\x129\n" +
+	"\bbuiltins\x18\x05 \x01(\v2\x1d.toolbus.tool.v1.AllowedToolsR\bbuiltins\x1a:\n" +
 	"\fAliasesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a7\n" +
@@ -778,23 +790,24 @@ var file_toolbus_agent_v1_agent_proto_depIdxs = []int32{
 	10, // 2: toolbus.agent.v1.ToolUse.allowed:type_name -> toolbus.tool.v1.AllowedTools
 	7,  // 3: toolbus.agent.v1.ToolUse.aliases:type_name -> toolbus.agent.v1.ToolUse.AliasesEntry
 	8,  // 4: toolbus.agent.v1.ToolUse.pins:type_name -> toolbus.agent.v1.ToolUse.PinsEntry
-	11, // 5: toolbus.agent.v1.Limits.timeout:type_name -> google.protobuf.Duration
-	11, // 6: toolbus.agent.v1.Limits.model_stall_timeout:type_name -> google.protobuf.Duration
-	12, // 7: toolbus.agent.v1.Limits.max_cost:type_name -> toolbus.tool.v1.Money
-	9,  // 8: toolbus.agent.v1.AgentSource.config:type_name -> google.protobuf.Struct
-	3,  // 9: toolbus.agent.v1.SubAgent.limits:type_name -> toolbus.agent.v1.Limits
-	0,  // 10: toolbus.agent.v1.Agent.model:type_name -> toolbus.agent.v1.Model
-	0,  // 11: toolbus.agent.v1.Agent.fallback_model:type_name -> toolbus.agent.v1.Model
-	2,  // 12: toolbus.agent.v1.Agent.tools:type_name -> toolbus.agent.v1.ToolUse
-	4,  // 13: toolbus.agent.v1.Agent.sources:type_name -> toolbus.agent.v1.AgentSource
-	5,  // 14: toolbus.agent.v1.Agent.sub_agents:type_name -> toolbus.agent.v1.SubAgent
-	3,  // 15: toolbus.agent.v1.Agent.limits:type_name -> toolbus.agent.v1.Limits
-	13, // 16: toolbus.agent.v1.Agent.grants:type_name -> toolbus.access.v1.Grants
-	17, // [17:17] is the sub-list for method output_type
-	17, // [17:17] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	10, // 5: toolbus.agent.v1.ToolUse.builtins:type_name -> toolbus.tool.v1.AllowedTools
+	11, // 6: toolbus.agent.v1.Limits.timeout:type_name -> google.protobuf.Duration
+	11, // 7: toolbus.agent.v1.Limits.model_stall_timeout:type_name -> google.protobuf.Duration
+	12, // 8: toolbus.agent.v1.Limits.max_cost:type_name -> toolbus.tool.v1.Money
+	9,  // 9: toolbus.agent.v1.AgentSource.config:type_name -> google.protobuf.Struct
+	3,  // 10: toolbus.agent.v1.SubAgent.limits:type_name -> toolbus.agent.v1.Limits
+	0,  // 11: toolbus.agent.v1.Agent.model:type_name -> toolbus.agent.v1.Model
+	0,  // 12: toolbus.agent.v1.Agent.fallback_model:type_name -> toolbus.agent.v1.Model
+	2,  // 13: toolbus.agent.v1.Agent.tools:type_name -> toolbus.agent.v1.ToolUse
+	4,  // 14: toolbus.agent.v1.Agent.sources:type_name -> toolbus.agent.v1.AgentSource
+	5,  // 15: toolbus.agent.v1.Agent.sub_agents:type_name -> toolbus.agent.v1.SubAgent
+	3,  // 16: toolbus.agent.v1.Agent.limits:type_name -> toolbus.agent.v1.Limits
+	13, // 17: toolbus.agent.v1.Agent.grants:type_name -> toolbus.access.v1.Grants
+	18, // [18:18] is the sub-list for method output_type
+	18, // [18:18] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_agent_v1_agent_proto_init() }

@@ -162,6 +162,7 @@ class ToolUse(_message.Message):
     ALLOWED_FIELD_NUMBER: _builtins.int
     ALIASES_FIELD_NUMBER: _builtins.int
     PINS_FIELD_NUMBER: _builtins.int
+    BUILTINS_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def use(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """References of the tools in use: `name`, `@source/tool`, or a pattern such as `@files/*`."""
@@ -182,6 +183,13 @@ class ToolUse(_message.Message):
         empty for the definition that was seen first, or approved since. Files write `true` for that.
         """
 
+    @_builtins.property
+    def builtins(self) -> _tool_pb2.AllowedTools:
+        """Which built-in tools the agent has: absent means all, an empty list of names none. A name is that of a group (`spaces`, `memory`,
+        `plans`) or of a tool. Where `allowed` names built-in tools, the agent has no others. `read_result`, which reads the rest of large
+        results, is there wherever another tool is.
+        """
+
     def __init__(
         self,
         *,
@@ -189,10 +197,11 @@ class ToolUse(_message.Message):
         allowed: _tool_pb2.AllowedTools | None = ...,
         aliases: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
         pins: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+        builtins: _tool_pb2.AllowedTools | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["allowed", b"allowed"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["allowed", b"allowed", "builtins", b"builtins"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["aliases", b"aliases", "allowed", b"allowed", "pins", b"pins", "use", b"use"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["aliases", b"aliases", "allowed", b"allowed", "builtins", b"builtins", "pins", b"pins", "use", b"use"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

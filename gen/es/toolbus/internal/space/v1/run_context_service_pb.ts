@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toolbus/internal/space/v1/run_context_service.proto.
  */
 export const file_toolbus_internal_space_v1_run_context_service: GenFile = /*@__PURE__*/
-  fileDesc("CjN0b29sYnVzL2ludGVybmFsL3NwYWNlL3YxL3J1bl9jb250ZXh0X3NlcnZpY2UucHJvdG8SGXRvb2xidXMuaW50ZXJuYWwuc3BhY2UudjEidQoUR2V0UnVuQ29udGV4dFJlcXVlc3QSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIrCgVhZ2VudBgCIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JCJtChVHZXRSdW5Db250ZXh0UmVzcG9uc2USFAoMaW5zdHJ1Y3Rpb25zGAEgASgJEiwKBmV2ZW50cxgCIAMoCzIcLnRvb2xidXMuc3BhY2UudjEuSW5ib3hFdmVudBIQCghzcGFjZV9pZBgDIAEoCTKNAQoRUnVuQ29udGV4dFNlcnZpY2USeAoNR2V0UnVuQ29udGV4dBIvLnRvb2xidXMuaW50ZXJuYWwuc3BhY2UudjEuR2V0UnVuQ29udGV4dFJlcXVlc3QaMC50b29sYnVzLmludGVybmFsLnNwYWNlLnYxLkdldFJ1bkNvbnRleHRSZXNwb25zZSIEqIYZBGIGcHJvdG8z", [file_buf_validate_validate, file_toolbus_access_v1_access, file_toolbus_space_v1_inbox]);
+  fileDesc("CjN0b29sYnVzL2ludGVybmFsL3NwYWNlL3YxL3J1bl9jb250ZXh0X3NlcnZpY2UucHJvdG8SGXRvb2xidXMuaW50ZXJuYWwuc3BhY2UudjEidQoUR2V0UnVuQ29udGV4dFJlcXVlc3QSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIrCgVhZ2VudBgCIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JCIuCg9JbnN0cnVjdGlvblBhcnQSDAoEdGV4dBgBIAEoCRINCgV0b29scxgCIAMoCSKoAQoVR2V0UnVuQ29udGV4dFJlc3BvbnNlEhQKDGluc3RydWN0aW9ucxgBIAEoCRIsCgZldmVudHMYAiADKAsyHC50b29sYnVzLnNwYWNlLnYxLkluYm94RXZlbnQSEAoIc3BhY2VfaWQYAyABKAkSOQoFcGFydHMYBCADKAsyKi50b29sYnVzLmludGVybmFsLnNwYWNlLnYxLkluc3RydWN0aW9uUGFydDKNAQoRUnVuQ29udGV4dFNlcnZpY2USeAoNR2V0UnVuQ29udGV4dBIvLnRvb2xidXMuaW50ZXJuYWwuc3BhY2UudjEuR2V0UnVuQ29udGV4dFJlcXVlc3QaMC50b29sYnVzLmludGVybmFsLnNwYWNlLnYxLkdldFJ1bkNvbnRleHRSZXNwb25zZSIEqIYZBGIGcHJvdG8z", [file_buf_validate_validate, file_toolbus_access_v1_access, file_toolbus_space_v1_inbox]);
 
 /**
  * Asks what a run of the agent starts with, beside the agent's own instructions.
@@ -47,6 +47,34 @@ export const GetRunContextRequestSchema: GenMessage<GetRunContextRequest> = /*@_
   messageDesc(file_toolbus_internal_space_v1_run_context_service, 0);
 
 /**
+ * A piece of the instructions, with whatever stands between it and the next one.
+ *
+ * @generated from message toolbus.internal.space.v1.InstructionPart
+ */
+export type InstructionPart = Message<"toolbus.internal.space.v1.InstructionPart"> & {
+  /**
+   * Its words.
+   *
+   * @generated from field: string text = 1;
+   */
+  text: string;
+
+  /**
+   * It is for agents that have one of these tools; empty means for all.
+   *
+   * @generated from field: repeated string tools = 2;
+   */
+  tools: string[];
+};
+
+/**
+ * Describes the message toolbus.internal.space.v1.InstructionPart.
+ * Use `create(InstructionPartSchema)` to create a new message.
+ */
+export const InstructionPartSchema: GenMessage<InstructionPart> = /*@__PURE__*/
+  messageDesc(file_toolbus_internal_space_v1_run_context_service, 1);
+
+/**
  * What a run of the agent starts with.
  *
  * @generated from message toolbus.internal.space.v1.GetRunContextResponse
@@ -54,7 +82,7 @@ export const GetRunContextRequestSchema: GenMessage<GetRunContextRequest> = /*@_
 export type GetRunContextResponse = Message<"toolbus.internal.space.v1.GetRunContextResponse"> & {
   /**
    * Follows the agent's instructions: the space that it is in, its goals and memories, and what the lines from its
-   * inbox mean.
+   * inbox mean, for an agent that has all built-in tools.
    *
    * @generated from field: string instructions = 1;
    */
@@ -73,6 +101,13 @@ export type GetRunContextResponse = Message<"toolbus.internal.space.v1.GetRunCon
    * @generated from field: string space_id = 3;
    */
   spaceId: string;
+
+  /**
+   * The instructions in parts, of which some are for agents with certain tools alone.
+   *
+   * @generated from field: repeated toolbus.internal.space.v1.InstructionPart parts = 4;
+   */
+  parts: InstructionPart[];
 };
 
 /**
@@ -80,7 +115,7 @@ export type GetRunContextResponse = Message<"toolbus.internal.space.v1.GetRunCon
  * Use `create(GetRunContextResponseSchema)` to create a new message.
  */
 export const GetRunContextResponseSchema: GenMessage<GetRunContextResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_internal_space_v1_run_context_service, 1);
+  messageDesc(file_toolbus_internal_space_v1_run_context_service, 2);
 
 /**
  * What a run of a session's agent starts with.
