@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { findUv } from "#runtime/bus/nats-server/find/find-uv.ts";
-import { type CommandOptions, observeCommand } from "../gen/command.ts";
+import { observeCommand } from "../gen/command.ts";
 import { generateConsole } from "../gen/console.ts";
 import { generateFresh } from "../gen/generate.ts";
 import { fetchProtovalidate } from "../gen/protovalidate.ts";
@@ -11,6 +11,8 @@ import { pages } from "../reference/pages.ts";
 import { breakagesOf, changedDefaultsOf, tightenedRulesOf } from "../release/compare/breakages.ts";
 import { importsOfInternal } from "../release/internal.ts";
 import { versionFaults } from "../release/version.ts";
+import { faultsOfCommand, linesOf } from "./command-faults.ts";
+import { composeFaults, dockerfileFaults } from "./deployment/deployment.ts";
 import type { Findings } from "./findings.ts";
 import { faultsInLockFile } from "./packages/lock-file.ts";
 import { faultsInPackages, faultsInSbom } from "./packages/locked-packages.ts";
@@ -131,6 +133,18 @@ export const checks: readonly Check[] = [
     mend: "divide the folder, open the circle, shorten the text; a figure that came nearer to its goal is written into tools/check/shape/shape.ts",
     run: shapeOf,
   },
+  {
+    key: "dockerfile",
+    name: "Dockerfile is linted (hadolint)",
+    mend: "mend the lines that it names",
+    run: dockerfileFaults,
+  },
+  {
+    key: "compose",
+    name: "compose files hold to the Compose Specification (check-jsonschema)",
+    mend: "mend the entries that it names",
+    run: composeFaults,
+  },
   { key: "ruff", name: "Python is linted (ruff)", mend: "mend the lines that it names", run: pythonFaults },
   {
     key: "mypy",
@@ -230,16 +244,4 @@ async function goFaults(root: string): Promise<readonly string[]> {
     faults.push(...(await faultsOfCommand("go", ["vet", "./..."], { cwd: folder, whenMissing: goIsMissing })));
   }
   return faults;
-}
-
-/** A command that succeeds has no faults, whatever it prints. */
-async function faultsOfCommand(command: string, args: readonly string[], options: CommandOptions): Promise<string[]> {
-  const { exitCode, output } = await observeCommand(command, args, options);
-  if (exitCode === 0) return [];
-  const lines = linesOf(output);
-  return lines.length > 0 ? lines : [`${command} ended with ${exitCode} and said nothing`];
-}
-
-function linesOf(output: string): string[] {
-  return output.split("\n").filter((line) => line.trim() !== "");
 }

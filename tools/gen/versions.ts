@@ -8,6 +8,8 @@ export const versions = {
   mypyProtobuf: "5.1.0",
   mypy: "1.18.2",
   ruff: "0.17.6",
+  hadolint: "2.15.1",
+  checkJsonschema: "0.39.0",
 } as const;
 
 export const goIsMissing =

@@ -1,6 +1,8 @@
 import { open, type Proofs, shown, testsOf } from "./proof.ts";
 
 const compose = testsOf("test/system/operation/cluster/compose.test.ts");
+const image = testsOf("test/system/operation/deployment/image.test.ts");
+const single = testsOf("test/system/operation/deployment/single.test.ts");
 const up = testsOf("test/system/operation/up.test.ts");
 const gatewayAgain = testsOf("test/system/operation/gateway-again.test.ts");
 const refusals = testsOf("test/system/cli/cli-refusals.test.ts");
@@ -23,12 +25,16 @@ export const prod: Proofs = {
     ),
     open("the package is to be had from the registry", "It is private."),
     open("Python and Go packages", "There are generated stubs, no packages."),
+    shown("an image and a compose file of many hold what they need, as far as reading them shows", [
+      ...image("copies everything that the command and the services import"),
+      ...compose("runs every service, and nothing else"),
+    ]),
     shown(
-      "an image and a compose file of many hold what they need, as far as reading them shows",
-      compose("copies everything that the command and the services import", "runs every service, and nothing else"),
+      "what a compose file of one container starts serves a project, and keeps its key and its sessions",
+      single("starts, answers, and has its key and its sessions again in the next container"),
     ),
     open("the image is built and run", "No Docker engine is there in the tests."),
-    open("a compose file of one node, and a chart", "Neither is there."),
+    open("a chart", "It is not there."),
   ],
   "PROD-2": [
     shown(

@@ -14,7 +14,7 @@ export interface ComposeService {
   readonly command: readonly string[];
   readonly environment?: Readonly<Record<string, string>>;
   readonly ports?: readonly string[];
-  readonly volumes?: readonly string[];
+  readonly volumes?: readonly (string | object)[];
   readonly configs?: readonly Mount[];
   readonly secrets?: readonly Mount[];
   readonly stop_grace_period?: string;
@@ -22,15 +22,16 @@ export interface ComposeService {
 }
 
 export interface ComposeFile {
+  readonly name: string;
   readonly services: Readonly<Record<string, ComposeService>>;
   readonly configs: Readonly<Record<string, { content?: string; file?: string }>>;
   readonly secrets: Readonly<Record<string, { file: string }>>;
   readonly volumes: Readonly<Record<string, unknown>>;
 }
 
-/** docker-compose.yml as Compose reads it: anchors merged, variables of `env` filled in. */
-export function readCompose(env: Readonly<Record<string, string>>): ComposeFile {
-  const text = readFileSync(join(projectRoot, "docker-compose.yml"), "utf8");
+/** A compose file as Compose reads it: anchors merged, variables of `env` filled in. */
+export function readCompose(env: Readonly<Record<string, string>>, file = "docker-compose.yml"): ComposeFile {
+  const text = readFileSync(join(projectRoot, file), "utf8");
   return filledIn(parse(text, { merge: true }), env) as ComposeFile;
 }
 

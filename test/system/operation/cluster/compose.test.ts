@@ -1,16 +1,16 @@
-// What can be known of the Dockerfile and the compose file without an engine. That the cluster works is proven by
+// What can be known of the compose file of a cluster without an engine. That the cluster works is proven by
 // cluster.test.ts, with the very configuration that stands in the compose file.
 
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { describe, expect, it } from "vitest";
 import { pinnedNatsServer } from "#runtime/bus/nats-server/find/find-nats-server.ts";
-import { pinnedUv } from "#runtime/bus/nats-server/find/find-uv.ts";
 import type { ServiceConfig } from "#runtime/config/service-config.ts";
 import { listServices } from "../../../../cli/suite/service-names.ts";
-import { projectRoot, sourceFilesBelow } from "../../../architecture/source-files.ts";
+import { projectRoot } from "../../../architecture/source-files.ts";
 import { type ComposeService, readCompose } from "../../../harness/cluster/compose.ts";
+import { isCopied } from "../../../harness/cluster/dockerfile.ts";
 
 const given = { NATS_ROUTES_PASSWORD: "0123456789abcdef" };
 /** What somebody wrote to the files of secrets. */
@@ -19,7 +19,6 @@ const compose = readCompose(given);
 const entries = Object.entries(compose.services);
 const nodes = entries.filter(([, service]) => service.image?.startsWith("nats:"));
 const services = entries.filter(([, service]) => service.build !== undefined);
-const dockerfile = readFileSync(join(projectRoot, "Dockerfile"), "utf8");
 
 describe("BUS-6 docker-compose.yml", () => {
   it("runs every service, and nothing else but NATS", () => {
@@ -130,35 +129,6 @@ describe("BUS-6 docker-compose.yml", () => {
   });
 });
 
-describe("the Dockerfile", () => {
-  it("copies only what there is", () => {
-    expect(copied().length).toBeGreaterThan(5);
-    expect(copied().filter((path) => !existsSync(join(projectRoot, path)))).toEqual([]);
-    expect(copied().filter((path) => ignored().includes(path))).toEqual([]);
-  });
-
-  it("copies everything that the command and the services import, one file after another", () => {
-    const files = ["services", "cli", "runtime", "gen/es"].flatMap((folder) => sourceFilesBelow(folder));
-    const known = new Map(files.map((file) => [file.path, file]));
-    const reached = new Set(["cli/main.ts", ...listServices().map((service) => `services/${service}/main.ts`)]);
-    for (const path of reached) {
-      for (const imported of known.get(path)?.imports ?? []) if (isOwn(imported)) reached.add(imported);
-    }
-    expect(reached.size).toBeGreaterThan(150);
-    expect([...reached].filter((path) => !isCopied(path))).toEqual([]);
-    expect([...reached].filter((path) => !existsSync(join(projectRoot, path)))).toEqual([]);
-  });
-
-  it("has the uv that the tests run, and a Node of the version that the project names", () => {
-    expect(dockerfile).toContain("--require-hashes --no-deps -r /tmp/uv.txt");
-    expect(readFileSync(join(projectRoot, "runtime/bus/nats-server/find/uv.txt"), "utf8")).toContain(
-      `uv==${pinnedUv} `,
-    );
-    const version = readFileSync(join(projectRoot, ".node-version"), "utf8").trim();
-    expect(dockerfile).toMatch(new RegExp(`^FROM node:${version}(\\.\\d+)*-`, "m"));
-  });
-});
-
 /** Variables that the service has as files. */
 function variablesOf(service: ComposeService | undefined): string[] {
   return (service?.secrets ?? []).map(({ target }) => target).filter((target) => secrets[target] !== undefined);
@@ -188,22 +158,4 @@ function namesIn(...paths: string[]): Set<string> {
 
 function lifecycle(): string {
   return readFileSync(join(projectRoot, "runtime/lifecycle/configured-service.ts"), "utf8");
-}
-
-/** The sources of all COPY lines. */
-function copied(): string[] {
-  return [...dockerfile.matchAll(/^COPY (.+) \S+$/gm)].flatMap((match) => (match[1] ?? "").split(" "));
-}
-
-function isCopied(path: string): boolean {
-  return copied().some((source) => path === source || path.startsWith(`${source}/`));
-}
-
-/** A file of the project, and no package. */
-function isOwn(imported: string): boolean {
-  return /^[\w-]+\/.*\.ts$/.test(imported);
-}
-
-function ignored(): string[] {
-  return readFileSync(join(projectRoot, ".dockerignore"), "utf8").split("\n").filter(Boolean);
 }
