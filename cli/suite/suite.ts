@@ -82,6 +82,7 @@ export async function openSuite(options: SuiteOptions): Promise<Suite> {
     ...options.env,
     ...foldersOfProject(project, set),
     NATS_URL: nats.url,
+    TOOLBUS_HEALTH_PORT: undefined, // one port, and several processes: the gateway's own paths tell of a suite
     TOOLBUS_BUS_CREDENTIALS: credentials,
     ...(options.auth === "none" && { TOOLBUS_AUTH: "none" }),
   };

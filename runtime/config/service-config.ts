@@ -17,6 +17,8 @@ export interface ServiceConfig {
   logFormat: LogFormat;
   /** The base URL of an OpenTelemetry collector over HTTP; without it nothing is recorded. */
   otlpEndpoint?: string;
+  /** Where the process tells that it lives and is ready; without it nobody can ask. */
+  healthPort?: number;
   /** Copies of each stream and bucket in JetStream; unset keeps what stands, and creates one. */
   replicas?: 1 | 3;
 }
@@ -59,6 +61,7 @@ export function serviceConfigFromReader(reader: EnvironmentReader): ServiceConfi
       oneOf: ["json", "pretty"],
     }),
     ...(otlpEndpoint !== undefined && { otlpEndpoint }),
+    ...healthPortFrom(reader),
     ...replicasFrom(reader),
   };
 }
@@ -102,6 +105,20 @@ function instanceFrom(reader: EnvironmentReader): string {
     reader.fault("TOOLBUS_INSTANCE", instance, "1 to 64 letters, digits, _ or -");
   }
   return instance;
+}
+
+function healthPortFrom(reader: EnvironmentReader): Pick<ServiceConfig, "healthPort"> {
+  const name = "TOOLBUS_HEALTH_PORT";
+  const text = reader.optionalString(name, {
+    meaning:
+      "Port on which `serve` answers `/livez` and `/readyz` for a supervisor, on all addresses, without a key. It is ready from when it takes work until it is asked to stop.",
+    form: "whole number from 1 up to 65535",
+    whenUnset: "it does not listen",
+  });
+  if (text === undefined) return {};
+  const port = Number(text);
+  if (!Number.isInteger(port) || port < 1 || port > 65_535) reader.fault(name, text, "a whole number from 1 to 65535");
+  return { healthPort: port };
 }
 
 function replicasFrom(reader: EnvironmentReader): Pick<ServiceConfig, "replicas"> {

@@ -1,5 +1,6 @@
 import { type ChildProcess, type SpawnOptions, spawn } from "node:child_process";
 import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { until } from "../time/until.ts";
@@ -43,6 +44,31 @@ test("says that it is ready, drains on SIGTERM and exits with 0, whatever is sti
     expect(await tiny.exit).toEqual([0, null]);
     expect(tiny.output()).toContain("drained");
   }
+});
+
+test("with a port for it, tells whether it lives and is ready, until it is asked to stop", async () => {
+  const port = await freePort();
+  const env = { TOOLBUS_HEALTH_PORT: String(port) };
+  const ask = async (path: string) => (await fetch(`http://127.0.0.1:${port}${path}`)).status;
+
+  const opening = startTiny("opens-for-ever", env);
+  await opening.untilSays("opening");
+  expect([await ask("/livez"), await ask("/readyz"), await ask("/")]).toEqual([200, 503, 404]);
+  opening.process.kill("SIGTERM");
+  expect(await opening.exit).toEqual([0, null]);
+
+  const tiny = startTiny("drains-for-ever", env);
+  await tiny.untilSays("ready");
+  expect([await ask("/livez"), await ask("/readyz")]).toEqual([200, 200]);
+
+  const second = startTiny("drains-slowly", env);
+  expect(await second.exit).toEqual([1, null]);
+  expect(second.output()).toContain(`tiny cannot start: TOOLBUS_HEALTH_PORT: cannot listen on 0.0.0.0:${port}`);
+
+  tiny.process.kill("SIGTERM");
+  await tiny.untilSays("draining");
+  expect([await ask("/livez"), await ask("/readyz")]).toEqual([200, 503]);
+  expect(await tiny.exit).toEqual([1, null]);
 });
 
 test("a second signal ends it at once, with the code of that signal", async () => {
@@ -92,10 +118,12 @@ test("BUS-4 a service whose bus is lost before it is ready waits for it", async 
 });
 
 test("a configuration that cannot be read is one line that names every variable, and exit 1", async () => {
-  const tiny = startTiny("", { TOOLBUS_REPLICAS: "2" });
+  const tiny = startTiny("", { TOOLBUS_REPLICAS: "2", TOOLBUS_HEALTH_PORT: "70000" });
   expect(await tiny.exit).toEqual([1, null]);
   expect(tiny.output().trim().split("\n")).toHaveLength(1);
-  expect(tiny.output()).toMatch(/^tiny cannot start: .*TOOLBUS_REPLICAS is "2".*BEHAVIOUR is not set/);
+  expect(tiny.output()).toMatch(
+    /^tiny cannot start: .*TOOLBUS_HEALTH_PORT is "70000".*TOOLBUS_REPLICAS is "2".*BEHAVIOUR is not set/,
+  );
 });
 
 test("a signal while it opens aborts the opening and exits with 0", async () => {
@@ -130,3 +158,11 @@ test("tells its parent when it is ready or cannot start, and drains when its par
   });
   expect(await failing.exit).toEqual([1, null]);
 });
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  await once(server.close(), "close");
+  return port;
+}

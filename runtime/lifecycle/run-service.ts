@@ -12,6 +12,8 @@
 // L4  Nothing that is open keeps the process alive after the draining: it exits by itself.
 // L5  Services in one process open and drain side by side, as in processes of their own. If one cannot start, the others
 //     drain, and the process exits with 1.
+// L6  With a port for it, the process answers probes from its start to its end. It is ready once all its services are, and until it
+//     is asked to stop.
 
 import { withSecretFiles } from "../config/secrets/secret-files.ts";
 import { messageFromUnknown } from "../failure/failure.ts";
@@ -42,12 +44,24 @@ export async function runServices(starts: readonly ServiceStart[]): Promise<void
     process.exit(exitCode); // L2
   });
   let notReady = services.length;
+  await openProbesOf(services, () => notReady === 0 && !stop.signal.aborted); // L6
   const onReady = () => {
     notReady -= 1;
     if (notReady === 0 && services.length > 1) collectGarbageOfStart();
   };
   const exitCodes = await Promise.all(services.map((service) => runToEnd(service, stop, onReady)));
   process.exit(Math.max(...exitCodes)); // L4
+}
+
+/** Ends the process if the port cannot be had: whoever gave it would wait in vain. */
+async function openProbesOf([first]: readonly ConfiguredService[], isReady: () => boolean): Promise<void> {
+  const { healthPort } = first?.serviceConfig ?? {};
+  if (healthPort === undefined) return;
+  const { openProbes } = await import("../http/probes.ts");
+  await openProbes(healthPort, isReady).catch((error: unknown) => {
+    first?.logger.fatal(`${first.definition.name} cannot start: TOOLBUS_HEALTH_PORT: ${messageFromUnknown(error)}`);
+    process.exit(1);
+  });
 }
 
 /** For what happens to the process, which is nobody's own where services share it. */

@@ -9,13 +9,11 @@
 // H2  After `drainTimeoutMs` the handlers still at work are aborted with `unavailable`, which their callers get as the end of
 //     the call; what is then still open after a grace is cut.
 
-import { once } from "node:events";
-import type { AddressInfo, Server } from "node:net";
+import type { AddressInfo } from "node:net";
 import type { ConnectRouter, ConnectRouterOptions, Interceptor } from "@connectrpc/connect";
 import type { Logger } from "pino";
 import { connectError } from "../../failure/connect.ts";
-import { messageFromUnknown } from "../../failure/failure.ts";
-import { LocalFailure } from "../../failure/local-failure.ts";
+import { listen } from "../../http/listen.ts";
 import { comesWithin } from "../../time/comes-within.ts";
 import { AssemblyRoom } from "../handling/assembly.ts";
 import type { BodyLimits } from "./body/request-body.ts";
@@ -128,22 +126,6 @@ function connectOptions(options: HttpServerOptions, shutdownSignal: AbortSignal)
   // a misspelt field of JSON would fail open: a restriction that nobody reads
   const jsonOptions = { ignoreUnknownFields: false, ...connect?.jsonOptions };
   return { ...connect, jsonOptions, interceptors, readMaxBytes, shutdownSignal };
-}
-
-async function listen(server: Server, host: string, port: number): Promise<AddressInfo> {
-  server.listen(port, host);
-  try {
-    await once(server, "listening");
-  } catch (error) {
-    const isTaken = error instanceof Error && "code" in error && error.code === "EADDRINUSE";
-    const why = isTaken ? "the port is taken by another process" : messageFromUnknown(error);
-    const code = isTaken ? "failed_precondition" : "unavailable";
-    throw new LocalFailure(code, `cannot listen on ${host}:${port}: ${why}`, {
-      kind: "port_not_listened",
-      cause: error,
-    });
-  }
-  return server.address() as AddressInfo;
 }
 
 function urlFromAddress({ address, family, port }: AddressInfo, isSecure: boolean): string {
