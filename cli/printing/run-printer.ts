@@ -18,8 +18,11 @@ export function createJsonRunPrinter(print: (value: JsonValue) => void): RunPrin
   return { show: (update) => print(toJson(WatchRunResponseSchema, update)) };
 }
 
-/** Text as it is written, and a line for each call, its progress and its result. */
-export function createRunPrinter(write: Write): RunPrinter {
+/**
+ * Text as it is written, and a line for each call, its progress and its result.
+ * @param options.saysCompleted Whether the end of a run that completed is told, as others are.
+ */
+export function createRunPrinter(write: Write, { saysCompleted = true } = {}): RunPrinter {
   /** Text of the turn that was shown as deltas, and need not be shown again when the turn is committed. */
   let shown = "";
   const line = (text: string) => {
@@ -71,7 +74,8 @@ export function createRunPrinter(write: Write): RunPrinter {
       case "parked":
         return line(colors.yellow(`waits for outputs of ${event.value.calls.map((call) => call.name).join(", ")}`));
       case "ended":
-        return line(endingText(event.value));
+        if (saysCompleted || event.value.state !== RunState.COMPLETED) return line(endingText(event.value));
+        return shown === "" || shown.endsWith("\n") ? undefined : text("\n");
     }
   };
 

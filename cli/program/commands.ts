@@ -90,6 +90,11 @@ export const commands: readonly ListedCommand[] = [
     load: async () => (await import("../commands/spaces/answer.ts")).addAnswerCommand,
   },
   {
+    term: "chat [options] <agent>",
+    description: "Talk with an agent: each line is a run of one session",
+    load: async () => (await import("../commands/runs/chat.ts")).addChatCommand,
+  },
+  {
     term: "answers [options]",
     description: "List what waits for an answer of yours, and how to give it",
     load: async () => (await import("../commands/spaces/answers.ts")).addAnswersCommand,

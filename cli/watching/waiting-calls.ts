@@ -21,8 +21,12 @@ export interface WaitingCalls extends Disposable {
   readonly see: RunPrinter["show"];
 }
 
-/** Tells of the calls of a run that wait for people, and by which command each is answered; each once. */
-export function openWaitingCalls(connection: Connection, run: WatchedRun, tell: (text: string) => void): WaitingCalls {
+/** Tells of the calls of a run that wait for somebody outside; of each once. */
+export function openWaitingCalls(
+  connection: Connection,
+  run: WatchedRun,
+  tell: (call: ToolCall) => void,
+): WaitingCalls {
   const calls = connection.client(ToolCallService);
   const ending = openEnding();
   const open = new Set<string>();
@@ -34,7 +38,7 @@ export function openWaitingCalls(connection: Connection, run: WatchedRun, tell: 
     for (const call of response.calls.filter(({ runId }) => runId === run.id)) {
       if (told.has(call.callId)) continue;
       told.add(call.callId);
-      tell(textOfWaiting(call));
+      tell(call);
     }
   }
 

@@ -1,21 +1,19 @@
 import { create } from "@bufbuild/protobuf";
 import { type Command, InvalidArgumentError } from "commander";
-import { Role, type Run, RunState, ToolChoiceMode } from "#gen/toolbus/run/v1/run_pb.ts";
+import { Role, type Run, type RunState, ToolChoiceMode } from "#gen/toolbus/run/v1/run_pb.ts";
 import { CreateRunResponseSchema, InputItemSchema, RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
-import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
-import { ToolCallState } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
-import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { armOfUrl } from "#runtime/agent-file/server-spelling.ts";
 import { textContent } from "#runtime/content/text.ts";
 import { type Connection, globalOptionsOf, openConnection } from "../../connection.ts";
 import { exitCodes, UsageFault } from "../../faults/fault.ts";
 import { printMessage, printNote } from "../../printing/print.ts";
+import { closeUnlessAwaited } from "../../requests/close-session.ts";
 import { readFunctionsFile } from "../../requests/functions-file.ts";
 import { openInterruption } from "../../requests/interruption.ts";
 import { startOnce } from "../../requests/start-once.ts";
 import { showAnswered } from "../../watching/show-answered.ts";
 import { showToEnd } from "../../watching/show-to-end.ts";
-import { openWaitingCalls } from "../../watching/waiting-calls.ts";
+import { openWaitingCalls, textOfWaiting } from "../../watching/waiting-calls.ts";
 
 interface Options {
   session?: string;
@@ -99,7 +97,7 @@ async function showRun(
 ): Promise<RunState | undefined> {
   using interruption = openInterruption();
   const { signal } = interruption;
-  using waiting = openWaitingCalls(connection, run, printNote);
+  using waiting = openWaitingCalls(connection, run, (call) => printNote(textOfWaiting(call)));
   try {
     const show = isAsked ? showAnswered : showToEnd;
     return await show(connection, run.id, { json, signal, onUpdate: waiting.see });
@@ -109,15 +107,6 @@ async function showRun(
     process.exitCode = exitCodes.interrupted;
     return undefined;
   }
-}
-
-/** A session that something still comes to stays, and says so: its next run would have it. */
-async function closeUnlessAwaited(connection: Connection, sessionId: string, state: RunState): Promise<void> {
-  if (state === RunState.REQUIRES_ACTION) return;
-  const pending = { sessionId, states: [ToolCallState.PENDING], pageSize: 1 };
-  const { calls } = await connection.client(ToolCallService).listToolCalls(pending);
-  if (calls.length > 0) return printNote(`the session stays open: a result of ${calls[0]?.tool} is yet to come`);
-  await connection.client(SessionService).closeSession({ sessionId });
 }
 
 const toolChoiceModes = new Map([

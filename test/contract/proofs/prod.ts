@@ -45,7 +45,16 @@ export const prod: Proofs = {
       "a folder that is named and not there is an error",
       packed("a folder that the project names and that is not there, and a name that is none"),
     ),
-    open("dev, chat and completion", "The command has none of them."),
+    shown(
+      "chat talks with an agent in one session, stops answers, and takes answers to what people are asked",
+      testsOf("test/system/cli/cli-chat.test.ts")(
+        "answers each line that is piped in",
+        "goes on in a session, and leaves it open",
+        "stops an answer at Ctrl-C",
+        "asks for an approval in the chat",
+      ),
+    ),
+    open("dev", "There is no such command."),
     shown(
       "the CLI says where it looked and how to start the suite",
       refusals("where nothing answers: says so and how to start"),

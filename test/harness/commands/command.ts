@@ -17,6 +17,8 @@ export interface StartedCommand extends AsyncDisposable {
   readonly written: { readonly stdout: string; readonly stderr: string };
   readonly ended: Promise<Ending>;
   signal(name: "SIGINT" | "SIGTERM" | "SIGKILL"): void;
+  /** Writes to its terminal, or to its standard input as far as that stays open. */
+  type(text: string): void;
   /** Reads no more of what it writes, as `head` does. */
   stopReading(): void;
 }
@@ -25,6 +27,8 @@ export interface CommandOptions {
   env?: NodeJS.ProcessEnv;
   /** Its standard input; without one it has none. */
   input?: string;
+  /** Whether it has a terminal, a real one, in place of its standard input, output and error; what it shows is `stdout`. */
+  terminal?: boolean;
   /** Another copy of the command, started where it is installed. */
   installed?: { program: string; cwd: string };
 }
@@ -36,8 +40,18 @@ export function keepDirectoryOf(url: string, directory: string): void {
   directories.set(url, directory);
 }
 
+/** Runs a command in a terminal of its own, and ends as it does. */
+const inTerminal = [
+  "python3",
+  "-c",
+  "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))",
+];
+
 /** The command `toolbus` as a real process, without colours and without addresses or keys of the machine's own. */
-export function startCommand(args: readonly string[], { env, input, installed }: CommandOptions = {}): StartedCommand {
+export function startCommand(
+  args: readonly string[],
+  { env, input, terminal = false, installed }: CommandOptions = {},
+): StartedCommand {
   const {
     TOOLBUS_URL: _url,
     TOOLBUS_API_KEY: _key,
@@ -46,7 +60,8 @@ export function startCommand(args: readonly string[], { env, input, installed }:
     ...inherited
   } = process.env;
   const { program, cwd } = installed ?? { program: join(projectRoot, "cli", "main.ts"), cwd: projectRoot };
-  const child = spawn(process.execPath, [program, ...args], {
+  const [file = "", ...words] = [...(terminal ? inTerminal : []), process.execPath, program, ...args];
+  const child = spawn(file, words, {
     cwd,
     env: { ...inherited, NO_COLOR: "1", ...directoryFor(args, env), ...env },
   });
@@ -58,12 +73,13 @@ export function startCommand(args: readonly string[], { env, input, installed }:
     written.stderr += text;
   });
   child.stdin.on("error", () => {}); // it may end without having read
-  child.stdin.end(input ?? "");
+  if (!terminal) child.stdin.end(input ?? "");
   const ended = once(child, "close").then(([code]) => ({ exitCode: (code as number | null) ?? undefined, ...written }));
   return {
     pid: child.pid ?? 0,
     written,
     ended,
+    type: (text) => void child.stdin.write(text),
     signal: (name) => void child.kill(name),
     stopReading: () => void child.stdout.destroy(),
     async [Symbol.asyncDispose]() {
