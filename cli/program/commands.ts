@@ -20,6 +20,11 @@ export const commands: readonly ListedCommand[] = [
     load: async () => (await import("../commands/suite/up.ts")).addUpCommand,
   },
   {
+    term: "dev [options]",
+    description: "Start the suite to work on a project: open the console, show what happens, follow changes of files",
+    load: async () => (await import("../commands/suite/dev.ts")).addDevCommand,
+  },
+  {
     term: "run [options] <agent> <input...>",
     description: "Run an agent and show what happens until it ends",
     load: async () => (await import("../commands/runs/run.ts")).addRunCommand,

@@ -9,7 +9,7 @@ import { commands, nameOf } from "./commands.ts";
 
 const words = process.argv.slice(2);
 // They are for services. A command that only asks would send the user's key wherever the `.env` of a folder says.
-if (words.some((word) => ["up", "serve", "doctor"].includes(word))) loadProjectVariables();
+if (words.some((word) => ["up", "dev", "serve", "doctor"].includes(word))) loadProjectVariables();
 
 const program = new Command("toolbus")
   .description("Tools for agents: every kind behind one contract, on one bus")

@@ -3,6 +3,7 @@
 
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
+import { parseEnv } from "node:util";
 import { parse } from "yaml";
 import { z } from "zod";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
@@ -37,10 +38,24 @@ export function stateDirectory(): string {
   return join(projectDirectory(), ".toolbus");
 }
 
-/** The variables in the project's `.env`, which those that are set already stand above. */
+/** What says of a project how it is started: that changes with a start alone. */
+export function filesOfStart(): string[] {
+  return [MARK, ".env"].map((name) => join(projectDirectory(), name));
+}
+
+const loaded = new Set<string>();
+
+/** The variables in the project's `.env`, which those that are set otherwise stand above. Those of an earlier reading are gone. */
 export function loadProjectVariables(): void {
+  for (const name of loaded) delete process.env[name];
+  loaded.clear();
   const path = join(projectDirectory(), ".env");
-  if (existsSync(path)) process.loadEnvFile(path);
+  if (!existsSync(path)) return;
+  for (const [name, value] of Object.entries(parseEnv(readFileSync(path, "utf8")))) {
+    if (process.env[name] !== undefined || value === undefined) continue;
+    process.env[name] = value;
+    loaded.add(name);
+  }
 }
 
 /**

@@ -11,7 +11,7 @@ import { listServices } from "../../suite/service-names.ts";
 import type { ServiceEvent } from "../../suite/services-process.ts";
 import { openSuite, type Suite } from "../../suite/suite.ts";
 
-interface Options {
+export interface SuiteOptions {
   port: number;
   directory: string;
   nats?: string;
@@ -24,9 +24,13 @@ interface Options {
 }
 
 export function addUpCommand(program: Command): void {
-  program
-    .command("up")
-    .description("Start the whole suite on this machine, NATS included, until Ctrl-C")
+  const up = program.command("up").description("Start the whole suite on this machine, NATS included, until Ctrl-C");
+  addSuiteOptions(up).option("--logs", "print the services' logs").action(runUp);
+}
+
+/** How the suite of a machine is started. */
+export function addSuiteOptions(command: Command): Command {
+  return command
     .addOption(
       new Option("-p, --port <port>", "port of the gateway; 0 takes a free one")
         .env("TOOLBUS_HTTP_PORT")
@@ -52,12 +56,10 @@ export function addUpCommand(program: Command): void {
         "--reset",
         "delete all that is stored in the directory first, for example by an older release",
       ).conflicts("nats"),
-    )
-    .option("--logs", "print the services' logs")
-    .action(up);
+    );
 }
 
-async function up(options: Options, command: Command): Promise<void> {
+async function runUp(options: SuiteOptions, command: Command): Promise<void> {
   const stop = stopSignal();
   try {
     await runSuite(options, command, stop);
@@ -66,7 +68,13 @@ async function up(options: Options, command: Command): Promise<void> {
   }
 }
 
-async function runSuite(options: Options, command: Command, stop: AbortSignal): Promise<void> {
+/** Starts the suite, says where it is, and stops it when the signal aborts. */
+export async function runSuite(
+  options: SuiteOptions,
+  command: Command,
+  stop: AbortSignal,
+  onReady: (suite: Suite) => void = () => {},
+): Promise<void> {
   const startedAt = performance.now();
   const { json } = globalOptionsOf(command);
   // As the services read it: refused before any of them starts, and without the credentials that it may hold.
@@ -103,6 +111,7 @@ async function runSuite(options: Options, command: Command, stop: AbortSignal): 
       ].join("\n"),
     );
   }
+  onReady(suite);
   if (!stop.aborted) await once(stop, "abort");
 }
 
@@ -163,7 +172,7 @@ function troubleIn({ instance, line }: { instance: string; line: string }): stri
 }
 
 /** Aborts at the first signal; the second ends the process at once, and the services with it. */
-function stopSignal(): AbortSignal {
+export function stopSignal(): AbortSignal {
   const stopping = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM"]) {
     process.on(signal, () => {

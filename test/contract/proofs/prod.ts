@@ -54,7 +54,10 @@ export const prod: Proofs = {
         "asks for an approval in the chat",
       ),
     ),
-    open("dev", "There is no such command."),
+    shown(
+      "dev opens the console, tells what happens, follows files and starts again where the start changed",
+      testsOf("test/system/operation/dev.test.ts")("`dev` opens the console"),
+    ),
     shown(
       "the CLI says where it looked and how to start the suite",
       refusals("where nothing answers: says so and how to start"),
