@@ -13,6 +13,7 @@ import { importsOfInternal } from "../release/internal.ts";
 import { versionFaults } from "../release/version.ts";
 import { faultsOfCommand, linesOf } from "./command-faults.ts";
 import { composeFaults, dockerfileFaults } from "./deployment/deployment.ts";
+import { kubernetesFaults } from "./deployment/kubernetes.ts";
 import type { Findings } from "./findings.ts";
 import { faultsInLockFile } from "./packages/lock-file.ts";
 import { faultsInPackages, faultsInSbom } from "./packages/locked-packages.ts";
@@ -144,6 +145,12 @@ export const checks: readonly Check[] = [
     name: "compose files hold to the Compose Specification (check-jsonschema)",
     mend: "mend the entries that it names",
     run: composeFaults,
+  },
+  {
+    key: "kubernetes",
+    name: "Kubernetes takes what kustomize renders, and KEDA its part (kubernetes-validate, KEDA's own schema)",
+    mend: "mend the resources that it names",
+    run: kubernetesFaults,
   },
   { key: "ruff", name: "Python is linted (ruff)", mend: "mend the lines that it names", run: pythonFaults },
   {

@@ -1,8 +1,7 @@
-import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { runCommand } from "./command.ts";
-import { goIsMissing, versions } from "./versions.ts";
+import { downloadGoModule } from "./go-module.ts";
+import { versions } from "./versions.ts";
 
 const schemaPath = join("buf", "validate", "validate.proto");
 
@@ -28,22 +27,6 @@ async function fetchInto(root: string): Promise<void> {
   await mkdir(join(folder, "buf", "validate"), { recursive: true });
   await replaceFile(join(folder, schemaPath), schema);
   await replaceFile(stamp, versions.protovalidate);
-}
-
-async function downloadGoModule(module: string): Promise<string> {
-  // Outside of any module, so that no go.mod of the project has a say.
-  const neutralFolder = await mkdtemp(join(tmpdir(), "toolbus-gen-"));
-  try {
-    const answer = await runCommand("go", ["mod", "download", "-json", module], {
-      cwd: neutralFolder,
-      whenMissing: goIsMissing,
-    });
-    const description: unknown = JSON.parse(answer);
-    if (description !== null && typeof description === "object" && "Dir" in description) return String(description.Dir);
-    throw new Error(`go mod download did not say where ${module} is: ${answer}`);
-  } finally {
-    await rm(neutralFolder, { recursive: true, force: true });
-  }
 }
 
 async function textOf(path: string): Promise<string | undefined> {

@@ -10,6 +10,9 @@ export const versions = {
   ruff: "0.17.6",
   hadolint: "2.15.1",
   checkJsonschema: "0.39.0",
+  kubernetesValidate: "1.37.0",
+  kustomize: "v5.7.1",
+  keda: "v2.21.0",
 } as const;
 
 export const goIsMissing =

@@ -2,6 +2,8 @@ import { open, type Proofs, shown, testsOf } from "./proof.ts";
 
 const compose = testsOf("test/system/operation/cluster/compose.test.ts");
 const image = testsOf("test/system/operation/deployment/image.test.ts");
+const kubernetes = testsOf("test/system/operation/deployment/kubernetes.test.ts");
+const kubernetesNats = testsOf("test/system/operation/deployment/kubernetes-nats.test.ts");
 const single = testsOf("test/system/operation/deployment/single.test.ts");
 const up = testsOf("test/system/operation/up.test.ts");
 const gatewayAgain = testsOf("test/system/operation/gateway-again.test.ts");
@@ -34,7 +36,17 @@ export const prod: Proofs = {
       single("starts, answers, and has its key and its sessions again in the next container"),
     ),
     open("the image is built and run", "No Docker engine is there in the tests."),
-    open("a chart", "It is not there."),
+    shown(
+      "manifests of Kubernetes give each service its key, probes, a budget and a closed network, and its queue scales the orchestrator",
+      checks("Kubernetes takes what kustomize renders, and KEDA its part"),
+      kubernetes(
+        "are all there, and each has a budget for disruptions",
+        "is asked whether it lives and is ready",
+        "takes services to NATS, NATS to itself, and everybody to the gateway alone",
+      ),
+      kubernetesNats("is a cluster of three, which its probes find healthy", "tells a scaler of the orchestrator"),
+    ),
+    open("a cluster runs them", "There is none in the tests."),
   ],
   "PROD-2": [
     shown(

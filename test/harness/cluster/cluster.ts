@@ -16,6 +16,8 @@ export interface ClusterNode {
   /** As JetStream names it when it tells who leads. */
   readonly name: string;
   readonly url: string;
+  /** Where it tells of itself over HTTP. */
+  readonly monitorUrl: string;
   /** Ends it as a crash does. */
   kill(): Promise<void>;
   /** Starts it again on the same ports and store. */
@@ -38,23 +40,44 @@ interface Ports {
   readonly route: number;
 }
 
-/** The NATS nodes of docker-compose.yml with its configuration, as processes on the loopback interface that know each other. */
-export async function openCluster(): Promise<Cluster> {
+/** How somewhere NATS nodes are started. */
+export interface ClusterForm {
+  readonly names: readonly string[];
+  /** Of the file that `--config` names, the same for all. */
+  readonly config: string;
+  args(name: string): readonly string[];
+  /** By which the others reach it. */
+  hostOf(name: string): string;
+  readonly env?: NodeJS.ProcessEnv;
+}
+
+function formOfCompose(): ClusterForm {
+  const { services, configs } = readCompose({ NATS_ROUTES_PASSWORD: "0123456789abcdef" });
+  return {
+    names: Object.keys(services).filter((name) => services[name]?.image?.startsWith("nats:")),
+    config: configs.nats?.content ?? "",
+    args: (name) => services[name]?.command ?? [],
+    hostOf: (name) => name,
+  };
+}
+
+/** NATS nodes, those of docker-compose.yml unless told, as processes on the loopback interface that know each other. */
+export async function openCluster(form = formOfCompose()): Promise<Cluster> {
   await using stack = new AsyncDisposableStack();
   const binary = process.env.TOOLBUS_NATS_SERVER ?? (await findNatsServer());
   const directory = await mkdtemp(join(tmpdir(), "toolbus-test-cluster-"));
   stack.defer(() => rm(directory, { recursive: true, force: true }));
-  const compose = readCompose({ NATS_ROUTES_PASSWORD: "0123456789abcdef" });
   const { path: credentials } = await writeCredentials(join(directory, "bus"), busUsers);
   const login = await readLogin(credentials, ADMIN);
-  const names = Object.keys(compose.services).filter((name) => compose.services[name]?.image?.startsWith("nats:"));
+  const { names, env } = form;
   const ports = await freePorts(names);
   const nodes = names.map((name) => {
     const config = join(directory, `${name}.conf`);
-    const words = compose.services[name]?.command ?? [];
-    const args = words.map((word) => (word.startsWith("--config=") ? `--config=${config}` : word));
-    const text = onLoopback(compose.configs.nats?.content ?? "", { name, ports, store: join(directory, name) });
-    return { name, config, text, start: () => openChildProcess({ command: binary, args, inputGraceMs: 0 }) };
+    const words = form.args(name).map((word) => (word.startsWith("--config=") ? `--config=${config}` : word));
+    const args = words.map((word) => withRoutes(word, form, ports));
+    const text = withRoutes(onLoopback(form.config, portsOf(ports, name), join(directory, name)), form, ports);
+    const start = () => openChildProcess({ command: binary, args, inputGraceMs: 0, ...(env && { env }) });
+    return { name, config, text, start };
   });
   await Promise.all(nodes.map(({ config, text }) => writeFile(config, text)));
   const running = new Map<string, ChildProcess>();
@@ -72,6 +95,7 @@ export async function openCluster(): Promise<Cluster> {
     nodes: nodes.map(({ name, start }) => ({
       name,
       url: `nats://127.0.0.1:${portsOf(ports, name).client}`,
+      monitorUrl: `http://127.0.0.1:${portsOf(ports, name).monitor}`,
       kill: async () => void (await running.get(name)?.kill()),
       restart: async () => void running.set(name, await start()),
     })),
@@ -88,23 +112,26 @@ async function isHealthy(monitor: number): Promise<boolean> {
 }
 
 /** Only what a machine of one's own makes necessary is another: addresses, ports and the place of the store. */
-function onLoopback(
-  content: string,
-  { name, ports, store }: { name: string; ports: ReadonlyMap<string, Ports>; store: string },
-): string {
-  const own = portsOf(ports, name);
-  const changes: [string, string][] = [
-    ["listen: 0.0.0.0:4222", `listen: 127.0.0.1:${own.client}`],
-    ["http: 127.0.0.1:8222", `http: 127.0.0.1:${own.monitor}`],
-    ['include "users.conf"', 'include "bus/users.conf"'],
-    ["store_dir: /data", `store_dir: ${JSON.stringify(store)}`],
-    ["listen: 0.0.0.0:6222", `listen: 127.0.0.1:${own.route}`],
-    ...[...ports].map(([node, { route }]): [string, string] => [`@${node}:6222`, `@127.0.0.1:${route}`]),
+function onLoopback(content: string, own: Ports, store: string): string {
+  const changes: [RegExp, string][] = [
+    [/listen: 0\.0\.0\.0:4222/g, `listen: 127.0.0.1:${own.client}`],
+    [/http: [\d.]+:8222/g, `http: 127.0.0.1:${own.monitor}`],
+    [/include "users\.conf"/g, 'include "bus/users.conf"'],
+    [/store_dir: \/data/g, `store_dir: ${JSON.stringify(store)}`],
+    [/listen: 0\.0\.0\.0:6222/g, `listen: 127.0.0.1:${own.route}`],
   ];
   return changes.reduce((text, [from, to]) => {
-    if (text.split(from).length !== 2) throw new Error(`the configuration does not hold "${from}" once`);
+    if (text.match(from)?.length !== 1) throw new Error(`the configuration does not hold ${from} once`);
     return text.replace(from, to);
   }, content);
+}
+
+/** Routes stand in the configuration, or in the arguments. */
+function withRoutes(text: string, { names, hostOf }: ClusterForm, ports: ReadonlyMap<string, Ports>): string {
+  return names.reduce(
+    (all, name) => all.replace(`@${hostOf(name)}:6222`, `@127.0.0.1:${portsOf(ports, name).route}`),
+    text,
+  );
 }
 
 function portsOf(ports: ReadonlyMap<string, Ports>, name: string): Ports {

@@ -1,6 +1,7 @@
 // What stands in the tree to deploy the suite, judged by the tools of those who read it.
 
 import { findUv } from "#runtime/bus/nats-server/find/find-uv.ts";
+import { observeCommand } from "../../gen/command.ts";
 import { versions } from "../../gen/versions.ts";
 import { faultsOfCommand } from "../command-faults.ts";
 
@@ -14,5 +15,15 @@ export async function composeFaults(root: string): Promise<readonly string[]> {
 }
 
 async function faultsOfTool(root: string, requirement: string, words: readonly string[]): Promise<readonly string[]> {
-  return faultsOfCommand(await findUv(), ["tool", "run", "--quiet", "--from", requirement, ...words], { cwd: root });
+  return faultsOfCommand(await findUv(), commandOfTool(requirement, words), { cwd: root });
 }
+
+/** What a program of a package of PyPI says, whether it is content or not. */
+export async function outputOfTool(root: string, requirement: string, words: readonly string[]): Promise<string> {
+  return (await observeCommand(await findUv(), commandOfTool(requirement, words), { cwd: root })).output;
+}
+
+const commandOfTool = (requirement: string, words: readonly string[]) => [
+  ...["tool", "run", "--quiet", "--from", requirement],
+  ...words,
+];
