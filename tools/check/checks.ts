@@ -12,7 +12,7 @@ import { breakagesOf, changedDefaultsOf, tightenedRulesOf } from "../release/com
 import { importsOfInternal } from "../release/internal.ts";
 import { versionFaults } from "../release/version.ts";
 import { faultsOfCommand, linesOf } from "./command-faults.ts";
-import { composeFaults, dockerfileFaults } from "./deployment/deployment.ts";
+import { composeFaults, dockerfileFaults, systemdFaults } from "./deployment/deployment.ts";
 import { kubernetesFaults } from "./deployment/kubernetes.ts";
 import type { Findings } from "./findings.ts";
 import { faultsInLockFile } from "./packages/lock-file.ts";
@@ -151,6 +151,12 @@ export const checks: readonly Check[] = [
     name: "Kubernetes takes what kustomize renders, and KEDA its part (kubernetes-validate, KEDA's own schema)",
     mend: "mend the resources that it names",
     run: kubernetesFaults,
+  },
+  {
+    key: "systemd",
+    name: "units of systemd are linted (systemdlint)",
+    mend: "mend the lines that it names",
+    run: systemdFaults,
   },
   { key: "ruff", name: "Python is linted (ruff)", mend: "mend the lines that it names", run: pythonFaults },
   {

@@ -13,6 +13,7 @@ export const versions = {
   kubernetesValidate: "1.37.0",
   kustomize: "v5.7.1",
   keda: "v2.21.0",
+  systemdlint: "1.4.0",
 } as const;
 
 export const goIsMissing =

@@ -4,6 +4,7 @@ const compose = testsOf("test/system/operation/cluster/compose.test.ts");
 const image = testsOf("test/system/operation/deployment/image.test.ts");
 const kubernetes = testsOf("test/system/operation/deployment/kubernetes.test.ts");
 const kubernetesNats = testsOf("test/system/operation/deployment/kubernetes-nats.test.ts");
+const systemd = testsOf("test/system/operation/deployment/systemd.test.ts");
 const single = testsOf("test/system/operation/deployment/single.test.ts");
 const up = testsOf("test/system/operation/up.test.ts");
 const gatewayAgain = testsOf("test/system/operation/gateway-again.test.ts");
@@ -47,6 +48,15 @@ export const prod: Proofs = {
       kubernetesNats("is a cluster of three, which its probes find healthy", "tells a scaler of the orchestrator"),
     ),
     open("a cluster runs them", "There is none in the tests."),
+    shown(
+      "units of systemd start the suite, or one service, with a user and directories of their own, and stop it gently",
+      checks("units of systemd are linted (systemdlint)"),
+      systemd(
+        "starts the suite by one unit, and each of its services by the other",
+        "has a user of its own, and writes only what is its own",
+        "is stopped by one signal to one process",
+      ),
+    ),
   ],
   "PROD-2": [
     shown(

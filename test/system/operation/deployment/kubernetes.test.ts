@@ -76,7 +76,7 @@ describe("BUS-6 the services in Kubernetes", () => {
     expect(places).toMatchObject({ bus: env.TOOLBUS_BUS_CREDENTIALS, settings: env.TOOLBUS_SECRETS_DIRECTORY });
   });
 
-  it.each([...named, ["nats", nats] as [string, Workload]])("SEC-3 %s has no rights", (_name, workload) => {
+  it.each([...named, ["nats", nats] as [string, Workload]])("%s has no rights of root", (_name, workload) => {
     expect(containerOf(workload).securityContext).toEqual({
       allowPrivilegeEscalation: false,
       readOnlyRootFilesystem: true,
@@ -87,7 +87,7 @@ describe("BUS-6 the services in Kubernetes", () => {
   });
 });
 
-describe("SEC-1 the network in Kubernetes", () => {
+describe("the network in Kubernetes", () => {
   it("lets nobody do anything unless a policy says so", () => {
     const all = policies.filter(({ spec }) => Object.keys(spec.podSelector).length === 0);
     expect(all.map(({ spec }) => [spec.policyTypes, spec.ingress])).toContainEqual([["Ingress", "Egress"], undefined]);
