@@ -17,6 +17,7 @@ export interface ComposeService {
   readonly volumes?: readonly (string | object)[];
   readonly configs?: readonly Mount[];
   readonly secrets?: readonly Mount[];
+  readonly healthcheck?: { readonly test: readonly string[] };
   readonly stop_grace_period?: string;
   readonly deploy?: { replicas: number };
 }
