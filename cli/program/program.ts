@@ -1,6 +1,7 @@
 // The command `toolbus`: its options, its commands, and how it ends.
 
 import { Command, Help, InvalidArgumentError, Option } from "commander";
+import { VERSION } from "#runtime/config/version.ts";
 import { exitCodes } from "../faults/exit-codes.ts";
 import { defaultUrl, globalOptionsOf, ownUrl } from "../global-options.ts";
 import { colors, printError } from "../printing/terminal.ts";
@@ -13,7 +14,7 @@ if (words.some((word) => ["up", "dev", "serve", "doctor"].includes(word))) loadP
 
 const program = new Command("toolbus")
   .description("Tools for agents: every kind behind one contract, on one bus")
-  .version("0.1.0")
+  .version(VERSION)
   .addOption(
     new Option("-u, --url <url>", "address of the suite's gateway")
       .env("TOOLBUS_URL")

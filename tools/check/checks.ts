@@ -7,6 +7,7 @@ import { generateFresh } from "../gen/generate.ts";
 import { fetchProtovalidate } from "../gen/protovalidate.ts";
 import { readTree, stalenessOf } from "../gen/tree.ts";
 import { goIsMissing, versions } from "../gen/versions.ts";
+import { strayVersions } from "../pack/one-version.ts";
 import { pages } from "../reference/pages.ts";
 import { breakagesOf, changedDefaultsOf, tightenedRulesOf } from "../release/compare/breakages.ts";
 import { importsOfInternal } from "../release/internal.ts";
@@ -53,6 +54,12 @@ export const checks: readonly Check[] = [
     name: "contract is linted (buf lint)",
     mend: "mend the protos that it names",
     run: contractLintFaults,
+  },
+  {
+    key: "version",
+    name: "packages have one version, which the changelog tells of",
+    mend: "write the version of runtime/config/version.ts where another one stands",
+    run: strayVersions,
   },
   {
     key: "contract-format",

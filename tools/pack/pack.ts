@@ -8,7 +8,10 @@ const PROJECTS = ["tsconfig.build.json", "sdk/typescript/tsconfig.build.json"];
 /** What is read at run time and is no TypeScript. */
 const FILES = [
   "LICENSE",
+  "CHANGELOG.md",
   "README.md",
+  "docs/**/*.md",
+  "docs/console/*-1440/run.png",
   "examples/{agents,hosted,scripts,tools,workers}/*",
   "gen/console/*",
   "gen/jsonschema/*.json",

@@ -16,4 +16,4 @@ __all__ = [
     "progress",
     "worker_main",
 ]
-__version__ = "0.1.0"
+__version__ = "0.2.0"

@@ -15,6 +15,7 @@ import {
 import { z } from "zod";
 import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import type { Tool, ToolLog } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { VERSION } from "#runtime/config/version.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { currentTrace } from "#runtime/telemetry/trace-context.ts";
 import { delay } from "#runtime/time/delay.ts";
@@ -159,7 +160,7 @@ async function openOnce(
   const close = () =>
     transport.close().catch((error) => context.logger.warn({ err: error }, `closing ${server.name} failed`));
   const client = new Client(
-    { name: "toolbus", version: "0.1.0" },
+    { name: "toolbus", version: VERSION },
     {
       capabilities: { ...capabilitiesOf(server), elicitation: { form: {}, url: {} } },
       inputRequired: { autoFulfill: false },

@@ -27,7 +27,11 @@ export const prod: Proofs = {
       ),
     ),
     open("the package is to be had from the registry", "It is private."),
-    open("Python and Go packages", "There are generated stubs, no packages."),
+    shown(
+      "wheels for Python are built twice alike, and work where nothing else is installed",
+      testsOf("tools/pack/release.test.ts")("a release holds every package, built twice alike and proven"),
+    ),
+    open("a Go package", "Its module is not at the path that it names."),
     shown("an image and a compose file of many hold what they need, as far as reading them shows", [
       ...image("copies everything that the command and the services import"),
       ...compose("runs every service, and nothing else"),

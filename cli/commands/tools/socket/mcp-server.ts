@@ -1,4 +1,5 @@
 import { Server } from "@modelcontextprotocol/server";
+import { VERSION } from "#runtime/config/version.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { Validator } from "#runtime/schema/json-schema/validator.ts";
 import { prefixedName } from "./frames.ts";
@@ -6,7 +7,7 @@ import type { SocketClient } from "./socket-client.ts";
 
 /** The tools of the caller, by their prefixed names (CTR-2), as an MCP server of either era. A tool that fails is a result with `isError`, which the model reads. */
 export function callerMcpServer(client: Pick<SocketClient, "config" | "tried" | "call">, validator: Validator): Server {
-  const info = { name: "toolbus-agent-client", version: "0.1.0" };
+  const info = { name: "toolbus-agent-client", version: VERSION };
   const server = new Server(info, { capabilities: { tools: { listChanged: true } } });
   server.setRequestHandler("tools/list", async () => {
     await client.tried; // for clients that list once, at their start

@@ -5,6 +5,7 @@ import { type Service, Svcm } from "@nats-io/services";
 import { TransientMap } from "#runtime/collections/transient-map.ts";
 import { until } from "#runtime/time/until.ts";
 import { whileWaitedFor } from "../../../bus/link/waited.ts";
+import { VERSION } from "../../../config/version.ts";
 import { connectError } from "../../../failure/connect.ts";
 import { methodsFromRoutes } from "../../handling/recording-router.ts";
 import { notSent } from "../call/delivery.ts";
@@ -84,7 +85,7 @@ class CallServer implements AsyncDisposable, MuxCall {
   }
 
   async start(): Promise<void> {
-    const { service, instance = randomUUID(), version = "0.1.0", routes, interceptors = [] } = this.#options;
+    const { service, instance = randomUUID(), version = VERSION, routes, interceptors = [] } = this.#options;
     this.#ticker = this.#mux.register(this);
     this.#cancels = this.#connection.subscribe(cancelSubjectOf(service), {
       callback: (error, message) => (error ? this.#broken(error) : this.#cancel(message.string())),

@@ -1,5 +1,6 @@
 import type { CallOptions } from "@connectrpc/connect";
 import { type CallToolResult, type RequestId, Server, type ServerCapabilities } from "@modelcontextprotocol/server";
+import { VERSION } from "#runtime/config/version.ts";
 import { type CallInSession, follow } from "../calls/call.ts";
 import { type Asking, followQuestions } from "../calls/questions.ts";
 import { teller } from "../calls/telling.ts";
@@ -55,7 +56,7 @@ export interface AgentServerOptions {
 
 const NOBODY_ASKED: Asking = { answers: { forms: false, urls: false }, ask: async () => undefined };
 /** What clients are told of this server. */
-export const INFO = { name: "toolbus", title: "toolbus", version: "0.1.0" };
+export const INFO = { name: "toolbus", title: "toolbus", version: VERSION };
 /** A list is an answer for one principal, and clients that listen are told when it is another. */
 const CACHE = { ttlMs: 5_000, cacheScope: "private" } as const;
 const CACHED = ["tools/list", "prompts/list", "resources/list", "resources/templates/list", "server/discover"] as const;
