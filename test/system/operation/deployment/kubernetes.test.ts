@@ -1,5 +1,6 @@
 // The manifests of Kubernetes, as kustomize renders them. That Kubernetes takes them is a check (`npm run check -- kubernetes`).
 
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { describe, expect, it } from "vitest";
@@ -85,6 +86,17 @@ describe("BUS-6 the services in Kubernetes", () => {
     expect(workload.spec.template.spec.securityContext).toMatchObject({ runAsNonRoot: true, runAsUser: 1000 });
     expect(dockerfile).toContain("\nUSER 1000:1000\n");
   });
+});
+
+it("is preceded by the commands that make every secret that it wants", async () => {
+  const head = await readFile(join(projectRoot, "deploy/kubernetes/base/kustomization.yaml"), "utf8");
+  const [, loop = ""] = /^# {3}for service in ([a-z -]+); do$/m.exec(head) ?? [];
+  expect(loop.split(" ").sort()).toEqual(listServices());
+  expect(head).toContain('secret generic "bus-$service" --from-file "bus/$service.nk" --from-file bus/trust.json');
+  const made = [...head.matchAll(/secret generic ([\w-]+) /g)].map(([, name]) => name);
+  const wanted = JSON.stringify(nats).matchAll(/"secret(?:KeyRef)?":\{[^}]*"name":"([\w-]+)"/g);
+  expect(made).toEqual(["bus-users", "nats-routes", "gateway-settings", "orchestrator-settings"]);
+  expect([...wanted].map(([, name]) => name).sort()).toEqual(["bus-users", "nats-routes"]);
 });
 
 describe("the network in Kubernetes", () => {
