@@ -11,6 +11,9 @@ const places: readonly (readonly [path: string, version: RegExp])[] = [
   ["sdk/python-client/pyproject.toml", /^version = "(.+)"/m],
   ["gen/python/pyproject.toml", /^version = "(.+)"/m],
   ["docs/projects.md", /toolbus-(\d.+?)\.tgz/],
+  ["deploy/kubernetes/base/kustomization.yaml", /newTag: (\d.+)$/m],
+  ["deploy/systemd/toolbus.service", /toolbus-(\d.+?)\.tgz/],
+  ["deploy/systemd/toolbus@.service", /toolbus-(\d.+?)\.tgz/],
   ["CHANGELOG.md", /^## \[(\d.*?)\]/m],
 ];
 

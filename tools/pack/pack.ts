@@ -10,6 +10,7 @@ const FILES = [
   "LICENSE",
   "CHANGELOG.md",
   "README.md",
+  "deploy/**/*.{yaml,conf,service}",
   "docs/**/*.md",
   "docs/console/*-1440/run.png",
   "examples/{agents,hosted,scripts,tools,workers}/*",
