@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { afterEach, expect, test, vi } from "vitest";
 import { RunState, RunStateSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import { SpaceEventSchema } from "#gen/toolbus/space/v1/space_pb.ts";
-import { nameOfValue, oneLine, printError, printLine, printTable } from "./print.ts";
+import { fittingWidths, nameOfValue, oneLine, printError, printLine, printTable } from "./print.ts";
 import { textOfSpaceEvent } from "./space-printer.ts";
 
 afterEach(() => void vi.restoreAllMocks());
@@ -25,6 +25,30 @@ test("a table's columns are as wide as their widest cell, and the last one ends 
     ),
   );
   expect(table).toBe("NAME    KIND\na       b\nlonger  c\n");
+});
+
+test.each([
+  [[4, 10, 8], 80, [4, 10, 8]],
+  [[4, 60, 10], 40, [4, 22, 10]],
+  [[4, 60, 90], 44, [4, 18, 18]],
+  [[60, 60], undefined, [60, 60]],
+  [[60, 60], 3, [4, 4]],
+])(
+  "columns that need %j have in %s of a terminal %j: the widest give way, and all stay readable",
+  (needed, columns, widths) => {
+    expect(fittingWidths(needed, columns)).toEqual(widths);
+  },
+);
+
+test("a table as wide as the terminal shows where a cell was cut", () => {
+  const before = process.stdout.columns;
+  process.stdout.columns = 20;
+  try {
+    const table = printed(() => printTable(["NAME", "WHY"], [["a", "because it is not allowed"]]));
+    expect(table).toBe("NAME  WHY\na     because it is…\n");
+  } finally {
+    process.stdout.columns = before;
+  }
 });
 
 test("a table without rows still says what it would show", () => {

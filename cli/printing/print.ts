@@ -10,15 +10,35 @@ export function printMessage<D extends DescMessage>(schema: D, message: MessageS
   printJson(toJson(schema, message) as object);
 }
 
-/** Columns as wide as they need be; the last one is cut to the terminal. */
+/** Columns as wide as they need be, as long as the terminal has room for them: then the widest are cut. */
 export function printTable(head: readonly string[], rows: readonly (readonly string[])[]): void {
-  const widths = head.map((title, column) => Math.max(title.length, ...rows.map((row) => (row[column] ?? "").length)));
+  const needed = head.map((title, column) => Math.max(title.length, ...rows.map((row) => (row[column] ?? "").length)));
+  const widths = fittingWidths(needed, process.stdout.columns);
+  const cut = (text: string, width: number) => (text.length > width ? `${text.slice(0, width - 1)}…` : text);
   const line = (cells: readonly string[]) =>
-    cells.map((cell, column) => (column === cells.length - 1 ? cell : cell.padEnd(widths[column] ?? 0))).join("  ");
-  const width = process.stdout.columns;
-  const cut = (text: string) => (width !== undefined && text.length > width ? `${text.slice(0, width - 1)}…` : text);
-  printLine(colors.dim(cut(line(head))));
-  for (const row of rows) printLine(cut(line(row)));
+    cells
+      .map((cell, column) => cut(cell, widths[column] ?? 0).padEnd(widths[column] ?? 0))
+      .join(GAP)
+      .trimEnd();
+  printLine(colors.dim(line(head)));
+  for (const row of rows) printLine(line(row));
+}
+
+const GAP = "  ";
+
+/** The widths of columns that need so much, in a terminal that has so much; the widest give way first, each to the same width. */
+export function fittingWidths(needed: readonly number[], columns = Number.POSITIVE_INFINITY): number[] {
+  let room = columns - GAP.length * (needed.length - 1);
+  let most = Number.POSITIVE_INFINITY;
+  for (const [index, width] of needed.toSorted((a, b) => a - b).entries()) {
+    const share = Math.max(4, Math.floor(room / (needed.length - index)));
+    if (width > share) {
+      most = share;
+      break;
+    }
+    room -= width;
+  }
+  return needed.map((width) => Math.min(width, most));
 }
 
 /** Text that fits into a table's cell. */

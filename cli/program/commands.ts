@@ -25,6 +25,11 @@ export const commands: readonly ListedCommand[] = [
     load: async () => (await import("../commands/suite/dev.ts")).addDevCommand,
   },
   {
+    term: "down [options]",
+    description: "Stop the suite of this machine that `up` or `dev` started, once what is in flight is finished",
+    load: async () => (await import("../commands/suite/down.ts")).addDownCommand,
+  },
+  {
     term: "run [options] <agent> <input...>",
     description: "Run an agent and show what happens until it ends",
     load: async () => (await import("../commands/runs/run.ts")).addRunCommand,

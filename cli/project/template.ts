@@ -12,7 +12,7 @@ const MARK = `# This folder is a toolbus project: \`toolbus up\` serves what is 
 `;
 
 const VARIABLES = `# Read by toolbus wherever in this project it is started. What the environment sets stands above it.
-# All settings: https://www.npmjs.com/package/toolbus, docs/settings.md
+# All settings: node_modules/toolbus/docs/settings.md
 
 # The model of agents/assistant.json: any server that speaks OpenAI's chat completions.
 # OPENAI_BASE_URL=https://api.openai.com/v1
@@ -21,6 +21,9 @@ const VARIABLES = `# Read by toolbus wherever in this project it is started. Wha
 # Secrets that tools and MCP servers name as \${secret:NAME}.
 # TOOLBUS_SECRET_NAME=
 `;
+
+/** Whatever the package.json of the project says, as `npm init` writes it: hosted modules are ECMAScript modules. */
+const MODULES = '{ "type": "module" }\n';
 
 const IGNORED = ".toolbus/\n.env\nnode_modules/\n__pycache__/\n";
 
@@ -37,7 +40,13 @@ export async function makeProject(directory: string): Promise<Made> {
   await mkdir(join(directory, "schemas"), { recursive: true });
   for (const name of SCHEMAS)
     await cp(join(programDirectory, "gen", "jsonschema", name), join(directory, "schemas", name));
-  const texts = { "toolbus.yaml": MARK, ".env": VARIABLES, ".gitignore": IGNORED, ...(await examples()) };
+  const texts = {
+    "toolbus.yaml": MARK,
+    ".env": VARIABLES,
+    ".gitignore": IGNORED,
+    "hosted/package.json": MODULES,
+    ...(await examples()),
+  };
   for (const [path, text] of Object.entries(texts)) {
     await mkdir(join(directory, path, ".."), { recursive: true });
     (await writeNew(join(directory, path), text)) ? made.push(path) : kept.push(path);

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
+import { SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
 import { type Connection, globalOptionsOf, openConnection } from "../connection.ts";
 import { exitCodes, UsageFault } from "../faults/fault.ts";
 import { openInterruption } from "./interruption.ts";
@@ -8,12 +9,14 @@ import { openInterruption } from "./interruption.ts";
 export interface InSession {
   agent?: string;
   session?: string;
+  space?: string;
 }
 
 export function withSessionOptions(command: Command): Command {
   return command
     .option("-a, --agent <name>", "open a session with this agent for the call")
-    .option("-s, --session <id>", "call in this session");
+    .option("-s, --session <id>", "call in this session")
+    .option("--space <id>", "enter this space first, where people see visible tools and answer");
 }
 
 export interface OpenedSession {
@@ -35,6 +38,7 @@ export async function withSession(
   const { signal } = interruption;
   const session = await openSession(connection, options);
   try {
+    if (options.space !== undefined) await enterSpace(connection, session.id, options.space);
     await work({ connection, sessionId: session.id, signal, json: global.json === true });
   } finally {
     if (signal.aborted) process.exitCode = exitCodes.interrupted;
@@ -52,6 +56,13 @@ export function inSession(
   return withSession(options, command, (opened) =>
     work({ ...opened, source: { sessionId: opened.sessionId, source } }),
   );
+}
+
+async function enterSpace(connection: Connection, sessionId: string, spaceId: string): Promise<void> {
+  const { session } = await connection.client(SessionService).getSession({ sessionId });
+  const agent = session?.agent ?? "";
+  const member = { case: "agent" as const, value: { sessionId, agent } };
+  await connection.client(SpaceService).enterSpace({ spaceId, member });
 }
 
 async function openSession(connection: Connection, options: InSession): Promise<{ id: string; isOwn: boolean }> {

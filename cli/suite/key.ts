@@ -10,6 +10,7 @@
 import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { identityOfProcess, type ProcessIdentity } from "#runtime/bus/nats-server/process-identity.ts";
 import { LocalFailure } from "#runtime/failure/local-failure.ts";
 
 export interface SuiteKey {
@@ -50,18 +51,24 @@ function refuseShared(path: string): void {
   throw new LocalFailure("failed_precondition", text, { kind: "key_not_private" });
 }
 
+/** A suite that runs, and the process that started it. */
+export interface RunningSuite extends ProcessIdentity {
+  readonly url: string;
+}
+
 /** Lets commands find a suite that runs; disposing takes it back. */
-export function announceSuite(directory: string, url: string): Disposable {
+export async function announceSuite(directory: string, url: string): Promise<Disposable> {
   const path = join(directory, record);
-  writeFileSync(path, `${JSON.stringify({ url, pid: process.pid })}\n`, { mode: 0o600 });
+  const suite: RunningSuite = { url, pid: process.pid, startedAt: "", ...(await identityOfProcess(process.pid)) };
+  writeFileSync(path, `${JSON.stringify(suite)}\n`, { mode: 0o600 });
   return { [Symbol.dispose]: () => rmSync(path, { force: true }) };
 }
 
 /** The suite that runs with this directory. */
-export function suiteIn(directory: string): { readonly url: string } | undefined {
+export function suiteIn(directory: string): RunningSuite | undefined {
   try {
-    const { url, pid } = JSON.parse(readFileSync(join(directory, record), "utf8")) as { url: string; pid: number };
-    return isAlive(pid) ? { url } : undefined;
+    const suite = JSON.parse(readFileSync(join(directory, record), "utf8")) as RunningSuite;
+    return isAlive(suite.pid) ? suite : undefined;
   } catch {
     return undefined; // there is none
   }

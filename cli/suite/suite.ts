@@ -6,12 +6,14 @@ import { existsSync } from "node:fs";
 import { delimiter, join, resolve } from "node:path";
 import { readLogin, writeCredentials } from "#runtime/bus/credentials/directory.ts";
 import { ADMIN } from "#runtime/bus/credentials/login.ts";
+import { isSameProcessAlive } from "#runtime/bus/nats-server/process-identity.ts";
 import { packagesDirectory, userCache } from "#runtime/config/places.ts";
 import { withSecretFiles } from "#runtime/config/secrets/secret-files.ts";
+import { LocalFailure } from "#runtime/failure/local-failure.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import { foldersOfProject, projectDirectory } from "../project/project.ts";
 import { busUsersFromProcess } from "./bus-users/bus-users.ts";
-import { announceSuite, openKey, openLoginKey, type SuiteKey } from "./key.ts";
+import { announceSuite, openKey, openLoginKey, type SuiteKey, suiteIn } from "./key.ts";
 import { openLogFiles } from "./log-files.ts";
 import { openKeptNats } from "./nats.ts";
 import { listServices } from "./service-names.ts";
@@ -64,6 +66,7 @@ export interface Suite extends AsyncDisposable {
 export async function openSuite(options: SuiteOptions): Promise<Suite> {
   await using stack = new AsyncDisposableStack();
   const directory = resolve(options.directory);
+  await refuseSecond(directory);
   const logs = stack.use(openLogFiles(join(directory, "logs")));
   const keys = options.env?.TOOLBUS_BUS_CREDENTIALS ?? process.env.TOOLBUS_BUS_CREDENTIALS;
   const credentials = keys === undefined ? join(directory, "bus") : resolve(keys);
@@ -105,7 +108,7 @@ export async function openSuite(options: SuiteOptions): Promise<Suite> {
   const groups = options.isolate ? names.map((name) => [name]) : inOneProcess(names);
   await unlessAborted(Promise.all(groups.map((group) => services.launch(group))), options.signal);
   const url = names.includes("gateway") ? await services.gatewayUrl : "";
-  if (url !== "") stack.use(announceSuite(directory, url));
+  if (url !== "") stack.use(await announceSuite(directory, url));
   const owned = stack.move();
 
   return {
@@ -191,4 +194,13 @@ function protectedPaths(secrets: readonly string[], given: NodeJS.ProcessEnv): N
 function secretsOf(directory: string): NodeJS.ProcessEnv {
   const path = join(directory, "secrets");
   return existsSync(path) ? { TOOLBUS_SECRETS_DIRECTORY: path } : {};
+}
+
+/** What a directory keeps is one suite's at a time. */
+async function refuseSecond(directory: string): Promise<void> {
+  const running = suiteIn(directory);
+  if (running === undefined || running.pid === process.pid || !(await isSameProcessAlive(running))) return;
+  const { url, pid } = running;
+  const text = `the suite of ${directory} is up at ${url} already, started by process ${pid}: "toolbus down" stops it, --directory starts another one`;
+  throw new LocalFailure("failed_precondition", text, { kind: "suite_is_up" });
 }

@@ -3,10 +3,10 @@ import type { FunctionCall } from "#gen/toolbus/run/v1/run_pb.ts";
 import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { openEnding } from "#runtime/time/ending.ts";
+import { createAnswering, LinesEnded } from "../answering/answering.ts";
 import type { Connection } from "../connection.ts";
 import { exitCodes } from "../faults/fault.ts";
 import { printNote } from "../printing/print.ts";
-import { createAnswering, LinesEnded } from "../requests/answering.ts";
 import { type ShowOptions, showToEnd } from "./show-to-end.ts";
 
 /** Shows a run until it ends, and asks whoever sits there, or what is piped in, for the outputs that it waits for (LOOP-5). */

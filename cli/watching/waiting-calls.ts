@@ -1,9 +1,10 @@
 import { type ToolCall, ToolCallState } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { isObject } from "#runtime/schema/json-object.ts";
+import { questionOf } from "#runtime/content/questions.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { openEnding } from "#runtime/time/ending.ts";
+import { sampleJson } from "../answering/sample-answer.ts";
 import type { Connection } from "../connection.ts";
 import { oneLine } from "../printing/print.ts";
 import type { RunPrinter } from "../printing/run-printer.ts";
@@ -64,22 +65,11 @@ export function openWaitingCalls(
 
 /** Whose turn it is, and what to type. */
 export function textOfWaiting(call: ToolCall): string {
-  const { callId, tool, spaceId, executionType, outputSchemaJson, argumentsJson } = call;
+  const { callId, tool, spaceId, executionType, argumentsJson } = call;
   const asked = `${tool} ${oneLine(argumentsJson)}`;
-  const answer = `'${outlineOf(outputSchemaJson)}'`;
-  if (call.question !== undefined) return `waits for a person: ${asked}\n  toolbus calls answer ${callId} '{…}'`;
+  const sample = `'${sampleJson(questionOf(call).schemaJson)}'`;
+  if (call.question !== undefined) return `waits for a person: ${asked}\n  toolbus calls answer ${callId} ${sample}`;
   if (executionType === ExecutionType.SPACE)
-    return `waits for a person in the space ${spaceId}: ${asked}\n  toolbus answer ${spaceId} ${callId} ${answer}`;
-  return `waits for whoever watches for ${asked}\n  toolbus calls submit ${callId} ${answer}`;
-}
-
-/** What an answer looks like: each property that the schema of the result names, with its type. */
-function outlineOf(schemaJson: string): string {
-  const schema: unknown = schemaJson === "" ? {} : JSON.parse(schemaJson);
-  const properties = isObject(schema) && isObject(schema.properties) ? schema.properties : {};
-  const parts = Object.entries(properties).map(([name, property]) => {
-    const type = isObject(property) && typeof property.type === "string" ? property.type : "…";
-    return `"${name}": ${type}`;
-  });
-  return parts.length === 0 ? "{…}" : `{${parts.join(", ")}}`;
+    return `waits for a person in the space ${spaceId}: ${asked}\n  toolbus answer ${spaceId} ${callId} ${sample}`;
+  return `waits for whoever watches for ${asked}\n  toolbus calls submit ${callId} ${sample}`;
 }

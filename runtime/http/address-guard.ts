@@ -41,8 +41,17 @@ const SPECIAL_V4 = [
 /** Only global unicast (2000::/3) is outside, without the ranges in it that embed IPv4 addresses or document. */
 const SPECIAL_V6 = ["::/3", "4000::/2", "8000::/1", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"];
 
+export interface AddressGuardOptions {
+  /** The variable that says what is allowed. */
+  readonly setting?: string;
+  readonly resolveWith?: ResolveHost;
+}
+
 /** `allowed` holds `host:port` (a name or an address) and ranges in CIDR form. */
-export function createAddressGuard(allowed: readonly string[], resolveWith: ResolveHost = systemResolve): AddressGuard {
+export function createAddressGuard(
+  allowed: readonly string[],
+  { setting = "the configuration", resolveWith = systemResolve }: AddressGuardOptions = {},
+): AddressGuard {
   const isSpecial = rangeCheck([...SPECIAL_V4, ...SPECIAL_V6]);
   const isAllowed = rangeCheck(allowed.filter((entry) => entry.includes("/")));
   const allowedHosts = new Set(allowed.filter((entry) => !entry.includes("/")).map((entry) => entry.toLowerCase()));
@@ -52,7 +61,7 @@ export function createAddressGuard(allowed: readonly string[], resolveWith: Reso
     if (!isSpecial(plain) || isAllowed(plain)) return undefined;
     const bracketed = isIPv6(host) ? `[${host}]` : host;
     if (allowedHosts.has(`${bracketed.toLowerCase()}:${port}`)) return undefined;
-    return `the address ${plain} of ${host} is not a public one, and the configuration does not allow it`;
+    return `the address ${plain} of ${host} is not a public one, and ${setting} does not allow it`;
   }
 
   return {

@@ -77,7 +77,7 @@ export async function openService(config: McpBridgeConfig, context: ServiceConte
       findTransport,
       logger,
       redact,
-      runGuard: createAddressGuard(config.runAllow),
+      runGuard: createAddressGuard(config.runAllow, { setting: "TOOLBUS_MCP_RUN_ALLOW" }),
       starts,
     }),
   });

@@ -211,7 +211,13 @@ function openExecution(
   { outside, ...provided }: { outside: Executors["outside"] } & Omit<ProvidersOptions, "graceMs">,
 ): Execution {
   const { gatewayAllow, gatewayMaxResponseBytes: maxResponseBytes, secrets, workerStartupMs } = config;
-  const gateway = stack.use(openGateway({ guard: createAddressGuard(gatewayAllow), secrets, maxResponseBytes }));
+  const gateway = stack.use(
+    openGateway({
+      guard: createAddressGuard(gatewayAllow, { setting: "TOOLBUS_GATEWAY_ALLOW" }),
+      secrets,
+      maxResponseBytes,
+    }),
+  );
   const graceMs = (provider: string) => PROVIDER_GRACE_MS + (provider === "worker" ? workerStartupMs : 0);
   return createExecution({ gateway, outside, providers: createProviderExecution({ ...provided, graceMs }) });
 }
@@ -225,7 +231,7 @@ function openFiles(config: Config, { catalogue, editor, audit, logger }: FilesPa
       ...config,
       audit,
       onFaults: (faults) => logger.warn({ faults }, faults.length > 0 ? "files are refused" : "all files are good"),
-      onWarnings: (agent, warnings) => logger.warn({ agent, warnings }, "an agent was loaded with warnings"),
+      onWarnings: (agent, warnings) => logger.warn({ agent }, `agent ${agent}: ${warnings.join("; ")}`),
     },
   );
 }

@@ -8,15 +8,18 @@ const PROJECTS = ["tsconfig.build.json", "sdk/typescript/tsconfig.build.json"];
 /** What is read at run time and is no TypeScript. */
 const FILES = [
   "LICENSE",
-  "CHANGELOG.md",
-  "README.md",
+  "{CHANGELOG,SECURITY}.md",
+  "{Dockerfile,compose.yaml,docker-compose.yml}",
+  "console/README.md",
   "deploy/**/*.{yaml,conf,service}",
   "docs/**/*.md",
   "docs/console/*-1440/run.png",
-  "examples/{agents,hosted,scripts,tools,workers}/*",
+  "examples/**/*.{go,html,json,md,mod,py,sum,ts}",
   "gen/console/*",
   "gen/jsonschema/*.json",
+  "proto/**/*.{md,proto}",
   "runtime/**/*.txt",
+  "sdk/*/README.md",
   "sdk/python/toolbus_sdk/**/{*.py,py.typed}",
   "services/worker-pool/inspector/*.py",
 ];
@@ -28,6 +31,8 @@ export async function packPackage(directory: string): Promise<string> {
   for (const project of PROJECTS) await compile(project, directory);
   for await (const file of glob(FILES, { cwd: root }))
     await cp(join(root, file), join(directory, file), { recursive: true });
+  const readme = await readFile(join(root, "tools/pack/package-readme.md"), "utf8");
+  await writeFile(join(directory, "README.md"), readme.replaceAll("](../../", "]("));
   await writeFile(join(directory, "package.json"), JSON.stringify(await manifest(), undefined, 2));
   const target = dirname(directory);
   const name = await runCommand("npm", ["pack", "--silent", "--pack-destination", target], { cwd: directory });

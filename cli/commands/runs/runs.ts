@@ -22,6 +22,7 @@ import {
 import { eventsUpTo, replayFromEvents, textOfItem } from "#runtime/content/replay.ts";
 import { textContent } from "#runtime/content/text.ts";
 import { textOfAmount } from "#runtime/money/money.ts";
+import { addSubmissionOption, submissionOf } from "../../answering/submission.ts";
 import { type Connection, globalOptionsOf, openConnection } from "../../connection.ts";
 import { UsageFault } from "../../faults/fault.ts";
 import {
@@ -39,7 +40,6 @@ import { endingText } from "../../printing/run-printer.ts";
 import { linesOfReplay } from "../../replay/lines.ts";
 import { pastTime } from "../../requests/past-time.ts";
 import { startOnce } from "../../requests/start-once.ts";
-import { addSubmissionOption, submissionOf } from "../../requests/submission.ts";
 import { showToEnd } from "../../watching/show-to-end.ts";
 import { watchRun } from "../watch.ts";
 

@@ -1,9 +1,9 @@
 import type { Command } from "commander";
 import { SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
+import { addSubmissionOption, submissionOf } from "../../answering/submission.ts";
 import { globalOptionsOf, openConnection } from "../../connection.ts";
 import { UsageFault } from "../../faults/fault.ts";
 import { printLine, printNote } from "../../printing/print.ts";
-import { addSubmissionOption, submissionOf } from "../../requests/submission.ts";
 
 export function addAnswerCommand(program: Command): void {
   const command = program

@@ -6,9 +6,9 @@ import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { type ToolCall, ToolCallSchema, ToolCallState } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { isForPeople, questionOf } from "#runtime/content/questions.ts";
+import { sampleJson } from "../../answering/sample-answer.ts";
 import { type Connection, globalOptionsOf, openConnection } from "../../connection.ts";
 import { colors, oneLine, printJson, printLine, printNote } from "../../printing/print.ts";
-import { sampleJson } from "./sample-answer.ts";
 
 export function addAnswersCommand(program: Command): void {
   program

@@ -48,6 +48,6 @@ async function tracing(): Promise<Check> {
   const isGood = scope !== "" && scope !== "0";
   const text = isGood
     ? `processes of one user cannot read each other's memory (${path} is ${scope})`
-    : `an unconfined process can read the memory of other processes of its user (${path} is ${scope || "not there"})`;
+    : `an unconfined process can read the memory of other processes of its user (${path} is ${scope || "not there"}). As root: sysctl kernel.yama.ptrace_scope=1, where the kernel has it; confined tools are kept apart without it`;
   return { name: "tracing", isGood, text };
 }

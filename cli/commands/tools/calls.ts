@@ -7,11 +7,11 @@ import {
   SubmitToolResultResponseSchema,
   ToolCallService,
 } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
+import { addSubmissionOption, submissionOf } from "../../answering/submission.ts";
 import { globalOptionsOf, openConnection } from "../../connection.ts";
 import { UsageFault } from "../../faults/fault.ts";
 import { addResultCommand } from "../../printing/call-result.ts";
 import { nameOfValue, oneLine, printLine, printMessage, printNote, printTable } from "../../printing/print.ts";
-import { addSubmissionOption, submissionOf } from "../../requests/submission.ts";
 
 export function addCallsCommand(program: Command): void {
   const calls = program.command("calls").description("List, answer, read or cancel recorded tool calls");

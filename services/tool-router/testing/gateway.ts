@@ -16,7 +16,7 @@ export interface TestCall {
 /** A gateway by itself, with a secret KEY; `call` gives the answer's JSON text. */
 export function openTestGateway(options: { allow: string[]; resolveWith?: ResolveHost; maxResponseBytes?: number }) {
   const { allow, resolveWith, maxResponseBytes = 50_000 } = options;
-  const guard = createAddressGuard(allow, resolveWith);
+  const guard = createAddressGuard(allow, { ...(resolveWith && { resolveWith }) });
   const gateway = openGateway({ guard, secrets: new Map([["KEY", "s3cret"]]), maxResponseBytes });
   return {
     async call(url: string, call: TestCall = {}): Promise<string> {

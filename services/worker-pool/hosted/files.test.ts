@@ -85,6 +85,16 @@ describe("files of the directory", () => {
     await until(async () => (await status(source)) === undefined, { timeoutMs: 30_000 });
   });
 
+  test("PROD-1 a module that a package.json makes CommonJS is refused with the way out", async () => {
+    await mkdir(join(hosted, "plain"));
+    await write("plain/package.json", '{"type":"commonjs"}');
+    await write("plain/inner.js", "export default { tools: [{ name: 'inner', run() {} }] };");
+    await write("outer.ts", 'export { default } from "./plain/inner.js";');
+    const reason = async () => (await status("outer"))?.reason;
+    const words = /export.*makes it CommonJS: put one with \{"type":"module"\} beside it/s;
+    await until(async () => words.test((await reason()) ?? ""), { timeoutMs: 30_000, what: String(words) });
+  });
+
   test("a change is loaded, of what it imports too, watchers are told, and calls in flight finish on what they began", async () => {
     await mkdir(join(hosted, "parts"), { recursive: true });
     await write("parts/word.ts", 'export const word = "old";');

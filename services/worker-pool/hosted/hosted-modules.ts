@@ -33,6 +33,7 @@ import {
   noteAnswer,
   noteCrash,
   type Place,
+  reasonWithWayOut,
   refuseBackedOff,
   startOfModule,
 } from "./module-place.ts";
@@ -218,7 +219,7 @@ export class HostedModules implements AsyncDisposable {
       if (before.kind === "ready") this.#letGo(before.module);
       logger.info({ file: place.file }, `${place.file} offers ${module.tools.map(({ name }) => name).join(", ")}`);
     } catch (error) {
-      const reason = messageFromUnknown(error);
+      const reason = reasonWithWayOut(messageFromUnknown(error));
       this.#leave(place);
       place.state = { kind: "refused", reason };
       logger.warn({ file: place.file }, `${place.file} is refused: ${reason}`);

@@ -78,3 +78,9 @@ export function refuseBackedOff({ file, retryAtMs }: Place): void {
     reason: "WORKER_BACKED_OFF",
   });
 }
+
+/** A module that Node took for CommonJS fails at its first `import` or `export`, and not by its author's fault. */
+export function reasonWithWayOut(reason: string): string {
+  if (!/Unexpected token 'export'|Cannot use import statement/.test(reason)) return reason;
+  return `${reason} (the package.json above it makes it CommonJS: put one with {"type":"module"} beside it, and save it again)`;
+}

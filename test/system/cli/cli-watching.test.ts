@@ -62,7 +62,7 @@ describe("what happens, as it happens", () => {
   it("PROD-3 `run` says who is waited for and how to answer, and closes the session that it opened", async () => {
     await suite.connection.client(SpaceService).createSpace({ spaceId: "desk", title: "Desk" });
     await using run = follow("run", "asker", "desk");
-    const told = /waits for a person in the space desk: ask .*\n {2}toolbus (answer desk \S+) '\{…\}'/;
+    const told = /waits for a person in the space desk: ask .*\n {2}toolbus (answer desk \S+) 'JSON'/;
     const command = await until(() => told.exec(run.written.stderr)?.[1], { what: "the advice" });
     const [, sessionId = ""] = /in session (\S+)/.exec(run.written.stderr) ?? [];
     expect(await stateOf(sessionId)).toBe(SessionState.ACTIVE);

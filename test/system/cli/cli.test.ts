@@ -11,6 +11,7 @@ import {
   ExplainToolResponseSchema,
   ListToolsResponseSchema,
 } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
+import { until } from "#runtime/time/until.ts";
 import { plainAgent } from "../../harness/agents/plain-run.ts";
 import { commandsAt, firstIn, messagesIn } from "../../harness/commands/commands-at.ts";
 import { openTestSuite, type TestSuite } from "../../harness/suite.ts";
@@ -67,6 +68,20 @@ describe("tools and calls", () => {
     expect(read).toMatchObject({ exitCode: 0 });
     const { outputJson } = firstIn(CallToolResultSchema, read.stdout);
     expect(JSON.parse(outputJson)).toMatchObject({ args: { text: "höh\n" } });
+  });
+
+  it("calls a tool that a person answers, in the space that is named", async () => {
+    const without = await toolbus("call", "ask", '{"question":"May I?"}', "-a", "asker");
+    expect(without.exitCode).toBe(1);
+    expect((await toolbus("spaces", "create", "office")).exitCode).toBe(0);
+    const call = toolbus("call", "ask", '{"question":"May I?"}', "-a", "asker", "--space", "office");
+    const answer = async () => {
+      const waits = /toolbus (answer office \S+)/.exec((await toolbus("answers")).stdout)?.[1];
+      return waits?.split(" ");
+    };
+    const command = await until(answer, { timeoutMs: 30_000, what: "the question to wait" });
+    expect((await toolbus(...command, '{"answer":"Yes"}')).exitCode).toBe(0);
+    expect(await call).toMatchObject({ exitCode: 0, stdout: expect.stringContaining("Yes") });
   });
 
   it("a tool's error is its output, and exits with 1", async () => {

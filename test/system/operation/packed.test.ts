@@ -1,11 +1,12 @@
 // The package as who installs it has it: from its tarball and the registry, in an empty folder, with an empty home.
 
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { glob, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { packagesDirectory } from "#runtime/config/places.ts";
 import { until } from "#runtime/time/until.ts";
+import { faultsInLinks } from "../../../tools/check/texts/links.ts";
 import { observeCommand, runCommand as runProgram } from "../../../tools/gen/command.ts";
 import { packPackage } from "../../../tools/pack/pack.ts";
 import { type CommandOptions, runCommand, startCommand } from "../../harness/commands/command.ts";
@@ -22,7 +23,7 @@ beforeAll(async () => {
   await mkdir(project);
   await mkdir(join(root, "home"));
   const tarball = await packPackage(join(root, "toolbus"));
-  await writeFile(join(project, "package.json"), "{}");
+  await writeFile(join(project, "package.json"), '{"type":"commonjs"}'); // as npm makes it
   await runProgram("npm", ["install", "--silent", "--no-audit", "--no-fund", "--ignore-scripts", tarball], {
     cwd: project,
   });
@@ -70,6 +71,14 @@ describe("PROD-1 the packed package", () => {
     expect(await call("@notes/remember", '{"text":"hi"}')).toEqual({ notes: 1 });
     const inside = { ...options, installed: { ...options.installed, cwd: join(project, "agents") } } as CommandOptions;
     expect(await runCommand(["agents"], inside), "from a folder inside").toMatchObject({ exitCode: 0 });
+  });
+
+  it("has a README and pages whose links lead to what it brings", async () => {
+    const folder = join(project, "node_modules", "toolbus");
+    const paths = await Array.fromAsync(glob("**/*.*", { cwd: folder, exclude: ["node_modules/**"] }));
+    expect(paths).toContain("README.md");
+    const faults = await faultsInLinks(folder, [...paths, "LICENSE", "Dockerfile"]);
+    expect(faults.filter((fault) => fault.includes("the link "))).toEqual([]);
   });
 
   it("is a library with types, and stubs of the contract", async () => {

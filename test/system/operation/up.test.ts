@@ -69,6 +69,22 @@ it("BUS-6 `up` starts everything, says where it is, and at SIGINT finishes and l
   expect(await stillRunning(family)).toEqual([]);
 });
 
+it("PROD-1 a second `up` says where the first one is, and `down` stops that one", async () => {
+  await using suite = await startSuite("--only", "gateway", "tool-router");
+  const url = await readyUrl(suite);
+  const ofSuite = ["--directory", suite.directory];
+  const second = await runCommand(["up", "--port", "0", ...ofSuite], { env: plainAgent });
+  expect(second).toMatchObject({ exitCode: 1, stdout: "" });
+  expect(second.stderr).toContain(`is up at ${url} already, started by process ${suite.pid}: "toolbus down" stops it`);
+  expect((await fetch(`${url}/healthz`)).status, "the first one has noticed nothing").toBe(200);
+
+  const down = await runCommand(["down", ...ofSuite]);
+  expect(down).toMatchObject({ exitCode: 0, stdout: `the suite at ${url} is down\n` });
+  expect(await suite.ended).toMatchObject({ exitCode: 0 });
+  const again = await runCommand(["down", ...ofSuite]);
+  expect(again).toMatchObject({ exitCode: 0, stdout: "", stderr: `no suite of ${suite.directory} is up\n` });
+});
+
 it("SEC-1 `up` makes a key that its user alone can read, shows it once, and nobody gets in without it", async () => {
   await using suite = await startSuite("--only", "gateway", "tool-router");
   const url = await readyUrl(suite);
@@ -199,7 +215,9 @@ it("`up` on a port that is taken, or in a directory that is, says so and what to
   expect(exitCode).toBe(1);
 
   const third = await runCommand(["up", "--port", "0", "--directory", first.directory]);
-  expect(third.stderr).toMatch(/already: stop it, or use another directory\n$/);
+  expect(third.stderr).toMatch(
+    /already, started by process \d+: "toolbus down" stops it, --directory starts another one\n$/,
+  );
   expect(third.exitCode).toBe(1);
 });
 

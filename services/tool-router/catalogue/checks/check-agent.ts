@@ -142,7 +142,11 @@ function warningsOf(agent: Agent, check: AgentCheck): string[] {
   const policy = createPolicy(agent.name, agent.tools, check.isByNameOnly);
   const warnings = use.flatMap((entry, index) => {
     const missing = missingOf(entry, agent, check);
-    return missing === undefined ? [] : [`tools.use[${index}]: ${missing}; only a provider's own offer can fill it`];
+    return missing === undefined
+      ? []
+      : [
+          `tools.use[${index}]: ${missing}; only what a hosted module, a worker or a provider offers by itself can fill it`,
+        ];
   });
   if (use.length > 0 && warnings.length === use.length) warnings.push("tools.use: no tool resolves");
   const isEmpty = use.length === 0 && (agent.sources.length > 0 || allowed.length > 0);

@@ -205,8 +205,8 @@ describe("agents", () => {
       "tools.aliases.b: leads in a circle (b → a → b)",
     ]);
     expect(warnings).toEqual([
-      'tools.use[0]: there is no tool "nada"; only a provider\'s own offer can fill it',
-      'tools.use[1]: no source "nope" is declared; only a provider\'s own offer can fill it',
+      'tools.use[0]: there is no tool "nada"; only what a hosted module, a worker or a provider offers by itself can fill it',
+      'tools.use[1]: no source "nope" is declared; only what a hosted module, a worker or a provider offers by itself can fill it',
       'subAgents[1].agent: there is no agent "nobody"',
       'tools.allowed[0]: "zzz" is not in tools.use',
     ]);
@@ -219,8 +219,8 @@ describe("agents", () => {
     );
     expect(faults).toEqual([]);
     expect(warnings).toEqual([
-      'tools.use[1]: there is no tool "nothing"; only a provider\'s own offer can fill it',
-      'tools.use[2]: no source "no" is declared; only a provider\'s own offer can fill it',
+      'tools.use[1]: there is no tool "nothing"; only what a hosted module, a worker or a provider offers by itself can fill it',
+      'tools.use[2]: no source "no" is declared; only what a hosted module, a worker or a provider offers by itself can fill it',
       'tools.allowed[0]: "other" is not in tools.use',
     ]);
   });
@@ -233,7 +233,9 @@ describe("agents", () => {
     [["nothing"], ['tools.use[0]: there is no tool "nothing"']],
   ])("ORCH-5 say that none of their tools resolves: %j", (use, missing) => {
     expect(checkAgent(agent({ use }), check).warnings).toEqual([
-      ...missing.map((words) => `${words}; only a provider's own offer can fill it`),
+      ...missing.map(
+        (words) => `${words}; only what a hosted module, a worker or a provider offers by itself can fill it`,
+      ),
       "tools.use: no tool resolves",
     ]);
   });

@@ -20,13 +20,22 @@ import { emptyInbox } from "../../../testing/loop-run.ts";
 import { createModelSource } from "../model-source.ts";
 
 /** A run from its acceptance to its end, with a model behind HTTP. */
-async function takeRun(url: string, limits = {}) {
+async function takeRun(
+  url: string,
+  limits = {},
+  { openaiApiKey }: { openaiApiKey?: string | undefined } = { openaiApiKey: "key-1" },
+) {
   const log = createMemoryRunLog();
   const journal = createJournal(log, "r", systemClock);
   const input = [{ item: { case: "message" as const, value: { role: Role.USER, content: textContent("go") } } }];
   await journal.append(() => ({ case: "accepted", value: { sessionId: "s", agent: "helper", input } }));
   const run = (await claimRun(journal, "process"))!;
-  const modelOf = createModelSource({ openaiBaseUrl: url, openaiApiKey: "key-1", scripts: ".", modules: new Map() });
+  const modelOf = createModelSource({
+    openaiBaseUrl: url,
+    ...(openaiApiKey !== undefined && { openaiApiKey }),
+    scripts: ".",
+    modules: new Map(),
+  });
   const model = { provider: "openai-compatible", model: "tiny", options: { temperature: 0.5, top_k_only_here: 4 } };
   const agent = create(AgentSchema, { name: "helper", model });
   const retries: number[] = [];
@@ -53,6 +62,13 @@ async function takeRun(url: string, limits = {}) {
   const committed = log.events("r").flatMap(({ event }) => (event.case === "turnCommitted" ? [event.value] : []));
   return { run: runFromState(journal.state!), committed, retries };
 }
+
+test("PROD-2 OpenAI is not asked without a key: the run fails at once and says what to set", async () => {
+  const { run, retries } = await takeRun("https://api.openai.com/v1", {}, { openaiApiKey: undefined });
+  expect(run.state).toBe(RunState.FAILED);
+  expect(run.error).toMatch(/set OPENAI_API_KEY.* in \.env/);
+  expect(retries).toEqual([]);
+});
 
 describe("a model behind the chat completions API", () => {
   test("LOOP-11 is asked with tools, options and results, and its stream becomes turns", async () => {

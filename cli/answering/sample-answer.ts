@@ -1,6 +1,6 @@
 import { isObject } from "#runtime/schema/json-object.ts";
 
-/** What an answer by this JSON Schema may look like: what must be there, with values to be replaced. As JSON text. */
+/** What an answer by this JSON Schema may look like: what must be there, or else all that may be, with values to be replaced. As JSON text. */
 export function sampleJson(schemaJson: string): string {
   let schema: unknown;
   try {
@@ -28,7 +28,6 @@ function sampleOf(schema: unknown, depth: number): unknown {
   if (type !== "object" && !isObject(schema.properties)) return undefined;
   const required: unknown[] = Array.isArray(schema.required) ? schema.required : [];
   const properties = Object.entries(isObject(schema.properties) ? schema.properties : {});
-  return Object.fromEntries(
-    properties.filter(([name]) => required.includes(name)).map(([name, of]) => [name, sampleOf(of, depth + 1) ?? null]),
-  );
+  const isShown = ([name]: [string, unknown]) => required.length === 0 || required.includes(name);
+  return Object.fromEntries(properties.filter(isShown).map(([name, of]) => [name, sampleOf(of, depth + 1) ?? null]));
 }
