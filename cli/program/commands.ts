@@ -135,6 +135,11 @@ export const commands: readonly ListedCommand[] = [
     load: async () => (await import("../commands/suite/bus.ts")).addBusCommand,
   },
   {
+    term: "context",
+    description: "Keep addresses and keys of suites elsewhere, for --context and TOOLBUS_CONTEXT",
+    load: async () => (await import("../commands/suite/context.ts")).addContextCommand,
+  },
+  {
     term: "doctor",
     description: "Tell how well this machine keeps tools apart from the suite",
     load: async () => (await import("../commands/suite/doctor.ts")).addDoctorCommand,

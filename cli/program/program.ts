@@ -26,6 +26,11 @@ const program = new Command("toolbus")
       .env("TOOLBUS_API_KEY")
       .argParser(key),
   )
+  .addOption(
+    new Option("--context <name>", "use the address and key that `toolbus context set` has kept").env(
+      "TOOLBUS_CONTEXT",
+    ),
+  )
   .option("--json", "print JSON lines in the contract's form")
   .addHelpText(
     "after",
@@ -48,6 +53,7 @@ Examples:
   toolbus audit --since 10m --follow               what the suite decides`,
   );
 
+program.hook("preAction", takeContext);
 await addCommands(words);
 program.commands.forEach(exitOnUsage);
 process.stdout.on("error", endWithoutReader);
@@ -59,6 +65,19 @@ try {
 }
 // A stream that was left in its middle may keep its socket open, which must not keep a command that is done.
 process.stdout.write("", () => process.exit());
+
+/** What is given as an option stands above what the environment says, and a context above the variables of address and key. */
+async function takeContext(): Promise<void> {
+  const { context } = program.opts<{ context?: string }>();
+  const isOption = (name: string) => program.getOptionValueSource(name) === "cli";
+  if (context === undefined) return;
+  if (isOption("url") && isOption("context")) program.error("error: give either --context or --url");
+  if (isOption("url")) return;
+  const { contextNamed } = await import("../project/contexts.ts");
+  const { url, apiKey } = contextNamed(context);
+  program.setOptionValueWithSource("url", url, "config");
+  if (!isOption("apiKey")) program.setOptionValueWithSource("apiKey", apiKey, "config");
+}
 
 /** The commands that are named are loaded; of the others the help needs a line. A shell that completes asks of all (`complete`). */
 async function addCommands(words: readonly string[]): Promise<void> {

@@ -17,8 +17,17 @@ export function moduleBeside(meta: Pick<ImportMeta, "url">, name: string): URL {
 
 /** Programs that were fetched and compiled code, for all folders of a user: `toolbus` in XDG_CACHE_HOME or in `~/.cache`. */
 export function userCache(env: NodeJS.ProcessEnv = process.env): string {
-  const { XDG_CACHE_HOME: given = "", HOME: home } = env;
-  return join(isAbsolute(given) ? given : join(home || homedir(), ".cache"), "toolbus");
+  return userFolder(env, "XDG_CACHE_HOME", ".cache");
+}
+
+/** What a user has set for all folders: `toolbus` in XDG_CONFIG_HOME or in `~/.config`. */
+export function userConfig(env: NodeJS.ProcessEnv = process.env): string {
+  return userFolder(env, "XDG_CONFIG_HOME", ".config");
+}
+
+function userFolder(env: NodeJS.ProcessEnv, variable: string, folder: string): string {
+  const given = env[variable] ?? "";
+  return join(isAbsolute(given) ? given : join(env.HOME || homedir(), folder), "toolbus");
 }
 
 function packagesFor(directory: string): string {

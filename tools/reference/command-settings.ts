@@ -15,6 +15,13 @@ export const commandSettings: readonly Setting[] = [
     whenUnset: "that of the suite that runs at the address, if its directory is at hand",
   },
   {
+    name: "TOOLBUS_CONTEXT",
+    meaning:
+      "Context whose address and key stand in place of these two (`--context`; `toolbus context set` makes one).",
+    form: "name",
+    whenUnset: "none",
+  },
+  {
     name: "TOOLBUS_DIRECTORY",
     meaning:
       "Where `toolbus up` keeps its state, and where other commands look for its address and key (`up --directory`).",

@@ -1,3 +1,4 @@
+import { text as readText } from "node:stream/consumers";
 import type { Command } from "commander";
 import { CallToolResultSchema } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { exitCodes, UsageFault } from "../../faults/fault.ts";
@@ -25,17 +26,11 @@ async function callTool(tool: string, text: string, options: InSession, command:
 }
 
 async function readArguments(text: string): Promise<string> {
-  const json = text === "-" ? await textOfStandardInput() : text;
+  const json = text === "-" ? await readText(process.stdin) : text;
   try {
     JSON.parse(json);
   } catch (cause) {
     throw new UsageFault(`the arguments are not JSON: ${(cause as Error).message}`, { cause });
   }
   return json;
-}
-
-async function textOfStandardInput(): Promise<string> {
-  let text = "";
-  for await (const chunk of process.stdin.setEncoding("utf8")) text += chunk;
-  return text;
 }

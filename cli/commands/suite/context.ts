@@ -1,0 +1,60 @@
+import { text as readText } from "node:stream/consumers";
+import type { Command } from "commander";
+import { UsageFault } from "../../faults/fault.ts";
+import { type GlobalOptions, globalOptionsOf } from "../../global-options.ts";
+import { printJson, printLine, printNote, printTable } from "../../printing/print.ts";
+import { contextNamed, readContexts, writeContexts } from "../../project/contexts.ts";
+
+const NAME = /^[\w.-]{1,64}$/;
+
+export function addContextCommand(program: Command): void {
+  const context = program
+    .command("context")
+    .description("Keep addresses and keys of suites elsewhere, for --context and TOOLBUS_CONTEXT");
+  context
+    .command("set")
+    .description("Keep the address of --url, and the key of --api-key or TOOLBUS_API_KEY if there is one, under a name")
+    .argument("<name>")
+    .option("--api-key-stdin", "read the key from standard input: what stands in a command, others can see")
+    .action(setContext);
+  context.command("list").description("List contexts, without their keys").action(listContexts);
+  context.command("delete").description("Forget a context").argument("<name>").action(deleteContext);
+}
+
+async function setContext(name: string, options: { apiKeyStdin?: boolean }, command: Command): Promise<void> {
+  if (!NAME.test(name)) throw new UsageFault("a name of a context has letters, digits, _, - and .; at most 64");
+  const given = command.optsWithGlobals<GlobalOptions>();
+  if (command.getOptionValueSourceWithGlobals("url") === "default") throw new UsageFault("say where it is: --url URL");
+  const apiKey = options.apiKeyStdin ? await keyFromStandardInput() : given.apiKey;
+  const contexts = readContexts().set(name, { url: given.url, ...(apiKey !== undefined && { apiKey }) });
+  await writeContexts(contexts);
+  printNote(
+    `toolbus --context ${name} …  asks the suite at ${given.url}${apiKey === undefined ? ", without a key" : ""}`,
+  );
+}
+
+function listContexts(_options: object, command: Command): void {
+  const all = [...readContexts()].map(([name, { url, apiKey }]) => ({ name, url, hasKey: apiKey !== undefined }));
+  if (globalOptionsOf(command).json) {
+    for (const one of all) printJson(one);
+  } else if (all.length === 0) printNote("there is no context yet");
+  else
+    printTable(
+      ["NAME", "URL", "KEY"],
+      all.map(({ name, url, hasKey }) => [name, url, hasKey ? "yes" : "no"]),
+    );
+}
+
+async function deleteContext(name: string): Promise<void> {
+  contextNamed(name);
+  const contexts = readContexts();
+  contexts.delete(name);
+  await writeContexts(contexts);
+  printLine(`there is no context ${name} any more`);
+}
+
+async function keyFromStandardInput(): Promise<string> {
+  const text = await readText(process.stdin);
+  if (text.trim() === "") throw new UsageFault("standard input has no key");
+  return text.trim();
+}
