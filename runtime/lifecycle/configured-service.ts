@@ -57,7 +57,7 @@ export async function runToEnd(configured: ConfiguredService, stop: StopSignal, 
   }
   if (!stop.signal.aborted) {
     const announcement = service.announcement ?? {};
-    logger.info(announcement, "ready");
+    logger.info({ pid: process.pid, ...announcement }, "ready");
     await tellParent({ kind: "ready", service: name, announcement });
     onReady();
     await stop.asked;

@@ -14,7 +14,7 @@ const FILES = [
   "deploy/**/*.{yaml,conf,service}",
   "docs/**/*.md",
   "docs/console/*-1440/run.png",
-  "examples/**/*.{go,html,json,md,mod,py,sum,ts}",
+  "examples/**/*.{go,html,json,md,mjs,mod,py,sum,ts,yaml}",
   "gen/console/*",
   "gen/jsonschema/*.json",
   "proto/**/*.{md,proto}",

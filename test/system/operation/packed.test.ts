@@ -4,12 +4,11 @@ import { glob, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { packagesDirectory } from "#runtime/config/places.ts";
 import { until } from "#runtime/time/until.ts";
 import { faultsInLinks } from "../../../tools/check/texts/links.ts";
 import { observeCommand, runCommand as runProgram } from "../../../tools/gen/command.ts";
-import { packPackage } from "../../../tools/pack/pack.ts";
 import { type CommandOptions, runCommand, startCommand } from "../../harness/commands/command.ts";
+import { installPackage } from "../../harness/installed-package.ts";
 
 const stack = new AsyncDisposableStack();
 let root: string;
@@ -19,18 +18,9 @@ let options: CommandOptions;
 beforeAll(async () => {
   root = await mkdtemp(join(tmpdir(), "toolbus-packed-"));
   stack.defer(() => rm(root, { recursive: true, force: true, maxRetries: 20 }));
-  project = join(root, "project");
-  await mkdir(project);
-  await mkdir(join(root, "home"));
-  const tarball = await packPackage(join(root, "toolbus"));
-  await writeFile(join(project, "package.json"), '{"type":"commonjs"}'); // as npm makes it
-  await runProgram("npm", ["install", "--silent", "--no-audit", "--no-fund", "--ignore-scripts", tarball], {
-    cwd: project,
-  });
-  const program = join(project, "node_modules", "toolbus", "cli", "toolbus.js");
-  const others = (process.env.PATH ?? "").split(":").filter((folder) => !folder.startsWith(packagesDirectory));
-  const PATH = [join(project, "node_modules", ".bin"), ...others].join(":");
-  options = { env: { PATH, HOME: join(root, "home"), XDG_CACHE_HOME: "" }, installed: { program, cwd: project } };
+  const { program, env, ...installed } = await installPackage(root);
+  ({ project } = installed);
+  options = { env, installed: { program, cwd: project } };
 }, 240_000);
 afterAll(() => stack.disposeAsync());
 

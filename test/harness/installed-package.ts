@@ -1,0 +1,34 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { packagesDirectory } from "#runtime/config/places.ts";
+import { runCommand } from "../../tools/gen/command.ts";
+import { packPackage } from "../../tools/pack/pack.ts";
+
+export interface InstalledPackage {
+  /** Where it is installed, beside a package.json as `npm init` makes it. */
+  readonly project: string;
+  /** What starts the command `toolbus`. */
+  readonly program: string;
+  /** With an empty home, without what the sources have installed, and with what the project has. */
+  readonly env: NodeJS.ProcessEnv;
+}
+
+/** Packs the package, and installs it from its tarball and the registry, all below a directory. */
+export async function installPackage(directory: string): Promise<InstalledPackage> {
+  const project = join(directory, "project");
+  const home = join(directory, "home");
+  await Promise.all([project, home].map((folder) => mkdir(folder)));
+  const tarball = await packPackage(join(directory, "toolbus"));
+  await writeFile(join(project, "package.json"), '{"type":"commonjs"}');
+  await runCommand("npm", ["install", "--silent", "--no-audit", "--no-fund", "--ignore-scripts", tarball], {
+    cwd: project,
+  });
+  const modules = join(project, "node_modules");
+  const others = (process.env.PATH ?? "").split(":").filter((folder) => !folder.startsWith(packagesDirectory));
+  const PATH = [join(modules, ".bin"), ...others].join(":");
+  return {
+    project,
+    program: join(modules, "toolbus", "cli", "toolbus.js"),
+    env: { PATH, HOME: home, XDG_CACHE_HOME: "", XDG_CONFIG_HOME: "" },
+  };
+}
