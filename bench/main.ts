@@ -46,7 +46,7 @@ benches:
                --rounds N      how often each way is measured (5)
                --round-ms N    for how long (1000)
                --sessions N    how many are held at once (1000)
-  start      how long "toolbus up" and "toolbus --help" take, and what an idle suite holds
+  start      how long "toolbus up" and "toolbus --help" of the package take, beside the sources, and what an idle suite holds
                --rounds N      how often each is measured (5)
   workers    how long a call of a Python function takes whose worker is warm, beside a bare pipe
                --rounds N      how often each way is measured (5)

@@ -4,7 +4,6 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
 import { descendantsOf } from "../../test/harness/processes.ts";
 import { residentBytesOf } from "../loop/figures/cpu.ts";
 
@@ -14,15 +13,14 @@ export interface Up extends AsyncDisposable {
   readonly readyMs: number;
 }
 
-const command = fileURLToPath(new URL("../../cli/main.ts", import.meta.url));
-
-/** `toolbus up` with the examples, on a free port and in a directory of its own. */
-export async function openUp(args: readonly string[]): Promise<Up> {
+/** `toolbus up` by a program in a project, on a free port and with a directory of its own. */
+export async function openUp(program: string, project: string, args: readonly string[] = []): Promise<Up> {
   const directory = await mkdtemp(join(tmpdir(), "bench-start-"));
   const { NATS_URL: _, ...env } = process.env;
   const startedAt = performance.now();
-  const child = spawn(process.execPath, [command, "--json", "up", "--port", "0", "--directory", directory, ...args], {
+  const child = spawn(process.execPath, [program, "--json", "up", "--port", "0", "--directory", directory, ...args], {
     stdio: ["ignore", "pipe", "inherit"],
+    cwd: project,
     env,
   });
   const ended = once(child, "exit");

@@ -31,7 +31,11 @@ it("each npm script that a document shows is one that there is", () => {
 
 /** As cli/main.ts joins it, without what would run it. */
 async function openProgram(): Promise<Command> {
-  const program = new Command("toolbus").option("-u, --url <url>").option("--api-key <key>").option("--json");
+  const program = new Command("toolbus")
+    .option("-u, --url <url>")
+    .option("--api-key <key>")
+    .option("--context <name>")
+    .option("--json");
   for (const { path } of sourceFilesBelow("cli/commands").filter((file) => !file.isTest)) {
     const module = (await import(join(projectRoot, path))) as Record<string, unknown>;
     for (const [name, add] of Object.entries(module)) {
