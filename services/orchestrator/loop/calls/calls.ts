@@ -18,6 +18,7 @@ import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { startedNothing } from "#runtime/failure/not-started.ts";
 import { errorResult } from "#runtime/results/error-result.ts";
 import { encodeRunContext } from "#runtime/rpc/run-context.ts";
+import { inParallel } from "#runtime/time/in-parallel.ts";
 import { createBackoff } from "#runtime/time/retry/backoff.ts";
 import type { ClaimedRun } from "../../log/claim.ts";
 import { routerCallId } from "../../log/state/call-ids.ts";
@@ -29,7 +30,6 @@ import type { DeltaWriter } from "../streaming/deltas.ts";
 import { endShownCall } from "../streaming/end-shown-calls.ts";
 import { runSourcesOf } from "../tools/run-servers.ts";
 import type { ToolTable } from "../tools/tool-table.ts";
-import { inParallel } from "./in-parallel.ts";
 import { decideRefusals } from "./refusal.ts";
 
 export interface CallWork {

@@ -5,6 +5,7 @@ import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { type RefusedFile, RefusedFileSchema } from "#gen/toolbus/tool/v1/refused_file_pb.ts";
 import type { Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
+import { inParallel } from "#runtime/time/in-parallel.ts";
 import { retryWhile } from "#runtime/time/retry/retry.ts";
 import type { Audit } from "../audit/audit.ts";
 import { auditRefusals } from "../audit/refusal-audit.ts";
@@ -80,10 +81,11 @@ export async function openCatalogueFiles(
 
   /** Tools stand before the agents that name them, and go after them. */
   async function load(): Promise<void> {
-    const foundByKind = { tools: await applyFiles(tools), agents: await applyFiles(agents) };
+    const [toolFiles, agentFiles] = [await readFiles(tools), await readFiles(agents)];
+    const foundByKind = { tools: await applyFiles(tools, toolFiles), agents: await applyFiles(agents, agentFiles) };
     const found = [...foundByKind.tools, ...foundByKind.agents];
-    await removeOrphans(agents);
-    await removeOrphans(tools);
+    await removeOrphans(agents, agentFiles);
+    await removeOrphans(tools, toolFiles);
     const isNews = linesFrom(found).join("\n") !== linesFrom(refused).join("\n");
     auditRefusals(options.audit, refused, found);
     refused = found;
@@ -156,23 +158,39 @@ export function linesFrom(refused: readonly RefusedFile[]): string[] {
   return refused.flatMap(({ file, faults }) => faults.map((fault) => `${file}: ${fault}`));
 }
 
-async function applyFiles<T extends { name: string }>(kind: FileKind<T>): Promise<RefusedFile[]> {
-  const names = (await filesOf(kind.directory)) ?? [];
-  const files = await Promise.all(names.map(async (file) => ({ file, parsed: await parsedFile(kind, file) })));
+/** The files of a directory, by name; undefined where it is missing. */
+type Files<T extends { name: string }> = ReadonlyMap<string, Parsed<T>> | undefined;
+
+async function readFiles<T extends { name: string }>(kind: FileKind<T>): Promise<Files<T>> {
+  const names = await filesOf(kind.directory);
+  if (names === undefined) return undefined;
+  return new Map(await Promise.all(names.map(async (file) => [file, await parsedFile(kind, file)] as const)));
+}
+
+/** So many files are written at a time: each waits for the store a few times. */
+const AT_A_TIME = 32;
+
+async function applyFiles<T extends { name: string }>(
+  kind: FileKind<T>,
+  files: Files<T> = new Map(),
+): Promise<RefusedFile[]> {
   const filesByName = Map.groupBy(
-    files.flatMap(({ file, parsed }) => (parsed.kind === "parsed" ? [{ file, name: parsed.value.name }] : [])),
+    [...files].flatMap(([file, parsed]) => (parsed.kind === "parsed" ? [{ file, name: parsed.value.name }] : [])),
     ({ name }) => name,
   );
-  const refused: RefusedFile[] = [];
-  for (const { file, parsed } of files) {
+  const faultsByFile = new Map<string, readonly string[]>();
+  await inParallel([...files], AT_A_TIME, async ([file, parsed]) => {
     const name = parsed.kind === "parsed" ? parsed.value.name : "";
     const others = (filesByName.get(name) ?? []).map((one) => one.file).filter((other) => other !== file);
     const faults = others.length > 0 ? [faultOfDuplicate(name, others)] : await faultsOfApplying(kind, parsed, file);
-    if (faults.length > 0) {
-      refused.push(create(RefusedFileSchema, { file: `${basename(kind.directory)}/${file}`, faults }));
-    }
-  }
-  return refused;
+    faultsByFile.set(file, faults);
+  });
+  return [...files.keys()].flatMap((file) => {
+    const faults = [...(faultsByFile.get(file) ?? [])];
+    return faults.length === 0
+      ? []
+      : [create(RefusedFileSchema, { file: `${basename(kind.directory)}/${file}`, faults })];
+  });
 }
 
 /** None of them is applied: which one is meant, only their author knows. */
@@ -213,12 +231,11 @@ function pathOf(fault: string): string {
 }
 
 /** Removes what came from a file that was deleted, or that defines something else now. A missing directory removes nothing. */
-async function removeOrphans<T extends { name: string }>(kind: FileKind<T>): Promise<void> {
-  const files = await filesOf(kind.directory);
+async function removeOrphans<T extends { name: string }>(kind: FileKind<T>, files: Files<T>): Promise<void> {
   if (files === undefined) return;
   for (const { name, origin } of kind.standing()) {
     if (!origin.endsWith(".json")) continue;
-    const parsed = files.includes(origin) ? await parsedFile(kind, origin) : undefined;
+    const parsed = files.get(origin);
     const isKept = parsed !== undefined && (parsed.kind === "faulty" || parsed.value.name === name);
     if (!isKept) await kind.remove(name, origin).catch(unlessGone);
   }
