@@ -11,7 +11,7 @@ const FILES = [
   "{CHANGELOG,SECURITY}.md",
   "{Dockerfile,compose.yaml,docker-compose.yml}",
   "console/README.md",
-  "deploy/**/*.{yaml,conf,service}",
+  "deploy/**/*.{yaml,conf,json,service}",
   "docs/**/*.md",
   "docs/console/*-1440/run.png",
   "examples/**/*.{go,html,json,md,mjs,mod,py,sum,ts,yaml}",
