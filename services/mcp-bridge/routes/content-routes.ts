@@ -1,3 +1,4 @@
+import { type Duration, durationFromMs } from "@bufbuild/protobuf/wkt";
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import type { McpContentService, SessionSource } from "#gen/toolbus/mcp/v1/mcp_content_service_pb.ts";
 import { callerOf } from "#runtime/rpc/identity.ts";
@@ -5,6 +6,9 @@ import { pageOf } from "#runtime/rpc/paging/page.ts";
 import type { SessionContent } from "../provider/session-content.ts";
 import { blobOf, completionFrom, namedFrom, promptFrom, recordsIn, textIn } from "../tools/content.ts";
 import type { ServerMethod } from "../tools/server-method.ts";
+
+/** What is said beyond that is no promise that anybody keeps. */
+const MOST_TTL_MS = 24 * 60 * 60 * 1_000;
 
 export interface ContentRoutes {
   readonly content: SessionContent;
@@ -27,28 +31,29 @@ export function contentRoutes({ content, requireSession }: ContentRoutes): Servi
 
   async function list(request: ListRequest, method: ServerMethod, key: string, context: HandlerContext) {
     const { sessionId = "", source = "" } = request.source ?? {};
-    const elements = recordsIn((await ask(request.source, method, {}, context)).items);
+    const answer = await ask(request.source, method, {}, context);
+    const elements = recordsIn(answer.items);
     const placeOf = (record: Record<string, unknown>) => textIn(record, key);
-    return pageOf([method, sessionId, source], { elements, placeOf }, request);
+    return { ...pageOf([method, sessionId, source], { elements, placeOf }, request), ...ttlOf(answer) };
   }
 
   return {
     async listResources(request, context) {
-      const { items, nextPageToken } = await list(request, "resources/list", "uri", context);
-      return { resources: items.map((one) => ({ ...namedFrom(one), uri: textIn(one, "uri") })), nextPageToken };
+      const { items, ...page } = await list(request, "resources/list", "uri", context);
+      return { resources: items.map((one) => ({ ...namedFrom(one), uri: textIn(one, "uri") })), ...page };
     },
     async listResourceTemplates(request, context) {
-      const { items, nextPageToken } = await list(request, "resources/templates/list", "uriTemplate", context);
+      const { items, ...page } = await list(request, "resources/templates/list", "uriTemplate", context);
       const resourceTemplates = items.map((one) => ({ ...namedFrom(one), uriTemplate: textIn(one, "uriTemplate") }));
-      return { resourceTemplates, nextPageToken };
+      return { resourceTemplates, ...page };
     },
     async readResource({ source, uri }, context) {
-      const { contents } = await ask(source, "resources/read", { uri }, context);
-      return { contents: recordsIn(contents).map(blobOf) };
+      const answer = await ask(source, "resources/read", { uri }, context);
+      return { contents: recordsIn(answer.contents).map(blobOf), ...ttlOf(answer) };
     },
     async listPrompts(request, context) {
-      const { items, nextPageToken } = await list(request, "prompts/list", "name", context);
-      return { prompts: items.map(promptFrom), nextPageToken };
+      const { items, ...page } = await list(request, "prompts/list", "name", context);
+      return { prompts: items.map(promptFrom), ...page };
     },
     async getPrompt({ source, name, arguments: given }, context) {
       const answer = await ask(source, "prompts/get", { name, arguments: given }, context);
@@ -67,4 +72,10 @@ export function contentRoutes({ content, requireSession }: ContentRoutes): Servi
       return completionFrom((await ask(source, "completion/complete", params, context)).completion);
     },
   };
+}
+
+/** A server of 2026-07-28 says for how long its answer may be kept; what is no time means not at all. */
+function ttlOf({ ttlMs }: Record<string, unknown>): { ttl?: Duration } {
+  if (ttlMs === undefined) return {};
+  return { ttl: durationFromMs(typeof ttlMs === "number" && ttlMs >= 0 ? Math.min(ttlMs, MOST_TTL_MS) : 0) };
 }

@@ -21,7 +21,7 @@ export function methodOfTool(tool: string): string | undefined {
   return tool.startsWith(PREFIX) ? tool.slice(PREFIX.length) : undefined;
 }
 
-/** The answer as it is; of a list, all pages in one, as far as anybody may want to read on. */
+/** The answer as it is; of a list, all pages in one, as far as anybody may want to read on, to be kept as long as the first of them. */
 export async function askMethod(ask: Ask, method: string, params: Record<string, unknown>): Promise<CallToolResult> {
   const structuredContent = method.endsWith("/list") ? await wholeList(ask, method) : await ask(method, params);
   return { content: [], structuredContent };
@@ -30,13 +30,15 @@ export async function askMethod(ask: Ask, method: string, params: Record<string,
 async function wholeList(ask: Ask, method: string): Promise<Record<string, unknown>> {
   const items: unknown[] = [];
   const seen = new Set<unknown>();
+  let ttlMs: number | undefined;
   let cursor: unknown;
   for (let page = 0; page < MAX_PAGES && items.length < MOST_LISTED; page += 1) {
     const answer = await ask(method, cursor === undefined ? {} : { cursor });
     items.push(...(Object.values(answer).find(Array.isArray) ?? []));
+    if (typeof answer.ttlMs === "number") ttlMs = Math.min(answer.ttlMs, ttlMs ?? answer.ttlMs);
     cursor = answer.nextCursor;
     if (!cursor || seen.has(cursor)) break;
     seen.add(cursor);
   }
-  return { items: items.slice(0, MOST_LISTED) };
+  return { items: items.slice(0, MOST_LISTED), ...(ttlMs !== undefined && { ttlMs }) };
 }

@@ -10,7 +10,7 @@ import { indexOf } from "../search/tool-index.ts";
 import { resultFrom } from "./call-result.ts";
 import { servePrompts } from "./prompts.ts";
 import { serveResources } from "./resources.ts";
-import { type Content, createAgentSources } from "./sources.ts";
+import { type Content, createAgentSources, LIST_TTL_MS } from "./sources.ts";
 import type { StoredCalls, StoredResults } from "./stored-results.ts";
 import { readTools, scopeOfSession, type Tools, toolsFrom } from "./tool-list.ts";
 
@@ -58,7 +58,7 @@ const NOBODY_ASKED: Asking = { answers: { forms: false, urls: false }, ask: asyn
 /** What clients are told of this server. */
 export const INFO = { name: "toolbus", title: "toolbus", version: VERSION };
 /** A list is an answer for one principal, and clients that listen are told when it is another. */
-const CACHE = { ttlMs: 5_000, cacheScope: "private" } as const;
+const CACHE = { ttlMs: LIST_TTL_MS, cacheScope: "private" } as const;
 const CACHED = ["tools/list", "prompts/list", "resources/list", "resources/templates/list", "server/discover"] as const;
 
 /** One agent as an MCP server, for the messages of one request. */
@@ -106,7 +106,7 @@ export function createAgentServer(server: AgentServerOptions): Server {
       return resultFrom(outcome.answer, { ...server, callId, hasSchema });
     }),
   );
-  const sources = createAgentSources({ ...server, options });
+  const sources = createAgentSources({ ...server, options, tellsTtl: logs });
   serveResources(own, sources, server.results);
   servePrompts(own, sources);
   return own;

@@ -5,11 +5,10 @@ import {
   type Server,
 } from "@modelcontextprotocol/server";
 import type { Prompt } from "#gen/toolbus/mcp/v1/mcp_content_service_pb.ts";
-import { allPages } from "#runtime/rpc/paging/all-pages.ts";
 import { JSON_RPC } from "../http/refusals.ts";
 import { describedFrom } from "./described.ts";
 import { templates } from "./resources.ts";
-import type { AgentSources, SourceOfSession } from "./sources.ts";
+import { type AgentSources, type Kept, keptPages, type SourceOfSession } from "./sources.ts";
 
 /** Stands between a source and the name of its prompt, as in the names of tools. */
 const SEPARATOR = "__";
@@ -20,7 +19,8 @@ export function servePrompts(server: Server, sources: AgentSources): void {
   server.setRequestHandler("prompts/list", () =>
     answering(async () => {
       const found = await sources.each((source) => listed(sources, source));
-      return { prompts: found.flatMap(({ source, items }) => items.map((one) => promptFrom(source.source, one))) };
+      const prompts = found.flatMap(({ source, items }) => items.map((one) => promptFrom(source.source, one)));
+      return { prompts, ...sources.ttlOf(found) };
     }),
   );
   server.setRequestHandler("prompts/get", ({ params }) =>
@@ -72,9 +72,11 @@ async function templateOf(uri: string, sources: AgentSources): Promise<Found> {
   throw new ProtocolError(JSON_RPC.invalidParams, `there is no template ${JSON.stringify(uri)}`);
 }
 
-async function listed({ content, options }: AgentSources, source: SourceOfSession): Promise<Prompt[]> {
-  const pages = await allPages((pageToken) => content.listPrompts({ source, pageSize: 1_000, pageToken }, options));
-  return pages.flatMap(({ prompts }) => prompts);
+function listed({ content, options }: AgentSources, source: SourceOfSession): Promise<Kept<Prompt[]>> {
+  return keptPages(
+    (pageToken) => content.listPrompts({ source, pageSize: 1_000, pageToken }, options),
+    ({ prompts }) => prompts,
+  );
 }
 
 function nameOf(source: string, { name }: Prompt): string {

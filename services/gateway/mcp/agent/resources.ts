@@ -1,4 +1,5 @@
 import { isUtf8 } from "node:buffer";
+import { durationMs } from "@bufbuild/protobuf/wkt";
 import {
   type Resource as McpResource,
   type ReadResourceResult,
@@ -8,9 +9,8 @@ import {
   UriTemplate,
 } from "@modelcontextprotocol/server";
 import type { Resource, ResourceContents, ResourceTemplate } from "#gen/toolbus/mcp/v1/mcp_content_service_pb.ts";
-import { allPages } from "#runtime/rpc/paging/all-pages.ts";
 import { describedFrom } from "./described.ts";
-import type { AgentSources, SourceOfSession } from "./sources.ts";
+import { type AgentSources, type Kept, keptPages, type SourceOfSession } from "./sources.ts";
 import { referenceFromUri, type StoredResults } from "./stored-results.ts";
 
 /**
@@ -22,13 +22,13 @@ export function serveResources(server: Server, sources: AgentSources, results: S
   server.setRequestHandler("resources/list", () =>
     answering(async () => {
       const found = await sources.each((source) => listed(sources, source));
-      return { resources: byUri(found.flatMap(({ items }) => items.map(resourceFrom))) };
+      return { resources: byUri(found.flatMap(({ items }) => items.map(resourceFrom))), ...sources.ttlOf(found) };
     }),
   );
   server.setRequestHandler("resources/templates/list", () =>
     answering(async () => {
       const found = await sources.each((source) => templates(sources, source));
-      return { resourceTemplates: found.flatMap(({ items }) => items.map(templateFrom)) };
+      return { resourceTemplates: found.flatMap(({ items }) => items.map(templateFrom)), ...sources.ttlOf(found) };
     }),
   );
   server.setRequestHandler("resources/read", ({ params: { uri } }) =>
@@ -36,8 +36,9 @@ export function serveResources(server: Server, sources: AgentSources, results: S
       const reference = referenceFromUri(uri);
       if (reference !== undefined) return { contents: [wholeFrom(uri, await results.readBytes(reference))] };
       const source = (await sourceOf(uri, sources)) ?? notFound(uri);
-      const { contents } = await sources.content.readResource({ source, uri }, sources.options);
-      return { contents: contents.map(contentsFrom) };
+      const { contents, ttl } = await sources.content.readResource({ source, uri }, sources.options);
+      const kept = ttl && sources.ttlOf([{ items: contents, ttlMs: durationMs(ttl) }], Number.POSITIVE_INFINITY);
+      return { contents: contents.map(contentsFrom), ...kept };
     }),
   );
 }
@@ -62,17 +63,21 @@ function matches(template: string, uri: string): boolean {
   }
 }
 
-async function listed({ content, options }: AgentSources, source: SourceOfSession): Promise<Resource[]> {
-  const pages = await allPages((pageToken) => content.listResources({ source, pageSize: 1_000, pageToken }, options));
-  return pages.flatMap(({ resources }) => resources);
+function listed({ content, options }: AgentSources, source: SourceOfSession): Promise<Kept<Resource[]>> {
+  return keptPages(
+    (pageToken) => content.listResources({ source, pageSize: 1_000, pageToken }, options),
+    ({ resources }) => resources,
+  );
 }
 
-export async function templates(
+export function templates(
   { content, options }: AgentSources,
   source: SourceOfSession,
-): Promise<ResourceTemplate[]> {
-  const list = (pageToken: string) => content.listResourceTemplates({ source, pageSize: 1_000, pageToken }, options);
-  return (await allPages(list)).flatMap(({ resourceTemplates }) => resourceTemplates);
+): Promise<Kept<ResourceTemplate[]>> {
+  return keptPages(
+    (pageToken) => content.listResourceTemplates({ source, pageSize: 1_000, pageToken }, options),
+    ({ resourceTemplates }) => resourceTemplates,
+  );
 }
 
 /** The first server, by name, has an address that two of them list. */

@@ -1,7 +1,10 @@
 // What MCP clients get beside tools: resources, prompts, completion, and results that are too large for a model.
 
+import { McpServer } from "@modelcontextprotocol/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { openNewClient, openOldClient } from "../fixtures/clients.ts";
+import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
+import { openModernServer } from "../../../../services/mcp-bridge/testing/servers/modern-server.ts";
+import { openNewClient, openOldClient, send } from "../fixtures/clients.ts";
 import { type Door, keys, openDoor } from "../fixtures/door.ts";
 
 let door: Door;
@@ -73,4 +76,78 @@ it("DOOR-1 no server is asked for an address that it does not list", async () =>
   await using narrow = await openOldClient({ ...here, path: "/mcp/narrow" });
   expect((await narrow.client.listResources()).resources).toEqual([]);
   await expect(narrow.client.readResource({ uri: "demo://resource/dynamic/text/1" })).rejects.toThrow(/not found/i);
+});
+
+/** A server of 2026-07-28 that says for how long its lists, and what it reads, may be kept. */
+function keepingServer(name: string, ttlMs: number | undefined) {
+  const hint = ttlMs === undefined ? {} : { ttlMs, cacheScope: "public" as const };
+  const cacheHints = Object.fromEntries(
+    ["resources/list", "resources/templates/list", "prompts/list", "resources/read"].map((method) => [method, hint]),
+  );
+  return openModernServer(() => {
+    const server = new McpServer({ name, version: "1" }, { cacheHints });
+    server.registerResource(name, `kept://${name}`, {}, async (uri) => ({ contents: [{ uri: uri.href, text: name }] }));
+    server.registerPrompt(name, {}, () => ({ messages: [] }));
+    return server;
+  });
+}
+
+/** What a request by hand says of its answer. */
+async function keptBy(agent: string, method: string, params = {}) {
+  const _meta = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientInfo": { name: "hand", version: "1" },
+    "io.modelcontextprotocol/clientCapabilities": {},
+  };
+  const message = { jsonrpc: "2.0", id: 1, method, params: { ...params, _meta } };
+  const headers = {
+    "mcp-protocol-version": "2026-07-28",
+    "mcp-method": method,
+    ...("uri" in params && { "mcp-name": String(params.uri) }),
+  };
+  const { result } = (await (await send({ ...here, path: `/mcp/${agent}` }, message, headers)).json()) as {
+    result: { ttlMs: number; cacheScope: string };
+  };
+  return [result.ttlMs, result.cacheScope];
+}
+
+describe("DOOR-1 what is kept by a client of 2026-07-28", () => {
+  const stack = new AsyncDisposableStack();
+  afterAll(() => stack.disposeAsync());
+
+  beforeAll(async () => {
+    const [short, long, never] = await Promise.all(
+      Object.entries({ short: 1_500, long: 60_000, never: 0 }).map(async ([name, ttlMs]) => {
+        const { url } = stack.use(await keepingServer(name, ttlMs));
+        return { name, provider: "mcp", config: { url } };
+      }),
+    );
+    const agents = { joined: [short!, long!], slack: [long!], strict: [long!, never!] };
+    for (const [name, sources] of Object.entries(agents)) {
+      const tools = { use: ["*"], allowed: { names: ["*"] } };
+      const model = { provider: "scripted", model: "none.json" };
+      await door.operator.client(AgentService).applyAgent({ agent: { name, model, tools, sources } });
+    }
+  });
+
+  it.each(["resources/list", "resources/templates/list", "prompts/list"])(
+    "%s is kept as long as the strictest server says, never longer than our own lists, and by one principal alone",
+    async (method) => {
+      expect(await keptBy("joined", method)).toEqual([1_500, "private"]);
+      expect(await keptBy("slack", method)).toEqual([5_000, "private"]);
+      expect(await keptBy("strict", method)).toEqual([0, "private"]);
+    },
+  );
+
+  it("what is read is kept as its own server says, and not at all where it says nothing", async () => {
+    expect(await keptBy("joined", "resources/read", { uri: "kept://short" })).toEqual([1_500, "private"]);
+    expect(await keptBy("joined", "resources/read", { uri: "kept://long" })).toEqual([60_000, "private"]);
+    const uri = "demo://resource/dynamic/text/1";
+    expect(await keptBy("clerk", "resources/read", { uri })).toEqual([0, "private"]);
+  });
+
+  it("a client of before is told nothing of it", async () => {
+    await using old = await openOldClient({ ...here, path: "/mcp/joined" });
+    expect(await old.client.listResources()).not.toHaveProperty("ttlMs");
+  });
 });

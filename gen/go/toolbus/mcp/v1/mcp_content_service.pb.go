@@ -12,6 +12,7 @@ import (
 	_ "buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	reflect "reflect"
 	sync "sync"
 	_ "toolbus.dev/gen/go/toolbus/access/v1"
@@ -649,6 +650,8 @@ type ListResourcesResponse struct {
 	Resources []*Resource `protobuf:"bytes,1,rep,name=resources,proto3" json:"resources,omitempty"`
 	// The `page_token` of the next page; empty on the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	// How long the server says that this may be kept, for whoever asked alone; absent where it says nothing. 0 means not at all.
+	Ttl           *durationpb.Duration `protobuf:"bytes,3,opt,name=ttl,proto3" json:"ttl,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -695,6 +698,13 @@ func (x *ListResourcesResponse) GetNextPageToken() string {
 		return x.NextPageToken
 	}
 	return ""
+}
+
+func (x *ListResourcesResponse) GetTtl() *durationpb.Duration {
+	if x != nil {
+		return x.Ttl
+	}
+	return nil
 }
 
 // Asks for the templates of a source's resources.
@@ -768,6 +778,8 @@ type ListResourceTemplatesResponse struct {
 	ResourceTemplates []*ResourceTemplate `protobuf:"bytes,1,rep,name=resource_templates,json=resourceTemplates,proto3" json:"resource_templates,omitempty"`
 	// The `page_token` of the next page; empty on the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	// How long the server says that this may be kept, for whoever asked alone; absent where it says nothing. 0 means not at all.
+	Ttl           *durationpb.Duration `protobuf:"bytes,3,opt,name=ttl,proto3" json:"ttl,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -814,6 +826,13 @@ func (x *ListResourceTemplatesResponse) GetNextPageToken() string {
 		return x.NextPageToken
 	}
 	return ""
+}
+
+func (x *ListResourceTemplatesResponse) GetTtl() *durationpb.Duration {
+	if x != nil {
+		return x.Ttl
+	}
+	return nil
 }
 
 // Asks for a resource.
@@ -875,7 +894,9 @@ func (x *ReadResourceRequest) GetUri() string {
 type ReadResourceResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// What stands in it.
-	Contents      []*ResourceContents `protobuf:"bytes,1,rep,name=contents,proto3" json:"contents,omitempty"`
+	Contents []*ResourceContents `protobuf:"bytes,1,rep,name=contents,proto3" json:"contents,omitempty"`
+	// How long the server says that this may be kept, for whoever asked alone; absent where it says nothing. 0 means not at all.
+	Ttl           *durationpb.Duration `protobuf:"bytes,2,opt,name=ttl,proto3" json:"ttl,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -913,6 +934,13 @@ func (*ReadResourceResponse) Descriptor() ([]byte, []int) {
 func (x *ReadResourceResponse) GetContents() []*ResourceContents {
 	if x != nil {
 		return x.Contents
+	}
+	return nil
+}
+
+func (x *ReadResourceResponse) GetTtl() *durationpb.Duration {
+	if x != nil {
+		return x.Ttl
 	}
 	return nil
 }
@@ -988,6 +1016,8 @@ type ListPromptsResponse struct {
 	Prompts []*Prompt `protobuf:"bytes,1,rep,name=prompts,proto3" json:"prompts,omitempty"`
 	// The `page_token` of the next page; empty on the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	// How long the server says that this may be kept, for whoever asked alone; absent where it says nothing. 0 means not at all.
+	Ttl           *durationpb.Duration `protobuf:"bytes,3,opt,name=ttl,proto3" json:"ttl,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1034,6 +1064,13 @@ func (x *ListPromptsResponse) GetNextPageToken() string {
 		return x.NextPageToken
 	}
 	return ""
+}
+
+func (x *ListPromptsResponse) GetTtl() *durationpb.Duration {
+	if x != nil {
+		return x.Ttl
+	}
+	return nil
 }
 
 // Asks for a prompt, filled in.
@@ -1346,7 +1383,7 @@ var File_toolbus_mcp_v1_mcp_content_service_proto protoreflect.FileDescriptor
 
 const file_toolbus_mcp_v1_mcp_content_service_proto_rawDesc = "" +
 	"\n" +
-	"(toolbus/mcp/v1/mcp_content_service.proto\x12\x0etoolbus.mcp.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1etoolbus/access/v1/access.proto\x1a\x1ctoolbus/tool/v1/source.proto\"\x83\x01\n" +
+	"(toolbus/mcp/v1/mcp_content_service.proto\x12\x0etoolbus.mcp.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1etoolbus/access/v1/access.proto\x1a\x1ctoolbus/tool/v1/source.proto\"\x83\x01\n" +
 	"\rSessionSource\x12;\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x125\n" +
@@ -1390,33 +1427,37 @@ const file_toolbus_mcp_v1_mcp_content_service_proto_rawDesc = "" +
 	"\tpage_size\x18\x02 \x01(\x05B\n" +
 	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12'\n" +
 	"\n" +
-	"page_token\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\"w\n" +
+	"page_token\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\"\xa4\x01\n" +
 	"\x15ListResourcesResponse\x126\n" +
 	"\tresources\x18\x01 \x03(\v2\x18.toolbus.mcp.v1.ResourceR\tresources\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xaf\x01\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12+\n" +
+	"\x03ttl\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\"\xaf\x01\n" +
 	"\x1cListResourceTemplatesRequest\x12=\n" +
 	"\x06source\x18\x01 \x01(\v2\x1d.toolbus.mcp.v1.SessionSourceB\x06\xbaH\x03\xc8\x01\x01R\x06source\x12'\n" +
 	"\tpage_size\x18\x02 \x01(\x05B\n" +
 	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12'\n" +
 	"\n" +
-	"page_token\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\"\x98\x01\n" +
+	"page_token\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\"\xc5\x01\n" +
 	"\x1dListResourceTemplatesResponse\x12O\n" +
 	"\x12resource_templates\x18\x01 \x03(\v2 .toolbus.mcp.v1.ResourceTemplateR\x11resourceTemplates\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"s\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12+\n" +
+	"\x03ttl\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\"s\n" +
 	"\x13ReadResourceRequest\x12=\n" +
 	"\x06source\x18\x01 \x01(\v2\x1d.toolbus.mcp.v1.SessionSourceB\x06\xbaH\x03\xc8\x01\x01R\x06source\x12\x1d\n" +
-	"\x03uri\x18\x02 \x01(\tB\v\xbaH\br\x06\x10\x01\x18\x80\x80\x04R\x03uri\"T\n" +
+	"\x03uri\x18\x02 \x01(\tB\v\xbaH\br\x06\x10\x01\x18\x80\x80\x04R\x03uri\"\x81\x01\n" +
 	"\x14ReadResourceResponse\x12<\n" +
-	"\bcontents\x18\x01 \x03(\v2 .toolbus.mcp.v1.ResourceContentsR\bcontents\"\xa5\x01\n" +
+	"\bcontents\x18\x01 \x03(\v2 .toolbus.mcp.v1.ResourceContentsR\bcontents\x12+\n" +
+	"\x03ttl\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\"\xa5\x01\n" +
 	"\x12ListPromptsRequest\x12=\n" +
 	"\x06source\x18\x01 \x01(\v2\x1d.toolbus.mcp.v1.SessionSourceB\x06\xbaH\x03\xc8\x01\x01R\x06source\x12'\n" +
 	"\tpage_size\x18\x02 \x01(\x05B\n" +
 	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12'\n" +
 	"\n" +
-	"page_token\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\"o\n" +
+	"page_token\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\"\x9c\x01\n" +
 	"\x13ListPromptsResponse\x120\n" +
 	"\aprompts\x18\x01 \x03(\v2\x16.toolbus.mcp.v1.PromptR\aprompts\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\x97\x02\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12+\n" +
+	"\x03ttl\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\"\x97\x02\n" +
 	"\x10GetPromptRequest\x12=\n" +
 	"\x06source\x18\x01 \x01(\v2\x1d.toolbus.mcp.v1.SessionSourceB\x06\xbaH\x03\xc8\x01\x01R\x06source\x12\x1e\n" +
 	"\x04name\x18\x02 \x01(\tB\n" +
@@ -1490,6 +1531,7 @@ var file_toolbus_mcp_v1_mcp_content_service_proto_goTypes = []any{
 	nil,                                   // 19: toolbus.mcp.v1.GetPromptRequest.ArgumentsEntry
 	nil,                                   // 20: toolbus.mcp.v1.CompleteRequest.ArgumentsEntry
 	(*v1.Icon)(nil),                       // 21: toolbus.tool.v1.Icon
+	(*durationpb.Duration)(nil),           // 22: google.protobuf.Duration
 }
 var file_toolbus_mcp_v1_mcp_content_service_proto_depIdxs = []int32{
 	21, // 0: toolbus.mcp.v1.Resource.icons:type_name -> toolbus.tool.v1.Icon
@@ -1498,34 +1540,38 @@ var file_toolbus_mcp_v1_mcp_content_service_proto_depIdxs = []int32{
 	21, // 3: toolbus.mcp.v1.Prompt.icons:type_name -> toolbus.tool.v1.Icon
 	0,  // 4: toolbus.mcp.v1.ListResourcesRequest.source:type_name -> toolbus.mcp.v1.SessionSource
 	1,  // 5: toolbus.mcp.v1.ListResourcesResponse.resources:type_name -> toolbus.mcp.v1.Resource
-	0,  // 6: toolbus.mcp.v1.ListResourceTemplatesRequest.source:type_name -> toolbus.mcp.v1.SessionSource
-	2,  // 7: toolbus.mcp.v1.ListResourceTemplatesResponse.resource_templates:type_name -> toolbus.mcp.v1.ResourceTemplate
-	0,  // 8: toolbus.mcp.v1.ReadResourceRequest.source:type_name -> toolbus.mcp.v1.SessionSource
-	3,  // 9: toolbus.mcp.v1.ReadResourceResponse.contents:type_name -> toolbus.mcp.v1.ResourceContents
-	0,  // 10: toolbus.mcp.v1.ListPromptsRequest.source:type_name -> toolbus.mcp.v1.SessionSource
-	5,  // 11: toolbus.mcp.v1.ListPromptsResponse.prompts:type_name -> toolbus.mcp.v1.Prompt
-	0,  // 12: toolbus.mcp.v1.GetPromptRequest.source:type_name -> toolbus.mcp.v1.SessionSource
-	19, // 13: toolbus.mcp.v1.GetPromptRequest.arguments:type_name -> toolbus.mcp.v1.GetPromptRequest.ArgumentsEntry
-	6,  // 14: toolbus.mcp.v1.GetPromptResponse.messages:type_name -> toolbus.mcp.v1.PromptMessage
-	0,  // 15: toolbus.mcp.v1.CompleteRequest.source:type_name -> toolbus.mcp.v1.SessionSource
-	20, // 16: toolbus.mcp.v1.CompleteRequest.arguments:type_name -> toolbus.mcp.v1.CompleteRequest.ArgumentsEntry
-	7,  // 17: toolbus.mcp.v1.McpContentService.ListResources:input_type -> toolbus.mcp.v1.ListResourcesRequest
-	9,  // 18: toolbus.mcp.v1.McpContentService.ListResourceTemplates:input_type -> toolbus.mcp.v1.ListResourceTemplatesRequest
-	11, // 19: toolbus.mcp.v1.McpContentService.ReadResource:input_type -> toolbus.mcp.v1.ReadResourceRequest
-	13, // 20: toolbus.mcp.v1.McpContentService.ListPrompts:input_type -> toolbus.mcp.v1.ListPromptsRequest
-	15, // 21: toolbus.mcp.v1.McpContentService.GetPrompt:input_type -> toolbus.mcp.v1.GetPromptRequest
-	17, // 22: toolbus.mcp.v1.McpContentService.Complete:input_type -> toolbus.mcp.v1.CompleteRequest
-	8,  // 23: toolbus.mcp.v1.McpContentService.ListResources:output_type -> toolbus.mcp.v1.ListResourcesResponse
-	10, // 24: toolbus.mcp.v1.McpContentService.ListResourceTemplates:output_type -> toolbus.mcp.v1.ListResourceTemplatesResponse
-	12, // 25: toolbus.mcp.v1.McpContentService.ReadResource:output_type -> toolbus.mcp.v1.ReadResourceResponse
-	14, // 26: toolbus.mcp.v1.McpContentService.ListPrompts:output_type -> toolbus.mcp.v1.ListPromptsResponse
-	16, // 27: toolbus.mcp.v1.McpContentService.GetPrompt:output_type -> toolbus.mcp.v1.GetPromptResponse
-	18, // 28: toolbus.mcp.v1.McpContentService.Complete:output_type -> toolbus.mcp.v1.CompleteResponse
-	23, // [23:29] is the sub-list for method output_type
-	17, // [17:23] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	22, // 6: toolbus.mcp.v1.ListResourcesResponse.ttl:type_name -> google.protobuf.Duration
+	0,  // 7: toolbus.mcp.v1.ListResourceTemplatesRequest.source:type_name -> toolbus.mcp.v1.SessionSource
+	2,  // 8: toolbus.mcp.v1.ListResourceTemplatesResponse.resource_templates:type_name -> toolbus.mcp.v1.ResourceTemplate
+	22, // 9: toolbus.mcp.v1.ListResourceTemplatesResponse.ttl:type_name -> google.protobuf.Duration
+	0,  // 10: toolbus.mcp.v1.ReadResourceRequest.source:type_name -> toolbus.mcp.v1.SessionSource
+	3,  // 11: toolbus.mcp.v1.ReadResourceResponse.contents:type_name -> toolbus.mcp.v1.ResourceContents
+	22, // 12: toolbus.mcp.v1.ReadResourceResponse.ttl:type_name -> google.protobuf.Duration
+	0,  // 13: toolbus.mcp.v1.ListPromptsRequest.source:type_name -> toolbus.mcp.v1.SessionSource
+	5,  // 14: toolbus.mcp.v1.ListPromptsResponse.prompts:type_name -> toolbus.mcp.v1.Prompt
+	22, // 15: toolbus.mcp.v1.ListPromptsResponse.ttl:type_name -> google.protobuf.Duration
+	0,  // 16: toolbus.mcp.v1.GetPromptRequest.source:type_name -> toolbus.mcp.v1.SessionSource
+	19, // 17: toolbus.mcp.v1.GetPromptRequest.arguments:type_name -> toolbus.mcp.v1.GetPromptRequest.ArgumentsEntry
+	6,  // 18: toolbus.mcp.v1.GetPromptResponse.messages:type_name -> toolbus.mcp.v1.PromptMessage
+	0,  // 19: toolbus.mcp.v1.CompleteRequest.source:type_name -> toolbus.mcp.v1.SessionSource
+	20, // 20: toolbus.mcp.v1.CompleteRequest.arguments:type_name -> toolbus.mcp.v1.CompleteRequest.ArgumentsEntry
+	7,  // 21: toolbus.mcp.v1.McpContentService.ListResources:input_type -> toolbus.mcp.v1.ListResourcesRequest
+	9,  // 22: toolbus.mcp.v1.McpContentService.ListResourceTemplates:input_type -> toolbus.mcp.v1.ListResourceTemplatesRequest
+	11, // 23: toolbus.mcp.v1.McpContentService.ReadResource:input_type -> toolbus.mcp.v1.ReadResourceRequest
+	13, // 24: toolbus.mcp.v1.McpContentService.ListPrompts:input_type -> toolbus.mcp.v1.ListPromptsRequest
+	15, // 25: toolbus.mcp.v1.McpContentService.GetPrompt:input_type -> toolbus.mcp.v1.GetPromptRequest
+	17, // 26: toolbus.mcp.v1.McpContentService.Complete:input_type -> toolbus.mcp.v1.CompleteRequest
+	8,  // 27: toolbus.mcp.v1.McpContentService.ListResources:output_type -> toolbus.mcp.v1.ListResourcesResponse
+	10, // 28: toolbus.mcp.v1.McpContentService.ListResourceTemplates:output_type -> toolbus.mcp.v1.ListResourceTemplatesResponse
+	12, // 29: toolbus.mcp.v1.McpContentService.ReadResource:output_type -> toolbus.mcp.v1.ReadResourceResponse
+	14, // 30: toolbus.mcp.v1.McpContentService.ListPrompts:output_type -> toolbus.mcp.v1.ListPromptsResponse
+	16, // 31: toolbus.mcp.v1.McpContentService.GetPrompt:output_type -> toolbus.mcp.v1.GetPromptResponse
+	18, // 32: toolbus.mcp.v1.McpContentService.Complete:output_type -> toolbus.mcp.v1.CompleteResponse
+	27, // [27:33] is the sub-list for method output_type
+	21, // [21:27] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_mcp_v1_mcp_content_service_proto_init() }

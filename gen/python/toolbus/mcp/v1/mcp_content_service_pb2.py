@@ -23,11 +23,12 @@ _sym_db = _symbol_database.Default()
 
 
 from buf.validate import validate_pb2 as buf_dot_validate_dot_validate__pb2
+from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 from toolbus.access.v1 import access_pb2 as toolbus_dot_access_dot_v1_dot_access__pb2
 from toolbus.tool.v1 import source_pb2 as toolbus_dot_tool_dot_v1_dot_source__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n(toolbus/mcp/v1/mcp_content_service.proto\x12\x0etoolbus.mcp.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1etoolbus/access/v1/access.proto\x1a\x1ctoolbus/tool/v1/source.proto\"\x83\x01\n\rSessionSource\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12\x35\n\x06source\x18\x02 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_.-]{1,64}$R\x06source\"\xb2\x01\n\x08Resource\x12\x10\n\x03uri\x18\x01 \x01(\tR\x03uri\x12\x12\n\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n\x05title\x18\x03 \x01(\tR\x05title\x12 \n\x0b\x64\x65scription\x18\x04 \x01(\tR\x0b\x64\x65scription\x12\x1b\n\tmime_type\x18\x05 \x01(\tR\x08mimeType\x12+\n\x05icons\x18\x06 \x03(\x0b\x32\x15.toolbus.tool.v1.IconR\x05icons\"\xcb\x01\n\x10ResourceTemplate\x12!\n\x0curi_template\x18\x01 \x01(\tR\x0buriTemplate\x12\x12\n\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n\x05title\x18\x03 \x01(\tR\x05title\x12 \n\x0b\x64\x65scription\x18\x04 \x01(\tR\x0b\x64\x65scription\x12\x1b\n\tmime_type\x18\x05 \x01(\tR\x08mimeType\x12+\n\x05icons\x18\x06 \x03(\x0b\x32\x15.toolbus.tool.v1.IconR\x05icons\"x\n\x10ResourceContents\x12\x10\n\x03uri\x18\x01 \x01(\tR\x03uri\x12\x1b\n\tmime_type\x18\x02 \x01(\tR\x08mimeType\x12\x14\n\x04text\x18\x03 \x01(\tH\x00R\x04text\x12\x14\n\x04\x62lob\x18\x04 \x01(\x0cH\x00R\x04\x62lobB\t\n\x07\x63ontent\"x\n\x0ePromptArgument\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n\x05title\x18\x02 \x01(\tR\x05title\x12 \n\x0b\x64\x65scription\x18\x03 \x01(\tR\x0b\x64\x65scription\x12\x1a\n\x08required\x18\x04 \x01(\x08R\x08required\"\xbf\x01\n\x06Prompt\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n\x05title\x18\x02 \x01(\tR\x05title\x12 \n\x0b\x64\x65scription\x18\x03 \x01(\tR\x0b\x64\x65scription\x12<\n\targuments\x18\x04 \x03(\x0b\x32\x1e.toolbus.mcp.v1.PromptArgumentR\targuments\x12+\n\x05icons\x18\x05 \x03(\x0b\x32\x15.toolbus.tool.v1.IconR\x05icons\"F\n\rPromptMessage\x12\x12\n\x04role\x18\x01 \x01(\tR\x04role\x12!\n\x0c\x63ontent_json\x18\x02 \x01(\tR\x0b\x63ontentJson\"\xa7\x01\n\x14ListResourcesRequest\x12=\n\x06source\x18\x01 \x01(\x0b\x32\x1d.toolbus.mcp.v1.SessionSourceB\x06\xbaH\x03\xc8\x01\x01R\x06source\x12\'\n\tpage_size\x18\x02 \x01(\x05\x42\n\xbaH\x07\x1a\x05\x18\xe8\x07(\x00R\x08pageSize\x12\'\n\npage_token\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x08R\tpageToken\"w\n\x15ListResourcesResponse\x12\x36\n\tresources\x18\x01 \x03(\x0b\x32\x18.toolbus.mcp.v1.ResourceR\tresources\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xaf\x01\n\x1cListResourceTemplatesRequest\x12=\n\x06source\x18\x01 \x01(\x0b\x32\x1d.toolbus.mcp.v1.SessionSourceB\x06\xbaH\x03\xc8\x01\x01R\x06source\x12\'\n\tpage_size\x18\x02 \x01(\x05\x42\n\xbaH\x07\x1a\x05\x18\xe8\x07(\x00R\x08pageSize\x12\'\n\npage_token\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x08R\tpageToken\"\x98\x01\n\x1dListResourceTemplatesResponse\x12O\n\x12resource_templates\x18\x01 \x03(\x0b\x32 .toolbus.mcp.v1.ResourceTemplateR\x11resourceTemplates\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"s\n\x13ReadResourceRequest\x12=\n\x06source\x18\x01 \x01(\x0b\x32\x1d.toolbus.mcp.v1.SessionSourceB\x06\xbaH\x03\xc8\x01\x01R\x06source\x12\x1d\n\x03uri\x18\x02 \x01(\tB\x0b\xbaH\x08r\x06\x10\x01\x18\x80\x80\x04R\x03uri\"T\n\x14ReadResourceResponse\x12<\n\x08\x63ontents\x18\x01 \x03(\x0b\x32 .toolbus.mcp.v1.ResourceContentsR\x08\x63ontents\"\xa5\x01\n\x12ListPromptsRequest\x12=\n\x06source\x18\x01 \x01(\x0b\x32\x1d.toolbus.mcp.v1.SessionSourceB\x06\xbaH\x03\xc8\x01\x01R\x06source\x12\'\n\tpage_size\x18\x02 \x01(\x05\x42\n\xbaH\x07\x1a\x05\x18\xe8\x07(\x00R\x08pageSize\x12\'\n\npage_token\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x08R\tpageToken\"o\n\x13ListPromptsResponse\x12\x30\n\x07prompts\x18\x01 \x03(\x0b\x32\x16.toolbus.mcp.v1.PromptR\x07prompts\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\x97\x02\n\x10GetPromptRequest\x12=\n\x06source\x18\x01 \x01(\x0b\x32\x1d.toolbus.mcp.v1.SessionSourceB\x06\xbaH\x03\xc8\x01\x01R\x06source\x12\x1e\n\x04name\x18\x02 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x08R\x04name\x12\x66\n\targuments\x18\x03 \x03(\x0b\x32/.toolbus.mcp.v1.GetPromptRequest.ArgumentsEntryB\x17\xbaH\x14\x9a\x01\x11\x10\x64\"\x05r\x03\x18\x80\x08*\x06r\x04\x18\x80\x80@R\targuments\x1a<\n\x0e\x41rgumentsEntry\x12\x10\n\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n\x05value\x18\x02 \x01(\tR\x05value:\x02\x38\x01\"p\n\x11GetPromptResponse\x12 \n\x0b\x64\x65scription\x18\x01 \x01(\tR\x0b\x64\x65scription\x12\x39\n\x08messages\x18\x02 \x03(\x0b\x32\x1d.toolbus.mcp.v1.PromptMessageR\x08messages\"\xa6\x03\n\x0f\x43ompleteRequest\x12=\n\x06source\x18\x01 \x01(\x0b\x32\x1d.toolbus.mcp.v1.SessionSourceB\x06\xbaH\x03\xc8\x01\x01R\x06source\x12\"\n\x06prompt\x18\x02 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x08H\x00R\x06prompt\x12.\n\x0curi_template\x18\x03 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80\x04H\x00R\x0buriTemplate\x12&\n\x08\x61rgument\x18\x04 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x08R\x08\x61rgument\x12\x1f\n\x05value\x18\x05 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80\x04R\x05value\x12\x65\n\targuments\x18\x06 \x03(\x0b\x32..toolbus.mcp.v1.CompleteRequest.ArgumentsEntryB\x17\xbaH\x14\x9a\x01\x11\x10\x64\"\x05r\x03\x18\x80\x08*\x06r\x04\x18\x80\x80\x04R\targuments\x1a<\n\x0e\x41rgumentsEntry\x12\x10\n\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n\x05value\x18\x02 \x01(\tR\x05value:\x02\x38\x01\x42\x12\n\treference\x12\x05\xbaH\x02\x08\x01\"j\n\x10\x43ompleteResponse\x12\x16\n\x06values\x18\x01 \x03(\tR\x06values\x12\x19\n\x05total\x18\x02 \x01(\rH\x00R\x05total\x88\x01\x01\x12\x19\n\x08has_more\x18\x03 \x01(\x08R\x07hasMoreB\x08\n\x06_total2\xdf\x04\n\x11McpContentService\x12\x62\n\rListResources\x12$.toolbus.mcp.v1.ListResourcesRequest\x1a%.toolbus.mcp.v1.ListResourcesResponse\"\x04\xa8\x86\x19\x02\x12z\n\x15ListResourceTemplates\x12,.toolbus.mcp.v1.ListResourceTemplatesRequest\x1a-.toolbus.mcp.v1.ListResourceTemplatesResponse\"\x04\xa8\x86\x19\x02\x12_\n\x0cReadResource\x12#.toolbus.mcp.v1.ReadResourceRequest\x1a$.toolbus.mcp.v1.ReadResourceResponse\"\x04\xa8\x86\x19\x02\x12\\\n\x0bListPrompts\x12\".toolbus.mcp.v1.ListPromptsRequest\x1a#.toolbus.mcp.v1.ListPromptsResponse\"\x04\xa8\x86\x19\x02\x12V\n\tGetPrompt\x12 .toolbus.mcp.v1.GetPromptRequest\x1a!.toolbus.mcp.v1.GetPromptResponse\"\x04\xa8\x86\x19\x02\x12S\n\x08\x43omplete\x12\x1f.toolbus.mcp.v1.CompleteRequest\x1a .toolbus.mcp.v1.CompleteResponse\"\x04\xa8\x86\x19\x02\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n(toolbus/mcp/v1/mcp_content_service.proto\x12\x0etoolbus.mcp.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1etoolbus/access/v1/access.proto\x1a\x1ctoolbus/tool/v1/source.proto\"\x83\x01\n\rSessionSource\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12\x35\n\x06source\x18\x02 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_.-]{1,64}$R\x06source\"\xb2\x01\n\x08Resource\x12\x10\n\x03uri\x18\x01 \x01(\tR\x03uri\x12\x12\n\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n\x05title\x18\x03 \x01(\tR\x05title\x12 \n\x0b\x64\x65scription\x18\x04 \x01(\tR\x0b\x64\x65scription\x12\x1b\n\tmime_type\x18\x05 \x01(\tR\x08mimeType\x12+\n\x05icons\x18\x06 \x03(\x0b\x32\x15.toolbus.tool.v1.IconR\x05icons\"\xcb\x01\n\x10ResourceTemplate\x12!\n\x0curi_template\x18\x01 \x01(\tR\x0buriTemplate\x12\x12\n\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n\x05title\x18\x03 \x01(\tR\x05title\x12 \n\x0b\x64\x65scription\x18\x04 \x01(\tR\x0b\x64\x65scription\x12\x1b\n\tmime_type\x18\x05 \x01(\tR\x08mimeType\x12+\n\x05icons\x18\x06 \x03(\x0b\x32\x15.toolbus.tool.v1.IconR\x05icons\"x\n\x10ResourceContents\x12\x10\n\x03uri\x18\x01 \x01(\tR\x03uri\x12\x1b\n\tmime_type\x18\x02 \x01(\tR\x08mimeType\x12\x14\n\x04text\x18\x03 \x01(\tH\x00R\x04text\x12\x14\n\x04\x62lob\x18\x04 \x01(\x0cH\x00R\x04\x62lobB\t\n\x07\x63ontent\"x\n\x0ePromptArgument\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n\x05title\x18\x02 \x01(\tR\x05title\x12 \n\x0b\x64\x65scription\x18\x03 \x01(\tR\x0b\x64\x65scription\x12\x1a\n\x08required\x18\x04 \x01(\x08R\x08required\"\xbf\x01\n\x06Prompt\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n\x05title\x18\x02 \x01(\tR\x05title\x12 \n\x0b\x64\x65scription\x18\x03 \x01(\tR\x0b\x64\x65scription\x12<\n\targuments\x18\x04 \x03(\x0b\x32\x1e.toolbus.mcp.v1.PromptArgumentR\targuments\x12+\n\x05icons\x18\x05 \x03(\x0b\x32\x15.toolbus.tool.v1.IconR\x05icons\"F\n\rPromptMessage\x12\x12\n\x04role\x18\x01 \x01(\tR\x04role\x12!\n\x0c\x63ontent_json\x18\x02 \x01(\tR\x0b\x63ontentJson\"\xa7\x01\n\x14ListResourcesRequest\x12=\n\x06source\x18\x01 \x01(\x0b\x32\x1d.toolbus.mcp.v1.SessionSourceB\x06\xbaH\x03\xc8\x01\x01R\x06source\x12\'\n\tpage_size\x18\x02 \x01(\x05\x42\n\xbaH\x07\x1a\x05\x18\xe8\x07(\x00R\x08pageSize\x12\'\n\npage_token\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x08R\tpageToken\"\xa4\x01\n\x15ListResourcesResponse\x12\x36\n\tresources\x18\x01 \x03(\x0b\x32\x18.toolbus.mcp.v1.ResourceR\tresources\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12+\n\x03ttl\x18\x03 \x01(\x0b\x32\x19.google.protobuf.DurationR\x03ttl\"\xaf\x01\n\x1cListResourceTemplatesRequest\x12=\n\x06source\x18\x01 \x01(\x0b\x32\x1d.toolbus.mcp.v1.SessionSourceB\x06\xbaH\x03\xc8\x01\x01R\x06source\x12\'\n\tpage_size\x18\x02 \x01(\x05\x42\n\xbaH\x07\x1a\x05\x18\xe8\x07(\x00R\x08pageSize\x12\'\n\npage_token\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x08R\tpageToken\"\xc5\x01\n\x1dListResourceTemplatesResponse\x12O\n\x12resource_templates\x18\x01 \x03(\x0b\x32 .toolbus.mcp.v1.ResourceTemplateR\x11resourceTemplates\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12+\n\x03ttl\x18\x03 \x01(\x0b\x32\x19.google.protobuf.DurationR\x03ttl\"s\n\x13ReadResourceRequest\x12=\n\x06source\x18\x01 \x01(\x0b\x32\x1d.toolbus.mcp.v1.SessionSourceB\x06\xbaH\x03\xc8\x01\x01R\x06source\x12\x1d\n\x03uri\x18\x02 \x01(\tB\x0b\xbaH\x08r\x06\x10\x01\x18\x80\x80\x04R\x03uri\"\x81\x01\n\x14ReadResourceResponse\x12<\n\x08\x63ontents\x18\x01 \x03(\x0b\x32 .toolbus.mcp.v1.ResourceContentsR\x08\x63ontents\x12+\n\x03ttl\x18\x02 \x01(\x0b\x32\x19.google.protobuf.DurationR\x03ttl\"\xa5\x01\n\x12ListPromptsRequest\x12=\n\x06source\x18\x01 \x01(\x0b\x32\x1d.toolbus.mcp.v1.SessionSourceB\x06\xbaH\x03\xc8\x01\x01R\x06source\x12\'\n\tpage_size\x18\x02 \x01(\x05\x42\n\xbaH\x07\x1a\x05\x18\xe8\x07(\x00R\x08pageSize\x12\'\n\npage_token\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x08R\tpageToken\"\x9c\x01\n\x13ListPromptsResponse\x12\x30\n\x07prompts\x18\x01 \x03(\x0b\x32\x16.toolbus.mcp.v1.PromptR\x07prompts\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12+\n\x03ttl\x18\x03 \x01(\x0b\x32\x19.google.protobuf.DurationR\x03ttl\"\x97\x02\n\x10GetPromptRequest\x12=\n\x06source\x18\x01 \x01(\x0b\x32\x1d.toolbus.mcp.v1.SessionSourceB\x06\xbaH\x03\xc8\x01\x01R\x06source\x12\x1e\n\x04name\x18\x02 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x08R\x04name\x12\x66\n\targuments\x18\x03 \x03(\x0b\x32/.toolbus.mcp.v1.GetPromptRequest.ArgumentsEntryB\x17\xbaH\x14\x9a\x01\x11\x10\x64\"\x05r\x03\x18\x80\x08*\x06r\x04\x18\x80\x80@R\targuments\x1a<\n\x0e\x41rgumentsEntry\x12\x10\n\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n\x05value\x18\x02 \x01(\tR\x05value:\x02\x38\x01\"p\n\x11GetPromptResponse\x12 \n\x0b\x64\x65scription\x18\x01 \x01(\tR\x0b\x64\x65scription\x12\x39\n\x08messages\x18\x02 \x03(\x0b\x32\x1d.toolbus.mcp.v1.PromptMessageR\x08messages\"\xa6\x03\n\x0f\x43ompleteRequest\x12=\n\x06source\x18\x01 \x01(\x0b\x32\x1d.toolbus.mcp.v1.SessionSourceB\x06\xbaH\x03\xc8\x01\x01R\x06source\x12\"\n\x06prompt\x18\x02 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x08H\x00R\x06prompt\x12.\n\x0curi_template\x18\x03 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80\x04H\x00R\x0buriTemplate\x12&\n\x08\x61rgument\x18\x04 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x08R\x08\x61rgument\x12\x1f\n\x05value\x18\x05 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80\x04R\x05value\x12\x65\n\targuments\x18\x06 \x03(\x0b\x32..toolbus.mcp.v1.CompleteRequest.ArgumentsEntryB\x17\xbaH\x14\x9a\x01\x11\x10\x64\"\x05r\x03\x18\x80\x08*\x06r\x04\x18\x80\x80\x04R\targuments\x1a<\n\x0e\x41rgumentsEntry\x12\x10\n\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n\x05value\x18\x02 \x01(\tR\x05value:\x02\x38\x01\x42\x12\n\treference\x12\x05\xbaH\x02\x08\x01\"j\n\x10\x43ompleteResponse\x12\x16\n\x06values\x18\x01 \x03(\tR\x06values\x12\x19\n\x05total\x18\x02 \x01(\rH\x00R\x05total\x88\x01\x01\x12\x19\n\x08has_more\x18\x03 \x01(\x08R\x07hasMoreB\x08\n\x06_total2\xdf\x04\n\x11McpContentService\x12\x62\n\rListResources\x12$.toolbus.mcp.v1.ListResourcesRequest\x1a%.toolbus.mcp.v1.ListResourcesResponse\"\x04\xa8\x86\x19\x02\x12z\n\x15ListResourceTemplates\x12,.toolbus.mcp.v1.ListResourceTemplatesRequest\x1a-.toolbus.mcp.v1.ListResourceTemplatesResponse\"\x04\xa8\x86\x19\x02\x12_\n\x0cReadResource\x12#.toolbus.mcp.v1.ReadResourceRequest\x1a$.toolbus.mcp.v1.ReadResourceResponse\"\x04\xa8\x86\x19\x02\x12\\\n\x0bListPrompts\x12\".toolbus.mcp.v1.ListPromptsRequest\x1a#.toolbus.mcp.v1.ListPromptsResponse\"\x04\xa8\x86\x19\x02\x12V\n\tGetPrompt\x12 .toolbus.mcp.v1.GetPromptRequest\x1a!.toolbus.mcp.v1.GetPromptResponse\"\x04\xa8\x86\x19\x02\x12S\n\x08\x43omplete\x12\x1f.toolbus.mcp.v1.CompleteRequest\x1a .toolbus.mcp.v1.CompleteResponse\"\x04\xa8\x86\x19\x02\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -96,48 +97,48 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_MCPCONTENTSERVICE'].methods_by_name['GetPrompt']._serialized_options = b'\250\206\031\002'
   _globals['_MCPCONTENTSERVICE'].methods_by_name['Complete']._loaded_options = None
   _globals['_MCPCONTENTSERVICE'].methods_by_name['Complete']._serialized_options = b'\250\206\031\002'
-  _globals['_SESSIONSOURCE']._serialized_start=152
-  _globals['_SESSIONSOURCE']._serialized_end=283
-  _globals['_RESOURCE']._serialized_start=286
-  _globals['_RESOURCE']._serialized_end=464
-  _globals['_RESOURCETEMPLATE']._serialized_start=467
-  _globals['_RESOURCETEMPLATE']._serialized_end=670
-  _globals['_RESOURCECONTENTS']._serialized_start=672
-  _globals['_RESOURCECONTENTS']._serialized_end=792
-  _globals['_PROMPTARGUMENT']._serialized_start=794
-  _globals['_PROMPTARGUMENT']._serialized_end=914
-  _globals['_PROMPT']._serialized_start=917
-  _globals['_PROMPT']._serialized_end=1108
-  _globals['_PROMPTMESSAGE']._serialized_start=1110
-  _globals['_PROMPTMESSAGE']._serialized_end=1180
-  _globals['_LISTRESOURCESREQUEST']._serialized_start=1183
-  _globals['_LISTRESOURCESREQUEST']._serialized_end=1350
-  _globals['_LISTRESOURCESRESPONSE']._serialized_start=1352
-  _globals['_LISTRESOURCESRESPONSE']._serialized_end=1471
-  _globals['_LISTRESOURCETEMPLATESREQUEST']._serialized_start=1474
-  _globals['_LISTRESOURCETEMPLATESREQUEST']._serialized_end=1649
-  _globals['_LISTRESOURCETEMPLATESRESPONSE']._serialized_start=1652
-  _globals['_LISTRESOURCETEMPLATESRESPONSE']._serialized_end=1804
-  _globals['_READRESOURCEREQUEST']._serialized_start=1806
-  _globals['_READRESOURCEREQUEST']._serialized_end=1921
-  _globals['_READRESOURCERESPONSE']._serialized_start=1923
-  _globals['_READRESOURCERESPONSE']._serialized_end=2007
-  _globals['_LISTPROMPTSREQUEST']._serialized_start=2010
-  _globals['_LISTPROMPTSREQUEST']._serialized_end=2175
-  _globals['_LISTPROMPTSRESPONSE']._serialized_start=2177
-  _globals['_LISTPROMPTSRESPONSE']._serialized_end=2288
-  _globals['_GETPROMPTREQUEST']._serialized_start=2291
-  _globals['_GETPROMPTREQUEST']._serialized_end=2570
-  _globals['_GETPROMPTREQUEST_ARGUMENTSENTRY']._serialized_start=2510
-  _globals['_GETPROMPTREQUEST_ARGUMENTSENTRY']._serialized_end=2570
-  _globals['_GETPROMPTRESPONSE']._serialized_start=2572
-  _globals['_GETPROMPTRESPONSE']._serialized_end=2684
-  _globals['_COMPLETEREQUEST']._serialized_start=2687
-  _globals['_COMPLETEREQUEST']._serialized_end=3109
-  _globals['_COMPLETEREQUEST_ARGUMENTSENTRY']._serialized_start=2510
-  _globals['_COMPLETEREQUEST_ARGUMENTSENTRY']._serialized_end=2570
-  _globals['_COMPLETERESPONSE']._serialized_start=3111
-  _globals['_COMPLETERESPONSE']._serialized_end=3217
-  _globals['_MCPCONTENTSERVICE']._serialized_start=3220
-  _globals['_MCPCONTENTSERVICE']._serialized_end=3827
+  _globals['_SESSIONSOURCE']._serialized_start=184
+  _globals['_SESSIONSOURCE']._serialized_end=315
+  _globals['_RESOURCE']._serialized_start=318
+  _globals['_RESOURCE']._serialized_end=496
+  _globals['_RESOURCETEMPLATE']._serialized_start=499
+  _globals['_RESOURCETEMPLATE']._serialized_end=702
+  _globals['_RESOURCECONTENTS']._serialized_start=704
+  _globals['_RESOURCECONTENTS']._serialized_end=824
+  _globals['_PROMPTARGUMENT']._serialized_start=826
+  _globals['_PROMPTARGUMENT']._serialized_end=946
+  _globals['_PROMPT']._serialized_start=949
+  _globals['_PROMPT']._serialized_end=1140
+  _globals['_PROMPTMESSAGE']._serialized_start=1142
+  _globals['_PROMPTMESSAGE']._serialized_end=1212
+  _globals['_LISTRESOURCESREQUEST']._serialized_start=1215
+  _globals['_LISTRESOURCESREQUEST']._serialized_end=1382
+  _globals['_LISTRESOURCESRESPONSE']._serialized_start=1385
+  _globals['_LISTRESOURCESRESPONSE']._serialized_end=1549
+  _globals['_LISTRESOURCETEMPLATESREQUEST']._serialized_start=1552
+  _globals['_LISTRESOURCETEMPLATESREQUEST']._serialized_end=1727
+  _globals['_LISTRESOURCETEMPLATESRESPONSE']._serialized_start=1730
+  _globals['_LISTRESOURCETEMPLATESRESPONSE']._serialized_end=1927
+  _globals['_READRESOURCEREQUEST']._serialized_start=1929
+  _globals['_READRESOURCEREQUEST']._serialized_end=2044
+  _globals['_READRESOURCERESPONSE']._serialized_start=2047
+  _globals['_READRESOURCERESPONSE']._serialized_end=2176
+  _globals['_LISTPROMPTSREQUEST']._serialized_start=2179
+  _globals['_LISTPROMPTSREQUEST']._serialized_end=2344
+  _globals['_LISTPROMPTSRESPONSE']._serialized_start=2347
+  _globals['_LISTPROMPTSRESPONSE']._serialized_end=2503
+  _globals['_GETPROMPTREQUEST']._serialized_start=2506
+  _globals['_GETPROMPTREQUEST']._serialized_end=2785
+  _globals['_GETPROMPTREQUEST_ARGUMENTSENTRY']._serialized_start=2725
+  _globals['_GETPROMPTREQUEST_ARGUMENTSENTRY']._serialized_end=2785
+  _globals['_GETPROMPTRESPONSE']._serialized_start=2787
+  _globals['_GETPROMPTRESPONSE']._serialized_end=2899
+  _globals['_COMPLETEREQUEST']._serialized_start=2902
+  _globals['_COMPLETEREQUEST']._serialized_end=3324
+  _globals['_COMPLETEREQUEST_ARGUMENTSENTRY']._serialized_start=2725
+  _globals['_COMPLETEREQUEST_ARGUMENTSENTRY']._serialized_end=2785
+  _globals['_COMPLETERESPONSE']._serialized_start=3326
+  _globals['_COMPLETERESPONSE']._serialized_end=3432
+  _globals['_MCPCONTENTSERVICE']._serialized_start=3435
+  _globals['_MCPCONTENTSERVICE']._serialized_end=4042
 # @@protoc_insertion_point(module_scope)

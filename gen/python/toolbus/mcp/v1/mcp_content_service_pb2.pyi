@@ -5,6 +5,7 @@ What MCP servers offer beside tools: resources, prompts and completion."""
 
 from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
+from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import message as _message
 from google.protobuf.internal import containers as _containers
 from toolbus.tool.v1 import source_pb2 as _source_pb2
@@ -311,21 +312,27 @@ class ListResourcesResponse(_message.Message):
 
     RESOURCES_FIELD_NUMBER: _builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    TTL_FIELD_NUMBER: _builtins.int
     next_page_token: _builtins.str
     """The `page_token` of the next page; empty on the last page."""
     @_builtins.property
     def resources(self) -> _containers.RepeatedCompositeFieldContainer[Global___Resource]:
         """The resources, by URI."""
 
+    @_builtins.property
+    def ttl(self) -> _duration_pb2.Duration:
+        """How long the server says that this may be kept, for whoever asked alone; absent where it says nothing. 0 means not at all."""
+
     def __init__(
         self,
         *,
         resources: _abc.Iterable[Global___Resource] | None = ...,
         next_page_token: _builtins.str = ...,
+        ttl: _duration_pb2.Duration | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["ttl", b"ttl"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["next_page_token", b"next_page_token", "resources", b"resources"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["next_page_token", b"next_page_token", "resources", b"resources", "ttl", b"ttl"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -371,21 +378,27 @@ class ListResourceTemplatesResponse(_message.Message):
 
     RESOURCE_TEMPLATES_FIELD_NUMBER: _builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    TTL_FIELD_NUMBER: _builtins.int
     next_page_token: _builtins.str
     """The `page_token` of the next page; empty on the last page."""
     @_builtins.property
     def resource_templates(self) -> _containers.RepeatedCompositeFieldContainer[Global___ResourceTemplate]:
         """The templates, by what they are."""
 
+    @_builtins.property
+    def ttl(self) -> _duration_pb2.Duration:
+        """How long the server says that this may be kept, for whoever asked alone; absent where it says nothing. 0 means not at all."""
+
     def __init__(
         self,
         *,
         resource_templates: _abc.Iterable[Global___ResourceTemplate] | None = ...,
         next_page_token: _builtins.str = ...,
+        ttl: _duration_pb2.Duration | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["ttl", b"ttl"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["next_page_token", b"next_page_token", "resource_templates", b"resource_templates"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["next_page_token", b"next_page_token", "resource_templates", b"resource_templates", "ttl", b"ttl"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -426,18 +439,24 @@ class ReadResourceResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     CONTENTS_FIELD_NUMBER: _builtins.int
+    TTL_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def contents(self) -> _containers.RepeatedCompositeFieldContainer[Global___ResourceContents]:
         """What stands in it."""
+
+    @_builtins.property
+    def ttl(self) -> _duration_pb2.Duration:
+        """How long the server says that this may be kept, for whoever asked alone; absent where it says nothing. 0 means not at all."""
 
     def __init__(
         self,
         *,
         contents: _abc.Iterable[Global___ResourceContents] | None = ...,
+        ttl: _duration_pb2.Duration | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["ttl", b"ttl"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["contents", b"contents"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["contents", b"contents", "ttl", b"ttl"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -483,21 +502,27 @@ class ListPromptsResponse(_message.Message):
 
     PROMPTS_FIELD_NUMBER: _builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    TTL_FIELD_NUMBER: _builtins.int
     next_page_token: _builtins.str
     """The `page_token` of the next page; empty on the last page."""
     @_builtins.property
     def prompts(self) -> _containers.RepeatedCompositeFieldContainer[Global___Prompt]:
         """The prompts, by name."""
 
+    @_builtins.property
+    def ttl(self) -> _duration_pb2.Duration:
+        """How long the server says that this may be kept, for whoever asked alone; absent where it says nothing. 0 means not at all."""
+
     def __init__(
         self,
         *,
         prompts: _abc.Iterable[Global___Prompt] | None = ...,
         next_page_token: _builtins.str = ...,
+        ttl: _duration_pb2.Duration | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["ttl", b"ttl"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["next_page_token", b"next_page_token", "prompts", b"prompts"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["next_page_token", b"next_page_token", "prompts", b"prompts", "ttl", b"ttl"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
