@@ -10,7 +10,8 @@ interface MethodRecord {
   inFlight: number;
 }
 
-const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
+/** The buckets of all times. */
+export const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 
 /** Server side: how long calls take, by service, method and code, and how many are in flight. */
 export function createRpcMetrics(meter: Meter): Interceptor {

@@ -1,3 +1,4 @@
+import { ConnectError } from "@connectrpc/connect";
 import {
   type Context,
   createTraceState,
@@ -8,7 +9,8 @@ import {
   TraceFlags,
   trace as traces,
 } from "@opentelemetry/api";
-import { messageFromUnknown } from "../failure/failure.ts";
+import { failureFromConnectError } from "../failure/connect.ts";
+import { Failure, messageFromUnknown } from "../failure/failure.ts";
 import { partsOf, type TraceContext } from "./trace-context.ts";
 
 /** The parent of a span that starts at this place. */
@@ -32,7 +34,16 @@ export function traceFromSpan(span: Span): TraceContext | undefined {
   return tracestate ? { traceparent, tracestate } : { traceparent };
 }
 
+/** `error.type` is the reason that callers get, or the error's name where it is none of ours. */
 export function endSpan(span: Span, error?: unknown): void {
-  if (error !== undefined) span.setStatus({ code: SpanStatusCode.ERROR, message: messageFromUnknown(error) });
+  if (error !== undefined) {
+    span.setAttribute("error.type", typeOfError(error));
+    span.setStatus({ code: SpanStatusCode.ERROR, message: messageFromUnknown(error) });
+  }
   span.end();
+}
+
+function typeOfError(error: unknown): string {
+  if (error instanceof Failure || error instanceof ConnectError) return failureFromConnectError(error).reason;
+  return error instanceof Error ? error.name : "_OTHER";
 }

@@ -1,9 +1,8 @@
 import type { Interceptor } from "@connectrpc/connect";
-import { type Attributes, createNoopMeter, type Meter, SpanKind, type Tracer } from "@opentelemetry/api";
+import { createNoopMeter, type Meter, type Tracer } from "@opentelemetry/api";
 import { comesWithin } from "../time/comes-within.ts";
+import { createInSpan, type InSpan } from "./in-span.ts";
 import { createRpcMetrics } from "./rpc-metrics.ts";
-import { endSpan, parentFromTrace, traceFromSpan } from "./span.ts";
-import { currentTrace, runInTrace } from "./trace-context.ts";
 import { createClientTracing, createServerTracing } from "./tracing.ts";
 
 export interface TelemetryOptions {
@@ -22,8 +21,8 @@ export interface Telemetry extends AsyncDisposable {
   readonly rpcMetrics: Interceptor | undefined;
   /** For a service's own instruments; without metrics they do nothing. */
   readonly meter: Meter;
-  /** Does the work inside a span of that name, as part of the current trace. */
-  inSpan<T>(name: string, attributes: Attributes, work: () => Promise<T>): Promise<T>;
+  /** For work that is no call of a service: a run, a request to a model, a tool. */
+  readonly inSpan: InSpan;
   /** All metrics in the text format of Prometheus; empty when they are not recorded. */
   metricsText(): Promise<string>;
 }
@@ -56,23 +55,10 @@ export async function openTelemetry(options: TelemetryOptions): Promise<Telemetr
     clientTracing: createClientTracing(tracer),
     rpcMetrics: options.hasMetrics ? createRpcMetrics(meter) : undefined,
     meter,
-    inSpan: (name, attributes, work) => (tracer ? workInSpan(tracer, name, attributes, work) : work()),
+    inSpan: createInSpan(tracer),
     metricsText,
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
-}
-
-async function workInSpan<T>(tracer: Tracer, name: string, attributes: Attributes, work: () => Promise<T>): Promise<T> {
-  const span = tracer.startSpan(name, { kind: SpanKind.INTERNAL, attributes }, parentFromTrace(currentTrace()));
-  const trace = traceFromSpan(span);
-  try {
-    const result = await (trace ? runInTrace(trace, work) : work());
-    endSpan(span);
-    return result;
-  } catch (error) {
-    endSpan(span, error);
-    throw error;
-  }
 }
 
 /** A collector that is away must neither hold up nor fail the end of a service. */

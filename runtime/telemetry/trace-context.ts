@@ -18,14 +18,22 @@ export function runInTrace<T>(trace: TraceContext, work: () => T): T {
   return storage.run(trace, work);
 }
 
+/** Does what outlives the request that began it, and is no part of its trace. */
+export function outsideTrace<T>(work: () => T): T {
+  return storage.exit(work);
+}
+
 const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/;
 
 /** The trace that a carrier's headers name; a malformed one counts as none, as the specification asks. */
 export function traceFromHeaders(headers: { get(name: string): string | null }): TraceContext | undefined {
-  const traceparent = headers.get("traceparent");
-  if (traceparent === null || !TRACEPARENT.test(traceparent)) return undefined;
-  const tracestate = headers.get("tracestate");
-  return tracestate ? { traceparent, tracestate } : { traceparent };
+  return traceFromFields({ traceparent: headers.get("traceparent"), tracestate: headers.get("tracestate") });
+}
+
+/** Likewise, of fields that anybody may have filled. */
+export function traceFromFields({ traceparent, tracestate }: Record<string, unknown>): TraceContext | undefined {
+  if (typeof traceparent !== "string" || !TRACEPARENT.test(traceparent)) return undefined;
+  return typeof tracestate === "string" && tracestate !== "" ? { traceparent, tracestate } : { traceparent };
 }
 
 /** What a `traceparent` says, or undefined for a malformed one. */

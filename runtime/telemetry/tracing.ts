@@ -89,7 +89,6 @@ function nameFromRequest(request: Request): string {
 function attributesFromRequest(request: Request): Attributes {
   return {
     "rpc.system.name": "connectrpc",
-    "rpc.service": request.service.typeName,
-    "rpc.method": request.method.name,
+    "rpc.method": nameFromRequest(request),
   };
 }

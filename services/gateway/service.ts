@@ -113,6 +113,7 @@ export async function openService(config: GatewayConfig, context: ServiceContext
         }),
         console: createConsolePaths(await readConsoleFiles(), config.consoleLogin),
         metricsText: () => telemetry.metricsText(),
+        telemetry,
         toolCalls: createToolCallPaths({
           calls: client(ToolCallService),
           enter,
@@ -134,6 +135,7 @@ export async function openService(config: GatewayConfig, context: ServiceContext
             }),
           sessions: new McpSessions(client(SessionService)),
           held: new HeldCalls(),
+          inSpan: telemetry.inSpan,
           takeCall: (caller) => shares.take(principalOf(caller), "calls"),
           stopping: context.signal,
           metadata: createResourceMetadata(config),

@@ -79,6 +79,7 @@ export async function openService(config: McpBridgeConfig, context: ServiceConte
       redact,
       runGuard: createAddressGuard(config.runAllow, { setting: "TOOLBUS_MCP_RUN_ALLOW" }),
       starts,
+      inSpan: telemetry.inSpan,
     }),
   });
   const ownership = stack.use(

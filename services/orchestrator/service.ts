@@ -85,6 +85,7 @@ export async function openOrchestrator(
     handover: handover.signal,
     publishDelta: texts.publishDelta,
     setDeltas: texts.setDeltas,
+    inSpan: context.telemetry.inSpan,
   };
   const selfWake = { ...clients, ...acceptance, audit };
   const life = `${instance}-${randomBytes(4).toString("hex")}`; // a successor under this name holds nothing of ours

@@ -23,7 +23,7 @@ import { ACCESS } from "../access.ts";
 import { createAdmission } from "./calls/admission.ts";
 import { createAnswers } from "./calls/answers/answer.ts";
 import { createCarryOut } from "./calls/call.ts";
-import { createExecution, type Execution, type Executors } from "./calls/execute/execute.ts";
+import { createExecution, type Execution, type Executors, tracedExecution } from "./calls/execute/execute.ts";
 import { openGateway } from "./calls/execute/http/gateway.ts";
 import { createQuestions } from "./calls/execute/input/questions.ts";
 import { createProviderExecution, type ProvidersOptions } from "./calls/execute/provider.ts";
@@ -103,13 +103,14 @@ export async function openService(config: Config, context: ServiceContext): Prom
   const { questionMs } = config;
   const records = new Records({ ...recorded, waiters, executing });
   const questions = createQuestions({ ...recorded, waiters, messages, spaces, audit, clock, questionMs });
-  const execution = openExecution(stack, config, {
+  const executors = openExecution(stack, config, {
     outside: recorded.outside,
     find,
     questions,
     records,
     sampling: createSampling(bus, telemetry),
   });
+  const execution = tracedExecution(executors, telemetry.inSpan);
   const { switching } = stack.use(
     await openSwitching(bus, {
       self: `${instance}-${randomUUID().slice(0, 8)}`,

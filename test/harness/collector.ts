@@ -11,6 +11,10 @@ export interface CollectedSpan {
   readonly spanId: string;
   /** Empty for the first of a trace. */
   readonly parentSpanId: string;
+  /** 1 is work inside of a process, 2 a server, 3 a client. */
+  readonly kind: number;
+  readonly attributes: Readonly<Record<string, unknown>>;
+  readonly hasFailed: boolean;
 }
 
 export interface Collector extends AsyncDisposable {
@@ -19,10 +23,21 @@ export interface Collector extends AsyncDisposable {
   readonly spans: readonly CollectedSpan[];
 }
 
+interface ExportedAttribute {
+  key: string;
+  value: { stringValue?: string; intValue?: number; doubleValue?: number; boolValue?: boolean; arrayValue?: object };
+}
+
+interface ExportedSpan extends Pick<CollectedSpan, "name" | "traceId" | "spanId" | "kind"> {
+  parentSpanId?: string;
+  attributes?: ExportedAttribute[];
+  status?: { code?: number };
+}
+
 interface Export {
   resourceSpans?: {
-    resource?: { attributes?: { key: string; value: { stringValue?: string } }[] };
-    scopeSpans?: { spans?: { name: string; traceId: string; spanId: string; parentSpanId?: string }[] }[];
+    resource?: { attributes?: ExportedAttribute[] };
+    scopeSpans?: { spans?: ExportedSpan[] }[];
   }[];
 }
 
@@ -55,7 +70,11 @@ function spansFrom({ resourceSpans = [] }: Export): CollectedSpan[] {
   return resourceSpans.flatMap(({ resource, scopeSpans = [] }) => {
     const service = resource?.attributes?.find(({ key }) => key === "service.name")?.value.stringValue ?? "";
     return scopeSpans.flatMap(({ spans = [] }) =>
-      spans.map(({ name, traceId, spanId, parentSpanId = "" }) => ({ service, name, traceId, spanId, parentSpanId })),
+      spans.map(({ name, traceId, spanId, kind, parentSpanId = "", attributes = [], status }) => ({
+        ...{ service, name, traceId, spanId, kind, parentSpanId },
+        attributes: Object.fromEntries(attributes.map(({ key, value }) => [key, Object.values(value)[0]])),
+        hasFailed: status?.code === 2,
+      })),
     );
   });
 }

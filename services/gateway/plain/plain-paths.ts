@@ -2,7 +2,9 @@ import { connectError } from "#runtime/failure/connect.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { HttpRequest, HttpResponse, PathTaker } from "#runtime/rpc/http/messages.ts";
 import { answerThrown } from "#runtime/rpc/http/refusal.ts";
+import type { Telemetry } from "#runtime/telemetry/telemetry.ts";
 import type { Enter } from "../access/admission.ts";
+import { observedDoors } from "./observed-doors.ts";
 
 export interface PlainPathsOptions {
   enter: Enter;
@@ -12,6 +14,7 @@ export interface PlainPathsOptions {
   mcp: PathTaker;
   responses: PathTaker;
   console: PathTaker;
+  telemetry: Pick<Telemetry, "inSpan" | "meter">;
   /** Why nothing can be stored. */
   storageFault: () => string | undefined;
 }
@@ -26,13 +29,17 @@ export function createPlainPaths({
   responses,
   console,
   storageFault,
+  telemetry,
 }: PlainPathsOptions): PathTaker {
+  const doors = observedDoors(
+    (...exchange) => [mcp, responses, toolCalls].some((takes) => takes(...exchange)),
+    telemetry,
+  );
   return (request, response, body) => {
     const path = (request.url ?? "/").split("?", 1)[0];
     if (path === "/livez") answer(response, "text/plain", "ok\n");
     else if (path === "/healthz") health(response);
-    else if (path !== "/metrics")
-      return [console, logins, mcp, responses, toolCalls].some((takes) => takes(request, response, body));
+    else if (path !== "/metrics") return [console, logins, doors].some((takes) => takes(request, response, body));
     else {
       metrics(request, response).then(
         (text) => answer(response, "text/plain; version=0.0.4", text),

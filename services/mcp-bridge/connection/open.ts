@@ -4,6 +4,7 @@ import { partsOfTransport } from "#runtime/config/server-transport.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { AddressGuard } from "#runtime/http/address-guard.ts";
 import type { Confinement } from "#runtime/lifecycle/child-process/confinement.ts";
+import type { InSpan } from "#runtime/telemetry/in-span.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
 import { Eras } from "../link/era/eras.ts";
@@ -26,12 +27,23 @@ export interface OpenerOptions {
   /** Servers that runs bring are reached only where it allows. */
   runGuard: AddressGuard;
   starts: Starts;
+  inSpan: InSpan;
 }
 
 /** How a connection opens its links: secrets resolved, transport chosen, initialised and listed within one time. */
 export function createOpener(options: OpenerOptions) {
-  const { findTransport, secrets, environment, confinement, maxMessageBytes, logger, redact, runGuard, starts } =
-    options;
+  const {
+    findTransport,
+    secrets,
+    environment,
+    confinement,
+    maxMessageBytes,
+    logger,
+    redact,
+    runGuard,
+    starts,
+    inSpan,
+  } = options;
   const eras = new Eras();
   const context = { environment, confinement, maxMessageBytes, logger, redact };
   return (asked: OpenedConnection): OpenLink =>
@@ -54,7 +66,14 @@ export function createOpener(options: OpenerOptions) {
         };
         const { openLink } = await sdkOfMcp();
         const opening = openLink(
-          { server: resolved, module: findTransport(server), context: guarded, era: eras.of(server), ...events },
+          {
+            server: resolved,
+            module: findTransport(server),
+            context: guarded,
+            era: eras.of(server),
+            inSpan,
+            ...events,
+          },
           start,
           signal,
         );

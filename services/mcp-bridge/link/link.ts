@@ -15,8 +15,11 @@ import {
 import { z } from "zod";
 import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import type { Tool, ToolLog } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { partsOfTransport } from "#runtime/config/server-transport.ts";
 import { VERSION } from "#runtime/config/version.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
+import { mcpSpan, TOOL_ERROR } from "#runtime/telemetry/conventions.ts";
+import type { InSpan } from "#runtime/telemetry/in-span.ts";
 import { currentTrace } from "#runtime/telemetry/trace-context.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { openEnding } from "#runtime/time/ending.ts";
@@ -35,7 +38,7 @@ import { type About, aboutServer } from "./about.ts";
 import { connectByEra, type KnownEra } from "./era/connect-by-era.ts";
 import { type ListedTools, listTools } from "./list-tools.ts";
 import { type Outcome, outcomeOf, textOfError } from "./outcome/outcome.ts";
-import { showAnswers } from "./outcome/shown-answers.ts";
+import { heldIn, showAnswers } from "./outcome/shown-answers.ts";
 import { callAsTask, TASKS_EXTENSION, type Tasks, tasksOf } from "./tasks/tasks.ts";
 
 /** A client and its transport, initialised: they live and end together, and are never used again after that. */
@@ -91,6 +94,7 @@ export interface LinkOptions {
   onLog: (log: ToolLog) => void;
   onElicit: OnElicit;
   onSample: OnSample;
+  inSpan: InSpan;
 }
 
 /** Answers a server that asks a person something; the signal aborts when it no longer wants to know. */
@@ -205,6 +209,23 @@ function observeErrors(client: Client, { server, context }: LinkOptions): () => 
   return () => fatal;
 }
 
+interface Peer {
+  readonly server: McpServer;
+  readonly client: Client;
+  readonly sessionId: string | undefined;
+}
+
+function spanOfRequest({ tool, arguments: given }: LinkCall, { server, client, sessionId }: Peer) {
+  const method = tool === READ_RESOURCE ? "resources/read" : (methodOfTool(tool.name) ?? "tools/call");
+  const named = method === "prompts/get" && typeof given.name === "string" ? given.name : undefined;
+  const { url } = partsOfTransport(server);
+  return mcpSpan({
+    ...{ side: "client", method, sessionId, url: url === "" ? undefined : url },
+    target: method === "tools/call" ? tool.name : named,
+    protocolVersion: client.getNegotiatedProtocolVersion(),
+  });
+}
+
 function createLink(
   options: LinkOptions,
   opened: OpenTransport,
@@ -263,26 +284,33 @@ function createLink(
     call: (request, signal) => {
       const { name } = request.tool;
       const capabilities = { ...capabilitiesOf(server), ...request.capabilities };
-      const params = {
+      const paramsOf = () => ({
         name,
         arguments: request.arguments,
         _meta: {
           [IDEMPOTENCY_META_KEY]: request.idempotencyKey,
-          ...currentTrace(),
+          ...currentTrace(), // within the span of the request
           ...(isModern && { [LOG_LEVEL_META_KEY]: "info", [CLIENT_CAPABILITIES_META_KEY]: capabilities }),
         },
         ...(isModern && request.answers),
-      };
-      const options = { ...requestOptions(signal), onprogress: request.onProgress, allowInputRequired: true };
+      });
+      const sending = { ...requestOptions(signal), onprogress: request.onProgress, allowInputRequired: true };
       const start = (): Promise<CallToolResult | InputRequiredResult> => {
         const method = methodOfTool(name);
         if (method !== undefined) return askMethod(ask(signal), method, request.arguments);
         if (request.tool === READ_RESOURCE) return readResource(ask(signal), request.arguments);
-        if (taskTools.has(name)) return callAsTask(client, { ...params, task: { ttl: request.keepMs } }, options);
+        const params = paramsOf();
+        if (taskTools.has(name)) return callAsTask(client, { ...params, task: { ttl: request.keepMs } }, sending);
         // its definition is for headers that its schema asks for; its output schema is left to whoever reads the result
-        return client.callTool(params, { ...options, toolDefinition: definitionOf(request.tool) });
+        return client.callTool(params, { ...sending, toolDefinition: definitionOf(request.tool) });
       };
-      const call = start();
+      const describe = () => spanOfRequest(request, { server, client, sessionId: opened.transport.sessionId });
+      const call = options.inSpan(describe, async (span) => {
+        const answer = await start();
+        const { isError } = heldIn(answer, "answer") ?? answer;
+        if (isError) span.fail(TOOL_ERROR);
+        return answer;
+      });
       calls.add(call);
       const forget = () => calls.delete(call);
       call.then(forget, forget);

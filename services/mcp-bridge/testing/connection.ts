@@ -5,6 +5,7 @@ import { agentSpelling } from "#runtime/agent-file/agent-spelling.ts";
 import { contractJson } from "#runtime/agent-file/spelling.ts";
 import { createRedaction } from "#runtime/content/redaction.ts";
 import { createAddressGuard } from "#runtime/http/address-guard.ts";
+import { createInSpan } from "#runtime/telemetry/in-span.ts";
 import { Connection, type ConnectionCall } from "../connection/connection.ts";
 import { createOpener } from "../connection/open.ts";
 import { Retention } from "../connection/retention.ts";
@@ -72,6 +73,7 @@ export function openConnection(server: ServerFixture, options: ConnectionFixture
     redact,
     runGuard: createAddressGuard([]),
     starts: new Starts(),
+    inSpan: createInSpan(undefined),
   });
   const holder = { sessionId: "s1", agent: "a1", runId: "" };
   return new Connection({

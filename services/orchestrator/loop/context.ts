@@ -1,6 +1,7 @@
 import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import type { RunDelta } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import type { FunctionCall, Item } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { InSpan } from "#runtime/telemetry/in-span.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { DeliveredInbox } from "./inbox/take-events.ts";
 import type { RunLimits } from "./limits/limits.ts";
@@ -27,6 +28,7 @@ export interface LoopContext extends ToolMessageParts {
   readonly maxTurnBytes: number;
   /** After so long, and again, what a turn has said so far is stored. */
   readonly checkpointMs: number;
+  readonly inSpan: InSpan;
   readonly publishDelta: (delta: RunDelta) => void;
   /** Sets the writer from which watchers that join in mid-turn get the text so far. */
   readonly setDeltas: (deltas: DeltaWriter) => void;

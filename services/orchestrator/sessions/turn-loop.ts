@@ -2,14 +2,19 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Agent, Model } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { type AuditEventSchema, AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import type { RunDelta } from "#gen/toolbus/run/v1/run_event_pb.ts";
-import { RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunEndReason, RunEndReasonSchema, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { OperatorLog } from "#runtime/lifecycle/logger.ts";
+import { enumWord } from "#runtime/schema/enum-word.ts";
+import { attributesOfUsage, runSpan } from "#runtime/telemetry/conventions.ts";
+import type { InSpan, WorkSpan } from "#runtime/telemetry/in-span.ts";
+import { traceFromFields } from "#runtime/telemetry/trace-context.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { type ClaimedRun, Superseded } from "../log/claim.ts";
 import type { RunLog } from "../log/journal.ts";
 import { routerCallId } from "../log/state/call-ids.ts";
+import type { FoldedRun } from "../log/state/fold.ts";
 import type { LoopContext } from "../loop/context.ts";
 import { RunFailed } from "../loop/errors/run-failed.ts";
 import { waitFor } from "../loop/errors/wait-for.ts";
@@ -45,10 +50,35 @@ export interface TurnLoopOptions extends ToolMessageParts {
   readonly setDeltas: (runId: string, deltas: DeltaWriter | undefined) => void;
   readonly checkpointMs: number;
   readonly handover: AbortSignal;
+  readonly inSpan: InSpan;
+}
+
+/** The run goes on in the trace of whoever created it, with a span for each process that works on it. */
+export async function turnLoop(
+  options: TurnLoopOptions,
+  run: ClaimedRun,
+  active: ActiveRun,
+  signal: AbortSignal,
+): Promise<LoopOutcome> {
+  const { runId, accepted } = run.state;
+  const { agent, sessionId, traceparent, tracestate } = accepted;
+  const describe = () => runSpan({ agent, sessionId, runId });
+  const work = async (span: WorkSpan) => {
+    const outcome = await turn(options, run, active, signal);
+    if (active.journal.state !== undefined) tellEnd(span, active.journal.state);
+    return outcome;
+  };
+  return options.inSpan(describe, work, traceFromFields({ traceparent, tracestate }));
+}
+
+function tellEnd(span: WorkSpan, { phase, spent }: FoldedRun): void {
+  span.set(attributesOfUsage(spent));
+  const ended = phase.kind === "ended" ? phase.ended : undefined;
+  if (ended?.state === RunState.FAILED) span.fail(enumWord(RunEndReasonSchema, ended.endReason));
 }
 
 /** Gathers what the loop of a claimed run needs, and turns it. */
-export async function turnLoop(
+async function turn(
   options: TurnLoopOptions,
   run: ClaimedRun,
   active: ActiveRun,
@@ -105,6 +135,7 @@ async function openContext(
     router,
     clock,
     signal,
+    inSpan: options.inSpan,
     maxTurnBytes: log.maxEventBytes(runId),
     checkpointMs,
     handover,

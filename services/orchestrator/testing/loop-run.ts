@@ -11,6 +11,7 @@ import { Role, RunOptionsSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import { ToolOutputSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { textContent } from "#runtime/content/text.ts";
 import { SELF } from "#runtime/rpc/identity.ts";
+import { createInSpan } from "#runtime/telemetry/in-span.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { claimRun } from "../log/claim.ts";
 import { createJournal, openJournal } from "../log/journal.ts";
@@ -103,6 +104,7 @@ export async function openRun(setting: Setting) {
       clock: systemClock,
       publishDelta: (delta) => deltas.push(delta),
       setDeltas: () => {},
+      inSpan: createInSpan(undefined),
       maxTurnBytes: log.maxEventBytes("r"),
       checkpointMs: 60_000,
       toolMessages,

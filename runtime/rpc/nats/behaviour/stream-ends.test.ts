@@ -67,6 +67,7 @@ describe("the end of a stream over NATS", () => {
         running = context;
         yield byte(1);
         await new Promise((resolve) => context.signal.addEventListener("abort", resolve));
+        context.signal.throwIfAborted(); // whichever side's clock is first
       },
     });
     const error = await failureOf(echoing.client.serverStream(byte(0), { timeoutMs: 100 }));

@@ -1,6 +1,15 @@
 import type { CallOptions } from "@connectrpc/connect";
-import { type CallToolResult, type RequestId, Server, type ServerCapabilities } from "@modelcontextprotocol/server";
+import {
+  type CallToolResult,
+  type RequestId,
+  Server,
+  type ServerCapabilities,
+  type ServerContext,
+} from "@modelcontextprotocol/server";
 import { VERSION } from "#runtime/config/version.ts";
+import { mcpSpan, TOOL_ERROR } from "#runtime/telemetry/conventions.ts";
+import type { InSpan, WorkSpan } from "#runtime/telemetry/in-span.ts";
+import { traceFromFields } from "#runtime/telemetry/trace-context.ts";
 import { type CallInSession, follow } from "../calls/call.ts";
 import { type Asking, followQuestions } from "../calls/questions.ts";
 import { teller } from "../calls/telling.ts";
@@ -40,6 +49,7 @@ export interface AgentServerOptions {
   /** Its arguments as they were written, numbers and all. */
   readonly argumentsJsonOf: (call: AskedCall) => string;
   readonly answering: Answering;
+  readonly inSpan: InSpan;
   /** Counts a call of the principal until it is given back. */
   readonly takeCall: () => () => void;
   /** Whether the client can read links to resources. */
@@ -82,34 +92,40 @@ export function createAgentServer(server: AgentServerOptions): Server {
   own.setRequestHandler("tools/list", () =>
     answering(async () => ({ tools: searches ? [...SEARCH_TOOLS] : await list() })),
   );
-  own.setRequestHandler("tools/call", ({ params: { name, arguments: given = {} } }, context) =>
-    answering(async () => {
-      const found = searches ? await searched(name, given, index) : undefined;
-      if (found) return found;
-      const asked = { id: context.mcpReq.id, name, arguments: given };
-      const goesOn = asking.goesOn?.(context);
-      const byTask = goesOn === undefined ? await server.answerByTask?.(asked) : undefined;
-      if (byTask) return byTask;
-      const callId = goesOn ?? server.callIdOf(asked);
-      const outcome = await follow(
-        { ...server, answers: asking.answers },
-        { ...calledBy(server, asked), callId },
-        {
-          signal: context.mcpReq.signal,
-          tell: teller(context.mcpReq, logs),
-          ask: (questions) => asking.ask(questions, { callId, context }),
-          asked: asking.isResumed || goesOn ? (signal) => askedAgain(callId, signal) : undefined,
-        },
-      );
-      if (outcome.kind === "asked") return outcome.asked;
-      const hasSchema = async () => !searches && (await list()).some((tool) => tool.name === name && tool.outputSchema);
-      return resultFrom(outcome.answer, { ...server, callId, hasSchema });
-    }),
-  );
+  own.setRequestHandler("tools/call", ({ params: { name, arguments: given = {} } }, context) => {
+    const { id, _meta: meta } = context.mcpReq;
+    const describe = () => mcpSpan({ side: "server", method: "tools/call", target: name, requestId: String(id) });
+    const work = (span: WorkSpan) => callTool({ id, name, arguments: given }, context, span);
+    return answering(() => server.inSpan(describe, work, traceFromFields({ ...meta })));
+  });
   const sources = createAgentSources({ ...server, options, tellsTtl: logs });
   serveResources(own, sources, server.results);
   servePrompts(own, sources);
   return own;
+
+  async function callTool(asked: AskedCall, context: ServerContext, span: WorkSpan) {
+    const { name } = asked;
+    const found = searches ? await searched(name, asked.arguments, index) : undefined;
+    if (found) return found;
+    const goesOn = asking.goesOn?.(context);
+    const byTask = goesOn === undefined ? await server.answerByTask?.(asked) : undefined;
+    if (byTask) return byTask;
+    const callId = goesOn ?? server.callIdOf(asked);
+    const outcome = await follow(
+      { ...server, answers: asking.answers },
+      { ...calledBy(server, asked), callId },
+      {
+        signal: context.mcpReq.signal,
+        tell: teller(context.mcpReq, logs),
+        ask: (questions) => asking.ask(questions, { callId, context }),
+        asked: asking.isResumed || goesOn ? (signal) => askedAgain(callId, signal) : undefined,
+      },
+    );
+    if (outcome.kind === "asked") return outcome.asked;
+    if (outcome.answer.isError) span.fail(TOOL_ERROR);
+    const hasSchema = async () => !searches && (await list()).some((tool) => tool.name === name && tool.outputSchema);
+    return resultFrom(outcome.answer, { ...server, callId, hasSchema });
+  }
 
   /** Whoever was told of them before, and has left, is told again. */
   async function* askedAgain(callId: string, signal: AbortSignal) {

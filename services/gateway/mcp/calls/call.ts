@@ -57,7 +57,10 @@ export async function follow(parts: CallParts, called: CalledTool, followed: Fol
   let isHeld = false;
   release.defer(() => void (isHeld || events.return(undefined).catch(() => {})));
   for await (const { event } of withAsked(events, followed.asked?.(looking.signal))) {
-    if (event.case === "result") return { kind: "answer", answer: event.value };
+    if (event.case === "result") {
+      void events.next().catch(() => {}); // its end, which nobody waits for
+      return { kind: "answer", answer: event.value };
+    }
     if (event.case !== "questions") await followed.tell(event);
     const asked = event.case === "questions" ? await followed.ask(event.value.questions) : undefined;
     if (asked === undefined) continue;

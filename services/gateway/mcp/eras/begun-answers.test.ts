@@ -5,6 +5,7 @@ import type { AddressInfo } from "node:net";
 import { create } from "@bufbuild/protobuf";
 import { expect, it } from "vitest";
 import { CallToolResponseSchema } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
+import { createInSpan } from "#runtime/telemetry/in-span.ts";
 import { createMcpPaths, type McpPathsOptions } from "../mcp-paths.ts";
 
 /** A door before services that tell what they were asked for, and how far the answer was by then. */
@@ -22,6 +23,7 @@ async function openDoor() {
     },
     takeCall: () => () => {},
     onFault: () => {},
+    inSpan: createInSpan(undefined),
     maxBytes: 1_000_000,
     metadata: {},
   } as unknown as McpPathsOptions;

@@ -1,6 +1,7 @@
 import type { CallOptions, Client } from "@connectrpc/connect";
 import type { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { type Caller, principalOf } from "#runtime/rpc/identity.ts";
+import type { InSpan } from "#runtime/telemetry/in-span.ts";
 import { valuesOf } from "../../plain/exchange.ts";
 import type { AgentServerOptions } from "../agent/agent-server.ts";
 import type { Content } from "../agent/sources.ts";
@@ -23,6 +24,7 @@ export interface McpParts {
   /** Calls that are tasks, as far as this gateway waits for them. */
   readonly held: HeldCalls;
   readonly onFault: OnFault;
+  readonly inSpan: InSpan;
   /** By which all gateways know what they gave clients to bring back. */
   readonly stateKey: Uint8Array;
   /** The largest message. */
@@ -62,6 +64,7 @@ export function serverParts(parts: McpParts, { caller, request }: McpExchange, s
     options,
     searches: new URL(request.url).searchParams.get("search") === "1",
     answering: createAnswering(parts.onFault),
+    inSpan: parts.inSpan,
     sessionId() {
       known ??= sessionId();
       return known;

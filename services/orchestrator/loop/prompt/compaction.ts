@@ -12,11 +12,11 @@ import type { ClaimedRun } from "../../log/claim.ts";
 import type { FoldedRun, Turn } from "../../log/state/fold.ts";
 import { itemsFromTurns } from "../../log/state/view.ts";
 import { AnswerTooLarge, ModelInterrupted } from "../../model/attempt/answer.ts";
-import { takeAttempt } from "../../model/attempt/attempt.ts";
 import { callOptionsFromModelOptions } from "../../model/prompt/call-options.ts";
 import type { LoopContext } from "../context.ts";
 import { RunFailed } from "../errors/run-failed.ts";
 import { askModels, keyOfRequest } from "../requests/ask-models.ts";
+import { attemptInSpan } from "../requests/attempt-in-span.ts";
 import { type BrokenAttempts, createBrokenAttempts } from "../requests/broken-attempts.ts";
 import { type AgentModel, pricedUsage } from "../requests/models.ts";
 import { conversationFromState } from "./conversation.ts";
@@ -105,12 +105,9 @@ interface Summary {
   readonly signal: AbortSignal;
 }
 
-async function summarize(
-  model: AgentModel,
-  { run, transcript, broken, signal }: Summary,
-  { limits, models, maxTurnBytes: maxBytes }: LoopContext,
-) {
-  const { language, config } = model;
+async function summarize(model: AgentModel, { run, transcript, broken, signal }: Summary, context: LoopContext) {
+  const { limits, models, maxTurnBytes: maxBytes } = context;
+  const { config } = model;
   const { state } = run;
   const place = { turn: state.turns.length + 1, attempt: 0 };
   const what = `${place.turn}-summary-${state.compaction?.beforeSequence ?? 0}`;
@@ -122,7 +119,7 @@ async function summarize(
     ],
     headers: { "idempotency-key": keyOfRequest(state, models, what) },
   };
-  const answer = await takeAttempt(language, request, {
+  const answer = await attemptInSpan(context, { model, state }, request, {
     stallMs: limits.modelStallMs,
     signal,
     maxBytes,

@@ -17,13 +17,13 @@ import type { ClaimedRun } from "../../log/claim.ts";
 import { callIdsOfTurn, takenCallIds } from "../../log/state/call-ids.ts";
 import type { FoldedRun } from "../../log/state/fold.ts";
 import { type Answer, type AnswerPart, AnswerTooLarge, type Used } from "../../model/attempt/answer.ts";
-import { takeAttempt } from "../../model/attempt/attempt.ts";
 import { callOptionsFromModelOptions, callOptionsFromSettings } from "../../model/prompt/call-options.ts";
 import type { LoopContext } from "../context.ts";
 import { RunFailed } from "../errors/run-failed.ts";
 import { decideStop } from "../limits/stop-condition.ts";
 import { callIdsBefore, promptOfRun } from "../prompt/prompt-of-run.ts";
 import { askModels, keyOfRequest } from "../requests/ask-models.ts";
+import { attemptInSpan } from "../requests/attempt-in-span.ts";
 import { createBrokenAttempts } from "../requests/broken-attempts.ts";
 import { type AgentModel, pricedUsage } from "../requests/models.ts";
 import { openCheckpoints } from "../streaming/checkpoints.ts";
@@ -142,7 +142,7 @@ async function ask(context: LoopContext, question: Question) {
     prompt: promptOfRun(state, context, table),
     headers: { "idempotency-key": keyOfRequest(state, models, `${turn}`) }, // turn-3
   };
-  const answer = await takeAttempt(model.language, request, {
+  const answer = await attemptInSpan(context, { model, state }, request, {
     stallMs: limits.modelStallMs,
     signal,
     maxBytes,

@@ -10,6 +10,7 @@
 import { randomBytes } from "node:crypto";
 import type { RunAccepted } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
+import { currentTrace } from "#runtime/telemetry/trace-context.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import { createJournal, openJournal, type RunLog } from "../../log/journal.ts";
 import type { FoldedRun } from "../../log/state/fold.ts";
@@ -51,7 +52,7 @@ export async function acceptRun(
   const announce = (eventCount: number) => wakes.send({ sessionId, runId, eventCount });
   using freshRun = isFirst ? options.acceptedHere?.open(runId) : undefined;
   const event = await journal.append(
-    (state) => (state === undefined ? { case: "accepted", value: accepted } : undefined),
+    (state) => (state === undefined ? { case: "accepted", value: { ...accepted, ...currentTrace() } } : undefined),
     { announce }, // accept-1
   );
   if (event !== undefined) options.openRuns?.add(accepted.principal, runId);

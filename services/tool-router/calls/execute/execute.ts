@@ -4,6 +4,8 @@ import type { Scope } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { ToolQuestionsSchema } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
+import { TOOL_ERROR, toolSpan } from "#runtime/telemetry/conventions.ts";
+import type { InSpan } from "#runtime/telemetry/in-span.ts";
 import type { ToolEntry } from "../../tools/tool-set/tool-set.ts";
 import type { Answer } from "../answers/answer.ts";
 import type { CallControl } from "../in-flight.ts";
@@ -33,6 +35,22 @@ export interface PreparedCall {
 
 export interface Execution {
   execute(call: PreparedCall, control: CallControl): Promise<Answer>;
+}
+
+/** What an execution says of itself to whoever traces it; those who join it have spans of their own requests. */
+export function tracedExecution(execution: Execution, inSpan: InSpan): Execution {
+  return {
+    execute(call, control) {
+      const { entry, callId, scope } = call;
+      const isOfClient = entry.standing === "caller";
+      const describe = () => toolSpan(scope, { name: entry.modelName, callId, isOfClient });
+      return inSpan(describe, async (span) => {
+        const answer = await execution.execute(call, control);
+        if (answer.isError) span.fail(TOOL_ERROR);
+        return answer;
+      });
+    },
+  };
 }
 
 export interface Executors {

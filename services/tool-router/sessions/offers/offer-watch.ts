@@ -5,6 +5,7 @@ import type {
 } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { Source } from "#gen/toolbus/tool/v1/source_pb.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
+import { outsideTrace } from "#runtime/telemetry/trace-context.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { repeatUntilAborted } from "#runtime/time/retry/retry.ts";
@@ -65,7 +66,8 @@ export class OfferWatch {
   follow(): void {
     if (this.#isFollowing || this.ask.client === undefined) return;
     this.#isFollowing = true;
-    void this.#follow(this.ask.client);
+    const { client } = this.ask;
+    void outsideTrace(() => this.#follow(client));
   }
 
   /** Whether every change is followed: the offer is current, but for changes on their way. */

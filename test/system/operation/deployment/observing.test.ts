@@ -79,9 +79,13 @@ const exposed = new Map<string, Set<string>>();
 beforeAll(async () => {
   const suite = stack.use(await openTestSuite());
   await suite.connection.client(AgentService).listAgents({});
-  const text = await (
-    await fetch(`${suite.url}/metrics`, { headers: { authorization: `Bearer ${suite.apiKey}` } })
-  ).text();
+  const get = async (path: string) => {
+    const response = await fetch(suite.url + path, { headers: { authorization: `Bearer ${suite.apiKey}` } });
+    return response.text();
+  };
+  await get("/v1/models/nobody");
+  const text = await get("/metrics");
+  expect(text).toContain('http_route="/v1/models/{id}"');
   for (const [, metric = "", labels = ""] of text.matchAll(/^(\w+)\{(.*)\} \S+/gm)) {
     const known = exposed.get(metric) ?? new Set<string>();
     for (const [, name = ""] of labels.matchAll(/(\w+)="/g)) known.add(name);

@@ -52,7 +52,11 @@ type RunAccepted struct {
 	// How many switches the session had had: of runs before that many the agent is shown only what `carry` says.
 	SwitchCount uint32 `protobuf:"varint,11,opt,name=switch_count,json=switchCount,proto3" json:"switch_count,omitempty"`
 	// What of the conversation before the session's latest switch the agent is shown.
-	Carry         v1.Carry `protobuf:"varint,12,opt,name=carry,proto3,enum=toolbus.session.v1.Carry" json:"carry,omitempty"`
+	Carry v1.Carry `protobuf:"varint,12,opt,name=carry,proto3,enum=toolbus.session.v1.Carry" json:"carry,omitempty"`
+	// The place in a trace at which it was created, as W3C Trace Context writes it; empty if nobody traces.
+	Traceparent string `protobuf:"bytes,13,opt,name=traceparent,proto3" json:"traceparent,omitempty"`
+	// What the vendors of that trace have to say.
+	Tracestate    string `protobuf:"bytes,14,opt,name=tracestate,proto3" json:"tracestate,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -169,6 +173,20 @@ func (x *RunAccepted) GetCarry() v1.Carry {
 		return x.Carry
 	}
 	return v1.Carry(0)
+}
+
+func (x *RunAccepted) GetTraceparent() string {
+	if x != nil {
+		return x.Traceparent
+	}
+	return ""
+}
+
+func (x *RunAccepted) GetTracestate() string {
+	if x != nil {
+		return x.Tracestate
+	}
+	return ""
 }
 
 // A process took the run: the run is in progress from here on. A run that is claimed again was lost by the process before, and the
@@ -1660,7 +1678,7 @@ var File_toolbus_run_v1_run_event_proto protoreflect.FileDescriptor
 
 const file_toolbus_run_v1_run_event_proto_rawDesc = "" +
 	"\n" +
-	"\x1etoolbus/run/v1/run_event.proto\x12\x0etoolbus.run.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x18toolbus/run/v1/run.proto\x1a toolbus/session/v1/session.proto\x1a\x1atoolbus/tool/v1/tool.proto\x1a\x1btoolbus/tool/v1/usage.proto\"\xef\x03\n" +
+	"\x1etoolbus/run/v1/run_event.proto\x12\x0etoolbus.run.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x18toolbus/run/v1/run.proto\x1a toolbus/session/v1/session.proto\x1a\x1atoolbus/tool/v1/tool.proto\x1a\x1btoolbus/tool/v1/usage.proto\"\xb1\x04\n" +
 	"\vRunAccepted\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\x12\x14\n" +
@@ -1675,7 +1693,11 @@ const file_toolbus_run_v1_run_event_proto_rawDesc = "" +
 	"\x0fself_wake_count\x18\n" +
 	" \x01(\rR\rselfWakeCount\x12!\n" +
 	"\fswitch_count\x18\v \x01(\rR\vswitchCount\x12/\n" +
-	"\x05carry\x18\f \x01(\x0e2\x19.toolbus.session.v1.CarryR\x05carry\"\f\n" +
+	"\x05carry\x18\f \x01(\x0e2\x19.toolbus.session.v1.CarryR\x05carry\x12 \n" +
+	"\vtraceparent\x18\r \x01(\tR\vtraceparent\x12\x1e\n" +
+	"\n" +
+	"tracestate\x18\x0e \x01(\tR\n" +
+	"tracestate\"\f\n" +
 	"\n" +
 	"RunClaimed\"\xfa\x01\n" +
 	"\rTurnCommitted\x12\x12\n" +

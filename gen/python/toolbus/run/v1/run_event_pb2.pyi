@@ -41,6 +41,8 @@ class RunAccepted(_message.Message):
     SELF_WAKE_COUNT_FIELD_NUMBER: _builtins.int
     SWITCH_COUNT_FIELD_NUMBER: _builtins.int
     CARRY_FIELD_NUMBER: _builtins.int
+    TRACEPARENT_FIELD_NUMBER: _builtins.int
+    TRACESTATE_FIELD_NUMBER: _builtins.int
     session_id: _builtins.str
     """The session."""
     agent: _builtins.str
@@ -57,6 +59,10 @@ class RunAccepted(_message.Message):
     """How many switches the session had had: of runs before that many the agent is shown only what `carry` says."""
     carry: _session_pb2.Carry.ValueType
     """What of the conversation before the session's latest switch the agent is shown."""
+    traceparent: _builtins.str
+    """The place in a trace at which it was created, as W3C Trace Context writes it; empty if nobody traces."""
+    tracestate: _builtins.str
+    """What the vendors of that trace have to say."""
     @_builtins.property
     def input(self) -> _containers.RepeatedCompositeFieldContainer[_run_pb2.Item]:
         """Input of the run."""
@@ -88,10 +94,12 @@ class RunAccepted(_message.Message):
         self_wake_count: _builtins.int = ...,
         switch_count: _builtins.int = ...,
         carry: _session_pb2.Carry.ValueType = ...,
+        traceparent: _builtins.str = ...,
+        tracestate: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["fork", b"fork", "options", b"options", "parent", b"parent"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "carry", b"carry", "fork", b"fork", "idempotency_key", b"idempotency_key", "input", b"input", "options", b"options", "parent", b"parent", "previous_run_id", b"previous_run_id", "principal", b"principal", "self_wake_count", b"self_wake_count", "session_id", b"session_id", "switch_count", b"switch_count"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "carry", b"carry", "fork", b"fork", "idempotency_key", b"idempotency_key", "input", b"input", "options", b"options", "parent", b"parent", "previous_run_id", b"previous_run_id", "principal", b"principal", "self_wake_count", b"self_wake_count", "session_id", b"session_id", "switch_count", b"switch_count", "traceparent", b"traceparent", "tracestate", b"tracestate"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -5,6 +5,7 @@ import { describe, expect, test } from "vitest";
 import { AgentSchema, LimitsSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { Role, RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { textContent } from "#runtime/content/text.ts";
+import { createInSpan } from "#runtime/telemetry/in-span.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { claimRun } from "../../../log/claim.ts";
 import { createJournal } from "../../../log/journal.ts";
@@ -49,6 +50,7 @@ async function takeRun(
     clock: systemClock,
     publishDelta: () => {},
     setDeltas: () => {},
+    inSpan: createInSpan(undefined),
     maxTurnBytes: log.maxEventBytes("r"),
     checkpointMs: 60_000,
     toolMessages: createFakeToolMessages(),

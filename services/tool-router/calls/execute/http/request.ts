@@ -1,4 +1,5 @@
 import type { Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { currentTrace } from "#runtime/telemetry/trace-context.ts";
 import { withSecrets } from "../../../catalogue/secrets.ts";
 
 /** One request of a call: the first, or one that a redirect asks for. */
@@ -34,7 +35,7 @@ export function requestOfCall(tool: Tool, args: CallArguments, secrets: Readonly
   refuseUnfit(url);
   const method = given || "POST";
   const hasSecrets = Object.values(templates).some((template) => template.includes("${secret:"));
-  const headers: Record<string, string> = { ...ACCEPTED, "idempotency-key": args.idempotencyKey };
+  const headers: Record<string, string> = { ...ACCEPTED, ...currentTrace(), "idempotency-key": args.idempotencyKey };
   for (const [name, template] of Object.entries(templates)) {
     headers[name.toLowerCase()] = withSecrets(template, secrets);
   }
