@@ -26,3 +26,10 @@ export function globalOptionsOf(command: Command): GlobalOptions {
 function ownDirectory(): string {
   return process.env.TOOLBUS_DIRECTORY || stateDirectory();
 }
+
+/** What is wrong with a key, without the key; undefined for what a header can carry. */
+export function faultOfKey(text: string): string | undefined {
+  if (text.trim() === "") return "it is empty: give a key, or leave it out";
+  if (/^[\x21-\x7e]+$/.test(text)) return undefined;
+  return "a key is one word of ASCII characters: it holds a space, a line break or something else";
+}

@@ -3,14 +3,15 @@
 import { Command, Help, InvalidArgumentError, Option } from "commander";
 import { VERSION } from "#runtime/config/version.ts";
 import { exitCodes } from "../faults/exit-codes.ts";
-import { defaultUrl, globalOptionsOf, ownUrl } from "../global-options.ts";
+import { defaultUrl, faultOfKey, globalOptionsOf, ownUrl } from "../global-options.ts";
 import { colors, printError } from "../printing/terminal.ts";
 import { loadProjectVariables } from "../project/project.ts";
+import { ASKS_NOBODY, commandIn } from "./command-word.ts";
 import { commands, nameOf } from "./commands.ts";
 
 const words = process.argv.slice(2);
 // They are for services. A command that only asks would send the user's key wherever the `.env` of a folder says.
-if (words.some((word) => ["up", "dev", "serve", "doctor"].includes(word))) loadProjectVariables();
+if (["up", "dev", "serve", "doctor"].includes(commandIn(words) ?? "")) loadProjectVariables();
 
 const program = new Command("toolbus")
   .description("Tools for agents: every kind behind one contract, on one bus")
@@ -70,7 +71,11 @@ process.stdout.write("", () => process.exit());
 async function takeContext(): Promise<void> {
   const { context } = program.opts<{ context?: string }>();
   const isOption = (name: string) => program.getOptionValueSource(name) === "cli";
-  if (context === undefined) return;
+  const command = commandIn(words) ?? "";
+  const elsewhere = ["context", ...(command === "down" ? ["url"] : [])].find(isOption);
+  if (ASKS_NOBODY.has(command) && elsewhere !== undefined)
+    program.error(`error: toolbus ${command} is for this machine: it takes no --${elsewhere}`);
+  if (!context || ASKS_NOBODY.has(command)) return;
   if (isOption("url") && isOption("context")) program.error("error: give either --context or --url");
   if (isOption("url")) return;
   const { contextNamed } = await import("../project/contexts.ts");
@@ -117,7 +122,8 @@ function httpUrl(text: string): string {
 }
 
 function key(text: string): string {
-  if (text.trim() === "") throw new InvalidArgumentError("it is empty: give a key, or leave it out");
+  const fault = faultOfKey(text);
+  if (fault !== undefined) throw new InvalidArgumentError(fault);
   return text;
 }
 

@@ -37,7 +37,10 @@ export function readContexts(): Map<string, Context> {
   }
 }
 
+/** Throws a `UsageFault` for what could not be read again. */
 export async function writeContexts(contexts: ReadonlyMap<string, Context>): Promise<void> {
+  const { error } = fileSchema.safeParse(Object.fromEntries(contexts));
+  if (error !== undefined) throw new UsageFault(`that is no context: ${z.prettifyError(error)}`);
   mkdirSync(dirname(path()), { recursive: true, mode: 0o700 });
   await writePrivateFile(path(), `${JSON.stringify(Object.fromEntries(contexts), undefined, 2)}\n`);
 }

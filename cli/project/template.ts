@@ -1,6 +1,6 @@
 // What a new project begins with: the examples, with the schemas of their files for editors.
 
-import { cp, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { appendFile, cp, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { programDirectory } from "#runtime/config/places.ts";
 
@@ -25,7 +25,8 @@ const VARIABLES = `# Read by toolbus wherever in this project it is started. Wha
 /** Whatever the package.json of the project says, as `npm init` writes it: hosted modules are ECMAScript modules. */
 const MODULES = '{ "type": "module" }\n';
 
-const IGNORED = ".toolbus/\n.env\nnode_modules/\n__pycache__/\n";
+/** The first two hold keys. */
+const IGNORED = [".toolbus/", ".env", "node_modules/", "__pycache__/"];
 
 export interface Made {
   readonly made: readonly string[];
@@ -43,7 +44,6 @@ export async function makeProject(directory: string): Promise<Made> {
   const texts = {
     "toolbus.yaml": MARK,
     ".env": VARIABLES,
-    ".gitignore": IGNORED,
     "hosted/package.json": MODULES,
     ...(await examples()),
   };
@@ -51,7 +51,18 @@ export async function makeProject(directory: string): Promise<Made> {
     await mkdir(join(directory, path, ".."), { recursive: true });
     (await writeNew(join(directory, path), text)) ? made.push(path) : kept.push(path);
   }
+  ((await ignoreKeys(join(directory, ".gitignore"))) ? made : kept).push(".gitignore");
   return { made, kept };
+}
+
+/** Adds what is missing to a list that is there, and gives whether anything was. */
+async function ignoreKeys(path: string): Promise<boolean> {
+  const text = await readFile(path, "utf8").catch(() => ""); // there is none, or writing it says why
+  const lines = new Set(text.split(/\r?\n/).map((line) => line.trim().replace(/^\//, "").replace(/\/$/, "")));
+  const missing = IGNORED.filter((line) => !lines.has(line.replace(/\/$/, "")));
+  if (missing.length === 0) return false;
+  await appendFile(path, `${text === "" || text.endsWith("\n") ? "" : "\n"}${missing.join("\n")}\n`);
+  return true;
 }
 
 /** Their texts by their paths; what leads to the schemas leads to those of the project. */

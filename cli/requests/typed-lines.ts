@@ -4,6 +4,10 @@ import { openEnding } from "#runtime/time/ending.ts";
 export interface TypedLines extends Disposable {
   /** The next line, or all that were pasted at once; undefined when nobody writes any more, or when `signal` aborts, which takes no line. */
   next(prompt: string, signal?: AbortSignal): Promise<string | undefined>;
+  /** Likewise, for a question: what somebody typed before it was asked answers something else, and is left for `next`. */
+  answer(prompt: string, signal?: AbortSignal): Promise<string | undefined>;
+  /** Whether somebody sits there. */
+  readonly isTerminal: boolean;
 }
 
 /**
@@ -37,21 +41,25 @@ export function openTypedLines(interrupted: () => void): TypedLines {
   input.on("SIGINT", interrupted);
   process.on("SIGINT", interrupted);
 
+  async function lineBehind(before: number, prompt: string, signal: AbortSignal | undefined) {
+    using leaving = openEnding(signal);
+    if (isTerminal && !isOver && typed.length === before) {
+      input.setPrompt(prompt);
+      input.prompt(true);
+    }
+    while (typed.length === before && !isOver && !leaving.signal.aborted) {
+      await new Promise<void>((resolve) => {
+        wanted = resolve;
+        leaving.signal.addEventListener("abort", () => resolve(), { once: true });
+      });
+    }
+    return leaving.signal.aborted ? undefined : typed.splice(before, 1)[0];
+  }
+
   return {
-    async next(prompt, signal) {
-      using leaving = openEnding(signal);
-      if (isTerminal && !isOver && typed.length === 0) {
-        input.setPrompt(prompt);
-        input.prompt(true);
-      }
-      while (typed.length === 0 && !isOver && !leaving.signal.aborted) {
-        await new Promise<void>((resolve) => {
-          wanted = resolve;
-          leaving.signal.addEventListener("abort", () => resolve(), { once: true });
-        });
-      }
-      return leaving.signal.aborted ? undefined : typed.shift();
-    },
+    isTerminal,
+    next: (prompt, signal) => lineBehind(0, prompt, signal),
+    answer: (prompt, signal) => lineBehind(isTerminal ? typed.length : 0, prompt, signal),
     [Symbol.dispose]() {
       process.off("SIGINT", interrupted);
       input.close();

@@ -10,7 +10,11 @@
 import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { identityOfProcess, type ProcessIdentity } from "#runtime/bus/nats-server/process-identity.ts";
+import {
+  identityOfProcess,
+  isSameProcessAliveNow,
+  type ProcessIdentity,
+} from "#runtime/bus/nats-server/process-identity.ts";
 import { LocalFailure } from "#runtime/failure/local-failure.ts";
 
 export interface SuiteKey {
@@ -68,7 +72,7 @@ export async function announceSuite(directory: string, url: string): Promise<Dis
 export function suiteIn(directory: string): RunningSuite | undefined {
   try {
     const suite = JSON.parse(readFileSync(join(directory, record), "utf8")) as RunningSuite;
-    return isAlive(suite.pid) ? suite : undefined;
+    return isSameProcessAliveNow(suite) ? suite : undefined;
   } catch {
     return undefined; // there is none
   }
@@ -89,13 +93,4 @@ function isSameAddress(one: string, other: string): boolean {
   const [a, b] = [URL.parse(one), URL.parse(other)];
   const nameOf = (url: URL | null) => (url?.hostname === "localhost" ? "127.0.0.1" : url?.hostname);
   return a?.protocol === b?.protocol && a?.port === b?.port && nameOf(a) === nameOf(b);
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false; // there is none, or it is another user's
-  }
 }

@@ -3,11 +3,12 @@
 // The server opens first and closes last. Services start side by side and in no order, as each waits for what it needs.
 
 import { existsSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
 import { delimiter, join, resolve } from "node:path";
 import { readLogin, writeCredentials } from "#runtime/bus/credentials/directory.ts";
 import { ADMIN } from "#runtime/bus/credentials/login.ts";
-import { isSameProcessAlive } from "#runtime/bus/nats-server/process-identity.ts";
-import { packagesDirectory, userCache } from "#runtime/config/places.ts";
+import { textOfList } from "#runtime/config/forms.ts";
+import { packagesDirectory, userCache, userConfig } from "#runtime/config/places.ts";
 import { withSecretFiles } from "#runtime/config/secrets/secret-files.ts";
 import { LocalFailure } from "#runtime/failure/local-failure.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
@@ -66,8 +67,9 @@ export interface Suite extends AsyncDisposable {
 export async function openSuite(options: SuiteOptions): Promise<Suite> {
   await using stack = new AsyncDisposableStack();
   const directory = resolve(options.directory);
-  await refuseSecond(directory);
+  refuseSecond(directory);
   const logs = stack.use(openLogFiles(join(directory, "logs")));
+  await writeFile(join(directory, ".gitignore"), "*\n"); // it holds keys, and a folder may be added to a repository whole
   const keys = options.env?.TOOLBUS_BUS_CREDENTIALS ?? process.env.TOOLBUS_BUS_CREDENTIALS;
   const credentials = keys === undefined ? join(directory, "bus") : resolve(keys);
   const nats = await openNats(options, { directory, credentials }, stack);
@@ -90,7 +92,7 @@ export async function openSuite(options: SuiteOptions): Promise<Suite> {
     ...(options.auth === "none" && { TOOLBUS_AUTH: "none" }),
   };
   given.TOOLBUS_MCP_LOGIN_KEY ??= openLoginKey(directory);
-  const env = { ...given, ...protectedPaths([directory, join(project, ".env")], given) };
+  const env = { ...given, ...protectedPaths([directory, join(project, ".env"), userConfig(set)], given) };
   const names = options.services ?? listServices();
   const key = hasCredentials(env) || !names.includes("gateway") ? undefined : openKey(directory);
   const services = stack.use(
@@ -169,23 +171,16 @@ function pathWithPrograms(): string {
 /** What confined tools do not see, and what they cannot change: they would give themselves rights by it. */
 function protectedPaths(secrets: readonly string[], given: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const { TOOLBUS_AGENTS, TOOLBUS_TOOLS, TOOLBUS_WORKERS, TOOLBUS_HOSTED, TOOLBUS_SCRIPTS } = given;
-  const list = (...paths: (string | undefined)[]) => paths.filter(Boolean).join(",");
+  const list = (paths: (string | undefined)[], more: string | undefined) =>
+    [textOfList(paths.filter((path) => path !== undefined)), more].filter(Boolean).join(",");
   return {
     TOOLBUS_PRIVATE_PATHS: list(
-      ...secrets,
-      given.TOOLBUS_BUS_CREDENTIALS,
-      given.TOOLBUS_TLS_KEY_FILE,
+      [...secrets, given.TOOLBUS_BUS_CREDENTIALS, given.TOOLBUS_TLS_KEY_FILE],
       given.TOOLBUS_PRIVATE_PATHS,
     ),
     TOOLBUS_READ_ONLY_PATHS: list(
-      ...[
-        TOOLBUS_AGENTS,
-        TOOLBUS_TOOLS,
-        TOOLBUS_WORKERS,
-        TOOLBUS_HOSTED,
-        TOOLBUS_SCRIPTS,
-        given.TOOLBUS_READ_ONLY_PATHS,
-      ],
+      [TOOLBUS_AGENTS, TOOLBUS_TOOLS, TOOLBUS_WORKERS, TOOLBUS_HOSTED, TOOLBUS_SCRIPTS],
+      given.TOOLBUS_READ_ONLY_PATHS,
     ),
   };
 }
@@ -197,9 +192,9 @@ function secretsOf(directory: string): NodeJS.ProcessEnv {
 }
 
 /** What a directory keeps is one suite's at a time. */
-async function refuseSecond(directory: string): Promise<void> {
+function refuseSecond(directory: string): void {
   const running = suiteIn(directory);
-  if (running === undefined || running.pid === process.pid || !(await isSameProcessAlive(running))) return;
+  if (running === undefined || running.pid === process.pid) return;
   const { url, pid } = running;
   const text = `the suite of ${directory} is up at ${url} already, started by process ${pid}: "toolbus down" stops it, --directory starts another one`;
   throw new LocalFailure("failed_precondition", text, { kind: "suite_is_up" });

@@ -86,11 +86,16 @@ export const LIST: Form<string[]> = {
   name: "list",
   parse: (text) =>
     text
-      .split(",")
-      .map((item) => item.trim())
+      .split(/(?<!\\),/)
+      .map((item) => item.trim().replaceAll("\\,", ","))
       .filter((item) => item !== ""),
-  write: (items) => items.join(","),
+  write: textOfList,
 };
+
+/** A comma of an item stands behind a backslash. */
+export function textOfList(items: readonly string[]): string {
+  return items.map((item) => item.replaceAll(",", "\\,")).join(",");
+}
 
 export const PATH: Form<string> = {
   expected: "a path",

@@ -28,7 +28,7 @@ export interface TestSuiteOptions extends Partial<SuiteOptions> {
 /** The suite as real processes, with a store of its own in a temporary directory, which goes with it. */
 export async function openTestSuite({ strangers = false, ...options }: TestSuiteOptions = {}): Promise<TestSuite> {
   await using stack = new AsyncDisposableStack();
-  const directory = await mkdtemp(join(tmpdir(), "toolbus-test-suite-"));
+  const directory = await mkdtemp(join(tmpdir(), "toolbus-test,suite-"));
   stack.defer(() => rm(directory, { recursive: true, force: true }));
   if (options.natsUrl === undefined && !strangers) {
     stack.defer(() => refuseViolations(join(directory, "nats", "nats-server.log"), join(directory, "bus")));

@@ -12,7 +12,7 @@ import { textContent } from "#runtime/content/text.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { formOfAnswer, submissionFromText } from "../../answering/answer-text.ts";
 import { type Connection, globalOptionsOf, openConnection } from "../../connection.ts";
-import { exitCodes } from "../../faults/fault.ts";
+import { exitCodes, toldFromError } from "../../faults/fault.ts";
 import { oneLine, printNote } from "../../printing/print.ts";
 import { createJsonRunPrinter, createRunPrinter } from "../../printing/run-printer.ts";
 import { printJson, printText } from "../../printing/terminal.ts";
@@ -52,16 +52,23 @@ async function chat(agent: string, options: { session?: string; keep?: boolean }
   const current: Chat = { connection, agent, sessionId, json, lines, answering: undefined, seen: new Set() };
   for (const run of await latestRuns(current)) current.seen.add(run.id);
   printNote(`session ${sessionId} with ${agent}: Ctrl-C stops an answer, Ctrl-D ends the chat`);
+  const goOn = `go on: toolbus chat ${agent} --session ${sessionId}`;
   let state: RunState = RunState.UNSPECIFIED;
   for (;;) {
     const text = await lines.next("> ", ending.signal);
     if (text === undefined) break;
     if (text.trim() === "") continue;
-    await showWhatCameBetween(current);
-    state = await say(current, text);
+    try {
+      await showWhatCameBetween(current);
+      state = await say(current, text);
+    } catch (error) {
+      if (!lines.isTerminal) printNote(goOn);
+      if (!lines.isTerminal) throw error;
+      printNote(toldFromError(error, global.url).message); // the suite may be there again for the next line
+    }
     if (state === RunState.FAILED) process.exitCode = exitCodes.failure;
   }
-  if (options.session !== undefined || options.keep) printNote(`go on: toolbus chat ${agent} --session ${sessionId}`);
+  if (options.session !== undefined || options.keep) printNote(goOn);
   else await closeUnlessAwaited(connection, sessionId, state);
 }
 
@@ -110,12 +117,18 @@ async function show(current: Chat, run: Run): Promise<RunState> {
   const { connection, json, seen } = current;
   seen.add(run.id);
   using ending = openEnding();
-  const asked = createQuestions(current, ending.signal);
+  let unanswered: string | undefined;
+  const leave = (text: string) => {
+    unanswered = text; // nobody types any more, and the run goes on without this chat
+    ending.end();
+  };
+  const asked = createQuestions(current, { signal: ending.signal, leave });
   using waiting = openWaitingCalls(connection, { id: run.id, sessionId: current.sessionId }, asked.add);
   const lines = json ? createJsonRunPrinter(printJson) : createRunPrinter(printText, { saysCompleted: false });
   current.answering = run.id;
   try {
     return await followRun(connection, run.id, {
+      signal: ending.signal,
       printer: {
         show(update) {
           lines.show(update);
@@ -123,6 +136,10 @@ async function show(current: Chat, run: Run): Promise<RunState> {
         },
       },
     });
+  } catch (error) {
+    if (unanswered === undefined) throw error;
+    printNote(`${unanswered}\nwatch it: toolbus watch ${run.id}`);
+    return RunState.REQUIRES_ACTION;
   } finally {
     current.answering = undefined;
     ending.end();
@@ -130,7 +147,10 @@ async function show(current: Chat, run: Run): Promise<RunState> {
 }
 
 /** What is asked of people is answered here, one after the other; programs that watch for a call are named. */
-function createQuestions({ connection, lines }: Chat, signal: AbortSignal): { add: (call: ToolCall) => void } {
+function createQuestions(
+  { connection, lines }: Chat,
+  { signal, leave }: { signal: AbortSignal; leave: (unanswered: string) => void },
+): { add: (call: ToolCall) => void } {
   const open: ToolCall[] = [];
 
   async function askAll(): Promise<void> {
@@ -139,8 +159,8 @@ function createQuestions({ connection, lines }: Chat, signal: AbortSignal): { ad
       const question = `${call.tool}: ${oneLine(message || call.argumentsJson)}${url === "" ? "" : `\n  open ${url}`}`;
       const form = url === "" ? formOfAnswer(call) : "an empty line once it is done";
       printNote(`${question}\n  answer with ${form}, or with ! and why not`);
-      const text = await lines.next("answer> ", signal);
-      if (text === undefined) return;
+      const text = await lines.answer("answer> ", signal);
+      if (text === undefined) return signal.aborted ? undefined : leave(textOfWaiting(call));
       if (await isSettled(connection, call, text)) open.shift();
     }
   }

@@ -1,7 +1,7 @@
 import { text as readText } from "node:stream/consumers";
 import type { Command } from "commander";
 import { UsageFault } from "../../faults/fault.ts";
-import { type GlobalOptions, globalOptionsOf } from "../../global-options.ts";
+import { faultOfKey, type GlobalOptions, globalOptionsOf } from "../../global-options.ts";
 import { printJson, printLine, printNote, printTable } from "../../printing/print.ts";
 import { contextNamed, readContexts, writeContexts } from "../../project/contexts.ts";
 
@@ -54,7 +54,8 @@ async function deleteContext(name: string): Promise<void> {
 }
 
 async function keyFromStandardInput(): Promise<string> {
-  const text = await readText(process.stdin);
-  if (text.trim() === "") throw new UsageFault("standard input has no key");
-  return text.trim();
+  const key = (await readText(process.stdin)).trim();
+  const fault = faultOfKey(key);
+  if (fault !== undefined) throw new UsageFault(`the key of standard input: ${fault}`);
+  return key;
 }

@@ -48,6 +48,18 @@ async function runDev(options: DevOptions, command: Command): Promise<void> {
     printNote(messageFromUnknown(restarting.signal.reason));
     options.reset = false;
     loadProjectVariables();
+    readVariablesAgain(command);
+  }
+}
+
+/** Options that were not given follow their variables, which may have others in `.env` now. */
+function readVariablesAgain(command: Command): void {
+  for (const option of command.options) {
+    const name = option.attributeName();
+    if (option.envVar === undefined || command.getOptionValueSource(name) === "cli") continue;
+    const text = process.env[option.envVar];
+    const value = text === undefined ? option.defaultValue : (option.parseArg?.(text, undefined) ?? text);
+    command.setOptionValueWithSource(name, value, text === undefined ? "default" : "env");
   }
 }
 

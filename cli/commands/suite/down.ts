@@ -22,7 +22,7 @@ export function addDownCommand(program: Command): void {
 
 async function down({ directory }: { directory: string }): Promise<void> {
   const suite = suiteIn(directory);
-  if (suite === undefined || !(await isSameProcessAlive(suite))) return printNote(`no suite of ${directory} is up`);
+  if (suite === undefined) return printNote(`no suite of ${directory} is up`);
   process.kill(suite.pid, "SIGTERM");
   const isGone = async () => !(await isSameProcessAlive(suite));
   await until(isGone, { timeoutMs: PATIENCE_MS, what: `the suite at ${suite.url} (process ${suite.pid}) to stop` });

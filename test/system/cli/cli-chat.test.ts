@@ -26,6 +26,12 @@ const files = {
   "models/echo.json": script({ text: "You said {{input}}." }),
   "agents/slow.json": agent("slow"),
   "models/slow.json": script({ text: "one two three four five six seven eight nine ten", deltaDelayMs: 500 }),
+  "agents/pensive.json": agent("pensive", { use: ["approve"] }),
+  "models/pensive.json": script(
+    { calls: [{ name: "enter_space", arguments: { space_id: "office" } }] },
+    { calls: [{ name: "approve", arguments: { refund: 50 } }], delayMs: 3_000 },
+    { text: "It is {{result.1}}." },
+  ),
   "agents/careful.json": agent("careful", { use: ["approve"] }),
   "models/careful.json": script(
     { calls: [{ name: "enter_space", arguments: { space_id: "desk" } }] },
@@ -37,16 +43,17 @@ const files = {
 
 const stack = new AsyncDisposableStack();
 let suite: TestSuite;
+let suiteEnv: NodeJS.ProcessEnv;
 beforeAll(async () => {
   const directory = await mkdtemp(join(tmpdir(), "toolbus-chat-"));
   stack.defer(() => rm(directory, { recursive: true, force: true }));
   await writeFiles(directory, files);
-  const env = {
+  suiteEnv = {
     TOOLBUS_AGENTS: join(directory, "agents"),
     TOOLBUS_SCRIPTS: join(directory, "models"),
     TOOLBUS_TOOLS: join(directory, "tools"),
   };
-  suite = stack.use(await openTestSuite({ env }));
+  suite = stack.use(await openTestSuite({ env: suiteEnv }));
 });
 afterAll(() => stack.disposeAsync());
 
@@ -121,5 +128,36 @@ describe("toolbus chat", () => {
     await shows(chat, 'It is \\{"approved":true\\}\\.');
     chat.type("\x04");
     expect((await chat.ended).exitCode).toBe(0);
+  });
+
+  it("PROD-2 takes no line that was typed before the question for its answer, but for what is said next", async () => {
+    await toolbus("spaces", "create", "office");
+    await using chat = chatInTerminal("pensive");
+    await shows(chat, /> $/);
+    chat.type("refund\r");
+    await shows(chat, "enter_space");
+    chat.type("yes\r");
+    await shows(chat, /approve: \{"refund":50\}.*answer> $/s);
+    chat.type("no\r");
+    await shows(chat, 'It is \\{"approved":false\\}\\.');
+    await shows(chat, /It is .*enter_space/s);
+  });
+
+  it("PROD-2 whose input ends at a question leaves it, says how to answer it, and ends", async () => {
+    const ended = await toolbusWith({ input: "refund\n" }, "chat", "careful");
+    expect(ended.exitCode).toBe(0);
+    expect(ended.stderr).toMatch(
+      /waits for a person in the space desk: approve .*\n +toolbus answer desk \S+ .*\nwatch it: toolbus watch run_\w+/s,
+    );
+    expect(await isOpen(ended.stderr)).toBe(true);
+  });
+
+  it("PROD-2 tells that the suite is away, and goes on with the next line", async () => {
+    await using other = await openTestSuite({ env: suiteEnv });
+    await using chat = startCommand(["--url", other.url, "chat", "echo"], { terminal: true });
+    await shows(chat, /> $/);
+    await other.stop();
+    chat.type("hello\r");
+    await shows(chat, /nothing answers at .*> $/s);
   });
 });

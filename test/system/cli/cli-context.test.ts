@@ -75,12 +75,46 @@ describe("PROD-1 contexts", () => {
     [["--context", "one", "--url", "http://127.0.0.1:1", "agents"], "give either --context or --url"],
     [["context", "set", "a b", "--url", "http://127.0.0.1:1"], "a name of a context has letters"],
     [["context", "set", "third"], "say where it is: --url URL"],
-    [["context", "set", "third", "--url", "http://127.0.0.1:1", "--api-key-stdin"], "standard input has no key"],
+    [
+      ["context", "set", "third", "--url", "http://127.0.0.1:1", "--api-key-stdin"],
+      "the key of standard input: it is empty",
+    ],
     [["context", "delete", "third"], 'there is no context "third"'],
+    [["context", "set", "third", "--url", "http:foo"], "that is no context: "],
+    [["--context", "one", "down"], "toolbus down is for this machine: it takes no --context"],
+    [["--url", "http://127.0.0.1:1", "down"], "toolbus down is for this machine: it takes no --url"],
+    [["--context", "one", "context", "set", "copy"], "it takes no --context"],
   ])("%j is refused", async (args, words) => {
     const { exitCode, stdout, stderr } = await toolbus({ input: "" }, ...args);
     expect(stderr).toContain(words);
     expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: "" });
+  });
+
+  it("that the environment names are asked for by no command that needs none", async () => {
+    for (const name of ["", "gone"]) {
+      const env = { TOOLBUS_CONTEXT: name };
+      expect((await toolbus({ env }, "context", "list")).stdout).toContain("one");
+      expect((await toolbus({ env }, "completion", "bash")).exitCode).toBe(0);
+      expect(await toolbus({ env }, "context", "set", "copy")).toMatchObject({ exitCode: 2 });
+    }
+    expect((await toolbus({ env: { TOOLBUS_CONTEXT: "" } }, "agents", "--url", urls.one)).stderr).not.toContain(
+      "context",
+    );
+  });
+
+  it.each<[string, string[], CommandOptions]>([
+    ["of an option", ["agents", "--url", "http://127.0.0.1:1", "--api-key", "tb_secret\nword"], {}],
+    ["of a variable", ["agents"], { env: { TOOLBUS_API_KEY: "tb_secret…" } }],
+    [
+      "of standard input",
+      ["context", "set", "k", "--url", "http://127.0.0.1:1", "--api-key-stdin"],
+      { input: "tb_secret\nword" },
+    ],
+  ])("take no key %s that no header can carry, and do not repeat it", async (_, args, options) => {
+    const { exitCode, stderr } = await toolbus(options, ...args);
+    expect(exitCode).toBe(2);
+    expect(stderr).toContain("a key is one word of ASCII characters");
+    if (options.env === undefined) expect(stderr).not.toContain("word\n");
   });
 
   it("are forgotten", async () => {

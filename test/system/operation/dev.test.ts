@@ -51,8 +51,13 @@ it("PROD-2 `dev` opens the console, tells what happens, follows files, and start
   await writeFiles(directory, { ".env": "TOOLBUS_MCP_CALL_TIMEOUT=never\n" });
   await times(dev, /\.env changed: starting again/, 1);
   await times(dev, /not started: .*TOOLBUS_MCP_CALL_TIMEOUT/s, 1);
-  await writeFiles(directory, { ".env": "TOOLBUS_MCP_CALL_TIMEOUT=9000\n" });
+  await writeFiles(directory, {
+    ".env": `TOOLBUS_MCP_CALL_TIMEOUT=9000\nTOOLBUS_DIRECTORY=${join(directory, "other")}\n`,
+  });
   await times(dev, /toolbus is up/, 2);
+  await times(dev, new RegExp(`Logs are in ${join(directory, "other")}/logs`), 1);
+  const environment = await readFile(`/proc/${dev.pid}/environ`, "utf8");
+  expect(environment, "what it was started with is not there to read").not.toContain("BROWSER");
 
   const family = await descendantsOf(dev.pid);
   dev.signal("SIGINT");

@@ -28,6 +28,7 @@ const toolbus = (...args: string[]) => runCommand(args, options);
 
 describe("PROD-1 the packed package", () => {
   it("makes a project, which stays as it is when it is made again", async () => {
+    await writeFile(join(project, ".gitignore"), "dist\n/.env");
     expect(await toolbus("init")).toMatchObject({
       exitCode: 0,
       stdout: expect.stringContaining("made  agents/demo.json"),
@@ -38,6 +39,10 @@ describe("PROD-1 the packed package", () => {
       (await readFile(join(project, "agents", "demo.json"), "utf8")).replace("Replays", "Plays"),
     );
     const again = await toolbus("init");
+    const ignored = await readFile(join(project, ".gitignore"), "utf8");
+    expect(ignored, "the keys stay out of a repository that has a list of its own").toBe(
+      "dist\n/.env\n.toolbus/\nnode_modules/\n__pycache__/\n",
+    );
     expect(again.stdout).toContain("kept  agents/demo.json");
     expect(await readFile(join(project, "agents", "demo.json"), "utf8")).toContain("Plays");
     await rm(join(project, "agents", "mine.json"));

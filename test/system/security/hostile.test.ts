@@ -56,6 +56,7 @@ beforeAll(async () => {
     "data/note.txt": "the note",
     "secrets/TOOLBUS_SECRET_PLANTED": canary,
     "secrets/ANTHROPIC_API_KEY": canary,
+    "config/toolbus/contexts.json": { elsewhere: { url: "https://toolbus.example", apiKey: canary } },
   });
   suite = await openTestSuite({
     env: {
@@ -65,6 +66,7 @@ beforeAll(async () => {
       TOOLBUS_HOSTED: join(directory, "hosted"),
       TOOLBUS_WORKERS: join(directory, "workers"),
       TOOLBUS_SECRETS_DIRECTORY: join(directory, "secrets"),
+      XDG_CONFIG_HOME: join(directory, "config"),
       OPENAI_API_KEY: canary,
       TOOLBUS_SECRET_MAIL: canary,
     },
@@ -72,7 +74,7 @@ beforeAll(async () => {
   const { seed } = await readLogin(suite.credentials, ADMIN);
   script = await attemptsOn({
     words: { "the suite's key": suite.apiKey ?? "", "a secret": canary, "the key of the bus": seed },
-    directories: [suite.directory, `${directory}/secrets`],
+    directories: [suite.directory, `${directory}/secrets`, `${directory}/config`],
     files: [await fileOfAnother()],
     programs: ["package.json", "services/processes.ts", "cli/main.ts"].map((path) => join(projectRoot, path)),
     bus: suite.nats.url,
