@@ -12,6 +12,10 @@ export function printMessage<D extends DescMessage>(schema: D, message: MessageS
 
 /** Columns as wide as they need be, as long as the terminal has room for them: then the widest are cut. */
 export function printTable(head: readonly string[], rows: readonly (readonly string[])[]): void {
+  for (const line of linesOfTable(head, rows)) printLine(line);
+}
+
+export function linesOfTable(head: readonly string[], rows: readonly (readonly string[])[]): string[] {
   const needed = head.map((title, column) => Math.max(title.length, ...rows.map((row) => (row[column] ?? "").length)));
   const widths = fittingWidths(needed, process.stdout.columns);
   const cut = (text: string, width: number) => (text.length > width ? `${text.slice(0, width - 1)}…` : text);
@@ -20,8 +24,7 @@ export function printTable(head: readonly string[], rows: readonly (readonly str
       .map((cell, column) => cut(cell, widths[column] ?? 0).padEnd(widths[column] ?? 0))
       .join(GAP)
       .trimEnd();
-  printLine(colors.dim(line(head)));
-  for (const row of rows) printLine(line(row));
+  return [colors.dim(line(head)), ...rows.map(line)];
 }
 
 const GAP = "  ";

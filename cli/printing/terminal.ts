@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { clearLine, clearScreenDown, cursorTo } from "node:readline";
 import { Writable } from "node:stream";
 import { createColors } from "picocolors";
 import { visibleJson, visibleText } from "#runtime/content/visible.ts";
@@ -55,6 +56,18 @@ export function resultOutput(): Writable {
       done();
     },
   });
+}
+
+/** Takes the place of the whole screen, as far as that has room. */
+export function printScreen(lines: readonly string[]): void {
+  const fitting = lines.slice(0, Math.max(1, (process.stdout.rows || lines.length + 1) - 1));
+  cursorTo(process.stdout, 0, 0);
+  for (const line of fitting) {
+    write(process.stdout, line);
+    clearLine(process.stdout, 1);
+    process.stdout.write("\n");
+  }
+  clearScreenDown(process.stdout);
 }
 
 /** Takes the place of what was printed as progress before. */

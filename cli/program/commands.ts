@@ -30,6 +30,11 @@ export const commands: readonly ListedCommand[] = [
     load: async () => (await import("../commands/suite/down.ts")).addDownCommand,
   },
   {
+    term: "top [options]",
+    description: "Show what goes on: runs, what waits, what failed, services and MCP servers, until Ctrl-C",
+    load: async () => (await import("../commands/suite/top.ts")).addTopCommand,
+  },
+  {
     term: "run [options] <agent> <input...>",
     description: "Run an agent and show what happens until it ends",
     load: async () => (await import("../commands/runs/run.ts")).addRunCommand,

@@ -19,7 +19,7 @@ What each service can be told by its environment. \`npm run reference\` writes t
 
 - An empty variable counts as one that is not set.
 - A **time** is a number of milliseconds, or has a unit: \`250ms\`, \`30s\`, \`10m\`, \`2h\`.
-- A **list** has commas between its items; a comma in an item is written \`\\\\,\`.
+- A **list** has commas between its items; a comma in an item is written \`\\,\`.
 - A relative **path** begins at the working directory.
 - A service with faulty settings reports all faults at once and does not start.
 `;

@@ -3,9 +3,9 @@ import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
 import type { Command } from "commander";
 import { type FunctionCall, type Run, RunSchema, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
-import { type ToolCall, ToolCallSchema, ToolCallState } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
-import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
-import { isForPeople, questionOf } from "#runtime/content/questions.ts";
+import { type ToolCall, ToolCallSchema } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
+import { questionOf } from "#runtime/content/questions.ts";
+import { callsForPeople } from "../../answering/calls-for-people.ts";
 import { sampleJson } from "../../answering/sample-answer.ts";
 import { type Connection, globalOptionsOf, openConnection } from "../../connection.ts";
 import { colors, oneLine, printJson, printLine, printNote } from "../../printing/print.ts";
@@ -37,19 +37,6 @@ async function listAnswers({ session = "" }: { session?: string }, command: Comm
     if (index > 0) printLine();
     for (const line of lines) printLine(line);
   }
-}
-
-async function callsForPeople(connection: Connection, sessionId: string): Promise<ToolCall[]> {
-  const states = [ToolCallState.WAITING, ToolCallState.PENDING];
-  const calls: ToolCall[] = [];
-  let pageToken = "";
-  do {
-    const request = { sessionId, states, pageSize: 1_000, pageToken };
-    const page = await connection.client(ToolCallService).listToolCalls(request);
-    calls.push(...page.calls.filter(isForPeople));
-    pageToken = page.nextPageToken;
-  } while (pageToken !== "");
-  return calls;
 }
 
 async function parkedRuns(connection: Connection, sessionId: string): Promise<Run[]> {

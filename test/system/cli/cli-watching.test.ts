@@ -1,5 +1,6 @@
 // The command `toolbus` as it follows what happens, and takes part in it.
 
+import { stripVTControlCharacters } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AuditEventSchema, AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { WatchAuditEventsResponseSchema } from "#gen/toolbus/audit/v1/audit_service_pb.ts";
@@ -7,6 +8,7 @@ import { SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { SpaceService, WatchSpaceResponseSchema } from "#gen/toolbus/space/v1/space_service_pb.ts";
 import { plainAgent } from "../../harness/agents/plain-run.ts";
+import { startCommand } from "../../harness/commands/command.ts";
 import { commandsAt, messagesIn, until } from "../../harness/commands/commands-at.ts";
 import { openTestSuite, type TestSuite } from "../../harness/suite.ts";
 
@@ -39,6 +41,14 @@ describe("what happens, as it happens", () => {
     expect(waiting.stdout).toMatch(/^ask of asker, since \S+Z.*\n {2}.*Shall it be\?.*\n/);
     expect(waiting.stdout).toContain(`  toolbus answer office ${callId} 'JSON'\n`);
     expect(JSON.parse((await toolbus("answers", "--json")).stdout)).toMatchObject({ calls: [{ callId }], runs: [] });
+
+    const { stdout: top } = await toolbus("top");
+    expect(top).toMatch(/services serve\nruns {2}1 in progress .* 1 wait for people/);
+    expect(top).toMatch(/\nrun_\w+ +asker +in progress +2 /);
+    expect(JSON.parse((await toolbus("top", "--once", "--json")).stdout)).toMatchObject({
+      runs: [{ agent: "asker" }],
+      waitingForPeople: 1,
+    });
 
     expect(await toolbus("answer", "office", callId, "{bad")).toMatchObject({ exitCode: 2, stdout: "" });
     const answered = await toolbus("answer", "office", callId, '{"word":"yes"}');
@@ -172,6 +182,19 @@ describe("what happens, as it happens", () => {
     expect(new Set(lines).size).toBe(lines.length);
     expect(await toolbus("audit", "--kind", "nonsense")).toMatchObject({ exitCode: 2 });
     expect(await toolbus("audit", "--since", "yesterday")).toMatchObject({ exitCode: 2 });
+  });
+
+  it("PROD-2 `top` goes on over a fault, and says since when", async () => {
+    await using other = await openTestSuite({ env: plainAgent });
+    await using top = startCommand(["--url", other.url, "top", "--interval", "0.2"], { terminal: true });
+    await until(() => top.written.stdout.includes("services serve"));
+    await other.stop();
+    await until(() =>
+      /since \d\d:\d\d:\d\d UTC: nothing answers at/.test(stripVTControlCharacters(top.written.stdout)),
+    );
+    top.type("\x03");
+    expect((await top.ended).exitCode).not.toBe(0);
+    expect(await toolbus("top", "--interval", "soon")).toMatchObject({ exitCode: 2 });
   });
 
   it("a reader that has enough is no fault", async () => {
