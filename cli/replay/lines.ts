@@ -1,3 +1,4 @@
+import { attemptText } from "#runtime/content/attempts.ts";
 import type { Replay, ReplayedCall, Step } from "#runtime/content/replay.ts";
 import { textOfAmount } from "#runtime/money/money.ts";
 import { colors, oneLine } from "../printing/print.ts";
@@ -25,7 +26,7 @@ function linesOfStep(step: Step, cut: Cut): string[] {
     return [`${head} ${colors.bold(step.status)} (${step.reason})${cut(error)}`];
   }
   const { turn, attempt, model, usage, thoughts, text, calls } = step;
-  const again = attempt > 1 ? `, attempt ${attempt}` : "";
+  const again = attempt > 1 ? `, ${attemptText(attempt)}` : "";
   const cost = usage.cost && { ...usage.cost, micros: BigInt(usage.cost.micros) };
   const tokens = `${usage.inputTokens} tokens in, ${usage.outputTokens} out${cost ? `, ${textOfAmount(cost)}` : ""}`;
   return [

@@ -4,6 +4,7 @@ import { timestampMs } from "@bufbuild/protobuf/wkt";
 import type { AnswerDropped, RunEvent } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { type Item, RunEndReasonSchema, RunStateSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import { enumWord } from "../schema/enum-word.ts";
+import { attemptText } from "./attempts.ts";
 import { textOfContent } from "./text.ts";
 
 export interface Replay {
@@ -96,13 +97,13 @@ function stepFromEvent({ sequence, event }: RunEvent, atMs: number, openCalls: O
       return note(`what was before event ${event.value.beforeSequence} is summarised: ${event.value.summary}`);
     case "textCheckpoint": {
       const { turn, attempt, text } = event.value;
-      return note(`turn ${turn}, attempt ${attempt}, says: ${text}`);
+      return note(`turn ${turn}, ${attemptText(attempt)}, says: ${text}`);
     }
     case "answerDropped": {
       const { turn, attempt, model, usage } = event.value;
       const used = `${usage?.inputTokens ?? 0} tokens in, ${usage?.outputTokens ?? 0} out`;
       return note(
-        `turn ${turn}, attempt ${attempt}: the answer of ${model} ${whyDropped(event.value)} and was dropped (${used})`,
+        `turn ${turn}, ${attemptText(attempt)}: the answer of ${model} ${whyDropped(event.value)} and was dropped (${used})`,
       );
     }
     case "callShown":

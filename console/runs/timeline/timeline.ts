@@ -9,6 +9,7 @@ import type { RunDelta, RunEvent, RunTextReplaced } from "#gen/toolbus/run/v1/ru
 import { type FunctionCall, type Item, RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { Effect, type ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { type Usage, UsageSchema } from "#gen/toolbus/tool/v1/usage_pb.ts";
+import { attemptText } from "#runtime/content/attempts.ts";
 import { msOf, textOf, wordFrom } from "../../parts/words.ts";
 
 export type SpanKind = "queued" | "model" | "call" | "waiting" | "note";
@@ -170,13 +171,17 @@ export function createTimeline(): TimelineReader {
         timeline.turnCount = turn;
         span.output = itemsText(items);
         span.usage = usage;
-        Object.assign(span.facts, { model, "finish reason": finishReason, attempt: attempt > 1 ? `${attempt}` : "" });
+        Object.assign(span.facts, {
+          model,
+          "finish reason": finishReason,
+          attempt: attempt > 1 ? attemptText(attempt).slice("attempt ".length) : "",
+        });
         for (const { item } of items) if (item.case === "functionCall") openCall(item.value);
         break;
       }
       case "answerDropped": {
         const { turn, attempt, usage, model, brokeOff } = event.value;
-        const span = endModel(`dropped-${sequence}`, `turn ${turn}, attempt ${attempt}: dropped`);
+        const span = endModel(`dropped-${sequence}`, `turn ${turn}, ${attemptText(attempt)}: dropped`);
         span.usage = usage;
         span.isFault = true;
         Object.assign(span.facts, { model, "broke off": brokeOff ? "yes" : "no" });

@@ -11,6 +11,7 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import type { RunDelta } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { type Item, ItemSchema, Role, RunEndReason } from "#gen/toolbus/run/v1/run_pb.ts";
+import { ATTEMPTS_OF_CLAIM } from "#runtime/content/attempts.ts";
 import { textContent } from "#runtime/content/text.ts";
 import type { Ending } from "#runtime/time/ending.ts";
 import type { ClaimedRun } from "../../log/claim.ts";
@@ -34,15 +35,9 @@ import type { ToolTable } from "../tools/tool-table.ts";
 import { flawOfAnswer, mayStayEmpty } from "./answer-flaws.ts";
 import { toolChoiceOfTurn } from "./tool-choice.ts";
 
-/**
- * More attempts than one claim may need at a turn: `model_retries` is at most 100, there are two models, and an answer may be
- * asked for twice.
- */
-const attemptsOfClaim = 1_024;
-
 /** turn-2. */
 export function firstAttemptOfClaim({ claimsInTurn }: Pick<FoldedRun, "claimsInTurn">): number {
-  return (claimsInTurn - 1) * attemptsOfClaim + 1;
+  return (claimsInTurn - 1) * ATTEMPTS_OF_CLAIM + 1;
 }
 
 export interface TurnTaken {
