@@ -1,9 +1,9 @@
 import { type DescEnum, type DescMessage, type MessageShape, toJson } from "@bufbuild/protobuf";
 import type { ToolProgress } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { enumWord } from "#runtime/schema/enum-word.ts";
-import { colors, printJson, printLine } from "./terminal.ts";
+import { colors, printJson, printLines } from "./terminal.ts";
 
-export { colors, printError, printJson, printLine, printNote } from "./terminal.ts";
+export { colors, printError, printJson, printLine, printLines, printNote } from "./terminal.ts";
 
 /** One line of JSON in the contract's own form. */
 export function printMessage<D extends DescMessage>(schema: D, message: MessageShape<D>): void {
@@ -12,7 +12,7 @@ export function printMessage<D extends DescMessage>(schema: D, message: MessageS
 
 /** Columns as wide as they need be, as long as the terminal has room for them: then the widest are cut. */
 export function printTable(head: readonly string[], rows: readonly (readonly string[])[]): void {
-  for (const line of linesOfTable(head, rows)) printLine(line);
+  printLines(linesOfTable(head, rows));
 }
 
 export function linesOfTable(head: readonly string[], rows: readonly (readonly string[])[]): string[] {

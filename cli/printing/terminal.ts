@@ -41,6 +41,10 @@ export function printLine(text = ""): void {
   write(process.stdout, `${text}\n`);
 }
 
+export function printLines(lines: readonly string[]): void {
+  for (const line of lines) printLine(line);
+}
+
 /** One line of JSON. */
 export function printJson(value: unknown): void {
   process.stdout.write(`${visibleJson(JSON.stringify(value))}\n`);

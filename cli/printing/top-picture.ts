@@ -22,9 +22,8 @@ export interface Moment {
 
 export function linesOfMoment(moment: Moment): string[] {
   const { url, atMs, services, runs, failed } = moment;
-  const time = new Date(atMs).toISOString().slice(11, 19);
   return [
-    `${colors.bold("toolbus")} ${url}  ${time} UTC  ${servicesText(services)}`,
+    `${colors.bold("toolbus")} ${url}  ${clockText(atMs)}  ${servicesText(services)}`,
     figures(moment),
     mcpText(moment.connections),
     "",
@@ -80,6 +79,11 @@ function tableOfFailed(failed: readonly Run[], atMs: number): string[] {
 
 const startOf = ({ createTime }: Run) => (createTime === undefined ? 0 : timestampMs(createTime));
 const endOf = (run: Run) => (run.endTime === undefined ? startOf(run) : timestampMs(run.endTime));
+
+/** `12:30:05 UTC` */
+export function clockText(ms: number): string {
+  return `${new Date(ms).toISOString().slice(11, 19)} UTC`;
+}
 
 /** `12s`, `3m05s`, `2h07m` */
 export function durationText(ms: number): string {

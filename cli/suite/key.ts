@@ -12,7 +12,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } 
 import { join } from "node:path";
 import {
   identityOfProcess,
-  isSameProcessAliveNow,
+  isSameProcessAlive,
   type ProcessIdentity,
 } from "#runtime/bus/nats-server/process-identity.ts";
 import { LocalFailure } from "#runtime/failure/local-failure.ts";
@@ -61,9 +61,9 @@ export interface RunningSuite extends ProcessIdentity {
 }
 
 /** Lets commands find a suite that runs; disposing takes it back. */
-export async function announceSuite(directory: string, url: string): Promise<Disposable> {
+export function announceSuite(directory: string, url: string): Disposable {
   const path = join(directory, record);
-  const suite: RunningSuite = { url, pid: process.pid, startedAt: "", ...(await identityOfProcess(process.pid)) };
+  const suite: RunningSuite = { url, pid: process.pid, startedAt: "", ...identityOfProcess(process.pid) };
   writeFileSync(path, `${JSON.stringify(suite)}\n`, { mode: 0o600 });
   return { [Symbol.dispose]: () => rmSync(path, { force: true }) };
 }
@@ -72,7 +72,7 @@ export async function announceSuite(directory: string, url: string): Promise<Dis
 export function suiteIn(directory: string): RunningSuite | undefined {
   try {
     const suite = JSON.parse(readFileSync(join(directory, record), "utf8")) as RunningSuite;
-    return isSameProcessAliveNow(suite) ? suite : undefined;
+    return isSameProcessAlive(suite) ? suite : undefined;
   } catch {
     return undefined; // there is none
   }

@@ -110,7 +110,7 @@ export async function openSuite(options: SuiteOptions): Promise<Suite> {
   const groups = options.isolate ? names.map((name) => [name]) : inOneProcess(names);
   await unlessAborted(Promise.all(groups.map((group) => services.launch(group))), options.signal);
   const url = names.includes("gateway") ? await services.gatewayUrl : "";
-  if (url !== "") stack.use(await announceSuite(directory, url));
+  if (url !== "") stack.use(announceSuite(directory, url));
   const owned = stack.move();
 
   return {

@@ -1,5 +1,5 @@
-import { type Attributes, type SpanKind, SpanStatusCode, type Tracer } from "@opentelemetry/api";
-import { endSpan, parentFromTrace, traceFromSpan } from "./span.ts";
+import type { Attributes, SpanKind, Tracer } from "@opentelemetry/api";
+import { endSpan, failSpan, parentFromTrace, traceFromSpan } from "./span.ts";
 import { currentTrace, runInTrace, type TraceContext } from "./trace-context.ts";
 
 /** A span that is about to begin. */
@@ -36,10 +36,7 @@ export function createInSpan(tracer: Tracer | undefined): InSpan {
     const trace = traceFromSpan(span);
     const own: WorkSpan = {
       set: (attributes) => void span.setAttributes(attributes),
-      fail(type) {
-        span.setAttribute("error.type", type);
-        span.setStatus({ code: SpanStatusCode.ERROR });
-      },
+      fail: (type) => failSpan(span, type),
     };
     try {
       const result = await (trace ? runInTrace(trace, () => work(own)) : work(own));

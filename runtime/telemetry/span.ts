@@ -34,15 +34,18 @@ export function traceFromSpan(span: Span): TraceContext | undefined {
   return tracestate ? { traceparent, tracestate } : { traceparent };
 }
 
-/** `error.type` is the reason that callers get, or the error's name where it is none of ours. */
 export function endSpan(span: Span, error?: unknown): void {
-  if (error !== undefined) {
-    span.setAttribute("error.type", typeOfError(error));
-    span.setStatus({ code: SpanStatusCode.ERROR, message: messageFromUnknown(error) });
-  }
+  if (error !== undefined) failSpan(span, typeOfError(error), messageFromUnknown(error));
   span.end();
 }
 
+/** `type` is one of few. */
+export function failSpan(span: Span, type: string, message?: string): void {
+  span.setAttribute("error.type", type);
+  span.setStatus({ code: SpanStatusCode.ERROR, ...(message !== undefined && { message }) });
+}
+
+/** The reason that callers get, or the error's name where it is none of ours. */
 function typeOfError(error: unknown): string {
   if (error instanceof Failure || error instanceof ConnectError) return failureFromConnectError(error).reason;
   return error instanceof Error ? error.name : "_OTHER";

@@ -62,9 +62,8 @@ async function chat(agent: string, options: { session?: string; keep?: boolean }
       await showWhatCameBetween(current);
       state = await say(current, text);
     } catch (error) {
-      if (!lines.isTerminal) printNote(goOn);
-      if (!lines.isTerminal) throw error;
-      printNote(toldFromError(error, global.url).message); // the suite may be there again for the next line
+      printNote(lines.isTerminal ? toldFromError(error, global.url).message : goOn);
+      if (!lines.isTerminal) throw error; // somebody who types may find the suite again with the next line
     }
     if (state === RunState.FAILED) process.exitCode = exitCodes.failure;
   }

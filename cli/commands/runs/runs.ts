@@ -32,6 +32,7 @@ import {
   oneLine,
   printJson,
   printLine,
+  printLines,
   printMessage,
   printNote,
   printTable,
@@ -137,7 +138,7 @@ async function showRun(runId: string, _options: object, command: Command): Promi
   const global = globalOptionsOf(command);
   const response = await openConnection(global).client(RunService).getRun({ runId });
   if (global.json) return printMessage(GetRunResponseSchema, response);
-  if (response.run !== undefined) for (const line of linesOfRun(response.run)) printLine(line);
+  if (response.run !== undefined) printLines(linesOfRun(response.run));
 }
 
 function linesOfRun(run: Run): string[] {
@@ -187,7 +188,7 @@ async function replayRun(runId: string, options: { at?: number; whole?: boolean 
   const replay = replayFromEvents(events);
   if (replay === undefined) throw new Error(`run ${runId} has no events`);
   if (global.json) return printJson(replay);
-  for (const line of linesOfReplay(replay, { isWhole: options.whole ?? false })) printLine(line);
+  printLines(linesOfReplay(replay, { isWhole: options.whole ?? false }));
 }
 
 /** The events as they stand: a run that goes on is not waited for. */

@@ -5,10 +5,11 @@ import { type FunctionCall, type Run, RunSchema, RunState } from "#gen/toolbus/r
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { type ToolCall, ToolCallSchema } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { questionOf } from "#runtime/content/questions.ts";
+import { allPages } from "#runtime/rpc/paging/all-pages.ts";
 import { callsForPeople } from "../../answering/calls-for-people.ts";
 import { sampleJson } from "../../answering/sample-answer.ts";
 import { type Connection, globalOptionsOf, openConnection } from "../../connection.ts";
-import { colors, oneLine, printJson, printLine, printNote } from "../../printing/print.ts";
+import { colors, oneLine, printJson, printLine, printLines, printNote } from "../../printing/print.ts";
 
 export function addAnswersCommand(program: Command): void {
   program
@@ -35,20 +36,14 @@ async function listAnswers({ session = "" }: { session?: string }, command: Comm
   if (all.length === 0) printNote("nothing waits for an answer");
   for (const [index, lines] of all.entries()) {
     if (index > 0) printLine();
-    for (const line of lines) printLine(line);
+    printLines(lines);
   }
 }
 
 async function parkedRuns(connection: Connection, sessionId: string): Promise<Run[]> {
-  const runs: Run[] = [];
-  let pageToken = "";
-  do {
-    const request = { sessionId, states: [RunState.REQUIRES_ACTION], pageSize: 1_000, pageToken };
-    const page = await connection.client(RunService).listRuns(request);
-    runs.push(...page.runs);
-    pageToken = page.nextPageToken;
-  } while (pageToken !== "");
-  return runs;
+  const request = { sessionId, states: [RunState.REQUIRES_ACTION], pageSize: 1_000 };
+  const runs = connection.client(RunService);
+  return (await allPages((pageToken) => runs.listRuns({ ...request, pageToken }))).flatMap((page) => page.runs);
 }
 
 function textOfCall(call: ToolCall): string[] {

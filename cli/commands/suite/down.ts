@@ -24,7 +24,7 @@ async function down({ directory }: { directory: string }): Promise<void> {
   const suite = suiteIn(directory);
   if (suite === undefined) return printNote(`no suite of ${directory} is up`);
   process.kill(suite.pid, "SIGTERM");
-  const isGone = async () => !(await isSameProcessAlive(suite));
+  const isGone = () => !isSameProcessAlive(suite);
   await until(isGone, { timeoutMs: PATIENCE_MS, what: `the suite at ${suite.url} (process ${suite.pid}) to stop` });
   printLine(`the suite at ${suite.url} is down`);
 }

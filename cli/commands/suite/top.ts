@@ -10,9 +10,9 @@ import { delay } from "#runtime/time/delay.ts";
 import { callsForPeople } from "../../answering/calls-for-people.ts";
 import { type Connection, globalOptionsOf, openConnection } from "../../connection.ts";
 import { toldFromError } from "../../faults/fault.ts";
-import { colors, printJson, printLine } from "../../printing/print.ts";
+import { colors, printJson, printLines } from "../../printing/print.ts";
 import { printScreen } from "../../printing/terminal.ts";
-import { linesOfMoment, type Moment } from "../../printing/top-picture.ts";
+import { clockText, linesOfMoment, type Moment } from "../../printing/top-picture.ts";
 
 const HOUR_MS = 3_600_000;
 /** The largest page of runs, of which as many are shown as the screen has room for. */
@@ -40,7 +40,7 @@ async function top({ interval, once }: { interval: number; once?: boolean }, com
       latest = await lookAround(connection);
       fault = "";
     } catch (error) {
-      fault ||= `since ${new Date().toISOString().slice(11, 19)} UTC: ${toldFromError(error, global.url).message}`;
+      fault ||= `since ${clockText(Date.now())}: ${toldFromError(error, global.url).message}`;
     }
   }
 }
@@ -48,10 +48,6 @@ async function top({ interval, once }: { interval: number; once?: boolean }, com
 function show(moment: Moment, isJson: boolean | undefined, print: (lines: string[]) => void): void {
   if (isJson) printJson(jsonOf(moment));
   else print(linesOfMoment(moment));
-}
-
-function printLines(lines: readonly string[]): void {
-  for (const line of lines) printLine(line);
 }
 
 function jsonOf({ atMs, services, runs, isMore, failed, waiting, connections }: Moment): object {

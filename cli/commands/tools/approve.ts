@@ -4,7 +4,7 @@ import { type Tool, ToolSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { ApproveToolsResponseSchema, type ToolChange, ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { globalOptionsOf, openConnection } from "../../connection.ts";
 import { UsageFault } from "../../faults/fault.ts";
-import { colors, printLine, printMessage, printNote } from "../../printing/print.ts";
+import { colors, printLine, printLines, printMessage, printNote } from "../../printing/print.ts";
 
 export function addApproveCommand(tools: Command): void {
   tools
@@ -26,7 +26,7 @@ async function approveTools(agent: string, named: string[], _options: object, co
   if (global.json) return printMessage(ApproveToolsResponseSchema, approved);
   if (shown.length === 0) return printLine(`no pinned tool of ${agent} has changed`);
   for (const change of shown) {
-    for (const line of linesOfChange(change)) printLine(line);
+    printLines(linesOfChange(change));
     if (named.length > 0) printLine(colors.green(`${change.reference} is approved`));
     else printNote(`approve it: toolbus tools approve ${agent} ${change.reference}=${change.offeredDigest}`);
   }

@@ -7,7 +7,7 @@ import {
 } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { refuseLocally } from "#runtime/failure/local-failure.ts";
 import { globalOptionsOf, openConnection } from "../../connection.ts";
-import { codeOfValue, colors, printLine, printMessage } from "../../printing/print.ts";
+import { codeOfValue, colors, printLines, printMessage } from "../../printing/print.ts";
 
 export function addExplainCommand(program: Command): void {
   program
@@ -32,7 +32,7 @@ async function explain(agent: string, name: string, options: { session?: string 
   if (response.agent !== agent)
     refuseLocally("failed_precondition", `session ${session} has agent "${response.agent}", not "${agent}"`);
   if (global.json) return printMessage(ExplainToolResponseSchema, response);
-  for (const line of linesOfExplanation(agent, name, response)) printLine(line);
+  printLines(linesOfExplanation(agent, name, response));
 }
 
 /** The way from the name to the decision, a stage a line, then what came of it. */

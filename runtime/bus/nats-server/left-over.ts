@@ -9,8 +9,8 @@ import { readRunRecord, type ServerFiles } from "./server-files.ts";
  */
 export async function endLeftOver(files: ServerFiles): Promise<void> {
   const record = await readRunRecord(files);
-  if (record === undefined || !(await isOurServer(record.server, files))) return;
-  if (await isSameProcessAlive(record.owner)) {
+  if (record === undefined || !isOurServer(record.server, files)) return;
+  if (isSameProcessAlive(record.owner)) {
     throw new LocalFailure(
       "failed_precondition",
       `process ${record.owner.pid} runs a NATS server in ${files.directory} already: stop it, or use another directory`,
@@ -21,14 +21,13 @@ export async function endLeftOver(files: ServerFiles): Promise<void> {
 }
 
 /** The same process as recorded, and its command line names our configuration file. */
-export async function isOurServer(server: ProcessIdentity, files: ServerFiles): Promise<boolean> {
-  if (!(await isSameProcessAlive(server))) return false;
-  return (await commandLineOf(server.pid))?.includes(files.config) === true;
+export function isOurServer(server: ProcessIdentity, files: ServerFiles): boolean {
+  return isSameProcessAlive(server) && commandLineOf(server.pid)?.includes(files.config) === true;
 }
 
 /** Asks it to stop, then stops it. */
 async function endServer(server: ProcessIdentity, files: ServerFiles): Promise<void> {
-  const isGone = async () => !(await isOurServer(server, files));
+  const isGone = () => !isOurServer(server, files);
   const what = `nats-server ${server.pid} to end`;
   process.kill(server.pid, "SIGTERM");
   try {

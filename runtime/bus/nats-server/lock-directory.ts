@@ -38,7 +38,7 @@ const pollMs = 25;
 /** Waits until this process holds the lock; disposing releases it. */
 export async function openLockDirectory(directory: string, options: LockOptions = {}): Promise<AsyncDisposable> {
   await mkdir(directory, { recursive: true });
-  const process_ = await identityOfProcess(process.pid);
+  const process_ = identityOfProcess(process.pid);
   const holder: Holder = { token: randomUUID(), process: process_ ?? { pid: process.pid, startedAt: "" } };
   const claim = join(directory, `claim-${holder.token}`);
   await writeFile(claim, JSON.stringify(holder));
@@ -57,7 +57,7 @@ async function waitForTurn(directory: string, claim: string, holder: Holder, opt
     options.signal?.throwIfAborted();
     const last = (await readChain(directory)).at(-1);
     if (last?.holder.token === holder.token) return;
-    const isFree = last === undefined || !(await isSameProcessAlive(last.holder.process));
+    const isFree = last === undefined || !isSameProcessAlive(last.holder.process);
     if (isFree) {
       const name = last === undefined ? "holder" : `after-${last.holder.token}`;
       if (await follow(directory, claim, name, holder)) return;

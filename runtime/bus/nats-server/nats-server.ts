@@ -117,7 +117,7 @@ async function failureFromExit(exit: string, files: ServerFiles): Promise<Failur
 }
 
 async function record(server: ChildProcess, files: ServerFiles, port: number): Promise<void> {
-  const [child, owner] = await Promise.all([identityOfProcess(server.pid), identityOfProcess(process.pid)]);
+  const [child, owner] = [identityOfProcess(server.pid), identityOfProcess(process.pid)];
   if (child === undefined || owner === undefined) return; // it ended meanwhile, which `exited` tells
   await writeRunRecord(files, { server: child, owner, port });
 }

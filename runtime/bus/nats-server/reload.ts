@@ -6,7 +6,7 @@ import { filesOfServer, readRunRecord } from "./server-files.ts";
 export async function reloadNatsServer(directory: string): Promise<boolean> {
   const files = filesOfServer(resolve(directory));
   const record = await readRunRecord(files);
-  if (record === undefined || !(await isOurServer(record.server, files))) return false;
+  if (record === undefined || !isOurServer(record.server, files)) return false;
   process.kill(record.server.pid, "SIGHUP");
   return true;
 }

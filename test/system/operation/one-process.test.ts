@@ -9,11 +9,11 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { type CollectedSpan, openCollector } from "#runtime/telemetry/testing/collector.ts";
 import { until } from "#runtime/time/until.ts";
 import { listServices } from "../../../cli/suite/service-names.ts";
 import type { ServiceEvent } from "../../../cli/suite/services-process.ts";
 import { plainAgent, runToEnd } from "../../harness/agents/plain-run.ts";
-import { type CollectedSpan, openCollector } from "../../harness/collector.ts";
 import { signalProcess } from "../../harness/processes.ts";
 import { openTestSuite, type TestSuite } from "../../harness/suite.ts";
 

@@ -1,9 +1,9 @@
 import { expect, it } from "vitest";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
+import { openCollector } from "#runtime/telemetry/testing/collector.ts";
 import { until } from "#runtime/time/until.ts";
 import { plainAgent } from "../../../harness/agents/plain-run.ts";
-import { openCollector } from "../../../harness/collector.ts";
 import { openTestSuite } from "../../../harness/suite.ts";
 
 const traceId = "0af7651916cd43dd8448eb211c80319c";

@@ -9,9 +9,9 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import * as published from "@opentelemetry/semantic-conventions/incubating";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type CollectedSpan, type Collector, openCollector } from "#runtime/telemetry/testing/collector.ts";
 import { until } from "#runtime/time/until.ts";
 import { writeFiles } from "../../../harness/agents/write-files.ts";
-import { type CollectedSpan, type Collector, openCollector } from "../../../harness/collector.ts";
 import { openTestSuite, type TestSuite } from "../../../harness/suite.ts";
 
 const stack = new AsyncDisposableStack();
