@@ -36,14 +36,14 @@ import { createHealth, type IsServing } from "./health.ts";
 import { toolsWithBytes } from "./mcp/agent/whole-content.ts";
 import { McpSessions } from "./mcp/eras/sessions.ts";
 import { createResourceMetadata } from "./mcp/http/resource-metadata.ts";
-import { createMcpPaths } from "./mcp/mcp-paths.ts";
+import { createMcpDoor } from "./mcp/mcp-door.ts";
 import { HeldCalls } from "./mcp/tasks/held-calls.ts";
 import { createLoginPaths } from "./plain/logins.ts";
 import { createPlainPaths } from "./plain/plain-paths.ts";
 import { followStorageFaults } from "./plain/storage-faults.ts";
-import { createToolCallPaths } from "./plain/tool-calls.ts";
+import { createToolCallDoor } from "./plain/tool-calls.ts";
 import { createReflection } from "./reflection.ts";
-import { createResponsesPaths } from "./responses/responses-paths.ts";
+import { createResponsesDoor } from "./responses/responses-door.ts";
 import { createRoutes } from "./routes.ts";
 
 /** How long a service may take to say that it is there, in milliseconds. */
@@ -114,44 +114,47 @@ export async function openService(config: GatewayConfig, context: ServiceContext
         console: createConsolePaths(await readConsoleFiles(), config.consoleLogin),
         metricsText: () => telemetry.metricsText(),
         telemetry,
-        toolCalls: createToolCallPaths({
-          calls: client(ToolCallService),
-          enter,
-          maxBytes: config.maxRequestBytes,
-        }),
-        mcp: createMcpPaths({
-          stateKey,
-          tools: toolsWithBytes(client(ToolService), client(ToolCallService)),
-          calls: client(ToolCallService),
-          agents: client(AgentService),
-          content: client(McpContentService),
-          health,
-          transportOf: (of) =>
-            transportOnBus(bus, {
-              process: processOf(of),
-              interceptors: [createAccess(), contractValidation, ...interceptors],
-              caller: nobody,
-              sendsExpiry: false,
-            }),
-          sessions: new McpSessions(client(SessionService)),
-          held: new HeldCalls(),
-          inSpan: telemetry.inSpan,
-          takeCall: (caller) => shares.take(principalOf(caller), "calls"),
-          stopping: context.signal,
-          metadata: createResourceMetadata(config),
-          onFault: (err) => logger.warn({ err }, `answering an MCP client failed: ${messageFromUnknown(err)}`),
-          enter,
-          maxBytes: config.maxRequestBytes,
-        }),
-        responses: createResponsesPaths({
-          runs: client(RunService),
-          agents: client(AgentService),
-          stopping: context.signal,
-          onFault: (err) => logger.warn({ err }, `answering a client of responses failed: ${messageFromUnknown(err)}`),
-          enter,
-          enterAgain: createEnterAgain(authenticate, shares),
-          maxBytes: config.maxRequestBytes,
-        }),
+        doors: [
+          createMcpDoor({
+            stateKey,
+            tools: toolsWithBytes(client(ToolService), client(ToolCallService)),
+            calls: client(ToolCallService),
+            agents: client(AgentService),
+            content: client(McpContentService),
+            health,
+            transportOf: (of) =>
+              transportOnBus(bus, {
+                process: processOf(of),
+                interceptors: [createAccess(), contractValidation, ...interceptors],
+                caller: nobody,
+                sendsExpiry: false,
+              }),
+            sessions: new McpSessions(client(SessionService)),
+            held: new HeldCalls(),
+            inSpan: telemetry.inSpan,
+            takeCall: (caller) => shares.take(principalOf(caller), "calls"),
+            stopping: context.signal,
+            metadata: createResourceMetadata(config),
+            onFault: (err) => logger.warn({ err }, `answering an MCP client failed: ${messageFromUnknown(err)}`),
+            enter,
+            maxBytes: config.maxRequestBytes,
+          }),
+          createResponsesDoor({
+            runs: client(RunService),
+            agents: client(AgentService),
+            stopping: context.signal,
+            onFault: (err) =>
+              logger.warn({ err }, `answering a client of responses failed: ${messageFromUnknown(err)}`),
+            enter,
+            enterAgain: createEnterAgain(authenticate, shares),
+            maxBytes: config.maxRequestBytes,
+          }),
+          createToolCallDoor({
+            calls: client(ToolCallService),
+            enter,
+            maxBytes: config.maxRequestBytes,
+          }),
+        ],
       }),
       logger,
       drainTimeoutMs,

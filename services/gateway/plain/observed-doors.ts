@@ -3,33 +3,18 @@ import { type PathTaker, sinkOf } from "#runtime/rpc/http/messages.ts";
 import { SECONDS } from "#runtime/telemetry/rpc-metrics.ts";
 import type { Telemetry } from "#runtime/telemetry/telemetry.ts";
 import { traceFromFields } from "#runtime/telemetry/trace-context.ts";
-
-/** What is observed, by the words in which it is told: ids and names are left out, so that there are few. */
-const ROUTES: readonly (readonly [RegExp, string])[] = [
-  [/^\/mcp(\/~(suite|sessions))?$/, ""],
-  [/^\/mcp\/[^/]+$/, "/mcp/{agent}"],
-  [/^\/v1\/(responses(\/compact)?|chat\/completions|models)$/, ""],
-  [/^\/v1\/responses\/[^/]+$/, "/v1/responses/{id}"],
-  [/^\/v1\/responses\/[^/]+\/cancel$/, "/v1/responses/{id}/cancel"],
-  [/^\/v1\/responses\/[^/]+\/input_items$/, "/v1/responses/{id}/input_items"],
-  [/^\/v1\/models\/[^/]+$/, "/v1/models/{id}"],
-  [/^\/api\/tool-calls$/, ""],
-  [/^\/api\/tool-calls\/[^/]+\/acknowledgement$/, "/api/tool-calls/{id}/acknowledgement"],
-  [/^\/api\/runs\/[^/]*\/tool-results$/, "/api/runs/{id}/tool-results"],
-];
+import { type Door, patternOfRoute } from "./door.ts";
 
 const STATUS = "http.response.status_code";
 const METHODS: ReadonlySet<string> = new Set(["GET", "POST", "DELETE", "HEAD", "PUT", "PATCH", "OPTIONS"]);
 
-/** Undefined for what is none of the doors: pages, probes, and paths that lead nowhere. */
-export function routeOfUrl(url: string): string | undefined {
-  const path = url.split("?", 1)[0]?.replace(/(?<=.)\/$/, "") ?? "";
-  const found = ROUTES.find(([at]) => at.test(path));
-  return found && (found[1] || path);
-}
-
 /** Requests that are no RPCs are seen as those are: a span in the client's trace, and their time. */
-export function observedDoors(taker: PathTaker, { inSpan, meter }: Pick<Telemetry, "inSpan" | "meter">): PathTaker {
+export function observedDoors(
+  doors: readonly Door[],
+  { inSpan, meter }: Pick<Telemetry, "inSpan" | "meter">,
+): PathTaker {
+  const routeOfUrl = routeReader(doors);
+  const taker: PathTaker = (...exchange) => doors.some(({ takes }) => takes(...exchange));
   const duration = meter.createHistogram("http.server.request.duration.seconds", {
     description: "Time from the arrival of a request that is no RPC to the end of its answer",
     advice: { explicitBucketBoundaries: SECONDS },
@@ -57,5 +42,14 @@ export function observedDoors(taker: PathTaker, { inSpan, meter }: Pick<Telemetr
     );
     answered.catch(() => {}); // what the taker throws is its own fault, and told by it
     return isTaken;
+  };
+}
+
+/** Reads the route of a URL; undefined for what is none of the doors: pages, probes, and paths that lead nowhere. */
+function routeReader(doors: readonly Door[]): (url: string) => string | undefined {
+  const routes = doors.flatMap((door) => door.routes.map((route) => ({ route, pattern: patternOfRoute(route) })));
+  return (url) => {
+    const path = url.split("?", 1)[0]?.replace(/(?<=.)\/$/, "") ?? "";
+    return routes.find(({ pattern }) => pattern.test(path))?.route;
   };
 }

@@ -4,16 +4,16 @@ import type { HttpRequest, HttpResponse, PathTaker } from "#runtime/rpc/http/mes
 import { answerThrown } from "#runtime/rpc/http/refusal.ts";
 import type { Telemetry } from "#runtime/telemetry/telemetry.ts";
 import type { Enter } from "../access/admission.ts";
+import type { Door } from "./door.ts";
 import { observedDoors } from "./observed-doors.ts";
 
 export interface PlainPathsOptions {
   enter: Enter;
   metricsText: () => Promise<string>;
-  toolCalls: PathTaker;
   logins: PathTaker;
-  mcp: PathTaker;
-  responses: PathTaker;
   console: PathTaker;
+  /** What other people's clients speak, and external tools. */
+  doors: readonly Door[];
   telemetry: Pick<Telemetry, "inSpan" | "meter">;
   /** Why nothing can be stored. */
   storageFault: () => string | undefined;
@@ -23,23 +23,18 @@ export interface PlainPathsOptions {
 export function createPlainPaths({
   enter,
   metricsText,
-  toolCalls,
   logins,
-  mcp,
-  responses,
   console,
+  doors,
   storageFault,
   telemetry,
 }: PlainPathsOptions): PathTaker {
-  const doors = observedDoors(
-    (...exchange) => [mcp, responses, toolCalls].some((takes) => takes(...exchange)),
-    telemetry,
-  );
+  const observed = observedDoors(doors, telemetry);
   return (request, response, body) => {
     const path = (request.url ?? "/").split("?", 1)[0];
     if (path === "/livez") answer(response, "text/plain", "ok\n");
     else if (path === "/healthz") health(response);
-    else if (path !== "/metrics") return [console, logins, doors].some((takes) => takes(request, response, body));
+    else if (path !== "/metrics") return [console, logins, observed].some((takes) => takes(request, response, body));
     else {
       metrics(request, response).then(
         (text) => answer(response, "text/plain; version=0.0.4", text),

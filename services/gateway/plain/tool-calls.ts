@@ -13,9 +13,10 @@ import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { violationsFrom } from "#runtime/failure/error-detail.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { Outcome } from "#runtime/results/submission.ts";
-import type { HttpRequest, HttpResponse, PathTaker } from "#runtime/rpc/http/messages.ts";
+import type { HttpRequest, HttpResponse } from "#runtime/rpc/http/messages.ts";
 import { contractValidator } from "#runtime/schema/contract-validator.ts";
 import type { Enter } from "../access/admission.ts";
+import { type Door, patternOfRoute } from "./door.ts";
 import { answerFailure, answerJson, type Exchange, readJson, valuesOf } from "./exchange.ts";
 import { isJsonObject, parseKeepingNumbers } from "./json-text.ts";
 
@@ -39,20 +40,30 @@ export interface ToolCallPaths {
 /** How often a stream without calls shows that it lives, which also finds a peer that is gone. */
 const ALIVE_MS = 15_000;
 
-/** Gives whether the path is one of these. */
-export function createToolCallPaths(paths: ToolCallPaths): PathTaker {
-  return (request, response, body) => {
-    const [path = "", query] = (request.url ?? "/").split("?", 2);
-    const [, runId] = /^\/api\/runs\/([^/]*)\/tool-results$/.exec(path) ?? [];
-    const [, callId] = /^\/api\/tool-calls\/([^/]+)\/acknowledgement$/.exec(path) ?? [];
-    const { method } = request;
-    if (method === "POST" && runId !== undefined) reply(response, submit(paths, { request, response, body }, runId));
-    else if (method === "POST" && callId !== undefined)
-      reply(response, acknowledge(paths, { request, response, body }, callId));
-    else if (method === "GET" && path === "/api/tool-calls")
-      void stream(paths, { request, response, query: new URLSearchParams(query) });
-    else return false;
-    return true;
+const CALLS = "/api/tool-calls";
+const ACKNOWLEDGEMENT = "/api/tool-calls/{id}/acknowledgement";
+const RESULTS = "/api/runs/{id}/tool-results";
+const RESULTS_OUTSIDE_RUNS = "/api/runs//tool-results";
+
+const acknowledgement = patternOfRoute(ACKNOWLEDGEMENT);
+const results = patternOfRoute(RESULTS);
+
+export function createToolCallDoor(paths: ToolCallPaths): Door {
+  return {
+    routes: [CALLS, ACKNOWLEDGEMENT, RESULTS, RESULTS_OUTSIDE_RUNS],
+    takes(request, response, body) {
+      const [path = "", query] = (request.url ?? "/").split("?", 2);
+      const runId = path === RESULTS_OUTSIDE_RUNS ? "" : results.exec(path)?.[1];
+      const callId = acknowledgement.exec(path)?.[1];
+      const { method } = request;
+      if (method === "POST" && runId !== undefined) reply(response, submit(paths, { request, response, body }, runId));
+      else if (method === "POST" && callId !== undefined)
+        reply(response, acknowledge(paths, { request, response, body }, callId));
+      else if (method === "GET" && path === CALLS)
+        void stream(paths, { request, response, query: new URLSearchParams(query) });
+      else return false;
+      return true;
+    },
   };
 }
 

@@ -6,7 +6,7 @@ import { create } from "@bufbuild/protobuf";
 import { expect, it } from "vitest";
 import { CallToolResponseSchema } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { createInSpan } from "#runtime/telemetry/in-span.ts";
-import { createMcpPaths, type McpPathsOptions } from "../mcp-paths.ts";
+import { createMcpDoor, type McpDoorOptions } from "../mcp-door.ts";
 
 /** A door before services that tell what they were asked for, and how far the answer was by then. */
 async function openDoor() {
@@ -26,11 +26,11 @@ async function openDoor() {
     inSpan: createInSpan(undefined),
     maxBytes: 1_000_000,
     metadata: {},
-  } as unknown as McpPathsOptions;
-  const paths = createMcpPaths(parts);
+  } as unknown as McpDoorOptions;
+  const door = createMcpDoor(parts);
   const server = createServer((request, own) => {
     response = own;
-    paths(request, own, request);
+    door.takes(request, own, request);
   }).listen(0, "127.0.0.1");
   await new Promise((resolve) => server.once("listening", resolve));
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp/clerk`;

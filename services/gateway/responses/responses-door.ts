@@ -22,7 +22,7 @@
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { whenLeft } from "#runtime/rpc/http/connect/reply.ts";
-import type { PathTaker } from "#runtime/rpc/http/messages.ts";
+import { type Door, patternOfRoute } from "../plain/door.ts";
 import type { Exchange } from "../plain/exchange.ts";
 import { createCompletion } from "./chat/create.ts";
 import { compactConversation } from "./compact.ts";
@@ -37,30 +37,35 @@ import { cancelResponse, deleteResponse, getResponse, listInputItems } from "./s
 type Answer = (exchange: ResponsesExchange, id: string) => Promise<void>;
 
 /** What is asked for, by its method and path. The events of a response take a stream of the principal's share, all else a call. */
-const ROUTES: readonly { at: RegExp; kind: "calls" | "streams"; answer: Answer }[] = [
-  { at: /^POST \/v1\/responses$/, kind: "streams", answer: createResponse },
-  { at: /^GET \/v1\/responses$/, kind: "streams", answer: openSocket },
-  { at: /^POST \/v1\/responses\/compact$/, kind: "streams", answer: compactConversation },
-  { at: /^GET \/v1\/responses\/([^/]+)$/, kind: "streams", answer: getResponse },
-  { at: /^POST \/v1\/responses\/([^/]+)\/cancel$/, kind: "calls", answer: cancelResponse },
-  { at: /^DELETE \/v1\/responses\/([^/]+)$/, kind: "calls", answer: deleteResponse },
-  { at: /^GET \/v1\/responses\/([^/]+)\/input_items$/, kind: "streams", answer: listInputItems },
-  { at: /^POST \/v1\/chat\/completions$/, kind: "streams", answer: createCompletion },
-  { at: /^GET \/v1\/models$/, kind: "calls", answer: listModels },
-  { at: /^GET \/v1\/models\/([^/]+)$/, kind: "calls", answer: getModel },
+const ROUTES: readonly { method: string; route: string; kind: "calls" | "streams"; answer: Answer }[] = [
+  { method: "POST", route: "/v1/responses", kind: "streams", answer: createResponse },
+  { method: "GET", route: "/v1/responses", kind: "streams", answer: openSocket },
+  { method: "POST", route: "/v1/responses/compact", kind: "streams", answer: compactConversation },
+  { method: "GET", route: "/v1/responses/{id}", kind: "streams", answer: getResponse },
+  { method: "POST", route: "/v1/responses/{id}/cancel", kind: "calls", answer: cancelResponse },
+  { method: "DELETE", route: "/v1/responses/{id}", kind: "calls", answer: deleteResponse },
+  { method: "GET", route: "/v1/responses/{id}/input_items", kind: "streams", answer: listInputItems },
+  { method: "POST", route: "/v1/chat/completions", kind: "streams", answer: createCompletion },
+  { method: "GET", route: "/v1/models", kind: "calls", answer: listModels },
+  { method: "GET", route: "/v1/models/{id}", kind: "calls", answer: getModel },
 ];
 
-/** Gives whether the path is one of these. */
-export function createResponsesPaths(parts: ResponsesParts): PathTaker {
-  return (request, response, body) => {
-    const [path = "", query] = (request.url ?? "/").split("?", 2);
-    if (!/^\/v1\/(responses|models|chat)(\/|$)/.test(path)) return false;
-    answer(parts, { request, response, body }, { path, query: new URLSearchParams(query) }).catch((error: unknown) => {
-      if (failureFromConnectError(error).code === "internal") parts.onFault(error);
-      if (response.headersSent) response.destroy();
-      else answerRefusal(response, error);
-    });
-    return true;
+const served = ROUTES.map((each) => ({ ...each, pattern: patternOfRoute(each.route) }));
+
+export function createResponsesDoor(parts: ResponsesParts): Door {
+  return {
+    routes: ROUTES.map(({ route }) => route),
+    takes(request, response, body) {
+      const [path = "", query] = (request.url ?? "/").split("?", 2);
+      if (!/^\/v1\/(responses|models|chat)(\/|$)/.test(path)) return false;
+      const asked = { path: path.replace(/(?<=.)\/$/, ""), query: new URLSearchParams(query) };
+      answer(parts, { request, response, body }, asked).catch((error: unknown) => {
+        if (failureFromConnectError(error).code === "internal") parts.onFault(error);
+        if (response.headersSent) response.destroy();
+        else answerRefusal(response, error);
+      });
+      return true;
+    },
   };
 }
 
@@ -70,13 +75,13 @@ async function answer(
   { path, query }: { path: string; query: URLSearchParams },
 ): Promise<void> {
   const { request, response } = given;
-  const asked = `${request.method} ${path.replace(/(?<=.)\/$/, "")}`;
-  const route = ROUTES.find(({ at }) => at.test(asked));
+  const route = served.find(({ method, pattern }) => method === request.method && pattern.test(path));
   const caller = await parts.enter(request, response, route?.kind ?? "calls");
-  if (route === undefined) refuse("not_found", `there is no ${asked} here`, { reason: "PATH_NOT_FOUND" });
+  if (route === undefined)
+    refuse("not_found", `there is no ${request.method} ${path} here`, { reason: "PATH_NOT_FOUND" });
   const left = new AbortController();
   whenLeft(response, (reason) => left.abort(reason));
-  const [, segment = ""] = route.at.exec(asked) ?? [];
+  const [, segment = ""] = route.pattern.exec(path) ?? [];
   const exchange = { ...given, parts, options: optionsFor(caller, left.signal), query };
   await route
     .answer(exchange, segment)

@@ -23,12 +23,13 @@
 import { isLegacyRequest } from "@modelcontextprotocol/server";
 import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import { whenLeft } from "#runtime/rpc/http/connect/reply.ts";
-import { type HttpResponse, type PathTaker, sinkOf } from "#runtime/rpc/http/messages.ts";
+import { type HttpResponse, sinkOf } from "#runtime/rpc/http/messages.ts";
 import { endWhenSilent } from "#runtime/rpc/http/sockets/liveness.ts";
 import { isTooDeep, maxLevels } from "#runtime/schema/depth.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
 import type { Enter } from "../access/admission.ts";
 import { requireOrigin } from "../access/cross-origin.ts";
+import type { Door } from "../plain/door.ts";
 import { type Exchange, readText } from "../plain/exchange.ts";
 import { SESSIONS, serveCallers } from "./callers/caller-server.ts";
 import { type McpExchange, type McpParts, optionsFor } from "./eras/exchange.ts";
@@ -40,23 +41,25 @@ import type { ResourceMetadata } from "./http/resource-metadata.ts";
 import { answerWeb, webRequestOf } from "./http/web-messages.ts";
 import { SUITE, type SuiteParts, serveSuite } from "./suite/suite-server.ts";
 
-export interface McpPathsOptions extends McpParts, SuiteParts {
+export interface McpDoorOptions extends McpParts, SuiteParts {
   readonly enter: Enter;
   readonly metadata: ResourceMetadata;
 }
 
-/** Gives whether the path is one of these. */
-export function createMcpPaths(options: McpPathsOptions): PathTaker {
-  return (request, response, body) => {
-    const path = (request.url ?? "/").split("?", 1)[0] ?? "";
-    const [isOurs, agent = ""] = /^\/mcp(?:\/(~suite|~sessions|[a-zA-Z0-9_-]{1,64}))?\/?$/.exec(path) ?? [];
-    if (isOurs === undefined) return options.metadata.paths(request, response, body);
-    const signal = signalOf(response);
-    const { promise: begun, resolve: onBegun } = Promise.withResolvers<void>();
-    answer(options, { request, response, body, signal, begun }, agent)
-      .then((web) => answerWeb(response, web, { signal, onBegun }))
-      .catch(() => response.destroy());
-    return true;
+export function createMcpDoor(options: McpDoorOptions): Door {
+  return {
+    routes: ["/mcp", `/mcp/${SUITE}`, `/mcp/${SESSIONS}`, "/mcp/{agent}"],
+    takes(request, response, body) {
+      const path = (request.url ?? "/").split("?", 1)[0] ?? "";
+      const [isOurs, agent = ""] = /^\/mcp(?:\/(~suite|~sessions|[a-zA-Z0-9_-]{1,64}))?\/?$/.exec(path) ?? [];
+      if (isOurs === undefined) return options.metadata.paths(request, response, body);
+      const signal = signalOf(response);
+      const { promise: begun, resolve: onBegun } = Promise.withResolvers<void>();
+      answer(options, { request, response, body, signal, begun }, agent)
+        .then((web) => answerWeb(response, web, { signal, onBegun }))
+        .catch(() => response.destroy());
+      return true;
+    },
   };
 }
 
@@ -66,7 +69,7 @@ interface Given extends Exchange {
   readonly begun: Promise<void>;
 }
 
-async function answer(options: McpPathsOptions, given: Given, agent: string): Promise<Response> {
+async function answer(options: McpDoorOptions, given: Given, agent: string): Promise<Response> {
   const { request, response, begun } = given;
   let id: string | number | null = null;
   try {
