@@ -10,11 +10,23 @@ const requests = [...publicServices, ToolProviderService].flatMap(({ methods }) 
 
 const messages = reachableFrom(requests);
 
+/** JSON texts that may fill their message: its limit is theirs. A rule of their own would count each character at each service. */
+const boundedByMessage: ReadonlySet<string> = new Set([
+  "toolbus.caller.v1.RespondRequest.result_json",
+  "toolbus.provider.v1.ExecuteToolRequest.arguments_json",
+  "toolbus.provider.v1.InputResponse.result_json",
+  "toolbus.run.v1.ToolOutput.result_json",
+  "toolbus.space.v1.AnswerToolCallRequest.result_json",
+  "toolbus.tool.v1.CallToolRequest.arguments_json",
+  "toolbus.tool.v1.SubmitToolResultRequest.result_json",
+]);
+
 describe("what the contract's requests hold", () => {
   it("BUS-1 has an upper limit: each text, list, map and duration", () => {
     expect(messages.size).toBeGreaterThan(80);
     const found = [...messages].flatMap((message) => message.fields.filter((field) => !isBounded(message, field)));
-    expect(found.map(({ parent, name }) => `${parent.typeName}.${name}`)).toEqual([]);
+    const names = found.map(({ parent, name }) => `${parent.typeName}.${name}`);
+    expect(new Set(names)).toEqual(boundedByMessage);
   });
 
   // `not_in` says that one is open on purpose: what an older release does not know of it, it passes over

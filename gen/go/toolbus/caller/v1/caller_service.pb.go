@@ -862,13 +862,13 @@ const file_toolbus_caller_v1_caller_service_proto_rawDesc = "" +
 	"\x0eCallerAttached\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\x12\x1b\n" +
-	"\tcaller_id\x18\x02 \x01(\tR\bcallerId\"\xa3\x02\n" +
+	"\tcaller_id\x18\x02 \x01(\tR\bcallerId\"\x95\x02\n" +
 	"\x0eRespondRequest\x12;\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12<\n" +
 	"\n" +
-	"request_id\x18\x02 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_-]{1,128}$R\trequestId\x12/\n" +
-	"\vresult_json\x18\x03 \x01(\tB\f\xbaH\tr\a\x10\x01(\x80\x80\x80 H\x00R\n" +
+	"request_id\x18\x02 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_-]{1,128}$R\trequestId\x12!\n" +
+	"\vresult_json\x18\x03 \x01(\tH\x00R\n" +
 	"resultJson\x12$\n" +
 	"\x05error\x18\x04 \x01(\tB\f\xbaH\tr\a\x10\x01\x18\x80\x80\x80\x02H\x00R\x05error\x12-\n" +
 	"\rsubmission_id\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\fsubmissionIdB\x10\n" +

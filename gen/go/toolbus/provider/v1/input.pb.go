@@ -482,11 +482,10 @@ const file_toolbus_provider_v1_input_proto_rawDesc = "" +
 	"\rInputRequired\x12=\n" +
 	"\brequests\x18\x01 \x03(\v2!.toolbus.provider.v1.InputRequestR\brequests\x12\x14\n" +
 	"\x05state\x18\x02 \x01(\fR\x05state\x12\x12\n" +
-	"\x04live\x18\x03 \x01(\bR\x04live\"V\n" +
+	"\x04live\x18\x03 \x01(\bR\x04live\"J\n" +
 	"\rInputResponse\x12\x18\n" +
-	"\x02id\x18\x01 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\x02id\x12+\n" +
-	"\vresult_json\x18\x02 \x01(\tB\n" +
-	"\xbaH\ar\x05(\x80\x80\x80 R\n" +
+	"\x02id\x18\x01 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\x02id\x12\x1f\n" +
+	"\vresult_json\x18\x02 \x01(\tR\n" +
 	"resultJson\"~\n" +
 	"\x0eInputResponses\x12K\n" +
 	"\tresponses\x18\x01 \x03(\v2\".toolbus.provider.v1.InputResponseB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\tresponses\x12\x1f\n" +

@@ -833,15 +833,14 @@ const file_toolbus_provider_v1_tool_provider_service_proto_rawDesc = "" +
 	"\x05tools\x18\x01 \x03(\v2 .toolbus.provider.v1.OfferedToolR\x05tools\x127\n" +
 	"\asources\x18\x02 \x03(\v2\x1d.toolbus.tool.v1.SourceStatusR\asources\x12+\n" +
 	"\x12same_in_all_scopes\x18\x03 \x01(\bR\x0fsameInAllScopes\x12\x12\n" +
-	"\x04etag\x18\x04 \x01(\tR\x04etag\"\xc3\x06\n" +
+	"\x04etag\x18\x04 \x01(\tR\x04etag\"\xb7\x06\n" +
 	"\x12ExecuteToolRequest\x126\n" +
 	"\acall_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_-]{1,128}$R\x06callId\x128\n" +
 	"\x05scope\x18\x02 \x01(\v2\x1a.toolbus.provider.v1.ScopeB\x06\xbaH\x03\xc8\x01\x01R\x05scope\x12/\n" +
 	"\x06source\x18\x03 \x01(\v2\x17.toolbus.tool.v1.SourceR\x06source\x12\x1e\n" +
 	"\x04tool\x18\x04 \x01(\tB\n" +
-	"\xbaH\ar\x05\x10\x01\x18\x80\x02R\x04tool\x121\n" +
-	"\x0earguments_json\x18\x05 \x01(\tB\n" +
-	"\xbaH\ar\x05(\x80\x80\x80 R\rargumentsJson\x126\n" +
+	"\xbaH\ar\x05\x10\x01\x18\x80\x02R\x04tool\x12%\n" +
+	"\x0earguments_json\x18\x05 \x01(\tR\rargumentsJson\x126\n" +
 	"\bdeadline\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\bdeadline\x12/\n" +
 	"\x06config\x18\a \x01(\v2\x17.google.protobuf.StructR\x06config\x12E\n" +
 	"\x0ebuiltin_policy\x18\b \x01(\v2\x1e.toolbus.tool.v1.BuiltinPolicyR\rbuiltinPolicy\x12*\n" +

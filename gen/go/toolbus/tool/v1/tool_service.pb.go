@@ -1556,15 +1556,14 @@ const file_toolbus_tool_v1_tool_service_proto_rawDesc = "" +
 	"\x10context_revision\x18\x04 \x01(\rR\x0fcontextRevision\x12%\n" +
 	"\x0etools_revision\x18\x05 \x01(\tR\rtoolsRevision\x12\x1c\n" +
 	"\tunchanged\x18\x06 \x01(\bR\tunchanged\x12&\n" +
-	"\x0fnext_page_token\x18\a \x01(\tR\rnextPageToken\"\xea\x05\n" +
+	"\x0fnext_page_token\x18\a \x01(\tR\rnextPageToken\"\xde\x05\n" +
 	"\x0fCallToolRequest\x126\n" +
 	"\acall_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_-]{0,128}$R\x06callId\x12;\n" +
 	"\n" +
 	"session_id\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12\x1e\n" +
 	"\x04name\x18\x03 \x01(\tB\n" +
-	"\xbaH\ar\x05\x10\x01\x18\x80\x04R\x04name\x121\n" +
-	"\x0earguments_json\x18\x04 \x01(\tB\n" +
-	"\xbaH\ar\x05(\x80\x80\x80 R\rargumentsJson\x123\n" +
+	"\xbaH\ar\x05\x10\x01\x18\x80\x04R\x04name\x12%\n" +
+	"\x0earguments_json\x18\x04 \x01(\tR\rargumentsJson\x123\n" +
 	"\x06run_id\x18\x05 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\x05runId\x12)\n" +
 	"\x10context_revision\x18\x06 \x01(\rR\x0fcontextRevision\x12B\n" +
 	"\rallowed_tools\x18\a \x01(\v2\x1d.toolbus.tool.v1.AllowedToolsR\fallowedTools\x126\n" +

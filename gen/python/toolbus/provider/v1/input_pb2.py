@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from buf.validate import validate_pb2 as buf_dot_validate_dot_validate__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1ftoolbus/provider/v1/input.proto\x12\x13toolbus.provider.v1\x1a\x1b\x62uf/validate/validate.proto\"m\n\x0b\x45licitation\x12\x18\n\x07message\x18\x01 \x01(\tR\x07message\x12\x32\n\x15requested_schema_json\x18\x02 \x01(\tR\x13requestedSchemaJson\x12\x10\n\x03url\x18\x03 \x01(\tR\x03url\"+\n\x08Sampling\x12\x1f\n\x0bparams_json\x18\x01 \x01(\tR\nparamsJson\"\xac\x01\n\x0cInputRequest\x12\x0e\n\x02id\x18\x01 \x01(\tR\x02id\x12\x44\n\x0b\x65licitation\x18\x02 \x01(\x0b\x32 .toolbus.provider.v1.ElicitationH\x00R\x0b\x65licitation\x12;\n\x08sampling\x18\x03 \x01(\x0b\x32\x1d.toolbus.provider.v1.SamplingH\x00R\x08samplingB\t\n\x07request\"x\n\rInputRequired\x12=\n\x08requests\x18\x01 \x03(\x0b\x32!.toolbus.provider.v1.InputRequestR\x08requests\x12\x14\n\x05state\x18\x02 \x01(\x0cR\x05state\x12\x12\n\x04live\x18\x03 \x01(\x08R\x04live\"V\n\rInputResponse\x12\x18\n\x02id\x18\x01 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x08R\x02id\x12+\n\x0bresult_json\x18\x02 \x01(\tB\n\xbaH\x07r\x05(\x80\x80\x80 R\nresultJson\"~\n\x0eInputResponses\x12K\n\tresponses\x18\x01 \x03(\x0b\x32\".toolbus.provider.v1.InputResponseB\t\xbaH\x06\x92\x01\x03\x10\xe8\x07R\tresponses\x12\x1f\n\x05state\x18\x02 \x01(\x0c\x42\t\xbaH\x06z\x04\x18\x80\x80@R\x05state*i\n\tInputKind\x12\x1a\n\x16INPUT_KIND_UNSPECIFIED\x10\x00\x12\x13\n\x0fINPUT_KIND_FORM\x10\x01\x12\x12\n\x0eINPUT_KIND_URL\x10\x02\x12\x17\n\x13INPUT_KIND_SAMPLING\x10\x03\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1ftoolbus/provider/v1/input.proto\x12\x13toolbus.provider.v1\x1a\x1b\x62uf/validate/validate.proto\"m\n\x0b\x45licitation\x12\x18\n\x07message\x18\x01 \x01(\tR\x07message\x12\x32\n\x15requested_schema_json\x18\x02 \x01(\tR\x13requestedSchemaJson\x12\x10\n\x03url\x18\x03 \x01(\tR\x03url\"+\n\x08Sampling\x12\x1f\n\x0bparams_json\x18\x01 \x01(\tR\nparamsJson\"\xac\x01\n\x0cInputRequest\x12\x0e\n\x02id\x18\x01 \x01(\tR\x02id\x12\x44\n\x0b\x65licitation\x18\x02 \x01(\x0b\x32 .toolbus.provider.v1.ElicitationH\x00R\x0b\x65licitation\x12;\n\x08sampling\x18\x03 \x01(\x0b\x32\x1d.toolbus.provider.v1.SamplingH\x00R\x08samplingB\t\n\x07request\"x\n\rInputRequired\x12=\n\x08requests\x18\x01 \x03(\x0b\x32!.toolbus.provider.v1.InputRequestR\x08requests\x12\x14\n\x05state\x18\x02 \x01(\x0cR\x05state\x12\x12\n\x04live\x18\x03 \x01(\x08R\x04live\"J\n\rInputResponse\x12\x18\n\x02id\x18\x01 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x08R\x02id\x12\x1f\n\x0bresult_json\x18\x02 \x01(\tR\nresultJson\"~\n\x0eInputResponses\x12K\n\tresponses\x18\x01 \x03(\x0b\x32\".toolbus.provider.v1.InputResponseB\t\xbaH\x06\x92\x01\x03\x10\xe8\x07R\tresponses\x12\x1f\n\x05state\x18\x02 \x01(\x0c\x42\t\xbaH\x06z\x04\x18\x80\x80@R\x05state*i\n\tInputKind\x12\x1a\n\x16INPUT_KIND_UNSPECIFIED\x10\x00\x12\x13\n\x0fINPUT_KIND_FORM\x10\x01\x12\x12\n\x0eINPUT_KIND_URL\x10\x02\x12\x17\n\x13INPUT_KIND_SAMPLING\x10\x03\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -34,14 +34,12 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_INPUTRESPONSE'].fields_by_name['id']._loaded_options = None
   _globals['_INPUTRESPONSE'].fields_by_name['id']._serialized_options = b'\272H\005r\003\030\200\010'
-  _globals['_INPUTRESPONSE'].fields_by_name['result_json']._loaded_options = None
-  _globals['_INPUTRESPONSE'].fields_by_name['result_json']._serialized_options = b'\272H\007r\005(\200\200\200 '
   _globals['_INPUTRESPONSES'].fields_by_name['responses']._loaded_options = None
   _globals['_INPUTRESPONSES'].fields_by_name['responses']._serialized_options = b'\272H\006\222\001\003\020\350\007'
   _globals['_INPUTRESPONSES'].fields_by_name['state']._loaded_options = None
   _globals['_INPUTRESPONSES'].fields_by_name['state']._serialized_options = b'\272H\006z\004\030\200\200@'
-  _globals['_INPUTKIND']._serialized_start=754
-  _globals['_INPUTKIND']._serialized_end=859
+  _globals['_INPUTKIND']._serialized_start=742
+  _globals['_INPUTKIND']._serialized_end=847
   _globals['_ELICITATION']._serialized_start=85
   _globals['_ELICITATION']._serialized_end=194
   _globals['_SAMPLING']._serialized_start=196
@@ -51,7 +49,7 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_INPUTREQUIRED']._serialized_start=416
   _globals['_INPUTREQUIRED']._serialized_end=536
   _globals['_INPUTRESPONSE']._serialized_start=538
-  _globals['_INPUTRESPONSE']._serialized_end=624
-  _globals['_INPUTRESPONSES']._serialized_start=626
-  _globals['_INPUTRESPONSES']._serialized_end=752
+  _globals['_INPUTRESPONSE']._serialized_end=612
+  _globals['_INPUTRESPONSES']._serialized_start=614
+  _globals['_INPUTRESPONSES']._serialized_end=740
 # @@protoc_insertion_point(module_scope)
