@@ -9,5 +9,7 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 120_000,
     fileParallelism: false,
+    // A page is waited for as long as a machine with other work may take.
+    expect: { poll: { timeout: 20_000 } },
   },
 });

@@ -26,6 +26,7 @@ export function Sessions({ agents }: { agents: readonly string[] }) {
         label="Open sessions, latest first"
         rows={sessions}
         rowHeight={48}
+        narrowRowHeight={88}
         keyOf={({ id }) => id}
         render={(session) => <SessionLine session={session} agents={agents} onDone={again} />}
       />
@@ -63,7 +64,7 @@ function SessionLine({ session, agents, onDone }: SessionLineProps) {
         {agent}
         {nextAgent && ` → ${nextAgent}`}
       </span>
-      <span class="quiet wide-only">
+      <span class="quiet">
         since {clockOf(timeOf(session))}
         {switchCount > 0 && ` · switched ${switchCount} times`}
       </span>

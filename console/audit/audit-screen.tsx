@@ -2,7 +2,7 @@ import { type AuditEvent, AuditKind, AuditKindSchema } from "#gen/toolbus/audit/
 import { Badge, Empty, Fault, type Tone } from "../parts/notice.tsx";
 import { choose, linkTo, place } from "../parts/place.ts";
 import { Rows } from "../parts/rows.tsx";
-import { Screen } from "../parts/screen.tsx";
+import { Facts, Screen } from "../parts/screen.tsx";
 import { clockOf, msOf, wordFrom } from "../parts/words.ts";
 import { callInRun } from "../runs/detail/decisions.ts";
 import { useFollowed } from "../suite/live.ts";
@@ -26,6 +26,7 @@ export function AuditScreen() {
   const kind = kinds.find((known) => `${known}` === query.get("kind"));
   const words = (query.get("words") ?? "").toLowerCase();
   const { model, fault } = useFollowed(`${kind}`, () => followAudit(kind ? [kind] : []));
+  const chosen = model.events.find(({ sequence }) => `${sequence}` === query.get("event"));
   const shown = words === "" ? model.events : model.events.filter((event) => textOf(event).includes(words));
   return (
     <Screen title="Audit" aside={<span class="quiet">{shown.length.toLocaleString()}</span>}>
@@ -52,14 +53,19 @@ export function AuditScreen() {
       </div>
       <Fault text={fault} />
       {model.hasBegun && shown.length === 0 && <Empty>Nothing of this kind is stored.</Empty>}
-      <Rows
-        label="Audit trail, latest last"
-        rows={shown}
-        rowHeight={40}
-        isFollowing
-        keyOf={({ sequence }) => `${sequence}`}
-        render={(event) => <AuditLine event={event} />}
-      />
+      <div class="two">
+        <Rows
+          label="Audit trail, latest last"
+          rows={shown}
+          rowHeight={40}
+          isFollowing
+          keyOf={({ sequence }) => `${sequence}`}
+          render={(event) => <AuditLine event={event} isChosen={event === chosen} />}
+        />
+        <div class="run-side">
+          {chosen ? <AuditDetail event={chosen} /> : <p class="quiet">Choose a decision to see all of it.</p>}
+        </div>
+      </div>
     </Screen>
   );
 }
@@ -68,18 +74,39 @@ function textOf({ agent, sessionId, runId, tool, rule, message, callId, service 
   return [agent, sessionId, runId, tool, rule, message, callId, service].join(" ").toLowerCase();
 }
 
-function AuditLine({ event }: { event: AuditEvent }) {
-  const { createTime, kind, agent, tool, rule, message, runId, callId } = event;
-  const said = [rule, message].filter(Boolean).join(" · ");
+function AuditLine({ event, isChosen }: { event: AuditEvent; isChosen: boolean }) {
+  const { sequence, createTime, kind, agent, tool, rule, message } = event;
   return (
-    <div class="audit-row">
+    <button type="button" class="audit-row" aria-pressed={isChosen} onClick={() => choose({ event: `${sequence}` })}>
       <time class="quiet">{clockOf(msOf(createTime))}</time>
       <Badge tone={tones[kind] ?? "quiet"}>{wordFrom(AuditKind, kind)}</Badge>
       <strong>{tool || agent}</strong>
-      <span class="grow quiet clip" title={said}>
-        {said}
-      </span>
-      {runId && <a href={linkTo("runs", runId, { span: callInRun(runId, callId) })}>{callId ? "call" : "run"}</a>}
+      {tool && agent && <span class="quiet wide-only">{agent}</span>}
+      <span class="grow quiet clip">{rule || message}</span>
+    </button>
+  );
+}
+
+function AuditDetail({ event }: { event: AuditEvent }) {
+  const { createTime, kind, agent, tool, rule, message, runId, callId, sessionId, service } = event;
+  return (
+    <div class="detail">
+      <h2>
+        {wordFrom(AuditKind, kind)} {tool}
+      </h2>
+      <p>{message}</p>
+      <Facts
+        of={{
+          rule,
+          at: new Date(msOf(createTime) ?? 0).toLocaleString(undefined, { hour12: false }),
+          agent: agent && <a href={linkTo("agents", agent)}>{agent}</a>,
+          tool,
+          call: runId && callId && <a href={linkTo("runs", runId, { span: callInRun(runId, callId) })}>{callId}</a>,
+          run: runId && <a href={linkTo("runs", runId)}>{runId}</a>,
+          session: sessionId && <a href={linkTo("runs", "", { session: sessionId })}>{sessionId}</a>,
+          "decided by": service,
+        }}
+      />
     </div>
   );
 }

@@ -7,6 +7,8 @@ export interface RowsProps<T> {
   readonly rows: readonly T[];
   /** Of each, in pixels. */
   readonly rowHeight: number;
+  /** The same on a phone, where it differs. */
+  readonly narrowRowHeight?: number;
   readonly keyOf: (row: T) => string;
   readonly render: (row: T) => ComponentChildren;
   /** Told when the last rows are in sight. */
@@ -19,7 +21,8 @@ export interface RowsProps<T> {
 const spareRows = 12;
 
 /** Any number of rows of one height, of which those in sight are drawn. */
-export function Rows<T>({ label, rows, rowHeight, keyOf, render, onEnd, isFollowing = false }: RowsProps<T>) {
+export function Rows<T>({ label, rows, keyOf, render, onEnd, isFollowing = false, ...heights }: RowsProps<T>) {
+  const rowHeight = useRowHeight(heights);
   const box = useRef<HTMLDivElement>(null);
   const top = useSignal(0);
   const height = useSignal(800);
@@ -53,7 +56,7 @@ export function Rows<T>({ label, rows, rowHeight, keyOf, render, onEnd, isFollow
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard
     // biome-ignore lint/a11y/useSemanticElements: rows are placed by hand
-    <div class="rows" role="region" aria-label={label} tabIndex={0} ref={box} onScroll={onScroll}>
+    <div class="rows" role="region" aria-label={label} tabIndex={0} ref={box} onScroll={onScroll} onKeyDown={goByArrow}>
       <div class="rows-space" style={{ height: `${rows.length * rowHeight}px` }}>
         {rows.slice(first, last).map((row, index) => (
           <div
@@ -67,4 +70,36 @@ export function Rows<T>({ label, rows, rowHeight, keyOf, render, onEnd, isFollow
       </div>
     </div>
   );
+}
+
+const narrow = globalThis.matchMedia?.("(max-width: 700px)");
+
+function useRowHeight({ rowHeight, narrowRowHeight }: Pick<RowsProps<never>, "rowHeight" | "narrowRowHeight">): number {
+  const isNarrow = useSignal(narrow?.matches ?? false);
+  useEffect(() => {
+    const look = (): void => {
+      isNarrow.value = narrow.matches;
+    };
+    narrow.addEventListener("change", look);
+    return () => narrow.removeEventListener("change", look);
+  }, [isNarrow]);
+  return isNarrow.value ? (narrowRowHeight ?? rowHeight) : rowHeight;
+}
+
+/** The arrows lead from row to row: to the first that is in sight, where none has the focus. */
+function goByArrow(event: KeyboardEvent): void {
+  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  const { currentTarget: box, target } = event;
+  if (step === undefined || !(box instanceof HTMLElement) || !(target instanceof HTMLElement)) return;
+  if (target.matches("input, select, textarea")) return; // the arrows are theirs
+  const rows = [...box.querySelectorAll(".row")];
+  const at = rows.findIndex((row) => row.contains(target));
+  const next =
+    at === -1
+      ? rows.find((row) => row.getBoundingClientRect().top >= box.getBoundingClientRect().top)
+      : rows[at + step];
+  const place = next?.querySelector<HTMLElement>("a, button");
+  if (!place) return;
+  event.preventDefault();
+  place.focus();
 }

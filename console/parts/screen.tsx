@@ -1,4 +1,5 @@
 import type { ComponentChildren } from "preact";
+import { useEffect, useRef } from "preact/hooks";
 
 interface ScreenProps {
   title: string;
@@ -10,8 +11,13 @@ interface ScreenProps {
 }
 
 export function Screen({ title, aside, actions, children }: ScreenProps) {
+  const main = useRef<HTMLElement>(null);
+  useEffect(() => {
+    // who has chosen a screen goes on in it
+    if (document.activeElement?.closest("nav")) main.current?.focus();
+  }, []);
   return (
-    <main class="screen" id="main" tabIndex={-1}>
+    <main class="screen" id="main" tabIndex={-1} ref={main}>
       <header class="screen-head">
         <h1>{title}</h1>
         {aside}

@@ -40,14 +40,15 @@ export function textOf(content: readonly ContentPart[]): string {
     .join("\n");
 }
 
-/** As `1,204 in · 380 out · 0.0123 EUR`; empty where nothing was used. */
+/** As `1,204 tokens in · 380 out · 0.0123 EUR`; empty where nothing was used. */
 export function usageText(usage: Usage | undefined): string {
   if (!usage) return "";
   const { inputTokens, outputTokens, cost } = usage;
   const parts: string[] = [];
   if (inputTokens > 0n || outputTokens > 0n)
-    parts.push(`${inputTokens.toLocaleString()} in`, `${outputTokens.toLocaleString()} out`);
-  if (cost && cost.micros > 0n) parts.push(`${(Number(cost.micros) / 1e6).toFixed(4)} ${cost.currencyCode}`);
+    parts.push(`${inputTokens.toLocaleString()} tokens in`, `${outputTokens.toLocaleString()} out`);
+  if (cost && cost.micros > 0n)
+    parts.push(`${(Number(cost.micros) / 1e6).toFixed(6).replace(/00$/, "")} ${cost.currencyCode}`);
   return parts.join(" · ");
 }
 

@@ -24,7 +24,7 @@ export function SpaceView({ spaceId }: { spaceId: string }) {
   return (
     <div class="detail">
       <h2>{spaceId}</h2>
-      <p class="quiet">{[...members.values()].map(({ name }) => name).join(", ")}</p>
+      <p class="quiet">{[...new Set([...members.values()].map(({ name }) => name))].join(", ")}</p>
       {[...members.values()].map(({ id, name }) => {
         const keeper = keeperFrom(id);
         return keeper && <AgentMemory key={id} name={name} keeper={keeper} />;

@@ -127,9 +127,29 @@ describe("the suite as it stands", () => {
 
   it("each decision of the audit trail leads to its call", async () => {
     const page = await stage.open("#/audit?words=ship_order");
-    const line = page.locator(".audit-row", { hasText: "blocked" }).first();
-    await line.getByRole("link", { name: "call" }).click();
+    await page.locator(".audit-row", { hasText: "blocked" }).first().click();
+    const detail = page.locator(".detail");
+    expect(await detail.textContent()).toContain("not in tools.allowed");
+    await detail.getByRole("link", { name: /^run_\w+_/ }).click();
     await page.getByRole("heading", { name: "ship_order" }).waitFor();
+    await page.context().close();
+  });
+
+  it("the arrows lead from row to row, and a screen that was chosen has the focus", async () => {
+    const page = await stage.open("#/audit");
+    await page.locator(".audit-row").first().waitFor();
+    await page.getByRole("link", { name: "Tools" }).press("Enter");
+    await page.getByRole("heading", { name: "Tools", level: 1 }).waitFor();
+    await expect.poll(() => page.evaluate(() => document.activeElement?.id)).toBe("main");
+    const focused = () => page.evaluate(() => document.activeElement?.textContent ?? "");
+    await page.locator(".tool-row").nth(2).waitFor();
+    await page.locator(".rows").focus();
+    await page.keyboard.press("ArrowDown");
+    const first = await focused();
+    await page.keyboard.press("ArrowDown");
+    expect(await focused()).not.toBe(first);
+    await page.keyboard.press("ArrowUp");
+    expect(await focused()).toBe(first);
     await page.context().close();
   });
 

@@ -2,6 +2,7 @@ import { useSignal } from "@preact/signals";
 import { HealthState, LoginState, type McpConnection } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { McpServerService, type WatchConnectionsResponse } from "#gen/toolbus/mcp/v1/mcp_server_service_pb.ts";
 import { Badge, Empty, Fault, type Tone } from "../parts/notice.tsx";
+import { linkTo } from "../parts/place.ts";
 import { Section } from "../parts/screen.tsx";
 import { TextBlock } from "../parts/text-block.tsx";
 import { clockOf, durationOf, msOf, wordFrom } from "../parts/words.ts";
@@ -50,26 +51,29 @@ export function Servers() {
 }
 
 function ServerLine({ connection }: { connection: McpConnection }) {
-  const { server, agent, health, latency, reason, toolCount, protocolVersion, checkTime, login, attemptCount } =
-    connection;
+  const { server, agent, sessionId, runId, health, latency, reason, toolCount, protocolVersion } = connection;
+  const { checkTime, login, attemptCount } = connection;
+  const isStarting = health === HealthState.UNSPECIFIED;
   const latencyMs = latency && Number(latency.seconds) * 1_000 + latency.nanos / 1e6;
   return (
     <>
-      <Badge tone={lights[health] ?? "quiet"}>{wordFrom(HealthState, health)}</Badge>
+      <Badge tone={lights[health] ?? "busy"}>{isStarting ? "starting" : wordFrom(HealthState, health)}</Badge>
       <strong>{server}</strong>
       <span class="quiet">
         {[
-          `of ${agent}`,
-          `${toolCount} tools`,
-          protocolVersion,
+          agent === "" ? "for all agents" : `for ${agent}`,
+          !isStarting && `${toolCount} tools`,
+          protocolVersion && `MCP ${protocolVersion}`,
           latencyMs !== undefined && `answers in ${durationOf(latencyMs)}`,
           attemptCount > 1 && `connected to ${attemptCount} times`,
-          checkTime && `asked at ${clockOf(msOf(checkTime))}`,
+          checkTime && `as of ${clockOf(msOf(checkTime))}`,
         ]
           .filter(Boolean)
           .join(" · ")}
       </span>
-      {reason && <span class="fault">{reason}</span>}
+      {runId !== "" && <a href={linkTo("runs", runId)}>its run</a>}
+      {sessionId !== "" && <a href={linkTo("runs", "", { session: sessionId })}>its session</a>}
+      {reason && <span class={isStarting ? "hint" : "fault"}>{reason}</span>}
       {login === LoginState.NEEDED && (
         <a class="button" href={`/oauth/login?server=${encodeURIComponent(server)}`}>
           log in

@@ -35,7 +35,7 @@ export function ToolsScreen() {
       title="Tools"
       actions={
         <label>
-          of{" "}
+          Tools of{" "}
           <select
             value={agent}
             onChange={(event) => {
@@ -104,6 +104,9 @@ function AgentTools({ agent }: { agent: string }) {
         </label>
         <span class="quiet">{value && `${shown.length} of ${value.tools.length}`}</span>
       </div>
+      {value === undefined && !fault && (
+        <p class="quiet">The tools are being listed; servers that they come from are started first.</p>
+      )}
       {value?.tools.length === 0 && <Empty>This agent has no tools.</Empty>}
       <div class="two">
         <Rows
@@ -128,7 +131,7 @@ function AgentTools({ agent }: { agent: string }) {
           {chosen ? (
             <ToolDetail key={chosen.modelName} agent={agent} tool={chosen} />
           ) : (
-            <p class="quiet">Choose a tool.</p>
+            value && <p class="quiet">Choose a tool.</p>
           )}
         </div>
       </div>
@@ -154,7 +157,11 @@ function ToolDetail({ agent, tool }: { agent: string; tool: ModelTool }) {
       <Fault text={reason} />
       <Facts
         of={{
-          reference,
+          reference: (
+            <a href={linkTo("audit", "", { words: reference })} title="what was decided of it">
+              {reference}
+            </a>
+          ),
           aliases: aliases.join(", "),
           effect: wordFrom(Effect, definition?.effect ?? 0),
           "executed by": wordFrom(ExecutionType, definition?.executionType ?? 0),
